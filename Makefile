@@ -1,0 +1,33 @@
+# Everything a fresh machine needs is set up here, in a virtual environment of its own.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+
+.PHONY: demo test lint clean
+
+demo: $(VENV)/demo
+	$(BIN)/craton run examples/two_layers.toml -o demo-two-layers --force
+	$(BIN)/craton plot demo-two-layers
+
+test: $(VENV)/dev
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check src tests bench
+
+# g++ (or clang++) compiles the kernels; where there is none, apt or the ziglang wheel brings one.
+$(VENV)/bin/python:
+	command -v c++ || command -v g++ || command -v clang++ || (apt-get update && apt-get install -y g++) || true
+	$(PYTHON) -m venv $(VENV) || (apt-get update && apt-get install -y python3-venv && $(PYTHON) -m venv $(VENV))
+	command -v c++ || command -v g++ || command -v clang++ || $(BIN)/pip install --quiet --only-binary :all: ziglang
+
+$(VENV)/demo: $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --prefer-binary -e .[seis,plot]
+	touch $@
+
+$(VENV)/dev: $(VENV)/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --prefer-binary -e .[dev]
+	touch $@
+
+clean:
+	rm -rf $(VENV) demo-two-layers

@@ -1,0 +1,60 @@
+"""What every machine offers: commit a plan, run its phases, show its arrays. A backend is one file beside this one."""
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One phase on a machine: the work that neighbours wait for, the rest, and what they wait for."""
+
+    name: str
+    outer: Any
+    inner: Any
+    shared: tuple = ()
+
+
+@dataclass
+class Program:
+    """A plan on a machine.
+
+    Parameters
+    ----------
+    phases : list of Stage
+        One time step, in order.
+    arrays : dict
+        The plan's arrays on the machine, padding included.
+    """
+
+    plan: Any
+    backend: Any
+    phases: list
+    arrays: dict
+
+    def grid(self, name):
+        """The grid's points of a field, as an array of the machine."""
+        return self.arrays[name][self.plan.arrays[name].window]
+
+    def host(self, name, index=...):
+        """A copy on the host of part of an array; of a field, its grid's points."""
+        array = self.grid(name) if self.plan.arrays[name].window else self.arrays[name]
+        return self.backend.to_host(array[index])
+
+    @property
+    def state(self):
+        """All that a later start needs: arrays that change in time, on the host."""
+        return {name: self.host(name) for name, a in self.plan.arrays.items() if a.kind in ("wavefield", "boundary") and a.data is None}
+
+
+def values_of(array, plan):
+    """Initial host values of a plan's array."""
+    return plan.arrays[array].on_host()
+
+
+def aligned(shape, dtype, alignment=128):
+    """An uninitialised host array whose data start on an aligned address."""
+    dtype = np.dtype(dtype)
+    raw = np.empty(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize + alignment, np.uint8)
+    start = -raw.ctypes.data % alignment
+    return raw[start : start + raw.size - alignment].view(dtype).reshape(shape)

@@ -1,0 +1,173 @@
+"""The CUDA machine: kernels compiled by NVRTC through CuPy; a step of one rank is one graph, replayed without the host."""
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from craton.backends.base import Program, Stage
+from craton.errors import ResourceError
+from craton.plan.operator import BOX
+from craton.plan.partition import Part, regions
+
+OPTIONS = ("-std=c++17",)
+BLOCK = (32, 4, 2)  # threads along x, y, z of a plain body; a slab that is thin along x gets a narrower block
+
+
+def available():
+    """True where CuPy and a device are."""
+    try:
+        import cupy
+
+        return cupy.cuda.runtime.getDeviceCount() > 0
+    except Exception:  # CuPy raises its own, the driver's or the loader's error where any of them is missing
+        return False
+
+
+@dataclass
+class CUDA:
+    """One GPU.
+
+    Parameters
+    ----------
+    variants : bool
+        Use the variants for this machine; without, every operator runs its plain body.
+    graph : bool
+        Replay a step as a graph where no exchange needs the host.
+    """
+
+    variants: bool = True
+    graph: bool = True
+    threads: int | None = None  # of the CPU machine; a GPU has its own
+    name: str = "cuda"
+
+    def __post_init__(self):
+        if not available():
+            raise ResourceError("no CUDA device can be used: CuPy or the driver is missing.\n"
+                                "    pip install craton[cuda13] (driver 580 or newer) or craton[cuda12], or run with --device cpu")  # fmt: skip
+        import cupy
+
+        self.cupy = cupy
+
+    @cached_property
+    def stream(self):
+        """The stream of all work."""
+        return self.cupy.cuda.Stream(non_blocking=True)
+
+    def describe(self):
+        """One line: the device and CuPy."""
+        device = self.cupy.cuda.runtime.getDeviceProperties(self.cupy.cuda.Device().id)
+        return f"{device['name'].decode()}, CuPy {self.cupy.__version__}"
+
+    def memory(self):
+        """Free and total bytes."""
+        return self.cupy.cuda.runtime.memGetInfo()
+
+    def commit(self, plan, part=None):
+        """Allocate, compile, bind: the plan as a Program."""
+        with self.stream:
+            arrays = self.allocate(plan)
+            part = part or Part.whole(plan.layout.shape)
+            bound = [[self.bind(some, arrays, plan) for some in regions(p.launches, part, plan.layout.reach)] for p in plan.phases]
+            stages = [Stage(p.name, self.region(outer), self.region(inner), p.shared) for p, (outer, inner) in zip(plan.phases, bound)]
+            if self.graph and not part.neighbours:
+                stages = [Stage("step", self.region([]), self.captured([call for _, inner in bound for call in inner]))]
+        return Program(plan, self, stages, arrays)
+
+    def allocate(self, plan):
+        """The plan's arrays on the device; parts are views."""
+        arrays = {name: self.array(spec) for name, spec in plan.arrays.items() if not spec.part_of}
+        for name, spec in plan.arrays.items():
+            if spec.part_of:
+                size = int(np.prod(spec.shape, dtype=np.int64))
+                arrays[name] = arrays[spec.part_of].reshape(-1)[spec.start : spec.start + size].reshape(spec.shape)
+        return arrays
+
+    def array(self, spec):
+        """One array with its initial values."""
+        if spec.data is None:
+            return self.cupy.zeros(spec.shape, spec.dtype)
+        return self.cupy.asarray(spec.on_host())
+
+    def to_host(self, array):
+        """A copy, when the work before it is done."""
+        with self.stream:
+            return self.cupy.asnumpy(array, stream=self.stream, blocking=True)
+
+    def extremes(self, array):
+        """Least and greatest value, nan if any is."""
+        with self.stream:
+            low, high = self.cupy.amin(array), self.cupy.amax(array)
+            return float(low), float(high)
+
+    def finish(self):
+        """Wait for all work."""
+        self.stream.synchronize()
+
+    def kernel(self, op, precision):
+        """Compiled function of an operator, and its geometry: threads and points of a block."""
+        variant = op.variant(self.name, precision) if self.variants else None
+        chosen = op.as_variant(variant) if variant else op
+        module = self.cupy.RawModule(code=chosen.source(precision), options=OPTIONS)
+        return module.get_function(op.function), (variant.block, variant.span) if variant else None
+
+    def bind(self, launches, arrays, plan):
+        """A list of calls, one per launch."""
+        return [self.call(one, arrays, plan) for one in launches]
+
+    def call(self, launch, arrays, plan):
+        """One kernel with all its arguments."""
+        function, geometry = self.kernel(launch.op, plan.precision)
+        block, span = geometry or plain_geometry(launch.box)
+        grid = blocks(launch.box, span, aligned=geometry is not None)
+        pointers = [self.pointer(arrays[a], plan.arrays[a].first) for a in launch.arrays]
+        box = BOX.value(plan.precision, **dict(zip((n for n, _ in BOX.fields), launch.box)))
+        arguments = (*pointers, box, launch.op.params.value(plan.precision, **launch.params))
+        return lambda: function(grid, block, arguments)
+
+    def pointer(self, array, first):
+        """The array from the element that kernels count from."""
+        return array.reshape(-1)[first:]
+
+    def region(self, calls):
+        """A function of the step that launches the calls."""
+
+        def run(step):
+            with self.stream:
+                for call in calls:
+                    call()
+
+        return run
+
+    def captured(self, calls):
+        """A function of the step that replays the calls as one graph."""
+        for_warmth = self.cupy.zeros(1)  # loads what CuPy loads lazily, before the capture
+        del for_warmth
+        self.stream.synchronize()
+        self.stream.begin_capture()
+        try:
+            for call in calls:
+                call()
+        finally:
+            graph = self.stream.end_capture()
+
+        def run(step):
+            graph.launch(self.stream)
+
+        run.keep = calls
+        return run
+
+
+def plain_geometry(box):
+    """Threads of a block for a plain body, one point each: no wider along x than the box needs."""
+    width = 8
+    while width < min(box[5] - box[4], BLOCK[0]):
+        width *= 2
+    block = (width, BLOCK[1] * (BLOCK[0] // width), BLOCK[2])
+    return block, block
+
+
+def blocks(box, span, aligned):
+    """Blocks along x, y, z that cover a box; a variant starts at a multiple of its reals per thread along x."""
+    k0, k1, j0, j1, i0, i1 = box
+    start = i0 - i0 % 4 if aligned else i0
+    return tuple(-(-(b - a) // s) for (a, b), s in zip(((start, i1), (j0, j1), (k0, k1)), span))

@@ -1,0 +1,31 @@
+"""A CPU machine with bad intentions: nan wherever nothing was promised, so that stray reads and missing exchanges show."""
+from dataclasses import dataclass
+
+import numpy as np
+
+from craton.backends.cpu import CPU
+
+
+@dataclass
+class Hostile(CPU):
+    """The CPU machine, with nan outside what a plan declares as defined, and small odd tiles."""
+
+    tile: tuple = (3, 5)
+    name: str = "hostile"
+
+    def allocate(self, plan):
+        """Arrays with nan in padding and in ghosts that something must fill before they are read."""
+        arrays = super().allocate(plan)
+        for name, spec in plan.arrays.items():
+            if spec.part_of and spec.defined:
+                kept = arrays[name][spec.defined].copy()
+                arrays[name][...] = np.nan
+                arrays[name][spec.defined] = kept
+        return arrays
+
+    def array(self, spec):
+        """One array; where it is whole and only written, nan."""
+        out = super().array(spec)
+        if spec.kind == "record":
+            out[...] = np.nan
+        return out

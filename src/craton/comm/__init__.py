@@ -1,0 +1,1 @@
+"""Exchange of shared points between ranks; no physics."""

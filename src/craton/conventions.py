@@ -1,0 +1,18 @@
+"""Names, units and axes that every layer shares: x east, y north, z up, metres, SI inside."""
+
+AXES = ("x", "y", "z")
+FACES = {"west": ("x", 0), "east": ("x", 1), "south": ("y", 0), "north": ("y", 1), "bottom": ("z", 0), "top": ("z", 1)}
+
+# What a receiver or a snapshot can record: components, unit, long name.
+VECTOR = ("E", "N", "Z")
+TENSOR = ("EE", "NN", "ZZ", "EN", "EZ", "NZ")
+QUANTITIES = {
+    "velocity": (VECTOR, "m/s", "particle velocity"),
+    "displacement": (VECTOR, "m", "displacement"),
+    "pressure": (("P",), "Pa", "pressure, minus a third of the trace of stress"),
+    "strain_rate": (TENSOR, "1/s", "strain rate"),
+    "strain": (TENSOR, "1", "strain"),
+    "rotation_rate": (VECTOR, "rad/s", "rotation rate, half the curl of velocity"),
+}
+# Integrated in time, after the run, from the quantity that the wavefield gives directly.
+INTEGRATED = {"displacement": "velocity", "strain": "strain_rate"}

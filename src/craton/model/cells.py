@@ -1,0 +1,133 @@
+"""Cells of the grid: where they end, where they are sampled, and how a sampled cell becomes one density and two moduli."""
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from craton.conventions import AXES
+
+# Two faces closer than this part of the spacing are the same face: rounding must not put a sliver of fluid into a solid cell.
+SLIVER = 1e-6
+
+
+@dataclass(frozen=True)
+class Region:
+    """A box of space; what `extremes` and `problems` need to know of a grid, for use before there is a spacing.
+
+    Parameters
+    ----------
+    lower, upper : tuple of float
+        Lower south-west and upper north-east corner (x, y, z), metres.
+    """
+
+    lower: tuple[float, float, float]
+    upper: tuple[float, float, float]
+
+    def bounds(self, name):
+        """First and last coordinate along ``"x"``, ``"y"`` or ``"z"``, metres."""
+        a = AXES.index(name)
+        return self.lower[a], self.upper[a]
+
+
+def box(grid):
+    """Extent of a grid or region as ((x0, x1), (y0, y1), (z0, z1)), metres."""
+    return tuple(grid.bounds(name) for name in AXES)
+
+
+def slab(grid, k0, k1):
+    """Extent of the cells of planes k0 to k1 - 1, as `box` has it. An axis of one point has its whole cell here, not nothing."""
+    (x, y), (lower, upper) = ((edges(grid, name) for name in "xy"), edges(grid, "z"))
+    return (x[0][0], x[1][-1]), (y[0][0], y[1][-1]), (lower[k0], upper[k1 - 1])
+
+
+def edges(grid, name):
+    """Lower and upper edge of each cell along one axis, metres: two arrays (n,).
+
+    A cell reaches half a spacing to both sides of its point and is clipped at the first and last point of the grid, so that
+    the cell of a free surface is its lower half. An axis of one point (a 2-D grid) keeps its whole cell.
+    """
+    points, half = grid.axis(name), grid.spacing / 2
+    lower, upper = points - half, points + half
+    if len(points) > 1:
+        lower[0], upper[-1] = points[0], points[-1]
+    return lower, upper
+
+
+def middles(lower, upper, pieces):
+    """Middles of `pieces` equal parts of each interval: array (len(lower), pieces)."""
+    parts = (np.arange(pieces) + 0.5) / pieces
+    return lower[:, None] + (upper - lower)[:, None] * parts
+
+
+def quadrature(lower, upper, breaks, pieces=1, order=1):
+    """Nodes and weights (sum 1) for the mean over one interval of a function that may jump at `breaks`.
+
+    Parameters
+    ----------
+    lower, upper : float
+        The interval, metres.
+    breaks : (m,) array
+        Where the function may jump, metres; those outside the interval do no harm.
+    pieces : int
+        Equal parts that the interval is cut into besides.
+    order : int
+        Gauss-Legendre points in each part; 1 is the midpoint rule.
+
+    Returns
+    -------
+    nodes, weights : (n,) arrays
+    """
+    cuts = np.concatenate([np.linspace(lower, upper, pieces + 1)[1:-1], breaks])
+    sliver = SLIVER * (upper - lower)
+    cuts = np.sort(cuts[(cuts > lower + sliver) & (cuts < upper - sliver)])
+    if len(cuts) > 1:
+        cuts = cuts[np.concatenate([[True], np.diff(cuts) > sliver])]
+    ends = np.concatenate([[lower], cuts, [upper]])
+    middle, half = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
+    nodes, weights = np.polynomial.legendre.leggauss(order) if order > 1 else (np.zeros(1), np.full(1, 2.0))
+    total = upper - lower
+    return (middle[:, None] + half[:, None] * nodes).ravel(), (half[:, None] / total * weights).ravel()
+
+
+def moduli(vp, vs, rho):
+    """Bulk modulus and shear modulus, Pa, of speeds in m/s and density in kg/m3: rho (vp^2 - 4/3 vs^2) and rho vs^2."""
+    mu = rho * vs**2
+    return rho * vp**2 - 4 / 3 * mu, mu
+
+
+def mean(vp, vs, rho, weights, axes):
+    """Effective medium of one cell from samples in it: Moczo et al. (2002), BSSA 92, 3042-3066.
+
+    Parameters
+    ----------
+    vp, vs, rho : arrays that broadcast together
+        Samples, m/s and kg/m3.
+    weights : array
+        Weights of the samples, broadcasting with them; their sum over `axes` is 1.
+    axes : tuple of int
+        Axes to average over, of the full broadcast shape.
+
+    Returns
+    -------
+    rho, kappa, mu : arrays
+        Arithmetic mean of density, kg/m3; harmonic means of bulk and shear modulus, Pa. One fluid sample makes mu zero.
+    """
+    kappa, mu = moduli(vp, vs, rho)
+    rho, kappa, mu, weights = np.broadcast_arrays(rho, kappa, mu, weights)
+    with np.errstate(divide="ignore"):
+        return (weights * rho).sum(axes), 1 / (weights / kappa).sum(axes), 1 / (weights / mu).sum(axes)
+
+
+def in_parallel(work, items):
+    """Call `work` on each item, over the cores of this process; the first error is raised here."""
+    items = list(items)
+    cores = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 16, len(items))
+    if cores < 2:
+        for item in items:
+            work(item)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(cores) as pool:
+        for _ in pool.map(work, items):
+            pass

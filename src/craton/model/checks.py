@@ -1,0 +1,72 @@
+"""Which values of Vp, Vs and density a medium may have, and the messages for those it may not."""
+import numpy as np
+
+from craton.errors import Problem
+
+NAMES = ("vp", "vs", "rho")
+UNITS = ("m/s", "m/s", "kg/m3")
+LIMIT = np.sqrt(0.5) * (1 + 1e-6)  # vs / vp where Poisson's ratio reaches zero, with room for float32 files
+
+
+def tolerance(*coordinates):
+    """Distance, metres, below which two coordinates are the same: rounding of float32 coordinates."""
+    return 2e-7 * sum(abs(c) for c in coordinates)
+
+
+def wrong(vp, vs, rho):
+    """Where values are impossible: dict of what -> boolean array. The names are those that `_sentence` knows."""
+    with np.errstate(invalid="ignore"):
+        return {
+            "vp": ~np.isfinite(vp) | (vp <= 0),
+            "vs": ~np.isfinite(vs) | (vs < 0),
+            "rho": ~np.isfinite(rho) | (rho <= 0),
+            "ratio": (vs > vp * LIMIT) & (vp > 0),
+        }
+
+
+def _sentence(what, vp, vs, rho, where):
+    """Message and remedy for one kind of wrong value."""
+    if what == "ratio":
+        limit = vp * np.sqrt(0.5)
+        return (
+            f"vs is {vs:.6g} m/s{where}, above vp / sqrt(2) = {limit:.6g} m/s (vp is {vp:.6g} m/s): Poisson's ratio would be negative",
+            "Lower vs or raise vp; check that the two are not exchanged.",
+        )
+    value, unit = dict(zip(NAMES, zip((vp, vs, rho), UNITS)))[what]
+    if not np.isfinite(value):
+        return f"{what} is not a finite number ({value}){where}", f"Give {what} a value in {unit}."
+    rule = "0 (a fluid) or more" if what == "vs" else "more than 0"
+    return f"{what} is {value:.6g} {unit}{where}; it must be {rule}", f"Give {what} in {unit}."
+
+
+def values(key, vp, vs, rho, where=""):
+    """Problems of one triple of values; `where` (with a leading space) tells the place in the message."""
+    bad = [what for what, mask in wrong(*(np.float64(v) for v in (vp, vs, rho))).items() if mask]
+    names = {what: "vs" if what == "ratio" else what for what in bad}
+    return [Problem(f"{key}.{names[what]}", *_sentence(what, vp, vs, rho, where)) for what in bad]
+
+
+def points(key, xyz, vp, vs, rho, noun="points"):
+    """Problems of many values: one for each kind, with its count and its first place.
+
+    Parameters
+    ----------
+    key : str
+        Key in the scenario that the values come from.
+    xyz : tuple of arrays
+        Coordinates that broadcast to the shape of the values, metres.
+    vp, vs, rho : arrays of one shape
+        m/s and kg/m3.
+    noun : str
+        What is counted.
+    """
+    found = []
+    for what, mask in wrong(vp, vs, rho).items():
+        count = int(mask.sum())
+        if count:
+            first = np.unravel_index(np.argmax(mask), mask.shape)
+            x, y, z = (np.broadcast_to(c, mask.shape)[first] for c in xyz)
+            where = f" at (x, y, z) = ({x:.10g}, {y:.10g}, {z:.10g}) m"
+            message, remedy = _sentence(what, vp[first], vs[first], rho[first], where)
+            found.append(Problem(key, f"{message}; {count} of {mask.size} {noun} are so", remedy))
+    return found

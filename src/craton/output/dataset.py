@@ -1,0 +1,154 @@
+"""From recorded channels to one xarray.Dataset: velocity(receiver, component, time) and the like, on one exact time axis."""
+from datetime import UTC, datetime
+
+import numpy as np
+
+from craton.conventions import INTEGRATED, QUANTITIES, TENSOR, VECTOR
+
+ORIGIN_TIME = "2000-01-01T00:00:00"
+COMPONENT_DIMS = {VECTOR: "component", TENSOR: "tensor"}
+_COORDINATES = {
+    "x": {"units": "m", "long_name": "easting", "axis": "X"},
+    "y": {"units": "m", "long_name": "northing", "axis": "Y"},
+    "z": {"units": "m", "long_name": "elevation", "positive": "up", "axis": "Z"},
+}
+
+
+def coordinate_attributes(name):
+    """CF attributes of the coordinate ``"x"``, ``"y"`` or ``"z"``; empty for other names."""
+    return dict(_COORDINATES.get(name, {}))
+
+
+def global_attributes(**given):
+    """Attributes of a dataset by CF-1.11: conventions, source (this program and its version), history; `given` on top, None left out."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        source = f"craton {version('craton')}"
+    except PackageNotFoundError:
+        source = "craton"
+    base = {
+        "Conventions": "CF-1.11",
+        "source": source,
+        "history": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} computed by {source}",
+        "origin_time": ORIGIN_TIME,
+    }
+    return base | {key: value for key, value in given.items() if value is not None}
+
+
+def time_axis(steps, dt, start, sampling=None):
+    """Sample times of a run's waveforms.
+
+    Parameters
+    ----------
+    steps : int
+        Time steps done.
+    dt, start : float
+        Time step and beginning of the run, s.
+    sampling : float, optional
+        Output interval, s.
+
+    Returns
+    -------
+    ndarray
+        ``start + (n + 1/2) dt``, where the leapfrog scheme knows velocity, or ``start + j sampling`` as far as velocity was recorded.
+    """
+    if sampling is None:
+        return start + (np.arange(steps) + 0.5) * dt
+    # The small term keeps a last sample that falls on the end but for rounding.
+    count = int(np.floor((steps - 0.5) * dt / sampling + 1e-9)) + 1 if steps else 0
+    return start + np.arange(count) * sampling
+
+
+def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None, attributes=None):
+    """Build the dataset of a wave run.
+
+    Parameters
+    ----------
+    samples : ndarray, shape (steps, n_channels)
+        What was recorded, SI units.
+    channels : sequence of Channel
+        What each column is. A channel with ``half`` was sampled at ``start + (n + 1/2) dt``, else at ``start + (n + 1) dt``.
+    receivers : Receivers
+        ``names`` and ``xyz`` (n, 3) in metres.
+    dt, start : float
+        Time step and beginning of the run, s.
+    quantities : sequence of str
+        Names of `craton.conventions.QUANTITIES` to put out. Those of `INTEGRATED` come from the channels of their rate.
+    sampling : float, optional
+        Output interval, s, not shorter than `dt`; series are low-pass filtered below its Nyquist frequency. Absent: every time step.
+    attributes : dict, optional
+        Global attributes (title, scenario, ...).
+
+    Returns
+    -------
+    xarray.Dataset
+        ``quantity(receiver, component, time)``, tensors over ``tensor``, pressure over ``(receiver, time)``; NaN where a receiver has
+        no channel.
+
+    Raises
+    ------
+    ValueError
+        If no channel carries a quantity asked for, or the channels of one quantity differ in time.
+    """
+    import xarray as xr
+
+    samples = np.asarray(samples)
+    times = time_axis(len(samples), dt, start, sampling)
+    variables = {}
+    for name in quantities:
+        series, used = _series(name, samples, channels, dt, start, times, sampling)
+        variables[name] = _variable(name, series, used, len(receivers.names))
+    dataset = xr.Dataset(variables, _coordinates(receivers, times, sampling or dt, quantities), global_attributes(**(attributes or {})))
+    for variable in dataset.variables.values():
+        variable.encoding["_FillValue"] = None  # CF forbids fill values on coordinates, and no sample is missing
+    return dataset
+
+
+def _series(name, samples, channels, dt, start, times, sampling):
+    """Columns of one quantity at the output times: (len(times), n), and the channels they belong to."""
+    from craton.survey import filters
+
+    rate = INTEGRATED.get(name)
+    columns = [c for c, channel in enumerate(channels) if channel.quantity == (rate or name)]
+    used = [channels[c] for c in columns]
+    if not used:
+        raise ValueError(f"no channel records {rate or name}, which {name} needs")
+    half = used[0].half
+    if any(channel.half != half for channel in used) or (rate and not half):
+        raise ValueError(f"the channels of {rate or name} do not share the sample times that {name} needs")
+    series = samples[:, columns]
+    if rate:
+        series = filters.integrate(series, dt)
+    if half and not rate and sampling is None:
+        return series, used  # already there: not to be touched by a filter
+    first = start + (0.5 if half and not rate else 1.0) * dt
+    coarser = sampling is not None and sampling > dt * (1 + 1e-9)
+    cutoff = 0.8 * 0.5 / sampling if coarser else None  # 0.8 of the output's Nyquist frequency
+    return filters.resample(series, first, dt, times, cutoff).astype(samples.dtype, copy=False), used
+
+
+def _variable(name, series, channels, n_receivers):
+    """(dims, values, attributes) of one quantity from its columns."""
+    components, units, long_name = QUANTITIES[name]
+    values = np.full((n_receivers, len(components), len(series)), np.nan, series.dtype)
+    for column, channel in enumerate(channels):
+        values[channel.receiver, components.index(channel.component)] = series[:, column]
+    attributes = {"units": units, "long_name": long_name}
+    if components in COMPONENT_DIMS:
+        return ("receiver", COMPONENT_DIMS[components], "time"), values, attributes
+    return ("receiver", "time"), values[:, 0], attributes
+
+
+def _coordinates(receivers, times, interval, quantities):
+    """Coordinates of the dataset; `time` has no CF axis, so that it stays a number of seconds in every reader."""
+    attributes = {"units": "s", "long_name": "time after the origin time", "sampling_interval": float(interval)}
+    xyz = np.asarray(receivers.xyz, float).reshape(-1, 3)
+    coordinates = {"receiver": ("receiver", np.array(receivers.names, dtype=str), {"long_name": "receiver name"})}
+    for components, dim in COMPONENT_DIMS.items():
+        if any(QUANTITIES[name][0] == components for name in quantities):
+            coordinates[dim] = (dim, np.array(components), {"long_name": f"{dim} (E east, N north, Z up)"})
+    coordinates["time"] = ("time", times, attributes)
+    for axis, column in zip("xyz", xyz.T):
+        coordinates[axis] = ("receiver", column, {k: v for k, v in coordinate_attributes(axis).items() if k != "axis"})
+    return coordinates

@@ -1,0 +1,205 @@
+"""Snapshots of the wavefield, appended to zarr by a thread of their own while the run goes on."""
+import math
+import queue
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from craton.conventions import QUANTITIES, VECTOR
+from craton.errors import ResourceError
+from craton.output.dataset import COMPONENT_DIMS, coordinate_attributes, global_attributes
+
+# Quantities of snapshots beside those of receivers: components, unit, long name.
+DERIVED = {"divergence": ((), "1/s", "divergence of velocity"), "curl": (VECTOR, "1/s", "curl of velocity")}
+CHUNK_BYTES = 16 << 20
+# Format 2 of zarr: text coordinates and consolidated metadata are part of its specification, so every reader takes them without warning.
+ZARR_FORMAT = 2
+
+
+def consolidate(path, group=None):
+    """Gather the metadata of the store `path` (of one `group`) into one file, which xarray opens at once and without warning."""
+    import zarr
+
+    zarr.consolidate_metadata(path, path=group, zarr_format=ZARR_FORMAT)
+
+
+class SnapshotWriter:
+    """Writes frames to zarr from a thread of its own, so that the time loop does not wait for the disk.
+
+    Each series is the group ``snapshots/NAME``: one variable per quantity over (time, component, z, y, x), without the dimensions that
+    the quantity or the plane lacks. All frames are laid out at the start (metadata only), and a frame not written reads as NaN: whenever
+    the program is killed, the group opens, with the frames written so far. `close` cuts off what was not written.
+
+    Parameters
+    ----------
+    path : path-like
+        The zarr store, ``OUT/result.zarr``; created when missing.
+    depth : int
+        Frames that may wait; `put` blocks when more do.
+    """
+
+    def __init__(self, path, depth=3):
+        self.path = Path(path)
+        self._series = {}
+        self._arrays = {}
+        self._error = None
+        self._reported = False
+        self._queue = queue.Queue(maxsize=depth)
+        self._thread = threading.Thread(target=self._work, name="snapshots", daemon=True)
+        self._thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def add_series(self, name, quantities, coords, times, dtype="float32", attributes=None):
+        """Declare the series ``snapshots/NAME``; its arrays are created by the thread.
+
+        Parameters
+        ----------
+        name : str
+            Name of the group.
+        quantities : dict
+            Quantity -> its components, ``{"velocity": ("E", "N", "Z"), "pressure": ()}``.
+        coords : dict
+            Coordinates in memory order (z, y, x): an array for each dimension, a number for the axis that the plane cuts.
+        times : array_like
+            Times of all frames to come, s.
+        dtype : str
+            Type of the numbers in the file.
+        attributes : dict, optional
+            Attributes of the group (title, scenario, ...).
+        """
+        self._check()
+        axes = {axis: np.asarray(values, float) for axis, values in coords.items()}
+        dims = tuple(axis for axis, values in axes.items() if values.ndim)
+        shape = tuple(axes[axis].size for axis in dims)
+        shapes = {q: ((len(components),) if len(components) > 1 else ()) + shape for q, components in quantities.items()}
+        self._series[name] = {"times": np.asarray(times, float), "shapes": shapes, "frames": 0}
+        components = {q: tuple(c) if len(c) > 1 else () for q, c in quantities.items()}
+        self._queue.put((self._create, (name, components, axes, dims, dtype, global_attributes(**(attributes or {})))))
+
+    def put(self, name, time, arrays, copy=True):
+        """Queue one frame; an error of the thread is raised here or by `close`.
+
+        Parameters
+        ----------
+        name : str
+            A declared series.
+        time : float
+            Time of the frame, s: one of the series' times.
+        arrays : dict
+            Quantity -> ndarray of shape ([components,] z, y, x).
+        copy : bool
+            False where the arrays are the caller's to give away: they are not to be changed afterwards.
+        """
+        self._check()
+        series = self._series[name]
+        index = _frame(series["times"], time, name)
+        if {q: np.shape(a) for q, a in arrays.items()} != series["shapes"]:
+            raise ValueError(f"frame of {name!r} has shapes { {q: np.shape(a) for q, a in arrays.items()} }, not {series['shapes']}")
+        series["frames"] = max(series["frames"], index + 1)
+        frames = {q: np.array(a) if copy else np.asarray(a) for q, a in arrays.items()}
+        self._queue.put((self._write, (name, index, frames)))
+
+    def close(self):
+        """Wait for the frames that were put, cut off those that never came, and raise what went wrong since."""
+        if self._thread.is_alive():
+            self._queue.put((self._finish, ()))
+            self._queue.put(None)
+            self._thread.join()
+        if not self._reported:
+            self._check()
+
+    def _check(self):
+        if self._error is None:
+            return
+        self._reported = True
+        if isinstance(self._error, OSError):
+            reason = self._error.strerror or self._error
+            raise ResourceError(f"could not write snapshots to {self.path}: {reason}") from self._error
+        raise self._error
+
+    def _work(self):
+        """The thread: does one job after another; after an error it only empties the queue, so that nobody waits for ever."""
+        while (job := self._queue.get()) is not None:
+            function, arguments = job
+            if self._error is None:
+                try:
+                    function(*arguments)
+                except Exception as error:  # handed to the caller by _check, whatever it is
+                    self._error = error
+
+    def _create(self, name, quantities, axes, dims, dtype, attributes):
+        """Lay out a group: coordinates with their values, quantities with no chunk yet."""
+        import zarr
+
+        times = self._series[name]["times"]
+        group = zarr.open_group(self.path, mode="a", zarr_format=ZARR_FORMAT).require_group(f"snapshots/{name}", overwrite=True)
+        group.attrs.update(attributes)
+        for axis, values in axes.items():
+            _coordinate(group, axis, values, (axis,) if axis in dims else (), coordinate_attributes(axis))
+        _coordinate(group, "time", times, ("time",), {"units": "s", "long_name": "time after the origin time"})
+        cut = " ".join(axis for axis in axes if axis not in dims)
+        for quantity, components in quantities.items():
+            lead = ("time",)
+            if components:
+                lead += (COMPONENT_DIMS.get(components, f"component_{quantity}"),)
+                if lead[1] not in group:
+                    _coordinate(group, lead[1], np.array(components), lead[1:], {"long_name": lead[1]})
+            shape = (len(times), *self._series[name]["shapes"][quantity])
+            self._arrays[name, quantity] = _quantity(group, quantity, shape, lead + dims, dtype, cut)
+        consolidate(self.path, f"snapshots/{name}")
+        consolidate(self.path)
+
+    def _write(self, name, index, frames):
+        for quantity, values in frames.items():
+            self._arrays[name, quantity][index] = values
+
+    def _finish(self):
+        """Shorten the series of a run that stopped early."""
+        import zarr
+
+        for name, series in self._series.items():
+            if series["frames"] < len(series["times"]):
+                group = zarr.open_group(self.path, path=f"snapshots/{name}", mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
+                for array in ["time", *series["shapes"]]:
+                    group[array].resize((series["frames"], *group[array].shape[1:]))
+                consolidate(self.path, f"snapshots/{name}")
+        consolidate(self.path)
+
+
+def _frame(times, time, name):
+    """Index of the frame at `time`; an error where the series has none within half a frame."""
+    index = int(np.abs(times - time).argmin()) if len(times) else -1
+    spacing = np.diff(times).min() if len(times) > 1 else math.inf
+    if index < 0 or abs(times[index] - time) > 0.5 * spacing:
+        raise ValueError(f"snapshot series {name!r} has no frame at {time:g} s")
+    return index
+
+
+def _coordinate(group, name, values, dims, attributes):
+    """A coordinate with its values, as xarray writes it."""
+    array = group.create_array(name, shape=values.shape, chunks=tuple(max(n, 1) for n in values.shape), dtype=values.dtype, fill_value=None,
+                               attributes={"_ARRAY_DIMENSIONS": list(dims), **attributes})
+    array[...] = values
+
+
+def _quantity(group, name, shape, dims, dtype, cut):
+    """An empty array of frames, a chunk for each frame (or for slabs of it, where it is large); `cut` names its scalar coordinates."""
+    from numcodecs import Blosc
+
+    _, units, long_name = QUANTITIES.get(name) or DERIVED.get(name) or ((), "", name)
+    chunks = list(shape)
+    for axis in range(len(shape)):
+        rest = math.prod(chunks[axis + 1:]) * np.dtype(dtype).itemsize
+        chunks[axis] = 1 if axis == 0 else max(1, min(chunks[axis], CHUNK_BYTES // rest))
+    attributes = {"_ARRAY_DIMENSIONS": list(dims), "units": units, "long_name": long_name} | ({"coordinates": cut} if cut else {})
+    return group.create_array(
+        name, shape=shape, chunks=tuple(chunks), dtype=dtype, fill_value=np.nan,
+        compressors=[Blosc(cname="zstd", clevel=1, shuffle=Blosc.BITSHUFFLE)],
+        attributes=attributes,
+    )

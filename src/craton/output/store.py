@@ -1,0 +1,223 @@
+"""The OUT directory of a run: scenario, state, and result.zarr, which stays readable whenever the program is killed."""
+import json
+import math
+import os
+import shutil
+import socket
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from craton.errors import Problem, ResourceError, ScenarioError
+from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, SnapshotWriter, consolidate
+
+FINISHED = "finished"
+# Everything that a run may put in OUT: what a new run there takes away. Nothing else is ever removed.
+OWN = ("scenario.toml", "result.zarr", "waveforms.mseed", "stations.xml", "checkpoints", "report.html", "overview.png", "records.png",
+       "snapshots.png", ".waveforms.zarr")
+
+
+def check_out(path, force=False):
+    """Refuse an OUT that must not or cannot be written. Writes nothing.
+
+    Parameters
+    ----------
+    path : path-like
+        The directory OUT.
+    force : bool
+        Replace a finished run, or write among files that are not ours.
+
+    Raises
+    ------
+    ScenarioError
+        If OUT holds a finished run, one that still runs, or files of something else, and `force` is not set.
+    ResourceError
+        If OUT cannot be created or written.
+    """
+    path = Path(path)
+    try:
+        _check_writable(path)
+        state = read_run(path)
+        foreign = path.is_dir() and not (path / "run.json").exists() and any(path.iterdir())
+    except OSError as error:
+        raise ResourceError(f"cannot write to {path}: {error.strerror or error}; choose another directory with -o") from error
+    if force:
+        return
+    if state.get("state") == FINISHED:
+        raise ScenarioError([Problem("-o", f"{path} holds a finished run", "choose another directory, or add --force to replace it")])
+    if _alive(state):
+        raise ScenarioError([Problem("-o", f"{path} is being written by process {state['pid']}", "choose another directory")])
+    if foreign:
+        raise ScenarioError([Problem("-o", f"{path} holds files that are not from craton", "choose another directory, or add --force")])
+
+
+def check_space(path, nbytes):
+    """Raise ResourceError if the disk that holds `path` has less than `nbytes` free."""
+    free = shutil.disk_usage(_existing(Path(path))).free
+    if nbytes > free:
+        raise ResourceError(f"the output needs {nbytes / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free at {path}; "
+                            "record fewer snapshots (every, stride), or choose another disk with -o")
+
+
+def read_run(path):
+    """Contents of ``OUT/run.json``; empty where there is none or it is not ours."""
+    try:
+        state = json.loads((Path(path) / "run.json").read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+class Store:
+    """The OUT directory of one run.
+
+    Parameters
+    ----------
+    path : path-like
+        Directory, created with its parents. What an earlier run left in it is removed.
+    force : bool
+        Replace a finished run.
+
+    Raises
+    ------
+    ScenarioError, ResourceError
+        As `check_out`; nothing was written then.
+    """
+
+    def __init__(self, path, force=False):
+        self.path = Path(path)
+        self.zarr = self.path / "result.zarr"
+        self.run = {}
+        check_out(self.path, force)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self.update(state="running", started=_now(), pid=os.getpid(), host=socket.gethostname())
+            for name in OWN:
+                _remove(self.path / name)
+        except OSError as error:
+            raise ResourceError(f"cannot write to {self.path}: {error.strerror or error}; choose another directory with -o") from error
+
+    def update(self, **fields):
+        """Add `fields` to run.json, which is replaced at once: a reader sees the old or the new one, whole."""
+        self.run |= fields | {"updated": _now()}
+        _replace(self.path / "run.json", json.dumps(_plain(self.run), indent=2, allow_nan=False) + "\n")
+
+    def finish(self, state=FINISHED, **fields):
+        """Write the last state: "finished", "failed" or "interrupted", with what else is known (reason, timings ...)."""
+        self.update(state=state, ended=_now(), **fields)
+
+    def write_scenario(self, text):
+        """Write scenario.toml, the scenario as resolved."""
+        _replace(self.path / "scenario.toml", text)
+
+    def write_waveforms(self, dataset):
+        """Write the dataset to the root of result.zarr, in place of an earlier one; may be called again as a run goes on.
+
+        The new arrays are written aside and moved in, so that a kill leaves the old or the new ones.
+        """
+        aside = self.path / ".waveforms.zarr"
+        try:
+            _remove(aside)
+            dataset.to_zarr(aside, mode="w", zarr_format=ZARR_FORMAT, consolidated=False, encoding=_encoding(dataset))
+            _move_in(aside, self.zarr)
+            consolidate(self.zarr)
+        except OSError as error:
+            raise ResourceError(f"could not write the waveforms to {self.zarr}: {error.strerror or error}") from error
+
+    def snapshots(self, depth=3):
+        """A `SnapshotWriter` into this run's result.zarr."""
+        return SnapshotWriter(self.zarr, depth)
+
+
+def _encoding(dataset):
+    """Chunks of whole series, receivers together up to the chunk size."""
+    encoding = {}
+    for name, variable in dataset.data_vars.items():
+        row = max(1, variable[:1].nbytes)
+        receivers = max(1, min(variable.shape[0], CHUNK_BYTES // row))
+        encoding[name] = {"chunks": (receivers, *(max(n, 1) for n in variable.shape[1:]))}
+    return encoding
+
+
+def _move_in(aside, root):
+    """Move arrays and attributes of the store `aside` to the root group of `root`; arrays that `aside` lacks go, groups stay."""
+    root.mkdir(exist_ok=True)
+    for old in root.iterdir():
+        if (old / ".zarray").exists() and not (aside / old.name).exists():
+            shutil.rmtree(old)
+    for new in sorted(aside.iterdir()):
+        target = root / new.name
+        if new.is_dir() and target.exists():
+            gone = aside / (new.name + ".old")
+            target.rename(gone)
+            new.rename(target)
+            shutil.rmtree(gone)
+        else:
+            new.replace(target)
+    shutil.rmtree(aside)
+
+
+def _check_writable(path):
+    """OSError if the directory `path` cannot be created or written."""
+    place = _existing(path)
+    if not place.is_dir():
+        raise NotADirectoryError(20, "it is not a directory" if place == path.absolute() else f"{place} is not a directory")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise PermissionError(13, f"{place} is not writable")
+
+
+def _existing(path):
+    """`path` or its nearest ancestor that exists."""
+    path = path.absolute()
+    return next(p for p in (path, *path.parents) if os.path.lexists(p))
+
+
+def _alive(state):
+    """Whether the process that run.json names still runs on this host."""
+    if state.get("state") != "running" or state.get("host") != socket.gethostname() or state.get("pid") == os.getpid():
+        return False
+    try:
+        os.kill(int(state["pid"]), 0)
+    except (KeyError, ValueError, ProcessLookupError):
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _replace(path, text):
+    """Write `text` to `path` through a temporary file, so that `path` is never half written."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(aside, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except OSError as error:
+        raise ResourceError(f"could not write {path}: {error.strerror or error}") from error
+
+
+def _remove(path):
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _plain(value):
+    """`value` as JSON can hold it: NumPy numbers and arrays, paths, and numbers that are not finite as words."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, (np.generic, np.ndarray)):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def _now():
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"

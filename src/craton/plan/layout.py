@@ -1,0 +1,67 @@
+"""How a grid lies in memory: ghost points on all sides, rows padded so that each starts on an aligned address."""
+from dataclasses import dataclass
+
+import numpy as np
+
+ALIGNMENT = 32  # elements; rows start on 128 bytes in float32
+FIELD_GAP = 17 * ALIGNMENT  # between fields of one block, against conflicts of equal low address bits
+
+
+def rounded(n, to):
+    """The next multiple of `to`."""
+    return -(-n // to) * to
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Padded memory of one field over a grid.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Points of the grid along (z, y, x).
+    reach : int
+        Ghost planes and rows on each side. Along x there are at least 8 reals on the left and on the right.
+    """
+
+    shape: tuple
+    reach: int
+
+    @property
+    def origin(self):
+        """Index of the grid's point (0, 0, 0) in the padded array."""
+        return (self.reach, self.reach, 8)
+
+    @property
+    def padded(self):
+        """Shape with ghosts and padding."""
+        nz, ny, nx = self.shape
+        return (nz + 2 * self.reach, ny + 2 * self.reach, rounded(nx + 16, ALIGNMENT))
+
+    @property
+    def row(self):
+        """Elements from one row to the next."""
+        return self.padded[2]
+
+    @property
+    def plane(self):
+        """Elements from one plane to the next."""
+        return self.padded[1] * self.padded[2]
+
+    @property
+    def field(self):
+        """Elements from one field to the next where several share a block."""
+        return self.padded[0] * self.plane + FIELD_GAP
+
+    @property
+    def first(self):
+        """Elements from the start of a field to the grid's point (0, 0, 0)."""
+        return self.offset(0, 0, 0) + self.origin[0] * self.plane + self.origin[1] * self.row + self.origin[2]
+
+    def offset(self, k, j, i):
+        """Elements from the grid's point (0, 0, 0) to (k, j, i); works on arrays, int64."""
+        return np.int64(self.plane) * k + np.int64(self.row) * j + i
+
+    def window(self):
+        """Slices of the padded array that hold the grid's points."""
+        return tuple(slice(o, o + n) for o, n in zip(self.origin, self.shape))

@@ -1,0 +1,161 @@
+"""The Plan: the discretised problem as inert data. Arrays, scalars, an ordered list of phases; no method computes physics."""
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from craton.plan.layout import Layout
+from craton.plan.operator import Operator
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of a plan, allocated by the backend.
+
+    Parameters
+    ----------
+    kind : str
+        What it is for, as `craton plan` groups memory: wavefield, material, boundary, points, record.
+    shape : tuple of int
+        Shape in memory, padding included.
+    dtype : numpy dtype
+        Element type.
+    data : ndarray, callable or None
+        Initial values; a callable is given the zeroed host array to fill; None means zeros.
+    first : int
+        Elements from the start of the array to where kernels count from.
+    part_of : str
+        Name of the array that it is a part of, from element `start` on; empty if it stands alone.
+    window : tuple of slice or None
+        The grid's points in a padded array.
+    defined : tuple of slice or None
+        The part that holds defined values; the hostile backend fills the rest with nan.
+    """
+
+    kind: str
+    shape: tuple
+    dtype: Any
+    data: Any = None
+    first: int = 0
+    part_of: str = ""
+    start: int = 0
+    window: tuple | None = None
+    defined: tuple | None = None
+
+    @property
+    def nbytes(self):
+        """Bytes in memory; 0 for a part of another array."""
+        return 0 if self.part_of else int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
+
+    def on_host(self):
+        """The initial values as a host array."""
+        if isinstance(self.data, np.ndarray):
+            return np.ascontiguousarray(self.data, self.dtype)
+        out = np.zeros(self.shape, self.dtype)
+        if self.data is not None:
+            self.data(out)
+        return out
+
+
+@dataclass(frozen=True)
+class Launch:
+    """An operator on a box of points: (k0, k1, j0, j1, i0, i1), upper bounds excluded."""
+
+    op: Operator
+    arrays: tuple
+    box: tuple
+    params: dict
+
+    @property
+    def points(self):
+        """Number of points in the box."""
+        k0, k1, j0, j1, i0, i1 = self.box
+        return max(k1 - k0, 0) * max(j1 - j0, 0) * max(i1 - i0, 0)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Launches in order, and the arrays whose shared points neighbours need before the next phase."""
+
+    name: str
+    launches: tuple
+    shared: tuple = ()
+
+
+@dataclass
+class Plan:
+    """Everything that a run needs, as data.
+
+    Parameters
+    ----------
+    title : str
+        Title of the scenario.
+    solver : str
+        Name of the solver that built it.
+    precision : str
+        ``"float32"`` or ``"float64"``.
+    layout : Layout
+        Memory of a field.
+    arrays : dict of str to Array
+        All arrays by name.
+    phases : tuple of Phase
+        One time step.
+    steps, dt, start : int, float, float
+        Number of steps, step in s, time of the first state in s.
+    channels : list
+        What each column of the record is.
+    slots : int
+        Steps that the record holds before it is drained.
+    limit : float
+        Particle velocity, m/s, above which the wavefield must have exploded.
+    notes : dict of str to list of (str, str)
+        What `craton plan` prints, by section.
+    """
+
+    title: str
+    solver: str
+    precision: str
+    grid: Any
+    layout: Layout
+    arrays: dict
+    phases: tuple
+    steps: int
+    dt: float
+    start: float
+    channels: list
+    receivers: Any
+    slots: int
+    limit: float
+    notes: dict = field(default_factory=dict)
+
+    @property
+    def nbytes(self):
+        """Bytes of all arrays."""
+        return sum(a.nbytes for a in self.arrays.values())
+
+    @property
+    def bytes_by_kind(self):
+        """Bytes of the arrays of each kind."""
+        kinds = {}
+        for a in self.arrays.values():
+            kinds[a.kind] = kinds.get(a.kind, 0) + a.nbytes
+        return kinds
+
+    @property
+    def operators(self):
+        """Every operator that it launches, once, by name."""
+        return {launch.op.name: launch.op for phase in self.phases for launch in phase.launches}
+
+    @property
+    def traffic(self):
+        """Least bytes moved per step, by operator."""
+        size = np.dtype(self.precision).itemsize
+        out = {}
+        for launch in (one for phase in self.phases for one in phase.launches):
+            out[launch.op.name] = out.get(launch.op.name, 0) + launch.points * launch.op.reals_per_point * size
+        return out
+
+    def __str__(self):
+        width = max((len(label) for rows in self.notes.values() for label, _ in rows), default=0)
+        sections = ([f"{title}", *(f"  {label:<{width}}  {text}" for label, text in rows)] for title, rows in self.notes.items())
+        return "\n".join(line for section in sections for line in section)

@@ -1,0 +1,210 @@
+"""PNG pictures of a finished or stopped run, made from its OUT directory alone."""
+from pathlib import Path
+
+import numpy as np
+
+from craton.errors import CratonError, ScenarioError
+from craton.report import figures
+
+_FRAMES_LOOKED_AT = 48
+_FRAMES_SHOWN = 6
+
+
+def overview(out_dir, path=None):
+    """One picture of a run: the wavefield on a vertical section, and the record of the three components at the first station.
+
+    The section shows the frame and the component with most to see. With more than a few receivers a record section takes the place of the
+    single record.
+
+    Parameters
+    ----------
+    out_dir : path-like
+        OUT directory of a run.
+    path : path-like, optional
+        PNG to write; ``OUT/overview.png`` when absent.
+
+    Returns
+    -------
+    pathlib.Path
+
+    Raises
+    ------
+    CratonError
+        If OUT holds neither waveforms nor snapshots.
+    ResourceError
+        If matplotlib is missing.
+    """
+    out_dir = Path(out_dir)
+    waves, scene = read_waveforms(out_dir), _scene(out_dir)
+    series = [(name, ds) for name, ds in read_snapshots(out_dir).items() if ds.sizes.get("time")]
+    frame = _section(series, scene["sources"])
+    if waves is None and frame is None:
+        raise CratonError(f"{out_dir} holds neither waveforms nor snapshots to show")
+    n = _record_panels(waves)
+    tall = 0.0 if frame is None else float(np.clip(8.2 * _aspect(frame), 2.2, 6.5)) + 1.0
+    with figures.figure(10, 0.5 + tall + (0.75 + 1.25 * n if n else 0)) as page:
+        page.suptitle(scene["title"] or out_dir.name, x=0.012, ha="left", fontsize=13, fontweight="bold")
+        parts = page.subfigures(2, 1, height_ratios=[tall, 0.75 + 1.25 * n]) if n and frame is not None else [page, page]
+        if frame is not None:
+            _draw_frame(parts[0], frame, waves, scene)
+        if n:
+            _draw_waves(parts[1], waves, scene, None if frame is None else float(frame.time))
+    return _save(page, path or out_dir / "overview.png")
+
+
+def records(out_dir, path=None):
+    """All receivers of the first recorded quantity, as in `figures.record_section`; ``OUT/records.png``."""
+    out_dir = Path(out_dir)
+    waves, scene = read_waveforms(out_dir), _scene(out_dir)
+    if waves is None:
+        raise CratonError(f"{out_dir} holds no waveforms to show")
+    return _save(figures.record_section(waves, origin=scene["sources"][0] if scene["sources"] else None), path or out_dir / "records.png")
+
+
+def snapshots(out_dir, path=None):
+    """Six frames of the first series of snapshots on one colour scale; ``OUT/snapshots.png``."""
+    out_dir = Path(out_dir)
+    scene = _scene(out_dir)
+    series = [(name, ds) for name, ds in read_snapshots(out_dir).items() if ds.sizes.get("time")]
+    if not series:
+        raise CratonError(f"{out_dir} holds no snapshots to show")
+    array = _plane(series[0][1], scene["sources"])
+    _, dim, best = _liveliest(array)
+    if dim:
+        array = array.isel({dim: best})
+    # The first frame of a run is empty as a rule: spread the others over the rest.
+    shown = np.unique(np.linspace(0, array.sizes["time"] - 1, _FRAMES_SHOWN + 1).round().astype(int))[-_FRAMES_SHOWN:]
+    frames = [array.isel(time=int(i)).load() for i in shown]
+    limit = float(np.median([figures.robust_limit(frame.values) for frame in frames]))
+    with figures.figure(11, 0.8 + 3 * float(np.clip(4.75 * _aspect(frames[0]) + 0.3, 1.4, 5.5))) as page:
+        page.suptitle(f"{scene['title'] or out_dir.name}: {figures.heading(frames[0])}", x=0.012, ha="left", fontsize=12, fontweight="bold")
+        axes = page.subplots(3, 2, sharex=True, sharey=True).ravel()
+        for axis, frame in zip(axes, frames):
+            image = figures.draw_snapshot(axis, frame, scene["sources"], (), scene["interfaces"], limit)
+            axis.set_title(f"t = {float(frame.time):.4g} s", loc="left")
+            axis.set_title("", loc="right")
+            axis.label_outer()
+        for axis in axes[len(frames):]:
+            axis.set_axis_off()
+        figures.colour_bar(image, list(axes))
+    return _save(page, path or out_dir / "snapshots.png")
+
+
+def read_waveforms(out_dir):
+    """Waveforms of a run, or None where there are none yet."""
+    import xarray as xr
+
+    store = Path(out_dir) / "result.zarr"
+    if not (store / "time").exists():
+        return None
+    dataset = xr.open_zarr(store)
+    return dataset if dataset.data_vars and dataset.sizes.get("receiver") and dataset.sizes.get("time") else None
+
+
+def read_snapshots(out_dir):
+    """Series of snapshots: name -> xarray.Dataset, without the frames that a killed run never wrote."""
+    import xarray as xr
+
+    folder = Path(out_dir) / "result.zarr" / "snapshots"
+    names = sorted(p.name for p in folder.iterdir() if (p / ".zgroup").exists()) if folder.is_dir() else []
+    found = {}
+    for name in names:
+        dataset = xr.open_zarr(folder.parent, group=f"snapshots/{name}")
+        found[name] = dataset.isel(time=slice(0, _written(folder / name, dataset)))
+    return found
+
+
+def _written(folder, dataset):
+    """Frames written: a frame that was never written has no chunk file."""
+    frames = dataset.sizes.get("time", 0)
+    for name in dataset.data_vars:
+        numbers = [int(p.name.split(".")[0]) for p in (folder / name).iterdir() if p.name[:1].isdigit()]
+        frames = min(frames, max(numbers, default=-1) + 1)
+    return frames
+
+
+def _scene(out_dir):
+    """Title, source positions and layer tops of the run's scenario; empty where it cannot be read."""
+    from craton.scenario import load
+
+    try:
+        scenario = load(Path(out_dir) / "scenario.toml")
+    except (OSError, ScenarioError):
+        return {"title": "", "sources": [], "interfaces": []}
+    layers = getattr(scenario.model, "layers", None) or []
+    return {
+        "title": scenario.title or "",
+        "sources": [source.at.xyz for source in scenario.source],
+        "interfaces": [layer.top for layer in layers[1:]],
+    }
+
+
+def _section(series, sources):
+    """The frame to show: of a vertical plane where there is one, else a cut of a volume, else whatever plane there is; None without."""
+    planes = [_plane(dataset, sources) for _, dataset in series]
+    planes.sort(key=lambda array: "z" not in array.dims)  # stable: the first vertical one
+    if not planes:
+        return None
+    index, dim, best = _liveliest(planes[0])
+    frame = planes[0].isel(time=index)
+    return (frame.isel({dim: best}) if dim else frame).load()
+
+
+def _plane(dataset, sources):
+    """The first quantity of a series; of a volume, its west-east section through the first source (or the middle)."""
+    array = dataset[next(iter(dataset.data_vars))]
+    if all(axis in array.dims for axis in "xyz"):
+        y = sources[0][1] if sources else float(array.y.mean())
+        array = array.sel(y=y, method="nearest")
+    return array
+
+
+def _liveliest(array):
+    """(frame, dimension, component) with the largest mean root of amplitude: strong waves, and all over the plane."""
+    dim = next((d for d in array.dims if d not in ("time", "x", "y", "z")), None)
+    space = [d for d in array.dims if d in ("x", "y", "z")]
+    thin = {d: slice(None, None, max(1, array.sizes[d] // 200)) for d in space}
+    best = (-1.0, array.sizes["time"] - 1, dim, 0)
+    for index in np.unique(np.linspace(0, array.sizes["time"] - 1, _FRAMES_LOOKED_AT).astype(int)):
+        values = np.abs(array.isel(time=int(index), **thin).values)
+        scores = np.sqrt(np.nan_to_num(values)).mean(axis=tuple(range(-len(space), 0)))
+        component = int(np.argmax(scores))
+        best = max(best, (float(np.ravel(scores)[component]), int(index), dim, component), key=lambda row: row[0])
+    return best[1:]
+
+
+def _record_panels(waves):
+    """Panels of waveforms in the overview: one per component, three rows' worth for a section, none without waveforms."""
+    if waves is None:
+        return 0
+    array = waves[next(iter(waves.data_vars))]
+    return 3 if array.sizes["receiver"] > figures.FEW else len(figures.components(array.isel(time=slice(0, 1))))
+
+
+def _draw_frame(part, frame, waves, scene):
+    axis = part.subplots()
+    receivers = () if waves is None else np.column_stack([waves[c].values for c in "xyz"])
+    image = figures.draw_snapshot(axis, frame, scene["sources"], receivers, scene["interfaces"])
+    figures.colour_bar(image, [axis])
+
+
+def _draw_waves(part, waves, scene, mark):
+    array = waves[next(iter(waves.data_vars))]
+    names = figures.components(array)
+    if array.sizes["receiver"] > figures.FEW:
+        axes = part.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0]
+        figures.draw_section(axes, array, scene["sources"][0] if scene["sources"] else None)
+    else:
+        figures.draw_record(part.subplots(len(names), 1, sharex=True, sharey=True, squeeze=False)[:, 0], array, mark=mark)
+
+
+def _aspect(frame):
+    """Height over width of a plane."""
+    spans = [max(float(np.ptp(frame[dim].values)), 1e-9) for dim in frame.dims]
+    return spans[0] / spans[1]
+
+
+def _save(page, path):
+    """Write a figure as PNG and say where."""
+    page.savefig(path, format="png", dpi=160)
+    return Path(path)

@@ -1,0 +1,262 @@
+"""What the tables of a scenario are made of: numbers with units and limits, choices, positions, tables told apart by kind."""
+import os
+from typing import Annotated, Any, Union
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_serializer, model_validator
+from pydantic_core import PydanticCustomError
+
+from craton.scenario.units import DIMENSIONS, UnitError, si
+from craton.scenario.words import listed, nearest, number, shown
+
+
+class Table(BaseModel):
+    """A table of the scenario: its keys are fixed, its values do not change, an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+def wrong(*items, nearest=None):
+    """The exception that carries problems of one value or table to the report.
+
+    Parameters
+    ----------
+    items : (key, message, remedy) tuples
+        ``key`` is relative to the table being checked, ``""`` for the value or table itself.
+    nearest : str, optional
+        The choice that was probably meant, so that checking can go on with it.
+    """
+    return PydanticCustomError("craton", "{message}", {"message": "; ".join(m for _, m, _ in items), "items": items, "nearest": nearest})
+
+
+def quantity(dimension, above=None, least=None, below=None, most=None):
+    """The type of a number with a dimension, and its limits: ``above`` and ``below`` are excluded, ``least`` and ``most`` allowed."""
+    unit = DIMENSIONS[dimension][0]
+
+    def validate(value):
+        try:
+            value = si(value, dimension)
+        except UnitError as error:
+            raise wrong(("", str(error), error.remedy)) from None
+        _check_limits(value, unit, above, least, below, most)
+        return value
+
+    schema = {"type": ["number", "string"], "description": f"{dimension}, {unit}" if unit else dimension}
+    return Annotated[float, BeforeValidator(validate), WithJsonSchema(schema)]
+
+
+def whole(least=None, most=None):
+    """The type of a whole number within limits."""
+
+    def validate(value):
+        integral = isinstance(value, int) or (isinstance(value, float) and value.is_integer()) or hasattr(value, "__index__")
+        if isinstance(value, bool) or not integral:
+            raise wrong(("", f"{shown(value)} is not a whole number", f"write a whole number{_range_text(least, most)}"))
+        _check_limits(int(value), "", None, least, None, most)
+        return int(value)
+
+    return Annotated[int, BeforeValidator(validate)]
+
+
+def _range_text(least, most):
+    return "" if least is None else f" from {least} to {most}" if most is not None else f", {least} or more"
+
+
+def _check_limits(value, unit, above, least, below, most):
+    rules = [
+        (above, "greater than", lambda v, limit: v > limit),
+        (least, "at least", lambda v, limit: v >= limit),
+        (below, "less than", lambda v, limit: v < limit),
+        (most, "at most", lambda v, limit: v <= limit),
+    ]
+    broken = [f"{words} {number(limit)} {unit}".rstrip() for limit, words, holds in rules if limit is not None and not holds(value, limit)]
+    if broken:
+        wanted = [f"{words} {number(limit)} {unit}".rstrip() for limit, words, _ in rules if limit is not None]
+        given = f"{number(value)} {unit}".rstrip()
+        raise wrong(("", f"{given} is out of range: must be {broken[0]}", f"give a value {listed(wanted, 'and')}"))
+
+
+def choice(*names, later=None, meant=None):
+    """The type of one word (or number) out of a few.
+
+    ``later`` maps what is known but not available yet to what to do instead, ``meant`` other programs' words to ours.
+    """
+    later, meant = later or {}, meant or {}
+
+    def validate(value):
+        if value in names and not isinstance(value, bool):
+            return names[names.index(value)]
+        quoted = listed([shown(n) for n in names])
+        if isinstance(value, str) and value in later:
+            raise wrong(("", f"{shown(value)} is not available yet", f"{later[value]}; available: {quoted}"), nearest=names[0])
+        close = (meant.get(value) or nearest(value, names)) if isinstance(value, str) else None
+        hint = f"; did you mean {shown(close)}?" if close else ""
+        raise wrong(("", f"{shown(value)} is not {quoted}{hint}", f"write one of {quoted}"), nearest=close)
+
+    return Annotated[Any, BeforeValidator(validate), WithJsonSchema({"enum": list(names)})]
+
+
+def tagged(noun, by, later=None, **tables):
+    """The type of tables that come in kinds.
+
+    Parameters
+    ----------
+    noun : str
+        What they are, for messages: ``"wavelet"``.
+    by : str or None
+        The key that names the kind; None where the kind is seen from which key is there.
+    later : dict
+        Kinds that are known but not available yet, and what to do instead.
+    tables : Table classes by kind
+    """
+    kinds = choice(*tables, later=later).__metadata__[0].func
+
+    def check(value):
+        if isinstance(value, Table):
+            return value
+        if not isinstance(value, dict):
+            raise wrong(("", f"{shown(value)} is not a table", f"write {{ ... }} with the keys of a {noun}"))
+        if by:
+            _check_kind(value, noun, by, kinds, tables, later or {})
+        else:
+            _check_signs(value, noun, tables)
+        return value
+
+    def pick(value):
+        if isinstance(value, Table):
+            return "~" + type(value).__name__
+        kind = value[by] if by else next(k for k in tables if k in value)
+        return "~" + tables[kind].__name__
+
+    union = Union[tuple(Annotated[t, Tag("~" + t.__name__)] for t in tables.values())]  # noqa: UP007 (made at run time)
+    return Annotated[union, Discriminator(pick), BeforeValidator(check)]
+
+
+def _check_kind(value, noun, by, kinds, tables, later):
+    if by not in value:
+        raise wrong((by, f"missing: the {by} of the {noun}", f"write {by} = {listed([shown(t) for t in tables])}"))
+    try:
+        kinds(value[by])
+    except PydanticCustomError as error:
+        (_, message, remedy), *_ = error.context["items"]
+        close = None if isinstance(value[by], str) and value[by] in later else error.context["nearest"]
+        raise wrong((by, f"{noun} {by} {message}", remedy), nearest=close) from None
+
+
+def _check_signs(value, noun, tables):
+    given = [k for k in tables if k in value]
+    if len(given) == 1:
+        return
+    what = f"{listed(given, 'and')} exclude each other" if given else f"the {noun} has none of {listed(tables)}"
+    close = [(k, nearest(k, tables)) for k in value if k not in given and nearest(k, tables)]
+    hint = f"; did you mean {shown(close[0][1])} for {shown(close[0][0])}?" if close and not given else ""
+    raise wrong(("", what + hint, f"give exactly one of {listed(tables)}"))
+
+
+def as_list(value):
+    """A list from a list, tuple, range or NumPy array; anything else as it is."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return list(value) if isinstance(value, (list, tuple, range)) else value
+
+
+def _three(names, unit):
+    def validate(value):
+        value = as_list(value)
+        if not isinstance(value, list):
+            raise wrong(("", f"{shown(value)} is not a list of three numbers", f"write [{', '.join(names)}] in {unit}"))
+        if len(value) != 3:
+            raise wrong(("", f"{shown(value)} has {len(value)} numbers, not 3", f"write [{', '.join(names)}] in {unit}"))
+        return value
+
+    return validate
+
+
+def triple(item, names, unit):
+    """The type of three numbers, such as a position or a force."""
+    return Annotated[tuple[item, item, item], BeforeValidator(_three(names, unit))]
+
+
+def many(item):
+    """The type of a list of numbers or tables: a tuple, from a list or a NumPy array."""
+
+    def validate(value):
+        value = as_list(value)
+        if not isinstance(value, list):
+            raise wrong(("", f"{shown(value)} is not a list", f"write [{'{ ... }' if isinstance(value, dict) else shown(value)}]"))
+        return value
+
+    return Annotated[tuple[item, ...], BeforeValidator(validate)]
+
+
+def several(noun, item):
+    """The type of a list of tables, written ``[[noun]]``."""
+
+    def validate(value):
+        value = as_list(value)
+        if not isinstance(value, list):
+            raise wrong(("", f"{noun} is a single {'table' if isinstance(value, dict) else 'value'}, not a list of tables",
+                         f"write [[{noun}]] with double brackets"))
+        return value
+
+    return Annotated[tuple[item, ...], BeforeValidator(validate)]
+
+
+def _text(value):
+    if not isinstance(value, str) or not value.strip():
+        what = "the text is empty" if isinstance(value, str) else f"{shown(value)} is not a text"
+        raise wrong(("", what, 'write a text in quotes, "..."'))
+    return value
+
+
+def _path(value):
+    return os.path.abspath(os.path.expanduser(_text(os.fspath(value) if isinstance(value, os.PathLike) else value)))
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+FilePath = Annotated[str, BeforeValidator(_path)]
+Length = quantity("length")
+Distance = quantity("length", above=0)
+Duration = quantity("time", above=0)
+Time = quantity("time")
+Frequency = quantity("frequency", above=0)
+Xyz = triple(Length, "xyz", "m")
+
+
+class Position(Table):
+    """A place: ``[x, y, z]`` in metres with z up, or ``{ x, y, depth }`` with depth below the local surface.
+
+    ``Position(x=0, y=0, depth=100)`` in Python; `xyz` gives the three coordinates either way.
+    """
+
+    x: Length = Field(examples=["2000  # m, east"])
+    y: Length = Field(examples=["4000  # m, north"])
+    z: Length | None = None
+    depth: Length | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_list(cls, value):
+        if isinstance(value, (dict, Position)):
+            return value
+        x, y, z = _three("xyz", "m, or { x =, y =, depth = }")(value)
+        return {"x": x, "y": y, "z": z}
+
+    @model_validator(mode="after")
+    def _one_height(self):
+        if (self.z is None) == (self.depth is None):
+            what = "z and depth exclude each other" if self.z is not None else "neither z nor depth is given"
+            raise wrong(("", what, "give z (m, up) or depth (m, below the surface)"))
+        return self
+
+    @model_serializer
+    def _as_written(self):
+        return [*self.xyz] if self.depth is None else {"x": self.x, "y": self.y, "depth": self.depth}
+
+    @property
+    def xyz(self):
+        """Coordinates (x, y, z), metres, z up."""
+        return self.x, self.y, self.z if self.depth is None else 0.0 - self.depth
+
+
+def key(example, default=..., **more):
+    """A key of a table with an example for the remedy where it is missing."""
+    return Field(default, examples=[example], **more)

@@ -1,0 +1,305 @@
+"""Reading a scenario from TOML, with overrides, and writing it back; problems with their file and line."""
+import json
+import os
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from craton.errors import Problem, ScenarioError
+from craton.scenario.lines import line_map, line_of
+from craton.scenario.problems import diagnose
+from craton.scenario.schema import Scenario
+from craton.scenario.words import nearest, shown
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What came of reading a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario or None
+        Present whenever enough is right to check more on it; to be run only when there are no problems.
+    problems : tuple of Problem
+        Everything wrong.
+    file, text : str
+        Where it was read from, and what stood there, for `format_problems`.
+    overrides : tuple of str
+        As given.
+    """
+
+    scenario: Scenario | None
+    problems: tuple[Problem, ...]
+    file: str
+    text: str
+    overrides: tuple[str, ...]
+
+
+def load(path, overrides=()):
+    """A scenario from a TOML file.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file; relative paths inside it are relative to its folder.
+    overrides : sequence of str
+        ``"key.path=value"`` each, applied before checking: ``"source.0.wavelet.tau=0.2"``, ``"domain.spacing=200 m"``.
+
+    Returns
+    -------
+    Scenario
+
+    Raises
+    ------
+    craton.errors.ScenarioError
+        With every problem found.
+    """
+    return _checked(read(path, overrides))
+
+
+def loads(text, overrides=(), file="scenario"):
+    """A scenario from TOML text; ``file`` is its name in messages, and relative paths are relative to its folder. See `load`."""
+    return _checked(reads(text, overrides, file))
+
+
+def read(path, overrides=()):
+    """Like `load`, but the problems are returned beside the scenario, so that further checks can add theirs: Reading."""
+    file = os.fspath(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = Problem("", f"not UTF-8 text (byte {error.start})", "save the scenario as UTF-8 TOML text")
+    except OSError as error:
+        problem = _unreadable(Path(path), error)
+    else:
+        return reads(text, overrides, file)
+    return Reading(None, (problem,), file, "", tuple(overrides))
+
+
+def reads(text, overrides=(), file="scenario"):
+    """Like `loads`, but the problems are returned beside the scenario: Reading."""
+    file, overrides = os.fspath(file), tuple(overrides)
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        return Reading(None, (_not_toml(text, str(error)),), file, text, overrides)
+    problems = _override(values, overrides)
+    _resolve_files(values, os.path.dirname(os.path.abspath(file)))
+    scenario, more = diagnose(values)
+    return Reading(scenario, (*problems, *more), file, text, overrides)
+
+
+def with_overrides(scenario, overrides):
+    """The scenario with values changed by ``"key.path=value"`` texts, checked again: Scenario."""
+    return loads(dumps(scenario), overrides)
+
+
+def _checked(reading):
+    if reading.problems:
+        error = ScenarioError(reading.problems)
+        error.args = (format_problems(reading),)
+        raise error
+    return reading.scenario
+
+
+def _unreadable(path, error):
+    if path.is_dir():
+        return Problem("", "this is a folder, not a scenario file", f"name a file in it: {_tomls(path) or 'there is no .toml file there'}")
+    if not isinstance(error, FileNotFoundError):
+        return Problem("", f"cannot be read: {error.strerror}", "check the path and its permissions")
+    folder = path.parent if path.parent.is_dir() else None
+    close = nearest(path.name, [p.name for p in folder.iterdir()]) if folder else None
+    hint = f'; did you mean "{path.parent / close}"?' if close else ""
+    there = _tomls(folder) if folder else ""
+    return Problem("", "there is no such file" + hint, f"scenario files there: {there}" if there else "craton new writes one to start from")
+
+
+def _tomls(folder):
+    return ", ".join(sorted(p.name for p in folder.glob("*.toml"))[:8])
+
+
+def _not_toml(text, message):
+    """The first syntax error; its line stands in the message, where `format_problems` finds it."""
+    if "(at end of document)" in message:
+        message = message.replace("at end of document", f"at line {text.rstrip().count(chr(10)) + 1}, end of the file")
+    match = re.search(r"line (\d+)", message)
+    line = text.split("\n")[int(match.group(1)) - 1] if match else ""
+    message = message[:1].lower() + message[1:]
+    return Problem("", f"not valid TOML: {message}", _toml_remedy(message, line))
+
+
+def _toml_remedy(message, line):
+    """What is mostly meant by a line that is not TOML."""
+    if "overwrite" in message or "declare" in message or "mutate" in message:
+        return "a key or table may be given only once: leave one out; lists of tables are headed [[...]]"
+    if "illegal character '\\n'" in message:
+        return "a text in quotes ends on the line where it began"
+    bare = re.match(r"\s*([\w.-]+)\s*=\s*([^\s\"'\[{#][^#]*?)\s*(#.*)?$", line)
+    if not bare:
+        return "check brackets, commas and quotes near here; the format is TOML, https://toml.io"
+    name, value = bare.group(1), bare.group(2)
+    if value in ("True", "False"):
+        return f"write {name} = {value.lower()}"
+    return f'a {"number with a unit" if re.match(r"[+-]?[0-9]", value) else "text"} needs quotes: {name} = "{value}"'
+
+
+def _override(values, overrides):
+    problems = []
+    for text in overrides:
+        path, equals, value = text.partition("=")
+        if not equals or not path.strip():
+            problems.append(Problem("", f"--set {text}: not key.path=value", "write for example --set domain.spacing=200"))
+            continue
+        problem = _assign(values, path.strip(), _override_value(value.strip()))
+        problems += [problem] if problem else []
+    return problems
+
+
+def _override_value(text):
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text  # --set run.device=cpu, --set domain.spacing=200 m
+
+
+def _assign(values, path, value):
+    here, steps = values, _steps(path)
+    for i, step in enumerate(steps):
+        if isinstance(here, list):
+            if not isinstance(step, int) or not 0 <= step < len(here):
+                return Problem(path, f"--set: {'.'.join(map(str, steps[:i]))} is a list of {len(here)}, it has no item {shown(step)}",
+                               f"items are numbered from 0 to {len(here) - 1}" if here else "add it in the file first")
+        elif not isinstance(here, dict):
+            return Problem(path, f"--set: {'.'.join(map(str, steps[:i]))} is {shown(here)}, it has no keys", "set the value itself")
+        elif i < len(steps) - 1:
+            here.setdefault(step, {})
+        if i < len(steps) - 1:
+            here = here[step]
+    here[steps[-1]] = value
+    return None
+
+
+def _steps(path):
+    return tuple(int(s) if s.isdecimal() else s for s in path.split("."))
+
+
+def _resolve_files(value, folder):
+    """Make each ``file = "..."`` absolute, so that the scenario means the same wherever it is written."""
+    if isinstance(value, dict):
+        for key, child in value.items():
+            if key == "file" and isinstance(child, str) and child.strip():
+                value[key] = os.path.join(folder, os.path.expanduser(child))
+            else:
+                _resolve_files(child, folder)
+    elif isinstance(value, list):
+        for child in value:
+            _resolve_files(child, folder)
+
+
+def format_problems(error, file=None, text=None, overrides=()):
+    """Problems as text for the terminal, at most three lines each, in the order of the file.
+
+    Parameters
+    ----------
+    error : ScenarioError, Reading, or sequence of Problem
+    file, text : str, optional
+        The scenario file's name and content; a Reading knows them.
+    overrides : sequence of str, optional
+        Those the scenario was read with: a problem in one of them is shown there and not in the file.
+
+    Returns
+    -------
+    str
+        For each problem ``file:line: key: message``, the offending line, and the remedy.
+    """
+    problems = getattr(error, "problems", error)
+    file = file if file is not None else getattr(error, "file", "scenario")
+    text = text if text is not None else getattr(error, "text", "")
+    overrides = tuple(overrides) or getattr(error, "overrides", ())
+    lines, source = line_map(text), text.splitlines()
+    blocks = [_block(problem, file, lines, source, overrides) for problem in problems]
+    blocks.sort(key=lambda block: block[0])
+    return "\n".join("\n".join(rows) for _, rows in blocks)
+
+
+def _block(problem, file, lines, source, overrides):
+    one_line = " ".join(problem.message.split())
+    line = _line(problem, lines)
+    head = f"{problem.key}: {one_line}" if problem.key else one_line
+    override = _override_of(problem.key, overrides)
+    if override:
+        line, rows = None, [f"--set {override}: {head.removeprefix(problem.key + ': --set: ')}"]
+    else:
+        rows = [f"{file}:{line}: {head}" if line else f"{file}: {head}"]
+    if line and line <= len(source) and source[line - 1].strip():
+        rows.append(f"    {_cut(source[line - 1].strip())}")
+    if problem.remedy:
+        rows.append(f"    -> {' '.join(problem.remedy.split())}")
+    return line or 0, rows
+
+
+def _line(problem, lines):
+    if problem.key:
+        return line_of(lines, _steps(problem.key))
+    match = re.match(r"not valid TOML.*\bline (\d+)", problem.message)
+    return int(match.group(1)) if match else None
+
+
+def _override_of(key, overrides):
+    """The last override that set this key or a table around it."""
+    for text in reversed(overrides):
+        path = text.partition("=")[0].strip()
+        if path and (key == path or key.startswith(path + ".")):
+            return text
+    return None
+
+
+def _cut(line, most=120):
+    return line if len(line) <= most else line[: most - 4] + " ..."
+
+
+def dumps(scenario):
+    """A scenario as TOML text: every value as resolved, SI numbers, absolute paths; `loads` makes an equal scenario of it.
+
+    Parameters
+    ----------
+    scenario : Scenario
+
+    Returns
+    -------
+    str
+    """
+    tables = scenario.model_dump(by_alias=True, exclude_none=True)
+    plain = {k: v for k, v in tables.items() if not isinstance(v, (dict, list, tuple))}
+    parts = ["\n".join(f"{k} = {_toml(v)}" for k, v in plain.items())]
+    for name, value in tables.items():
+        if isinstance(value, dict):
+            parts.append(_table(f"[{name}]", value))
+        elif name not in plain:
+            parts += [_table(f"[[{name}]]", item) for item in value]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(header, values):
+    return "\n".join([header, *(f"{k} = {_toml(v, wide=True)}" for k, v in _names_first(values))])
+
+
+def _names_first(values):
+    return sorted(values.items(), key=lambda item: item[0] not in ("name", "kind", "shape"))
+
+
+def _toml(value, wide=False):
+    """A TOML value; ``wide`` puts the tables of a list on lines of their own."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{k} = {_toml(v)}" for k, v in _names_first(value)) + " }" if value else "{}"
+    if isinstance(value, (list, tuple)):
+        items = [_toml(v) for v in value]
+        if wide and any(isinstance(v, dict) for v in value):
+            return "[\n" + "".join(f"    {item},\n" for item in items) + "]"
+        return "[" + ", ".join(items) + "]"
+    return repr(value)

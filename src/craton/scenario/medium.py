@@ -1,0 +1,120 @@
+"""The Earth model of a scenario: homogeneous, layers, or a file, with anomalies on top."""
+from typing import Literal
+
+from pydantic import model_validator
+
+from craton.scenario.fields import Distance, FilePath, Length, Table, Xyz, key, many, quantity, tagged, wrong
+from craton.scenario.words import listed, number
+
+Speed = quantity("velocity", above=0)
+ShearSpeed = quantity("velocity", least=0)
+Density = quantity("density", above=0)
+SpeedGradient = quantity("velocity gradient")
+DensityGradient = quantity("density gradient")
+Change = quantity("ratio", above=-1)
+
+_PROPERTIES = ("vp", "vs", "rho")
+
+
+class _Anomaly(Table):
+    """What anomalies share: new values of vp, vs, rho (SI), or relative changes dvp, dvs, drho (-0.1: ten per cent less)."""
+
+    vp: Speed | None = None
+    vs: ShearSpeed | None = None
+    rho: Density | None = None
+    dvp: Change | None = None
+    dvs: Change | None = None
+    drho: Change | None = None
+
+    @model_validator(mode="after")
+    def _one_each(self):
+        both = [p for p in _PROPERTIES if getattr(self, p) is not None and getattr(self, "d" + p) is not None]
+        if both:
+            raise wrong(*[("d" + p, f"{p} and d{p} exclude each other", f"give {p} (SI) or d{p} (relative change)") for p in both])
+        if all(getattr(self, d + p) is None for p in _PROPERTIES for d in ("", "d")):
+            raise wrong(("", "the anomaly changes nothing", "give at least one of vp, vs, rho, dvp, dvs, drho"))
+        return self
+
+
+class Sphere(_Anomaly):
+    """A ball about ``center`` (x, y, z) m."""
+
+    shape: Literal["sphere"] = "sphere"
+    center: Xyz = key("[5000, 5000, -2000]  # m")
+    radius: Distance = key("1000  # m")
+
+
+class Box(_Anomaly):
+    """A box between two corners (x, y, z) m."""
+
+    shape: Literal["box"] = "box"
+    min: Xyz = key("[4000, 4000, -3000]  # m")
+    max: Xyz = key("[6000, 6000, -1000]  # m")
+
+    @model_validator(mode="after")
+    def _has_volume(self):
+        thin = [a for a, low, high in zip("xyz", self.min, self.max) if not low < high]
+        if thin:
+            remedy = "min is the lower south-west corner, max the upper north-east one"
+            raise wrong(("max", f"the box has no extent in {listed(thin, 'and')}", remedy))
+        return self
+
+
+Anomaly = tagged("anomaly", "shape", sphere=Sphere, box=Box)
+
+
+class Homogeneous(Table):
+    """One medium everywhere: vp, vs (m/s), rho (kg/m3)."""
+
+    kind: Literal["homogeneous"] = "homogeneous"
+    vp: Speed = key("6000  # m/s")
+    vs: ShearSpeed = key("3460  # m/s, 0 for a fluid")
+    rho: Density = key("2700  # kg/m3")
+    anomalies: many(Anomaly) = ()
+
+
+class Layer(Table):
+    """A layer from the elevation ``top`` down to the next one's; gradients are per metre of depth below its top."""
+
+    top: Length = key("0  # m, elevation of the layer's top")
+    vp: Speed = key("6000  # m/s")
+    vs: ShearSpeed = key("3460  # m/s, 0 for a fluid")
+    rho: Density = key("2700  # kg/m3")
+    vp_gradient: SpeedGradient = 0.0
+    vs_gradient: SpeedGradient = 0.0
+    rho_gradient: DensityGradient = 0.0
+
+
+class Layers(Table):
+    """Flat layers listed from the top down."""
+
+    kind: Literal["layers"] = "layers"
+    layers: many(Layer) = key("[ { top = 0, vp = 6000, vs = 3460, rho = 2700 } ]")
+    anomalies: many(Anomaly) = ()
+
+    @model_validator(mode="after")
+    def _downwards(self):
+        if not self.layers:
+            raise wrong(("layers", "there is no layer", "list at least one { top =, vp =, vs =, rho = }"))
+        tops = [layer.top for layer in self.layers]
+        bad = [i for i in range(1, len(tops)) if not tops[i] < tops[i - 1]]
+        if bad:
+            raise wrong(*[
+                (f"layers.{i}.top", f"top = {number(tops[i])} m is not below the top of the layer before it, {number(tops[i - 1])} m",
+                 "list layers from the top down; top is an elevation, so below the surface it is negative")
+                for i in bad
+            ])
+        return self
+
+
+class ModelFile(Table):
+    """A netCDF or zarr file with vp, vs (m/s) and rho (kg/m3) on x, y, z (m)."""
+
+    kind: Literal["file"] = "file"
+    file: FilePath = key('"model.nc"')
+    anomalies: many(Anomaly) = ()
+
+
+Model = tagged(
+    "model", "kind", homogeneous=Homogeneous, layers=Layers, file=ModelFile, later={"prem": 'write its layers out with kind = "layers"'}
+)

@@ -1,0 +1,192 @@
+"""From what the validation says to problems for people: keys as they were written, nearest names, remedies, all at once."""
+from typing import get_args
+
+from pydantic import ValidationError
+
+from craton.errors import Problem
+from craton.scenario.fields import Table
+from craton.scenario.schema import Scenario, build
+from craton.scenario.words import listed, nearest, shown
+
+
+def diagnose(values):
+    """Check a scenario and find as many problems at once as can be found.
+
+    Misspelt keys and choices are reported, then replaced by the nearest valid name (or left out) for the sake of the checks that
+    come after them; what comes out is never run when there are problems.
+
+    Parameters
+    ----------
+    values : dict
+        The tables of a scenario.
+
+    Returns
+    -------
+    scenario : Scenario or None
+        The scenario, or what it would be with the misspellings put right, on which further checks can run.
+    problems : list of Problem
+        Empty when the scenario is right.
+    """
+    values = _copied(values)
+    found, renamed = {}, {}
+    for _ in range(8):
+        scenario, errors = _attempt(values)
+        unknown = [e for e in errors if e["type"] == "extra_forbidden"]
+        fixable = unknown or [e for e in errors if e.get("ctx", {}).get("nearest") is not None or _has_default(e)]
+        for error in unknown or errors:
+            for problem in _problems(error, values, unknown=bool(unknown)):
+                found.setdefault(problem.key, problem)
+        if not errors or not fixable:
+            break
+        for error in fixable:
+            _repair(error, values, renamed)
+    return scenario, [_as_written(p, renamed) for p in found.values()]
+
+
+def _attempt(values):
+    try:
+        return build(values), []
+    except ValidationError as error:
+        return None, error.errors(include_url=False)
+
+
+def _copied(value):
+    if isinstance(value, dict):
+        return {k: _copied(v) for k, v in value.items()}
+    return [_copied(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def written(loc, values):
+    """The path of an error in the file: tags of kinds left out, coordinates of a list by number, depth where it stands for z."""
+    path, here = [], values
+    for step in loc:
+        if isinstance(step, str) and step.startswith("~"):
+            continue
+        if isinstance(here, list) and step in ("x", "y", "z"):
+            step = "xyz".index(step)
+        path.append(step)
+        here = _child(here, step)
+    return tuple(path)
+
+
+def _child(value, step):
+    if isinstance(value, dict):
+        return value.get(step)
+    return value[step] if isinstance(value, list) and isinstance(step, int) and step < len(value) else None
+
+
+def dotted(path):
+    """``("source", 0, "at")`` as ``"source.0.at"``."""
+    return ".".join(str(step) for step in path)
+
+
+def _problems(error, values, unknown):
+    path = written(error["loc"], values)
+    kind, given = error["type"], error["input"]
+    if kind == "craton":
+        return [Problem(dotted((*path, *filter(None, [k]))), message, remedy) for k, message, remedy in error["ctx"]["items"]]
+    if kind == "extra_forbidden":
+        return [_unknown_key(error["loc"], path, values)]
+    if kind == "missing":
+        return [_missing_key(error["loc"], path)]
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        names = list(_names(_tables_at(error["loc"])))
+        return [Problem(dotted(path), f"{shown(given)} is not a table", f"it has the keys {listed(names, 'and')}")]
+    return [Problem(dotted(path), f"{shown(given)}: {error['msg']}")]
+
+
+def _unknown_key(loc, path, values):
+    name, parent = path[-1], _value_at(values, path[:-1])
+    names = list(_names(_tables_at(loc[:-1])))
+    close = nearest(name, [n for n in names if n not in parent])
+    there = None if close else nearest(name, names)
+    hint = f', did you mean "{close}"?' if close else f', did you mean "{there}", which is given already?' if there else ""
+    message = f'unknown key "{name}"' + hint
+    elsewhere = None if close or there else _owner(name)
+    remedy = f'"{name}" belongs in [{elsewhere}]' if elsewhere else f"valid keys here: {', '.join(names)}"
+    return Problem(dotted(path), message, remedy)
+
+
+def _owner(name):
+    """The table of the scenario that has this key, if there is exactly one."""
+    owners = [field for field in Scenario.model_fields if name in _names(_tables_in(Scenario.model_fields[field].annotation))]
+    return owners[0] if len(owners) == 1 else None
+
+
+def _missing_key(loc, path):
+    tables = _tables_at(loc[:-1])
+    field = next((f for t in tables for n, f in t.model_fields.items() if (f.alias or n) == path[-1]), None)
+    example = field.examples[0] if field is not None and field.examples else None
+    if example and example.startswith("["):
+        remedy = f"add {example}" if len(path) == 1 else f"write {path[-1]} = {example}"
+    else:
+        remedy = f"write {path[-1]} = {example}" if example else ""
+    return Problem(dotted(path), f'missing: "{path[-1]}" has to be given', remedy)
+
+
+def _tables_at(loc):
+    """The classes of table that an error's location leads to."""
+    tables = [Scenario]
+    for step in loc:
+        if isinstance(step, int):
+            continue
+        if step.startswith("~"):
+            tables = [t for t in tables if t.__name__ == step[1:]]
+        else:
+            fields = [f for t in tables for n, f in t.model_fields.items() if (f.alias or n) == step]
+            tables = [t for f in fields for t in _tables_in(f.annotation)]
+    return tables
+
+
+def _tables_in(annotation):
+    if isinstance(annotation, type) and issubclass(annotation, Table):
+        return [annotation]
+    return [table for part in get_args(annotation) for table in _tables_in(part)]
+
+
+def _names(tables):
+    return dict.fromkeys(f.alias or n for t in tables for n, f in t.model_fields.items())
+
+
+def _has_default(error):
+    """Whether a wrong value can be left out for a default that is not "none of it"."""
+    loc = error["loc"]
+    if error["type"] == "missing" or not loc or not isinstance(loc[-1], str) or loc[-1].startswith("~"):
+        return False
+    fields = [f for t in _tables_at(loc[:-1]) for n, f in t.model_fields.items() if (f.alias or n) == loc[-1]]
+    return bool(fields) and not fields[0].is_required() and fields[0].default is not None
+
+
+def _value_at(values, path):
+    for step in path:
+        values = _child(values, step)
+    return values
+
+
+def _repair(error, values, renamed):
+    """Put the nearest valid name in the place of a wrong one, or leave the wrong value out."""
+    path = written(error["loc"], values)
+    close = error.get("ctx", {}).get("nearest")
+    if close is not None:
+        path = (*path, *(k for k, _, _ in error["ctx"]["items"] if k))
+    parent = _value_at(values, path[:-1])
+    if not isinstance(parent, (dict, list)):
+        return
+    if close is not None:
+        # In a list the nearest name may be there already, and would then be a spurious problem.
+        parent[path[-1]] = close if isinstance(parent, dict) or close not in parent else parent[path[-1]]
+    elif isinstance(parent, dict):
+        value = parent.pop(path[-1], None)
+        if error["type"] == "extra_forbidden":
+            names = [n for n in _names(_tables_at(error["loc"][:-1])) if n not in parent]
+            right = nearest(path[-1], names)
+            if right:
+                parent[right] = value
+                renamed[dotted((*path[:-1], right))] = dotted(path)
+
+
+def _as_written(problem, renamed):
+    for right, wrong in renamed.items():
+        if problem.key == right or problem.key.startswith(right + "."):
+            return Problem(wrong + problem.key[len(right):], problem.message, problem.remedy)
+    return problem

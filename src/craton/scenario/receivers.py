@@ -1,0 +1,124 @@
+"""What a scenario records: receivers one by one, in lines, grids and files; snapshots of the wavefield."""
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from craton.conventions import QUANTITIES
+from craton.scenario.fields import Duration, FilePath, Length, Position, Table, Text, as_list, choice, key, tagged, whole, wrong
+from craton.scenario.words import shown
+
+SNAPSHOT_QUANTITIES = (*QUANTITIES, "divergence", "curl")
+
+
+class Station(Table):
+    """One receiver."""
+
+    name: Text = key('"R1"')
+    at: Position = key("[10_000, 10_000, 0]  # m, or { x =, y =, depth = }")
+
+
+class Line(Table):
+    """Points from one position to another, both included, at equal distances."""
+
+    from_: Position = key("[0, 0, 0]  # m", alias="from")
+    to: Position = key("[10_000, 0, 0]  # m")
+    count: whole(least=2) = key("11")
+
+
+class ReceiverLine(Table):
+    """A line of receivers NAME1, NAME2, ..."""
+
+    name: Text = key('"L"  # prefix: L1, L2, ...')
+    line: Line
+
+
+def _axis(value):
+    value = as_list(value)
+    if not isinstance(value, list) or len(value) != 3:
+        remedy = "write the first and last coordinate in m and how many: [0, 10_000, 11]"
+        raise wrong(("", f"{shown(value)} is not [first, last, count]", remedy))
+    return value
+
+
+Axis = Annotated[tuple[Length, Length, whole(least=1)], BeforeValidator(_axis)]
+
+
+class Lattice(Table):
+    """Receivers on a horizontal lattice; x and y are [first, last, count] (m), and z (m, up) or depth (m, down)."""
+
+    x: Axis = key("[0, 10_000, 11]  # m")
+    y: Axis = key("[0, 10_000, 11]  # m")
+    z: Length | None = None
+    depth: Length | None = None
+
+    @model_validator(mode="after")
+    def _one_height(self):
+        if (self.z is None) == (self.depth is None):
+            what = "z and depth exclude each other" if self.z is not None else "neither z nor depth is given"
+            raise wrong(("", what, "give z = 0 or depth = 0, m"))
+        return self
+
+    @property
+    def height(self):
+        """Elevation z of the lattice, metres."""
+        return self.z if self.depth is None else 0.0 - self.depth
+
+
+class ReceiverGrid(Table):
+    """A horizontal grid of receivers NAME1, NAME2, ..., x fastest."""
+
+    name: Text = key('"G"  # prefix: G1, G2, ...')
+    grid: Lattice
+
+
+class ReceiverFile(Table):
+    """Receivers from a CSV file with columns name, x, y and z or depth (m)."""
+
+    file: FilePath
+
+
+Receivers = tagged("receiver entry", None, at=Station, line=ReceiverLine, grid=ReceiverGrid, file=ReceiverFile)
+
+
+class Plane(Table):
+    """A plane by its one coordinate: x, y, z or depth (m)."""
+
+    x: Length | None = None
+    y: Length | None = None
+    z: Length | None = None
+    depth: Length | None = None
+
+    @model_validator(mode="after")
+    def _one_coordinate(self):
+        given = [n for n in ("x", "y", "z", "depth") if getattr(self, n) is not None]
+        if len(given) != 1:
+            remedy = "write { y = 5000 }, or x, z, depth, in m; leave plane out for the whole volume"
+            raise wrong(("", f"a plane has one coordinate, {len(given)} given", remedy))
+        return self
+
+    @property
+    def axis(self):
+        """``"x"``, ``"y"`` or ``"z"``: the axis that it is normal to."""
+        return next((a for a in "xy" if getattr(self, a) is not None), "z")
+
+    @property
+    def coordinate(self):
+        """Where it cuts that axis, metres."""
+        return 0.0 - self.depth if self.depth is not None else getattr(self, self.axis)
+
+
+def _snapshot_name(value):
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", value):
+        raise wrong(("", f"{shown(value)} cannot name a snapshot", "use letters, digits, _ and -: it becomes a group of result.zarr"))
+    return value
+
+
+class Snapshot(Table):
+    """Pictures of the wavefield ``every`` so many seconds, on a plane or in the whole volume, each ``stride``-th point."""
+
+    name: Annotated[str, BeforeValidator(_snapshot_name)] = key('"section"')
+    quantity: choice(*SNAPSHOT_QUANTITIES) = "velocity"
+    plane: Plane | None = None
+    every: Duration = key("0.5  # s between snapshots")
+    stride: whole(least=1) = Field(1)

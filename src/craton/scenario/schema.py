@@ -1,0 +1,262 @@
+"""The nouns of a scenario file: one class per table, the same names in TOML and in Python, SI floats after validation."""
+import math
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ValidationError, model_validator
+
+from craton.conventions import FACES, QUANTITIES
+from craton.errors import ScenarioError
+from craton.scenario.fields import (
+    Distance,
+    Duration,
+    Frequency,
+    Table,
+    Time,
+    Xyz,
+    choice,
+    key,
+    many,
+    quantity,
+    several,
+    triple,
+    whole,
+    wrong,
+)  # fmt: skip
+from craton.scenario.medium import Model
+from craton.scenario.receivers import Receivers, Snapshot
+from craton.scenario.sources import Source
+from craton.scenario.words import number, shown
+
+_OPPOSITE = {"west": "east", "east": "west", "south": "north", "north": "south", "bottom": "top", "top": "bottom"}
+
+
+class Domain(Table):
+    """The box that is computed: lower south-west corner ``origin``, ``size`` (m), and ``spacing`` (m) or ``max_frequency`` (Hz)."""
+
+    origin: Xyz = key("[0, 0, -10_000]  # m, lower south-west corner (x, y, z)")
+    size: triple(Distance, "xyz", "m") = key("[20_000, 20_000, 10_000]  # m")
+    spacing: Distance | None = None
+    max_frequency: Frequency | None = None
+    points_per_wavelength: quantity("ratio", least=2, most=100) = 6.0
+
+    @model_validator(mode="after")
+    def _one_resolution(self):
+        if self.spacing is None and self.max_frequency is None:
+            remedy = "write spacing = 100  # m; or max_frequency = 5  # Hz"
+            raise wrong(("spacing", "missing: neither spacing nor max_frequency is given", remedy))
+        if self.spacing is not None and self.max_frequency is not None:
+            remedy = "spacing follows from max_frequency and points_per_wavelength: leave one of the two out"
+            raise wrong(("max_frequency", "spacing and max_frequency exclude each other", remedy))
+        small = [i for i in range(3) if self.spacing is not None and self.size[i] < self.spacing]
+        if small:
+            raise wrong(*[(f"size.{i}", self._too_small(i), 'give sizes in metres, or with a unit: "8 km"') for i in small])
+        return self
+
+    def _too_small(self, i):
+        return f"size along {'xyz'[i]}, {number(self.size[i])} m, is less than the spacing, {number(self.spacing)} m"
+
+    @property
+    def top(self):
+        """Elevation of the top plane, metres."""
+        return self.origin[2] + self.size[2]
+
+    def points(self, spacing):
+        """Points (nx, ny, nz) at this spacing (m): ``size / spacing + 1``, the last cell completed where the division leaves a rest."""
+        return tuple(math.ceil(s / spacing - 1e-6) + 1 for s in self.size)
+
+
+class TimeSpan(Table):
+    """When the run starts and ends (s after the origin time) and its step; None: chosen by the plan."""
+
+    duration: Duration = key("10  # s")
+    step: Duration | None = None
+    start: Time | None = None
+
+    @model_validator(mode="after")
+    def _in_order(self):
+        if self.start is not None and self.start >= self.duration:
+            raise wrong(("start", f"start = {number(self.start)} s is not before the end, duration = {number(self.duration)} s",
+                         "duration is the time at which the run ends, counted from t = 0"))
+        length = self.duration - (self.start or 0.0)
+        if self.step is not None and self.step > length:
+            remedy = "leave step out for the largest stable one"
+            raise wrong(("step", f"step = {number(self.step)} s is longer than the run, {number(length)} s", remedy))
+        return self
+
+
+class Cpml(Table):
+    """Convolutional PML (Komatitsch & Martin 2007): points thick, ``reflection``, ``frequency`` of alpha (Hz), ``kappa_max``."""
+
+    thickness: whole(least=1) = 10
+    reflection: quantity("ratio", above=0, below=1) = 1e-5
+    frequency: Frequency | None = None
+    kappa_max: quantity("ratio", least=1) = 1.0
+
+
+class Sponge(Table):
+    """Sponge of Cerjan et al. (1985): points thick, ``strength`` a in exp(-(a d)^2) with d in points."""
+
+    thickness: whole(least=1) = 20
+    strength: quantity("ratio", above=0, most=1) = 0.015
+
+
+_LATER_FACES = {"a1": 'use "cpml"', "stacey": 'belongs to method "sem"; use "cpml"'}
+_SIDES = ("cpml", "sponge", "rigid", "periodic")
+
+
+def _side(value):
+    if value == "free":
+        raise wrong(("", "a free surface is possible on top only", f"write one of {', '.join(map(shown, _SIDES))} here"))
+    return value
+
+
+TopKind = choice("free", *_SIDES, later=_LATER_FACES)
+SideKind = Annotated[choice(*_SIDES, later=_LATER_FACES), BeforeValidator(_side)]
+
+
+class Boundaries(Table):
+    """What each face of the domain is; ``others`` holds for the faces not named, `face` gives the answer for one."""
+
+    top: TopKind = "free"
+    others: SideKind = "cpml"
+    west: SideKind | None = None
+    east: SideKind | None = None
+    south: SideKind | None = None
+    north: SideKind | None = None
+    bottom: SideKind | None = None
+    cpml: Cpml = Cpml()
+    sponge: Sponge = Sponge()
+
+    @model_validator(mode="after")
+    def _periodic_in_pairs(self):
+        items = []
+        for name, opposite in _OPPOSITE.items():
+            if self.face(name) == "periodic" != self.face(opposite):
+                where = name if getattr(self, name) is not None else "others"
+                through = "" if where == name else " (through others)"
+                items.append((where, f'{name} is "periodic"{through} but {opposite} is "{self.face(opposite)}"',
+                              f'make both periodic, or name one: {opposite} = "periodic", or {name} = "cpml"'))
+        if items:
+            raise wrong(*items)
+        return self
+
+    def face(self, name):
+        """The kind of the face ``"west"``, ``"east"``, ``"south"``, ``"north"``, ``"bottom"`` or ``"top"``."""
+        if name not in FACES:
+            raise KeyError(name)
+        return getattr(self, name) or self.others
+
+
+def _microseconds(seconds):
+    snapped = round(seconds * 1e6) / 1e6
+    if not snapped:
+        raise wrong(("", f"{number(seconds)} s is less than a microsecond", "give the interval between samples in s"))
+    return snapped
+
+
+def _network(value):
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Z0-9]{1,8}", value):
+        raise wrong(("", f"{shown(value)} is no network code", 'write 1 to 8 capital letters or digits; "XX" is for synthetic data'))
+    return value
+
+
+class Output(Table):
+    """What is kept of the waveforms: quantities, ``sampling`` interval (s, whole microseconds; None: each step), network code."""
+
+    waveforms: many(choice(*QUANTITIES)) = ("velocity",)
+    sampling: Annotated[Duration, AfterValidator(_microseconds)] | None = None
+    network: Annotated[str, BeforeValidator(_network)] = "XX"
+
+    @model_validator(mode="after")
+    def _distinct(self):
+        seen = self.waveforms
+        twice = [i for i, v in enumerate(seen) if v in seen[:i]]
+        if twice:
+            raise wrong(*[(f"waveforms.{i}", f"{shown(seen[i])} is listed twice", "leave one of them out") for i in twice])
+        return self
+
+
+class Run(Table):
+    """How it is computed: precision, device, space order of the differences, threads of the CPU (None: all)."""
+
+    precision: choice("float32", "float64", meant={"double": "float64", "single": "float32"}) = "float32"
+    device: choice("auto", "cpu", "cuda", meant={"gpu": "cuda"}) = "auto"
+    order: choice(2, 4, 6, 8) = 4
+    threads: whole(least=1) | None = None
+
+
+def _some(sources):
+    if not sources:
+        raise wrong(("", "there is no source", "add a [[source]] table with kind, at and wavelet"))
+    return sources
+
+
+def _names_differ(snapshots):
+    names = [s.name for s in snapshots]
+    twice = [i for i, n in enumerate(names) if n in names[:i]]
+    if twice:
+        remedy = "give each snapshot a name of its own"
+        raise wrong(*[(f"{i}.name", f"the snapshot name {shown(names[i])} is taken", remedy) for i in twice])
+    return snapshots
+
+
+def _title(value):
+    if not isinstance(value, str):
+        raise wrong(("", f"{shown(value)} is not a text", 'write a title in quotes, "..."'))
+    return value
+
+
+class Scenario(Table):
+    """A run, stated in the words of the field; equal scenarios give equal runs.
+
+    Keys and values are those of the TOML file (DESIGN section 6): numbers in SI units, or texts with a unit. `craton.scenario.load`
+    reads one from a file, `craton.scenario.dumps` writes it.
+
+    Raises
+    ------
+    craton.errors.ScenarioError
+        With every problem found, when it is built from wrong values.
+    """
+
+    title: Annotated[str, BeforeValidator(_title)] = ""
+    method: choice("fd", later={"sem": 'use "fd"', "gravity": "call craton.gravity"}) = "fd"
+    domain: Domain = key("[domain] with origin, size and spacing")
+    model: Model = key("[model] with kind, and vp, vs, rho or layers or file")
+    time: TimeSpan = key("[time] with duration")
+    boundaries: Boundaries = Boundaries()
+    source: Annotated[several("source", Source), AfterValidator(_some)] = key("[[source]] with kind, at and wavelet")
+    receivers: several("receivers", Receivers) = ()
+    snapshots: Annotated[several("snapshots", Snapshot), AfterValidator(_names_differ)] = ()
+    output: Output = Output()
+    run: Run = Run()
+
+    def __init__(self, /, **values):
+        try:
+            super().__init__(**values)
+        except ValidationError:
+            from craton.scenario.problems import diagnose
+
+            raise ScenarioError(diagnose(values)[1]) from None
+
+    @model_validator(mode="after")
+    def _sampling_not_below_step(self):
+        step, sampling = self.time.step, self.output.sampling
+        if step is not None and sampling is not None and sampling < step * (1 - 1e-9):
+            raise wrong(("output.sampling", f"sampling = {number(sampling)} s is shorter than the time step, {number(step)} s",
+                         "leave sampling out to keep each step"))
+        return self
+
+    @property
+    def warnings(self):
+        """Suspicious magnitudes, one sentence each with the unit that was probably meant: list of str."""
+        from craton.scenario.suspicions import suspicions
+
+        return suspicions(self)
+
+
+def build(values):
+    """A scenario from a dict of tables, with pydantic's own error where it is wrong (`Scenario` raises ScenarioError instead)."""
+    scenario = Scenario.__new__(Scenario)
+    BaseModel.__init__(scenario, **values)
+    return scenario

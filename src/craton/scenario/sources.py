@@ -1,0 +1,192 @@
+"""Sources and their wavelets, as a scenario states them."""
+from typing import Literal
+
+from pydantic import model_validator
+
+from craton.scenario.fields import (
+    Duration,
+    FilePath,
+    Frequency,
+    Position,
+    Table,
+    Text,
+    Time,
+    key,
+    many,
+    quantity,
+    tagged,
+    triple,
+    whole,
+    wrong,
+)
+from craton.scenario.words import listed
+
+Moment = quantity("moment", above=0)
+TensorMoment = quantity("moment")
+Force = quantity("force")
+Angle = quantity("angle", least=-360, most=360)
+Dip = quantity("angle", least=0, most=90)
+Magnitude = quantity("ratio", least=-10, most=10.5)
+Value = quantity("ratio")
+
+
+class _Wavelet(Table):
+    """What wavelets share: ``delay``, the time of the centre, s; None leaves it at t = 0 and lets the run start early enough."""
+
+    delay: Time | None = None
+
+
+class Gaussian(_Wavelet):
+    """A Gaussian of unit area and standard deviation ``tau`` (s)."""
+
+    kind: Literal["gaussian"] = "gaussian"
+    tau: Duration = key("0.1  # s, standard deviation")
+
+
+class Ricker(_Wavelet):
+    """A Ricker wavelet of peak 1 with the peak ``frequency`` (Hz)."""
+
+    kind: Literal["ricker"] = "ricker"
+    frequency: Frequency = key("5  # Hz, peak frequency")
+
+
+class GaussianDerivative(_Wavelet):
+    """The derivative of a Gaussian of standard deviation ``tau`` (s), peak 1."""
+
+    kind: Literal["gaussian_derivative"] = "gaussian_derivative"
+    tau: Duration = key("0.1  # s, standard deviation of the Gaussian")
+
+
+class Brune(_Wavelet):
+    """The omega-squared pulse of Brune (1970), unit area, with its ``corner_frequency`` (Hz)."""
+
+    kind: Literal["brune"] = "brune"
+    corner_frequency: Frequency = key("1  # Hz")
+
+
+class Kuepper(_Wavelet):
+    """The wavelet of Kuepper (1958), peak 1, ``duration`` (s) long with a number of ``extrema``."""
+
+    kind: Literal["kuepper"] = "kuepper"
+    duration: Duration = key("0.5  # s")
+    extrema: whole(least=1, most=20) = 2
+
+
+class Samples(_Wavelet):
+    """A sampled wavelet: ``times`` (s) and ``values``, or a text ``file`` with these two columns."""
+
+    kind: Literal["samples"] = "samples"
+    file: FilePath | None = None
+    times: many(Time) | None = None
+    values: many(Value) | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self):
+        items = _samples_problems(self.file, self.times, self.values)
+        if items:
+            raise wrong(*items)
+        return self
+
+
+def _samples_problems(file, times, values):
+    given = [n for n, v in (("file", file), ("times", times), ("values", values)) if v is not None]
+    if given not in (["file"], ["times", "values"]):
+        what = f"{listed(given, 'and')} do not go together" if len(given) > 1 else f"only {given[0]} is given" if given else "no samples"
+        return [("", what, "give file, or both times and values")]
+    if file is not None:
+        return []
+    if len(times) != len(values):
+        return [("values", f"{len(values)} values for {len(times)} times", "give as many values as times")]
+    if len(times) < 4:
+        return [("times", f"{len(times)} samples are too few, at least 4 are needed", "cubic interpolation needs 4 samples")]
+    bad = next((i for i in range(1, len(times)) if not times[i] > times[i - 1]), None)
+    return [] if bad is None else [(f"times.{bad}", f"time {bad} is not after the one before it", "list times in increasing order")]
+
+
+Wavelet = tagged(
+    "wavelet", "kind",
+    gaussian=Gaussian, ricker=Ricker, gaussian_derivative=GaussianDerivative, brune=Brune, kuepper=Kuepper, samples=Samples,
+)  # fmt: skip
+
+_AT = "[2000, 4000, -2500]  # m, or { x =, y =, depth = }"
+_WAVELET = '{ kind = "gaussian", tau = 0.1 }'
+
+
+class _Source(Table):
+    """What sources share: where, when, and a name for lists (``source 1`` without)."""
+
+    name: Text | None = None
+    at: Position = key(_AT)
+    wavelet: Wavelet = key(_WAVELET)
+
+
+class Tensor(Table):
+    """A moment tensor, east-north-up, N m; what is left out is zero."""
+
+    xx: TensorMoment = 0.0
+    yy: TensorMoment = 0.0
+    zz: TensorMoment = 0.0
+    xy: TensorMoment = 0.0
+    xz: TensorMoment = 0.0
+    yz: TensorMoment = 0.0
+
+
+_MECHANISM = ("strike", "dip", "rake")
+
+
+class MomentTensor(_Source):
+    """A double couple by ``strike dip rake`` (deg) and ``moment`` (N m) or ``magnitude`` (Mw), or any ``tensor``."""
+
+    kind: Literal["moment_tensor"] = "moment_tensor"
+    strike: Angle | None = None
+    dip: Dip | None = None
+    rake: Angle | None = None
+    moment: Moment | None = None
+    magnitude: Magnitude | None = None
+    tensor: Tensor | None = None
+
+    @model_validator(mode="after")
+    def _one_mechanism(self):
+        given = [n for n in (*_MECHANISM, "moment", "magnitude") if getattr(self, n) is not None]
+        items = _tensor_problems(given) if self.tensor is not None else _double_couple_problems(given)
+        if items:
+            raise wrong(*items)
+        return self
+
+
+def _tensor_problems(given):
+    remedy = "the tensor says it all: leave tensor, or strike, dip, rake and moment"
+    return [(name, f"{name} is given beside tensor", remedy) for name in given]
+
+
+def _double_couple_problems(given):
+    items = [(n, f"missing: {n} of the double couple", f"write {n} = 0  # deg; or give tensor = {{ xy = 1e18 }}")
+             for n in _MECHANISM if n not in given]
+    if "moment" not in given and "magnitude" not in given:
+        items.append(("moment", "missing: how strong the source is", "write moment = 1e18  # N m; or magnitude = 5.9"))
+    if "moment" in given and "magnitude" in given:
+        items.append(("magnitude", "moment and magnitude exclude each other", "leave one of them out"))
+    return items
+
+
+class Explosion(_Source):
+    """An isotropic source of ``moment`` (N m) on each of the three diagonal components."""
+
+    kind: Literal["explosion"] = "explosion"
+    moment: Moment = key("1e15  # N m")
+
+
+class PointForce(_Source):
+    """A ``force`` [fx, fy, fz] in N."""
+
+    kind: Literal["force"] = "force"
+    force: triple(Force, ("fx", "fy", "fz"), "N") = key("[0, 0, 1e10]  # N")
+
+    @model_validator(mode="after")
+    def _not_zero(self):
+        if not any(self.force):
+            raise wrong(("force", "the force is zero", "give at least one component, N"))
+        return self
+
+
+Source = tagged("source", "kind", moment_tensor=MomentTensor, explosion=Explosion, force=PointForce)

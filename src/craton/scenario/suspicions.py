@@ -1,0 +1,67 @@
+"""Magnitudes that are valid but hardly meant: velocities in km/s, densities in g/cm3, positions in km."""
+from craton.scenario.receivers import Station
+from craton.scenario.words import number
+
+
+def suspicions(scenario):
+    """Sentences about suspicious values, each beginning with its key: list of str."""
+    domain = scenario.domain
+    return [*_medium(scenario.model), *_sizes(domain), *_grid_rest(domain), *_positions(scenario), *_silence(scenario)]
+
+
+def _medium(model):
+    for key, medium in _media(model):
+        for name in ("vp", "vs"):
+            value = getattr(medium, name)
+            if value is not None and 0 < value < 20:
+                yield f"{key}.{name}: {number(value)} m/s is very slow; did you mean {number(value)} km/s = {number(value * 1e3)}?"
+            elif value is not None and value > 20_000:
+                yield f"{key}.{name}: {number(value)} m/s is faster than any rock; velocities are in m/s"
+        if medium.rho is not None and medium.rho < 20 and (medium.vs is None or medium.vs > 0):
+            rho = number(medium.rho)
+            yield f"{key}.rho: {rho} kg/m3 is very light; did you mean {rho} g/cm3 = {number(medium.rho * 1e3)}?"
+
+
+def _media(model):
+    if model.kind == "homogeneous":
+        yield "model", model
+    for i, layer in enumerate(getattr(model, "layers", ())):
+        yield f"model.layers.{i}", layer
+    for i, anomaly in enumerate(model.anomalies):
+        yield f"model.anomalies.{i}", anomaly
+
+
+def _sizes(domain):
+    frequency, longest = domain.max_frequency, number(max(domain.size))
+    if domain.spacing is not None and domain.spacing < 1 and max(domain.size) < 1000:
+        yield f"domain.spacing: {number(domain.spacing)} m in a domain of {longest} m; lengths are in metres: did you mean km?"
+    if frequency is not None and max(domain.size) < 1000 and frequency < 50:
+        yield f"domain.size: {longest} m is small for {number(frequency)} Hz; lengths are in metres: did you mean km?"
+
+
+def _grid_rest(domain):
+    if domain.spacing is None:
+        return
+    for axis, size, points in zip("xyz", domain.size, domain.points(domain.spacing)):
+        reach = (points - 1) * domain.spacing
+        if abs(reach - size) > 1e-6 * domain.spacing:
+            yield (f"domain.size: {number(size)} m along {axis} is not a whole number of spacings of {number(domain.spacing)} m; "
+                   f"the grid has {points} points, {number(reach)} m")
+
+
+def _positions(scenario):
+    """Positions closer to (0, 0, 0) than one spacing in a domain of many kilometres were probably given in km."""
+    spacing = scenario.domain.spacing
+    if spacing is None or min(scenario.domain.size) < 20 * spacing or max(scenario.domain.size) < 5000:
+        return
+    places = [(f"source.{i}.at", s.at) for i, s in enumerate(scenario.source)]
+    places += [(f"receivers.{i}.at", r.at) for i, r in enumerate(scenario.receivers) if isinstance(r, Station)]
+    for key, at in places:
+        if any(at.xyz) and all(abs(c) < min(spacing, 100) for c in at.xyz):
+            numbers = ", ".join(number(c) for c in at.xyz)
+            yield f"{key}: ({numbers}) m is within one grid spacing of the coordinate origin; positions are in metres: did you mean km?"
+
+
+def _silence(scenario):
+    if not scenario.receivers and not scenario.snapshots:
+        yield "receivers: nothing is recorded; add [[receivers]] or [[snapshots]]"

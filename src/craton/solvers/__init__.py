@@ -1,0 +1,1 @@
+"""Solvers: a folder is a physics, a .h an operator's body."""

@@ -1,0 +1,1 @@
+"""Elastic waves by finite differences on the staggered grid."""

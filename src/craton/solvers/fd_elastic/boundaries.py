@@ -1,0 +1,112 @@
+"""What happens at the faces of the grid. A kind of boundary is one function that gives its arrays and its launches per phase."""
+import numpy as np
+
+from craton.plan.plan import Array, Launch
+from craton.solvers.fd_elastic import operators
+from craton.solvers.fd_elastic.scheme import STRESS, VELOCITY
+
+
+def slab_params(d, box):
+    """Scalars of an operator on a slab with arrays of its own."""
+    k0, k1, j0, j1, i0, i1 = box
+    return {**d.fd_params, "k0": k0, "j0": j0, "i0": i0, "nk": k1 - k0, "nj": j1 - j0, "ni": i1 - i0}
+
+
+def slab_depths(d, axis, side, thickness):
+    """Slab of a layer inside the grid and the depth (in points) of its integer and half points into the layer.
+
+    The layer starts `thickness` points inside the outermost point (Komatitsch & Martin 2007).
+    """
+    n = d.grid.shape[2 - axis]
+    low, high = (0, thickness) if side == 0 else (n - 1 - thickness, n)
+    index = np.arange(low, high)
+    depth = (lambda at: thickness - at) if side == 0 else (lambda at: at - (n - 1 - thickness))
+    return d.slab(axis, low, high), depth(index), depth(index + 0.5)
+
+
+def cpml_profile(depth, thickness, spacing, dt, vp, options, frequency):
+    """a, b and 1/kappa - 1 at `depth` points into the layer, shape (3, n) (Komatitsch & Martin 2007, eqs 24-25).
+
+    d = d0 (depth/L)^2 with d0 = -3 vp ln(R) / (2 L) (Collino & Tsogka 2001), alpha falling linearly from pi f to 0.
+    """
+    ratio = np.clip(depth / thickness, 0, None)
+    d0 = -3 * vp * np.log(options.reflection) / (2 * thickness * spacing)
+    kappa = 1 + (options.kappa_max - 1) * ratio**2
+    d = d0 * ratio**2
+    alpha = np.pi * frequency * np.clip(1 - ratio, 0, None)
+    b = np.exp(-(d / kappa + alpha) * dt)
+    inside = depth > 0
+    a = np.where(inside, d * (b - 1) / np.where(inside, kappa * (d + kappa * alpha), 1), 0)
+    return np.stack([a, np.where(inside, b, 0), 1 / kappa - 1])
+
+
+def cpml(d):
+    """Convolutional PML: memory variables in the layers only."""
+    options = d.scenario.boundaries.cpml
+    frequency = options.frequency or d.frequency
+    arrays, phases = {}, {"velocity": [], "stress": []}
+    for axis, side in d.faces("cpml"):
+        box, *depths = slab_depths(d, axis, side, options.thickness)
+        face = f"{'xyz'[axis]}{side}"
+        points = tuple(int(b - a) for a, b in zip(box[::2], box[1::2]))
+        profiles = [cpml_profile(x, options.thickness, d.grid.spacing, d.dt, d.vp_max, options, frequency) for x in depths]
+        arrays[f"cpml_{face}"] = Array("boundary", (2, 3, len(depths[0])), d.precision, np.stack(profiles).astype(d.precision))
+        for phase in phases:
+            arrays[f"psi_{phase}_{face}"] = Array("boundary", (3, *points), d.precision)
+            launch = _cpml_velocity if phase == "velocity" else _cpml_stress
+            phases[phase].append(launch(d, axis, box, f"psi_{phase}_{face}", f"cpml_{face}"))
+    return arrays, phases
+
+
+def _cpml_velocity(d, axis, box, psi, profile):
+    saa, (sab, sca) = operators.CYCLIC_NORMAL[axis][0], operators.CYCLIC_SHEAR[axis]
+    names = (*operators.CYCLIC_VELOCITY[axis], psi, saa, sab, sca, "rho", profile)
+    return Launch(operators.cpml_velocity(d.order, axis), names, box, slab_params(d, box))
+
+
+def _cpml_stress(d, axis, box, psi, profile):
+    written = (*operators.CYCLIC_NORMAL[axis], *operators.CYCLIC_SHEAR[axis], psi)
+    names = (*written, *operators.CYCLIC_VELOCITY[axis], "lam", "rmu", profile)
+    return Launch(operators.cpml_stress(d.order, axis), names, box, slab_params(d, box))
+
+
+def sponge(d):
+    """Cerjan et al. (1985): all fields times exp(-(strength depth)^2) after each half step."""
+    options = d.scenario.boundaries.sponge
+    arrays, phases = {}, {"velocity_after": [], "stress_after": []}
+    for axis, side in d.faces("sponge"):
+        box, depth, _ = slab_depths(d, axis, side, options.thickness)
+        face = f"sponge_{'xyz'[axis]}{side}"
+        arrays[face] = Array("boundary", depth.shape, d.precision, np.exp(-((options.strength * depth) ** 2)))
+        for phase, fields in (("velocity_after", VELOCITY), ("stress_after", STRESS[:3]), ("stress_after", STRESS[3:])):
+            phases[phase].append(Launch(operators.sponge(axis), (*fields, face), box, slab_params(d, box)))
+    return arrays, phases
+
+
+def rigid(d):
+    """Velocities zero on the outermost points: along the face on its plane, across it half a cell further out."""
+    launches = []
+    for axis, side in d.faces("rigid"):
+        n = d.grid.shape[2 - axis]
+        plane = d.slab(axis, 0, 1) if side == 0 else d.slab(axis, n - 1, n)
+        held = [f for f in VELOCITY if side == 1 or f != VELOCITY[axis]]
+        launches += [Launch(operators.rigid(), (f,), plane, d.fd_params) for f in held]
+    return {}, {"velocity_last": launches}
+
+
+def periodic(d):
+    """Ghost points copied from the other end; point n of a periodic axis is point 0."""
+    phases = {"velocity_last": [], "stress_last": []}
+    stride = (1, d.layout.row, d.layout.plane)
+    for axis, side in d.faces("periodic"):
+        n = d.grid.shape[2 - axis]
+        ghosts = d.slab(axis, -d.reach, 0) if side == 0 else d.slab(axis, n, n + d.reach)
+        shift = (n if side == 0 else -n) * stride[axis]
+        params = {"row": d.layout.row, "plane": d.layout.plane, "shift": shift}
+        for phase, fields in (("velocity_last", VELOCITY), ("stress_last", STRESS[:3]), ("stress_last", STRESS[3:])):
+            phases[phase].append(Launch(operators.wrap(), fields, ghosts, params))
+    return {}, phases
+
+
+# The free surface is the step itself with the closure's rows: see build.steps_of.
+BOUNDARIES = {"cpml": cpml, "sponge": sponge, "rigid": rigid, "periodic": periodic}

@@ -1,0 +1,193 @@
+"""From a scenario to the Plan of the elastic staggered grid: step, arrays, phases. All thought happens here, once."""
+import math
+
+import numpy as np
+
+from craton.errors import Problem, ScenarioError
+from craton.model import earth
+from craton.model.grid import Grid
+from craton.plan.plan import Array, Launch, Phase, Plan
+from craton.solvers.fd_elastic import material, notes, operators, points, scheme
+from craton.solvers.fd_elastic.boundaries import BOUNDARIES
+from craton.solvers.fd_elastic.closure import closure
+from craton.solvers.fd_elastic.discretisation import Discretisation
+from craton.survey import problems as survey_problems
+from craton.survey import receivers as survey_receivers
+from craton.survey import sources as survey_sources
+
+COURANT = 0.95  # of the stability limit, where the scenario names no step
+SLOTS = 200  # steps that the record holds on the machine
+RECORD_BYTES = 1 << 28  # of the record on the machine, at most
+EXPLODED = 1e3  # times what all sources together could do to one cell
+
+
+def build(scenario):
+    """Discretise a scenario.
+
+    Parameters
+    ----------
+    scenario : craton.Scenario
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ScenarioError
+        With every problem found: model, sources, receivers, step, size.
+    """
+    grid = grid_of(scenario)
+    problems = earth.problems(scenario.model, grid) + survey_problems(scenario)
+    refuse(problems)
+    sources, receivers = survey_sources.build(scenario), survey_receivers.build(scenario)
+    d = discretise(scenario, grid, sources)
+    channels = survey_receivers.channels(len(receivers), scenario.output.waveforms)
+    return assemble(d, sources, receivers, channels)
+
+
+def refuse(problems):
+    """Raise all problems at once, if there are any."""
+    if problems:
+        raise ScenarioError(problems)
+
+
+def grid_of(scenario):
+    """The grid of a scenario; a spacing follows from max_frequency and points_per_wavelength if that is what is given."""
+    domain = scenario.domain
+    spacing = domain.spacing or derived_spacing(scenario)
+    nx, ny, nz = domain.points(spacing)
+    z = domain.origin[2] + domain.size[2] - (nz - 1) * spacing  # the top stays where it was said to be
+    return Grid((domain.origin[0], domain.origin[1], z), spacing, (nz, ny, nx))
+
+
+def derived_spacing(scenario):
+    """Spacing that gives the slowest wave its points per wavelength at max_frequency, m, rounded down to three digits."""
+    domain = scenario.domain
+    region = earth.Region(domain.origin, tuple(o + s for o, s in zip(domain.origin, domain.size)))
+    refuse(earth.problems(scenario.model, region))
+    spacing = earth.extremes(scenario.model, region)["slowest"] / (domain.max_frequency * domain.points_per_wavelength)
+    digits = 2 - math.floor(math.log10(spacing))
+    return math.floor(spacing * 10**digits) / 10**digits
+
+
+def discretise(scenario, grid, sources):
+    """Order, step, start and number of steps."""
+    order, precision = scenario.run.order, scenario.run.precision
+    check_size(scenario, grid, order)
+    vp_max = earth.extremes(scenario.model, grid)["vp"][1]
+    limit = stability_limit(scenario, grid, vp_max)
+    dt = time_step(scenario, limit)
+    start = start_time(scenario, sources, dt)
+    steps = math.ceil((scenario.time.duration - start) / dt - 1e-6)
+    frequency = max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing
+    return Discretisation(scenario, grid, order, precision, dt, start, steps, vp_max, frequency)
+
+
+def check_size(scenario, grid, order):
+    """Every axis must hold its layers with room between them, and the differences; indices must fit 32 bits."""
+    problems = []
+    layers = {"cpml": scenario.boundaries.cpml.thickness + 1, "sponge": scenario.boundaries.sponge.thickness + 1}
+    closed = {"free": 2 * order + 2}
+    for axis, (low, high) in zip("xyz", (("west", "east"), ("south", "north"), ("bottom", "top"))):
+        n, kinds = grid.shape[2 - "xyz".index(axis)], [scenario.boundaries.face(f) for f in (low, high)]
+        least = max(sum(layers.get(kind, closed.get(kind, 0)) for kind in kinds) + 1, order + 1)
+        if n < least:
+            problems.append(Problem("domain.size", f"{n} points along {axis} are too few: boundaries and differences of order {order} need {least}",
+                                    f"make the domain larger along {axis}, the spacing smaller, or the layers thinner"))  # fmt: skip
+        if n > 2**31 - 64:
+            problems.append(Problem("domain.size", f"{n} points along {axis} exceed 32-bit indices", "use a larger spacing or a smaller domain"))
+    refuse(problems)
+
+
+def stability_limit(scenario, grid, vp_max):
+    """Largest stable step, s."""
+    radius = closure(scenario.run.order).spectral_radius if scenario.boundaries.face("top") == "free" else None
+    return scheme.stable_step(scenario.run.order, grid.spacing, vp_max, radius)
+
+
+def time_step(scenario, limit):
+    """The scenario's step, or 95 % of the limit in whole microseconds where they are fine enough."""
+    step = scenario.time.step
+    if step is None:
+        chosen = COURANT * limit
+        return math.floor(chosen * 1e6) / 1e6 if chosen > 1e-4 else chosen
+    if step > limit:
+        refuse([Problem("time.step", f"step = {step:g} s is unstable: the limit is {limit:.4g} s on this grid and model",
+                        f"use at most {limit:.4g} s, or leave step out: {COURANT * limit:.4g} s is chosen then")])  # fmt: skip
+    return step
+
+
+def start_time(scenario, sources, dt):
+    """time.start, else where every wavelet without a delay of its own begins, a whole number of steps before t = 0."""
+    if scenario.time.start is not None:
+        return scenario.time.start
+    return -math.ceil(-survey_sources.start_time(scenario, sources) / dt - 1e-9) * dt
+
+
+def assemble(d, sources, receivers, channels):
+    """Arrays and phases of the plan."""
+    slots = max(1, min(SLOTS, d.steps, RECORD_BYTES // max(8 * len(channels), 1)))
+    arrays = wavefield(d) | material.arrays(d)
+    pieces = {}
+    for kind in BOUNDARIES.values():
+        more, launches = kind(d)
+        arrays |= more
+        for phase, some in launches.items():
+            pieces.setdefault(phase, []).extend(some)
+    source_arrays, injections = points.sources(d, sources)
+    record_arrays, record = points.recording(d, channels, receivers, slots)
+    arrays |= source_arrays | record_arrays
+    phases = tuple(phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")) + (Phase("record", tuple(record)),)
+    plan = Plan(d.scenario.title, "fd_elastic", d.precision, d.grid, d.layout, arrays, phases, d.steps, d.dt, d.start, channels, receivers, slots,
+                exploded(d, sources))  # fmt: skip
+    plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
+    return plan
+
+
+def wavefield(d):
+    """The state: nine fields in one block, so that point tables need one index, and each field as a part of it."""
+    layout, dtype = d.layout, np.dtype(d.precision)
+    parts = {"first": layout.first, "part_of": "state", "window": layout.window(), "defined": defined(d)}
+    state = {"state": Array("wavefield", (len(scheme.FIELDS) * layout.field,), dtype, first=layout.first)}
+    return state | {name: Array("wavefield", layout.padded, dtype, start=d.start_of(name), **parts) for name in scheme.FIELDS}
+
+
+def defined(d):
+    """Where a field holds defined values from the start: the grid, and the ghosts behind its edges, which stay zero."""
+    periodic = {axis for axis, _ in d.faces("periodic")}
+    return tuple(
+        slice(o, o + n) if 2 - axis in periodic else slice(o - d.reach, o + n + d.reach)
+        for axis, (o, n) in enumerate(zip(d.layout.origin, d.grid.shape))
+    )
+
+
+def phase_of(d, name, pieces, injection):
+    """One half step: layers first, then the step itself, damping, sources, edges."""
+    launches = [*pieces.get(name, ()), *steps_of(d, name), *pieces.get(f"{name}_after", ())]
+    launches += [injection] if injection else []
+    shared = scheme.VELOCITY if name == "velocity" else scheme.STRESS
+    return Phase(name, (*launches, *pieces.get(f"{name}_last", ())), shared)
+
+
+def steps_of(d, name):
+    """The plain step, below the planes that the closure of a free surface covers, and the step of those planes."""
+    op = getattr(operators, name)(d.order)
+    top = d.grid.shape[0] - d.surface_planes
+    launches = [Launch(op, op.arrays, d.slab(2, 0, top), d.fd_params)]
+    if d.free:
+        launches.append(Launch(operators.at_surface(op, d.closure, d.order), op.arrays, d.slab(2, top, d.grid.shape[0]), d.fd_params))
+    return launches
+
+
+def exploded(d, sources):
+    """Particle velocity beyond reach: a thousand times what all sources, spread over one cell, could leave behind."""
+    found = earth.extremes(d.scenario.model, d.grid)
+    rho, vs = found["rho"][0], found["slowest"]
+    volume, times = d.grid.spacing**3, d.start + np.arange(d.steps) * d.dt
+    total = 0.0
+    for s in sources:
+        impulse = np.abs(s.wavelet(times)).sum() * d.dt
+        strength = np.abs(s.force).max() if s.force is not None else np.abs(s.moment).max() / vs
+        total += impulse * strength / (rho * volume)
+    return float(EXPLODED * total) if total > 0 else np.inf

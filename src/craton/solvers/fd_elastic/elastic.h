@@ -1,0 +1,48 @@
+// Isotropic elastic wave on the staggered grid (Madariaga 1976, Virieux 1986, Graves 1996), one leapfrog half step each:
+//   rho dv/dt = div(sigma)        d sigma/dt = lambda tr(e) I + 2 mu e,   e = sym grad v
+// layout  real, x fastest, strides 1, p.row, p.plane; pointers at the grid's point (0, 0, 0); reach R
+// where   vx (i+1/2, j, k)  vy (i, j+1/2, k)  vz (i, j, k+1/2);  sxx syy szz and rho, lam, rmu = 1/mu (i, j, k);
+//         sxy sxz syz half-way in their two axes
+// Density is averaged arithmetically, mu harmonically, to where v and shear stress are (Moczo et al. 2002), on the fly.
+// SURFACE = 1: the highest plane, p.top, is traction-free. szz is zero there and lam holds 2 mu lam / (lam + 2 mu), so that
+// the horizontal normal stresses see the vertical strain that keeps szz zero.
+#include "differences.h"
+#include "moduli.h"
+
+KERNEL velocity(
+    real* RESTRICT vx, real* RESTRICT vy, real* RESTRICT vz,
+    const real* RESTRICT sxx, const real* RESTRICT syy, const real* RESTRICT szz,
+    const real* RESTRICT sxy, const real* RESTRICT sxz, const real* RESTRICT syz,
+    const real* RESTRICT rho, const Box box, const FDParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        const ptrdiff_t X = 1, Y = p.row, Z = p.plane, q = k * Z + j * Y + i;
+        const int depth = p.top - k;
+        vx[q] += p.dt_h * buoyancy(rho + q, X) * (fwd(sxx + q, X) + bwd(sxy + q, Y) + bwd_z(sxz + q, Z, depth));
+        vy[q] += p.dt_h * buoyancy(rho + q, Y) * (bwd(sxy + q, X) + fwd(syy + q, Y) + bwd_z(syz + q, Z, depth));
+        vz[q] += p.dt_h * buoyancy(rho + q, Z) * (bwd(sxz + q, X) + bwd(syz + q, Y) + fwd_z(szz + q, Z, depth));
+    }
+}
+
+KERNEL stress(
+    real* RESTRICT sxx, real* RESTRICT syy, real* RESTRICT szz,
+    real* RESTRICT sxy, real* RESTRICT sxz, real* RESTRICT syz,
+    const real* RESTRICT vx, const real* RESTRICT vy, const real* RESTRICT vz,
+    const real* RESTRICT lam, const real* RESTRICT rmu, const Box box, const FDParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        const ptrdiff_t X = 1, Y = p.row, Z = p.plane, q = k * Z + j * Y + i;
+        const int depth = p.top - k;
+        const bool free = SURFACE && depth == 0;
+        const real exx = bwd(vx + q, X), eyy = bwd(vy + q, Y), ezz = free ? real(0) : bwd_z(vz + q, Z, depth);
+        const real t = lam[q] * (exx + eyy + ezz), mu2 = 2 / rmu[q];
+        sxx[q] += p.dt_h * (t + mu2 * exx);
+        syy[q] += p.dt_h * (t + mu2 * eyy);
+        szz[q] = free ? real(0) : szz[q] + p.dt_h * (t + mu2 * ezz);
+        sxy[q] += p.dt_h * shear_modulus(rmu + q, X, Y) * (fwd(vx + q, Y) + fwd(vy + q, X));
+        sxz[q] += p.dt_h * shear_modulus(rmu + q, X, Z) * (fwd_z(vx + q, Z, depth) + fwd(vz + q, X));
+        syz[q] += p.dt_h * shear_modulus(rmu + q, Y, Z) * (fwd_z(vy + q, Z, depth) + fwd(vz + q, Y));
+    }
+}

@@ -1,0 +1,63 @@
+"""Material on the grid: density, lambda and 1/mu per integer point, cell averages of the Earth model, ghosts included."""
+import numpy as np
+
+from craton.model.earth import cell_averages
+from craton.model.grid import Grid
+from craton.plan.plan import Array
+
+NAMES = ("rho", "lam", "rmu")
+CHUNK = 16  # planes averaged at a time
+
+
+def arrays(d):
+    """The plan's material arrays, filled when they are allocated."""
+    layout = d.layout
+    whole = {"shape": layout.padded, "dtype": d.precision, "first": layout.first, "window": layout.window()}
+    return {name: Array("material", data=lambda out, name=name: fill(out, d, name), **whole) for name in NAMES}
+
+
+def fill(out, d, name):
+    """Write one parameter into a padded array, edges repeated into the ghosts (wrapped where the grid is periodic)."""
+    inside = out[d.layout.window()]
+    nz = d.grid.shape[0]
+    for k0 in range(0, nz, CHUNK):
+        k1 = min(k0 + CHUNK, nz)
+        inside[k0:k1] = parameter(name, *cell_averages(d.scenario.model, d.grid, k0, k1))
+    if d.free and name == "lam":
+        _, kappa, mu = cell_averages(d.scenario.model, d.grid, nz - 1, nz)
+        inside[nz - 1 :] = plane_stress(kappa - 2 / 3 * mu, mu)
+    periodic = {axis for axis, _ in d.faces("periodic")}
+    for axis, (n, origin) in enumerate(zip(d.grid.shape, d.layout.origin)):
+        fill_ghosts(np.moveaxis(out, axis, 0), origin, n, wrapped=2 - axis in periodic)
+
+
+def parameter(name, rho, kappa, mu):
+    """What is stored: rho, lambda = kappa - 2/3 mu, or 1/mu (infinite in a fluid)."""
+    if name == "rho":
+        return rho
+    if name == "lam":
+        return kappa - 2 / 3 * mu
+    with np.errstate(divide="ignore"):
+        return 1 / mu
+
+
+def plane_stress(lam, mu):
+    """lambda of the horizontal stresses where szz = 0: 2 mu lam / (lam + 2 mu)."""
+    return 2 * mu * lam / (lam + 2 * mu)
+
+
+def fill_ghosts(out, origin, n, wrapped):
+    """Fill the points before and after the grid along the first axis."""
+    for ghost in range(len(out)):
+        if not origin <= ghost < origin + n:
+            at = origin + (ghost - origin) % n if wrapped else min(max(ghost, origin), origin + n - 1)
+            out[ghost] = out[at]
+
+
+def around(d, box):
+    """Cell averages (rho, kappa, mu) in a small box of the grid, and what they would be one point beyond it where the grid goes on."""
+    low = [max(a - 1, 0) for a in box[::2]]
+    high = [min(b + 1, n) for b, n in zip(box[1::2], d.grid.shape)]
+    origin = tuple(o + d.grid.spacing * i for o, i in zip(d.grid.origin, reversed(low)))
+    part = Grid(origin, d.grid.spacing, tuple(b - a for a, b in zip(low, high)))
+    return low, cell_averages(d.scenario.model, part, 0, part.shape[0])

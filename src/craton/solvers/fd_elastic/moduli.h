@@ -1,0 +1,11 @@
+// Material where velocities and shear stresses are, averaged from the integer points (Moczo et al. 2002, eqs 17-20).
+#include "machine.h"
+
+// 1 / (arithmetic mean of density) half-way along the axis of stride S.
+INLINE real buoyancy(const real* rho, const ptrdiff_t S) { return 2 / (rho[0] + rho[S]); }
+
+// Harmonic mean of mu over the four points around (1/2, 1/2) of the axes S and T; rmu = 1/mu, infinite in a fluid.
+INLINE real shear_modulus(const real* rmu, const ptrdiff_t S, const ptrdiff_t T)
+{
+    return 4 / ((rmu[0] + rmu[S]) + (rmu[T] + rmu[S + T]));
+}

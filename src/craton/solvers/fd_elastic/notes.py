@@ -1,0 +1,97 @@
+"""What `craton plan` prints of an elastic finite-difference plan: algorithm, accuracy, sources, memory, phases."""
+import numpy as np
+
+from craton.model import earth
+from craton.solvers.fd_elastic import scheme
+from craton.survey import sources as survey_sources
+
+FEWEST = {2: 10, 4: 5, 6: 4, 8: 3.5}  # points per shortest wavelength below which a warning is due
+
+
+def sections(d, plan, sources, limit):
+    """All sections, in the order in which they are printed."""
+    return {
+        plan.title or "Elastic waves": algorithm(d),
+        "Grid": grid(d),
+        "Time": time(d, limit),
+        "Resolution": resolution(d, sources),
+        "Sources": [(s.name, survey_sources.describe(s)) for s in sources] or [("none", "the wavefield stays at rest")],
+        "Receivers": receivers(d, plan),
+        "Memory": memory(plan),
+        "Phases of a step": phases(plan),
+    }
+
+
+def algorithm(d):
+    """Method, boundaries and material averaging."""
+    kinds = {}
+    for face in ("top", "bottom", "west", "east", "south", "north"):
+        kinds.setdefault(d.face(face), []).append(face)
+    closure = ", summation-by-parts closure at the free surface" if d.free else ""
+    return [
+        ("method", f"velocity-stress staggered grid, order 2 in time, {d.order} in space{closure}, {d.precision}"),
+        ("boundaries", "; ".join(f"{kind}: {', '.join(faces)}" for kind, faces in kinds.items())),
+        ("material", "rho, lambda, 1/mu stored once per point; density averaged arithmetically, mu harmonically, on the fly"),
+    ]
+
+
+def grid(d):
+    """Points and extent."""
+    nz, ny, nx = d.grid.shape
+    extent = "  ".join("{} {:,.0f} .. {:,.0f}".format(a, *d.grid.bounds(a)) for a in "xyz")
+    return [("points", f"{nx} x {ny} x {nz} = {d.grid.size / 1e6:,.2f} million, spacing {d.grid.spacing:g} m"), ("extent", f"{extent}  m")]
+
+
+def time(d, limit):
+    """Step against the stability limit."""
+    end = d.start + d.steps * d.dt
+    return [
+        ("step", f"{d.dt:.6g} s = {d.dt / limit:.3f} of the stability limit {limit:.6g} s"),
+        ("steps", f"{d.steps:,} from {d.start:.6g} s to {end:.6g} s"),
+    ]
+
+
+def resolution(d, sources):
+    """Points per wavelength at f95 and what they cost in phase velocity."""
+    found = earth.extremes(d.scenario.model, d.grid)
+    slow = found["slowest"]
+    rows = [("model", "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *found[name]) for name in ("vp", "vs", "rho")) + "  (m/s, kg/m3)")]
+    f95 = max((s.wavelet.f95 for s in sources), default=0)
+    if f95:
+        points = slow / f95 / d.grid.spacing
+        fewest = FEWEST[d.order]
+        verdict = "ok" if points >= fewest else f"TOO FEW: order {d.order} wants {fewest:g}; use a spacing of {slow / f95 / fewest:.4g} m or a longer wavelet"
+        errors = scheme.velocity_error(d.order, d.grid.spacing, d.dt, slow, f95)
+        dispersion = "not carried by the grid" if np.isnan(errors).any() else "{:+.2%} along an axis, {:+.2%} along the diagonal".format(*errors)
+        rows += [
+            ("points per wavelength", f"{points:.1f} at f95 = {f95:.4g} Hz and {slow:,.0f} m/s ({verdict})"),
+            ("phase velocity error", dispersion),
+        ]
+    return rows
+
+
+def receivers(d, plan):
+    """Number of receivers and channels."""
+    count = len(plan.receivers)
+    return [("count", f"{count} receivers, {len(plan.channels)} channels: {', '.join(d.scenario.output.waveforms)}")]
+
+
+def memory(plan):
+    """Bytes by kind of array."""
+    rows = [(kind, f"{size / 2**20:,.1f} MiB") for kind, size in plan.bytes_by_kind.items()]
+    per_point = plan.nbytes / np.dtype(plan.precision).itemsize / plan.grid.size
+    return [*rows, ("total", f"{plan.nbytes / 2**20:,.1f} MiB, {per_point:.2f} reals a point")]
+
+
+def phases(plan):
+    """Operators of each phase, with their points and least traffic."""
+    rows = []
+    for phase in plan.phases:
+        names = {}
+        for one in phase.launches:
+            count, points = names.get(one.op.name, (0, 0))
+            names[one.op.name] = (count + 1, points + one.points)
+        for name, (count, points) in names.items():
+            op = plan.operators[name]
+            rows.append((phase.name, f"{name:<18} {count} x, {points:>13,} points, {op.reals_per_point:g} reals and {op.flops} flops a point"))
+    return [*rows, ("least traffic", f"{sum(plan.traffic.values()) / 1e6:,.1f} MB a step")]

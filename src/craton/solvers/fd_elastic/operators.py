@@ -1,0 +1,90 @@
+"""The operators of the elastic staggered grid, declared: what each writes and reads, its constants, its least traffic."""
+from pathlib import Path
+
+import numpy as np
+
+from craton.plan.operator import Operator, Struct
+from craton.solvers.fd_elastic.scheme import STRESS, VELOCITY, weights
+
+HERE = Path(__file__).parent
+FD = Struct("FDParams", (("row", "i64"), ("plane", "i64"), ("top", "i32"), ("dt_h", "real")))
+SLAB = Struct("SlabParams", (*FD.fields, *((n, "i32") for n in ("k0", "j0", "i0", "nk", "nj", "ni"))))
+WRAP = Struct("WrapParams", (("row", "i64"), ("plane", "i64"), ("shift", "i64")))
+
+# Cyclic names of the fields along the axes (A, B, C) that start at x, y, z.
+CYCLIC_VELOCITY = (("vx", "vy", "vz"), ("vy", "vz", "vx"), ("vz", "vx", "vy"))
+CYCLIC_NORMAL = (("sxx", "syy", "szz"), ("syy", "szz", "sxx"), ("szz", "sxx", "syy"))
+CYCLIC_SHEAR = (("sxy", "sxz"), ("syz", "sxy"), ("sxz", "syz"))  # sab, sca
+
+
+def constants(order):
+    """Difference weights and reach as constants of the kernel text."""
+    c = weights(order)
+    return (("R", len(c)), *((f"C{n + 1}", repr(float(c[n])) if n < len(c) else "0") for n in range(4)))
+
+
+def differences(order):
+    """Multiply-adds of one staggered difference, counted as flops."""
+    return 3 * (order // 2) - 1
+
+
+def velocity(order):
+    """The velocity step; see elastic.h."""
+    return Operator("velocity", HERE / "elastic.h", VELOCITY, (*STRESS, "rho"), FD, reach=order // 2, reals_per_point=13,
+                    flops=3 * (3 * differences(order) + 2 + 4), defines=(*constants(order), ("SURFACE", 0)))  # fmt: skip
+
+
+def stress(order):
+    """The stress step; see elastic.h."""
+    return Operator("stress", HERE / "elastic.h", STRESS, (*VELOCITY, "lam", "rmu"), FD, reach=order // 2, reals_per_point=17,
+                    flops=9 * differences(order) + 41, defines=(*constants(order), ("SURFACE", 0)))  # fmt: skip
+
+
+def at_surface(op, closure, order):
+    """The same step for the planes below a traction-free top, vertical differences from the closure's rows.
+
+    It covers `closure.rows` + 1 planes: the last row of half points lies that deep; integer points there have the plain stencil.
+    """
+    c = weights(order)
+    plain = np.zeros((1, max(closure.cols, closure.rows + len(c))))
+    plain[0, closure.rows - len(c) : closure.rows + len(c)] = [*-c[::-1], *c]
+    d1, d2 = (np.pad(d, ((0, 0), (0, plain.shape[1] - closure.cols))) for d in (closure.d1, closure.d2))
+    forward, backward = np.vstack([d1, plain]), np.vstack([d2, plain])
+    return op.specialised(f"{op.name}_surface", SURFACE=1, ROWS=len(backward), COLUMNS=plain.shape[1],
+                          CLOSURE_FWD=_table(forward), CLOSURE_BWD=_table(backward))  # fmt: skip
+
+
+def _table(rows):
+    """A matrix as a C initialiser."""
+    return "{" + ",".join("{" + ",".join(f"real({float(v)!r})" for v in row) + "}" for row in rows) + "}"
+
+
+def cpml_velocity(order, axis):
+    """What the CPML adds to the velocity step along one axis; see cpml.h."""
+    return Operator(f"cpml_velocity_{'xyz'[axis]}", HERE / "cpml.h", ("va", "vb", "vc", "psi"), ("saa", "sab", "sca", "rho", "profile"),
+                    SLAB, reach=order // 2, reals_per_point=16, flops=3 * (differences(order) + 9), kernel="cpml_velocity",
+                    defines=(*constants(order), ("SURFACE", 0), ("AXIS", axis)))  # fmt: skip
+
+
+def cpml_stress(order, axis):
+    """What the CPML adds to the stress step along one axis; see cpml.h."""
+    return Operator(f"cpml_stress_{'xyz'[axis]}", HERE / "cpml.h", ("saa", "sbb", "scc", "sab", "sca", "psi"),
+                    ("va", "vb", "vc", "lam", "rmu", "profile"), SLAB, reach=order // 2, reals_per_point=21,
+                    flops=3 * differences(order) + 32, kernel="cpml_stress",
+                    defines=(*constants(order), ("SURFACE", 0), ("AXIS", axis)))  # fmt: skip
+
+
+def sponge(axis):
+    """Cerjan damping of three fields along one axis; see sponge.h."""
+    return Operator(f"sponge_{'xyz'[axis]}", HERE / "sponge.h", ("f", "g", "h"), ("profile",), SLAB, reals_per_point=6, flops=3,
+                    kernel="sponge", defines=(("AXIS", axis),))  # fmt: skip
+
+
+def rigid():
+    """A field held at zero; see rigid.h."""
+    return Operator("rigid", HERE / "rigid.h", ("f",), (), FD, reals_per_point=1)
+
+
+def wrap():
+    """Ghost points of a periodic axis; see wrap.h."""
+    return Operator("wrap", HERE / "wrap.h", ("f", "g", "h"), (), WRAP, reals_per_point=6, pointwise=False)

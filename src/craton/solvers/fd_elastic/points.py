@@ -1,0 +1,149 @@
+"""Sources and receivers as point tables on the staggered grid: (index, weight, column) rows, sorted by what they add to.
+
+A force F in a cell of volume V adds dt F / (rho V) to velocity; a moment rate M' adds -dt M' / V to stress (stress glut, Aki & Richards
+2002, section 3.4). Sources are spread with the weights that would interpolate a receiver there, divided by the norm of the scheme:
+exchanging source and receiver then changes nothing but rounding.
+"""
+import numpy as np
+
+from craton.plan.plan import Array, Launch
+from craton.solvers.fd_elastic import material
+from craton.solvers.fd_elastic.interpolate import point_weights
+from craton.solvers.fd_elastic.scheme import HALF, VELOCITY
+from craton.solvers.shared import points as operators
+
+# Stress components of a symmetric tensor, by axes.
+TENSOR = {"sxx": (0, 0), "syy": (1, 1), "szz": (2, 2), "sxy": (0, 1), "sxz": (0, 2), "syz": (1, 2)}
+COMPONENT_AXES = {"EE": (0, 0), "NN": (1, 1), "ZZ": (2, 2), "EN": (0, 1), "EZ": (0, 2), "NZ": (1, 2)}
+
+
+def place(d, xyz):
+    """Position in units of the spacing from the grid's first point, as given to 1e-6 of the spacing: no rounding of decimal numbers."""
+    return tuple(round((x - o) / d.grid.spacing, 6) for x, o in zip(xyz, d.grid.origin))
+
+
+def nodes(d, field, position, derivative=None):
+    """Index in the state, (k, j, i) and weight of the points of one field around a position."""
+    k, j, i, weights = point_weights(position, HALF[field], d.grid.shape, derivative)
+    return d.start_of(field) + d.layout.offset(k, j, i), (k, j, i), weights
+
+
+def force_rows(d, source):
+    """(index, weight) of a point force, to be multiplied by its wavelet."""
+    volume = d.grid.spacing**3
+    for axis, field in enumerate(VELOCITY):
+        if source.force[axis]:
+            index, at, weights = nodes(d, field, place(d, source.xyz))
+            density = averaged_density(d, at, axis)
+            yield index, d.dt * source.force[axis] / volume * weights / (density * d.norms(at[0], HALF[field][2]))
+
+
+def averaged_density(d, at, axis):
+    """Density where a velocity component is: mean of its two neighbours along the axis, as in the kernel."""
+    box = [v for a in at for v in (int(a.min()), int(a.max()) + 1)]
+    box[2 * (2 - axis) + 1] += 1
+    low, (rho, _, _) = material.around(d, [min(v, n) if high else v for v, n, high in zip(box, np.repeat(d.grid.shape, 2), (0, 1) * 3)])
+    here = [a - start for a, start in zip(at, low)]
+    after = [np.minimum(a + (m == 2 - axis), n - 1) for m, (a, n) in enumerate(zip(here, rho.shape))]
+    return (rho[tuple(here)] + rho[tuple(after)]) / 2
+
+
+def moment_rows(d, source):
+    """(index, weight) of a moment tensor, to be multiplied by its moment rate.
+
+    szz is held at zero on a free surface: there, what Mzz would add appears in the horizontal normal stresses.
+    """
+    scale = -d.dt / d.grid.spacing**3
+    for field, axes in TENSOR.items():
+        moment = source.moment[axes]
+        if moment == 0:
+            continue
+        index, at, weights = nodes(d, field, place(d, source.xyz))
+        weights = scale * moment * weights / d.norms(at[0], HALF[field][2])
+        top = d.free & (at[0] == d.grid.shape[0] - 1) if field == "szz" else np.zeros(len(index), bool)
+        yield index[~top], weights[~top]
+        if top.any():
+            ratio = -poisson_ratio_term(d, [a[top] for a in at])
+            for other in ("sxx", "syy"):
+                yield d.start_of(other) + d.layout.offset(*(a[top] for a in at)), ratio * weights[top]
+
+
+def poisson_ratio_term(d, at):
+    """lambda / (lambda + 2 mu) at integer points."""
+    low, (_, kappa, mu) = material.around(d, [v for a in at for v in (int(a.min()), int(a.max()) + 1)])
+    here = tuple(a - start for a, start in zip(at, low))
+    lam = kappa[here] - 2 / 3 * mu[here]
+    return lam / (lam + 2 * mu[here])
+
+
+def sources(d, point_sources):
+    """Arrays and launches that inject forces (velocity phase) and moments (stress phase); both by column of their own series."""
+    arrays, launches = {}, {}
+    for phase, rows_of, chosen, shift in (
+        ("velocity", force_rows, [s for s in point_sources if s.force is not None], 0.0),
+        ("stress", moment_rows, [s for s in point_sources if s.moment is not None], 0.5),
+    ):
+        if chosen:
+            times = d.start + (np.arange(d.steps) + shift) * d.dt
+            series = np.stack([s.wavelet(times) for s in chosen], axis=1)
+            rows = [(index, weight, np.full(len(index), n)) for n, s in enumerate(chosen) for index, weight in rows_of(d, s)]
+            table = table_of(*(np.concatenate(part) for part in zip(*rows)))
+            arrays |= source_arrays(d, phase, table, series)
+            names = ("state", *(f"{phase}_{name}" for name in ("target", "first", "column", "weight", "series")), "step")
+            params = {"columns": len(chosen), "slots": 1}
+            launches[phase] = Launch(operators.INJECT, names, (0, 1, 0, 1, 0, len(table[0])), params)
+    return arrays, launches
+
+
+def table_of(index, weight, column):
+    """Rows sorted by index: unique targets, where their rows start, columns, weights."""
+    order = np.argsort(index, kind="stable")
+    target, first = np.unique(index[order], return_index=True)
+    return target, np.append(first, len(index)).astype(np.int32), column[order], weight[order]
+
+
+def source_arrays(d, phase, table, series):
+    """The arrays of one injection."""
+    target, first, column, weight = table
+    values = {"target": (target, np.int64), "first": (first, np.int32), "column": (column, np.int32), "weight": (weight, d.precision), "series": (series, d.precision)}
+    return {f"{phase}_{name}": Array("points", v.shape, dtype, np.asarray(v, dtype)) for name, (v, dtype) in values.items()}
+
+
+def channel_rows(d, channel, xyz):
+    """(index, weight) rows whose sum is the channel's value."""
+    position, h = place(d, xyz), d.grid.spacing
+    if channel.quantity == "velocity":
+        terms = [(VELOCITY["ENZ".index(channel.component)], None, 1.0)]
+    elif channel.quantity == "pressure":
+        terms = [(field, None, -1 / 3) for field in ("sxx", "syy", "szz")]
+    elif channel.quantity == "strain_rate":
+        a, b = COMPONENT_AXES[channel.component]
+        terms = [(VELOCITY[a], b, 0.5 / h), (VELOCITY[b], a, 0.5 / h)]
+    else:  # rotation_rate, half the curl
+        a = "ENZ".index(channel.component)
+        b, c = (a + 1) % 3, (a + 2) % 3
+        terms = [(VELOCITY[c], b, 0.5 / h), (VELOCITY[b], c, -0.5 / h)]
+    for field, derivative, scale in terms:
+        index, _, weights = nodes(d, field, position, derivative)
+        yield index, scale * weights
+
+
+def recording(d, channels, receivers, slots):
+    """Arrays and launches that sample every channel into a ring of `slots` steps and count the steps."""
+    rows = [[np.concatenate(part) for part in zip(*channel_rows(d, c, receivers.xyz[c.receiver]))] for c in channels]
+    counts = np.cumsum([0, *(len(index) for index, _ in rows)])
+    arrays = {"step": Array("points", (1,), np.int32)}
+    launches = []
+    if channels:
+        source, weight = (np.concatenate(part) for part in zip(*rows))
+        arrays |= {
+            "record": Array("record", (slots, len(channels)), d.precision),
+            "sample_source": Array("points", source.shape, np.int64, source),
+            "sample_first": Array("points", counts.shape, np.int32, counts.astype(np.int32)),
+            "sample_weight": Array("points", weight.shape, d.precision, weight.astype(d.precision)),
+        }
+        names = ("record", "state", "sample_source", "sample_first", "sample_weight", "step")
+        params = {"columns": len(channels), "slots": slots}
+        launches.append(Launch(operators.SAMPLE, names, (0, 1, 0, 1, 0, len(channels)), params))
+    launches.append(Launch(operators.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1}))
+    return arrays, launches

@@ -1,0 +1,1 @@
+"""Kernel headers and operators that every solver shares."""

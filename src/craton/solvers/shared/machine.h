@@ -1,0 +1,25 @@
+// One kernel body, two machines. A loop macro is a guarded thread on the GPU and a nest of vectorised loops on the CPU;
+// there, threads are the business of the caller, which hands every thread boxes of its own.
+#pragma once
+#if defined(__CUDACC__)
+typedef long long ptrdiff_t;
+#define KERNEL extern "C" __global__ void
+#define RESTRICT __restrict__
+#define INLINE __device__ __forceinline__
+#define FOR_EACH_POINT(box)                                        \
+    const int i = box.i0 + blockIdx.x * blockDim.x + threadIdx.x;  \
+    const int j = box.j0 + blockIdx.y * blockDim.y + threadIdx.y;  \
+    const int k = box.k0 + blockIdx.z * blockDim.z + threadIdx.z;  \
+    if (i < box.i1 && j < box.j1 && k < box.k1)
+#else
+#include <stddef.h>
+#define KERNEL static void
+#define RESTRICT __restrict
+#define INLINE static inline
+#define PRAGMA(text) _Pragma(#text)
+#define FOR_EACH_POINT(box)                                        \
+    for (int k = box.k0; k < box.k1; ++k)                          \
+        for (int j = box.j0; j < box.j1; ++j)                      \
+            PRAGMA(omp simd)                                       \
+            for (int i = box.i0; i < box.i1; ++i)
+#endif

@@ -1,0 +1,36 @@
+// Point tables: sources and receivers reach the wavefield only as (index, weight, column) rows, sorted by what they add to.
+//   inject  state[target[i]] += sum of weight[r] * series[step, column[r]]    over the rows r of target i
+//   sample  ring[step % slots, i] = sum of weight[r] * state[source[r]]       over the rows r of channel i
+// Rows of one target or channel are contiguous, first[i] .. first[i + 1]: no two threads add to one place, so sums are reproducible.
+// `step` lives on the machine, so that a captured graph of one step can be replayed.
+#include "machine.h"
+
+KERNEL inject(
+    real* RESTRICT state, const long long* RESTRICT target, const int* RESTRICT first, const int* RESTRICT column,
+    const real* RESTRICT weight, const real* RESTRICT series, const int* RESTRICT step, const Box box, const PointParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        const real* now = series + (ptrdiff_t)step[0] * p.columns;
+        real sum = 0;
+        for (int r = first[i]; r < first[i + 1]; ++r) sum += weight[r] * now[column[r]];
+        state[target[i]] += sum;
+    }
+}
+
+KERNEL sample(
+    real* RESTRICT ring, const real* RESTRICT state, const long long* RESTRICT source, const int* RESTRICT first,
+    const real* RESTRICT weight, const int* RESTRICT step, const Box box, const PointParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        real sum = 0;
+        for (int r = first[i]; r < first[i + 1]; ++r) sum += weight[r] * state[source[r]];
+        ring[(ptrdiff_t)(step[0] % p.slots) * p.columns + i] = sum;
+    }
+}
+
+KERNEL advance(int* RESTRICT step, const Box box, const PointParams p)
+{
+    FOR_EACH_POINT(box) step[i] += 1;
+}

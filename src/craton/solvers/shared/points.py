@@ -1,0 +1,12 @@
+"""Operators on point tables: inject sources, sample receivers, advance the step counter on the machine."""
+from pathlib import Path
+
+from craton.plan.operator import Operator, Struct
+
+FILE = Path(__file__).parent / "points.h"
+PARAMS = Struct("PointParams", (("columns", "i32"), ("slots", "i32")))
+TYPES = (("target", "i64"), ("source", "i64"), ("first", "i32"), ("column", "i32"), ("step", "i32"))
+
+INJECT = Operator("inject", FILE, ("state",), ("target", "first", "column", "weight", "series", "step"), PARAMS, types=TYPES, pointwise=False)
+SAMPLE = Operator("sample", FILE, ("ring",), ("state", "source", "first", "weight", "step"), PARAMS, types=TYPES, pointwise=False)
+ADVANCE = Operator("advance", FILE, ("step",), (), PARAMS, types=TYPES, pointwise=False)

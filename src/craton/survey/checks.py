@@ -1,0 +1,121 @@
+"""What is wrong, or looks wrong, with the sources and receivers of a scenario, in words."""
+import numpy as np
+
+from craton.errors import Problem
+from craton.survey import receivers, sources, wavelets
+
+CUT = 1e-3    # of the peak: a wavelet that begins with more than this makes a visible jump
+
+
+def problems(scenario):
+    """Problems of the sources and receivers that the scenario's own types cannot see: places, files, names, empty mechanisms.
+
+    Returns
+    -------
+    list of Problem
+        With keys ``source.0.at``, ``receivers.2.line`` and so on; empty where all is well.
+    """
+    found = [p for i, entry in enumerate(scenario.source) for p in _source_problems(scenario, i, entry)]
+    return found + _receiver_problems(scenario)
+
+
+def warnings(scenario, built, start):
+    """Sentences about what can be computed but is probably not meant.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    built : list of PointSource
+        From ``sources.build``.
+    start : float
+        When the run begins, s (``sources.start_time``).
+    """
+    return [text for source in built for text in _source_warnings(source, start, scenario.time.duration)]
+
+
+def outside(scenario, xyz):
+    """In words, how positions lie outside the domain, by its worst axis; None where all are inside.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    xyz : array_like, shape (n, 3)
+        Positions, metres.
+
+    Returns
+    -------
+    (index, message, remedy) or None
+        Of the first position outside.
+    """
+    domain, xyz = scenario.domain, np.asarray(xyz, dtype=float).reshape(-1, 3)
+    low, size = np.array(domain.origin, dtype=float), np.array(domain.size, dtype=float)
+    beyond = np.maximum(low - xyz, xyz - (low + size))
+    # The nearest corner of the domain may be missed by rounding only. A coordinate that is nan is outside.
+    bad = np.flatnonzero(~(beyond <= 1e-9 * size).all(axis=1))
+    if not len(bad):
+        return None
+    axis = int(np.nan_to_num(beyond[bad[0]] / size, nan=np.inf).argmax())
+    return int(bad[0]), *_outside_words("xyz"[axis], xyz[bad[0], axis], low[axis], low[axis] + size[axis], scenario.boundaries.face("top"))
+
+
+def _outside_words(axis, value, low, high, top):
+    range_text = f"{axis} from {low:.10g} to {high:.10g} m"
+    if axis == "z" and value > high:
+        place = "in the air, above the free surface" if top == "free" else "above the top of the domain"
+        depth = "; z points up: for a depth write { x =, y =, depth = }" if value > 0 else ""
+        return f"z = {value:.10g} m is {place} at z = {high:.10g} m", f"give z from {low:.10g} to {high:.10g} m{depth}"
+    return f"{axis} = {value:.10g} m is outside the domain, {range_text}", "move it inside, or enlarge domain.size (and domain.origin)"
+
+
+def _source_problems(scenario, i, entry):
+    found, out = [], outside(scenario, [entry.at.xyz])
+    if out:
+        found.append(Problem(f"source.{i}.at", *out[1:]))
+    if entry.kind == "moment_tensor" and entry.tensor is not None and not np.any(sources.moment_tensor(entry)):
+        remedy = "give at least one, N m: tensor = { xy = 1e18 }"
+        found.append(Problem(f"source.{i}.tensor", "all components of the moment tensor are zero", remedy))
+    return found + _wavelet_problems(i, entry.wavelet)
+
+
+def _wavelet_problems(i, spec):
+    if spec.kind != "samples":
+        return []
+    key = f"source.{i}.wavelet.{'file' if spec.file is not None else 'values'}"
+    try:
+        wavelets.sample_arrays(spec)
+    except OSError as error:
+        remedy = "give the path of a text file, relative to the scenario"
+        return [Problem(key, f"cannot read {spec.file}: {error.strerror or error}", remedy)]
+    except ValueError as error:
+        what = f"{spec.file}: {error}" if spec.file is not None else str(error)
+        return [Problem(key, what, "two columns are needed: time (s, increasing) and value")]
+    return []
+
+
+def _receiver_problems(scenario):
+    entries, found = receivers.collect(scenario)
+    return found + [p for i, names, xyz in entries for p in _misplaced(scenario, i, names, xyz)]
+
+
+def _misplaced(scenario, i, names, xyz):
+    out = outside(scenario, xyz)
+    if not out:
+        return []
+    first, message, remedy = out
+    name = f'"{names[first]}": ' if len(names) > 1 else ""
+    return [Problem(f"receivers.{i}.{receivers.where(scenario.receivers[i])}", name + message, remedy)]
+
+
+def _source_warnings(source, start, duration):
+    wavelet, found = source.wavelet, []
+    cut = float(np.abs(wavelet(np.linspace(min(wavelet.start, start), start, 500))).max())
+    if cut > CUT * wavelet.peak:
+        found.append(f"{source.name}: when the run starts at {start:g} s the wavelet has reached {100 * cut / wavelet.peak:.2g} % of "
+                     f"its peak; start at {wavelet.start:.3g} s, or delay it by {start - wavelet.start:.3g} s more")
+    if wavelet.start >= duration:
+        found.append(f"{source.name}: its wavelet begins at {wavelet.start:g} s, after the end of the run at {duration:g} s")
+    elif wavelet.end > duration:
+        found.append(f"{source.name}: its wavelet is over at {wavelet.end:g} s, after the end of the run at {duration:g} s")
+    if source.moment is not None and not wavelet.is_pulse:
+        found.append(f"{source.name}: a {wavelet.kind} wavelet makes the moment rate zero in the mean, peak M0 / s: no moment remains")
+    return found

@@ -1,0 +1,134 @@
+"""Band-limited resampling and integration of recorded series, along the first axis, in blocks that fit in cache and memory."""
+import numpy as np
+
+BLOCK_TIMES = 64            # output times of one matrix product: the band is then about as wide as the block is long
+BLOCK_VALUES = 4_000_000    # float64 values of one slab of input (32 MB)
+ATTENUATION = 130.0         # dB, interpolation: error below 1e-6 with margin
+HALF_WIDTH = 16             # samples, interpolation: this attenuation up to 0.7 of the Nyquist frequency
+LOWPASS_ATTENUATION = 100.0     # dB, ripple 1e-5 in pass band and stop band
+LOWPASS_TRANSITION = 0.24       # of the cutoff, whole width: with a cutoff at 0.8 of a Nyquist frequency flat to 0.7, silent from 0.9
+
+
+def resample(samples, first, dt, times, cutoff=None):
+    """Evaluate a uniformly sampled signal at other times with a Kaiser-windowed sinc of zero phase.
+
+    Before its first sample the signal is zero. After its last one it is continued by point reflection, which keeps value and slope: within
+    half a kernel of the end (16 samples, more with `cutoff`) the result is less accurate than elsewhere.
+    Without `cutoff` the error is below 1e-6 of the peak for signals that hold nothing above 0.7 of the Nyquist frequency. With `cutoff` the
+    gain is 1 within 1e-4 below 0.88 cutoff, a half at cutoff, and below 1e-4 above 1.12 cutoff.
+
+    Parameters
+    ----------
+    samples : ndarray, shape (nt, ...)
+        Sample n belongs to ``first + n dt``.
+    first, dt : float
+        Time of the first sample and sampling interval, s.
+    times : array_like, shape (m,)
+        Where to evaluate, s; at most one interval after the last sample.
+    cutoff : float, optional
+        Low-pass frequency, Hz; to decimate use 0.8 of the output's Nyquist frequency.
+
+    Returns
+    -------
+    ndarray, shape (m, ...)
+        In the precision of `samples`; sums are done in float64. Not finite only where the kernel meets a sample that is not finite.
+
+    Raises
+    ------
+    ValueError
+        `dt` or `cutoff` not positive, or a time lies more than one interval after the last sample.
+
+    Notes
+    -----
+    Kaiser (1974); length of the window and beta from the attenuation:
+    Oppenheim & Schafer, Discrete-Time Signal Processing (3rd ed.), eq. 7.75-7.76.
+    """
+    samples = np.asarray(samples)
+    position = (np.atleast_1d(np.asarray(times, dtype=float)) - first) / dt
+    _check(samples, position, dt, cutoff)
+    flat = samples.reshape(len(samples), -1)
+    out = np.zeros((len(position), flat.shape[1]), dtype=np.result_type(samples.dtype, np.float32))
+    for lo in range(0, len(position), BLOCK_TIMES):
+        rows, weights = _weights(position[lo:lo + BLOCK_TIMES], cutoff and cutoff * dt)
+        for columns in _column_blocks(flat.shape[1], len(rows)):
+            out[lo:lo + BLOCK_TIMES, columns] = _apply(weights, _slab(flat[:, columns], rows))
+    return out.reshape(len(position), *samples.shape[1:])
+
+
+def integrate(samples, dt):
+    """Integral in time of values known at the middle of each step, at the end of each step: ``dt * cumsum``, summed in float64.
+
+    Parameters
+    ----------
+    samples : ndarray, shape (nt, ...)
+        Velocities at half steps, m/s (or any other rate).
+    dt : float
+        Time step, s.
+
+    Returns
+    -------
+    ndarray, shape (nt, ...)
+        Displacement, m, at the full step that follows each sample; in the precision of `samples`.
+    """
+    samples = np.asarray(samples)
+    flat = samples.reshape(len(samples), -1)
+    out = np.empty(flat.shape, dtype=np.result_type(samples.dtype, np.float32))
+    for columns in _column_blocks(flat.shape[1], max(len(flat), 1)):
+        out[:, columns] = dt * np.cumsum(flat[:, columns], axis=0, dtype=np.float64)
+    return out.reshape(samples.shape)
+
+
+def _check(samples, position, dt, cutoff):
+    if not dt > 0 or (cutoff is not None and not cutoff > 0):
+        raise ValueError(f"sampling interval and cutoff must be positive, got {dt} s and {cutoff} Hz")
+    if len(position) and position.max() > len(samples) + 1e-6:
+        raise ValueError(f"cannot evaluate {position.max() - len(samples) + 1:.3g} samples after the last one")
+
+
+def _column_blocks(columns, rows):
+    width = max(1, BLOCK_VALUES // rows)
+    return [slice(c, c + width) for c in range(0, columns, width)]
+
+
+def _design(cutoff):
+    """Half width (samples), beta of the window and bandwidth (of the Nyquist frequency) of the kernel; `cutoff` in cycles per sample."""
+    attenuation, half, band = ATTENUATION, float(HALF_WIDTH), 1.0
+    if cutoff is not None:
+        attenuation, band = LOWPASS_ATTENUATION, 2 * cutoff
+        half = 0.5 * (attenuation - 8) / (2.285 * 2 * np.pi * LOWPASS_TRANSITION * cutoff)
+    return half, 0.1102 * (attenuation - 8.7), band
+
+
+def _weights(position, cutoff):
+    """Input rows that a block of output positions needs and its dense, banded matrix (positions, rows), each row of unit sum."""
+    half, beta, band = _design(cutoff)
+    rows = np.arange(int(np.floor(position.min() - half)), int(np.ceil(position.max() + half)) + 1)
+    distance = position[:, None] - rows
+    inside = np.abs(distance) < half
+    u = distance[inside]
+    weights = np.zeros(distance.shape)
+    weights[inside] = np.sinc(band * u) * np.i0(beta * np.sqrt(1 - (u / half) ** 2))
+    return rows, weights / weights.sum(axis=1, keepdims=True)
+
+
+def _slab(flat, rows):
+    """Rows of the signal in float64: zero before its beginning, reflected through its last sample after its end."""
+    nt, slab = len(flat), np.zeros((len(rows), flat.shape[1]))
+    known = (rows >= 0) & (rows < nt)
+    slab[known] = flat[rows[known]]
+    after = rows >= nt
+    mirrored = 2 * (nt - 1) - rows[after]
+    held = mirrored >= 0
+    slab[after] = 2.0 * flat[-1].astype(float)
+    slab[np.flatnonzero(after)[held]] -= flat[mirrored[held]]
+    return slab
+
+
+def _apply(weights, slab):
+    """Matrix product that keeps a value which is not finite to the outputs whose kernel meets it."""
+    bad = ~np.isfinite(slab)
+    if not bad.any():
+        return weights @ slab
+    result = weights @ np.where(bad, 0.0, slab)
+    result[(weights != 0).astype(float) @ bad.astype(float) > 0] = np.nan
+    return result

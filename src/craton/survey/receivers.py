@@ -1,0 +1,215 @@
+"""Where the wavefield is read out: names and positions of receivers, and the channels that a run records at them."""
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from craton.conventions import INTEGRATED, QUANTITIES
+from craton.errors import Problem, ScenarioError
+
+# Sampled at half steps because made of velocities; what is made of stresses lives at full steps.
+HALF_STEP = ("velocity", "strain_rate", "rotation_rate")
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One recorded time series.
+
+    Parameters
+    ----------
+    receiver : int
+        Number of the receiver in ``Receivers``.
+    quantity, component : str
+        A key of ``conventions.QUANTITIES`` that the wavefield gives directly, and one of its components.
+    half : bool
+        True where sample n belongs to ``start + (n + 1/2) dt``, False where it belongs to ``start + (n + 1) dt``.
+    """
+
+    receiver: int
+    quantity: str
+    component: str
+    half: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Receivers:
+    """Receivers of a run.
+
+    Parameters
+    ----------
+    names : list of str
+        Station names, all different.
+    xyz : ndarray, shape (n, 3)
+        Positions (x, y, z), metres.
+    """
+
+    names: list[str]
+    xyz: np.ndarray
+
+    def __len__(self):
+        return len(self.names)
+
+
+def channels(count, quantities):
+    """Channels to record at `count` receivers so that every one of `quantities` can be written.
+
+    Integrated quantities (displacement, strain) are recorded as the rate they are integrated from, once.
+
+    Returns
+    -------
+    list of Channel
+        By quantity, then receiver, then component.
+    """
+    recorded = dict.fromkeys(INTEGRATED.get(q, q) for q in quantities)
+    return [Channel(r, q, c, q in HALF_STEP) for q in recorded for r in range(count) for c in QUANTITIES[q][0]]
+
+
+def build(scenario):
+    """The receivers of a scenario: single ones, lines, grids and files, in its order.
+
+    Lines and grids are numbered from 1 behind their name (``L1, L2, ...``); grids with x fastest.
+
+    Raises
+    ------
+    ScenarioError
+        A file that cannot be read, or a name used twice.
+    """
+    entries, problems = collect(scenario)
+    if problems:
+        raise ScenarioError(problems)
+    names = [name for _, more, _ in entries for name in more]
+    return Receivers(names, np.concatenate([np.empty((0, 3)), *(xyz for _, _, xyz in entries)]))
+
+
+def collect(scenario):
+    """What each entry of a scenario's receivers stands for, and the problems of names and files.
+
+    Returns
+    -------
+    entries : list of (int, list of str, ndarray (n, 3))
+        Number of the entry, names, positions in metres, of all that can be read.
+    problems : list of Problem
+    """
+    entries, problems, taken = [], [], set()
+    for i, entry in enumerate(scenario.receivers):
+        try:
+            names, xyz = expand(entry)
+        except (OSError, ValueError) as error:
+            problems.append(_file_problem(i, entry, error))
+            continue
+        problems += _used_twice(i, entry, taken, names)
+        taken.update(names)
+        entries.append((i, names, xyz))
+    return entries, problems
+
+
+def expand(entry):
+    """Names and positions (n, 3) of one entry of a scenario's receivers.
+
+    Raises
+    ------
+    OSError, ValueError
+        A file that cannot be read, or that is not a table of receivers.
+    """
+    if getattr(entry, "file", None) is not None:
+        return read_receivers(entry.file)
+    if getattr(entry, "line", None) is not None:
+        xyz = np.linspace(entry.line.from_.xyz, entry.line.to.xyz, entry.line.count)
+    elif getattr(entry, "grid", None) is not None:
+        xyz = _lattice(entry.grid)
+    else:
+        return [entry.name], np.array([entry.at.xyz], dtype=float)
+    return [f"{entry.name}{n}" for n in range(1, len(xyz) + 1)], xyz
+
+
+def where(entry):
+    """The key of an entry that says where its receivers are: ``at``, ``line``, ``grid`` or ``file``."""
+    return next((k for k in ("file", "line", "grid") if getattr(entry, k, None) is not None), "at")
+
+
+def _file_problem(index, entry, error):
+    missing = isinstance(error, OSError)
+    what = f"cannot read {entry.file}: {error.strerror or error}" if missing else f"{entry.file}: {error}"
+    remedy = "give the path of a CSV file, relative to the scenario" if missing else "the columns are name, x, y and z (m, up) or depth (m)"
+    return Problem(f"receivers.{index}.file", what, remedy)
+
+
+def _used_twice(index, entry, taken, names):
+    seen, twice = set(taken), []
+    for name in names:
+        twice += [name] if name in seen else []
+        seen.add(name)
+    if not twice:
+        return []
+    key = "file" if where(entry) == "file" else "name"
+    others = f" and {len(twice) - 1} more names" if len(twice) > 1 else ""
+    what = f'the name "{twice[0]}"{others} is already taken by another receiver'
+    return [Problem(f"receivers.{index}.{key}", what, "give every receiver its own name")]
+
+
+def _lattice(grid):
+    x, y = np.linspace(*grid.x), np.linspace(*grid.y)
+    height = grid.z if grid.z is not None else 0.0 - grid.depth
+    east, north = np.meshgrid(x, y)
+    return np.stack([east.ravel(), north.ravel(), np.full(east.size, float(height))], axis=1)
+
+
+def read_receivers(path):
+    """Names and positions (n, 3), metres, from a CSV file with columns ``name, x, y`` and ``z`` (up) or ``depth``, in any order.
+
+    Separators may be commas, semicolons or tabs; empty lines and lines that start with ``#`` are passed over; lengths may carry a unit.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    ValueError
+        A column is missing, or a row is wrong: says which.
+    """
+    lines = Path(path).read_text(encoding="utf-8-sig", errors="replace").splitlines()
+    numbered = [(n, line) for n, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
+    if len(numbered) < 2:
+        raise ValueError("no receivers: a heading with the names of the columns and at least one row are needed")
+    separator = max(",;\t", key=numbered[0][1].count)
+    columns = _columns([c.strip().lower() for c in _split(numbered[0][1], separator)])
+    rows = [_row(n, _split(line, separator), columns) for n, line in numbered[1:]]
+    return [name for name, _ in rows], np.array([xyz for _, xyz in rows])
+
+
+def _split(line, separator):
+    import csv
+
+    return next(csv.reader([line], delimiter=separator, skipinitialspace=True))
+
+
+def _columns(heading):
+    """Where name, x, y and the height are in a row, and the sign of the height."""
+    missing = [c for c in ("name", "x", "y") if c not in heading]
+    if missing or ("z" in heading) == ("depth" in heading):
+        what = ("it has no column " + ", ".join(missing)) if missing else "it needs either a column z or a column depth"
+        raise ValueError(f"{what}; its columns are {', '.join(heading)}")
+    height = "z" if "z" in heading else "depth"
+    return [heading.index(c) for c in ("name", "x", "y", height)], 1.0 if height == "z" else -1.0
+
+
+def _row(number, cells, columns):
+    places, sign = columns
+    try:
+        name, x, y, height = (cells[i].strip() for i in places)
+        if not name:
+            raise ValueError("the name is empty")
+        return name, (_metres(x), _metres(y), 0.0 + sign * _metres(height))
+    except IndexError:
+        raise ValueError(f"line {number} has {len(cells)} columns, fewer than the heading") from None
+    except ValueError as error:
+        raise ValueError(f"line {number}: {error}") from None
+
+
+def _metres(text):
+    from craton.scenario.units import si
+
+    try:
+        value = float(text)
+    except ValueError:
+        return si(text, "length")
+    return si(value, "length")

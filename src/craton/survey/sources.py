@@ -1,0 +1,229 @@
+"""Point sources: from a scenario's mechanisms to moment tensors and forces in (x, y, z), and what a mechanism means in words."""
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from craton.survey import wavelets
+
+EARLY_ENOUGH = 1e-2    # of the peak: an explicit delay with less than this at t = 0 was chosen so that the run can start there
+
+
+@dataclass(frozen=True, eq=False)
+class PointSource:
+    """A moment tensor or a force at a point.
+
+    Parameters
+    ----------
+    name : str
+    xyz : tuple of float
+        Position (x, y, z), metres.
+    moment : ndarray, shape (3, 3), or None
+        Symmetric, in (x, y, z) = east-north-up, N m; times the wavelet, a moment rate in 1/s.
+    force : ndarray, shape (3,), or None
+        East, north, up, N; times the wavelet.
+    wavelet : Wavelet
+    """
+
+    name: str
+    xyz: tuple[float, float, float]
+    moment: np.ndarray | None
+    force: np.ndarray | None
+    wavelet: wavelets.Wavelet
+
+
+def build(scenario):
+    """The point sources of a scenario, in its order.
+
+    Raises
+    ------
+    OSError, ValueError
+        A wavelet whose samples cannot be used; ``survey.problems`` reports these before.
+    """
+    return [_source(entry, f"source {i}") for i, entry in enumerate(scenario.source, 1)]
+
+
+def _source(entry, default_name):
+    force = np.array(entry.force, dtype=float) if entry.kind == "force" else None
+    moment = None if entry.kind == "force" else moment_tensor(entry)
+    xyz = tuple(float(v) for v in entry.at.xyz)
+    return PointSource(entry.name or default_name, xyz, moment, force, wavelets.build(entry.wavelet))
+
+
+def moment_tensor(entry):
+    """Moment tensor, shape (3, 3), east-north-up, N m, of a scenario's ``explosion`` or ``moment_tensor``."""
+    if entry.kind == "explosion":
+        return entry.moment * np.eye(3)
+    if entry.tensor is not None:
+        t = entry.tensor
+        return np.array([[t.xx, t.xy, t.xz], [t.xy, t.yy, t.yz], [t.xz, t.yz, t.zz]], dtype=float)
+    moment = entry.moment if entry.moment is not None else magnitude_to_moment(entry.magnitude)
+    return double_couple(entry.strike, entry.dip, entry.rake, moment)
+
+
+def start_time(scenario, sources):
+    """When the run begins, s: ``time.start`` where given, else where every wavelet is below 1e-8 of its peak, and never after t = 0.
+
+    A wavelet with an explicit ``delay`` that leaves less than 1 % of its peak at t = 0 was delayed in order to begin there, and does.
+    """
+    if scenario.time.start is not None:
+        return float(scenario.time.start)
+    return min([0.0, *(_earliest(entry.wavelet, source.wavelet) for entry, source in zip(scenario.source, sources))])
+
+
+def _earliest(spec, wavelet):
+    before = wavelet(np.linspace(min(wavelet.start, 0.0), 0.0, 500))
+    delayed = spec.delay is not None and spec.delay > 0 and np.abs(before).max() < EARLY_ENOUGH * wavelet.peak
+    return 0.0 if delayed else wavelet.start
+
+
+# --- mechanisms --------------------------------------------------------------------------------------------------------------------
+
+
+def double_couple(strike, dip, rake, moment=1.0):
+    """Moment tensor of shear on a plane, ``M0 (n d + d n)`` with normal n and slip d (Aki & Richards 2002, box 4.4).
+
+    Parameters
+    ----------
+    strike, dip, rake : float
+        Degrees; strike clockwise from north, dip down to its right, rake of the hanging wall's slip anticlockwise from strike.
+    moment : float
+        Scalar moment M0, N m.
+
+    Returns
+    -------
+    ndarray, shape (3, 3)
+        East-north-up, N m. Strike 0, dip 90, rake 0 gives M_xy = M0 alone.
+    """
+    normal, along, up_dip = _plane_axes(strike, dip)
+    cos_rake, sin_rake = _cos_sin(rake)
+    slip = cos_rake * along + sin_rake * up_dip
+    return moment * (np.outer(normal, slip) + np.outer(slip, normal))
+
+
+def _cos_sin(degrees):
+    """Cosine and sine, exact at multiples of 90 degrees so that no component of 1e-17 M0 is left over."""
+    quarter, rest = divmod(degrees, 90.0)
+    if rest == 0.0:
+        return ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[int(quarter) % 4]
+    return math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+
+
+def _plane_axes(strike, dip):
+    """Normal of the foot wall, direction of strike, and up-dip direction of a fault plane; unit vectors, east-north-up."""
+    (cs, ss), (cd, sd) = _cos_sin(strike), _cos_sin(dip)
+    return np.array([sd * cs, -sd * ss, cd]), np.array([ss, cs, 0.0]), np.array([-cd * cs, cd * ss, sd])
+
+
+def nodal_planes(tensor):
+    """The two nodal planes of the best double couple of a moment tensor (its deviatoric part's largest and smallest principal axes).
+
+    Parameters
+    ----------
+    tensor : array_like, shape (3, 3)
+        East-north-up.
+
+    Returns
+    -------
+    ((strike, dip, rake), (strike, dip, rake)) or None
+        Degrees, strike in [0, 360), rake in (-180, 180], the smaller strike first; None where there is no deviatoric part.
+    """
+    tensor = np.asarray(tensor, dtype=float)
+    deviator = tensor - np.trace(tensor) / 3 * np.eye(3)
+    if np.linalg.norm(deviator) <= 1e-9 * np.linalg.norm(tensor):
+        return None
+    _, axes = np.linalg.eigh(deviator)
+    pressure, tension = axes[:, 0], axes[:, 2]
+    normal, slip = (tension + pressure) / math.sqrt(2), (tension - pressure) / math.sqrt(2)
+    return tuple(sorted((_plane(normal, slip), _plane(slip, normal))))
+
+
+def _plane(normal, slip):
+    """(strike, dip, rake) of the plane with this normal and slip, of either sign together, degrees."""
+    flat = math.hypot(normal[0], normal[1])
+    # The normal points up out of the foot wall; for a vertical plane both signs are right: take the strike below 180.
+    vertical = abs(normal[2]) < 1e-9
+    upside_down = (-normal[1] < -1e-9 or (abs(normal[1]) <= 1e-9 and normal[0] < 0)) if vertical else normal[2] < 0
+    sign = -1.0 if upside_down else 1.0
+    normal, slip = sign * normal, sign * slip
+    strike = _tidy(math.degrees(math.atan2(-normal[1], normal[0]))) % 360.0 if flat > 1e-9 else 0.0
+    dip = min(_tidy(math.degrees(math.atan2(flat, normal[2]))), 90.0)
+    _, along, up_dip = _plane_axes(strike, dip)
+    rake = _tidy(math.degrees(math.atan2(slip @ up_dip, slip @ along)))
+    return strike, dip, 180.0 if rake <= -180.0 else rake
+
+
+def _tidy(degrees):
+    """Degrees without the rounding noise of the eigenvectors (and without a minus zero)."""
+    return round(degrees, 9) + 0.0
+
+
+def scalar_moment(tensor):
+    """Scalar moment M0 = |M| / sqrt(2), N m (Silver & Jordan 1982): M0 for a double couple, sqrt(3/2) M for an explosion of M."""
+    return float(np.linalg.norm(tensor) / math.sqrt(2))
+
+
+def magnitude_to_moment(magnitude):
+    """Scalar moment, N m, of a moment magnitude Mw = 2/3 (log10 M0 - 9.1) (IASPEI 2013, after Hanks & Kanamori 1979)."""
+    return 10.0 ** (1.5 * magnitude + 9.1)
+
+
+def moment_magnitude(moment):
+    """Moment magnitude Mw of a scalar moment in N m."""
+    return 2.0 / 3.0 * (math.log10(moment) - 9.1)
+
+
+def parts(tensor):
+    """Isotropic and double-couple parts of a moment tensor.
+
+    Returns
+    -------
+    isotropic : float
+        From -1 (implosion) to 1 (explosion), 0 for a deviatoric tensor.
+    double_couple : float
+        Of the deviatoric part, 1 - 2 |epsilon| with epsilon from its principal values, 0 for a CLVD (Jost & Herrmann 1989).
+    """
+    values = np.linalg.eigvalsh(np.asarray(tensor, dtype=float))
+    mean = values.mean()
+    deviator = sorted(values - mean, key=abs)
+    whole = abs(mean) + abs(deviator[2])
+    if whole == 0 or abs(deviator[2]) <= 1e-9 * whole:
+        return float(np.sign(mean)), 0.0
+    return float(mean / whole), float(1 - 2 * abs(deviator[0] / deviator[2]))
+
+
+# --- in words ----------------------------------------------------------------------------------------------------------------------
+
+
+def describe(source):
+    """One line on a source: place, mechanism with moment, Mw and nodal planes or force, and wavelet."""
+    x, y, z = source.xyz
+    what = _force_words(source) if source.force is not None else _moment_words(source)
+    return f"{source.name} at ({x:g}, {y:g}, {z:g}) m: {what}; {source.wavelet.describe()}"
+
+
+def _force_words(source):
+    fx, fy, fz = source.force
+    size = float(np.linalg.norm(source.force))
+    if source.wavelet.is_pulse:
+        return f"force ({fx:g}, {fy:g}, {fz:g}) N times wavelet, impulse {size * abs(source.wavelet.area):.4g} N s"
+    return f"force ({fx:g}, {fy:g}, {fz:g}) N times wavelet, peak {size * source.wavelet.peak:.4g} N"
+
+
+def _moment_words(source):
+    wavelet = source.wavelet
+    scale = abs(wavelet.area) if wavelet.is_pulse else 1.0
+    moment = scale * scalar_moment(source.moment)
+    rate = "" if wavelet.is_pulse else ", moment rate of zero mean: no moment remains"
+    return f"{_mechanism_words(source.moment)}, M0 {moment:.4g} N m, Mw {moment_magnitude(moment):.2f}{rate}"
+
+
+def _mechanism_words(tensor):
+    isotropic, couple = parts(tensor)
+    planes = nodal_planes(tensor)
+    if planes is None:
+        return "explosion" if isotropic > 0 else "implosion"
+    text = " and ".join("/".join(f"{v:.0f}" for v in plane) for plane in planes)
+    name = "double couple" if couple > 0.999 and abs(isotropic) < 1e-3 else f"moment tensor ({100 * couple:.0f} % double couple)"
+    iso = f", {100 * isotropic:.0f} % isotropic" if abs(isotropic) >= 1e-3 else ""
+    return f"{name}{iso}, strike/dip/rake {text}"

@@ -1,0 +1,306 @@
+"""Source time functions: their values, and what one must know of each (area, peak, peak frequency, f95, when it starts and is over)."""
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+START_LEVEL = 1e-8    # of the peak: before `start` a wavelet is smaller
+END_LEVEL = 1e-4      # of the peak: after `end` a wavelet is smaller
+F95 = 0.95            # part of the spectrum's area below f95
+LONGEST_GRID = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class Wavelet:
+    """A source time function: a moment rate (1/s, times the moment tensor) or a force history (times the force).
+
+    Parameters
+    ----------
+    kind : str
+        Key of ``WAVELETS``.
+    delay : float
+        Time of the centre (gaussian, ricker, gaussian_derivative), of the onset (brune, kuepper), or shift of the sample times, s.
+    shape : callable
+        Values at times counted from `delay`.
+    area : float
+        Integral over all times, s times the unit of the values.
+    peak : float
+        Largest absolute value.
+    peak_frequency : float
+        Hz, where the amplitude spectrum |S| is largest; for pulses, whose |S| is largest at zero, where f |S| is, the spectrum of the
+        far-field velocity that a moment rate radiates.
+    f95 : float
+        Hz; 95 % of the integral of |S(f)| over positive f lie below.
+    start, end : float
+        s; smaller than 1e-8 of the peak before `start`, smaller than 1e-4 of it after `end`.
+    parameters : str
+        The parameters in words, for `describe`.
+    """
+
+    kind: str
+    delay: float
+    shape: Callable
+    area: float
+    peak: float
+    peak_frequency: float
+    f95: float
+    start: float
+    end: float
+    parameters: str
+
+    def __call__(self, t):
+        """Values at times `t` (s, any shape), float64."""
+        return self.shape(np.asarray(t, dtype=float) - self.delay)
+
+    @property
+    def is_pulse(self):
+        """Whether the integral is not zero: a moment rate then leaves a permanent moment."""
+        return abs(self.area) * self.peak_frequency > 1e-3 * self.peak
+
+    def describe(self):
+        """One line: kind, parameters, time, area or peak, frequencies, with units."""
+        where = {"brune": "onset", "kuepper": "onset", "samples": "shifted by"}.get(self.kind, "centre")
+        size = f"area {self.area:.4g}, peak {self.peak:.4g}" if self.is_pulse else f"zero mean, peak {self.peak:.4g}"
+        return (f"{self.kind}, {self.parameters}, {where} {self.delay:g} s, {size}, "
+                f"peak frequency {self.peak_frequency:.3g} Hz, f95 {self.f95:.3g} Hz")
+
+
+def build(spec):
+    """The wavelet that a scenario states.
+
+    Parameters
+    ----------
+    spec : a wavelet of ``craton.scenario.sources``, or any object with its attributes
+        ``kind``, ``delay`` and the parameters of the kind.
+
+    Returns
+    -------
+    Wavelet
+
+    Raises
+    ------
+    OSError, ValueError
+        A file of samples that cannot be read, or samples that make no wavelet.
+    """
+    return WAVELETS[spec.kind](spec)
+
+
+# --- shapes: plain functions of the time since the delay ---------------------------------------------------------------------------
+
+
+def gaussian_shape(t, tau):
+    """Gaussian of unit area and standard deviation `tau` (s), 1/s."""
+    return np.exp(-0.5 * (t / tau) ** 2) / (math.sqrt(2 * math.pi) * tau)
+
+
+def ricker_shape(t, frequency):
+    """Ricker (1953): second derivative of a Gaussian, sign and size such that the centre is 1; `frequency` of the spectrum's peak, Hz."""
+    a = (math.pi * frequency * t) ** 2
+    return (1 - 2 * a) * np.exp(-a)
+
+
+def gaussian_derivative_shape(t, tau):
+    """First derivative of a Gaussian, extrema +1 at -tau and -1 at tau (s)."""
+    x = t / tau
+    return -x * np.exp(0.5 - 0.5 * x * x)
+
+
+def brune_shape(t, corner_frequency):
+    """Omega-squared pulse of unit area, ``w0^2 t exp(-w0 t)`` from t = 0 on, 1/s (Brune 1970); `corner_frequency` in Hz."""
+    w0, t = 2 * math.pi * corner_frequency, np.maximum(t, 0.0)
+    return w0 * w0 * t * np.exp(-w0 * t)
+
+
+def kuepper_shape(t, duration, extrema):
+    """Kuepper (1958): ``sin(n pi t/T) - n/(n+2) sin((n+2) pi t/T)`` from 0 to T, scaled to peak 1; n extrema, T the duration (s)."""
+    x = np.clip(t / duration, 0.0, 1.0)
+    return _kuepper(x, extrema) / _kuepper_peak(extrema)
+
+
+def samples_shape(t, times, values):
+    """Cubic spline (not-a-knot) through samples, zero outside them."""
+    inside = (t >= times[0]) & (t <= times[-1])
+    return np.where(inside, _spline(times, values)(np.clip(t, times[0], times[-1])), 0.0)
+
+
+def _kuepper(x, n):
+    return np.sin(n * math.pi * x) - n / (n + 2) * np.sin((n + 2) * math.pi * x)
+
+
+def _kuepper_peak(n):
+    # The derivative vanishes where cos(n pi x) = cos((n+2) pi x): at x = k/(n+1).
+    return np.abs(_kuepper(np.arange(n + 2) / (n + 1), n)).max()
+
+
+def _spline(times, values):
+    from scipy.interpolate import CubicSpline
+
+    return CubicSpline(times, values)
+
+
+# --- kinds: from a scenario's wavelet to a Wavelet ---------------------------------------------------------------------------------
+
+
+def _gaussian(spec):
+    tau, shape = spec.tau, partial(gaussian_shape, tau=spec.tau)
+    # |S| = exp(-2 (pi f tau)^2): its integral up to f is erf(sqrt(2) pi f tau), and erf(1.385903824) = 0.95.
+    return _symmetric(spec, shape, f"tau {tau:g} s", tau, area=1.0, peak=1 / (math.sqrt(2 * math.pi) * tau),
+                      peak_frequency=1 / (2 * math.pi * tau), f95=1.3859038243496775 / (math.sqrt(2) * math.pi * tau))
+
+
+def _ricker(spec):
+    f, shape = spec.frequency, partial(ricker_shape, frequency=spec.frequency)
+    # |S| ~ f^2 exp(-(f/f0)^2): its integral up to x f0 is P(3/2, x^2), the incomplete gamma function, and P(3/2, 1.9767^2) = 0.95.
+    last = math.sqrt(1.5) / (math.pi * f)
+    return _symmetric(spec, shape, f"frequency {f:g} Hz", last, area=0.0, peak=1.0, peak_frequency=f, f95=1.9767053274642605 * f)
+
+
+def _gaussian_derivative(spec):
+    tau, shape = spec.tau, partial(gaussian_derivative_shape, tau=spec.tau)
+    # |S| ~ f exp(-2 (pi f tau)^2): its integral up to f is 1 - exp(-2 (pi f tau)^2).
+    return _symmetric(spec, shape, f"tau {tau:g} s", tau, area=0.0, peak=1.0, peak_frequency=1 / (2 * math.pi * tau),
+                      f95=math.sqrt(math.log(1 / (1 - F95)) / 2) / (math.pi * tau))
+
+
+def _brune(spec):
+    fc, shape, delay = spec.corner_frequency, partial(brune_shape, corner_frequency=spec.corner_frequency), spec.delay or 0.0
+    last = 1 / (2 * math.pi * fc)
+    # |S| = 1 / (1 + (f/fc)^2): its integral up to f is fc atan(f/fc).
+    return Wavelet("brune", delay, shape, area=1.0, peak=2 * math.pi * fc / math.e, peak_frequency=fc, f95=fc * math.tan(F95 * math.pi / 2),
+                   start=delay, end=delay + _decay_time(shape, END_LEVEL, last), parameters=f"corner frequency {fc:g} Hz")
+
+
+def _kuepper_wavelet(spec):
+    T, n, delay = spec.duration, spec.extrema, spec.delay or 0.0
+    shape = partial(kuepper_shape, duration=T, extrema=n)
+    area = (1 - (-1) ** n) * T / math.pi * (1 / n - n / (n + 2) ** 2) / _kuepper_peak(n)
+    peak_frequency, f95 = _spectrum_numbers(shape(np.arange(1024) * T / 1024), T / 1024)
+    parameters = f"duration {T:g} s, {n} extrem{'um' if n == 1 else 'a'}"
+    return Wavelet("kuepper", delay, shape, area, 1.0, peak_frequency, f95, delay, delay + T, parameters)
+
+
+def _samples(spec):
+    times, values = sample_arrays(spec)
+    shape, delay = partial(samples_shape, times=times, values=values), spec.delay or 0.0
+    fine = np.linspace(times[0], times[-1], _grid_points(times))
+    curve = shape(fine)
+    peak_frequency, f95 = _spectrum_numbers(curve, fine[1] - fine[0])
+    peak = max(np.abs(curve).max(), np.abs(values).max())
+    start, end = (times[_edge(values, level * peak, side)] for level, side in ((START_LEVEL, 0), (END_LEVEL, -1)))
+    parameters = f"{len(times)} samples" + (f" of {Path(spec.file).name}" if spec.file is not None else "")
+    return Wavelet("samples", delay, shape, float(_spline(times, values).integrate(times[0], times[-1])), float(peak), peak_frequency, f95,
+                   float(delay + start), float(delay + end), parameters)
+
+
+WAVELETS = {
+    "gaussian": _gaussian,
+    "ricker": _ricker,
+    "gaussian_derivative": _gaussian_derivative,
+    "brune": _brune,
+    "kuepper": _kuepper_wavelet,
+    "samples": _samples,
+}
+
+
+# --- numbers of a wavelet ----------------------------------------------------------------------------------------------------------
+
+
+def _symmetric(spec, shape, parameters, last, **numbers):
+    """A wavelet with its centre at the delay; `last` is the time of its last extremum after the centre, s."""
+    delay = spec.delay or 0.0
+    start, end = delay - _decay_time(shape, START_LEVEL, last), delay + _decay_time(shape, END_LEVEL, last)
+    return Wavelet(spec.kind, delay, shape, start=start, end=end, parameters=parameters, **numbers)
+
+
+def _decay_time(shape, level, last):
+    """Time after which |shape| stays below `level` of its peak; it must decay from the time `last` of its last extremum on."""
+    peak = max(abs(float(shape(np.float64(t)))) for t in (0.0, last))
+    low = high = last
+    while abs(float(shape(np.float64(high)))) > level * peak:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if abs(float(shape(np.float64(middle)))) > level * peak else (low, middle)
+    return high
+
+
+def _spectrum_numbers(values, dt):
+    """Peak frequency and f95 (Hz) of a sampled curve, by a zero-padded FFT."""
+    length = 1 << max(17, math.ceil(math.log2(8 * len(values))))
+    amplitude, f = np.abs(np.fft.rfft(values, length)), np.fft.rfftfreq(length, dt)
+    top = int(amplitude.argmax())
+    # A pulse has its largest amplitude at zero (or within its first lobe around zero): then where f |S| is largest.
+    pulse = amplitude[0] > 0.999 * amplitude[top]
+    cumulative = np.cumsum(0.5 * (amplitude[1:] + amplitude[:-1]))
+    return float(f[int((f * amplitude).argmax()) if pulse else top]), float(np.interp(F95 * cumulative[-1], cumulative, f[1:]))
+
+
+def _grid_points(times):
+    """Points of a uniform grid twice as fine as the closest samples, within reason."""
+    return min(LONGEST_GRID, 2 * math.ceil((times[-1] - times[0]) / np.diff(times).min() - 1e-6) + 1)
+
+
+def _edge(values, level, side):
+    """Index of the sample just before the first (side 0) or just after the last (side -1) that is larger than `level`."""
+    large = np.flatnonzero(np.abs(values) > level)
+    return max(large[0] - 1, 0) if side == 0 else min(large[-1] + 1, len(values) - 1)
+
+
+# --- files of samples --------------------------------------------------------------------------------------------------------------
+
+
+def read_samples(path):
+    """Times (s) and values from two columns of text, separated by blanks, commas or semicolons; ``#`` and ``%`` start a comment.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    ValueError
+        A line that is not two numbers (a heading as the first line is passed over); says which.
+    """
+    rows, heading = [], True
+    for number, line in enumerate(Path(path).read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        words = line.split("#")[0].split("%")[0].replace(",", " ").replace(";", " ").split()
+        if not words:
+            continue
+        row = _two_numbers(words)
+        if row is None and not heading:
+            raise ValueError(f"line {number} is not a time and a value: {line.strip()[:40]!r}")
+        heading = False
+        rows += [] if row is None else [row]
+    return [r[0] for r in rows], [r[1] for r in rows]
+
+
+def sample_arrays(spec):
+    """Times and values of a ``samples`` wavelet as arrays, read from its file where it has one, and checked (see `check_samples`)."""
+    times, values = (spec.times, spec.values) if spec.file is None else read_samples(spec.file)
+    times, values = np.array(times, dtype=float), np.array(values, dtype=float)
+    check_samples(times, values)
+    return times, values
+
+
+def _two_numbers(words):
+    try:
+        time, value = map(float, words)
+    except ValueError:
+        return None
+    return time, value
+
+
+def check_samples(times, values):
+    """Raise ValueError, in plain words, where samples make no wavelet: too few, not finite, times not increasing, all zero."""
+    if len(times) != len(values):
+        raise ValueError(f"{len(values)} values for {len(times)} times")
+    if len(times) < 4:
+        raise ValueError(f"{len(times)} samples are too few, at least 4 are needed")
+    if not (np.isfinite(times).all() and np.isfinite(values).all()):
+        raise ValueError(f"sample {int(np.flatnonzero(~(np.isfinite(times) & np.isfinite(values)))[0]) + 1} is not finite")
+    back = np.flatnonzero(np.diff(times) <= 0)
+    if len(back):
+        raise ValueError(f"time {times[back[0] + 1]:g} s is not after the one before it, {times[back[0]]:g} s")
+    if not np.any(values):
+        raise ValueError("all samples are zero")

@@ -40,7 +40,7 @@ class Fields:
     def random(shape, precision, order, left=None):
         """Positive moduli, small velocities and stresses, ghost points filled as well."""
         nz, ny, nx = shape
-        reach, left = order // 2, left or 32 // np.dtype(precision).itemsize
+        reach, left = order // 2, left or 128 // np.dtype(precision).itemsize
         row = -(-(left + nx + 4) // 32) * 32
         padded, grid = (nz + 2 * reach, ny + 2 * reach, row), (slice(reach, reach + nz), slice(reach, reach + ny), slice(left, left + nx))
         cp.random.seed(1)
@@ -237,7 +237,7 @@ def arguments():
     parser.add_argument("--blocks", type=pairs, default=BLOCKS, help="BXxBY,...")
     parser.add_argument("--planes", type=integers, default=PLANES)
     parser.add_argument("--threads", type=integers, default=THREADS)
-    parser.add_argument("--left", type=int, help="ghost points before a row, in reals (default 32 bytes)")
+    parser.add_argument("--left", type=int, help="ghost points before a row, in reals (default 128 bytes: aligned lines)")
     parser.add_argument("--vary", nargs="*", default=[], help="further constants: NAME=1,2")
     parser.add_argument("--jobs", type=int, default=16)
     args = parser.parse_args()

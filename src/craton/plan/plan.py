@@ -82,6 +82,49 @@ class Phase:
     shared: tuple = ()
 
 
+@dataclass(frozen=True)
+class Frames:
+    """Pictures of the wavefield that a run takes.
+
+    Parameters
+    ----------
+    name, quantity : str
+        Name of the series and what it shows.
+    components : tuple of str
+        Components of the quantity.
+    coords : dict
+        Coordinates in memory order (z, y, x), a number for the axis that a plane cuts.
+    steps : ndarray of int
+        Steps after which a picture is taken.
+    times : ndarray
+        Its times, s.
+    reads : dict of str to tuple of slice
+        Fields that it needs and where.
+    combine : callable
+        Makes the picture, ([component,] z, y, x), from a dict of host arrays; runs beside the time loop.
+    """
+
+    name: str
+    quantity: str
+    components: tuple
+    coords: dict
+    steps: np.ndarray
+    times: np.ndarray
+    reads: dict
+    combine: Any
+
+    @property
+    def shape(self):
+        """Shape of one picture."""
+        axes = tuple(np.size(c) for c in self.coords.values() if np.ndim(c))
+        return ((len(self.components),) if len(self.components) > 1 else ()) + axes
+
+    @property
+    def nbytes(self):
+        """Bytes of all pictures in float32."""
+        return 4 * int(np.prod(self.shape, dtype=np.int64)) * len(self.steps)
+
+
 @dataclass
 class Plan:
     """Everything that a run needs, as data.
@@ -108,6 +151,10 @@ class Plan:
         Steps that the record holds before it is drained.
     limit : float
         Particle velocity, m/s, above which the wavefield must have exploded.
+    watched : tuple of str
+        Fields that the guard against explosion looks at.
+    frames : tuple of Frames
+        Pictures of the wavefield.
     notes : dict of str to list of (str, str)
         What `craton plan` prints, by section.
     """
@@ -126,6 +173,8 @@ class Plan:
     receivers: Any
     slots: int
     limit: float
+    watched: tuple = ()
+    frames: tuple = ()
     notes: dict = field(default_factory=dict)
 
     @property

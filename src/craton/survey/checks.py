@@ -110,12 +110,12 @@ def _source_warnings(source, start, duration):
     wavelet, found = source.wavelet, []
     cut = float(np.abs(wavelet(np.linspace(min(wavelet.start, start), start, 500))).max())
     if cut > CUT * wavelet.peak:
-        found.append(f"{source.name}: when the run starts at {start:g} s the wavelet has reached {100 * cut / wavelet.peak:.2g} % of "
+        found.append(f"{source.name}: when the run starts at {start:g} s the wavelet has reached {100 * cut / wavelet.peak:.3g} % of "
                      f"its peak; start at {wavelet.start:.3g} s, or delay it by {start - wavelet.start:.3g} s more")
     if wavelet.start >= duration:
-        found.append(f"{source.name}: its wavelet begins at {wavelet.start:g} s, after the end of the run at {duration:g} s")
+        found.append(f"{source.name}: its wavelet begins at {wavelet.start:.3g} s, after the end of the run at {duration:g} s")
     elif wavelet.end > duration:
-        found.append(f"{source.name}: its wavelet is over at {wavelet.end:g} s, after the end of the run at {duration:g} s")
+        found.append(f"{source.name}: its wavelet is over at {wavelet.end:.3g} s, after the end of the run at {duration:g} s")
     if source.moment is not None and not wavelet.is_pulse:
         found.append(f"{source.name}: a {wavelet.kind} wavelet makes the moment rate zero in the mean, peak M0 / s: no moment remains")
     return found

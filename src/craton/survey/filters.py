@@ -1,4 +1,6 @@
 """Band-limited resampling and integration of recorded series, along the first axis, in blocks that fit in cache and memory."""
+import math
+
 import numpy as np
 
 BLOCK_TIMES = 64            # output times of one matrix product: the band is then about as wide as the block is long
@@ -44,9 +46,8 @@ def resample(samples, first, dt, times, cutoff=None):
     Oppenheim & Schafer, Discrete-Time Signal Processing (3rd ed.), eq. 7.75-7.76.
     """
     samples = np.asarray(samples)
-    position = (np.atleast_1d(np.asarray(times, dtype=float)) - first) / dt
-    _check(samples, position, dt, cutoff)
-    flat = samples.reshape(len(samples), -1)
+    position = _positions(times, first, dt, cutoff, len(samples))
+    flat = samples.reshape(len(samples), math.prod(samples.shape[1:]))
     out = np.zeros((len(position), flat.shape[1]), dtype=np.result_type(samples.dtype, np.float32))
     for lo in range(0, len(position), BLOCK_TIMES):
         rows, weights = _weights(position[lo:lo + BLOCK_TIMES], cutoff and cutoff * dt)
@@ -71,18 +72,21 @@ def integrate(samples, dt):
         Displacement, m, at the full step that follows each sample; in the precision of `samples`.
     """
     samples = np.asarray(samples)
-    flat = samples.reshape(len(samples), -1)
+    flat = samples.reshape(len(samples), math.prod(samples.shape[1:]))
     out = np.empty(flat.shape, dtype=np.result_type(samples.dtype, np.float32))
     for columns in _column_blocks(flat.shape[1], max(len(flat), 1)):
         out[:, columns] = dt * np.cumsum(flat[:, columns], axis=0, dtype=np.float64)
     return out.reshape(samples.shape)
 
 
-def _check(samples, position, dt, cutoff):
+def _positions(times, first, dt, cutoff, count):
+    """Output times counted in samples from the first of `count`, checked."""
     if not dt > 0 or (cutoff is not None and not cutoff > 0):
         raise ValueError(f"sampling interval and cutoff must be positive, got {dt} s and {cutoff} Hz")
-    if len(position) and position.max() > len(samples) + 1e-6:
-        raise ValueError(f"cannot evaluate {position.max() - len(samples) + 1:.3g} samples after the last one")
+    position = (np.atleast_1d(np.asarray(times, dtype=float)) - first) / dt
+    if len(position) and (not count or position.max() > count + 1e-6):
+        raise ValueError(f"cannot evaluate {position.max() - count + 1:.3g} samples after the last one")
+    return position
 
 
 def _column_blocks(columns, rows):
@@ -120,7 +124,8 @@ def _slab(flat, rows):
     mirrored = 2 * (nt - 1) - rows[after]
     held = mirrored >= 0
     slab[after] = 2.0 * flat[-1].astype(float)
-    slab[np.flatnonzero(after)[held]] -= flat[mirrored[held]]
+    with np.errstate(invalid="ignore"):    # inf - inf of a run that blew up
+        slab[np.flatnonzero(after)[held]] -= flat[mirrored[held]]
     return slab
 
 

@@ -63,7 +63,8 @@ class Wavelet:
     def describe(self):
         """One line: kind, parameters, time, area or peak, frequencies, with units."""
         where = {"brune": "onset", "kuepper": "onset", "samples": "shifted by"}.get(self.kind, "centre")
-        size = f"area {self.area:.4g}, peak {self.peak:.4g}" if self.is_pulse else f"zero mean, peak {self.peak:.4g}"
+        area, peak = {"gaussian": ("", " 1/s"), "brune": ("", " 1/s"), "kuepper": (" s", "")}.get(self.kind, ("", ""))
+        size = f"area {self.area:.4g}{area}, peak {self.peak:.4g}{peak}" if self.is_pulse else f"zero mean, peak {self.peak:.4g}"
         return (f"{self.kind}, {self.parameters}, {where} {self.delay:g} s, {size}, "
                 f"peak frequency {self.peak_frequency:.3g} Hz, f95 {self.f95:.3g} Hz")
 

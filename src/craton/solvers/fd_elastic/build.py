@@ -7,7 +7,7 @@ from craton.errors import Problem, ScenarioError
 from craton.model import earth
 from craton.model.grid import Grid
 from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.fd_elastic import material, notes, operators, points, scheme
+from craton.solvers.fd_elastic import material, notes, operators, points, scheme, snapshots
 from craton.solvers.fd_elastic.boundaries import BOUNDARIES
 from craton.solvers.fd_elastic.closure import closure
 from craton.solvers.fd_elastic.discretisation import Discretisation
@@ -38,7 +38,7 @@ def build(scenario):
         With every problem found: model, sources, receivers, step, size.
     """
     grid = grid_of(scenario)
-    problems = earth.problems(scenario.model, grid) + survey_problems(scenario)
+    problems = earth.problems(scenario.model, grid) + survey_problems(scenario) + snapshots.problems(scenario)
     refuse(problems)
     sources, receivers = survey_sources.build(scenario), survey_receivers.build(scenario)
     d = discretise(scenario, grid, sources)
@@ -140,7 +140,7 @@ def assemble(d, sources, receivers, channels):
     arrays |= source_arrays | record_arrays
     phases = tuple(phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")) + (Phase("record", tuple(record)),)
     plan = Plan(d.scenario.title, "fd_elastic", d.precision, d.grid, d.layout, arrays, phases, d.steps, d.dt, d.start, channels, receivers, slots,
-                exploded(d, sources))  # fmt: skip
+                exploded(d, sources), scheme.VELOCITY, snapshots.frames(d))  # fmt: skip
     plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
     return plan
 

@@ -1,0 +1,204 @@
+"""craton in Python: load a scenario, plan it, run it; the command line calls the same functions."""
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from craton.errors import ComputationError, CratonError, Interrupted, ResourceError
+
+
+@dataclass
+class Result:
+    """What a run leaves.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    plan : Plan
+    samples : ndarray
+        Recorded channels as they were sampled, (steps, channels).
+    report : dict
+        Device, timings, rate.
+    out : Path or None
+        The OUT directory, if there is one.
+    """
+
+    scenario: Any
+    plan: Any
+    samples: np.ndarray
+    report: dict
+    out: Path | None = None
+    _dataset: Any = field(default=None, repr=False)
+
+    @property
+    def dataset(self):
+        """The waveforms as an xarray.Dataset: velocity(receiver, component, time) and the like."""
+        if self._dataset is None:
+            from craton.output.dataset import waveforms
+            from craton.scenario import dumps
+
+            output, plan = self.scenario.output, self.plan
+            attributes = {"title": plan.title, "scenario": dumps(self.scenario), "precision": plan.precision, "device": self.report["device"]}
+            self._dataset = waveforms(self.samples, plan.channels, plan.receivers, plan.dt, plan.start, output.waveforms, output.sampling, attributes)
+        return self._dataset
+
+    def stream(self):
+        """The waveforms as an obspy.Stream; needs the `seis` extra."""
+        from craton.output.waveforms import stream
+
+        return stream(self.dataset, self.scenario.output.network)
+
+
+def load(path, overrides=()):
+    """A scenario from a TOML file; see `craton.scenario.load`."""
+    from craton.scenario import load
+
+    return load(path, overrides)
+
+
+def plan(scenario):
+    """The discretised problem of a scenario: prints as `craton plan`; `.nbytes`, `.steps`, `.phases`.
+
+    Raises
+    ------
+    ScenarioError
+        With every problem found.
+    """
+    from craton.solvers import build
+
+    return build(scenario)
+
+
+def run(scenario, device=None, out=None, force=False, progress=True):
+    """Run a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    device : str, optional
+        ``"auto"``, ``"cpu"`` or ``"cuda"``; by default what the scenario says.
+    out : path-like, optional
+        Directory to keep the run in (DESIGN section 6); without, nothing is written and snapshots are not taken.
+    force : bool
+        Replace a finished run in `out`.
+    progress : bool
+        Show progress on standard error.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ScenarioError
+        The scenario is wrong; nothing was written.
+    ResourceError
+        It does not fit, or there is nothing to run it on; nothing was written.
+    ComputationError, Interrupted
+        It failed or was stopped; what was recorded is in `out`.
+    """
+    from craton.backends import backend
+
+    planned = plan(scenario)
+    machine = backend(device or scenario.run.device, threads=scenario.run.threads)
+    check_memory(planned, machine)
+    if out is None:
+        result, error = march(scenario, planned, machine, None, progress)
+        if error:
+            raise error
+        return result
+    return run_into(scenario, planned, machine, out, force, progress)
+
+
+def check_memory(planned, machine):
+    """Refuse what does not fit into the machine's free memory."""
+    free, _ = machine.memory()
+    if planned.nbytes > free:
+        finest = planned.grid.spacing * (planned.nbytes / free) ** (1 / 3)
+        raise ResourceError(f"the run needs {planned.nbytes / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free on {machine.describe()}.\n"
+                            f"    it fits with domain.spacing = {finest * 1.01:.4g} m, or a smaller domain")  # fmt: skip
+
+
+def run_into(scenario, planned, machine, out, force, progress):
+    """Run with an OUT directory: snapshots as it goes, waveforms at the end, whatever the end is."""
+    from craton.output.store import Store, check_out, check_space
+
+    check_out(out, force)
+    record = 4 * planned.steps * len(planned.channels)
+    check_space(out, record + sum(f.nbytes for f in planned.frames))
+    store = Store(out, force)
+    try:
+        with store.snapshots() as writer:
+            result, error = march(scenario, planned, machine, writer, progress, store)
+        result.out = store.path
+        keep(result, store)
+    except BaseException as failure:
+        store.finish("failed", reason=str(failure))
+        raise
+    state = {None: "finished", Interrupted: "interrupted", ComputationError: "failed"}[type(error) if error else None]
+    store.finish(state, **result.report, **({"reason": str(error)} if error else {}))
+    if error:
+        raise error
+    return result
+
+
+def keep(result, store):
+    """Write waveforms in every format that can be written."""
+    from craton.output import FORMATS
+
+    if result.plan.channels and len(result.samples):
+        store.write_waveforms(result.dataset)
+        for write in FORMATS.values():
+            write(result.dataset, store.path, result.scenario.output.network)
+
+
+def march(scenario, planned, machine, writer, progress, store=None):
+    """The time loop with its recorder; returns the result and the error that ended it early, if one did."""
+    from craton.comm.local import Alone
+    from craton.run.march import march as loop
+    from craton.run.progress import progress_bar
+    from craton.run.recorder import Recorder, Signals
+    from craton.scenario import dumps
+
+    clock = {"begin": time.perf_counter()}
+    program = machine.commit(planned)
+    machine.finish()
+    clock["committed"] = time.perf_counter()
+    if store:
+        store.write_scenario(dumps(scenario))
+        store.update(device=machine.describe(), precision=planned.precision, steps=planned.steps, points=planned.grid.size, nbytes=planned.nbytes)
+        declare(writer, planned)
+    error = None
+    with progress_bar(planned.steps, planned.grid.size, planned.title, quiet=not progress) as report:
+        recorder = Recorder(program, writer, report)
+        with Signals(recorder):
+            try:
+                loop(program, Alone(), recorder, planned.steps)
+            except CratonError as e:
+                error = e
+                recorder.drain()
+    machine.finish()
+    clock |= recorder.clock | {"end": time.perf_counter()}
+    return Result(scenario, planned, recorder.recorded, timings(planned, machine, recorder, clock)), error
+
+
+def declare(writer, planned):
+    """Announce the pictures to come."""
+    for f in planned.frames:
+        writer.add_series(f.name, {f.quantity: f.components}, f.coords, f.times)
+
+
+def timings(planned, machine, recorder, clock):
+    """What run.json says of the run: compile, first step and steady steps apart."""
+    from importlib.metadata import version
+
+    steady = clock["end"] - clock.get("first step", clock["end"])
+    rate = (recorder.done - 1) * planned.grid.size / steady if recorder.done > 1 and steady > 0 else 0.0
+    return {
+        "device": machine.describe(), "precision": planned.precision, "steps_done": recorder.done, "points": planned.grid.size,
+        "seconds": {"prepare": clock["committed"] - clock["begin"], "first step": clock.get("first step", clock["end"]) - clock["start"], "steady": steady},
+        "point_steps_per_second": rate, "least_bytes_per_step": sum(planned.traffic.values()),
+        "versions": {name: version(name) for name in ("craton", "numpy")},
+    }  # fmt: skip

@@ -146,12 +146,11 @@ def run_into(scenario, planned, machine, out, force, progress):
 
 def keep(result, store):
     """Write waveforms in every format that can be written."""
-    from craton.output import FORMATS
+    from craton.output import export
 
     if result.plan.channels and len(result.samples):
         store.write_waveforms(result.dataset)
-        for write in FORMATS.values():
-            write(result.dataset, store.path, result.scenario.output.network)
+        export(result.dataset, store.path, result.scenario.output.network)
 
 
 def march(scenario, planned, machine, writer, progress, store=None):

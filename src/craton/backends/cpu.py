@@ -1,6 +1,7 @@
 """The CPU machine: kernels compiled by the host's C++ compiler, run tile by tile on threads."""
 import ctypes
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -83,6 +84,10 @@ class CPU:
             out[...] = spec.on_host()
         return out
 
+    def asarray(self, array):
+        """A host array on this machine."""
+        return np.asarray(array)
+
     def to_host(self, array):
         """A copy."""
         return np.array(array)
@@ -93,6 +98,21 @@ class CPU:
 
     def finish(self):
         """Work is done when a call returns."""
+
+    def copy_bandwidth(self, nbytes=1 << 28, repeats=5):
+        """Bytes per second, read plus written, of the best of several large copies by all threads."""
+        source, target = (aligned((nbytes // 8,), np.float64) for _ in range(2))
+        source[...], target[...] = 1.0, 0.0
+        cuts = np.linspace(0, source.size, self.threads + 1).astype(int)
+        slabs = [slice(a, b) for a, b in zip(cuts, cuts[1:])]
+
+        def once(pool):
+            begin = time.perf_counter()
+            list(pool.map(lambda part: np.copyto(target[part], source[part]), slabs))
+            return time.perf_counter() - begin
+
+        with ThreadPoolExecutor(self.threads) as pool:
+            return 2 * source.nbytes / min(once(pool) for _ in range(repeats))
 
     def bind(self, launches, compiled, arrays, plan):
         """A function of the step that runs the launches: neighbours in the list that are pointwise go tile by tile together."""

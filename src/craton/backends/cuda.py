@@ -88,6 +88,10 @@ class CUDA:
             return self.cupy.zeros(spec.shape, spec.dtype)
         return self.cupy.asarray(spec.on_host())
 
+    def asarray(self, array):
+        """A host array on this machine."""
+        return self.cupy.asarray(array)
+
     def to_host(self, array):
         """A copy, when the work before it is done."""
         with self.stream:
@@ -102,6 +106,24 @@ class CUDA:
     def finish(self):
         """Wait for all work."""
         self.stream.synchronize()
+
+    def copy_bandwidth(self, nbytes=1 << 32, repeats=9):
+        """Bytes per second, read plus written, of a large copy on the device: median of several."""
+        cupy = self.cupy
+        with self.stream:
+            source = cupy.random.random(nbytes // 8)
+            target = cupy.empty_like(source)
+            seconds = [self.timed(lambda: cupy.copyto(target, source)) for _ in range(repeats + 2)]
+        return 2 * source.nbytes / float(np.median(seconds[2:]))
+
+    def timed(self, work):
+        """Seconds that the device needs for some work."""
+        begin, end = self.cupy.cuda.Event(), self.cupy.cuda.Event()
+        begin.record(self.stream)
+        work()
+        end.record(self.stream)
+        end.synchronize()
+        return self.cupy.cuda.get_elapsed_time(begin, end) / 1e3
 
     def kernel(self, op, precision):
         """Compiled function of an operator, and its geometry: threads and points of a block."""

@@ -1,0 +1,200 @@
+"""Speed, measured: copy bandwidth of the machine first, then point-steps per second of plain and boundary-laden cases."""
+import json
+import platform
+import subprocess
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from craton.errors import CratonError
+
+REPEATS = 7
+SECONDS = 1.0  # of each repeat, about
+CUBES = {"cpu": (150, 220), "cuda": (384, 512, 768)}
+
+CUBE = """
+title = "{name}"
+[domain]
+origin = [0, 0, {bottom}]
+size = [{extent}, {extent}, {extent}]
+spacing = 10
+[model]
+kind = "layers"
+layers = [{{ top = 0, vp = 3000, vs = 1732, rho = 2000 }}, {{ top = {middle}, vp = 4000, vs = 2309, rho = 2400 }}]
+[time]
+duration = 1000
+[boundaries]
+top = "{top}"
+others = "{others}"
+[[source]]
+kind = "explosion"
+at = [{centre}, {centre}, {middle}]
+moment = 1e12
+wavelet = {{ kind = "ricker", frequency = 8 }}
+[[receivers]]
+name = "R"
+at = [{centre}, {centre}, {middle}]
+[run]
+order = {order}
+precision = "{precision}"
+"""
+TWO_LAYERS = """
+title = "Two layers of Michea & Komatitsch (2010), full size"
+[domain]
+origin = [0, 0, -18_800]
+size = [53_900, 48_300, 18_800]
+spacing = 100
+[model]
+kind = "layers"
+layers = [ { top = 0, vp = 4200, vs = 2422, rho = 2300 }, { top = -1400, vp = 6000, vs = 3460, rho = 2700 } ]
+[time]
+duration = 8
+step = 0.008
+[[source]]
+kind = "moment_tensor"
+at = [2000, 4000, -2500]
+strike = 0
+dip = 90
+rake = 0
+moment = 1e18
+wavelet = { kind = "gaussian", tau = 0.045, delay = 0.18 }
+[[receivers]]
+name = "R1"
+at = [10_000, 10_000, 0]
+[run]
+precision = "float32"
+"""
+
+
+def cube(n, top="rigid", others="rigid", order=4, precision="float32"):
+    """Scenario text of a cube of n^3 points."""
+    extent = 10.0 * (n - 1)
+    name = f"{n}^3 {others}{', free top' if top == 'free' else ''}, order {order}, {precision}"
+    return CUBE.format(name=name, bottom=-extent, extent=extent, middle=-extent / 2, centre=extent / 2, top=top, others=others, order=order, precision=precision)
+
+
+def fd_cases(device):
+    """Scenario texts of the finite-difference cases."""
+    sizes = CUBES[device]
+    texts = [cube(n, *faces) for n in sizes for faces in (("rigid", "rigid"), ("cpml", "cpml"), ("free", "cpml"))]
+    texts += [cube(sizes[1], order=order) for order in (2, 6, 8)] + [cube(sizes[0], precision="float64")]
+    return [*texts, TWO_LAYERS] if device == "cuda" else texts
+
+
+BENCHES = {"fd": fd_cases}
+
+
+def bench(name="fd", device="auto", out=None, threads=None, show=print, texts=None):
+    """Run a benchmark and write its figures as JSON.
+
+    Parameters
+    ----------
+    name : str
+        A key of `BENCHES`.
+    device : str
+        ``"auto"``, ``"cpu"`` or ``"cuda"``.
+    out : path-like, optional
+        File for the JSON.
+    show : callable
+        Takes a line of the table.
+
+    Returns
+    -------
+    dict
+        Machine, versions, commit, copy bandwidth and one entry per case: median rate, spread, fraction of the copy bandwidth.
+    """
+    from craton.backends import backend
+
+    machine = backend(device, threads=threads)
+    bandwidth = machine.copy_bandwidth()
+    show(f"{machine.describe()}: copy {bandwidth / 1e9:,.0f} GB/s")
+    result = {"bench": name, **provenance(machine), "copy_bandwidth": bandwidth, "cases": []}
+    for text in texts or BENCHES[name](machine.name):
+        try:
+            case = measure(text, machine, bandwidth)
+        except (CratonError, MemoryError) as e:
+            case = {"case": text.split('"')[1], "skipped": str(e)}
+        result["cases"].append(case)
+        show(row(case))
+        if out:
+            Path(out).write_text(json.dumps(result, indent=1) + "\n")
+    return result
+
+
+def measure(text, machine, bandwidth):
+    """One case: whole time steps on random data, with its recording, several times."""
+    import craton.api as api
+    from craton.comm.local import Alone
+    from craton.run.march import march
+    from craton.run.recorder import Recorder
+    from craton.scenario import loads
+
+    plan = api.plan(loads(text))
+    api.check_memory(plan, machine)
+    begin = time.perf_counter()
+    program = machine.commit(plan)
+    machine.finish()
+    ready = time.perf_counter()
+    randomise(program, machine)
+    recorder = Recorder(program)
+
+    def steps(first, count):
+        begin = time.perf_counter()
+        march(program, Alone(), recorder, first + count, first)
+        machine.finish()
+        return time.perf_counter() - begin
+
+    first = steps(0, 1)
+    once = min(steps(1 + n, 1) for n in range(3))
+    count = max(2, min(int(SECONDS / once), (plan.steps - 4) // REPEATS))
+    seconds = [steps(4 + n * count, count) / count for n in range(REPEATS)]
+    rates = plan.grid.size / np.array(seconds)
+    traffic = sum(plan.traffic.values())
+    return {
+        "case": plan.title, "points": plan.grid.size, "shape_zyx": plan.grid.shape, "nbytes": plan.nbytes, "steps_per_repeat": count, "repeats": REPEATS,
+        "commit_seconds": ready - begin, "first_step_seconds": first, "point_steps_per_second": float(np.median(rates)),
+        "lowest": float(rates.min()), "highest": float(rates.max()), "least_bytes_per_step": traffic,
+        "fraction_of_copy_bandwidth": float(traffic / np.median(seconds) / bandwidth),
+    }  # fmt: skip
+
+
+def randomise(program, machine):
+    """Small random numbers everywhere in the wavefield: zeros can run faster than real data do."""
+    rng = np.random.default_rng(1)
+    for name, spec in program.plan.arrays.items():
+        if spec.kind == "wavefield" and spec.part_of:
+            field = program.grid(name)
+            plane = rng.standard_normal((min(len(field), 7), *field.shape[1:])).astype(spec.dtype) * (1e-12 if name.startswith("v") else 1e-6)
+            for k in range(0, len(field), len(plane)):
+                part = field[k : k + len(plane)]
+                part[...] = machine.asarray(plane[: len(part)])
+
+
+def row(case):
+    """One line of the table."""
+    if "skipped" in case:
+        return f"{case['case']:<44} skipped: {case['skipped'].splitlines()[0]}"
+    rate = case["point_steps_per_second"]
+    spread = (case["highest"] - case["lowest"]) / rate
+    return f"{case['case']:<44} {rate / 1e6:>9,.0f} Mpoint-steps/s  +-{spread / 2:.0%}  {case['fraction_of_copy_bandwidth']:.0%} of copy bandwidth"
+
+
+def provenance(machine):
+    """Where, when and with what it was measured."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    versions = {"python": platform.python_version()}
+    for name in ("craton", "numpy", "cupy-cuda13x", "cupy-cuda12x"):
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {"device": machine.describe(), "host": platform.processor() or platform.machine(), "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "commit": commit(), "versions": versions}
+
+
+def commit():
+    """Commit of the source tree, where it is one."""
+    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=Path(__file__).parent, capture_output=True, text=True)
+    return done.stdout.strip() or None

@@ -1,17 +1,16 @@
 """Forward modelling in geophysics on CPUs and GPUs: one Earth model, one scenario file, laptop to many GPUs."""
-from importlib import import_module
-
-_PUBLIC = {"load": "api", "plan": "api", "run": "api", "Result": "api", "Scenario": "scenario"}
+# Two names are both a function for users and a folder of the package. The folders are imported first: then the functions stay.
+import craton.plan
+import craton.run  # noqa: F401
+from craton.api import Result, load, plan, run
 
 __all__ = ["Result", "Scenario", "load", "plan", "run"]
 
 
 def __getattr__(name):
-    """Public names, imported when they are first used: `craton --help` answers at once."""
-    if name in _PUBLIC:
-        return getattr(import_module(f"craton.{_PUBLIC[name]}"), name)
+    """`Scenario` is imported when it is first used: `craton --help` answers at once."""
+    if name == "Scenario":
+        from craton.scenario import Scenario
+
+        return Scenario
     raise AttributeError(f"module 'craton' has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted({*globals(), *__all__})

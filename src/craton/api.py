@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from craton.errors import ComputationError, CratonError, Interrupted, ResourceError
 
 
@@ -27,7 +25,7 @@ class Result:
 
     scenario: Any
     plan: Any
-    samples: np.ndarray
+    samples: Any
     report: dict
     out: Path | None = None
     _dataset: Any = field(default=None, repr=False)

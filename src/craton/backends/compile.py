@@ -80,6 +80,8 @@ def with_entries(source):
 
 def library(source):
     """Compile a text, or find it in the cache, and load it."""
+    # Threads that wait should not spin for milliseconds where others want the core; read when OpenMP is loaded.
+    os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     command = [*compiler(), *FLAGS]
     digest = hashlib.sha256("\0".join([*command, machine(), source]).encode()).hexdigest()[:24]
     path = cache_folder() / f"{digest}.so"

@@ -26,6 +26,8 @@ class Compiled:
         Registers of a thread, by kernel.
     spills_bytes : dict of str to int
         Bytes of a thread's registers kept in memory, stores plus loads, by kernel.
+    stack_bytes : dict of str to int
+        Bytes of a thread's arrays kept in memory, by kernel.
     cubin : bytes
         The machine code; empty if it did not compile.
     """
@@ -34,6 +36,7 @@ class Compiled:
     log: str
     registers: dict
     spills_bytes: dict
+    stack_bytes: dict
     cubin: bytes = field(default=b"", repr=False)
 
 
@@ -114,12 +117,17 @@ def check(what, status):
 
 
 def usage(log):
-    """Registers and spilled bytes by kernel, as ``ptxas -v`` prints them."""
-    registers, spills = {}, {}
+    """Registers, spilled bytes and stack bytes by kernel, as ``ptxas -v`` prints them."""
+    registers, spills, stack = {}, {}, {}
     for part in log.split("Compiling entry function '")[1:]:
-        name = part.split("'", 1)[0]
-        used = re.search(r"Used (\d+) registers", part)
+        name, used = part.split("'", 1)[0], re.search(r"Used (\d+) registers", part)
         if used:
             registers[name] = int(used[1])
-            spills[name] = sum(int(n) for n in re.findall(r"(\d+) bytes spill (?:stores|loads)", part.split("Used", 1)[0]))
-    return registers, spills
+            spills[name] = total(r"(\d+) bytes spill (?:stores|loads)", part)
+            stack[name] = total(r"(\d+) bytes stack frame", part)
+    return registers, spills, stack
+
+
+def total(pattern, text):
+    """Sum of the numbers that a pattern finds."""
+    return sum(int(n) for n in re.findall(pattern, text))

@@ -157,6 +157,8 @@ class Plan:
         Pictures of the wavefield.
     notes : dict of str to list of (str, str)
         What `craton plan` prints, by section.
+    warnings : list of str
+        What can be computed but is probably not meant.
     """
 
     title: str
@@ -176,6 +178,7 @@ class Plan:
     watched: tuple = ()
     frames: tuple = ()
     notes: dict = field(default_factory=dict)
+    warnings: list = field(default_factory=list)
 
     @property
     def nbytes(self):

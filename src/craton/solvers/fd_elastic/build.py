@@ -14,10 +14,12 @@ from craton.solvers.fd_elastic.discretisation import Discretisation
 from craton.survey import problems as survey_problems
 from craton.survey import receivers as survey_receivers
 from craton.survey import sources as survey_sources
+from craton.survey import warnings as survey_warnings
 
 COURANT = 0.95  # of the stability limit, where the scenario names no step
 SLOTS = 200  # steps that the record holds on the machine
 RECORD_BYTES = 1 << 28  # of the record on the machine, at most
+LONGEST = 2**31 - 64  # points along an axis
 EXPLODED = 1e3  # times what all sources together could do to one cell
 
 
@@ -38,12 +40,18 @@ def build(scenario):
         With every problem found: model, sources, receivers, step, size.
     """
     grid = grid_of(scenario)
-    problems = earth.problems(scenario.model, grid) + survey_problems(scenario) + snapshots.problems(scenario)
-    refuse(problems)
+    refuse(problems(scenario, grid))
     sources, receivers = survey_sources.build(scenario), survey_receivers.build(scenario)
     d = discretise(scenario, grid, sources)
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms)
     return assemble(d, sources, receivers, channels)
+
+
+def problems(scenario, grid):
+    """Everything that is wrong with a scenario on a grid: size, model, step, sources, receivers, snapshots."""
+    wrong_model = earth.problems(scenario.model, grid)
+    wrong_step = [] if wrong_model else step_problems(scenario, grid)
+    return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *survey_problems(scenario), *snapshots.problems(scenario)]
 
 
 def refuse(problems):
@@ -74,30 +82,27 @@ def derived_spacing(scenario):
 def discretise(scenario, grid, sources):
     """Order, step, start and number of steps."""
     order, precision = scenario.run.order, scenario.run.precision
-    check_size(scenario, grid, order)
     vp_max = earth.extremes(scenario.model, grid)["vp"][1]
-    limit = stability_limit(scenario, grid, vp_max)
-    dt = time_step(scenario, limit)
+    dt = time_step(scenario, stability_limit(scenario, grid, vp_max))
     start = start_time(scenario, sources, dt)
     steps = math.ceil((scenario.time.duration - start) / dt - 1e-6)
     frequency = max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing
     return Discretisation(scenario, grid, order, precision, dt, start, steps, vp_max, frequency)
 
 
-def check_size(scenario, grid, order):
+def size_problems(scenario, grid):
     """Every axis must hold its layers with room between them, and the differences; indices must fit 32 bits."""
-    problems = []
-    layers = {"cpml": scenario.boundaries.cpml.thickness + 1, "sponge": scenario.boundaries.sponge.thickness + 1}
-    closed = {"free": 2 * order + 2}
-    for axis, (low, high) in zip("xyz", (("west", "east"), ("south", "north"), ("bottom", "top"))):
-        n, kinds = grid.shape[2 - "xyz".index(axis)], [scenario.boundaries.face(f) for f in (low, high)]
-        least = max(sum(layers.get(kind, closed.get(kind, 0)) for kind in kinds) + 1, order + 1)
+    order, found = scenario.run.order, []
+    layers = {"cpml": scenario.boundaries.cpml.thickness + 1, "sponge": scenario.boundaries.sponge.thickness + 1, "free": 2 * order + 2}
+    for axis, faces in (("x", ("west", "east")), ("y", ("south", "north")), ("z", ("bottom", "top"))):
+        n = grid.shape[2 - "xyz".index(axis)]
+        least = max(sum(layers.get(scenario.boundaries.face(f), 0) for f in faces) + 1, order + 1)
         if n < least:
-            problems.append(Problem("domain.size", f"{n} points along {axis} are too few: boundaries and differences of order {order} need {least}",
-                                    f"make the domain larger along {axis}, the spacing smaller, or the layers thinner"))  # fmt: skip
-        if n > 2**31 - 64:
-            problems.append(Problem("domain.size", f"{n} points along {axis} exceed 32-bit indices", "use a larger spacing or a smaller domain"))
-    refuse(problems)
+            found.append(Problem("domain.size", f"{n} points along {axis} are too few: its boundaries and differences of order {order} need {least}",
+                                 f"make the domain longer along {axis}, the spacing smaller, or the absorbing layers thinner"))  # fmt: skip
+        if n > LONGEST:
+            found.append(Problem("domain.size", f"{n:,} points along {axis} exceed 32-bit indices", "use a larger spacing or a smaller domain"))
+    return found
 
 
 def stability_limit(scenario, grid, vp_max):
@@ -106,16 +111,24 @@ def stability_limit(scenario, grid, vp_max):
     return scheme.stable_step(scenario.run.order, grid.spacing, vp_max, radius)
 
 
+def step_problems(scenario, grid):
+    """A step beyond the stability limit."""
+    step, limit = scenario.time.step, stability_limit(scenario, grid, earth.extremes(scenario.model, grid)["vp"][1])
+    if step is None or step <= limit:
+        return []
+    return [Problem("time.step", f"step = {step:g} s is unstable: the limit is {limit:.4g} s on this grid and model",
+                    f"use at most {limit:.4g} s, or leave step out: {time_step_for(limit):.4g} s is chosen then")]  # fmt: skip
+
+
 def time_step(scenario, limit):
-    """The scenario's step, or 95 % of the limit in whole microseconds where they are fine enough."""
-    step = scenario.time.step
-    if step is None:
-        chosen = COURANT * limit
-        return math.floor(chosen * 1e6) / 1e6 if chosen > 1e-4 else chosen
-    if step > limit:
-        refuse([Problem("time.step", f"step = {step:g} s is unstable: the limit is {limit:.4g} s on this grid and model",
-                        f"use at most {limit:.4g} s, or leave step out: {COURANT * limit:.4g} s is chosen then")])  # fmt: skip
-    return step
+    """The scenario's step, or the one that the limit suggests."""
+    return scenario.time.step or time_step_for(limit)
+
+
+def time_step_for(limit):
+    """95 % of the stability limit, in whole microseconds where these are fine enough."""
+    chosen = COURANT * limit
+    return math.floor(chosen * 1e6) / 1e6 if chosen > 1e-4 else chosen
 
 
 def start_time(scenario, sources, dt):
@@ -141,8 +154,29 @@ def assemble(d, sources, receivers, channels):
     phases = tuple(phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")) + (Phase("record", tuple(record)),)
     plan = Plan(d.scenario.title, "fd_elastic", d.precision, d.grid, d.layout, arrays, phases, d.steps, d.dt, d.start, channels, receivers, slots,
                 exploded(d, sources), scheme.VELOCITY, snapshots.frames(d))  # fmt: skip
+    plan.warnings = warnings(d, sources, receivers)
     plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
     return plan
+
+
+def warnings(d, sources, receivers):
+    """Sentences about what can be computed but is probably not meant."""
+    found = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start)]
+    in_layer = [n for n, xyz in zip([*(s.name for s in sources), *receivers.names], [*(s.xyz for s in sources), *receivers.xyz]) if inside_layer(d, xyz)]
+    if in_layer:
+        names = ", ".join(in_layer[:5]) + (f" and {len(in_layer) - 5} more" if len(in_layer) > 5 else "")
+        found.append(f"inside an absorbing layer, where waves are damped: {names}")
+    return found + notes.too_coarse(d, sources)
+
+
+def inside_layer(d, xyz):
+    """True where a position is within an absorbing layer."""
+    for kind in ("cpml", "sponge"):
+        thickness = getattr(d.scenario.boundaries, kind).thickness * d.grid.spacing
+        for axis, side in d.faces(kind):
+            if abs(xyz[axis] - d.grid.bounds("xyz"[axis])[side]) < thickness * (1 - 1e-9):
+                return True
+    return False
 
 
 def wavefield(d):

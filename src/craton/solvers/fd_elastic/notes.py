@@ -54,20 +54,33 @@ def time(d, limit):
 def resolution(d, sources):
     """Points per wavelength at f95 and what they cost in phase velocity."""
     found = earth.extremes(d.scenario.model, d.grid)
-    slow = found["slowest"]
     rows = [("model", "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *found[name]) for name in ("vp", "vs", "rho")) + "  (m/s, kg/m3)")]
-    f95 = max((s.wavelet.f95 for s in sources), default=0)
-    if f95:
-        points = slow / f95 / d.grid.spacing
-        fewest = FEWEST[d.order]
-        verdict = "ok" if points >= fewest else f"TOO FEW: order {d.order} wants {fewest:g}; use a spacing of {slow / f95 / fewest:.4g} m or a longer wavelet"
+    sampled = sampling(d, sources)
+    if sampled:
+        f95, slow, points = sampled
         errors = scheme.velocity_error(d.order, d.grid.spacing, d.dt, slow, f95)
         dispersion = "not carried by the grid" if np.isnan(errors).any() else "{:+.2%} along an axis, {:+.2%} along the diagonal".format(*errors)
         rows += [
-            ("points per wavelength", f"{points:.1f} at f95 = {f95:.4g} Hz and {slow:,.0f} m/s ({verdict})"),
+            ("points per wavelength", f"{points:.1f} at f95 = {f95:.4g} Hz and {slow:,.0f} m/s ({'ok' if points >= FEWEST[d.order] else 'TOO FEW'})"),
             ("phase velocity error", dispersion),
         ]
     return rows
+
+
+def sampling(d, sources):
+    """f95 of the sources in Hz, the slowest wave in m/s and its points per wavelength there; None without sources."""
+    f95, slow = max((s.wavelet.f95 for s in sources), default=0), earth.extremes(d.scenario.model, d.grid)["slowest"]
+    return (f95, slow, slow / f95 / d.grid.spacing) if f95 else None
+
+
+def too_coarse(d, sources):
+    """A warning where the grid does not carry the sources' frequencies."""
+    sampled = sampling(d, sources)
+    if not sampled or sampled[2] >= FEWEST[d.order]:
+        return []
+    f95, slow, points = sampled
+    return [f"{points:.1f} points per wavelength at f95 = {f95:.4g} Hz ({slow:,.0f} m/s) are too few, order {d.order} wants {FEWEST[d.order]:g}: "
+            f"use a spacing of {slow / f95 / FEWEST[d.order]:.4g} m, or a source with lower frequencies"]  # fmt: skip
 
 
 def receivers(d, plan):

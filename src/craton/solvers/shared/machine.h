@@ -2,7 +2,7 @@
 // there, threads are the business of the caller, which hands every thread boxes of its own.
 #pragma once
 #if defined(__CUDACC__)
-typedef long long ptrdiff_t;
+typedef decltype((char*)0 - (char*)0) ptrdiff_t;  // NVRTC 13 has this very type by itself, older ones have none
 #define KERNEL extern "C" __global__ void
 #define RESTRICT __restrict__
 #define INLINE __device__ __forceinline__

@@ -1,0 +1,80 @@
+"""craton beside deepwave and Devito on the CPU, in one run: 3-D elastic, order 4, float32, 10 absorbing points a side.
+
+Each code has a Python of its own (their NumPy pins differ):
+    python bench/peers/fd_cpu.py --deepwave VENV/bin/python --devito VENV/bin/python -o bench/results/fd_peers_cpu.json
+The codes take turns, so that all of them see the same state of the machine; rates count all points, absorbing ones included.
+n^3 interior points get 10 more on each side in every code; Devito damps there, deepwave and craton have a CPML.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+CRATON = """
+import json, sys
+from craton.benchmark import bench, cube
+n = int(sys.argv[1])
+print(json.dumps(bench("fd", "cpu", threads=int(sys.argv[2]), texts=[cube(n + 20, "cpml", "cpml")], show=lambda line: None)))
+"""
+
+
+def run(command):
+    """The last line that a command prints, as JSON."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{command[0]} failed:\n{done.stderr[-2000:]}")
+    return json.loads([line for line in done.stdout.splitlines() if line.startswith("{")][-1])
+
+
+def craton(n, threads):
+    """Mpoint-steps/s of craton, and what it measured."""
+    result = run([sys.executable, "-c", CRATON, str(n), str(threads)])
+    return result["cases"][0]["point_steps_per_second"] / 1e6, result
+
+
+def deepwave(python, n, steps):
+    """Mpoint-steps/s of deepwave."""
+    result = run([python, HERE / "deepwave_elastic.py", "--shape", *[str(n)] * 3, "--acc", "4", "--nt", str(steps), "--pml", "10", "--reps", "3"])
+    return result["Mpts_s_total"], result
+
+
+def devito(python, n, steps):
+    """Mpoint-steps/s of Devito."""
+    result = run([python, HERE / "devito_elastic.py", "--shape", *[str(n)] * 3, "--so", "4", "--nt", str(steps), "--nbl", "10", "--reps", "3"])
+    return result["Mpts_s_total"], result
+
+
+def main():
+    """Take turns, print medians and ratios, write everything."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--deepwave", required=True)
+    options.add_argument("--devito", required=True)
+    options.add_argument("--sizes", type=int, nargs="+", default=[150, 220])
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("-o", "--out", required=True)
+    given = options.parse_args()
+    threads = len(os.sched_getaffinity(0))
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    table = {"threads": threads, "sizes": {}}
+    for n in given.sizes:
+        steps = 100 if n < 200 else 50
+        codes = {"craton": lambda n=n: craton(n, threads), "deepwave": lambda n=n, s=steps: deepwave(given.deepwave, n, s), "devito": lambda n=n, s=steps: devito(given.devito, n, s)}
+        runs = {name: [] for name in codes}
+        for _ in range(given.rounds):
+            for name, measure in codes.items():
+                rate, details = measure()
+                runs[name].append({"Mpoint_steps_per_second": rate, "details": details})
+                print(f"{n}^3 {name}: {rate:.0f}", flush=True)
+        medians = {name: statistics.median(r["Mpoint_steps_per_second"] for r in rows) for name, rows in runs.items()}
+        ratio = medians["craton"] / max(medians["deepwave"], medians["devito"])
+        print(f"{n}^3: " + ", ".join(f"{name} {rate:.0f}" for name, rate in medians.items()) + f" Mpoint-steps/s; craton / better peer {ratio:.2f}")
+        table["sizes"][n] = {"medians": medians, "craton_over_better_peer": ratio, "runs": runs}
+        Path(given.out).write_text(json.dumps(table, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

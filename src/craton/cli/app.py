@@ -1,0 +1,186 @@
+"""What can be typed, and how a failure ends. The work of each command is in a module of its own, imported when it is called."""
+import sys
+from enum import StrEnum
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+from craton.errors import CratonError, ScenarioError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Forward modelling in geophysics on CPUs and GPUs, from one scenario file. Start with: craton new, craton plan FILE, craton run FILE.",
+)
+
+
+class Device(StrEnum):
+    """Machines that a run may ask for."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+class Precision(StrEnum):
+    """Reals of the wavefield."""
+
+    float32 = "float32"
+    float64 = "float64"
+
+
+File = Annotated[str, typer.Argument(metavar="FILE.toml", help="The scenario.", show_default=False)]
+Where = Annotated[Device | None, typer.Option(help="Machine to run on, in place of what the scenario says; auto takes a GPU where there is one.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one value of the scenario: source.0.wavelet.tau=0.2. May be repeated.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+
+
+def call(module, **arguments):
+    """Do the work of a command: function `command` of a module beside this one."""
+    return import_module(f"craton.cli.{module}").command(**arguments)
+
+
+@app.command()
+def run(
+    file: File,
+    out: Annotated[str | None, typer.Option("-o", "--out", metavar="OUT", help="Folder for what is computed; by default named like the file, here.")] = None,
+    device: Where = None,
+    force: Force = False,
+    overrides: Set = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only warnings and errors.")] = False,
+    debug: Debug = False,
+):
+    """Run a scenario: waveforms, snapshots and a log of the run go to OUT."""
+    return call("run", file=file, out=out, device=device and device.value, force=force, overrides=overrides or (), quiet=quiet)
+
+
+@app.command()
+def plan(file: File, device: Where = None, overrides: Set = None, debug: Debug = False):
+    """Show what a run would do: algorithm, resolution, time step, memory, time. Writes nothing."""
+    return call("plan", file=file, device=device and device.value, overrides=overrides or ())
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the file, .toml is added.")] = "scenario",
+    force: Force = False,
+    debug: Debug = False,
+):
+    """Write a small commented scenario that runs in under a minute, to start from."""
+    return call("new", name=name, force=force)
+
+
+@app.command()
+def plot(
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder of a run.", show_default=False)],
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures: overview, records, snapshots.", show_default=False)] = None,
+    debug: Debug = False,
+):
+    """Draw a run: PNG files in OUT."""
+    return call("plot", out=out, names=names or ("overview",))
+
+
+@app.command()
+def info(debug: Debug = False):
+    """Show versions, compiler, threads, memory and GPU, and what to install where something is missing."""
+    return call("info")
+
+
+@app.command()
+def kernels(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="An operator; without, all are listed.", show_default=False)] = None,
+    order: Annotated[int, typer.Option(help="Order in space: 2, 4, 6, 8.")] = 4,
+    precision: Annotated[Precision, typer.Option(help="Reals of the wavefield.")] = Precision.float32,
+    arch: Annotated[str | None, typer.Option(metavar="sm_NN", help="Compile for a GPU architecture (no GPU needed); show registers and spills.")] = None,
+    debug: Debug = False,
+):
+    """List the operators; with NAME, the complete text that is compiled, with the flags."""
+    return call("kernels", name=name, order=order, precision=precision.value, arch=arch)
+
+
+@app.command()
+def bench(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What to measure.")] = "fd",
+    device: Where = None,
+    out: Annotated[str | None, typer.Option("-o", "--out", metavar="FILE.json", help="Keep the figures in a file.")] = None,
+    debug: Debug = False,
+):
+    """Measure speed: copy bandwidth, then point-steps per second."""
+    return call("bench", name=name, device=device.value if device else "auto", out=out)
+
+
+@app.command()
+def validate(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A case; without, all.", show_default=False)] = None,
+    device: Where = None,
+    debug: Debug = False,
+):
+    """Compare runs with solutions from elsewhere; ends with 4 where a case fails."""
+    return call("validate", name=name, device=device.value if device else "auto")
+
+
+def main(arguments=None):
+    """Run a command line.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Words after ``craton``; by default those of the process.
+
+    Returns
+    -------
+    int
+        Exit code: 0 done, 2 wrong input, 3 does not fit, 4 the computation failed, 75 interrupted, 1 anything else.
+    """
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = typer.main.get_command(app).main(arguments, prog_name="craton", standalone_mode=False) or 0
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # craton kernels | head
+        sys.stdout = None
+        return 0
+    except BaseException as error:
+        if "--debug" in arguments and not isinstance(error, (SystemExit, KeyboardInterrupt)):
+            import traceback
+
+            traceback.print_exc()
+        return failed(error)
+
+
+def failed(error):
+    """Say on standard error what went wrong; the exit code for it."""
+    code, text = outcome(error)
+    if text:
+        sys.stdout.flush()
+        print(text, file=sys.stderr, flush=True)
+    return code
+
+
+def outcome(error):
+    """Exit code and text for an exception."""
+    if isinstance(error, SystemExit):
+        return error.code, ""
+    if isinstance(error, ScenarioError):
+        count = len(error.problems)
+        return error.exit_code, f"{error}\n{count} problem{'s' if count > 1 else ''}; nothing was run, nothing was written."
+    if isinstance(error, CratonError):
+        return error.exit_code, f"craton: {error}"
+    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
+        return 75, "craton: interrupted"
+    if isinstance(error, MemoryError):
+        return 3, f"craton: out of memory{f': {error}' if str(error) else ''}\n    -> use a larger spacing, a smaller domain or fewer snapshots"
+    if hasattr(error, "format_message"):  # a wrong command line
+        return 2, misuse(error)
+    return 1, f"craton: {type(error).__name__}: {error}\n    -> this is a bug in craton, or a broken installation: --debug shows where"
+
+
+def misuse(error):
+    """A wrong command line in words; nothing where help was all that was wanted."""
+    command = error.ctx.command_path if getattr(error, "ctx", None) else "craton"
+    message = " ".join(error.format_message().split())
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return error.format_message()
+    return f"{command}: {message[:1].lower()}{message[1:].rstrip('.')}\n    -> {command} --help"

@@ -1,0 +1,94 @@
+"""A scenario file checked as a whole before anything is done: every problem at once, then every warning."""
+import sys
+
+from craton.errors import Problem, ScenarioError
+
+
+def checked(file, overrides=(), out=None, force=False):
+    """Scenario and plan of a file.
+
+    Parameters
+    ----------
+    file : str
+        The scenario file.
+    overrides : sequence of str
+        ``key.path=value`` each.
+    out : path-like, optional
+        Directory that a run would write to: checked as well.
+    force : bool
+        Whether it may replace a finished run.
+
+    Returns
+    -------
+    scenario : Scenario
+    plan : Plan
+
+    Raises
+    ------
+    ScenarioError
+        With every problem of the file, the model, sources, receivers, step and `out`, formatted with file and line.
+    ResourceError
+        Where `out` cannot be written.
+    """
+    from craton.scenario import format_problems, read
+
+    reading = read(file, overrides)
+    planned, deeper = plan_of(reading.scenario) if reading.scenario is not None else (None, ())
+    known = {p.key for p in reading.problems}
+    problems = [*reading.problems, *(p for p in deeper if p.key not in known)]
+    blocked = out_problems(out, force) if out is not None else []
+    if problems or blocked:
+        error = ScenarioError([*problems, *blocked])
+        written = [format_problems(problems, reading.file, reading.text, reading.overrides)] if problems else []
+        error.args = ("\n".join([*written, *map(in_words, blocked)]),)
+        raise error
+    return reading.scenario, planned
+
+
+def plan_of(scenario):
+    """The plan of a scenario, or None and its problems."""
+    from craton.api import plan
+
+    try:
+        return plan(scenario), ()
+    except ScenarioError as error:
+        return None, error.problems
+
+
+def out_problems(out, force):
+    """What is wrong with a directory to write to."""
+    from craton.output.store import check_out
+
+    try:
+        check_out(out, force)
+    except ScenarioError as error:
+        return list(error.problems)
+    return []
+
+
+def in_words(problem):
+    """A problem of the command line: one line and the remedy."""
+    return f"{problem.key}: {problem.message}" + (f"\n    -> {problem.remedy}" if problem.remedy else "")
+
+
+def refuse(key, message, remedy=""):
+    """Raise the problem of one word of the command line."""
+    error = ScenarioError([Problem(key, message, remedy)])
+    error.args = (in_words(error.problems[0]),)
+    raise error
+
+
+def known(key, name, names, noun):
+    """Refuse a name that is not one of `names`, with the nearest one."""
+    from craton.scenario.words import listed, nearest
+
+    if name not in names:
+        close = nearest(name, list(names))
+        hint = f'; did you mean "{close}"?' if close else ""
+        refuse(key, f'there is no {noun} "{name}"{hint}', f"write one of {listed(sorted(names))}")
+
+
+def warn(planned):
+    """Print to standard error what can be computed but is probably not meant."""
+    for text in planned.warnings:
+        print(f"warning: {text}", file=sys.stderr, flush=True)

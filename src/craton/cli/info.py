@@ -1,0 +1,36 @@
+"""craton info: versions, extras, and the machines at hand."""
+import platform
+from importlib.metadata import PackageNotFoundError, requires, version
+
+
+def command():
+    """Print versions of craton and what it needs, then what this computer has; a remedy stands where something is missing."""
+    from craton.backends.inventory import inventory
+
+    needed, extras = dependencies()
+    rows = [("craton", found("craton")), ("python", f"{platform.python_version()} on {platform.platform()}")]
+    rows += [(name, found(name)) for name in needed]
+    rows += [(name, found(name, extra)) for name, extra in extras]
+    rows += inventory()
+    width = max(len(label) for label, _ in rows)
+    print("\n".join(f"{label:<{width}}  {text}" for label, text in rows))
+
+
+def dependencies():
+    """Names of the packages that craton needs, and (name, extra) of those that an extra brings; as the package's metadata say."""
+    needed, extras = [], []
+    for line in requires("craton") or ():
+        name = line.replace("[", " ").replace("<", " ").replace(">", " ").replace("=", " ").replace(";", " ").split()[0]
+        if "extra ==" not in line:
+            needed.append(name)
+        elif (extra := line.split("extra ==")[1].strip(" \"'")) in ("seis", "plot", "netcdf", "compiler"):
+            extras.append((name, extra))
+    return needed, extras
+
+
+def found(name, extra=""):
+    """Version of a package; where it is missing, how to get it."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return f"not installed: pip install 'craton[{extra}]'" if extra else "not installed"

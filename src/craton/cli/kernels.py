@@ -1,0 +1,52 @@
+"""craton kernels: the operators, and the complete text that is compiled for each machine."""
+from craton.cli.check import known, refuse
+
+ORDERS = (2, 4, 6, 8)
+
+
+def command(name=None, order=4, precision="float32", arch=None):
+    """List the operators, or print the translation units of one; with an architecture, compile them for it."""
+    from craton.solvers import operators
+
+    if order not in ORDERS:
+        refuse("--order", f"{order} is not an order in space", "write 2, 4, 6 or 8")
+    found = operators("fd", order)
+    if name is not None:
+        known("NAME", name, found, "operator")
+        found = {name: found[name]}
+    if arch is not None:
+        return compiled(found.values(), precision, arch)
+    print(texts(found[name], precision) if name else table(found.values(), precision))
+    return 0
+
+
+def table(operators, precision):
+    """What each operator writes and reads, how far, and its least traffic."""
+    size = {"float32": 4, "float64": 8}[precision]
+    rows = [("operator", "writes", "reads", "reach", "bytes/point", "flops/point", "variants", "text")]
+    for op in operators:
+        known_cost = op.reals_per_point > 0
+        rows.append((op.name, " ".join(op.writes), " ".join(op.reads) or "-", str(op.reach), f"{size * op.reals_per_point:g}" if known_cost else "-",
+                     str(op.flops) if known_cost else "-", " ".join(v.name for v in op.variants) or "-", op.file.name))  # fmt: skip
+    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
+    return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths)).rstrip() for row in rows)
+
+
+def texts(op, precision):
+    """Every translation unit of an operator with its flags."""
+    from craton.backends.units import units
+
+    return "\n".join(f"// {op.name}, {precision}, for {u.machine}, {u.variant} body: {' '.join(u.compiler)}\n{u.text}" for u in units(op, precision))
+
+
+def compiled(operators, precision, arch):
+    """Compile every unit that is not for the CPU and print what it needs; 1 where one fails."""
+    from craton.backends.units import on_architecture, units
+
+    failed = 0
+    for op in operators:
+        for unit in (u for u in units(op, precision) if u.machine != "cpu"):
+            ok, text = on_architecture(unit, arch)
+            failed += not ok
+            print(f"{op.name}, {unit.variant}, {arch}: {text}", flush=True)
+    return 1 if failed else 0

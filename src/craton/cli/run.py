@@ -1,0 +1,122 @@
+"""craton run: check everything, say what will be computed, compute it, say where it is."""
+import signal
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+from craton.cli.check import checked, warn
+from craton.errors import ComputationError, Interrupted
+
+
+def command(file, out=None, device=None, force=False, overrides=(), quiet=False):
+    """Run a scenario file into a directory.
+
+    Parameters
+    ----------
+    file : str
+        The scenario file.
+    out : str, optional
+        Directory; by default the file's stem in the current directory.
+    device : str, optional
+        In place of ``run.device``.
+    force : bool
+        Replace a finished run.
+    overrides : sequence of str
+        ``key.path=value`` each.
+    quiet : bool
+        No header, progress and summary.
+    """
+    from craton import api
+    from craton.backends import backend
+
+    out = Path(out if out is not None else Path(file).stem)
+    with ended_by_signal():
+        scenario, planned = checked(file, (*overrides, *([f"run.device={device}"] if device else ())), out, force)
+        warn(planned)
+        machine = backend(scenario.run.device, threads=scenario.run.threads)
+        api.check_memory(planned, machine)
+        if not quiet:
+            print(header(scenario, planned, machine, out), flush=True)
+        try:
+            result = api.run_into(scenario, planned, machine, out, force, not quiet)
+        except (ComputationError, Interrupted):
+            print(f"kept: {', '.join(str(p) for p in written(out))}", file=sys.stderr)
+            raise
+    if not quiet:
+        print(summary(result))
+
+
+@contextmanager
+def ended_by_signal():
+    """Inside, SIGTERM ends the program like Ctrl-C also before and after the time loop, which has a gentler way of its own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def header(scenario, planned, machine, out):
+    """What will be computed, on what, into what."""
+    nz, ny, nx = planned.grid.shape
+    free, _ = machine.memory()
+    rows = [
+        ("grid", f"{nx} x {ny} x {nz} = {planned.grid.size / 1e6:,.2f} million points, spacing {planned.grid.spacing:g} m"),
+        ("steps", f"{planned.steps:,} of {planned.dt:.6g} s, to t = {planned.start + planned.steps * planned.dt:.4g} s"),
+        ("method", f"{planned.solver}, order {scenario.run.order}, {planned.precision}"),
+        ("memory", f"{size(planned.nbytes)} of {size(free)} free"),
+        ("device", machine.describe()),
+        ("out", f"{out}"),
+    ]
+    return "\n".join([planned.title or "Elastic waves", *(f"  {label:<8}{text}" for label, text in rows)])
+
+
+def size(nbytes):
+    """Bytes in words."""
+    return f"{nbytes / 2**30:,.2f} GiB" if nbytes >= 2**30 else f"{nbytes / 2**20:,.1f} MiB"
+
+
+def summary(result):
+    """How fast it was, and where everything is."""
+    from craton.run.progress import rate
+
+    report, out = result.report, result.out
+    seconds = report["seconds"]
+    marched = (report["steps_done"] - 1) * report["points"]
+    lines = [f"done: {report['steps_done']:,} steps, {rate(marched, seconds['steady'])} over {seconds['steady']:.1f} s "
+             f"(before that {seconds['prepare'] + seconds['first step']:.1f} s for kernels and the first step)"]  # fmt: skip
+    channels, frames = result.plan.channels, result.plan.frames
+    told = {
+        "result.zarr": [f"{', '.join(result.scenario.output.waveforms)} of {len(result.plan.receivers)} receivers"] * bool(channels)
+        + [f"snapshots/{f.name}: {len(f.steps)} of {f.quantity}" for f in frames],
+        "waveforms.mseed": ["the waveforms for ObsPy"],
+        "stations.xml": ["the stations for ObsPy"],
+        "run.json": ["device, timings, versions"],
+    }
+    there = written(out)
+    width = max(len(str(p)) for p in there)
+    lines += [f"  {str(path):<{width}}  {'; '.join(told.get(path.name, ()))}".rstrip() for path in there]
+    missing = [name for name in formats() if not (out / name).exists()] if channels else []
+    if missing:
+        lines.append(f"  not written: {', '.join(missing)}; they need ObsPy: pip install 'craton[seis]'")
+    return "\n".join([*lines, f"next: craton plot {out}"])
+
+
+def formats():
+    """Names of the waveform files of other programs."""
+    from craton.output import FORMATS
+
+    return list(FORMATS)
+
+
+def written(out):
+    """What a run left in its directory, in the order of interest."""
+    return [out / name for name in ("result.zarr", *formats(), "scenario.toml", "run.json") if (out / name).exists()]

@@ -1,0 +1,161 @@
+// The kernels of elastic.h for CUDA: VEC points a thread along x, PLANES planes one after another along z. What a plane
+// shares with the next ones (taps along z, moduli) waits in registers, so that it leaves the memory once.
+// layout  as in elastic.h; (0, 0, 0) and rows aligned to VEC reals; whole groups of VEC are read, in the pads too,
+//         but only points of the box are written
+// block   BX x BY threads, from the last multiple of VEC not after box.i0; MIN_BLOCKS of them on a multiprocessor
+#include "differences.h"
+
+#define KERNEL_BOUNDS(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
+#define EACH _Pragma("unroll")
+
+struct alignas(VEC * sizeof(real)) Group { real a[VEC]; };
+
+INLINE Group load(const real* p) { return *reinterpret_cast<const Group*>(p); }
+
+// Stores the members that lie in [i0, i1); the first one is point i.
+INLINE void store(real* p, const Group& g, const int i, const Box& box)
+{
+    if (i >= box.i0 && i + VEC <= box.i1) *reinterpret_cast<Group*>(p) = g;
+    else
+        EACH for (int n = 0; n < VEC; ++n) if (i + n >= box.i0 && i + n < box.i1) p[n] = g.a[n];
+}
+
+// LOW neighbours, a group, HIGH neighbours along x.
+template <int LOW, int HIGH> struct Row {
+    real a[LOW + VEC + HIGH];
+
+    // The row around p; `centre` are the values at p where they are at hand.
+    INLINE Row(const real* p) : Row(p, load(p)) {}
+    INLINE Row(const real* p, const Group& centre)
+    {
+        EACH for (int v = -((LOW + VEC - 1) / VEC); v * VEC < VEC + HIGH; ++v) {
+            const Group g = v ? load(p + v * VEC) : centre;
+            EACH for (int n = 0; n < VEC; ++n) if (LOW + v * VEC + n >= 0 && v * VEC + n < VEC + HIGH) a[LOW + v * VEC + n] = g.a[n];
+        }
+    }
+    INLINE real operator[](const int n) const { return a[LOW + n]; }
+    INLINE const real* operator+(const int n) const { return a + LOW + n; }
+    INLINE Group group() const
+    {
+        Group g;
+        EACH for (int n = 0; n < VEC; ++n) g.a[n] = a[LOW + n];
+        return g;
+    }
+};
+typedef Row<R - 1, R> Forward;   // taps of the difference half a point after
+typedef Row<R, R - 1> Backward;  // and half a point before
+
+// The 2 R taps of a difference across rows or planes, the lowest one first.
+struct Taps {
+    Group g[2 * R];
+
+    // Rows from p on with stride S; row number `known` is at hand.
+    INLINE Taps(const real* p, const ptrdiff_t S, const int known, const Group& values)
+    {
+        EACH for (int n = 0; n < 2 * R; ++n) g[n] = n == known ? values : load(p + n * S);
+    }
+    // A queue of planes: all but the newest.
+    INLINE Taps(const real* p, const ptrdiff_t S)
+    {
+        EACH for (int n = 1; n < 2 * R; ++n) g[n] = load(p + (n - 1) * S);
+    }
+    INLINE void push(const real* p)
+    {
+        EACH for (int n = 1; n < 2 * R; ++n) g[n - 1] = g[n];
+        g[2 * R - 1] = load(p);
+    }
+    INLINE real difference(const int n) const { return fwd(&g[R - 1].a[n], VEC); }
+};
+
+// a / b for normal floats b and a power of two a, error below 2 ulp; 0 where b is infinite (a fluid). Without the branch to
+// the rare cases of IEEE division, which costs registers: in float64 a third of the speed.
+INLINE float quotient(const float a, const float b) { return __fdividef(a, b); }
+INLINE double quotient(const double a, const double b)
+{
+    const double r = __fdividef(1.0f, float(b)), e = fma(-b, r, 1.0);  // 1/b = r (1 + e + e^2 + ...), |e| < 2^-21
+    return r > 0 ? a * fma(r, fma(e, e, e), r) : 0;
+}
+INLINE real buoyancy(const real a, const real b) { return quotient(real(2), a + b); }
+INLINE real shear_modulus(const real a, const real b, const real c, const real d) { return quotient(real(4), (a + b) + (c + d)); }
+
+#define STREAM                                                                                              \
+    const int i = (box.i0 & ~(VEC - 1)) + (blockIdx.x * BX + threadIdx.x) * VEC;                            \
+    const int j = box.j0 + blockIdx.y * BY + threadIdx.y;                                                   \
+    const int first = box.k0 + blockIdx.z * PLANES, last = first + PLANES < box.k1 ? first + PLANES : box.k1; \
+    if (i >= box.i1 || j >= box.j1) return;                                                                 \
+    const int Y = p.row;                                                                                    \
+    const ptrdiff_t Z = p.plane;                                                                            \
+    ptrdiff_t q = first * Z + j * p.row + i
+
+KERNEL_BOUNDS(BX * BY, MIN_BLOCKS) velocity(
+    real* RESTRICT vx, real* RESTRICT vy, real* RESTRICT vz,
+    const real* RESTRICT sxx, const real* RESTRICT syy, const real* RESTRICT szz,
+    const real* RESTRICT sxy, const real* RESTRICT sxz, const real* RESTRICT syz,
+    const real* RESTRICT rho, const Box box, const FDParams p)
+{
+    STREAM;
+    Taps sxz_z(sxz + q - R * Z, Z), syz_z(syz + q - R * Z, Z), szz_z(szz + q - (R - 1) * Z, Z);
+    Row<0, 1> here(rho + q);
+    for (int n = last - first; n > 0; --n, q += Z) {
+        sxz_z.push(sxz + q + (R - 1) * Z);
+        syz_z.push(syz + q + (R - 1) * Z);
+        szz_z.push(szz + q + R * Z);
+        const Row<0, 1> above(rho + q + Z);
+        const Group north = load(rho + q + Y);
+        Group x = load(vx + q), y = load(vy + q), z = load(vz + q);
+        const Forward sxx_x(sxx + q);
+        const Backward sxy_x(sxy + q), sxz_x(sxz + q, sxz_z.g[R]);
+        const Taps sxy_y(sxy + q - R * Y, Y, R, sxy_x.group()), syy_y(syy + q - (R - 1) * Y, Y, -1, north);
+        const Taps syz_y(syz + q - R * Y, Y, R, syz_z.g[R]);
+        EACH for (int n = 0; n < VEC; ++n) {
+            x.a[n] += p.dt_h * buoyancy(here[n], here[n + 1]) * (fwd(sxx_x + n, 1) + sxy_y.difference(n) + sxz_z.difference(n));
+            y.a[n] += p.dt_h * buoyancy(here[n], north.a[n]) * (bwd(sxy_x + n, 1) + syy_y.difference(n) + syz_z.difference(n));
+            z.a[n] += p.dt_h * buoyancy(here[n], above[n]) * (bwd(sxz_x + n, 1) + syz_y.difference(n) + szz_z.difference(n));
+        }
+        store(vx + q, x, i, box);
+        store(vy + q, y, i, box);
+        store(vz + q, z, i, box);
+        here = above;
+    }
+}
+
+KERNEL_BOUNDS(BX * BY, MIN_BLOCKS) stress(
+    real* RESTRICT sxx, real* RESTRICT syy, real* RESTRICT szz,
+    real* RESTRICT sxy, real* RESTRICT sxz, real* RESTRICT syz,
+    const real* RESTRICT vx, const real* RESTRICT vy, const real* RESTRICT vz,
+    const real* RESTRICT lam, const real* RESTRICT rmu, const Box box, const FDParams p)
+{
+    STREAM;
+    Taps vx_z(vx + q - (R - 1) * Z, Z), vy_z(vy + q - (R - 1) * Z, Z), vz_z(vz + q - R * Z, Z);
+    Row<0, 1> here(rmu + q), north(rmu + q + Y);
+    for (int n = last - first; n > 0; --n, q += Z) {
+        vx_z.push(vx + q + R * Z);
+        vy_z.push(vy + q + R * Z);
+        vz_z.push(vz + q + (R - 1) * Z);
+        const Row<0, 1> above(rmu + q + Z), above_north(rmu + q + Y + Z);
+        const Group l = load(lam + q);
+        Group xx = load(sxx + q), yy = load(syy + q), zz = load(szz + q), xy = load(sxy + q), xz = load(sxz + q), yz = load(syz + q);
+        const Backward vx_x(vx + q, vx_z.g[R - 1]);
+        const Forward vy_x(vy + q, vy_z.g[R - 1]), vz_x(vz + q, vz_z.g[R]);
+        const Taps vx_y(vx + q - (R - 1) * Y, Y, R - 1, vx_z.g[R - 1]), vy_y(vy + q - R * Y, Y, R, vy_z.g[R - 1]);
+        const Taps vz_y(vz + q - (R - 1) * Y, Y, R - 1, vz_z.g[R]);
+        EACH for (int n = 0; n < VEC; ++n) {
+            const real exx = bwd(vx_x + n, 1), eyy = vy_y.difference(n), ezz = vz_z.difference(n);
+            const real t = l.a[n] * (exx + eyy + ezz), mu2 = quotient(real(2), here[n]);
+            xx.a[n] += p.dt_h * (t + mu2 * exx);
+            yy.a[n] += p.dt_h * (t + mu2 * eyy);
+            zz.a[n] += p.dt_h * (t + mu2 * ezz);
+            xy.a[n] += p.dt_h * shear_modulus(here[n], here[n + 1], north[n], north[n + 1]) * (vx_y.difference(n) + fwd(vy_x + n, 1));
+            xz.a[n] += p.dt_h * shear_modulus(here[n], here[n + 1], above[n], above[n + 1]) * (vx_z.difference(n) + fwd(vz_x + n, 1));
+            yz.a[n] += p.dt_h * shear_modulus(here[n], north[n], above[n], above_north[n]) * (vy_z.difference(n) + vz_y.difference(n));
+        }
+        store(sxx + q, xx, i, box);
+        store(syy + q, yy, i, box);
+        store(szz + q, zz, i, box);
+        store(sxy + q, xy, i, box);
+        store(sxz + q, xz, i, box);
+        store(syz + q, yz, i, box);
+        here = above;
+        north = above_north;
+    }
+}

@@ -159,9 +159,12 @@ def code_of(path):
     return ast.unparse(tree)
 
 
+PLACES_OF_MACHINES = ("backends", "comm", "scenario", "cli", "commands", "benchmark")
+
+
 def may_say_cuda(path):
     """The machine's own places, and where a user chooses a device: scenario, command line, its bench command."""
-    return layer(path) in ("backends", "comm", "scenario", "cli", "commands", "benchmark") or path.name == "machine.h" or path.suffix == ".cu"
+    return layer(path) in PLACES_OF_MACHINES or path.name == "machine.h" or path.suffix == ".cu"
 
 
 @pytest.mark.parametrize("path", [p for p in (*FILES, *KERNELS) if not may_say_cuda(p)], ids=name_of)

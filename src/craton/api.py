@@ -133,7 +133,7 @@ def run_into(scenario, planned, machine, out, force, progress):
         result.out = store.path
         keep(result, store)
     except BaseException as failure:
-        store.finish("failed", reason=str(failure))
+        store.finish("interrupted" if isinstance(failure, KeyboardInterrupt) else "failed", reason=str(failure) or type(failure).__name__)
         raise
     state = {None: "finished", Interrupted: "interrupted", ComputationError: "failed"}[type(error) if error else None]
     store.finish(state, **result.report, **({"reason": str(error)} if error else {}))

@@ -73,6 +73,8 @@ class CPU:
             if spec.part_of:
                 flat = arrays[spec.part_of].reshape(-1)
                 arrays[name] = flat[spec.start : spec.start + int(np.prod(spec.shape, dtype=np.int64))].reshape(spec.shape)
+                if spec.data is not None:
+                    spec.data(arrays[name])
         return arrays
 
     def array(self, spec):

@@ -80,6 +80,8 @@ class CUDA:
             if spec.part_of:
                 size = int(np.prod(spec.shape, dtype=np.int64))
                 arrays[name] = arrays[spec.part_of].reshape(-1)[spec.start : spec.start + size].reshape(spec.shape)
+                if spec.data is not None:
+                    arrays[name].set(spec.on_host())
         return arrays
 
     def array(self, spec):
@@ -127,7 +129,7 @@ class CUDA:
 
     def kernel(self, op, precision):
         """Compiled function of an operator, and its geometry: threads and points of a block."""
-        variant = op.variant(self.name, precision) if self.variants else None
+        variant = op.variant(".cu", precision) if self.variants else None
         chosen = op.as_variant(variant) if variant else op
         module = self.cupy.RawModule(code=chosen.source(precision), options=OPTIONS)
         return module.get_function(op.function), (variant.block, variant.span) if variant else None

@@ -1,4 +1,5 @@
 """What this computer has to compute with: compiler, threads, memory, GPU; and what to install where something is missing."""
+
 import importlib.util
 import platform
 
@@ -38,7 +39,8 @@ def processor():
     """Name of the processor."""
     info = host.Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor() or platform.machine())
+    named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.processor() or platform.machine()
 
 
 def compiler():
@@ -54,4 +56,5 @@ def gpu():
     machine = cuda.CUDA()
     free, total = machine.memory()
     driver = machine.cupy.cuda.runtime.driverGetVersion()
-    return f"{machine.describe()}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free, driver for CUDA {driver // 1000}.{driver % 1000 // 10}"
+    newest = f"{driver // 1000}.{driver % 1000 // 10}"
+    return f"{machine.describe()}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free, driver for CUDA {newest}"

@@ -1,4 +1,5 @@
 """What a compiler is given for an operator on each machine: the whole text and the flags, to be printed or compiled."""
+
 from dataclasses import dataclass
 
 from craton.backends import compile as host
@@ -44,15 +45,17 @@ def units(op, precision):
         Unit("cpu", "plain", (*host.compiler(), *host.FLAGS), host.with_entries(plain)),
         Unit("cuda", "plain", ("nvrtc", *nvrtc.ALWAYS, *nvrtc.OPTIONS), plain),
     ]
+    compilers = {unit.machine: unit.compiler for unit in found}
     chosen = [v for v in op.variants if precision in v.precisions]
-    return found + [Unit(v.machine, v.name, found[1].compiler if v.machine == "cuda" else found[0].compiler, op.as_variant(v).source(precision)) for v in chosen]
+    machines = {".cu": "cuda", ".cpp": "cpu"}
+    made_for = [(machines[v.file.suffix], v) for v in chosen]
+    return found + [Unit(m, v.name, compilers[m], op.as_variant(v).source(precision)) for m, v in made_for]
 
 
-def on_architecture(unit, arch):
-    """What a unit needs on a GPU architecture, in one line: registers and spills of each kernel, or why it does not compile."""
+def on_architecture(unit, arch, function):
+    """Whether a unit compiles for a GPU architecture, and in words what its kernel `function` needs there, or why it does not."""
     made = nvrtc.compile(unit.text, arch)
     if not made.ok:
-        return made.ok, f"does not compile\n{made.log}"
-    return made.ok, "; ".join(
-        f"{name}: {made.registers[name]} registers, {made.spills_bytes[name]} bytes spilled, {made.stack_bytes[name]} bytes of stack" for name in made.registers
-    )
+        return False, f"does not compile\n{made.log}"
+    used = made.registers[function], made.spills_bytes[function], made.stack_bytes[function]
+    return True, "{} registers, {} bytes spilled, {} bytes of stack".format(*used)

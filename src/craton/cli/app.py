@@ -1,4 +1,6 @@
 """What can be typed, and how a failure ends. The work of each command is in a module of its own, imported when it is called."""
+
+import os
 import sys
 from enum import StrEnum
 from importlib import import_module
@@ -11,7 +13,7 @@ from craton.errors import CratonError, ScenarioError
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Forward modelling in geophysics on CPUs and GPUs, from one scenario file. Start with: craton new, craton plan FILE, craton run FILE.",
+    help="Forward modelling in geophysics on CPUs and GPUs, from one scenario file. To start: craton new, then plan and run.",
 )
 
 
@@ -31,21 +33,30 @@ class Precision(StrEnum):
 
 
 File = Annotated[str, typer.Argument(metavar="FILE.toml", help="The scenario.", show_default=False)]
-Where = Annotated[Device | None, typer.Option(help="Machine to run on, in place of what the scenario says; auto takes a GPU where there is one.")]
-Set = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one value of the scenario: source.0.wavelet.tau=0.2. May be repeated.")]
+Where = Annotated[Device | None, typer.Option(help="Machine, in place of what the scenario says; auto: a GPU where there is one.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one value of the scenario: source.0.wavelet.tau=0.2. May be repeated."),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 
 
 def call(module, **arguments):
-    """Do the work of a command: function `command` of a module beside this one."""
-    return import_module(f"craton.cli.{module}").command(**arguments)
+    """The work of a command, function `command` of a module beside this one, to be done when the command line has been read."""
+
+    def work():
+        return import_module(f"craton.cli.{module}").command(**arguments)
+
+    return work
 
 
 @app.command()
 def run(
     file: File,
-    out: Annotated[str | None, typer.Option("-o", "--out", metavar="OUT", help="Folder for what is computed; by default named like the file, here.")] = None,
+    out: Annotated[
+        str | None, typer.Option("-o", "--out", metavar="OUT", help="Folder for what is computed; by default named like the file, here.")
+    ] = None,
     device: Where = None,
     force: Force = False,
     overrides: Set = None,
@@ -75,7 +86,9 @@ def new(
 @app.command()
 def plot(
     out: Annotated[str, typer.Argument(metavar="OUT", help="Folder of a run.", show_default=False)],
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures: overview, records, snapshots.", show_default=False)] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures: overview, records, snapshots.", show_default=False)
+    ] = None,
     debug: Debug = False,
 ):
     """Draw a run: PNG files in OUT."""
@@ -93,7 +106,9 @@ def kernels(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="An operator; without, all are listed.", show_default=False)] = None,
     order: Annotated[int, typer.Option(help="Order in space: 2, 4, 6, 8.")] = 4,
     precision: Annotated[Precision, typer.Option(help="Reals of the wavefield.")] = Precision.float32,
-    arch: Annotated[str | None, typer.Option(metavar="sm_NN", help="Compile for a GPU architecture (no GPU needed); show registers and spills.")] = None,
+    arch: Annotated[
+        str | None, typer.Option(metavar="sm_NN", help="Compile for a GPU architecture (no GPU needed); show registers and spills.")
+    ] = None,
     debug: Debug = False,
 ):
     """List the operators; with NAME, the complete text that is compiled, with the flags."""
@@ -136,14 +151,15 @@ def main(arguments=None):
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = typer.main.get_command(app).main(arguments, prog_name="craton", standalone_mode=False) or 0
+        work = typer.main.get_command(app).main(arguments, prog_name="craton", standalone_mode=False)
+        code = work() if callable(work) else work  # help and completion end with a code at once
         sys.stdout.flush()
-        return code
+        return code or 0
     except BrokenPipeError:  # craton kernels | head
-        sys.stdout = None
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still in the buffer goes nowhere
         return 0
     except BaseException as error:
-        if "--debug" in arguments and not isinstance(error, (SystemExit, KeyboardInterrupt)):
+        if "--debug" in arguments and not isinstance(error, SystemExit | KeyboardInterrupt):
             import traceback
 
             traceback.print_exc()
@@ -168,10 +184,11 @@ def outcome(error):
         return error.exit_code, f"{error}\n{count} problem{'s' if count > 1 else ''}; nothing was run, nothing was written."
     if isinstance(error, CratonError):
         return error.exit_code, f"craton: {error}"
-    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
         return 75, "craton: interrupted"
     if isinstance(error, MemoryError):
-        return 3, f"craton: out of memory{f': {error}' if str(error) else ''}\n    -> use a larger spacing, a smaller domain or fewer snapshots"
+        what = f": {error}" if str(error) else ""
+        return 3, f"craton: out of memory{what}\n    -> use a larger spacing, a smaller domain or fewer snapshots"
     if hasattr(error, "format_message"):  # a wrong command line
         return 2, misuse(error)
     return 1, f"craton: {type(error).__name__}: {error}\n    -> this is a bug in craton, or a broken installation: --debug shows where"
@@ -180,7 +197,7 @@ def outcome(error):
 def misuse(error):
     """A wrong command line in words; nothing where help was all that was wanted."""
     command = error.ctx.command_path if getattr(error, "ctx", None) else "craton"
-    message = " ".join(error.format_message().split())
+    message = " ".join(error.format_message().replace("Value error, ", "").split())
     if type(error).__name__ == "NoArgsIsHelpError":
         return error.format_message()
     return f"{command}: {message[:1].lower()}{message[1:].rstrip('.')}\n    -> {command} --help"

@@ -1,4 +1,5 @@
 """craton bench: speed of this machine."""
+
 from craton.cli.check import known
 
 

@@ -1,4 +1,5 @@
 """A scenario file checked as a whole before anything is done: every problem at once, then every warning."""
+
 import sys
 
 from craton.errors import Problem, ScenarioError

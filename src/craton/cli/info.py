@@ -1,4 +1,5 @@
 """craton info: versions, extras, and the machines at hand."""
+
 import platform
 from importlib.metadata import PackageNotFoundError, requires, version
 

@@ -1,4 +1,7 @@
 """craton kernels: the operators, and the complete text that is compiled for each machine."""
+
+import re
+
 from craton.cli.check import known, refuse
 
 ORDERS = (2, 4, 6, 8)
@@ -10,6 +13,8 @@ def command(name=None, order=4, precision="float32", arch=None):
 
     if order not in ORDERS:
         refuse("--order", f"{order} is not an order in space", "write 2, 4, 6 or 8")
+    if arch is not None and not re.fullmatch(r"sm_\d+[a-z]?", arch):
+        refuse("--arch", f'"{arch}" is not a GPU architecture', "write for example sm_80 or sm_90")
     found = operators("fd", order)
     if name is not None:
         known("NAME", name, found, "operator")
@@ -25,9 +30,9 @@ def table(operators, precision):
     size = {"float32": 4, "float64": 8}[precision]
     rows = [("operator", "writes", "reads", "reach", "bytes/point", "flops/point", "variants", "text")]
     for op in operators:
-        known_cost = op.reals_per_point > 0
-        rows.append((op.name, " ".join(op.writes), " ".join(op.reads) or "-", str(op.reach), f"{size * op.reals_per_point:g}" if known_cost else "-",
-                     str(op.flops) if known_cost else "-", " ".join(v.name for v in op.variants) or "-", op.file.name))  # fmt: skip
+        cost = (f"{size * op.reals_per_point:g}", str(op.flops)) if op.reals_per_point else ("-", "-")
+        variants = " ".join(v.name for v in op.variants) or "-"
+        rows.append((op.name, " ".join(op.writes), " ".join(op.reads) or "-", str(op.reach), *cost, variants, op.file.name))
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
     return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths)).rstrip() for row in rows)
 
@@ -36,7 +41,10 @@ def texts(op, precision):
     """Every translation unit of an operator with its flags."""
     from craton.backends.units import units
 
-    return "\n".join(f"// {op.name}, {precision}, for {u.machine}, {u.variant} body: {' '.join(u.compiler)}\n{u.text}" for u in units(op, precision))
+    heads = (
+        (f"// {op.name}, {precision}, for {u.machine}, {u.variant} body: {' '.join(u.compiler)}", u.text) for u in units(op, precision)
+    )
+    return "\n".join(line for pair in heads for line in pair)
 
 
 def compiled(operators, precision, arch):
@@ -46,7 +54,7 @@ def compiled(operators, precision, arch):
     failed = 0
     for op in operators:
         for unit in (u for u in units(op, precision) if u.machine != "cpu"):
-            ok, text = on_architecture(unit, arch)
+            ok, text = on_architecture(unit, arch, op.function)
             failed += not ok
             print(f"{op.name}, {unit.variant}, {arch}: {text}", flush=True)
     return 1 if failed else 0

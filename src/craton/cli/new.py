@@ -1,4 +1,5 @@
 """craton new: a small scenario to start from."""
+
 from pathlib import Path
 
 from craton.cli.check import refuse

@@ -1,4 +1,5 @@
 """craton plan: what a run would do and cost; nothing is written."""
+
 from craton.cli.check import checked, warn
 
 # Of the copy bandwidth that a whole time step reaches, judged by its least traffic: bench/NOTES.md.
@@ -26,7 +27,7 @@ def estimate(planned, machine):
     bandwidth = machine.copy_bandwidth(COPIED)
     step = sum(planned.traffic.values()) / (ASSUMED * bandwidth)
     return "\n".join([
-        "Time",
+        "Estimate",
         f"  {machine.describe()}: copies {bandwidth / 1e9:,.1f} GB/s (measured now)",
         f"  about {duration(step * planned.steps)} for {planned.steps:,} steps, {rate(planned.grid.size, step)}, "
         f"if steps reach {ASSUMED:.0%} of that (assumed)",

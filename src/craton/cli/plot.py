@@ -1,4 +1,5 @@
 """craton plot: figures of a run."""
+
 from pathlib import Path
 
 from craton.cli.check import known, refuse

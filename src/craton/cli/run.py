@@ -1,4 +1,5 @@
 """craton run: check everything, say what will be computed, compute it, say where it is."""
+
 import signal
 import sys
 import threading
@@ -104,9 +105,6 @@ def summary(result):
     there = written(out)
     width = max(len(str(p)) for p in there)
     lines += [f"  {str(path):<{width}}  {'; '.join(told.get(path.name, ()))}".rstrip() for path in there]
-    missing = [name for name in formats() if not (out / name).exists()] if channels else []
-    if missing:
-        lines.append(f"  not written: {', '.join(missing)}; they need ObsPy: pip install 'craton[seis]'")
     return "\n".join([*lines, f"next: craton plot {out}"])
 
 

@@ -169,7 +169,8 @@ class SnapshotWriter:
                 for array in ["time", *series["shapes"]]:
                     group[array].resize((series["frames"], *group[array].shape[1:]))
                 consolidate(self.path, f"snapshots/{name}")
-        consolidate(self.path)
+        if self._series:
+            consolidate(self.path)
 
 
 def _frame(times, time, name):

@@ -3,7 +3,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-ALIGNMENT = 32  # elements; rows start on 128 bytes in float32
+ALIGNMENT = 32  # elements: 128 bytes in float32, a cache line of a GPU
+LEFT = 8  # ghosts before the first point of a row, at least
+LEAD = ALIGNMENT - LEFT  # elements before a field, so that the first point of each row is aligned; measured in bench/NOTES.md
 FIELD_GAP = 17 * ALIGNMENT  # between fields of one block, against conflicts of equal low address bits
 
 
@@ -14,7 +16,7 @@ def rounded(n, to):
 
 @dataclass(frozen=True)
 class Layout:
-    """Padded memory of one field over a grid.
+    """Padded memory of fields over a grid; several of them share a block, one after another.
 
     Parameters
     ----------
@@ -30,13 +32,13 @@ class Layout:
     @property
     def origin(self):
         """Index of the grid's point (0, 0, 0) in the padded array."""
-        return (self.reach, self.reach, 8)
+        return (self.reach, self.reach, LEFT)
 
     @property
     def padded(self):
         """Shape with ghosts and padding."""
         nz, ny, nx = self.shape
-        return (nz + 2 * self.reach, ny + 2 * self.reach, rounded(nx + 16, ALIGNMENT))
+        return (nz + 2 * self.reach, ny + 2 * self.reach, rounded(nx + 2 * LEFT, ALIGNMENT))
 
     @property
     def row(self):
@@ -57,6 +59,14 @@ class Layout:
     def first(self):
         """Elements from the start of a field to the grid's point (0, 0, 0)."""
         return self.offset(0, 0, 0) + self.origin[0] * self.plane + self.origin[1] * self.row + self.origin[2]
+
+    def block(self, fields):
+        """Elements of a block of several fields."""
+        return LEAD + fields * self.field
+
+    def start(self, number):
+        """Elements from the start of a block to field `number`, padding included."""
+        return LEAD + number * self.field
 
     def offset(self, k, j, i):
         """Elements from the grid's point (0, 0, 0) to (k, j, i); works on arrays, int64."""

@@ -53,12 +53,12 @@ BOX = Struct("Box", tuple((n, "i32") for n in ("k0", "k1", "j0", "j1", "i0", "i1
 class Variant:
     """Another text for the same operator on one machine; the plain body stays as referee.
 
+    The machine is the one that takes files of that suffix: ``.cu`` a GPU, ``.cpp`` the CPU.
+
     Parameters
     ----------
     name : str
         What is different: ``"streamed"``.
-    machine : str
-        The machine that it is for.
     file : Path
         The text; the function keeps its name and arguments.
     block : tuple of int
@@ -72,7 +72,6 @@ class Variant:
     """
 
     name: str
-    machine: str
     file: Path
     block: tuple
     span: tuple
@@ -145,9 +144,9 @@ class Operator:
         head = [f"typedef {REALS[precision]} real;", *(f"#define {name} {value}" for name, value in self.defines)]
         return "\n".join([*head, BOX.text(), self.params.text(), inlined(self.file)]) + "\n"
 
-    def variant(self, machine, precision):
-        """The variant for a machine and precision, or None where the plain body is meant."""
-        return next((v for v in self.variants if v.machine == machine and precision in v.precisions), None)
+    def variant(self, suffix, precision):
+        """The variant in a file of that suffix for a precision, or None where the plain body is meant."""
+        return next((v for v in self.variants if v.file.suffix == suffix and precision in v.precisions), None)
 
     def as_variant(self, variant):
         """The operator whose text is the variant's."""

@@ -95,15 +95,15 @@ def rigid(d):
 
 
 def periodic(d):
-    """Ghost points copied from the other end; point n of a periodic axis is point 0."""
-    phases = {"velocity_last": [], "stress_last": []}
+    """Ghost points copied from the other end before a half step reads them; point n of a periodic axis is point 0."""
+    phases = {"velocity_first": [], "stress_first": []}
     stride = (1, d.layout.row, d.layout.plane)
     for axis, side in d.faces("periodic"):
         n = d.grid.shape[2 - axis]
         ghosts = d.slab(axis, -d.reach, 0) if side == 0 else d.slab(axis, n, n + d.reach)
         shift = (n if side == 0 else -n) * stride[axis]
         params = {"row": d.layout.row, "plane": d.layout.plane, "shift": shift}
-        for phase, fields in (("velocity_last", VELOCITY), ("stress_last", STRESS[:3]), ("stress_last", STRESS[3:])):
+        for phase, fields in (("velocity_first", STRESS[:3]), ("velocity_first", STRESS[3:]), ("stress_first", VELOCITY)):
             phases[phase].append(Launch(operators.wrap(), fields, ghosts, params))
     return {}, phases
 

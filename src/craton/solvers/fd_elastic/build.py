@@ -5,6 +5,7 @@ import numpy as np
 
 from craton.errors import Problem, ScenarioError
 from craton.model import earth
+from craton.model.cells import Region
 from craton.model.grid import Grid
 from craton.plan.plan import Array, Launch, Phase, Plan
 from craton.solvers.fd_elastic import material, notes, operators, points, scheme, snapshots
@@ -72,8 +73,8 @@ def grid_of(scenario):
 def derived_spacing(scenario):
     """Spacing that gives the slowest wave its points per wavelength at max_frequency, m, rounded down to three digits."""
     domain = scenario.domain
-    region = earth.Region(domain.origin, tuple(o + s for o, s in zip(domain.origin, domain.size)))
-    refuse(earth.problems(scenario.model, region))
+    region = Region(domain.origin, tuple(o + s for o, s in zip(domain.origin, domain.size)))
+    refuse(earth.problems(scenario.model, region) + survey_problems(scenario) + snapshots.problems(scenario))
     spacing = earth.extremes(scenario.model, region)["slowest"] / (domain.max_frequency * domain.points_per_wavelength)
     digits = 2 - math.floor(math.log10(spacing))
     return math.floor(spacing * 10**digits) / 10**digits
@@ -183,8 +184,8 @@ def wavefield(d):
     """The state: nine fields in one block, so that point tables need one index, and each field as a part of it."""
     layout, dtype = d.layout, np.dtype(d.precision)
     parts = {"first": layout.first, "part_of": "state", "window": layout.window(), "defined": defined(d)}
-    state = {"state": Array("wavefield", (len(scheme.FIELDS) * layout.field,), dtype, first=layout.first)}
-    return state | {name: Array("wavefield", layout.padded, dtype, start=d.start_of(name), **parts) for name in scheme.FIELDS}
+    state = {"state": Array("wavefield", (layout.block(len(scheme.FIELDS)),), dtype, first=layout.start(0) + layout.first)}
+    return state | {name: Array("wavefield", layout.padded, dtype, start=layout.start(n), **parts) for n, name in enumerate(scheme.FIELDS)}
 
 
 def defined(d):
@@ -197,8 +198,8 @@ def defined(d):
 
 
 def phase_of(d, name, pieces, injection):
-    """One half step: layers first, then the step itself, damping, sources, edges."""
-    launches = [*pieces.get(name, ()), *steps_of(d, name), *pieces.get(f"{name}_after", ())]
+    """One half step: ghosts that it reads, layers, the step itself, damping, sources, edges."""
+    launches = [*pieces.get(f"{name}_first", ()), *pieces.get(name, ()), *steps_of(d, name), *pieces.get(f"{name}_after", ())]
     launches += [injection] if injection else []
     shared = scheme.VELOCITY if name == "velocity" else scheme.STRESS
     return Phase(name, (*launches, *pieces.get(f"{name}_last", ())), shared)

@@ -1,4 +1,5 @@
 """Every operator of this physics, for those who want to see or compile them all."""
+
 from craton.solvers.fd_elastic import operators as fd
 from craton.solvers.fd_elastic.closure import closure
 from craton.solvers.shared import points

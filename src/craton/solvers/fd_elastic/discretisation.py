@@ -92,7 +92,7 @@ class Discretisation:
         return {"row": self.layout.row, "plane": self.layout.plane, "top": self.grid.shape[0] - 1, "dt_h": self.dt / self.grid.spacing}
 
     def start_of(self, name):
-        """Elements from the state's first field to field `name`."""
+        """Elements from a point of the state's first field to that point of field `name`."""
         return FIELDS.index(name) * self.layout.field
 
     def norms(self, k, half):

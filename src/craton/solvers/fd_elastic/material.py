@@ -1,4 +1,6 @@
 """Material on the grid: density, lambda and 1/mu per integer point, cell averages of the Earth model, ghosts included."""
+from functools import partial
+
 import numpy as np
 
 from craton.model.earth import cell_averages
@@ -12,8 +14,9 @@ CHUNK = 16  # planes averaged at a time
 def arrays(d):
     """The plan's material arrays, filled when they are allocated."""
     layout = d.layout
-    whole = {"shape": layout.padded, "dtype": d.precision, "first": layout.first, "window": layout.window()}
-    return {name: Array("material", data=lambda out, name=name: fill(out, d, name), **whole) for name in NAMES}
+    part = {"shape": layout.padded, "dtype": d.precision, "first": layout.first, "window": layout.window(), "part_of": "material"}
+    block = {"material": Array("material", (layout.block(len(NAMES)),), d.precision)}
+    return block | {name: Array("material", data=partial(fill, d=d, name=name), start=layout.start(n), **part) for n, name in enumerate(NAMES)}
 
 
 def fill(out, d, name):

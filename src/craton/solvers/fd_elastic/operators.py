@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.plan.operator import Operator, Struct
+from craton.plan.operator import Operator, Struct, Variant
 from craton.solvers.fd_elastic.scheme import STRESS, VELOCITY, weights
 
 HERE = Path(__file__).parent
@@ -15,6 +15,25 @@ WRAP = Struct("WrapParams", (("row", "i64"), ("plane", "i64"), ("shift", "i64"))
 CYCLIC_VELOCITY = (("vx", "vy", "vz"), ("vy", "vz", "vx"), ("vz", "vx", "vy"))
 CYCLIC_NORMAL = (("sxx", "syy", "szz"), ("syy", "szz", "sxx"), ("szz", "sxx", "syy"))
 CYCLIC_SHEAR = (("sxy", "sxz"), ("syz", "sxy"), ("sxz", "syz"))  # sab, sca
+
+
+# Of the streamed text, by precision and order: (VEC, BX, BY, PLANES, MIN_BLOCKS) for velocity and for stress, measured best on an H200.
+STREAMED = {
+    ("float32", 2): ((4, 64, 4, 16, 2), (4, 64, 4, 16, 2)), ("float32", 4): ((4, 64, 4, 16, 2), (4, 64, 4, 16, 2)),
+    ("float32", 6): ((4, 32, 4, 32, 3), (4, 32, 4, 32, 3)), ("float32", 8): ((2, 32, 4, 32, 3), (2, 32, 4, 32, 3)),
+    ("float64", 2): ((2, 64, 2, 16, 3), (2, 64, 2, 16, 3)), ("float64", 4): ((2, 64, 4, 32, 2), (2, 32, 2, 16, 4)),
+    ("float64", 6): ((2, 32, 4, 32, 2), (1, 32, 4, 32, 2)), ("float64", 8): ((1, 32, 4, 32, 4), (2, 32, 4, 32, 2)),
+}  # fmt: skip
+
+
+def streamed(order, kernel):
+    """The variants for a GPU of the velocity step (kernel 0) or the stress step (1): see elastic_streamed.cu."""
+    chosen = {precision: settings[kernel] for (precision, of), settings in STREAMED.items() if of == order}
+    return tuple(
+        Variant("streamed", HERE / "elastic_streamed.cu", (bx, by, 1), (bx * vec, by, planes),
+                (("VEC", vec), ("BX", bx), ("BY", by), ("PLANES", planes), ("MIN_BLOCKS", blocks)), (precision,))
+        for precision, (vec, bx, by, planes, blocks) in chosen.items()
+    )  # fmt: skip
 
 
 def constants(order):
@@ -31,13 +50,13 @@ def differences(order):
 def velocity(order):
     """The velocity step; see elastic.h."""
     return Operator("velocity", HERE / "elastic.h", VELOCITY, (*STRESS, "rho"), FD, reach=order // 2, reals_per_point=13,
-                    flops=3 * (3 * differences(order) + 2 + 4), defines=(*constants(order), ("SURFACE", 0)))  # fmt: skip
+                    flops=3 * (3 * differences(order) + 2 + 4), defines=(*constants(order), ("SURFACE", 0)), variants=streamed(order, 0))  # fmt: skip
 
 
 def stress(order):
     """The stress step; see elastic.h."""
     return Operator("stress", HERE / "elastic.h", STRESS, (*VELOCITY, "lam", "rmu"), FD, reach=order // 2, reals_per_point=17,
-                    flops=9 * differences(order) + 41, defines=(*constants(order), ("SURFACE", 0)))  # fmt: skip
+                    flops=9 * differences(order) + 41, defines=(*constants(order), ("SURFACE", 0)), variants=streamed(order, 1))  # fmt: skip
 
 
 def at_surface(op, closure, order):

@@ -54,11 +54,17 @@ def velocity_error(order, spacing, step, speed, frequency):
 
 
 def _solve(order, target, spread):
-    """Phase k h for which |symbol| = target, the wavenumber spread equally over spread^2 axes."""
-    from scipy.optimize import brentq
+    """Phase k h for which |symbol| = target, the wavenumber spread equally over spread^2 axes; nan where there is none.
+
+    By bisection: importing scipy.optimize would cost every start of the program a third of a second.
+    """
 
     def excess(phase):
         return spread * symbol(order, phase / spread) - target
 
-    top = np.pi * spread
-    return brentq(excess, 0.0, top) if excess(top) > 0 else np.nan
+    low, high = 0.0, np.pi * spread
+    if excess(high) <= 0:
+        return np.nan
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (low, middle) if excess(middle) > 0 else (middle, high)
+    return high

@@ -21,11 +21,23 @@ def frames(d):
 
 def problems(scenario):
     """Snapshots that cannot be taken."""
-    return [
+    found = [
         Problem(f"snapshots.{n}.quantity", f'"{spec.quantity}" is summed over time at receivers only, not in snapshots',
                 f'use "{INTEGRATED[spec.quantity]}" here, or list it under output.waveforms')
         for n, spec in enumerate(scenario.snapshots) if spec.quantity in INTEGRATED
     ]  # fmt: skip
+    return found + [p for n, spec in enumerate(scenario.snapshots) if spec.plane is not None for p in misplaced(scenario.domain, n, spec.plane)]
+
+
+def misplaced(domain, n, plane):
+    """The problem of a plane that does not cut the domain."""
+    axis = "xyz".index(plane.axis)
+    low, high = domain.origin[axis], domain.origin[axis] + domain.size[axis]
+    fuzz = 1e-9 * domain.size[axis]
+    if low - fuzz <= plane.coordinate <= high + fuzz:
+        return []
+    return [Problem(f"snapshots.{n}.plane", f"{plane.axis} = {plane.coordinate:g} m is outside the domain, {low:g} to {high:g} m",
+                    "move the plane inside, or leave plane out for the whole volume")]  # fmt: skip
 
 
 def one(d, spec):
@@ -58,6 +70,7 @@ def cut(grid, spec):
     return tuple(block), tuple(chosen), coords
 
 
+@np.errstate(invalid="ignore", over="ignore")  # of a wavefield that explodes: the guard speaks of it
 def picture(arrays, quantity, spacing, chosen):
     """The quantity on the chosen points, ([component,] z, y, x), float32."""
     if quantity == "pressure":

@@ -1,0 +1,73 @@
+"""Shared by the kernel tests: every operator of fd_elastic, and a way to run one of them alone on the CPU machine."""
+import numpy as np
+
+from craton.backends.cpu import CPU
+from craton.plan.plan import Array, Launch, Phase, Plan
+from craton.solvers.fd_elastic import operators
+from craton.solvers.fd_elastic.closure import closure
+from craton.solvers.fd_elastic.scheme import ORDERS
+from craton.solvers.shared import points
+
+PRECISIONS = ("float32", "float64")
+
+
+def has_closure(order):
+    """True where the free surface has that order."""
+    try:
+        closure(order)
+    except ValueError:
+        return False
+    return True
+
+
+SURFACE_ORDERS = tuple(order for order in ORDERS if has_closure(order))
+
+
+def of_order(order):
+    """Operators whose text depends on the order."""
+    steps = [operators.velocity(order), operators.stress(order)]
+    surface = [operators.at_surface(op, closure(order), order) for op in steps] if order in SURFACE_ORDERS else []
+    return [*steps, *surface, *(make(order, axis) for make in (operators.cpml_velocity, operators.cpml_stress) for axis in range(3))]
+
+
+def every_operator():
+    """{id: operator}, all orders."""
+    found = {f"{op.name}-{order}": op for order in ORDERS for op in of_order(order)}
+    others = [*map(operators.sponge, range(3)), operators.rigid(), operators.wrap(), points.INJECT, points.SAMPLE, points.ADVANCE]
+    return found | {op.name: op for op in others}
+
+
+def plan_of(launches, arrays, layout, precision):
+    """A plan of one phase. Arrays of the layout's padded shape are counted from the grid's first point."""
+    window = layout.window()
+    described = {
+        name: Array("wavefield", a.shape, a.dtype, a, **({"first": layout.first, "window": window} if a.shape == layout.padded else {}))
+        for name, a in arrays.items()
+    }
+    phases = (Phase("phase", tuple(launches)),)
+    return Plan("one phase", "test", precision, None, layout, described, phases, 1, 1.0, 0.0, [], None, 1, np.inf)
+
+
+def commit(launches, arrays, layout, precision, machine=None):
+    """The arrays on the machine and a function that runs the launches on them."""
+    program = (machine or CPU(threads=1)).commit(plan_of(launches, arrays, layout, precision))
+    return program.arrays, lambda: program.phases[0].inner(0)
+
+
+def run(op, names, arrays, box, params, layout, precision):
+    """All arrays after one launch."""
+    after, step = commit([Launch(op, tuple(names), box, params)], arrays, layout, precision)
+    step()
+    return after
+
+
+def inside(layout, box):
+    """Slices of a padded array that are the points of a box."""
+    return tuple(slice(o + a, o + b) for o, a, b in zip(layout.origin, box[::2], box[1::2]))
+
+
+def unchanged_outside(before, after, slices):
+    """True where nothing but `slices` differs, bit for bit."""
+    mask = np.ones(before.shape, bool)
+    mask[slices] = False
+    return (before.view(np.uint8).reshape(*before.shape, -1) == after.view(np.uint8).reshape(*after.shape, -1)).all(-1)[mask].all()

@@ -1,0 +1,374 @@
+"""Every kernel's body, run by the CPU machine, against NumPy in float64: dense difference matrices, tensors by index, explicit sums.
+
+Tolerances: a kernel's value is a sum of at most `terms` products, each with a few roundings. Each rounding is at most eps/2 of a
+partial sum, and no partial sum exceeds the same expression with every term replaced by its magnitude. So, point by point,
+|error| <= (terms + 12) eps * (that expression); 12 covers the averaged material, the products and the last addition. The reference
+evaluates the expression both ways.
+"""
+import numpy as np
+import pytest
+from kernelcase import PRECISIONS, SURFACE_ORDERS, commit, inside, run, unchanged_outside
+
+from craton.plan.layout import Layout
+from craton.plan.plan import Launch
+from craton.solvers.fd_elastic import operators
+from craton.solvers.fd_elastic.closure import closure
+from craton.solvers.fd_elastic.closure import operators as dense_closure
+from craton.solvers.shared import points
+
+# Fornberg (1988)
+TAYLOR = {2: [1], 4: [9 / 8, -1 / 24], 6: [75 / 64, -25 / 384, 3 / 640], 8: [1225 / 1024, -245 / 3072, 49 / 5120, -5 / 7168]}
+AXES = "xyz"
+SHAPE = (19, 13, 37)  # z, y, x: nothing divides anything
+DT_H = 0.05
+both = pytest.mark.parametrize("precision", PRECISIONS)
+all_orders = pytest.mark.parametrize("order", sorted(TAYLOR))
+
+
+def sxx(a, b):
+    """Name of a stress component."""
+    return "s" + "".join(sorted((a, b)))
+
+
+VELOCITY = [f"v{a}" for a in AXES]
+STRESS = ["sxx", "syy", "szz", "sxy", "sxz", "syz"]
+
+
+# --- the reference ----------------------------------------------------------------------------------------------------------------------
+
+
+def matrix(n, order):
+    """Dense difference from integer points to the half points after them; minus its transpose is the one back."""
+    return sum(c * (np.eye(n, k=s) - np.eye(n, k=1 - s)) for s, c in enumerate(TAYLOR[order], 1))
+
+
+class Differences:
+    """d/da of whole padded arrays as dense matrices: to the half points after (True) or before (False).
+
+    With `magnitude` every weight is replaced by its magnitude.
+    """
+
+    def __init__(self, padded, order, magnitude=False):
+        self.matrices = {}
+        for a, n in zip("zyx", padded):
+            d = matrix(n, order)
+            self.matrices[a, True], self.matrices[a, False] = d, -d.T
+        self.magnitude = magnitude
+
+    def __call__(self, f, a, forward):
+        d = self.matrices[a, forward]
+        return np.moveaxis(np.tensordot(abs(d) if self.magnitude else d, f, (1, "zyx".index(a))), 0, "zyx".index(a))
+
+
+def at_half(f, *axes):
+    """Mean of the neighbours along axes: values half-way to the next point. The last point of an axis is wrapped; no test looks there."""
+    for a in axes:
+        f = (f + np.roll(f, -1, "zyx".index(a))) / 2
+    return f
+
+
+def accelerations(f, d):
+    """dt/h div(sigma) / rho by index: the derivative of a diagonal term lands half a point after, of others half a point before."""
+    return {f"v{a}": DT_H / at_half(f["rho"], a) * sum(d(f[sxx(a, b)], b, a == b) for b in AXES) for a in AXES}
+
+
+def strain_rates(f, d):
+    """Diagonal strain rates at integer points and doubled shear rates at half points."""
+    diagonal = {a: d(f[f"v{a}"], a, False) for a in AXES}
+    return diagonal, {(a, b): d(f[f"v{a}"], b, True) + d(f[f"v{b}"], a, True) for a, b in ("xy", "xz", "yz")}
+
+
+def stress_rates(f, diagonal, shear):
+    """dt/h times Hooke's law; shear modulus 1 / mean(1/mu) where the shear stress is."""
+    rates = {sxx(a, a): DT_H * (f["lam"] * sum(diagonal.values()) + 2 / f["rmu"] * diagonal[a]) for a in AXES}
+    return rates | {sxx(a, b): DT_H / at_half(f["rmu"], a, b) * e for (a, b), e in shear.items()}
+
+
+# --- arrays, comparison -----------------------------------------------------------------------------------------------------------------
+
+
+def random_fields(layout, precision, seed=1):
+    """Random wavefield and heterogeneous medium, ghosts and padding too; a few fluid points, where 1/mu is infinite."""
+    rng = np.random.default_rng(seed)
+    fields = {name: rng.standard_normal(layout.padded) for name in (*VELOCITY, *STRESS)}
+    fields |= {name: rng.uniform(1, 3, layout.padded) for name in ("rho", "lam", "rmu")}
+    fields["rmu"][rng.random(layout.padded) < 0.05] = np.inf
+    return {name: f.astype(precision) for name, f in fields.items()}
+
+
+def exactly(fields):
+    """The same numbers in float64, and their magnitudes."""
+    return {n: f.astype(float) for n, f in fields.items()}, {n: abs(f.astype(float)) for n, f in fields.items()}
+
+
+def close(got, expected, magnitude, terms, at):
+    """Compare with the tolerance of this file's docstring."""
+    limit = (terms + 12) * np.finfo(got.dtype).eps * magnitude[at]
+    error = abs(got[at] - expected[at])
+    assert np.isfinite(got[at]).all() and (error <= limit).all(), f"{(error / limit).max():.3g} of the tolerance"
+
+
+def fd(layout):
+    """Scalars of the plain step."""
+    return {"row": layout.row, "plane": layout.plane, "top": layout.shape[0] - 1, "dt_h": DT_H}
+
+
+# --- the step ---------------------------------------------------------------------------------------------------------------------------
+
+
+@both
+@all_orders
+@pytest.mark.parametrize("half_step", ["velocity", "stress"])
+def test_step(half_step, order, precision):
+    layout, box = Layout(SHAPE, order // 2), (1, 18, 0, 13, 3, 36)
+    op, before = getattr(operators, half_step)(order), random_fields(layout, precision)
+    after = run(op, op.arrays, before, box, fd(layout), layout, precision)
+    at = inside(layout, box)
+    changes, magnitudes = (
+        accelerations(f, d) if half_step == "velocity" else stress_rates(f, *strain_rates(f, d))
+        for f, d in zip(exactly(before), (Differences(layout.padded, order), Differences(layout.padded, order, True)))
+    )
+    assert set(changes) == set(op.writes)
+    for name in op.reads:
+        np.testing.assert_array_equal(after[name], before[name])
+    for name, change in changes.items():
+        assert unchanged_outside(before[name], after[name], at), name
+        close(after[name], before[name] + change, abs(before[name]) + magnitudes[name], 3 * order, at)
+        assert abs(change[at]).max() > 0.1
+
+
+def with_closure(d, layout, order, half_step):
+    """Replace the vertical differences near a traction-free plane nz - 1 by the dense closure, turned: z is up, depth down."""
+    top, planes = layout.reach + layout.shape[0] - 1, layout.padded[0]
+    b, hm, hp = dense_closure(order, top)
+    fwd, bwd = np.zeros((planes, planes)), np.zeros((planes, planes))
+    fwd[top - 1 :: -1, top::-1] = -b / hm[:, None]  # half planes top - 1/2, ... from integer planes top, top - 1, ...
+    bwd[top::-1, top - 1 :: -1] = b.T / hp[:, None]
+    if half_step == "stress":
+        bwd[top] = 0  # in the plane itself lam is that of plane stress, and the vertical strain is not asked for
+    d.matrices["z", True], d.matrices["z", False] = fwd, bwd
+    return d
+
+
+@both
+@pytest.mark.parametrize("order", SURFACE_ORDERS)
+@pytest.mark.parametrize("half_step", ["velocity", "stress"])
+def test_step_below_a_free_surface(half_step, order, precision):
+    """The plain step and the step at the surface together are the whole column with the closure's matrices; nothing above it is read."""
+    layout, (nz, ny, nx) = Layout(SHAPE, order // 2), SHAPE
+    plain = getattr(operators, half_step)(order)
+    surface = operators.at_surface(plain, closure(order), order)
+    cut = nz - closure(order).rows - 1
+    before = random_fields(layout, precision)
+    top = layout.reach + nz - 1
+    for name, f in before.items():
+        f[top + (0 if name in ("vz", "sxz", "syz") else 1) :] = np.nan  # half planes above the surface, and everything else above it
+    parts = ((plain, (0, cut, 0, ny, 0, nx)), (surface, (cut, nz, 0, ny, 0, nx)))
+    launches = [Launch(op, plain.arrays, box, fd(layout)) for op, box in parts]
+    after, step = commit(launches, before, layout, precision)
+    step()
+    known = [{n: np.where(np.isnan(f), 1, f) for n, f in fields.items()} for fields in exactly(before)]  # their weights are zero
+    changes, magnitudes = (
+        accelerations(f, d) if half_step == "velocity" else stress_rates(f, *strain_rates(f, d))
+        for f, d in zip(known, (with_closure(Differences(layout.padded, order, m), layout, order, half_step) for m in (False, True)))
+    )
+    for name, change in changes.items():
+        at = inside(layout, (0, nz - (name in ("vz", "sxz", "syz")), 0, ny, 0, nx))
+        expected, magnitude = known[0][name] + change, known[1][name] + magnitudes[name]
+        if name == "szz":
+            expected[top] = 0
+        assert unchanged_outside(before[name], after[name], inside(layout, (0, nz, 0, ny, 0, nx))), name
+        close(after[name], expected, magnitude, 2 * order + 2 * closure(order).cols, at)
+    if half_step == "stress":
+        assert (after["szz"][inside(layout, (nz - 1, nz, 0, ny, 0, nx))] == 0).all()
+
+
+# --- absorbing layers -------------------------------------------------------------------------------------------------------------------
+
+SLAB, BOX = (2, 16, 1, 12, 4, 31), (3, 15, 2, 11, 5, 30)  # the layer, and the part of it that is computed
+
+
+def slab_params(layout):
+    """Scalars of an operator on the layer."""
+    k0, k1, j0, j1, i0, i1 = SLAB
+    return {**fd(layout), "k0": k0, "j0": j0, "i0": i0, "nk": k1 - k0, "nj": j1 - j0, "ni": i1 - i0}
+
+
+def along(values, a):
+    """A profile over the layer as an array that varies along one axis."""
+    return values.reshape([-1 if axis == a else 1 for axis in "zyx"])
+
+
+def convolved(history, psi, profile, a):
+    """What the layer adds to the last derivative: (1/kappa - 1) d + b^n psi_0 + sum over m of b^(n - m) a d_m, summed explicitly."""
+    pa, pb, pk = (along(p, a) for p in profile)
+    n = len(history)
+    memory = pb**n * psi + sum(pb ** (n - m) * pa * d for m, d in enumerate(history, 1))
+    return pk * history[-1] + memory, memory
+
+
+def layer_derivatives(a, half_step):
+    """(field that changes, field differentiated, half points?) of the three derivatives along a, in the order of the memory variables."""
+    b, c = (AXES[(AXES.index(a) + n) % 3] for n in (1, 2))
+    if half_step == "velocity":
+        return [(f"v{o}", sxx(o, a), o == a) for o in (a, b, c)]
+    return [(sxx(a, a), f"v{a}", False), (sxx(a, b), f"v{b}", True), (sxx(a, c), f"v{c}", True)]
+
+
+def layer_names(a, half_step):
+    """Arguments of the CPML operators, by the axes (A, B, C) in cyclic order."""
+    b, c = (AXES[(AXES.index(a) + n) % 3] for n in (1, 2))
+    velocity, stress = [f"v{o}" for o in (a, b, c)], [sxx(a, a), sxx(a, b), sxx(a, c)]
+    if half_step == "velocity":
+        return [*velocity, "psi", *stress, "rho", "profile"]
+    return [sxx(a, a), sxx(b, b), sxx(c, c), *stress[1:], "psi", *velocity, "lam", "rmu", "profile"]
+
+
+def added(half_step, a, f, extra, to):
+    """Changes that `extra` on the derivatives along a make, by the same law as the plain step."""
+    if half_step == "velocity":
+        return {name: DT_H / at_half(f["rho"], name[1])[to] * e for name, e in extra.items()}
+    diagonal = {o: extra[sxx(a, a)] if o == a else 0 for o in AXES}
+    shear = {tuple(name[1:]): e for name, e in extra.items() if name != sxx(a, a)}
+    whole = {"lam": f["lam"][to], "rmu": f["rmu"][to]}
+    rates = {sxx(o, o): DT_H * (whole["lam"] * sum(diagonal.values()) + 2 / whole["rmu"] * diagonal[o]) for o in AXES}
+    return rates | {sxx(*ab): DT_H / at_half(f["rmu"], *ab)[to] * e for ab, e in shear.items()}
+
+
+@both
+@all_orders
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize("half_step", ["velocity", "stress"])
+def test_cpml(half_step, axis, order, precision):
+    """Three steps with new driving fields each, from random memory: the recursion against the convolution that it stands for."""
+    layout, a, rng = Layout(SHAPE, order // 2), AXES[axis], np.random.default_rng(3)
+    op, derivatives = getattr(operators, f"cpml_{half_step}")(order, axis), layer_derivatives(a, half_step)
+    extent = tuple(n - m for m, n in zip(SLAB[::2], SLAB[1::2]))
+    profile = rng.uniform(-0.9, 0.9, (2, 3, extent["zyx".index(a)])).astype(precision)
+    before = random_fields(layout, precision) | {"psi": rng.standard_normal((3, *extent)).astype(precision), "profile": profile}
+    after, step = commit([Launch(op, tuple(layer_names(a, half_step)), BOX, slab_params(layout))], before, layout, precision)
+    to, at = inside(layout, SLAB), inside(layout, BOX)
+    part = tuple(slice(n - m, o - m) for m, n, o in zip(SLAB[::2], BOX[::2], BOX[1::2]))
+    sums = [{n: f.astype(float)[to] for n, f in before.items() if n[0] in "vs"} for _ in range(2)]
+    sums[1] = {n: abs(f) for n, f in sums[1].items()}
+    histories = [{name: [] for name, _, _ in derivatives} for _ in range(2)]
+    for seed in (11, 12, 13):
+        driving = random_fields(layout, precision, seed)
+        for _, name, _ in derivatives:
+            after[name][...] = driving[name]
+        step()
+        for exact, f in enumerate(exactly({n: after[n] for n in layer_names(a, half_step) if n not in ("psi", "profile")})):
+            d, extra = Differences(layout.padded, order, exact == 1), {}
+            for n, (name, source, half) in enumerate(derivatives):
+                histories[exact][name].append(d(f[source], a, half)[to])
+                memory, coefficients = before["psi"][n].astype(float), profile[int(half)].astype(float)
+                values = (abs(memory), abs(coefficients)) if exact else (memory, coefficients)
+                extra[name], psi = convolved(histories[exact][name], *values, a)
+                sums[exact]["psi", n] = psi
+            for name, change in added(half_step, a, f, extra, to).items():
+                sums[exact][name] = sums[exact][name] + change
+    for name in op.writes[:-1]:
+        name = dict(zip(op.arrays, layer_names(a, half_step)))[name]
+        assert unchanged_outside(before[name], after[name], at), name
+        close(after[name][to], *(s[name] for s in sums), 3 * (order + 6), part)
+    for n in range(3):
+        assert unchanged_outside(before["psi"][n], after["psi"][n], part)
+        close(after["psi"][n], *(s["psi", n] for s in sums), 3 * (order + 3), part)
+
+
+@both
+@pytest.mark.parametrize("axis", range(3))
+def test_sponge(axis, precision):
+    layout, extent = Layout(SHAPE, 2), SLAB[2 * (2 - axis) + 1] - SLAB[2 * (2 - axis)]
+    before = random_fields(layout, precision) | {"profile": np.linspace(0.3, 0.9, extent).astype(precision)}
+    names = ("vy", "szz", "sxy")
+    after = run(operators.sponge(axis), (*names, "profile"), before, BOX, slab_params(layout), layout, precision)
+    to, at = inside(layout, SLAB), inside(layout, BOX)
+    for name in names:
+        expected = before[name].copy()
+        expected[to] *= along(before["profile"], AXES[axis])
+        np.testing.assert_array_equal(after[name][at], expected[at])  # one product: correctly rounded on both sides
+        assert unchanged_outside(before[name], after[name], at)
+
+
+# --- edges ------------------------------------------------------------------------------------------------------------------------------
+
+
+@both
+def test_rigid(precision):
+    layout, box = Layout(SHAPE, 3), (18, 19, 0, 13, 0, 37)
+    before = random_fields(layout, precision)
+    after = run(operators.rigid(), ("vz",), before, box, fd(layout), layout, precision)
+    at = inside(layout, box)
+    assert (after["vz"][at] == 0).all() and unchanged_outside(before["vz"], after["vz"], at)
+
+
+@both
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("axis", range(3))
+def test_wrap(axis, side, precision):
+    layout, n, reach = Layout(SHAPE, 4), SHAPE[2 - axis], 4
+    box = [v for m in SHAPE for v in (0, m)]
+    low = -reach if side == 0 else n
+    box[2 * (2 - axis)], box[2 * (2 - axis) + 1] = low, low + reach
+    shift = (n if side == 0 else -n) * (1, layout.row, layout.plane)[axis]
+    before, names = random_fields(layout, precision), ("vx", "syz", "szz")
+    after = run(operators.wrap(), names, before, tuple(box), {"row": layout.row, "plane": layout.plane, "shift": shift}, layout, precision)
+    for name in names:
+        whole = np.take(before[name][layout.window()], np.arange(low, low + reach), axis=2 - axis, mode="wrap")
+        np.testing.assert_array_equal(after[name][inside(layout, box)], whole)
+        assert unchanged_outside(before[name], after[name], inside(layout, box))
+
+
+# --- points -----------------------------------------------------------------------------------------------------------------------------
+
+
+def table(rng, places, rows, columns, precision):
+    """Random rows of `places` targets or channels: starts of each one's rows, column and weight of each row."""
+    first = np.concatenate([[0], np.sort(rng.integers(0, rows + 1, places - 1)), [rows]]).astype(np.int32)
+    return first, rng.integers(0, columns, rows, dtype=np.int32), rng.standard_normal(rows).astype(precision)
+
+
+@both
+def test_inject(precision):
+    rng, layout = np.random.default_rng(5), Layout(SHAPE, 2)
+    places, rows, columns, step = 23, 61, 4, 2
+    first, column, weight = table(rng, places, rows, columns, precision)
+    target = np.sort(rng.choice(np.arange(-300, 4000), places, replace=False)).astype(np.int64)  # ghosts before the first point too
+    arrays = {"state": random_fields(layout, precision)["vx"], "target": target, "first": first, "column": column, "weight": weight,
+              "series": rng.standard_normal((7, columns)).astype(precision), "step": np.array([step], np.int32)}  # fmt: skip
+    op = points.INJECT
+    after = run(op, op.arrays, arrays, (0, 1, 0, 1, 0, places), {"columns": columns, "slots": 1}, layout, precision)["state"]
+    added, magnitude = np.zeros(after.size), abs(arrays["state"].astype(float)).ravel()
+    of = np.repeat(target, np.diff(first)) + layout.first
+    products = weight.astype(float) * arrays["series"].astype(float)[step, column]
+    np.add.at(added, of, products)
+    np.add.at(magnitude, of, abs(products))
+    assert unchanged_outside(arrays["state"].ravel(), after.ravel(), np.unique(of))
+    close(after.ravel(), arrays["state"].astype(float).ravel() + added, magnitude, np.diff(first).max(), slice(None))
+
+
+@both
+def test_sample(precision):
+    rng, layout = np.random.default_rng(6), Layout(SHAPE, 2)
+    channels, rows, slots, step = 9, 70, 5, 13
+    first, _, weight = table(rng, channels, rows, 1, precision)
+    source = rng.integers(-300, 4000, rows)
+    arrays = {"ring": rng.standard_normal((slots, channels)).astype(precision), "state": random_fields(layout, precision)["vy"],
+              "source": source, "first": first, "weight": weight, "step": np.array([step], np.int32)}  # fmt: skip
+    op = points.SAMPLE
+    after = run(op, op.arrays, arrays, (0, 1, 0, 1, 0, channels), {"columns": channels, "slots": slots}, layout, precision)["ring"]
+    products = weight.astype(float) * arrays["state"].astype(float).ravel()[source + layout.first]
+    channel = np.repeat(np.arange(channels), np.diff(first))
+    expected, magnitude = (np.bincount(channel, p, channels) for p in (products, abs(products)))
+    close(after[step % slots], expected, magnitude, np.diff(first).max(), slice(None))
+    assert unchanged_outside(arrays["ring"], after, (step % slots,))
+
+
+def test_advance():
+    layout = Layout(SHAPE, 2)
+    launch = Launch(points.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1})
+    after, step = commit([launch], {"step": np.array([41, 7], np.int32)}, layout, "float32")
+    step()
+    step()
+    assert after["step"].tolist() == [43, 7]

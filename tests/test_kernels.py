@@ -1,0 +1,135 @@
+"""Every kernel as text: declared as written, and compiled for two GPUs in two precisions without a GPU, within a register budget."""
+import dataclasses
+import re
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import pytest
+from kernelcase import PRECISIONS, every_operator
+
+from craton.backends import nvrtc
+from craton.errors import ResourceError
+from craton.plan.operator import declared_in_text
+from craton.solvers.fd_elastic import operators
+
+OPERATORS = every_operator()
+ARCHITECTURES = ("sm_80", "sm_90")
+
+# Registers of a thread that ptxas 13.5 needed at most, over both architectures and all orders, rounded up to the next multiple of 8 (the
+# hardware gives them out so): float32, float64. 40 registers let 1536 threads of 2048 stay on a multiprocessor, 64 let 1024.
+BUDGET = {
+    "velocity": (40, 56), "stress": (40, 56), "velocity_surface": (56, 64), "stress_surface": (40, 64), "cpml_velocity": (40, 48),
+    "cpml_stress": (40, 56), "sponge": (16, 24), "rigid": (16, 16), "wrap": (16, 16), "inject": (40, 40), "sample": (32, 32),
+    "advance": (16, 16),
+}  # fmt: skip
+# A streamed variant is built for a number of threads on a multiprocessor: its own launch bounds are its budget.
+REGISTERS = 65536
+
+
+def variants(op):
+    """(precision, text, budget or None) of an operator: the plain body in both precisions, and what it declares for GPUs."""
+    yield from ((precision, op, None) for precision in PRECISIONS)
+    for v in op.variants:
+        if v.file.suffix == ".cu":
+            threads = v.block[0] * v.block[1] * v.block[2] * dict(v.defines).get("MIN_BLOCKS", 1)
+            yield from ((precision, op.as_variant(v), min(255, REGISTERS // threads)) for precision in v.precisions)
+
+
+CASES = {
+    f"{name}-{'streamed' if budget else 'plain'}-{precision}": (op, text, precision, budget)
+    for name, op in OPERATORS.items() for precision, text, budget in variants(op)
+}  # fmt: skip
+
+
+def tables(op, precision):
+    """Bytes of one of the closure's matrices, which may be in a thread's memory (16 by 16); nothing else may."""
+    defined = dict(op.defines)
+    return -(-defined.get("ROWS", 0) * defined.get("COLUMNS", 0) * int(precision[5:]) // 128) * 16
+
+
+def needs_nvrtc():
+    """Skip where the wheel is missing; the dev extra brings it."""
+    try:
+        nvrtc.library()
+    except ResourceError as e:
+        pytest.skip(str(e))
+
+
+@cache
+def compiled():
+    """{(text, architecture): Compiled}, each text once, on as many threads as there are cores."""
+    needs_nvrtc()
+    jobs = sorted({(text.source(precision), arch) for _, text, precision, _ in CASES.values() for arch in ARCHITECTURES})
+    with ThreadPoolExecutor() as pool:
+        return dict(zip(jobs, pool.map(lambda job: nvrtc.compile(*job), jobs)))
+
+
+@pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
+def test_declaration_is_what_the_text_says(op):
+    declared = [*((name, op.c_type(name)) for name in op.arrays), ("box", "Box"), ("p", op.params.name)]
+    assert declared_in_text(op) == declared
+
+
+@pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
+def test_variants_take_the_same_arguments(op):
+    for v in op.variants:
+        assert declared_in_text(op.as_variant(v)) == declared_in_text(op), v.name
+
+
+@pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
+def test_arrays_that_are_only_read_are_const(op):
+    text = re.sub(r"//[^\n]*", "", op.file.read_text())
+    arguments = re.search(rf"KERNEL\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)[1].split(",")[: len(op.arrays)]
+    constant = tuple(name for name, a in zip(op.arrays, arguments) if a.strip().startswith("const "))
+    assert constant == op.reads
+
+
+def test_the_comparison_sees_a_wrong_declaration():
+    op = operators.velocity(4)
+    swapped = dataclasses.replace(op, reads=(op.reads[1], op.reads[0], *op.reads[2:]))
+    assert declared_in_text(swapped)[: len(op.arrays)] != [(name, "real") for name in swapped.arrays]
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_compiles_for_gpus_within_its_registers(case, arch):
+    op, text, precision, budget = case
+    result = compiled()[text.source(precision), arch]
+    assert result.ok, result.log
+    assert result.cubin[:4] == b"\x7fELF"
+    assert result.spills_bytes[op.function] == 0 and result.stack_bytes[op.function] <= tables(op, precision), result.log
+    least = BUDGET.get(op.name) or BUDGET[op.function]
+    assert result.registers[op.function] <= (budget or least[PRECISIONS.index(precision)]), result.log
+
+
+def test_budgets_are_tight():
+    used = {}
+    for op, text, precision, budget in CASES.values():
+        if not budget:
+            key = (op.name if op.name in BUDGET else op.function, precision)
+            used[key] = max(used.get(key, 0), *(compiled()[text.source(precision), arch].registers[op.function] for arch in ARCHITECTURES))
+    loose = {key: n for key, n in used.items() if BUDGET[key[0]][PRECISIONS.index(key[1])] > n + 15}
+    assert not loose
+
+
+def test_a_wrong_text_is_told_where_it_is_wrong():
+    needs_nvrtc()
+    source = operators.rigid().source("float32").replace("f[k", "g[k")
+    result = nvrtc.compile(source, "sm_90")
+    line = next(n for n, text in enumerate(source.splitlines(), 1) if "g[k" in text)
+    assert not result.ok and f"kernels.cu({line}): error" in result.log and '"g" is undefined' in result.log
+    assert not result.cubin and not result.registers
+
+
+def test_spills_are_seen():
+    needs_nvrtc()
+    text = 'extern "C" __global__ void __launch_bounds__(1024) f(double* a) { double b[64]; for (int n = 0; n < 64; ++n) b[n] = a[n * 99];'
+    text += " __syncthreads(); for (int n = 0; n < 64; ++n) a[n * 77] = b[n] * b[63 - n]; }"
+    spilling = nvrtc.compile(text.replace("for", '_Pragma("unroll") for'), "sm_90")
+    assert spilling.ok and spilling.registers["f"] <= 64 and spilling.spills_bytes["f"] > 0, spilling.log
+
+
+def test_missing_wheel_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(nvrtc.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ResourceError, match="pip install nvidia-cuda-nvrtc"):
+        nvrtc.library.__wrapped__()

@@ -156,6 +156,22 @@ def test_hostile_machine_shows_a_missing_exchange(missing):
     assert np.isnan(program.host("vy")).any()
 
 
+@pytest.mark.parametrize("kind", PERIODIC)
+def test_a_half_step_reads_ghosts_from_the_other_end(kind):
+    """Ghosts of a periodic axis hold what is n points away, n the number of points: the field goes on as if repeated."""
+    p = plan(kind)
+    program, reach = march(CPU(threads=1).commit(p)), p.layout.reach
+    for phase, names in ((program.phases[0], ("sxx", "syy", "szz", "sxy", "sxz", "syz")), (program.phases[1], ("vx", "vy", "vz"))):
+        phase.inner(STEPS)
+        for name in names:
+            for axis in PERIODIC[kind]:
+                n, origin = "zyx".index(axis), p.layout.origin["zyx".index(axis)]
+                window = list(p.layout.window())
+                window[n] = slice(origin - reach, origin + p.layout.shape[n] + reach)
+                width = [(reach, reach) if m == n else (0, 0) for m in range(3)]
+                np.testing.assert_array_equal(program.arrays[name][tuple(window)], np.pad(program.host(name), width, "wrap"))
+
+
 # --- regions ----------------------------------------------------------------------------------------------------------------------------
 
 FACES = [(axis, side) for axis in "xyz" for side in (0, 1)]

@@ -189,7 +189,7 @@ def declare(writer, planned):
 
 def timings(planned, machine, recorder, clock):
     """What run.json says of the run: compile, first step and steady steps apart."""
-    from importlib.metadata import version
+    from craton.versions import versions
 
     steady = clock["end"] - clock.get("first step", clock["end"])
     rate = (recorder.done - 1) * planned.grid.size / steady if recorder.done > 1 and steady > 0 else 0.0
@@ -197,5 +197,5 @@ def timings(planned, machine, recorder, clock):
         "device": machine.describe(), "precision": planned.precision, "steps_done": recorder.done, "points": planned.grid.size,
         "seconds": {"prepare": clock["committed"] - clock["begin"], "first step": clock.get("first step", clock["end"]) - clock["start"], "steady": steady},
         "point_steps_per_second": rate, "least_bytes_per_step": sum(planned.traffic.values()),
-        "versions": {name: version(name) for name in ("craton", "numpy")},
+        "versions": versions("craton", "numpy", "cupy-cuda13x", "cupy-cuda12x"),
     }  # fmt: skip

@@ -183,15 +183,13 @@ def row(case):
 
 def provenance(machine):
     """Where, when and with what it was measured."""
-    from importlib.metadata import PackageNotFoundError, version
+    from craton.versions import versions
 
-    versions = {"python": platform.python_version()}
-    for name in ("craton", "numpy", "cupy-cuda13x", "cupy-cuda12x"):
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return {"device": machine.describe(), "host": platform.processor() or platform.machine(), "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "commit": commit(), "versions": versions}
+    installed = versions("craton", "numpy", "cupy-cuda13x", "cupy-cuda12x")
+    return {
+        "device": machine.describe(), "host": platform.processor() or platform.machine(), "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "commit": commit(), "versions": {"python": platform.python_version(), **installed},
+    }  # fmt: skip
 
 
 def commit():

@@ -21,12 +21,9 @@ def coordinate_attributes(name):
 
 def global_attributes(**given):
     """Attributes of a dataset by CF-1.11: conventions, source (this program and its version), history; `given` on top, None left out."""
-    from importlib.metadata import PackageNotFoundError, version
+    from craton.versions import versions
 
-    try:
-        source = f"craton {version('craton')}"
-    except PackageNotFoundError:
-        source = "craton"
+    source = " ".join(["craton", *versions("craton").values()])
     base = {
         "Conventions": "CF-1.11",
         "source": source,

@@ -103,11 +103,12 @@ def run(scenario, device=None, out=None, force=False, progress=True):
     machine = backend(device or scenario.run.device, threads=scenario.run.threads)
     check_memory(planned, machine)
     if out is None:
-        result, error = march(scenario, planned, machine, None, progress)
-        if error:
-            raise error
-        return result
-    return run_into(scenario, planned, machine, out, force, progress)
+        result, error = march(scenario, commit(planned, machine), None, progress)
+    else:
+        result, error = run_into(scenario, planned, machine, out, force, progress)
+    if error:
+        raise error
+    return result
 
 
 def check_memory(planned, machine):
@@ -119,17 +120,34 @@ def check_memory(planned, machine):
                             f"    it fits with domain.spacing = {finest * 1.01:.4g} m, or a smaller domain")  # fmt: skip
 
 
+def commit(planned, machine):
+    """The plan on the machine."""
+    begin = time.perf_counter()
+    try:
+        program = machine.commit(planned)
+    except MemoryError as e:
+        raise ResourceError(f"{machine.describe()} ran out of memory: the run needs {planned.nbytes / 2**30:.1f} GiB") from e
+    machine.finish()
+    program.seconds = time.perf_counter() - begin
+    return program
+
+
 def run_into(scenario, planned, machine, out, force, progress):
     """Run with an OUT directory: snapshots as it goes, waveforms at the end, whatever the end is."""
     from craton.output.store import Store, check_out, check_space
+    from craton.scenario import dumps
 
     check_out(out, force)
-    record = 4 * planned.steps * len(planned.channels)
-    check_space(out, record + sum(f.nbytes for f in planned.frames))
+    check_space(out, 4 * planned.steps * len(planned.channels) + sum(f.nbytes for f in planned.frames))
+    program = commit(planned, machine)
     store = Store(out, force)
     try:
+        store.write_scenario(dumps(scenario))
+        store.update(device=machine.describe(), precision=planned.precision, steps=planned.steps, points=planned.grid.size, nbytes=planned.nbytes)
         with store.snapshots() as writer:
-            result, error = march(scenario, planned, machine, writer, progress, store)
+            for f in planned.frames:
+                writer.add_series(f.name, {f.quantity: f.components}, f.coords, f.times)
+            result, error = march(scenario, program, writer, progress)
         result.out = store.path
         keep(result, store)
     except BaseException as failure:
@@ -137,9 +155,7 @@ def run_into(scenario, planned, machine, out, force, progress):
         raise
     state = {None: "finished", Interrupted: "interrupted", ComputationError: "failed"}[type(error) if error else None]
     store.finish(state, **result.report, **({"reason": str(error)} if error else {}))
-    if error:
-        raise error
-    return result
+    return result, error
 
 
 def keep(result, store):
@@ -151,23 +167,14 @@ def keep(result, store):
         export(result.dataset, store.path, result.scenario.output.network)
 
 
-def march(scenario, planned, machine, writer, progress, store=None):
+def march(scenario, program, writer, progress):
     """The time loop with its recorder; returns the result and the error that ended it early, if one did."""
     from craton.comm.local import Alone
     from craton.run.march import march as loop
     from craton.run.progress import progress_bar
     from craton.run.recorder import Recorder, Signals
-    from craton.scenario import dumps
 
-    clock = {"begin": time.perf_counter()}
-    program = machine.commit(planned)
-    machine.finish()
-    clock["committed"] = time.perf_counter()
-    if store:
-        store.write_scenario(dumps(scenario))
-        store.update(device=machine.describe(), precision=planned.precision, steps=planned.steps, points=planned.grid.size, nbytes=planned.nbytes)
-        declare(writer, planned)
-    error = None
+    planned, error = program.plan, None
     with progress_bar(planned.steps, planned.grid.size, planned.title, quiet=not progress) as report:
         recorder = Recorder(program, writer, report)
         with Signals(recorder):
@@ -176,26 +183,20 @@ def march(scenario, planned, machine, writer, progress, store=None):
             except CratonError as e:
                 error = e
                 recorder.drain()
-    machine.finish()
-    clock |= recorder.clock | {"end": time.perf_counter()}
-    return Result(scenario, planned, recorder.recorded, timings(planned, machine, recorder, clock)), error
+    program.backend.finish()
+    return Result(scenario, planned, recorder.recorded, timings(program, recorder, time.perf_counter())), error
 
 
-def declare(writer, planned):
-    """Announce the pictures to come."""
-    for f in planned.frames:
-        writer.add_series(f.name, {f.quantity: f.components}, f.coords, f.times)
-
-
-def timings(planned, machine, recorder, clock):
-    """What run.json says of the run: compile, first step and steady steps apart."""
+def timings(program, recorder, end):
+    """What run.json says of the run: compile and first step apart from steady steps."""
     from craton.versions import versions
 
-    steady = clock["end"] - clock.get("first step", clock["end"])
-    rate = (recorder.done - 1) * planned.grid.size / steady if recorder.done > 1 and steady > 0 else 0.0
+    planned, machine, clock = program.plan, program.backend, recorder.clock
+    first = clock.get("first step", end)
+    rate = (recorder.done - 1) * planned.grid.size / (end - first) if recorder.done > 1 and end > first else 0.0
     return {
         "device": machine.describe(), "precision": planned.precision, "steps_done": recorder.done, "points": planned.grid.size,
-        "seconds": {"prepare": clock["committed"] - clock["begin"], "first step": clock.get("first step", clock["end"]) - clock["start"], "steady": steady},
+        "seconds": {"commit": program.seconds, "first step": first - clock["start"], "steady": end - first},
         "point_steps_per_second": rate, "least_bytes_per_step": sum(planned.traffic.values()),
         "versions": versions("craton", "numpy", "cupy-cuda13x", "cupy-cuda12x"),
     }  # fmt: skip

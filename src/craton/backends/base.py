@@ -25,12 +25,15 @@ class Program:
         One time step, in order.
     arrays : dict
         The plan's arrays on the machine, padding included.
+    seconds : float
+        Time that the commit took.
     """
 
     plan: Any
     backend: Any
     phases: list
     arrays: dict
+    seconds: float = 0.0
 
     def grid(self, name):
         """The grid's points of a field, as an array of the machine."""
@@ -43,13 +46,9 @@ class Program:
 
     @property
     def state(self):
-        """All that a later start needs: arrays that change in time, on the host."""
-        return {name: self.host(name) for name, a in self.plan.arrays.items() if a.kind in ("wavefield", "boundary") and a.data is None}
-
-
-def values_of(array, plan):
-    """Initial host values of a plan's array."""
-    return plan.arrays[array].on_host()
+        """All that a later start needs, on the host: the arrays that change in time, and the step counter."""
+        changing = [name for name, a in self.plan.arrays.items() if a.kind in ("wavefield", "boundary") and a.data is None and not a.part_of]
+        return {name: self.host(name) for name in (*changing, "step")}
 
 
 def aligned(shape, dtype, alignment=128):

@@ -5,6 +5,7 @@ import importlib.util
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -35,9 +36,10 @@ def compiler():
     ResourceError
         If there is none.
     """
-    for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
-        if name and shutil.which(name):
-            return (shutil.which(name),) + (("-fopenmp",) if _works((name, "-fopenmp")) else ("-fopenmp-simd",))
+    for words in (shlex.split(os.environ.get("CXX", "")), ["c++"], ["g++"], ["clang++"]):
+        if words and shutil.which(words[0]):
+            found = (shutil.which(words[0]), *words[1:])
+            return (*found, "-fopenmp" if _works((*found, "-fopenmp")) else "-fopenmp-simd")
     if importlib.util.find_spec("ziglang"):
         return (sys.executable, "-m", "ziglang", "c++", "-fopenmp-simd")
     raise ResourceError(
@@ -106,5 +108,5 @@ def _compile(command, source, path):
     done = subprocess.run([*command, "-", "-o", name], input=source, text=True, capture_output=True)
     if done.returncode:
         os.unlink(name)
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
+        raise ResourceError(f"the C++ compiler failed on a kernel: {' '.join(command)}\n{done.stderr}")
     os.replace(name, path)  # ranks that compile at once never see half a file

@@ -39,6 +39,11 @@ class CPU:
     def __post_init__(self):
         self.threads = self.threads or int(os.environ.get("OMP_NUM_THREADS", 0)) or cores()
 
+    @property
+    def width(self):
+        """Points side by side that keep it busy."""
+        return 256 * self.threads
+
     def describe(self):
         """One line: cores, threads and compiler."""
         return f"CPU, {self.threads} threads{'' if host.has_openmp() else ' (thread pool)'}, {Path(host.compiler()[0]).name}"
@@ -89,6 +94,10 @@ class CPU:
     def asarray(self, array):
         """A host array on this machine."""
         return np.asarray(array)
+
+    def fill(self, array, values):
+        """Overwrite the first rows of an array of this machine with host values."""
+        array[: len(values)] = values
 
     def to_host(self, array):
         """A copy."""
@@ -141,7 +150,7 @@ class CPU:
                 item[name] = bound
         hull = np.array([f(item[n] for item in items) for n, f in zip(BOX.dtype("float32").names, (min, max) * 3)], np.int32)
         wide = launches[0].op.pointwise
-        tile = self.tile if wide else (1 << 30, 1 << 30)
+        tile = (launches[0].op.grain or self.tile) if wide else (1 << 30, 1 << 30)
         return self.threaded(items, hull, tile, keep)
 
     def threaded(self, items, hull, tile, keep):

@@ -53,6 +53,11 @@ class CUDA:
         """The stream of all work."""
         return self.cupy.cuda.Stream(non_blocking=True)
 
+    @cached_property
+    def width(self):
+        """Points side by side that keep it busy."""
+        return 2048 * self.cupy.cuda.runtime.getDeviceProperties(self.cupy.cuda.Device().id)["multiProcessorCount"]
+
     def describe(self):
         """One line: the device and CuPy."""
         device = self.cupy.cuda.runtime.getDeviceProperties(self.cupy.cuda.Device().id)
@@ -93,6 +98,10 @@ class CUDA:
     def asarray(self, array):
         """A host array on this machine."""
         return self.cupy.asarray(array)
+
+    def fill(self, array, values):
+        """Overwrite the first rows of an array of this machine with host values."""
+        array[: len(values)].set(np.ascontiguousarray(values, array.dtype), stream=self.stream)
 
     def to_host(self, array):
         """A copy, when the work before it is done."""

@@ -72,6 +72,12 @@ class Layout:
         """Elements from the grid's point (0, 0, 0) to (k, j, i); works on arrays, int64."""
         return np.int64(self.plane) * k + np.int64(self.row) * j + i
 
+    def place(self, offset):
+        """(k, j, i) of offsets into a block of fields, counted from the first field's point (0, 0, 0): the inverse of `offset`."""
+        padding = self.first
+        within = (offset + padding) % self.field
+        return tuple(n - o for n, o in zip((within // self.plane, within % self.plane // self.row, within % self.row), self.origin))
+
     def window(self):
         """Slices of the padded array that hold the grid's points."""
         return tuple(slice(o, o + n) for o, n in zip(self.origin, self.shape))

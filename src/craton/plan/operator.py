@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-C_TYPES = {"real": "real", "i32": "int", "i64": "long long"}
+C_TYPES = {"real": "real", "f64": "double", "i32": "int", "i64": "long long"}
 REALS = {"float32": "float", "float64": "double"}
 SHARED = Path(__file__).parent.parent / "solvers" / "shared"
 
@@ -20,7 +20,7 @@ class Struct:
     name : str
         Name of the C struct.
     fields : tuple of (str, str)
-        Name and type (``"i32"``, ``"i64"`` or ``"real"``) of each member.
+        Name and type (``"i32"``, ``"i64"``, ``"f64"`` or ``"real"``) of each member.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Struct:
 
     def dtype(self, precision):
         """Aligned NumPy dtype with the layout of the C struct."""
-        types = {"i32": np.int32, "i64": np.int64, "real": np.dtype(precision)}
+        types = {"i32": np.int32, "i64": np.int64, "f64": np.float64, "real": np.dtype(precision)}
         return np.dtype([(name, types[kind]) for name, kind in self.fields], align=True)
 
     def text(self):
@@ -107,6 +107,8 @@ class Operator:
         Element type of the arrays that do not hold reals.
     pointwise : bool
         What it writes at a point, it reads nowhere else: then the operators of a phase may run tile after tile.
+    grain : tuple of int
+        Planes and rows that a thread takes at a time, where the machine's own tile is too much work; empty: the machine's.
     variants : tuple of Variant
         Faster texts for one machine.
     """
@@ -123,6 +125,7 @@ class Operator:
     defines: tuple = ()
     types: tuple = ()
     pointwise: bool = True
+    grain: tuple = ()
     variants: tuple = ()
 
     @property

@@ -1,6 +1,8 @@
 """Who owns what: the part of the grid that a rank owns, and the regions of its work that neighbours wait for."""
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Part:
@@ -53,19 +55,34 @@ def shells(part, thickness):
 
 
 def regions(launches, part, thickness):
-    """Split launches into those of points that neighbours wait for and those of the rest.
+    """Split the launches of a phase into those of points that neighbours wait for and those of the rest.
 
-    Points tables act on the whole part and stay with the outer region: what they add must be there before it is sent.
+    Boxes and point tables are cut; what else is not pointwise (ghosts of a periodic axis) runs whole, with the outer points if it comes
+    before the first step of the phase.
     """
     if not part.neighbours:
         return (), tuple(launches)
     slabs, rest = shells(part, thickness)
-    outer = [clipped for one in launches for clipped in _clipped(one, slabs)]
-    inner = [clipped for one in launches if one.op.pointwise for clipped in _clipped(one, [rest])]
+    outer, inner, begun = [], [], False
+    for one in launches:
+        if one.op.pointwise:
+            begun = True
+            outer += _clipped(one, slabs)
+            inner += _clipped(one, [rest])
+        elif one.places is not None:
+            inside = np.all([(a <= n) & (n < b) for n, a, b in zip(one.places, rest[::2], rest[1::2])], axis=0)
+            outer += _runs(one, ~inside)
+            inner += _runs(one, inside)
+        else:
+            (inner if begun else outer).append(one)
     return tuple(outer), tuple(inner)
 
 
 def _clipped(launch, boxes):
-    if not launch.op.pointwise:
-        return [launch]
     return [replace(launch, box=common) for box in boxes if (common := clip(launch.box, box))]
+
+
+def _runs(launch, chosen):
+    """The launch on each run of chosen entries of its table."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], chosen.astype(np.int8), [0]])))
+    return [replace(launch, box=(0, 1, 0, 1, int(a), int(b))) for a, b in zip(edges[::2], edges[1::2])]

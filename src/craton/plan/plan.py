@@ -59,12 +59,16 @@ class Array:
 
 @dataclass(frozen=True)
 class Launch:
-    """An operator on a box of points: (k0, k1, j0, j1, i0, i1), upper bounds excluded."""
+    """An operator on a box of points: (k0, k1, j0, j1, i0, i1), upper bounds excluded.
+
+    A point table runs over i; `places` then holds the grid points (k, j, i) that its entries write to.
+    """
 
     op: Operator
     arrays: tuple
     box: tuple
     params: dict
+    places: tuple | None = None
 
     @property
     def points(self):

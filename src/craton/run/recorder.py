@@ -71,7 +71,7 @@ class Recorder:
             With the step, the place and the likely reason.
         """
         for name in self.plan.watched:
-            low, high = self.program.backend.extremes(self.program.grid(name))
+            low, high = self.program.backend.extremes(self.program.arrays[name])  # ghosts and padding too: one contiguous pass
             if not max(-low, high) <= self.plan.limit:
                 raise ComputationError(explosion(self.program, name, self.done))
 

@@ -31,7 +31,10 @@ Value = quantity("ratio")
 
 
 class _Wavelet(Table):
-    """What wavelets share: ``delay``, the time of the centre, s; None leaves it at t = 0 and lets the run start early enough."""
+    """What wavelets share: ``delay``, the time of the centre (of the onset for brune and kuepper), s.
+
+    None leaves it at t = 0 and lets the run start early enough.
+    """
 
     delay: Time | None = None
 

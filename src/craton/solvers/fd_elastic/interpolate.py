@@ -4,7 +4,7 @@ from functools import lru_cache
 import numpy as np
 
 NODES = 8  # points per axis inside the grid
-EDGE_NODES = 6  # where the grid ends before the fourth point on one side
+EDGE_NODES = (4, 6)  # of a value and of a derivative, where the grid ends before the fourth point on one side
 BAND = 0.5 * np.pi  # wavenumber times spacing up to which weights are fitted: 4 points per wavelength
 DEGREE = 6  # polynomials of lower degree are exact
 
@@ -29,7 +29,7 @@ def axis_weights(position, lowest, highest, derivative=0):
     first = int(np.floor(position)) - NODES // 2 + 1
     count = NODES
     if first < lowest or first + NODES - 1 > highest:
-        count = min(EDGE_NODES, highest - lowest + 1)
+        count = min(EDGE_NODES[derivative], highest - lowest + 1)
         first = min(max(int(np.floor(position)) - count // 2 + 1, lowest), highest - count + 1)
     return first, _fitted(round(position - first, 12), count, derivative)
 
@@ -57,7 +57,7 @@ def _band_integral(u, derivative):
     return np.where(np.abs(u) < 1e-6, u * BAND**3 / 3, (np.sin(BAND * safe) - BAND * safe * np.cos(BAND * safe)) / safe**2)
 
 
-def point_weights(position, half, shape, derivative=None):
+def point_weights(position, half, shape, derivative=None, vertical=None):
     """Weights around one position on the points of a staggered field.
 
     Parameters
@@ -70,6 +70,8 @@ def point_weights(position, half, shape, derivative=None):
         Points of the grid along (z, y, x).
     derivative : int, optional
         Axis of a first derivative, per spacing.
+    vertical : (int, ndarray), optional
+        First index and weights along z, in place of the fitted ones.
 
     Returns
     -------
@@ -78,7 +80,8 @@ def point_weights(position, half, shape, derivative=None):
     weights : ndarray
         One weight per index.
     """
-    firsts, axes = zip(*(axis_weights(position[a] - half[a] / 2, 0, shape[2 - a] - 1 - half[a], int(derivative == a)) for a in range(3)))
+    fitted = [axis_weights(position[a] - half[a] / 2, 0, shape[2 - a] - 1 - half[a], int(derivative == a)) for a in range(2 if vertical else 3)]
+    firsts, axes = zip(*fitted, *([vertical] if vertical else []))
     k, j, i = np.meshgrid(*(firsts[a] + np.arange(len(axes[a])) for a in (2, 1, 0)), indexing="ij")
     weights = axes[2][:, None, None] * axes[1][:, None] * axes[0]
     return k.ravel(), j.ravel(), i.ravel(), weights.ravel()

@@ -22,20 +22,38 @@ def place(d, xyz):
     return tuple(round((x - o) / d.grid.spacing, 6) for x, o in zip(xyz, d.grid.origin))
 
 
-def nodes(d, field, position, derivative=None):
+def nodes(d, field, position, derivative=None, vertical=None):
     """Index in the state, (k, j, i) and weight of the points of one field around a position."""
-    k, j, i, weights = point_weights(position, HALF[field], d.grid.shape, derivative)
+    k, j, i, weights = point_weights(position, HALF[field], d.grid.shape, derivative, vertical)
     return d.start_of(field) + d.layout.offset(k, j, i), (k, j, i), weights
+
+
+def velocity_at(d, axis, position):
+    """(axis of the field, index, (k, j, i), weight) rows whose sum is a velocity component at a position; forces use them, too.
+
+    The vertical one on a free surface, where it has no points: the scheme's own extrapolation (closure.py), corrected by the vertical
+    strain that keeps szz zero, -lambda / (lambda + 2 mu) (exx + eyy).
+    """
+    top = d.grid.shape[0] - 1
+    if axis != 2 or not d.free or abs(position[2] - top) > 1e-6:
+        yield axis, *nodes(d, VELOCITY[axis], position)
+        return
+    surface = d.closure.surface
+    yield 2, *nodes(d, "vz", position, vertical=(top - len(surface), surface[::-1]))
+    on_top = (*position[:2], float(top))
+    for a in (0, 1):
+        index, at, weights = nodes(d, VELOCITY[a], on_top, derivative=a)
+        ratio = poisson_ratio_term(d, [np.full(1, round(v)) for v in reversed(on_top)])[0]
+        yield a, index, at, -d.closure.hp[0] * ratio * weights
 
 
 def force_rows(d, source):
     """(index, weight) of a point force, to be multiplied by its wavelet."""
     volume = d.grid.spacing**3
-    for axis, field in enumerate(VELOCITY):
-        if source.force[axis]:
-            index, at, weights = nodes(d, field, place(d, source.xyz))
-            density = averaged_density(d, at, axis)
-            yield index, d.dt * source.force[axis] / volume * weights / (density * d.norms(at[0], HALF[field][2]))
+    for component, force in enumerate(source.force):
+        if force:
+            for axis, index, at, weights in velocity_at(d, component, place(d, source.xyz)):
+                yield index, d.dt * force / volume * weights / (averaged_density(d, at, axis) * d.norms(at[0], HALF[VELOCITY[axis]][2]))
 
 
 def averaged_density(d, at, axis):
@@ -91,7 +109,7 @@ def sources(d, point_sources):
             arrays |= source_arrays(d, phase, table, series)
             names = ("state", *(f"{phase}_{name}" for name in ("target", "first", "column", "weight", "series")), "step")
             params = {"columns": len(chosen), "slots": 1}
-            launches[phase] = Launch(operators.INJECT, names, (0, 1, 0, 1, 0, len(table[0])), params)
+            launches[phase] = Launch(operators.INJECT, names, (0, 1, 0, 1, 0, len(table[0])), params, d.layout.place(table[0]))
     return arrays, launches
 
 
@@ -113,8 +131,9 @@ def channel_rows(d, channel, xyz):
     """(index, weight) rows whose sum is the channel's value."""
     position, h = place(d, xyz), d.grid.spacing
     if channel.quantity == "velocity":
-        terms = [(VELOCITY["ENZ".index(channel.component)], None, 1.0)]
-    elif channel.quantity == "pressure":
+        yield from ((index, weights) for _, index, _, weights in velocity_at(d, "ENZ".index(channel.component), position))
+        return
+    if channel.quantity == "pressure":
         terms = [(field, None, -1 / 3) for field in ("sxx", "syy", "szz")]
     elif channel.quantity == "strain_rate":
         a, b = COMPONENT_AXES[channel.component]

@@ -1,58 +1,47 @@
-// Attraction of prisms at points, every pair: sums over the prisms first[k] .. first[k + 1] of part k, for every point of a group.
-//   partial  [part][field][point]  sums in double over G; fields in the order of enum Field, those in FIELDS
-//   points   [coordinate][point]   x y z; split in two reals each (high parts, then low parts) where SPLIT: differences of nearby
-//                                  coordinates keep all digits in float
-//   groups   [group][4]            centre and radius of the sphere around a group's points
-//   prisms   [prism][RECORD]       x1 x2 y1 y2 z1 z2, low parts of the six where SPLIT, density, distance from the centre beyond which
-//                                  the series of ORDER serves (ORDER 0: closed form everywhere)
+// Attraction of prisms at points, every pair, and the sum of the parts.
+//   attract   partial[part][field][point] = sum over prisms first[part] .. first[part + 1], in double, over G; fields in the order of enum
+//             Field, those in FIELDS
+//             points[coordinate][point] and prisms[prism][..] as in pairs.h; groups[group][4]: centre and radius around a group's points
+//   collect   total += sum over parts of partial, always in the same order
 // Sums of up to BATCH terms are made in real, sums of these in double.
-#include "series.h"
+#include "pairs.h"
 
 #define BATCH 64
-#define LOW 6
-constexpr int slot(int field) { return field == 0 ? 0 : slot(field - 1) + (((FIELDS) >> (field - 1)) & 1); }
-constexpr int FIELD_COUNT = slot(ALL_FIELDS);
 
-#if SPLIT
-#define COORDINATES 6
-#define RECORD 14
-#define OFFSET(q, m, at, c) ((q[m] - AT(at, c)) + (q[m + LOW] - AT(at, c + 3)))
-#define SIDE(q, m) ((q[m + 1] - q[m]) + (q[m + 1 + LOW] - q[m + LOW]))
-#else
-#define COORDINATES 3
-#define RECORD 8
-#define OFFSET(q, m, at, c) (q[m] - AT(at, c))
-#define SIDE(q, m) (q[m + 1] - q[m])
-#endif
-#define DENSITY (RECORD - 2)
-#define SERIES_FROM (RECORD - 1)
-
-#define ADD(field, value) \
-    if constexpr (WANTS(field)) AT(sum, slot(field)) += here ? weight * (value) : real(0)
-#define ADD_ALL(v)                                                                                                            \
-    {                                                                                                                         \
-        ADD(POTENTIAL, v.potential); ADD(G_E, v.e); ADD(G_N, v.n); ADD(G_Z, v.z); ADD(G_EE, v.ee); ADD(G_NN, v.nn);           \
-        ADD(G_ZZ, v.zz); ADD(G_EN, v.en); ADD(G_EZ, v.ez); ADD(G_NZ, v.nz);                                                   \
-    }
-
-// Which of the two forms some point of the group needs; on the GPU a group is a thread's own point.
-struct Needs { bool near, far; };
-BODY Needs needs(const real* q, const real* group)
+KERNEL attract(
+    double* RESTRICT partial, const real* RESTRICT points, const real* RESTRICT groups, const real* RESTRICT prisms,
+    const int* RESTRICT first, const Box box, const AttractParams p)
 {
-    const real x = real(0.5) * (q[0] + q[1]) - group[0], y = real(0.5) * (q[2] + q[3]) - group[1], z = real(0.5) * (q[4] + q[5]) - group[2];
-    const real distance = root(x * x + y * y + z * z), margin = group[3] + real(16) * EPSILON * distance;
-    return {ORDER == 0 || distance - margin < q[SERIES_FROM], ORDER > 0 && distance + margin >= q[SERIES_FROM]};
+    FOR_EACH_GROUP(box)
+    {
+        LANE_ARRAY(double, total, FIELD_COUNT);
+        LANE_ARRAY(real, sum, FIELD_COUNT);
+        LANE_ARRAY(real, point, COORDINATES);
+        for (int c = 0; c < COORDINATES; ++c) EACH_LANE AT(point, c) = points[c * p.stride + (ptrdiff_t)j * LANES + i];
+        for (int f = 0; f < FIELD_COUNT; ++f) EACH_LANE AT(total, f) = 0;
+#if defined(__CUDACC__)
+        const real sphere[4] = {point[0], point[1], point[2], 0};
+#else
+        const real* sphere = groups + 4 * (ptrdiff_t)j;
+#endif
+        for (int begin = first[k]; begin < first[k + 1]; begin += BATCH) {
+            const int end = begin + BATCH < first[k + 1] ? begin + BATCH : first[k + 1];
+            for (int f = 0; f < FIELD_COUNT; ++f) EACH_LANE AT(sum, f) = 0;
+            for (int n = begin; n < end; ++n) add_prism(sum, point, prisms + (ptrdiff_t)n * RECORD, sphere);
+            for (int f = 0; f < FIELD_COUNT; ++f) EACH_LANE AT(total, f) += AT(sum, f);
+        }
+        for (int f = 0; f < FIELD_COUNT; ++f)
+            EACH_LANE partial[((ptrdiff_t)k * FIELD_COUNT + f) * p.stride + (ptrdiff_t)j * LANES + i] = AT(total, f);
+    }
 }
 
-#define NEAR_AND_FAR(q, group)                                                                                                 \
-    const real dx = SIDE(q, 0), dy = SIDE(q, 2), dz = SIDE(q, 4), weight = q[DENSITY], from = q[SERIES_FROM] * q[SERIES_FROM]; \
-    const Needs form = needs(q, group);                                                                                        \
-    if (form.near) EACH_LANE                                                                                                   \
-    {                                                                                                                          \
-        const real x1 = OFFSET(q, 0, at, 0), x2 = OFFSET(q, 1, at, 0), y1 = OFFSET(q, 2, at, 1), y2 = OFFSET(q, 3, at, 1);     \
-        const real z1 = OFFSET(q, 4, at, 2), z2 = OFFSET(q, 5, at, 2);                                                         \
-        const real x = x1 + x2, y = y1 + y2, z = z1 + z2;                                                                      \
-        const bool here = ORDER == 0 || real(0.25) * (x * x + y * y + z * z) < from;                                           \
-        const Values v = closed_form(x1, x2, y1, y2, z1, z2, dx, dy, dz);                                                      \
-        ADD_ALL(v)                                                                                                             \
+KERNEL collect(double* RESTRICT total, const double* RESTRICT partial, const Box box, const AttractParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        const ptrdiff_t here = (ptrdiff_t)j * LANES + i;
+        double sum = 0;
+        for (int part = 0; part < p.parts; ++part) sum += partial[part * (FIELD_COUNT * p.stride) + here];
+        total[here] += sum;
     }
+}

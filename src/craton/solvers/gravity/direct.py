@@ -1,0 +1,93 @@
+"""Method `direct`: every prism at every point. In double the closed form throughout; in single the series of order 6 takes far pairs."""
+import numpy as np
+
+from craton.plan.layout import Layout
+from craton.plan.plan import Array, Launch, Phase
+from craton.plan.sweep import SweepPlan, Tile
+from craton.solvers.gravity.fields import kinds, scale
+from craton.solvers.gravity.groups import Frame, morton_order, series_distance
+from craton.solvers.gravity.operators import LANES, RECORD, attract, collect
+
+PRISMS = 1 << 18  # of a tile
+PAIRS = 1 << 27  # of a tile for every 256 points that the machine takes at a time
+NEAR = 3e-5  # float32: the series begins where its bound falls below this; closed form and series then err alike
+
+
+def plan(problem, width, order=None, tolerance=None):
+    """The plan of a direct sum.
+
+    Parameters
+    ----------
+    problem : Problem
+    width : int
+        Points side by side that keep the machine busy; fewer points are helped by splitting the prisms.
+    order : int, optional
+        Order of the series for far pairs, 0 for none; by default 0 in double, 6 in single.
+    tolerance : float, optional
+        Error of a far pair relative to itself.
+    """
+    frame, single = Frame(problem), problem.precision == "float32"
+    order = (6 if single else 0) if order is None else order
+    sorted_ = morton_order(problem.points) if order and problem.points.size else np.arange(problem.points.shape[1])
+    prisms = min(PRISMS, max(len(problem.prisms), 1))
+    points = min(max(PAIRS * max(width // 256, 1) // prisms, LANES), max(len(sorted_), 1))
+    points = balanced(len(sorted_), points)
+    groups = -(-points // LANES)
+    parts = split(groups, width, prisms)
+    tiles = _tiles(problem, frame, sorted_, prisms, groups * LANES, parts, (order, tolerance or NEAR))
+    return assemble(problem, frame, attract(problem.fields, problem.precision, order), tiles, parts, groups,
+                    {"prisms": Array("sources", (prisms, RECORD[problem.precision]), problem.precision),
+                     "first": Array("sources", (parts + 1,), np.int32)})  # fmt: skip
+
+
+def assemble(problem, frame, op, tiles, parts, groups, sources):
+    """A SweepPlan of one summing operator over sources and the sum of its parts."""
+    count, stride, precision = len(problem.fields), groups * LANES, problem.precision
+    arrays = {
+        "points": Array("points", (6 if frame.split else 3, stride), precision),
+        "groups": Array("points", (groups, 4), precision),
+        "partial": Array("record", (parts, count, stride), np.float64),
+        "total": Array("sums", (count, stride), np.float64),
+        **sources,
+    }  # fmt: skip
+    params = {"stride": stride, "parts": parts}
+    last = collect(problem.fields)
+    phases = (Phase("sum", (Launch(op, op.arrays, (0, parts, 0, groups, 0, LANES), params),)),
+              Phase("collect", (Launch(last, last.arrays, (0, 1, 0, count * groups, 0, LANES), params),)))  # fmt: skip
+    return SweepPlan("gravity", "gravity", precision, Layout((parts, max(groups, count * groups), LANES), 0), arrays, phases, tiles,
+                     (count, problem.points.shape[1]), scale(problem.fields, frame.unit))  # fmt: skip
+
+
+def balanced(total, most):
+    """Equal tiles of at most `most`: the size of one."""
+    return max(-(-total // max(-(-total // most), 1)), 1)
+
+
+def split(groups, width, sources):
+    """Parts of the source list so that parts times points fill the machine, each part long enough to pay."""
+    return int(np.clip(-(-width // (groups * LANES)), 1, max(sources // 64, 1)))
+
+
+def _tiles(problem, frame, sorted_, prisms, stride, parts, series):
+    """Points in tiles, and for each of these all prisms in tiles."""
+    count = len(problem.prisms)
+    starts = list(range(0, max(count, 1), prisms))
+    return [_tile(problem, frame, sorted_[p : p + stride], slice(s, s + prisms), stride, parts, series, s == starts[0], s == starts[-1])
+            for p in range(0, len(sorted_), stride) for s in starts]  # fmt: skip
+
+
+def _tile(problem, frame, chosen, some, stride, parts, series, first, last):
+    """One tile; its arrays are made when it is its turn."""
+
+    def load():
+        prisms, density = problem.prisms[some], problem.density[some]
+        order, tolerance = series
+        distance = series_distance(prisms, order, tolerance, kinds(problem.fields)) if order else np.zeros(len(prisms))
+        out = {"prisms": frame.records(prisms, density, distance), "first": np.linspace(0, len(prisms), parts + 1).astype(np.int32)}
+        if first:
+            points = problem.points[:, chosen]
+            out |= {"points": frame.points(points, stride), "groups": frame.spheres(points, stride), "total": np.zeros((len(problem.fields), stride))}
+        return out
+
+    work = len(chosen) * len(problem.prisms[some])
+    return Tile(load, work, chosen if last else None)

@@ -1,0 +1,123 @@
+"""Method `far`: clusters of prisms act by their multipole expansions, cost N log N; the error against `direct` is bounded.
+
+The error at a point is at most rtol times the sum over the prisms of G |m| / r (potential), G |m| / r^2 (accelerations), 2 G |m| / r^3 (gradients).
+"""
+import numpy as np
+
+from craton.plan.layout import Layout
+from craton.plan.plan import Array, Launch, Phase
+from craton.plan.sweep import SweepPlan, Tile
+from craton.solvers.gravity import direct, tree
+from craton.solvers.gravity.fields import kinds
+from craton.solvers.gravity.groups import Frame, morton_order, series_distance
+from craton.solvers.gravity.operators import LANES, RECORD, attract_clusters, leaf_moments, parent_moments
+
+POINTS = 1 << 14  # of a tile for every 256 points that the machine takes at a time
+PRISMS = 1 << 22  # of a tree; more prisms make several trees, one after the other
+
+
+def degree_for(rtol):
+    """Degree of the expansions: more where more digits are asked for."""
+    return 4 if rtol >= 1e-3 else 6 if rtol >= 1e-5 else 8 if rtol >= 1e-7 else 10 if rtol >= 1e-10 else 12
+
+
+def solve(problem, runner):
+    """Fields (fields, points) in their units."""
+    out = np.zeros((len(problem.fields), problem.points.shape[1]))
+    for begin in range(0, len(problem.prisms), PRISMS):
+        some = slice(begin, begin + PRISMS)
+        out += runner.sweep(plan(problem, problem.prisms[some], problem.density[some], runner))
+    return out
+
+
+def plan(problem, prisms, density, runner):
+    """The plan of a walk through the tree of some of the problem's prisms."""
+    grown = tree.build(prisms)
+    degree, orders = degree_for(problem.rtol), kinds(problem.fields)
+    prisms, density = prisms[grown.order], density[grown.order]
+    frame = Frame(problem)
+    centre = frame.rounded(grown.centre)
+    radius = grown.radius + np.linalg.norm(centre - grown.centre, axis=1)
+    coefficients = runner.sweep(moments_plan(grown, prisms, density, centre, radius, degree + 2)) @ tree.from_cartesian(degree + 2).T
+    mass = np.abs(density) * np.prod(prisms[:, 1::2] - prisms[:, ::2], axis=1)
+    mass = np.diff(np.concatenate([[0.0], np.cumsum(mass)])[np.stack([grown.start, grown.stop])], axis=0)[0]
+    power = tree.powers(coefficients, degree + 2)
+    reach = tree.reaches(power, mass, radius, degree, problem.rtol, orders)
+    tolerance = max(problem.rtol, direct.NEAR) if frame.split else problem.rtol
+    sources = source_arrays(frame, grown, (prisms, density, series_distance(prisms, 6, tolerance, orders)), (centre, radius, reach, coefficients))
+    return walk_plan(problem, frame, runner.machine.width, attract_clusters(problem.fields, problem.precision, degree), grown, sources)
+
+
+def moments_plan(grown, prisms, density, centre, radius, degree):
+    """Cartesian moments (nodes, moments) of all nodes as a plan: leaves first, then level by level."""
+    nodes, count = len(grown.start), len(tree.monomials(degree))
+    leaf = grown.leaf
+    family = np.lexsort((np.arange(nodes), grown.parent))  # children of one node side by side; the root first
+    ends = np.searchsorted(grown.parent[family], np.arange(nodes), side="right")
+    begins = np.searchsorted(grown.parent[family], np.arange(nodes), side="left")
+    spans = np.where(leaf[:, None], np.stack([grown.start, grown.stop], axis=1), np.stack([begins, ends], axis=1))
+    level = np.where(leaf, 1 << 30, grown.depth)
+    listed = np.argsort(-level, kind="stable")
+    cuts = np.flatnonzero(np.diff(level[listed])) + 1
+    records = np.concatenate([prisms, density[:, None], np.zeros((len(prisms), 1))], axis=1)
+    arrays = {
+        "moments": Array("sums", (nodes, count), np.float64),
+        "prisms": Array("sources", records.shape, np.float64, records),
+        "centres": Array("sources", (nodes, 4), np.float64, np.concatenate([centre, radius[:, None]], axis=1)),
+        "spans": Array("sources", (nodes, 2), np.int32, spans.astype(np.int32)),
+        "family": Array("sources", (nodes,), np.int32, family.astype(np.int32)),
+        "list": Array("sources", (nodes,), np.int32, listed.astype(np.int32)),
+    }  # fmt: skip
+    phases = []
+    for begin, end in zip([0, *cuts], [*cuts, nodes]):
+        op = (parent_moments if phases else leaf_moments)(degree)
+        box = (0, 1, 0, -(-int(end - begin) // LANES), 0, LANES)
+        phases.append(Phase(op.name, (Launch(op, op.arrays, box, {"begin": int(begin), "end": int(end)}),)))
+    return SweepPlan("moments", "gravity", "float64", Layout((1, -(-nodes // LANES), LANES), 0), arrays, tuple(phases),
+                     [Tile(dict, 0, slice(None))], (nodes, count), np.ones(nodes), "moments")  # fmt: skip
+
+
+def source_arrays(frame, grown, prisms, clusters):
+    """What clusters.h reads of a tree."""
+    centre, radius, reach, coefficients = clusters
+    real = np.float32 if frame.split else np.float64
+    local = (centre - frame.origin) / frame.unit
+    nodes = np.concatenate([local, radius[:, None] / frame.unit, reach / frame.unit], axis=1).astype(real)
+    terms = [column for column, (n, m) in enumerate(tree.terms(64)) if n <= 2 * reach.shape[1]]
+    kept = coefficients[:, terms] / frame.unit**3
+    links = np.stack([grown.start, grown.stop, grown.skip], axis=1).astype(np.int32)
+    return {"prisms": frame.records(*prisms), "nodes": nodes, "moments": np.stack([kept.real, kept.imag], axis=2).reshape(len(kept), -1).astype(real),
+            "links": links}  # fmt: skip
+
+
+def walk_plan(problem, frame, width, op, grown, sources):
+    """Tiles of points, all of which walk the tree; few points share it out among parts."""
+    chosen = morton_order(problem.points) if problem.points.size else np.arange(0)
+    size = direct.balanced(len(chosen), POINTS * max(width // 256, 1))
+    groups = -(-size // LANES)
+    parts = int(np.clip(-(-width // (groups * LANES)), 1, 256))
+    heads, first = shares(grown, parts)
+    sources = sources | {"heads": heads, "first": first}
+    arrays = {name: Array("sources", a.shape, a.dtype, a) for name, a in sources.items()}
+    tiles = [_tile(problem, frame, chosen[p : p + groups * LANES], groups * LANES, len(grown.order)) for p in range(0, len(chosen), groups * LANES)]
+    return direct.assemble(problem, frame, op, tiles, parts, groups, arrays)
+
+
+def shares(grown, parts):
+    """Subtrees for each of `parts` walkers: (heads, first) with part k walking heads[first[k] .. first[k + 1]]."""
+    if parts == 1:
+        return np.array([0], np.int32), np.array([0, 1], np.int32)
+    largest = max(len(grown.order) // (4 * parts), 1)
+    size, above = grown.stop - grown.start, np.where(grown.parent >= 0, (grown.stop - grown.start)[grown.parent], 1 << 60)
+    heads = np.flatnonzero(((size <= largest) | grown.leaf) & (above > largest))
+    ends = np.cumsum(size[heads])
+    first = np.searchsorted(ends, np.linspace(0, ends[-1], parts + 1)[1:-1])
+    return heads.astype(np.int32), np.concatenate([[0], first, [len(heads)]]).astype(np.int32)
+
+
+def _tile(problem, frame, chosen, stride, sources):
+    def load():
+        points = problem.points[:, chosen]
+        return {"points": frame.points(points, stride), "groups": frame.spheres(points, stride), "total": np.zeros((len(problem.fields), stride))}
+
+    return Tile(load, len(chosen) * sources, chosen)

@@ -1,0 +1,47 @@
+"""Gravity fields: Harmonica's names, units and signs, in the order of `enum Field` in prism.h."""
+import numpy as np
+
+G = 6.6743e-11  # m3 kg-1 s-2, CODATA 2018 as in choclo and Harmonica
+FIELDS = ("potential", "g_e", "g_n", "g_z", "g_ee", "g_nn", "g_zz", "g_en", "g_ez", "g_nz")  # z downward
+UNITS = {name: "J/kg" if name == "potential" else "mGal" if len(name) == 3 else "Eotvos" for name in FIELDS}
+FROM_SI = {"J/kg": 1.0, "mGal": 1e5, "Eotvos": 1e9}
+
+
+def ordered(fields):
+    """Known fields once each, in the kernels' order.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or a name is unknown, with the nearest valid one.
+    """
+    fields = (fields,) if isinstance(fields, str) else tuple(fields)
+    for name in fields:
+        if name not in FIELDS:
+            from difflib import get_close_matches
+
+            near = get_close_matches(str(name), FIELDS, 1)
+            raise ValueError(f"unknown field {name!r}{f', did you mean {near[0]!r}?' if near else ''} (fields are {', '.join(FIELDS)})")
+    if not fields:
+        raise ValueError(f"no field asked for (fields are {', '.join(FIELDS)})")
+    return tuple(name for name in FIELDS if name in fields)
+
+
+def mask(fields):
+    """The constant FIELDS of the kernels."""
+    return sum(1 << FIELDS.index(name) for name in fields)
+
+
+def kinds(fields):
+    """Which of potential (0), acceleration (1) and gradient (2) are among the fields."""
+    return sorted({order(name) for name in fields})
+
+
+def order(name):
+    """Derivatives of the potential in a field."""
+    return 0 if name == "potential" else len(name) - 2
+
+
+def scale(fields, unit=1.0):
+    """Factors from sums over G with lengths in `unit` metres to the fields' units."""
+    return np.array([G * FROM_SI[UNITS[name]] * unit ** (2 - order(name)) for name in fields])

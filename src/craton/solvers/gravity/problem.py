@@ -1,0 +1,103 @@
+"""What is asked of gravity: prisms, density, points, fields, precision; checked once, at the border."""
+from dataclasses import dataclass
+
+import numpy as np
+
+from craton.solvers.gravity.fields import ordered
+
+SIDES = (("west", "east"), ("south", "north"), ("bottom", "top"))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Prisms and points after all checks; prisms without mass are gone.
+
+    Parameters
+    ----------
+    prisms : ndarray
+        (M, 6) west, east, south, north, bottom, top, m.
+    density : ndarray
+        (M,) kg/m3, no zeros.
+    points : ndarray
+        (3, N) x, y, z, m, z up.
+    fields : tuple of str
+        In the kernels' order.
+    precision : str
+        ``"float64"`` or ``"float32"``.
+    rtol : float
+        Error allowed to approximate methods, relative to the field that |density| would have (see tree.py).
+    """
+
+    prisms: np.ndarray
+    density: np.ndarray
+    points: np.ndarray
+    fields: tuple
+    precision: str = "float64"
+    rtol: float = 1e-9
+
+    @property
+    def pairs(self):
+        """Prisms times points."""
+        return len(self.prisms) * self.points.shape[1]
+
+
+def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=None):
+    """Check everything; returns the Problem and the shape of the points.
+
+    Raises
+    ------
+    ValueError
+        With the index of the first offending prism or point: not finite, reversed bounds, wrong shapes; unknown field or precision.
+    """
+    if precision not in ("float64", "float32"):
+        raise ValueError(f"precision {precision!r} is neither 'float64' nor 'float32'")
+    if rtol is not None and not 1e-14 <= rtol <= 1e-1:
+        raise ValueError(f"rtol = {rtol} is outside 1e-14 .. 0.1")
+    prisms, density = check_prisms(prisms, density)
+    points, shape = check_points(points)
+    kept = (density != 0) & (prisms[:, 1] > prisms[:, 0]) & (prisms[:, 3] > prisms[:, 2]) & (prisms[:, 5] > prisms[:, 4])
+    if not kept.all():
+        prisms, density = prisms[kept], density[kept]
+    return Problem(prisms, density, points, ordered(fields), precision, rtol or (1e-9 if precision == "float64" else 1e-6)), shape
+
+
+def check_prisms(prisms, density):
+    """Prisms (M, 6) and density (M,) as contiguous float64 arrays, or a ValueError that names the first bad prism."""
+    prisms, density = np.asarray(prisms, np.float64), np.asarray(density, np.float64)
+    if prisms.size == 6 and prisms.ndim == 1:
+        prisms = prisms[None]
+    if prisms.size == 0:
+        prisms = prisms.reshape(0, 6)
+    if prisms.ndim != 2 or prisms.shape[1] != 6:
+        raise ValueError(f"prisms have shape {prisms.shape}, not (M, 6): west, east, south, north, bottom, top")
+    density = np.broadcast_to(density, len(prisms)) if density.ndim == 0 else density.reshape(-1)
+    if len(density) != len(prisms):
+        raise ValueError(f"{len(prisms)} prisms but {len(density)} densities")
+    refuse(~np.isfinite(prisms).all(axis=1), lambda n: f"prism {n} is not finite: {prisms[n].tolist()}")
+    refuse(~np.isfinite(density), lambda n: f"the density of prism {n} is not finite: {density[n]}")
+    for axis, names in enumerate(SIDES):
+        low, high = prisms[:, 2 * axis], prisms[:, 2 * axis + 1]
+        refuse(low > high, lambda n: f"prism {n} is reversed: {names[0]} = {low[n]} > {names[1]} = {high[n]}")  # noqa: B023 (called at once)
+    return np.ascontiguousarray(prisms), np.ascontiguousarray(density)
+
+
+def check_points(points):
+    """Points as (3, N) and their shape, or a ValueError that names the first bad one."""
+    if not isinstance(points, (tuple, list)) or len(points) != 3:
+        given = np.asarray(points)
+        if given.ndim < 1 or given.shape[0] != 3:
+            raise ValueError("points are three arrays of one shape: (x, y, z)")
+    x, y, z = (np.asarray(c, np.float64) for c in points)
+    try:
+        x, y, z = np.broadcast_arrays(x, y, z)
+    except ValueError:
+        raise ValueError(f"the coordinates of the points have shapes {x.shape}, {y.shape}, {z.shape}: they must be one shape") from None
+    out = np.stack([c.reshape(-1) for c in (x, y, z)])
+    refuse(~np.isfinite(out).all(axis=0), lambda n: f"point {n} is not finite: {out[:, n].tolist()}")
+    return out, x.shape
+
+
+def refuse(bad, message):
+    """Raise for the first bad one."""
+    if bad.any():
+        raise ValueError(message(int(np.argmax(bad))))

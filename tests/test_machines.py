@@ -374,7 +374,7 @@ def test_another_text_or_flag_is_another_library(monkeypatch, tmp_path):
 
 def test_wrong_text_shows_the_compiler_s_words(monkeypatch, tmp_path):
     monkeypatch.setenv("CRATON_CACHE", str(tmp_path))
-    with pytest.raises(RuntimeError, match="nonsense"):
+    with pytest.raises(ResourceError, match="nonsense"):
         host.library("nonsense;")
     assert not list(tmp_path.iterdir())
 

@@ -21,13 +21,22 @@ class Result:
         Device, timings, rate.
     out : Path or None
         The OUT directory, if there is one.
+    error : CratonError or None
+        What ended the run early.
     """
+
+    def finished(self):
+        """Itself; raises the error that ended the run early, if one did."""
+        if self.error:
+            raise self.error
+        return self
 
     scenario: Any
     plan: Any
     samples: Any
     report: dict
     out: Path | None = None
+    error: Exception | None = None
     _dataset: Any = field(default=None, repr=False)
 
     @property
@@ -103,12 +112,8 @@ def run(scenario, device=None, out=None, force=False, progress=True):
     machine = backend(device or scenario.run.device, threads=scenario.run.threads)
     check_memory(planned, machine)
     if out is None:
-        result, error = march(scenario, commit(planned, machine), None, progress)
-    else:
-        result, error = run_into(scenario, planned, machine, out, force, progress)
-    if error:
-        raise error
-    return result
+        return march(scenario, commit(planned, machine), None, progress).finished()
+    return run_into(scenario, planned, machine, out, force, progress)
 
 
 def check_memory(planned, machine):
@@ -147,15 +152,15 @@ def run_into(scenario, planned, machine, out, force, progress):
         with store.snapshots() as writer:
             for f in planned.frames:
                 writer.add_series(f.name, {f.quantity: f.components}, f.coords, f.times)
-            result, error = march(scenario, program, writer, progress)
+            result = march(scenario, program, writer, progress)
         result.out = store.path
         keep(result, store)
     except BaseException as failure:
         store.finish("interrupted" if isinstance(failure, KeyboardInterrupt) else "failed", reason=str(failure) or type(failure).__name__)
         raise
-    state = {None: "finished", Interrupted: "interrupted", ComputationError: "failed"}[type(error) if error else None]
-    store.finish(state, **result.report, **({"reason": str(error)} if error else {}))
-    return result, error
+    state = {type(None): "finished", Interrupted: "interrupted", ComputationError: "failed"}[type(result.error)]
+    store.finish(state, **result.report, **({"reason": str(result.error)} if result.error else {}))
+    return result.finished()
 
 
 def keep(result, store):
@@ -168,7 +173,7 @@ def keep(result, store):
 
 
 def march(scenario, program, writer, progress):
-    """The time loop with its recorder; returns the result and the error that ended it early, if one did."""
+    """The time loop with its recorder; an error that ends it early is kept in the result, beside what was recorded."""
     from craton.comm.local import Alone
     from craton.run.march import march as loop
     from craton.run.progress import progress_bar
@@ -184,7 +189,7 @@ def march(scenario, program, writer, progress):
                 error = e
                 recorder.drain()
     program.backend.finish()
-    return Result(scenario, planned, recorder.recorded, timings(program, recorder, time.perf_counter())), error
+    return Result(scenario, planned, recorder.recorded, timings(program, recorder, time.perf_counter()), error=error)
 
 
 def timings(program, recorder, end):

@@ -93,7 +93,7 @@ def summary(result):
     seconds = report["seconds"]
     marched = (report["steps_done"] - 1) * report["points"]
     lines = [f"done: {report['steps_done']:,} steps, {rate(marched, seconds['steady'])} over {seconds['steady']:.1f} s "
-             f"(before that {seconds['prepare'] + seconds['first step']:.1f} s for kernels and the first step)"]  # fmt: skip
+             f"(before that {seconds['commit'] + seconds['first step']:.1f} s for kernels and the first step)"]  # fmt: skip
     channels, frames = result.plan.channels, result.plan.frames
     told = {
         "result.zarr": [f"{', '.join(result.scenario.output.waveforms)} of {len(result.plan.receivers)} receivers"] * bool(channels)

@@ -16,7 +16,7 @@ class Result:
     scenario : Scenario
     plan : Plan
     samples : ndarray
-        Recorded channels as they were sampled, (steps, channels).
+        Recorded channels as they were sampled, (steps, channels), some steps past the end included (`plan.extra`).
     report : dict
         Device, timings, rate.
     out : Path or None
@@ -41,14 +41,20 @@ class Result:
 
     @property
     def dataset(self):
-        """The waveforms as an xarray.Dataset: velocity(receiver, component, time) and the like."""
+        """The waveforms as an xarray.Dataset: velocity(receiver, component, time) and the like.
+
+        They are free of the leapfrog's error in time, unless the computation failed.
+        """
         if self._dataset is None:
-            from craton.output.dataset import waveforms
+            from craton.output.dataset import corrected, waveforms
             from craton.scenario import dumps
 
             output, plan = self.scenario.output, self.plan
             attributes = {"title": plan.title, "scenario": dumps(self.scenario), "precision": plan.precision, "device": self.report["device"]}
-            self._dataset = waveforms(self.samples, plan.channels, plan.receivers, plan.dt, plan.start, output.waveforms, output.sampling, attributes)
+            failed = isinstance(self.error, ComputationError)
+            samples = self.samples if failed else corrected(self.samples, plan.channels, plan.dt, plan.band)
+            self._dataset = waveforms(samples, plan.channels, plan.receivers, plan.dt, plan.start, output.waveforms, output.sampling, attributes,
+                                      plan.steps - plan.extra)  # fmt: skip
         return self._dataset
 
     def stream(self):

@@ -125,6 +125,17 @@ class CPU:
         with ThreadPoolExecutor(self.threads) as pool:
             return 2 * source.nbytes / min(once(pool) for _ in range(repeats))
 
+    def single(self, launch, program):
+        """A function that runs one launch of a program by itself."""
+        plan = program.plan
+        return self.call([launch], self.compile([launch.op], plan.precision), program.arrays, plan)
+
+    def timed(self, work):
+        """Seconds that some work takes."""
+        begin = time.perf_counter()
+        work()
+        return time.perf_counter() - begin
+
     def bind(self, launches, compiled, arrays, plan):
         """A function of the step that runs the launches: neighbours in the list that are pointwise go tile by tile together."""
         calls = []

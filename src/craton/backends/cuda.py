@@ -157,6 +157,16 @@ class CUDA:
         arguments = (*pointers, box, launch.op.params.value(plan.precision, **launch.params))
         return lambda: function(grid, block, arguments)
 
+    def single(self, launch, program):
+        """A function that runs one launch of a program by itself."""
+        call = self.call(launch, program.arrays, program.plan)
+
+        def run():
+            with self.stream:
+                call()
+
+        return run
+
     def pointer(self, array, first):
         """The array from the element that kernels count from."""
         return array.reshape(-1)[first:]

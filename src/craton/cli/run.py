@@ -71,7 +71,7 @@ def header(scenario, planned, machine, out):
     free, _ = machine.memory()
     rows = [
         ("grid", f"{nx} x {ny} x {nz} = {planned.grid.size / 1e6:,.2f} million points, spacing {planned.grid.spacing:g} m"),
-        ("steps", f"{planned.steps:,} of {planned.dt:.6g} s, to t = {planned.start + planned.steps * planned.dt:.4g} s"),
+        ("steps", f"{planned.steps:,} of {planned.dt:.6g} s, to t = {planned.end:.4g} s"),
         ("method", f"{planned.solver}, order {scenario.run.order}, {planned.precision}"),
         ("memory", f"{size(planned.nbytes)} of {size(free)} free"),
         ("device", machine.describe()),

@@ -57,7 +57,31 @@ def time_axis(steps, dt, start, sampling=None):
     return start + np.arange(count) * sampling
 
 
-def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None, attributes=None):
+def corrected(samples, channels, dt, band):
+    """Recorded channels without the leapfrog's error in time; see `craton.survey.leapfrog.from_leapfrog`.
+
+    Parameters
+    ----------
+    samples : ndarray, shape (steps, n_channels)
+    channels : sequence of Channel
+    dt, band : float
+        Time step, s; highest frequency that the sources carry, Hz.
+
+    Returns
+    -------
+    ndarray, shape (steps, n_channels)
+    """
+    from craton.survey.leapfrog import from_leapfrog
+
+    samples = np.asarray(samples)
+    out = np.empty_like(samples)
+    for half, shift in ((True, 0.5), (False, 1.0)):
+        columns = [c for c, channel in enumerate(channels) if channel.half == half]
+        out[:, columns] = from_leapfrog(samples[:, columns], dt, shift, band)
+    return out
+
+
+def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None, attributes=None, steps=None):
     """Build the dataset of a wave run.
 
     Parameters
@@ -76,6 +100,8 @@ def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None
         Output interval, s, not shorter than `dt`; series are low-pass filtered below its Nyquist frequency. Absent: every time step.
     attributes : dict, optional
         Global attributes (title, scenario, ...).
+    steps : int, optional
+        Steps that the dataset covers, where more were recorded: filters are then accurate up to its end.
 
     Returns
     -------
@@ -91,7 +117,7 @@ def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None
     import xarray as xr
 
     samples = np.asarray(samples)
-    times = time_axis(len(samples), dt, start, sampling)
+    times = time_axis(len(samples) if steps is None else min(steps, len(samples)), dt, start, sampling)
     variables = {}
     for name in quantities:
         series, used = _series(name, samples, channels, dt, start, times, sampling)
@@ -118,7 +144,7 @@ def _series(name, samples, channels, dt, start, times, sampling):
     if rate:
         series = filters.integrate(series, dt)
     if half and not rate and sampling is None:
-        return series, used  # already there: not to be touched by a filter
+        return series[: len(times)], used  # already there: not to be touched by a filter
     first = start + (0.5 if half and not rate else 1.0) * dt
     coarser = sampling is not None and sampling > dt * (1 + 1e-9)
     cutoff = 0.8 * 0.5 / sampling if coarser else None  # 0.8 of the output's Nyquist frequency

@@ -148,7 +148,7 @@ class Plan:
     phases : tuple of Phase
         One time step.
     steps, dt, start : int, float, float
-        Number of steps, step in s, time of the first state in s.
+        Number of steps (those of `extra` included), step in s, time of the first state in s.
     channels : list
         What each column of the record is.
     slots : int
@@ -159,6 +159,10 @@ class Plan:
         Fields that the guard against explosion looks at.
     frames : tuple of Frames
         Pictures of the wavefield.
+    extra : int
+        The last steps, after the end: what is recorded there serves to correct the record before.
+    band : float
+        Highest frequency that the sources carry, Hz.
     notes : dict of str to list of (str, str)
         What `craton plan` prints, by section.
     warnings : list of str
@@ -181,8 +185,15 @@ class Plan:
     limit: float
     watched: tuple = ()
     frames: tuple = ()
+    extra: int = 0
+    band: float = np.inf
     notes: dict = field(default_factory=dict)
     warnings: list = field(default_factory=list)
+
+    @property
+    def end(self):
+        """Time at which the waveforms end, s."""
+        return self.start + (self.steps - self.extra) * self.dt
 
     @property
     def nbytes(self):

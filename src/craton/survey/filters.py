@@ -57,7 +57,10 @@ def resample(samples, first, dt, times, cutoff=None):
 
 
 def integrate(samples, dt):
-    """Integral in time of values known at the middle of each step, at the end of each step: ``dt * cumsum``, summed in float64.
+    """Integral in time of values known at the middle of each step, at the end of each step, summed in float64.
+
+    The midpoint rule with the first two terms of Euler and Maclaurin (slope and third difference at the end of the step): its error is
+    of order 6, (w dt)^6 / 6000 at frequency w, but of order 2 at the last sample, where the slope is not known. The values rise from rest.
 
     Parameters
     ----------
@@ -75,7 +78,10 @@ def integrate(samples, dt):
     flat = samples.reshape(len(samples), math.prod(samples.shape[1:]))
     out = np.empty(flat.shape, dtype=np.result_type(samples.dtype, np.float32))
     for columns in _column_blocks(flat.shape[1], max(len(flat), 1)):
-        out[:, columns] = dt * np.cumsum(flat[:, columns], axis=0, dtype=np.float64)
+        values = flat[:, columns].astype(np.float64)
+        slope = np.diff(values, axis=0, append=values[-1:])
+        bend = np.diff(np.pad(slope, ((1, 1), (0, 0))), 2, axis=0)
+        out[:, columns] = dt * (np.cumsum(values, axis=0) + slope / 24 - 17 / 5760 * bend)
     return out.reshape(samples.shape)
 
 

@@ -12,6 +12,7 @@ from craton.solvers.fd_elastic import material, notes, operators, points, scheme
 from craton.solvers.fd_elastic.boundaries import BOUNDARIES
 from craton.solvers.fd_elastic.closure import closure
 from craton.solvers.fd_elastic.discretisation import Discretisation
+from craton.survey import leapfrog
 from craton.survey import problems as survey_problems
 from craton.survey import receivers as survey_receivers
 from craton.survey import sources as survey_sources
@@ -87,8 +88,9 @@ def discretise(scenario, grid, sources):
     dt = time_step(scenario, stability_limit(scenario, grid, vp_max))
     start = start_time(scenario, sources, dt)
     steps = math.ceil((scenario.time.duration - start) / dt - 1e-6)
+    extra = leapfrog.extra(steps) if scenario.receivers else 0
     frequency = max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing
-    return Discretisation(scenario, grid, order, precision, dt, start, steps, vp_max, frequency)
+    return Discretisation(scenario, grid, order, precision, dt, start, steps + extra, vp_max, frequency, extra)
 
 
 def size_problems(scenario, grid):
@@ -149,12 +151,12 @@ def assemble(d, sources, receivers, channels):
         arrays |= more
         for phase, some in launches.items():
             pieces.setdefault(phase, []).extend(some)
-    source_arrays, injections = points.sources(d, sources)
+    source_arrays, injections, band = points.sources(d, sources)
     record_arrays, record = points.recording(d, channels, receivers, slots)
     arrays |= source_arrays | record_arrays
     phases = tuple(phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")) + (Phase("record", tuple(record)),)
     plan = Plan(d.scenario.title, "fd_elastic", d.precision, d.grid, d.layout, arrays, phases, d.steps, d.dt, d.start, channels, receivers, slots,
-                exploded(d, sources), scheme.VELOCITY, snapshots.frames(d))  # fmt: skip
+                exploded(d, sources), scheme.VELOCITY, snapshots.frames(d), d.extra, band)  # fmt: skip
     plan.warnings = warnings(d, sources, receivers)
     plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
     return plan

@@ -25,10 +25,13 @@ class Discretisation:
     dt, start : float
         Step and time of the first stress state, s.
     steps : int
+        Those of `extra` included.
     vp_max : float
         Fastest wave, m/s: stability and CPML.
     frequency : float
         Peak frequency of the sources, Hz: CPML.
+    extra : int
+        Steps past the end, from which records are corrected in time up to it.
     """
 
     scenario: Any
@@ -40,6 +43,12 @@ class Discretisation:
     steps: int
     vp_max: float
     frequency: float
+    extra: int = 0
+
+    @property
+    def end(self):
+        """Time at which the waveforms end, s."""
+        return self.start + (self.steps - self.extra) * self.dt
 
     @property
     def reach(self):

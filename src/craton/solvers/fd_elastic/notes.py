@@ -44,10 +44,10 @@ def grid(d):
 
 def time(d, limit):
     """Step against the stability limit."""
-    end = d.start + d.steps * d.dt
+    past = f", {d.extra} more from which waveforms are corrected in time" if d.extra else ""
     return [
         ("step", f"{d.dt:.6g} s = {d.dt / limit:.3f} of the stability limit {limit:.6g} s"),
-        ("steps", f"{d.steps:,} from {d.start:.6g} s to {end:.6g} s"),
+        ("steps", f"{d.steps - d.extra:,} from {d.start:.6g} s to {d.end:.6g} s{past}"),
     ]
 
 
@@ -58,8 +58,8 @@ def resolution(d, sources):
     sampled = sampling(d, sources)
     if sampled:
         f95, slow, points = sampled
-        errors = scheme.velocity_error(d.order, d.grid.spacing, d.dt, slow, f95)
-        dispersion = "not carried by the grid" if np.isnan(errors).any() else "{:+.2%} along an axis, {:+.2%} along the diagonal".format(*errors)
+        errors = scheme.velocity_error(d.order, d.grid.spacing, 0.0, slow, f95)
+        dispersion = "not carried by the grid" if np.isnan(errors).any() else "{:+.2%} along an axis, {:+.2%} along the diagonal, of space alone: time is corrected".format(*errors)
         rows += [
             ("points per wavelength", f"{points:.1f} at f95 = {f95:.4g} Hz and {slow:,.0f} m/s ({'ok' if points >= FEWEST[d.order] else 'TOO FEW'})"),
             ("phase velocity error", dispersion),

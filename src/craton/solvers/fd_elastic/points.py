@@ -11,6 +11,7 @@ from craton.solvers.fd_elastic import material
 from craton.solvers.fd_elastic.interpolate import point_weights
 from craton.solvers.fd_elastic.scheme import HALF, VELOCITY
 from craton.solvers.shared import points as operators
+from craton.survey import leapfrog
 
 # Stress components of a symmetric tensor, by axes.
 TENSOR = {"sxx": (0, 0), "syy": (1, 1), "szz": (2, 2), "sxy": (0, 1), "sxz": (0, 2), "syz": (1, 2)}
@@ -95,8 +96,11 @@ def poisson_ratio_term(d, at):
 
 
 def sources(d, point_sources):
-    """Arrays and launches that inject forces (velocity phase) and moments (stress phase); both by column of their own series."""
-    arrays, launches = {}, {}
+    """Arrays and launches that inject forces (velocity phase) and moments (stress phase), both by column of their own series.
+
+    Also the highest frequency that a source carries, Hz; infinite without sources. Series are those that make up for the leapfrog.
+    """
+    arrays, launches, bands = {}, {}, []
     for phase, rows_of, chosen, shift in (
         ("velocity", force_rows, [s for s in point_sources if s.force is not None], 0.0),
         ("stress", moment_rows, [s for s in point_sources if s.moment is not None], 0.5),
@@ -106,11 +110,12 @@ def sources(d, point_sources):
             series = np.stack([s.wavelet(times) for s in chosen], axis=1)
             rows = [(index, weight, np.full(len(index), n)) for n, s in enumerate(chosen) for index, weight in rows_of(d, s)]
             table = table_of(*(np.concatenate(part) for part in zip(*rows)))
-            arrays |= source_arrays(d, phase, table, series)
+            arrays |= source_arrays(d, phase, table, leapfrog.for_leapfrog(series, d.dt, shift))
+            bands.append(leapfrog.band(series, d.dt))
             names = ("state", *(f"{phase}_{name}" for name in ("target", "first", "column", "weight", "series")), "step")
             params = {"columns": len(chosen), "slots": 1}
             launches[phase] = Launch(operators.INJECT, names, (0, 1, 0, 1, 0, len(table[0])), params, d.layout.place(table[0]))
-    return arrays, launches
+    return arrays, launches, max(bands, default=np.inf)
 
 
 def table_of(index, weight, column):

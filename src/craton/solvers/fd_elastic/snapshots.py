@@ -44,8 +44,8 @@ def one(d, spec):
     """Where and when one series of snapshots is taken."""
     block, chosen, coords = cut(d.grid, spec)
     full = spec.quantity == "pressure"
-    wanted = np.arange(1, int((d.start + d.steps * d.dt) / spec.every) + 1) * spec.every
-    steps = np.unique(np.clip(np.rint((wanted - d.start) / d.dt - (1 if full else 0.5)), 0, d.steps - 1).astype(int))
+    wanted = np.arange(1, int(d.end / spec.every) + 1) * spec.every
+    steps = np.unique(np.clip(np.rint((wanted - d.start) / d.dt - (1 if full else 0.5)), 0, d.steps - d.extra - 1).astype(int))
     times = d.start + (steps + (1 if full else 0.5)) * d.dt
     fields = NORMAL if full else VELOCITY
     components = PICTURES.get(spec.quantity) or QUANTITIES[spec.quantity][0]

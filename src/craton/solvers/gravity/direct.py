@@ -4,6 +4,7 @@ import numpy as np
 from craton.plan.layout import Layout
 from craton.plan.plan import Array, Launch, Phase
 from craton.plan.sweep import SweepPlan, Tile
+from craton.solvers.gravity.cost import Estimate
 from craton.solvers.gravity.fields import kinds, scale
 from craton.solvers.gravity.groups import Frame, morton_order, series_distance
 from craton.solvers.gravity.operators import LANES, RECORD, attract, collect
@@ -91,3 +92,14 @@ def _tile(problem, frame, chosen, some, stride, parts, series, first, last):
 
     work = len(chosen) * len(problem.prisms[some])
     return Tile(load, work, chosen if last else None)
+
+
+def estimate(problem, speed):
+    """What the direct sum costs."""
+    return Estimate("direct", speed.start + problem.pairs / speed.pairs, f"{problem.pairs:.3g} pairs, each by the closed form"
+                    + (" or, far away, its series" if problem.precision == "float32" else ""))  # fmt: skip
+
+
+def solve(problem, runner):
+    """Fields (fields, points) in their units."""
+    return runner.sweep(plan(problem, runner.machine.width))

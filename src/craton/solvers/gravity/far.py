@@ -8,6 +8,7 @@ from craton.plan.layout import Layout
 from craton.plan.plan import Array, Launch, Phase
 from craton.plan.sweep import SweepPlan, Tile
 from craton.solvers.gravity import direct, tree
+from craton.solvers.gravity.cost import GROW, Estimate, walk
 from craton.solvers.gravity.fields import kinds
 from craton.solvers.gravity.groups import Frame, morton_order, series_distance
 from craton.solvers.gravity.operators import LANES, RECORD, attract_clusters, leaf_moments, parent_moments
@@ -19,6 +20,13 @@ PRISMS = 1 << 22  # of a tree; more prisms make several trees, one after the oth
 def degree_for(rtol):
     """Degree of the expansions: more where more digits are asked for."""
     return 4 if rtol >= 1e-3 else 6 if rtol >= 1e-5 else 8 if rtol >= 1e-7 else 10 if rtol >= 1e-10 else 12
+
+
+def estimate(problem, speed):
+    """What the walk through the tree costs, the growth of the tree included."""
+    degree, points = degree_for(problem.rtol), problem.points.shape[1]
+    seconds = speed.start + GROW * len(problem.prisms) + points * walk(len(problem.prisms), degree) / speed.pairs
+    return Estimate("far", seconds, f"clusters of prisms by multipoles of degree {degree}, error below {problem.rtol:g}")
 
 
 def solve(problem, runner):

@@ -5,7 +5,12 @@
 #pragma once
 #include "series.h"
 
-constexpr int slot(int field) { return field == 0 ? 0 : slot(field - 1) + (((FIELDS) >> (field - 1)) & 1); }
+BODY constexpr int slot(int field)  // place of a field among those asked for
+{
+    int before = 0;
+    for (int f = 0; f < field; ++f) before += ((FIELDS) >> f) & 1;
+    return before;
+}
 constexpr int FIELD_COUNT = slot(ALL_FIELDS);
 #if SPLIT
 constexpr int COORDINATES = 6, RECORD = 14;
@@ -31,20 +36,23 @@ BODY real from_centre(const real* q, const real* at)  // low parts left out
     return root(x * x + y * y + z * z);
 }
 
-#define ADD(field, value) \
-    if constexpr (WANTS(field)) AT(sum, slot(field)) += here ? weight * (value) : real(0)
+#define ADD(field, value)                                               \
+    if constexpr (WANTS(field)) {                                       \
+        constexpr int place = slot(field);                              \
+        AT(sum, place) += here ? weight * (value) : real(0);            \
+    }
 BODY void add(LANES_OF(real, sum, FIELD_COUNT), const Values& v, real weight, bool here)
 {
-    ADD(POTENTIAL, v.potential);
-    ADD(G_E, v.e);
-    ADD(G_N, v.n);
-    ADD(G_Z, v.z);
-    ADD(G_EE, v.ee);
-    ADD(G_NN, v.nn);
-    ADD(G_ZZ, v.zz);
-    ADD(G_EN, v.en);
-    ADD(G_EZ, v.ez);
-    ADD(G_NZ, v.nz);
+    ADD(POTENTIAL, v.potential)
+    ADD(G_E, v.e)
+    ADD(G_N, v.n)
+    ADD(G_Z, v.z)
+    ADD(G_EE, v.ee)
+    ADD(G_NN, v.nn)
+    ADD(G_ZZ, v.zz)
+    ADD(G_EN, v.en)
+    ADD(G_EZ, v.ez)
+    ADD(G_NZ, v.nz)
 }
 
 // The points of a group lie in `sphere`, centre and radius; on the GPU it is the thread's own point.

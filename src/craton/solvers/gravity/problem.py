@@ -1,5 +1,6 @@
 """What is asked of gravity: prisms, density, points, fields, precision; checked once, at the border."""
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,11 @@ class Problem:
     precision : str
         ``"float64"`` or ``"float32"``.
     rtol : float
-        Error allowed to approximate methods, relative to the field that |density| would have (see tree.py).
+        Error allowed to approximate methods at a point, relative to the sum of the magnitudes of all prisms' attractions (see far.py).
+    ensemble : object, optional
+        What the prisms were made of, where they are regular; methods that need to know find out themselves otherwise.
+    shape : tuple of int
+        Shape of the points' arrays.
     """
 
     prisms: np.ndarray
@@ -33,7 +38,9 @@ class Problem:
     points: np.ndarray
     fields: tuple
     precision: str = "float64"
-    rtol: float = 1e-9
+    rtol: float = 1e-8
+    ensemble: Any = None
+    shape: tuple = ()
 
     @property
     def pairs(self):
@@ -41,8 +48,11 @@ class Problem:
         return len(self.prisms) * self.points.shape[1]
 
 
-def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=None):
-    """Check everything; returns the Problem and the shape of the points.
+RTOL = {"float64": 1e-8, "float32": 1e-6}
+
+
+def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=None, ensemble=None):
+    """Check everything.
 
     Raises
     ------
@@ -58,7 +68,7 @@ def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=
     kept = (density != 0) & (prisms[:, 1] > prisms[:, 0]) & (prisms[:, 3] > prisms[:, 2]) & (prisms[:, 5] > prisms[:, 4])
     if not kept.all():
         prisms, density = prisms[kept], density[kept]
-    return Problem(prisms, density, points, ordered(fields), precision, rtol or (1e-9 if precision == "float64" else 1e-6)), shape
+    return Problem(prisms, density, points, ordered(fields), precision, rtol or RTOL[precision], ensemble, shape)
 
 
 def check_prisms(prisms, density):

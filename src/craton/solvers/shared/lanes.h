@@ -17,6 +17,9 @@
 #define EACH_LANE
 #define AT(name, m) name[m]
 #else
+#if defined(__AVX512F__) && !defined(__clang__)
+#pragma GCC target("prefer-vector-width=512")  // long arithmetic bodies: twice the rate of 256 bits, measured
+#endif
 #define BODY static inline __attribute__((always_inline))  // what is not inlined does not vectorise
 #define FOR_EACH_GROUP(box)                       \
     for (int k = box.k0; k < box.k1; ++k)         \

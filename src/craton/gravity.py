@@ -1,0 +1,136 @@
+"""Gravity of prisms on plain arrays: names, signs and units of Harmonica (z of accelerations and gradients downward; mGal, Eotvos, J/kg)."""
+import time
+from dataclasses import replace
+
+import numpy as np
+
+SAMPLES = 64  # points at which single precision is compared with double
+
+
+class Fields(dict):
+    """Fields by name, each of the points' shape; and how they were found.
+
+    Attributes
+    ----------
+    method : str
+        What computed them.
+    error : dict of str to float
+        Estimated greatest error of each field in its unit. In single precision: the greatest difference from double precision at sample
+        points. In double precision by an approximate method: rtol times the greatest value, an upper bound where the prisms do not cancel.
+    report : dict
+        Device, seconds, pairs, why the method was chosen.
+    """
+
+    def __init__(self, values, method, error, report):
+        super().__init__(values)
+        self.method, self.error, self.report = method, error, report
+
+
+def forward(prisms, density, points, fields=("g_z",), device="auto", precision="float64", method="auto", rtol=None, threads=None, progress=False):
+    """Attraction of rectangular prisms.
+
+    Parameters
+    ----------
+    prisms : array_like
+        (M, 6) west, east, south, north, bottom, top, m, z up.
+    density : array_like
+        (M,) or a number, kg/m3. Prisms without volume or density attract nothing.
+    points : tuple of array_like
+        (x, y, z), m, of one shape. Points on and in prisms are legal: on a face the normal gradient is the limit from outside; on an edge
+        or a vertex gradients without limit are nan.
+    fields : sequence of str
+        Of potential (J/kg), g_e, g_n, g_z (mGal, g_z downward), g_ee, g_nn, g_zz, g_en, g_ez, g_nz (Eotvos).
+    device : str
+        ``"auto"``, ``"cpu"`` or a GPU's name as in a scenario.
+    precision : str
+        ``"float64"``, or ``"float32"``: terms in single, coordinates split, sums in double, far pairs by series.
+    method : str
+        ``"auto"`` takes the quickest that applies. ``"direct"``: every pair by the closed form. ``"far"``: clusters by multipoles.
+    rtol : float, optional
+        Error that approximate methods may make at a point, relative to the sum of the magnitudes of all prisms' attractions there;
+        by default 1e-8 in double, 1e-6 in single precision.
+    threads : int, optional
+        Of the CPU.
+    progress : bool
+        Show progress on standard error.
+
+    Returns
+    -------
+    Fields
+        A dict of float64 arrays.
+
+    Raises
+    ------
+    ValueError
+        Bad input, with the index of the first offending prism or point.
+    ResourceError
+        No such device, or no compiler.
+    """
+    from craton.solvers.gravity.problem import problem
+
+    asked = problem(prisms, density, points, fields, precision, rtol)
+    values, report = solve(asked, device, method, threads, progress)
+    named = {name: row.reshape(asked.shape) for name, row in zip(asked.fields, values)}
+    wanted = (fields,) if isinstance(fields, str) else fields
+    return Fields({name: named[name] for name in wanted}, report["method"], report.pop("error"), report)
+
+
+def solve(problem, device="auto", method="auto", threads=None, progress=False):
+    """Solve a checked Problem: (fields, points) in the fields' units, and a report.
+
+    Parameters
+    ----------
+    problem : Problem
+    device, method, threads, progress
+        As in `forward`.
+    """
+    from craton.backends import backend
+    from craton.run.sweep import Runner
+    from craton.run.sweep import progress as shown
+    from craton.solvers import gravity as methods
+
+    machine = backend(device, threads=threads)
+    best = choose(problem, machine)
+    name = best[0].method if method == "auto" else method
+    module, begin = methods.method(name), time.perf_counter()
+    chosen = next(e for e in best if e.method == name)
+    if not chosen.applies:
+        raise ValueError(f"method {name!r} does not apply: {chosen.why}")
+    if not problem.pairs:
+        values, error = np.zeros((len(problem.fields), problem.points.shape[1])), {}
+    else:
+        with shown(problem.pairs, f"gravity, {name}", quiet=not progress) as report:
+            values = module.solve(problem, Runner(machine, report))
+        error = estimated_error(problem, values, name, machine)
+    spent = time.perf_counter() - begin
+    return values, {"method": name, "why": chosen.why, "error": error, "device": machine.describe(), "precision": problem.precision,
+                    "seconds": spent, "pairs": problem.pairs, "estimates": {e.method: e.seconds for e in best if e.applies}}  # fmt: skip
+
+
+def choose(problem, machine):
+    """What every method would cost on a machine, the best first."""
+    from craton.solvers.gravity import estimates
+    from craton.solvers.gravity.cost import speed
+
+    return estimates(problem, speed(machine, problem.fields, problem.precision))
+
+
+def estimated_error(problem, values, name, machine):
+    """Greatest error of each field: measured at sample points in single precision, the bound of an approximate method in double."""
+    if problem.precision == "float64":
+        least = 0.0 if name == "direct" else problem.rtol
+        return {field: float(least * np.nanmax(np.abs(row), initial=0.0)) for field, row in zip(problem.fields, values)} if least else {}
+    chosen = sample(problem)
+    exact = replace(problem, points=np.ascontiguousarray(problem.points[:, chosen]), precision="float64", rtol=1e-10)
+    from craton.run.sweep import Runner
+    from craton.solvers.gravity import direct, far
+
+    cheap = far if exact.pairs > 1e9 else direct
+    difference = np.abs(values[:, chosen] - cheap.solve(exact, Runner(machine)))
+    return {field: float(np.nanmax(row, initial=0.0)) for field, row in zip(problem.fields, difference)}
+
+
+def sample(problem):
+    """Indices of points for comparison: the first ones nearest to the ensemble's top would not be enough, so an even spread."""
+    count = problem.points.shape[1]
+    return np.unique(np.linspace(0, count - 1, min(SAMPLES, count)).astype(int))

@@ -1,4 +1,6 @@
-"""One session on a GPU machine for the finite differences: parity with the CPU, the two-layer reference, speed. Writes JSON to $OUT or bench/results.
+"""One session on a GPU machine for the finite differences: parity with the CPU, the two-layer reference, speed.
+
+Writes JSON to $OUT or bench/results:
 
     PYTHONPATH=src python bench/gpu_fd.py [parity] [layered] [speed] [full]
 """
@@ -75,7 +77,8 @@ def parity(rows):
                 scenario = loads(SMALL.format(top=top, others=others, bottom=bottom, order=order, precision=precision))
                 results = [craton.run(scenario, device=device, progress=False) for device in ("cpu", "cuda")]
                 peak, l2 = worst(results[1].samples, results[0].samples, results[0].plan.channels)
-                rows.append({"what": "parity", "case": f"{top}/{others}/{bottom}", "order": order, "precision": precision, "peak": peak, "l2": l2, "passed": peak <= limit})
+                case = {"what": "parity", "case": f"{top}/{others}/{bottom}", "order": order, "precision": precision}
+                rows.append(case | {"peak": peak, "l2": l2, "passed": peak <= limit})
     bad = [r for r in rows if not r["passed"]]
     print(f"parity: {len(rows)} cases, worst float32 {max(r['l2'] for r in rows if r['precision'] == 'float32'):.1e}, "
           f"float64 {max(r['l2'] for r in rows if r['precision'] == 'float64'):.1e} (relative L2); {len(bad)} failed")
@@ -85,8 +88,10 @@ def parity(rows):
 
 def full_text(tau, duration=8.0):
     """The full-size two-layer case with the stations of the reference."""
-    stations = "".join(f'[[receivers]]\nname = "S{n}"\nat = [{x}, {y}, 0]\n' for n, (x, y) in enumerate(((10000, 10000), (5000, 4000), (2000, 9000))))
-    text = TWO_LAYERS.replace("tau = 0.045, delay = 0.18", f"tau = {tau}, delay = {4 * tau}").replace("duration = 8\n", f"duration = {duration}\n")
+    places = ((10000, 10000), (5000, 4000), (2000, 9000))
+    stations = "".join(f'[[receivers]]\nname = "S{n}"\nat = [{x}, {y}, 0]\n' for n, (x, y) in enumerate(places))
+    text = TWO_LAYERS.replace("tau = 0.045, delay = 0.18", f"tau = {tau}, delay = {4 * tau}")
+    text = text.replace("duration = 8\n", f"duration = {duration}\n")
     i = text.index("[[receivers]]")
     return text[:i] + stations + text[text.index("[run]") :]
 
@@ -126,8 +131,10 @@ def full(rows):
         peak, l2 = differences(runs["cuda"].samples.astype(float), runs["cpu"].samples.astype(float))
         limit = 1e-4 if precision == "float32" else 1e-12
         rates = {d: r.report["point_steps_per_second"] / 1e9 for d, r in runs.items()}
-        rows.append({"what": "full parity", "precision": precision, "peak": peak, "l2": l2, "seconds": seconds, "rates": rates, "passed": peak <= limit})
-        print(f"full size {precision}: difference {peak:.1e} of the peak, relative L2 {l2:.1e}; CPU {seconds['cpu']:.0f} s, GPU {seconds['cuda']:.1f} s; {rates} G/s")
+        case = {"what": "full parity", "precision": precision, "peak": peak, "l2": l2, "passed": peak <= limit}
+        rows.append(case | {"seconds": seconds, "rates": rates})
+        print(f"full size {precision}: difference {peak:.1e} of the peak, relative L2 {l2:.1e}; "
+              f"CPU {seconds['cpu']:.0f} s, GPU {seconds['cuda']:.1f} s; {rates} G/s")  # fmt: skip
 
 
 def main():

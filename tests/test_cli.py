@@ -121,9 +121,9 @@ def test_run_writes_what_it_says(cli, tmp_path):
     write(tmp_path)
     code, out, err = cli("run", "small.toml")
     assert code == 0
-    assert "31 x 31 x 26 = 0.02 million points" in out and "CPU" in out and re.search(r"steps +64 of 0\.0156", out) and "MiB" in out
-    assert re.search(r"done: 64 steps, [\d.]+ [MG]point-steps/s", out)
-    assert "step 64 of 64" in err
+    assert "31 x 31 x 26 = 0.02 million points" in out and "CPU" in out and re.search(r"steps +85 of 0\.0156", out) and "MiB" in out
+    assert re.search(r"done: 85 steps, [\d.]+ [MG]point-steps/s", out)
+    assert "step 85 of 85" in err
     said = {line.split()[0] for line in out.splitlines() if line.startswith("  small/")}
     there = {f"small/{p.name}" for p in (tmp_path / "small").iterdir()}
     assert said == there == {f"small/{n}" for n in ("result.zarr", "run.json", "scenario.toml", "stations.xml", "waveforms.mseed")}
@@ -301,7 +301,7 @@ def test_estimate_follows_from_traffic(tmp_path):
 
     planned = craton.plan(craton.load(write(tmp_path)))
     seconds = planned.steps * sum(planned.traffic.values()) / (ASSUMED * 1e9)
-    assert f"about {seconds:.2g} s for 64 steps" in estimate(planned, Machine())
+    assert f"about {seconds:.2g} s for 85 steps" in estimate(planned, Machine())
 
 
 def test_new_scenario_is_small_and_sound(cli, tmp_path):

@@ -38,13 +38,15 @@ def craton(n, threads):
 
 def deepwave(python, n, steps):
     """Mpoint-steps/s of deepwave."""
-    result = run([python, HERE / "deepwave_elastic.py", "--shape", *[str(n)] * 3, "--acc", "4", "--nt", str(steps), "--pml", "10", "--reps", "3"])
+    size = ["--shape", *[str(n)] * 3, "--nt", str(steps), "--pml", "10"]
+    result = run([python, HERE / "deepwave_elastic.py", *size, "--acc", "4", "--reps", "3"])
     return result["Mpts_s_total"], result
 
 
 def devito(python, n, steps):
     """Mpoint-steps/s of Devito."""
-    result = run([python, HERE / "devito_elastic.py", "--shape", *[str(n)] * 3, "--so", "4", "--nt", str(steps), "--nbl", "10", "--reps", "3"])
+    size = ["--shape", *[str(n)] * 3, "--nt", str(steps), "--nbl", "10"]
+    result = run([python, HERE / "devito_elastic.py", *size, "--so", "4", "--reps", "3"])
     return result["Mpts_s_total"], result
 
 
@@ -62,7 +64,11 @@ def main():
     table = {"threads": threads, "sizes": {}}
     for n in given.sizes:
         steps = 100 if n < 200 else 50
-        codes = {"craton": lambda n=n: craton(n, threads), "deepwave": lambda n=n, s=steps: deepwave(given.deepwave, n, s), "devito": lambda n=n, s=steps: devito(given.devito, n, s)}
+        codes = {
+            "craton": lambda n=n: craton(n, threads),
+            "deepwave": lambda n=n, s=steps: deepwave(given.deepwave, n, s),
+            "devito": lambda n=n, s=steps: devito(given.devito, n, s),
+        }
         runs = {name: [] for name in codes}
         for _ in range(given.rounds):
             for name, measure in codes.items():
@@ -71,7 +77,8 @@ def main():
                 print(f"{n}^3 {name}: {rate:.0f}", flush=True)
         medians = {name: statistics.median(r["Mpoint_steps_per_second"] for r in rows) for name, rows in runs.items()}
         ratio = medians["craton"] / max(medians["deepwave"], medians["devito"])
-        print(f"{n}^3: " + ", ".join(f"{name} {rate:.0f}" for name, rate in medians.items()) + f" Mpoint-steps/s; craton / better peer {ratio:.2f}")
+        shown = ", ".join(f"{name} {rate:.0f}" for name, rate in medians.items())
+        print(f"{n}^3: {shown} Mpoint-steps/s; craton / better peer {ratio:.2f}")
         table["sizes"][n] = {"medians": medians, "craton_over_better_peer": ratio, "runs": runs}
         Path(given.out).write_text(json.dumps(table, indent=1) + "\n")
 

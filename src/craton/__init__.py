@@ -8,9 +8,13 @@ __all__ = ["Result", "Scenario", "load", "plan", "run"]
 
 
 def __getattr__(name):
-    """`Scenario` is imported when it is first used: `craton --help` answers at once."""
+    """`Scenario` and `gravity` are imported when they are first used: `craton --help` answers at once."""
     if name == "Scenario":
         from craton.scenario import Scenario
 
         return Scenario
+    if name == "gravity":
+        from importlib import import_module
+
+        return import_module("craton.gravity")
     raise AttributeError(f"module 'craton' has no attribute {name!r}")

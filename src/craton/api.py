@@ -50,11 +50,12 @@ class Result:
             from craton.scenario import dumps
 
             output, plan = self.scenario.output, self.plan
-            attributes = {"title": plan.title, "scenario": dumps(self.scenario), "precision": plan.precision, "device": self.report["device"]}
+            attributes = {"title": plan.title, "scenario": dumps(self.scenario)}
+            attributes |= {"precision": plan.precision, "device": self.report["device"]}
             failed = isinstance(self.error, ComputationError)
             samples = self.samples if failed else corrected(self.samples, plan.channels, plan.dt, plan.band)
-            self._dataset = waveforms(samples, plan.channels, plan.receivers, plan.dt, plan.start, output.waveforms, output.sampling, attributes,
-                                      plan.steps - plan.extra)  # fmt: skip
+            self._dataset = waveforms(samples, plan.channels, plan.receivers, plan.dt, plan.start, output.waveforms, output.sampling,
+                                      attributes, plan.steps - plan.extra)  # fmt: skip
         return self._dataset
 
     def stream(self):
@@ -154,7 +155,8 @@ def run_into(scenario, planned, machine, out, force, progress):
     store = Store(out, force)
     try:
         store.write_scenario(dumps(scenario))
-        store.update(device=machine.describe(), precision=planned.precision, steps=planned.steps, points=planned.grid.size, nbytes=planned.nbytes)
+        store.update(device=machine.describe(), precision=planned.precision, steps=planned.steps)
+        store.update(points=planned.grid.size, nbytes=planned.nbytes)
         with store.snapshots() as writer:
             for f in planned.frames:
                 writer.add_series(f.name, {f.quantity: f.components}, f.coords, f.times)

@@ -72,7 +72,8 @@ def cube(n, top="rigid", others="rigid", order=4, precision="float32"):
     """Scenario text of a cube of n^3 points."""
     extent = 10.0 * (n - 1)
     name = f"{n}^3 {others}{', free top' if top == 'free' else ''}, order {order}, {precision}"
-    return CUBE.format(name=name, bottom=-extent, extent=extent, middle=-extent / 2, centre=extent / 2, top=top, others=others, order=order, precision=precision)
+    place = {"bottom": -extent, "extent": extent, "middle": -extent / 2, "centre": extent / 2}
+    return CUBE.format(name=name, top=top, others=others, order=order, precision=precision, **place)
 
 
 def fd_cases(device):
@@ -150,7 +151,8 @@ def measure(text, machine, bandwidth):
     rates = plan.grid.size / np.array(seconds)
     traffic = sum(plan.traffic.values())
     return {
-        "case": plan.title, "points": plan.grid.size, "shape_zyx": plan.grid.shape, "nbytes": plan.nbytes, "steps_per_repeat": count, "repeats": REPEATS,
+        "case": plan.title, "points": plan.grid.size, "shape_zyx": plan.grid.shape, "nbytes": plan.nbytes,
+        "steps_per_repeat": count, "repeats": REPEATS,
         "commit_seconds": program.seconds, "first_step_seconds": first, "point_steps_per_second": float(np.median(rates)),
         "lowest": float(rates.min()), "highest": float(rates.max()), "least_bytes_per_step": traffic,
         "fraction_of_copy_bandwidth": float(traffic / np.median(seconds) / bandwidth), "operators": by_operator(program, bandwidth),
@@ -177,7 +179,8 @@ def randomise(program, machine):
     for name, spec in program.plan.arrays.items():
         if spec.kind == "wavefield" and spec.part_of:
             field = program.grid(name)
-            plane = rng.standard_normal((min(len(field), 7), *field.shape[1:])).astype(spec.dtype) * (1e-12 if name.startswith("v") else 1e-6)
+            size = 1e-12 if name.startswith("v") else 1e-6
+            plane = rng.standard_normal((min(len(field), 7), *field.shape[1:])).astype(spec.dtype) * size
             for k in range(0, len(field), len(plane)):
                 part = field[k : k + len(plane)]
                 part[...] = machine.asarray(plane[: len(part)])
@@ -189,7 +192,8 @@ def row(case):
         return f"{case['case']:<44} skipped: {case['skipped'].splitlines()[0]}"
     rate = case["point_steps_per_second"]
     spread = (case["highest"] - case["lowest"]) / rate
-    return f"{case['case']:<44} {rate / 1e6:>9,.0f} Mpoint-steps/s  +-{spread / 2:.0%}  {case['fraction_of_copy_bandwidth']:.0%} of copy bandwidth"
+    fraction = case["fraction_of_copy_bandwidth"]
+    return f"{case['case']:<44} {rate / 1e6:>9,.0f} Mpoint-steps/s  +-{spread / 2:.0%}  {fraction:.0%} of copy bandwidth"
 
 
 def provenance(machine):

@@ -1,4 +1,4 @@
-"""Gravity of prisms on plain arrays: names, signs and units of Harmonica (z of accelerations and gradients downward; mGal, Eotvos, J/kg)."""
+"""Gravity of prisms on plain arrays: names, signs and units of Harmonica (z downward in fields; mGal, Eotvos, J/kg)."""
 import time
 from dataclasses import replace
 
@@ -26,7 +26,8 @@ class Fields(dict):
         self.method, self.error, self.report = method, error, report
 
 
-def forward(prisms, density, points, fields=("g_z",), device="auto", precision="float64", method="auto", rtol=None, threads=None, progress=False):
+def forward(prisms, density, points, fields=("g_z",), device="auto", precision="float64", method="auto", rtol=None, threads=None,
+            progress=False):  # fmt: skip
     """Attraction of rectangular prisms.
 
     Parameters
@@ -73,6 +74,38 @@ def forward(prisms, density, points, fields=("g_z",), device="auto", precision="
     named = {name: row.reshape(asked.shape) for name, row in zip(asked.fields, values)}
     wanted = (fields,) if isinstance(fields, str) else fields
     return Fields({name: named[name] for name in wanted}, report["method"], report.pop("error"), report)
+
+
+def operator(prisms, points, fields=("g_z",), device="auto", threads=None):
+    """The attraction of prisms as a linear operator on their density, computed anew at each product: the matrix is never stored.
+
+    Parameters
+    ----------
+    prisms, points, fields, device, threads
+        As in `forward`; in double precision.
+
+    Returns
+    -------
+    scipy.sparse.linalg.LinearOperator
+        J of shape (fields * points, M): ``J @ density`` has one field after another, in the order asked for, each in its unit and in the
+        points' order; ``J.T @ data`` is its transpose. Columns of prisms without volume are zero. Gradients at points on edges are nan, and
+        so is what they are multiplied with: leave such points out.
+
+    Raises
+    ------
+    ValueError
+        Bad input, with the index of the first offending prism or point.
+    """
+    from craton.backends import backend
+    from craton.run.sweep import Runner
+    from craton.solvers.gravity import linear
+    from craton.solvers.gravity.problem import check_prisms, problem
+
+    prisms, ones = check_prisms(prisms, 1.0)
+    places = np.flatnonzero((prisms[:, 1] > prisms[:, 0]) & (prisms[:, 3] > prisms[:, 2]) & (prisms[:, 5] > prisms[:, 4]))
+    fields = (fields,) if isinstance(fields, str) else tuple(fields)
+    asked = problem(prisms[places], ones[places], points, fields)
+    return linear.operator(asked, Runner(backend(device, threads=threads)), fields, places, len(prisms))
 
 
 def solve(problem, device="auto", method="auto", threads=None, progress=False):

@@ -47,7 +47,8 @@ class Program:
     @property
     def state(self):
         """All that a later start needs, on the host: the arrays that change in time, and the step counter."""
-        changing = [name for name, a in self.plan.arrays.items() if a.kind in ("wavefield", "boundary") and a.data is None and not a.part_of]
+        whole = {name: a for name, a in self.plan.arrays.items() if a.data is None and not a.part_of}
+        changing = [name for name, a in whole.items() if a.kind in ("wavefield", "boundary")]
         return {name: self.host(name) for name in (*changing, "step")}
 
 

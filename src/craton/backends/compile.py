@@ -18,7 +18,9 @@ from craton.errors import ResourceError
 
 # No -ffast-math: it drops nan checks, reorders sums (a point's value then depends on the box it falls in) and, with gcc,
 # switches the whole process to flushing denormals.
-FLAGS = ("-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fPIC", "-shared", "-x", "c++")
+FLAGS = (
+    "-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fPIC", "-shared", "-x", "c++",
+)  # fmt: skip
 
 
 def cache_folder():
@@ -56,7 +58,8 @@ def has_openmp():
 def _works(command):
     probe = "#include <omp.h>\nint probe() { return omp_get_max_threads(); }\n"
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([*command, "-shared", "-fPIC", "-x", "c++", "-", "-o", f"{folder}/probe.so"], input=probe, text=True, capture_output=True)
+        words = [*command, "-shared", "-fPIC", "-x", "c++", "-", "-o", f"{folder}/probe.so"]
+        done = subprocess.run(words, input=probe, text=True, capture_output=True)
     return done.returncode == 0
 
 
@@ -76,7 +79,8 @@ def with_entries(source):
         types = [a.split("*")[0].replace("const", "").strip() for a in arrays]
         values = "".join(f"({kind}*)a[{n}], " for n, kind in enumerate(types))
         params_type = params.replace("const", "").split()[0]
-        entries.append(f'extern "C" void call_{name}(void** a, const Box* box, const void* p) {{ {name}({values}*box, *(const {params_type}*)p); }}')
+        body = f"{name}({values}*box, *(const {params_type}*)p);"
+        entries.append(f'extern "C" void call_{name}(void** a, const Box* box, const void* p) {{ {body} }}')
     return source + "\n".join(entries) + "\n"
 
 
@@ -103,7 +107,8 @@ def _compile(command, source, path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     except OSError as e:
-        raise ResourceError(f"cannot write compiled kernels to {path.parent}: {e.strerror}\n    set CRATON_CACHE to a folder that can be written") from e
+        remedy = "set CRATON_CACHE to a folder that can be written"
+        raise ResourceError(f"cannot write compiled kernels to {path.parent}: {e.strerror}\n    {remedy}") from e
     os.close(handle)
     done = subprocess.run([*command, "-", "-o", name], input=source, text=True, capture_output=True)
     if done.returncode:

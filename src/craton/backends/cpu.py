@@ -3,6 +3,7 @@ import ctypes
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -11,12 +12,13 @@ import numpy as np
 
 from craton.backends import compile as host
 from craton.backends.base import Program, Stage, aligned
-from craton.plan.operator import BOX
+from craton.backends.work import bound, skewable
 from craton.plan.partition import Part, regions
+from craton.plan.plan import Phase
 
 RUNNER = Path(__file__).parent / "runner.cpp"
-ITEM = np.dtype([("kernel", np.uintp), ("arrays", np.uintp), ("params", np.uintp), *((n, np.int32) for n, _ in BOX.fields)], align=True)
 TILE = (8, 16)  # planes and rows; measured in bench/NOTES.md
+BLOCK_BYTES = 24 << 10  # of one field's plane in a block where two phases share a pass: some sixty of these fill 2 MiB of cache
 
 
 @dataclass
@@ -29,10 +31,16 @@ class CPU:
         Number of threads; by default $OMP_NUM_THREADS, else one per core that this process may use.
     tile : tuple of int
         Planes and rows of a tile.
+    block : int
+        Rows of a block where two phases share a pass; by default as many as the cache holds well.
+    fuse : bool
+        Let two phases share a pass where they can.
     """
 
     threads: int | None = None
     tile: tuple = TILE
+    block: int | None = None
+    fuse: bool = True
     name: str = "cpu"
     pool: ThreadPoolExecutor | None = field(default=None, repr=False)
 
@@ -41,8 +49,8 @@ class CPU:
 
     @property
     def width(self):
-        """Points side by side that keep it busy."""
-        return 256 * self.threads
+        """Points side by side that keep it busy; the same for any number of threads, so that sums do not depend on it."""
+        return 8192
 
     def describe(self):
         """One line: cores, threads and compiler."""
@@ -58,17 +66,51 @@ class CPU:
         compiled = self.compile(plan.operators.values(), plan.precision)
         arrays = self.allocate(plan)
         part = part or Part.whole(plan.layout.shape)
+        if self.fuse and plan.layout.reach and not part.neighbours and (host.has_openmp() or self.threads == 1):
+            return Program(plan, self, self.fused(plan, compiled, arrays), arrays)
         stages = []
         for phase in plan.phases:
             outer, inner = (self.bind(some, compiled, arrays, plan) for some in regions(phase.launches, part, plan.layout.reach))
             stages.append(Stage(phase.name, outer, inner, phase.shared))
         return Program(plan, self, stages, arrays)
 
+    def fused(self, plan, compiled, arrays):
+        """Stages of a rank without neighbours: two phases in one pass through memory wherever nothing has to come between them."""
+        stages, waiting = [], list(plan.phases)
+        nothing = self.bind((), compiled, arrays, plan)
+        while waiting:
+            phase = waiting.pop(0)
+            parts = skewable(phase.launches, waiting[0].launches) if waiting else None
+            if parts:
+                phase = Phase(f"{phase.name} and {waiting[0].name}", (), ())
+                run = self.one_pass(parts, compiled, arrays, plan)
+                waiting.pop(0)
+            else:
+                run = self.bind(phase.launches, compiled, arrays, plan)
+            stages.append(Stage(phase.name, nothing, run))
+        return stages
+
+    def one_pass(self, parts, compiled, arrays, plan):
+        """A function of the step: what comes before, both lists of launches in one pass, what comes after."""
+        before, first, second, after = parts
+        first, second = (bound(some, compiled, arrays, plan) for some in (first, second))
+        hull = np.array([f(a, b) for f, a, b in zip((min, max) * 3, first.hull, second.hull)], np.int32)
+        begin, end = (self.bind(some, compiled, arrays, plan) for some in (before, after))
+        rows = self.block or max(8, min(64, BLOCK_BYTES // (int(hull[5] - hull[4]) * np.dtype(plan.precision).itemsize)))
+
+        def run(step):
+            begin(step)
+            box = ctypes.c_void_p(hull.ctypes.data)
+            self.runner.run_skewed(*first.arguments, *second.arguments, box, plan.layout.reach, rows, self.threads)
+            end(step)
+
+        return run
+
     def compile(self, operators, precision):
         """Entry address of each operator."""
         sources = {op.name: host.with_entries(op.source(precision)) for op in operators}
         built = host.libraries({*sources.values(), RUNNER.read_text()})
-        self.run_tiles = built[RUNNER.read_text()].run_tiles
+        self.runner = built[RUNNER.read_text()]
         return {op.name: ctypes.cast(built[sources[op.name]][f"call_{op.function}"], ctypes.c_void_p).value for op in operators}
 
     def allocate(self, plan):
@@ -102,6 +144,27 @@ class CPU:
     def to_host(self, array):
         """A copy."""
         return np.array(array)
+
+    @property
+    def xp(self):
+        """Module of its arrays."""
+        return np
+
+    def work(self):
+        """Context in which array expressions run on it."""
+        return nullcontext()
+
+    def rfft2(self, array):
+        """Fourier transform of real numbers over the last two axes."""
+        from scipy.fft import rfft2
+
+        return rfft2(array, workers=self.threads)
+
+    def irfft2(self, array, shape):
+        """Its inverse, real numbers of a shape; what it is given may be lost."""
+        from scipy.fft import irfft2
+
+        return irfft2(array, s=shape, workers=self.threads, overwrite_x=True)
 
     def extremes(self, array):
         """Least and greatest value, nan if any is."""
@@ -150,45 +213,19 @@ class CPU:
         return run
 
     def call(self, launches, compiled, arrays, plan):
-        """One call of the runner for launches that may share tiles."""
-        items, keep = np.zeros(len(launches), ITEM), []
-        for item, launch in zip(items, launches):
-            pointers = np.array([address(arrays[a], plan.arrays[a].first) for a in launch.arrays], np.uintp)
-            params = launch.op.params.value(plan.precision, **launch.params)
-            keep += [pointers, params]
-            item["kernel"], item["arrays"], item["params"] = compiled[launch.op.name], pointers.ctypes.data, params.ctypes.data
-            for name, bound in zip(BOX.dtype("float32").names, launch.box):
-                item[name] = bound
-        hull = np.array([f(item[n] for item in items) for n, f in zip(BOX.dtype("float32").names, (min, max) * 3)], np.int32)
-        wide = launches[0].op.pointwise
-        tile = (launches[0].op.grain or self.tile) if wide else (1 << 30, 1 << 30)
-        return self.threaded(items, hull, tile, keep)
-
-    def threaded(self, items, hull, tile, keep):
-        """The call itself: OpenMP inside the runner, or slabs over a thread pool where the compiler has none."""
-        at, count, threads = ctypes.c_void_p(items.ctypes.data), len(items), self.threads
-        if threads == 1 or host.has_openmp() or tile[0] >= hull[1] - hull[0]:
-            box = ctypes.c_void_p(hull.ctypes.data)
-
-            def call():
-                self.run_tiles(at, count, box, *tile, threads)
-
-            call.keep = (keep, items, hull)
-            return call
-        cuts = np.linspace(hull[0], hull[1], threads + 1).astype(np.int32)
-        slabs = [np.array([a, b, *hull[2:]], np.int32) for a, b in zip(cuts, cuts[1:]) if a < b]
+        """One call of the runner for launches that may share tiles: OpenMP inside it, or slabs over a thread pool where there is none."""
+        work, threads = bound(launches, compiled, arrays, plan), self.threads
+        tile = (launches[0].op.grain or self.tile) if launches[0].op.pointwise else (1 << 30, 1 << 30)
+        if threads == 1 or host.has_openmp() or tile[0] >= work.hull[1] - work.hull[0]:
+            return lambda: self.runner.run_tiles(*work.arguments, ctypes.c_void_p(work.hull.ctypes.data), *tile, threads)
+        cuts = np.linspace(work.hull[0], work.hull[1], threads + 1).astype(np.int32)
+        slabs = [np.array([a, b, *work.hull[2:]], np.int32) for a, b in zip(cuts, cuts[1:]) if a < b]
         self.pool = self.pool or ThreadPoolExecutor(threads)
 
-        def call():
-            list(self.pool.map(lambda box: self.run_tiles(at, count, ctypes.c_void_p(box.ctypes.data), *tile, 1), slabs))
+        def slab(box):
+            self.runner.run_tiles(*work.arguments, ctypes.c_void_p(box.ctypes.data), *tile, 1)
 
-        call.keep = (keep, items, slabs)
-        return call
-
-
-def address(array, first):
-    """Address of element `first` of an array."""
-    return array.ctypes.data + first * array.itemsize
+        return lambda: list(self.pool.map(slab, slabs))
 
 
 def cores():

@@ -42,8 +42,10 @@ class CUDA:
 
     def __post_init__(self):
         if not available():
-            raise ResourceError("no CUDA device can be used: CuPy or the driver is missing.\n"
-                                "    pip install craton[cuda13] (driver 580 or newer) or craton[cuda12], or run with --device cpu")  # fmt: skip
+            raise ResourceError(
+                "no CUDA device can be used: CuPy or the driver is missing.\n"
+                "    pip install craton[cuda13] (driver 580 or newer) or craton[cuda12], or run with --device cpu"
+            )
         import cupy
 
         self.cupy = cupy
@@ -107,6 +109,23 @@ class CUDA:
         """A copy, when the work before it is done."""
         with self.stream:
             return self.cupy.asnumpy(array, stream=self.stream, blocking=True)
+
+    @property
+    def xp(self):
+        """Module of its arrays."""
+        return self.cupy
+
+    def work(self):
+        """Context in which array expressions run on it."""
+        return self.stream
+
+    def rfft2(self, array):
+        """Fourier transform of real numbers over the last two axes."""
+        return self.cupy.fft.rfft2(array)
+
+    def irfft2(self, array, shape):
+        """Its inverse, real numbers of a shape; what it is given may be lost."""
+        return self.cupy.fft.irfft2(array, s=shape)
 
     def extremes(self, array):
         """Least and greatest value, nan if any is."""

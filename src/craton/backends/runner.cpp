@@ -1,5 +1,12 @@
 // Runs launches on the CPU tile by tile: within a tile all of them, in order, so that what one leaves in the cache the next
 // finds there. Allowed because the launches of one call are pointwise in what they write.
+#ifdef _OPENMP
+#include <omp.h>
+#else
+static int omp_get_thread_num() { return 0; }
+static int omp_get_num_threads() { return 1; }
+#endif
+
 struct Box { int k0, k1, j0, j1, i0, i1; };
 typedef void (*Kernel)(void**, const Box*, const void*);
 struct Item { Kernel kernel; void** arrays; const void* params; Box box; };
@@ -46,4 +53,29 @@ extern "C" void run_tiles(const Item* items, int count, const Box* hull, int til
             const int k = hull->k0 + a * tile_k, j = hull->j0 + b * tile_j;
             run_tile(items, count, Box{k, min(k + tile_k, hull->k1), j, min(j + tile_j, hull->j1), 0, 0});
         }
+}
+
+// Two lists of launches in one pass through memory: the second reads what the first wrote, the first what the second will overwrite,
+// both within `reach` points. In blocks of tile_j rows, the second follows the first `reach` planes behind and `reach` rows aside. Every
+// thread has planes of its own; the `reach` planes on each side of a border between threads get the second list last.
+extern "C" void run_skewed(const Item* first, int firsts, const Item* second, int seconds, const Box* hull, int reach, int tile_j, int threads)
+{
+    const int planes = hull->k1 - hull->k0;
+    threads = max(1, min(threads, planes / (4 * reach)));
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const int t = omp_get_thread_num(), last = omp_get_num_threads() - 1;
+        const int ka = hull->k0 + (long long)planes * t / (last + 1), kb = hull->k0 + (long long)planes * (t + 1) / (last + 1);
+        const int low = t > 0 ? ka + reach : ka, high = t < last ? kb - reach : kb;
+        for (int j = hull->j0; j < hull->j1; j += tile_j) {
+            const bool final = j + tile_j >= hull->j1;
+            const int end = final ? hull->j1 : j + tile_j, aside = j == hull->j0 ? j : j - reach, aside_end = final ? end : end - reach;
+            for (int k = ka; k < kb + reach; ++k) {
+                if (k < kb) run_tile(first, firsts, Box{k, k + 1, j, end, 0, 0});
+                if (k - reach >= low && k - reach < high) run_tile(second, seconds, Box{k - reach, k - reach + 1, aside, aside_end, 0, 0});
+            }
+        }
+#pragma omp barrier
+        if (t < last) run_tile(second, seconds, Box{kb - reach, kb + reach, hull->j0, hull->j1, 0, 0});
+    }
 }

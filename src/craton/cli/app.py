@@ -13,6 +13,7 @@ from craton.errors import CratonError, ScenarioError
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: no boxes, half the start-up time
     help="Forward modelling in geophysics on CPUs and GPUs, from one scenario file. To start: craton new, then plan and run.",
 )
 
@@ -33,13 +34,13 @@ class Precision(StrEnum):
 
 
 File = Annotated[str, typer.Argument(metavar="FILE.toml", help="The scenario.", show_default=False)]
-Where = Annotated[Device | None, typer.Option(help="Machine, in place of what the scenario says; auto: a GPU where there is one.")]
+Where = Annotated[Device | None, typer.Option(help="Machine, in place of what the scenario says; auto: a GPU if there is one.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change one value of the scenario: source.0.wavelet.tau=0.2. May be repeated."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one value of the scenario, e.g. source.0.wavelet.tau=0.2; may be repeated."),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback when something fails.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a finished run, or a file.")]
 
 
 def call(module, **arguments):
@@ -55,21 +56,28 @@ def call(module, **arguments):
 def run(
     file: File,
     out: Annotated[
-        str | None, typer.Option("-o", "--out", metavar="OUT", help="Folder for what is computed; by default named like the file, here.")
+        str | None,
+        typer.Option("-o", "--out", metavar="OUT", help="Folder for the results; by default the file's name without .toml, here."),
     ] = None,
     device: Where = None,
     force: Force = False,
     overrides: Set = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only warnings and errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")] = False,
     debug: Debug = False,
 ):
-    """Run a scenario: waveforms, snapshots and a log of the run go to OUT."""
+    """Run a scenario.
+
+    Waveforms, snapshots and a record of the run go to the folder OUT.
+    """
     return call("run", file=file, out=out, device=device and device.value, force=force, overrides=overrides or (), quiet=quiet)
 
 
 @app.command()
 def plan(file: File, device: Where = None, overrides: Set = None, debug: Debug = False):
-    """Show what a run would do: algorithm, resolution, time step, memory, time. Writes nothing."""
+    """Show what a run would do.
+
+    Algorithm, grid, time step, points per wavelength, sources, memory, phases, time. Writes nothing.
+    """
     return call("plan", file=file, device=device and device.value, overrides=overrides or ())
 
 
@@ -79,7 +87,10 @@ def new(
     force: Force = False,
     debug: Debug = False,
 ):
-    """Write a small commented scenario that runs in under a minute, to start from."""
+    """Write a small scenario to start from.
+
+    It is commented and runs in under a minute.
+    """
     return call("new", name=name, force=force)
 
 
@@ -91,27 +102,33 @@ def plot(
     ] = None,
     debug: Debug = False,
 ):
-    """Draw a run: PNG files in OUT."""
+    """Draw a run: PNG files in its folder."""
     return call("plot", out=out, names=names or ("overview",))
 
 
 @app.command()
 def info(debug: Debug = False):
-    """Show versions, compiler, threads, memory and GPU, and what to install where something is missing."""
+    """Show versions, compiler, memory and GPU.
+
+    Where something is missing it says what to install.
+    """
     return call("info")
 
 
 @app.command()
 def kernels(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="An operator; without, all are listed.", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="An operator; all are listed without it.", show_default=False)] = None,
     order: Annotated[int, typer.Option(help="Order in space: 2, 4, 6, 8.")] = 4,
     precision: Annotated[Precision, typer.Option(help="Reals of the wavefield.")] = Precision.float32,
     arch: Annotated[
-        str | None, typer.Option(metavar="sm_NN", help="Compile for a GPU architecture (no GPU needed); show registers and spills.")
+        str | None, typer.Option(metavar="sm_NN", help="Compile for a GPU architecture (needs no GPU) and show registers and spills.")
     ] = None,
     debug: Debug = False,
 ):
-    """List the operators; with NAME, the complete text that is compiled, with the flags."""
+    """List the operators, or show the text of one.
+
+    With NAME: the complete C++ that is compiled for each machine, with the flags.
+    """
     return call("kernels", name=name, order=order, precision=precision.value, arch=arch)
 
 
@@ -119,21 +136,28 @@ def kernels(
 def bench(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What to measure.")] = "fd",
     device: Where = None,
-    out: Annotated[str | None, typer.Option("-o", "--out", metavar="FILE.json", help="Keep the figures in a file.")] = None,
+    out: Annotated[str | None, typer.Option("-o", "--out", metavar="FILE.json", help="Keep the figures as JSON.")] = None,
     debug: Debug = False,
 ):
-    """Measure speed: copy bandwidth, then point-steps per second."""
+    """Measure the speed of this machine.
+
+    Copy bandwidth first, then point-steps per second of plain and boundary-laden cases.
+    """
     return call("bench", name=name, device=device.value if device else "auto", out=out)
 
 
 @app.command()
 def validate(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A case; without, all.", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A case; all without it.", show_default=False)] = None,
     device: Where = None,
+    out: Annotated[str | None, typer.Option("-o", "--out", metavar="FILE.json", help="Keep the misfits as JSON.")] = None,
     debug: Debug = False,
 ):
-    """Compare runs with solutions from elsewhere; ends with 4 where a case fails."""
-    return call("validate", name=name, device=device.value if device else "auto")
+    """Compare runs with solutions from elsewhere.
+
+    Ends with exit code 4 where a case is not within its limit.
+    """
+    return call("validate", name=name, device=device.value if device else "auto", out=out)
 
 
 def main(arguments=None):

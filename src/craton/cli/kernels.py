@@ -31,7 +31,7 @@ def table(operators, precision):
     rows = [("operator", "writes", "reads", "reach", "bytes/point", "flops/point", "variants", "text")]
     for op in operators:
         cost = (f"{size * op.reals_per_point:g}", str(op.flops)) if op.reals_per_point else ("-", "-")
-        variants = " ".join(v.name for v in op.variants) or "-"
+        variants = " ".join(dict.fromkeys(v.name for v in op.variants)) or "-"
         rows.append((op.name, " ".join(op.writes), " ".join(op.reads) or "-", str(op.reach), *cost, variants, op.file.name))
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
     return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths)).rstrip() for row in rows)

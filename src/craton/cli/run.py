@@ -92,14 +92,15 @@ def summary(result):
     report, out = result.report, result.out
     seconds = report["seconds"]
     marched = (report["steps_done"] - 1) * report["points"]
-    lines = [f"done: {report['steps_done']:,} steps, {rate(marched, seconds['steady'])} over {seconds['steady']:.1f} s "
-             f"(before that {seconds['commit'] + seconds['first step']:.1f} s for kernels and the first step)"]  # fmt: skip
+    lines = [f"done: {report['steps_done']:,} steps, {rate(marched, seconds['steady'])} over {seconds['steady']:.1f} s, "
+             f"after {seconds['commit'] + seconds['first step']:.1f} s for kernels and the first step"]  # fmt: skip
     channels, frames = result.plan.channels, result.plan.frames
     told = {
-        "result.zarr": [f"{', '.join(result.scenario.output.waveforms)} of {len(result.plan.receivers)} receivers"] * bool(channels)
+        "result.zarr": [f"{', '.join(result.scenario.output.waveforms)} at {len(result.plan.receivers)} receivers"] * bool(channels)
         + [f"snapshots/{f.name}: {len(f.steps)} of {f.quantity}" for f in frames],
-        "waveforms.mseed": ["the waveforms for ObsPy"],
-        "stations.xml": ["the stations for ObsPy"],
+        "waveforms.mseed": ["the waveforms as MiniSEED"],
+        "stations.xml": ["the receivers as StationXML"],
+        "scenario.toml": ["the scenario as it was run"],
         "run.json": ["device, timings, versions"],
     }
     there = written(out)

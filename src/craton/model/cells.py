@@ -29,6 +29,33 @@ class Region:
         return self.lower[a], self.upper[a]
 
 
+@dataclass(frozen=True)
+class Blocks:
+    """Cells between any planes, in the place of a grid where only its cells count.
+
+    Parameters
+    ----------
+    edges : dict
+        Edges along ``"x"``, ``"y"`` and ``"z"``, metres, rising.
+    """
+
+    edges: dict
+
+    @property
+    def shape(self):
+        """Cells along z, y, x."""
+        return tuple(len(self.edges[name]) - 1 for name in "zyx")
+
+    @property
+    def spacing(self):
+        """Width of the narrowest cell, metres."""
+        return float(min(np.diff(e).min() for e in self.edges.values()))
+
+    def bounds(self, name):
+        """First and last edge along an axis, metres."""
+        return float(self.edges[name][0]), float(self.edges[name][-1])
+
+
 def box(grid):
     """Extent of a grid or region as ((x0, x1), (y0, y1), (z0, z1)), metres."""
     return tuple(grid.bounds(name) for name in AXES)
@@ -44,8 +71,10 @@ def edges(grid, name):
     """Lower and upper edge of each cell along one axis, metres: two arrays (n,).
 
     A cell reaches half a spacing to both sides of its point and is clipped at the first and last point of the grid, so that
-    the cell of a free surface is its lower half. An axis of one point (a 2-D grid) keeps its whole cell.
+    the cell of a free surface is its lower half. An axis of one point (a 2-D grid) keeps its whole cell. `Blocks` say it themselves.
     """
+    if isinstance(grid, Blocks):
+        return grid.edges[name][:-1], grid.edges[name][1:]
     points, half = grid.axis(name), grid.spacing / 2
     lower, upper = points - half, points + half
     if len(points) > 1:

@@ -16,8 +16,8 @@ SPELT = {f"{prefix}{word}": f"{unit}m" for prefix, unit in (("", ""), ("kilo", "
 
 
 @contextmanager
-def open_model(path, key="model.file"):
-    """Open a model file; gives a `Source`. Raises ScenarioError (all problems at once) where it cannot be understood."""
+def open_model(path, key="model.file", variables=tuple(VARIABLES)):
+    """Open a model file; gives a `Source` of some of its variables. Raises ScenarioError (all problems at once) where it cannot be understood."""
     path = Path(path)
     if not path.exists():
         raise ScenarioError([Problem(key, f"there is no file {path}", "Give the path of a netCDF file (.nc) or a zarr folder (.zarr).")])
@@ -30,7 +30,7 @@ def open_model(path, key="model.file"):
     except Exception as error:  # each engine has its own kinds of failure; all mean the same to the user
         raise ScenarioError([_unreadable(path, key, error)]) from error
     with dataset:
-        yield Source(dataset, path, key)
+        yield Source(dataset, path, key, variables)
 
 
 def _unreadable(path, key, error):
@@ -50,14 +50,16 @@ class Source:
     ----------
     axes : tuple of arrays
         x, y, z in metres, each strictly rising, z up.
+
+    `variables` are the names, of `VARIABLES`, that are read.
     """
 
-    def __init__(self, dataset, path, key):
+    def __init__(self, dataset, path, key, variables=tuple(VARIABLES)):
         names = {str(name).lower(): name for name in dataset.variables}
         self._problems = []
         self._path, self._key = path, key
         axes = [self._axis(dataset, names, axis) for axis in AXES]
-        fields = [self._field(dataset, names, name, axes) for name in VARIABLES]
+        fields = [self._field(dataset, names, name, axes) for name in variables]
         if self._problems:
             raise ScenarioError(self._problems)
         self.axes = tuple(values for _, values, _ in axes)

@@ -91,7 +91,8 @@ def explosion(program, name, step):
     place = "at an edge of the grid" if min(edge) < 12 else "inside the grid"
     return (f"unstable at step {step} of {plan.steps} (t = {plan.start + step * plan.dt:.4g} s): {name} = {field[at]:.3g} m/s at "
             f"x = {x:g}, y = {y:g}, z = {z:g} m, {place}.\n"
-            f"    dt = {plan.dt:.4g} s: try a smaller time.step; strong contrasts at an absorbing layer: try sponge there, or a thicker layer")  # fmt: skip
+            f"    dt = {plan.dt:.4g} s: try a smaller time.step; "
+            "strong contrasts at an absorbing layer: try sponge there, or a thicker layer")  # fmt: skip
 
 
 class Signals:

@@ -30,6 +30,11 @@ class Runner:
         self.done += plan.work
         return out
 
+    def scaled(self, factor):
+        """A runner whose interactions count `factor` times in the reports of this one."""
+        before, report = self.done, self.report
+        return Runner(self.machine, report and (lambda done: report(int(before + done * factor))))
+
 
 def sweep(program, report=None):
     """Run all tiles of a plan on its machine.
@@ -47,7 +52,7 @@ def sweep(program, report=None):
         (fields, points), float64.
     """
     plan, machine = program.plan, program.backend
-    out, done = np.zeros(plan.count), 0
+    out, done = np.empty(plan.count), 0
     for tile in plan.tiles:
         for name, values in tile.load().items():
             machine.fill(program.arrays[name], values)
@@ -57,16 +62,17 @@ def sweep(program, report=None):
         done += tile.work
         if tile.store is not None:
             totals = machine.to_host(program.arrays[plan.total]).reshape(len(out), -1)
-            out[:, tile.store] = totals[:, : np.arange(out.shape[1])[tile.store].size] * plan.scale[:, None]
+            out[:, tile.store] = totals[:, : np.arange(out.shape[1])[tile.store].size]
         if report:
             machine.finish()
             report(done)
+    out *= plan.scale[:, None]
     return out
 
 
 @contextmanager
 def progress(total, title="gravity", quiet=False):
-    """A function to be called with the number of interactions done; a bar on a terminal, else a line every tenth; silent below two seconds."""
+    """A function to be called with the number of interactions done; a bar on a terminal, else a line every tenth after two seconds."""
     if quiet:
         yield None
         return
@@ -76,8 +82,8 @@ def progress(total, title="gravity", quiet=False):
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
-               TextColumn("left"))  # fmt: skip
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"),
+               TimeRemainingColumn(), TextColumn("left"))  # fmt: skip
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task, began = bar.add_task(title, total=total, rate=""), time.perf_counter()
         yield lambda done: bar.update(task, completed=done, rate=rate(done, time.perf_counter() - began))
@@ -90,7 +96,8 @@ def _lines(total):
         spent = time.perf_counter() - began
         if spent > 2 and done * 10 // total > shown[0]:
             shown[0] = done * 10 // total
-            print(f"{100 * done // total} % done, {rate(done, spent)}, {spent / done * (total - done):.0f} s left", file=sys.stderr, flush=True)
+            left = spent / done * (total - done)
+            print(f"{100 * done // total} % done, {rate(done, spent)}, {left:.0f} s left", file=sys.stderr, flush=True)
 
     return report
 

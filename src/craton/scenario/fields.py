@@ -41,7 +41,7 @@ def quantity(dimension, above=None, least=None, below=None, most=None):
         return value
 
     schema = {"type": ["number", "string"], "description": f"{dimension}, {unit}" if unit else dimension}
-    return Annotated[float, BeforeValidator(validate), WithJsonSchema(schema)]
+    return Annotated[float, BeforeValidator(validate), WithJsonSchema(schema | _schema_limits(above, least, below, most))]
 
 
 def whole(least=None, most=None):
@@ -54,7 +54,13 @@ def whole(least=None, most=None):
         _check_limits(int(value), "", None, least, None, most)
         return int(value)
 
-    return Annotated[int, BeforeValidator(validate)]
+    return Annotated[int, BeforeValidator(validate), WithJsonSchema({"type": "integer"} | _schema_limits(least=least, most=most))]
+
+
+def _schema_limits(above=None, least=None, below=None, most=None):
+    """Limits in the words of JSON Schema."""
+    words = {"exclusiveMinimum": above, "minimum": least, "exclusiveMaximum": below, "maximum": most}
+    return {word: limit for word, limit in words.items() if limit is not None}
 
 
 def _range_text(least, most):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from craton.errors import Problem, ScenarioError
+from craton.scenario.gravity import GravityScenario
 from craton.scenario.lines import line_map, line_of
 from craton.scenario.problems import diagnose
 from craton.scenario.schema import Scenario
@@ -19,7 +20,7 @@ class Reading:
 
     Parameters
     ----------
-    scenario : Scenario or None
+    scenario : Scenario, GravityScenario or None
         Present whenever enough is right to check more on it; to be run only when there are no problems.
     problems : tuple of Problem
         Everything wrong.
@@ -29,7 +30,7 @@ class Reading:
         As given.
     """
 
-    scenario: Scenario | None
+    scenario: Scenario | GravityScenario | None
     problems: tuple[Problem, ...]
     file: str
     text: str

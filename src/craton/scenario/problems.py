@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from craton.errors import Problem
 from craton.scenario.fields import Table
-from craton.scenario.schema import Scenario, build
+from craton.scenario.methods import SCENARIOS, build, scenario_class
 from craton.scenario.words import listed, nearest, shown
 
 
@@ -28,18 +28,19 @@ def diagnose(values):
         Empty when the scenario is right.
     """
     values = _copied(values)
+    root = scenario_class(values)
     found, renamed = {}, {}
     for _ in range(8):
         scenario, errors = _attempt(values)
         unknown = [e for e in errors if e["type"] == "extra_forbidden"]
-        fixable = unknown or [e for e in errors if e.get("ctx", {}).get("nearest") is not None or _has_default(e)]
+        fixable = unknown or [e for e in errors if e.get("ctx", {}).get("nearest") is not None or _has_default(e, root)]
         for error in unknown or errors:
-            for problem in _problems(error, values, unknown=bool(unknown)):
+            for problem in _problems(error, values, root, unknown=bool(unknown)):
                 found.setdefault(problem.key, problem)
         if not errors or not fixable:
             break
         for error in fixable:
-            _repair(error, values, renamed)
+            _repair(error, values, renamed, root)
     return scenario, [_as_written(p, renamed) for p in found.values()]
 
 
@@ -62,6 +63,8 @@ def written(loc, values):
     for step in loc:
         if isinstance(step, str) and step.startswith("~"):
             continue
+        if isinstance(step, int) and isinstance(here, dict):
+            continue  # a single table in the place of a list of one
         if isinstance(here, list) and step in ("x", "y", "z"):
             step = "xyz".index(step)
         path.append(step)
@@ -80,41 +83,44 @@ def dotted(path):
     return ".".join(str(step) for step in path)
 
 
-def _problems(error, values, unknown):
+def _problems(error, values, root, unknown):
     path = written(error["loc"], values)
     kind, given = error["type"], error["input"]
     if kind == "craton":
         return [Problem(dotted((*path, *filter(None, [k]))), message, remedy) for k, message, remedy in error["ctx"]["items"]]
     if kind == "extra_forbidden":
-        return [_unknown_key(error["loc"], path, values)]
+        return [_unknown_key(error["loc"], path, values, root)]
     if kind == "missing":
-        return [_missing_key(error["loc"], path)]
+        return [_missing_key(error["loc"], path, root)]
     if kind in ("model_type", "model_attributes_type", "dict_type"):
-        names = list(_names(_tables_at(error["loc"])))
+        names = list(_names(_tables_at(error["loc"], root)))
         return [Problem(dotted(path), f"{shown(given)} is not a table", f"it has the keys {listed(names, 'and')}")]
     return [Problem(dotted(path), f"{shown(given)}: {error['msg']}")]
 
 
-def _unknown_key(loc, path, values):
+def _unknown_key(loc, path, values, root):
     name, parent = path[-1], _value_at(values, path[:-1])
-    names = list(_names(_tables_at(loc[:-1])))
+    names = list(_names(_tables_at(loc[:-1], root)))
     close = nearest(name, [n for n in names if n not in parent])
     there = None if close else nearest(name, names)
     hint = f', did you mean "{close}"?' if close else f', did you mean "{there}", which is given already?' if there else ""
     message = f'unknown key "{name}"' + hint
-    elsewhere = None if close or there else _owner(name)
-    remedy = f'"{name}" belongs in [{elsewhere}]' if elsewhere else f"valid keys here: {', '.join(names)}"
+    elsewhere = None if close or there else _owner(name, root, top=len(path) == 1)
+    remedy = f'"{name}" belongs {elsewhere}' if elsewhere else f"valid keys here: {', '.join(names)}"
     return Problem(dotted(path), message, remedy)
 
 
-def _owner(name):
-    """The table of the scenario that has this key, if there is exactly one."""
-    owners = [field for field in Scenario.model_fields if name in _names(_tables_in(Scenario.model_fields[field].annotation))]
-    return owners[0] if len(owners) == 1 else None
+def _owner(name, root, top):
+    """Where this key belongs, in words: in the table of the scenario that has it, if there is exactly one; to scenarios of another method."""
+    owners = [field for field in root.model_fields if name in _names(_tables_in(root.model_fields[field].annotation))]
+    if len(owners) == 1:
+        return f"in [{owners[0]}]"
+    others = [method for method, kind in SCENARIOS.items() if top and kind is not root and name in kind.model_fields]
+    return f'to scenarios with method = "{others[0]}"' if others else None
 
 
-def _missing_key(loc, path):
-    tables = _tables_at(loc[:-1])
+def _missing_key(loc, path, root):
+    tables = _tables_at(loc[:-1], root)
     field = next((f for t in tables for n, f in t.model_fields.items() if (f.alias or n) == path[-1]), None)
     example = field.examples[0] if field is not None and field.examples else None
     if example and example.startswith("["):
@@ -124,9 +130,9 @@ def _missing_key(loc, path):
     return Problem(dotted(path), f'missing: "{path[-1]}" has to be given', remedy)
 
 
-def _tables_at(loc):
+def _tables_at(loc, root):
     """The classes of table that an error's location leads to."""
-    tables = [Scenario]
+    tables = [root]
     for step in loc:
         if isinstance(step, int):
             continue
@@ -148,12 +154,12 @@ def _names(tables):
     return dict.fromkeys(f.alias or n for t in tables for n, f in t.model_fields.items())
 
 
-def _has_default(error):
+def _has_default(error, root):
     """Whether a wrong value can be left out for a default that is not "none of it"."""
     loc = error["loc"]
     if error["type"] == "missing" or not loc or not isinstance(loc[-1], str) or loc[-1].startswith("~"):
         return False
-    fields = [f for t in _tables_at(loc[:-1]) for n, f in t.model_fields.items() if (f.alias or n) == loc[-1]]
+    fields = [f for t in _tables_at(loc[:-1], root) for n, f in t.model_fields.items() if (f.alias or n) == loc[-1]]
     return bool(fields) and not fields[0].is_required() and fields[0].default is not None
 
 
@@ -163,7 +169,7 @@ def _value_at(values, path):
     return values
 
 
-def _repair(error, values, renamed):
+def _repair(error, values, renamed, root):
     """Put the nearest valid name in the place of a wrong one, or leave the wrong value out."""
     path = written(error["loc"], values)
     close = error.get("ctx", {}).get("nearest")
@@ -178,7 +184,7 @@ def _repair(error, values, renamed):
     elif isinstance(parent, dict):
         value = parent.pop(path[-1], None)
         if error["type"] == "extra_forbidden":
-            names = [n for n in _names(_tables_at(error["loc"][:-1])) if n not in parent]
+            names = [n for n in _names(_tables_at(error["loc"][:-1], root)) if n not in parent]
             right = nearest(path[-1], names)
             if right:
                 parent[right] = value

@@ -3,7 +3,7 @@ import math
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, ValidationError, model_validator
 
 from craton.conventions import FACES, QUANTITIES
 from craton.errors import ScenarioError
@@ -177,11 +177,15 @@ class Output(Table):
         return self
 
 
+Precision = choice("float32", "float64", meant={"double": "float64", "single": "float32"})
+Device = choice("auto", "cpu", "cuda", meant={"gpu": "cuda"})
+
+
 class Run(Table):
     """How it is computed: precision, device, space order of the differences, threads of the CPU (None: all)."""
 
-    precision: choice("float32", "float64", meant={"double": "float64", "single": "float32"}) = "float32"
-    device: choice("auto", "cpu", "cuda", meant={"gpu": "cuda"}) = "auto"
+    precision: Precision = "float32"
+    device: Device = "auto"
     order: choice(2, 4, 6, 8) = 4
     threads: whole(least=1) | None = None
 
@@ -207,8 +211,12 @@ def _title(value):
     return value
 
 
+Title = Annotated[str, BeforeValidator(_title)]
+Method = choice("fd", "gravity", later={"sem": 'use "fd"'})
+
+
 class Scenario(Table):
-    """A run, stated in the words of the field; equal scenarios give equal runs.
+    """A run of waves, stated in the words of the field; equal scenarios give equal runs.
 
     Keys and values are those of the TOML file (DESIGN section 6): numbers in SI units, or texts with a unit. `craton.scenario.load`
     reads one from a file, `craton.scenario.dumps` writes it.
@@ -219,8 +227,8 @@ class Scenario(Table):
         With every problem found, when it is built from wrong values.
     """
 
-    title: Annotated[str, BeforeValidator(_title)] = ""
-    method: choice("fd", later={"sem": 'use "fd"', "gravity": "call craton.gravity"}) = "fd"
+    title: Title = ""
+    method: Method = "fd"
     domain: Domain = key("[domain] with origin, size and spacing")
     model: Model = key("[model] with kind, and vp, vs, rho or layers or file")
     time: TimeSpan = key("[time] with duration")
@@ -230,6 +238,14 @@ class Scenario(Table):
     snapshots: Annotated[several("snapshots", Snapshot), AfterValidator(_names_differ)] = ()
     output: Output = Output()
     run: Run = Run()
+
+    def __new__(cls, /, **values):
+        """``Scenario(method="gravity", ...)`` is a `craton.scenario.GravityScenario`, whose tables are others."""
+        if values.get("method") == "gravity":
+            from craton.scenario.gravity import GravityScenario
+
+            return GravityScenario(**values)
+        return super().__new__(cls)
 
     def __init__(self, /, **values):
         try:
@@ -253,10 +269,3 @@ class Scenario(Table):
         from craton.scenario.suspicions import suspicions
 
         return suspicions(self)
-
-
-def build(values):
-    """A scenario from a dict of tables, with pydantic's own error where it is wrong (`Scenario` raises ScenarioError instead)."""
-    scenario = Scenario.__new__(Scenario)
-    BaseModel.__init__(scenario, **values)
-    return scenario

@@ -65,3 +65,17 @@ def _positions(scenario):
 def _silence(scenario):
     if not scenario.receivers and not scenario.snapshots:
         yield "receivers: nothing is recorded; add [[receivers]] or [[snapshots]]"
+
+
+def gravity(scenario):
+    """Sentences about suspicious values of a gravity scenario, each beginning with its key: list of str."""
+    return [text for i, prisms in enumerate(scenario.prisms) for text in _light(f"prisms.{i}", prisms)]
+
+
+def _light(key, prisms):
+    """Densities that look like g/cm3."""
+    given = [(f"{key}.density", getattr(prisms, "density", None)), (f"{key}.density_below", getattr(prisms, "density_below", None))]
+    given += [(f"{key}.bodies.{i}.density", body.density) for i, body in enumerate(getattr(prisms, "bodies", ()))]
+    for name, rho in given:
+        if rho and abs(rho) < 5:
+            yield f"{name}: {number(rho)} kg/m3 is next to nothing; did you mean {number(rho)} g/cm3 = {number(rho * 1e3)}?"

@@ -129,11 +129,15 @@ def _more(n):
 
 
 def _continued(series):
-    """Rows of float64 with an end that fades, mirrored in its last value, so that a record cut short rings there only."""
+    """Rows of float64 with an end that fades, mirrored in its last value, so that a record cut short rings there only.
+
+    The fade begins with three derivatives zero: the third one is what the maps turn into a change of values.
+    """
     n, more = len(series), _more(len(series))
     rows = np.empty((series.shape[1], n + more))
     rows[:, :n] = series.T
-    fade = 0.5 + 0.5 * np.cos(np.pi * np.arange(1, more + 1) / max(more, 1))
+    x = np.arange(1, more + 1) / max(more, 1)
+    fade = 1 - x**4 * (35 - 84 * x + 70 * x**2 - 20 * x**3)
     rows[:, n:] = (2 * rows[:, n - 1 : n] - rows[:, n - 1 - more : n - 1][:, ::-1]) * fade
     return rows
 

@@ -1,9 +1,12 @@
 """What happens at the faces of the grid. A kind of boundary is one function that gives its arrays and its launches per phase."""
 import numpy as np
 
+from craton.plan.layout import rounded
 from craton.plan.plan import Array, Launch
 from craton.solvers.fd_elastic import operators
 from craton.solvers.fd_elastic.scheme import STRESS, VELOCITY
+
+VECTOR = 8  # points
 
 
 def slab_params(d, box):
@@ -15,10 +18,12 @@ def slab_params(d, box):
 def slab_depths(d, axis, side, thickness):
     """Slab of a layer inside the grid and the depth (in points) of its integer and half points into the layer.
 
-    The layer starts `thickness` points inside the outermost point (Komatitsch & Martin 2007).
+    The layer starts `thickness` points inside the outermost point (Komatitsch & Martin 2007). Along x, where a row of ten points
+    would leave most of a vector to scalar code, the slab is rounded to whole vectors; depths are negative beyond the layer.
     """
     n = d.grid.shape[2 - axis]
-    low, high = (0, thickness) if side == 0 else (n - 1 - thickness, n)
+    width = min(rounded(thickness + side, VECTOR), n) if axis == 0 else thickness + side
+    low, high = (0, width) if side == 0 else (n - width, n)
     index = np.arange(low, high)
     depth = (lambda at: thickness - at) if side == 0 else (lambda at: at - (n - 1 - thickness))
     return d.slab(axis, low, high), depth(index), depth(index + 0.5)
@@ -77,7 +82,7 @@ def sponge(d):
     for axis, side in d.faces("sponge"):
         box, depth, _ = slab_depths(d, axis, side, options.thickness)
         face = f"sponge_{'xyz'[axis]}{side}"
-        arrays[face] = Array("boundary", depth.shape, d.precision, np.exp(-((options.strength * depth) ** 2)))
+        arrays[face] = Array("boundary", depth.shape, d.precision, np.exp(-((options.strength * np.clip(depth, 0, None)) ** 2)))
         for phase, fields in (("velocity_after", VELOCITY), ("stress_after", STRESS[:3]), ("stress_after", STRESS[3:])):
             phases[phase].append(Launch(operators.sponge(axis), (*fields, face), box, slab_params(d, box)))
     return arrays, phases

@@ -8,7 +8,7 @@ from craton.model import earth
 from craton.model.cells import Region
 from craton.model.grid import Grid
 from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.fd_elastic import material, notes, operators, points, scheme, snapshots
+from craton.solvers.fd_elastic import laminate, material, notes, operators, points, scheme, snapshots
 from craton.solvers.fd_elastic.boundaries import BOUNDARIES
 from craton.solvers.fd_elastic.closure import closure
 from craton.solvers.fd_elastic.discretisation import Discretisation
@@ -101,10 +101,12 @@ def size_problems(scenario, grid):
         n = grid.shape[2 - "xyz".index(axis)]
         least = max(sum(layers.get(scenario.boundaries.face(f), 0) for f in faces) + 1, order + 1)
         if n < least:
-            found.append(Problem("domain.size", f"{n} points along {axis} are too few: its boundaries and differences of order {order} need {least}",
+            what = f"{n} points along {axis} are too few: its boundaries and differences of order {order} need {least}"
+            found.append(Problem("domain.size", what,
                                  f"make the domain longer along {axis}, the spacing smaller, or the absorbing layers thinner"))  # fmt: skip
         if n > LONGEST:
-            found.append(Problem("domain.size", f"{n:,} points along {axis} exceed 32-bit indices", "use a larger spacing or a smaller domain"))
+            what = f"{n:,} points along {axis} exceed 32-bit indices"
+            found.append(Problem("domain.size", what, "use a larger spacing or a smaller domain"))
     return found
 
 
@@ -146,7 +148,7 @@ def assemble(d, sources, receivers, channels):
     slots = max(1, min(SLOTS, d.steps, RECORD_BYTES // max(8 * len(channels), 1)))
     arrays = wavefield(d) | material.arrays(d)
     pieces = {}
-    for kind in BOUNDARIES.values():
+    for kind in (*BOUNDARIES.values(), laminate.laminate):
         more, launches = kind(d)
         arrays |= more
         for phase, some in launches.items():
@@ -155,8 +157,8 @@ def assemble(d, sources, receivers, channels):
     record_arrays, record = points.recording(d, channels, receivers, slots)
     arrays |= source_arrays | record_arrays
     phases = tuple(phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")) + (Phase("record", tuple(record)),)
-    plan = Plan(d.scenario.title, "fd_elastic", d.precision, d.grid, d.layout, arrays, phases, d.steps, d.dt, d.start, channels, receivers, slots,
-                exploded(d, sources), scheme.VELOCITY, snapshots.frames(d), d.extra, band)  # fmt: skip
+    plan = Plan(d.scenario.title, "fd_elastic", d.precision, d.grid, d.layout, arrays, phases, d.steps, d.dt, d.start, channels, receivers,
+                slots, exploded(d, sources), scheme.VELOCITY, snapshots.frames(d), d.extra, band)  # fmt: skip
     plan.warnings = warnings(d, sources, receivers)
     plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
     return plan
@@ -165,7 +167,8 @@ def assemble(d, sources, receivers, channels):
 def warnings(d, sources, receivers):
     """Sentences about what can be computed but is probably not meant."""
     found = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start)]
-    in_layer = [n for n, xyz in zip([*(s.name for s in sources), *receivers.names], [*(s.xyz for s in sources), *receivers.xyz]) if inside_layer(d, xyz)]
+    placed = [*((s.name, s.xyz) for s in sources), *zip(receivers.names, receivers.xyz)]
+    in_layer = [name for name, xyz in placed if inside_layer(d, xyz)]
     if in_layer:
         names = ", ".join(in_layer[:5]) + (f" and {len(in_layer) - 5} more" if len(in_layer) > 5 else "")
         found.append(f"inside an absorbing layer, where waves are damped: {names}")
@@ -200,11 +203,16 @@ def defined(d):
 
 
 def phase_of(d, name, pieces, injection):
-    """One half step: ghosts that it reads, layers, the step itself, damping, sources, edges."""
-    launches = [*pieces.get(f"{name}_first", ()), *pieces.get(name, ()), *steps_of(d, name), *pieces.get(f"{name}_after", ())]
-    launches += [injection] if injection else []
-    shared = scheme.VELOCITY if name == "velocity" else scheme.STRESS
-    return Phase(name, (*launches, *pieces.get(f"{name}_last", ())), shared)
+    """One half step: ghosts that it reads, the step itself, layers, the step below a free surface (which sets szz last), damping, edges.
+
+    Forces come before the velocity step and moments after the stress step: nothing then stands between the two, and a machine may
+    take both in one pass through memory.
+    """
+    before, after = ([injection], []) if name == "velocity" else ([], [injection])
+    plain, *surface = steps_of(d, name)
+    steps = [plain, *pieces.get(name, ()), *surface, *pieces.get(f"{name}_after", ()), *pieces.get(f"{name}_last", ())]
+    launches = [*pieces.get(f"{name}_first", ()), *before, *steps, *after]
+    return Phase(name, tuple(one for one in launches if one), scheme.VELOCITY if name == "velocity" else scheme.STRESS)
 
 
 def steps_of(d, name):

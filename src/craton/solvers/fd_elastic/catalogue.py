@@ -7,8 +7,9 @@ from craton.solvers.shared import points
 
 def operators(order):
     """All operators of one order in space, by name: the step, the step below a free surface, the boundaries, the point tables."""
-    steps = [fd.velocity(order), fd.stress(order)]
+    steps = [fd.velocity(order), fd.stress(order), fd.laminate(order)]
     surface = [fd.at_surface(op, closure(order), order) for op in steps]
     layers = [kind(order, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in range(3)]
+    layers += [fd.cpml_laminate(order, axis) for axis in range(2)]
     others = [*map(fd.sponge, range(3)), fd.rigid(), fd.wrap(), points.INJECT, points.SAMPLE, points.ADVANCE]
     return {op.name: op for op in (*steps, *surface, *layers, *others)}

@@ -50,3 +50,22 @@ KERNEL cpml_stress(
         sca[q] += p.dt_h * shear_modulus(rmu + q, A, C) * stretched(psi + 2 * slab + m, half, N, fwd(vc + q, A));
     }
 }
+
+// The same for what horizontal interfaces add to the stress step (laminate.h), in a layer along x or y: H is the other horizontal axis,
+// psi is that of cpml_stress, already advanced.
+KERNEL cpml_laminate(
+    real* RESTRICT saa, real* RESTRICT shh, real* RESTRICT szz, real* RESTRICT sxy,
+    const real* RESTRICT va, const real* RESTRICT vh, const real* RESTRICT psi, const real* RESTRICT profile,
+    const real* RESTRICT planes, const Box box, const SlabParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        CPML_POINT;
+        const real *dc = planes + 4 * k, d11 = dc[0], d13 = dc[1], d66 = dc[3];
+        const real e = p.dt_h * (at[2 * N] * bwd(va + q, A) + psi[m]);
+        saa[q] += d11 * e;
+        shh[q] += (d11 - 2 * d66) * e;
+        szz[q] += d13 * e;
+        sxy[q] += p.dt_h * d66 * (half[2 * N] * fwd(vh + q, A) + psi[(1 + AXIS) * slab + m]);
+    }
+}

@@ -1,4 +1,4 @@
-"""Values and derivatives anywhere between staggered points, as weights on the points around: for receivers, and their adjoint for sources."""
+"""Values and derivatives anywhere between staggered points, as weights on points around: for receivers, their adjoint for sources."""
 from functools import lru_cache
 
 import numpy as np
@@ -80,7 +80,8 @@ def point_weights(position, half, shape, derivative=None, vertical=None):
     weights : ndarray
         One weight per index.
     """
-    fitted = [axis_weights(position[a] - half[a] / 2, 0, shape[2 - a] - 1 - half[a], int(derivative == a)) for a in range(2 if vertical else 3)]
+    own = (0, 1) if vertical else (0, 1, 2)
+    fitted = [axis_weights(position[a] - half[a] / 2, 0, shape[2 - a] - 1 - half[a], int(derivative == a)) for a in own]
     firsts, axes = zip(*fitted, *([vertical] if vertical else []))
     k, j, i = np.meshgrid(*(firsts[a] + np.arange(len(axes[a])) for a in (2, 1, 0)), indexing="ij")
     weights = axes[2][:, None, None] * axes[1][:, None] * axes[0]

@@ -16,7 +16,8 @@ def arrays(d):
     layout = d.layout
     part = {"shape": layout.padded, "dtype": d.precision, "first": layout.first, "window": layout.window(), "part_of": "material"}
     block = {"material": Array("material", (layout.block(len(NAMES)),), d.precision)}
-    return block | {name: Array("material", data=partial(fill, d=d, name=name), start=layout.start(n), **part) for n, name in enumerate(NAMES)}
+    fills = {name: partial(fill, d=d, name=name) for name in NAMES}
+    return block | {name: Array("material", data=fills[name], start=layout.start(n), **part) for n, name in enumerate(NAMES)}
 
 
 def fill(out, d, name):

@@ -59,9 +59,11 @@ def resolution(d, sources):
     if sampled:
         f95, slow, points = sampled
         errors = scheme.velocity_error(d.order, d.grid.spacing, 0.0, slow, f95)
-        dispersion = "not carried by the grid" if np.isnan(errors).any() else "{:+.2%} along an axis, {:+.2%} along the diagonal, of space alone: time is corrected".format(*errors)
+        words = "{:+.2%} along an axis, {:+.2%} along the diagonal, of space alone: time is corrected"
+        dispersion = "not carried by the grid" if np.isnan(errors).any() else words.format(*errors)
+        judged = "ok" if points >= FEWEST[d.order] else "TOO FEW"
         rows += [
-            ("points per wavelength", f"{points:.1f} at f95 = {f95:.4g} Hz and {slow:,.0f} m/s ({'ok' if points >= FEWEST[d.order] else 'TOO FEW'})"),
+            ("points per wavelength", f"{points:.1f} at f95 = {f95:.4g} Hz and {slow:,.0f} m/s ({judged})"),
             ("phase velocity error", dispersion),
         ]
     return rows
@@ -79,8 +81,9 @@ def too_coarse(d, sources):
     if not sampled or sampled[2] >= FEWEST[d.order]:
         return []
     f95, slow, points = sampled
-    return [f"{points:.1f} points per wavelength at f95 = {f95:.4g} Hz ({slow:,.0f} m/s) are too few, order {d.order} wants {FEWEST[d.order]:g}: "
-            f"use a spacing of {slow / f95 / FEWEST[d.order]:.4g} m, or a source with lower frequencies"]  # fmt: skip
+    wanted = FEWEST[d.order]
+    return [f"{points:.1f} points per wavelength at f95 = {f95:.4g} Hz ({slow:,.0f} m/s) are too few, order {d.order} wants {wanted:g}: "
+            f"use a spacing of {slow / f95 / wanted:.4g} m, or a source with lower frequencies"]  # fmt: skip
 
 
 def receivers(d, plan):
@@ -106,5 +109,6 @@ def phases(plan):
             names[one.op.name] = (count + 1, points + one.points)
         for name, (count, points) in names.items():
             op = plan.operators[name]
-            rows.append((phase.name, f"{name:<18} {count} x, {points:>13,} points, {op.reals_per_point:g} reals and {op.flops} flops a point"))
+            cost = f"{op.reals_per_point:g} reals and {op.flops} flops a point"
+            rows.append((phase.name, f"{name:<18} {count} x, {points:>13,} points, {cost}"))
     return [*rows, ("least traffic", f"{sum(plan.traffic.values()) / 1e6:,.1f} MB a step")]

@@ -50,13 +50,21 @@ def differences(order):
 def velocity(order):
     """The velocity step; see elastic.h."""
     return Operator("velocity", HERE / "elastic.h", VELOCITY, (*STRESS, "rho"), FD, reach=order // 2, reals_per_point=13,
-                    flops=3 * (3 * differences(order) + 2 + 4), defines=(*constants(order), ("SURFACE", 0)), variants=streamed(order, 0))  # fmt: skip
+                    flops=3 * (3 * differences(order) + 2 + 4), defines=(*constants(order), ("SURFACE", 0)),
+                    variants=streamed(order, 0))  # fmt: skip
 
 
 def stress(order):
     """The stress step; see elastic.h."""
     return Operator("stress", HERE / "elastic.h", STRESS, (*VELOCITY, "lam", "rmu"), FD, reach=order // 2, reals_per_point=17,
-                    flops=9 * differences(order) + 41, defines=(*constants(order), ("SURFACE", 0)), variants=streamed(order, 1))  # fmt: skip
+                    flops=9 * differences(order) + 41, defines=(*constants(order), ("SURFACE", 0)),
+                    variants=streamed(order, 1))  # fmt: skip
+
+
+def laminate(order):
+    """What the stress step lacks where horizontal interfaces cut cells; see laminate.h."""
+    return Operator("laminate", HERE / "laminate.h", ("sxx", "syy", "szz", "sxy"), (*VELOCITY, "planes"), FD, reach=order // 2,
+                    reals_per_point=11, flops=5 * differences(order) + 23, defines=(*constants(order), ("SURFACE", 0)))  # fmt: skip
 
 
 def at_surface(op, closure, order):
@@ -90,6 +98,13 @@ def cpml_stress(order, axis):
     return Operator(f"cpml_stress_{'xyz'[axis]}", HERE / "cpml.h", ("saa", "sbb", "scc", "sab", "sca", "psi"),
                     ("va", "vb", "vc", "lam", "rmu", "profile"), SLAB, reach=order // 2, reals_per_point=21,
                     flops=3 * differences(order) + 32, kernel="cpml_stress",
+                    defines=(*constants(order), ("SURFACE", 0), ("AXIS", axis)))  # fmt: skip
+
+
+def cpml_laminate(order, axis):
+    """What the CPML along x or y adds to `laminate`; see cpml.h."""
+    return Operator(f"cpml_laminate_{'xy'[axis]}", HERE / "cpml.h", ("saa", "shh", "szz", "sxy"), ("va", "vh", "psi", "profile", "planes"),
+                    SLAB, reach=order // 2, reals_per_point=12, flops=2 * differences(order) + 18, kernel="cpml_laminate",
                     defines=(*constants(order), ("SURFACE", 0), ("AXIS", axis)))  # fmt: skip
 
 

@@ -128,7 +128,10 @@ def table_of(index, weight, column):
 def source_arrays(d, phase, table, series):
     """The arrays of one injection."""
     target, first, column, weight = table
-    values = {"target": (target, np.int64), "first": (first, np.int32), "column": (column, np.int32), "weight": (weight, d.precision), "series": (series, d.precision)}
+    values = {
+        "target": (target, np.int64), "first": (first, np.int32), "column": (column, np.int32),
+        "weight": (weight, d.precision), "series": (series, d.precision),
+    }  # fmt: skip
     return {f"{phase}_{name}": Array("points", v.shape, dtype, np.asarray(v, dtype)) for name, (v, dtype) in values.items()}
 
 

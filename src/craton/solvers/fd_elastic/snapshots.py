@@ -26,7 +26,8 @@ def problems(scenario):
                 f'use "{INTEGRATED[spec.quantity]}" here, or list it under output.waveforms')
         for n, spec in enumerate(scenario.snapshots) if spec.quantity in INTEGRATED
     ]  # fmt: skip
-    return found + [p for n, spec in enumerate(scenario.snapshots) if spec.plane is not None for p in misplaced(scenario.domain, n, spec.plane)]
+    planes = [(n, spec.plane) for n, spec in enumerate(scenario.snapshots) if spec.plane is not None]
+    return found + [problem for n, plane in planes for problem in misplaced(scenario.domain, n, plane)]
 
 
 def misplaced(domain, n, plane):

@@ -4,6 +4,8 @@ from importlib import import_module
 METHODS = {
     "direct": "craton.solvers.gravity.direct",
     "far": "craton.solvers.gravity.far",
+    "vertex": "craton.solvers.gravity.vertex",
+    "fft": "craton.solvers.gravity.fft",
 }  # fmt: skip
 
 

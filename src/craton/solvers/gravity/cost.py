@@ -1,6 +1,7 @@
-"""What a method will cost, so that `auto` can choose and `craton plan` can say. Rates were measured (bench/results); they decide, they promise nothing."""
+"""What a method will cost, so that `auto` can choose and `craton plan` can say. Rates were measured; they decide, they promise nothing."""
 from dataclasses import dataclass
 from math import log10
+from typing import Any
 
 from craton.solvers.gravity.fields import order
 
@@ -8,7 +9,7 @@ HOST_PAIRS = 7e7  # closed form, g_z in double, pairs per second and thread (AVX
 DEVICE_PAIRS = 2e10  # the same of a device with DEVICE_WIDTH threads (H200)
 DEVICE_WIDTH = 2048 * 132
 SINGLE = 4.0  # closed form and series in single against closed form in double
-WALK = {4: 450, 6: 900, 8: 1500, 10: 6600, 12: 12000}  # closed forms that a point's walk through a tree is worth, per decade of prisms above 1000
+WALK = {4: 450, 6: 900, 8: 1500, 10: 6600, 12: 12000}  # closed forms that a point's walk is worth, per decade of prisms above 1000
 GROW = 4e-6  # s of one core to grow a tree and find its moments, per prism
 
 
@@ -24,11 +25,17 @@ class Speed:
         Rough rate of long vectorised arithmetic, for methods that count operations.
     start : float
         Seconds that any method needs before it works.
+    double : float
+        Prism-point pairs per second by the direct sum in double precision.
+    machine : backend, optional
+        Where methods that look at the ensemble may do so.
     """
 
     pairs: float
     flops: float
     start: float = 0.02
+    double: float = 0.0
+    machine: Any = None
 
 
 @dataclass(frozen=True)
@@ -64,8 +71,9 @@ def speed(machine, fields, precision):
     """Rates of a machine."""
     device = machine.width >= 1 << 15
     base = DEVICE_PAIRS * machine.width / DEVICE_WIDTH if device else HOST_PAIRS * machine.threads
+    double = base / share(fields)
     base *= SINGLE if precision == "float32" else 1.0
-    return Speed(base / share(fields), 450 * base)
+    return Speed(base / share(fields), 450 * base, double=double, machine=machine)
 
 
 def walk(prisms, degree):
@@ -75,4 +83,7 @@ def walk(prisms, degree):
 
 def words(seconds):
     """A duration for people."""
-    return f"{seconds * 1e3:.0f} ms" if seconds < 1 else f"{seconds:.1f} s" if seconds < 100 else f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+    for limit, unit, name in ((1, 1e-3, "ms"), (100, 1, "s"), (6000, 60, "min")):
+        if seconds < limit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds / 3600:.3g} h"

@@ -6,15 +6,17 @@ from craton.plan.plan import Array, Launch, Phase
 from craton.plan.sweep import SweepPlan, Tile
 from craton.solvers.gravity.cost import Estimate
 from craton.solvers.gravity.fields import kinds, scale
-from craton.solvers.gravity.groups import Frame, morton_order, series_distance
+from craton.solvers.gravity.groups import Far, Frame, morton_order
 from craton.solvers.gravity.operators import LANES, RECORD, attract, collect
 
 PRISMS = 1 << 18  # of a tile
-PAIRS = 1 << 27  # of a tile for every 256 points that the machine takes at a time
+POINTS = 1 << 20  # of a tile, at most
+PAIRS = 1 << 15  # of a tile for every point that the machine takes at a time
 NEAR = 3e-5  # float32: the series begins where its bound falls below this; closed form and series then err alike
+FAR = 1e-6  # float32: where its lower orders take over
 
 
-def plan(problem, width, order=None, tolerance=None):
+def plan(problem, width, far=None):
     """The plan of a direct sum.
 
     Parameters
@@ -22,23 +24,27 @@ def plan(problem, width, order=None, tolerance=None):
     problem : Problem
     width : int
         Points side by side that keep the machine busy; fewer points are helped by splitting the prisms.
-    order : int, optional
-        Order of the series for far pairs, 0 for none; by default 0 in double, 6 in single.
-    tolerance : float, optional
-        Error of a far pair relative to itself.
+    far : Far, optional
+        Series for far pairs; by default none in double, order 6 in single.
     """
-    frame, single = Frame(problem), problem.precision == "float32"
-    order = (6 if single else 0) if order is None else order
-    sorted_ = morton_order(problem.points) if order and problem.points.size else np.arange(problem.points.shape[1])
+    frame, far = Frame(problem), far or pairwise(problem)
+    sorted_ = morton_order(problem.points) if far.order and problem.points.size else np.arange(problem.points.shape[1])
     prisms = min(PRISMS, max(len(problem.prisms), 1))
-    points = min(max(PAIRS * max(width // 256, 1) // prisms, LANES), max(len(sorted_), 1))
+    points = min(max(PAIRS * width // prisms, LANES), POINTS, max(len(sorted_), 1))
     points = balanced(len(sorted_), points)
     groups = -(-points // LANES)
     parts = split(groups, width, prisms)
-    tiles = _tiles(problem, frame, sorted_, prisms, groups * LANES, parts, (order, tolerance or NEAR))
-    return assemble(problem, frame, attract(problem.fields, problem.precision, order), tiles, parts, groups,
+    tiles = _tiles(problem, frame, sorted_, prisms, groups * LANES, parts, far)
+    return assemble(problem, frame, attract(problem.fields, problem.precision, far.order, far.starts), tiles, parts, groups,
                     {"prisms": Array("sources", (prisms, RECORD[problem.precision]), problem.precision),
                      "first": Array("sources", (parts + 1,), np.int32)})  # fmt: skip
+
+
+def pairwise(problem, tolerance=0.0):
+    """Far pairs of a problem: by the series in single precision, or in double where an error `tolerance` per pair is allowed."""
+    if problem.precision == "float32":
+        return Far.within(6, max(NEAR, tolerance), max(FAR, tolerance), kinds(problem.fields))
+    return Far.within(6, tolerance, tolerance, kinds(problem.fields)) if tolerance else Far(0)
 
 
 def assemble(problem, frame, op, tiles, parts, groups, sources):
@@ -69,25 +75,23 @@ def split(groups, width, sources):
     return int(np.clip(-(-width // (groups * LANES)), 1, max(sources // 64, 1)))
 
 
-def _tiles(problem, frame, sorted_, prisms, stride, parts, series):
+def _tiles(problem, frame, sorted_, prisms, stride, parts, far):
     """Points in tiles, and for each of these all prisms in tiles."""
     count = len(problem.prisms)
     starts = list(range(0, max(count, 1), prisms))
-    return [_tile(problem, frame, sorted_[p : p + stride], slice(s, s + prisms), stride, parts, series, s == starts[0], s == starts[-1])
+    return [_tile(problem, frame, sorted_[p : p + stride], slice(s, s + prisms), stride, parts, far, s == starts[0], s == starts[-1])
             for p in range(0, len(sorted_), stride) for s in starts]  # fmt: skip
 
 
-def _tile(problem, frame, chosen, some, stride, parts, series, first, last):
+def _tile(problem, frame, chosen, some, stride, parts, far, first, last):
     """One tile; its arrays are made when it is its turn."""
 
     def load():
         prisms, density = problem.prisms[some], problem.density[some]
-        order, tolerance = series
-        distance = series_distance(prisms, order, tolerance, kinds(problem.fields)) if order else np.zeros(len(prisms))
-        out = {"prisms": frame.records(prisms, density, distance), "first": np.linspace(0, len(prisms), parts + 1).astype(np.int32)}
+        cuts = np.linspace(0, len(prisms), parts + 1).astype(np.int32)
+        out = {"prisms": frame.records(prisms, density, far.distance(prisms)), "first": cuts}
         if first:
-            points = problem.points[:, chosen]
-            out |= {"points": frame.points(points, stride), "groups": frame.spheres(points, stride), "total": np.zeros((len(problem.fields), stride))}
+            out |= frame.place(problem.points[:, chosen], stride, len(problem.fields))
         return out
 
     work = len(chosen) * len(problem.prisms[some])

@@ -1,6 +1,7 @@
 """Method `far`: clusters of prisms act by their multipole expansions, cost N log N; the error against `direct` is bounded.
 
-The error at a point is at most rtol times the sum over the prisms of G |m| / r (potential), G |m| / r^2 (accelerations), 2 G |m| / r^3 (gradients).
+At every point it is at most rtol times the sum over the prisms of G |m| / r (potential), G |m| / r^2 (accelerations) or 2 G |m| / r^3
+(gradients).
 """
 import numpy as np
 
@@ -10,11 +11,11 @@ from craton.plan.sweep import SweepPlan, Tile
 from craton.solvers.gravity import direct, tree
 from craton.solvers.gravity.cost import GROW, Estimate, walk
 from craton.solvers.gravity.fields import kinds
-from craton.solvers.gravity.groups import Frame, morton_order, series_distance
-from craton.solvers.gravity.operators import LANES, RECORD, attract_clusters, leaf_moments, parent_moments
+from craton.solvers.gravity.groups import Frame, morton_order
+from craton.solvers.gravity.operators import LANES, attract_clusters, harmonics, leaf_moments, parent_moments
 
-POINTS = 1 << 14  # of a tile for every 256 points that the machine takes at a time
-PRISMS = 1 << 22  # of a tree; more prisms make several trees, one after the other
+POINTS = 4  # of a tile for every point that the machine takes at a time
+PRISMS = 1 << 21  # of a tree; more prisms make several trees, one after the other
 
 
 def degree_for(rtol):
@@ -46,43 +47,52 @@ def plan(problem, prisms, density, runner):
     frame = Frame(problem)
     centre = frame.rounded(grown.centre)
     radius = grown.radius + np.linalg.norm(centre - grown.centre, axis=1)
-    coefficients = runner.sweep(moments_plan(grown, prisms, density, centre, radius, degree + 2)) @ tree.from_cartesian(degree + 2).T
+    coefficients = runner.sweep(moments_plan(grown, prisms, density, (centre, radius), degree + 2)).view(np.complex128)
     mass = np.abs(density) * np.prod(prisms[:, 1::2] - prisms[:, ::2], axis=1)
     mass = np.diff(np.concatenate([[0.0], np.cumsum(mass)])[np.stack([grown.start, grown.stop])], axis=0)[0]
     power = tree.powers(coefficients, degree + 2)
     reach = tree.reaches(power, mass, radius, degree, problem.rtol, orders)
-    tolerance = max(problem.rtol, direct.NEAR) if frame.split else problem.rtol
-    sources = source_arrays(frame, grown, (prisms, density, series_distance(prisms, 6, tolerance, orders)), (centre, radius, reach, coefficients))
-    return walk_plan(problem, frame, runner.machine.width, attract_clusters(problem.fields, problem.precision, degree), grown, sources)
+    pairs = direct.pairwise(problem, problem.rtol)
+    sources = source_arrays(frame, grown, (prisms, density, pairs.distance(prisms)), (centre, radius, reach, coefficients))
+    op = attract_clusters(problem.fields, problem.precision, degree, pairs.starts)
+    return walk_plan(problem, frame, runner.machine.width, op, grown, sources)
 
 
-def moments_plan(grown, prisms, density, centre, radius, degree):
-    """Cartesian moments (nodes, moments) of all nodes as a plan: leaves first, then level by level."""
-    nodes, count = len(grown.start), len(tree.monomials(degree))
-    leaf = grown.leaf
-    family = np.lexsort((np.arange(nodes), grown.parent))  # children of one node side by side; the root first
-    ends = np.searchsorted(grown.parent[family], np.arange(nodes), side="right")
-    begins = np.searchsorted(grown.parent[family], np.arange(nodes), side="left")
+def moments_plan(grown, prisms, density, balls, degree):
+    """Coefficients of all nodes, (nodes, real and imaginary parts), as a plan: moments of the leaves, then level by level those above."""
+    nodes, matrix = len(grown.start), tree.from_cartesian(degree)
+    spans, family, listed, cuts = levels(grown)
+    rows, columns = np.nonzero(matrix)
+    weights = matrix[rows, columns]
+    records = np.concatenate([prisms, density[:, None], np.zeros((len(prisms), 1))], axis=1)
+    data = {
+        "prisms": records, "centres": np.concatenate([balls[0], balls[1][:, None]], axis=1), "spans": spans.astype(np.int32),
+        "family": family.astype(np.int32), "list": listed.astype(np.int32), "weights": np.stack([weights.real, weights.imag], axis=1),
+        "terms": np.searchsorted(rows, np.arange(len(matrix) + 1)).astype(np.int32), "columns": columns.astype(np.int32),
+    }  # fmt: skip
+    arrays = {name: Array("sources", a.shape, a.dtype, a) for name, a in data.items()}
+    arrays["moments"] = Array("scratch", (nodes, matrix.shape[1]), np.float64)
+    arrays["out"] = Array("sums", (nodes, 2 * len(matrix)), np.float64)
+    ops = [leaf_moments(degree), *[parent_moments(degree)] * (len(cuts) - 2), harmonics(degree)]
+    phases = tuple(over_nodes(op, int(a), int(b)) for op, a, b in zip(ops, [*cuts[:-1], 0], [*cuts[1:], nodes]))
+    layout, tiles = Layout((1, -(-nodes // LANES), LANES), 0), [Tile(dict, 0, slice(None))]
+    return SweepPlan("moments", "gravity", "float64", layout, arrays, phases, tiles, (nodes, 2 * len(matrix)), np.ones(nodes), "out")
+
+
+def over_nodes(op, begin, end):
+    """A phase that treats the entries begin .. end of its list."""
+    return Phase(op.name, (Launch(op, op.arrays, (0, 1, 0, -(-(end - begin) // LANES), 0, LANES), {"begin": begin, "end": end}),))
+
+
+def levels(grown):
+    """What nodes are made of (prisms of a leaf, children of another), children side by side, the nodes in working order and its cuts."""
+    count, leaf = len(grown.start), grown.leaf
+    family = np.argsort(grown.parent, kind="stable")
+    begins, ends = (np.searchsorted(grown.parent[family], np.arange(count), side=side) for side in ("left", "right"))
     spans = np.where(leaf[:, None], np.stack([grown.start, grown.stop], axis=1), np.stack([begins, ends], axis=1))
     level = np.where(leaf, 1 << 30, grown.depth)
     listed = np.argsort(-level, kind="stable")
-    cuts = np.flatnonzero(np.diff(level[listed])) + 1
-    records = np.concatenate([prisms, density[:, None], np.zeros((len(prisms), 1))], axis=1)
-    arrays = {
-        "moments": Array("sums", (nodes, count), np.float64),
-        "prisms": Array("sources", records.shape, np.float64, records),
-        "centres": Array("sources", (nodes, 4), np.float64, np.concatenate([centre, radius[:, None]], axis=1)),
-        "spans": Array("sources", (nodes, 2), np.int32, spans.astype(np.int32)),
-        "family": Array("sources", (nodes,), np.int32, family.astype(np.int32)),
-        "list": Array("sources", (nodes,), np.int32, listed.astype(np.int32)),
-    }  # fmt: skip
-    phases = []
-    for begin, end in zip([0, *cuts], [*cuts, nodes]):
-        op = (parent_moments if phases else leaf_moments)(degree)
-        box = (0, 1, 0, -(-int(end - begin) // LANES), 0, LANES)
-        phases.append(Phase(op.name, (Launch(op, op.arrays, box, {"begin": int(begin), "end": int(end)}),)))
-    return SweepPlan("moments", "gravity", "float64", Layout((1, -(-nodes // LANES), LANES), 0), arrays, tuple(phases),
-                     [Tile(dict, 0, slice(None))], (nodes, count), np.ones(nodes), "moments")  # fmt: skip
+    return spans, family, listed, [0, *(np.flatnonzero(np.diff(level[listed])) + 1), count]
 
 
 def source_arrays(frame, grown, prisms, clusters):
@@ -94,20 +104,21 @@ def source_arrays(frame, grown, prisms, clusters):
     terms = [column for column, (n, m) in enumerate(tree.terms(64)) if n <= 2 * reach.shape[1]]
     kept = coefficients[:, terms] / frame.unit**3
     links = np.stack([grown.start, grown.stop, grown.skip], axis=1).astype(np.int32)
-    return {"prisms": frame.records(*prisms), "nodes": nodes, "moments": np.stack([kept.real, kept.imag], axis=2).reshape(len(kept), -1).astype(real),
-            "links": links}  # fmt: skip
+    moments = np.stack([kept.real, kept.imag], axis=2).reshape(len(kept), -1).astype(real)
+    return {"prisms": frame.records(*prisms), "nodes": nodes, "moments": moments, "links": links}
 
 
 def walk_plan(problem, frame, width, op, grown, sources):
     """Tiles of points, all of which walk the tree; few points share it out among parts."""
     chosen = morton_order(problem.points) if problem.points.size else np.arange(0)
-    size = direct.balanced(len(chosen), POINTS * max(width // 256, 1))
+    size = direct.balanced(len(chosen), min(max(int(POINTS * width), LANES), direct.POINTS))
     groups = -(-size // LANES)
     parts = int(np.clip(-(-width // (groups * LANES)), 1, 256))
     heads, first = shares(grown, parts)
     sources = sources | {"heads": heads, "first": first}
     arrays = {name: Array("sources", a.shape, a.dtype, a) for name, a in sources.items()}
-    tiles = [_tile(problem, frame, chosen[p : p + groups * LANES], groups * LANES, len(grown.order)) for p in range(0, len(chosen), groups * LANES)]
+    stride = groups * LANES
+    tiles = [_tile(problem, frame, chosen[p : p + stride], stride, len(grown.order)) for p in range(0, len(chosen), stride)]
     return direct.assemble(problem, frame, op, tiles, parts, groups, arrays)
 
 
@@ -125,7 +136,6 @@ def shares(grown, parts):
 
 def _tile(problem, frame, chosen, stride, sources):
     def load():
-        points = problem.points[:, chosen]
-        return {"points": frame.points(points, stride), "groups": frame.spheres(points, stride), "total": np.zeros((len(problem.fields), stride))}
+        return frame.place(problem.points[:, chosen], stride, len(problem.fields))
 
     return Tile(load, len(chosen) * sources, chosen)

@@ -1,4 +1,6 @@
 """Points in groups that lie together, prisms in records: the inputs of the kernels, in their number format."""
+from dataclasses import dataclass
+
 import numpy as np
 
 from craton.solvers.gravity.operators import LANES
@@ -35,13 +37,20 @@ class Frame:
 
     def records(self, prisms, density, distance):
         """Prisms as pairs.h reads them; `distance` (m) is from where on the series serves."""
-        columns = [self.reals(prisms, [0, 0, 1, 1, 2, 2]), density[:, None], np.asarray(distance)[:, None] / self.unit]
-        return np.concatenate(columns, axis=1).astype(np.float32 if self.split else np.float64)
+        out = np.zeros((len(prisms), 16 if self.split else 8), np.float32 if self.split else np.float64)
+        bounds = self.reals(prisms, [0, 0, 1, 1, 2, 2])
+        sides = bounds.shape[1]
+        out[:, :sides], out[:, sides], out[:, sides + 1] = bounds, density, np.asarray(distance) / self.unit
+        return out
 
     def points(self, points, stride):
         """Points (3, n) as the kernels read them, (coordinates, stride): the last one repeated."""
         reals = self.reals(points.T, [0, 1, 2]).T
         return np.pad(reals, ((0, 0), (0, stride - reals.shape[1])), mode="edge")
+
+    def place(self, points, stride, fields):
+        """What a tile of points loads: coordinates, groups, empty totals."""
+        return {"points": self.points(points, stride), "groups": self.spheres(points, stride), "total": np.zeros((fields, stride))}
 
     def spheres(self, points, stride):
         """Centre and radius around every group of LANES points, (groups, 4)."""
@@ -68,23 +77,54 @@ def morton_code(points):
     return code
 
 
+SPREAD = ((32, 0x1F00000000FFFF), (16, 0x1F0000FF0000FF), (8, 0x100F00F00F00F00F), (4, 0x10C30C30C30C30C3), (2, 0x1249249249249249))
+
+
 def spread(cell):
     """Two zero bits after each of 21 bits."""
-    for shift, keep in ((32, 0x1F00000000FFFF), (16, 0x1F0000FF0000FF), (8, 0x100F00F00F00F00F), (4, 0x10C30C30C30C30C3), (2, 0x1249249249249249)):
+    for shift, keep in SPREAD:
         cell = (cell | (cell << np.uint64(shift))) & np.uint64(keep)
     return cell
 
 
-def series_distance(prisms, order, tolerance, orders):
-    """Distance from the centre beyond which the box series is within `tolerance` of its leading term (bound of a needle of that diagonal).
+def series_ratio(order, tolerance, orders):
+    """Distance over half diagonal from which the box series to `order` is within `tolerance` of its leading term.
 
-    The term of degree n is at most (a/r)^n / (n + 1) of the potential, (a/r)^n of the acceleration, (n + 2)/2 (a/r)^n of the gradient;
-    the terms left out start at order + 2 and fall like (a/r)^2.
+    Bound of a needle of that diagonal: the term of degree n is at most (a/r)^n / (n + 1) of the potential, (a/r)^n of the acceleration,
+    (n + 2)/2 (a/r)^n of the gradient; the terms left out start at order + 2 and fall like (a/r)^2. `orders`: derivatives in the fields.
     """
-    half = 0.5 * np.linalg.norm(prisms[:, 1::2] - prisms[:, ::2], axis=1)
     n = order + 2
     factor = max({0: 1 / (n + 1), 1: 1.0, 2: (n + 2) / 2}[k] for k in orders)
     ratio = 0.5
     for _ in range(20):
         ratio = min((tolerance / factor * (1 - ratio**2)) ** (1 / n), 0.7)
-    return half / ratio
+    return 1 / ratio
+
+
+@dataclass(frozen=True)
+class Far:
+    """Where the series of a single prism takes over.
+
+    Parameters
+    ----------
+    order : int
+        Highest order, 0 for the closed form everywhere.
+    ratio : float
+        Distance over half diagonal from which it serves.
+    starts : tuple of float
+        Distances from which orders 4 and 2 do, over that distance.
+    """
+
+    order: int
+    ratio: float = 0.0
+    starts: tuple = (1.0, 1.0)
+
+    @classmethod
+    def within(cls, order, near, far, orders):
+        """The series errs by less than `near` where it begins and by less than `far` where lower orders take over."""
+        ratio = series_ratio(order, near, orders)
+        return cls(order, ratio, tuple(max(series_ratio(lower, far, orders) / ratio, 1.0) for lower in (4, 2)))
+
+    def distance(self, prisms):
+        """Distance in m for every prism."""
+        return 0.5 * self.ratio * np.linalg.norm(prisms[:, 1::2] - prisms[:, ::2], axis=1)

@@ -2,6 +2,8 @@
 // i + j + k <= DEGREE, ordered as the triple loop over i, j, k runs. In double.
 //   leaf_moments    of the leaves list[begin ..], from their prisms [west east south north bottom top density ..]
 //   parent_moments  of the nodes list[begin ..], from their children (shift of the centre by the binomial theorem, axis by axis)
+//   harmonics       out[node][2 t], out[node][2 t + 1] = sum of weights[2 e], weights[2 e + 1] times moment columns[e], e = terms[t] .. terms[t + 1]:
+//                   coefficients of the multipole expansion, see tree.py
 //   spans   [node][2]: prisms of a leaf, or children of another node as a range of `family`
 #include "machine.h"
 
@@ -92,5 +94,27 @@ KERNEL parent_moments(
                 for (int m = 0; m < MOMENTS; ++m) out[m] += now[m];
             }
         }
+    }
+}
+
+KERNEL harmonics(
+    double* RESTRICT out, const double* RESTRICT moments, const double* RESTRICT weights, const int* RESTRICT terms, const int* RESTRICT columns,
+    const Box box, const MomentParams p)
+{
+    constexpr int COUNT = (DEGREE + 1) * (DEGREE + 2) / 2;
+    FOR_EACH_POINT(box)
+    {
+        const int node = p.begin + j * LANES + i;
+        if (node < p.end)
+            for (int t = 0; t < COUNT; ++t) {
+                double re = 0, im = 0;
+                for (int e = terms[t]; e < terms[t + 1]; ++e) {
+                    const double value = moments[(ptrdiff_t)node * MOMENTS + columns[e]];
+                    re += weights[2 * (ptrdiff_t)e] * value;
+                    im += weights[2 * (ptrdiff_t)e + 1] * value;
+                }
+                out[((ptrdiff_t)node * COUNT + t) * 2] = re;
+                out[((ptrdiff_t)node * COUNT + t) * 2 + 1] = im;
+            }
     }
 }

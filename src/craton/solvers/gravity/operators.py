@@ -8,41 +8,51 @@ HERE = Path(__file__).parent
 LANES = 64  # points of a group
 ATTRACT = Struct("AttractParams", (("stride", "i64"), ("parts", "i32")))
 MOMENTS = Struct("MomentParams", (("begin", "i32"), ("end", "i32")))
-NAMED = ("spans", "list", "family", "links", "heads", "first")  # arrays of integers
+NAMED = ("spans", "list", "family", "terms", "columns", "links", "heads", "first")  # arrays of integers
 TYPES = (("partial", "f64"), ("total", "f64"), *((name, "i32") for name in NAMED))
-RECORD = {"float64": 8, "float32": 14}  # reals of a prism in pairs.h
+RECORD = {"float64": 8, "float32": 16}  # reals of a prism in pairs.h
 
 
-def constants(fields, precision, order):
-    """What specialises a body: the fields, coordinates split in two reals or not, order of the series (0: none)."""
-    return (("FIELDS", mask(fields)), ("LANES", LANES), ("SPLIT", int(precision == "float32")), ("ORDER", order))
+def constants(fields, precision, order, starts=(1.0, 1.0)):
+    """What specialises a body: fields, coordinates split in two reals or not, order of the series (0: none), where lower orders serve."""
+    return (("FIELDS", mask(fields)), ("LANES", LANES), ("SPLIT", int(precision == "float32")), ("ORDER", order),
+            *((name, repr(float(value))) for name, value in zip(("FROM4", "FROM2"), starts)))  # fmt: skip
 
 
-def attract(fields, precision, order=0):
+def attract(fields, precision, order=0, starts=(1.0, 1.0)):
     """Prisms at points, every pair; see attract.h."""
     return Operator("attract", HERE / "attract.h", ("partial",), ("points", "groups", "prisms", "first"), ATTRACT, flops=flops(fields),
-                    defines=constants(fields, precision, order), types=TYPES, grain=(1, 1))  # fmt: skip
+                    defines=constants(fields, precision, order, starts), types=TYPES, grain=(1, 1))  # fmt: skip
 
 
-def attract_clusters(fields, precision, degree, order=6):
+def attract_clusters(fields, precision, degree, starts=(1.0, 1.0)):
     """Prisms at points through a tree; see clusters.h."""
     return Operator("attract_clusters", HERE / "clusters.h", ("partial",),
                     ("points", "groups", "prisms", "nodes", "moments", "links", "heads", "first"), ATTRACT, flops=flops(fields),
-                    defines=(*constants(fields, precision, order), ("DEGREE", degree)), types=TYPES, grain=(1, 1))  # fmt: skip
+                    defines=(*constants(fields, precision, 6, starts), ("DEGREE", degree)), types=TYPES, grain=(1, 1))  # fmt: skip
+
+
+def of_nodes(name, degree, reads):
+    """One of the operators that make a tree's coefficients; see moments.h."""
+    writes = ("out",) if name == "harmonics" else ("moments",)
+    types = (*TYPES, *((array, "f64") for array in ("out", "moments", "prisms", "centres", "weights")))
+    defines = (("DEGREE", degree), ("LANES", LANES))
+    return Operator(name, HERE / "moments.h", writes, reads, MOMENTS, defines=defines, types=types, grain=(1, 1))
 
 
 def leaf_moments(degree):
-    """Moments of the leaves of a tree; see moments.h."""
-    types = (*TYPES, *((name, "f64") for name in ("moments", "prisms", "centres")))
-    return Operator("leaf_moments", HERE / "moments.h", ("moments",), ("prisms", "centres", "spans", "list"), MOMENTS,
-                    defines=(("DEGREE", degree), ("LANES", LANES)), types=types, grain=(1, 1))  # fmt: skip
+    """Moments of the leaves of a tree."""
+    return of_nodes("leaf_moments", degree, ("prisms", "centres", "spans", "list"))
 
 
 def parent_moments(degree):
-    """Moments of the other nodes from their children's; see moments.h."""
-    types = (*TYPES, *((name, "f64") for name in ("moments", "centres")))
-    return Operator("parent_moments", HERE / "moments.h", ("moments",), ("centres", "spans", "family", "list"), MOMENTS,
-                    defines=(("DEGREE", degree), ("LANES", LANES)), types=types, grain=(1, 1))  # fmt: skip
+    """Moments of the other nodes from their children's."""
+    return of_nodes("parent_moments", degree, ("centres", "spans", "family", "list"))
+
+
+def harmonics(degree):
+    """Coefficients of the multipole expansions from moments."""
+    return of_nodes("harmonics", degree, ("moments", "weights", "terms", "columns"))
 
 
 def collect(fields):

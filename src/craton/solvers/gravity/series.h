@@ -1,5 +1,5 @@
-// The same fields far from the prism: multipole series of the box about its centre, to ORDER 2, 4 or 6.
-//   V = rho v sum_n H_n(x) / r^(2n+1), n = 0, 2, .. ORDER, where H_n is the harmonic part (Hobson's theorem) of the operator polynomial
+// The same fields far from the prism: multipole series of the box about its centre, to TOP = 2, 4 or 6.
+//   V = rho v sum_n H_n(x) / r^(2n+1), n = 0, 2, .. TOP, where H_n is the harmonic part (Hobson's theorem) of the operator polynomial
 //   (2n-1)!! sum_{i+j+k=n/2} a^2i b^2j c^2k x^2i y^2j z^2k / ((2i+1)! (2j+1)! (2k+1)!), half sides a b c.
 // H_n is a polynomial h in X Y Z = x^2 y^2 z^2; all derivatives follow from h, its gradient and its Hessian in these variables.
 #pragma once
@@ -34,24 +34,23 @@ BODY Cubic order_six(real a, real b, real c)
             f / 216 * (a * b * c) - u * (xy + xz + yz) + 2 * (x + y + z) - 6 * s};
 }
 
-BODY Series series_of(real dx, real dy, real dz)
+template <int TOP> BODY Series series_of(real dx, real dy, real dz)
 {
     const real a = real(0.25) * dx * dx, b = real(0.25) * dy * dy, c = real(0.25) * dz * dz, mean = (a + b + c) * real(1. / 3);
     Series out = {real(0.5) * (a - mean), real(0.5) * (b - mean), real(0.5) * (c - mean), {}, {}};
-    if constexpr (ORDER >= 4) out.four = order_four(a, b, c);
-    if constexpr (ORDER >= 6) out.six = order_six(a, b, c);
+    if constexpr (TOP >= 4) out.four = order_four(a, b, c);
+    if constexpr (TOP >= 6) out.six = order_six(a, b, c);
     return out;
 }
 
 // x y z: centre of the prism minus point.
-BODY Values far_field(real x, real y, real z, real volume, const Series& m)
+template <int TOP> BODY Values far_field(real x, real y, real z, real volume, const Series& m)
 {
-    constexpr bool GRADIENT = ((FIELDS) >> G_EE) != 0;
     const real r2 = x * x + y * y + z * z, ir = inverse_root(r2), e = ir * ir, X = x * x * e, Y = y * y * e, Z = z * z * e;
     real f = e * (m.x * X + m.y * Y + m.z * Z), sx = e * m.x, sy = e * m.y, sz = e * m.z;       // h, its gradient
     real w = 1 + f, w1 = 1 + 5 * f, w2 = 3 + 35 * f, kx = 5 * sx, ky = 5 * sy, kz = 5 * sz;     // with weights 1, 2n+1, (2n+1)(2n+3)
     real sxx = 0, syy = 0, szz = 0, sxy = 0, sxz = 0, syz = 0;                                  // Hessian
-    if constexpr (ORDER >= 4) {
+    if constexpr (TOP >= 4) {
         const real ee = e * e;
         const Quadratic& q = m.four;
         const real hx = ee * (2 * q.xx * X + q.xy * Y + q.xz * Z), hy = ee * (q.xy * X + 2 * q.yy * Y + q.yz * Z), hz = ee * (q.xz * X + q.yz * Y + 2 * q.zz * Z);
@@ -59,7 +58,7 @@ BODY Values far_field(real x, real y, real z, real volume, const Series& m)
         w += f, w1 += 9 * f, w2 += 99 * f, sx += hx, sy += hy, sz += hz, kx += 9 * hx, ky += 9 * hy, kz += 9 * hz;
         sxx = 2 * ee * q.xx, syy = 2 * ee * q.yy, szz = 2 * ee * q.zz, sxy = ee * q.xy, sxz = ee * q.xz, syz = ee * q.yz;
     }
-    if constexpr (ORDER >= 6) {
+    if constexpr (TOP >= 6) {
         const real eee = e * e * e;
         const Cubic& q = m.six;
         const real hxx = eee * (6 * q.xxx * X + 2 * q.xxy * Y + 2 * q.xxz * Z), hyy = eee * (2 * q.xyy * X + 6 * q.yyy * Y + 2 * q.yyz * Z);
@@ -72,11 +71,8 @@ BODY Values far_field(real x, real y, real z, real volume, const Series& m)
     }
     const real v = volume * ir, g = v * e, t = g * e;
     const real gx = w1 - 2 * sx, gy = w1 - 2 * sy, gz = w1 - 2 * sz;
-    Values out = {v * w, g * gx * x, g * gy * y, -g * gz * z, 0, 0, 0, 0, 0, 0};
-    if constexpr (GRADIENT) {
-        out.ee = t * x * x * (4 * (sxx - kx) + w2) - g * gx, out.nn = t * y * y * (4 * (syy - ky) + w2) - g * gy;
-        out.zz = t * z * z * (4 * (szz - kz) + w2) - g * gz, out.en = t * x * y * (4 * sxy - 2 * (kx + ky) + w2);
-        out.ez = -t * x * z * (4 * sxz - 2 * (kx + kz) + w2), out.nz = -t * y * z * (4 * syz - 2 * (ky + kz) + w2);
-    }
-    return out;
+    // What is not asked for is not computed: the compiler sees that nobody reads it.
+    return {v * w, g * gx * x, g * gy * y, -g * gz * z,
+            t * x * x * (4 * (sxx - kx) + w2) - g * gx, t * y * y * (4 * (syy - ky) + w2) - g * gy, t * z * z * (4 * (szz - kz) + w2) - g * gz,
+            t * x * y * (4 * sxy - 2 * (kx + ky) + w2), -t * x * z * (4 * sxz - 2 * (kx + kz) + w2), -t * y * z * (4 * syz - 2 * (ky + kz) + w2)};
 }

@@ -135,8 +135,8 @@ def terms(degree):
 def from_cartesian(degree):
     """Matrix that makes complex coefficients b(n, m), m >= 0, of Cartesian moments; both scaled by the radius.
 
-    V = sum of moments / (i! j! k!) d^i/dx^i d^j/dy^j d^k/dz^k (1/r), with d/dx = (P + Q) / 2, d/dy = (P - Q) / 2i and P^a Q^b (d/dz)^c (1/r) =
-    (-1)^(a + c) S(a + b + c, a - b).
+    V = sum of moments / (i! j! k!) d^i/dx^i d^j/dy^j d^k/dz^k (1/r), with d/dx = (P + Q) / 2, d/dy = (P - Q) / 2i and
+    P^a Q^b (d/dz)^c (1/r) = (-1)^(a + c) S(a + b + c, a - b).
     """
     rows = {nm: row for row, nm in enumerate(terms(degree))}
     out = np.zeros((len(rows), len(monomials(degree))), np.complex128)

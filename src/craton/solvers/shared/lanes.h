@@ -7,7 +7,7 @@
 //   LANES_OF(type, name, n)      argument of a function for one point, which is given `name LANE`
 #pragma once
 #include "machine.h"
-#if defined(__CUDACC__)
+#if THREAD_PER_POINT
 #define BODY INLINE
 #define FOR_EACH_GROUP(box) FOR_EACH_POINT(box)
 #define LANE_ARRAY(type, name, n) type name[n]

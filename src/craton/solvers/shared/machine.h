@@ -2,6 +2,7 @@
 // there, threads are the business of the caller, which hands every thread boxes of its own.
 #pragma once
 #if defined(__CUDACC__)
+#define THREAD_PER_POINT 1
 typedef decltype((char*)0 - (char*)0) ptrdiff_t;  // NVRTC 13 has this very type by itself, older ones have none
 #define KERNEL extern "C" __global__ void
 #define RESTRICT __restrict__
@@ -12,6 +13,7 @@ typedef decltype((char*)0 - (char*)0) ptrdiff_t;  // NVRTC 13 has this very type
     const int k = box.k0 + blockIdx.z * blockDim.z + threadIdx.z;  \
     if (i < box.i1 && j < box.j1 && k < box.k1)
 #else
+#define THREAD_PER_POINT 0
 #include <stddef.h>
 #define KERNEL static void
 #define RESTRICT __restrict
@@ -22,4 +24,9 @@ typedef decltype((char*)0 - (char*)0) ptrdiff_t;  // NVRTC 13 has this very type
         for (int j = box.j0; j < box.j1; ++j)                      \
             PRAGMA(omp simd)                                       \
             for (int i = box.i0; i < box.i1; ++i)
+#endif
+#if defined(__CUDA_ARCH__)
+#define GPU_INSTRUCTIONS 1  // not where a test runs the text for a GPU on the host
+#else
+#define GPU_INSTRUCTIONS 0
 #endif

@@ -1,0 +1,69 @@
+"""Launches bound to host arrays, as the runner takes them (runner.cpp)."""
+import ctypes
+from dataclasses import dataclass
+
+import numpy as np
+
+from craton.plan.operator import BOX
+
+BOUNDS = tuple(name for name, _ in BOX.fields)
+ITEM = np.dtype([("kernel", np.uintp), ("arrays", np.uintp), ("params", np.uintp), *((n, np.int32) for n in BOUNDS)], align=True)
+
+
+@dataclass
+class Work:
+    """A list of launches for the runner.
+
+    Parameters
+    ----------
+    items : ndarray
+        One entry per launch.
+    hull : ndarray
+        The box that holds all of them.
+    keep : list
+        What the entries point to.
+    """
+
+    items: np.ndarray
+    hull: np.ndarray
+    keep: list
+
+    @property
+    def arguments(self):
+        """Address and number of the entries."""
+        return ctypes.c_void_p(self.items.ctypes.data), len(self.items)
+
+
+def bound(launches, compiled, arrays, plan):
+    """Launches with the addresses of their kernels, arrays and scalars."""
+    items, keep = np.zeros(len(launches), ITEM), []
+    for item, launch in zip(items, launches):
+        pointers = np.array([address(arrays[a], plan.arrays[a].first) for a in launch.arrays], np.uintp)
+        params = launch.op.params.value(plan.precision, **launch.params)
+        keep += [pointers, params]
+        item["kernel"], item["arrays"], item["params"] = compiled[launch.op.name], pointers.ctypes.data, params.ctypes.data
+        for name, limit in zip(BOUNDS, launch.box):
+            item[name] = limit
+    return Work(items, hull([launch.box for launch in launches]), keep)
+
+
+def hull(boxes):
+    """The smallest box that holds all boxes."""
+    return np.array([f(values) for f, values in zip((min, max) * 3, zip(*boxes))], np.int32)
+
+
+def address(array, first):
+    """Address of element `first` of an array."""
+    return array.ctypes.data + first * array.itemsize
+
+
+def skewable(before, after):
+    """Split two phases that can share one pass: what runs before it, both lists of it, what runs after; None where they cannot.
+
+    Nothing but pointwise launches may stand between the first of the one phase and the last of the other.
+    """
+    first = [n for n, one in enumerate(before) if one.op.pointwise]
+    second = [n for n, one in enumerate(after) if one.op.pointwise]
+    if not first or not second or first != list(range(first[0], len(before))) or second != list(range(len(second))):
+        return None
+    return before[: first[0]], before[first[0] :], after[: len(second)], after[len(second) :]

@@ -1,0 +1,229 @@
+"""Ensembles of rectangular prisms: cells between planes (regular or rectilinear) and lists of prisms; no solver word here."""
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from craton.conventions import AXES
+
+SIDES = ("west", "east", "south", "north", "bottom", "top")
+EQUAL = 1e-9  # cells whose widths differ by less than this part of a width are equal: edges are sums in floating point
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells between planes x, y, z = const, of which only those with density are kept.
+
+    Parameters
+    ----------
+    x, y, z : (n + 1,) arrays
+        Edges of the cells along each axis, m, rising, z up.
+    index : (M,) array of int64
+        Cells with density as flat indices (k * ny + j) * nx + i, rising.
+    density : (M,) array
+        Their densities, kg/m3, none of them zero.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    z: np.ndarray
+    index: np.ndarray
+    density: np.ndarray
+
+    @property
+    def shape(self):
+        """Cells along z, y, x."""
+        return len(self.z) - 1, len(self.y) - 1, len(self.x) - 1
+
+    @property
+    def where(self):
+        """k, j, i of the cells with density: tuple of (M,) arrays."""
+        return np.unravel_index(self.index, self.shape)
+
+    @property
+    def spacing(self):
+        """Width of the cells along x, y, z, m, each a float where all are equal along that axis, else None."""
+        return tuple(_equal(edges) for edges in (self.x, self.y, self.z))
+
+    @property
+    def regular(self):
+        """Whether the cells are equal."""
+        return None not in self.spacing
+
+    @cached_property
+    def prisms(self):
+        """(M, 6) west, east, south, north, bottom, top of the cells with density, m."""
+        k, j, i = self.where
+        return np.stack([self.x[i], self.x[i + 1], self.y[j], self.y[j + 1], self.z[k], self.z[k + 1]], axis=1)
+
+    def dense(self):
+        """Density of all cells: (nz, ny, nx) array, kg/m3."""
+        out = np.zeros(self.shape)
+        out.ravel()[self.index] = self.density
+        return out
+
+    def __len__(self):
+        return len(self.index)
+
+
+@dataclass(frozen=True)
+class PrismList:
+    """Prisms anywhere, in no order.
+
+    Parameters
+    ----------
+    prisms : (M, 6) array
+        West, east, south, north, bottom, top, m, z up.
+    density : (M,) array
+        kg/m3, none of them zero.
+    """
+
+    prisms: np.ndarray
+    density: np.ndarray
+
+    def __len__(self):
+        return len(self.density)
+
+
+def _equal(edges):
+    widths = np.diff(edges)
+    mean = (edges[-1] - edges[0]) / len(widths)
+    fuzz = EQUAL * mean + 4 * np.finfo(float).eps * np.abs(edges).max()
+    return float(mean) if np.abs(widths - mean).max() <= fuzz else None
+
+
+def edges(lower, upper, count):
+    """Edges of `count` equal cells from lower to upper: (count + 1,) array."""
+    out = lower + (upper - lower) / count * np.arange(count + 1)
+    out[-1] = upper
+    return out
+
+
+def edges_around(centres, what="coordinate"):
+    """Edges midway between centres, the outer cells as wide outside as inside: (n + 1,) array.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two centres, or centres that do not rise.
+    """
+    centres = np.asarray(centres, float)
+    if len(centres) < 2:
+        raise ValueError(f"{what} has {len(centres)} value: a cell's width cannot be seen from it, at least 2 are needed")
+    bad = np.flatnonzero(~(np.diff(centres) > 0))
+    if len(bad):
+        raise ValueError(f"{what} does not rise: value {bad[0] + 1} is {centres[bad[0] + 1]:.10g} after {centres[bad[0]]:.10g}")
+    middle = (centres[1:] + centres[:-1]) / 2
+    return np.concatenate([[2 * centres[0] - middle[0]], middle, [2 * centres[-1] - middle[-1]]])
+
+
+def cells(x, y, z, density=0.0, bodies=()):
+    """Cells between planes, with one density or one for each, and bodies laid in.
+
+    Parameters
+    ----------
+    x, y, z : array_like
+        Edges along each axis, m, rising.
+    density : float or array_like (nz, ny, nx)
+        kg/m3; usually a contrast with the surroundings. Cells of density 0 are left out.
+    bodies : sequence
+        Spheres (``shape="sphere"``, center, radius, density) and boxes (``shape="box"``, min, max, density), as in a scenario. A
+        body takes the cells whose centres lie in it; where several overlap the last one holds.
+
+    Returns
+    -------
+    Cells
+
+    Raises
+    ------
+    ValueError
+        Edges that do not rise, densities that are not finite or of another shape, each with the index.
+    """
+    x, y, z = (_checked_edges(values, name) for values, name in zip((x, y, z), AXES))
+    shape = tuple(len(values) - 1 for values in (z, y, x))
+    if not np.ndim(density) and float(density) == 0:
+        index, values = _sparse(shape, (x, y, z), bodies)
+        return Cells(x, y, z, index[values != 0], values[values != 0])
+    full = _full(shape, density)
+    index, values = _sparse(shape, (x, y, z), bodies)
+    full[index] = values
+    index = np.flatnonzero(full)
+    return Cells(x, y, z, index, full[index])
+
+
+def _checked_edges(values, name):
+    values = np.asarray(values, float).reshape(-1)
+    if len(values) < 2:
+        raise ValueError(f"{name} has {len(values)} edges: at least 2 are needed")
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise ValueError(f"edge {bad[0]} of {name} is not finite: {values[bad[0]]}")
+    bad = np.flatnonzero(~(np.diff(values) > 0))
+    if len(bad):
+        raise ValueError(f"the edges of {name} do not rise: edge {bad[0] + 1} is {values[bad[0] + 1]:.10g} after {values[bad[0]]:.10g}")
+    return values
+
+
+def _full(shape, density):
+    """One density for every cell: flat array of its own."""
+    density = np.asarray(density, float)
+    if density.ndim and density.shape != shape:
+        raise ValueError(f"density has shape {density.shape}, the cells (nz, ny, nx) are {shape}")
+    full = np.array(np.broadcast_to(density, shape)).reshape(-1)
+    bad = np.flatnonzero(~np.isfinite(full))
+    if len(bad):
+        k, j, i = (int(n) for n in np.unravel_index(bad[0], shape))
+        raise ValueError(f"the density of cell (k, j, i) = ({k}, {j}, {i}) is not finite: {full[bad[0]]}")
+    return full
+
+
+def _sparse(shape, axes, bodies):
+    """Flat indices of the cells that bodies take, rising, and their densities: later bodies hold."""
+    found, values = np.empty(0, np.int64), np.empty(0)
+    for body in bodies:
+        mine = inside(shape, axes, body)
+        kept = ~np.isin(found, mine, assume_unique=True)
+        found = np.concatenate([found[kept], mine])
+        values = np.concatenate([values[kept], np.full(len(mine), float(body.density))])
+    order = np.argsort(found)
+    return found[order], values[order]
+
+
+def inside(shape, axes, body):
+    """Flat indices of the cells whose centres lie in a body."""
+    sphere = body.shape == "sphere"
+    low, high = (_corner(body, sign) for sign in (-1, 1))
+    centres = [(edges[1:] + edges[:-1]) / 2 for edges in axes]
+    spans = [slice(np.searchsorted(c, a), np.searchsorted(c, b, side="right")) for c, a, b in zip(centres, low, high)]
+    x, y, z = (c[span] for c, span in zip(centres, spans))
+    within = np.ones((len(z), len(y), len(x)), bool)
+    if sphere:
+        x, y, z = (c - m for c, m in zip((x, y, z), body.center))
+        within = x**2 + y[:, None] ** 2 + z[:, None, None] ** 2 <= body.radius**2
+    k, j, i = np.nonzero(within)
+    return np.ravel_multi_index((k + spans[2].start, j + spans[1].start, i + spans[0].start), shape).astype(np.int64)
+
+
+def _corner(body, sign):
+    """Lower (-1) or upper (1) corner of the box around a body."""
+    if body.shape == "sphere":
+        return [c + sign * body.radius for c in body.center]
+    return body.min if sign < 0 else body.max
+
+
+def union(ensembles):
+    """Several ensembles as one: itself where there is one, else a PrismList."""
+    ensembles = list(ensembles)
+    if len(ensembles) == 1:
+        return ensembles[0]
+    return PrismList(np.concatenate([e.prisms for e in ensembles]), np.concatenate([e.density for e in ensembles]))
+
+
+def mass(ensemble):
+    """Mass (or mass contrast) of an ensemble, kg, and its centre, m; None for the centre where the mass is nil."""
+    p = ensemble.prisms
+    masses = ensemble.density * (p[:, 1] - p[:, 0]) * (p[:, 3] - p[:, 2]) * (p[:, 5] - p[:, 4])
+    total = masses.sum()
+    if abs(total) <= 1e-9 * np.abs(masses).sum():
+        return float(total), None
+    return float(total), tuple(float((masses * (p[:, 2 * a] + p[:, 2 * a + 1]) / 2).sum() / total) for a in range(3))

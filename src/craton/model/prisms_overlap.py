@@ -1,0 +1,101 @@
+"""Which prisms share volume: a tree of boxes walked against itself, cost about N log N, never all pairs."""
+import numpy as np
+
+LEAF = 8  # prisms of a leaf
+BATCH = 1 << 17  # pairs of boxes looked at together
+SKIN = 1e-7  # part of a prism's side by which it is shrunk on either side: neighbours that touch but for rounding do not overlap
+
+
+def overlaps(prisms, most=10):
+    """Pairs of prisms whose interiors meet.
+
+    Parameters
+    ----------
+    prisms : (M, 6) array
+        West, east, south, north, bottom, top, m.
+    most : int
+        Stop when so many pairs were found.
+
+    Returns
+    -------
+    (n, 2) array of int
+        Pairs a < b, in rising order, at most `most`; empty where no two prisms overlap.
+    """
+    prisms = np.asarray(prisms, float).reshape(-1, 6)
+    low, high = shrunk(prisms)
+    solid = np.flatnonzero((low < high).all(axis=1))
+    if len(solid) < 2:
+        return np.empty((0, 2), np.int64)
+    order = solid[ordered((low[solid] + high[solid]) / 2)]
+    low, high = low[order], high[order]
+    found, levels = [], grow(low, high)
+    stack = [(len(levels) - 1, np.zeros((1, 2), np.int64))]
+    while stack and sum(map(len, found)) < most:
+        level, pairs = stack.pop()
+        if len(pairs) > BATCH:
+            stack += [(level, pairs[BATCH:]), (level, pairs[:BATCH])]
+        elif level:
+            stack.append((level - 1, meeting(*levels[level - 1], below(pairs, 2, len(levels[level - 1][0])))))
+        else:
+            within = meeting(low, high, below(pairs, LEAF, len(low)))
+            found.append(order[within[within[:, 0] != within[:, 1]]])
+    pairs = np.sort(np.concatenate(found), axis=1) if found else np.empty((0, 2), np.int64)
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))][:most]
+
+
+def shrunk(prisms):
+    """Corners of the prisms, drawn in by a skin."""
+    low, high = prisms[:, ::2], prisms[:, 1::2]
+    skin = SKIN * (high - low) + 4 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high))
+    return low + skin, high - skin
+
+
+def ordered(centres):
+    """Order of points along a Morton curve: neighbours in the order are neighbours in space."""
+    span = np.ptp(centres, axis=0)
+    places = ((centres - centres.min(axis=0)) / np.where(span > 0, span, 1) * ((1 << 21) - 1)).astype(np.uint64)
+    key = np.zeros(len(centres), np.uint64)
+    for axis in range(3):
+        key |= spread(places[:, axis]) << np.uint64(axis)
+    return np.argsort(key, kind="stable")
+
+
+def spread(values):
+    """The lower 21 bits with two zeros between each."""
+    steps = ((32, 0x1F00000000FFFF), (16, 0x1F0000FF0000FF), (8, 0x100F00F00F00F00F), (4, 0x10C30C30C30C30C3), (2, 0x1249249249249249))
+    for shift, mask in steps:
+        values = (values | values << np.uint64(shift)) & np.uint64(mask)
+    return values
+
+
+def grow(low, high):
+    """Boxes of a tree: list of (low, high), leaves first; each box holds two of the level below, a leaf `LEAF` prisms."""
+    levels = [joined(low, high, LEAF)]
+    while len(levels[-1][0]) > 1:
+        levels.append(joined(*levels[-1], 2))
+    return levels
+
+
+def joined(low, high, each):
+    """Boxes around each so many consecutive boxes."""
+    starts = np.arange(0, len(low), each)
+    return np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
+
+
+def below(pairs, each, count):
+    """Pairs of the children of pairs, every unordered pair once."""
+    children = np.arange(each)
+    a = (pairs[:, :1] * each + children)[:, :, None]
+    b = (pairs[:, 1:] * each + children)[:, None, :]
+    a, b = (np.broadcast_to(c, (len(pairs), each, each)).reshape(-1) for c in (a, b))
+    kept = (a <= b) & (b < count)
+    return np.stack([a[kept], b[kept]], axis=1)
+
+
+def meeting(low, high, pairs):
+    """Those pairs of boxes whose interiors meet."""
+    a, b = pairs.T
+    kept = np.ones(len(pairs), bool)
+    for axis in range(3):
+        kept &= (low[a, axis] < high[b, axis]) & (low[b, axis] < high[a, axis])
+    return pairs[kept]

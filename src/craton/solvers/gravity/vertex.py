@@ -1,0 +1,157 @@
+"""Method `vertex`: nodes that prisms share act once, with the mixed third difference of density; inside a body of one density they vanish.
+
+In double precision whatever is asked: in single the terms, which grow with distance while their sum falls, leave 1e-4 of the field.
+"""
+from dataclasses import replace
+
+import numpy as np
+
+from craton.plan.operator import Operator
+from craton.plan.plan import Array
+from craton.plan.sweep import Tile
+from craton.solvers.gravity import direct, lattice
+from craton.solvers.gravity.cost import Estimate
+from craton.solvers.gravity.fields import order
+from craton.solvers.gravity.groups import Frame
+from craton.solvers.gravity.operators import ATTRACT, HERE, LANES, TYPES, constants, flops
+
+NODES = 1 << 18  # of a tile
+CHEAPER = 3.3  # closed forms of a node in that of a prism, measured
+SAMPLE = 4096  # prisms looked at first
+NOISE = 0.5 * 2.2e-16  # error of a term relative to it, measured: the errors of many terms add like random numbers
+
+
+def attract_nodes(fields):
+    """Nodes at points; see vertex.h."""
+    return Operator("attract_nodes", HERE / "vertex.h", ("partial",), ("points", "nodes", "first"), ATTRACT, flops=flops(fields) // 3,
+                    defines=constants(fields, "float64", 0), types=TYPES, grain=(1, 1))  # fmt: skip
+
+
+def nodes(problem, machine):
+    """The ensemble's Nodes on a machine, found once; or in words why they do not help."""
+
+    def find():
+        middle = max(len(problem.prisms) - SAMPLE, 0) // 2
+        if shared(problem.prisms[middle : middle + SAMPLE]) > 0.5:
+            return "the prisms share too few faces"
+        with machine.work():
+            return lattice.nodes(*lattice.prisms_of(problem, machine.xp), machine.xp)
+
+    return lattice.remembered(problem, "_nodes", find)
+
+
+def shared(prisms):
+    """Planes of the faces of some prisms relative to their greatest number: 1 where no two are alike; the least of the three axes."""
+    if len(prisms) < 64:
+        return 0.0
+    return min(len(np.unique(prisms[:, 2 * axis : 2 * axis + 2])) / (2 * len(prisms)) for axis in range(3))
+
+
+def estimate(problem, speed):
+    """What the nodes cost."""
+    if not problem.pairs:
+        return Estimate("vertex", 0.0, "there is nothing to do", False)
+    try:
+        found = nodes(problem, speed.machine)
+    except OverflowError as reason:
+        return Estimate("vertex", 0.0, str(reason), False)
+    if isinstance(found, str):
+        return Estimate("vertex", 0.0, found, False)
+    count, points = len(found.coefficient), problem.points.shape[1]
+    error = bound(problem, found, speed.machine)
+    special = len(split_off(problem, found, speed.machine)[1])
+    seconds = speed.start + (count * (points - special) / CHEAPER + special * len(problem.prisms)) / speed.double
+    if error > problem.rtol:
+        return Estimate("vertex", seconds, f"far from a small body nodes cancel: error {error:.1e}, allowed {problem.rtol:.1e}", False)
+    return Estimate("vertex", seconds, f"{count} nodes for {len(problem.prisms)} prisms, error below {error:.1e}")
+
+
+def bound(problem, found, machine):
+    """Estimated error at the worst point, relative to the sum of the magnitudes of all prisms' attractions there.
+
+    Terms are of the order of C R^(2 - n) for the n-th derivative of the potential, R the distance of the farthest node, and each carries
+    `NOISE`; the field is at least m / R^(n + 1) with the mass m of all prisms. R^3 / m is left, for every field.
+    """
+    with machine.work():
+        prisms, density = lattice.prisms_of(problem, machine.xp)
+        volume = (prisms[:, 1] - prisms[:, 0]) * (prisms[:, 3] - prisms[:, 2]) * (prisms[:, 5] - prisms[:, 4])
+        mass = float(machine.xp.abs(density * volume).sum())
+        rough = float(machine.xp.sqrt((found.coefficient**2).sum()))
+    low, high = ends(found, machine)
+    farthest = np.sqrt((np.maximum(problem.points - low[:, None], high[:, None] - problem.points) ** 2).sum(axis=0).max())
+    return NOISE * rough * farthest**3 / mass if mass else 0.0
+
+
+def ends(found, machine):
+    """Corners of the box around all nodes."""
+    at = [machine.to_host(axis.at[[0, -1]]) for axis in found.planes]
+    return np.array([a[0] for a in at]), np.array([a[1] for a in at])
+
+
+def split_off(problem, found, machine):
+    """Points (3, N) for the nodes, and indices of those that need the rules of the closed form: gradients on faces and edges inside the ensemble.
+
+    On its outer faces the field is the limit from outside: there points step outside by a rounding error.
+    """
+    return lattice.remembered(problem, "_special", lambda: _split_off(problem, found, machine))
+
+
+def _split_off(problem, found, machine):
+    points = problem.points
+    if not any(order(name) == 2 for name in problem.fields):
+        return points, np.zeros(0, int)
+    low, high = ends(found, machine)
+    slack = lattice.ULPS * np.maximum(np.abs(low), np.abs(high))
+    inside = np.flatnonzero(((points >= (low - slack)[:, None]) & (points <= (high + slack)[:, None])).all(axis=0))
+    touched, stepped = np.zeros((3, len(inside)), bool), np.zeros(len(inside), bool)
+    points = points.copy() if len(inside) else points
+    for axis, planes in enumerate(found.planes):
+        at, here = machine.to_host(planes.at), points[axis, inside]
+        place = np.searchsorted(at, here).clip(1, len(at) - 1)
+        touched[axis] = np.minimum(np.abs(here - at[place - 1]), np.abs(here - at[place])) <= slack[axis]
+    alone = touched.sum(axis=0) == 1
+    for axis in range(3):
+        here, step = points[axis, inside], max(4 * slack[axis], 1e-15 * float((high - low).max()))
+        above, below = (touched[axis] & alone & outside for outside in (here >= high[axis], here <= low[axis]))
+        points[axis, inside[above]], points[axis, inside[below]] = high[axis] + step, low[axis] - step
+        stepped |= above | below
+    return points, inside[touched.any(axis=0) & ~stepped]
+
+
+def plan(problem, at, coefficient, width):
+    """The plan of a sum over nodes (n, 3) with coefficients (n,); a node is four reals, streamed like prisms."""
+    problem = replace(problem, precision="float64")
+    size, points = min(NODES, max(len(at), 1)), problem.points.shape[1]
+    most = min(max(direct.PAIRS * max(width // 256, 1) // size, LANES), max(points, 1))
+    groups = -(-direct.balanced(points, most) // LANES)
+    parts = direct.split(groups, width, size)
+    stride, frame = groups * LANES, Frame(problem)
+    records = np.concatenate([at, coefficient[:, None]], axis=1)
+    tiles = [_tile(problem, frame, slice(p, p + stride), records[s : s + size], parts, stride, s == 0, s + size >= len(records))
+             for p in range(0, points, stride) for s in range(0, max(len(records), 1), size)]  # fmt: skip
+    return direct.assemble(problem, frame, attract_nodes(problem.fields), tiles, parts, groups,
+                           {"nodes": Array("sources", (size, 4), np.float64), "first": Array("sources", (parts + 1,), np.int32)})  # fmt: skip
+
+
+def _tile(problem, frame, chosen, records, parts, stride, first, last):
+    """One tile; its arrays are made when it is its turn."""
+
+    def load():
+        out = {"nodes": records, "first": np.linspace(0, len(records), parts + 1).astype(np.int32)}
+        if first:
+            out |= {"points": frame.points(problem.points[:, chosen], stride), "total": np.zeros((len(problem.fields), stride))}
+        return out
+
+    return Tile(load, len(problem.points[0, chosen]) * len(records), chosen if last else None)
+
+
+def solve(problem, runner):
+    """Fields (fields, points) in their units."""
+    machine = runner.machine
+    found = nodes(problem, machine)
+    points, special = split_off(problem, found, machine)
+    here = plan(replace(problem, points=points), machine.to_host(found.at), machine.to_host(found.coefficient), machine.width)
+    values = runner.scaled(problem.pairs / max(here.work, 1)).sweep(here)
+    if len(special):
+        values[:, special] = direct.solve(replace(problem, precision="float64", points=np.ascontiguousarray(problem.points[:, special])), runner)
+    return values

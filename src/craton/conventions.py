@@ -16,3 +16,17 @@ QUANTITIES = {
 }
 # Integrated in time, after the run, from the quantity that the wavefield gives directly.
 INTEGRATED = {"displacement": "velocity", "strain": "strain_rate"}
+
+# Gravity fields, as Harmonica names and signs them (z of accelerations and gradients downward): unit, long name.
+GRAVITY = {
+    "potential": ("J/kg", "gravitational potential"),
+    "g_e": ("mGal", "gravity, east component"),
+    "g_n": ("mGal", "gravity, north component"),
+    "g_z": ("mGal", "gravity, downward component"),
+    "g_ee": ("Eotvos", "gravity gradient, east-east"),
+    "g_nn": ("Eotvos", "gravity gradient, north-north"),
+    "g_zz": ("Eotvos", "gravity gradient, down-down"),
+    "g_en": ("Eotvos", "gravity gradient, east-north"),
+    "g_ez": ("Eotvos", "gravity gradient, east-down"),
+    "g_nz": ("Eotvos", "gravity gradient, north-down"),
+}

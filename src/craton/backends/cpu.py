@@ -12,7 +12,7 @@ import numpy as np
 
 from craton.backends import compile as host
 from craton.backends.base import Program, Stage, aligned
-from craton.backends.work import bound, skewable
+from craton.backends.work import bound, late, skewable
 from craton.plan.partition import Part, regions
 from craton.plan.plan import Phase
 
@@ -80,7 +80,7 @@ class CPU:
         nothing = self.bind((), compiled, arrays, plan)
         while waiting:
             phase = waiting.pop(0)
-            parts = skewable(phase.launches, waiting[0].launches) if waiting else None
+            parts = skewable(phase.launches, waiting[0].launches, plan.layout.reach) if waiting else None
             if parts:
                 phase = Phase(f"{phase.name} and {waiting[0].name}", (), ())
                 run = self.one_pass(parts, compiled, arrays, plan)
@@ -93,15 +93,17 @@ class CPU:
     def one_pass(self, parts, compiled, arrays, plan):
         """A function of the step: what comes before, both lists of launches in one pass, what comes after."""
         before, first, second, after = parts
+        reach, launches = plan.layout.reach, (*first, *second)
         first, second = (bound(some, compiled, arrays, plan) for some in (first, second))
         hull = np.array([f(a, b) for f, a, b in zip((min, max) * 3, first.hull, second.hull)], np.int32)
         begin, end = (self.bind(some, compiled, arrays, plan) for some in (before, after))
         rows = self.block or max(8, min(64, BLOCK_BYTES // (int(hull[5] - hull[4]) * np.dtype(plan.precision).itemsize)))
+        last = max(late(launches, reach, int(hull[1])), int(hull[0]))
 
         def run(step):
             begin(step)
             box = ctypes.c_void_p(hull.ctypes.data)
-            self.runner.run_skewed(*first.arguments, *second.arguments, box, plan.layout.reach, rows, self.threads)
+            self.runner.run_skewed(*first.arguments, *second.arguments, box, reach, last, rows, self.threads)
             end(step)
 
         return run

@@ -57,16 +57,18 @@ extern "C" void run_tiles(const Item* items, int count, const Box* hull, int til
 
 // Two lists of launches in one pass through memory: the second reads what the first wrote, the first what the second will overwrite,
 // both within `reach` points. In blocks of tile_j rows, the second follows the first `reach` planes behind and `reach` rows aside. Every
-// thread has planes of its own; the `reach` planes on each side of a border between threads get the second list last.
-extern "C" void run_skewed(const Item* first, int firsts, const Item* second, int seconds, const Box* hull, int reach, int tile_j, int threads)
+// thread has planes of its own. What the first list may still need comes last: the `reach` planes on each side of a border between
+// threads, and the planes from `late` on, which a launch with a longer reach reads.
+extern "C" void run_skewed(
+    const Item* first, int firsts, const Item* second, int seconds, const Box* hull, int reach, int late, int tile_j, int threads)
 {
-    const int planes = hull->k1 - hull->k0;
+    const int planes = hull->k1 - hull->k0, rows = hull->j1 - hull->j0;
     threads = max(1, min(threads, planes / (4 * reach)));
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
-        const int t = omp_get_thread_num(), last = omp_get_num_threads() - 1;
-        const int ka = hull->k0 + (long long)planes * t / (last + 1), kb = hull->k0 + (long long)planes * (t + 1) / (last + 1);
-        const int low = t > 0 ? ka + reach : ka, high = t < last ? kb - reach : kb;
+        const int t = omp_get_thread_num(), of = omp_get_num_threads();
+        const int ka = hull->k0 + (long long)planes * t / of, kb = hull->k0 + (long long)planes * (t + 1) / of;
+        const int low = t > 0 ? ka + reach : ka, high = min(t < of - 1 ? kb - reach : kb, late);
         for (int j = hull->j0; j < hull->j1; j += tile_j) {
             const bool final = j + tile_j >= hull->j1;
             const int end = final ? hull->j1 : j + tile_j, aside = j == hull->j0 ? j : j - reach, aside_end = final ? end : end - reach;
@@ -76,6 +78,8 @@ extern "C" void run_skewed(const Item* first, int firsts, const Item* second, in
             }
         }
 #pragma omp barrier
-        if (t < last) run_tile(second, seconds, Box{kb - reach, kb + reach, hull->j0, hull->j1, 0, 0});
+        if (t < of - 1) run_tile(second, seconds, Box{kb - reach, min(kb + reach, late), hull->j0, hull->j1, 0, 0});
+        const int ja = hull->j0 + (long long)rows * t / of, jb = hull->j0 + (long long)rows * (t + 1) / of;
+        run_tile(second, seconds, Box{late, hull->k1, ja, jb, 0, 0});
     }
 }

@@ -57,13 +57,22 @@ def address(array, first):
     return array.ctypes.data + first * array.itemsize
 
 
-def skewable(before, after):
+def skewable(before, after, reach):
     """Split two phases that can share one pass: what runs before it, both lists of it, what runs after; None where they cannot.
 
-    Nothing but pointwise launches may stand between the first of the one phase and the last of the other.
+    Nothing but pointwise launches may stand between the first of the one phase and the last of the other, and those that reach further
+    than `reach` must lie at the top.
     """
     first = [n for n, one in enumerate(before) if one.op.pointwise]
     second = [n for n, one in enumerate(after) if one.op.pointwise]
     if not first or not second or first != list(range(first[0], len(before))) or second != list(range(len(second))):
         return None
-    return before[: first[0]], before[first[0] :], after[: len(second)], after[len(second) :]
+    parts = before[: first[0]], before[first[0] :], after[: len(second)], after[len(second) :]
+    top = hull([one.box for one in (*parts[1], *parts[2])])[1]
+    wide = [one for one in (*parts[1], *parts[2]) if one.op.reach > reach]
+    return parts if all(one.box[1] == top for one in wide) else None
+
+
+def late(launches, reach, top):
+    """First plane that launches with a longer reach than `reach` read; `top` where there are none."""
+    return min([top, *(one.box[0] - one.op.reach for one in launches if one.op.reach > reach)])

@@ -76,10 +76,13 @@ class PrismList:
         West, east, south, north, bottom, top, m, z up.
     density : (M,) array
         kg/m3, none of them zero.
+    rows : (M,) array of int, optional
+        Where each stood in the list that was given, from 0, before those without mass were left out.
     """
 
     prisms: np.ndarray
     density: np.ndarray
+    rows: np.ndarray | None = None
 
     def __len__(self):
         return len(self.density)

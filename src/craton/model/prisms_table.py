@@ -38,7 +38,7 @@ def listed(prisms, density, name="the list"):
         _refuse(prisms[:, low] > prisms[:, high], name,
                 lambda n: f"is reversed: {SIDES[low]} = {prisms[n, low]:.10g} > {SIDES[high]} = {prisms[n, high]:.10g}")  # noqa: B023
     kept = (density != 0) & (prisms[:, ::2] < prisms[:, 1::2]).all(axis=1)
-    return PrismList(prisms[kept], density[kept])
+    return PrismList(prisms[kept], density[kept], np.flatnonzero(kept))
 
 
 def _refuse(bad, name, words):

@@ -3,6 +3,7 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Tag, TypeAdapter, ValidationError, model_validator
 
+from craton.conventions import GRAVITY
 from craton.errors import ScenarioError
 from craton.scenario.fields import (
     Distance,
@@ -28,7 +29,7 @@ from craton.scenario.receivers import Axis
 from craton.scenario.schema import Device, Method, Precision, Title
 from craton.scenario.words import listed, number, shown
 
-FIELDS = ("potential", "g_e", "g_n", "g_z", "g_ee", "g_nn", "g_zz", "g_en", "g_ez", "g_nz")
+FIELDS = tuple(GRAVITY)
 Contrast = quantity("density")
 _FILES = (".nc", ".grd", ".zarr", ".tif", ".tiff", ".asc", ".csv", ".txt", ".parquet")
 _SHAPE = ("nx", "ny", "nz")

@@ -1,7 +1,7 @@
 """Solvers: a folder is a physics, a .h an operator's body. SOLVERS gives each method of a scenario its builder, OPERATORS its operators."""
 from importlib import import_module
 
-SOLVERS = {"fd": "craton.solvers.fd_elastic.build:build"}
+SOLVERS = {"fd": "craton.solvers.fd_elastic.build:build", "gravity": "craton.solvers.gravity.build:build"}
 OPERATORS = {"fd": "craton.solvers.fd_elastic.catalogue:operators"}
 
 

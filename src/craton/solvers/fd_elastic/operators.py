@@ -1,4 +1,5 @@
 """The operators of the elastic staggered grid, declared: what each writes and reads, its constants, its least traffic."""
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -77,8 +78,9 @@ def at_surface(op, closure, order):
     plain[0, closure.rows - len(c) : closure.rows + len(c)] = [*-c[::-1], *c]
     d1, d2 = (np.pad(d, ((0, 0), (0, plain.shape[1] - closure.cols))) for d in (closure.d1, closure.d2))
     forward, backward = np.vstack([d1, plain]), np.vstack([d2, plain])
-    return op.specialised(f"{op.name}_surface", SURFACE=1, ROWS=len(backward), COLUMNS=plain.shape[1],
-                          CLOSURE_FWD=_table(forward), CLOSURE_BWD=_table(backward))  # fmt: skip
+    closed = op.specialised(f"{op.name}_surface", SURFACE=1, ROWS=len(backward), COLUMNS=plain.shape[1],
+                            CLOSURE_FWD=_table(forward), CLOSURE_BWD=_table(backward))  # fmt: skip
+    return replace(closed, reach=plain.shape[1])
 
 
 def _table(rows):

@@ -169,7 +169,7 @@ class Density:
         xp = machine.xp
         _, density = lattice.prisms_of(problem, xp)
         place = found.y.cell * (found.y.refine * shape[1]) + found.x.cell * found.x.refine
-        order = xp.argsort(found.layer, kind="stable")
+        order = xp.argsort(found.layer)
         self.place, self.density, self.shape, self.real, self.machine = place[order], density[order], shape, real, machine
         self.ends = machine.to_host(xp.searchsorted(found.layer[order], xp.arange(len(found.layers) + 1)))
         self.kept = {} if keep else None
@@ -218,7 +218,7 @@ def block(problem, found, levels, kernel, density, report):
     """(level, fields on the lattice) for each of some levels."""
     machine, xp, fields, shape = kernel.machine, kernel.machine.xp, problem.fields, density.shape
     count, different = len(found.levels[levels]), kernels(found, levels)
-    sums = xp.zeros((count, len(fields), shape[0], shape[1] // 2 + 1), xp.result_type(density.real, xp.complex64))
+    sums = xp.zeros((count, len(fields), shape[0], shape[1] // 2 + 1), np.result_type(density.real, np.complex64))
     places, undefined = xp.zeros(shape, density.real), {}
     for done, ((bottom, top), pairs) in enumerate(different):
         values, spectra = kernel.values(bottom, top), {layer: density.spectrum(layer) for layer, _ in pairs}

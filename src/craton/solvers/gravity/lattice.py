@@ -66,7 +66,9 @@ def planes(low, high, xp):
 
 def combined(keys, values, least, xp):
     """Equal keys once with the sum of their values; sums below `least` are dropped."""
-    order = xp.argsort(keys, kind="stable")  # quick for runs in order, as cells in memory order give them
+    if not len(keys):
+        return keys, values
+    order = xp.argsort(keys)
     keys, values = keys[order], values[order]
     new = xp.concatenate([xp.ones(1, bool), keys[1:] != keys[:-1]])
     sums = xp.bincount(xp.cumsum(new) - 1, weights=values)

@@ -18,6 +18,8 @@ from craton.solvers.gravity.operators import ATTRACT, HERE, LANES, TYPES, consta
 NODES = 1 << 18  # of a tile
 CHEAPER = 3.3  # closed forms of a node in that of a prism, measured
 SAMPLE = 4096  # prisms looked at first
+MANY, FEW = 100_000, 128  # prisms, points: beyond and below the nodes are not counted for an estimate alone
+FIND = 5e-7  # s for each prism
 NOISE = 0.5 * 2.2e-16  # error of a term relative to it, measured: the errors of many terms add like random numbers
 
 
@@ -31,13 +33,23 @@ def nodes(problem, machine):
     """The ensemble's Nodes on a machine, found once; or in words why they do not help."""
 
     def find():
-        middle = max(len(problem.prisms) - SAMPLE, 0) // 2
-        if shared(problem.prisms[middle : middle + SAMPLE]) > 0.5:
+        if shared(middle(problem.prisms)) > 0.5:
             return "the prisms share too few faces"
         with machine.work():
             return lattice.nodes(*lattice.prisms_of(problem, machine.xp), machine.xp)
 
     return lattice.remembered(problem, "_nodes", find)
+
+
+def middle(rows):
+    """Some rows out of the middle."""
+    begin = max(len(rows) - SAMPLE, 0) // 2
+    return rows[begin : begin + SAMPLE]
+
+
+def different(density):
+    """True where nearly every prism has a density of its own: no interior vanishes."""
+    return len(np.unique(density)) > 0.5 * len(density)
 
 
 def shared(prisms):
@@ -51,19 +63,22 @@ def estimate(problem, speed):
     """What the nodes cost."""
     if not problem.pairs:
         return Estimate("vertex", 0.0, "there is nothing to do", False)
+    prisms, points = len(problem.prisms), problem.points.shape[1]
+    if prisms > MANY and (points < FEW or different(middle(problem.density))):  # then finding the nodes would cost more than it can tell
+        count = prisms if shared(middle(problem.prisms)) <= 0.5 else 8 * prisms
+        return Estimate("vertex", speed.start + count * points / CHEAPER / speed.double + FIND * prisms, f"about {count} nodes")
     try:
         found = nodes(problem, speed.machine)
     except OverflowError as reason:
         return Estimate("vertex", 0.0, str(reason), False)
     if isinstance(found, str):
         return Estimate("vertex", 0.0, found, False)
-    count, points = len(found.coefficient), problem.points.shape[1]
+    count, special = len(found.coefficient), len(split_off(problem, found, speed.machine)[1])
     error = bound(problem, found, speed.machine)
-    special = len(split_off(problem, found, speed.machine)[1])
-    seconds = speed.start + (count * (points - special) / CHEAPER + special * len(problem.prisms)) / speed.double
+    seconds = speed.start + (count * (points - special) / CHEAPER + special * prisms) / speed.double
     if error > problem.rtol:
         return Estimate("vertex", seconds, f"far from a small body nodes cancel: error {error:.1e}, allowed {problem.rtol:.1e}", False)
-    return Estimate("vertex", seconds, f"{count} nodes for {len(problem.prisms)} prisms, error below {error:.1e}")
+    return Estimate("vertex", seconds, f"{count} nodes for {prisms} prisms, error below {error:.1e}")
 
 
 def bound(problem, found, machine):

@@ -20,7 +20,7 @@ from craton.cli import main
 from craton.scenario import Scenario, dumps, load, loads
 
 ROOT = Path(__file__).parents[1]
-EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+EXAMPLES = [p for p in sorted((ROOT / "examples").glob("*.toml")) if tomllib.loads(p.read_text()).get("method", "fd") == "fd"]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LEAST = 26  # points along the shortest axis of a shortened example: two absorbing layers, or one and a free surface, fit

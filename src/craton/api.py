@@ -118,13 +118,24 @@ def run(scenario, device=None, out=None, force=False, progress=True):
     planned = plan(scenario)
     machine = backend(device or scenario.run.device, threads=scenario.run.threads)
     check_memory(planned, machine)
+    if out is None and scenario.method == "gravity":
+        return _gravity().run(scenario, planned, machine, progress)
     if out is None:
         return march(scenario, commit(planned, machine), None, progress).finished()
     return run_into(scenario, planned, machine, out, force, progress)
 
 
+def _gravity():
+    """What runs gravity, imported when it is needed: the command line answers at once."""
+    from craton import gravity_runs
+
+    return gravity_runs
+
+
 def check_memory(planned, machine):
     """Refuse what does not fit into the machine's free memory."""
+    if planned.solver == "gravity":
+        return _gravity().check_memory(planned, machine)
     free, _ = machine.memory()
     if planned.nbytes > free:
         finest = planned.grid.spacing * (planned.nbytes / free) ** (1 / 3)
@@ -145,7 +156,9 @@ def commit(planned, machine):
 
 
 def run_into(scenario, planned, machine, out, force, progress):
-    """Run with an OUT directory: snapshots as it goes, waveforms at the end, whatever the end is."""
+    """Run with an OUT directory: snapshots as it goes, waveforms at the end, whatever the end is; gravity has its own way."""
+    if scenario.method == "gravity":
+        return _gravity().run_into(scenario, planned, machine, out, force, progress)
     from craton.output.store import Store, check_out, check_space
     from craton.scenario import dumps
 

@@ -108,6 +108,50 @@ def operator(prisms, points, fields=("g_z",), device="auto", threads=None):
     return linear.operator(asked, Runner(backend(device, threads=threads)), fields, places, len(prisms))
 
 
+def from_model(model, points, fields=("g_z",), region=None, shape=None, spacing=None, reference=0.0, device="auto", precision="float64",
+               method="auto", rtol=None, threads=None, progress=False):  # fmt: skip
+    """Gravity of an Earth model: its density becomes prisms.
+
+    Parameters
+    ----------
+    model : Scenario, model of a scenario, xarray.Dataset, or path of any of these
+        The model of a wave scenario (homogeneous, layers, file; with anomalies), averaged over the prisms as the wave solvers average it over
+        their cells; or a dataset with ``rho`` (or ``density``) over x, y, z, linear between its points.
+    points : tuple of array_like
+        (x, y, z), m, z up, of one shape.
+    fields : sequence of str
+        As in `craton.gravity.forward`.
+    region : tuple of float, optional
+        West, east, south, north, bottom, top of the prisms, m; by default the scenario's domain, or the dataset's extent.
+    shape : tuple of int, optional
+        Prisms along x, y, z.
+    spacing : float or tuple of float, optional
+        Their greatest width (along x, y, z), m. By default that of the wave scenario, or wider, so that there are at most two million; between
+        the points of a dataset.
+    reference : float or str
+        Density to subtract, kg/m3; ``"background"``: the model without its anomalies; ``"mean"``: the mean of each horizontal layer of
+        prisms. Without one the box's own edges dominate the field.
+    device, precision, method, rtol, threads, progress
+        As in `craton.gravity.forward`.
+
+    Returns
+    -------
+    craton.gravity.Fields
+        A dict of float64 arrays.
+
+    Raises
+    ------
+    ScenarioError
+        The model is wrong or does not cover the region.
+    ValueError
+        Anything else that is wrong, with the index of the first offending point.
+    """
+    from craton.model.prisms_model import of_anything
+
+    cells = of_anything(model, region, shape, spacing, reference)
+    return forward(cells.prisms, cells.density, points, fields, device, precision, method, rtol, threads, progress)
+
+
 def solve(problem, device="auto", method="auto", threads=None, progress=False):
     """Solve a checked Problem: (fields, points) in the fields' units, and a report.
 
@@ -122,7 +166,7 @@ def solve(problem, device="auto", method="auto", threads=None, progress=False):
     from craton.run.sweep import progress as shown
     from craton.solvers import gravity as methods
 
-    machine = backend(device, threads=threads)
+    machine = backend(device, threads=threads) if isinstance(device, str) else device
     best = choose(problem, machine)
     name = best[0].method if method == "auto" else method
     module, begin = methods.method(name), time.perf_counter()

@@ -17,7 +17,11 @@ def command(file, device=None, overrides=()):
     warn(planned)
     machine = backend(scenario.run.device, threads=scenario.run.threads)
     api.check_memory(planned, machine)
-    print(estimate(planned, machine))
+    if scenario.method == "gravity":
+        from craton.cli.gravity import estimate as of_gravity
+
+        return print(of_gravity(planned, machine))
+    return print(estimate(planned, machine))
 
 
 def estimate(planned, machine):

@@ -4,6 +4,7 @@ import signal
 import sys
 import threading
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 from craton.cli.check import checked, warn
@@ -38,14 +39,19 @@ def command(file, out=None, device=None, force=False, overrides=(), quiet=False)
         machine = backend(scenario.run.device, threads=scenario.run.threads)
         api.check_memory(planned, machine)
         if not quiet:
-            print(header(scenario, planned, machine, out), flush=True)
+            print(words(scenario).header(scenario, planned, machine, out), flush=True)
         try:
             result = api.run_into(scenario, planned, machine, out, force, not quiet)
         except (ComputationError, Interrupted):
             print(f"kept: {', '.join(str(p) for p in written(out))}", file=sys.stderr)
             raise
     if not quiet:
-        print(summary(result))
+        print(words(scenario).summary(result))
+
+
+def words(scenario):
+    """The module that has the words for a method's header and summary."""
+    return import_module("craton.cli.gravity" if scenario.method == "gravity" else "craton.cli.run")
 
 
 @contextmanager

@@ -1,4 +1,5 @@
 """Ensembles of rectangular prisms: cells between planes (regular or rectilinear) and lists of prisms; no solver word here."""
+
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -223,10 +224,10 @@ def union(ensembles):
 
 
 def mass(ensemble):
-    """Mass (or mass contrast) of an ensemble, kg, and its centre, m; None for the centre where the mass is nil."""
+    """Mass of an ensemble: (positive, negative) parts in kg, and its centre, m; None for the centre where both signs are there."""
     p = ensemble.prisms
     masses = ensemble.density * (p[:, 1] - p[:, 0]) * (p[:, 3] - p[:, 2]) * (p[:, 5] - p[:, 4])
-    total = masses.sum()
-    if abs(total) <= 1e-9 * np.abs(masses).sum():
-        return float(total), None
-    return float(total), tuple(float((masses * (p[:, 2 * a] + p[:, 2 * a + 1]) / 2).sum() / total) for a in range(3))
+    parts = float(masses[masses > 0].sum()), float(masses[masses < 0].sum())
+    if all(parts) or not any(parts):
+        return parts, None
+    return parts, tuple(float((masses * (p[:, 2 * a] + p[:, 2 * a + 1]) / 2).sum() / sum(parts)) for a in range(3))

@@ -1,4 +1,5 @@
 """Layers of prisms between two surfaces: topography, bathymetry, interfaces."""
+
 import numpy as np
 
 from craton.model import surfaces
@@ -34,11 +35,11 @@ def layer(top, bottom, density, density_below=None, missing="refuse"):
     top, bottom = surfaces.as_surface(top), surfaces.as_surface(bottom)
     grid = next((s for s in (top, bottom) if not isinstance(s, float)), None)
     if grid is None:
-        raise ValueError("top and bottom are both numbers: give at least one as a surface, or use kind = \"grid\" for a slab")
+        raise ValueError('top and bottom are both numbers: give at least one as a surface, or use kind = "grid" for a slab')
     high, low = (surfaces.elevations(s, grid) for s in (top, bottom))
     lost = ~(np.isfinite(high) & np.isfinite(low))
     if lost.any() and missing != "drop":
-        raise ValueError(f"{_count(lost)} have no elevation, the first at {_place(grid, lost)}; fill them, or set missing = \"drop\"")
+        raise ValueError(f'{_count(lost)} have no elevation, the first at {_place(grid, lost)}; fill them, or set missing = "drop"')
     density, crossed = np.broadcast_to(np.asarray(density, float), high.shape), ~lost & (high < low)
     if crossed.any():
         if density_below is None:

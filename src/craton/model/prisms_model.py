@@ -1,4 +1,5 @@
 """The density of an Earth model as prisms: the model of a wave scenario, a file or a dataset, less a reference."""
+
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -41,7 +42,9 @@ def of_model(model, axes, reference=0.0):
     wrong = earth.problems(model, blocks)
     if wrong:
         raise ScenarioError(wrong)
-    plain = SimpleNamespace(**{name: getattr(model, name) for name in ("kind", "vp", "vs", "rho", "layers", "file") if hasattr(model, name)})
+    plain = SimpleNamespace(
+        **{name: getattr(model, name) for name in ("kind", "vp", "vs", "rho", "layers", "file") if hasattr(model, name)}
+    )
     without = (lambda k0, k1: earth.cell_averages(plain, blocks, k0, k1)[0]) if reference == "background" else None
     return _contrast(axes, lambda k0, k1: earth.cell_averages(model, blocks, k0, k1)[0], reference, without)
 
@@ -63,7 +66,9 @@ def of_dataset(dataset, axes=None, reference=0.0, name="dataset"):
     for axis, own, wanted in zip(AXES, source.axes, axes):
         fuzz = 1e-9 * (own[-1] - own[0])
         if wanted[0] < own[0] - fuzz or wanted[-1] > own[-1] + fuzz:
-            raise ValueError(f"the model covers {axis} from {own[0]:.10g} to {own[-1]:.10g} m, the cells go from {wanted[0]:.10g} to {wanted[-1]:.10g} m")
+            raise ValueError(
+                f"the model covers {axis} from {own[0]:.10g} to {own[-1]:.10g} m, the cells go from {wanted[0]:.10g} to {wanted[-1]:.10g} m"
+            )
     rho = source.read(tuple((0, len(axis)) for axis in source.axes)).fields[0]
     _finite(rho, source.axes, name)
     x, y, z = (_means(own, wanted) for own, wanted in zip(source.axes, axes))
@@ -109,6 +114,52 @@ def sensible(region, finest):
     return max(finest, float((volume / MOST) ** (1 / 3)))
 
 
+def of_anything(model, region=None, shape=None, spacing=None, reference=0.0):
+    """The density of an Earth model as Cells; parameters as in `craton.gravity.from_model`."""
+    if isinstance(model, str | Path):
+        model = _opened(model)
+    if hasattr(model, "data_vars"):
+        axes = None
+        if region is not None or shape is not None or spacing is not None:
+            axes = _axes(region or _extent(model), shape, spacing, 0.0)
+        return of_dataset(model, axes, reference)
+    if hasattr(model, "domain"):
+        model, domain = model.model, model.domain
+        region = region or tuple(np.stack([domain.origin, np.add(domain.origin, domain.size)], axis=1).ravel())
+        return of_model(model, _axes(region, shape, spacing, domain.spacing or 0.0), reference)
+    if not hasattr(model, "kind"):
+        raise ValueError(f"a model is a scenario of waves, its model, an xarray.Dataset or a path of these, not {type(model).__name__}")
+    if region is None:
+        raise ValueError("a model without a domain needs region = (west, east, south, north, bottom, top)")
+    return of_model(model, _axes(region, shape, spacing, 0.0), reference)
+
+
+def _axes(region, shape, spacing, finest):
+    region = tuple(float(c) for c in region)
+    if len(region) != 6 or not all(region[2 * a] < region[2 * a + 1] for a in range(3)):
+        raise ValueError(f"region {region} is not (west, east, south, north, bottom, top), each pair rising")
+    return axes_of(region, shape, spacing or sensible(region, finest))
+
+
+def _extent(dataset):
+    axes = readers.Source(dataset, Path("dataset"), "model", ("rho",)).axes
+    return tuple(float(end) for axis in axes for end in (axis[0], axis[-1]))
+
+
+def _opened(path):
+    if not Path(path).exists():
+        raise ValueError(f"there is no file {path}")
+    if Path(path).suffix == ".toml":
+        from craton.scenario import load
+
+        return load(path)
+    import xarray
+
+    kind = {"engine": "zarr", "consolidated": False} if Path(path).is_dir() else {}
+    with xarray.open_dataset(path, decode_times=False, **kind) as dataset:
+        return dataset.load()
+
+
 def _finite(rho, axes, name):
     if not np.isfinite(rho).all():
         k, j, i = np.argwhere(~np.isfinite(rho))[0]
@@ -119,7 +170,9 @@ def _finite(rho, axes, name):
 def _contrast(axes, density, reference, without):
     """Cells of density(k0, k1) less the reference; what is left is nothing where the two are equal to rounding."""
     if isinstance(reference, str) and (reference not in REFERENCES or (reference == "background" and without is None)):
-        raise ValueError(f"reference {reference!r}: give a density in kg/m3, or {' or '.join(map(repr, REFERENCES if without else REFERENCES[1:]))}")
+        raise ValueError(
+            f"reference {reference!r}: give a density in kg/m3, or {' or '.join(map(repr, REFERENCES if without else REFERENCES[1:]))}"
+        )
     x, y, z = (np.asarray(axis, float) for axis in axes)
     plane = (len(x) - 1) * (len(y) - 1)
     area = np.diff(y)[:, None] * np.diff(x) / ((x[-1] - x[0]) * (y[-1] - y[0]))

@@ -1,4 +1,5 @@
 """Which prisms share volume: a tree of boxes walked against itself, cost about N log N, never all pairs."""
+
 import numpy as np
 
 LEAF = 8  # prisms of a leaf

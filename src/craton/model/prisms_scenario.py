@@ -1,4 +1,5 @@
 """Ensembles of a scenario: from its [prisms] tables to cells and lists of prisms, and what they are in words."""
+
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,7 @@ def build(tables):
         except ValueError as error:
             problems.append(Problem(f"{at}.file" if getattr(table, "file", None) else at, str(error)))
         except ScenarioError as error:  # of the Earth model, with keys from its own scenario
-            problems += [Problem(at if p.key.startswith("prisms") else f"{at}.{p.key}", p.message, p.remedy) for p in error.problems]
+            problems += [Problem(f"{at}.{p.key.removeprefix('prisms.')}", p.message, p.remedy) for p in error.problems]
     if problems:
         raise ScenarioError(problems)
     return built
@@ -43,7 +44,11 @@ def key(tables, i):
 
 
 def _empty(table, at):
-    remedy = "move the bodies into the cells; a cell belongs to a body that holds its centre" if getattr(table, "bodies", ()) else "check the densities"
+    remedy = (
+        "move the bodies into the cells; a cell belongs to a body that holds its centre"
+        if getattr(table, "bodies", ())
+        else "check the densities"
+    )
     return Problem(at, "no prism has density and volume", remedy)
 
 
@@ -72,23 +77,14 @@ def _file(table):
 
 
 def _model(table):
-    model, domain = table.model, None
-    if table.file is not None:
-        from craton.scenario import load
-
-        waves = load(table.file)
-        if not hasattr(waves, "domain"):
-            raise ValueError(f"{Path(table.file).name} is not a scenario of waves: it has no domain and model")
-        model, domain = waves.model, waves.domain
-    origin, size = (table.origin, table.size) if table.origin is not None else (domain.origin, domain.size)
-    region = np.stack([origin, np.add(origin, size)], axis=1).ravel()
-    spacing = table.spacing or prisms_model.sensible(region, finest(domain))
-    return prisms_model.of_model(model, prisms_model.axes_of(region, table.shape, spacing), table.reference)
-
-
-def finest(domain):
-    """The spacing of a wave scenario's grid, m; 0 where it follows from a frequency or there is none."""
-    return getattr(domain, "spacing", None) or 0.0
+    region = None if table.origin is None else np.stack([table.origin, np.add(table.origin, table.size)], axis=1).ravel()
+    try:
+        return prisms_model.of_anything(table.model or table.file, region, table.shape, table.spacing, table.reference)
+    except ScenarioError as error:
+        if table.file is None:
+            raise
+        name = Path(table.file).name  # its keys are not those of this scenario
+        raise ScenarioError([Problem("prisms.file", f"{name}: {p.key}: {p.message}", p.remedy) for p in error.problems]) from None
 
 
 KINDS = {"grid": _grid, "rectilinear": _rectilinear, "layer": _layer, "table": _table, "file": _file, "model": _model}
@@ -125,7 +121,9 @@ def warnings(ensembles, tables):
     for i, (ensemble, table) in enumerate(zip(ensembles, tables)):
         for n, body in enumerate(getattr(table, "bodies", ())):
             if not len(prisms.inside(ensemble.shape, (ensemble.x, ensemble.y, ensemble.z), body)):
-                found.append(f"{key(tables, i)}.bodies.{n}: no cell has its centre in this {body.shape}; it lies outside or is smaller than a cell")
+                found.append(
+                    f"{key(tables, i)}.bodies.{n}: no cell has its centre in this {body.shape}; it lies outside or is smaller than a cell"
+                )
     return found
 
 

@@ -1,4 +1,5 @@
 """Surfaces z(y, x): from xarray, netCDF, zarr, GeoTIFF and ESRI ASCII grids, in metres with rising axes."""
+
 from dataclasses import dataclass
 from pathlib import Path
 

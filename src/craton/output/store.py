@@ -15,7 +15,7 @@ from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, SnapshotWriter, co
 FINISHED = "finished"
 # Everything that a run may put in OUT: what a new run there takes away. Nothing else is ever removed.
 OWN = ("scenario.toml", "result.zarr", "waveforms.mseed", "stations.xml", "checkpoints", "report.html", "overview.png", "records.png",
-       "snapshots.png", ".waveforms.zarr")
+       "snapshots.png", "maps.png", ".waveforms.zarr")
 
 
 def check_out(path, force=False):

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import CratonError, ScenarioError
-from craton.report import figures
+from craton.report import fieldmaps, figures
 
 _FRAMES_LOOKED_AT = 48
 _FRAMES_SHOWN = 6
@@ -14,7 +14,7 @@ def overview(out_dir, path=None):
     """One picture of a run: the wavefield on a vertical section, and the record of the three components at the first station.
 
     The section shows the frame and the component with most to see. With more than a few receivers a record section takes the place of the
-    single record.
+    single record. Of a gravity run the maps of all fields.
 
     Parameters
     ----------
@@ -35,6 +35,8 @@ def overview(out_dir, path=None):
         If matplotlib is missing.
     """
     out_dir = Path(out_dir)
+    if fieldmaps.read_fields(out_dir) is not None:
+        return fieldmaps.maps(out_dir, path or out_dir / "overview.png")
     waves, scene = read_waveforms(out_dir), _scene(out_dir)
     series = [(name, ds) for name, ds in read_snapshots(out_dir).items() if ds.sizes.get("time")]
     frame = _section(series, scene["sources"])
@@ -131,6 +133,8 @@ def _scene(out_dir):
         scenario = load(Path(out_dir) / "scenario.toml")
     except (OSError, ScenarioError):
         return {"title": "", "sources": [], "interfaces": []}
+    if not hasattr(scenario, "source"):
+        return {"title": scenario.title, "sources": [], "interfaces": []}
     layers = getattr(scenario.model, "layers", None) or []
     return {
         "title": scenario.title or "",

@@ -1,4 +1,5 @@
 """The nouns of a gravity scenario: fields, ensembles of prisms, points; a class per table, SI floats after validation."""
+
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Tag, TypeAdapter, ValidationError, model_validator
@@ -63,15 +64,19 @@ def _all_fields(value):
 def _distinct(fields):
     twice = [i for i, f in enumerate(fields) if f in fields[:i]]
     if twice or not fields:
-        raise wrong(*[(f"{i}", f"{shown(fields[i])} is listed twice", "leave one of them out") for i in twice]
-                    or [("", "no field is asked for", 'write fields = ["g_z"], or "all"')])
+        raise wrong(
+            *[(f"{i}", f"{shown(fields[i])} is listed twice", "leave one of them out") for i in twice]
+            or [("", "no field is asked for", 'write fields = ["g_z"], or "all"')]
+        )
     return fields
 
 
 class Gravity(Table):
     """What is computed: ``fields`` (names, or "all"), ``method``, ``rtol`` (error that approximate methods may make)."""
 
-    fields: Annotated[many(choice(*FIELDS, meant={"gz": "g_z", "g_u": "g_z", "V": "potential"})), AfterValidator(_distinct), BeforeValidator(_all_fields)] = ("g_z",)
+    fields: Annotated[
+        many(choice(*FIELDS, meant={"gz": "g_z", "g_u": "g_z", "V": "potential"})), AfterValidator(_distinct), BeforeValidator(_all_fields)
+    ] = ("g_z",)
     method: choice("auto", "direct", "vertex", "fft", "far", meant={"multipole": "far", "octree": "far", "nodes": "vertex"}) = "auto"
     rtol: quantity("ratio", least=1e-14, most=0.1) | None = None
     check_overlap: Flag = False
@@ -98,7 +103,13 @@ class DensityBox(Table):
     def _has_volume(self):
         thin = [a for a, low, high in zip("xyz", self.min, self.max) if not low < high]
         if thin:
-            raise wrong(("max", f"the box has no extent in {listed(thin, 'and')}", "min is the lower south-west corner, max the upper north-east one"))
+            raise wrong(
+                (
+                    "max",
+                    f"the box has no extent in {listed(thin, 'and')}",
+                    "min is the lower south-west corner, max the upper north-east one",
+                )
+            )
         return self
 
 
@@ -137,7 +148,11 @@ class GridPrisms(_Divided):
 
     @model_validator(mode="after")
     def _something(self):
-        items = [] if self.shape or self.spacing else [("shape", "missing: neither shape nor spacing is given", "write shape = [100, 100, 50]  # cells along x, y, z")]
+        items = (
+            []
+            if self.shape or self.spacing
+            else [("shape", "missing: neither shape nor spacing is given", "write shape = [100, 100, 50]  # cells along x, y, z")]
+        )
         items += _no_mass(self)
         if items:
             raise wrong(*items)
@@ -167,8 +182,15 @@ class RectilinearPrisms(Table):
             edges = getattr(self, axis)
             if len(edges) < 2:
                 items.append((axis, f"{len(edges)} edge makes no cell", "give at least two edges, m"))
-            items += [(f"{axis}.{i}", f"edge {number(edges[i])} m is not above the one before it, {number(edges[i - 1])} m", "list edges in rising order")
-                      for i in range(1, len(edges)) if not edges[i] > edges[i - 1]][:1]
+            items += [
+                (
+                    f"{axis}.{i}",
+                    f"edge {number(edges[i])} m is not above the one before it, {number(edges[i - 1])} m",
+                    "list edges in rising order",
+                )
+                for i in range(1, len(edges))
+                if not edges[i] > edges[i - 1]
+            ][:1]
         if items:
             raise wrong(*items)
         return self
@@ -263,9 +285,21 @@ class ModelPrisms(_Divided):
             what = "model and file exclude each other" if self.file else "neither model nor file is given"
             items.append(("", what, 'write file = "waves.toml" (a scenario of waves), or a [prisms.model] table'))
         if (self.origin is None) != (self.size is None):
-            items.append(("size" if self.size is None else "origin", "origin and size go together", "give both, or neither for the scenario's domain"))
+            items.append(
+                (
+                    "size" if self.size is None else "origin",
+                    "origin and size go together",
+                    "give both, or neither for the scenario's domain",
+                )
+            )
         elif self.model is not None and self.origin is None:
-            items.append(("origin", "missing: where the model is cut off", "write origin = [x, y, z] (lower south-west corner) and size = [.., .., ..], m"))
+            items.append(
+                (
+                    "origin",
+                    "missing: where the model is cut off",
+                    "write origin = [x, y, z] (lower south-west corner) and size = [.., .., ..], m",
+                )
+            )
         if items:
             raise wrong(*items)
         return self
@@ -322,7 +356,9 @@ class BoreholePoints(Table):
     @model_validator(mode="after")
     def _downwards(self):
         if not self.bottom < self.top:
-            raise wrong(("bottom", f"bottom = {number(self.bottom)} m is not below top = {number(self.top)} m", "elevations are positive upward"))
+            raise wrong(
+                ("bottom", f"bottom = {number(self.bottom)} m is not below top = {number(self.top)} m", "elevations are positive upward")
+            )
         return self
 
 
@@ -341,7 +377,9 @@ class ScatteredPoints(Table):
         return self
 
 
-Points = tagged("points", "kind", grid=GridPoints, drape=DrapePoints, profile=ProfilePoints, scattered=ScatteredPoints, borehole=BoreholePoints)
+Points = tagged(
+    "points", "kind", grid=GridPoints, drape=DrapePoints, profile=ProfilePoints, scattered=ScatteredPoints, borehole=BoreholePoints
+)
 
 
 class GravityRun(Table):
@@ -375,7 +413,9 @@ class GravityScenario(Table):
     title: Title = ""
     method: Method = key('"gravity"')
     gravity: Gravity = Gravity()
-    prisms: Annotated[several("prisms", Prisms), AfterValidator(_some), BeforeValidator(_as_several)] = key("[prisms] with kind, and what belongs to it")
+    prisms: Annotated[several("prisms", Prisms), AfterValidator(_some), BeforeValidator(_as_several)] = key(
+        "[prisms] with kind, and what belongs to it"
+    )
     points: Points = key("[points] with kind, and what belongs to it")
     run: GravityRun = GravityRun()
 

@@ -1,4 +1,5 @@
 """Which class of scenario a dict of tables is, by its method."""
+
 from pydantic import BaseModel
 
 from craton.scenario.gravity import GravityScenario

@@ -1,4 +1,5 @@
 """Where fields that need no time are computed: grids, draped grids, profiles, boreholes, scattered points."""
+
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -87,7 +88,9 @@ def _drape(table, surface, columns):
     lost = np.argwhere(~np.isfinite(z))
     if len(lost):
         j, i = lost[0]
-        raise ValueError(f"the surface has no elevation at {len(lost)} of {z.size} points, the first [{j}, {i}] at x {x[i]:.10g}, y {y[j]:.10g} m")
+        raise ValueError(
+            f"the surface has no elevation at {len(lost)} of {z.size} points, the first [{j}, {i}] at x {x[i]:.10g}, y {y[j]:.10g} m"
+        )
     return grid(x, y, z + table.height, f"grid of {len(x)} x {len(y)}, {table.height:.10g} m over {Path(table.surface.file).name}")
 
 

@@ -1,4 +1,5 @@
 """From a gravity scenario to its plan: prisms, points, the checked Problem, and what `craton plan` prints of it."""
+
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +29,8 @@ class GravityPlan:
         One for each prisms table.
     method : str
         As asked for: ``"auto"`` or a name.
+    solver : str
+        Name of the solver that built it.
     notes : dict of str to list of (str, str)
         What `craton plan` prints, by section.
     warnings : list of str
@@ -39,6 +42,7 @@ class GravityPlan:
     points: Any
     ensembles: list
     method: str = "auto"
+    solver: str = "gravity"
     notes: dict = field(default_factory=dict)
     warnings: list = field(default_factory=list)
 
@@ -51,7 +55,14 @@ class GravityPlan:
     def nbytes(self):
         """Bytes of prisms, points and results, on the host and as the kernels read them."""
         p = self.problem
-        return p.prisms.nbytes + p.density.nbytes + RECORD * len(p.prisms) + 2 * p.points.nbytes + 16 * p.points.shape[1] * len(p.fields) + TILE
+        return (
+            p.prisms.nbytes
+            + p.density.nbytes
+            + RECORD * len(p.prisms)
+            + 2 * p.points.nbytes
+            + 16 * p.points.shape[1] * len(p.fields)
+            + TILE
+        )
 
     def __str__(self):
         width = max((len(label) for rows in self.notes.values() for label, _ in rows), default=0)
@@ -99,16 +110,19 @@ def sections(plan, scenario):
         ],
         "Prisms": [*named, ("extent", extent(made.prisms[:, ::2].min(axis=0), made.prisms[:, 1::2].max(axis=0))), *weight(plan)],
         "Points": [("layout", plan.points.words), *span(made.points)],
-        "Work": [("pairs", f"{len(made.prisms):,} prisms x {made.points.shape[1]:,} points = {made.pairs:,}, {len(made.fields)} fields each")],
+        "Work": [
+            ("pairs", f"{len(made.prisms):,} prisms x {made.points.shape[1]:,} points = {made.pairs:,}, {len(made.fields)} fields each")
+        ],
         "Memory": [("total", f"{plan.nbytes / 2**20:,.1f} MiB")],
     }
 
 
 def weight(plan):
-    """Mass and its centre."""
-    total, centre = prisms.mass(plan.problem)
-    at = "" if centre is None else ", centre ({})".format(", ".join(f"{c:,.0f}" for c in centre)) + " m"
-    return [("mass", f"{total:.6g} kg{at}")]
+    """Mass and its centre; excess and missing mass where densities are contrasts of both signs."""
+    (more, less), centre = prisms.mass(plan.problem)
+    if centre is None:
+        return [("mass", f"{more + less:.6g} kg: excess {more:.6g}, missing {-less:.6g}")]
+    return [("mass", f"{more + less:.6g} kg, centre ({', '.join(f'{c:,.0f}' for c in centre)}) m")]
 
 
 def span(xyz):
@@ -118,4 +132,7 @@ def span(xyz):
 
 def extent(low, high):
     """A box in words."""
-    return "  ".join(f"{a} {p:,.0f} .. {q:,.0f}" if q > p else f"{a} {p:,.10g}" for a, p, q in zip("xyz", np.asarray(low), np.asarray(high))) + "  m"
+    return (
+        "  ".join(f"{a} {p:,.0f} .. {q:,.0f}" if q > p else f"{a} {p:,.10g}" for a, p, q in zip("xyz", np.asarray(low), np.asarray(high)))
+        + "  m"
+    )

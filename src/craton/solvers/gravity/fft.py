@@ -1,4 +1,4 @@
-"""Method `fft`: cells of regular columns and points of a regular horizontal grid act by their distance alone, so that the sum is a convolution.
+"""Method `fft`: between cells of regular columns and points of a regular horizontal grid only distance counts: the sum is a convolution.
 
 Exact but for rounding (1e-13 of the greatest value). Layer by layer: prism at all distances that occur by the operator of `direct`, its
 spectrum times the spectrum of the layer's density, summed; one inverse transform for each level of points and field. Cells and points lie
@@ -17,6 +17,7 @@ from craton.solvers.gravity.problem import Problem
 
 SLOWER = 12  # long arithmetic in the time of an equal number of operations of a transform, measured
 LEVELS = 4096  # more heights than this are no grid
+MANY = 100_000  # pairs of layer and level
 AREA = 1 << 29  # places of the padded lattice, at most
 
 
@@ -54,7 +55,8 @@ def distances(axis, size):
         twice = round(halves) - 2 * step
         each, which = np.unique(np.abs(twice), return_inverse=True)
         whole, rest = each // axis.refine, each % axis.refine  # faces at half a width exactly: points may lie on them
-        return Distances(size, step % size, whole * (axis.width / 2) + rest * (axis.width / (2 * axis.refine)), which, np.where(twice < 0, -1.0, 1.0))
+        at = whole * (axis.width / 2) + rest * (axis.width / (2 * axis.refine))
+        return Distances(size, step % size, at, which, np.where(twice < 0, -1.0, 1.0))
     at = axis.first - step * (axis.width / axis.refine)
     return Distances(size, step % size, at, np.arange(len(at)), np.ones(len(at)))
 
@@ -110,8 +112,8 @@ def estimate(problem, speed):
     room, needed = 0.5 * speed.machine.memory()[0], 8 * (area * (2 * fields + 5) + places * (3 * fields + 4))
     if area > AREA or needed > room:
         return Estimate("fft", 0.0, f"{shape[0]} x {shape[1]} places need {needed / 1e9:.1f} GB", False)
-    if places * combinations > 4 * problem.pairs:
-        return Estimate("fft", 0.0, f"{places} distances in {combinations} pairs of layer and level are more than the {problem.pairs:.3g} pairs", False)
+    if places * combinations > 4 * problem.pairs or combinations > MANY:
+        return Estimate("fft", 0.0, f"{places} distances for each of {combinations} pairs of layer and level are too much work", False)
     some = blocks(found, fields, area, room)
     different = sum(len(kernels(found, block)) for block in some)
     transforms = different * fields + len(some) * len(found.layers) + fields * len(found.levels)
@@ -145,7 +147,8 @@ class Kernel:
     def values(self, bottom, top):
         """Fields (fields, distances in y, distances in x) of unit density over G, in the fields' units."""
         (hx, hy), machine = self.half, self.machine
-        machine.fill(self.program.arrays["prisms"], self.frame.records(np.array([[-hx, hx, -hy, hy, bottom, top]]), np.ones(1), np.zeros(1)))
+        prism = np.array([[-hx, hx, -hy, hy, bottom, top]])
+        machine.fill(self.program.arrays["prisms"], self.frame.records(prism, np.ones(1), np.zeros(1)))
         total = self.program.arrays[self.plan.total]
         total[...] = 0
         for phase in self.program.phases:
@@ -210,7 +213,8 @@ def solve(problem, runner):
             report = runner.report and (lambda part, done=number: runner.report(int(share * (done + part))))
             for level, values in block(problem, found, levels, kernel, density, report):
                 here = found.level == level
-                out[:, machine.to_host(here)] = machine.to_host(values[:, found.y.point[here] * found.y.stride, found.x.point[here] * found.x.stride])
+                rows, columns_ = found.y.point[here] * found.y.stride, found.x.point[here] * found.x.stride
+                out[:, machine.to_host(here)] = machine.to_host(values[:, rows, columns_])
     return out
 
 

@@ -20,7 +20,7 @@ CHEAPER = 3.3  # closed forms of a node in that of a prism, measured
 SAMPLE = 4096  # prisms looked at first
 MANY, FEW = 100_000, 128  # prisms, points: beyond and below the nodes are not counted for an estimate alone
 FIND = 5e-7  # s for each prism
-NOISE = 0.5 * 2.2e-16  # error of a term relative to it, measured: the errors of many terms add like random numbers
+NOISE = 8 * 2.2e-16  # error of a term relative to C R^(2 - n), about twice the greatest measured: logarithms reach 10
 
 
 def attract_nodes(fields):
@@ -66,45 +66,46 @@ def estimate(problem, speed):
     prisms, points = len(problem.prisms), problem.points.shape[1]
     if prisms > MANY and (points < FEW or different(middle(problem.density))):  # then finding the nodes would cost more than it can tell
         count = prisms if shared(middle(problem.prisms)) <= 0.5 else 8 * prisms
-        return Estimate("vertex", speed.start + count * points / CHEAPER / speed.double + FIND * prisms, f"about {count} nodes")
-    try:
-        found = nodes(problem, speed.machine)
-    except OverflowError as reason:
-        return Estimate("vertex", 0.0, str(reason), False)
-    if isinstance(found, str):
-        return Estimate("vertex", 0.0, found, False)
-    count, special = len(found.coefficient), len(split_off(problem, found, speed.machine)[1])
-    error = bound(problem, found, speed.machine)
-    seconds = speed.start + (count * (points - special) / CHEAPER + special * prisms) / speed.double
+        special, rough = 0, np.sqrt(8.0) * np.linalg.norm(problem.density)
+        box = problem.prisms[:, ::2].min(axis=0), problem.prisms[:, 1::2].max(axis=0)
+    else:
+        try:
+            found = nodes(problem, speed.machine)
+        except OverflowError as reason:
+            found = str(reason)
+        if isinstance(found, str):
+            return Estimate("vertex", 0.0, found, False)
+        count, special = len(found.coefficient), len(split_off(problem, found, speed.machine)[1])
+        rough, box = np.linalg.norm(speed.machine.to_host(found.coefficient)), ends(found, speed.machine)
+    error = bound(problem, rough, box)
+    seconds = speed.start + (count * (points - special) / CHEAPER + special * prisms) / speed.double + FIND * prisms
     if error > problem.rtol:
         return Estimate("vertex", seconds, f"far from a small body nodes cancel: error {error:.1e}, allowed {problem.rtol:.1e}", False)
     return Estimate("vertex", seconds, f"{count} nodes for {prisms} prisms, error below {error:.1e}")
 
 
-def bound(problem, found, machine):
+def bound(problem, rough, box):
     """Estimated error at the worst point, relative to the sum of the magnitudes of all prisms' attractions there.
 
     Terms are of the order of C R^(2 - n) for the n-th derivative of the potential, R the distance of the farthest node, and each carries
-    `NOISE`; the field is at least m / R^(n + 1) with the mass m of all prisms. R^3 / m is left, for every field.
+    `NOISE`; many add up like random numbers, to that of `rough`, the root of the sum of C^2. The field is at least m / R^(n + 1) with the
+    mass m of all prisms. R^3 / m is left, for every field.
     """
-    with machine.work():
-        prisms, density = lattice.prisms_of(problem, machine.xp)
-        volume = (prisms[:, 1] - prisms[:, 0]) * (prisms[:, 3] - prisms[:, 2]) * (prisms[:, 5] - prisms[:, 4])
-        mass = float(machine.xp.abs(density * volume).sum())
-        rough = float(machine.xp.sqrt((found.coefficient**2).sum()))
-    low, high = ends(found, machine)
-    farthest = np.sqrt((np.maximum(problem.points - low[:, None], high[:, None] - problem.points) ** 2).sum(axis=0).max())
-    return NOISE * rough * farthest**3 / mass if mass else 0.0
+    sides = problem.prisms[:, 1::2] - problem.prisms[:, ::2]
+    mass = float(np.abs(problem.density) @ (sides[:, 0] * sides[:, 1] * sides[:, 2]))
+    low, high = (corner[:, None] for corner in box)
+    farthest = np.sqrt((np.maximum(problem.points - low, high - problem.points) ** 2).sum(axis=0).max())
+    return float(NOISE * rough * farthest**3 / mass)
 
 
 def ends(found, machine):
     """Corners of the box around all nodes."""
-    at = [machine.to_host(axis.at[[0, -1]]) for axis in found.planes]
-    return np.array([a[0] for a in at]), np.array([a[1] for a in at])
+    at = np.array([machine.to_host(axis.at[[0, -1]]) for axis in found.planes])
+    return at[:, 0], at[:, 1]
 
 
 def split_off(problem, found, machine):
-    """Points (3, N) for the nodes, and indices of those that need the rules of the closed form: gradients on faces and edges inside the ensemble.
+    """Points (3, N) for the nodes, and indices of those that need the closed form's rules: gradients on faces and edges in the ensemble.
 
     On its outer faces the field is the limit from outside: there points step outside by a rounding error.
     """
@@ -126,7 +127,7 @@ def _split_off(problem, found, machine):
         touched[axis] = np.minimum(np.abs(here - at[place - 1]), np.abs(here - at[place])) <= slack[axis]
     alone = touched.sum(axis=0) == 1
     for axis in range(3):
-        here, step = points[axis, inside], max(4 * slack[axis], 1e-15 * float((high - low).max()))
+        here, step = points[axis, inside], max(slack[axis] / 8, 1e-15 * float((high - low).max()))
         above, below = (touched[axis] & alone & outside for outside in (here >= high[axis], here <= low[axis]))
         points[axis, inside[above]], points[axis, inside[below]] = high[axis] + step, low[axis] - step
         stepped |= above | below
@@ -144,8 +145,8 @@ def plan(problem, at, coefficient, width):
     records = np.concatenate([at, coefficient[:, None]], axis=1)
     tiles = [_tile(problem, frame, slice(p, p + stride), records[s : s + size], parts, stride, s == 0, s + size >= len(records))
              for p in range(0, points, stride) for s in range(0, max(len(records), 1), size)]  # fmt: skip
-    return direct.assemble(problem, frame, attract_nodes(problem.fields), tiles, parts, groups,
-                           {"nodes": Array("sources", (size, 4), np.float64), "first": Array("sources", (parts + 1,), np.int32)})  # fmt: skip
+    sources = {"nodes": Array("sources", (size, 4), np.float64), "first": Array("sources", (parts + 1,), np.int32)}
+    return direct.assemble(problem, frame, attract_nodes(problem.fields), tiles, parts, groups, sources)
 
 
 def _tile(problem, frame, chosen, records, parts, stride, first, last):
@@ -168,5 +169,6 @@ def solve(problem, runner):
     here = plan(replace(problem, points=points), machine.to_host(found.at), machine.to_host(found.coefficient), machine.width)
     values = runner.scaled(problem.pairs / max(here.work, 1)).sweep(here)
     if len(special):
-        values[:, special] = direct.solve(replace(problem, precision="float64", points=np.ascontiguousarray(problem.points[:, special])), runner)
+        there = replace(problem, precision="float64", points=np.ascontiguousarray(problem.points[:, special]))
+        values[:, special] = direct.solve(there, runner)
     return values

@@ -25,9 +25,10 @@ SURFACE_ORDERS = tuple(order for order in ORDERS if has_closure(order))
 
 def of_order(order):
     """Operators whose text depends on the order."""
-    steps = [operators.velocity(order), operators.stress(order)]
+    steps = [operators.velocity(order), operators.stress(order), operators.laminate(order)]
     surface = [operators.at_surface(op, closure(order), order) for op in steps] if order in SURFACE_ORDERS else []
-    return [*steps, *surface, *(make(order, axis) for make in (operators.cpml_velocity, operators.cpml_stress) for axis in range(3))]
+    layers = [make(order, axis) for make in (operators.cpml_velocity, operators.cpml_stress) for axis in range(3)]
+    return [*steps, *surface, *layers, *(operators.cpml_laminate(order, axis) for axis in range(2))]
 
 
 def every_operator():

@@ -170,6 +170,7 @@ def test_stated_error_of_nodes_holds(height):
 # --- convolution ------------------------------------------------------------------------------------------------------------------------
 
 A, B, DEEP = 100.0, 80.0, (-900.0, -500.0, -300.0, 0.0)
+LEVELS = np.arange(-6, 3) * 50.0
 CASES = {  # cells (nx, ny, z, a, b), points (x, y, z) from the south-western corner
     "over centres, outside too": ((20, 13, DEEP, A, B), (A / 2 + A * np.arange(-3, 27), B / 2 + B * np.arange(17), [50])),
     "over corners": ((20, 13, DEEP, A, B), (A * np.arange(-3, 27), B * np.arange(17), [50])),
@@ -181,7 +182,7 @@ CASES = {  # cells (nx, ny, z, a, b), points (x, y, z) from the south-western co
     "one column": ((1, 1, DEEP, 90, 60), (45 + 90.0 * np.arange(-5, 6), 30 + 60.0 * np.arange(-5, 6), [10])),
     "on top": ((12, 13, DEEP, 90, 60), (45 + 90.0 * np.arange(-1, 9), 30 + 60.0 * np.arange(17), [0])),
     "on top, over edges": ((12, 13, DEEP, 90, 60), (45 + 90.0 * np.arange(-1, 9), 60.0 * np.arange(17), [0])),
-    "inside, at many heights": ((8, 9, np.arange(-6, 1) * 50, 90, 60), (90.0 * np.arange(-1, 9), 60.0 * np.arange(9), np.arange(-6, 3) * 50)),
+    "inside, many heights": ((8, 9, np.arange(-6, 1) * 50.0, 90, 60), (90.0 * np.arange(-1, 9), 60.0 * np.arange(9), LEVELS)),
 }
 
 
@@ -227,7 +228,7 @@ def test_convolution_says_why_not(change, why):
 
 def test_many_levels_fit_into_little_memory(monkeypatch):
     """One level after the other where the spectra of all would not fit: the same answer."""
-    prisms, density, points = convolution_case("inside, at many heights")
+    prisms, density, points = convolution_case("inside, many heights")
     asked, machine = problem(prisms, density, points, ("g_z",)), backend("cpu")
     together = fft.solve(asked, Runner(machine))
     monkeypatch.setattr(type(machine), "memory", lambda self: (1, 1))

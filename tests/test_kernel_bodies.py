@@ -183,6 +183,71 @@ def test_step_below_a_free_surface(half_step, order, precision):
         assert (after["szz"][inside(layout, (nz - 1, nz, 0, ny, 0, nx))] == 0).all()
 
 
+def laminated(table, diagonal, shear, sign=-1):
+    """dt/h times what layered planes have more than isotropic ones: (c11, c13, c33, c66) of plane k in table[k]; sign 1 for magnitudes."""
+    d11, d13, d33, d66 = (c[:, None, None] for c in table.T)
+    d12 = d11 + sign * 2 * d66
+    x, y, z = (diagonal[a] for a in AXES)
+    return {"sxx": DT_H * (d11 * x + d12 * y + d13 * z), "syy": DT_H * (d12 * x + d11 * y + d13 * z),
+            "szz": DT_H * (d13 * x + d13 * y + d33 * z), "sxy": DT_H * d66 * shear["x", "y"]}  # fmt: skip
+
+
+def with_planes(layout, precision):
+    """Random fields and random differences of every plane."""
+    table = np.random.default_rng(7).uniform(-1, 1, (layout.shape[0], 4)).astype(precision)
+    return random_fields(layout, precision) | {"planes": table}
+
+
+@both
+@all_orders
+@pytest.mark.parametrize("surface", [False, True])
+def test_laminate(surface, order, precision):
+    if surface and order not in SURFACE_ORDERS:
+        pytest.skip("no closure of this order")
+    layout, rows = Layout(SHAPE, order // 2), closure(order).rows if surface else 0
+    before = with_planes(layout, precision)
+    box = (SHAPE[0] - rows - 1, SHAPE[0] - 1, 0, 13, 3, 36) if surface else (1, 12, 0, 13, 3, 36)
+    op = operators.at_surface(operators.laminate(order), closure(order), order) if surface else operators.laminate(order)
+    after = run(op, op.arrays, before, box, fd(layout), layout, precision)
+    results = []
+    for sign, f in zip((-1, 1), exactly(before)):
+        d = Differences(layout.padded, order, sign > 0)
+        strain = strain_rates(f, with_closure(d, layout, order, "stress") if surface else d)
+        results.append(laminated(np.pad(f["planes"], ((layout.reach, layout.reach), (0, 0))), *strain, sign))
+    at = inside(layout, box)
+    for name, change in results[0].items():
+        assert unchanged_outside(before[name], after[name], at), name
+        close(after[name], before[name] + change, abs(before[name]) + results[1][name], 3 * order + 2 * rows, at)
+        assert abs(change[at]).max() > 0.01
+
+
+@both
+@all_orders
+@pytest.mark.parametrize("axis", range(2))
+def test_cpml_laminate(axis, order, precision):
+    """The law of the plane on what a layer along x or y adds to derivatives, from random memory that stays as it is."""
+    layout, a, h = Layout(SHAPE, order // 2), AXES[axis], "yx"[axis]
+    op, extent, rng = operators.cpml_laminate(order, axis), tuple(n - m for m, n in zip(SLAB[::2], SLAB[1::2])), np.random.default_rng(8)
+    before = with_planes(layout, precision) | {
+        "psi": rng.standard_normal((3, *extent)).astype(precision),
+        "profile": rng.uniform(-0.9, 0.9, (2, 3, extent["zyx".index(a)])).astype(precision),
+    }
+    names = (sxx(a, a), sxx(h, h), "szz", "sxy", f"v{a}", f"v{h}", "psi", "profile", "planes")
+    after = run(op, names, before, BOX, slab_params(layout), layout, precision)
+    to, results = inside(layout, SLAB), []
+    for sign, f in zip((-1, 1), exactly(before)):
+        d, (whole, half) = Differences(layout.padded, order, sign > 0), (along(f["profile"][n, 2], a) for n in (0, 1))
+        diagonal = dict.fromkeys(AXES, 0.0) | {a: whole * d(f[f"v{a}"], a, False)[to] + f["psi"][0]}
+        shear = {("x", "y"): half * d(f[f"v{h}"], a, True)[to] + f["psi"][1 + axis]}
+        results.append(laminated(f["planes"][SLAB[0] : SLAB[1]], diagonal, shear, sign))
+    part = tuple(slice(n - m, o - m) for m, n, o in zip(SLAB[::2], BOX[::2], BOX[1::2]))
+    for name, change in results[0].items():
+        assert unchanged_outside(before[name], after[name], inside(layout, BOX)), name
+        close(after[name][to], before[name][to] + change, abs(before[name][to]) + results[1][name], order + 3, part)
+        assert abs(change[part]).max() > 0.01
+    np.testing.assert_array_equal(after["psi"], before["psi"])
+
+
 # --- absorbing layers -------------------------------------------------------------------------------------------------------------------
 
 SLAB, BOX = (2, 16, 1, 12, 4, 31), (3, 15, 2, 11, 5, 30)  # the layer, and the part of it that is computed

@@ -19,6 +19,7 @@ ARCHITECTURES = ("sm_80", "sm_90")
 # hardware gives them out so): float32, float64. 40 registers let 1536 threads of 2048 stay on a multiprocessor, 64 let 1024.
 BUDGET = {
     "velocity": (40, 56), "stress": (40, 56), "velocity_surface": (56, 64), "stress_surface": (40, 64), "cpml_velocity": (40, 48),
+    "laminate": (40, 40), "laminate_surface": (40, 48), "cpml_laminate": (32, 32),
     "cpml_stress": (40, 56), "sponge": (16, 24), "rigid": (16, 16), "wrap": (16, 16), "inject": (40, 40), "sample": (32, 32),
     "advance": (16, 16),
 }  # fmt: skip

@@ -147,8 +147,9 @@ def irregular():
 
 def row(peer, pairs, ours, them, worst):
     """One comparison, printed and kept."""
-    print(f"           craton {ours[0]:.3f} s ({pairs / ours[0] / 1e6:.0f} M pairs/s), {peer} {them[0]:.2f} s ({pairs / them[0] / 1e6:.2f} M pairs/s): "
-          f"{them[0] / ours[0]:.0f} times, by CPU seconds {them[1] / ours[1]:.0f} times; difference {worst:.0e} of the norm", flush=True)  # fmt: skip
+    rates = [f"{name} {used[0]:.3g} s, {pairs / used[0] / 1e6:.3g} M pairs/s" for name, used in (("craton", ours), (peer, them))]
+    print(f"           {'; '.join(rates)}: {them[0] / ours[0]:.0f} times, by CPU seconds {them[1] / ours[1]:.0f} times; "
+          f"difference {worst:.0e} of the norm", flush=True)  # fmt: skip
     return {"pairs": pairs, "craton wall s": ours[0], "craton cpu s": ours[1], f"{peer} wall s": them[0], f"{peer} cpu s": them[1],
             "times faster": them[0] / ours[0], "difference over norm": worst}  # fmt: skip
 
@@ -181,8 +182,9 @@ def simpeg(at, names):
     active = rho != 0
     where = np.stack(at, axis=1)
     survey = gravity.Survey(gravity.SourceField([gravity.Point(where, components=[theirs[n] for n in names])]))
-    simulation = gravity.Simulation3DIntegral(mesh=mesh, survey=survey, rhoMap=maps.IdentityMap(nP=int(active.sum())), active_cells=active,
-                                              engine="choclo", store_sensitivities="forward_only", numba_parallel=options.threads > 1)  # fmt: skip
+    given = {"mesh": mesh, "survey": survey, "rhoMap": maps.IdentityMap(nP=int(active.sum())), "active_cells": active}
+    given |= {"engine": "choclo", "store_sensitivities": "forward_only", "numba_parallel": options.threads > 1}
+    simulation = gravity.Simulation3DIntegral(**given)
     wall, cpu, values = timed(lambda: simulation.fields(rho[active]))
     values = np.asarray(values).reshape(-1, len(names)).T
     return wall, cpu, {name: -v if name in ("g_z", "g_ez", "g_nz") else v for name, v in zip(names, values)}

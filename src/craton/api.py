@@ -135,7 +135,8 @@ def _gravity():
 def check_memory(planned, machine):
     """Refuse what does not fit into the machine's free memory."""
     if planned.solver == "gravity":
-        return _gravity().check_memory(planned, machine)
+        _gravity().check_memory(planned, machine)
+        return
     free, _ = machine.memory()
     if planned.nbytes > free:
         finest = planned.grid.spacing * (planned.nbytes / free) ** (1 / 3)

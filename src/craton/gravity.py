@@ -47,6 +47,8 @@ def forward(prisms, density, points, fields=("g_z",), device="auto", precision="
         ``"float64"``, or ``"float32"``: terms in single, coordinates split, sums in double, far pairs by series.
     method : str
         ``"auto"`` takes the quickest that applies. ``"direct"``: every pair by the closed form. ``"far"``: clusters by multipoles.
+        ``"vertex"``: nodes shared by prisms once, none within a body of one density. ``"fft"``: regular cells, points on a regular
+        horizontal grid whose spacing is a simple multiple of theirs.
     rtol : float, optional
         Error that approximate methods may make at a point, relative to the sum of the magnitudes of all prisms' attractions there;
         by default 1e-8 in double, 1e-6 in single precision.
@@ -115,8 +117,8 @@ def from_model(model, points, fields=("g_z",), region=None, shape=None, spacing=
     Parameters
     ----------
     model : Scenario, model of a scenario, xarray.Dataset, or path of any of these
-        The model of a wave scenario (homogeneous, layers, file; with anomalies), averaged over the prisms as the wave solvers average it over
-        their cells; or a dataset with ``rho`` (or ``density``) over x, y, z, linear between its points.
+        The model of a wave scenario (homogeneous, layers, file; with anomalies), averaged over the prisms as the wave solvers average it
+        over their cells; or a dataset with ``rho`` (or ``density``) over x, y, z, linear between its points.
     points : tuple of array_like
         (x, y, z), m, z up, of one shape.
     fields : sequence of str
@@ -126,8 +128,8 @@ def from_model(model, points, fields=("g_z",), region=None, shape=None, spacing=
     shape : tuple of int, optional
         Prisms along x, y, z.
     spacing : float or tuple of float, optional
-        Their greatest width (along x, y, z), m. By default that of the wave scenario, or wider, so that there are at most two million; between
-        the points of a dataset.
+        Their greatest width (along x, y, z), m. By default that of the wave scenario, or wider, so that there are at most two million;
+        from point to point of a dataset.
     reference : float or str
         Density to subtract, kg/m3; ``"background"``: the model without its anomalies; ``"mean"``: the mean of each horizontal layer of
         prisms. Without one the box's own edges dominate the field.

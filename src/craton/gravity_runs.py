@@ -70,8 +70,11 @@ def check_memory(planned, machine):
     """Refuse what does not fit into the memory of this host and the machine."""
     free, _ = machine.memory()
     if planned.nbytes > free:
-        raise ResourceError(f"prisms and points need {planned.nbytes / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free on {machine.describe()}.\n"
-                            f"    take larger cells, or fewer points at a time")  # fmt: skip
+        needed, there = planned.nbytes / 2**30, free / 2**30
+        raise ResourceError(
+            f"prisms and points need {needed:.1f} GiB, {there:.1f} GiB are free on {machine.describe()}.\n"
+            "    take larger cells, or fewer points at a time"
+        )
 
 
 def run(scenario, planned, machine, progress=True):

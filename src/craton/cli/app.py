@@ -98,7 +98,7 @@ def new(
 def plot(
     out: Annotated[str, typer.Argument(metavar="OUT", help="Folder of a run.", show_default=False)],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures: overview, records, snapshots.", show_default=False)
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures: overview, records, snapshots, maps.", show_default=False)
     ] = None,
     debug: Debug = False,
 ):

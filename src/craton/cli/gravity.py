@@ -48,11 +48,13 @@ def summary(result):
         worst = {unit: max(report["error"][name] for name in names) for unit, names in units.items()}
         lines.append("  error at most about " + ", ".join(f"{error:.1e} {unit}" for unit, error in worst.items()))
     if report["undefined"]:
-        lines.append(
-            "  not defined on edges of prisms: " + ", ".join(f"{name} at {count} points" for name, count in report["undefined"].items())
-        )
-    told = {"result.zarr": "; ".join(f"{' '.join(names)} in {unit}" for unit, names in units.items()), "scenario.toml": "the scenario as it was run",
-            "run.json": "method, error, device, timings, versions"}  # fmt: skip
+        counts = ", ".join(f"{name} at {count} points" for name, count in report["undefined"].items())
+        lines.append(f"  not defined on edges of prisms: {counts}")
+    told = {
+        "result.zarr": "; ".join(f"{' '.join(names)} in {unit}" for unit, names in units.items()),
+        "scenario.toml": "the scenario as it was run",
+        "run.json": "method, error, device, timings, versions",
+    }
     width = max(len(str(out / name)) for name in told)
     lines += [f"  {str(out / name):<{width}}  {text}" for name, text in told.items()]
     return "\n".join([*lines, f"next: craton plot {out}"])

@@ -43,8 +43,10 @@ def layer(top, bottom, density, density_below=None, missing="refuse"):
     density, crossed = np.broadcast_to(np.asarray(density, float), high.shape), ~lost & (high < low)
     if crossed.any():
         if density_below is None:
-            raise ValueError(f"the top lies below the bottom at {_count(crossed)}, the first at {_place(grid, crossed)}; give density_below "
-                             "(between sea floor and sea level: water minus rock, -1640 kg/m3), or 0 to leave them out")  # fmt: skip
+            raise ValueError(
+                f"the top lies below the bottom at {_count(crossed)}, the first at {_place(grid, crossed)}; give density_below "
+                "(between sea floor and sea level: water minus rock, -1640 kg/m3), or 0 to leave them out"
+            )
         density = np.where(crossed, float(density_below), density)
     return _prisms(grid, np.fmin(low, high), np.fmax(low, high), density, lost)
 

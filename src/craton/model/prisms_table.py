@@ -36,13 +36,13 @@ def listed(prisms, density, name="the list"):
     prisms, density = np.asarray(prisms, float).reshape(-1, 6), np.asarray(density, float)
     _refuse(~np.isfinite(prisms).all(axis=1) | ~np.isfinite(density), name, lambda n: f"is not finite: {prisms[n].tolist()}, {density[n]}")
     for low, high in ((0, 1), (2, 3), (4, 5)):
-        _refuse(
-            prisms[:, low] > prisms[:, high],
-            name,
-            lambda n: f"is reversed: {SIDES[low]} = {prisms[n, low]:.10g} > {SIDES[high]} = {prisms[n, high]:.10g}",
-        )  # noqa: B023
+        _refuse(prisms[:, low] > prisms[:, high], name, lambda n, a=low, b=high: _reversed(prisms[n], a, b))
     kept = (density != 0) & (prisms[:, ::2] < prisms[:, 1::2]).all(axis=1)
     return PrismList(prisms[kept], density[kept], np.flatnonzero(kept))
+
+
+def _reversed(prism, low, high):
+    return f"is reversed: {SIDES[low]} = {prism[low]:.10g} > {SIDES[high]} = {prism[high]:.10g}"
 
 
 def _refuse(bad, name, words):

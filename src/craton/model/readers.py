@@ -17,7 +17,7 @@ SPELT = {f"{prefix}{word}": f"{unit}m" for prefix, unit in (("", ""), ("kilo", "
 
 @contextmanager
 def open_model(path, key="model.file", variables=tuple(VARIABLES)):
-    """Open a model file; gives a `Source` of some of its variables. Raises ScenarioError (all problems at once) where it cannot be understood."""
+    """Open a model file; gives a `Source` of some of its variables. Raises ScenarioError where it cannot be understood."""
     path = Path(path)
     if not path.exists():
         raise ScenarioError([Problem(key, f"there is no file {path}", "Give the path of a netCDF file (.nc) or a zarr folder (.zarr).")])

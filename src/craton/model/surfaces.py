@@ -84,7 +84,7 @@ def from_array(array, name=None):
         raise ValueError(f"{name} has the dimensions {', '.join(map(str, array.dims)) or 'none'}; it needs x and y")
     array = array.transpose(dims["y"], dims["x"])
     z = np.asarray(array.values, float) * scale(array, name)
-    for axis, dim in dims.items():
+    for dim in dims.values():
         if dim not in array.coords:
             raise ValueError(f"{name} has no coordinate {dim}")
     x, y = (np.asarray(array[dims[a]].values, float) * scale(array[dims[a]], f"{a} of {name}") for a in "xy")

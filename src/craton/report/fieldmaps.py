@@ -11,7 +11,7 @@ from craton.report.style import wave_colours
 
 COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3, 7: 4, 8: 4, 9: 3, 10: 5}  # panels side by side, by their number
 ORDER = ("potential", "g_e", "g_n", "g_z", "g_zz", "g_ee", "g_nn", "g_en", "g_ez", "g_nz")  # all of them make two rows
-# Inches: width of a map, between maps, left of the first, for the title of a map, for a colour bar with its numbers, for labels of x, for the heading.
+# Inches: width of a map, between maps, left of the first; for a map's title, a colour bar with its numbers, labels of x, the heading.
 MAP, ASIDE, LEFT, TITLE, BAR, LABELS, HEADING = 2.7, 0.36, 0.62, 0.4, 0.62, 0.42, 0.42
 LINES = 9  # contour lines of a map
 _INK = "#20262e"
@@ -107,7 +107,7 @@ def _box(page, left, bottom, width, height):
 
 
 def _map(axis, dataset, name, bodies, below):
-    """One field as a coloured map with contour lines, or as coloured points where they lie scattered; its colour bar in the axes `below`."""
+    """One field as a map with contour lines, or as coloured points where they lie scattered; its colour bar in the axes `below`."""
     field = dataset[name]
     x, y, values = dataset.x.values / 1000, dataset.y.values / 1000, field.values
     style = colours(values)

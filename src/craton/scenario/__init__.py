@@ -19,8 +19,8 @@ from craton.scenario.sources import (
 )  # fmt: skip
 
 __all__ = [
-    "Boundaries", "Box", "Brune", "Cpml", "Domain", "Explosion", "Gaussian", "GaussianDerivative", "GravityScenario", "Homogeneous", "Kuepper", "Lattice",
-    "Layer", "Layers", "Line", "ModelFile", "MomentTensor", "Output", "Plane", "PointForce", "Position", "Reading", "ReceiverFile",
-    "ReceiverGrid", "ReceiverLine", "Ricker", "Run", "Samples", "Scenario", "Snapshot", "Sphere", "Sponge", "Station", "Tensor", "TimeSpan",
-    "dumps", "format_problems", "load", "loads", "read", "reads", "with_overrides",
+    "Boundaries", "Box", "Brune", "Cpml", "Domain", "Explosion", "Gaussian", "GaussianDerivative", "GravityScenario", "Homogeneous",
+    "Kuepper", "Lattice", "Layer", "Layers", "Line", "ModelFile", "MomentTensor", "Output", "Plane", "PointForce", "Position",
+    "Reading", "ReceiverFile", "ReceiverGrid", "ReceiverLine", "Ricker", "Run", "Samples", "Scenario", "Snapshot", "Sphere",
+    "Sponge", "Station", "Tensor", "TimeSpan", "dumps", "format_problems", "load", "loads", "read", "reads", "with_overrides",
 ]  # fmt: skip

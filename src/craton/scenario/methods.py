@@ -10,7 +10,7 @@ SCENARIOS = {"fd": Scenario, "gravity": GravityScenario}
 
 
 def scenario_class(values):
-    """The class for a dict of tables: that of its method (the nearest one where it is misspelt); without one by the tables that are there."""
+    """The class for a dict of tables: that of its method (the nearest one where it is misspelt); without one by its tables."""
     method = values.get("method")
     if method is None:
         return GravityScenario if {"prisms", "gravity"} & set(values) and not {"model", "source"} & set(values) else Scenario

@@ -101,22 +101,24 @@ def _problems(error, values, root, unknown):
 def _unknown_key(loc, path, values, root):
     name, parent = path[-1], _value_at(values, path[:-1])
     names = list(_names(_tables_at(loc[:-1], root)))
-    close = nearest(name, [n for n in names if n not in parent])
-    there = None if close else nearest(name, names)
+    foreign = len(path) == 1 and any(name in kind.model_fields for kind in SCENARIOS.values())
+    close = None if foreign else nearest(name, [n for n in names if n not in parent])
+    there = None if close or foreign else nearest(name, names)
     hint = f', did you mean "{close}"?' if close else f', did you mean "{there}", which is given already?' if there else ""
     message = f'unknown key "{name}"' + hint
-    elsewhere = None if close or there else _owner(name, root, top=len(path) == 1)
+    elsewhere = None if close or there else _owner(name, root, foreign)
     remedy = f'"{name}" belongs {elsewhere}' if elsewhere else f"valid keys here: {', '.join(names)}"
     return Problem(dotted(path), message, remedy)
 
 
-def _owner(name, root, top):
-    """Where this key belongs, in words: in the table of the scenario that has it, if there is exactly one; to scenarios of another method."""
+def _owner(name, root, foreign):
+    """Where this key belongs, in words: in the table of the scenario that has it, if there is just one; in scenarios of another method."""
     owners = [field for field in root.model_fields if name in _names(_tables_in(root.model_fields[field].annotation))]
     if len(owners) == 1:
         return f"in [{owners[0]}]"
-    others = [method for method, kind in SCENARIOS.items() if top and kind is not root and name in kind.model_fields]
-    return f'to scenarios with method = "{others[0]}"' if others else None
+    if foreign:
+        return "to scenarios with method = " + shown(next(method for method, kind in SCENARIOS.items() if name in kind.model_fields))
+    return None
 
 
 def _missing_key(loc, path, root):

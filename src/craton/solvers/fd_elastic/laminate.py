@@ -23,15 +23,20 @@ def laminate(d):
     Left out where the medium is not layered (in and next to anomalies), where a part of the cell is fluid, in CPML layers along z, and
     on the plane of a free surface. It goes on in CPML layers along x and y: an end of it in front of them would scatter waves.
     """
-    planes = {k: change for k, change in cut_planes(d.scenario.model, d.grid).items() if k in inner_planes(d)}
-    regions = {k: rectangles(d, k) for k in planes}
+    changes = planes(d)
+    regions = {k: rectangles(d, k) for k in changes}
     if not any(regions.values()):
         return {}, {}
     table = np.zeros((d.grid.shape[0], 4))
-    for k, change in planes.items():
+    for k, change in changes.items():
         table[k] = change
     launches = [one for run in runs(d, regions) for one in launches_of(d, run, regions[run[0]])]
     return {"laminate": Array("material", table.shape, d.precision, table.astype(d.precision))}, {"stress": launches}
+
+
+def planes(d):
+    """What `cut_planes` finds, of the planes to which it applies."""
+    return {k: change for k, change in cut_planes(d.scenario.model, d.grid).items() if k in inner_planes(d)}
 
 
 def cut_planes(model, grid):

@@ -2,7 +2,7 @@
 import numpy as np
 
 from craton.model import earth
-from craton.solvers.fd_elastic import scheme
+from craton.solvers.fd_elastic import laminate, scheme
 from craton.survey import sources as survey_sources
 
 FEWEST = {2: 10, 4: 5, 6: 4, 8: 3.5}  # points per shortest wavelength below which a warning is due
@@ -32,7 +32,14 @@ def algorithm(d):
         ("method", f"velocity-stress staggered grid, order 2 in time, {d.order} in space{closure}, {d.precision}"),
         ("boundaries", "; ".join(f"{kind}: {', '.join(faces)}" for kind, faces in kinds.items())),
         ("material", "rho, lambda, 1/mu stored once per point; density averaged arithmetically, mu harmonically, on the fly"),
+        *interfaces(d),
     ]
+
+
+def interfaces(d):
+    """Planes of cells that horizontal interfaces cut."""
+    count = len(laminate.planes(d))
+    return [("interfaces", f"{count} planes transversely isotropic where interfaces cut their cells (Backus 1962)")] if count else []
 
 
 def grid(d):

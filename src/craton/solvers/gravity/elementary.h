@@ -1,9 +1,10 @@
 // Elementary functions that vectorise: no table, no branch, no library. Errors measured in tests/test_gravity.py against NumPy's long
 // double: the logarithm errs by at most 2.5 ulp, the angle by 3.
-//   root(a)             square root, 0 at 0
+//   root(a)             square root, 0 at 0; root_in_steps(a) the same where that saves a busy divider
 //   quotient(a, b)      a / b
 //   log_quotient(a, b, d)   ln(a / b) for a, b > 0 with d = a - b given to full precision: no digits lost where a is close to b
 //   angle(y, x)         atan2(y, x) in [0, pi] for y >= 0
+//   squares(x, y, z)    x^2 + y^2 + z^2, the same bits wherever it stands: no freedom to fuse
 // Polynomials: Chebyshev fits (mpmath, 50 digits) of (2 atanh(s) - 2 s) / s^3 for |s| <= 1/5 and (atan(t) - t) / t^3 for |t| <= tan(pi/16),
 // relative errors 6e-17 and 4e-17 with seven terms, 1e-8 with three.
 #pragma once
@@ -37,6 +38,8 @@ BODY double root(double a)
     const double b = a > 1e-290 ? a : 1e-290, y = inverse_root(b), r = b * y;
     return a > 1e-290 ? fma(0.5 * y, fma(-r, r, b), r) : 0.0;
 }
+BODY double root_in_steps(double a) { return root(a); }
+BODY float root_in_steps(float a) { return root(a); }
 BODY double quotient(double a, double b)
 {
     double y;
@@ -73,6 +76,18 @@ BODY float from_bits(unsigned a)
 }
 BODY double root(double a) { return __builtin_sqrt(a); }
 BODY float root(float a) { return __builtin_sqrtf(a); }
+// A guess from the bits, a step of fourth order, one of third, a correction: multiplications only. A CPU's divider is the slowest part
+// of the closed form; sharing the roots out between both ways makes g_z 24 % quicker (AVX-512).
+BODY double root_in_steps(double a)
+{
+    double y = from_bits(0x5fe6eb50c7b537a9ull - (bits_of(a) >> 1)), e = 1.0 - a * y * y;
+    y += y * e * (0.5 + e * (0.375 + e * 0.3125));
+    e = 1.0 - a * y * y;
+    y += y * e * (0.5 + e * 0.375);
+    const double r = a * y;
+    return r + 0.5 * y * (a - r * r);
+}
+BODY float root_in_steps(float a) { return __builtin_sqrtf(a); }
 BODY double quotient(double a, double b) { return a / b; }
 BODY float quotient(float a, float b) { return a / b; }
 BODY double inverse_root(double a) { return 1.0 / __builtin_sqrt(a); }
@@ -105,6 +120,15 @@ BODY double atan_tail(double w)
          + w * (-0.0908982738683345293 + w * (0.0765187180322230223 + w * -0.059074814707369257)))));
 }
 BODY float atan_tail(float w) { return -0.333333126272702709f + w * (0.199905949470084887f + w * -0.136474258684196361f); }
+
+#if GPU_INSTRUCTIONS
+BODY real squares(real x, real y, real z) { return fma(x, x, fma(y, y, z * z)); }
+#elif defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+BODY double squares(double x, double y, double z) { return __builtin_fma(x, x, __builtin_fma(y, y, z * z)); }
+BODY float squares(float x, float y, float z) { return __builtin_fmaf(x, x, __builtin_fmaf(y, y, z * z)); }
+#else
+BODY real squares(real x, real y, real z) { return x * x + y * y + z * z; }
+#endif
 
 BODY real log_quotient(real a, real b, real d)
 {

@@ -233,7 +233,8 @@ def block(problem, found, levels, kernel, density, report):
                 mark(undefined, f, whole, pairs, density, xp)
             spectrum = machine.rfft2(whole)
             for layer, level in pairs:
-                sums[level, f] += spectrum * spectra[layer]
+                part = sums[level, f]
+                part += spectrum * spectra[layer]
         if report:
             machine.finish()
             report((done + 1) / len(different))

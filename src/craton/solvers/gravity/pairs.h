@@ -56,6 +56,7 @@ BODY void add(LANES_OF(real, sum, FIELD_COUNT), const Values& v, real weight, bo
     ADD(G_NZ, v.nz)
 }
 
+// Every point of a pair is in one range exactly: all of them compare the same bits with the same limits.
 // The series to order TOP for the points whose distance is in [low, high); the group's own lies in [least, most].
 template <int TOP>
 BODY void add_far(GROUP_OF(real, sum, FIELD_COUNT), GROUP_OF(const real, point, COORDINATES), const real* q, real least, real most, real low, real high)
@@ -66,7 +67,7 @@ BODY void add_far(GROUP_OF(real, sum, FIELD_COUNT), GROUP_OF(const real, point, 
     EACH_LANE
     {
         const real x = real(0.5) * (offset(q, 0, point LANE) + offset(q, 1, point LANE)), y = real(0.5) * (offset(q, 2, point LANE) + offset(q, 3, point LANE));
-        const real z = real(0.5) * (offset(q, 4, point LANE) + offset(q, 5, point LANE)), r2 = x * x + y * y + z * z;
+        const real z = real(0.5) * (offset(q, 4, point LANE) + offset(q, 5, point LANE)), r2 = squares(x, y, z);
         add(sum LANE, far_field<TOP>(x, y, z, volume, series), weight, (r2 >= low * low) & (r2 < high * high));
     }
 }
@@ -82,7 +83,7 @@ BODY void add_prism(GROUP_OF(real, sum, FIELD_COUNT), GROUP_OF(const real, point
         const real x1 = offset(q, 0, point LANE), x2 = offset(q, 1, point LANE), y1 = offset(q, 2, point LANE), y2 = offset(q, 3, point LANE);
         const real z1 = offset(q, 4, point LANE), z2 = offset(q, 5, point LANE);
         const real x = real(0.5) * (x1 + x2), y = real(0.5) * (y1 + y2), z = real(0.5) * (z1 + z2);
-        add(sum LANE, closed_form(x1, x2, y1, y2, z1, z2, dx, dy, dz), weight, ORDER == 0 || x * x + y * y + z * z < from * from);
+        add(sum LANE, closed_form(x1, x2, y1, y2, z1, z2, dx, dy, dz), weight, ORDER == 0 || squares(x, y, z) < from * from);
     }
     if constexpr (ORDER > 0) {
         if constexpr (ORDER >= 6) add_far<6>(sum, point, q, least, most, from, four);

@@ -84,8 +84,9 @@ BODY Values closed_form(real x1, real x2, real y1, real y2, real z1, real z2, re
     constexpr bool V = WANTS(POTENTIAL), E = WANTS(G_E), N = WANTS(G_N), Z = WANTS(G_Z);
     constexpr bool GRADIENT = ((FIELDS) >> G_EE) != 0;
     const real xx1 = x1 * x1, xx2 = x2 * x2, yy1 = y1 * y1, yy2 = y2 * y2, zz1 = z1 * z1, zz2 = z2 * z2;
-    const real r111 = root(xx1 + yy1 + zz1), r112 = root(xx1 + yy1 + zz2), r121 = root(xx1 + yy2 + zz1), r122 = root(xx1 + yy2 + zz2);
-    const real r211 = root(xx2 + yy1 + zz1), r212 = root(xx2 + yy1 + zz2), r221 = root(xx2 + yy2 + zz1), r222 = root(xx2 + yy2 + zz2);
+    const real r111 = root_in_steps(xx1 + yy1 + zz1), r112 = root(xx1 + yy1 + zz2), r121 = root(xx1 + yy2 + zz1);
+    const real r122 = root_in_steps(xx1 + yy2 + zz2), r211 = root(xx2 + yy1 + zz1), r212 = root_in_steps(xx2 + yy1 + zz2);
+    const real r221 = root_in_steps(xx2 + yy2 + zz1), r222 = root(xx2 + yy2 + zz2);
     Values out = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     real hit_x = 1, hit_y = 1, hit_z = 1;
     if constexpr (V || E || N || WANTS(G_EN) || GRADIENT) {

@@ -16,7 +16,7 @@ from craton.solvers.gravity.groups import Frame
 from craton.solvers.gravity.operators import ATTRACT, HERE, LANES, TYPES, constants, flops
 
 NODES = 1 << 18  # of a tile
-CHEAPER = 3.3  # closed forms of a node in that of a prism, measured
+CHEAPER = 3.7  # closed forms of a node in that of a prism, measured
 SAMPLE = 4096  # prisms looked at first
 MANY, FEW = 100_000, 128  # prisms, points: beyond and below the nodes are not counted for an estimate alone
 FIND = 5e-7  # s for each prism

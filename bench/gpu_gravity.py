@@ -90,7 +90,8 @@ def parity(machine):
     """All fields at ordinary and singular points: this device against the CPU, and both against the reference values."""
     prisms, density = random_ensemble(3000)
     west, east, south, north, _, top = prisms[:20].T
-    kinds = ((west, south, top), (0.5 * (west + east), 0.5 * (south + north), top), (west, 0.5 * (south + north), top))  # vertex, face, edge
+    x, y = 0.5 * (west + east), 0.5 * (south + north)
+    kinds = ((west, south, top), (x, y, top), (west, y, top))  # vertex, face, edge
     special = np.concatenate([np.stack(kind, axis=1) for kind in kinds])
     rng, found = np.random.default_rng(5), {}
     points = np.concatenate([rng.uniform([-2e3, -2e3, -4e3], [22e3, 22e3, 1e3], (937, 3)), special]).T
@@ -102,7 +103,8 @@ def parity(machine):
             norm = np.sqrt(np.nanmean(there**2, axis=1, keepdims=True))
             worst = float(np.nanmax(np.abs(here - there) / norm))
             same = bool((np.isnan(here) == np.isnan(there)).all())
-            show(f"parity {name} {precision}", f"{worst:.1e} of the rms, nan at the same places: {same}", "ok" if worst < limit and same else "BAD")
+            verdict = "ok" if worst < limit and same else "BAD"
+            show(f"parity {name} {precision}", f"{worst:.1e} of the rms, nan at the same places: {same}", verdict)
             found[f"{name} {precision}"] = {"worst": worst, "same nan": same}
     return found
 
@@ -186,7 +188,8 @@ def paper(machine):
         error = max(float(np.abs(out[n] - exact[n]).max()) for n in names) if exact else float("nan")
         best = float(np.median(spent[1:]))
         verdict = "" if goal is None else f"goal {goal * 1e3:.0f} ms " + ("ok" if best < goal else "MISSED")
-        show(f"paper {label}", f"{best * 1e3:9.1f} ms by {out.method} (first call {spent[0]:.2f} s), differs {error:.1e} from direct", verdict)
+        said = f"{best * 1e3:9.1f} ms by {out.method} (first call {spent[0]:.2f} s), differs {error:.1e} from direct"
+        show(f"paper {label}", said, verdict)
         found[label] = {"seconds": best, "first call": spent[0], "method": out.method, "difference mGal or Eotvos": error}
     return found
 

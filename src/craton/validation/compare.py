@@ -1,0 +1,28 @@
+"""What the cases share: misfit, a row of the table, references kept beside this file."""
+from pathlib import Path
+
+import numpy as np
+
+
+def misfit(found, wanted):
+    """Relative L2 misfit of arrays of the same shape."""
+    return float(np.sqrt(((found - wanted) ** 2).sum() / (wanted**2).sum()))
+
+
+def row(what, value, limit):
+    """A row: what was compared, its misfit, the most it may be."""
+    value = float(value)
+    return {"what": what, "misfit": value, "limit": limit, "passed": bool(value <= limit)}
+
+
+def reference(name):
+    """Arrays of a reference of this folder: dict."""
+    with np.load(Path(__file__).parent / f"{name}.npz") as kept:
+        return {key: kept[key] for key in kept.files}
+
+
+def at_times(t, values, times):
+    """Series along the last axis at other times, by cubic splines."""
+    from scipy.interpolate import CubicSpline
+
+    return CubicSpline(t, values, axis=-1)(times)

@@ -1,0 +1,133 @@
+"""What no scheme may lose: energy without absorbing layers, and the exchange of source and receiver; random medium, free surface, float64."""
+import numpy as np
+
+from craton import api
+from craton.backends import backend
+from craton.scenario import Scenario
+from craton.solvers.fd_elastic.closure import closure
+from craton.validation.absorbing import STRESS, advance
+from craton.validation.compare import row
+
+SIZE, SPACING = (2400.0, 2200.0, 2000.0), 100.0
+ROUNDING = 1e-11  # relative; some thousand steps of float64, each with errors of 1e-16 of the largest terms
+WAVELET = {"kind": "ricker", "frequency": 4, "delay": 0.3}
+QUIET = 1.2  # s, when the wavelet is over
+PLACES = ([1160.0, 1333.0, -970.0], [1100.0, 1200.0, 0.0], [1311.0, 1123.0, -33.0], [934.0, 1400.0, -100.0])
+
+
+def random_medium(seed=7, boxes=150):
+    """A homogeneous model with boxes of random place, size and properties over all of it."""
+    rng = np.random.default_rng(seed)
+    low = rng.uniform([-200, -200, -2200], [2400, 2200, 0], (boxes, 3))
+    high = low + rng.uniform(100, 900, (boxes, 3))
+    vp, ratio, rho = rng.uniform(3000, 5000, boxes), rng.uniform(1.6, 2.2, boxes), rng.uniform(1800, 3000, boxes)
+    anomalies = [
+        {"shape": "box", "min": a.tolist(), "max": b.tolist(), "vp": p, "vs": p / q, "rho": r}
+        for a, b, p, q, r in zip(low, high, vp.tolist(), ratio.tolist(), rho.tolist())
+    ]
+    return {"kind": "homogeneous", "vp": 4000, "vs": 2300, "rho": 2400, "anomalies": anomalies}
+
+
+def scenario(sources, receivers, duration, order, boundaries):
+    """The random medium below a free surface."""
+    return Scenario(
+        domain={"origin": [0, 0, -SIZE[2]], "size": list(SIZE), "spacing": SPACING},
+        model=random_medium(),
+        time={"duration": duration, "start": 0},
+        boundaries={"top": "free", **boundaries},
+        source=[{**one, "wavelet": WAVELET} for one in sources],
+        receivers=[{"name": f"R{n}", "at": x} for n, x in enumerate(receivers)],
+        run={"order": order, "precision": "float64"},
+    )
+
+
+def energy(device, orders=(2, 4, 6, 8), duration=6.0):
+    """Rigid sides: the energy that the scheme conserves, from the end of the sources on."""
+    tensor = {"xx": 1e15, "yy": -0.5e15, "zz": 0.5e15, "xy": 0.8e15, "xz": -0.3e15, "yz": 0.6e15}
+    sources = [{"kind": "moment_tensor", "at": [1110, 1133, -270], "tensor": tensor}, {"kind": "force", "at": [1110, 1133, 0], "force": [1e10] * 3}]
+    rows = []
+    for order in orders:
+        found, steps = energies(scenario(sources, (), duration, order, {"others": "rigid"}), order, device)
+        drift = (found.max() - found.min()) / found.mean()
+        rows.append(row(f"energy, order {order}, {steps} steps: (largest - smallest) / mean", drift, ROUNDING))
+    return rows
+
+
+def energies(wanted, order, device, every=11):
+    """The energy now and then once the sources are silent, and the steps between the first and the last look."""
+    planned = api.plan(wanted)
+    quiet = int(QUIET / planned.dt)
+    for name in ("stress_series", "velocity_series"):
+        planned.arrays[name].data[quiet:] = 0
+    program = api.commit(planned, backend(device))
+    weights, found = weighted(program, order), []
+    for step in range(planned.steps):
+        if step > quiet and step % every == 0:
+            before = {name: program.host(name) for name in ("vx", "vy", "vz", *STRESS)}
+            advance(program, step)
+            after = [program.host(name) for name in ("vx", "vy", "vz")]
+            found.append(energy_of(weights, before, after))
+        else:
+            advance(program, step)
+    return np.array(found), (len(found) - 1) * every
+
+
+def weighted(program, order):
+    """Of each kind of point: density or compliance, times the weight of its plane in the energy; the closure's near the free surface."""
+    get = {name: program.backend.to_host(program.arrays[name]) for name in ("rho", "lam", "rmu")}
+    window = program.plan.arrays["rho"].window
+
+    def at(name, *axes):
+        shifts = [sum(a == axis for a in axes) for axis in "zyx"]
+        return get[name][tuple(slice(s.start + d, s.stop + d) for s, d in zip(window, shifts))]
+
+    whole, half = planes(at("rho").shape[0], order)
+    density = [w * (at("rho") + at("rho", a)) / 2 for w, a in zip((whole, whole, half), "xyz")]
+    pairs = (("sxy", "xy", whole), ("sxz", "xz", half), ("syz", "yz", half))
+    shear = {n: w * (at("rmu") + at("rmu", a) + at("rmu", b) + at("rmu", a, b)) / 4 for n, (a, b), w in pairs}
+    lam, mu = at("lam"), 1 / at("rmu")
+    normals = np.full(whole.shape, 3.0)
+    normals[-1] = 2  # the vertical stress is zero on the surface: two dimensions' compliance
+    return {"density": density, "shear": shear, "normal": whole / (2 * mu), "trace": whole * lam / (2 * mu * (normals * lam + 2 * mu))}
+
+
+def planes(count, order):
+    """Weights of the whole and the half planes below a free surface."""
+    whole, half, end = np.ones(count), np.ones(count), closure(order)
+    rows = len(end.hp)
+    whole[count - rows :], half[count - 1 - rows : count - 1], half[-1] = end.hp[::-1], end.hm[::-1], 0
+    return whole[:, None, None], half[:, None, None]
+
+
+def energy_of(weights, before, after):
+    """Energy of one step: velocities half a step before and after the stresses."""
+    kinetic = sum((w * before[name] * v).sum() for w, name, v in zip(weights["density"], ("vx", "vy", "vz"), after))
+    normal = sum(before[name] ** 2 for name in STRESS[:3])
+    trace = sum(before[name] for name in STRESS[:3])
+    elastic = (weights["normal"] * normal - weights["trace"] * trace**2).sum()
+    return (kinetic + elastic + sum((w * before[name] ** 2).sum() for name, w in weights["shear"].items())) / 2
+
+
+def reciprocity(device, orders=(4, 8), places=PLACES):
+    """Forces at places inside, near and on the surface, off and on the nodes; each recorded at all: G_cd(a, b) = G_dc(b, a)."""
+    rows = []
+    for order in orders:
+        green = responses(places, order, device)
+        pairs = [(a, b) for a in range(len(places)) for b in range(a)]
+        worst = max(np.abs(green[a][b] - green[b][a].transpose(1, 0, 2)).max() / np.abs(green[a][b]).max() for a, b in pairs)
+        rows.append(row(f"reciprocity, order {order}: largest difference / peak of the pair", worst, ROUNDING))
+    return rows
+
+
+def responses(places, order, device):
+    """Velocity [source place][receiver place][force component, recorded component, time]."""
+    out = []
+    for at in places:
+        found = []
+        for direction in np.eye(3):
+            one = {"kind": "force", "at": at, "force": (1e10 * direction).tolist()}
+            wanted = scenario([one], places, 1.2, order, {"others": "cpml", "cpml": {"thickness": 5}})
+            samples = api.run(wanted, device=device, progress=False).samples
+            found.append(samples.reshape(len(samples), len(places), 3))
+        out.append(np.array(found).transpose(2, 0, 3, 1))
+    return out

@@ -1,0 +1,74 @@
+"""A homogeneous full space: runs at 10 points per minimum S wavelength against Aki & Richards (2002), 5 to 20 wavelengths away."""
+import math
+
+import numpy as np
+
+from craton import api
+from craton.scenario import Scenario
+from craton.validation import fullspace
+from craton.validation.compare import misfit, row
+
+VP, VS, RHO = 2000 * math.sqrt(3), 2000.0, 2500.0
+SPACING, POINTS = 100.0, 10  # m; points per minimum S wavelength
+# The minimum wavelength is that at the frequency where the Ricker spectrum, f^2 exp(-f^2 / f0^2), falls to 1 % of its peak: 2.7299 f0.
+ONE_PERCENT = 2.7299
+LIMITS = {4: 0.01, 8: 0.003}
+FORCE = (1e10, 0.7e10, -0.5e10)
+COUPLE = {"strike": 30, "dip": 60, "rake": 40, "moment": 1e15}
+BORDER = 14  # points between the faces and what is inside
+
+
+def full_space(source, order, device, reach=20):
+    """A source off the nodes in a bar along x, receivers off the nodes `reach` / 4 to `reach` wavelengths away, also across the bar."""
+    frequency = VS / (POINTS * SPACING) / ONE_PERCENT
+    at = SPACING * (BORDER + np.array([0.3, 0.45, 0.2]))
+    places = [at + SPACING * POINTS * np.array([d, *side]) for d in reach / 4 * np.arange(1, 5) for side in ((0, 0), (0.31, 0.83), (2.57, 0.4))]
+    duration = reach * POINTS * SPACING / VS + 1.8 / frequency
+    scenario = infinite(source_table(source, at, frequency), places, duration, order)
+    data = api.run(scenario, device=device, progress=False).dataset
+    wanted = [exact(source, x, at, frequency, data.time.values) for x in places]
+    worst = max(misfit(found, one) for found, one in zip(data.velocity.values, wanted))
+    return [row(f"{source}, order {order}: velocity at {reach / 4:g} to {reach:g} wavelengths, the worst receiver", worst, LIMITS[order])]
+
+
+def infinite(source, places, duration, order, **others):
+    """Scenario of a box with CPML on all faces, of the size that the places need."""
+    size = (np.ceil(np.max([source["at"], *places], axis=0) / SPACING) + BORDER) * SPACING
+    return Scenario(
+        domain={"origin": [0, 0, 0], "size": size.tolist(), "spacing": SPACING},
+        model={"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO},
+        time={"duration": duration},
+        boundaries={"top": "cpml", "others": "cpml"},
+        source=[source],
+        receivers=[{"name": f"R{n}", "at": list(map(float, x))} for n, x in enumerate(places)],
+        run={"order": order, **others.pop("run", {})},
+        **others,
+    )
+
+
+def source_table(source, at, frequency):
+    """The scenario's table of a source."""
+    kind = {"kind": "force", "force": list(FORCE)} if source == "single force" else {"kind": "moment_tensor", **COUPLE}
+    return {**kind, "at": at.tolist(), "wavelet": {"kind": "ricker", "frequency": frequency}}
+
+
+def exact(source, x, at, frequency, t, deriv=1):
+    """Motion (3, nt) of the full space at x; the Ricker is the force's history, or the moment's rate."""
+    history = fullspace.history("ricker", frequency)
+    if source == "single force":
+        return fullspace.point_force(x, at, FORCE, history, t, VP, VS, RHO, deriv)
+    return fullspace.moment_tensor(x, at, double_couple(**COUPLE), lambda t, n: history(t, n - 1), t, VP, VS, RHO, deriv)
+
+
+def double_couple(strike, dip, rake, moment):
+    """Moment tensor in x east, y north, z up, from slip and normal vectors (Aki & Richards 2002, eqs 4.88, 4.89)."""
+    phi, delta, lam = np.radians([strike, dip, rake])
+    north, east, down = 0, 1, 2
+    slip, normal = np.zeros(3), np.zeros(3)
+    slip[north] = np.cos(lam) * np.cos(phi) + np.cos(delta) * np.sin(lam) * np.sin(phi)
+    slip[east] = np.cos(lam) * np.sin(phi) - np.cos(delta) * np.sin(lam) * np.cos(phi)
+    slip[down] = -np.sin(delta) * np.sin(lam)
+    normal[north], normal[east], normal[down] = -np.sin(delta) * np.sin(phi), np.sin(delta) * np.cos(phi), -np.cos(delta)
+    to_enu = np.array([[0, 1, 0], [1, 0, 0], [0, 0, -1]])
+    slip, normal = to_enu @ slip, to_enu @ normal
+    return moment * (np.outer(slip, normal) + np.outer(normal, slip))

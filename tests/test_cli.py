@@ -249,9 +249,9 @@ def test_signal_ends_cleanly(number, tmp_path):
 
 
 def test_signal_before_the_first_step(cli, tmp_path, monkeypatch):
-    from craton import api
+    from craton import wave_runs
 
-    monkeypatch.setattr(api, "check_memory", lambda *a: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(wave_runs, "check_memory", lambda *a: os.kill(os.getpid(), signal.SIGTERM))
     write(tmp_path)
     code, out, err = cli("run", "small.toml", "-o", "out")
     assert code == 75 and "interrupted" in err and "Traceback" not in err and not (tmp_path / "out").exists()

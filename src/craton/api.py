@@ -1,68 +1,17 @@
 """craton in Python: load a scenario, plan it, run it; the command line calls the same functions."""
-import time
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from importlib import import_module
 
-from craton.errors import ComputationError, CratonError, Interrupted, ResourceError
+from craton.wave_runs import Result
+
+__all__ = ["Result", "load", "plan", "run", "runs"]
+
+# What runs a method: a module with check_memory, run and run_into.
+RUNS = {"fd": "craton.wave_runs", "gravity": "craton.gravity_runs"}
 
 
-@dataclass
-class Result:
-    """What a run leaves.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    plan : Plan
-    samples : ndarray
-        Recorded channels as they were sampled, (steps, channels), some steps past the end included (`plan.extra`).
-    report : dict
-        Device, timings, rate.
-    out : Path or None
-        The OUT directory, if there is one.
-    error : CratonError or None
-        What ended the run early.
-    """
-
-    def finished(self):
-        """Itself; raises the error that ended the run early, if one did."""
-        if self.error:
-            raise self.error
-        return self
-
-    scenario: Any
-    plan: Any
-    samples: Any
-    report: dict
-    out: Path | None = None
-    error: Exception | None = None
-    _dataset: Any = field(default=None, repr=False)
-
-    @property
-    def dataset(self):
-        """The waveforms as an xarray.Dataset: velocity(receiver, component, time) and the like.
-
-        They are free of the leapfrog's error in time, unless the computation failed.
-        """
-        if self._dataset is None:
-            from craton.output.dataset import corrected, waveforms
-            from craton.scenario import dumps
-
-            output, plan = self.scenario.output, self.plan
-            attributes = {"title": plan.title, "scenario": dumps(self.scenario)}
-            attributes |= {"precision": plan.precision, "device": self.report["device"]}
-            failed = isinstance(self.error, ComputationError)
-            samples = self.samples if failed else corrected(self.samples, plan.channels, plan.dt, plan.band)
-            self._dataset = waveforms(samples, plan.channels, plan.receivers, plan.dt, plan.start, output.waveforms, output.sampling,
-                                      attributes, plan.steps - plan.extra)  # fmt: skip
-        return self._dataset
-
-    def stream(self):
-        """The waveforms as an obspy.Stream; needs the `seis` extra."""
-        from craton.output.waveforms import stream
-
-        return stream(self.dataset, self.scenario.output.network)
+def runs(scenario):
+    """The module that runs a scenario, by its method; imported when it is needed."""
+    return import_module(RUNS[scenario.method])
 
 
 def load(path, overrides=()):
@@ -117,113 +66,8 @@ def run(scenario, device=None, out=None, force=False, progress=True):
 
     planned = plan(scenario)
     machine = backend(device or scenario.run.device, threads=scenario.run.threads)
-    check_memory(planned, machine)
-    if out is None and scenario.method == "gravity":
-        return _gravity().run(scenario, planned, machine, progress)
+    how = runs(scenario)
+    how.check_memory(planned, machine)
     if out is None:
-        return march(scenario, commit(planned, machine), None, progress).finished()
-    return run_into(scenario, planned, machine, out, force, progress)
-
-
-def _gravity():
-    """What runs gravity, imported when it is needed: the command line answers at once."""
-    from craton import gravity_runs
-
-    return gravity_runs
-
-
-def check_memory(planned, machine):
-    """Refuse what does not fit into the machine's free memory."""
-    if planned.solver == "gravity":
-        _gravity().check_memory(planned, machine)
-        return
-    free, _ = machine.memory()
-    if planned.nbytes > free:
-        finest = planned.grid.spacing * (planned.nbytes / free) ** (1 / 3)
-        raise ResourceError(f"the run needs {planned.nbytes / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free on {machine.describe()}.\n"
-                            f"    it fits with domain.spacing = {finest * 1.01:.4g} m, or a smaller domain")  # fmt: skip
-
-
-def commit(planned, machine):
-    """The plan on the machine."""
-    begin = time.perf_counter()
-    try:
-        program = machine.commit(planned)
-    except MemoryError as e:
-        raise ResourceError(f"{machine.describe()} ran out of memory: the run needs {planned.nbytes / 2**30:.1f} GiB") from e
-    machine.finish()
-    program.seconds = time.perf_counter() - begin
-    return program
-
-
-def run_into(scenario, planned, machine, out, force, progress):
-    """Run with an OUT directory: snapshots as it goes, waveforms at the end, whatever the end is; gravity has its own way."""
-    if scenario.method == "gravity":
-        return _gravity().run_into(scenario, planned, machine, out, force, progress)
-    from craton.output.store import Store, check_out, check_space
-    from craton.scenario import dumps
-
-    check_out(out, force)
-    check_space(out, 4 * planned.steps * len(planned.channels) + sum(f.nbytes for f in planned.frames))
-    program = commit(planned, machine)
-    store = Store(out, force)
-    try:
-        store.write_scenario(dumps(scenario))
-        store.update(device=machine.describe(), precision=planned.precision, steps=planned.steps)
-        store.update(points=planned.grid.size, nbytes=planned.nbytes)
-        with store.snapshots() as writer:
-            for f in planned.frames:
-                writer.add_series(f.name, {f.quantity: f.components}, f.coords, f.times)
-            result = march(scenario, program, writer, progress)
-        result.out = store.path
-        keep(result, store)
-    except BaseException as failure:
-        store.finish("interrupted" if isinstance(failure, KeyboardInterrupt) else "failed", reason=str(failure) or type(failure).__name__)
-        raise
-    state = {type(None): "finished", Interrupted: "interrupted", ComputationError: "failed"}[type(result.error)]
-    store.finish(state, **result.report, **({"reason": str(result.error)} if result.error else {}))
-    return result.finished()
-
-
-def keep(result, store):
-    """Write waveforms in every format that can be written."""
-    from craton.output import export
-
-    if result.plan.channels and len(result.samples):
-        store.write_waveforms(result.dataset)
-        export(result.dataset, store.path, result.scenario.output.network)
-
-
-def march(scenario, program, writer, progress):
-    """The time loop with its recorder; an error that ends it early is kept in the result, beside what was recorded."""
-    from craton.comm.local import Alone
-    from craton.run.march import march as loop
-    from craton.run.progress import progress_bar
-    from craton.run.recorder import Recorder, Signals
-
-    planned, error = program.plan, None
-    with progress_bar(planned.steps, planned.grid.size, planned.title, quiet=not progress) as report:
-        recorder = Recorder(program, writer, report)
-        with Signals(recorder):
-            try:
-                loop(program, Alone(), recorder, planned.steps)
-            except CratonError as e:
-                error = e
-                recorder.drain()
-    program.backend.finish()
-    return Result(scenario, planned, recorder.recorded, timings(program, recorder, time.perf_counter()), error=error)
-
-
-def timings(program, recorder, end):
-    """What run.json says of the run: compile and first step apart from steady steps."""
-    from craton.versions import versions
-
-    planned, machine, clock = program.plan, program.backend, recorder.clock
-    first = clock.get("first step", end)
-    rate = (recorder.done - 1) * planned.grid.size / (end - first) if recorder.done > 1 and end > first else 0.0
-    return {
-        "device": machine.describe(), "precision": planned.precision, "steps_done": recorder.done, "points": planned.grid.size,
-        "seconds": {"commit": program.seconds, "first step": first - clock["start"], "steady": end - first},
-        "point_steps_per_second": rate, "least_bytes_per_step": sum(planned.traffic.values()),
-        "versions": versions("craton", "numpy", "cupy-cuda13x", "cupy-cuda12x"),
-    }  # fmt: skip
+        return how.run(scenario, planned, machine, progress)
+    return how.run_into(scenario, planned, machine, out, force, progress)

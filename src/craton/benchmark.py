@@ -126,15 +126,15 @@ def bench(name="fd", device="auto", out=None, threads=None, show=print, texts=No
 
 def measure(text, machine, bandwidth):
     """One case: whole time steps on random data, with its recording, several times."""
-    import craton.api as api
+    from craton import api, wave_runs
     from craton.comm.local import Alone
     from craton.run.march import march
     from craton.run.recorder import Recorder
     from craton.scenario import loads
 
     plan = api.plan(loads(text))
-    api.check_memory(plan, machine)
-    program = api.commit(plan, machine)
+    wave_runs.check_memory(plan, machine)
+    program = wave_runs.commit(plan, machine)
     randomise(program, machine)
     recorder = Recorder(program)
 

@@ -16,7 +16,7 @@ def command(file, device=None, overrides=()):
     print(planned, flush=True)
     warn(planned)
     machine = backend(scenario.run.device, threads=scenario.run.threads)
-    api.check_memory(planned, machine)
+    api.runs(scenario).check_memory(planned, machine)
     if scenario.method == "gravity":
         from craton.cli.gravity import estimate as of_gravity
 

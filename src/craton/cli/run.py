@@ -37,11 +37,11 @@ def command(file, out=None, device=None, force=False, overrides=(), quiet=False)
         scenario, planned = checked(file, (*overrides, *([f"run.device={device}"] if device else ())), out, force)
         warn(planned)
         machine = backend(scenario.run.device, threads=scenario.run.threads)
-        api.check_memory(planned, machine)
+        api.runs(scenario).check_memory(planned, machine)
         if not quiet:
             print(words(scenario).header(scenario, planned, machine, out), flush=True)
         try:
-            result = api.run_into(scenario, planned, machine, out, force, not quiet)
+            result = api.runs(scenario).run_into(scenario, planned, machine, out, force, not quiet)
         except (ComputationError, Interrupted):
             print(f"kept: {', '.join(str(p) for p in written(out))}", file=sys.stderr)
             raise

@@ -15,20 +15,29 @@ ONE_PERCENT = 2.7299
 LIMITS = {4: 0.01, 8: 0.003}
 FORCE = (1e10, 0.7e10, -0.5e10)
 COUPLE = {"strike": 30, "dip": 60, "rake": 40, "moment": 1e15}
+DIRECTIONS = ((1, 0.03, 0.02), (1, 1, 1), (1, 0.6, 0.2), (0.3, 1, 0.8), (0.9, 1, 0.1))
 BORDER = 14  # points between the faces and what is inside
 
 
-def full_space(source, order, device, reach=20):
-    """A source off the nodes in a bar along x, receivers off the nodes `reach` / 4 to `reach` wavelengths away, also across the bar."""
+def full_space(source, order, device, reach=10):
+    """A source off the nodes near a corner of a cube, receivers off the nodes from 5 to `reach` wavelengths away, along axes and across."""
     frequency = VS / (POINTS * SPACING) / ONE_PERCENT
     at = SPACING * (BORDER + np.array([0.3, 0.45, 0.2]))
-    places = [at + SPACING * POINTS * np.array([d, *side]) for d in reach / 4 * np.arange(1, 5) for side in ((0, 0), (0.31, 0.83), (2.57, 0.4))]
+    places = places_about(at, reach)
     duration = reach * POINTS * SPACING / VS + 1.8 / frequency
     scenario = infinite(source_table(source, at, frequency), places, duration, order)
     data = api.run(scenario, device=device, progress=False).dataset
     wanted = [exact(source, x, at, frequency, data.time.values) for x in places]
     worst = max(misfit(found, one) for found, one in zip(data.velocity.values, wanted))
-    return [row(f"{source}, order {order}: velocity at {reach / 4:g} to {reach:g} wavelengths, the worst receiver", worst, LIMITS[order])]
+    return [row(f"{source}, order {order}: velocity at 5 to {reach:g} wavelengths, the worst of {len(places)}", worst, LIMITS[order])]
+
+
+def places_about(at, reach):
+    """Places in some directions, 5, 7.5, 10, 15, 20 wavelengths away as far as the cube goes whose diagonal is `reach`."""
+    wavelength = POINTS * SPACING
+    directions = [np.array(d) / np.linalg.norm(d) for d in DIRECTIONS]
+    distances = [d for d in (5, 7.5, 10, 15, 20) if d <= reach]
+    return [at + wavelength * d * u for u in directions for d in distances if d * u.max() <= 1.02 * reach / math.sqrt(3)]
 
 
 def infinite(source, places, duration, order, **others):

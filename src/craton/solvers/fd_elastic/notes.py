@@ -15,7 +15,7 @@ def sections(d, plan, sources, limit):
         "Grid": grid(d),
         "Time": time(d, limit),
         "Resolution": resolution(d, sources),
-        "Sources": [(s.name, survey_sources.describe(s)) for s in sources] or [("none", "the wavefield stays at rest")],
+        "Sources": [(s.name, survey_sources.describe(s).removeprefix(f"{s.name} ")) for s in sources] or [("none", "the wavefield stays at rest")],
         "Receivers": receivers(d, plan),
         "Memory": memory(plan),
         "Phases of a step": phases(plan),
@@ -39,7 +39,7 @@ def algorithm(d):
 def interfaces(d):
     """Planes of cells that horizontal interfaces cut."""
     count = len(laminate.planes(d))
-    return [("interfaces", f"{count} planes transversely isotropic where interfaces cut their cells (Backus 1962)")] if count else []
+    return [("interfaces", f"{count} cut plane(s) of cells, transversely isotropic there (Backus 1962)")] if count else []
 
 
 def grid(d):
@@ -95,8 +95,7 @@ def too_coarse(d, sources):
 
 def receivers(d, plan):
     """Number of receivers and channels."""
-    count = len(plan.receivers)
-    return [("count", f"{count} receivers, {len(plan.channels)} channels: {', '.join(d.scenario.output.waveforms)}")]
+    return [("count", f"{len(plan.receivers)}, with {len(plan.channels)} channels: {', '.join(d.scenario.output.waveforms)}")]
 
 
 def memory(plan):

@@ -45,7 +45,7 @@ def steps(device, count=STEPS, n=GRID):
         scenario = Scenario(
             domain={"origin": [0, 0, -length], "size": [length] * 3, "spacing": 100},
             model=model,
-            time={"duration": 10, "start": 0},
+            time={"duration": 0.01 * count, "start": 0},  # longer than the steps: the series of the sources is read in each
             boundaries={"cpml": {"thickness": 5}},
             source=[{"kind": "moment_tensor", "at": [length / 2, length / 2 + 13, -length / 2], "tensor": tensor,
                      "wavelet": {"kind": "ricker", "frequency": 3, "delay": 0.4}}],

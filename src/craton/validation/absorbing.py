@@ -28,7 +28,7 @@ def limits(what, times, left):
     return [*rows, row(f"{what}: largest energy after 3 s / energy at 3 s, until {times[-1]:.3g} s", late.max() / late[0], 1.0)]
 
 
-def slice_scenario(duration, planes=4):
+def slice_scenario(duration, planes=5):
     """The slice with a line force along y: one point force in each of its planes."""
     sources = [force(SPACING * n) for n in range(planes)]
     boundaries = {"top": "cpml", "others": "cpml", "south": "periodic", "north": "periodic"}
@@ -84,8 +84,9 @@ def energy_of(program, inside):
     """Kinetic and elastic energy of the points inside, per volume of a cell; velocity and stress half a step apart."""
     xp, mu, lam = program.backend.xp, RHO * VS**2, RHO * (VP**2 - 2 * VS**2)
     with program.backend.work():
-        square = {name: float(xp.sum(xp.square(program.grid(name)[inside], dtype="float64"))) for name in ("vx", "vy", "vz", *STRESS)}
-        trace = sum(program.grid(name)[inside].astype("float64") for name in STRESS[:3])
-        normal = sum(square[name] for name in STRESS[:3]) - lam / (3 * lam + 2 * mu) * float(xp.sum(trace**2))
+        fields = {name: program.grid(name)[inside].astype("float64") for name in ("vx", "vy", "vz", *STRESS)}
+        square = {name: float(xp.sum(values**2)) for name, values in fields.items()}
+        trace = float(xp.sum(sum(fields[name] for name in STRESS[:3]) ** 2))
+    normal = sum(square[name] for name in STRESS[:3]) - lam / (3 * lam + 2 * mu) * trace
     shear = sum(square[name] for name in STRESS[3:])
     return RHO / 2 * (square["vx"] + square["vy"] + square["vz"]) + normal / (4 * mu) + shear / (2 * mu)

@@ -92,7 +92,7 @@ def main():
             print(f"{one['what']:<75} {one['misfit']:.3g}  limit {one['limit']:.3g}  {'yes' if one['passed'] else 'NO'}")
         print(f"-- {name}: {time.perf_counter() - begin:.1f} s", flush=True)
         path = OUT / "physics_h200.json" if asked.device == "cuda" else OUT / "physics_cpu.json"
-        path.write_text(json.dumps({**provenance(backend(asked.device)), "rows": rows}, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps({**provenance(backend(asked.device)), "validation": rows}, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -13,20 +13,20 @@ from pathlib import Path
 
 import numpy as np
 
-from craton import api, wave_runs
+from craton import api
 from craton.backends import backend
 from craton.benchmark import provenance
 from craton.scenario import Scenario
 from craton.validation import absorbing
 from craton.validation.compare import row
 from craton.validation.homogeneous import full_space
-from craton.validation.surface import lamb
+from craton.validation.surface import LAYERS, lamb
 
 OUT = Path(os.environ.get("OUT", Path(__file__).parent / "results"))
 STEPS = 100_000
 STEP = 0.0075  # s, 0.92 of the stability limit
 GRID = 32  # points along each axis of the grid that marches so long
-LAYERS = [{"top": 0, "vp": 4200, "vs": 2422, "rho": 2300}, {"top": -1400, "vp": 6000, "vs": 3460, "rho": 2700}]
+MODELS = {"homogeneous": {"kind": "homogeneous", "vp": 5000, "vs": 2600, "rho": 2500}, "layers": {"kind": "layers", "layers": LAYERS}}
 
 
 def bar(device, duration=20.0):
@@ -42,7 +42,7 @@ def steps(device, count=STEPS, n=GRID):
     length = 100.0 * (n - 1)
     tensor = {"xx": 1e15, "yy": -0.5e15, "zz": 0.5e15, "xy": 0.8e15, "xz": -0.3e15, "yz": 0.6e15}
     rows = []
-    for name, model in (("homogeneous", {"kind": "homogeneous", "vp": 5000, "vs": 2600, "rho": 2500}), ("layers", {"kind": "layers", "layers": LAYERS})):
+    for name, model in MODELS.items():
         scenario = Scenario(
             domain={"origin": [0, 0, -length], "size": [length] * 3, "spacing": 100},
             model=model,

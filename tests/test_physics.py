@@ -50,21 +50,22 @@ def test_a_wrong_medium_is_seen(monkeypatch):
 LAYER = 20  # points of CPML
 
 
-def force_error(order, spacing, far=3000, start=-1.5, end=1.2):
+def force_error(order, spacing):
     """Misfit of vx of a force along x, source and receivers on points of vx, so that nothing is interpolated; wavelength 1 km at 1 %.
 
     CPML begins 3 km away, where it is met far from grazing: what it reflects stays below the errors that are compared.
     """
     frequency = VS / 1000 / homogeneous.ONE_PERCENT
     places = [2 * round(x / (2 * spacing)) * spacing * np.array(d) for x, d in ((3000, (1, 0, 0)), (2000, (1, 0, 1)), (1700, (1, 1, 1)))]
-    border = math.ceil(far / spacing) + LAYER
+    wavelet = {"kind": "ricker", "frequency": frequency, "delay": 0}
+    border = math.ceil(3000 / spacing) + LAYER
     size = [(math.ceil(x / spacing) + 2 * border + 1) * spacing for x in (3000, 1700, 2000)]
     scenario = Scenario(
         domain={"origin": [-(border + 0.5) * spacing, -border * spacing, -border * spacing], "size": size, "spacing": spacing},
         model={"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO},
-        time={"duration": 3000 / VS + end / frequency, "start": start / frequency},
+        time={"duration": 3000 / VS + 1.2 / frequency, "start": -1.5 / frequency},
         boundaries={"top": "cpml", "others": "cpml", "cpml": {"thickness": LAYER}},
-        source=[{"kind": "force", "at": [0, 0, 0], "force": [1e10, 0, 0], "wavelet": {"kind": "ricker", "frequency": frequency, "delay": 0}}],
+        source=[{"kind": "force", "at": [0, 0, 0], "force": [1e10, 0, 0], "wavelet": wavelet}],
         receivers=[{"name": f"R{n}", "at": x.tolist()} for n, x in enumerate(places)],
         run={"order": order, "precision": "float64"},
     )
@@ -74,12 +75,11 @@ def force_error(order, spacing, far=3000, start=-1.5, end=1.2):
     return misfit(data.velocity.values[:, 0], np.array(wanted))
 
 
-@pytest.mark.parametrize("order, coarse", [(2, 200.0), (4, 200.0), (8, 250.0)])
+@pytest.mark.parametrize("order, coarse", [(2, 150.0), (4, 200.0), (8, 300.0)])
 def test_order_of_convergence(order, coarse):
     """Time error is corrected (survey.leapfrog), so the slope is that of the space differences, nominal up to the next term's share."""
     errors = [force_error(order, spacing) for spacing in (coarse, coarse / 1.5)]
     slope = math.log(errors[0] / errors[1]) / math.log(1.5)
-    print(order, errors, slope)
     assert abs(slope - order) < 0.15 * order
 
 
@@ -133,7 +133,6 @@ def test_moment_tensor_off_the_nodes(quantity, tensor_run):
     """Limit 1 %: that of the issue for velocity at order 4 and 10 points per wavelength, kept for all quantities."""
     data, wanted = tensor_run
     errors = [misfit(data[quantity].values[n].reshape(one[quantity].shape), one[quantity]) for n, one in enumerate(wanted)]
-    print(quantity, errors)
     assert max(errors) < 0.01
 
 
@@ -142,16 +141,14 @@ def test_static_offset(tensor_run):
     data, wanted = tensor_run
     for n, one in enumerate(wanted):
         found, offset = data.displacement.values[n][:, -10:].mean(axis=1), one["displacement"][:, -10:].mean(axis=1)
-        print(n, found, offset)
         assert np.linalg.norm(found - offset) < 0.01 * np.linalg.norm(offset)
 
 
 def test_explosion_has_the_pressure_of_an_explosion():
-    """P = -kappa div u of 1 / (4 pi rho vp^2) M0 (...): no S wave and no rotation; limit 1 % as above."""
+    """P = -kappa div u, no S wave and no rotation; limit 1 % as above."""
     data, wanted = quantities_of({**dict.fromkeys(TENSOR, 0.0), **dict.fromkeys(("xx", "yy", "zz"), 1e15)})
     for n, one in enumerate(wanted):
         p = one["pressure"].ravel()
-        print(misfit(data.pressure.values[n].ravel(), p), np.abs(data.rotation_rate.values[n]).max() / np.abs(one["strain_rate"]).max())
         assert misfit(data.pressure.values[n].ravel(), p) < 0.01
         assert np.abs(data.rotation_rate.values[n]).max() < 0.01 * np.abs(one["strain_rate"]).max()
 
@@ -162,7 +159,8 @@ def test_explosion_has_the_pressure_of_an_explosion():
 def test_single_precision_is_enough():
     """float32 keeps 6e-8 a step; some hundred steps and their sums leave 1e-6 to 1e-5 of the motion."""
     source = homogeneous.source_table("double couple", AT, 0.7)
-    runs = [api.run(homogeneous.infinite(source, PLACES, 2.5, 4, run={"precision": p}), device="cpu", progress=False).samples for p in ("float32", "float64")]
+    scenarios = [homogeneous.infinite(source, PLACES, 2.5, 4, run={"precision": p}) for p in ("float32", "float64")]
+    runs = [api.run(one, device="cpu", progress=False).samples for one in scenarios]
     assert runs[0].dtype == np.float32 and runs[1].dtype == np.float64
     assert 0 < misfit(runs[0].astype(float), runs[1]) < 1e-5
 
@@ -172,14 +170,14 @@ LAYERED = {"kind": "layers", "layers": surface.LAYERS[:1] + [{**surface.LAYERS[1
 
 @pytest.mark.parametrize("faces", [{}, {"top": "cpml"}])
 def test_stable_for_long(faces):
-    """15,000 steps on 20^3 points with CPML of 5, below a free surface or CPML; 100,000 in bench/physics.py. At the end nothing is left but rounding."""
-    count, step = 15_000, 0.0075
+    """15,000 steps on 20^3 points with CPML of 5, below a free surface or CPML; 100,000 in bench/physics.py. Little is left at the end."""
+    count, step, wavelet = 15_000, 0.0075, {"kind": "ricker", "frequency": 3, "delay": 0.4}
     scenario = Scenario(
         domain={"origin": [0, 0, -1900], "size": [1900] * 3, "spacing": 100},
         model=LAYERED,
         time={"duration": count * step, "start": 0, "step": step},
         boundaries={"cpml": {"thickness": 5}, **faces},
-        source=[{"kind": "moment_tensor", "at": [911, 960, -730], "tensor": TENSOR, "wavelet": {"kind": "ricker", "frequency": 3, "delay": 0.4}}],
+        source=[{"kind": "moment_tensor", "at": [911, 960, -730], "tensor": TENSOR, "wavelet": wavelet}],
     )
     planned = craton.plan(scenario)
     program, largest = backend("cpu").commit(planned), []
@@ -187,5 +185,4 @@ def test_stable_for_long(faces):
         absorbing.advance(program, n)
         if n < 300 or n % 1000 == 999:
             largest.append(max(float(abs(program.host(v)).max()) for v in ("vx", "vy", "vz")))
-    print(max(largest), largest[-15:])
     assert largest[-1] <= largest[-8] <= 1e-4 * max(largest)

@@ -41,7 +41,7 @@ def history(kind, width, amplitude=1.0):
     Parameters
     ----------
     kind : str
-        ``"gaussian"``, ``"gaussian_derivative"`` (`width` = tau, s) or ``"ricker"`` (`width` = peak frequency, Hz), scaled as in a scenario.
+        ``"gaussian"``, ``"gaussian_derivative"`` (`width` = tau, s) or ``"ricker"`` (`width` = peak frequency, Hz); scaled as a scenario's.
     width, amplitude : float
 
     Returns

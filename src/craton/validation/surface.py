@@ -5,8 +5,8 @@ from craton import api
 from craton.scenario import Scenario
 from craton.validation.compare import at_times, misfit, reference, row
 
-# Reached at h = 10 m: see the limits' margins in docs; Ricker 7.5 Hz has 5.9 points per S wavelength where its spectrum is 1 % of the peak.
-LAMB_LIMIT = 0.03
+# Reached at h = 10 m, order 4: 0.012 at 100 m to 0.027 at 800 m; the Ricker has 5.9 points per S wavelength where its spectrum is 1 %.
+LAMB_LIMIT = 0.035
 LAYERS_LIMIT = 0.03  # of the case at 100 m with tau 0.16 s; here spacing and tau are twice that
 LAYERS = [{"top": 0, "vp": 4200, "vs": 2422, "rho": 2300}, {"top": -1400, "vp": 6000, "vs": 3460, "rho": 2700}]
 
@@ -47,7 +47,8 @@ def two_layers(device, spacing=200.0, tau=0.32):
     inside = t < data.time.values[-1]
     found = at_times(data.time.values, data.velocity.values, t[inside])
     what = f"two layers, h = {spacing:g} m, tau = {tau:g} s: velocity at"
-    return [row(f"{what} {x / 1e3:g}, {y / 1e3:g} km", misfit(found[n], wanted[n][:, inside]), LAYERS_LIMIT) for n, (x, y) in enumerate(places)]
+    misfits = [misfit(one, exact[:, inside]) for one, exact in zip(found, wanted)]
+    return [row(f"{what} {x / 1e3:g}, {y / 1e3:g} km", value, LAYERS_LIMIT) for (x, y), value in zip(places, misfits)]
 
 
 def layers_scenario(places, spacing, tau):

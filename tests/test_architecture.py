@@ -28,8 +28,8 @@ COMMANDS = API | {"api", "gravity", "gravity_runs", "wave_runs", "benchmark", "v
 ALLOWED = {
     "errors": set(), "conventions": {"errors"}, "versions": set(), "scenario": BASE, "model": INPUT, "survey": INPUT,
     "plan": BASE | {"model"}, "solvers": PHYSICS, "backends": MACHINE, "comm": MACHINE | {"backends"}, "run": RUN, "output": OUTPUT,
-    "report": REPORT, "api": API | {"gravity_runs", "wave_runs"}, "wave_runs": API, "gravity_runs": API | {"gravity"}, "benchmark": API | {"api", "wave_runs"},
-    "validation": API | {"api", "wave_runs"}, "commands": COMMANDS,
+    "report": REPORT, "api": API | {"gravity_runs", "wave_runs"}, "wave_runs": API, "gravity_runs": API | {"gravity"},
+    "benchmark": API | {"api", "wave_runs"}, "validation": API | {"api", "wave_runs"}, "commands": COMMANDS,
     "cli": COMMANDS | {"commands"}, "__init__": API | {"api", "gravity"}, "gravity": API, "__main__": {"cli"},
 }  # fmt: skip
 

@@ -21,6 +21,7 @@ from craton.survey import warnings as survey_warnings
 COURANT = 0.95  # of the stability limit, where the scenario names no step
 SLOTS = 200  # steps that the record holds on the machine
 RECORD_BYTES = 1 << 28  # of the record on the machine, at most
+SLOWER = 1.5  # times: a layer below that much slower than the one above is worth a warning
 LONGEST = 2**31 - 64  # points along an axis
 EXPLODED = 1e3  # times what all sources together could do to one cell
 
@@ -172,7 +173,22 @@ def warnings(d, sources, receivers):
     if in_layer:
         names = ", ".join(in_layer[:5]) + (f" and {len(in_layer) - 5} more" if len(in_layer) > 5 else "")
         found.append(f"inside an absorbing layer, where waves are damped: {names}")
-    return found + notes.too_coarse(d, sources)
+    return found + growing(d) + notes.too_coarse(d, sources)
+
+
+def growing(d):
+    """Settings seen to grow in a CPML beside a free surface after some thousand steps (tests/test_warnings.py; docs/numerics.md)."""
+    if not d.free or not any(axis < 2 for axis, _ in d.faces("cpml")):
+        return []
+    found = []
+    if d.face("bottom") in ("rigid", "sponge"):
+        found.append(f"a CPML at the sides of a plate with a free top and a {d.face('bottom')} bottom can grow in long runs: "
+                     'use bottom = "cpml", or "sponge" on all faces but the top')  # fmt: skip
+    layers = getattr(d.scenario.model, "layers", ())
+    if any(lower.vs < upper.vs / SLOWER for upper, lower in zip(layers, layers[1:])):
+        found.append("fast layers over slow ones: a CPML can grow below a free surface in long runs; "
+                     'watch the late part of the records, or use "sponge" at the sides')  # fmt: skip
+    return found
 
 
 def inside_layer(d, xyz):

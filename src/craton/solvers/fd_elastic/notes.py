@@ -15,11 +15,16 @@ def sections(d, plan, sources, limit):
         "Grid": grid(d),
         "Time": time(d, limit),
         "Resolution": resolution(d, sources),
-        "Sources": [(s.name, survey_sources.describe(s).removeprefix(f"{s.name} ")) for s in sources] or [("none", "the wavefield stays at rest")],
+        "Sources": sources_of(sources),
         "Receivers": receivers(d, plan),
         "Memory": memory(plan),
         "Phases of a step": phases(plan),
     }
+
+
+def sources_of(sources):
+    """Each source with its place, mechanism and wavelet."""
+    return [(s.name, survey_sources.describe(s).removeprefix(f"{s.name} ")) for s in sources] or [("none", "the wavefield stays at rest")]
 
 
 def algorithm(d):

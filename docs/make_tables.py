@@ -165,7 +165,8 @@ def peers(_, before):
             for n, size in found["sizes"].items()
         ]
         head = ("points", *codes, "craton / better peer")
-        parts.append(f"{found['threads']} CPU threads, Mpoint-steps/s. `{name}`\n\n{table(head, rows)}")
+        notes = "".join(f"\n\n{n}³: {size['note']}." for n, size in found["sizes"].items() if "note" in size)
+        parts.append(f"{found['threads']} CPU threads, Mpoint-steps/s. `{name}`\n\n{table(head, rows)}{notes}")
     return "\n\n".join(parts) or "Nothing measured yet: bench/peers/fd_cpu.py does it."
 
 

@@ -200,7 +200,7 @@ def provenance(machine):
     """Where, when and with what it was measured."""
     from craton.versions import versions
 
-    installed = versions("craton", "numpy", "cupy-cuda13x", "cupy-cuda12x")
+    installed = versions()
     return {
         "device": machine.describe(), "host": platform.processor() or platform.machine(), "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         "commit": commit(), "versions": {"python": platform.python_version(), **installed},

@@ -87,7 +87,7 @@ def run(scenario, planned, machine, progress=True):
     undefined = {name: int(np.isnan(row).sum()) for name, row in zip(planned.problem.fields, values) if np.isnan(row).any()}
     report |= {"prisms": len(planned.problem.prisms), "points": planned.problem.points.shape[1], "undefined": undefined}
     report["pairs_per_second"] = report["pairs"] / max(report["seconds"], 1e-9)
-    report["versions"] = versions("craton", "numpy", "cupy-cuda13x", "cupy-cuda12x")
+    report["versions"] = versions()
     return GravityResult(scenario, planned, values, report)
 
 

@@ -2,10 +2,13 @@
 from importlib.metadata import PackageNotFoundError, version
 
 
+RECORDED = ("craton", "numpy", "cupy-cuda13x", "cupy-cuda12x")  # with every run and benchmark
+
+
 def versions(*names):
-    """{name: version} of those packages that are installed."""
+    """{name: version} of those packages that are installed; without names, of those that are recorded with every run."""
     found = {}
-    for name in names:
+    for name in names or RECORDED:
         try:
             found[name] = version(name)
         except PackageNotFoundError:  # craton run from its sources, an extra that is not there

@@ -158,5 +158,5 @@ def timings(program, recorder, end):
         "device": machine.describe(), "precision": planned.precision, "steps_done": recorder.done, "points": planned.grid.size,
         "seconds": {"commit": program.seconds, "first step": first - clock["start"], "steady": end - first},
         "point_steps_per_second": rate, "least_bytes_per_step": sum(planned.traffic.values()),
-        "versions": versions("craton", "numpy", "cupy-cuda13x", "cupy-cuda12x"),
+        "versions": versions(),
     }  # fmt: skip

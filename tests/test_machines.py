@@ -329,7 +329,7 @@ from craton.plan.layout import Layout
 from craton.solvers.fd_elastic import operators
 layout = Layout((5, 6, 7), 1)
 arrays = {"f": np.ones(layout.padded, np.float32)}
-params = {"row": layout.row, "plane": layout.plane, "top": 4, "dt_h": 0.0}
+params = {"row": layout.row, "plane": layout.plane, "sheet": layout.plane, "top": 4, "dt_h": 0.0}
 after = run(operators.rigid(), ("f",), arrays, (0, 5, 0, 6, 0, 7), params, layout, "float32")["f"]
 assert (after[layout.window()] == 0).all() and after.sum() == after.size - 210
 """
@@ -386,7 +386,8 @@ def halved(values, precision, threads):
     """Fields that a sponge with the factor 1/2 leaves of `values`."""
     layout, box = Layout((16, 20, 5), 1), (0, 16, 0, 20, 0, 5)
     arrays = {name: np.full(layout.padded, values, precision) for name in "fgh"} | {"profile": np.full(5, 0.5, precision)}
-    params = {"row": layout.row, "plane": layout.plane, "top": 15, "dt_h": 0, "k0": 0, "j0": 0, "i0": 0, "nk": 16, "nj": 20, "ni": 5}
+    params = {"row": layout.row, "plane": layout.plane, "sheet": layout.plane, "top": 15, "dt_h": 0}
+    params |= {"k0": 0, "j0": 0, "i0": 0, "nk": 16, "nj": 20, "ni": 5}
     launch = Launch(operators.sponge(0), ("f", "g", "h", "profile"), box, params)
     after, step = commit([launch], arrays, layout, precision, CPU(threads=threads, tile=(2, 3)))
     step()

@@ -14,6 +14,14 @@ QUANTITIES = {
     "strain": (TENSOR, "1", "strain"),
     "rotation_rate": (VECTOR, "rad/s", "rotation rate, half the curl of velocity"),
 }
+# Quantities of snapshots beside those of receivers.
+DERIVED = {"divergence": ((), "1/s", "divergence of velocity"), "curl": (VECTOR, "1/s", "curl of velocity")}
+# What the wavefield in the (x, z) plane has of these: motion in the plane, or across it.
+IN_PLANE = {
+    "P-SV": {"velocity": ("E", "Z"), "pressure": ("P",), "strain_rate": ("EE", "ZZ", "EZ"), "rotation_rate": ("N",), "divergence": (),
+             "curl": ("N",)},
+    "SH": {"velocity": ("N",), "strain_rate": ("EN", "NZ"), "rotation_rate": ("E", "Z"), "curl": ("E", "Z")},
+}  # fmt: skip
 # Integrated in time, after the run, from the quantity that the wavefield gives directly.
 INTEGRATED = {"displacement": "velocity", "strain": "strain_rate"}
 
@@ -30,3 +38,9 @@ GRAVITY = {
     "g_ez": ("Eotvos", "gravity gradient, east-down"),
     "g_nz": ("Eotvos", "gravity gradient, north-down"),
 }
+
+
+def components(quantity, motion=None):
+    """Components of a quantity of a receiver or snapshot, of `motion` in a plane; None where that has no such quantity."""
+    named = INTEGRATED.get(quantity, quantity)
+    return (QUANTITIES | DERIVED)[named][0] if motion is None else IN_PLANE[motion].get(named)

@@ -55,7 +55,7 @@ class Result:
             failed = isinstance(self.error, ComputationError)
             samples = self.samples if failed else corrected(self.samples, plan.channels, plan.dt, plan.band)
             self._dataset = waveforms(samples, plan.channels, plan.receivers, plan.dt, plan.start, output.waveforms, output.sampling,
-                                      attributes, plan.steps - plan.extra)  # fmt: skip
+                                      attributes, plan.steps - plan.extra, plan.shots, self.scenario.domain.motion)  # fmt: skip
         return self._dataset
 
     def stream(self):
@@ -103,7 +103,7 @@ def run_into(scenario, planned, machine, out, force=False, progress=True):
     try:
         store.write_scenario(dumps(scenario))
         store.update(device=machine.describe(), precision=planned.precision, steps=planned.steps)
-        store.update(points=planned.grid.size, nbytes=planned.nbytes)
+        store.update(points=planned.points, nbytes=planned.nbytes)
         with store.snapshots() as writer:
             for f in planned.frames:
                 writer.add_series(f.name, {f.quantity: f.components}, f.coords, f.times)
@@ -124,6 +124,8 @@ def keep(result, store):
 
     if result.plan.channels and len(result.samples):
         store.write_waveforms(result.dataset)
+        if result.plan.shots:
+            return  # the other formats know one experiment
         export(result.dataset, store.path, result.scenario.output.network)
 
 
@@ -135,7 +137,7 @@ def march(scenario, program, writer, progress):
     from craton.run.recorder import Recorder, Signals
 
     planned, error = program.plan, None
-    with progress_bar(planned.steps, planned.grid.size, planned.title, quiet=not progress) as report:
+    with progress_bar(planned.steps, planned.points, planned.title, quiet=not progress) as report:
         recorder = Recorder(program, writer, report)
         with Signals(recorder):
             try:
@@ -153,9 +155,9 @@ def timings(program, recorder, end):
 
     planned, machine, clock = program.plan, program.backend, recorder.clock
     first = clock.get("first step", end)
-    rate = (recorder.done - 1) * planned.grid.size / (end - first) if recorder.done > 1 and end > first else 0.0
+    rate = (recorder.done - 1) * planned.points / (end - first) if recorder.done > 1 and end > first else 0.0
     return {
-        "device": machine.describe(), "precision": planned.precision, "steps_done": recorder.done, "points": planned.grid.size,
+        "device": machine.describe(), "precision": planned.precision, "steps_done": recorder.done, "points": planned.points,
         "seconds": {"commit": program.seconds, "first step": first - clock["start"], "steady": end - first},
         "point_steps_per_second": rate, "least_bytes_per_step": sum(planned.traffic.values()),
         "versions": versions(),

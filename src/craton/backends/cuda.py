@@ -171,7 +171,7 @@ class CUDA:
         function, geometry = self.kernel(launch.op, plan.precision)
         block, span = geometry or plain_geometry(launch.box)
         grid = blocks(launch.box, span, aligned=geometry is not None)
-        pointers = [self.pointer(arrays[a], plan.arrays[a].first) for a in launch.arrays]
+        pointers = [self.pointer(arrays[a], plan.arrays[a].first) if a else np.uintp(0) for a in launch.arrays]
         box = BOX.value(plan.precision, **dict(zip((n for n, _ in BOX.fields), launch.box)))
         arguments = (*pointers, box, launch.op.params.value(plan.precision, **launch.params))
         return lambda: function(grid, block, arguments)
@@ -220,11 +220,13 @@ class CUDA:
 
 
 def plain_geometry(box):
-    """Threads of a block for a plain body, one point each: no wider along x than the box needs."""
-    width = 8
+    """Threads of a block for a plain body, one point each: no wider along x and no longer along y than the box needs."""
+    width, rows = 8, 1
     while width < min(box[5] - box[4], BLOCK[0]):
         width *= 2
-    block = (width, BLOCK[1] * (BLOCK[0] // width), BLOCK[2])
+    while rows < min(box[3] - box[2], BLOCK[1] * (BLOCK[0] // width)):
+        rows *= 2
+    block = (width, rows, BLOCK[0] * BLOCK[1] * BLOCK[2] // (width * rows))
     return block, block
 
 

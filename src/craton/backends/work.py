@@ -38,7 +38,7 @@ def bound(launches, compiled, arrays, plan):
     """Launches with the addresses of their kernels, arrays and scalars."""
     items, keep = np.zeros(len(launches), ITEM), []
     for item, launch in zip(items, launches):
-        pointers = np.array([address(arrays[a], plan.arrays[a].first) for a in launch.arrays], np.uintp)
+        pointers = np.array([address(arrays[a], plan.arrays[a].first) if a else 0 for a in launch.arrays], np.uintp)
         params = launch.op.params.value(plan.precision, **launch.params)
         keep += [pointers, params]
         item["kernel"], item["arrays"], item["params"] = compiled[launch.op.name], pointers.ctypes.data, params.ctypes.data

@@ -33,7 +33,7 @@ def estimate(planned, machine):
     return "\n".join([
         "Estimate",
         f"  {machine.describe()}: copies {bandwidth / 1e9:,.1f} GB/s (measured now)",
-        f"  about {duration(step * planned.steps)} for {planned.steps:,} steps, {rate(planned.grid.size, step)}, "
+        f"  about {duration(step * planned.steps)} for {planned.steps:,} steps, {rate(planned.points, step)}, "
         f"if steps reach {ASSUMED:.0%} of that (assumed)",
     ])  # fmt: skip
 

@@ -73,10 +73,9 @@ def ended_by_signal():
 
 def header(scenario, planned, machine, out):
     """What will be computed, on what, into what."""
-    nz, ny, nx = planned.grid.shape
     free, _ = machine.memory()
     rows = [
-        ("grid", f"{nx} x {ny} x {nz} = {planned.grid.size / 1e6:,.2f} million points, spacing {planned.grid.spacing:g} m"),
+        ("grid", f"{planned.grid.words()}{f' for each of {len(planned.shots)} shots' if planned.shots else ''}"),
         ("steps", f"{planned.steps:,} of {planned.dt:.6g} s, to t = {planned.end:.4g} s"),
         ("method", f"{planned.solver}, order {scenario.run.order}, {planned.precision}"),
         ("memory", f"{size(planned.nbytes)} of {size(free)} free"),

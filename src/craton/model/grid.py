@@ -27,6 +27,17 @@ class Grid:
         """Number of points."""
         return int(np.prod(self.shape, dtype=np.int64))
 
+    @property
+    def planar(self):
+        """True for a plane: one point along y."""
+        return self.shape[1] == 1
+
+    def words(self):
+        """Points and spacing in words."""
+        nz, ny, nx = self.shape
+        points = f"{nx} x {nz}" if self.planar else f"{nx} x {ny} x {nz}"
+        return f"{points} = {self.size / 1e6:,.2f} million points, spacing {self.spacing:g} m"
+
     def axis(self, name):
         """Coordinates of the integer points along ``"x"``, ``"y"`` or ``"z"``, metres."""
         a = "xyz".index(name)

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from craton.conventions import INTEGRATED, QUANTITIES, TENSOR, VECTOR
+from craton.conventions import INTEGRATED, QUANTITIES, TENSOR, VECTOR, components
 
 ORIGIN_TIME = "2000-01-01T00:00:00"
 COMPONENT_DIMS = {VECTOR: "component", TENSOR: "tensor"}
@@ -81,7 +81,7 @@ def corrected(samples, channels, dt, band):
     return out
 
 
-def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None, attributes=None, steps=None):
+def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None, attributes=None, steps=None, shots=(), motion=None):
     """Build the dataset of a wave run.
 
     Parameters
@@ -102,12 +102,16 @@ def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None
         Global attributes (title, scenario, ...).
     steps : int, optional
         Steps that the dataset covers, where more were recorded: filters are then accurate up to its end.
+    shots : sequence of str, optional
+        Names of the shots that the channels belong to.
+    motion : str, optional
+        ``"P-SV"`` or ``"SH"`` in the plane, which lacks some components.
 
     Returns
     -------
     xarray.Dataset
-        ``quantity(receiver, component, time)``, tensors over ``tensor``, pressure over ``(receiver, time)``; NaN where a receiver has
-        no channel.
+        ``quantity(receiver, component, time)``, behind ``shot`` where there are several, tensors over ``tensor``, pressure over
+        ``(receiver, time)``; NaN where a receiver has no channel.
 
     Raises
     ------
@@ -117,15 +121,37 @@ def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None
     import xarray as xr
 
     samples = np.asarray(samples)
+    if shots:
+        return _of_shots(samples, channels, receivers, dt, start, quantities, sampling, attributes, steps, shots, motion)
     times = time_axis(len(samples) if steps is None else min(steps, len(samples)), dt, start, sampling)
     variables = {}
     for name in quantities:
         series, used = _series(name, samples, channels, dt, start, times, sampling)
-        variables[name] = _variable(name, series, used, len(receivers.names))
-    dataset = xr.Dataset(variables, _coordinates(receivers, times, sampling or dt, quantities), global_attributes(**(attributes or {})))
+        variables[name] = _variable(name, series, used, len(receivers.names), quantities, motion)
+    coordinates = _coordinates(receivers, times, sampling or dt, quantities, motion)
+    dataset = xr.Dataset(variables, coordinates, global_attributes(**(attributes or {})))
     for variable in dataset.variables.values():
         variable.encoding["_FillValue"] = None  # CF forbids fill values on coordinates, and no sample is missing
     return dataset
+
+
+def _of_shots(samples, channels, receivers, dt, start, quantities, sampling, attributes, steps, shots, motion):
+    """The datasets of all shots, one behind the other along `shot`."""
+    import xarray as xr
+
+    parts = []
+    for number in range(len(shots)):
+        columns = [c for c, channel in enumerate(channels) if channel.shot == number]
+        own = [channels[c] for c in columns]
+        parts.append(waveforms(samples[:, columns], own, receivers, dt, start, quantities, sampling, attributes, steps, (), motion))
+    named = xr.DataArray(np.array(shots, dtype=str), dims="shot", attrs={"long_name": "shot name"}, name="shot")
+    return xr.concat(parts, named, combine_attrs="override")
+
+
+def _along(dim, quantities, motion):
+    """Components of some quantities that lie along a dimension, in the order of the convention."""
+    there = {c for q in quantities if COMPONENT_DIMS.get(QUANTITIES[q][0]) == dim for c in components(q, motion)}
+    return tuple(c for whole, d in COMPONENT_DIMS.items() if d == dim for c in whole if c in there)
 
 
 def _series(name, samples, channels, dt, start, times, sampling):
@@ -151,26 +177,28 @@ def _series(name, samples, channels, dt, start, times, sampling):
     return filters.resample(series, first, dt, times, cutoff).astype(samples.dtype, copy=False), used
 
 
-def _variable(name, series, channels, n_receivers):
-    """(dims, values, attributes) of one quantity from its columns."""
-    components, units, long_name = QUANTITIES[name]
-    values = np.full((n_receivers, len(components), len(series)), np.nan, series.dtype)
-    for column, channel in enumerate(channels):
-        values[channel.receiver, components.index(channel.component)] = series[:, column]
+def _variable(name, series, used, n_receivers, quantities, motion):
+    """(dims, values, attributes) of one of some quantities from its columns, the channels `used`."""
+    whole, units, long_name = QUANTITIES[name]
+    dim = COMPONENT_DIMS.get(whole)
+    named = _along(dim, quantities, motion) if dim else whole
+    values = np.full((n_receivers, len(named), len(series)), np.nan, series.dtype)
+    for column, channel in enumerate(used):
+        values[channel.receiver, named.index(channel.component)] = series[:, column]
     attributes = {"units": units, "long_name": long_name}
-    if components in COMPONENT_DIMS:
-        return ("receiver", COMPONENT_DIMS[components], "time"), values, attributes
+    if dim:
+        return ("receiver", dim, "time"), values, attributes
     return ("receiver", "time"), values[:, 0], attributes
 
 
-def _coordinates(receivers, times, interval, quantities):
+def _coordinates(receivers, times, interval, quantities, motion):
     """Coordinates of the dataset; `time` has no CF axis, so that it stays a number of seconds in every reader."""
     attributes = {"units": "s", "long_name": "time after the origin time", "sampling_interval": float(interval)}
     xyz = np.asarray(receivers.xyz, float).reshape(-1, 3)
     coordinates = {"receiver": ("receiver", np.array(receivers.names, dtype=str), {"long_name": "receiver name"})}
-    for components, dim in COMPONENT_DIMS.items():
-        if any(QUANTITIES[name][0] == components for name in quantities):
-            coordinates[dim] = (dim, np.array(components), {"long_name": f"{dim} (E east, N north, Z up)"})
+    for dim in COMPONENT_DIMS.values():
+        if named := _along(dim, quantities, motion):
+            coordinates[dim] = (dim, np.array(named), {"long_name": f"{dim} (E east, N north, Z up)"})
     coordinates["time"] = ("time", times, attributes)
     for axis, column in zip("xyz", xyz.T):
         coordinates[axis] = ("receiver", column, {k: v for k, v in coordinate_attributes(axis).items() if k != "axis"})

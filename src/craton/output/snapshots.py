@@ -6,12 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.conventions import QUANTITIES, VECTOR
+from craton.conventions import DERIVED, QUANTITIES
 from craton.errors import ResourceError
 from craton.output.dataset import COMPONENT_DIMS, coordinate_attributes, global_attributes
 
-# Quantities of snapshots beside those of receivers: components, unit, long name.
-DERIVED = {"divergence": ((), "1/s", "divergence of velocity"), "curl": (VECTOR, "1/s", "curl of velocity")}
 CHUNK_BYTES = 16 << 20
 # Format 2 of zarr: text coordinates and consolidated metadata are part of its specification, so every reader takes them without warning.
 ZARR_FORMAT = 2
@@ -147,7 +145,7 @@ class SnapshotWriter:
         for quantity, components in quantities.items():
             lead = ("time",)
             if components:
-                lead += (COMPONENT_DIMS.get(components, f"component_{quantity}"),)
+                lead += (next((dim for whole, dim in COMPONENT_DIMS.items() if set(components) <= set(whole)), f"component_{quantity}"),)
                 if lead[1] not in group:
                     _coordinate(group, lead[1], np.array(components), lead[1:], {"long_name": lead[1]})
             shape = (len(times), *self._series[name]["shapes"][quantity])

@@ -24,21 +24,24 @@ class Layout:
         Points of the grid along (z, y, x).
     reach : int
         Ghost planes and rows on each side. Along x there are at least 8 reals on the left and on the right.
+    flat : bool
+        No ghost rows: the rows of a plane are the same line of the (x, z) plane in several shots.
     """
 
     shape: tuple
     reach: int
+    flat: bool = False
 
     @property
     def origin(self):
         """Index of the grid's point (0, 0, 0) in the padded array."""
-        return (self.reach, self.reach, LEFT)
+        return (self.reach, 0 if self.flat else self.reach, LEFT)
 
     @property
     def padded(self):
         """Shape with ghosts and padding."""
         nz, ny, nx = self.shape
-        return (nz + 2 * self.reach, ny + 2 * self.reach, rounded(nx + 2 * LEFT, ALIGNMENT))
+        return (nz + 2 * self.origin[0], ny + 2 * self.origin[1], rounded(nx + 2 * LEFT, ALIGNMENT))
 
     @property
     def row(self):

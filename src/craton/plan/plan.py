@@ -61,7 +61,8 @@ class Array:
 class Launch:
     """An operator on a box of points: (k0, k1, j0, j1, i0, i1), upper bounds excluded.
 
-    A point table runs over i; `places` then holds the grid points (k, j, i) that its entries write to.
+    An array that the operator can do without is "". A point table runs over i; `places` then holds the grid points (k, j, i) that its
+    entries write to.
     """
 
     op: Operator
@@ -167,6 +168,8 @@ class Plan:
         What `craton plan` prints, by section.
     warnings : list of str
         What can be computed but is probably not meant.
+    shots : tuple of str
+        Names of the shots that are computed side by side; empty for a run of one.
     """
 
     title: str
@@ -189,6 +192,12 @@ class Plan:
     band: float = np.inf
     notes: dict = field(default_factory=dict)
     warnings: list = field(default_factory=list)
+    shots: tuple = ()
+
+    @property
+    def points(self):
+        """Points of the grid, of all shots."""
+        return self.grid.size * max(len(self.shots), 1)
 
     @property
     def end(self):

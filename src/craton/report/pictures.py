@@ -99,7 +99,7 @@ def read_waveforms(out_dir):
     store = Path(out_dir) / "result.zarr"
     if not (store / "time").exists():
         return None
-    dataset = xr.open_zarr(store)
+    dataset = _first_shot(xr.open_zarr(store))
     return dataset if dataset.data_vars and dataset.sizes.get("receiver") and dataset.sizes.get("time") else None
 
 
@@ -111,9 +111,14 @@ def read_snapshots(out_dir):
     names = sorted(p.name for p in folder.iterdir() if (p / ".zgroup").exists()) if folder.is_dir() else []
     found = {}
     for name in names:
-        dataset = xr.open_zarr(folder.parent, group=f"snapshots/{name}")
+        dataset = _first_shot(xr.open_zarr(folder.parent, group=f"snapshots/{name}"))
         found[name] = dataset.isel(time=slice(0, _written(folder / name, dataset)))
     return found
+
+
+def _first_shot(dataset):
+    """The first shot of a run with several."""
+    return dataset.isel(shot=0) if "shot" in dataset.dims else dataset
 
 
 def _written(folder, dataset):
@@ -128,6 +133,7 @@ def _written(folder, dataset):
 def _scene(out_dir):
     """Title, source positions and layer tops of the run's scenario; empty where it cannot be read."""
     from craton.scenario import load
+    from craton.survey.sources import positions
 
     try:
         scenario = load(Path(out_dir) / "scenario.toml")
@@ -138,7 +144,7 @@ def _scene(out_dir):
     layers = getattr(scenario.model, "layers", None) or []
     return {
         "title": scenario.title or "",
-        "sources": [source.at.xyz for source in scenario.source],
+        "sources": [positions(scenario, source)[0] for source in scenario.source],
         "interfaces": [layer.top for layer in layers[1:]],
     }
 

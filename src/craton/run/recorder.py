@@ -86,11 +86,12 @@ def explosion(program, name, step):
     plan = program.plan
     field = program.host(name)
     at = np.unravel_index(np.argmax(np.where(np.isfinite(field), np.abs(field), np.inf)), field.shape)
-    x, y, z = (float(plan.grid.axis(axis)[n]) for axis, n in zip("xyz", reversed(at)))
-    edge = [min(n, total - 1 - n) for n, total in zip(at, field.shape)]
+    there = [(a, n, total) for a, n, total in zip("xyz", reversed(at), reversed(field.shape)) if a != "y" or not plan.grid.planar]
+    where = ", ".join(f"{axis} = {plan.grid.axis(axis)[n]:g}" for axis, n, _ in there)
+    edge = [min(n, total - 1 - n) for _, n, total in there]
     place = "at an edge of the grid" if min(edge) < 12 else "inside the grid"
     return (f"unstable at step {step} of {plan.steps} (t = {plan.start + step * plan.dt:.4g} s): {name} = {field[at]:.3g} m/s at "
-            f"x = {x:g}, y = {y:g}, z = {z:g} m, {place}.\n"
+            f"{where} m, {place}.\n"
             f"    dt = {plan.dt:.4g} s: try a smaller time.step; "
             "strong contrasts at an absorbing layer: try sponge there, or a thicker layer")  # fmt: skip
 

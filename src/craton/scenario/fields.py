@@ -2,7 +2,18 @@
 import os
 from typing import Annotated, Any, Union
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_serializer, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from craton.scenario.units import DIMENSIONS, UnitError, si
@@ -181,6 +192,22 @@ def triple(item, names, unit):
     return Annotated[tuple[item, item, item], BeforeValidator(_three(names, unit))]
 
 
+def in_space_or_plane(item, names, unit):
+    """The type of three numbers, or of the two in the (x, z) plane."""
+    three = _three(names, unit)
+
+    def validate(value):
+        value = as_list(value)
+        return value if isinstance(value, list) and len(value) == 2 else three(value)
+
+    return Annotated[tuple[item, ...], BeforeValidator(validate)]
+
+
+def spatial(values):
+    """Three numbers from those of a `in_space_or_plane`: none of the plane points along y."""
+    return tuple(values) if len(values) == 3 else (values[0], 0.0, values[1])
+
+
 def many(item):
     """The type of a list of numbers or tables: a tuple, from a list or a NumPy array."""
 
@@ -230,11 +257,12 @@ Xyz = triple(Length, "xyz", "m")
 class Position(Table):
     """A place: ``[x, y, z]`` in metres with z up, or ``{ x, y, depth }`` with depth below the local surface.
 
-    ``Position(x=0, y=0, depth=100)`` in Python; `xyz` gives the three coordinates either way.
+    In the (x, z) plane y may be left out: ``[x, z]``, ``{ x, depth }``. ``Position(x=0, y=0, depth=100)`` in Python; `xyz` gives the three
+    coordinates either way.
     """
 
     x: Length = Field(examples=["2000  # m, east"])
-    y: Length = Field(examples=["4000  # m, north"])
+    y: Length | None = None
     z: Length | None = None
     depth: Length | None = None
 
@@ -243,6 +271,9 @@ class Position(Table):
     def _from_list(cls, value):
         if isinstance(value, (dict, Position)):
             return value
+        listed = as_list(value)
+        if isinstance(listed, list) and len(listed) == 2:
+            return {"x": listed[0], "z": listed[1]}
         x, y, z = _three("xyz", "m, or { x =, y =, depth = }")(value)
         return {"x": x, "y": y, "z": z}
 
@@ -255,12 +286,35 @@ class Position(Table):
 
     @model_serializer
     def _as_written(self):
-        return [*self.xyz] if self.depth is None else {"x": self.x, "y": self.y, "depth": self.depth}
+        if self.depth is None:
+            return [self.x, self.z] if self.y is None else [*self.xyz]
+        return {name: value for name, value in (("x", self.x), ("y", self.y), ("depth", self.depth)) if value is not None}
 
     @property
     def xyz(self):
-        """Coordinates (x, y, z), metres, z up."""
-        return self.x, self.y, self.z if self.depth is None else 0.0 - self.depth
+        """Coordinates (x, y, z), metres, z up; y = 0 where it was left out."""
+        return self.x, self.y or 0.0, self.z if self.depth is None else 0.0 - self.depth
+
+
+def _with_y(position):
+    if position.y is None:
+        raise wrong(("", "a position in space has three coordinates, y is missing", "write [x, y, z] in m, or { x =, y =, depth = }"))
+    return position
+
+
+SpatialPosition = Annotated[Position, AfterValidator(_with_y)]
+
+
+def places(value, path=()):
+    """Every `Position` in a table or list of tables: pairs of its key (a tuple) and itself."""
+    if isinstance(value, Position):
+        yield path, value
+    elif isinstance(value, Table):
+        for name, field in type(value).model_fields.items():
+            yield from places(getattr(value, name), (*path, field.alias or name))
+    elif isinstance(value, tuple):
+        for n, item in enumerate(value):
+            yield from places(item, (*path, n))
 
 
 def key(example, default=..., **more):

@@ -9,7 +9,7 @@ from craton.errors import ScenarioError
 from craton.scenario.fields import (
     FilePath,
     Length,
-    Position,
+    SpatialPosition,
     Table,
     choice,
     key,
@@ -91,8 +91,8 @@ class ProfilePoints(Table):
     """Points at equal distances from one position to another, both included."""
 
     kind: Literal["profile"] = "profile"
-    from_: Position = key("[0, 0, 100]  # m", alias="from")
-    to: Position = key("[20_000, 0, 100]  # m")
+    from_: SpatialPosition = key("[0, 0, 100]  # m", alias="from")
+    to: SpatialPosition = key("[20_000, 0, 100]  # m")
     count: whole(least=2) = key("201")
 
 
@@ -119,7 +119,7 @@ class ScatteredPoints(Table):
     """Points anywhere: ``at`` = [[x, y, z], ...] (m), or a ``file`` (csv, netCDF, parquet) with columns x, y and z (or depth)."""
 
     kind: Literal["scattered"] = "scattered"
-    at: many(Position) | None = None
+    at: many(SpatialPosition) | None = None
     file: FilePath | None = None
 
     @model_validator(mode="after")

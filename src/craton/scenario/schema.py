@@ -11,20 +11,22 @@ from craton.scenario.fields import (
     Distance,
     Duration,
     Frequency,
+    Length,
     Table,
     Time,
-    Xyz,
     choice,
+    in_space_or_plane,
     key,
     many,
+    places,
     quantity,
     several,
-    triple,
+    spatial,
     whole,
     wrong,
 )  # fmt: skip
 from craton.scenario.medium import Model
-from craton.scenario.receivers import Receivers, Snapshot
+from craton.scenario.receivers import ReceiverGrid, Receivers, Snapshot
 from craton.scenario.sources import Source
 from craton.scenario.words import number, shown
 
@@ -32,10 +34,14 @@ _OPPOSITE = {"west": "east", "east": "west", "south": "north", "north": "south",
 
 
 class Domain(Table):
-    """The box that is computed: lower south-west corner ``origin``, ``size`` (m), and ``spacing`` (m) or ``max_frequency`` (Hz)."""
+    """The box that is computed: lower south-west corner ``origin``, ``size`` (m), and ``spacing`` (m) or ``max_frequency`` (Hz).
 
-    origin: Xyz = key("[0, 0, -10_000]  # m, lower south-west corner (x, y, z)")
-    size: triple(Distance, "xyz", "m") = key("[20_000, 20_000, 10_000]  # m")
+    A size of two numbers, [x, z], is the vertical plane: 2-D, with motion in it (``waves = "P-SV"``) or across it (``"SH"``).
+    """
+
+    origin: in_space_or_plane(Length, "xyz", "m") = key("[0, 0, -10_000]  # m, lower south-west corner (x, y, z)")
+    size: in_space_or_plane(Distance, "xyz", "m") = key("[20_000, 20_000, 10_000]  # m")
+    waves: choice("P-SV", "SH") | None = None
     spacing: Distance | None = None
     max_frequency: Frequency | None = None
     points_per_wavelength: quantity("ratio", least=2, most=100) = 6.0
@@ -48,22 +54,56 @@ class Domain(Table):
         if self.spacing is not None and self.max_frequency is not None:
             remedy = "spacing follows from max_frequency and points_per_wavelength: leave one of the two out"
             raise wrong(("max_frequency", "spacing and max_frequency exclude each other", remedy))
-        small = [i for i in range(3) if self.spacing is not None and self.size[i] < self.spacing]
+        small = [i for i in range(len(self.size)) if self.spacing is not None and self.size[i] < self.spacing]
         if small:
             raise wrong(*[(f"size.{i}", self._too_small(i), 'give sizes in metres, or with a unit: "8 km"') for i in small])
         return self
 
     def _too_small(self, i):
-        return f"size along {'xyz'[i]}, {number(self.size[i])} m, is less than the spacing, {number(self.spacing)} m"
+        return f"size along {self.axes[i]}, {number(self.size[i])} m, is less than the spacing, {number(self.spacing)} m"
+
+    @model_validator(mode="after")
+    def _one_dimension(self):
+        if len(self.size) == 3 and len(self.origin) == 2:
+            raise wrong(("origin", "origin has 2 numbers, size has 3", "write origin = [x, y, z]; or size = [x, z] for a plane"))
+        if len(self.size) == 3 and self.waves is not None:
+            raise wrong(("waves", f"waves = {shown(self.waves)} is for the plane; in three dimensions all waves are computed",
+                         "leave waves out, or write size = [x, z]"))
+        return self
+
+    @property
+    def planar(self):
+        """True where the (x, z) plane is computed."""
+        return len(self.size) == 2
+
+    @property
+    def motion(self):
+        """``"P-SV"`` or ``"SH"`` in the plane, None in space."""
+        return (self.waves or "P-SV") if self.planar else None
+
+    @property
+    def axes(self):
+        """Names of the axes of `size`."""
+        return "xz" if self.planar else "xyz"
+
+    @property
+    def corner(self):
+        """Lower south-west corner (x, y, z), metres; y = 0 in the plane."""
+        return (self.origin[0], 0.0, self.origin[-1]) if self.planar else self.origin
+
+    @property
+    def extent(self):
+        """Size along x, y and z, metres; 0 along y in the plane."""
+        return spatial(self.size)
 
     @property
     def top(self):
         """Elevation of the top plane, metres."""
-        return self.origin[2] + self.size[2]
+        return self.origin[-1] + self.size[-1]
 
     def points(self, spacing):
         """Points (nx, ny, nz) at this spacing (m): ``size / spacing + 1``, the last cell completed where the division leaves a rest."""
-        return tuple(math.ceil(s / spacing - 1e-6) + 1 for s in self.size)
+        return tuple(math.ceil(s / spacing - 1e-6) + 1 for s in self.extent)
 
 
 class TimeSpan(Table):
@@ -182,11 +222,12 @@ Device = choice("auto", "cpu", "cuda", meant={"gpu": "cuda"})
 
 
 class Run(Table):
-    """How it is computed: precision, device, space order of the differences, threads of the CPU (None: all)."""
+    """How it is computed: precision, device, space order of the differences and their weights, threads of the CPU (None: all)."""
 
     precision: Precision = "float32"
     device: Device = "auto"
-    order: choice(2, 4, 6, 8) = 4
+    order: choice(2, 4, 6, 8, 10, 12, 14, 16) = 4
+    weights: choice("taylor", "holberg") = "taylor"
     threads: whole(least=1) | None = None
 
 
@@ -209,6 +250,31 @@ def _title(value):
     if not isinstance(value, str):
         raise wrong(("", f"{shown(value)} is not a text", 'write a title in quotes, "..."'))
     return value
+
+
+def _space_problems(scenario):
+    """What belongs to a plane in a scenario of three dimensions."""
+    items = [(".".join(map(str, path)), "a position in space has three coordinates, y is missing", "write [x, y, z] in m")
+             for name in ("source", "receivers") for path, at in places(getattr(scenario, name), (name,)) if at.y is None]  # fmt: skip
+    for n, source in enumerate(scenario.source):
+        if len(getattr(source, "force", (0, 0, 0))) == 2:
+            items.append((f"source.{n}.force", "a force in space has three components", "write [fx, fy, fz] in N"))
+        items += [(f"source.{n}.{name}", "many shots in one run are for the (x, z) plane", "write one scenario for each shot")
+                  for name in ("shot", "shots") if getattr(source, name) is not None]  # fmt: skip
+    return items
+
+
+def _plane_problems(scenario):
+    """What the plane does not have: lattices of receivers, planes across y, shots beside sources that belong to none."""
+    items = [(f"receivers.{n}.grid", "a horizontal lattice does not lie in the (x, z) plane", "use line")
+             for n, entry in enumerate(scenario.receivers) if isinstance(entry, ReceiverGrid)]  # fmt: skip
+    items += [(f"snapshots.{n}.plane", "there is no y in a plane", "leave plane out")
+              for n, spec in enumerate(scenario.snapshots) if spec.plane is not None and spec.plane.axis == "y"]  # fmt: skip
+    shot = [s.shot is not None or s.shots is not None for s in scenario.source]
+    if any(shot) and not all(shot):
+        n = shot.index(False)
+        items.append((f"source.{n}", "it belongs to no shot, others do", 'give it shot = "name" too'))
+    return items
 
 
 Title = Annotated[str, BeforeValidator(_title)]
@@ -254,6 +320,14 @@ class Scenario(Table):
             from craton.scenario.problems import diagnose
 
             raise ScenarioError(diagnose(values)[1]) from None
+
+    @model_validator(mode="after")
+    def _one_space(self):
+        """Positions have two or three coordinates like the domain; what a plane cannot have is refused."""
+        items = _plane_problems(self) if self.domain.planar else _space_problems(self)
+        if items:
+            raise wrong(*items)
+        return self
 
     @model_validator(mode="after")
     def _sampling_not_below_step(self):

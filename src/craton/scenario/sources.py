@@ -11,14 +11,16 @@ from craton.scenario.fields import (
     Table,
     Text,
     Time,
+    in_space_or_plane,
     key,
     many,
     quantity,
+    spatial,
     tagged,
-    triple,
     whole,
     wrong,
 )
+from craton.scenario.receivers import Line
 from craton.scenario.words import listed
 
 Moment = quantity("moment", above=0)
@@ -116,11 +118,26 @@ _WAVELET = '{ kind = "gaussian", tau = 0.1 }'
 
 
 class _Source(Table):
-    """What sources share: where, when, and a name for lists (``source 1`` without)."""
+    """What sources share: where, when, and a name for lists (``source 1`` without).
+
+    In the (x, z) plane a model can be shot at many times in one run: sources with the same ``shot`` (a name) act together, and ``shots``,
+    a line of places instead of ``at``, makes one shot of each.
+    """
 
     name: Text | None = None
-    at: Position = key(_AT)
+    at: Position | None = None
+    shot: Text | None = None
+    shots: Line | None = None
     wavelet: Wavelet = key(_WAVELET)
+
+    @model_validator(mode="after")
+    def _one_place(self):
+        if self.at is None and self.shots is None:
+            raise wrong(("at", 'missing: "at" has to be given', f"write at = {_AT}"))
+        for name in ("at", "shot"):
+            if self.shots is not None and getattr(self, name) is not None:
+                raise wrong((name, f"{name} and shots exclude each other", "shots are places of their own: leave one of the two out"))
+        return self
 
 
 class Tensor(Table):
@@ -180,16 +197,21 @@ class Explosion(_Source):
 
 
 class PointForce(_Source):
-    """A ``force`` [fx, fy, fz] in N."""
+    """A ``force`` [fx, fy, fz] in N; in the (x, z) plane also [fx, fz], N per metre across it."""
 
     kind: Literal["force"] = "force"
-    force: triple(Force, ("fx", "fy", "fz"), "N") = key("[0, 0, 1e10]  # N")
+    force: in_space_or_plane(Force, ("fx", "fy", "fz"), "N") = key("[0, 0, 1e10]  # N")
 
     @model_validator(mode="after")
     def _not_zero(self):
         if not any(self.force):
             raise wrong(("force", "the force is zero", "give at least one component, N"))
         return self
+
+    @property
+    def vector(self):
+        """East, north, up, N."""
+        return spatial(self.force)
 
 
 Source = tagged("source", "kind", moment_tensor=MomentTensor, explosion=Explosion, force=PointForce)

@@ -1,4 +1,5 @@
 """Magnitudes that are valid but hardly meant: velocities in km/s, densities in g/cm3, positions in km."""
+from craton.scenario.fields import places
 from craton.scenario.receivers import Station
 from craton.scenario.words import number
 
@@ -6,7 +7,7 @@ from craton.scenario.words import number
 def suspicions(scenario):
     """Sentences about suspicious values, each beginning with its key: list of str."""
     domain = scenario.domain
-    return [*_medium(scenario.model), *_sizes(domain), *_grid_rest(domain), *_positions(scenario), *_silence(scenario)]
+    return [*_medium(scenario.model), *_sizes(domain), *_grid_rest(domain), *_positions(scenario), *_beside(scenario), *_silence(scenario)]
 
 
 def _medium(model):
@@ -42,11 +43,18 @@ def _sizes(domain):
 def _grid_rest(domain):
     if domain.spacing is None:
         return
-    for axis, size, points in zip("xyz", domain.size, domain.points(domain.spacing)):
+    for axis, size, points in zip(domain.axes, domain.size, (n for n in domain.points(domain.spacing) if n > 1)):
         reach = (points - 1) * domain.spacing
         if abs(reach - size) > 1e-6 * domain.spacing:
             yield (f"domain.size: {number(size)} m along {axis} is not a whole number of spacings of {number(domain.spacing)} m; "
                    f"the grid has {points} points, {number(reach)} m")
+
+
+def _beside(scenario):
+    """Positions beside the plane that is computed."""
+    found = [path for name in ("source", "receivers") for path, at in places(getattr(scenario, name), (name,)) if at.y]
+    if scenario.domain.planar and found:
+        yield f"{'.'.join(map(str, found[0]))}: the domain is the (x, z) plane, y is left out of account"
 
 
 def _positions(scenario):
@@ -54,7 +62,7 @@ def _positions(scenario):
     spacing = scenario.domain.spacing
     if spacing is None or min(scenario.domain.size) < 20 * spacing or max(scenario.domain.size) < 5000:
         return
-    places = [(f"source.{i}.at", s.at) for i, s in enumerate(scenario.source)]
+    places = [(f"source.{i}.at", s.at) for i, s in enumerate(scenario.source) if s.at is not None]
     places += [(f"receivers.{i}.at", r.at) for i, r in enumerate(scenario.receivers) if isinstance(r, Station)]
     for key, at in places:
         if any(at.xyz) and all(abs(c) < min(spacing, 100) for c in at.xyz):

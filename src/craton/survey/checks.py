@@ -48,7 +48,7 @@ def outside(scenario, xyz):
         Of the first position outside.
     """
     domain, xyz = scenario.domain, np.asarray(xyz, dtype=float).reshape(-1, 3)
-    low, size = np.array(domain.origin, dtype=float), np.array(domain.size, dtype=float)
+    low, size = np.array(domain.corner, dtype=float), np.array(domain.extent, dtype=float)
     beyond = np.maximum(low - xyz, xyz - (low + size))
     # The nearest corner of the domain may be missed by rounding only. A coordinate that is nan is outside.
     bad = np.flatnonzero(~(beyond <= 1e-9 * size).all(axis=1))
@@ -68,13 +68,32 @@ def _outside_words(axis, value, low, high, top):
 
 
 def _source_problems(scenario, i, entry):
-    found, out = [], outside(scenario, [entry.at.xyz])
+    found, out = [], outside(scenario, sources.positions(scenario, entry))
     if out:
-        found.append(Problem(f"source.{i}.at", *out[1:]))
+        found.append(Problem(f"source.{i}.{'at' if entry.shots is None else 'shots'}", *out[1:]))
+    found += _silent(scenario, i, entry)
     if entry.kind == "moment_tensor" and entry.tensor is not None and not np.any(sources.moment_tensor(entry)):
         remedy = "give at least one, N m: tensor = { xy = 1e18 }"
         found.append(Problem(f"source.{i}.tensor", "all components of the moment tensor are zero", remedy))
     return found + _wavelet_problems(i, entry.wavelet)
+
+
+def _silent(scenario, i, entry):
+    """A source that moves nothing of what is computed in the plane."""
+    motion = scenario.domain.motion
+    across = [1] if motion == "SH" else [0, 2]
+    if motion is None:
+        return []
+    if entry.kind == "force":
+        moves = np.any(np.array(entry.vector)[across])
+    else:
+        tensor = sources.moment_tensor(entry)
+        moves = np.any(tensor[1, [0, 2]]) if motion == "SH" else np.any(tensor[np.ix_(across, across)])
+    if moves:
+        return []
+    what = "along y" if motion == "SH" else "in the (x, z) plane"
+    return [Problem(f"source.{i}", f"this source moves nothing {what}, and {motion} waves are computed",
+                    f'turn it, or write domain.waves = "{"P-SV" if motion == "SH" else "SH"}"')]  # fmt: skip
 
 
 def _wavelet_problems(i, spec):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.conventions import INTEGRATED, QUANTITIES
+from craton.conventions import INTEGRATED, components
 from craton.errors import Problem, ScenarioError
 
 # Sampled at half steps because made of velocities; what is made of stresses lives at full steps.
@@ -23,12 +23,15 @@ class Channel:
         A key of ``conventions.QUANTITIES`` that the wavefield gives directly, and one of its components.
     half : bool
         True where sample n belongs to ``start + (n + 1/2) dt``, False where it belongs to ``start + (n + 1) dt``.
+    shot : int
+        Number of the shot, where there are several.
     """
 
     receiver: int
     quantity: str
     component: str
     half: bool
+    shot: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,18 +53,20 @@ class Receivers:
         return len(self.names)
 
 
-def channels(count, quantities):
+def channels(count, quantities, motion=None, shots=1):
     """Channels to record at `count` receivers so that every one of `quantities` can be written.
 
-    Integrated quantities (displacement, strain) are recorded as the rate they are integrated from, once.
+    Integrated quantities (displacement, strain) are recorded as the rate they are integrated from, once. In the plane, only the components
+    of `motion` (``"P-SV"`` or ``"SH"``) are.
 
     Returns
     -------
     list of Channel
-        By quantity, then receiver, then component.
+        By shot, then quantity, receiver, component.
     """
     recorded = dict.fromkeys(INTEGRATED.get(q, q) for q in quantities)
-    return [Channel(r, q, c, q in HALF_STEP) for q in recorded for r in range(count) for c in QUANTITIES[q][0]]
+    return [Channel(r, q, c, q in HALF_STEP, s) for s in range(shots) for q in recorded for r in range(count)
+            for c in components(q, motion) or ()]  # fmt: skip
 
 
 def build(scenario):
@@ -99,6 +104,8 @@ def collect(scenario):
             continue
         problems += _used_twice(i, entry, taken, names)
         taken.update(names)
+        if scenario.domain.planar:
+            xyz[:, 1] = 0.0
         entries.append((i, names, xyz))
     return entries, problems
 

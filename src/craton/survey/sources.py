@@ -23,6 +23,8 @@ class PointSource:
     force : ndarray, shape (3,), or None
         East, north, up, N; times the wavelet.
     wavelet : Wavelet
+    shot : int
+        Number of the shot that it belongs to, where there are several.
     """
 
     name: str
@@ -30,6 +32,18 @@ class PointSource:
     moment: np.ndarray | None
     force: np.ndarray | None
     wavelet: wavelets.Wavelet
+    shot: int = 0
+
+
+def shots(scenario):
+    """Names of the shots of a scenario; empty where all sources act together."""
+    return tuple(dict.fromkeys(name for i, entry in enumerate(scenario.source, 1) for name in _shots_of(entry, f"source {i}") if name))
+
+
+def _shots_of(entry, default_name):
+    if entry.shots is None:
+        return [entry.shot]
+    return [f"{entry.name or default_name}.{n}" for n in range(1, entry.shots.count + 1)]
 
 
 def build(scenario):
@@ -40,14 +54,28 @@ def build(scenario):
     OSError, ValueError
         A wavelet whose samples cannot be used; ``survey.problems`` reports these before.
     """
-    return [_source(entry, f"source {i}") for i, entry in enumerate(scenario.source, 1)]
+    number = {name: n for n, name in enumerate(shots(scenario))}
+    return [source for i, entry in enumerate(scenario.source, 1) for source in _sources(scenario, entry, f"source {i}", number)]
 
 
-def _source(entry, default_name):
-    force = np.array(entry.force, dtype=float) if entry.kind == "force" else None
+def _sources(scenario, entry, default_name, number):
+    """The point sources of one entry: one, or one for each of its shots."""
+    force = np.array(entry.vector, dtype=float) if entry.kind == "force" else None
     moment = None if entry.kind == "force" else moment_tensor(entry)
-    xyz = tuple(float(v) for v in entry.at.xyz)
-    return PointSource(entry.name or default_name, xyz, moment, force, wavelets.build(entry.wavelet))
+    name, wavelet = entry.name or default_name, wavelets.build(entry.wavelet)
+    if entry.shots is None:
+        return [PointSource(name, positions(scenario, entry)[0], moment, force, wavelet, number.get(entry.shot, 0))]
+    named = zip(_shots_of(entry, default_name), positions(scenario, entry))
+    return [PointSource(shot, xyz, moment, force, wavelet, number[shot]) for shot, xyz in named]
+
+
+def positions(scenario, entry):
+    """Where the sources of an entry are: list of (x, y, z), metres; y = 0 in the plane."""
+    line = entry.shots
+    xyz = np.array([entry.at.xyz], float) if line is None else np.linspace(line.from_.xyz, line.to.xyz, line.count)
+    if scenario.domain.planar:
+        xyz[:, 1] = 0.0
+    return [tuple(map(float, one)) for one in xyz]
 
 
 def moment_tensor(entry):
@@ -68,7 +96,13 @@ def start_time(scenario, sources):
     """
     if scenario.time.start is not None:
         return float(scenario.time.start)
-    return min([0.0, *(_earliest(entry.wavelet, source.wavelet) for entry, source in zip(scenario.source, sources))])
+    built = dict(zip(_entry_numbers(scenario), sources))
+    return min([0.0, *(_earliest(entry.wavelet, built[n].wavelet) for n, entry in enumerate(scenario.source))])
+
+
+def _entry_numbers(scenario):
+    """For each point source the number of its entry."""
+    return [n for n, entry in enumerate(scenario.source) for _ in positions(scenario, entry)]
 
 
 def _earliest(spec, wavelet):

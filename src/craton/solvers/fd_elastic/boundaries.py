@@ -4,7 +4,7 @@ import numpy as np
 from craton.plan.layout import rounded
 from craton.plan.plan import Array, Launch
 from craton.solvers.fd_elastic import operators
-from craton.solvers.fd_elastic.scheme import STRESS, VELOCITY
+from craton.solvers.fd_elastic.scheme import VELOCITY
 
 VECTOR = 8  # points
 
@@ -50,6 +50,7 @@ def cpml(d):
     options = d.scenario.boundaries.cpml
     frequency = options.frequency or d.frequency
     arrays, phases = {}, {"velocity": [], "stress": []}
+    count = 3 if not d.planar else len(d.velocity)
     for axis, side in d.faces("cpml"):
         box, *depths = slab_depths(d, axis, side, options.thickness)
         face = f"{'xyz'[axis]}{side}"
@@ -57,7 +58,7 @@ def cpml(d):
         profiles = [cpml_profile(x, options.thickness, d.grid.spacing, d.dt, d.vp_max, options, frequency) for x in depths]
         arrays[f"cpml_{face}"] = Array("boundary", (2, 3, len(depths[0])), d.precision, np.stack(profiles).astype(d.precision))
         for phase in phases:
-            arrays[f"psi_{phase}_{face}"] = Array("boundary", (3, *points), d.precision)
+            arrays[f"psi_{phase}_{face}"] = Array("boundary", (count, *points), d.precision)
             launch = _cpml_velocity if phase == "velocity" else _cpml_stress
             phases[phase].append(launch(d, axis, box, f"psi_{phase}_{face}", f"cpml_{face}"))
     return arrays, phases
@@ -65,14 +66,14 @@ def cpml(d):
 
 def _cpml_velocity(d, axis, box, psi, profile):
     saa, (sab, sca) = operators.CYCLIC_NORMAL[axis][0], operators.CYCLIC_SHEAR[axis]
-    names = (*operators.CYCLIC_VELOCITY[axis], psi, saa, sab, sca, "rho", profile)
-    return Launch(operators.cpml_velocity(d.order, axis), names, box, slab_params(d, box))
+    names = d.names(*operators.CYCLIC_VELOCITY[axis], psi, saa, sab, sca, "rho", profile)
+    return Launch(operators.cpml_velocity(d.stencil, axis), names, box, slab_params(d, box))
 
 
 def _cpml_stress(d, axis, box, psi, profile):
     written = (*operators.CYCLIC_NORMAL[axis], *operators.CYCLIC_SHEAR[axis], psi)
-    names = (*written, *operators.CYCLIC_VELOCITY[axis], "lam", "rmu", profile)
-    return Launch(operators.cpml_stress(d.order, axis), names, box, slab_params(d, box))
+    names = d.names(*written, *operators.CYCLIC_VELOCITY[axis], "lam", "rmu", profile)
+    return Launch(operators.cpml_stress(d.stencil, axis), names, box, slab_params(d, box))
 
 
 def sponge(d):
@@ -83,9 +84,20 @@ def sponge(d):
         box, depth, _ = slab_depths(d, axis, side, options.thickness)
         face = f"sponge_{'xyz'[axis]}{side}"
         arrays[face] = Array("boundary", depth.shape, d.precision, np.exp(-((options.strength * np.clip(depth, 0, None)) ** 2)))
-        for phase, fields in (("velocity_after", VELOCITY), ("stress_after", STRESS[:3]), ("stress_after", STRESS[3:])):
-            phases[phase].append(Launch(operators.sponge(axis), (*fields, face), box, slab_params(d, box)))
+        for phase, fields in (("velocity_after", d.velocity), ("stress_after", d.stress)):
+            phases[phase] += [Launch(operators.sponge(axis, len(some)), (*padded(some), face), box, slab_params(d, box))
+                              for some in threes(fields)]  # fmt: skip
     return arrays, phases
+
+
+def threes(fields):
+    """Fields in groups of three at most."""
+    return [fields[n : n + 3] for n in range(0, len(fields), 3)]
+
+
+def padded(fields):
+    """Names for the three fields of an operator."""
+    return (*fields, *[""] * (3 - len(fields)))
 
 
 def rigid(d):
@@ -94,7 +106,7 @@ def rigid(d):
     for axis, side in d.faces("rigid"):
         n = d.grid.shape[2 - axis]
         plane = d.slab(axis, 0, 1) if side == 0 else d.slab(axis, n - 1, n)
-        held = [f for f in VELOCITY if side == 1 or f != VELOCITY[axis]]
+        held = [f for f in d.velocity if side == 1 or f != VELOCITY[axis]]
         launches += [Launch(operators.rigid(), (f,), plane, d.fd_params) for f in held]
     return {}, {"velocity_last": launches}
 
@@ -108,8 +120,8 @@ def periodic(d):
         ghosts = d.slab(axis, -d.reach, 0) if side == 0 else d.slab(axis, n, n + d.reach)
         shift = (n if side == 0 else -n) * stride[axis]
         params = {"row": d.layout.row, "plane": d.layout.plane, "shift": shift}
-        for phase, fields in (("velocity_first", STRESS[:3]), ("velocity_first", STRESS[3:]), ("stress_first", VELOCITY)):
-            phases[phase].append(Launch(operators.wrap(), fields, ghosts, params))
+        for phase, fields in (("velocity_first", d.stress), ("stress_first", d.velocity)):
+            phases[phase] += [Launch(operators.wrap(len(some)), padded(some), ghosts, params) for some in threes(fields)]
     return {}, phases
 
 

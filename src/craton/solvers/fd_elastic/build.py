@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 
+from craton.conventions import components
 from craton.errors import Problem, ScenarioError
 from craton.model import earth
 from craton.model.cells import Region
@@ -10,7 +11,7 @@ from craton.model.grid import Grid
 from craton.plan.plan import Array, Launch, Phase, Plan
 from craton.solvers.fd_elastic import laminate, material, notes, operators, points, scheme, snapshots
 from craton.solvers.fd_elastic.boundaries import BOUNDARIES
-from craton.solvers.fd_elastic.closure import closure
+from craton.solvers.fd_elastic.closure import HIGHEST, closure
 from craton.solvers.fd_elastic.discretisation import Discretisation
 from craton.survey import leapfrog
 from craton.survey import problems as survey_problems
@@ -46,7 +47,7 @@ def build(scenario):
     refuse(problems(scenario, grid))
     sources, receivers = survey_sources.build(scenario), survey_receivers.build(scenario)
     d = discretise(scenario, grid, sources)
-    channels = survey_receivers.channels(len(receivers), scenario.output.waveforms)
+    channels = survey_receivers.channels(len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1))
     return assemble(d, sources, receivers, channels)
 
 
@@ -54,7 +55,15 @@ def problems(scenario, grid):
     """Everything that is wrong with a scenario on a grid: size, model, step, sources, receivers, snapshots."""
     wrong_model = earth.problems(scenario.model, grid)
     wrong_step = [] if wrong_model else step_problems(scenario, grid)
-    return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *survey_problems(scenario), *snapshots.problems(scenario)]
+    asked = [*survey_problems(scenario), *snapshots.problems(scenario), *output_problems(scenario)]
+    return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *asked]
+
+
+def output_problems(scenario):
+    """Quantities that waves in the plane do not have."""
+    motion = scenario.domain.motion
+    return [Problem(f"output.waveforms.{n}", f"{motion} waves have no {quantity}", "leave it out, or compute other waves")
+            for n, quantity in enumerate(scenario.output.waveforms) if components(quantity, motion) is None]  # fmt: skip
 
 
 def refuse(problems):
@@ -68,14 +77,14 @@ def grid_of(scenario):
     domain = scenario.domain
     spacing = domain.spacing or derived_spacing(scenario)
     nx, ny, nz = domain.points(spacing)
-    z = domain.origin[2] + domain.size[2] - (nz - 1) * spacing  # the top stays where it was said to be
-    return Grid((domain.origin[0], domain.origin[1], z), spacing, (nz, ny, nx))
+    x, y, _ = domain.corner
+    return Grid((x, y, domain.top - (nz - 1) * spacing), spacing, (nz, ny, nx))  # the top stays where it was said to be
 
 
 def derived_spacing(scenario):
     """Spacing that gives the slowest wave its points per wavelength at max_frequency, m, rounded down to three digits."""
     domain = scenario.domain
-    region = Region(domain.origin, tuple(o + s for o, s in zip(domain.origin, domain.size)))
+    region = Region(domain.corner, tuple(o + s for o, s in zip(domain.corner, domain.extent)))
     refuse(earth.problems(scenario.model, region) + survey_problems(scenario) + snapshots.problems(scenario))
     spacing = earth.extremes(scenario.model, region)["slowest"] / (domain.max_frequency * domain.points_per_wavelength)
     digits = 2 - math.floor(math.log10(spacing))
@@ -85,21 +94,30 @@ def derived_spacing(scenario):
 def discretise(scenario, grid, sources):
     """Order, step, start and number of steps."""
     order, precision = scenario.run.order, scenario.run.precision
-    vp_max = earth.extremes(scenario.model, grid)["vp"][1]
+    vp_max = fastest(scenario, grid)
     dt = time_step(scenario, stability_limit(scenario, grid, vp_max))
     start = start_time(scenario, sources, dt)
     steps = math.ceil((scenario.time.duration - start) / dt - 1e-6)
     extra = leapfrog.extra(steps) if scenario.receivers else 0
     frequency = max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing
-    return Discretisation(scenario, grid, order, precision, dt, start, steps + extra, vp_max, frequency, extra)
+    shots = survey_sources.shots(scenario)
+    return Discretisation(scenario, grid, order, precision, dt, start, steps + extra, vp_max, frequency, extra, shots)
+
+
+def fastest(scenario, grid):
+    """The fastest wave that is computed, m/s."""
+    return earth.extremes(scenario.model, grid)["vs" if scenario.domain.motion == "SH" else "vp"][1]
 
 
 def size_problems(scenario, grid):
     """Every axis must hold its layers with room between them, and the differences; indices must fit 32 bits."""
     order, found = scenario.run.order, []
-    layers = {"cpml": scenario.boundaries.cpml.thickness + 1, "sponge": scenario.boundaries.sponge.thickness + 1, "free": 2 * order + 2}
+    surface = 2 * min(order, HIGHEST) + 2
+    layers = {"cpml": scenario.boundaries.cpml.thickness + 1, "sponge": scenario.boundaries.sponge.thickness + 1, "free": surface}
     for axis, faces in (("x", ("west", "east")), ("y", ("south", "north")), ("z", ("bottom", "top"))):
         n = grid.shape[2 - "xyz".index(axis)]
+        if axis == "y" and grid.planar:
+            continue
         least = max(sum(layers.get(scenario.boundaries.face(f), 0) for f in faces) + 1, order + 1)
         if n < least:
             what = f"{n} points along {axis} are too few: its boundaries and differences of order {order} need {least}"
@@ -113,13 +131,15 @@ def size_problems(scenario, grid):
 
 def stability_limit(scenario, grid, vp_max):
     """Largest stable step, s."""
-    radius = closure(scenario.run.order).spectral_radius if scenario.boundaries.face("top") == "free" else None
-    return scheme.stable_step(scenario.run.order, grid.spacing, vp_max, radius)
+    free = scenario.boundaries.face("top") == "free"
+    radius = closure(min(scenario.run.order, HIGHEST)).spectral_radius if free else None
+    stencil = scheme.stencil(scenario.run.order, scenario.run.weights, free, scenario.domain.motion)
+    return scheme.stable_step(stencil, grid.spacing, vp_max, radius)
 
 
 def step_problems(scenario, grid):
     """A step beyond the stability limit."""
-    step, limit = scenario.time.step, stability_limit(scenario, grid, earth.extremes(scenario.model, grid)["vp"][1])
+    step, limit = scenario.time.step, stability_limit(scenario, grid, fastest(scenario, grid))
     if step is None or step <= limit:
         return []
     return [Problem("time.step", f"step = {step:g} s is unstable: the limit is {limit:.4g} s on this grid and model",
@@ -159,7 +179,7 @@ def assemble(d, sources, receivers, channels):
     arrays |= source_arrays | record_arrays
     phases = tuple(phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")) + (Phase("record", tuple(record)),)
     plan = Plan(d.scenario.title, "fd_elastic", d.precision, d.grid, d.layout, arrays, phases, d.steps, d.dt, d.start, channels, receivers,
-                slots, exploded(d, sources), scheme.VELOCITY, snapshots.frames(d), d.extra, band)  # fmt: skip
+                slots, exploded(d, sources), d.velocity, snapshots.frames(d), d.extra, band, shots=d.shots)  # fmt: skip
     plan.warnings = warnings(d, sources, receivers)
     plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
     return plan
@@ -202,19 +222,19 @@ def inside_layer(d, xyz):
 
 
 def wavefield(d):
-    """The state: nine fields in one block, so that point tables need one index, and each field as a part of it."""
+    """The state: all fields in one block, so that point tables need one index, and each field as a part of it."""
     layout, dtype = d.layout, np.dtype(d.precision)
     parts = {"first": layout.first, "part_of": "state", "window": layout.window(), "defined": defined(d)}
-    state = {"state": Array("wavefield", (layout.block(len(scheme.FIELDS)),), dtype, first=layout.start(0) + layout.first)}
-    return state | {name: Array("wavefield", layout.padded, dtype, start=layout.start(n), **parts) for n, name in enumerate(scheme.FIELDS)}
+    state = {"state": Array("wavefield", (layout.block(len(d.fields)),), dtype, first=layout.start(0) + layout.first)}
+    return state | {name: Array("wavefield", layout.padded, dtype, start=layout.start(n), **parts) for n, name in enumerate(d.fields)}
 
 
 def defined(d):
     """Where a field holds defined values from the start: the grid, and the ghosts behind its edges, which stay zero."""
-    periodic = {axis for axis, _ in d.faces("periodic")}
+    bare = {axis for axis, _ in d.faces("periodic")} | ({1} if d.planar else set())
     return tuple(
-        slice(o, o + n) if 2 - axis in periodic else slice(o - d.reach, o + n + d.reach)
-        for axis, (o, n) in enumerate(zip(d.layout.origin, d.grid.shape))
+        slice(o, o + n) if 2 - axis in bare else slice(o - d.reach, o + n + d.reach)
+        for axis, (o, n) in enumerate(zip(d.layout.origin, d.shape))
     )
 
 
@@ -228,16 +248,17 @@ def phase_of(d, name, pieces, injection):
     plain, *surface = steps_of(d, name)
     steps = [plain, *pieces.get(name, ()), *surface, *pieces.get(f"{name}_after", ()), *pieces.get(f"{name}_last", ())]
     launches = [*pieces.get(f"{name}_first", ()), *before, *steps, *after]
-    return Phase(name, tuple(one for one in launches if one), scheme.VELOCITY if name == "velocity" else scheme.STRESS)
+    return Phase(name, tuple(one for one in launches if one), d.velocity if name == "velocity" else d.stress)
 
 
 def steps_of(d, name):
     """The plain step, below the planes that the closure of a free surface covers, and the step of those planes."""
-    op = getattr(operators, name)(d.order)
+    op = getattr(operators, name)(d.stencil)
     top = d.grid.shape[0] - d.surface_planes
-    launches = [Launch(op, op.arrays, d.slab(2, 0, top), d.fd_params)]
+    names = d.names(*op.arrays)
+    launches = [Launch(op, names, d.slab(2, 0, top), d.fd_params)]
     if d.free:
-        launches.append(Launch(operators.at_surface(op, d.closure, d.order), op.arrays, d.slab(2, top, d.grid.shape[0]), d.fd_params))
+        launches.append(Launch(operators.at_surface(op, d.closure, d.stencil), names, d.slab(2, top, d.grid.shape[0]), d.fd_params))
     return launches
 
 
@@ -245,7 +266,7 @@ def exploded(d, sources):
     """Particle velocity beyond reach: a thousand times what all sources, spread over one cell, could leave behind."""
     found = earth.extremes(d.scenario.model, d.grid)
     rho, vs = found["rho"][0], found["slowest"]
-    volume, times = d.grid.spacing**3, d.start + np.arange(d.steps) * d.dt
+    volume, times = d.volume, d.start + np.arange(d.steps) * d.dt
     total = 0.0
     for s in sources:
         impulse = np.abs(s.wavelet(times)).sum() * d.dt

@@ -1,15 +1,23 @@
 """Every operator of this physics, for those who want to see or compile them all."""
 
 from craton.solvers.fd_elastic import operators as fd
-from craton.solvers.fd_elastic.closure import closure
+from craton.solvers.fd_elastic import scheme
+from craton.solvers.fd_elastic.closure import HIGHEST, closure
 from craton.solvers.shared import points
 
 
-def operators(order):
-    """All operators of one order in space, by name: the step, the step below a free surface, the boundaries, the point tables."""
-    steps = [fd.velocity(order), fd.stress(order), fd.laminate(order)]
-    surface = [fd.at_surface(op, closure(order), order) for op in steps]
-    layers = [kind(order, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in range(3)]
-    layers += [fd.cpml_laminate(order, axis) for axis in range(2)]
-    others = [*map(fd.sponge, range(3)), fd.rigid(), fd.wrap(), points.INJECT, points.SAMPLE, points.ADVANCE]
+def operators(order, motion=None):
+    """All operators of one order, by name: the step, the step below a free surface, the boundaries, the point tables.
+
+    In space, or with `motion` (``"P-SV"``, ``"SH"``) in the (x, z) plane.
+    """
+    differences = scheme.stencil(order, free=True, motion=motion)
+    axes = range(0, 3, 2 if motion else 1)
+    counts = {None: (3,), "P-SV": (2, 3), "SH": (1, 2)}[motion]
+    steps = [fd.velocity(differences), fd.stress(differences), fd.laminate(differences)]
+    surface = [fd.at_surface(op, closure(min(order, HIGHEST)), differences) for op in steps]
+    layers = [kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes]
+    layers += [fd.cpml_laminate(differences, axis) for axis in axes if axis < 2]
+    layers += [fd.sponge(axis, count) for axis in axes for count in counts]
+    others = [fd.rigid(), *map(fd.wrap, counts), points.INJECT, points.SAMPLE, points.ADVANCE]
     return {op.name: op for op in (*steps, *surface, *layers, *others)}

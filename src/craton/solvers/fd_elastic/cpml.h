@@ -2,16 +2,23 @@
 //   d/da  ->  1/kappa d/da + psi,   psi <- b psi + a d/da,      a, b and 1/kappa - 1 are profiles along A
 // The plain step has added the plain derivative; here the difference is added, in the layer only.
 // layout  fields as in elastic.h, axes (A, B, C) in cyclic order of (x, y, z), AXIS = 0, 1, 2 for A;
-//         psi[3][slab], the slab x fastest; profile[2][3][n]: at integer and at half points; a, b, 1/kappa - 1
+//         psi[.][slab], the slab x fastest, one for each of va vb vc that is there; profile[2][3][n]: at integer and at half points;
+//         a, b, 1/kappa - 1
+// PLANE, PSV, SH as in elastic.h: the components along x and z are there where PSV, those along y where SH
 #include "differences.h"
 #include "moduli.h"
 
+#define ON_A (AXIS == 1 ? SH : PSV)
+#define ON_B (AXIS == 0 ? SH : PSV)
+#define ON_C (AXIS == 2 ? SH : PSV)
 #define CPML_POINT                                                                                                  \
-    const ptrdiff_t X = 1, Y = p.row, Z = p.plane, q = k * Z + j * Y + i;                                           \
-    const ptrdiff_t A = AXIS == 0 ? X : AXIS == 1 ? Y : Z, B = AXIS == 0 ? Y : AXIS == 1 ? Z : X, C = AXIS == 0 ? Z : AXIS == 1 ? X : Y; \
-    const ptrdiff_t m = ((ptrdiff_t)(k - p.k0) * p.nj + (j - p.j0)) * p.ni + (i - p.i0), slab = (ptrdiff_t)p.nk * p.nj * p.ni; \
+    POINT;                                                                                                          \
+    [[maybe_unused]] const ptrdiff_t A = AXIS == 0 ? X : AXIS == 1 ? Y : Z;                                         \
+    [[maybe_unused]] const ptrdiff_t MA = AXIS == 0 ? X : AXIS == 1 ? MY : MZ, MB = AXIS == 0 ? MY : AXIS == 1 ? MZ : X, MC = AXIS == 0 ? MZ : AXIS == 1 ? X : MY; \
+    const ptrdiff_t at_a = ((ptrdiff_t)(k - p.k0) * p.nj + (j - p.j0)) * p.ni + (i - p.i0), slab = (ptrdiff_t)p.nk * p.nj * p.ni; \
+    [[maybe_unused]] const ptrdiff_t at_b = at_a + ON_A * slab, at_c = at_b + ON_B * slab;                          \
     const int n = AXIS == 0 ? i - p.i0 : AXIS == 1 ? j - p.j0 : k - p.k0, N = AXIS == 0 ? p.ni : AXIS == 1 ? p.nj : p.nk; \
-    const real *at = profile + n, *half = profile + 3 * N + n
+    [[maybe_unused]] const real *at = profile + n, *half = profile + 3 * N + n
 
 // What the layer adds to the derivative d, its memory variable advanced.
 INLINE real stretched(real* psi, const real* profile, const int N, const real d)
@@ -28,9 +35,9 @@ KERNEL cpml_velocity(
     FOR_EACH_POINT(box)
     {
         CPML_POINT;
-        va[q] += p.dt_h * buoyancy(rho + q, A) * stretched(psi + m, half, N, fwd(saa + q, A));
-        vb[q] += p.dt_h * buoyancy(rho + q, B) * stretched(psi + slab + m, at, N, bwd(sab + q, A));
-        vc[q] += p.dt_h * buoyancy(rho + q, C) * stretched(psi + 2 * slab + m, at, N, bwd(sca + q, A));
+        if constexpr (ON_A) va[q] += p.dt_h * buoyancy(rho + m, MA) * stretched(psi + at_a, half, N, fwd(saa + q, A));
+        if constexpr (ON_B) vb[q] += p.dt_h * buoyancy(rho + m, MB) * stretched(psi + at_b, at, N, bwd(sab + q, A));
+        if constexpr (ON_C) vc[q] += p.dt_h * buoyancy(rho + m, MC) * stretched(psi + at_c, at, N, bwd(sca + q, A));
     }
 }
 
@@ -42,12 +49,14 @@ KERNEL cpml_stress(
     FOR_EACH_POINT(box)
     {
         CPML_POINT;
-        const real e = p.dt_h * stretched(psi + m, at, N, bwd(va + q, A)), t = lam[q] * e;
-        saa[q] += t + 2 / rmu[q] * e;
-        sbb[q] += t;
-        scc[q] += t;
-        sab[q] += p.dt_h * shear_modulus(rmu + q, A, B) * stretched(psi + slab + m, half, N, fwd(vb + q, A));
-        sca[q] += p.dt_h * shear_modulus(rmu + q, A, C) * stretched(psi + 2 * slab + m, half, N, fwd(vc + q, A));
+        if constexpr (ON_A) {
+            const real e = p.dt_h * stretched(psi + at_a, at, N, bwd(va + q, A)), t = lam[m] * e;
+            saa[q] += t + 2 / rmu[m] * e;
+            if constexpr (ON_B) sbb[q] += t;
+            if constexpr (ON_C) scc[q] += t;
+        }
+        if constexpr (ON_B) sab[q] += p.dt_h * shear_modulus(rmu + m, MA, MB) * stretched(psi + at_b, half, N, fwd(vb + q, A));
+        if constexpr (ON_C) sca[q] += p.dt_h * shear_modulus(rmu + m, MA, MC) * stretched(psi + at_c, half, N, fwd(vc + q, A));
     }
 }
 
@@ -62,10 +71,12 @@ KERNEL cpml_laminate(
     {
         CPML_POINT;
         const real *dc = planes + 4 * k, d11 = dc[0], d13 = dc[1], d66 = dc[3];
-        const real e = p.dt_h * (at[2 * N] * bwd(va + q, A) + psi[m]);
-        saa[q] += d11 * e;
-        shh[q] += (d11 - 2 * d66) * e;
-        szz[q] += d13 * e;
-        sxy[q] += p.dt_h * d66 * (half[2 * N] * fwd(vh + q, A) + psi[(1 + AXIS) * slab + m]);
+        if constexpr (PSV) {
+            const real e = p.dt_h * (at[2 * N] * bwd(va + q, A) + psi[at_a]);
+            saa[q] += d11 * e;
+            if constexpr (!PLANE) shh[q] += (d11 - 2 * d66) * e;
+            szz[q] += d13 * e;
+        }
+        if constexpr (SH) sxy[q] += p.dt_h * d66 * (half[2 * N] * fwd(vh + q, A) + psi[AXIS == 0 ? at_b : at_c]);
     }
 }

@@ -8,7 +8,7 @@ import numpy as np
 from craton.conventions import FACES
 from craton.plan.layout import Layout
 from craton.solvers.fd_elastic.closure import closure
-from craton.solvers.fd_elastic.scheme import FIELDS
+from craton.solvers.fd_elastic.scheme import FIELDS, HALF, MOTION, STRESS, VELOCITY, stencil
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Discretisation:
         Peak frequency of the sources, Hz: CPML.
     extra : int
         Steps past the end, from which records are corrected in time up to it.
+    shots : tuple of str
+        Names of the shots that are computed side by side in the plane.
     """
 
     scenario: Any
@@ -44,6 +46,61 @@ class Discretisation:
     vp_max: float
     frequency: float
     extra: int = 0
+    shots: tuple = ()
+
+    @property
+    def motion(self):
+        """``"P-SV"`` or ``"SH"`` in the (x, z) plane, None in space."""
+        return self.scenario.domain.motion
+
+    @property
+    def planar(self):
+        """True where the (x, z) plane is computed."""
+        return self.grid.planar
+
+    @property
+    def fields(self):
+        """Names of the fields that are computed."""
+        return MOTION[self.motion]
+
+    @property
+    def velocity(self):
+        """Components of velocity that are computed."""
+        return tuple(f for f in VELOCITY if f in self.fields)
+
+    @property
+    def stress(self):
+        """Components of stress that are computed."""
+        return tuple(f for f in STRESS if f in self.fields)
+
+    def names(self, *arrays):
+        """Array names of a launch, empty where a field is not computed."""
+        return tuple("" if name in FIELDS and name not in self.fields else name for name in arrays)
+
+    @property
+    def horizontal(self):
+        """Horizontal axes that anything depends on."""
+        return (0,) if self.planar else (0, 1)
+
+    @property
+    def shape(self):
+        """Points of a field along (z, y, x); in the plane y counts shots."""
+        nz, ny, nx = self.grid.shape
+        return (nz, max(len(self.shots), 1) if self.planar else ny, nx)
+
+    @property
+    def volume(self):
+        """Of a cell, m3; in the plane its area, m2."""
+        return self.grid.spacing ** (2 if self.planar else 3)
+
+    def half(self, field):
+        """Axes (x, y, z) along which a field lies half a cell after the integer point; in the plane there is no y."""
+        x, y, z = HALF[field]
+        return (x, 0 if self.planar else y, z)
+
+    def cell(self, at):
+        """Cells of the grid at the points (k, j, i) of fields: all shots share those of the plane."""
+        return (at[0], np.zeros_like(at[1]), at[2]) if self.planar else at
 
     @property
     def end(self):
@@ -56,9 +113,19 @@ class Discretisation:
         return self.order // 2
 
     @cached_property
+    def stencil(self):
+        """Differences along the axes."""
+        return stencil(self.order, self.scenario.run.weights, self.free, self.motion)
+
+    @cached_property
     def layout(self):
         """Memory of a field."""
-        return Layout(self.grid.shape, self.reach)
+        return Layout(self.shape, self.reach, self.planar)
+
+    @cached_property
+    def sheet(self):
+        """Memory of a material parameter: of one plane for all shots."""
+        return Layout(self.grid.shape, self.reach, self.planar)
 
     @property
     def free(self):
@@ -68,12 +135,17 @@ class Discretisation:
     @cached_property
     def closure(self):
         """Differences and norms below the free surface, or None."""
-        return closure(self.order) if self.free else None
+        return closure(2 * len(self.stencil.vertical)) if self.free else None
 
     @property
     def surface_planes(self):
         """Planes that the closure covers."""
         return self.closure.rows + 1 if self.free else 0
+
+    @property
+    def faced(self):
+        """Names of the faces."""
+        return [name for name, (axis, _) in FACES.items() if axis in self.scenario.domain.axes]
 
     def face(self, name):
         """Kind of boundary on a face."""
@@ -81,12 +153,12 @@ class Discretisation:
 
     def faces(self, kind):
         """(axis, side) of the faces of one kind, axis 0, 1, 2 for x, y, z."""
-        return [("xyz".index(axis), side) for name, (axis, side) in FACES.items() if self.face(name) == kind]
+        return [("xyz".index(FACES[name][0]), FACES[name][1]) for name in self.faced if self.face(name) == kind]
 
     @property
     def box(self):
         """The whole grid as a box."""
-        nz, ny, nx = self.grid.shape
+        nz, ny, nx = self.shape
         return (0, nz, 0, ny, 0, nx)
 
     def slab(self, axis, low, high):
@@ -98,11 +170,12 @@ class Discretisation:
     @property
     def fd_params(self):
         """Scalars of the plain step."""
-        return {"row": self.layout.row, "plane": self.layout.plane, "top": self.grid.shape[0] - 1, "dt_h": self.dt / self.grid.spacing}
+        layout, top = self.layout, self.grid.shape[0] - 1
+        return {"row": layout.row, "plane": layout.plane, "sheet": self.sheet.plane, "top": top, "dt_h": self.dt / self.grid.spacing}
 
     def start_of(self, name):
         """Elements from a point of the state's first field to that point of field `name`."""
-        return FIELDS.index(name) * self.layout.field
+        return self.fields.index(name) * self.layout.field
 
     def norms(self, k, half):
         """Quadrature weights along z of planes k, in units of the spacing: less than a cell's below a free surface (closure.py)."""

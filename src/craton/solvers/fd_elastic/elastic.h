@@ -4,6 +4,7 @@
 // where   vx (i+1/2, j, k)  vy (i, j+1/2, k)  vz (i, j, k+1/2);  sxx syy szz and rho, lam, rmu = 1/mu (i, j, k);
 //         sxy sxz syz half-way in their two axes
 // Density is averaged arithmetically, mu harmonically, to where v and shear stress are (Moczo et al. 2002), on the fly.
+// PLANE = 1: nothing depends on y, and j counts shots. PSV: vx vz sxx szz sxz are computed (P-SV), SH: vy sxy syz (SH); in space both.
 // SURFACE = 1: the highest plane, p.top, is traction-free. szz is zero there and lam holds 2 mu lam / (lam + 2 mu), so that
 // the horizontal normal stresses see the vertical strain that keeps szz zero.
 #include "differences.h"
@@ -17,11 +18,14 @@ KERNEL velocity(
 {
     FOR_EACH_POINT(box)
     {
-        const ptrdiff_t X = 1, Y = p.row, Z = p.plane, q = k * Z + j * Y + i;
+        POINT;
         const int depth = p.top - k;
-        vx[q] += p.dt_h * buoyancy(rho + q, X) * (fwd(sxx + q, X) + bwd(sxy + q, Y) + bwd_z(sxz + q, Z, depth));
-        vy[q] += p.dt_h * buoyancy(rho + q, Y) * (bwd(sxy + q, X) + fwd(syy + q, Y) + bwd_z(syz + q, Z, depth));
-        vz[q] += p.dt_h * buoyancy(rho + q, Z) * (bwd(sxz + q, X) + bwd(syz + q, Y) + fwd_z(szz + q, Z, depth));
+        if constexpr (PSV) {
+            vx[q] += p.dt_h * buoyancy(rho + m, X) * (fwd(sxx + q, X) + bwd_y(sxy + q, Y) + bwd_z(sxz + q, Z, depth));
+            vz[q] += p.dt_h * buoyancy(rho + m, MZ) * (bwd(sxz + q, X) + bwd_y(syz + q, Y) + fwd_z(szz + q, Z, depth));
+        }
+        if constexpr (SH)
+            vy[q] += p.dt_h * buoyancy(rho + m, MY) * (bwd(sxy + q, X) + fwd_y(syy + q, Y) + bwd_z(syz + q, Z, depth));
     }
 }
 
@@ -33,16 +37,20 @@ KERNEL stress(
 {
     FOR_EACH_POINT(box)
     {
-        const ptrdiff_t X = 1, Y = p.row, Z = p.plane, q = k * Z + j * Y + i;
+        POINT;
         const int depth = p.top - k;
-        const bool free = SURFACE && depth == 0;
-        const real exx = bwd(vx + q, X), eyy = bwd(vy + q, Y), ezz = free ? real(0) : bwd_z(vz + q, Z, depth);
-        const real t = lam[q] * (exx + eyy + ezz), mu2 = 2 / rmu[q];
-        sxx[q] += p.dt_h * (t + mu2 * exx);
-        syy[q] += p.dt_h * (t + mu2 * eyy);
-        szz[q] = free ? real(0) : szz[q] + p.dt_h * (t + mu2 * ezz);
-        sxy[q] += p.dt_h * shear_modulus(rmu + q, X, Y) * (fwd(vx + q, Y) + fwd(vy + q, X));
-        sxz[q] += p.dt_h * shear_modulus(rmu + q, X, Z) * (fwd_z(vx + q, Z, depth) + fwd(vz + q, X));
-        syz[q] += p.dt_h * shear_modulus(rmu + q, Y, Z) * (fwd_z(vy + q, Z, depth) + fwd(vz + q, Y));
+        if constexpr (PSV) {
+            const bool free = SURFACE && depth == 0;
+            const real exx = bwd(vx + q, X), eyy = bwd_y(vy + q, Y), ezz = free ? real(0) : bwd_z(vz + q, Z, depth);
+            const real t = lam[m] * (exx + eyy + ezz), mu2 = 2 / rmu[m];
+            sxx[q] += p.dt_h * (t + mu2 * exx);
+            if constexpr (!PLANE) syy[q] += p.dt_h * (t + mu2 * eyy);
+            szz[q] = free ? real(0) : szz[q] + p.dt_h * (t + mu2 * ezz);
+            sxz[q] += p.dt_h * shear_modulus(rmu + m, X, MZ) * (fwd_z(vx + q, Z, depth) + fwd(vz + q, X));
+        }
+        if constexpr (SH) {
+            sxy[q] += p.dt_h * shear_modulus(rmu + m, X, MY) * (fwd_y(vx + q, Y) + fwd(vy + q, X));
+            syz[q] += p.dt_h * shear_modulus(rmu + m, MY, MZ) * (fwd_z(vy + q, Z, depth) + fwd_y(vz + q, Y));
+        }
     }
 }

@@ -4,6 +4,7 @@
 // and as sxx with x and y exchanged. sxz and syz need nothing: the harmonic mean of mu is that of Backus.
 // layout  fields as in elastic.h; planes[4 k ...] are the differences of plane k
 #include "differences.h"
+#include "moduli.h"
 
 KERNEL laminate(
     real* RESTRICT sxx, real* RESTRICT syy, real* RESTRICT szz, real* RESTRICT sxy,
@@ -12,13 +13,15 @@ KERNEL laminate(
 {
     FOR_EACH_POINT(box)
     {
-        const ptrdiff_t X = 1, Y = p.row, Z = p.plane, q = k * Z + j * Y + i;
+        POINT;
         const real *dc = planes + 4 * k, d11 = dc[0], d13 = dc[1], d33 = dc[2], d66 = dc[3];
-        const real exx = bwd(vx + q, X), eyy = bwd(vy + q, Y), ezz = bwd_z(vz + q, Z, p.top - k), across = 2 * d66;
-        const real t = d11 * (exx + eyy) + d13 * ezz;
-        sxx[q] += p.dt_h * (t - across * eyy);
-        syy[q] += p.dt_h * (t - across * exx);
-        szz[q] += p.dt_h * (d13 * (exx + eyy) + d33 * ezz);
-        sxy[q] += p.dt_h * d66 * (fwd(vx + q, Y) + fwd(vy + q, X));
+        if constexpr (PSV) {
+            const real exx = bwd(vx + q, X), eyy = bwd_y(vy + q, Y), ezz = bwd_z(vz + q, Z, p.top - k), across = 2 * d66;
+            const real t = d11 * (exx + eyy) + d13 * ezz;
+            sxx[q] += p.dt_h * (t - across * eyy);
+            if constexpr (!PLANE) syy[q] += p.dt_h * (t - across * exx);
+            szz[q] += p.dt_h * (d13 * (exx + eyy) + d33 * ezz);
+        }
+        if constexpr (SH) sxy[q] += p.dt_h * d66 * (fwd_y(vx + q, Y) + fwd(vy + q, X));
     }
 }

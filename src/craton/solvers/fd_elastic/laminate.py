@@ -80,7 +80,9 @@ def rectangles(d, k):
     found = [d.box[2:]]
     for anomaly in anomalies.build(d.scenario.model):
         (z0, z1), *others = (touched(d.grid, anomaly, axis) for axis in (2, 1, 0))
-        if z0 <= k < z1:
+        if d.planar:
+            others[0] = (0, d.shape[1]) if others[0][0] < others[0][1] else (0, 0)
+        if z0 <= k < z1 and others[0][0] < others[0][1]:
             found = [part for one in found for part in without(one, tuple(v for a, b in others for v in (a - 1, b + 1)))]
     return tuple(found)
 
@@ -108,10 +110,10 @@ def runs(d, regions):
 
 def launches_of(d, run, rectangles):
     """Launches for the rectangles of some planes, and for the parts of them that lie in CPML layers."""
-    op = operators.laminate(d.order)
+    op = operators.laminate(d.stencil)
     if run[0] >= d.grid.shape[0] - d.surface_planes:
-        op = operators.at_surface(op, d.closure, d.order)
-    names = (*op.writes, *op.reads[:-1], "laminate")
+        op = operators.at_surface(op, d.closure, d.stencil)
+    names = d.names(*op.writes, *op.reads[:-1], "laminate")
     boxes = [(run[0], run[-1] + 1, *part) for part in rectangles]
     plain = [Launch(op, names, box, d.fd_params) for box in boxes]
     return plain + [in_layer(d, *face, common) for face in d.faces("cpml") if face[0] < 2 for common in overlaps(d, face, boxes)]
@@ -127,5 +129,5 @@ def in_layer(d, axis, side, box):
     """The launch for a box in the CPML layer of a face (axis, side)."""
     slab, *_ = slab_depths(d, axis, side, d.scenario.boundaries.cpml.thickness)
     a, h = "xy"[axis], "yx"[axis]
-    names = (f"s{a}{a}", f"s{h}{h}", "szz", "sxy", f"v{a}", f"v{h}", f"psi_stress_{a}{side}", f"cpml_{a}{side}", "laminate")
-    return Launch(operators.cpml_laminate(d.order, axis), names, box, slab_params(d, slab))
+    names = d.names(f"s{a}{a}", f"s{h}{h}", "szz", "sxy", f"v{a}", f"v{h}", f"psi_stress_{a}{side}", f"cpml_{a}{side}", "laminate")
+    return Launch(operators.cpml_laminate(d.stencil, axis), names, box, slab_params(d, slab))

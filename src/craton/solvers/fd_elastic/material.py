@@ -13,7 +13,7 @@ CHUNK = 16  # planes averaged at a time
 
 def arrays(d):
     """The plan's material arrays, filled when they are allocated."""
-    layout = d.layout
+    layout = d.sheet
     part = {"shape": layout.padded, "dtype": d.precision, "first": layout.first, "window": layout.window(), "part_of": "material"}
     block = {"material": Array("material", (layout.block(len(NAMES)),), d.precision)}
     fills = {name: partial(fill, d=d, name=name) for name in NAMES}
@@ -22,7 +22,7 @@ def arrays(d):
 
 def fill(out, d, name):
     """Write one parameter into a padded array, edges repeated into the ghosts (wrapped where the grid is periodic)."""
-    inside = out[d.layout.window()]
+    inside = out[d.sheet.window()]
     nz = d.grid.shape[0]
     for k0 in range(0, nz, CHUNK):
         k1 = min(k0 + CHUNK, nz)
@@ -31,7 +31,7 @@ def fill(out, d, name):
         _, kappa, mu = cell_averages(d.scenario.model, d.grid, nz - 1, nz)
         inside[nz - 1 :] = plane_stress(kappa - 2 / 3 * mu, mu)
     periodic = {axis for axis, _ in d.faces("periodic")}
-    for axis, (n, origin) in enumerate(zip(d.grid.shape, d.layout.origin)):
+    for axis, (n, origin) in enumerate(zip(d.grid.shape, d.sheet.origin)):
         fill_ghosts(np.moveaxis(out, axis, 0), origin, n, wrapped=2 - axis in periodic)
 
 
@@ -56,6 +56,20 @@ def fill_ghosts(out, origin, n, wrapped):
         if not origin <= ghost < origin + n:
             at = origin + (ghost - origin) % n if wrapped else min(max(ghost, origin), origin + n - 1)
             out[ghost] = out[at]
+
+
+def trace_share(d, at):
+    """What pressure is of minus the normal stresses that are computed, at integer points (k, j, i): a third.
+
+    In the plane syy is not computed; eyy = 0 makes it lambda / (2 (lambda + mu)) (sxx + szz).
+    """
+    if not d.planar:
+        return 1 / 3
+    at = d.cell(at)
+    low, (_, kappa, mu) = around(d, [v for a in at for v in (int(a.min()), int(a.max()) + 1)])
+    here = tuple(a - start for a, start in zip(at, low))
+    lam, mu = kappa[here] - 2 / 3 * mu[here], mu[here]
+    return (1 + lam / (2 * (lam + mu))) / 3
 
 
 def around(d, box):

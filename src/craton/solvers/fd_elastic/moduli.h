@@ -1,5 +1,11 @@
 // Material where velocities and shear stresses are, averaged from the integer points (Moczo et al. 2002, eqs 17-20).
+// The (x, z) plane has one for all shots: its rows, one a shot, share a row of the material, and there is nothing to average along y.
 #include "machine.h"
+
+// Strides of the fields, the point's place in them and in the material, strides of the material.
+#define POINT                                                                                                       \
+    [[maybe_unused]] const ptrdiff_t X = 1, Y = p.row, Z = p.plane, q = k * Z + j * Y + i;                          \
+    [[maybe_unused]] const ptrdiff_t MY = PLANE ? 0 : Y, MZ = PLANE ? p.sheet : Z, m = PLANE ? k * MZ + i : q
 
 // 1 / (arithmetic mean of density) half-way along the axis of stride S.
 INLINE real buoyancy(const real* rho, const ptrdiff_t S) { return 2 / (rho[0] + rho[S]); }

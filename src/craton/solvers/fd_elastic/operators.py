@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from craton.plan.operator import Operator, Struct, Variant
-from craton.solvers.fd_elastic.scheme import STRESS, VELOCITY, weights
+from craton.solvers.fd_elastic.scheme import STRESS, VELOCITY
 
 HERE = Path(__file__).parent
-FD = Struct("FDParams", (("row", "i64"), ("plane", "i64"), ("top", "i32"), ("dt_h", "real")))
+FD = Struct("FDParams", (("row", "i64"), ("plane", "i64"), ("sheet", "i64"), ("top", "i32"), ("dt_h", "real")))
 SLAB = Struct("SlabParams", (*FD.fields, *((n, "i32") for n in ("k0", "j0", "i0", "nk", "nj", "ni"))))
 WRAP = Struct("WrapParams", (("row", "i64"), ("plane", "i64"), ("shift", "i64")))
 
@@ -27,8 +27,9 @@ STREAMED = {
 }  # fmt: skip
 
 
-def streamed(order, kernel):
-    """The variants for a GPU of the velocity step (kernel 0) or the stress step (1): see elastic_streamed.cu."""
+def streamed(stencil, kernel):
+    """The variants for a GPU of the velocity step (kernel 0) or the stress step (1) in space: see elastic_streamed.cu."""
+    order = 0 if stencil.motion else 2 * stencil.reach
     chosen = {precision: settings[kernel] for (precision, of), settings in STREAMED.items() if of == order}
     return tuple(
         Variant("streamed", HERE / "elastic_streamed.cu", (bx, by, 1), (bx * vec, by, planes),
@@ -37,50 +38,65 @@ def streamed(order, kernel):
     )  # fmt: skip
 
 
-def constants(order):
-    """Difference weights and reach as constants of the kernel text."""
-    c = weights(order)
-    return (("R", len(c)), *((f"C{n + 1}", repr(float(c[n])) if n < len(c) else "0") for n in range(4)))
+def constants(stencil, axis=None):
+    """Difference weights along x and y (C) and along z (D) and their numbers, as constants of the kernel text; `axis`: of it alone."""
+    horizontal, vertical = (stencil.horizontal, stencil.vertical) if axis is None else 2 * (stencil.axes[axis],)
+    motion = stencil.motion
+    named = {f"{letter}{n}": 0 for letter in "CD" for n in range(1, 9)}
+    named |= {f"{letter}{n}": repr(c) for letter, all in (("C", horizontal), ("D", vertical)) for n, c in enumerate(all, 1)}
+    waves = (("PLANE", int(motion is not None)), ("PSV", int(motion != "SH")), ("SH", int(motion != "P-SV")))
+    return (("R", len(horizontal)), ("RZ", len(vertical)), *named.items(), *waves)
 
 
-def differences(order):
-    """Multiply-adds of one staggered difference, counted as flops."""
-    return 3 * (order // 2) - 1
+# Per point, of the steps and of what a layer adds to them: reals read and written, differences along x, y, z, other flops.
+COST = {
+    None: {"velocity": (13, (3, 3, 3), 18), "stress": (17, (3, 3, 3), 41), "laminate": (11, (2, 2, 1), 23),
+           "cpml_velocity": (16, 3, 27), "cpml_stress": (21, 3, 32), "cpml_laminate": (12, 2, 18)},
+    "P-SV": {"velocity": (8, (2, 0, 2), 10), "stress": (10, (2, 0, 2), 20), "laminate": (6, (1, 0, 1), 10),
+             "cpml_velocity": (11, 2, 18), "cpml_stress": (14, 2, 22), "cpml_laminate": (6, 1, 9)},
+    "SH": {"velocity": (5, (1, 0, 1), 5), "stress": (6, (1, 0, 1), 16), "laminate": (3, (1, 0, 0), 3),
+           "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 11), "cpml_laminate": (4, 1, 5)},
+}  # fmt: skip
 
 
-def velocity(order):
+def cost(stencil, kernel, axis=None):
+    """Least traffic and flops of a kernel, as an operator declares them; `axis` where it works along one."""
+    reals, differences, others = COST[stencil.motion][kernel]
+    counted = zip(stencil.axes, differences) if axis is None else [(stencil.axes[axis], differences)]
+    return {"reals_per_point": reals, "flops": others + sum(n * (3 * len(c) - 1) for c, n in counted)}
+
+
+def velocity(stencil):
     """The velocity step; see elastic.h."""
-    return Operator("velocity", HERE / "elastic.h", VELOCITY, (*STRESS, "rho"), FD, reach=order // 2, reals_per_point=13,
-                    flops=3 * (3 * differences(order) + 2 + 4), defines=(*constants(order), ("SURFACE", 0)),
-                    variants=streamed(order, 0))  # fmt: skip
+    return Operator("velocity", HERE / "elastic.h", VELOCITY, (*STRESS, "rho"), FD, reach=stencil.reach,
+                    defines=(*constants(stencil), ("SURFACE", 0)), variants=streamed(stencil, 0), **cost(stencil, "velocity"))  # fmt: skip
 
 
-def stress(order):
+def stress(stencil):
     """The stress step; see elastic.h."""
-    return Operator("stress", HERE / "elastic.h", STRESS, (*VELOCITY, "lam", "rmu"), FD, reach=order // 2, reals_per_point=17,
-                    flops=9 * differences(order) + 41, defines=(*constants(order), ("SURFACE", 0)),
-                    variants=streamed(order, 1))  # fmt: skip
+    return Operator("stress", HERE / "elastic.h", STRESS, (*VELOCITY, "lam", "rmu"), FD, reach=stencil.reach,
+                    defines=(*constants(stencil), ("SURFACE", 0)), variants=streamed(stencil, 1), **cost(stencil, "stress"))  # fmt: skip
 
 
-def laminate(order):
+def laminate(stencil):
     """What the stress step lacks where horizontal interfaces cut cells; see laminate.h."""
-    return Operator("laminate", HERE / "laminate.h", ("sxx", "syy", "szz", "sxy"), (*VELOCITY, "planes"), FD, reach=order // 2,
-                    reals_per_point=11, flops=5 * differences(order) + 23, defines=(*constants(order), ("SURFACE", 0)))  # fmt: skip
+    return Operator("laminate", HERE / "laminate.h", ("sxx", "syy", "szz", "sxy"), (*VELOCITY, "planes"), FD, reach=stencil.reach,
+                    defines=(*constants(stencil), ("SURFACE", 0)), **cost(stencil, "laminate"))  # fmt: skip
 
 
-def at_surface(op, closure, order):
+def at_surface(op, closure, stencil):
     """The same step for the planes below a traction-free top, vertical differences from the closure's rows.
 
     It covers `closure.rows` + 1 planes: the last row of half points lies that deep; integer points there have the plain stencil.
     """
-    c = weights(order)
+    c = np.array(stencil.vertical)
     plain = np.zeros((1, max(closure.cols, closure.rows + len(c))))
     plain[0, closure.rows - len(c) : closure.rows + len(c)] = [*-c[::-1], *c]
     d1, d2 = (np.pad(d, ((0, 0), (0, plain.shape[1] - closure.cols))) for d in (closure.d1, closure.d2))
     forward, backward = np.vstack([d1, plain]), np.vstack([d2, plain])
     closed = op.specialised(f"{op.name}_surface", SURFACE=1, ROWS=len(backward), COLUMNS=plain.shape[1],
                             CLOSURE_FWD=_table(forward), CLOSURE_BWD=_table(backward))  # fmt: skip
-    return replace(closed, reach=plain.shape[1])
+    return replace(closed, reach=max(plain.shape[1], op.reach))
 
 
 def _table(rows):
@@ -88,32 +104,30 @@ def _table(rows):
     return "{" + ",".join("{" + ",".join(f"real({float(v)!r})" for v in row) + "}" for row in rows) + "}"
 
 
-def cpml_velocity(order, axis):
+def cpml_velocity(stencil, axis):
     """What the CPML adds to the velocity step along one axis; see cpml.h."""
-    return Operator(f"cpml_velocity_{'xyz'[axis]}", HERE / "cpml.h", ("va", "vb", "vc", "psi"), ("saa", "sab", "sca", "rho", "profile"),
-                    SLAB, reach=order // 2, reals_per_point=16, flops=3 * (differences(order) + 9), kernel="cpml_velocity",
-                    defines=(*constants(order), ("SURFACE", 0), ("AXIS", axis)))  # fmt: skip
+    return _cpml("cpml_velocity", ("va", "vb", "vc", "psi"), ("saa", "sab", "sca", "rho", "profile"), stencil, axis)
 
 
-def cpml_stress(order, axis):
+def cpml_stress(stencil, axis):
     """What the CPML adds to the stress step along one axis; see cpml.h."""
-    return Operator(f"cpml_stress_{'xyz'[axis]}", HERE / "cpml.h", ("saa", "sbb", "scc", "sab", "sca", "psi"),
-                    ("va", "vb", "vc", "lam", "rmu", "profile"), SLAB, reach=order // 2, reals_per_point=21,
-                    flops=3 * differences(order) + 32, kernel="cpml_stress",
-                    defines=(*constants(order), ("SURFACE", 0), ("AXIS", axis)))  # fmt: skip
+    return _cpml("cpml_stress", ("saa", "sbb", "scc", "sab", "sca", "psi"), ("va", "vb", "vc", "lam", "rmu", "profile"), stencil, axis)
 
 
-def cpml_laminate(order, axis):
+def cpml_laminate(stencil, axis):
     """What the CPML along x or y adds to `laminate`; see cpml.h."""
-    return Operator(f"cpml_laminate_{'xy'[axis]}", HERE / "cpml.h", ("saa", "shh", "szz", "sxy"), ("va", "vh", "psi", "profile", "planes"),
-                    SLAB, reach=order // 2, reals_per_point=12, flops=2 * differences(order) + 18, kernel="cpml_laminate",
-                    defines=(*constants(order), ("SURFACE", 0), ("AXIS", axis)))  # fmt: skip
+    return _cpml("cpml_laminate", ("saa", "shh", "szz", "sxy"), ("va", "vh", "psi", "profile", "planes"), stencil, axis)
 
 
-def sponge(axis):
-    """Cerjan damping of three fields along one axis; see sponge.h."""
-    return Operator(f"sponge_{'xyz'[axis]}", HERE / "sponge.h", ("f", "g", "h"), ("profile",), SLAB, reals_per_point=6, flops=3,
-                    kernel="sponge", defines=(("AXIS", axis),))  # fmt: skip
+def _cpml(kernel, writes, reads, stencil, axis):
+    return Operator(f"{kernel}_{'xyz'[axis]}", HERE / "cpml.h", writes, reads, SLAB, reach=stencil.reach, kernel=kernel,
+                    defines=(*constants(stencil, axis), ("SURFACE", 0), ("AXIS", axis)), **cost(stencil, kernel, axis))  # fmt: skip
+
+
+def sponge(axis, fields=3):
+    """Cerjan damping of up to three fields along one axis; see sponge.h."""
+    return Operator(f"sponge_{'xyz'[axis]}" + _count(fields), HERE / "sponge.h", ("f", "g", "h"), ("profile",), SLAB, kernel="sponge",
+                    reals_per_point=2 * fields, flops=fields, defines=(("AXIS", axis), ("FIELDS", fields)))  # fmt: skip
 
 
 def rigid():
@@ -121,6 +135,12 @@ def rigid():
     return Operator("rigid", HERE / "rigid.h", ("f",), (), FD, reals_per_point=1)
 
 
-def wrap():
-    """Ghost points of a periodic axis; see wrap.h."""
-    return Operator("wrap", HERE / "wrap.h", ("f", "g", "h"), (), WRAP, reals_per_point=6, pointwise=False)
+def wrap(fields=3):
+    """Ghost points of a periodic axis, of up to three fields; see wrap.h."""
+    return Operator("wrap" + _count(fields), HERE / "wrap.h", ("f", "g", "h"), (), WRAP, reals_per_point=2 * fields, pointwise=False,
+                    kernel="wrap", defines=(("FIELDS", fields),))  # fmt: skip
+
+
+def _count(fields):
+    """Part of an operator's name where it has fewer than three fields."""
+    return "" if fields == 3 else f"_{fields}"

@@ -9,7 +9,7 @@ import numpy as np
 from craton.plan.plan import Array, Launch
 from craton.solvers.fd_elastic import material
 from craton.solvers.fd_elastic.interpolate import point_weights
-from craton.solvers.fd_elastic.scheme import HALF, VELOCITY
+from craton.solvers.fd_elastic.scheme import VELOCITY
 from craton.solvers.shared import points as operators
 from craton.survey import leapfrog
 
@@ -18,14 +18,18 @@ TENSOR = {"sxx": (0, 0), "syy": (1, 1), "szz": (2, 2), "sxy": (0, 1), "sxz": (0,
 COMPONENT_AXES = {"EE": (0, 0), "NN": (1, 1), "ZZ": (2, 2), "EN": (0, 1), "EZ": (0, 2), "NZ": (1, 2)}
 
 
-def place(d, xyz):
-    """Position in units of the spacing from the grid's first point, as given to 1e-6 of the spacing: no rounding of decimal numbers."""
-    return tuple(round((x - o) / d.grid.spacing, 6) for x, o in zip(xyz, d.grid.origin))
+def place(d, xyz, shot=0):
+    """Position in units of the spacing from the grid's first point, as given to 1e-6 of the spacing: no rounding of decimal numbers.
+
+    In the plane, y counts shots.
+    """
+    x, y, z = (round((x - o) / d.grid.spacing, 6) for x, o in zip(xyz, d.grid.origin))
+    return (x, shot if d.planar else y, z)
 
 
 def nodes(d, field, position, derivative=None, vertical=None):
     """Index in the state, (k, j, i) and weight of the points of one field around a position."""
-    k, j, i, weights = point_weights(position, HALF[field], d.grid.shape, derivative, vertical)
+    k, j, i, weights = point_weights(position, d.half(field), d.shape, derivative, vertical)
     return d.start_of(field) + d.layout.offset(k, j, i), (k, j, i), weights
 
 
@@ -42,7 +46,7 @@ def velocity_at(d, axis, position):
     surface = d.closure.surface
     yield 2, *nodes(d, "vz", position, vertical=(top - len(surface), surface[::-1]))
     on_top = (*position[:2], float(top))
-    for a in (0, 1):
+    for a in d.horizontal:
         index, at, weights = nodes(d, VELOCITY[a], on_top, derivative=a)
         ratio = poisson_ratio_term(d, [np.full(1, round(v)) for v in reversed(on_top)])[0]
         yield a, index, at, -d.closure.hp[0] * ratio * weights
@@ -50,15 +54,16 @@ def velocity_at(d, axis, position):
 
 def force_rows(d, source):
     """(index, weight) of a point force, to be multiplied by its wavelet."""
-    volume = d.grid.spacing**3
     for component, force in enumerate(source.force):
-        if force:
-            for axis, index, at, weights in velocity_at(d, component, place(d, source.xyz)):
-                yield index, d.dt * force / volume * weights / (averaged_density(d, at, axis) * d.norms(at[0], HALF[VELOCITY[axis]][2]))
+        if force and VELOCITY[component] in d.fields:
+            for axis, index, at, weights in velocity_at(d, component, place(d, source.xyz, source.shot)):
+                mass = averaged_density(d, at, axis) * d.volume * d.norms(at[0], d.half(VELOCITY[axis])[2])
+                yield index, d.dt * force * weights / mass
 
 
 def averaged_density(d, at, axis):
     """Density where a velocity component is: mean of its two neighbours along the axis, as in the kernel."""
+    at = d.cell(at)
     box = [v for a in at for v in (int(a.min()), int(a.max()) + 1)]
     box[2 * (2 - axis) + 1] += 1
     low, (rho, _, _) = material.around(d, [min(v, n) if high else v for v, n, high in zip(box, np.repeat(d.grid.shape, 2), (0, 1) * 3)])
@@ -72,23 +77,23 @@ def moment_rows(d, source):
 
     szz is held at zero on a free surface: there, what Mzz would add appears in the horizontal normal stresses.
     """
-    scale = -d.dt / d.grid.spacing**3
     for field, axes in TENSOR.items():
         moment = source.moment[axes]
-        if moment == 0:
+        if moment == 0 or field not in d.fields:
             continue
-        index, at, weights = nodes(d, field, place(d, source.xyz))
-        weights = scale * moment * weights / d.norms(at[0], HALF[field][2])
+        index, at, weights = nodes(d, field, place(d, source.xyz, source.shot))
+        weights = -d.dt / d.volume * moment * weights / d.norms(at[0], d.half(field)[2])
         top = d.free & (at[0] == d.grid.shape[0] - 1) if field == "szz" else np.zeros(len(index), bool)
         yield index[~top], weights[~top]
         if top.any():
             ratio = -poisson_ratio_term(d, [a[top] for a in at])
-            for other in ("sxx", "syy"):
+            for other in (f for f in ("sxx", "syy") if f in d.fields):
                 yield d.start_of(other) + d.layout.offset(*(a[top] for a in at)), ratio * weights[top]
 
 
 def poisson_ratio_term(d, at):
     """lambda / (lambda + 2 mu) at integer points."""
+    at = d.cell(at)
     low, (_, kappa, mu) = material.around(d, [v for a in at for v in (int(a.min()), int(a.max()) + 1)])
     here = tuple(a - start for a, start in zip(at, low))
     lam = kappa[here] - 2 / 3 * mu[here]
@@ -137,13 +142,14 @@ def source_arrays(d, phase, table, series):
 
 def channel_rows(d, channel, xyz):
     """(index, weight) rows whose sum is the channel's value."""
-    position, h = place(d, xyz), d.grid.spacing
+    position, h = place(d, xyz, channel.shot), d.grid.spacing
     if channel.quantity == "velocity":
         yield from ((index, weights) for _, index, _, weights in velocity_at(d, "ENZ".index(channel.component), position))
         return
     if channel.quantity == "pressure":
-        terms = [(field, None, -1 / 3) for field in ("sxx", "syy", "szz")]
-    elif channel.quantity == "strain_rate":
+        yield from pressure_rows(d, position)
+        return
+    if channel.quantity == "strain_rate":
         a, b = COMPONENT_AXES[channel.component]
         terms = [(VELOCITY[a], b, 0.5 / h), (VELOCITY[b], a, 0.5 / h)]
     else:  # rotation_rate, half the curl
@@ -151,8 +157,16 @@ def channel_rows(d, channel, xyz):
         b, c = (a + 1) % 3, (a + 2) % 3
         terms = [(VELOCITY[c], b, 0.5 / h), (VELOCITY[b], c, -0.5 / h)]
     for field, derivative, scale in terms:
-        index, _, weights = nodes(d, field, position, derivative)
-        yield index, scale * weights
+        if field in d.fields and not (d.planar and derivative == 1):
+            index, _, weights = nodes(d, field, position, derivative)
+            yield index, scale * weights
+
+
+def pressure_rows(d, position):
+    """Minus a third of the trace of stress; in the plane, syy is the share of sxx + szz that keeps eyy zero."""
+    for field in (f for f in ("sxx", "syy", "szz") if f in d.fields):
+        index, at, weights = nodes(d, field, position)
+        yield index, -weights * material.trace_share(d, at)
 
 
 def recording(d, channels, receivers, slots):

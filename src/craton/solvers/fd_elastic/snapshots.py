@@ -3,15 +3,15 @@ from functools import partial
 
 import numpy as np
 
-from craton.conventions import INTEGRATED, QUANTITIES, TENSOR, VECTOR
+from craton.conventions import INTEGRATED, components
 from craton.errors import Problem
 from craton.plan.plan import Frames
+from craton.solvers.fd_elastic.material import trace_share
 from craton.solvers.fd_elastic.points import COMPONENT_AXES
-from craton.solvers.fd_elastic.scheme import HALF, VELOCITY
+from craton.solvers.fd_elastic.scheme import VELOCITY
 
 MARGIN = 2  # planes beside a plane that centring and differentiating need
 NORMAL = ("sxx", "syy", "szz")
-PICTURES = {"divergence": ("divergence",), "curl": VECTOR, "strain_rate": TENSOR}
 
 
 def frames(d):
@@ -26,6 +26,10 @@ def problems(scenario):
                 f'use "{INTEGRATED[spec.quantity]}" here, or list it under output.waveforms')
         for n, spec in enumerate(scenario.snapshots) if spec.quantity in INTEGRATED
     ]  # fmt: skip
+    found += [
+        Problem(f"snapshots.{n}.quantity", f'{scenario.domain.motion} waves have no {spec.quantity}', 'use "velocity", or other waves')
+        for n, spec in enumerate(scenario.snapshots) if components(spec.quantity, scenario.domain.motion) is None
+    ]  # fmt: skip
     planes = [(n, spec.plane) for n, spec in enumerate(scenario.snapshots) if spec.plane is not None]
     return found + [problem for n, plane in planes for problem in misplaced(scenario.domain, n, plane)]
 
@@ -33,8 +37,8 @@ def problems(scenario):
 def misplaced(domain, n, plane):
     """The problem of a plane that does not cut the domain."""
     axis = "xyz".index(plane.axis)
-    low, high = domain.origin[axis], domain.origin[axis] + domain.size[axis]
-    fuzz = 1e-9 * domain.size[axis]
+    low, high = domain.corner[axis], domain.corner[axis] + domain.extent[axis]
+    fuzz = 1e-9 * domain.extent[axis]
     if low - fuzz <= plane.coordinate <= high + fuzz:
         return []
     return [Problem(f"snapshots.{n}.plane", f"{plane.axis} = {plane.coordinate:g} m is outside the domain, {low:g} to {high:g} m",
@@ -43,51 +47,83 @@ def misplaced(domain, n, plane):
 
 def one(d, spec):
     """Where and when one series of snapshots is taken."""
-    block, chosen, coords = cut(d.grid, spec)
+    block, chosen, coords = cut(d, spec)
     full = spec.quantity == "pressure"
     wanted = np.arange(1, int(d.end / spec.every) + 1) * spec.every
     steps = np.unique(np.clip(np.rint((wanted - d.start) / d.dt - (1 if full else 0.5)), 0, d.steps - d.extra - 1).astype(int))
     times = d.start + (steps + (1 if full else 0.5)) * d.dt
-    fields = NORMAL if full else VELOCITY
-    components = PICTURES.get(spec.quantity) or QUANTITIES[spec.quantity][0]
-    combine = partial(picture, quantity=spec.quantity, spacing=d.grid.spacing, chosen=chosen)
-    return Frames(spec.name, spec.quantity, tuple(components), coords, steps, times, dict.fromkeys(fields, block), combine)
+    fields = tuple(f for f in (NORMAL if full else VELOCITY) if f in d.fields)
+    named = components(spec.quantity, d.motion)
+    if full:
+        combine = partial(pressure, share=np.float32(trace_share(d, np.meshgrid(*map(np.arange, block_ends(block, d)), indexing="ij"))))
+    else:
+        combine = partial(picture, quantity=spec.quantity, components=named, spacing=d.grid.spacing, half={f: d.half(f) for f in fields})
+    shots = len(d.shots) if d.planar else None
+    finish = partial(_finished, combine=combine, chosen=chosen, shots=shots)
+    return Frames(spec.name, spec.quantity, named, coords, steps, times, dict.fromkeys(fields, block), finish)
 
 
-def cut(grid, spec):
-    """Slices of the block to read, slices of the picture within it, and the picture's coordinates, all (z, y, x)."""
+def block_ends(block, d):
+    """Arguments of arange for the points of a block."""
+    return [range(d.shape[axis])[one] for axis, one in enumerate(block)]
+
+
+def cut(d, spec):
+    """Slices of the block to read, slices of the picture within it, and the picture's coordinates, all (z, y, x).
+
+    In the plane y counts shots, which come first in the picture where there are several.
+    """
     block, chosen, coords = [], [], {}
-    for axis, n in zip("zyx", grid.shape):
-        if spec.plane is not None and spec.plane.axis == axis:
-            at = int(np.clip(round((spec.plane.coordinate - grid.bounds(axis)[0]) / grid.spacing), 0, n - 1))
+    for axis, n in zip("zyx", d.shape):
+        if d.planar and axis == "y":
+            block.append(slice(0, n))
+        elif spec.plane is not None and spec.plane.axis == axis:
+            at = int(np.clip(round((spec.plane.coordinate - d.grid.bounds(axis)[0]) / d.grid.spacing), 0, n - 1))
             low = max(at - MARGIN, 0)
             block.append(slice(low, min(at + MARGIN + 1, n)))
             chosen.append(at - low)
-            coords[axis] = float(grid.axis(axis)[at])
+            coords[axis] = float(d.grid.axis(axis)[at])
         else:
             block.append(slice(0, n))
             chosen.append(slice(None, None, spec.stride))
-            coords[axis] = grid.axis(axis)[:: spec.stride]
+            coords[axis] = d.grid.axis(axis)[:: spec.stride]
+    if d.planar and d.shots:
+        coords = {"shot": np.arange(1, len(d.shots) + 1), **coords}
     return tuple(block), tuple(chosen), coords
 
 
 @np.errstate(invalid="ignore", over="ignore")  # of a wavefield that explodes: the guard speaks of it
-def picture(arrays, quantity, spacing, chosen):
-    """The quantity on the chosen points, ([component,] z, y, x), float32."""
-    if quantity == "pressure":
-        return np.float32(-sum(arrays[f] for f in NORMAL) / 3)[chosen]
-    velocity = [centred(arrays[f], HALF[f]) for f in VELOCITY]
+def _finished(arrays, combine, chosen, shots):
+    """The picture's own points, ([component,] [shot,] z, y, x), float32, from what `combine` makes of the block."""
+    values = combine(arrays)
+    if shots is not None:
+        values = np.moveaxis(values, -2, -3) if shots else values[..., 0, :]
+    out = values[(..., *chosen)].astype(np.float32)
+    return out[0] if len(out) == 1 else out
+
+
+def pressure(arrays, share):
+    """Minus a share of the trace of stress, (1, z, y, x)."""
+    return -share * sum(arrays.values())[None]
+
+
+def picture(arrays, quantity, components, spacing, half):
+    """Components of a quantity made of velocity at the integer points, (component, z, y, x)."""
+    velocity = {f: centred(arrays[f], half[f]) for f in arrays}
     if quantity == "velocity":
-        return np.stack([v[chosen] for v in velocity]).astype(np.float32)
-    values = np.stack([v[chosen] for v in derived(quantity, velocity, spacing)]).astype(np.float32)
-    return values[0] if len(values) == 1 else values
-
-
-def derived(quantity, velocity, spacing):
-    """Components made of derivatives of velocity at the integer points."""
+        return np.stack([velocity[VELOCITY["ENZ".index(c)]] for c in components])
+    planar = len(velocity) < len(VELOCITY)
 
     def slope(component, axis):
-        return np.gradient(velocity[component], spacing, axis=2 - axis)
+        if VELOCITY[component] not in velocity or (planar and axis == 1):
+            return np.zeros_like(next(iter(velocity.values())))
+        return np.gradient(velocity[VELOCITY[component]], spacing, axis=2 - axis)
+
+    return np.stack(derived(quantity, components, slope))
+
+
+def derived(quantity, components, slope):
+    """Components made of the derivatives slope(component, axis) of velocity."""
 
     def curl(a):
         return slope((a + 2) % 3, (a + 1) % 3) - slope((a + 1) % 3, (a + 2) % 3)
@@ -95,8 +131,8 @@ def derived(quantity, velocity, spacing):
     if quantity == "divergence":
         return [sum(slope(a, a) for a in range(3))]
     if quantity == "strain_rate":
-        return [(slope(a, b) + slope(b, a)) / 2 for a, b in COMPONENT_AXES.values()]
-    return [curl(a) * (0.5 if quantity == "rotation_rate" else 1.0) for a in range(3)]
+        return [(slope(a, b) + slope(b, a)) / 2 for a, b in map(COMPONENT_AXES.get, components)]
+    return [curl("ENZ".index(c)) * (0.5 if quantity == "rotation_rate" else 1.0) for c in components]
 
 
 def centred(field, half):

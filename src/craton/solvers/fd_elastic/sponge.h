@@ -1,4 +1,4 @@
-// Three fields damped towards an edge of the grid, along one axis (Cerjan et al. 1985):
+// FIELDS fields (1 to 3) damped towards an edge of the grid, along one axis (Cerjan et al. 1985):
 //   f <- profile[n] f,   n along x, y, z for AXIS = 0, 1, 2
 // layout  fields as in elastic.h; profile over the slab
 #include "machine.h"
@@ -10,7 +10,7 @@ KERNEL sponge(real* RESTRICT f, real* RESTRICT g, real* RESTRICT h, const real* 
         const ptrdiff_t q = k * (ptrdiff_t)p.plane + j * (ptrdiff_t)p.row + i;
         const real factor = profile[AXIS == 0 ? i - p.i0 : AXIS == 1 ? j - p.j0 : k - p.k0];
         f[q] *= factor;
-        g[q] *= factor;
-        h[q] *= factor;
+        if constexpr (FIELDS > 1) g[q] *= factor;
+        if constexpr (FIELDS > 2) h[q] *= factor;
     }
 }

@@ -1,4 +1,4 @@
-// Ghost points of a periodic axis: three fields copied from `shift` elements further on.
+// Ghost points of a periodic axis: FIELDS fields (1 to 3) copied from `shift` elements further on.
 // layout  as in elastic.h; the box lies outside the grid
 #include "machine.h"
 
@@ -8,7 +8,7 @@ KERNEL wrap(real* f, real* g, real* h, const Box box, const WrapParams p)
     {
         const ptrdiff_t q = k * (ptrdiff_t)p.plane + j * (ptrdiff_t)p.row + i;
         f[q] = f[q + p.shift];
-        g[q] = g[q + p.shift];
-        h[q] = h[q + p.shift];
+        if constexpr (FIELDS > 1) g[q] = g[q + p.shift];
+        if constexpr (FIELDS > 2) h[q] = h[q + p.shift];
     }
 }

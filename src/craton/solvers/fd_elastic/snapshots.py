@@ -55,7 +55,7 @@ def one(d, spec):
     fields = tuple(f for f in (NORMAL if full else VELOCITY) if f in d.fields)
     named = components(spec.quantity, d.motion)
     if full:
-        combine = partial(pressure, share=np.float32(trace_share(d, np.meshgrid(*map(np.arange, block_ends(block, d)), indexing="ij"))))
+        combine = partial(pressure, share=np.float32(trace_share(d, points_of(d, block))))
     else:
         combine = partial(picture, quantity=spec.quantity, components=named, spacing=d.grid.spacing, half={f: d.half(f) for f in fields})
     shots = len(d.shots) if d.planar else None
@@ -63,9 +63,9 @@ def one(d, spec):
     return Frames(spec.name, spec.quantity, named, coords, steps, times, dict.fromkeys(fields, block), finish)
 
 
-def block_ends(block, d):
-    """Arguments of arange for the points of a block."""
-    return [range(d.shape[axis])[one] for axis, one in enumerate(block)]
+def points_of(d, block):
+    """Points (k, j, i) of a block, in the plane where pressure depends on them."""
+    return np.meshgrid(*(np.arange(n)[one] for n, one in zip(d.shape, block)), indexing="ij") if d.planar else None
 
 
 def cut(d, spec):

@@ -15,6 +15,7 @@ import numpy as np
 
 from craton.plan.operator import BOX, Variant
 from craton.solvers.fd_elastic import operators
+from craton.solvers.fd_elastic.scheme import stencil
 
 STREAMED = operators.HERE / "elastic_streamed.cu"
 PLAIN_BLOCK = (32, 4, 4)
@@ -44,7 +45,7 @@ class Fields:
         row = -(-(left + nx + 4) // 32) * 32
         padded, grid = (nz + 2 * reach, ny + 2 * reach, row), (slice(reach, reach + nz), slice(reach, reach + ny), slice(left, left + nx))
         cp.random.seed(1)
-        names = {n for kernel in KERNELS for n in kernel(order).arrays}
+        names = {n for kernel in KERNELS for n in kernel(stencil(order)).arrays}
         lowest = dict.fromkeys(names, -0.5) | dict.fromkeys(("rho", "lam", "rmu"), 1)
         arrays = {n: cp.random.random_sample(padded, np.dtype(precision)) + lowest[n] for n in sorted(names)}
         plane = padded[1] * row
@@ -96,7 +97,7 @@ def launcher(module, op, fields, box, precision, dt_h, block, span, align):
 
 def plain(order, precision, fields, box, dt_h=0.05):
     """Launchers of the plain body, {name: function}."""
-    ops = [kernel(order) for kernel in KERNELS]
+    ops = [kernel(stencil(order)) for kernel in KERNELS]
     module = compiled(ops, precision)
     return {op.name: launcher(module, op, fields, box, precision, dt_h, PLAIN_BLOCK, PLAIN_BLOCK, 1) for op in ops}
 
@@ -105,7 +106,7 @@ def streamed(module, setting, order, precision, fields, box, dt_h=0.05):
     """Launchers of the streamed body, {name: function}."""
     v = variant(setting)
     return {op.name: launcher(module, op, fields, box, precision, dt_h, v.block, v.span, setting["VEC"])
-            for op in (kernel(order) for kernel in KERNELS)}  # fmt: skip
+            for op in (kernel(stencil(order)) for kernel in KERNELS)}  # fmt: skip
 
 
 def difference(ours, theirs):
@@ -161,7 +162,7 @@ def modules(args, precision, order, wanted):
     """Compile all settings on the host's cores, [(setting, module)]."""
     def build(setting):
         v = variant(setting, args.file)
-        return compiled([kernel(order).as_variant(v) for kernel in KERNELS], precision)
+        return compiled([kernel(stencil(order)).as_variant(v) for kernel in KERNELS], precision)
 
     with ThreadPoolExecutor(args.jobs) as pool:
         return list(zip(wanted, pool.map(build, wanted)))
@@ -173,7 +174,7 @@ def measure(launchers, box, order, precision):
     points, size = (k1 - k0) * (j1 - j0) * (i1 - i0), np.dtype(precision).itemsize
     out = {"points": points}
     for kernel in KERNELS:
-        op = kernel(order)
+        op = kernel(stencil(order))
         out[op.name] = median_ms(launchers[op.name])
         out[f"{op.name}_GB/s"] = points * op.reals_per_point * size / out[op.name] / 1e6
     out["Gpoint-steps/s"] = points / (out["velocity"] + out["stress"]) / 1e6

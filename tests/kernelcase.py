@@ -4,11 +4,12 @@ import numpy as np
 from craton.backends.cpu import CPU
 from craton.plan.plan import Array, Launch, Phase, Plan
 from craton.solvers.fd_elastic import operators
-from craton.solvers.fd_elastic.closure import closure
-from craton.solvers.fd_elastic.scheme import ORDERS
+from craton.solvers.fd_elastic.closure import HIGHEST, closure
+from craton.solvers.fd_elastic.scheme import ORDERS, stencil
 from craton.solvers.shared import points
 
 PRECISIONS = ("float32", "float64")
+STEPS = (operators.velocity, operators.stress, operators.laminate)
 
 
 def has_closure(order):
@@ -25,10 +26,11 @@ SURFACE_ORDERS = tuple(order for order in ORDERS if has_closure(order))
 
 def of_order(order):
     """Operators whose text depends on the order."""
-    steps = [operators.velocity(order), operators.stress(order), operators.laminate(order)]
-    surface = [operators.at_surface(op, closure(order), order) for op in steps] if order in SURFACE_ORDERS else []
-    layers = [make(order, axis) for make in (operators.cpml_velocity, operators.cpml_stress) for axis in range(3)]
-    return [*steps, *surface, *layers, *(operators.cpml_laminate(order, axis) for axis in range(2))]
+    plain, free = stencil(order), stencil(order, free=True)
+    steps = [make(plain) for make in STEPS]
+    surface = [operators.at_surface(make(free), closure(min(order, HIGHEST)), free) for make in STEPS]
+    layers = [make(plain, axis) for make in (operators.cpml_velocity, operators.cpml_stress) for axis in range(3)]
+    return [*steps, *surface, *layers, *(operators.cpml_laminate(plain, axis) for axis in range(2))]
 
 
 def every_operator():

@@ -12,12 +12,15 @@ from kernelcase import PRECISIONS, SURFACE_ORDERS, commit, inside, run, unchange
 from craton.plan.layout import Layout
 from craton.plan.plan import Launch
 from craton.solvers.fd_elastic import operators
-from craton.solvers.fd_elastic.closure import closure
+from craton.solvers.fd_elastic.closure import closure, taylor
 from craton.solvers.fd_elastic.closure import operators as dense_closure
+from craton.solvers.fd_elastic.scheme import ORDERS, stencil
 from craton.solvers.shared import points
 
-# Fornberg (1988)
-TAYLOR = {2: [1], 4: [9 / 8, -1 / 24], 6: [75 / 64, -25 / 384, 3 / 640], 8: [1225 / 1024, -245 / 3072, 49 / 5120, -5 / 7168]}
+LONGEST = max(ORDERS)
+# The last is 16: its differences reach to the outermost ghost of a row.
+TAYLOR = {2: [1], 4: [9 / 8, -1 / 24], 6: [75 / 64, -25 / 384, 3 / 640], 8: [1225 / 1024, -245 / 3072, 49 / 5120, -5 / 7168],
+          LONGEST: taylor(LONGEST)}  # Fornberg (1988); the last one is checked in test_scheme.py
 AXES = "xyz"
 SHAPE = (19, 13, 37)  # z, y, x: nothing divides anything
 DT_H = 0.05
@@ -37,9 +40,9 @@ STRESS = ["sxx", "syy", "szz", "sxy", "sxz", "syz"]
 # --- the reference ----------------------------------------------------------------------------------------------------------------------
 
 
-def matrix(n, order):
+def matrix(n, weights):
     """Dense difference from integer points to the half points after them; minus its transpose is the one back."""
-    return sum(c * (np.eye(n, k=s) - np.eye(n, k=1 - s)) for s, c in enumerate(TAYLOR[order], 1))
+    return sum(c * (np.eye(n, k=s) - np.eye(n, k=1 - s)) for s, c in enumerate(weights, 1))
 
 
 class Differences:
@@ -48,10 +51,10 @@ class Differences:
     With `magnitude` every weight is replaced by its magnitude.
     """
 
-    def __init__(self, padded, order, magnitude=False):
+    def __init__(self, padded, weights, magnitude=False):
         self.matrices = {}
         for a, n in zip("zyx", padded):
-            d = matrix(n, order)
+            d = matrix(n, weights)
             self.matrices[a, True], self.matrices[a, False] = d, -d.T
         self.magnitude = magnitude
 
@@ -121,12 +124,12 @@ def fd(layout):
 @pytest.mark.parametrize("half_step", ["velocity", "stress"])
 def test_step(half_step, order, precision):
     layout, box = Layout(SHAPE, order // 2), (1, 18, 0, 13, 3, 36)
-    op, before = getattr(operators, half_step)(order), random_fields(layout, precision)
+    op, before = getattr(operators, half_step)(stencil(order)), random_fields(layout, precision)
     after = run(op, op.arrays, before, box, fd(layout), layout, precision)
     at = inside(layout, box)
     changes, magnitudes = (
         accelerations(f, d) if half_step == "velocity" else stress_rates(f, *strain_rates(f, d))
-        for f, d in zip(exactly(before), (Differences(layout.padded, order), Differences(layout.padded, order, True)))
+        for f, d in zip(exactly(before), (Differences(layout.padded, TAYLOR[order]), Differences(layout.padded, TAYLOR[order], True)))
     )
     assert set(changes) == set(op.writes)
     for name in op.reads:
@@ -151,14 +154,15 @@ def with_closure(d, layout, order, half_step):
 
 
 @both
-@pytest.mark.parametrize("order", SURFACE_ORDERS)
+@pytest.mark.parametrize("order, weights", [*((order, "taylor") for order in (*SURFACE_ORDERS, LONGEST)), (4, "holberg"), (10, "holberg")])
 @pytest.mark.parametrize("half_step", ["velocity", "stress"])
-def test_step_below_a_free_surface(half_step, order, precision):
+def test_step_below_a_free_surface(half_step, order, weights, precision):
     """The plain step and the step at the surface together are the whole column with the closure's matrices; nothing above it is read."""
     layout, (nz, ny, nx) = Layout(SHAPE, order // 2), SHAPE
-    plain = getattr(operators, half_step)(order)
-    surface = operators.at_surface(plain, closure(order), order)
-    cut = nz - closure(order).rows - 1
+    differences, vertical = stencil(order, weights, free=True), min(order, max(SURFACE_ORDERS))
+    plain, across = getattr(operators, half_step)(differences), differences.horizontal
+    surface = operators.at_surface(plain, closure(vertical), differences)
+    cut = nz - closure(vertical).rows - 1
     before = random_fields(layout, precision)
     top = layout.reach + nz - 1
     for name, f in before.items():
@@ -170,7 +174,7 @@ def test_step_below_a_free_surface(half_step, order, precision):
     known = [{n: np.where(np.isnan(f), 1, f) for n, f in fields.items()} for fields in exactly(before)]  # their weights are zero
     changes, magnitudes = (
         accelerations(f, d) if half_step == "velocity" else stress_rates(f, *strain_rates(f, d))
-        for f, d in zip(known, (with_closure(Differences(layout.padded, order, m), layout, order, half_step) for m in (False, True)))
+        for f, d in zip(known, (with_closure(Differences(layout.padded, across, m), layout, vertical, half_step) for m in (False, True)))
     )
     for name, change in changes.items():
         at = inside(layout, (0, nz - (name in ("vz", "sxz", "syz")), 0, ny, 0, nx))
@@ -178,7 +182,7 @@ def test_step_below_a_free_surface(half_step, order, precision):
         if name == "szz":
             expected[top] = 0
         assert unchanged_outside(before[name], after[name], inside(layout, (0, nz, 0, ny, 0, nx))), name
-        close(after[name], expected, magnitude, 2 * order + 2 * closure(order).cols, at)
+        close(after[name], expected, magnitude, 2 * order + 2 * closure(vertical).cols, at)
     if half_step == "stress":
         assert (after["szz"][inside(layout, (nz - 1, nz, 0, ny, 0, nx))] == 0).all()
 
@@ -207,11 +211,12 @@ def test_laminate(surface, order, precision):
     layout, rows = Layout(SHAPE, order // 2), closure(order).rows if surface else 0
     before = with_planes(layout, precision)
     box = (SHAPE[0] - rows - 1, SHAPE[0] - 1, 0, 13, 3, 36) if surface else (1, 12, 0, 13, 3, 36)
-    op = operators.at_surface(operators.laminate(order), closure(order), order) if surface else operators.laminate(order)
+    op = operators.laminate(stencil(order))
+    op = operators.at_surface(op, closure(order), stencil(order)) if surface else op
     after = run(op, op.arrays, before, box, fd(layout), layout, precision)
     results = []
     for sign, f in zip((-1, 1), exactly(before)):
-        d = Differences(layout.padded, order, sign > 0)
+        d = Differences(layout.padded, TAYLOR[order], sign > 0)
         strain = strain_rates(f, with_closure(d, layout, order, "stress") if surface else d)
         results.append(laminated(np.pad(f["planes"], ((layout.reach, layout.reach), (0, 0))), *strain, sign))
     at = inside(layout, box)
@@ -227,7 +232,8 @@ def test_laminate(surface, order, precision):
 def test_cpml_laminate(axis, order, precision):
     """The law of the plane on what a layer along x or y adds to derivatives, from random memory that stays as it is."""
     layout, a, h = Layout(SHAPE, order // 2), AXES[axis], "yx"[axis]
-    op, extent, rng = operators.cpml_laminate(order, axis), tuple(n - m for m, n in zip(SLAB[::2], SLAB[1::2])), np.random.default_rng(8)
+    op, rng = operators.cpml_laminate(stencil(order), axis), np.random.default_rng(8)
+    extent = tuple(n - m for m, n in zip(SLAB[::2], SLAB[1::2]))
     before = with_planes(layout, precision) | {
         "psi": rng.standard_normal((3, *extent)).astype(precision),
         "profile": rng.uniform(-0.9, 0.9, (2, 3, extent["zyx".index(a)])).astype(precision),
@@ -236,7 +242,7 @@ def test_cpml_laminate(axis, order, precision):
     after = run(op, names, before, BOX, slab_params(layout), layout, precision)
     to, results = inside(layout, SLAB), []
     for sign, f in zip((-1, 1), exactly(before)):
-        d, (whole, half) = Differences(layout.padded, order, sign > 0), (along(f["profile"][n, 2], a) for n in (0, 1))
+        d, (whole, half) = Differences(layout.padded, TAYLOR[order], sign > 0), (along(f["profile"][n, 2], a) for n in (0, 1))
         diagonal = dict.fromkeys(AXES, 0.0) | {a: whole * d(f[f"v{a}"], a, False)[to] + f["psi"][0]}
         shear = {("x", "y"): half * d(f[f"v{h}"], a, True)[to] + f["psi"][1 + axis]}
         results.append(laminated(f["planes"][SLAB[0] : SLAB[1]], diagonal, shear, sign))
@@ -307,7 +313,7 @@ def added(half_step, a, f, extra, to):
 def test_cpml(half_step, axis, order, precision):
     """Three steps with new driving fields each, from random memory: the recursion against the convolution that it stands for."""
     layout, a, rng = Layout(SHAPE, order // 2), AXES[axis], np.random.default_rng(3)
-    op, derivatives = getattr(operators, f"cpml_{half_step}")(order, axis), layer_derivatives(a, half_step)
+    op, derivatives = getattr(operators, f"cpml_{half_step}")(stencil(order), axis), layer_derivatives(a, half_step)
     extent = tuple(n - m for m, n in zip(SLAB[::2], SLAB[1::2]))
     profile = rng.uniform(-0.9, 0.9, (2, 3, extent["zyx".index(a)])).astype(precision)
     before = random_fields(layout, precision) | {"psi": rng.standard_normal((3, *extent)).astype(precision), "profile": profile}
@@ -323,7 +329,7 @@ def test_cpml(half_step, axis, order, precision):
             after[name][...] = driving[name]
         step()
         for exact, f in enumerate(exactly({n: after[n] for n in layer_names(a, half_step) if n not in ("psi", "profile")})):
-            d, extra = Differences(layout.padded, order, exact == 1), {}
+            d, extra = Differences(layout.padded, TAYLOR[order], exact == 1), {}
             for n, (name, source, half) in enumerate(derivatives):
                 histories[exact][name].append(d(f[source], a, half)[to])
                 memory, coefficients = before["psi"][n].astype(float), profile[int(half)].astype(float)

@@ -194,7 +194,7 @@ def test_wrong_overrides_are_shown_as_such():
     reading = reads(GOOD, ["run.order=3", "receivers.4.name=R", "title.x=1", "nonsense", "domain.spacng=4"], "s.toml")
     text = format_problems(reading)
     assert reading.scenario is not None  # 3 is replaced by the default for the checks to come
-    assert "--set run.order=3: run.order: 3 is not 2, 4, 6 or 8" in text
+    assert "--set run.order=3: run.order: 3 is not 2, 4, 6, 8, 10, 12, 14 or 16" in text
     assert "receivers is a list of 1, it has no item 4" in text and "--set nonsense: not key.path=value" in text
     assert 'title is "good", it has no keys' in text and 'unknown key "spacng"' in text
     assert len(reading.problems) == 5 and "s.toml:" not in text.replace("s.toml: --set nonsense", "")

@@ -11,6 +11,7 @@ from craton.backends import nvrtc
 from craton.errors import ResourceError
 from craton.plan.operator import BOX, Variant, declared_in_text
 from craton.solvers.fd_elastic import operators
+from craton.solvers.fd_elastic.scheme import stencil
 
 FILE = operators.HERE / "elastic_streamed.cu"
 KERNELS = (operators.velocity, operators.stress)
@@ -29,7 +30,7 @@ def variant(precision, vec, bx, by, planes, blocks):
 @pytest.mark.parametrize("precision, order", operators.STREAMED)
 def test_compiles_without_spills(precision, order, arch):
     for make, setting in zip(KERNELS, operators.STREAMED[precision, order]):
-        op = make(order)
+        op = make(stencil(order))
         try:
             made = nvrtc.compile(op.as_variant(variant(precision, *setting)).source(precision), arch)
         except ResourceError as e:
@@ -54,7 +55,7 @@ def build(text, path):
 def entries(order, cuda):
     """C functions run_NAME(arrays, box, params, blocks) for both kernels; for CUDA through the threads of host_cuda.hpp."""
     text = ""
-    for op in (kernel(order) for kernel in KERNELS):
+    for op in (kernel(stencil(order)) for kernel in KERNELS):
         call = f"{op.function}({', '.join(f'a[{n}]' for n in range(len(op.arrays)))}, *box, *p);"
         if cuda:
             call = f"launch({{g[0], g[1], g[2]}}, {{{BLOCK[0]}, {BLOCK[1]}, 1}}, [&] {{ {call} }});"
@@ -85,7 +86,7 @@ class Fields:
     def run(self, library, order, box, grid=(1, 1, 1), steps=2):
         """Leapfrog steps of a library on the box."""
         first = (self.reach * (self.plane + self.row) + self.left) * np.dtype(self.precision).itemsize
-        for op in [kernel(order) for kernel in KERNELS] * steps:
+        for op in [kernel(stencil(order)) for kernel in KERNELS] * steps:
             pointers = (ctypes.c_void_p * len(op.arrays))(*(self.arrays[n].ctypes.data + first for n in op.arrays))
             bounds = BOX.value(self.precision, **dict(zip(BOUNDS, box)))
             params = op.params.value(self.precision, row=self.row, plane=self.plane, top=SHAPE[0] - 1, dt_h=0.05)
@@ -110,7 +111,7 @@ def grid_of(v, box):
 
 @pytest.mark.parametrize("precision, order, vec", sorted({(*case, one[0]) for case, both in operators.STREAMED.items() for one in both}))
 def test_does_what_the_plain_body_does(precision, order, vec, tmp_path):
-    op, v = operators.velocity(order), variant(precision, vec, *BLOCK, PLANES, 1)
+    op, v = operators.velocity(stencil(order)), variant(precision, vec, *BLOCK, PLANES, 1)
     plain = build(op.source(precision) + entries(order, False), tmp_path / "plain.so")
     text = '#include "host_cuda.hpp"\n' + op.as_variant(v).source(precision) + entries(order, True)
     streamed = build(text, tmp_path / "streamed.so")
@@ -127,5 +128,5 @@ def test_does_what_the_plain_body_does(precision, order, vec, tmp_path):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_arguments_are_those_of_the_plain_body(kernel):
-    op = kernel(4)
+    op = kernel(stencil(4))
     assert declared_in_text(op.as_variant(variant("float32", 4, 32, 2, 16, 8))) == declared_in_text(op)

@@ -12,7 +12,7 @@ def command(name=None, order=4, precision="float32", arch=None):
     from craton.solvers import operators
 
     if order not in ORDERS:
-        refuse("--order", f"{order} is not an order in space", "write 2, 4, 6 or 8")
+        refuse("--order", f"{order} is not an order in space", "write 2, 4, 6, 8, 10, 12, 14 or 16")
     if arch is not None and not re.fullmatch(r"sm_\d+[a-z]?", arch):
         refuse("--arch", f'"{arch}" is not a GPU architecture', "write for example sm_80 or sm_90")
     found = operators("fd", order)

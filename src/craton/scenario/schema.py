@@ -182,11 +182,12 @@ Device = choice("auto", "cpu", "cuda", meant={"gpu": "cuda"})
 
 
 class Run(Table):
-    """How it is computed: precision, device, space order of the differences, threads of the CPU (None: all)."""
+    """How it is computed: precision, device, space order of the differences and their weights, threads of the CPU (None: all)."""
 
     precision: Precision = "float32"
     device: Device = "auto"
-    order: choice(2, 4, 6, 8) = 4
+    order: choice(2, 4, 6, 8, 10, 12, 14, 16) = 4
+    weights: choice("taylor", "holberg") = "taylor"
     threads: whole(least=1) | None = None
 
 

@@ -66,13 +66,13 @@ def cpml(d):
 def _cpml_velocity(d, axis, box, psi, profile):
     saa, (sab, sca) = operators.CYCLIC_NORMAL[axis][0], operators.CYCLIC_SHEAR[axis]
     names = (*operators.CYCLIC_VELOCITY[axis], psi, saa, sab, sca, "rho", profile)
-    return Launch(operators.cpml_velocity(d.order, axis), names, box, slab_params(d, box))
+    return Launch(operators.cpml_velocity(d.stencil, axis), names, box, slab_params(d, box))
 
 
 def _cpml_stress(d, axis, box, psi, profile):
     written = (*operators.CYCLIC_NORMAL[axis], *operators.CYCLIC_SHEAR[axis], psi)
     names = (*written, *operators.CYCLIC_VELOCITY[axis], "lam", "rmu", profile)
-    return Launch(operators.cpml_stress(d.order, axis), names, box, slab_params(d, box))
+    return Launch(operators.cpml_stress(d.stencil, axis), names, box, slab_params(d, box))
 
 
 def sponge(d):

@@ -10,7 +10,7 @@ from craton.model.grid import Grid
 from craton.plan.plan import Array, Launch, Phase, Plan
 from craton.solvers.fd_elastic import laminate, material, notes, operators, points, scheme, snapshots
 from craton.solvers.fd_elastic.boundaries import BOUNDARIES
-from craton.solvers.fd_elastic.closure import closure
+from craton.solvers.fd_elastic.closure import HIGHEST, closure
 from craton.solvers.fd_elastic.discretisation import Discretisation
 from craton.survey import leapfrog
 from craton.survey import problems as survey_problems
@@ -97,7 +97,8 @@ def discretise(scenario, grid, sources):
 def size_problems(scenario, grid):
     """Every axis must hold its layers with room between them, and the differences; indices must fit 32 bits."""
     order, found = scenario.run.order, []
-    layers = {"cpml": scenario.boundaries.cpml.thickness + 1, "sponge": scenario.boundaries.sponge.thickness + 1, "free": 2 * order + 2}
+    surface = 2 * min(order, HIGHEST) + 2
+    layers = {"cpml": scenario.boundaries.cpml.thickness + 1, "sponge": scenario.boundaries.sponge.thickness + 1, "free": surface}
     for axis, faces in (("x", ("west", "east")), ("y", ("south", "north")), ("z", ("bottom", "top"))):
         n = grid.shape[2 - "xyz".index(axis)]
         least = max(sum(layers.get(scenario.boundaries.face(f), 0) for f in faces) + 1, order + 1)
@@ -113,8 +114,9 @@ def size_problems(scenario, grid):
 
 def stability_limit(scenario, grid, vp_max):
     """Largest stable step, s."""
-    radius = closure(scenario.run.order).spectral_radius if scenario.boundaries.face("top") == "free" else None
-    return scheme.stable_step(scenario.run.order, grid.spacing, vp_max, radius)
+    free = scenario.boundaries.face("top") == "free"
+    radius = closure(min(scenario.run.order, HIGHEST)).spectral_radius if free else None
+    return scheme.stable_step(scheme.stencil(scenario.run.order, scenario.run.weights, free), grid.spacing, vp_max, radius)
 
 
 def step_problems(scenario, grid):
@@ -233,11 +235,11 @@ def phase_of(d, name, pieces, injection):
 
 def steps_of(d, name):
     """The plain step, below the planes that the closure of a free surface covers, and the step of those planes."""
-    op = getattr(operators, name)(d.order)
+    op = getattr(operators, name)(d.stencil)
     top = d.grid.shape[0] - d.surface_planes
     launches = [Launch(op, op.arrays, d.slab(2, 0, top), d.fd_params)]
     if d.free:
-        launches.append(Launch(operators.at_surface(op, d.closure, d.order), op.arrays, d.slab(2, top, d.grid.shape[0]), d.fd_params))
+        launches.append(Launch(operators.at_surface(op, d.closure, d.stencil), op.arrays, d.slab(2, top, d.grid.shape[0]), d.fd_params))
     return launches
 
 

@@ -100,6 +100,7 @@ _TABLES = {
         ],
     ),
 }
+HIGHEST = max(_TABLES)  # order
 
 
 def taylor(order):

@@ -1,15 +1,16 @@
-// Staggered first differences of order 2 R times the spacing, weights C1 .. C4 (Fornberg 1988) given by the scheme.
+// Staggered first differences times the spacing, weights given by the scheme: C1 .. C8 of R pairs of points, along z D1 .. D8 of RZ.
 //   fwd  at the half point after a[0];   bwd  at the half point before a[0];   S is the stride of the axis
 // *_z: along z, `depth` planes below the highest plane. With SURFACE = 1 that plane is traction-free and the rows of the
 // summation-by-parts closure (closure.py; positive into the depth) replace the differences that would reach above it.
 #include "machine.h"
 
+#define PAIR(PAIRS, n, weight) \
+    if constexpr (PAIRS >= n) d += real(weight) * (a[n * S] - a[(1 - n) * S])
+
 INLINE real fwd(const real* a, const ptrdiff_t S)
 {
     real d = real(C1) * (a[S] - a[0]);
-    if constexpr (R > 1) d += real(C2) * (a[2 * S] - a[-S]);
-    if constexpr (R > 2) d += real(C3) * (a[3 * S] - a[-2 * S]);
-    if constexpr (R > 3) d += real(C4) * (a[4 * S] - a[-3 * S]);
+    PAIR(R, 2, C2); PAIR(R, 3, C3); PAIR(R, 4, C4); PAIR(R, 5, C5); PAIR(R, 6, C6); PAIR(R, 7, C7); PAIR(R, 8, C8);
     return d;
 }
 
@@ -37,6 +38,12 @@ INLINE real bwd_z(const real* a, const ptrdiff_t Z, const int depth)
     return closed(a + (depth - 1) * Z, Z, row[depth], 0);
 }
 #else
-INLINE real fwd_z(const real* a, const ptrdiff_t Z, const int) { return fwd(a, Z); }
-INLINE real bwd_z(const real* a, const ptrdiff_t Z, const int) { return bwd(a, Z); }
+INLINE real fwd_z(const real* a, const ptrdiff_t S, const int)
+{
+    real d = real(D1) * (a[S] - a[0]);
+    PAIR(RZ, 2, D2); PAIR(RZ, 3, D3); PAIR(RZ, 4, D4); PAIR(RZ, 5, D5); PAIR(RZ, 6, D6); PAIR(RZ, 7, D7); PAIR(RZ, 8, D8);
+    return d;
+}
+
+INLINE real bwd_z(const real* a, const ptrdiff_t Z, const int depth) { return fwd_z(a - Z, Z, depth); }
 #endif

@@ -8,7 +8,7 @@ import numpy as np
 from craton.conventions import FACES
 from craton.plan.layout import Layout
 from craton.solvers.fd_elastic.closure import closure
-from craton.solvers.fd_elastic.scheme import FIELDS
+from craton.solvers.fd_elastic.scheme import FIELDS, stencil
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,11 @@ class Discretisation:
         return self.order // 2
 
     @cached_property
+    def stencil(self):
+        """Differences along the axes."""
+        return stencil(self.order, self.scenario.run.weights, self.free)
+
+    @cached_property
     def layout(self):
         """Memory of a field."""
         return Layout(self.grid.shape, self.reach)
@@ -68,7 +73,7 @@ class Discretisation:
     @cached_property
     def closure(self):
         """Differences and norms below the free surface, or None."""
-        return closure(self.order) if self.free else None
+        return closure(2 * len(self.stencil.vertical)) if self.free else None
 
     @property
     def surface_planes(self):

@@ -108,9 +108,9 @@ def runs(d, regions):
 
 def launches_of(d, run, rectangles):
     """Launches for the rectangles of some planes, and for the parts of them that lie in CPML layers."""
-    op = operators.laminate(d.order)
+    op = operators.laminate(d.stencil)
     if run[0] >= d.grid.shape[0] - d.surface_planes:
-        op = operators.at_surface(op, d.closure, d.order)
+        op = operators.at_surface(op, d.closure, d.stencil)
     names = (*op.writes, *op.reads[:-1], "laminate")
     boxes = [(run[0], run[-1] + 1, *part) for part in rectangles]
     plain = [Launch(op, names, box, d.fd_params) for box in boxes]
@@ -128,4 +128,4 @@ def in_layer(d, axis, side, box):
     slab, *_ = slab_depths(d, axis, side, d.scenario.boundaries.cpml.thickness)
     a, h = "xy"[axis], "yx"[axis]
     names = (f"s{a}{a}", f"s{h}{h}", "szz", "sxy", f"v{a}", f"v{h}", f"psi_stress_{a}{side}", f"cpml_{a}{side}", "laminate")
-    return Launch(operators.cpml_laminate(d.order, axis), names, box, slab_params(d, slab))
+    return Launch(operators.cpml_laminate(d.stencil, axis), names, box, slab_params(d, slab))

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.plan.operator import Operator, Struct, Variant
-from craton.solvers.fd_elastic.scheme import STRESS, VELOCITY, weights
+from craton.solvers.fd_elastic.scheme import STRESS, VELOCITY
 
 HERE = Path(__file__).parent
 FD = Struct("FDParams", (("row", "i64"), ("plane", "i64"), ("top", "i32"), ("dt_h", "real")))
@@ -37,50 +37,53 @@ def streamed(order, kernel):
     )  # fmt: skip
 
 
-def constants(order):
-    """Difference weights and reach as constants of the kernel text."""
-    c = weights(order)
-    return (("R", len(c)), *((f"C{n + 1}", repr(float(c[n])) if n < len(c) else "0") for n in range(4)))
+def constants(stencil, axis=None):
+    """Difference weights along x and y (C) and along z (D) and their numbers, as constants of the kernel text; `axis`: of it alone."""
+    horizontal, vertical = (stencil.horizontal, stencil.vertical) if axis is None else 2 * (stencil.axes[axis],)
+    named = {f"{letter}{n}": 0 for letter in "CD" for n in range(1, 9)}
+    named |= {f"{letter}{n}": repr(c) for letter, all in (("C", horizontal), ("D", vertical)) for n, c in enumerate(all, 1)}
+    return (("R", len(horizontal)), ("RZ", len(vertical)), *named.items())
 
 
-def differences(order):
-    """Multiply-adds of one staggered difference, counted as flops."""
-    return 3 * (order // 2) - 1
+def flops_of(*weights):
+    """Flops of staggered differences: multiply-adds of each pair of points."""
+    return sum(3 * len(c) - 1 for c in weights)
 
 
-def velocity(order):
+def velocity(stencil):
     """The velocity step; see elastic.h."""
-    return Operator("velocity", HERE / "elastic.h", VELOCITY, (*STRESS, "rho"), FD, reach=order // 2, reals_per_point=13,
-                    flops=3 * (3 * differences(order) + 2 + 4), defines=(*constants(order), ("SURFACE", 0)),
-                    variants=streamed(order, 0))  # fmt: skip
+    return Operator("velocity", HERE / "elastic.h", VELOCITY, (*STRESS, "rho"), FD, reach=stencil.reach, reals_per_point=13,
+                    flops=3 * (flops_of(*stencil.axes) + 2 + 4), defines=(*constants(stencil), ("SURFACE", 0)),
+                    variants=streamed(2 * stencil.reach, 0))  # fmt: skip
 
 
-def stress(order):
+def stress(stencil):
     """The stress step; see elastic.h."""
-    return Operator("stress", HERE / "elastic.h", STRESS, (*VELOCITY, "lam", "rmu"), FD, reach=order // 2, reals_per_point=17,
-                    flops=9 * differences(order) + 41, defines=(*constants(order), ("SURFACE", 0)),
-                    variants=streamed(order, 1))  # fmt: skip
+    return Operator("stress", HERE / "elastic.h", STRESS, (*VELOCITY, "lam", "rmu"), FD, reach=stencil.reach, reals_per_point=17,
+                    flops=3 * flops_of(*stencil.axes) + 41, defines=(*constants(stencil), ("SURFACE", 0)),
+                    variants=streamed(2 * stencil.reach, 1))  # fmt: skip
 
 
-def laminate(order):
+def laminate(stencil):
     """What the stress step lacks where horizontal interfaces cut cells; see laminate.h."""
-    return Operator("laminate", HERE / "laminate.h", ("sxx", "syy", "szz", "sxy"), (*VELOCITY, "planes"), FD, reach=order // 2,
-                    reals_per_point=11, flops=5 * differences(order) + 23, defines=(*constants(order), ("SURFACE", 0)))  # fmt: skip
+    return Operator("laminate", HERE / "laminate.h", ("sxx", "syy", "szz", "sxy"), (*VELOCITY, "planes"), FD, reach=stencil.reach,
+                    reals_per_point=11, flops=flops_of(*stencil.axes, *stencil.axes[:2]) + 23,
+                    defines=(*constants(stencil), ("SURFACE", 0)))  # fmt: skip
 
 
-def at_surface(op, closure, order):
+def at_surface(op, closure, stencil):
     """The same step for the planes below a traction-free top, vertical differences from the closure's rows.
 
     It covers `closure.rows` + 1 planes: the last row of half points lies that deep; integer points there have the plain stencil.
     """
-    c = weights(order)
+    c = np.array(stencil.vertical)
     plain = np.zeros((1, max(closure.cols, closure.rows + len(c))))
     plain[0, closure.rows - len(c) : closure.rows + len(c)] = [*-c[::-1], *c]
     d1, d2 = (np.pad(d, ((0, 0), (0, plain.shape[1] - closure.cols))) for d in (closure.d1, closure.d2))
     forward, backward = np.vstack([d1, plain]), np.vstack([d2, plain])
     closed = op.specialised(f"{op.name}_surface", SURFACE=1, ROWS=len(backward), COLUMNS=plain.shape[1],
                             CLOSURE_FWD=_table(forward), CLOSURE_BWD=_table(backward))  # fmt: skip
-    return replace(closed, reach=plain.shape[1])
+    return replace(closed, reach=max(plain.shape[1], op.reach))
 
 
 def _table(rows):
@@ -88,26 +91,26 @@ def _table(rows):
     return "{" + ",".join("{" + ",".join(f"real({float(v)!r})" for v in row) + "}" for row in rows) + "}"
 
 
-def cpml_velocity(order, axis):
+def cpml_velocity(stencil, axis):
     """What the CPML adds to the velocity step along one axis; see cpml.h."""
     return Operator(f"cpml_velocity_{'xyz'[axis]}", HERE / "cpml.h", ("va", "vb", "vc", "psi"), ("saa", "sab", "sca", "rho", "profile"),
-                    SLAB, reach=order // 2, reals_per_point=16, flops=3 * (differences(order) + 9), kernel="cpml_velocity",
-                    defines=(*constants(order), ("SURFACE", 0), ("AXIS", axis)))  # fmt: skip
+                    SLAB, reach=stencil.reach, reals_per_point=16, flops=3 * (flops_of(stencil.axes[axis]) + 9), kernel="cpml_velocity",
+                    defines=(*constants(stencil, axis), ("SURFACE", 0), ("AXIS", axis)))  # fmt: skip
 
 
-def cpml_stress(order, axis):
+def cpml_stress(stencil, axis):
     """What the CPML adds to the stress step along one axis; see cpml.h."""
     return Operator(f"cpml_stress_{'xyz'[axis]}", HERE / "cpml.h", ("saa", "sbb", "scc", "sab", "sca", "psi"),
-                    ("va", "vb", "vc", "lam", "rmu", "profile"), SLAB, reach=order // 2, reals_per_point=21,
-                    flops=3 * differences(order) + 32, kernel="cpml_stress",
-                    defines=(*constants(order), ("SURFACE", 0), ("AXIS", axis)))  # fmt: skip
+                    ("va", "vb", "vc", "lam", "rmu", "profile"), SLAB, reach=stencil.reach, reals_per_point=21,
+                    flops=3 * flops_of(stencil.axes[axis]) + 32, kernel="cpml_stress",
+                    defines=(*constants(stencil, axis), ("SURFACE", 0), ("AXIS", axis)))  # fmt: skip
 
 
-def cpml_laminate(order, axis):
+def cpml_laminate(stencil, axis):
     """What the CPML along x or y adds to `laminate`; see cpml.h."""
     return Operator(f"cpml_laminate_{'xy'[axis]}", HERE / "cpml.h", ("saa", "shh", "szz", "sxy"), ("va", "vh", "psi", "profile", "planes"),
-                    SLAB, reach=order // 2, reals_per_point=12, flops=2 * differences(order) + 18, kernel="cpml_laminate",
-                    defines=(*constants(order), ("SURFACE", 0), ("AXIS", axis)))  # fmt: skip
+                    SLAB, reach=stencil.reach, reals_per_point=12, flops=2 * flops_of(stencil.axes[axis]) + 18, kernel="cpml_laminate",
+                    defines=(*constants(stencil, axis), ("SURFACE", 0), ("AXIS", axis)))  # fmt: skip
 
 
 def sponge(axis):

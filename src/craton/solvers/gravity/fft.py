@@ -19,6 +19,7 @@ SLOWER = 12  # long arithmetic in the time of an equal number of operations of a
 LEVELS = 4096  # more heights than this are no grid
 MANY = 100_000  # pairs of layer and level
 AREA = 1 << 29  # places of the padded lattice, at most
+NOISE = 2.0  # roundings of a value after the transforms, over `_spread` and the greatest value; twice what was measured or more
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,7 @@ class Density:
         order = xp.argsort(found.layer)
         self.place, self.density, self.shape, self.real, self.machine = place[order], density[order], shape, real, machine
         self.ends = machine.to_host(xp.searchsorted(found.layer[order], xp.arange(len(found.layers) + 1)))
+        self.power = machine.to_host(xp.bincount(found.layer, weights=density**2, minlength=len(found.layers)))
         self.kept = {} if keep else None
 
     def spread(self, layer, occupied=False):
@@ -208,22 +210,23 @@ def solve(problem, runner):
         kernel = Kernel(found, fields, shape, machine)
         some = blocks(found, len(fields), shape[0] * shape[1], 0.5 * machine.memory()[0])
         density = Density(problem, found, shape, np.dtype(problem.precision), machine, keep=some[0].stop > 1)
-        share = problem.pairs / len(some)
+        share, power = problem.pairs / len(some), np.zeros((len(found.levels), len(fields)))
         for number, levels in enumerate(some):
             report = runner.report and (lambda part, done=number: runner.report(int(share * (done + part))))
-            for level, values in block(problem, found, levels, kernel, density, report):
+            for level, values in block(problem, found, levels, kernel, density, power, report):
                 here = found.level == level
                 rows, columns_ = found.y.point[here] * found.y.stride, found.x.point[here] * found.x.stride
                 out[:, machine.to_host(here)] = machine.to_host(values[:, rows, columns_])
+    vars(problem)["_spread"] = np.sqrt(power.max(axis=0) / (shape[0] * shape[1]))  # for accuracy.py
     return out
 
 
-def block(problem, found, levels, kernel, density, report):
-    """(level, fields on the lattice) for each of some levels."""
+def block(problem, found, levels, kernel, density, power, report):
+    """(level, fields on the lattice) for each of some levels; to `power` (levels, fields) come the squares |kernel|^2 |density|^2."""
     machine, xp, fields, shape = kernel.machine, kernel.machine.xp, problem.fields, density.shape
     count, different = len(found.levels[levels]), kernels(found, levels)
     sums = xp.zeros((count, len(fields), shape[0], shape[1] // 2 + 1), np.result_type(density.real, np.complex64))
-    places, undefined = xp.zeros(shape, density.real), {}
+    places, undefined, norms = xp.zeros(shape, density.real), {}, xp.zeros((len(different), len(fields)))
     for done, ((bottom, top), pairs) in enumerate(different):
         values, spectra = kernel.values(bottom, top), {layer: density.spectrum(layer) for layer, _ in pairs}
         singular = bool(xp.isnan(values).any())
@@ -231,6 +234,7 @@ def block(problem, found, levels, kernel, density, report):
             whole = kernel.whole(values[f], field, places)
             if singular:
                 mark(undefined, f, whole, pairs, density, xp)
+            norms[done, f] = xp.vdot(whole, whole)
             spectrum = machine.rfft2(whole)
             for layer, level in pairs:
                 part = sums[level, f]
@@ -238,6 +242,9 @@ def block(problem, found, levels, kernel, density, report):
         if report:
             machine.finish()
             report((done + 1) / len(different))
+    for (_, pairs), norm in zip(different, machine.to_host(norms)):
+        for layer, level in pairs:
+            power[levels][level] += norm * density.power[layer]
     for level, number in enumerate(range(len(found.levels))[levels]):
         values = xp.stack([machine.irfft2(sums[level, f], shape) for f in range(len(fields))])
         for f in range(len(fields)):

@@ -314,8 +314,7 @@ def test_single_precision_over_a_survey():
         rows = columns(group)
         assert np.linalg.norm(single[rows] - double[rows]) < 1e-5 * np.linalg.norm(double[rows])
     for name, row, exact in zip(fields.FIELDS, single, double):
-        assert 0 < out.error[name] <= np.abs(row - exact).max() * (1 + 1e-6)  # measured at some of these very points
-        assert out.error[name] > 0.1 * np.abs(row - exact).max()
+        assert 1 < out.error[name] / np.abs(row - exact).max() < 30, name
 
 
 def test_sums_of_many_terms_keep_their_digits_in_single_precision():

@@ -90,7 +90,7 @@ CASES = {  # ensemble, points, rtol, precision, method, most pessimistic
     "single": (lambda signs: scattered(300, signs), grid(50, 90.0, 50, 3.0), None, "float32", "direct", 30),
     "single, cells": (lambda signs: mesh(12, 4, signs), grid(50, 90.0, 50, 3.0), None, "float32", "direct", 30),
     "single, tree": (lambda signs: mesh(12, 4, signs), grid(50, 90.0, 50, 3.0), None, "float32", "far", 30),
-    "single, transforms": (lambda signs: mesh(12, 4, signs), grid(40, 50.0, 50, 25.0), None, "float32", "fft", 30),
+    "single, transforms": (lambda signs: mesh(12, 4, signs), grid(40, 50.0, 50, 25.0), None, "float32", "fft", 200),
     "single, nodes": (lambda signs: mesh(12, 4, signs), grid(40, 50.0, 50, 25.0), None, "float32", "vertex", 200),
 }  # fmt: skip
 
@@ -163,8 +163,8 @@ def test_table_of_the_paper_is_kept():
     assert kept["prisms"] == 251_946 and kept["points"] == 15_000
     assert {run["precision"] for run in kept["gravity_l2"].values()} == set(GOALS)
     for run in kept["gravity_l2"].values():
-        if run["method"] == "far" and run["precision"] == "float64":
-            continue  # errs by what rtol allows
+        if run["method"] == "far" and run["precision"] == "float64" and not run["rtol"]:
+            continue  # errs by what the default rtol of 1e-8 allows
         for name, row in run["against exact"].items():
             if name != "potential":
                 assert row["L2"] < GOALS[run["precision"]][row["unit"]], (run["method"], name)

@@ -1,4 +1,4 @@
-"""Speed, measured: copy bandwidth of the machine first, then point-steps per second of plain and boundary-laden cases."""
+"""Speed, measured: copy bandwidth of the machine first, then point-steps per second of plain and boundary-laden cases, or gravity."""
 import json
 import platform
 import subprocess
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from craton import gravity_benchmark
 from craton.errors import CratonError
 
 REPEATS = 5
@@ -84,7 +85,7 @@ def fd_cases(device):
     return [TWO_LAYERS, *texts] if device == "cuda" else texts
 
 
-BENCHES = {"fd": fd_cases}
+BENCHES = {"fd": fd_cases, "gravity": gravity_benchmark.cases}
 
 
 def bench(name="fd", device="auto", out=None, threads=None, show=print, texts=None):
@@ -108,17 +109,18 @@ def bench(name="fd", device="auto", out=None, threads=None, show=print, texts=No
     """
     from craton.backends import backend
 
+    timed, told = (gravity_benchmark.measure, gravity_benchmark.row) if name == "gravity" else (measure, row)
     machine = backend(device, threads=threads)
     bandwidth = machine.copy_bandwidth()
     show(f"{machine.describe()}: copy {bandwidth / 1e9:,.0f} GB/s")
     result = {"bench": name, **provenance(machine), "copy_bandwidth": bandwidth, "cases": []}
-    for text in texts or BENCHES[name](machine.name):
+    for asked in texts or BENCHES[name](machine.name):
         try:
-            case = measure(text, machine, bandwidth)
+            case = timed(asked, machine, bandwidth)
         except (CratonError, MemoryError) as e:
-            case = {"case": text.split('"')[1], "skipped": str(e)}
+            case = {"case": asked.split('"')[1] if isinstance(asked, str) else asked.title, "skipped": str(e)}
         result["cases"].append(case)
-        show(row(case))
+        show(skipped(case) if "skipped" in case else told(case))
         if out:
             Path(out).write_text(json.dumps(result, indent=1) + "\n")
     return result
@@ -186,10 +188,13 @@ def randomise(program, machine):
                 part[...] = machine.asarray(plane[: len(part)])
 
 
+def skipped(case):
+    """The line of a case that could not be measured."""
+    return f"{case['case']:<44} skipped: {case['skipped'].splitlines()[0]}"
+
+
 def row(case):
     """One line of the table."""
-    if "skipped" in case:
-        return f"{case['case']:<44} skipped: {case['skipped'].splitlines()[0]}"
     rate = case["point_steps_per_second"]
     spread = (case["highest"] - case["lowest"]) / rate
     fraction = case["fraction_of_copy_bandwidth"]

@@ -13,8 +13,8 @@ class Fields(dict):
         What computed them.
     error : dict of str to float
         Estimated greatest error of each field over the points, in its unit; empty where there is nothing to compute. ``direct`` in double,
-        ``vertex`` in both precisions, ``fft`` in double: what rounding of the terms adds up to, 2 to 100 times the error in tests. ``far`` in
-        double: ten times the greatest difference from the direct sum at up to 64 sample points, where that takes less than a tenth of the
+        ``vertex`` and ``fft``, which always work in double: what rounding of the terms adds up to, 2 to 100 times the error in tests. ``far``
+        in double: ten times the greatest difference from the direct sum at up to 64 sample points, where that takes less than a tenth of the
         walk; else its bound, rtol times the sum of magnitudes, which the error stays below by a factor of 100 or more. Single precision:
         ten times the greatest difference from double precision at the sample points. Points far from these may err by up to twice that:
         the estimate held within a factor of two in all tests, with densities of both signs too.

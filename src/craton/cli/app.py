@@ -118,8 +118,8 @@ def info(debug: Debug = False):
 @app.command()
 def kernels(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="An operator; all are listed without it.", show_default=False)] = None,
-    order: Annotated[int, typer.Option(help="Order in space: 2, 4, 6, 8.")] = 4,
-    precision: Annotated[Precision, typer.Option(help="Reals of the wavefield.")] = Precision.float32,
+    order: Annotated[int, typer.Option(help="Order in space of the finite differences: 2, 4, 6, 8.")] = 4,
+    precision: Annotated[Precision, typer.Option(help="Reals of the kernels.")] = Precision.float32,
     arch: Annotated[
         str | None, typer.Option(metavar="sm_NN", help="Compile for a GPU architecture (needs no GPU) and show registers and spills.")
     ] = None,
@@ -134,14 +134,15 @@ def kernels(
 
 @app.command()
 def bench(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What to measure.")] = "fd",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What to measure: fd, gravity.")] = "fd",
     device: Where = None,
     out: Annotated[str | None, typer.Option("-o", "--out", metavar="FILE.json", help="Keep the figures as JSON.")] = None,
     debug: Debug = False,
 ):
     """Measure the speed of this machine.
 
-    Copy bandwidth first, then point-steps per second of plain and boundary-laden cases.
+    Copy bandwidth first; then point-steps per second of plain and boundary-laden cases (fd), or prism-point pairs per second and whole
+    calls on the case of seven spheres (gravity, under a minute).
     """
     return call("bench", name=name, device=device.value if device else "auto", out=out)
 

@@ -9,28 +9,28 @@ ORDERS = (2, 4, 6, 8)
 
 def command(name=None, order=4, precision="float32", arch=None):
     """List the operators, or print the translation units of one; with an architecture, compile them for it."""
-    from craton.solvers import operators
+    from craton.solvers import OPERATORS, operators
 
     if order not in ORDERS:
         refuse("--order", f"{order} is not an order in space", "write 2, 4, 6, 8, 10, 12, 14 or 16")
     if arch is not None and not re.fullmatch(r"sm_\d+[a-z]?", arch):
         refuse("--arch", f'"{arch}" is not a GPU architecture', "write for example sm_80 or sm_90")
-    found = operators("fd", order)
+    found = {key: value for method in OPERATORS for key, value in operators(method, order, precision).items()}
     if name is not None:
         known("NAME", name, found, "operator")
         found = {name: found[name]}
     if arch is not None:
-        return compiled(found.values(), precision, arch)
-    print(texts(found[name], precision) if name else table(found.values(), precision))
+        return compiled(found.values(), arch)
+    print(texts(*found[name]) if name else table(found.values()))
     return 0
 
 
-def table(operators, precision):
-    """What each operator writes and reads, how far, and its least traffic."""
-    size = {"float32": 4, "float64": 8}[precision]
-    rows = [("operator", "writes", "reads", "reach", "bytes/point", "flops/point", "variants", "text")]
-    for op in operators:
-        cost = (f"{size * op.reals_per_point:g}", str(op.flops)) if op.reals_per_point else ("-", "-")
+def table(operators):
+    """What each operator writes and reads, how far, its least traffic, and operations: of a point, or of a pair or node in gravity."""
+    rows = [("operator", "writes", "reads", "reach", "bytes/point", "flops", "variants", "text")]
+    for op, precision in operators:
+        size = {"float32": 4, "float64": 8}[precision]
+        cost = (f"{size * op.reals_per_point:g}" if op.reals_per_point else "-", str(op.flops or "-"))
         variants = " ".join(dict.fromkeys(v.name for v in op.variants)) or "-"
         rows.append((op.name, " ".join(op.writes), " ".join(op.reads) or "-", str(op.reach), *cost, variants, op.file.name))
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
@@ -47,12 +47,12 @@ def texts(op, precision):
     return "\n".join(line for pair in heads for line in pair)
 
 
-def compiled(operators, precision, arch):
+def compiled(operators, arch):
     """Compile every unit that is not for the CPU and print what it needs; 1 where one fails."""
     from craton.backends.units import on_architecture, units
 
     failed = 0
-    for op in operators:
+    for op, precision in operators:
         for unit in (u for u in units(op, precision) if u.machine != "cpu"):
             ok, text = on_architecture(unit, arch, op.function)
             failed += not ok

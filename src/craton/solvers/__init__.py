@@ -2,7 +2,8 @@
 from importlib import import_module
 
 SOLVERS = {"fd": "craton.solvers.fd_elastic.build:build", "gravity": "craton.solvers.gravity.build:build"}
-OPERATORS = {"fd": "craton.solvers.fd_elastic.catalogue:operators"}
+OPERATORS = {"fd": "craton.solvers.fd_elastic.catalogue:operators", "gravity": "craton.solvers.gravity.catalogue:operators"}
+DOUBLE = {"gravity": "craton.solvers.gravity.catalogue:DOUBLE"}
 
 
 def build(scenario):
@@ -10,9 +11,14 @@ def build(scenario):
     return _named(SOLVERS[scenario.method])(scenario)
 
 
-def operators(method, order):
-    """All operators of a method at one order in space: dict of name to Operator."""
-    return _named(OPERATORS[method])(order)
+def operators(method, order, precision):
+    """All operators of a method, in some order in space where it has one: dict of name to (Operator, precision).
+
+    The precision is the one asked for, except for operators that always run in double.
+    """
+    found = _named(OPERATORS[method])(precision if method == "gravity" else order)
+    double = _named(DOUBLE[method]) if method in DOUBLE else ()
+    return {name: (op, "float64" if name in double else precision) for name, op in found.items()}
 
 
 def _named(place):

@@ -22,7 +22,7 @@ class Speed:
     pairs : float
         Prism-point pairs per second by the direct sum.
     flops : float
-        Rough rate of long vectorised arithmetic, for methods that count operations.
+        Rough rate of long vectorised arithmetic in double precision, for methods that count operations.
     start : float
         Seconds that any method needs before it works.
     double : float
@@ -72,8 +72,7 @@ def speed(machine, fields, precision):
     device = machine.width >= 1 << 15
     base = DEVICE_PAIRS * machine.width / DEVICE_WIDTH if device else HOST_PAIRS * machine.threads
     double = base / share(fields)
-    base *= SINGLE if precision == "float32" else 1.0
-    return Speed(base / share(fields), 450 * base, double=double, machine=machine)
+    return Speed(double * (SINGLE if precision == "float32" else 1.0), 450 * base, double=double, machine=machine)
 
 
 def walk(prisms, degree):

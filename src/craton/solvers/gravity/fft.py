@@ -1,6 +1,6 @@
 """Method `fft`: between cells of regular columns and points of a regular horizontal grid only distance counts: the sum is a convolution.
 
-Exact but for rounding (1e-13 of the greatest value). Layer by layer: prism at all distances that occur by the operator of `direct`, its
+Exact but for rounding (1e-13 of the greatest value), in double whatever is asked: transforms in single leave 1e-6 of it. Layer by layer: prism at all distances that occur by the operator of `direct`, its
 spectrum times the spectrum of the layer's density, summed; one inverse transform for each level of points and field. Cells and points lie
 on a common lattice (`lattice.Axis`): cells at every `refine`-th place of it, points at every `stride`-th.
 """
@@ -169,12 +169,12 @@ class Kernel:
 class Density:
     """Spectra of the layers' densities, kept where several levels want them."""
 
-    def __init__(self, problem, found, shape, real, machine, keep):
+    def __init__(self, problem, found, shape, machine, keep):
         xp = machine.xp
         _, density = lattice.prisms_of(problem, xp)
         place = found.y.cell * (found.y.refine * shape[1]) + found.x.cell * found.x.refine
         order = xp.argsort(found.layer)
-        self.place, self.density, self.shape, self.real, self.machine = place[order], density[order], shape, real, machine
+        self.place, self.density, self.shape, self.machine = place[order], density[order], shape, machine
         self.ends = machine.to_host(xp.searchsorted(found.layer[order], xp.arange(len(found.layers) + 1)))
         self.power = machine.to_host(xp.bincount(found.layer, weights=density**2, minlength=len(found.layers)))
         self.kept = {} if keep else None
@@ -183,7 +183,7 @@ class Density:
         """A layer's density on the lattice, or how many prisms there are."""
         some, xp = slice(*(int(n) for n in self.ends[layer : layer + 2])), self.machine.xp
         weights = xp.ones_like(self.density[some]) if occupied else self.density[some]
-        return xp.bincount(self.place[some], weights=weights, minlength=self.shape[0] * self.shape[1]).reshape(self.shape).astype(self.real)
+        return xp.bincount(self.place[some], weights=weights, minlength=self.shape[0] * self.shape[1]).reshape(self.shape).astype(xp.float64)
 
     def spectrum(self, layer):
         """Its transform."""
@@ -196,12 +196,12 @@ class Density:
     def touched(self, layer, marked):
         """Lattice places that have some prism of the layer at a distance that is marked."""
         machine = self.machine
-        both = machine.rfft2(self.spread(layer, occupied=True)) * machine.rfft2(marked.astype(self.real))
+        both = machine.rfft2(self.spread(layer, occupied=True)) * machine.rfft2(marked.astype(np.float64))
         return machine.irfft2(both, self.shape) > 0.5
 
 
 def solve(problem, runner):
-    """Fields (fields, points) in their units. In single precision the transforms are single, the kernels double."""
+    """Fields (fields, points) in their units."""
     machine = runner.machine
     found = columns(problem, machine)
     shape, fields = sizes(found), problem.fields
@@ -209,7 +209,7 @@ def solve(problem, runner):
     with machine.work():
         kernel = Kernel(found, fields, shape, machine)
         some = blocks(found, len(fields), shape[0] * shape[1], 0.5 * machine.memory()[0])
-        density = Density(problem, found, shape, np.dtype(problem.precision), machine, keep=some[0].stop > 1)
+        density = Density(problem, found, shape, machine, keep=some[0].stop > 1)
         share, power = problem.pairs / len(some), np.zeros((len(found.levels), len(fields)))
         for number, levels in enumerate(some):
             report = runner.report and (lambda part, done=number: runner.report(int(share * (done + part))))
@@ -225,8 +225,8 @@ def block(problem, found, levels, kernel, density, power, report):
     """(level, fields on the lattice) for each of some levels; to `power` (levels, fields) come the squares |kernel|^2 |density|^2."""
     machine, xp, fields, shape = kernel.machine, kernel.machine.xp, problem.fields, density.shape
     count, different = len(found.levels[levels]), kernels(found, levels)
-    sums = xp.zeros((count, len(fields), shape[0], shape[1] // 2 + 1), np.result_type(density.real, np.complex64))
-    places, undefined, norms = xp.zeros(shape, density.real), {}, xp.zeros((len(different), len(fields)))
+    sums = xp.zeros((count, len(fields), shape[0], shape[1] // 2 + 1), np.complex128)
+    places, undefined, norms = xp.zeros(shape), {}, xp.zeros((len(different), len(fields)))
     for done, ((bottom, top), pairs) in enumerate(different):
         values, spectra = kernel.values(bottom, top), {layer: density.spectrum(layer) for layer, _ in pairs}
         singular = bool(xp.isnan(values).any())

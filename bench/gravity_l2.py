@@ -5,8 +5,8 @@ usage: PYTHONPATH=src python bench/gravity_l2.py [--out bench/results/gravity_l2
 Two references. `exact`: sums of corner terms (Nagy et al. 2000; Li & Chouteau 1998) in extended precision (64 bits of mantissa, NumPy's
 longdouble), which share no formula with craton's kernels, at some of the 15,000 points. `direct`: craton's direct sum in double at all of
 them (with --direct; minutes on two cores). The norm: "L2" = sqrt(sum of squared differences), as the tables of the paper were made,
-and "rms" = the same over sqrt(N), which is its eq. 12. From the points of `exact` the L2 of all points is rms sqrt(15000). The methods' points are those of the example; of
-`fft` as many in the middle of equal parts of the region, which are 14/3 and 7 cells apart.
+and "rms" = the same over sqrt(N), which is its eq. 12. From the points of `exact` the L2 of all points is rms sqrt(15000). Points are those
+of the example; for `fft` as many in the middle of equal parts of the region, 14/3 and 7 cells apart.
 """
 import argparse
 import json
@@ -20,8 +20,10 @@ G = 6.6743e-11
 UNITS = {"potential": ("J/kg", 1.0)} | {name: ("mGal", 1e5) for name in ("g_e", "g_n", "g_z")}
 UNITS |= {name: ("Eotvos", 1e9) for name in ("g_ee", "g_nn", "g_zz", "g_en", "g_ez", "g_nz")}
 CASE = Path(__file__).parents[1] / "examples" / "seven_spheres.toml"
-RUNS = (("float64", "direct", None), ("float64", "vertex", None), ("float64", "fft", None), ("float64", "far", None), ("float64", "far", 1e-10),
-        ("float32", "auto", None), ("float32", "direct", None), ("float32", "far", None))  # fmt: skip
+RUNS = (  # precision, method, rtol
+    ("float64", "direct", None), ("float64", "vertex", None), ("float64", "fft", None), ("float64", "far", None), ("float64", "far", 1e-10),
+    ("float32", "auto", None), ("float32", "direct", None), ("float32", "far", None),
+)  # fmt: skip
 EXACT, SLICE = 24, 20_000  # points of the exact reference, prisms at a time
 
 
@@ -100,6 +102,7 @@ class Survey:
 def main():
     """Everything, printed and kept."""
     import craton.gravity
+    from craton.benchmark import commit
     from craton.versions import versions
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -119,13 +122,17 @@ def main():
 
     truth = (lambda at: rows(run(at, "float64", "direct"))) if options.direct else None
     surveys = {name: Survey(ensemble, at, names, truth) for name, at in points.items()}
-    result = {"gravity_l2": {}, "prisms": len(ensemble[0]), "points": points["far"].shape[1], "exact points": EXACT,
-              "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "versions": {"python": platform.python_version(), **versions()}}  # fmt: skip
+    result = {
+        "gravity_l2": {}, "prisms": len(ensemble[0]), "points": points["far"].shape[1], "exact points": EXACT,
+        "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "commit": commit(),
+        "versions": {"python": platform.python_version(), **versions()},
+    }  # fmt: skip
     for precision, method, rtol in RUNS:
         survey = surveys["fft" if method == "fft" else "far"]
         out = run(survey.points if method != "direct" or options.direct else survey.points[:, survey.chosen], precision, method, rtol)
         kept = {"precision": precision, "method": out.method, "rtol": rtol, "stated": out.error, **survey.judge(rows(out), names)}
-        result["device"], result["gravity_l2"][f"{out.method}{f', rtol {rtol:g}' if rtol else ''}, {precision}"] = out.report["device"], kept
+        name = f"{out.method}, rtol {rtol:g}" if rtol else out.method
+        result["device"], result["gravity_l2"][f"{name}, {precision}"] = out.report["device"], kept
         worst = {unit: max(r["L2"] for r in kept["against exact"].values() if r["unit"] == unit) for unit in ("mGal", "Eotvos")}
         print(f"{out.method:8s} {precision}  L2 {worst['mGal']:.1e} mGal  {worst['Eotvos']:.1e} Eotvos", flush=True)
         if options.out:

@@ -1,4 +1,4 @@
-"""How exact gravity is, and whether it says so: against sums of corner terms in extended precision, which share no formula with the kernels.
+"""How exact gravity is, and whether it says so: against sums of corner terms in extended precision, another formula than the kernels'.
 
 The reference, `exact` of bench/gravity_l2.py, is good to about 1e-19 (r / l)^3 of the field: tests stay within a hundred prism sizes.
 """

@@ -12,12 +12,12 @@ class Fields(dict):
     method : str
         What computed them.
     error : dict of str to float
-        Estimated greatest error of each field over the points, in its unit; empty where there is nothing to compute. ``direct`` in double,
-        ``vertex`` and ``fft``, which always work in double: what rounding of the terms adds up to, 2 to 100 times the error in tests. ``far``
-        in double: ten times the greatest difference from the direct sum at up to 64 sample points, where that takes less than a tenth of the
-        walk; else its bound, rtol times the sum of magnitudes, which the error stays below by a factor of 100 or more. Single precision:
-        ten times the greatest difference from double precision at the sample points. Points far from these may err by up to twice that:
-        the estimate held within a factor of two in all tests, with densities of both signs too.
+        Estimated greatest error of each field over the points, in its unit; empty where there is nothing to compute. ``direct`` in double
+        precision, ``vertex`` and ``fft`` (which always work in double): what the rounding of their terms adds up to, 2 to 100 times the
+        error in tests. ``far`` in double: ten times the greatest difference from the direct sum at up to 64 sample points, where that
+        takes less than a tenth of the walk; else its bound, rtol times the greatest sum of magnitudes, 100 times the error or more.
+        Single precision by ``direct`` and ``far``: ten times the greatest difference from double at the sample points. In all tests, with
+        densities of one sign and of both, the true error was less than twice what is stated.
     report : dict
         Device, seconds, pairs, why the method was chosen.
     """
@@ -38,8 +38,9 @@ def forward(prisms, density, points, fields=("g_z",), device="auto", precision="
     density : array_like
         (M,) or a number, kg/m3. Prisms without volume or density attract nothing.
     points : tuple of array_like
-        (x, y, z), m, of one shape. Points on and in prisms are legal: on a face the normal gradient is the limit from outside; on an edge
-        or a vertex gradients without limit are nan.
+        (x, y, z), m, of one shape. Points on and in prisms are legal. On a face of a prism its normal gradient is the limit from outside,
+        as in choclo and Harmonica, and prisms add up: on a face that two prisms share the normal gradient is that within an open slit
+        between them, so the trace of the tensor is 0 there, not - 4 pi G rho. On an edge or a vertex gradients without limit are nan.
     fields : sequence of str
         Of potential (J/kg), g_e, g_n, g_z (mGal, g_z downward), g_ee, g_nn, g_zz, g_en, g_ez, g_nz (Eotvos).
     device : str

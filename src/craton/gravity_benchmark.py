@@ -1,4 +1,4 @@
-"""Speed of gravity, measured: prism-point pairs per second of the direct sum, and whole calls on the case of Couder-Castaneda et al. 2013."""
+"""Speed of gravity, measured: prism-point pairs per second of the direct sum, and whole calls on the case of seven spheres."""
 import time
 from dataclasses import dataclass
 from functools import cache

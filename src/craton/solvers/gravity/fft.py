@@ -1,8 +1,9 @@
 """Method `fft`: between cells of regular columns and points of a regular horizontal grid only distance counts: the sum is a convolution.
 
-Exact but for rounding (1e-13 of the greatest value), in double whatever is asked: transforms in single leave 1e-6 of it. Layer by layer: prism at all distances that occur by the operator of `direct`, its
-spectrum times the spectrum of the layer's density, summed; one inverse transform for each level of points and field. Cells and points lie
-on a common lattice (`lattice.Axis`): cells at every `refine`-th place of it, points at every `stride`-th.
+Exact but for rounding (1e-13 of the greatest value), in double whatever is asked: transforms in single would leave 1e-6 of it. Layer by
+layer: prism at all distances that occur by the operator of `direct`, its spectrum times the spectrum of the layer's density, summed; one
+inverse transform for each level of points and field. Cells and points lie on a common lattice (`lattice.Axis`): cells at every `refine`-th
+place of it, points at every `stride`-th.
 """
 from dataclasses import dataclass
 from math import log2
@@ -183,7 +184,7 @@ class Density:
         """A layer's density on the lattice, or how many prisms there are."""
         some, xp = slice(*(int(n) for n in self.ends[layer : layer + 2])), self.machine.xp
         weights = xp.ones_like(self.density[some]) if occupied else self.density[some]
-        return xp.bincount(self.place[some], weights=weights, minlength=self.shape[0] * self.shape[1]).reshape(self.shape).astype(xp.float64)
+        return xp.bincount(self.place[some], weights=weights, minlength=self.shape[0] * self.shape[1]).reshape(self.shape)
 
     def spectrum(self, layer):
         """Its transform."""

@@ -30,7 +30,8 @@ ALLOWED = {
     "plan": BASE | {"model"}, "solvers": PHYSICS, "backends": MACHINE, "comm": MACHINE | {"backends"}, "run": RUN, "output": OUTPUT,
     "report": REPORT, "api": API | {"gravity_runs", "wave_runs"}, "wave_runs": API, "gravity_runs": API | {"gravity"},
     "benchmark": API | {"api", "wave_runs", "gravity_benchmark"}, "gravity_benchmark": API | {"gravity"},
-    "validation": API | {"api", "wave_runs"}, "commands": COMMANDS, "cli": COMMANDS | {"commands"}, "__init__": API | {"api", "gravity"}, "gravity": API, "__main__": {"cli"},
+    "validation": API | {"api", "wave_runs"}, "commands": COMMANDS, "cli": COMMANDS | {"commands"},
+    "__init__": API | {"api", "gravity"}, "gravity": API, "__main__": {"cli"},
 }  # fmt: skip
 
 

@@ -373,6 +373,14 @@ def test_kernels_lists_every_operator_of_a_plan(cli, tmp_path):
     )
     for some in ((), (changes,)):
         assert set(craton.plan(craton.load(write(tmp_path, *some))).operators) <= listed
+    assert {"attract", "attract_clusters", "attract_nodes", "gather", "collect"} <= listed
+
+
+def test_kernel_text_of_gravity(cli):
+    """In the precision that it runs in: terms of nodes in double whatever is asked."""
+    for name, asked, real in (("attract", "float32", "float"), ("attract", "float64", "double"), ("attract_nodes", "float32", "double")):
+        code, out, _ = cli("kernels", name, "--precision", asked)
+        assert code == 0 and f"typedef {real} real;" in out and f"// {name}, float{'32' if real == 'float' else '64'}, for cuda" in out
 
 
 def test_kernel_text_is_what_the_compiler_gets(cli):
@@ -412,6 +420,34 @@ def test_bench_measures(cli, tmp_path, monkeypatch):
     assert code == 0 and "copy" in out and "Mpoint-steps/s" in out
     kept = json.loads((tmp_path / "speed.json").read_text())
     assert kept["cases"][0]["points"] == 32**3 and kept["cases"][0]["point_steps_per_second"] > 0 and kept["copy_bandwidth"] > 0
+
+
+def test_bench_measures_gravity(cli, tmp_path, monkeypatch):
+    """The cases of the CPU at few points and prisms: rates, whole calls, the method that auto took, and its error."""
+    from craton import gravity_benchmark
+
+    monkeypatch.setattr(gravity_benchmark, "CELLS", (70, 70, 10))
+    monkeypatch.setattr(gravity_benchmark, "GRID", (12, 8))
+    monkeypatch.setattr(gravity_benchmark, "SIZES", {"cpu": (200, (6, 4), (3, 2))})
+    gravity_benchmark.seven_spheres.cache_clear()
+    code, out, err = cli("bench", "gravity", "--device", "cpu", "-o", "speed.json")
+    gravity_benchmark.seven_spheres.cache_clear()
+    assert code == 0 and "copy" in out and out.count("Mpairs/s") == 8, err
+    kept = json.loads((tmp_path / "speed.json").read_text())
+    rates, calls = kept["cases"][:4], kept["cases"][4:]
+    assert [case["precision"] for case in rates] == ["float64", "float64", "float32", "float32"] and kept["bench"] == "gravity"
+    assert all(case["pairs"] == 200 * 24 and case["pairs_per_second"] > 0 and not case["whole_call"] for case in rates)
+    assert [case["points"] for case in calls] == [6, 6, 96, 96] and calls[0]["method"] == "direct" and calls[0]["prisms"] > 400
+    assert all(case["lowest"] <= case["pairs_per_second"] <= case["highest"] and 0 < case["stated_error"]["g_z"] for case in calls)
+
+
+def test_seven_spheres_of_the_benchmark_are_the_example():
+    from craton import gravity_benchmark
+
+    prisms, density = gravity_benchmark.seven_spheres()
+    example = craton.plan(craton.load(Path(__file__).parents[1] / "examples" / "seven_spheres.toml")).problem
+    assert np.array_equal(prisms, example.prisms) and np.array_equal(density, example.density)
+    assert len(density) == gravity_benchmark.LARGE[0]
 
 
 @pytest.fixture

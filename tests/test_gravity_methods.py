@@ -6,6 +6,7 @@ import pytest
 
 from craton import gravity
 from craton.backends import backend, nvrtc, units
+from craton.errors import ResourceError
 from craton.plan.operator import declared_in_text
 from craton.run.sweep import Runner
 from craton.solvers.gravity import estimates, fft, lattice, linear, vertex
@@ -331,15 +332,25 @@ def scattered_case(prisms=150, points=70):
     return sides, tuple(rng.uniform(-2000, 2000, (3, points)))
 
 
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request):
+    """Both machines; the second where there is one."""
+    try:
+        backend(request.param)
+    except ResourceError as reason:
+        pytest.skip(str(reason).splitlines()[0])
+    return request.param
+
+
 @pytest.mark.parametrize("fields", [FIELDS, ("g_z",), ("g_nz", "potential", "g_z")])
-def test_operator_and_its_transpose(fields):
+def test_operator_and_its_transpose(fields, device):
     prisms, points = scattered_case()
-    jacobian, rng = gravity.operator(prisms, points, fields, device="cpu"), np.random.default_rng(2)
+    jacobian, rng = gravity.operator(prisms, points, fields, device=device), np.random.default_rng(2)
     assert jacobian.shape == (len(fields) * 70, 150) and jacobian.dtype == np.float64
     density, data = rng.normal(size=150), rng.normal(size=jacobian.shape[0])
     forward, back = jacobian @ density, jacobian.T @ data
     assert abs(forward @ data - density @ back) <= 1e-12 * np.linalg.norm(forward) * np.linalg.norm(data)
-    known = gravity.forward(prisms, density, points, fields, device="cpu", method="direct")
+    known = gravity.forward(prisms, density, points, fields, device=device, method="direct")
     np.testing.assert_allclose(forward, np.concatenate([known[name] for name in fields]), rtol=1e-13, atol=0)
     assert back[7] == 0 and np.all(np.delete(back, 7) != 0)
     column = jacobian @ np.eye(150)[3]

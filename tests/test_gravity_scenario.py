@@ -231,6 +231,25 @@ def test_surface_files(tmp_path):
             surfaces.read(tmp_path / name, variable)
 
 
+def test_geotiff(tmp_path):
+    rioxarray = pytest.importorskip("rioxarray", reason="rioxarray is not installed: pip install rioxarray")
+    raster = ground().rename(easting="x", northing="y")[::-1].astype("float32").where(ground().values[::-1] != 3)
+    raster.rio.write_crs("EPSG:32632").rio.write_nodata(-99, encoded=True).rio.to_raster(tmp_path / "dem.tif")
+    found, expected = surfaces.read(tmp_path / "dem.tif"), surfaces.from_array(ground())
+    assert np.array_equal(found.x, expected.x) and np.array_equal(found.y, expected.y)
+    assert np.isnan(found.z[2, 2]) and np.array_equal(np.delete(found.z, 10), np.delete(expected.z, 10))
+    whole = prisms_layer.layer(found, -100.0, 2670) if not np.isnan(found.z).any() else None
+    assert whole is None  # a hole is refused with its place
+    with pytest.raises(ValueError, match=r"1 of 12 points have no elevation, the first at \[2, 2\]"):
+        prisms_layer.layer(found, -100.0, 2670)
+    ground().rename(easting="x", northing="y")[::-1].rio.write_crs("EPSG:32632").rio.to_raster(tmp_path / "whole.tif")
+    assert len(prisms_layer.layer(tmp_path / "whole.tif", -100.0, 2670)) == 12
+    ground().rename(easting="x", northing="y").rio.write_crs("EPSG:4326").rio.to_raster(tmp_path / "degrees.tif")
+    with pytest.raises(ValueError, match="longitude and latitude"):
+        surfaces.read(tmp_path / "degrees.tif")
+    assert rioxarray.__version__
+
+
 ROWS = [[0, 10, 0, 10, -10, 0, 500], [10, 30, 0, 10, -10, -5, -200], [0, 1, 0, 1, 0, 0, 7], [50, 60, 0, 10, -10, 0, 0]]
 
 

@@ -1,8 +1,8 @@
-"""A few steps of a small run with everything in it, for compute-sanitizer: python bench/gpu_small.py [order] [precision]."""
+"""A few steps of a small run with everything in it, for compute-sanitizer: python bench/gpu_small.py [order] [precision] [P-SV | SH]."""
 import sys
 
 import craton
-from craton.scenario import loads
+from craton.scenario import Scenario, loads
 
 SCENARIO = """
 title = "small"
@@ -45,9 +45,22 @@ precision = "{precision}"
 """
 FACES = (("free", "cpml", "cpml"), ("cpml", "sponge", "rigid"), ("free", "periodic", "cpml"), ("rigid", "rigid", "sponge"))
 
+
+
+def in_plane(scenario, waves):
+    """The same in the (x, z) plane, with three shots."""
+    values = scenario.model_dump(by_alias=True, exclude_none=True)
+    domain = values["domain"]
+    values["domain"] = {**domain, "origin": domain["origin"][::2], "size": domain["size"][::2], "waves": waves}
+    values["source"] = [{**source, "shot": name} for source in values["source"] for name in "abc"]
+    values["output"]["waveforms"] = ["velocity", "strain_rate"]
+    return Scenario(**values)
+
+
 if __name__ == "__main__":
-    order, precision = (*sys.argv[1:], *("4", "float32")[len(sys.argv) - 1 :])
+    order, precision, waves = (*sys.argv[1:], *("4", "float32", "")[len(sys.argv) - 1 :])
     for top, others, bottom in FACES:
-        text = SCENARIO.format(top=top, others=others, bottom=bottom, order=order, precision=precision, depth=2000)
-        result = craton.run(loads(text), device="cuda", progress=False)
-        print(top, others, bottom, result.samples.shape, float(abs(result.samples).max()))
+        scenario = loads(SCENARIO.format(depth=2000, top=top, others=others, bottom=bottom, order=order, precision=precision))
+        scenario = in_plane(scenario, waves) if waves else scenario
+        result = craton.run(scenario, device="cuda", progress=False)
+        print(top, others, bottom, result.dataset.velocity.shape, float(abs(result.dataset.velocity).max()))

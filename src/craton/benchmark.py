@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from craton import gravity_benchmark
+from craton import gravity_benchmark, nakata
 from craton.errors import CratonError
 
 REPEATS = 5
@@ -85,7 +85,8 @@ def fd_cases(device):
     return [TWO_LAYERS, *texts] if device == "cuda" else texts
 
 
-BENCHES = {"fd": fd_cases, "gravity": gravity_benchmark.cases}
+# What is asked by a name, each with the cases for a device.
+BENCHES = {"fd": fd_cases, "nakata": nakata.cases, "gravity": gravity_benchmark.cases}
 
 
 def bench(name="fd", device="auto", out=None, threads=None, show=print, texts=None):
@@ -109,7 +110,8 @@ def bench(name="fd", device="auto", out=None, threads=None, show=print, texts=No
     """
     from craton.backends import backend
 
-    timed, told = (gravity_benchmark.measure, gravity_benchmark.row) if name == "gravity" else (measure, row)
+    timed = gravity_benchmark.measure if name == "gravity" else measure
+    told = {"fd": row, "nakata": nakata.row, "gravity": gravity_benchmark.row}[name]
     machine = backend(device, threads=threads)
     bandwidth = machine.copy_bandwidth()
     show(f"{machine.describe()}: copy {bandwidth / 1e9:,.0f} GB/s")
@@ -150,11 +152,12 @@ def measure(text, machine, bandwidth):
     once = min(steps(1 + n, 1) for n in range(3))
     count = max(2, min(int(SECONDS / once), (plan.steps - 4) // REPEATS))
     seconds = [steps(4 + n * count, count) / count for n in range(REPEATS)]
-    rates = plan.grid.size / np.array(seconds)
+    rates = plan.points / np.array(seconds)
     traffic = sum(plan.traffic.values())
     return {
-        "case": plan.title, "points": plan.grid.size, "shape_zyx": plan.grid.shape, "nbytes": plan.nbytes,
+        "case": plan.title, "points": plan.points, "shape_zyx": plan.grid.shape, "nbytes": plan.nbytes,
         "steps_per_repeat": count, "repeats": REPEATS,
+        "seconds_per_step": float(np.median(seconds)),
         "commit_seconds": program.seconds, "first_step_seconds": first, "point_steps_per_second": float(np.median(rates)),
         "lowest": float(rates.min()), "highest": float(rates.max()), "least_bytes_per_step": traffic,
         "fraction_of_copy_bandwidth": float(traffic / np.median(seconds) / bandwidth), "operators": by_operator(program, bandwidth),

@@ -118,6 +118,39 @@ SCENARIOS = {
     "line leaves the domain": ([("to = [1400, 1500, 0]", "to = [1000, 4500, 0]")], [("receivers.1.line", '"L3"', "y = 4500 m")]),
     "name taken": ([('name = "A"', 'name = "L2"')], [("receivers.1.name", '"L2"')]),
     "no station file": ([(f'name = "A"\n{STATION}', 'file = "stations.csv"')], [("receivers.0.file", "stations.csv")]),
+    "source file missing": (
+        [(f'kind = "explosion"\n{AT}\nmoment = 1e14\n{WAVELET}', 'kind = "srf"\nfile = "none.srf"')],
+        [("source.0.file", "cannot read", "none.srf", "relative to the scenario")],
+    ),
+    "source file of another kind": (
+        [(f'kind = "explosion"\n{AT}\nmoment = 1e14\n{WAVELET}', 'kind = "cmtsolution"\nfile = "small.toml"')],
+        [("source.0.file", "small.toml:1:", "not what a CMTSOLUTION has", "docs/sources.md")],
+    ),
+    "source kind misspelt": (
+        [(f'kind = "explosion"\n{AT}\nmoment = 1e14\n{WAVELET}', 'kind = "cmtsolutions"\nfile = "small.toml"')],
+        [("source.0.kind", 'did you mean "cmtsolution"'), ("source.0.file", "small.toml:1:")],
+    ),
+    "plane wave between absorbing sides": (
+        [(f'kind = "explosion"\n{AT}\nmoment = 1e14', 'kind = "plane_wave"\nwave = "P"\ndepth = 1000')],
+        [("source.0.wave", "periodic", 'west is "cpml"')],
+    ),
+    "oblique plane wave": (
+        [(f'kind = "explosion"\n{AT}\nmoment = 1e14', 'kind = "plane_wave"\nwave = "P"\ndepth = 1000\nincidence = 30')],
+        [("source.0.incidence", "30 deg", "only vertical incidence")],
+    ),
+    "plane wave below the domain": (
+        [(f'kind = "explosion"\n{AT}\nmoment = 1e14', 'kind = "plane_wave"\nwave = "P"\ndepth = 9000'),
+         ('others = "cpml"', 'others = "periodic"\nbottom = "cpml"')],
+        [("source.0.depth", "z = -9000 m", "-2500 to 0 m")],
+    ),
+    "fibre shorter than its gauge length": (
+        [(LINE, "das = { along = [[0, 0, 0], [5, 0, 0]], spacing = 1, gauge = 10 }")],
+        [("receivers.1.das.gauge", "10 m", "5 m")],
+    ),
+    "reference off the globe": (
+        [("spacing = 100", "spacing = 100\ngeographic = { longitude = 400, latitude = 0 }")],
+        [("domain.geographic.longitude", "400 deg", "360 deg")],
+    ),
     "snapshot of a sum": (
         [('quantity = "velocity"', 'quantity = "displacement"')],
         [("snapshots.0.quantity", '"displacement"', '"velocity"')],

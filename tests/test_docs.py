@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import re
 import shlex
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -45,7 +46,7 @@ def shortened(path):
     if scenario.time.step is not None:
         changes.append(f"time.step={factor * scenario.time.step!r}")
     for n, source in enumerate(scenario.source):
-        given = {key: getattr(source.wavelet, key, None) for key in SCALED}
+        given = {key: getattr(getattr(source, "wavelet", None), key, None) for key in SCALED}
         changes += [f"source.{n}.wavelet.{key}={value * factor ** SCALED[key]!r}" for key, value in given.items() if value]
     if scenario.output.sampling is not None:
         changes.append(f"output.sampling={factor * scenario.output.sampling!r}")
@@ -239,6 +240,8 @@ def test_snippets_of_the_scenario_page_plan(text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ((_, stations),) = fenced(ROOT / "docs" / "scenario.md", "csv")
     Path("stations.csv").write_text(stations)
+    for path in (ROOT / "tests" / "data" / "sources").iterdir():
+        shutil.copy(path, path.name)
     np.savetxt("wavelet.txt", np.column_stack([np.linspace(0, 4, 41), np.hanning(41)]))
     model_file()
     tables = tomllib.loads((ROOT / "examples" / "two_layers.toml").read_text()) | tomllib.loads(text)

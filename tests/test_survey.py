@@ -367,9 +367,9 @@ def test_no_receivers_at_all():
     ("name,x,z\nA,1,2\n", "no column y; its columns are name, x, z"),
     ("name,x,y,z\n", "no receivers"),
     ("name,x,y,z\nA,1,2\n", "line 2 has 3 columns"),
-    ("name,x,y,z\n\nA,1,2,deep\n", 'line 3: "deep" is not a number'),
+    ("name,x,y,z\n\nA,1,2,deep\n", 'r.csv:3: "deep" is not a number'),
     ("name,x,y,z\nA,1,2,nan\n", "not a finite number"),
-    ("name,x,y,z\nA,1,2,-3\n,1,2,-3\n", "line 3: the name is empty"),
+    ("name,x,y,z\nA,1,2,-3\n,1,2,-3\n", "r.csv:3: the name is empty"),
     ("name,x,y,z\nA,1,2,-3\nA,1,2,-4\n", 'the name "A" is already taken'),
 ])  # fmt: skip
 def test_bad_receiver_files(tmp_path, text, says):

@@ -32,6 +32,7 @@ class Result:
     out: Path | None = None
     error: Exception | None = None
     _dataset: Any = field(default=None, repr=False)
+    _corrected: Any = field(default=None, repr=False)
 
     def finished(self):
         """Itself; raises the error that ended the run early, if one did."""
@@ -46,17 +47,39 @@ class Result:
         They are free of the leapfrog's error in time, unless the computation failed.
         """
         if self._dataset is None:
-            from craton.output.dataset import corrected, waveforms
-            from craton.scenario import dumps
+            from craton.output.dataset import waveforms
 
             output, plan = self.scenario.output, self.plan
-            attributes = {"title": plan.title, "scenario": dumps(self.scenario)}
-            attributes |= {"precision": plan.precision, "device": self.report["device"]}
-            failed = isinstance(self.error, ComputationError)
-            samples = self.samples if failed else corrected(self.samples, plan.channels, plan.dt, plan.band)
-            self._dataset = waveforms(samples, plan.channels, plan.receivers, plan.dt, plan.start, output.waveforms, output.sampling,
-                                      attributes, plan.steps - plan.extra, plan.shots, self.scenario.domain.motion)  # fmt: skip
+            quantities = output.waveforms if len(plan.receivers) else ()
+            self._dataset = waveforms(self._records(), plan.channels, plan.receivers, plan.dt, plan.start, quantities, output.sampling,
+                                      self._attributes(), plan.steps - plan.extra, plan.shots, self.scenario.domain.motion)  # fmt: skip
         return self._dataset
+
+    @property
+    def fibres(self):
+        """What fibres recorded as an xarray.Dataset, strain_rate(channel, time); None without fibres."""
+        plan = self.plan
+        if plan.receivers.fibres is None:
+            return None
+        from craton.output.fibres import dataset
+
+        return dataset(self._records(), plan.channels, plan.receivers.fibres, plan.dt, plan.start, self.scenario.output.sampling,
+                       self._attributes(), plan.steps - plan.extra)  # fmt: skip
+
+    def _records(self):
+        """Channels free of the leapfrog's error in time; as they are where the computation failed."""
+        from craton.output.dataset import corrected
+
+        if self._corrected is None:
+            failed = isinstance(self.error, ComputationError)
+            self._corrected = self.samples if failed else corrected(self.samples, self.plan.channels, self.plan.dt, self.plan.band)
+        return self._corrected
+
+    def _attributes(self):
+        from craton.scenario import dumps
+
+        about = {"title": self.plan.title, "scenario": dumps(self.scenario)}
+        return about | {"precision": self.plan.precision, "device": self.report["device"]}
 
     def stream(self):
         """The waveforms as an obspy.Stream; needs the `seis` extra."""
@@ -122,7 +145,9 @@ def keep(result, store):
     """Write waveforms in every format that can be written."""
     from craton.output import export
 
-    if result.plan.channels and len(result.samples):
+    if result.plan.receivers.fibres is not None and len(result.samples):
+        store.write_fibres(result.fibres)
+    if len(result.plan.receivers) and len(result.samples):
         store.write_waveforms(result.dataset)
         if result.plan.shots:
             return  # the other formats know one experiment

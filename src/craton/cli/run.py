@@ -99,9 +99,11 @@ def summary(result):
     marched = (report["steps_done"] - 1) * report["points"]
     lines = [f"done: {report['steps_done']:,} steps, {rate(marched, seconds['steady'])} over {seconds['steady']:.1f} s, "
              f"after {seconds['commit'] + seconds['first step']:.1f} s for kernels and the first step"]  # fmt: skip
-    channels, frames = result.plan.channels, result.plan.frames
+    frames = result.plan.frames
+    receivers = result.plan.receivers
     told = {
-        "result.zarr": [f"{', '.join(result.scenario.output.waveforms)} at {len(result.plan.receivers)} receivers"] * bool(channels)
+        "result.zarr": [f"{', '.join(result.scenario.output.waveforms)} at {len(receivers)} receivers"] * bool(len(receivers))
+        + ([f"fibres: strain rate in {len(receivers.fibres)} channels"] if receivers.fibres is not None else [])
         + [f"snapshots/{f.name}: {len(f.steps)} of {f.quantity}" for f in frames],
         "waveforms.mseed": ["the waveforms as MiniSEED"],
         "stations.xml": ["the receivers as StationXML"],

@@ -125,6 +125,15 @@ class Store:
         except OSError as error:
             raise ResourceError(f"could not write the waveforms to {self.zarr}: {error.strerror or error}") from error
 
+    def write_fibres(self, dataset):
+        """Write what fibres recorded to the group ``fibres`` of result.zarr, in place of an earlier one."""
+        try:
+            dataset.to_zarr(self.zarr, group="fibres", mode="w", zarr_format=ZARR_FORMAT, consolidated=False, encoding=_encoding(dataset))
+            consolidate(self.zarr, "fibres")
+            consolidate(self.zarr)
+        except OSError as error:
+            raise ResourceError(f"could not write the fibres to {self.zarr}: {error.strerror or error}") from error
+
     def snapshots(self, depth=3):
         """A `SnapshotWriter` into this run's result.zarr."""
         return SnapshotWriter(self.zarr, depth)

@@ -133,7 +133,6 @@ def _written(folder, dataset):
 def _scene(out_dir):
     """Title, source positions and layer tops of the run's scenario; empty where it cannot be read."""
     from craton.scenario import load
-    from craton.survey.sources import positions
 
     try:
         scenario = load(Path(out_dir) / "scenario.toml")
@@ -144,9 +143,16 @@ def _scene(out_dir):
     layers = getattr(scenario.model, "layers", None) or []
     return {
         "title": scenario.title or "",
-        "sources": [positions(scenario, source)[0] for source in scenario.source],
+        "sources": [at for source in scenario.source for at in _at(scenario, source)],
         "interfaces": [layer.top for layer in layers[1:]],
     }
+
+
+def _at(scenario, source):
+    """Position of the first shot of a source as a list; empty where it stands in a file or is a plane wave."""
+    from craton.survey.sources import positions
+
+    return positions(scenario, source)[:1] if source.at is not None or source.shots is not None else []
 
 
 def _section(series, sources):

@@ -3,8 +3,9 @@ from craton.scenario.fields import Position
 from craton.scenario.gravity import GravityScenario
 from craton.scenario.load import Reading, dumps, format_problems, load, loads, read, reads, with_overrides
 from craton.scenario.medium import Box, Homogeneous, Layer, Layers, ModelFile, Sphere
-from craton.scenario.receivers import Lattice, Line, Plane, ReceiverFile, ReceiverGrid, ReceiverLine, Snapshot, Station
-from craton.scenario.schema import Boundaries, Cpml, Domain, Output, Run, Scenario, Sponge, TimeSpan
+from craton.scenario.receivers import Fibre, FibrePath, Lattice, Line, Plane, ReceiverFile, ReceiverGrid, ReceiverLine, Snapshot, Station
+from craton.scenario.schema import Boundaries, Cpml, Domain, Geographic, Output, Run, Scenario, Sponge, TimeSpan
+from craton.scenario.source_files import CmtSolution, ForceSolution, PlaneWave, QuakeMl, Srf
 from craton.scenario.sources import (
     Brune,
     Explosion,
@@ -19,8 +20,9 @@ from craton.scenario.sources import (
 )  # fmt: skip
 
 __all__ = [
-    "Boundaries", "Box", "Brune", "Cpml", "Domain", "Explosion", "Gaussian", "GaussianDerivative", "GravityScenario", "Homogeneous",
-    "Kuepper", "Lattice", "Layer", "Layers", "Line", "ModelFile", "MomentTensor", "Output", "Plane", "PointForce", "Position",
-    "Reading", "ReceiverFile", "ReceiverGrid", "ReceiverLine", "Ricker", "Run", "Samples", "Scenario", "Snapshot", "Sphere",
-    "Sponge", "Station", "Tensor", "TimeSpan", "dumps", "format_problems", "load", "loads", "read", "reads", "with_overrides",
+    "Boundaries", "Box", "Brune", "CmtSolution", "Cpml", "Domain", "Explosion", "Fibre", "FibrePath", "ForceSolution", "Gaussian",
+    "GaussianDerivative", "Geographic", "GravityScenario", "Homogeneous", "Kuepper", "Lattice", "Layer", "Layers", "Line",
+    "ModelFile", "MomentTensor", "Output", "Plane", "PlaneWave", "PointForce", "Position", "QuakeMl", "Reading", "ReceiverFile",
+    "ReceiverGrid", "ReceiverLine", "Ricker", "Run", "Samples", "Scenario", "Snapshot", "Sphere", "Sponge", "Srf", "Station",
+    "Tensor", "TimeSpan", "dumps", "format_problems", "load", "loads", "read", "reads", "with_overrides",
 ]  # fmt: skip

@@ -1,12 +1,28 @@
 """What a scenario records: receivers one by one, in lines, grids and files; snapshots of the wavefield."""
+import math
 import re
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from craton.conventions import QUANTITIES
-from craton.scenario.fields import Duration, FilePath, Length, Position, Table, Text, as_list, choice, key, tagged, whole, wrong
-from craton.scenario.words import shown
+from craton.scenario.fields import (
+    Distance,
+    Duration,
+    FilePath,
+    Length,
+    Position,
+    Table,
+    Text,
+    as_list,
+    choice,
+    key,
+    many,
+    tagged,
+    whole,
+    wrong,
+)  # fmt: skip
+from craton.scenario.words import number, shown
 
 SNAPSHOT_QUANTITIES = (*QUANTITIES, "divergence", "curl")
 
@@ -73,12 +89,41 @@ class ReceiverGrid(Table):
 
 
 class ReceiverFile(Table):
-    """Receivers from a CSV file with columns name, x, y and z or depth (m)."""
+    """Receivers from a file: CSV with columns name, x, y and z or depth (m), a STATIONS file of SPECFEM, or StationXML."""
 
     file: FilePath
+    coordinates: choice("geographic", "metres") = "geographic"
 
 
-Receivers = tagged("receiver entry", None, at=Station, line=ReceiverLine, grid=ReceiverGrid, file=ReceiverFile)
+class FibrePath(Table):
+    """A fibre: the polyline ``along`` positions, a channel every ``spacing`` (m), strain averaged over the ``gauge`` length (m)."""
+
+    along: many(Position) = key("[[0, 0, 0], [1000, 0, 0]]  # m, two positions or more")
+    spacing: Distance = key("10  # m between channels")
+    gauge: Distance = key("10  # m, gauge length")
+
+    @model_validator(mode="after")
+    def _long_enough(self):
+        points = [at.xyz for at in self.along]
+        if len(points) < 2:
+            raise wrong(("along", f"{len(points)} position makes no fibre", "give two positions or more"))
+        same = [i for i in range(1, len(points)) if points[i] == points[i - 1]]
+        if same:
+            raise wrong((f"along.{same[0]}", "this position is the one before it", "leave one of the two out"))
+        length = sum(math.dist(a, b) for a, b in zip(points, points[1:]))
+        if self.gauge > length * (1 + 1e-9):
+            raise wrong(("gauge", f"{number(self.gauge)} m is longer than the fibre, {number(length)} m", "give a shorter gauge length"))
+        return self
+
+
+class Fibre(Table):
+    """A fibre that records axial strain rate, as distributed acoustic sensing does."""
+
+    name: Text = key('"F"')
+    das: FibrePath
+
+
+Receivers = tagged("receiver entry", None, at=Station, line=ReceiverLine, grid=ReceiverGrid, file=ReceiverFile, das=Fibre)
 
 
 class Plane(Table):

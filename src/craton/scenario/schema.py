@@ -26,11 +26,19 @@ from craton.scenario.fields import (
     wrong,
 )  # fmt: skip
 from craton.scenario.medium import Model
-from craton.scenario.receivers import ReceiverGrid, Receivers, Snapshot
-from craton.scenario.sources import Source
+from craton.scenario.receivers import Fibre, ReceiverGrid, Receivers, Snapshot
+from craton.scenario.source_files import Source
 from craton.scenario.words import number, shown
 
 _OPPOSITE = {"west": "east", "east": "west", "south": "north", "north": "south", "bottom": "top", "top": "bottom"}
+
+
+class Geographic(Table):
+    """Where x = y = 0 lies: ``longitude`` and ``latitude`` (WGS84, deg), and the ``azimuth`` of +y, clockwise from north (deg)."""
+
+    longitude: quantity("angle", least=-180, most=360) = key("-118.2  # deg, east")
+    latitude: quantity("angle", least=-89, most=89) = key("34.1  # deg, north")
+    azimuth: quantity("angle", least=-360, most=360) = 0.0
 
 
 class Domain(Table):
@@ -45,6 +53,7 @@ class Domain(Table):
     spacing: Distance | None = None
     max_frequency: Frequency | None = None
     points_per_wavelength: quantity("ratio", least=2, most=100) = 6.0
+    geographic: Geographic | None = None
 
     @model_validator(mode="after")
     def _one_resolution(self):
@@ -270,7 +279,12 @@ def _plane_problems(scenario):
              for n, entry in enumerate(scenario.receivers) if isinstance(entry, ReceiverGrid)]  # fmt: skip
     items += [(f"snapshots.{n}.plane", "there is no y in a plane", "leave plane out")
               for n, spec in enumerate(scenario.snapshots) if spec.plane is not None and spec.plane.axis == "y"]  # fmt: skip
+    items += [(f"source.{n}.kind", f"{shown(source.kind)} is a source in space, the (x, z) plane has sources that are lines along y",
+               "use moment_tensor, explosion, force or plane_wave")
+              for n, source in enumerate(scenario.source) if hasattr(source, "file")]  # fmt: skip
     shot = [s.shot is not None or s.shots is not None for s in scenario.source]
+    items += [(f"receivers.{n}.das", "fibres record one experiment, here are several shots", "run the shots one by one")
+              for n, entry in enumerate(scenario.receivers) if any(shot) and isinstance(entry, Fibre)]  # fmt: skip
     if any(shot) and not all(shot):
         n = shot.index(False)
         items.append((f"source.{n}", "it belongs to no shot, others do", 'give it shot = "name" too'))

@@ -212,6 +212,3 @@ class PointForce(_Source):
     def vector(self):
         """East, north, up, N."""
         return spatial(self.force)
-
-
-Source = tagged("source", "kind", moment_tensor=MomentTensor, explosion=Explosion, force=PointForce)

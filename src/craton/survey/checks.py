@@ -2,7 +2,7 @@
 import numpy as np
 
 from craton.errors import Problem
-from craton.survey import receivers, sources, wavelets
+from craton.survey import receivers, source_files, sources, wavelets
 
 CUT = 1e-3    # of the peak: a wavelet that begins with more than this makes a visible jump
 
@@ -68,6 +68,8 @@ def _outside_words(axis, value, low, high, top):
 
 
 def _source_problems(scenario, i, entry):
+    if entry.at is None and entry.shots is None:
+        return _other_problems(scenario, i, entry)
     found, out = [], outside(scenario, sources.positions(scenario, entry))
     if out:
         found.append(Problem(f"source.{i}.{'at' if entry.shots is None else 'shots'}", *out[1:]))
@@ -96,8 +98,37 @@ def _silent(scenario, i, entry):
                     f'turn it, or write domain.waves = "{"P-SV" if motion == "SH" else "SH"}"')]  # fmt: skip
 
 
+def _other_problems(scenario, i, entry):
+    """Of plane waves and files."""
+    found = _wavelet_problems(i, entry.wavelet) if getattr(entry, "wavelet", None) is not None else []
+    if found:
+        return found
+    if entry.kind == "plane_wave":
+        return _plane_problems(scenario, i, entry)
+    built, wrong = source_files.checked(entry, "", scenario)
+    if wrong:
+        return [Problem(f"source.{i}.{wrong[0]}", *wrong[1:])]
+    out = outside(scenario, np.concatenate([source.points for source in built]))
+    return [Problem(f"source.{i}.file", f"{entry.file}: {out[1]}", out[2])] if out else []
+
+
+def _plane_problems(scenario, i, entry):
+    found, domain = [], scenario.domain
+    if not domain.corner[2] <= entry.height < domain.top:
+        what = f"the plane z = {entry.height:.10g} m is outside the domain, z from {domain.corner[2]:.10g} to {domain.top:.10g} m"
+        found.append(Problem(f"source.{i}.{'z' if entry.z is not None else 'depth'}", what, "put it above an absorbing bottom"))
+    if domain.motion is not None and (entry.wave == "SH") != (domain.motion == "SH"):
+        what = f"{entry.wave} does not move in {domain.motion} waves"
+        found.append(Problem(f"source.{i}.wave", what, "choose another wave, or domain.waves"))
+    sides = [f for f in (("west",) if domain.planar else ("west", "south")) if scenario.boundaries.face(f) != "periodic"]
+    if sides:
+        what = f"a plane wave needs periodic sides, {sides[0]} is \"{scenario.boundaries.face(sides[0])}\""
+        found.append(Problem(f"source.{i}.wave", what, 'write west = "periodic" in [boundaries], and so east, south and north'))
+    return found
+
+
 def _wavelet_problems(i, spec):
-    if spec.kind != "samples":
+    if spec is None or spec.kind != "samples":
         return []
     key = f"source.{i}.wavelet.{'file' if spec.file is not None else 'values'}"
     try:
@@ -121,12 +152,12 @@ def _misplaced(scenario, i, names, xyz):
     if not out:
         return []
     first, message, remedy = out
-    name = f'"{names[first]}": ' if len(names) > 1 else ""
+    name = f'"{names[first]}": ' if len(names) > 1 else ""  # a fibre has one name and many corners
     return [Problem(f"receivers.{i}.{receivers.where(scenario.receivers[i])}", name + message, remedy)]
 
 
 def _source_warnings(source, start, duration):
-    wavelet, found = source.wavelet, []
+    wavelet, found = source.wavelet, [*source.warnings]
     cut = float(np.abs(wavelet(np.linspace(min(wavelet.start, start), start, 500))).max())
     if cut > CUT * wavelet.peak:
         found.append(f"{source.name}: when the run starts at {start:g} s the wavelet has reached {100 * cut / wavelet.peak:.3g} % of "

@@ -31,7 +31,7 @@ def extra(steps):
     return math.ceil(5.5 * (steps / 8) ** (1 / 3)) + 10
 
 
-def for_leapfrog(series, dt, shift=0.0):
+def for_leapfrog(series, dt, shift=0.0, band=math.inf):
     """Wavelets such that a leapfrog run answers as if time were continuous.
 
     Parameters
@@ -39,14 +39,17 @@ def for_leapfrog(series, dt, shift=0.0):
     series : array_like, shape (n, columns)
         Values at ``(i + shift) dt`` after the start of the run.
     dt, shift : float
-        Step (s), and place within the step.
+        Step (s), and place within the step. For series that begin s steps after the start of the run, s more.
+    band : float
+        Highest frequency to keep, Hz; from there to 1.25 times that it fades out.
 
     Returns
     -------
     ndarray, shape (n, columns)
         In the precision of `series`; computed in float64.
     """
-    return _mapped(series, shift, np.sin, 1.0, FULL, NONE)
+    full = min(FULL, math.pi * band * dt)
+    return _mapped(series, shift, np.sin, 1.0, full, min(NONE, TAPER * full) if full < FULL else NONE)
 
 
 def from_leapfrog(series, dt, shift=0.5, band=math.inf):

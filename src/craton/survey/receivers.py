@@ -1,13 +1,16 @@
 """Where the wavefield is read out: names and positions of receivers, and the channels that a run records at them."""
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from craton.conventions import INTEGRATED, components
 from craton.errors import Problem, ScenarioError
+from craton.survey import fibres, geography, specfem
 
 # Sampled at half steps because made of velocities; what is made of stresses lives at full steps.
+ALONG_FIBRE = "fibre_strain_rate"  # quantity of a fibre's channels
 HALF_STEP = ("velocity", "strain_rate", "rotation_rate")
 
 
@@ -25,6 +28,8 @@ class Channel:
         True where sample n belongs to ``start + (n + 1/2) dt``, False where it belongs to ``start + (n + 1) dt``.
     shot : int
         Number of the shot, where there are several.
+    terms : tuple
+        Of a channel of a fibre: (position, velocity component 0 1 2, weight) whose sum it is; see `craton.survey.fibres`.
     """
 
     receiver: int
@@ -32,6 +37,7 @@ class Channel:
     component: str
     half: bool
     shot: int = 0
+    terms: tuple = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +50,21 @@ class Receivers:
         Station names, all different.
     xyz : ndarray, shape (n, 3)
         Positions (x, y, z), metres.
+    fibres : Fibres or None
+        Channels of fibres beside them.
     """
 
     names: list[str]
     xyz: np.ndarray
+    fibres: Any = None
 
     def __len__(self):
         return len(self.names)
+
+    def fibre_channels(self):
+        """A Channel for each channel of the fibres."""
+        found = range(len(self.fibres)) if self.fibres is not None else ()
+        return [Channel(n, ALONG_FIBRE, "", True, terms=tuple(self.fibres.terms(n))) for n in found]
 
 
 def channels(count, quantities, motion=None, shots=1):
@@ -82,8 +96,11 @@ def build(scenario):
     entries, problems = collect(scenario)
     if problems:
         raise ScenarioError(problems)
-    names = [name for _, more, _ in entries for name in more]
-    return Receivers(names, np.concatenate([np.empty((0, 3)), *(xyz for _, _, xyz in entries)]))
+    ways = [(names[0], xyz, scenario.receivers[i]) for i, names, xyz in entries if where(scenario.receivers[i]) == "das"]
+    cables = [(name, along, entry.das.spacing, entry.das.gauge) for name, along, entry in ways]
+    points = [(more, xyz) for i, more, xyz in entries if where(scenario.receivers[i]) != "das"]
+    names = [name for more, _ in points for name in more]
+    return Receivers(names, np.concatenate([np.empty((0, 3)), *(xyz for _, xyz in points)]), fibres.build(cables) if cables else None)
 
 
 def collect(scenario):
@@ -98,8 +115,8 @@ def collect(scenario):
     entries, problems, taken = [], [], set()
     for i, entry in enumerate(scenario.receivers):
         try:
-            names, xyz = expand(entry)
-        except (OSError, ValueError) as error:
+            names, xyz = expand(entry, scenario.domain)
+        except (OSError, ValueError, LookupError) as error:
             problems.append(_file_problem(i, entry, error))
             continue
         problems += _used_twice(i, entry, taken, names)
@@ -110,16 +127,18 @@ def collect(scenario):
     return entries, problems
 
 
-def expand(entry):
-    """Names and positions (n, 3) of one entry of a scenario's receivers.
+def expand(entry, domain):
+    """Names and positions (n, 3) of one entry of a scenario's receivers; of a fibre its one name and its corners.
 
     Raises
     ------
-    OSError, ValueError
-        A file that cannot be read, or that is not a table of receivers.
+    OSError, ValueError, LookupError
+        A file that cannot be read, that is not a table of receivers, or whose longitudes and latitudes have no reference.
     """
     if getattr(entry, "file", None) is not None:
-        return read_receivers(entry.file)
+        return read_file(entry, domain)
+    if getattr(entry, "das", None) is not None:
+        return [entry.name], np.array([at.xyz for at in entry.das.along], dtype=float)
     if getattr(entry, "line", None) is not None:
         xyz = np.linspace(entry.line.from_.xyz, entry.line.to.xyz, entry.line.count)
     elif getattr(entry, "grid", None) is not None:
@@ -130,14 +149,19 @@ def expand(entry):
 
 
 def where(entry):
-    """The key of an entry that says where its receivers are: ``at``, ``line``, ``grid`` or ``file``."""
-    return next((k for k in ("file", "line", "grid") if getattr(entry, k, None) is not None), "at")
+    """The key of an entry that says where its receivers are: ``at``, ``line``, ``grid``, ``file`` or ``das``."""
+    return next((k for k in ("file", "line", "grid", "das") if getattr(entry, k, None) is not None), "at")
 
 
 def _file_problem(index, entry, error):
-    missing = isinstance(error, OSError)
-    what = f"cannot read {entry.file}: {error.strerror or error}" if missing else f"{entry.file}: {error}"
-    remedy = "give the path of a CSV file, relative to the scenario" if missing else "the columns are name, x, y and z (m, up) or depth (m)"
+    if isinstance(error, LookupError):
+        what = f"{entry.file}: {error.args[0]}"
+        remedy = 'add geographic = { longitude =, latitude = } to [domain]; or coordinates = "metres"'
+    elif isinstance(error, OSError):
+        what = f"cannot read {entry.file}: {error.strerror or error}"
+        remedy = "give the path of a CSV, STATIONS or StationXML file, relative to the scenario"
+    else:
+        what, remedy = in_file(entry.file, error), "a CSV file has the columns name, x, y and z (m, up) or depth (m); see docs/sources.md"
     return Problem(f"receivers.{index}.file", what, remedy)
 
 
@@ -159,6 +183,31 @@ def _lattice(grid):
     height = grid.z if grid.z is not None else 0.0 - grid.depth
     east, north = np.meshgrid(x, y)
     return np.stack([east.ravel(), north.ravel(), np.full(east.size, float(height))], axis=1)
+
+
+def in_file(file, error):
+    """``file:line: what`` of an error that begins with its line."""
+    text = str(error)
+    line, colon, rest = text.removeprefix("line ").partition(":")
+    return f"{file}:{line}:{rest}" if text.startswith("line ") and colon and line.isdecimal() else f"{file}: {text}"
+
+
+def read_file(entry, domain):
+    """Names and positions (n, 3) from a StationXML file, a STATIONS file of SPECFEM or a CSV file, told apart by what they begin with."""
+    with open(entry.file, encoding="utf-8-sig", errors="replace") as file:
+        head = file.read(4096)
+    if head.lstrip().startswith("<"):
+        from craton.survey.quakeml import read_inventory
+
+        names, latitude, longitude, depth = read_inventory(entry.file)
+        where_from = "geographic"
+    elif specfem.is_stations(head):
+        names, latitude, longitude, depth = specfem.read_stations(entry.file)
+        where_from = entry.coordinates
+    else:
+        return read_receivers(entry.file)
+    x, y = geography.places(domain, where_from).xy(longitude, latitude)
+    return names, np.stack([x, y, 0.0 - depth], axis=1)
 
 
 def read_receivers(path):

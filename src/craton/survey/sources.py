@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from craton.errors import Problem, ScenarioError
 from craton.survey import wavelets
 
 EARLY_ENOUGH = 1e-2    # of the peak: an explicit delay with less than this at t = 0 was chosen so that the run can start there
@@ -25,6 +26,10 @@ class PointSource:
     wavelet : Wavelet
     shot : int
         Number of the shot that it belongs to, where there are several.
+    delayed : bool
+        The wavelet was delayed by the scenario, so that the run may begin at t = 0.
+    warnings : tuple of str
+        What looks wrong with it.
     """
 
     name: str
@@ -33,40 +38,54 @@ class PointSource:
     force: np.ndarray | None
     wavelet: wavelets.Wavelet
     shot: int = 0
+    delayed: bool = False
+    warnings: tuple = ()
+
+    @property
+    def points(self):
+        """Its position, shape (1, 3)."""
+        return np.array([self.xyz])
+
+    def what(self):
+        """In words."""
+        return _force_words(self) if self.force is not None else _moment_words(self)
 
 
 def shots(scenario):
     """Names of the shots of a scenario; empty where all sources act together."""
-    return tuple(dict.fromkeys(name for i, entry in enumerate(scenario.source, 1) for name in _shots_of(entry, f"source {i}") if name))
+    return tuple(dict.fromkeys(name for i, entry in enumerate(scenario.source, 1) for name in shots_of(entry, f"source {i}") if name))
 
 
-def _shots_of(entry, default_name):
+def shots_of(entry, default_name):
+    """Names of the shots of one entry; None for an entry that belongs to none."""
     if entry.shots is None:
         return [entry.shot]
     return [f"{entry.name or default_name}.{n}" for n in range(1, entry.shots.count + 1)]
 
 
-def build(scenario):
-    """The point sources of a scenario, in its order.
+def build(scenario, medium=None):
+    """The sources of a scenario, in its order: PointSource, and where it says so FiniteFault and PlaneWave.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    medium : callable, optional
+        vp, vs, density (m/s, m/s, kg/m3) at positions (n, 3), m: finite faults and plane waves need it.
 
     Raises
     ------
-    OSError, ValueError
-        A wavelet whose samples cannot be used; ``survey.problems`` reports these before.
+    ScenarioError
+        Of a file that cannot be used in this medium; ``survey.problems`` reports what is wrong with files in any.
     """
-    number = {name: n for n, name in enumerate(shots(scenario))}
-    return [source for i, entry in enumerate(scenario.source, 1) for source in _sources(scenario, entry, f"source {i}", number)]
+    from craton.survey import source_files
 
-
-def _sources(scenario, entry, default_name, number):
-    """The point sources of one entry: one, or one for each of its shots."""
-    force = np.array(entry.vector, dtype=float) if entry.kind == "force" else None
-    moment = None if entry.kind == "force" else moment_tensor(entry)
-    name, wavelet = entry.name or default_name, wavelets.build(entry.wavelet)
-    if entry.shots is None:
-        return [PointSource(name, positions(scenario, entry)[0], moment, force, wavelet, number.get(entry.shot, 0))]
-    named = zip(_shots_of(entry, default_name), positions(scenario, entry))
-    return [PointSource(shot, xyz, moment, force, wavelet, number[shot]) for shot, xyz in named]
+    found = []
+    for i, entry in enumerate(scenario.source):
+        try:
+            found += source_files.build(entry, entry.name or f"source {i + 1}", scenario, medium)
+        except ValueError as error:  # what only the medium shows
+            raise ScenarioError([Problem(f"source.{i}", str(error), "move the source, or change the model there")]) from None
+    return found
 
 
 def positions(scenario, entry):
@@ -96,19 +115,13 @@ def start_time(scenario, sources):
     """
     if scenario.time.start is not None:
         return float(scenario.time.start)
-    built = dict(zip(_entry_numbers(scenario), sources))
-    return min([0.0, *(_earliest(entry.wavelet, built[n].wavelet) for n, entry in enumerate(scenario.source))])
+    return min([0.0, *(_earliest(source) for source in sources)])
 
 
-def _entry_numbers(scenario):
-    """For each point source the number of its entry."""
-    return [n for n, entry in enumerate(scenario.source) for _ in positions(scenario, entry)]
-
-
-def _earliest(spec, wavelet):
+def _earliest(source):
+    wavelet = source.wavelet
     before = wavelet(np.linspace(min(wavelet.start, 0.0), 0.0, 500))
-    delayed = spec.delay is not None and spec.delay > 0 and np.abs(before).max() < EARLY_ENOUGH * wavelet.peak
-    return 0.0 if delayed else wavelet.start
+    return 0.0 if source.delayed and np.abs(before).max() < EARLY_ENOUGH * wavelet.peak else wavelet.start
 
 
 # --- mechanisms --------------------------------------------------------------------------------------------------------------------
@@ -147,6 +160,15 @@ def _plane_axes(strike, dip):
     """Normal of the foot wall, direction of strike, and up-dip direction of a fault plane; unit vectors, east-north-up."""
     (cs, ss), (cd, sd) = _cos_sin(strike), _cos_sin(dip)
     return np.array([sd * cs, -sd * ss, cd]), np.array([ss, cs, 0.0]), np.array([-cd * cs, cd * ss, sd])
+
+
+def double_couple_axes(strike, dip):
+    """Normals of the foot wall, directions of strike and up dip of many planes, (n, 3) each, from degrees (n,); see `double_couple`."""
+    strike, dip = np.radians(strike), np.radians(dip)
+    cs, ss, cd, sd = np.cos(strike), np.sin(strike), np.cos(dip), np.sin(dip)
+    zero = np.zeros_like(cs)
+    axes = ((sd * cs, -sd * ss, cd), (ss, cs, zero), (-cd * cs, cd * ss, sd))
+    return tuple(np.stack(axis, axis=-1) for axis in axes)
 
 
 def nodal_planes(tensor):
@@ -232,8 +254,7 @@ def parts(tensor):
 def describe(source):
     """One line on a source: place, mechanism with moment, Mw and nodal planes or force, and wavelet."""
     x, y, z = source.xyz
-    what = _force_words(source) if source.force is not None else _moment_words(source)
-    return f"{source.name} at ({x:g}, {y:g}, {z:g}) m: {what}; {source.wavelet.describe()}"
+    return f"{source.name} at ({x:g}, {y:g}, {z:g}) m: {source.what()}; {source.wavelet.describe()}"
 
 
 def _force_words(source):

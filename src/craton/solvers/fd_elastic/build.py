@@ -1,5 +1,6 @@
 """From a scenario to the Plan of the elastic staggered grid: step, arrays, phases. All thought happens here, once."""
 import math
+from functools import partial
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from craton.model import earth
 from craton.model.cells import Region
 from craton.model.grid import Grid
 from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.fd_elastic import laminate, material, notes, operators, points, scheme, snapshots
+from craton.solvers.fd_elastic import faults, laminate, material, notes, operators, points, scheme, snapshots
 from craton.solvers.fd_elastic.boundaries import BOUNDARIES
 from craton.solvers.fd_elastic.closure import HIGHEST, closure
 from craton.solvers.fd_elastic.discretisation import Discretisation
@@ -18,6 +19,7 @@ from craton.survey import problems as survey_problems
 from craton.survey import receivers as survey_receivers
 from craton.survey import sources as survey_sources
 from craton.survey import warnings as survey_warnings
+from craton.survey.planes import PlaneWave
 
 COURANT = 0.95  # of the stability limit, where the scenario names no step
 SLOTS = 200  # steps that the record holds on the machine
@@ -45,9 +47,11 @@ def build(scenario):
     """
     grid = grid_of(scenario)
     refuse(problems(scenario, grid))
-    sources, receivers = survey_sources.build(scenario), survey_receivers.build(scenario)
+    sources = survey_sources.build(scenario, partial(earth.point_values, scenario.model))
+    receivers = survey_receivers.build(scenario)
     d = discretise(scenario, grid, sources)
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1))
+    channels += receivers.fibre_channels()
     return assemble(d, sources, receivers, channels)
 
 
@@ -175,6 +179,11 @@ def assemble(d, sources, receivers, channels):
         for phase, some in launches.items():
             pieces.setdefault(phase, []).extend(some)
     source_arrays, injections, band = points.sources(d, sources)
+    fault_arrays, launches, fault_band = faults.sources(d, sources)
+    for phase, some in launches.items():
+        pieces.setdefault(phase, []).extend(some)
+    arrays |= fault_arrays
+    band = max(fault_band, band if np.isfinite(band) or not fault_band else 0.0)
     record_arrays, record = points.recording(d, channels, receivers, slots)
     arrays |= source_arrays | record_arrays
     phases = tuple(phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")) + (Phase("record", tuple(record)),)
@@ -188,7 +197,7 @@ def assemble(d, sources, receivers, channels):
 def warnings(d, sources, receivers):
     """Sentences about what can be computed but is probably not meant."""
     found = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start)]
-    placed = [*((s.name, s.xyz) for s in sources), *zip(receivers.names, receivers.xyz)]
+    placed = [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]
     in_layer = [name for name, xyz in placed if inside_layer(d, xyz)]
     if in_layer:
         names = ", ".join(in_layer[:5]) + (f" and {len(in_layer) - 5} more" if len(in_layer) > 5 else "")
@@ -212,11 +221,12 @@ def growing(d):
 
 
 def inside_layer(d, xyz):
-    """True where a position is within an absorbing layer."""
+    """True where a position, or any of several, is within an absorbing layer."""
+    xyz = np.atleast_2d(xyz)
     for kind in ("cpml", "sponge"):
         thickness = getattr(d.scenario.boundaries, kind).thickness * d.grid.spacing
         for axis, side in d.faces(kind):
-            if abs(xyz[axis] - d.grid.bounds("xyz"[axis])[side]) < thickness * (1 - 1e-9):
+            if (np.abs(xyz[:, axis] - d.grid.bounds("xyz"[axis])[side]) < thickness * (1 - 1e-9)).any():
                 return True
     return False
 
@@ -270,6 +280,9 @@ def exploded(d, sources):
     total = 0.0
     for s in sources:
         impulse = np.abs(s.wavelet(times)).sum() * d.dt
+        if isinstance(s, PlaneWave):
+            total += abs(s.velocity) * s.wavelet.peak
+            continue
         strength = np.abs(s.force).max() if s.force is not None else np.abs(s.moment).max() / vs
         total += impulse * strength / (rho * volume)
     return float(EXPLODED * total) if total > 0 else np.inf

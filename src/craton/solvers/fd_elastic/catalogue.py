@@ -19,5 +19,5 @@ def operators(order, motion=None):
     layers = [kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes]
     layers += [fd.cpml_laminate(differences, axis) for axis in axes if axis < 2]
     layers += [fd.sponge(axis, count) for axis in axes for count in counts]
-    others = [fd.rigid(), *map(fd.wrap, counts), points.INJECT, points.SAMPLE, points.ADVANCE]
+    others = [fd.rigid(), *map(fd.wrap, counts), points.INJECT, points.WINDOW, points.SAMPLE, points.ADVANCE]
     return {op.name: op for op in (*steps, *surface, *layers, *others)}

@@ -34,16 +34,27 @@ def axis_weights(position, lowest, highest, derivative=0):
     return first, _fitted(round(position - first, 12), count, derivative)
 
 
+def fitted_many(x, count):
+    """Weights, shape (n, count), on 0 .. count - 1 for the values at positions x, shape (n,); see `axis_weights`."""
+    return _solved(np.asarray(x, dtype=float), count, 0).T
+
+
 @lru_cache(4096)
 def _fitted(x, count, derivative):
     """Weights on 0 .. count - 1 for the value or derivative at x; see `axis_weights`."""
+    return _solved(np.array([x]), count, derivative)[:, 0]
+
+
+def _solved(x, count, derivative):
+    """Weights, shape (count, n)."""
     nodes = np.arange(count, dtype=float)
     degrees = np.arange(min(DEGREE, count))
     # Normal equations of the misfit over the band: inner products of cosines, k integrated from 0 to BAND.
     gram = BAND * np.sinc((nodes[:, None] - nodes) * BAND / np.pi) + 1e-7 * np.eye(count)
-    right = _band_integral(nodes - x, derivative)
+    right = _band_integral(nodes[:, None] - x, derivative)
     centre = nodes.mean()
     exact = (nodes - centre) ** degrees[:, None]
+    degrees = degrees[:, None]
     moments = (x - centre) ** degrees if derivative == 0 else degrees * (x - centre) ** np.maximum(degrees - 1, 0)
     system = np.block([[gram, exact.T], [exact, np.zeros((len(degrees),) * 2)]])
     return np.linalg.solve(system, np.concatenate([right, moments]))[:count]

@@ -127,7 +127,10 @@ def too_coarse(d, sources):
 
 def receivers(d, plan):
     """Number of receivers and channels."""
-    return [("count", f"{len(plan.receivers)}, with {len(plan.channels)} channels: {', '.join(d.scenario.output.waveforms)}")]
+    fibres = plan.receivers.fibres
+    along = len(fibres) if fibres is not None else 0
+    rows = [("count", f"{len(plan.receivers)}, with {len(plan.channels) - along} channels: {', '.join(d.scenario.output.waveforms)}")]
+    return rows + ([("fibres", f"{along} channels of axial strain rate")] if along else [])
 
 
 def memory(plan):

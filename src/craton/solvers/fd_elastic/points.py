@@ -8,10 +8,12 @@ import numpy as np
 
 from craton.plan.plan import Array, Launch
 from craton.solvers.fd_elastic import material
-from craton.solvers.fd_elastic.interpolate import point_weights
+from craton.solvers.fd_elastic.interpolate import axis_weights, point_weights
 from craton.solvers.fd_elastic.scheme import VELOCITY
 from craton.solvers.shared import points as operators
 from craton.survey import leapfrog
+from craton.survey.faults import FiniteFault
+from craton.survey.planes import PlaneWave
 
 # Stress components of a symmetric tensor, by axes.
 TENSOR = {"sxx": (0, 0), "syy": (1, 1), "szz": (2, 2), "sxy": (0, 1), "sxz": (0, 2), "syz": (1, 2)}
@@ -54,6 +56,9 @@ def velocity_at(d, axis, position):
 
 def force_rows(d, source):
     """(index, weight) of a point force, to be multiplied by its wavelet."""
+    if isinstance(source, PlaneWave):
+        yield from plane_rows(d, source)
+        return
     for component, force in enumerate(source.force):
         if force and VELOCITY[component] in d.fields:
             for axis, index, at, weights in velocity_at(d, component, place(d, source.xyz, source.shot)):
@@ -100,6 +105,23 @@ def poisson_ratio_term(d, at):
     return lam / (lam + 2 * mu[here])
 
 
+def plane_rows(d, source):
+    """(index, weight) of a plane wave: the same force on every point of its plane, spread along z only.
+
+    A force F per area adds dt F / (rho h) to velocity; density cancels, since F is 2 rho c v (`craton.survey.planes`).
+    """
+    position = place(d, source.xyz)
+    nz, ny, nx = d.grid.shape
+    for axis, force in enumerate(source.force):
+        if force and VELOCITY[axis] in d.fields:
+            half = d.half(VELOCITY[axis])[2]
+            first, weights = axis_weights(position[2] - half / 2, 0, nz - 1 - half)
+            k = first + np.arange(len(weights))
+            weights = d.dt * force / d.grid.spacing * weights / d.norms(k, half)
+            k, j, i = (a.ravel() for a in np.meshgrid(k, np.arange(ny), np.arange(nx), indexing="ij"))
+            yield d.start_of(VELOCITY[axis]) + d.layout.offset(k, j, i), np.repeat(weights, nx * ny)
+
+
 def sources(d, point_sources):
     """Arrays and launches that inject forces (velocity phase) and moments (stress phase), both by column of their own series.
 
@@ -108,7 +130,7 @@ def sources(d, point_sources):
     arrays, launches, bands = {}, {}, []
     for phase, rows_of, chosen, shift in (
         ("velocity", force_rows, [s for s in point_sources if s.force is not None], 0.0),
-        ("stress", moment_rows, [s for s in point_sources if s.moment is not None], 0.5),
+        ("stress", moment_rows, [s for s in point_sources if s.moment is not None and not isinstance(s, FiniteFault)], 0.5),
     ):
         if chosen:
             times = d.start + (np.arange(d.steps) + shift) * d.dt
@@ -142,6 +164,11 @@ def source_arrays(d, phase, table, series):
 
 def channel_rows(d, channel, xyz):
     """(index, weight) rows whose sum is the channel's value."""
+    if channel.terms:  # of a fibre
+        for at, axis, factor in channel.terms:
+            if VELOCITY[axis] in d.fields:
+                yield from ((index, factor * weights) for _, index, _, weights in velocity_at(d, axis, place(d, at)))
+        return
     position, h = place(d, xyz, channel.shot), d.grid.spacing
     if channel.quantity == "velocity":
         yield from ((index, weights) for _, index, _, weights in velocity_at(d, "ENZ".index(channel.component), position))
@@ -171,7 +198,7 @@ def pressure_rows(d, position):
 
 def recording(d, channels, receivers, slots):
     """Arrays and launches that sample every channel into a ring of `slots` steps and count the steps."""
-    rows = [[np.concatenate(part) for part in zip(*channel_rows(d, c, receivers.xyz[c.receiver]))] for c in channels]
+    rows = [[np.concatenate(part) for part in zip(*channel_rows(d, c, None if c.terms else receivers.xyz[c.receiver]))] for c in channels]
     counts = np.cumsum([0, *(len(index) for index, _ in rows)])
     arrays = {"step": Array("points", (1,), np.int32)}
     launches = []

@@ -1,5 +1,6 @@
 // Point tables: sources and receivers reach the wavefield only as (index, weight, column) rows, sorted by what they add to.
 //   inject  state[target[i]] += sum of weight[r] * series[step, column[r]]    over the rows r of target i
+//   window  now[i] = column i of short series at this step; inject reads it with columns = 0
 //   sample  ring[step % slots, i] = sum of weight[r] * state[source[r]]       over the rows r of channel i
 // Rows of one target or channel are contiguous, first[i] .. first[i + 1]: no two threads add to one place, so sums are reproducible.
 // `step` lives on the machine, so that a captured graph of one step can be replayed.
@@ -27,6 +28,18 @@ KERNEL sample(
         real sum = 0;
         for (int r = first[i]; r < first[i + 1]; ++r) sum += weight[r] * state[source[r]];
         ring[(ptrdiff_t)(step[0] % p.slots) * p.columns + i] = sum;
+    }
+}
+
+// Series that are short beside the run: column i has the values series[at[i]] .. series[at[i + 1] - 1] from step begin[i] on, zero elsewhere.
+KERNEL window(
+    real* RESTRICT now, const int* RESTRICT begin, const long long* RESTRICT at, const real* RESTRICT series, const int* RESTRICT step,
+    const Box box, const PointParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        const int n = step[0] - begin[i];
+        now[i] = n >= 0 && n < at[i + 1] - at[i] ? series[at[i] + n] : real(0);
     }
 }
 

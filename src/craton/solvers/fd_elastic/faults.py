@@ -1,0 +1,184 @@
+"""Finite faults on the grid: moments of many subfaults spread over points as arrays, their slip rates as short windows of steps.
+
+A fault of 100,000 subfaults and a run of 10,000 steps would need 4 GB of series if every subfault had a column of the whole run. A subfault
+slips for a second or so: it keeps the steps in which it does, and those that its band limit and the leapfrog's correction spread it over.
+"""
+import math
+
+import numpy as np
+
+from craton.errors import ResourceError
+from craton.model import earth
+from craton.plan.plan import Array, Launch
+from craton.solvers.fd_elastic import points
+from craton.solvers.fd_elastic.interpolate import fitted_many
+from craton.solvers.shared import points as operators
+from craton.survey import leapfrog
+from craton.survey.faults import FiniteFault
+
+MANY = 10_000  # slipping components: above, 4 points per axis carry each of them in place of 8
+BLOCK = 1024  # components spread at a time
+CARRIED = 2.5  # points per wavelength of the slowest wave: what is shorter is taken out of the slip rates
+RING = 8.0  # periods of the band's end over which a band-limited kink has faded
+CUT = 1e-6  # of a column's peak: its window ends where it stays below
+GROUP = 64  # steps: components whose windows begin within as many are corrected together
+MOST_ROWS = 2**31 - 1
+SORTED = 48  # bytes of a row while the table is sorted
+
+
+def sources(d, found):
+    """Arrays and launches of the finite faults among sources, by phase, and the highest frequency that they carry, Hz."""
+    faults = [s for s in found if isinstance(s, FiniteFault)]
+    if not faults:
+        return {}, {}, 0.0
+    band = highest(d)
+    begin, at, series = joined([windows(d, f, band) for f in faults])
+    index, weight, column = rows(d, faults)
+    target, first, column, weight = points.table_of(index, weight, column)
+    values = {
+        "target": (target, np.int64), "first": (first, np.int32), "column": (column, np.int32), "weight": (weight, d.precision),
+        "begin": (begin, np.int32), "at": (at, np.int64), "series": (series, d.precision),
+    }  # fmt: skip
+    arrays = {f"fault_{name}": Array("points", v.shape, dtype, np.asarray(v, dtype)) for name, (v, dtype) in values.items()}
+    arrays["fault_now"] = Array("points", begin.shape, d.precision)
+    now = Launch(operators.WINDOW, ("fault_now", "fault_begin", "fault_at", "fault_series", "step"), (0, 1, 0, 1, 0, len(begin)),
+                 {"columns": 1, "slots": 1})  # fmt: skip
+    names = ("state", *(f"fault_{name}" for name in ("target", "first", "column", "weight", "now")), "step")
+    inject = Launch(operators.INJECT, names, (0, 1, 0, 1, 0, len(target)), {"columns": 0, "slots": 1}, d.layout.place(target))
+    # The values of the step come first of all: a phase may be cut in two, and both parts of the table read them.
+    return arrays, {"stress_first": [now], "stress_last": [inject]}, leapfrog.TAPER * band
+
+
+def highest(d):
+    """Frequency up to which slip rates are kept, Hz."""
+    return earth.extremes(d.scenario.model, d.grid)["slowest"] / (CARRIED * d.grid.spacing)
+
+
+# --- in time ----------------------------------------------------------------------------------------------------------------------------
+
+
+def windows(d, fault, band):
+    """First steps (n,), counts (n,) and values of the windows of a fault's components, corrected for the leapfrog."""
+    low, high = bounds(d, fault, band)
+    begin, counts, parts = np.zeros(len(low), np.int64), np.zeros(len(low), np.int64), [np.empty(0, np.float32)] * len(low)
+    groups = low // GROUP
+    order = np.lexsort((high - low, groups))
+    for same in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
+        for some in np.array_split(same, -(-len(same) // BLOCK)):
+            first, last = int(low[some].min()), int(high[some].max())
+            series = fault.series(some, d.start + (first + 0.5) * d.dt, d.dt, last - first)
+            series = leapfrog.for_leapfrog(series, d.dt, first + 0.5, band)
+            for c, values in zip(some, series.T):
+                begin[c], parts[c] = trimmed(values.astype(d.precision), first)
+                counts[c] = len(parts[c])
+    return begin, counts, np.concatenate(parts)
+
+
+def bounds(d, fault, band):
+    """Steps (first, behind the last) in which each component acts, with room for what precedes and follows it.
+
+    The leapfrog's correction moves frequency f of what happens at step T earlier by T (1 - cos(pi f dt)).
+    """
+    ring = RING / (band * d.dt)
+    end = (fault.end + fault.interval - d.start) / d.dt
+    early = end * (1 - math.cos(min(leapfrog.NONE, leapfrog.TAPER * math.pi * band * d.dt)))
+    low = (fault.onset - fault.interval - d.start) / d.dt - ring - np.maximum(early, 0)
+    low = np.clip(np.floor(low).astype(np.int64), 0, d.steps - 1)
+    high = np.clip(np.ceil(end + ring).astype(np.int64), low + 1, np.maximum(d.steps, low + 1))
+    return low, high
+
+
+def trimmed(values, first):
+    """(first step, values) of a series without what is next to nothing before and behind."""
+    large = np.flatnonzero(np.abs(values) > CUT * np.abs(values).max())
+    if not len(large):
+        return first, np.empty(0, np.float32)
+    return first + large[0], values[large[0] : large[-1] + 1].copy()
+
+
+def joined(parts):
+    """Begins, starts (n + 1,) and values of several faults behind each other."""
+    begins, counts, values = zip(*parts)
+    return np.concatenate(begins), np.concatenate([[0], np.cumsum(np.concatenate(counts))]), np.concatenate(values)
+
+
+# --- in space ---------------------------------------------------------------------------------------------------------------------------
+
+
+def rows(d, faults):
+    """(index, weight, column) of all components, to be multiplied by slip rates."""
+    xyz, tensors = (np.concatenate([getattr(f, name) for f in faults]) for name in ("points", "tensors"))
+    width = 4 if len(xyz) > MANY else 8
+    position = np.round((xyz - d.grid.origin) / d.grid.spacing, 6)
+    parts, count, most = [], 0, min(MOST_ROWS, available() // SORTED)
+    for low in range(0, len(xyz), BLOCK):
+        some = slice(low, low + BLOCK)
+        more = [(i, w, c + np.int32(low)) for i, w, c in spread(d, position[some], tensors[some], width)]
+        parts, count = parts + more, count + sum(len(i) for i, _, _ in more)
+        if count > most:
+            raise ResourceError(f"the point tables of {len(xyz):,} slipping subfaults do not fit: {most:,} rows are possible here, "
+                                f"{low + BLOCK:,} subfaults need {count:,}; merge subfaults, or split the fault over runs")  # fmt: skip
+    return tuple(np.concatenate(part) for part in zip(*parts))
+
+
+def available():
+    """Bytes of memory that the host has left; what a table can have at most where it does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            return 1024 * int(next(line for line in file if line.startswith("MemAvailable")).split()[1])
+    except (OSError, StopIteration):
+        return SORTED * MOST_ROWS
+
+
+def spread(d, position, tensors, width):
+    """(index, weight, column) parts of some components; see `points.moment_rows`, of which this is the same for many."""
+    scale, real = -d.dt / d.grid.spacing**3, np.dtype(d.precision)
+    nodes = {}
+    for field, axes in points.TENSOR.items():
+        moment = scale * tensors[:, axes[0], axes[1]]
+        if not moment.any():
+            continue
+        half = d.half(field)
+        if half not in nodes:
+            nodes[half] = around(d, position, half, width)
+        (k, j, i), weights = nodes[half]
+        weights = weights * moment[:, None]
+        column, entry = np.nonzero(weights)
+        at, weight = tuple(a[column, entry] for a in (k, j, i)), weights[column, entry]
+        top = at[0] == d.grid.shape[0] - 1 if d.free and field == "szz" else np.zeros(len(column), bool)
+        below, column = tuple(a[~top] for a in at), column.astype(np.int32)
+        yield d.start_of(field) + d.layout.offset(*below), weight[~top].astype(real), column[~top]
+        if top.any():
+            on_top = tuple(a[top] for a in at)
+            ratio = -points.poisson_ratio_term(d, on_top)
+            for other in ("sxx", "syy"):
+                yield d.start_of(other) + d.layout.offset(*on_top), (ratio * weight[top]).astype(real), column[top]
+
+
+def around(d, position, half, width):
+    """(k, j, i) and weights, (n, width^3) each, of the points of a field about positions; divided by the scheme's norm."""
+    shape = d.grid.shape
+    firsts, axes = zip(*(axis_weights(position[:, a] - half[a] / 2, shape[2 - a] - 1 - half[a], width) for a in range(3)))
+    n, step = len(position), np.arange(width)
+    i, j, k = (np.minimum(f[:, None] + step, shape[2 - a] - 1 - half[a]) for a, f in enumerate(firsts))
+    along_z = axes[2] / d.norms(k.ravel(), half[2]).reshape(k.shape)
+    weights = along_z[:, :, None, None] * axes[1][:, None, :, None] * axes[0][:, None, None, :]
+    full = [np.broadcast_to(v, weights.shape).reshape(n, -1) for v in (k[:, :, None, None], j[:, None, :, None], i[:, None, None, :])]
+    return full, weights.reshape(n, -1)
+
+
+def axis_weights(x, highest_point, width):
+    """First points (n,) and weights (n, width) at positions x along an axis of points 0 .. highest; see `interpolate.axis_weights`."""
+    nearest = np.round(x)
+    on_point = (np.abs(x - nearest) < 1e-9) & (nearest >= 0) & (nearest <= highest_point)
+    first = np.floor(x).astype(int) - width // 2 + 1
+    inside = (first >= 0) & (first + width - 1 <= highest_point)
+    few = min(4, highest_point + 1)
+    first = np.where(inside, first, np.clip(np.floor(x).astype(int) - few // 2 + 1, 0, highest_point + 1 - few))
+    first = np.where(on_point, nearest.astype(int), first)
+    weights = np.zeros((len(x), width))
+    for chosen, count in ((inside & ~on_point, width), (~inside & ~on_point, few)):
+        if chosen.any():
+            weights[chosen, :count] = fitted_many(x[chosen] - first[chosen], count)
+    weights[on_point, 0] = 1.0
+    return first, weights

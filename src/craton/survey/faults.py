@@ -1,0 +1,200 @@
+"""Finite faults: thousands of point moment tensors with slip rates of their own, kept as arrays from the file to the point tables."""
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+
+from craton.survey import wavelets
+from craton.survey.sources import double_couple_axes, moment_magnitude, scalar_moment
+
+FINEST = 1 << 15  # samples of the total moment rate
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteFault:
+    """A kinematic rupture: its subfaults, and the point source that it is from afar.
+
+    Parameters
+    ----------
+    name : str
+    xyz : tuple of float
+        Centroid, metres: mean of the subfaults by their moment.
+    moment : ndarray, shape (3, 3)
+        Final moment tensor of the whole, east-north-up (of the model's axes), N m.
+    wavelet : Wavelet
+        Moment rate of the whole, as far as it has the tensor `moment`; its area is 1.
+    points : ndarray, shape (n, 3)
+        Positions of the n slipping components of subfaults, m.
+    tensors : ndarray, shape (n, 3, 3)
+        Moment tensor per slip, N m / m.
+    onset, interval : ndarray, shape (n,)
+        Time of the first sample and sampling interval, s.
+    begin, count : ndarray of int, shape (n,)
+        Samples ``rates[begin : begin + count]``.
+    rates : ndarray
+        Slip rates, m/s.
+    subfaults : int
+        Of the file.
+    warnings : tuple of str
+        What looks wrong with the file.
+    """
+
+    name: str
+    xyz: tuple
+    moment: np.ndarray
+    wavelet: wavelets.Wavelet
+    points: np.ndarray
+    tensors: np.ndarray
+    onset: np.ndarray
+    interval: np.ndarray
+    begin: np.ndarray
+    count: np.ndarray
+    rates: np.ndarray
+    subfaults: int
+    warnings: tuple = ()
+    force: None = None
+    delayed: bool = False
+
+    @property
+    def end(self):
+        """When each slip rate is over, s."""
+        return self.onset + self.count * self.interval
+
+    def what(self):
+        """In words."""
+        moment = scalar_moment(self.moment)
+        total = float(np.sum(self.final_moments()))
+        return (f"finite fault of {self.subfaults:,} subfaults, rupture {self.onset.min():g} to {self.end.max():g} s, M0 {moment:.4g} N m, "
+                f"Mw {moment_magnitude(moment):.2f}, sum of the subfaults' moments {total:.4g} N m")  # fmt: skip
+
+    def final_moments(self):
+        """Scalar moment of each component, N m."""
+        return np.linalg.norm(self.tensors, axis=(1, 2)) / np.sqrt(2) * np.abs(self.slips())
+
+    def slips(self):
+        """Final slip of each component, m: what its samples sum to."""
+        total = np.concatenate([[0.0], np.cumsum(self.rates, dtype=float)])
+        return (total[self.begin + self.count] - total[self.begin]) * self.interval
+
+    def series(self, some, first, dt, steps):
+        """Mean slip rates over steps, m/s: their sum times `dt` is the slip, whatever the intervals.
+
+        Rates are linear between samples, and from and to zero one interval before the first and after the last sample.
+
+        Parameters
+        ----------
+        some : ndarray of int, shape (k,)
+            Which components.
+        first, dt : float
+            Middle of the first step and length of a step, s.
+        steps : int
+
+        Returns
+        -------
+        ndarray, shape (steps, k)
+        """
+        longest, interval = int(self.count[some].max()), self.interval[some, None]
+        offset = np.arange(longest)
+        there = offset < self.count[some, None]
+        rate = np.zeros((len(some), longest + 3))
+        rate[:, 1 : longest + 1][there] = self.rates[(self.begin[some, None] + offset)[there]]
+        slip = interval * (np.cumsum(rate, axis=1) - rate / 2)
+        edges = first + (np.arange(steps + 1) - 0.5) * dt
+        at = np.clip((edges - self.onset[some, None]) / interval + 1, 0, longest + 1)
+        m = at.astype(int)
+        f = at - m
+        low, high = np.take_along_axis(rate, m, 1), np.take_along_axis(rate, m + 1, 1)
+        return np.diff(np.take_along_axis(slip, m, 1) + interval * (low * f + (high - low) * f * f / 2), axis=1).T / dt
+
+
+def build(rupture, name, places, medium):
+    """The fault of a `craton.survey.srf.Rupture`.
+
+    Parameters
+    ----------
+    rupture : Rupture
+    name : str
+    places : craton.survey.geography.Places
+    medium : callable
+        vp, vs, density (m/s, m/s, kg/m3) at positions (n, 3), m.
+
+    Raises
+    ------
+    ValueError
+        Nothing slips, or not in a solid.
+    """
+    x, y = places.xy(rupture.longitude, rupture.latitude)
+    points = np.stack([x, y, 0.0 - rupture.depth], axis=1)
+    count = np.diff(rupture.first).reshape(-1, 3)
+    subfault, component = np.nonzero(count)
+    if not len(subfault):
+        raise ValueError("no subfault slips")
+    tensors = _tensors(rupture, subfault, component, *_moduli(rupture, medium(points)))
+    turn = places.rotation(rupture.longitude, rupture.latitude)[subfault]
+    tensors = turn @ tensors @ np.swapaxes(turn, -1, -2)
+    fault = FiniteFault(name, (0.0,) * 3, np.zeros((3, 3)), None, points[subfault], tensors, rupture.onset[subfault],
+                        rupture.interval[subfault], rupture.first[:-1].reshape(-1, 3)[subfault, component], count[subfault, component],
+                        rupture.rates, len(points))  # fmt: skip
+    return _with_whole(fault, _stated(rupture, fault, subfault, component))
+
+
+def _with_whole(fault, warned):
+    """The fault with its centroid, total moment and moment rate."""
+    from dataclasses import replace
+
+    slip, sizes = fault.slips(), fault.final_moments()
+    moment = np.einsum("n,nij->ij", slip, fault.tensors)
+    if not moment.any() or not sizes.any():
+        raise ValueError("its subfaults leave no moment: the slip rates are zero, or they lie in a fluid")
+    centroid = tuple(float(v) for v in sizes @ fault.points / sizes.sum())
+    return replace(fault, xyz=centroid, moment=moment, wavelet=_moment_rate(fault, moment), warnings=warned)
+
+
+def _moduli(rupture, found):
+    """lambda and mu at the subfaults, Pa: mu by the file's vs and density where it has them, the rest by the model."""
+    vp, vs, rho = found
+    given = np.isfinite(rupture.vs * rupture.density)
+    lam = rho * (vp**2 - 2 * vs**2)
+    return lam, np.where(given, rupture.density * rupture.vs**2, rho * vs**2)
+
+
+def _tensors(rupture, subfault, component, lam, mu):
+    """Moment tensors per slip, (n, 3, 3), true east-north-up: shear along and across rake, opening (Aki & Richards 2002, eq. 3.22)."""
+    normal, along, up_dip = double_couple_axes(rupture.strike, rupture.dip)
+    rake = np.radians(rupture.rake)[subfault] + np.where(component == 1, np.pi / 2, 0.0)
+    normal = normal[subfault]
+    slip = np.cos(rake)[:, None] * along[subfault] + np.sin(rake)[:, None] * up_dip[subfault]
+    slip = np.where((component == 2)[:, None], normal, slip)
+    pairs = slip[:, :, None] * normal[:, None, :]
+    shear = mu[subfault, None, None] * (pairs + np.swapaxes(pairs, 1, 2))
+    opening = np.where(component == 2, lam[subfault], 0.0)[:, None, None] * np.eye(3)
+    return rupture.area[subfault, None, None] * (shear + opening)
+
+
+def _moment_rate(fault, moment):
+    """Moment rate of the whole in units of `moment`, as a wavelet: the samples of all components laid on one time axis."""
+    share = np.einsum("nij,ij->n", fault.tensors, moment) / np.sum(moment**2) * fault.interval
+    start, end = (fault.onset - fault.interval).min(), fault.end.max()
+    step = max(fault.interval.min() / 2, (end - start) / FINEST)
+    total = np.zeros(int(np.ceil((end - start) / step)) + 6)
+    for some in np.array_split(np.arange(len(share)), max(1, fault.count.sum() // 4_000_000)):
+        owner = np.repeat(some, fault.count[some])
+        number = np.arange(len(owner)) - np.repeat(np.cumsum(fault.count[some]) - fault.count[some], fault.count[some])
+        at = (fault.onset[owner] + number * fault.interval[owner] - start) / step + 2
+        values = share[owner] * fault.rates[fault.begin[owner] + number] / step
+        low = at.astype(int)
+        total += np.bincount(low, values * (1 - (at - low)), len(total)) + np.bincount(low + 1, values * (at - low), len(total))
+    width = max(1, round(float(np.median(fault.interval)) / step))
+    hat = np.convolve(np.ones(width), np.ones(width)) / width**2  # linear between samples, which lie on every width-th point
+    total = np.convolve(np.pad(total, width), hat, "same")
+    times = start + (np.arange(len(total)) - 2 - width) * step
+    return wavelets.build(SimpleNamespace(kind="samples", file=None, times=times, values=total, delay=None))
+
+
+def _stated(rupture, fault, subfault, component):
+    """A warning where samples do not sum to the slip that the headings state."""
+    stated, summed = rupture.slip[subfault, component], fault.slips()
+    off = np.abs(summed).sum() / max(np.abs(stated).sum(), 1e-30) - 1
+    if abs(off) < 0.02:
+        return ()
+    return (f"{fault.name}: its slip rates sum to {100 * (1 + off):.3g} % of the slip that the headings state; the slip rates are used",)

@@ -219,7 +219,8 @@ def origin(name, found):
     return f"`{name}`, {found['date'][:10]}, commit {found['commit']}, {versions}."
 
 
-FILLERS = {"keys": keys, "units": units, "output": output, "speed": speed, "peers": peers, "misfits": misfits, "gravity": gravity, "norms": norms}
+FILLERS = {"keys": keys, "units": units, "output": output, "speed": speed, "peers": peers, "misfits": misfits}
+FILLERS |= {"gravity": gravity, "norms": norms}
 
 if __name__ == "__main__":
     for page in (DOCS / f"{name}.md" for name in PAGES):

@@ -18,7 +18,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "bench" / "results"
 BLOCK = re.compile(r"(<!-- (\w+)(?: ([^\n]*))? -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-PAGES = ("run", "scenario", "speed", "validation")
+PAGES = ("gravity", "run", "scenario", "speed", "validation")
 
 
 def filled(page):
@@ -137,9 +137,9 @@ def results(has):
 
 
 def speed(_, before):
-    """A table for each file that `craton bench -o` wrote."""
+    """A table for each file that `craton bench fd -o` wrote."""
     parts = []
-    for name, found in results("cases"):
+    for name, found in (each for each in results("cases") if each[1].get("bench", "fd") == "fd"):
         rows = [speed_row(case) for case in found["cases"] if "skipped" not in case]
         head = ("case", "Mpoint-steps/s", "spread", "of copy bandwidth", "first step")
         copies = f"copies {found['copy_bandwidth'] / 1e9:,.0f} GB/s"
@@ -153,6 +153,39 @@ def speed_row(case):
     spread = (case["highest"] - case["lowest"]) / rate / 2
     start = case["commit_seconds"] + case["first_step_seconds"]
     return case["case"], f"{rate / 1e6:,.0f}", f"± {spread:.0%}", f"{case['fraction_of_copy_bandwidth']:.0%}", f"{start:.1f} s"
+
+
+def gravity(_, before):
+    """A table for each file that `craton bench gravity -o` wrote."""
+    parts = []
+    for name, found in (each for each in results("cases") if each[1].get("bench") == "gravity"):
+        rows = [gravity_row(case) for case in found["cases"] if "skipped" not in case]
+        head = ("case", "Mpairs/s", "spread", "ms", "method")
+        parts.append(f"**{found['device']}**. {origin(name, found)}\n\n{table(head, rows)}")
+    return "\n\n".join(parts) or "Nothing kept yet: `craton bench gravity -o bench/results/NAME.json` does it."
+
+
+def gravity_row(case):
+    """One case: median, half the range over the median, time of the median."""
+    rate = case["pairs_per_second"]
+    spread = (case["highest"] - case["lowest"]) / rate / 2
+    return case["case"], f"{rate / 1e6:,.0f}", f"± {spread:.0%}", f"{1e3 * case['seconds']:,.1f}", case["method"]
+
+
+def norms(_, before):
+    """What bench/gravity_l2.py found: every component and method, the L2 norm of the paper's tables and, in brackets, its eq. 12."""
+    parts = []
+    for name, found in results("gravity_l2"):
+        runs = found["gravity_l2"]
+        fields = [field for field in next(iter(runs.values()))["against exact"] if field != "potential"]
+        rows = [(f"`{field}`", *(both(run["against exact"][field]) for run in runs.values())) for field in fields]
+        parts.append(f"{origin(name, found)}\n\n{table(('', *runs), rows)}")
+    return "\n\n".join(parts) or "Nothing kept yet: bench/gravity_l2.py does it."
+
+
+def both(row):
+    """The norm without and with 1/N."""
+    return f"{row['L2']:.0e} ({row['rms']:.0e})"
 
 
 def peers(_, before):
@@ -187,6 +220,7 @@ def origin(name, found):
 
 
 FILLERS = {"keys": keys, "units": units, "output": output, "speed": speed, "peers": peers, "misfits": misfits}
+FILLERS |= {"gravity": gravity, "norms": norms}
 
 if __name__ == "__main__":
     for page in (DOCS / f"{name}.md" for name in PAGES):

@@ -179,8 +179,11 @@ def test_laplace_outside_and_poisson_inside():
 
 
 def test_face_between_two_prisms_is_an_open_slit():
-    """Each prism gives its limit from outside, as in choclo and Harmonica: the trace is 0 on a shared face, and the normal gradient is
-    above its limit from within either prism by 4 pi G rho of that prism; everything else is as within the mass."""
+    """Each prism gives its limit from outside, as in choclo and Harmonica.
+
+    The trace is 0 on a shared face; the normal gradient is above its limit from within either prism by that prism's 4 pi G rho; everything
+    else is as within the mass.
+    """
     prisms, density = np.array([[0, 700, 0, 500, -900, -100], [700, 1500, 0, 500, -900, -100]], float), np.array([300.0, -120.0])
     step = 1e-6
     on, west, east = (dict(zip(fields.FIELDS, row)) for row in forward(prisms, density, ([700, 700 - step, 700 + step], 210.0, -430.0)).T)

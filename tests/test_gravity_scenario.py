@@ -1,6 +1,7 @@
 """Gravity scenarios: ensembles, points, tables, what a run leaves, Earth models as prisms, and what is refused."""
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -426,6 +427,17 @@ def test_scenario_in_python():
         prisms={"kind": "grid", "origin": [0, 0, -9], "size": [9, 9, 9], "shape": [3, 3, 3], "density": 2.67}, points=tables["points"]
     )
     assert "did you mean 2.67 g/cm3 = 2670?" in light.warnings[0]
+
+
+PAGE = (EXAMPLES.parent / "docs" / "gravity.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("text", re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL), ids=["first", "second"])
+def test_snippets_of_the_page_are_scenarios(text):
+    scenario = loads('method = "gravity"\n' + text)
+    assert loads(dumps(scenario)) == scenario and not scenario.warnings
+    kinds = {kind for text in re.findall(r"```toml\n.*?```", PAGE, re.DOTALL) for kind in re.findall(r'kind = "(\w+)"', text)}
+    assert kinds == {"grid", "rectilinear", "layer", "table", "model", "file", "drape", "borehole"}
 
 
 TABLE = '[prisms]\nkind = "table"\nrows = [{}]\n\n'

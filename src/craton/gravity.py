@@ -46,7 +46,8 @@ def forward(prisms, density, points, fields=("g_z",), device="auto", precision="
     device : str
         ``"auto"``, ``"cpu"`` or a GPU's name as in a scenario.
     precision : str
-        ``"float64"``, or ``"float32"``: terms in single, coordinates split, sums in double, far pairs by series.
+        ``"float64"``, or ``"float32"``: ``direct`` and ``far`` take terms in single, coordinates split, sums in double, far pairs by
+        series; ``vertex`` and ``fft`` work in double.
     method : str
         ``"auto"`` takes the quickest that applies. ``"direct"``: every pair by the closed form. ``"far"``: clusters by multipoles.
         ``"vertex"``: nodes shared by prisms once, none within a body of one density. ``"fft"``: regular cells, points on a regular

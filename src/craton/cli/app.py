@@ -118,7 +118,7 @@ def info(debug: Debug = False):
 @app.command()
 def kernels(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="An operator; all are listed without it.", show_default=False)] = None,
-    order: Annotated[int, typer.Option(help="Order in space of the finite differences: 2, 4, 6, 8.")] = 4,
+    order: Annotated[int, typer.Option(help="Order in space of the finite differences: 2, 4, ... 16.")] = 4,
     precision: Annotated[Precision, typer.Option(help="Reals of the kernels.")] = Precision.float32,
     arch: Annotated[
         str | None, typer.Option(metavar="sm_NN", help="Compile for a GPU architecture (needs no GPU) and show registers and spills.")

@@ -4,7 +4,7 @@ import re
 
 from craton.cli.check import known, refuse
 
-ORDERS = (2, 4, 6, 8)
+ORDERS = (2, 4, 6, 8, 10, 12, 14, 16)
 
 
 def command(name=None, order=4, precision="float32", arch=None):

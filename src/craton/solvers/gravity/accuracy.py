@@ -123,15 +123,11 @@ def measured(problem, values, runner):
 def telling(problem):
     """Indices of sample points, half of them among those nearest to the ensemble, where fields and errors are greatest."""
     step = max(problem.points.shape[1] // THINNED, 1)
-    low, high, points = *(corner[:, None] for corner in box(problem.prisms)), problem.points[:, ::step]
+    some, points = problem.prisms[sample(len(problem.prisms), SEEN)], problem.points[:, ::step]
+    low, high = some[:, ::2].min(axis=0)[:, None], some[:, 1::2].max(axis=0)[:, None]
     gap = np.linalg.norm(np.maximum(np.maximum(low - points, points - high), 0.0), axis=0)
     near = np.flatnonzero(gap <= gap.min() + 0.05 * np.linalg.norm(high - low))
     return step * np.union1d(near[sample(len(near), SAMPLES // 2)], sample(len(gap), SAMPLES // 2))
-
-
-def box(prisms):
-    """Corners of the box around prisms."""
-    return prisms[:, ::2].min(axis=0), prisms[:, 1::2].max(axis=0)
 
 
 def sample(count, most):

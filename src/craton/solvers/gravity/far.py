@@ -53,9 +53,9 @@ def plan(problem, prisms, density, runner):
     power = tree.powers(coefficients, degree + 2)
     reach = tree.reaches(power, mass, radius, degree, problem.rtol, orders)
     pairs = direct.pairwise(problem, problem.rtol)
-    sources = source_arrays(frame, grown, (prisms, density, pairs.distance(prisms)), (centre, radius, reach, coefficients))
+    sources = source_arrays(frame, grown, (prisms, density), (centre, radius, reach, coefficients))
     op = attract_clusters(problem.fields, problem.precision, degree, pairs.starts)
-    return walk_plan(problem, frame, runner.machine.width, op, grown, sources)
+    return walk_plan(problem, frame, runner.machine.width, op, grown, sources, pairs)
 
 
 def moments_plan(grown, prisms, density, balls, degree):
@@ -105,10 +105,10 @@ def source_arrays(frame, grown, prisms, clusters):
     kept = coefficients[:, terms] / frame.unit**3
     links = np.stack([grown.start, grown.stop, grown.skip], axis=1).astype(np.int32)
     moments = np.stack([kept.real, kept.imag], axis=2).reshape(len(kept), -1).astype(real)
-    return {"prisms": frame.records(*prisms), "nodes": nodes, "moments": moments, "links": links}
+    return {"faces": prisms[0], "density": prisms[1], "nodes": nodes, "moments": moments, "links": links}
 
 
-def walk_plan(problem, frame, width, op, grown, sources):
+def walk_plan(problem, frame, width, op, grown, sources, pairs):
     """Tiles of points, all of which walk the tree; few points share it out among parts."""
     chosen = morton_order(problem.points) if problem.points.size else np.arange(0)
     size = direct.balanced(len(chosen), min(max(int(POINTS * width), LANES), direct.POINTS))
@@ -119,7 +119,7 @@ def walk_plan(problem, frame, width, op, grown, sources):
     arrays = {name: Array("sources", a.shape, a.dtype, a) for name, a in sources.items()}
     stride = groups * LANES
     tiles = [_tile(problem, frame, chosen[p : p + stride], stride, len(grown.order)) for p in range(0, len(chosen), stride)]
-    return direct.assemble(problem, frame, op, tiles, parts, groups, arrays)
+    return direct.assemble(problem, frame, op, tiles, parts, groups, arrays, pairs)
 
 
 def shares(grown, parts):

@@ -13,7 +13,6 @@ import numpy as np
 
 from craton.solvers.gravity import direct, lattice
 from craton.solvers.gravity.cost import Estimate
-from craton.solvers.gravity.groups import Frame
 from craton.solvers.gravity.problem import Problem
 
 SLOWER = 12  # long arithmetic in the time of an equal number of operations of a transform, measured
@@ -133,7 +132,7 @@ class Kernel:
         x, y = np.meshgrid(-self.x.at, -self.y.at)
         points = np.stack([x.ravel(), y.ravel(), np.zeros(x.size)])
         self.problem = Problem(np.array([[-1.0, 1, -1, 1, -1, 1]]), np.ones(1), points, fields)
-        self.plan, self.frame = direct.plan(self.problem, machine.width), Frame(self.problem)
+        self.plan = direct.plan(self.problem, machine.width)
         self.program = machine.commit(self.plan)
         (tile,) = self.plan.tiles
         for name, values in tile.load().items():
@@ -150,7 +149,7 @@ class Kernel:
         """Fields (fields, distances in y, distances in x) of unit density over G, in the fields' units."""
         (hx, hy), machine = self.half, self.machine
         prism = np.array([[-hx, hx, -hy, hy, bottom, top]])
-        machine.fill(self.program.arrays["prisms"], self.frame.records(prism, np.ones(1), np.zeros(1)))
+        machine.fill(self.program.arrays["faces"], prism)
         total = self.program.arrays[self.plan.total]
         total[...] = 0
         for phase in self.program.phases:

@@ -9,7 +9,7 @@ from craton.plan.plan import Array, Launch, Phase
 from craton.plan.sweep import SweepPlan, Tile
 from craton.solvers.gravity import direct
 from craton.solvers.gravity.fields import scale
-from craton.solvers.gravity.operators import ATTRACT, HERE, LANES, TYPES, collect, constants, flops
+from craton.solvers.gravity.operators import ATTRACT, BLOCK, HERE, LANES, TYPES, collect, constants, flops
 
 POINTS = 1 << 18  # of a tile
 
@@ -17,7 +17,7 @@ POINTS = 1 << 18  # of a tile
 def gather(fields):
     """Points at prisms; see transpose.h."""
     return Operator("gather", HERE / "transpose.h", ("partial",), ("faces", "data", "first"), ATTRACT, flops=flops(fields),
-                    defines=constants(fields, "float64", 0), types=TYPES, grain=(1, 1))  # fmt: skip
+                    defines=constants(fields, "float64", 0), types=TYPES, grain=(1, 1), block=BLOCK)  # fmt: skip
 
 
 def operator(problem, runner, fields, prisms, count):

@@ -13,7 +13,7 @@ from craton.solvers.gravity import direct, lattice
 from craton.solvers.gravity.cost import Estimate
 from craton.solvers.gravity.fields import order
 from craton.solvers.gravity.groups import Frame
-from craton.solvers.gravity.operators import ATTRACT, HERE, LANES, TYPES, constants, flops
+from craton.solvers.gravity.operators import ATTRACT, BLOCK, HERE, LANES, TYPES, constants, flops
 
 NODES = 1 << 18  # of a tile
 CHEAPER = 3.7  # closed forms of a node in that of a prism, measured
@@ -26,7 +26,7 @@ NOISE = 8 * 2.2e-16  # error of a term relative to C R^(2 - n), about twice the 
 def attract_nodes(fields):
     """Nodes at points; see vertex.h."""
     return Operator("attract_nodes", HERE / "vertex.h", ("partial",), ("points", "nodes", "first"), ATTRACT, flops=flops(fields) // 3,
-                    defines=constants(fields, "float64", 0), types=TYPES, grain=(1, 1))  # fmt: skip
+                    defines=constants(fields, "float64", 0), types=TYPES, grain=(1, 1), block=BLOCK)  # fmt: skip
 
 
 def nodes(problem, machine):

@@ -18,6 +18,7 @@ from craton.solvers.gravity.problem import Problem
 SLOWER = 12  # long arithmetic in the time of an equal number of operations of a transform, measured
 LEVELS = 4096  # more heights than this are no grid
 MANY = 100_000  # pairs of layer and level
+FEW = 1 << 16  # points that are looked at on the host first
 AREA = 1 << 29  # places of the padded lattice, at most
 NOISE = 2.0  # roundings of a value after the transforms, over `_spread` and the greatest value; twice what was measured or more
 
@@ -75,6 +76,10 @@ def columns(problem, machine):
     def find():
         if problem.points.shape[1] > 1 and len(np.unique(problem.points[2, :: max(problem.points.shape[1] // 8192, 1)])) > LEVELS:
             return "the points lie at too many heights"
+        for n in range(2 * (problem.points.shape[1] <= FEW)):
+            width = float(problem.prisms[0, 2 * n + 1] - problem.prisms[0, 2 * n])
+            if lattice.spaced(problem.points[n], width, 1e-4 * width, np) is None:  # told by the points alone: prisms need not be looked at
+                return lattice.UNSPACED + (" along x", " along y")[n]
         with machine.work():
             prisms, _ = lattice.prisms_of(problem, machine.xp)
             return lattice.columns(prisms, machine.xp.asarray(problem.points), machine.to_host, machine.xp)

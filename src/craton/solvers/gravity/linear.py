@@ -64,7 +64,7 @@ def transpose_plan(problem, data, width):
     """The plan of J.T @ data, data (fields, points): prisms take the place of points, points that of prisms."""
     records = np.concatenate([problem.points, data * scale(problem.fields)[:, None]]).T.copy()
     count, size = len(problem.prisms), min(POINTS, max(len(records), 1))
-    most = min(max(direct.PAIRS * max(width // 256, 1) // size, LANES), max(count, 1))
+    most = min(max(direct.PAIRS * max(width // 16, 1) // size, LANES), max(count, 1))
     groups = -(-direct.balanced(count, most) // LANES)
     parts, stride = direct.split(groups, width, size), groups * LANES
     arrays = {

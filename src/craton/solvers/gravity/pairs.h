@@ -85,17 +85,17 @@ BODY void add(LANES_OF(real, sum, FIELD_COUNT), const Values& v, real weight, bo
 }
 
 // Every point of a pair is in one range exactly: all of them compare the same bits with the same limits.
-// The series to order TOP for the points whose squared distance is in [low, high); the group's own lies in `of`.
-template <int TOP>
+// The series to order TOP for the points whose squared distance is in [low, high), or for ALL; the group's own lies in `of`.
+template <int TOP, bool ALL = false>
 BODY void add_far(GROUP_OF(real, sum, FIELD_COUNT), GROUP_OF(const real, point, COORDINATES), const Centre& q, const real* record, Span of, real low, real high)
 {
-    if (!((of.most >= low) & (of.least < high))) return;
+    if (!ALL && !((of.most >= low) & (of.least < high))) return;
     Higher more = {};
     if constexpr (TOP > 2) more = *(const Higher*)(record + HIGHER);
     EACH_LANE
     {
         const real x = offset(q, 0, point LANE), y = offset(q, 1, point LANE), z = offset(q, 2, point LANE), r2 = squares(x, y, z);
-        add(sum LANE, far_field<TOP>(x, y, z, r2, q.mass, q.two[0], q.two[1], q.two[2], more.four, more.six), 1, (r2 >= low) & (r2 < high));
+        add(sum LANE, far_field<TOP>(x, y, z, r2, q.mass, q.two[0], q.two[1], q.two[2], more.four, more.six), 1, ALL || ((r2 >= low) & (r2 < high)));
     }
 }
 
@@ -123,6 +123,10 @@ BODY void add_prism(GROUP_OF(real, sum, FIELD_COUNT), GROUP_OF(const real, point
         const Centre q = *(const Centre*)(record + CENTRE);
         const Span of = span(q, point, sphere);
         const real from = q.from * q.from, four = ORDER > 4 ? from * real((FROM4) * (FROM4)) : from, two = from * real((FROM2) * (FROM2));
+        if (!(of.least < two)) {  // most pairs by far: nothing else is looked at
+            add_far<2, true>(sum, point, q, record, of, 0, 0);
+            return;
+        }
         add_far<2>(sum, point, q, record, of, two, real(1e30));
         if constexpr (ORDER >= 4) add_far<4>(sum, point, q, record, of, four, two);
         if constexpr (ORDER >= 6) add_far<6>(sum, point, q, record, of, from, four);

@@ -9,13 +9,14 @@ import numpy as np
 from craton.plan.operator import Operator
 from craton.plan.plan import Array
 from craton.plan.sweep import Tile
-from craton.solvers.gravity import direct, lattice
+from craton.solvers.gravity import direct, lattice, raster
 from craton.solvers.gravity.cost import Estimate
 from craton.solvers.gravity.fields import order
 from craton.solvers.gravity.groups import Frame
 from craton.solvers.gravity.operators import ATTRACT, BLOCK, HERE, LANES, TYPES, constants, flops
 
 NODES = 1 << 18  # of a tile
+DEVICE = 1 << 15  # width of a machine on which sorting costs more than filling a lattice
 CHEAPER = 3.7  # closed forms of a node in that of a prism, measured
 SAMPLE = 4096  # prisms looked at first
 MANY, FEW = 100_000, 128  # prisms, points: beyond and below the nodes are not counted for an estimate alone
@@ -36,7 +37,11 @@ def nodes(problem, machine):
         if shared(middle(problem.prisms)) > 0.5:
             return "the prisms share too few faces"
         with machine.work():
-            return lattice.nodes(*lattice.prisms_of(problem, machine.xp), machine.xp)
+            given = lattice.prisms_of(problem, machine.xp)
+            if machine.width < DEVICE:
+                return lattice.nodes(*given, machine.xp)
+            found, vars(problem)["_mass"] = raster.nodes(*given, machine) or (None, None)
+            return found or lattice.nodes(*given, machine.xp)
 
     return lattice.remembered(problem, "_nodes", find)
 
@@ -84,6 +89,14 @@ def estimate(problem, speed):
     return Estimate("vertex", seconds, f"{count} nodes for {prisms} prisms, error below {error:.1e}")
 
 
+def mass(problem):
+    """Mass of all prisms without signs, kg."""
+    if vars(problem).get("_mass") is None:
+        sides = np.subtract(problem.prisms.reshape(-1)[1::2], problem.prisms.reshape(-1)[::2]).reshape(-1, 3)
+        vars(problem)["_mass"] = float((np.abs(problem.density) * sides[:, 0] * sides[:, 1] * sides[:, 2]).sum())
+    return vars(problem)["_mass"]
+
+
 def bound(problem, rough, box):
     """Estimated error at the worst point, relative to the sum of the magnitudes of all prisms' attractions there.
 
@@ -91,11 +104,9 @@ def bound(problem, rough, box):
     `NOISE`; many add up like random numbers, to that of `rough`, the root of the sum of C^2. The field is at least m / R^(n + 1) with the
     mass m of all prisms. R^3 / m is left, for every field.
     """
-    sides = problem.prisms[:, 1::2] - problem.prisms[:, ::2]
-    mass = float(np.abs(problem.density) @ (sides[:, 0] * sides[:, 1] * sides[:, 2]))
     low, high = (corner[:, None] for corner in box)
     farthest = np.sqrt((np.maximum(problem.points - low, high - problem.points) ** 2).sum(axis=0).max())
-    return float(NOISE * rough * farthest**3 / mass)
+    return float(NOISE * rough * farthest**3 / mass(problem))
 
 
 def ends(found, machine):
@@ -138,7 +149,7 @@ def plan(problem, at, coefficient, width):
     """The plan of a sum over nodes (n, 3) with coefficients (n,); a node is four reals, streamed like prisms."""
     problem = replace(problem, precision="float64")
     size, points = min(NODES, max(len(at), 1)), problem.points.shape[1]
-    most = min(max(direct.PAIRS * max(width // 256, 1) // size, LANES), max(points, 1))
+    most = min(max(direct.PAIRS * max(width // 16, 1) // size, LANES), max(points, 1))
     groups = -(-direct.balanced(points, most) // LANES)
     parts = direct.split(groups, width, size)
     stride, frame = groups * LANES, Frame(problem)

@@ -15,6 +15,8 @@ from craton.solvers.gravity.groups import Frame, morton_order
 from craton.solvers.gravity.operators import LANES, attract_clusters, harmonics, leaf_moments, parent_moments
 
 POINTS = 4  # of a tile for every point that the machine takes at a time
+LEAF = (32, 64)  # prisms of a leaf at most, on a CPU and on a device: there growing costs more than walking
+DEVICE = 1 << 15  # width of a device
 PRISMS = 1 << 21  # of a tree; more prisms make several trees, one after the other
 
 
@@ -41,32 +43,40 @@ def solve(problem, runner):
 
 def plan(problem, prisms, density, runner):
     """The plan of a walk through the tree of some of the problem's prisms."""
-    grown = tree.build(prisms)
+    grown = tree.build(prisms, LEAF[runner.machine.width >= DEVICE])
     degree, orders = degree_for(problem.rtol), kinds(problem.fields)
-    prisms, density = prisms[grown.order], density[grown.order]
+    prisms, density = grown.prisms, density[grown.order]
     frame = Frame(problem)
     centre = frame.rounded(grown.centre)
     radius = grown.radius + np.linalg.norm(centre - grown.centre, axis=1)
-    coefficients = runner.sweep(moments_plan(grown, prisms, density, (centre, radius), degree + 2)).view(np.complex128)
-    mass = np.abs(density) * np.prod(prisms[:, 1::2] - prisms[:, ::2], axis=1)
+    coefficients, given = expansions(moments_plan(grown, density, (centre, radius), degree + 2), runner.machine)
+    mass = np.abs(density) * (prisms[:, 1] - prisms[:, 0]) * (prisms[:, 3] - prisms[:, 2]) * (prisms[:, 5] - prisms[:, 4])
     mass = np.diff(np.concatenate([[0.0], np.cumsum(mass)])[np.stack([grown.start, grown.stop])], axis=0)[0]
     power = tree.powers(coefficients, degree + 2)
     reach = tree.reaches(power, mass, radius, degree, problem.rtol, orders)
     pairs = direct.pairwise(problem, problem.rtol)
-    sources = source_arrays(frame, grown, (prisms, density), (centre, radius, reach, coefficients))
+    sources = given | source_arrays(frame, grown, (centre, radius, reach, coefficients))
     op = attract_clusters(problem.fields, problem.precision, degree, pairs.starts)
     return walk_plan(problem, frame, runner.machine.width, op, grown, sources, pairs)
 
 
-def moments_plan(grown, prisms, density, balls, degree):
+def expansions(planned, machine):
+    """Complex coefficients (nodes, terms) by a plan of moments, and the prisms that it left on the machine."""
+    program = machine.commit(planned)
+    for phase in program.phases:
+        phase.inner(0)
+    given = {name: program.arrays[name] for name in ("faces", "density")}
+    return machine.to_host(program.arrays[planned.total]).view(np.complex128), given
+
+
+def moments_plan(grown, density, balls, degree):
     """Coefficients of all nodes, (nodes, real and imaginary parts), as a plan: moments of the leaves, then level by level those above."""
     nodes, matrix = len(grown.start), tree.from_cartesian(degree)
     spans, family, listed, cuts = levels(grown)
     rows, columns = np.nonzero(matrix)
     weights = matrix[rows, columns]
-    records = np.concatenate([prisms, density[:, None], np.zeros((len(prisms), 1))], axis=1)
     data = {
-        "prisms": records, "centres": np.concatenate([balls[0], balls[1][:, None]], axis=1), "spans": spans.astype(np.int32),
+        "faces": grown.prisms, "density": density, "centres": np.concatenate([balls[0], balls[1][:, None]], axis=1), "spans": spans.astype(np.int32),
         "family": family.astype(np.int32), "list": listed.astype(np.int32), "weights": np.stack([weights.real, weights.imag], axis=1),
         "terms": np.searchsorted(rows, np.arange(len(matrix) + 1)).astype(np.int32), "columns": columns.astype(np.int32),
     }  # fmt: skip
@@ -95,7 +105,7 @@ def levels(grown):
     return spans, family, listed, [0, *(np.flatnonzero(np.diff(level[listed])) + 1), count]
 
 
-def source_arrays(frame, grown, prisms, clusters):
+def source_arrays(frame, grown, clusters):
     """What clusters.h reads of a tree."""
     centre, radius, reach, coefficients = clusters
     real = np.float32 if frame.split else np.float64
@@ -105,7 +115,7 @@ def source_arrays(frame, grown, prisms, clusters):
     kept = coefficients[:, terms] / frame.unit**3
     links = np.stack([grown.start, grown.stop, grown.skip], axis=1).astype(np.int32)
     moments = np.stack([kept.real, kept.imag], axis=2).reshape(len(kept), -1).astype(real)
-    return {"faces": prisms[0], "density": prisms[1], "nodes": nodes, "moments": moments, "links": links}
+    return {"nodes": nodes, "moments": moments, "links": links}
 
 
 def walk_plan(problem, frame, width, op, grown, sources, pairs):

@@ -41,20 +41,21 @@ def attract_clusters(fields, precision, degree, starts=(1.0, 1.0)):
     """Prisms at points through a tree; see clusters.h."""
     return Operator("attract_clusters", HERE / "clusters.h", ("partial",),
                     ("points", "groups", "prisms", "nodes", "moments", "links", "heads", "first"), ATTRACT, flops=flops(fields),
-                    defines=(*constants(fields, precision, 6, starts), ("DEGREE", degree)), types=TYPES, grain=(1, 1), block=BLOCK)  # fmt: skip
+                    defines=(*constants(fields, precision, 6, starts), ("DEGREE", degree)), types=TYPES, grain=(1, 1),
+                    block=BLOCK)  # fmt: skip
 
 
 def of_nodes(name, degree, reads):
     """One of the operators that make a tree's coefficients; see moments.h."""
     writes = ("out",) if name == "harmonics" else ("moments",)
-    types = (*TYPES, *((array, "f64") for array in ("out", "moments", "prisms", "centres", "weights")))
+    types = (*TYPES, *((array, "f64") for array in ("out", "moments", "faces", "density", "centres", "weights")))
     defines = (("DEGREE", degree), ("LANES", LANES))
     return Operator(name, HERE / "moments.h", writes, reads, MOMENTS, defines=defines, types=types, grain=(1, 1), block=BLOCK)
 
 
 def leaf_moments(degree):
     """Moments of the leaves of a tree."""
-    return of_nodes("leaf_moments", degree, ("prisms", "centres", "spans", "list"))
+    return of_nodes("leaf_moments", degree, ("faces", "density", "centres", "spans", "list"))
 
 
 def parent_moments(degree):

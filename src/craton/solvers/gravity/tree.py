@@ -7,9 +7,9 @@ import numpy as np
 
 from craton.solvers.gravity.groups import spread
 
-LEAF = 64  # prisms of a leaf, at most
 LEVELS = 21  # of a Morton code
 SHALLOW, PACKED = 14, 22  # levels that share 64 bits with an index, and the index's bits
+NEAREST = 1.4  # of the distances from which an expansion serves, in radii
 BLOCK = 1 << 14  # prisms that are treated at a time
 
 
@@ -21,6 +21,8 @@ class Tree:
     ----------
     order : ndarray of int
         The prisms in the tree's order.
+    prisms : ndarray
+        (M, 6) in that order.
     start, stop : ndarray of int
         Prisms of every node, as a range of that order; nodes in preorder.
     skip : ndarray of int
@@ -33,6 +35,7 @@ class Tree:
     """
 
     order: np.ndarray
+    prisms: np.ndarray
     start: np.ndarray
     stop: np.ndarray
     skip: np.ndarray
@@ -47,7 +50,7 @@ class Tree:
         return self.skip == np.arange(len(self.skip)) + 1
 
 
-def build(prisms, leaf=LEAF):
+def build(prisms, leaf):
     """The octree of prisms (M, 6): a node with more than `leaf` prisms is cut at the planes of a cube's eight halves."""
     order, parting = sort(prisms, leaf)
     start, stop, parent = grow(parting, len(prisms), leaf)
@@ -58,8 +61,9 @@ def build(prisms, leaf=LEAF):
     parent = place[parent[preorder]]
     skip = np.maximum(np.searchsorted(start, stop, side="left"), np.arange(len(start)) + 1)
     depth = depths(parent)
-    centre, radius = balls(prisms[order], start, skip, parent, depth)
-    return Tree(order, start, stop, skip, parent, depth, centre, radius)
+    prisms = prisms[order]
+    centre, radius = balls(prisms, start, skip, parent, depth)
+    return Tree(order, prisms, start, stop, skip, parent, depth, centre, radius)
 
 
 def sort(prisms, leaf):
@@ -201,14 +205,11 @@ def reaches(power, mass, radius, degree, rtol, orders):
     `power` must go two degrees further: these two terms are taken as they are, the rest as a geometric series in radius / r.
     """
     out = np.empty((len(mass), degree // 2))
+    worst = [max({0: 1.0, 1: n + 1.0, 2: (n + 1) * (n + 2) / 2}[k] for k in orders) for n in range(degree + 3)]
+    root = {n: (2 * worst[n] / rtol * power[:, n] / mass) ** (1 / n) for n in range(3, degree + 3)}
     for column, kept in enumerate(range(2, degree + 1, 2)):
-        ratio = np.full(len(mass), 1.4)  # r / radius, least; found by iteration because of the geometric series
-        for _ in range(6):
-            tail = 1 / (1 - 1 / ratio)
-            found = np.full(len(mass), 1.4)
-            for n, geometric in ((kept + 1, 1.0), (kept + 2, tail)):
-                worst = max({0: 1.0, 1: n + 1.0, 2: (n + 1) * (n + 2) / 2}[k] for k in orders)
-                found = np.maximum(found, (2 * worst * geometric * power[:, n] / (rtol * mass)) ** (1 / n))
-            ratio = found
+        ratio = least = np.maximum(root[kept + 1], NEAREST)  # r / radius; found by iteration because of the geometric series
+        for _ in range(5):  # an odd number ends above what it tends to
+            ratio = np.maximum(least, root[kept + 2] * (1 - 1 / ratio) ** (-1 / (kept + 2)))
         out[:, column] = ratio * radius
     return np.minimum.accumulate(out, axis=1)

@@ -411,7 +411,8 @@ def test_operator_refuses_bad_input():
 
 # --- kernels ----------------------------------------------------------------------------------------------------------------------------
 
-OPERATORS = {"attract_nodes": vertex.attract_nodes, "gather": linear.gather, "records": lambda names: operators.records(operators.attract(names, "float64", 6)),
+OPERATORS = {"attract_nodes": vertex.attract_nodes, "gather": linear.gather,
+             "records": lambda names: operators.records(operators.attract(names, "float64", 6)),
              "outline": lambda _: raster.outline(), "scatter": lambda _: raster.scatter(), "pick": lambda _: raster.pick()}  # fmt: skip
 
 

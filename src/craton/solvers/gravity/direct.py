@@ -58,7 +58,7 @@ def recording(problem, frame, op, count, far):
 
 
 def assemble(problem, frame, op, tiles, parts, groups, sources, far=None):
-    """A SweepPlan of one summing operator over sources and the sum of its parts; with `far` the sources hold prisms as the user gave them."""
+    """A SweepPlan of one summing operator over sources and the sum of its parts; with `far` it makes the records of prisms first."""
     count, stride, precision = len(problem.fields), groups * LANES, problem.precision
     made, before = recording(problem, frame, op, sources["density"].shape[0], far) if far else ({}, ())
     arrays = {

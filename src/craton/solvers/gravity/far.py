@@ -18,6 +18,7 @@ POINTS = 4  # of a tile for every point that the machine takes at a time
 LEAF = (32, 64)  # prisms of a leaf at most, on a CPU and on a device: there growing costs more than walking
 DEVICE = 1 << 15  # width of a device
 PRISMS = 1 << 21  # of a tree; more prisms make several trees, one after the other
+ROOMY = 1 << 24, 32 << 30  # of a tree on a device with so many bytes
 
 
 def degree_for(rtol):
@@ -35,8 +36,10 @@ def estimate(problem, speed):
 def solve(problem, runner):
     """Fields (fields, points) in their units."""
     out = np.zeros((len(problem.fields), problem.points.shape[1]))
-    for begin in range(0, len(problem.prisms), PRISMS):
-        some = slice(begin, begin + PRISMS)
+    machine = runner.machine
+    most = ROOMY[0] if machine.width >= DEVICE and machine.memory()[1] >= ROOMY[1] else PRISMS
+    for begin in range(0, len(problem.prisms), most):
+        some = slice(begin, begin + most)
         out += runner.sweep(plan(problem, problem.prisms[some], problem.density[some], runner))
     return out
 
@@ -76,8 +79,9 @@ def moments_plan(grown, density, balls, degree):
     rows, columns = np.nonzero(matrix)
     weights = matrix[rows, columns]
     data = {
-        "faces": grown.prisms, "density": density, "centres": np.concatenate([balls[0], balls[1][:, None]], axis=1), "spans": spans.astype(np.int32),
-        "family": family.astype(np.int32), "list": listed.astype(np.int32), "weights": np.stack([weights.real, weights.imag], axis=1),
+        "faces": grown.prisms, "density": density, "centres": np.concatenate([balls[0], balls[1][:, None]], axis=1),
+        "spans": spans.astype(np.int32), "family": family.astype(np.int32), "list": listed.astype(np.int32),
+        "weights": np.stack([weights.real, weights.imag], axis=1),
         "terms": np.searchsorted(rows, np.arange(len(matrix) + 1)).astype(np.int32), "columns": columns.astype(np.int32),
     }  # fmt: skip
     arrays = {name: Array("sources", a.shape, a.dtype, a) for name, a in data.items()}

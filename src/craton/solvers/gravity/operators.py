@@ -28,7 +28,8 @@ def record(precision, order):
 def records(like):
     """Prisms as another operator reads them; see records.h."""
     types = (("faces", "f64"), ("density", "f64"))
-    return Operator("records", HERE / "records.h", ("prisms",), ("faces", "density"), RECORDS, defines=like.defines, types=types, grain=(1, 1))
+    return Operator("records", HERE / "records.h", ("prisms",), ("faces", "density"), RECORDS, defines=like.defines, types=types,
+                    grain=(1, 1))  # fmt: skip
 
 
 def attract(fields, precision, order=0, starts=(1.0, 1.0)):

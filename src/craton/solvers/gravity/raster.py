@@ -3,7 +3,6 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from craton.backends.base import Program
 from craton.plan.operator import Operator, Struct
 from craton.plan.plan import Array, Launch
 from craton.solvers.gravity.lattice import ULPS, Nodes, Planes
@@ -43,7 +42,7 @@ def launch(machine, op, arrays, points, **params):
     plan = SimpleNamespace(precision="float64", arrays={name: Array("scratch", a.shape, a.dtype) for name, a in arrays.items()})
     given = dict.fromkeys((name for name, _ in PARAMS.fields), 0) | params
     one = Launch(op, op.arrays, (0, 1, 0, -(-points // LANES), 0, LANES), given)
-    machine.single(one, Program(plan, machine, [], arrays))()
+    machine.single(one, SimpleNamespace(plan=plan, arrays=arrays))()
 
 
 def nodes(prisms, density, machine):

@@ -8,7 +8,7 @@ import numpy as np
 from craton.solvers.gravity.groups import spread
 
 LEVELS = 21  # of a Morton code
-SHALLOW, PACKED = 14, 22  # levels that share 64 bits with an index, and the index's bits
+SHALLOW, PACKED = 13, 24  # levels that share 64 bits with an index, and the index's bits
 NEAREST = 1.4  # of the distances from which an expansion serves, in radii
 BLOCK = 1 << 14  # prisms that are treated at a time
 
@@ -69,7 +69,7 @@ def build(prisms, leaf):
 def sort(prisms, leaf):
     """Order of prisms along the Morton curve through their centres, and the level at which each parts from the next.
 
-    Fourteen levels and the index share a number where that suffices: sorting numbers is several times as quick as sorting indices.
+    Thirteen levels and the index share a number where that suffices: sorting numbers is several times as quick as sorting indices.
     """
     code, count = centre_codes(prisms), len(prisms)
     if count <= 1 << PACKED:
@@ -98,7 +98,8 @@ def centre_codes(prisms):
 
 def parting(code, levels):
     """Level of the first octant, 1 .. `levels`, that each of sorted codes does not share with the next; LEVELS + 1 where they are equal."""
-    out, of_bit = np.empty(max(len(code) - 1, 0), np.uint8), np.array([levels - bit // 3 for bit in range(3 * levels)] + [LEVELS + 1], np.uint8)
+    out = np.empty(max(len(code) - 1, 0), np.uint8)
+    of_bit = np.array([levels - bit // 3 for bit in range(3 * levels)] + [LEVELS + 1], np.uint8)
     for n in range(0, len(out), BLOCK):
         bits = code[n : n + BLOCK + 1]
         bits = bits[1:] ^ bits[:-1]
@@ -108,9 +109,9 @@ def parting(code, levels):
 
 
 def grow(levels, count, leaf):
-    """Start, stop and parent of all nodes, level by level: octants of nodes with more than `leaf` prisms; chains of single children left out."""
+    """Start, stop and parent of all nodes, level by level: octants of nodes with more than `leaf` prisms, no chains of single children."""
     start, stop, parent = [np.array([0])], [np.array([count])], [np.array([-1])]
-    active = np.zeros(int(count > leaf), np.int64), np.full(int(count > leaf), count), np.zeros(int(count > leaf), np.int64)  # start, stop, name
+    active = tuple(np.array([value] * (count > leaf), np.int64) for value in (0, count, 0))  # start, stop, name
     made = 1
     for level in range(1, LEVELS + 1):
         if not len(active[0]):
@@ -147,7 +148,7 @@ def balls(prisms, start, skip, parent, depth):
     """Centre of the box around each node's prisms and the distance of its farthest corner: leaves from prisms, the others from children."""
     leaves = np.flatnonzero(skip == np.arange(len(skip)) + 1)
     levels = [np.flatnonzero(depth == level) for level in range(depth.max(), 0, -1)]
-    family = [(level, np.flatnonzero(np.diff(parent[level], prepend=-2))) for level in levels]  # in preorder siblings of a depth are neighbours
+    family = [(level, np.flatnonzero(np.diff(parent[level], prepend=-2))) for level in levels]  # siblings of a depth are neighbours
     centre, half = np.empty((len(start), 3)), np.empty((len(start), 3))
     for axis in range(3):
         ends = []

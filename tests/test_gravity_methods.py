@@ -129,6 +129,17 @@ def test_nodes_by_a_raster_are_those_by_sorting():
     assert raster.nodes(np.array([[0.0, 1, 0, 1, 0, 1], [1e6, 1e6 + 1, 0, 1, 0, 1]]), np.ones(2), machine) is None
 
 
+@pytest.mark.parametrize("count", [1, 63, 64, 200])
+def test_corners_and_mass_of_many(count):
+    rng = np.random.default_rng(count)
+    low = rng.uniform(-1e3, 1e3, (count, 3))
+    prisms = np.stack([low, low + rng.uniform(1, 9, low.shape)], axis=2).reshape(-1, 6)
+    found = vertex.corners(prisms)
+    np.testing.assert_array_equal(found, (prisms[:, ::2].min(axis=0), prisms[:, 1::2].max(axis=0)))
+    asked = problem(prisms, rng.uniform(-5, 5, count), (0, 0, 10))
+    assert vertex.mass(asked) == pytest.approx(np.abs(asked.density) @ np.prod(prisms[:, 1::2] - prisms[:, ::2], axis=1), rel=1e-13)
+
+
 def spheres(n=70, layers=20):
     """Seven spheres of both signs as cells of a regular ensemble, 22 x 22 x 8 km."""
     h, dz = 22e3 / n, 8e3 / layers

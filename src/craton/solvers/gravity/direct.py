@@ -84,8 +84,7 @@ def balanced(total, most):
 
 def split(groups, width, sources):
     """Parts of the source list so that parts times points fill the machine `WAVES` times, each part long enough to pay."""
-    threads = groups * LANES
-    return int(np.clip(-(-WAVES * width // threads), 1, max(sources // 64, 1))) if threads < width else 1
+    return int(np.clip(-(-WAVES * width // (groups * LANES)), 1, max(sources // 64, 1)))
 
 
 def _tiles(problem, sorted_, prisms, stride, parts, frame):

@@ -18,7 +18,7 @@ POINTS = 4  # of a tile for every point that the machine takes at a time
 LEAF = (32, 64)  # prisms of a leaf at most, on a CPU and on a device: there growing costs more than walking
 DEVICE = 1 << 15  # width of a device
 PRISMS = 1 << 21  # of a tree; more prisms make several trees, one after the other
-ROOMY = 1 << 24, 32 << 30  # of a tree on a device with so many bytes
+ROOMY = 15 << 20, 32 << 30  # of a tree on a device with so many bytes; a grid of blocks ends at 2^24 prisms
 
 
 def degree_for(rtol):

@@ -51,7 +51,7 @@ def of_nodes(name, degree, reads):
     writes = ("out",) if name == "harmonics" else ("moments",)
     types = (*TYPES, *((array, "f64") for array in ("out", "moments", "faces", "density", "centres", "weights")))
     defines = (("DEGREE", degree), ("LANES", LANES))
-    return Operator(name, HERE / "moments.h", writes, reads, MOMENTS, defines=defines, types=types, grain=(1, 1), block=BLOCK)
+    return Operator(name, HERE / "moments.h", writes, reads, MOMENTS, defines=defines, types=types, grain=(1, 1))
 
 
 def leaf_moments(degree):

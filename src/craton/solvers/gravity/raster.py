@@ -9,6 +9,7 @@ from craton.solvers.gravity.lattice import ULPS, Nodes, Planes
 from craton.solvers.gravity.operators import HERE, LANES
 
 THREADS = 4096  # that share the prisms out to find their outline
+MOST = 15 << 20  # prisms: a grid of blocks ends at 2^24
 PLACES = 1 << 28  # of the lattice at most, and
 CROWD = 1000  # times the number of prisms
 FLOATS = ("x", "y", "z", "dx", "dy", "dz", "ulps")
@@ -54,6 +55,8 @@ def nodes(prisms, density, machine):
         (M, 6) and (M,) of the machine, M > 0, every prism with volume.
     """
     xp, count = machine.xp, len(prisms)
+    if count > MOST:
+        return None
     given = {"faces": prisms, "density": density}
     arrays = given | {"partial": xp.empty((11, THREADS))}
     launch(machine, outline(), arrays, THREADS, count=count, threads=THREADS)

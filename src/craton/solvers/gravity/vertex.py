@@ -16,10 +16,12 @@ from craton.solvers.gravity.groups import Frame
 from craton.solvers.gravity.operators import ATTRACT, BLOCK, HERE, LANES, TYPES, constants, flops
 
 NODES = 1 << 18  # of a tile
+ALONE = "the prisms share too few faces"
 DEVICE = 1 << 15  # width of a machine on which sorting costs more than filling a lattice
 CHEAPER = 3.7  # closed forms of a node in that of a prism, measured
 SAMPLE = 4096  # prisms looked at first
 MANY, FEW = 100_000, 128  # prisms, points: beyond and below the nodes are not counted for an estimate alone
+ROWS = 1 << 14  # prisms that are looked at at a time
 FIND = 5e-7  # s for each prism
 NOISE = 8 * 2.2e-16  # error of a term relative to C R^(2 - n), about twice the greatest measured: logarithms reach 10
 
@@ -35,7 +37,7 @@ def nodes(problem, machine):
 
     def find():
         if shared(middle(problem.prisms)) > 0.5:
-            return "the prisms share too few faces"
+            return ALONE
         with machine.work():
             given = lattice.prisms_of(problem, machine.xp)
             if machine.width < DEVICE:
@@ -70,9 +72,9 @@ def estimate(problem, speed):
         return Estimate("vertex", 0.0, "there is nothing to do", False)
     prisms, points = len(problem.prisms), problem.points.shape[1]
     if prisms > MANY and (points < FEW or different(middle(problem.density))):  # then finding the nodes would cost more than it can tell
-        count = prisms if shared(middle(problem.prisms)) <= 0.5 else 8 * prisms
-        special, rough = 0, np.sqrt(8.0) * np.linalg.norm(problem.density)
-        box = problem.prisms[:, ::2].min(axis=0), problem.prisms[:, 1::2].max(axis=0)
+        if shared(middle(problem.prisms)) > 0.5:
+            return Estimate("vertex", 0.0, ALONE, False)
+        count, special, rough, box = prisms, 0, np.sqrt(8.0) * np.linalg.norm(problem.density), corners(problem.prisms)
     else:
         try:
             found = nodes(problem, speed.machine)
@@ -92,9 +94,20 @@ def estimate(problem, speed):
 def mass(problem):
     """Mass of all prisms without signs, kg."""
     if vars(problem).get("_mass") is None:
-        sides = np.subtract(problem.prisms.reshape(-1)[1::2], problem.prisms.reshape(-1)[::2]).reshape(-1, 3)
-        vars(problem)["_mass"] = float((np.abs(problem.density) * sides[:, 0] * sides[:, 1] * sides[:, 2]).sum())
+        total = 0.0
+        for n in range(0, len(problem.prisms), ROWS):  # what is in between stays in the cache
+            west, east, south, north, bottom, top = problem.prisms[n : n + ROWS].T
+            total += float((np.abs(problem.density[n : n + ROWS]) * ((east - west) * (north - south) * (top - bottom))).sum())
+        vars(problem)["_mass"] = total
     return vars(problem)["_mass"]
+
+
+def corners(prisms):
+    """Corners of the box around all prisms; many side by side, because minima over long rows are several times as quick."""
+    whole = len(prisms) // 64 * 64
+    parts = [prisms[whole:], *(f(prisms[:whole].reshape(-1, 384), axis=0).reshape(64, 6) for f in (np.min, np.max) if whole)]
+    rows = np.concatenate(parts)
+    return rows[:, ::2].min(axis=0), rows[:, 1::2].max(axis=0)
 
 
 def bound(problem, rough, box):

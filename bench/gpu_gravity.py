@@ -1,6 +1,7 @@
 """Gravity on one GPU: parity with the CPU, rates of the direct sum, the paper's case, cost against size. A table, and JSON with --out.
 
-usage: PYTHONPATH=src python3 bench/gpu_gravity.py [--out FILE.json] [--only parity rates blocks paper growth] [--largest 7] [--device cuda]
+usage: PYTHONPATH=src python3 bench/gpu_gravity.py [--out FILE.json] [--only parity rates blocks host paper growth] [--largest 7]
+                                                  [--device cuda]
 Needs CuPy, NumPy, SciPy and a C++ compiler (the CPU's side of the parity). With --device cpu everything runs on the CPU, to try the script.
 Rates count prism-point pairs by the time of the kernels alone (events, median of several passes); whole calls are timed by the wall clock
 from NumPy arrays to NumPy arrays, the second call of two or more: compilation and first transfers are left out and printed apart.
@@ -10,13 +11,13 @@ import argparse
 import json
 import time
 import traceback
+from dataclasses import replace
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--out")
 parser.add_argument("--device", default="cuda")
-parser.add_argument("--only", nargs="+", default=["parity", "rates", "blocks", "paper", "growth"])
+parser.add_argument("--only", nargs="+", default=["parity", "rates", "blocks", "host", "paper", "growth"])
 parser.add_argument("--largest", type=float, default=6, help="log10 of the greatest number of prisms in `growth`")
-parser.add_argument("--points", type=float, default=5, help="log10 of the number of points in `growth`")
 parser.add_argument("--scale", type=float, default=1.0, help="share of the pairs in `rates`, for trying the script")
 options = parser.parse_args()
 
@@ -25,7 +26,8 @@ import numpy as np
 import craton.gravity
 from craton.backends import backend
 from craton.run.sweep import Runner, sweep
-from craton.solvers.gravity import METHODS, direct, far
+from craton.solvers.gravity import direct, far, fft, lattice, vertex
+from craton.solvers.gravity.cost import speed
 from craton.solvers.gravity.fields import FIELDS
 from craton.solvers.gravity.groups import Far
 from craton.solvers.gravity.problem import problem
@@ -124,6 +126,11 @@ def rated(key, goal, seconds, pairs):
     return {key: {"pairs": pairs, "seconds": seconds, "pairs per second": rate}}
 
 
+def high_points():
+    """Points so far above `random_ensemble` that the series serves every pair."""
+    return tuple(np.random.default_rng(1).uniform([0, 0, 40e3], [20e3, 20e3, 60e3], (32768, 3)).T)
+
+
 def rates(machine):
     """Pairs per second of the direct sum: the seven spheres' prisms; many points, and few."""
     prisms, density = seven_spheres()
@@ -137,7 +144,7 @@ def rates(machine):
             seconds, pairs = kernel_seconds(machine, program)
             found |= rated(f"{label}, {nx * ny} points", GOALS.get(label) if nx > 100 else None, seconds, pairs)
     prisms, density = random_ensemble(200_000)
-    points = tuple(np.random.default_rng(1).uniform([0, 0, 40e3], [20e3, 20e3, 60e3], (32768, 3)).T)
+    points = high_points()
     for label, names in (("g_z float32, far", ("g_z",)), ("nine float32, far", NINE)):
         cut = slice(None, None, max(round(1 / options.scale), 1))
         asked = problem(prisms[cut], density[cut], points, names, "float32")
@@ -146,26 +153,90 @@ def rates(machine):
     return found
 
 
-def blocks(machine):
-    """Which shape of a block suits the plain bodies: threads along x, y, z."""
-    from craton.backends import cuda
+BEFORE = {"g_z float64 closed form": 23.8e9, "nine float64 closed form": 9.49e9, "nine float32": 110.5e9, "nine float32, far": 116.0e9,
+          "g_z float32, far": 204.2e9}  # with one wave of blocks of 256 threads, prisms' sides and coefficients found pair by pair
+SHAPES = ((64, 1, 1), (32, 1, 1), (64, 2, 1), (64, 4, 1), (32, 4, 2))
 
+
+def blocks(machine):
+    """Which block (threads along x, y, z) and how many waves of blocks suit the kernels, beside what was measured before."""
     if machine.name == "cpu":
         return {}
-    prisms, density = seven_spheres()
-    points, kept, found = tuple(c.ravel() for c in survey(192, 256)), cuda.plain_geometry, {}
+    found, waves = {}, direct.WAVES
     try:
-        for shape in ((32, 4, 2), (64, 1, 1), (64, 2, 1), (64, 4, 1), (32, 2, 1), (32, 4, 1), (32, 1, 1)):
-            cuda.plain_geometry = lambda box, shape=shape: (shape, shape)
-            for label, names, precision, series in CASES[:5]:
-                asked = problem(prisms[::4], density[::4], points, names, precision)
-                seconds, pairs = kernel_seconds(machine, machine.commit(direct.plan(asked, machine.width, series)), 3)
-                found[f"{label} {shape}"] = pairs / seconds
-        for label in (case[0] for case in CASES[:5]):
-            row = {key.removeprefix(label).strip(): value for key, value in found.items() if key.startswith(label + " (")}
-            show(f"blocks {label}", "  ".join(f"{key} {value / 1e9:.1f}" for key, value in row.items()), f"best {max(row, key=row.get)}")
+        for label, planned in block_cases(machine):
+            row = {}
+            for shape, direct.WAVES in [(SHAPES[0], w) for w in (1, 2, 4, 8)] + [(shape, 4) for shape in SHAPES[1:]]:
+                program = machine.commit(in_blocks(planned(), shape))
+                seconds, pairs = kernel_seconds(machine, program, 3)
+                row[f"{'x'.join(map(str, shape))}, {direct.WAVES} waves"] = pairs / seconds
+            before = f"before {BEFORE[label] / 1e9:.1f}" if label in BEFORE else ""
+            show(f"blocks {label}", "  ".join(f"{key}: {value / 1e9:.1f}" for key, value in row.items()), before)
+            found[label] = row
     finally:
-        cuda.plain_geometry = kept
+        direct.WAVES = waves
+    return found
+
+
+def block_cases(machine):
+    """Label and a function that makes the plan: direct sums over many points, over the paper's 15,000, of far pairs, of nodes."""
+    prisms, density = seven_spheres()
+    for points, count in ((survey(192, 256), ""), (survey(150, 100), ", 15000 points")):
+        for label, names, precision, series in (CASES[n] for n in (0, 1, 4)):
+            asked = problem(prisms, density, points, names, precision)
+            yield label + count, lambda asked=asked, series=series: direct.plan(asked, machine.width, series)
+    at = vertex.nodes(asked := problem(prisms, density, survey(150, 100), NINE), machine)
+    at, coefficient = (machine.to_host(values) for values in (at.at, at.coefficient))
+    yield "nodes, nine float64, 15000 points", lambda: vertex.plan(asked, at, coefficient, machine.width)
+    for label, names in (("g_z float32, far", ("g_z",)), ("nine float32, far", NINE)):
+        yield label, lambda names=names: direct.plan(problem(*random_ensemble(200_000), high_points(), names, "float32"), machine.width)
+
+
+def in_blocks(planned, shape):
+    """A plan whose summing operator runs in blocks of a shape."""
+    phases = tuple(replace(phase, launches=tuple(replace(one, op=replace(one.op, block=shape)) if phase.name == "sum" else one
+                                                 for one in phase.launches)) for phase in planned.phases)  # fmt: skip
+    return replace(planned, phases=phases)
+
+
+def host(machine):
+    """Where the time of the paper's case by `auto` goes: the parts of the call one after the other, wall clock, best of five."""
+    prisms, density = seven_spheres()
+    points, found, rate = survey(150, 100), {}, speed(machine, NINE, "float64")
+
+    def part(name, work):
+        spent = []
+        for _ in range(5):
+            machine.finish()
+            begin = time.perf_counter()
+            out = work()
+            machine.finish()
+            spent.append(time.perf_counter() - begin)
+        found[name] = min(spent)
+        show(f"host {name}", f"{min(spent) * 1e3:8.2f} ms")
+        return out
+
+    def fresh(work):
+        asked = problem(prisms, density, points, NINE)
+        return lambda: work(replace(asked))
+
+    asked = part("checks", lambda: problem(prisms, density, points, NINE))
+    part("upload of prisms", fresh(lambda asked: lattice.prisms_of(asked, machine.xp)))
+    part("nodes, with the upload", fresh(lambda asked: vertex.nodes(asked, machine)))
+    part("estimate of vertex, with the nodes", fresh(lambda asked: vertex.estimate(asked, rate)))
+    part("estimate of fft", fresh(lambda asked: fft.estimate(asked, rate)))
+    nodes = vertex.nodes(asked, machine)
+    planned = part("plan", lambda: vertex.plan(asked, nodes.at, nodes.coefficient, machine.width))
+    program = part("commit", lambda: machine.commit(planned))
+    part("sweep", lambda: sweep(program))
+    found["kernels"] = kernel_seconds(machine, program)[0]
+    show("host kernels of the sweep", f"{found['kernels'] * 1e3:8.2f} ms")
+    planned = part("direct g_z: plan", lambda: direct.plan(problem(prisms, density, points, ("g_z",)), machine.width))
+    program = part("direct g_z: commit", lambda: machine.commit(planned))
+    part("direct g_z: load", planned.tiles[0].load)
+    part("direct g_z: sweep", lambda: sweep(program))
+    found["direct g_z: kernels"] = kernel_seconds(machine, program)[0]
+    show("host direct g_z: kernels", f"{found['direct g_z: kernels'] * 1e3:8.2f} ms")
     return found
 
 
@@ -195,47 +266,49 @@ def paper(machine):
 
 
 def growth(machine):
-    """Cost of `far` (and `fft` where it is there) against the number of prisms."""
-    found, count = {}, round(10**options.points)
-    rng = np.random.default_rng(2)
-    points = tuple(rng.uniform([0, 0, 50], [20e3, 20e3, 60], (count, 3)).T)
-    for exponent in np.arange(4, options.largest + 0.01, 0.5):
-        prisms, density = random_ensemble(round(10**exponent))
-        for rtol in (1e-4, 1e-8):
-            asked = problem(prisms, density, points, ("g_z",), "float64", rtol)
-            begin = time.perf_counter()
-            planned = far.plan(asked, asked.prisms, asked.density, Runner(machine))
-            program = machine.commit(planned)
-            machine.finish()
-            grown = time.perf_counter()
-            sweep(program)
-            machine.finish()
-            walked = time.perf_counter() - grown
-            key = f"far 1e{exponent:g} prisms, {count} points, rtol {rtol:g}"
-            show(key, f"tree {grown - begin:.2f} s, walk {walked:.3f} s, {asked.pairs / walked / 1e9:.1f} G pairs/s")
-            found[key] = {"prisms": len(prisms), "points": count, "rtol": rtol, "tree s": grown - begin, "walk s": walked}
-    if "fft" in METHODS:
-        found |= growth_of_fft()
+    """Cost of `far` and `fft` against size, a tenth as many points as prisms: whole calls, the second one; fitted by N log N."""
+    found = {}
+    for rtol in (1e-4, 1e-8):
+        found[f"far, rtol {rtol:g}"] = curve(f"far, rtol {rtol:g}", far_case, "far", rtol)
+    found["fft"] = curve("fft", fft_case, "fft", None)
     return found
 
 
-def growth_of_fft():
-    """A regular block under a grid of points: n x n x 16 cells, n x n points."""
-    found = {}
-    for n in [2**k for k in range(6, 11) if 16 * 4**k <= 10 ** (options.largest + 1)]:
-        edges, depths = np.arange(n + 1) * 100.0, np.arange(-16, 1) * 100.0
-        k, j, i = (v.ravel() for v in np.meshgrid(np.arange(16), np.arange(n), np.arange(n), indexing="ij"))
-        prisms = np.stack([edges[i], edges[i + 1], edges[j], edges[j + 1], depths[k], depths[k + 1]], axis=1)
-        density = np.random.default_rng(n).uniform(100, 500, len(prisms))
-        x, y = np.meshgrid(edges[:-1] + 50, edges[:-1] + 50)
-        spent = []
+def curve(label, case, method, rtol):
+    """Seconds by number of prisms, and the fit seconds = a N log2 N to the sizes from 10^5.5 on, with the exponent N^b log N would have."""
+    rows = []
+    for exponent in np.arange(4, options.largest + 0.01, 0.5):
+        prisms, density, points = case(exponent)
         for _ in range(2):
             begin = time.perf_counter()
-            craton.gravity.forward(prisms, density, (x, y, 50.0), ("g_z",), options.device, method="fft")
-            spent.append(time.perf_counter() - begin)
-        show(f"fft {n} x {n} x 16 prisms, {n * n} points", f"{spent[1]:.3f} s, {len(prisms) * n * n / spent[1] / 1e9:.1f} G pairs/s")
-        found[f"fft {n}"] = {"prisms": len(prisms), "points": n * n, "seconds": spent[1]}
-    return found
+            out = craton.gravity.forward(prisms, density, points, ("g_z",), options.device, method=method, rtol=rtol)
+            spent = time.perf_counter() - begin
+        rows.append({"prisms": len(prisms), "points": out["g_z"].size, "seconds": spent})
+        pairs = len(prisms) * out["g_z"].size
+        show(f"{label}: {len(prisms)} prisms, {out['g_z'].size} points", f"{spent:8.3f} s, {pairs / spent / 1e9:.1f} G pairs/s")
+    n, seconds = (np.array([row[key] for row in rows]) for key in ("prisms", "seconds"))
+    large = n >= min(10**5.5 * 0.9, n[-2:].min())
+    ratio = seconds / (n * np.log2(n))
+    slope = np.polyfit(np.log(n[large]), np.log(seconds[large] / np.log2(n[large])), 1)[0] if large.sum() > 1 else float("nan")
+    a = float(np.exp(np.log(ratio[large]).mean()))
+    spread = f"{ratio[large].min() / a:.2f} .. {ratio[large].max() / a:.2f}"
+    show(f"{label}: fit", f"{a:.3g} s N log2 N, measured over fitted {spread}; N^{slope:.2f} log N fits best")
+    return {"rows": rows, "fit": {"seconds per N log2 N": a, "exponent": float(slope), "from prisms": float(n[large].min())}}
+
+
+def far_case(exponent):
+    """Random prisms, random points 50 to 60 m above them."""
+    count = round(10**exponent)
+    return *random_ensemble(count), tuple(np.random.default_rng(2).uniform([0, 0, 50], [20e3, 20e3, 60], (max(count // 10, 1), 3)).T)
+
+
+def fft_case(exponent):
+    """A regular block under a grid of points: n x n x 10 cells, n x n points."""
+    n = round(10 ** ((exponent - 1) / 2))
+    edges, depths = np.arange(n + 1) * 100.0, np.arange(-10, 1) * 100.0
+    k, j, i = (v.ravel() for v in np.meshgrid(np.arange(10), np.arange(n), np.arange(n), indexing="ij"))
+    prisms = np.stack([edges[i], edges[i + 1], edges[j], edges[j + 1], depths[k], depths[k + 1]], axis=1)
+    return prisms, np.random.default_rng(n).uniform(100, 500, len(prisms)), (*np.meshgrid(edges[:-1] + 50, edges[:-1] + 50), 50.0)
 
 
 def show(what, value, verdict=""):
@@ -251,7 +324,7 @@ def main():
     for name in options.only:
         begin = time.perf_counter()
         try:
-            result[name] = {"parity": parity, "rates": rates, "blocks": blocks, "paper": paper, "growth": growth}[name](machine)
+            result[name] = {part.__name__: part for part in (parity, rates, blocks, host, paper, growth)}[name](machine)
         except Exception:  # the device's time is dear: the rest still runs
             result[name] = {"error": traceback.format_exc()}
             traceback.print_exc()

@@ -16,7 +16,7 @@ from craton.backends import backend
 from craton.plan.operator import declared_in_text
 from craton.run.sweep import Runner
 from craton.solvers import gravity as methods
-from craton.solvers.gravity import direct, far, fields, operators
+from craton.solvers.gravity import direct, far, fields, operators, tree
 from craton.solvers.gravity.groups import Far
 from craton.solvers.gravity.problem import problem
 
@@ -485,14 +485,45 @@ def test_prisms_without_volume_attract_nothing():
     assert not forward(flat[1:], 1e4, points).any()
 
 
+def test_a_finite_sum_is_not_asked_for():
+    huge = [[-1.7e308, 1.7e308, -1.7e308, 1.7e308, -1.7e308, 1.7e308]] * 2 + [[1e308, 1.5e308, 1e308, 1.5e308, 1e308, 1.5e308]]
+    assert len(problem(huge, 1.0, (0, 0, 0)).prisms) == 3  # their sum overflows, none of them does
+    with pytest.raises(ValueError, match="prism 2 is not finite"):
+        problem([*huge[:2], [0, 1, 0, 1, 0, np.inf]], 1.0, (0, 0, 0))
+    with pytest.raises(ValueError, match="prism 1 is not finite"):  # inf and -inf
+        problem([[0, 1, 0, 1, 0, 1], [-np.inf, np.inf, 0, 1, 0, 1]], 1.0, (0, 0, 0))
+
+
+@pytest.mark.parametrize("kind", ["random", "clustered", "one place", "few"])
+def test_tree_divides_what_it_holds(kind):
+    rng = np.random.default_rng(RNG_SEED)
+    low = rng.uniform(-1, 1, (5 if kind == "few" else 3000, 3)) ** (9 if kind == "clustered" else 1)
+    low[: 900 if kind == "one place" else 0] = 0.25
+    prisms = np.stack([low, low + 1e-4], axis=2).reshape(-1, 6)
+    grown = tree.build(prisms, 20)
+    assert np.array_equal(np.sort(grown.order), np.arange(len(prisms))) and np.array_equal(grown.prisms, prisms[grown.order])
+    length, leaf = grown.stop - grown.start, grown.leaf
+    assert (length[~leaf] > 20).all() and length[leaf].sum() == len(prisms)
+    assert length[leaf].max() <= 20 or kind == "one place"  # what lies in one place cannot be divided
+    for node in range(len(leaf)):
+        children = np.flatnonzero(grown.parent == node)
+        assert leaf[node] == (len(children) == 0)
+        assert leaf[node] or (2 <= len(children) <= 8 and length[children].sum() == length[node])
+        assert (grown.depth[children] == grown.depth[node] + 1).all()
+        some = grown.prisms[grown.start[node] : grown.stop[node]].reshape(-1, 3, 2)
+        ends = some[:, :, 0].min(axis=0), some[:, :, 1].max(axis=0)
+        assert np.allclose(grown.centre[node], 0.5 * (ends[0] + ends[1]), rtol=0, atol=1e-15)
+        assert np.isclose(grown.radius[node], 0.5 * np.linalg.norm(ends[1] - ends[0]), rtol=1e-14)
+
+
 # --- text -------------------------------------------------------------------------------------------------------------------------------
 
 NINE = fields.FIELDS[1:]
 TEXTS = {
     "attract-g_z-float64": (operators.attract(("g_z",), "float64"), "float64", 96),
     "attract-nine-float64": (operators.attract(NINE, "float64"), "float64", 184),
-    "attract-g_z-float32": (operators.attract(("g_z",), "float32", 6, (3.0, 10.0)), "float32", 80),
-    "attract-nine-float32": (operators.attract(NINE, "float32", 6, (3.0, 10.0)), "float32", 144),
+    "attract-g_z-float32": (operators.attract(("g_z",), "float32", 6, (3.0, 10.0)), "float32", 64),
+    "attract-nine-float32": (operators.attract(NINE, "float32", 6, (3.0, 10.0)), "float32", 112),
     "clusters-nine-float64": (operators.attract_clusters(NINE, "float64", 10, (3.0, 10.0)), "float64", 255),
     "clusters-g_z-float32": (operators.attract_clusters(("g_z",), "float32", 8, (3.0, 10.0)), "float32", 96),
     "collect": (operators.collect(NINE), "float64", 40),

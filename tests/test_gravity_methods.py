@@ -9,7 +9,7 @@ from craton.backends import backend, nvrtc, units
 from craton.errors import ResourceError
 from craton.plan.operator import declared_in_text
 from craton.run.sweep import Runner
-from craton.solvers.gravity import estimates, fft, lattice, linear, vertex
+from craton.solvers.gravity import estimates, fft, lattice, linear, operators, raster, vertex
 from craton.solvers.gravity.cost import speed
 from craton.solvers.gravity.fields import FIELDS, G
 from craton.solvers.gravity.problem import problem
@@ -108,6 +108,36 @@ def test_interiors_vanish():
     assert len(lattice.nodes(prisms, np.where(west, 0.1, 0.7), np).coefficient) == 12
     shifted = prisms + np.random.default_rng(0).choice([-1.2e-10, 0, 1.2e-10], prisms.shape)
     assert len(lattice.nodes(shifted, np.full(len(prisms), 0.1), np).coefficient) == 8
+
+
+def test_nodes_by_a_raster_are_those_by_sorting():
+    """Cells and columns of several cells on one lattice, a hole, UTM coordinates; off the lattice and on a vast one there is no raster."""
+    edges, machine = EAST + 30.0 * np.arange(14), backend("cpu")
+    prisms, density = mesh(edges, edges + 1e5, np.arange(-8.0, 1) * 12.5)
+    some = density != 0
+    prisms, density = prisms[some], np.where(density[some] > 0, 300.0, -170.0)
+    prisms[::7, 5] = 0  # to the top: overlap what is above
+    known, (found, mass) = lattice.nodes(prisms, density, np), raster.nodes(prisms, density, machine)
+    np.testing.assert_array_equal(found.at, known.at)
+    np.testing.assert_allclose(found.coefficient, known.coefficient, rtol=1e-14)
+    for mine, theirs in zip(found.planes, known.planes):
+        np.testing.assert_array_equal(mine.at, theirs.at)
+    assert mass == pytest.approx(np.abs(density) @ np.prod(prisms[:, 1::2] - prisms[:, ::2], axis=1), rel=1e-14)
+    moved = prisms.copy()
+    moved[3, 1] += 1.0
+    assert raster.nodes(moved, density, machine) is None
+    assert raster.nodes(np.array([[0.0, 1, 0, 1, 0, 1], [1e6, 1e6 + 1, 0, 1, 0, 1]]), np.ones(2), machine) is None
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 200])
+def test_corners_and_mass_of_many(count):
+    rng = np.random.default_rng(count)
+    low = rng.uniform(-1e3, 1e3, (count, 3))
+    prisms = np.stack([low, low + rng.uniform(1, 9, low.shape)], axis=2).reshape(-1, 6)
+    found = vertex.corners(prisms)
+    np.testing.assert_array_equal(found, (prisms[:, ::2].min(axis=0), prisms[:, 1::2].max(axis=0)))
+    asked = problem(prisms, rng.uniform(-5, 5, count), (0, 0, 10))
+    assert vertex.mass(asked) == pytest.approx(np.abs(asked.density) @ np.prod(prisms[:, 1::2] - prisms[:, ::2], axis=1), rel=1e-13)
 
 
 def spheres(n=70, layers=20):
@@ -392,7 +422,9 @@ def test_operator_refuses_bad_input():
 
 # --- kernels ----------------------------------------------------------------------------------------------------------------------------
 
-OPERATORS = {"attract_nodes": vertex.attract_nodes, "gather": linear.gather}
+OPERATORS = {"attract_nodes": vertex.attract_nodes, "gather": linear.gather,
+             "records": lambda names: operators.records(operators.attract(names, "float64", 6)),
+             "outline": lambda _: raster.outline(), "scatter": lambda _: raster.scatter(), "pick": lambda _: raster.pick()}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -400,7 +432,7 @@ def test_declaration_is_the_text(name):
     op = OPERATORS[name](FIELDS)
     *arrays, (_, box_type), (_, params_type) = declared_in_text(op)
     assert [(n, kind) for n, kind in arrays] == [(n, op.c_type(n)) for n in op.arrays]
-    assert (box_type, params_type) == ("Box", "AttractParams")
+    assert (box_type, params_type) == ("Box", op.params.name)
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])

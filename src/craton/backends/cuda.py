@@ -92,7 +92,9 @@ class CUDA:
         return arrays
 
     def array(self, spec):
-        """One array with its initial values."""
+        """One array with its initial values; one that is on the device already is taken as it is."""
+        if isinstance(spec.data, self.cupy.ndarray):
+            return spec.data
         if spec.data is None:
             return self.cupy.zeros(spec.shape, spec.dtype)
         return self.cupy.asarray(spec.on_host())
@@ -169,7 +171,7 @@ class CUDA:
     def call(self, launch, arrays, plan):
         """One kernel with all its arguments."""
         function, geometry = self.kernel(launch.op, plan.precision)
-        block, span = geometry or plain_geometry(launch.box)
+        block, span = geometry or (launch.op.block and (launch.op.block,) * 2) or plain_geometry(launch.box)
         grid = blocks(launch.box, span, aligned=geometry is not None)
         pointers = [self.pointer(arrays[a], plan.arrays[a].first) if a else np.uintp(0) for a in launch.arrays]
         box = BOX.value(plan.precision, **dict(zip((n for n, _ in BOX.fields), launch.box)))

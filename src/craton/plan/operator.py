@@ -109,6 +109,8 @@ class Operator:
         What it writes at a point, it reads nowhere else: then the operators of a phase may run tile after tile.
     grain : tuple of int
         Planes and rows that a thread takes at a time, where the machine's own tile is too much work; empty: the machine's.
+    block : tuple of int
+        Threads of a block along x, y, z on a GPU, where the machine's own is too many; empty: the machine's.
     variants : tuple of Variant
         Faster texts for one machine.
     """
@@ -126,6 +128,7 @@ class Operator:
     types: tuple = ()
     pointwise: bool = True
     grain: tuple = ()
+    block: tuple = ()
     variants: tuple = ()
 
     @property

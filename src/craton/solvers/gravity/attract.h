@@ -19,18 +19,11 @@ KERNEL attract(
         LANE_ARRAY(real, point, COORDINATES);
         for (int c = 0; c < COORDINATES; ++c) EACH_LANE AT(point, c) = points[c * p.stride + (ptrdiff_t)j * LANES + i];
         for (int f = 0; f < FIELD_COUNT; ++f) EACH_LANE AT(total, f) = 0;
-#if THREAD_PER_POINT
-        const real sphere[4] = {point[0], point[1], point[2], 0};
-#else
         const real* sphere = groups + 4 * (ptrdiff_t)j;
-#endif
         for (int begin = first[k]; begin < first[k + 1]; begin += BATCH) {
             const int end = begin + BATCH < first[k + 1] ? begin + BATCH : first[k + 1];
             for (int f = 0; f < FIELD_COUNT; ++f) EACH_LANE AT(sum, f) = 0;
-            for (int n = begin; n < end; ++n) {
-                const Prism prism = ((const Prism*)prisms)[n];
-                add_prism(sum, point, prism.values, sphere);
-            }
+            for (int n = begin; n < end; ++n) add_prism(sum, point, prisms + (ptrdiff_t)n * RECORD, sphere);
             for (int f = 0; f < FIELD_COUNT; ++f) EACH_LANE AT(total, f) += AT(sum, f);
         }
         for (int f = 0; f < FIELD_COUNT; ++f)

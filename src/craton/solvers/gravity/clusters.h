@@ -130,10 +130,7 @@ KERNEL attract_clusters(
                     node = link[2];
                 } else {
                     if (leaf) {
-                        for (int n = link[0]; n < link[1]; ++n) {
-                            const Prism prism = ((const Prism*)prisms)[n];
-                            add_prism(sum, point, prism.values, sphere);
-                        }
+                        for (int n = link[0]; n < link[1]; ++n) add_prism(sum, point, prisms + (ptrdiff_t)n * RECORD, sphere);
                         held += link[1] - link[0];
                     }
                     node += 1;

@@ -10,7 +10,7 @@ DEVICE_PAIRS = 2e10  # the same of a device with DEVICE_WIDTH threads (H200)
 DEVICE_WIDTH = 2048 * 132
 SINGLE = 4.0  # closed form and series in single against closed form in double
 WALK = {4: 450, 6: 900, 8: 1500, 10: 6600, 12: 12000}  # closed forms that a point's walk is worth, per decade of prisms above 1000
-GROW = 4e-6  # s of one core to grow a tree and find its moments, per prism
+GROW = 1e-6  # s of one core to grow a tree and find its moments, per prism
 
 
 @dataclass(frozen=True)

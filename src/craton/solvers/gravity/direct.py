@@ -7,11 +7,12 @@ from craton.plan.sweep import SweepPlan, Tile
 from craton.solvers.gravity.cost import Estimate
 from craton.solvers.gravity.fields import kinds, scale
 from craton.solvers.gravity.groups import Far, Frame, morton_order
-from craton.solvers.gravity.operators import LANES, RECORD, attract, collect
+from craton.solvers.gravity.operators import LANES, attract, collect, record, records
 
 PRISMS = 1 << 18  # of a tile
 POINTS = 1 << 20  # of a tile, at most
 PAIRS = 1 << 15  # of a tile for every point that the machine takes at a time
+WAVES = 4  # times that the parts of few points fill the machine: the last blocks to end keep little of it waiting
 NEAR = 3e-5  # float32: the series begins where its bound falls below this; closed form and series then err alike
 FAR = 1e-6  # float32: where its lower orders take over
 
@@ -34,10 +35,11 @@ def plan(problem, width, far=None):
     points = balanced(len(sorted_), points)
     groups = -(-points // LANES)
     parts = split(groups, width, prisms)
-    tiles = _tiles(problem, frame, sorted_, prisms, groups * LANES, parts, far)
-    return assemble(problem, frame, attract(problem.fields, problem.precision, far.order, far.starts), tiles, parts, groups,
-                    {"prisms": Array("sources", (prisms, RECORD[problem.precision]), problem.precision),
-                     "first": Array("sources", (parts + 1,), np.int32)})  # fmt: skip
+    tiles = _tiles(problem, sorted_, prisms, groups * LANES, parts, frame)
+    op = attract(problem.fields, problem.precision, far.order, far.starts)
+    sources = {"faces": Array("sources", (prisms, 6), np.float64), "density": Array("sources", (prisms,), np.float64),
+               "first": Array("sources", (parts + 1,), np.int32)}  # fmt: skip
+    return assemble(problem, frame, op, tiles, parts, groups, sources, far)
 
 
 def pairwise(problem, tolerance=0.0):
@@ -47,19 +49,29 @@ def pairwise(problem, tolerance=0.0):
     return Far.within(6, tolerance, tolerance, kinds(problem.fields)) if tolerance else Far(0)
 
 
-def assemble(problem, frame, op, tiles, parts, groups, sources):
-    """A SweepPlan of one summing operator over sources and the sum of its parts."""
+def recording(problem, frame, op, count, far):
+    """The array of prisms as `op` reads them and the phase that fills it from their faces and density."""
+    last, size = records(op), record(problem.precision, dict(op.defines)["ORDER"])
+    params = {"count": count, **dict(zip("xyz", frame.origin)), "unit": frame.unit, "distance": far.ratio}
+    launch = Launch(last, last.arrays, (0, 1, 0, -(-count // LANES), 0, LANES), params)
+    return {"prisms": Array("sources", (count, size), problem.precision)}, (Phase("records", (launch,)),)
+
+
+def assemble(problem, frame, op, tiles, parts, groups, sources, far=None):
+    """A SweepPlan of one summing operator over sources and the sum of its parts; with `far` it makes the records of prisms first."""
     count, stride, precision = len(problem.fields), groups * LANES, problem.precision
+    made, before = recording(problem, frame, op, sources["density"].shape[0], far) if far else ({}, ())
     arrays = {
         "points": Array("points", (6 if frame.split else 3, stride), precision),
         "groups": Array("points", (groups, 4), precision),
         "partial": Array("record", (parts, count, stride), np.float64),
         "total": Array("sums", (count, stride), np.float64),
         **sources,
+        **made,
     }  # fmt: skip
     params = {"stride": stride, "parts": parts}
     last = collect(problem.fields)
-    phases = (Phase("sum", (Launch(op, op.arrays, (0, parts, 0, groups, 0, LANES), params),)),
+    phases = (*before, Phase("sum", (Launch(op, op.arrays, (0, parts, 0, groups, 0, LANES), params),)),
               Phase("collect", (Launch(last, last.arrays, (0, 1, 0, count * groups, 0, LANES), params),)))  # fmt: skip
     return SweepPlan("gravity", "gravity", precision, Layout((parts, max(groups, count * groups), LANES), 0), arrays, phases, tiles,
                      (count, problem.points.shape[1]), scale(problem.fields, frame.unit))  # fmt: skip
@@ -71,31 +83,28 @@ def balanced(total, most):
 
 
 def split(groups, width, sources):
-    """Parts of the source list so that parts times points fill the machine, each part long enough to pay."""
-    return int(np.clip(-(-width // (groups * LANES)), 1, max(sources // 64, 1)))
+    """Parts of the source list so that parts times points fill the machine `WAVES` times, each part long enough to pay."""
+    return int(np.clip(-(-WAVES * width // (groups * LANES)), 1, max(sources // 64, 1)))
 
 
-def _tiles(problem, frame, sorted_, prisms, stride, parts, far):
+def _tiles(problem, sorted_, prisms, stride, parts, frame):
     """Points in tiles, and for each of these all prisms in tiles."""
-    count = len(problem.prisms)
-    starts = list(range(0, max(count, 1), prisms))
-    return [_tile(problem, frame, sorted_[p : p + stride], slice(s, s + prisms), stride, parts, far, s == starts[0], s == starts[-1])
+    starts = list(range(0, max(len(problem.prisms), 1), prisms))
+    return [_tile(problem, sorted_[p : p + stride], slice(s, s + prisms), stride, parts, frame, s == starts[0], s == starts[-1])
             for p in range(0, len(sorted_), stride) for s in starts]  # fmt: skip
 
 
-def _tile(problem, frame, chosen, some, stride, parts, far, first, last):
+def _tile(problem, chosen, some, stride, parts, frame, first, last):
     """One tile; its arrays are made when it is its turn."""
+    prisms, density = problem.prisms[some], problem.density[some]
 
     def load():
-        prisms, density = problem.prisms[some], problem.density[some]
-        cuts = np.linspace(0, len(prisms), parts + 1).astype(np.int32)
-        out = {"prisms": frame.records(prisms, density, far.distance(prisms)), "first": cuts}
+        out = {"faces": prisms, "density": density, "first": np.linspace(0, len(prisms), parts + 1).astype(np.int32)}
         if first:
             out |= frame.place(problem.points[:, chosen], stride, len(problem.fields))
         return out
 
-    work = len(chosen) * len(problem.prisms[some])
-    return Tile(load, work, chosen if last else None)
+    return Tile(load, len(chosen) * len(prisms), chosen if last else None)
 
 
 def estimate(problem, speed):

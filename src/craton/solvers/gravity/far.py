@@ -15,7 +15,10 @@ from craton.solvers.gravity.groups import Frame, morton_order
 from craton.solvers.gravity.operators import LANES, attract_clusters, harmonics, leaf_moments, parent_moments
 
 POINTS = 4  # of a tile for every point that the machine takes at a time
+LEAF = (32, 64)  # prisms of a leaf at most, on a CPU and on a device: there growing costs more than walking
+DEVICE = 1 << 15  # width of a device
 PRISMS = 1 << 21  # of a tree; more prisms make several trees, one after the other
+ROOMY = 15 << 20, 32 << 30  # of a tree on a device with so many bytes; a grid of blocks ends at 2^24 prisms
 
 
 def degree_for(rtol):
@@ -33,41 +36,52 @@ def estimate(problem, speed):
 def solve(problem, runner):
     """Fields (fields, points) in their units."""
     out = np.zeros((len(problem.fields), problem.points.shape[1]))
-    for begin in range(0, len(problem.prisms), PRISMS):
-        some = slice(begin, begin + PRISMS)
+    machine = runner.machine
+    most = ROOMY[0] if machine.width >= DEVICE and machine.memory()[1] >= ROOMY[1] else PRISMS
+    for begin in range(0, len(problem.prisms), most):
+        some = slice(begin, begin + most)
         out += runner.sweep(plan(problem, problem.prisms[some], problem.density[some], runner))
     return out
 
 
 def plan(problem, prisms, density, runner):
     """The plan of a walk through the tree of some of the problem's prisms."""
-    grown = tree.build(prisms)
+    grown = tree.build(prisms, LEAF[runner.machine.width >= DEVICE])
     degree, orders = degree_for(problem.rtol), kinds(problem.fields)
-    prisms, density = prisms[grown.order], density[grown.order]
+    prisms, density = grown.prisms, density[grown.order]
     frame = Frame(problem)
     centre = frame.rounded(grown.centre)
     radius = grown.radius + np.linalg.norm(centre - grown.centre, axis=1)
-    coefficients = runner.sweep(moments_plan(grown, prisms, density, (centre, radius), degree + 2)).view(np.complex128)
-    mass = np.abs(density) * np.prod(prisms[:, 1::2] - prisms[:, ::2], axis=1)
+    coefficients, given = expansions(moments_plan(grown, density, (centre, radius), degree + 2), runner.machine)
+    mass = np.abs(density) * (prisms[:, 1] - prisms[:, 0]) * (prisms[:, 3] - prisms[:, 2]) * (prisms[:, 5] - prisms[:, 4])
     mass = np.diff(np.concatenate([[0.0], np.cumsum(mass)])[np.stack([grown.start, grown.stop])], axis=0)[0]
     power = tree.powers(coefficients, degree + 2)
     reach = tree.reaches(power, mass, radius, degree, problem.rtol, orders)
     pairs = direct.pairwise(problem, problem.rtol)
-    sources = source_arrays(frame, grown, (prisms, density, pairs.distance(prisms)), (centre, radius, reach, coefficients))
+    sources = given | source_arrays(frame, grown, (centre, radius, reach, coefficients))
     op = attract_clusters(problem.fields, problem.precision, degree, pairs.starts)
-    return walk_plan(problem, frame, runner.machine.width, op, grown, sources)
+    return walk_plan(problem, frame, runner.machine.width, op, grown, sources, pairs)
 
 
-def moments_plan(grown, prisms, density, balls, degree):
+def expansions(planned, machine):
+    """Complex coefficients (nodes, terms) by a plan of moments, and the prisms that it left on the machine."""
+    program = machine.commit(planned)
+    for phase in program.phases:
+        phase.inner(0)
+    given = {name: program.arrays[name] for name in ("faces", "density")}
+    return machine.to_host(program.arrays[planned.total]).view(np.complex128), given
+
+
+def moments_plan(grown, density, balls, degree):
     """Coefficients of all nodes, (nodes, real and imaginary parts), as a plan: moments of the leaves, then level by level those above."""
     nodes, matrix = len(grown.start), tree.from_cartesian(degree)
     spans, family, listed, cuts = levels(grown)
     rows, columns = np.nonzero(matrix)
     weights = matrix[rows, columns]
-    records = np.concatenate([prisms, density[:, None], np.zeros((len(prisms), 1))], axis=1)
     data = {
-        "prisms": records, "centres": np.concatenate([balls[0], balls[1][:, None]], axis=1), "spans": spans.astype(np.int32),
-        "family": family.astype(np.int32), "list": listed.astype(np.int32), "weights": np.stack([weights.real, weights.imag], axis=1),
+        "faces": grown.prisms, "density": density, "centres": np.concatenate([balls[0], balls[1][:, None]], axis=1),
+        "spans": spans.astype(np.int32), "family": family.astype(np.int32), "list": listed.astype(np.int32),
+        "weights": np.stack([weights.real, weights.imag], axis=1),
         "terms": np.searchsorted(rows, np.arange(len(matrix) + 1)).astype(np.int32), "columns": columns.astype(np.int32),
     }  # fmt: skip
     arrays = {name: Array("sources", a.shape, a.dtype, a) for name, a in data.items()}
@@ -95,7 +109,7 @@ def levels(grown):
     return spans, family, listed, [0, *(np.flatnonzero(np.diff(level[listed])) + 1), count]
 
 
-def source_arrays(frame, grown, prisms, clusters):
+def source_arrays(frame, grown, clusters):
     """What clusters.h reads of a tree."""
     centre, radius, reach, coefficients = clusters
     real = np.float32 if frame.split else np.float64
@@ -105,10 +119,10 @@ def source_arrays(frame, grown, prisms, clusters):
     kept = coefficients[:, terms] / frame.unit**3
     links = np.stack([grown.start, grown.stop, grown.skip], axis=1).astype(np.int32)
     moments = np.stack([kept.real, kept.imag], axis=2).reshape(len(kept), -1).astype(real)
-    return {"prisms": frame.records(*prisms), "nodes": nodes, "moments": moments, "links": links}
+    return {"nodes": nodes, "moments": moments, "links": links}
 
 
-def walk_plan(problem, frame, width, op, grown, sources):
+def walk_plan(problem, frame, width, op, grown, sources, pairs):
     """Tiles of points, all of which walk the tree; few points share it out among parts."""
     chosen = morton_order(problem.points) if problem.points.size else np.arange(0)
     size = direct.balanced(len(chosen), min(max(int(POINTS * width), LANES), direct.POINTS))
@@ -119,7 +133,7 @@ def walk_plan(problem, frame, width, op, grown, sources):
     arrays = {name: Array("sources", a.shape, a.dtype, a) for name, a in sources.items()}
     stride = groups * LANES
     tiles = [_tile(problem, frame, chosen[p : p + stride], stride, len(grown.order)) for p in range(0, len(chosen), stride)]
-    return direct.assemble(problem, frame, op, tiles, parts, groups, arrays)
+    return direct.assemble(problem, frame, op, tiles, parts, groups, arrays, pairs)
 
 
 def shares(grown, parts):

@@ -13,12 +13,12 @@ import numpy as np
 
 from craton.solvers.gravity import direct, lattice
 from craton.solvers.gravity.cost import Estimate
-from craton.solvers.gravity.groups import Frame
 from craton.solvers.gravity.problem import Problem
 
 SLOWER = 12  # long arithmetic in the time of an equal number of operations of a transform, measured
 LEVELS = 4096  # more heights than this are no grid
 MANY = 100_000  # pairs of layer and level
+FEW = 1 << 16  # points that are looked at on the host first
 AREA = 1 << 29  # places of the padded lattice, at most
 NOISE = 2.0  # roundings of a value after the transforms, over `_spread` and the greatest value; twice what was measured or more
 
@@ -76,6 +76,10 @@ def columns(problem, machine):
     def find():
         if problem.points.shape[1] > 1 and len(np.unique(problem.points[2, :: max(problem.points.shape[1] // 8192, 1)])) > LEVELS:
             return "the points lie at too many heights"
+        for n in range(2 * (problem.points.shape[1] <= FEW)):
+            width = float(problem.prisms[0, 2 * n + 1] - problem.prisms[0, 2 * n])
+            if lattice.spaced(problem.points[n], width, 1e-4 * width, np) is None:  # told by the points alone: prisms need not be looked at
+                return lattice.UNSPACED + (" along x", " along y")[n]
         with machine.work():
             prisms, _ = lattice.prisms_of(problem, machine.xp)
             return lattice.columns(prisms, machine.xp.asarray(problem.points), machine.to_host, machine.xp)
@@ -133,7 +137,7 @@ class Kernel:
         x, y = np.meshgrid(-self.x.at, -self.y.at)
         points = np.stack([x.ravel(), y.ravel(), np.zeros(x.size)])
         self.problem = Problem(np.array([[-1.0, 1, -1, 1, -1, 1]]), np.ones(1), points, fields)
-        self.plan, self.frame = direct.plan(self.problem, machine.width), Frame(self.problem)
+        self.plan = direct.plan(self.problem, machine.width)
         self.program = machine.commit(self.plan)
         (tile,) = self.plan.tiles
         for name, values in tile.load().items():
@@ -150,7 +154,7 @@ class Kernel:
         """Fields (fields, distances in y, distances in x) of unit density over G, in the fields' units."""
         (hx, hy), machine = self.half, self.machine
         prism = np.array([[-hx, hx, -hy, hy, bottom, top]])
-        machine.fill(self.program.arrays["prisms"], self.frame.records(prism, np.ones(1), np.zeros(1)))
+        machine.fill(self.program.arrays["faces"], prism)
         total = self.program.arrays[self.plan.total]
         total[...] = 0
         for phase in self.program.phases:

@@ -5,6 +5,8 @@ import numpy as np
 
 from craton.solvers.gravity.operators import LANES
 
+SAMPLE = 4096  # prisms that tell where they lie and how large they are
+
 
 class Frame:
     """Local origin and length unit in which single precision works; double precision keeps the user's coordinates.
@@ -18,8 +20,8 @@ class Frame:
         self.split = problem.precision == "float32"
         self.origin, self.unit = np.zeros(3), 1.0
         if self.split and len(problem.prisms):
-            sides = problem.prisms[:, 1::2] - problem.prisms[:, ::2]
-            low, high = problem.prisms[:, ::2].min(axis=0), problem.prisms[:, 1::2].max(axis=0)
+            some = problem.prisms[:: max(len(problem.prisms) // SAMPLE, 1)]
+            sides, low, high = some[:, 1::2] - some[:, ::2], some[:, ::2].min(axis=0), some[:, 1::2].max(axis=0)
             self.origin = 0.5 * (low + high)
             self.unit = float(2.0 ** np.round(np.log2(np.median(np.linalg.norm(sides, axis=1)))))
 
@@ -34,14 +36,6 @@ class Frame:
     def rounded(self, centres):
         """Centres (n, 3) moved to where one real holds them."""
         return (((centres - self.origin) / self.unit).astype(np.float32) * self.unit + self.origin) if self.split else centres
-
-    def records(self, prisms, density, distance):
-        """Prisms as pairs.h reads them; `distance` (m) is from where on the series serves."""
-        out = np.zeros((len(prisms), 16 if self.split else 8), np.float32 if self.split else np.float64)
-        bounds = self.reals(prisms, [0, 0, 1, 1, 2, 2])
-        sides = bounds.shape[1]
-        out[:, :sides], out[:, sides], out[:, sides + 1] = bounds, density, np.asarray(distance) / self.unit
-        return out
 
     def points(self, points, stride):
         """Points (3, n) as the kernels read them, (coordinates, stride): the last one repeated."""
@@ -124,7 +118,3 @@ class Far:
         """The series errs by less than `near` where it begins and by less than `far` where lower orders take over."""
         ratio = series_ratio(order, near, orders)
         return cls(order, ratio, tuple(max(series_ratio(lower, far, orders) / ratio, 1.0) for lower in (4, 2)))
-
-    def distance(self, prisms):
-        """Distance in m for every prism."""
-        return 0.5 * self.ratio * np.linalg.norm(prisms[:, 1::2] - prisms[:, ::2], axis=1)

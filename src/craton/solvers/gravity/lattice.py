@@ -8,6 +8,7 @@ from typing import Any
 
 ULPS = 16 * 2.2e-16  # coordinates this close, relative to the greatest, are one
 LOOSE = 1e-10  # departure from a regular spacing, in spacings
+UNSPACED = "the points are not regularly spaced by a simple multiple of the prisms' width"
 FINEST = 64  # greatest denominator of a ratio of spacings
 
 
@@ -164,7 +165,7 @@ def axis(low, high, at, xp):
         return "the prisms are not regularly spaced"
     sites = spaced(at, width, least + LOOSE * width, xp)
     if sites is None:
-        return "the points are not regularly spaced by a simple multiple of the prisms' width"
+        return UNSPACED
     start, points, refine, stride, point = sites
     return Axis(width, begin + 0.5 * width - start, cells, points, refine, stride, cell.astype(xp.int64), point)
 

@@ -9,7 +9,7 @@ from craton.plan.plan import Array, Launch, Phase
 from craton.plan.sweep import SweepPlan, Tile
 from craton.solvers.gravity import direct
 from craton.solvers.gravity.fields import scale
-from craton.solvers.gravity.operators import ATTRACT, HERE, LANES, TYPES, collect, constants, flops
+from craton.solvers.gravity.operators import ATTRACT, BLOCK, HERE, LANES, TYPES, collect, constants, flops
 
 POINTS = 1 << 18  # of a tile
 
@@ -17,7 +17,7 @@ POINTS = 1 << 18  # of a tile
 def gather(fields):
     """Points at prisms; see transpose.h."""
     return Operator("gather", HERE / "transpose.h", ("partial",), ("faces", "data", "first"), ATTRACT, flops=flops(fields),
-                    defines=constants(fields, "float64", 0), types=TYPES, grain=(1, 1))  # fmt: skip
+                    defines=constants(fields, "float64", 0), types=TYPES, grain=(1, 1), block=BLOCK)  # fmt: skip
 
 
 def operator(problem, runner, fields, prisms, count):
@@ -64,7 +64,7 @@ def transpose_plan(problem, data, width):
     """The plan of J.T @ data, data (fields, points): prisms take the place of points, points that of prisms."""
     records = np.concatenate([problem.points, data * scale(problem.fields)[:, None]]).T.copy()
     count, size = len(problem.prisms), min(POINTS, max(len(records), 1))
-    most = min(max(direct.PAIRS * max(width // 256, 1) // size, LANES), max(count, 1))
+    most = min(max(direct.PAIRS * max(width // 16, 1) // size, LANES), max(count, 1))
     groups = -(-direct.balanced(count, most) // LANES)
     parts, stride = direct.split(groups, width, size), groups * LANES
     arrays = {

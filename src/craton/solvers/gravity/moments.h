@@ -1,6 +1,6 @@
 // Cartesian moments of clusters of prisms about their centres, in units of their radii a: sum of rho integral (x/a)^i (y/a)^j (z/a)^k,
 // i + j + k <= DEGREE, ordered as the triple loop over i, j, k runs. In double.
-//   leaf_moments    of the leaves list[begin ..], from their prisms [west east south north bottom top density ..]
+//   leaf_moments    of the leaves list[begin ..], from their prisms: faces [west east south north bottom top] and density
 //   parent_moments  of the nodes list[begin ..], from their children (shift of the centre by the binomial theorem, axis by axis)
 //   harmonics       out[node][2 t], out[node][2 t + 1] = sum of weights[2 e], weights[2 e + 1] times moment columns[e], e = terms[t] .. terms[t + 1]:
 //                   coefficients of the multipole expansion, see tree.py
@@ -10,7 +10,7 @@
 constexpr int N = DEGREE + 1, MOMENTS = (DEGREE + 1) * (DEGREE + 2) * (DEGREE + 3) / 6;
 
 KERNEL leaf_moments(
-    double* RESTRICT moments, const double* RESTRICT prisms, const double* RESTRICT centres, const int* RESTRICT spans, const int* RESTRICT list,
+    double* RESTRICT moments, const double* RESTRICT faces, const double* RESTRICT density, const double* RESTRICT centres, const int* RESTRICT spans, const int* RESTRICT list,
     const Box box, const MomentParams p)
 {
     FOR_EACH_POINT(box)
@@ -22,7 +22,7 @@ KERNEL leaf_moments(
             double* out = moments + (ptrdiff_t)node * MOMENTS;
             for (int m = 0; m < MOMENTS; ++m) out[m] = 0;
             for (int n = spans[2 * (ptrdiff_t)node]; n < spans[2 * (ptrdiff_t)node + 1]; ++n) {
-                const double* q = prisms + (ptrdiff_t)n * 8;
+                const double* q = faces + (ptrdiff_t)n * 6;
                 double power[3][N];  // (t2^(i+1) - t1^(i+1)) / ((i + 1) (t2 - t1)), by a recurrence without cancellation
                 for (int axis = 0; axis < 3; ++axis) {
                     const double t1 = (q[2 * axis] - c[axis]) / c[3], t2 = (q[2 * axis + 1] - c[axis]) / c[3];
@@ -33,7 +33,7 @@ KERNEL leaf_moments(
                         mean = t2 * mean + low;
                     }
                 }
-                const double mass = q[6] * (q[1] - q[0]) * (q[3] - q[2]) * (q[5] - q[4]);
+                const double mass = density[n] * (q[1] - q[0]) * (q[3] - q[2]) * (q[5] - q[4]);
                 int m = 0;
                 for (int a = 0; a < N; ++a)
                     for (int b = 0; b < N - a; ++b) {

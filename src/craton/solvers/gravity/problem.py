@@ -65,8 +65,8 @@ def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=
         raise ValueError(f"rtol = {rtol} is outside 1e-14 .. 0.1")
     prisms, density = check_prisms(prisms, density)
     points, shape = check_points(points)
-    kept = (density != 0) & (prisms[:, 1] > prisms[:, 0]) & (prisms[:, 3] > prisms[:, 2]) & (prisms[:, 5] > prisms[:, 4])
-    if not kept.all():
+    if not (np.count_nonzero(density) == len(density) and voluminous(prisms)):
+        kept = (density != 0) & (prisms[:, 1] > prisms[:, 0]) & (prisms[:, 3] > prisms[:, 2]) & (prisms[:, 5] > prisms[:, 4])
         prisms, density = prisms[kept], density[kept]
     return Problem(prisms, density, points, ordered(fields), precision, rtol or RTOL[precision], ensemble, shape)
 
@@ -83,12 +83,28 @@ def check_prisms(prisms, density):
     density = np.broadcast_to(density, len(prisms)) if density.ndim == 0 else density.reshape(-1)
     if len(density) != len(prisms):
         raise ValueError(f"{len(prisms)} prisms but {len(density)} densities")
-    refuse(~np.isfinite(prisms).all(axis=1), lambda n: f"prism {n} is not finite: {prisms[n].tolist()}")
-    refuse(~np.isfinite(density), lambda n: f"the density of prism {n} is not finite: {density[n]}")
-    for axis, names in enumerate(SIDES):
-        low, high = prisms[:, 2 * axis], prisms[:, 2 * axis + 1]
-        refuse(low > high, lambda n: f"prism {n} is reversed: {names[0]} = {low[n]} > {names[1]} = {high[n]}")  # noqa: B023 (called at once)
-    return np.ascontiguousarray(prisms), np.ascontiguousarray(density)
+    prisms, density = np.ascontiguousarray(prisms), np.ascontiguousarray(density)
+    if not finite(prisms):
+        refuse(~np.isfinite(prisms).all(axis=1), lambda n: f"prism {n} is not finite: {prisms[n].tolist()}")
+    if not finite(density):
+        refuse(~np.isfinite(density), lambda n: f"the density of prism {n} is not finite: {density[n]}")
+    if not voluminous(prisms):
+        for axis, names in enumerate(SIDES):
+            low, high = prisms[:, 2 * axis], prisms[:, 2 * axis + 1]
+            refuse(low > high, lambda n: f"prism {n} is reversed: {names[0]} = {low[n]} > {names[1]} = {high[n]}")  # noqa: B023 (called at once)
+    return prisms, density
+
+
+def finite(values):
+    """True if all are; a sum that overflows is no proof of the contrary."""
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(values.sum()))
+
+
+def voluminous(prisms):
+    """True if every lower side lies below its upper one: all sides in one pass."""
+    sides = prisms.reshape(-1)
+    return bool((sides[1::2] > sides[::2]).all())
 
 
 def check_points(points):
@@ -103,7 +119,8 @@ def check_points(points):
     except ValueError:
         raise ValueError(f"the coordinates of the points have shapes {x.shape}, {y.shape}, {z.shape}: they must be one shape") from None
     out = np.stack([c.reshape(-1) for c in (x, y, z)])
-    refuse(~np.isfinite(out).all(axis=0), lambda n: f"point {n} is not finite: {out[:, n].tolist()}")
+    if not finite(out):
+        refuse(~np.isfinite(out).all(axis=0), lambda n: f"point {n} is not finite: {out[:, n].tolist()}")
     return out, x.shape
 
 

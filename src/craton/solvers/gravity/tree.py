@@ -5,10 +5,12 @@ from math import comb, factorial
 
 import numpy as np
 
-from craton.solvers.gravity.groups import morton_code
+from craton.solvers.gravity.groups import spread
 
-LEAF = 24  # prisms of a leaf, at most
-LEVELS = 20
+LEVELS = 21  # of a Morton code
+SHALLOW, PACKED = 13, 24  # levels that share 64 bits with an index, and the index's bits
+NEAREST = 1.4  # of the distances from which an expansion serves, in radii
+BLOCK = 1 << 14  # prisms that are treated at a time
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,8 @@ class Tree:
     ----------
     order : ndarray of int
         The prisms in the tree's order.
+    prisms : ndarray
+        (M, 6) in that order.
     start, stop : ndarray of int
         Prisms of every node, as a range of that order; nodes in preorder.
     skip : ndarray of int
@@ -31,6 +35,7 @@ class Tree:
     """
 
     order: np.ndarray
+    prisms: np.ndarray
     start: np.ndarray
     stop: np.ndarray
     skip: np.ndarray
@@ -45,80 +50,116 @@ class Tree:
         return self.skip == np.arange(len(self.skip)) + 1
 
 
-def build(prisms, leaf=LEAF):
+def build(prisms, leaf):
     """The octree of prisms (M, 6): a node with more than `leaf` prisms is cut at the planes of a cube's eight halves."""
-    code = morton_code(0.5 * (prisms[:, ::2] + prisms[:, 1::2]).T)
-    order = np.argsort(code, kind="stable")
-    start, stop = ranges(code[order], leaf)
-    preorder = np.lexsort((-stop, start))
+    order, parting = sort(prisms, leaf)
+    start, stop, parent = grow(parting, len(prisms), leaf)
+    preorder = np.argsort((start << 32) | ((1 << 32) - 1 - stop))
     start, stop = start[preorder], stop[preorder]
+    place = np.empty(len(preorder) + 1, np.int64)
+    place[preorder], place[-1] = np.arange(len(preorder)), -1
+    parent = place[parent[preorder]]
     skip = np.maximum(np.searchsorted(start, stop, side="left"), np.arange(len(start)) + 1)
-    parent, depth = ancestry(skip)
-    centre, radius = balls(prisms[order], start, stop)
-    return Tree(order, start, stop, skip, parent, depth, centre, radius)
+    depth = depths(parent)
+    prisms = prisms[order]
+    centre, radius = balls(prisms, start, skip, parent, depth)
+    return Tree(order, prisms, start, stop, skip, parent, depth, centre, radius)
 
 
-def ranges(code, leaf):
-    """Ranges of sorted codes: all octants of nodes with more than `leaf` entries, level by level; chains of single children left out."""
-    active, kept = np.array([[0, len(code)]]), [np.array([[0, len(code)]])]
+def sort(prisms, leaf):
+    """Order of prisms along the Morton curve through their centres, and the level at which each parts from the next.
+
+    Thirteen levels and the index share a number where that suffices: sorting numbers is several times as quick as sorting indices.
+    """
+    code, count = centre_codes(prisms), len(prisms)
+    if count <= 1 << PACKED:
+        key = code >> np.uint64(63 - 3 * SHALLOW) << np.uint64(PACKED) | np.arange(count, dtype=np.uint64)
+        key.sort()
+        levels = parting(key >> np.uint64(PACKED), SHALLOW)
+        if np.diff(np.flatnonzero(levels <= LEVELS), prepend=-1, append=count - 1).max() <= leaf:  # else more prisms than that in one place
+            return (key & np.uint64((1 << PACKED) - 1)).astype(np.int64), levels
+    order = np.argsort(code, kind="stable")
+    return order, parting(code[order], LEVELS)
+
+
+def centre_codes(prisms):
+    """Morton codes of the prisms' centres, over their cube; block by block, so that what is in between stays in the cache."""
+    blocks = [slice(n, n + BLOCK) for n in range(0, len(prisms), BLOCK)]
+    ends = [(rows.min(axis=0), rows.max(axis=0)) for rows in (prisms[b, ::2] + prisms[b, 1::2] for b in blocks)]
+    low, high = np.min([e[0] for e in ends], axis=0), np.max([e[1] for e in ends], axis=0)
+    scale = (2**LEVELS - 1) / max(float((high - low).max()), 1e-300)
+    code = np.zeros(len(prisms), np.uint64)
+    for b in blocks:
+        for axis in range(3):
+            cell = ((prisms[b, 2 * axis] + prisms[b, 2 * axis + 1] - low[axis]) * scale).astype(np.uint64)
+            code[b] |= spread(cell) << np.uint64(2 - axis)
+    return code
+
+
+def parting(code, levels):
+    """Level of the first octant, 1 .. `levels`, that each of sorted codes does not share with the next; LEVELS + 1 where they are equal."""
+    out = np.empty(max(len(code) - 1, 0), np.uint8)
+    of_bit = np.array([levels - bit // 3 for bit in range(3 * levels)] + [LEVELS + 1], np.uint8)
+    for n in range(0, len(out), BLOCK):
+        bits = code[n : n + BLOCK + 1]
+        bits = bits[1:] ^ bits[:-1]
+        bits &= ~(bits >> np.uint64(1))  # the highest bit stays, the next is gone: no rounding up to the next power
+        out[n : n + BLOCK] = of_bit[np.where(bits == 0, 3 * levels, (bits.astype(np.float64).view(np.int64) >> 52) - 1023)]
+    return out
+
+
+def grow(levels, count, leaf):
+    """Start, stop and parent of all nodes, level by level: octants of nodes with more than `leaf` prisms, no chains of single children."""
+    start, stop, parent = [np.array([0])], [np.array([count])], [np.array([-1])]
+    active = tuple(np.array([value] * (count > leaf), np.int64) for value in (0, count, 0))  # start, stop, name
+    made = 1
     for level in range(1, LEVELS + 1):
-        active = active[active[:, 1] - active[:, 0] > leaf]
-        if not len(active):
+        if not len(active[0]):
             break
-        octant = code >> np.uint64(3 * (21 - level))
-        cuts = np.flatnonzero(octant[1:] != octant[:-1]) + 1
-        inside = cuts[np.searchsorted(active[:, 0], cuts, side="right") - 1 >= 0]
-        owner = np.searchsorted(active[:, 0], inside, side="right") - 1
-        inside = inside[(inside > active[owner, 0]) & (inside < active[owner, 1])]
-        edges = np.unique(np.concatenate([active.ravel(), inside]))
-        low, high = edges[:-1], edges[1:]
-        owner = np.searchsorted(active[:, 0], low, side="right") - 1
-        children = np.stack([low, high], axis=1)[(owner >= 0) & (low < active[owner, 1])]
-        kept.append(children[~is_in(children, active)])
-        active = children
-    both = np.unique(np.concatenate(kept), axis=0)
-    return both[:, 0], both[:, 1]
+        cuts = np.flatnonzero(levels == level) + 1
+        owner = np.searchsorted(active[0], cuts, side="right") - 1
+        cuts, owner = (a[(owner >= 0) & (cuts < active[1][owner])] for a in (cuts, owner))
+        divided = np.zeros(len(active[0]), bool)
+        divided[owner] = True
+        first, last, name = (a[divided] for a in active)
+        owner = (np.cumsum(divided) - 1)[owner]
+        begin, of = np.concatenate([first, cuts]), np.concatenate([np.arange(len(first)), owner])
+        sorted_ = np.argsort(begin)
+        begin, of = begin[sorted_], of[sorted_]
+        end = np.minimum(np.append(begin[1:], count), last[of])
+        start.append(begin), stop.append(end), parent.append(name[of])
+        some = end - begin > leaf
+        both = [np.concatenate([a[~divided], b[some]]) for a, b in zip(active, (begin, end, made + np.arange(len(begin))))]
+        sorted_, made = np.argsort(both[0]), made + len(begin)
+        active = tuple(a[sorted_] for a in both)
+    return tuple(np.concatenate(some) for some in (start, stop, parent))
 
 
-def is_in(some, others):
-    """Which ranges equal one of the others; both sorted by their starts."""
-    at = np.clip(np.searchsorted(others[:, 0], some[:, 0]), 0, len(others) - 1)
-    return (others[at] == some).all(axis=1)
+def depths(parent):
+    """Depth of nodes from their parents: all nodes one step up at a time."""
+    depth, at = np.zeros(len(parent), np.int64), parent.copy()
+    while (at >= 0).any():
+        depth += at >= 0
+        at = np.where(at >= 0, parent[at], -1)
+    return depth
 
 
-def ancestry(skip):
-    """Parent and depth of nodes in preorder."""
-    parent, depth, open_ = np.full(len(skip), -1), np.zeros(len(skip), np.int64), []
-    ends = skip.tolist()
-    for node, end in enumerate(ends):
-        while open_ and ends[open_[-1]] <= node:
-            open_.pop()
-        if open_:
-            parent[node], depth[node] = open_[-1], len(open_)
-        if end > node + 1:
-            open_.append(node)
-    return parent, depth
-
-
-def balls(prisms, start, stop):
-    """Centre of the box around each node's prisms and the distance of its farthest corner."""
+def balls(prisms, start, skip, parent, depth):
+    """Centre of the box around each node's prisms and the distance of its farthest corner: leaves from prisms, the others from children."""
+    leaves = np.flatnonzero(skip == np.arange(len(skip)) + 1)
+    levels = [np.flatnonzero(depth == level) for level in range(depth.max(), 0, -1)]
+    family = [(level, np.flatnonzero(np.diff(parent[level], prepend=-2))) for level in levels]  # siblings of a depth are neighbours
     centre, half = np.empty((len(start), 3)), np.empty((len(start), 3))
     for axis in range(3):
-        low, high = extremes(prisms[:, 2 * axis], start, stop, np.minimum), extremes(prisms[:, 2 * axis + 1], start, stop, np.maximum)
-        centre[:, axis], half[:, axis] = 0.5 * (low + high), 0.5 * (high - low)
+        ends = []
+        for side, ufunc in enumerate((np.minimum, np.maximum)):
+            values = np.empty(len(start))
+            values[leaves] = ufunc.reduceat(prisms[:, 2 * axis + side], start[leaves])
+            for level, heads in family:
+                values[parent[level[heads]]] = ufunc.reduceat(values[level], heads)
+            ends.append(values)
+        centre[:, axis], half[:, axis] = 0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] - ends[0])
     return centre, np.linalg.norm(half, axis=1)
-
-
-def extremes(values, start, stop, ufunc):
-    """Minimum or maximum over each range; ranges nest, so all of one size class are reduced together."""
-    table, out, width = values, np.empty(len(start)), 1
-    length = stop - start
-    while True:
-        some = (length >= width) & (length < 2 * width)
-        out[some] = ufunc(table[start[some]], table[stop[some] - width])
-        if 2 * width > len(values):
-            return out
-        table, width = ufunc(table[:-width], table[width:]), 2 * width
 
 
 def monomials(degree):
@@ -165,14 +206,11 @@ def reaches(power, mass, radius, degree, rtol, orders):
     `power` must go two degrees further: these two terms are taken as they are, the rest as a geometric series in radius / r.
     """
     out = np.empty((len(mass), degree // 2))
+    worst = [max({0: 1.0, 1: n + 1.0, 2: (n + 1) * (n + 2) / 2}[k] for k in orders) for n in range(degree + 3)]
+    root = {n: (2 * worst[n] / rtol * power[:, n] / mass) ** (1 / n) for n in range(3, degree + 3)}
     for column, kept in enumerate(range(2, degree + 1, 2)):
-        ratio = np.full(len(mass), 1.4)  # r / radius, least; found by iteration because of the geometric series
-        for _ in range(6):
-            tail = 1 / (1 - 1 / ratio)
-            found = np.full(len(mass), 1.4)
-            for n, geometric in ((kept + 1, 1.0), (kept + 2, tail)):
-                worst = max({0: 1.0, 1: n + 1.0, 2: (n + 1) * (n + 2) / 2}[k] for k in orders)
-                found = np.maximum(found, (2 * worst * geometric * power[:, n] / (rtol * mass)) ** (1 / n))
-            ratio = found
+        ratio = least = np.maximum(root[kept + 1], NEAREST)  # r / radius; found by iteration because of the geometric series
+        for _ in range(5):  # an odd number ends above what it tends to
+            ratio = np.maximum(least, root[kept + 2] * (1 - 1 / ratio) ** (-1 / (kept + 2)))
         out[:, column] = ratio * radius
     return np.minimum.accumulate(out, axis=1)

@@ -98,16 +98,17 @@ def parity(machine):
     rng, found = np.random.default_rng(5), {}
     points = np.concatenate([rng.uniform([-2e3, -2e3, -4e3], [22e3, 22e3, 1e3], (937, 3)), special]).T
     host = Runner(backend("cpu"))
-    for precision, limit in (("float64", 1e-12), ("float32", 5e-6)):
-        for name, method in (("direct", direct), ("far", far)):
-            asked = problem(prisms, density, tuple(points), FIELDS, precision, 1e-8)
-            here, there = method.solve(asked, Runner(machine)), method.solve(asked, host)
-            norm = np.sqrt(np.nanmean(there**2, axis=1, keepdims=True))
-            worst = float(np.nanmax(np.abs(here - there) / norm))
-            same = bool((np.isnan(here) == np.isnan(there)).all())
-            verdict = "ok" if worst < limit and same else "BAD"
-            show(f"parity {name} {precision}", f"{worst:.1e} of the rms, nan at the same places: {same}", verdict)
-            found[f"{name} {precision}"] = {"worst": worst, "same nan": same}
+    # The machines' trees have leaves of different sizes: they may differ by the error allowed, 1e-8 of sums of magnitudes, and do by less.
+    for precision, name, method, limit in (("float64", "direct", direct, 1e-12), ("float64", "far", far, 1e-10),
+                                           ("float32", "direct", direct, 5e-6), ("float32", "far", far, 5e-6)):
+        asked = problem(prisms, density, tuple(points), FIELDS, precision, 1e-8)
+        here, there = method.solve(asked, Runner(machine)), method.solve(asked, host)
+        norm = np.sqrt(np.nanmean(there**2, axis=1, keepdims=True))
+        worst = float(np.nanmax(np.abs(here - there) / norm))
+        same = bool((np.isnan(here) == np.isnan(there)).all())
+        verdict = "ok" if worst < limit and same else "BAD"
+        show(f"parity {name} {precision}", f"{worst:.1e} of the rms, nan at the same places: {same}", verdict)
+        found[f"{name} {precision}"] = {"worst": worst, "same nan": same}
     return found
 
 

@@ -1,6 +1,6 @@
 """The CUDA machine: kernels compiled by NVRTC through CuPy; a step of one rank is one graph, replayed without the host."""
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -21,6 +21,22 @@ def available():
         return cupy.cuda.runtime.getDeviceCount() > 0
     except Exception:  # CuPy raises its own, the driver's or the loader's error where any of them is missing
         return False
+
+
+@cache
+def properties(device):
+    """What the driver says of a device: dict."""
+    import cupy
+
+    return cupy.cuda.runtime.getDeviceProperties(device)
+
+
+@cache
+def function(text, name, device):
+    """A kernel of a text, compiled and loaded once for each device: loading takes a millisecond even where CuPy has it compiled."""
+    import cupy
+
+    return cupy.RawModule(code=text, options=OPTIONS).get_function(name)
 
 
 @dataclass
@@ -58,12 +74,11 @@ class CUDA:
     @cached_property
     def width(self):
         """Points side by side that keep it busy."""
-        return 2048 * self.cupy.cuda.runtime.getDeviceProperties(self.cupy.cuda.Device().id)["multiProcessorCount"]
+        return 2048 * properties(self.cupy.cuda.Device().id)["multiProcessorCount"]
 
     def describe(self):
         """One line: the device and CuPy."""
-        device = self.cupy.cuda.runtime.getDeviceProperties(self.cupy.cuda.Device().id)
-        return f"{device['name'].decode()}, CuPy {self.cupy.__version__}"
+        return f"{properties(self.cupy.cuda.Device().id)['name'].decode()}, CuPy {self.cupy.__version__}"
 
     def memory(self):
         """Free and total bytes."""
@@ -161,8 +176,8 @@ class CUDA:
         """Compiled function of an operator, and its geometry: threads and points of a block."""
         variant = op.variant(".cu", precision) if self.variants else None
         chosen = op.as_variant(variant) if variant else op
-        module = self.cupy.RawModule(code=chosen.source(precision), options=OPTIONS)
-        return module.get_function(op.function), (variant.block, variant.span) if variant else None
+        loaded = function(chosen.source(precision), op.function, self.cupy.cuda.Device().id)
+        return loaded, (variant.block, variant.span) if variant else None
 
     def bind(self, launches, arrays, plan):
         """A list of calls, one per launch."""

@@ -1,4 +1,4 @@
-"""Every method of gravity on a small case, for compute-sanitizer: python bench/gpu_gravity_small.py; differences from the CPU are printed."""
+"""Every method of gravity on a small case, for compute-sanitizer: python bench/gpu_gravity_small.py; prints differences from the CPU."""
 import numpy as np
 
 from craton import gravity

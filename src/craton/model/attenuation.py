@@ -174,7 +174,7 @@ def _frequencies(band, middle, count, span):
 def _fit(omega, rates, loss, stored):
     """Coefficients (L,) for a wanted 1/Q at omega, and the worst relative error of 1/Q: (error, coefficients).
 
-    Im M = loss Re M is linear in Y (Emmerich & Korn 1987, eq. 23) but for the variance over the classes, which is taken from the round before.
+    Im M = loss Re M is linear in Y (Emmerich & Korn 1987, eq. 23) but for the variance over the classes: that of the round before is taken.
     """
     share = np.bincount(np.ravel(stored), minlength=len(rates)) / 4  # of the points, that store each mechanism
     r = share * rates / (rates + 1j * omega[:, None])

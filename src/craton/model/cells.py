@@ -127,7 +127,7 @@ def moduli(vp, vs, rho):
 
 
 class Average(NamedTuple):
-    """An average over cells: means of `terms`, from which `finish` makes the `size` values of the effective medium; `names` is what it needs."""
+    """An average over cells: means of `terms`, from which `finish` makes the `size` values of an effective medium; it needs `names`."""
 
     names: tuple[str, ...]
     size: int

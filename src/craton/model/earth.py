@@ -60,7 +60,7 @@ def cell_losses(model, grid, k0, k1):
 
 def _averages(model, grid, k0, k1, average):
     box = cells.slab(grid, k0, k1)
-    medium = _medium(model, box, average.names)
+    medium = medium_of(model, box, average.names)
     averages = medium.averages(grid, k0, k1, average)
     found = [a for a in anomalies.build(model) if a.meets(box)]
     if not found:
@@ -70,7 +70,7 @@ def _averages(model, grid, k0, k1, average):
     return averages
 
 
-def _medium(model, box, names=checks.NAMES):
+def medium_of(model, box, names=checks.NAMES):
     """The medium of a model without its anomalies, at least for a box ((x0, x1), (y0, y1), (z0, z1))."""
     if model.kind != "file":
         return layered.build(model, names)
@@ -127,7 +127,7 @@ def point_values(model, xyz):
     xyz = np.asarray(xyz, dtype=float).reshape(-1, 3)
     if not len(xyz):
         return np.empty(0), np.empty(0), np.empty(0)
-    medium = _medium(model, list(zip(xyz.min(0), xyz.max(0))))
+    medium = medium_of(model, list(zip(xyz.min(0), xyz.max(0))))
     return anomalies.apply(anomalies.build(model), *xyz.T, medium.values(*xyz.T))
 
 
@@ -151,7 +151,7 @@ def extremes(model, region):
     else:
         seen = [_summary(*layered.build(model).ends(*box[2]))]
     found = anomalies.build(model)
-    medium = _medium(model, _around(found, box)) if any(a.meets(box) for a in found) else None
+    medium = medium_of(model, around(found, box)) if any(a.meets(box) for a in found) else None
     for anomaly in (a for a in found if a.meets(box)):
         xyz = anomalies.samples(anomaly, box, medium.breaks)
         if len(xyz[0]):
@@ -166,7 +166,7 @@ def _summary(vp, vs, rho):
     return [v.min() for v in (vp, vs, rho)], [v.max() for v in (vp, vs, rho)], slow.min()
 
 
-def _around(found, box):
+def around(found, box):
     """The part of a box that the anomalies meet."""
     met = [a for a in found if a.meets(box)]
     lower, upper = np.min([a.lower for a in met], 0), np.max([a.upper for a in met], 0)
@@ -192,7 +192,7 @@ def problems(model, region, key="model"):
     found = anomalies.build(model)
     if wrong or not found:
         return wrong
-    medium = _medium(model, _around(found, box)) if any(a.meets(box) for a in found) else None
+    medium = medium_of(model, around(found, box)) if any(a.meets(box) for a in found) else None
     return anomalies.problems(found, medium, box, key)
 
 

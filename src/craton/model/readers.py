@@ -148,7 +148,10 @@ class Source:
             with np.errstate(divide="ignore"):
                 return properties.inside(name, values)
 
-        return Gridded(tuple(axis[start:stop] for axis, (start, stop) in zip(self.axes, ranges)), tuple(block(*f) for f in self._fields))
+        values = {name: block(name, field) for name, field in self._fields}
+        if "qs" in values:
+            values["qs"][values["vs"] == 0] = 0  # Qs of a fluid is often written as 0
+        return Gridded(tuple(axis[start:stop] for axis, (start, stop) in zip(self.axes, ranges)), tuple(values.values()))
 
     def slabs(self, box, values=8_000_000):
         """The part of the file that a box needs, in blocks of whole planes with about so many points each."""

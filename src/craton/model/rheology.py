@@ -2,7 +2,7 @@
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
-from craton.model import anomalies, attenuation, cells, earth, layered, properties, readers
+from craton.model import anomalies, attenuation, cells, checks, earth, layered, properties, readers
 
 COARSE = 1 / 60  # largest 1/Q for which coarse storage is taken where the scenario leaves it open: Q is within 4 % then
 EXACT = 1e-9  # of 1/Q: rounding where bulk loss is zero
@@ -106,9 +106,10 @@ def relaxation(model, region):
     return _fit(wanted, max(_largest(values) for *_, values in samples(model, region))) if wanted else None
 
 
-def fastest(model, region, relaxation):
-    """Largest unrelaxed P speed, m/s: it limits the time step."""
-    return float(max((values[0] * np.sqrt(relaxation.unrelaxed(values[3]))).max() for *_, values in samples(model, region)))
+def fastest(model, region, relaxation, speed="vp"):
+    """Largest unrelaxed P or S speed, m/s: it limits the time step."""
+    n = checks.NAMES.index(speed)  # Qp and Qs stand three places further on
+    return float(max((values[n] * np.sqrt(relaxation.unrelaxed(values[n + 3]))).max() for *_, values in samples(model, region)))
 
 
 def anisotropic(model, region):

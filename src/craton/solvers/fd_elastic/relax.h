@@ -19,19 +19,21 @@ INLINE int even_class(const int j, const int k) { return PLANE ? k & 1 : ((j + k
 #else
 #define NOT_LOST(C, E, S, T) not_lost(memory + C * p.field + q, p.field, E, shear_loss(qs + m, S, T), even, i)
 
-constexpr real DECAY[4][STORED] = DECAYS, HELD[4][STORED] = HELDS, COEFFICIENT[4][STORED][4] = COEFFICIENTS;
+constexpr real CONSTANTS[4][STORED][6] = RELAXATION;  // decay, held, c0 .. c3 of each class and stored mechanism
 
-struct Mechanism { real decay, held, c[4]; };
+struct Mechanism { real decay, held, c0, c1, c2, c3; };
 
+// Both sets are loaded, then one is chosen: else the loop along a row is not vectorised.
 INLINE Mechanism mechanism(const int n, const int even, const int i)
 {
+    const real *a = CONSTANTS[even][n], *b = CONSTANTS[3 - even][n];
+    const real a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3], a4 = a[4], a5 = a[5];
+    const real b0 = b[0], b1 = b[1], b2 = b[2], b3 = b[3], b4 = b[4], b5 = b[5];
     const bool odd = i & 1;
-    Mechanism one = {odd ? DECAY[3 - even][n] : DECAY[even][n], odd ? HELD[3 - even][n] : HELD[even][n], {}};
-    for (int d = 0; d < 4; ++d) one.c[d] = odd ? COEFFICIENT[3 - even][n][d] : COEFFICIENT[even][n][d];
-    return one;
+    return {odd ? b0 : a0, odd ? b1 : a1, odd ? b2 : a2, odd ? b3 : a3, odd ? b4 : a4, odd ? b5 : a5};
 }
 
-INLINE real coefficient(const Mechanism& one, const real s) { return s * (one.c[0] + s * (one.c[1] + s * (one.c[2] + s * one.c[3]))); }
+INLINE real coefficient(const Mechanism& one, const real s) { return s * (one.c0 + s * (one.c1 + s * (one.c2 + s * one.c3))); }
 
 // Mean of a variable over the step that starts with it and has the strain rate e; the variable is advanced.
 INLINE real advance(const Mechanism& one, real* xi, const real e)

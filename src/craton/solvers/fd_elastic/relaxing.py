@@ -10,11 +10,9 @@ def constants(relaxation, dt):
     """Constants of relax.h for a time step, s, as (name, text) pairs; none without attenuation."""
     if relaxation is None:
         return ()
-    stored = np.array(relaxation.stored)  # (class, n)
     decay = np.exp(-relaxation.omega * dt)
-    tables = {"DECAYS": decay, "HELDS": (1 - decay) / (relaxation.omega * dt)}
-    named = {name: _text(values[stored]) for name, values in tables.items()}
-    return (("ATTENUATION", 1), ("STORED", stored.shape[1]), *named.items(), ("COEFFICIENTS", _text(relaxation.polynomials.T[stored])))
+    table = np.vstack([decay, (1 - decay) / (relaxation.omega * dt), relaxation.polynomials]).T[np.array(relaxation.stored)]
+    return (("ATTENUATION", 1), ("STORED", table.shape[1]), ("RELAXATION", _text(table)))
 
 
 def _text(values):

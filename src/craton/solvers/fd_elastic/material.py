@@ -3,8 +3,8 @@ from functools import partial
 
 import numpy as np
 
-from craton.model.grid import Grid
 from craton.model.earth import cell_losses
+from craton.model.grid import Grid
 from craton.plan.plan import Array
 from craton.solvers.fd_elastic import relaxing
 

@@ -85,8 +85,8 @@ def _relaxing(op, constants, components, losses):
     """The same with memory variables of so many stress components; per mechanism some 5 flops a component and 12 for coefficients."""
     stored = dict(constants)["STORED"]
     more = op.specialised(op.name, **dict(constants))
-    return replace(more, params=RELAXING[op.params.name], variants=(), reals_per_point=op.reals_per_point + losses + 2 * stored * components,
-                   flops=op.flops + stored * components * 17)  # fmt: skip
+    reals = op.reals_per_point + losses + 2 * stored * components
+    return replace(more, params=RELAXING[op.params.name], variants=(), reals_per_point=reals, flops=op.flops + stored * components * 17)
 
 
 def laminate(stencil):

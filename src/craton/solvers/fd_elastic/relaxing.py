@@ -57,7 +57,8 @@ def stiffer(relaxation, loss):
 def fastest(scenario, grid):
     """The fastest wave that is computed at any frequency, m/s; None without attenuation."""
     relaxation = rheology.relaxation(scenario.model, grid)
-    return None if relaxation is None else rheology.fastest(scenario.model, grid, relaxation, "vs" if scenario.domain.motion == "SH" else "vp")
+    speed = "vs" if scenario.domain.motion == "SH" else "vp"
+    return None if relaxation is None else rheology.fastest(scenario.model, grid, relaxation, speed)
 
 
 def notes(d):
@@ -71,5 +72,5 @@ def notes(d):
     law = f" (f / {r.frequency:.4g} Hz)^{r.power:g}" if r.power else ""
     words = f"Q {1 / losses.max():.4g} .. {1 / losses.min():.4g}{law}, {len(r.omega)} mechanisms, {r.storage} storage"
     low, high = r.band
-    return [("attenuation", words),
-            ("Q in the band", f"within {r.error(losses).max():.1%} from {low:.4g} to {high:.4g} Hz; speeds hold at {r.frequency:.4g} Hz")]  # fmt: skip
+    worst = f"within {r.error(losses).max():.1%} from {low:.4g} to {high:.4g} Hz; speeds hold at {r.frequency:.4g} Hz"
+    return [("attenuation", words), ("Q in the band", worst)]

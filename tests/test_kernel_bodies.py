@@ -338,7 +338,7 @@ def test_cpml(half_step, axis, order, precision):
                 sums[exact]["psi", n] = psi
             for name, change in added(half_step, a, f, extra, to).items():
                 sums[exact][name] = sums[exact][name] + change
-    for name in op.writes[:-1]:
+    for name in (name for name in op.writes if name not in ("psi", *ABSENT)):
         name = dict(zip(op.arrays, layer_names(a, half_step)))[name]
         assert unchanged_outside(before[name], after[name], at), name
         close(after[name][to], *(s[name] for s in sums), 3 * (order + 6), part)

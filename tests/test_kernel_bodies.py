@@ -131,8 +131,8 @@ def test_step(half_step, order, precision):
         accelerations(f, d) if half_step == "velocity" else stress_rates(f, *strain_rates(f, d))
         for f, d in zip(exactly(before), (Differences(layout.padded, TAYLOR[order]), Differences(layout.padded, TAYLOR[order], True)))
     )
-    assert set(changes) == set(op.writes)
-    for name in op.reads:
+    assert set(changes) == set(op.writes) - set(ABSENT)
+    for name in (n for n in op.reads if n not in ABSENT):
         np.testing.assert_array_equal(after[name], before[name])
     for name, change in changes.items():
         assert unchanged_outside(before[name], after[name], at), name

@@ -87,7 +87,8 @@ class Fields:
         """Leapfrog steps of a library on the box."""
         first = (self.reach * (self.plane + self.row) + self.left) * np.dtype(self.precision).itemsize
         for op in [kernel(stencil(order)) for kernel in KERNELS] * steps:
-            pointers = (ctypes.c_void_p * len(op.arrays))(*(self.arrays[n].ctypes.data + first for n in op.arrays))
+            starts = (self.arrays[n].ctypes.data + first if n in self.arrays else None for n in op.arrays)
+            pointers = (ctypes.c_void_p * len(op.arrays))(*starts)
             bounds = BOX.value(self.precision, **dict(zip(BOUNDS, box)))
             params = op.params.value(self.precision, row=self.row, plane=self.plane, sheet=self.plane, top=SHAPE[0] - 1, dt_h=0.05)
             structs = (ctypes.c_void_p(s.ctypes.data) for s in (bounds, params))

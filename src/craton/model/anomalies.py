@@ -5,7 +5,7 @@ import numpy as np
 
 from craton.conventions import AXES
 from craton.errors import Problem
-from craton.model import cells, checks
+from craton.model import cells, checks, properties
 
 LATTICE = 12  # points per axis at which the values in an anomaly are looked at when its limits are checked
 
@@ -20,10 +20,10 @@ class Anomaly:
         Corners of the box, or of the box around the sphere, metres.
     center, radius : (3,) array, float
         Of the sphere, metres; radius 0 for a box.
-    absolute : (3,) array
-        New vp, vs (m/s), rho (kg/m3); nan where it stays.
-    relative : (3,) array
-        Relative change of vp, vs, rho; 0 where there is none.
+    absolute : (8,) array
+        New values of `properties.NAMES`, SI; nan where it stays.
+    relative : (8,) array
+        Their relative change; 0 where there is none.
     """
 
     lower: np.ndarray
@@ -40,7 +40,7 @@ class Anomaly:
         return np.logical_and.reduce(np.broadcast_arrays(*((c >= a) & (c <= b) for c, a, b in zip((x, y, z), self.lower, self.upper))))
 
     def change(self, values):
-        """vp, vs, rho inside it, from those of the medium below it."""
+        """vp, vs, rho and perhaps more inside it, from those of the medium below it."""
         based = (value if np.isnan(absolute) else absolute for value, absolute in zip(values, self.absolute))
         return tuple(value * (1 + relative) if relative else value for value, relative in zip(based, self.relative))
 
@@ -50,8 +50,9 @@ class Anomaly:
 
 
 def _build_one(spec):
-    absolute = np.array([np.nan if (value := getattr(spec, name, None)) is None else value for name in checks.NAMES], dtype=float)
-    relative = np.array([getattr(spec, f"d{name}", None) or 0.0 for name in checks.NAMES], dtype=float)
+    new = [(name, getattr(spec, name, None)) for name in properties.NAMES]
+    absolute = np.array([np.nan if value is None else properties.inside(name, value) for name, value in new], dtype=float)
+    relative = np.array([getattr(spec, f"d{name}", None) or 0.0 for name in properties.NAMES], dtype=float)
     if spec.shape == "sphere":
         center, radius = np.array(_xyz(spec.center), dtype=float), float(spec.radius)
         return Anomaly(center - radius, center + radius, center, radius, absolute, relative)
@@ -69,7 +70,7 @@ def build(model):
 
 
 def apply(found, x, y, z, values):
-    """vp, vs, rho with the anomalies on them, at points (arrays that broadcast together)."""
+    """vp, vs, rho and perhaps more with the anomalies on them, at points (arrays that broadcast together)."""
     for anomaly in found:
         inside = anomaly.inside(x, y, z)
         if inside.any():

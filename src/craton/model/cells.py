@@ -1,6 +1,8 @@
 """Cells of the grid: where they end, where they are sampled, and how a sampled cell becomes one density and two moduli."""
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -124,6 +126,48 @@ def moduli(vp, vs, rho):
     return rho * vp**2 - 4 / 3 * mu, mu
 
 
+class Average(NamedTuple):
+    """An average over cells: means of `terms`, from which `finish` makes the `size` values of an effective medium; it needs `names`."""
+
+    names: tuple[str, ...]
+    size: int
+    terms: Callable
+    finish: Callable
+
+    def __call__(self, values, weights, axes):
+        """The effective medium of samples with weights whose sum over `axes` is 1; arrays that broadcast together."""
+        *terms, weights = np.broadcast_arrays(*self.terms(*values), weights)
+        return self.finish(*((weights * term).sum(axes) for term in terms))
+
+
+def _compliances(vp, vs, rho):
+    kappa, mu = moduli(vp, vs, rho)
+    with np.errstate(divide="ignore"):
+        return rho, 1 / kappa, 1 / mu
+
+
+def _losses(vp, vs, rho, qp, qs):
+    """Compliances and their lossy parts. Where there is no shear modulus there is no loss of it."""
+    kappa, mu = moduli(vp, vs, rho)
+    of_mu = np.where(mu > 0, qs, 0.0)
+    of_kappa = ((kappa + 4 / 3 * mu) * qp - 4 / 3 * mu * of_mu) / kappa
+    with np.errstate(divide="ignore"):
+        return 1 / kappa, 1 / mu, of_kappa / kappa, of_mu / np.where(mu > 0, mu, 1.0)
+
+
+def _finish_losses(soft_kappa, soft_mu, lost_kappa, lost_mu):
+    """1/Qp and 1/Qs of an effective medium."""
+    kappa, mu = 1 / soft_kappa, 1 / soft_mu
+    of_kappa, of_mu = kappa * lost_kappa, mu * lost_mu
+    return (kappa * of_kappa + 4 / 3 * mu * of_mu) / (kappa + 4 / 3 * mu), of_mu
+
+
+# Density and moduli: `mean`. Losses 1/Qp, 1/Qs: complex moduli averaged harmonically (Kristek & Moczo 2003, BSSA 93, 2273-2280) to first
+# order in 1/Q, that is losses of the bulk and the shear modulus weighted with compliances.
+ELASTIC = Average(("vp", "vs", "rho"), 3, _compliances, lambda rho, soft_kappa, soft_mu: (rho, 1 / soft_kappa, 1 / soft_mu))
+LOSSES = Average(("vp", "vs", "rho", "qp", "qs"), 2, _losses, _finish_losses)
+
+
 def mean(vp, vs, rho, weights, axes):
     """Effective medium of one cell from samples in it: Moczo et al. (2002), BSSA 92, 3042-3066.
 
@@ -141,10 +185,8 @@ def mean(vp, vs, rho, weights, axes):
     rho, kappa, mu : arrays
         Arithmetic mean of density, kg/m3; harmonic means of bulk and shear modulus, Pa. One fluid sample makes mu zero.
     """
-    kappa, mu = moduli(vp, vs, rho)
-    rho, kappa, mu, weights = np.broadcast_arrays(rho, kappa, mu, weights)
     with np.errstate(divide="ignore"):
-        return (weights * rho).sum(axes), 1 / (weights / kappa).sum(axes), 1 / (weights / mu).sum(axes)
+        return ELASTIC((vp, vs, rho), weights, axes)
 
 
 def in_parallel(work, items):

@@ -40,27 +40,46 @@ def cell_averages(model, grid, k0, k1):
     ScenarioError
         A model file cannot be read.
     """
+    with np.errstate(divide="ignore"):
+        return _averages(model, grid, k0, k1, cells.ELASTIC)
+
+
+def cell_losses(model, grid, k0, k1):
+    """1/Qp and 1/Qs averaged over the cells of some planes of a grid, 0 where a model says nothing of Q.
+
+    As `cell_averages`, with the losses of bulk and shear modulus weighted with compliances: harmonic means of complex moduli (Kristek &
+    Moczo 2003, BSSA 93, 2273-2280) to first order in 1/Q. 1/Qs is 0 in a cell with fluid in it.
+
+    Returns
+    -------
+    1/Qp, 1/Qs : arrays (k1 - k0, ny, nx), float64
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _averages(model, grid, k0, k1, cells.LOSSES)
+
+
+def _averages(model, grid, k0, k1, average):
     box = cells.slab(grid, k0, k1)
-    medium = _medium(model, box)
-    averages = medium.averages(grid, k0, k1)
+    medium = medium_of(model, box, average.names)
+    averages = medium.averages(grid, k0, k1, average)
     found = [a for a in anomalies.build(model) if a.meets(box)]
     if not found:
         return averages
     averages = tuple(np.array(values) for values in averages)
-    cells.in_parallel(lambda k: _overlay(medium, found, grid, k, [values[k - k0] for values in averages]), range(k0, k1))
+    cells.in_parallel(lambda k: _overlay(medium, found, grid, k, [values[k - k0] for values in averages], average), range(k0, k1))
     return averages
 
 
-def _medium(model, box):
+def medium_of(model, box, names=checks.NAMES):
     """The medium of a model without its anomalies, at least for a box ((x0, x1), (y0, y1), (z0, z1))."""
     if model.kind != "file":
-        return layered.build(model)
-    with readers.open_model(model.file) as source:
+        return layered.build(model, names)
+    with readers.open_model(model.file, variables=names) as source:
         return source.read(source.ranges(box))
 
 
-def _overlay(medium, found, grid, k, plane):
-    """Average anew the cells of plane k that anomalies touch, into `plane`: rho, kappa, mu (ny, nx) each."""
+def _overlay(medium, found, grid, k, plane, average):
+    """Average anew the cells of plane k that anomalies touch, into `plane`: an array (ny, nx) for each value of the average."""
     whole, cut = anomalies.cover(found, grid, k)
     faces = np.array([z for a in found if not a.radius for z in (a.lower[2], a.upper[2])])
     lower, upper = cells.edges(grid, "z")
@@ -74,21 +93,21 @@ def _overlay(medium, found, grid, k, plane):
         batch = max(BATCH // (sides * sides * len(nodes[0])), 1)
         for some in range(0, len(j), batch):
             at = j[some : some + batch], i[some : some + batch]
-            for values, mean in zip(plane, _sampled(medium, found, grid, at, sides, nodes)):
+            for values, mean in zip(plane, _sampled(medium, found, grid, at, sides, nodes, average)):
                 values[at] = mean
 
 
-def _sampled(medium, found, grid, at, sides, nodes):
+def _sampled(medium, found, grid, at, sides, nodes, average):
     """Means over cells at rows and columns `at`, from `sides` samples along x and y, and nodes and weights along z."""
     (xa, xb), (ya, yb) = (cells.edges(grid, name) for name in "xy")
     j, i = at
     x = cells.middles(xa[i], xb[i], sides)[:, None, None, :]
     y = cells.middles(ya[j], yb[j], sides)[:, None, :, None]
     z, weights = (values[None, :, None, None] for values in nodes)
-    vp, vs, rho = anomalies.apply(found, x, y, z, medium.values(x, y, z))
+    sampled = anomalies.apply(found, x, y, z, medium.values(x, y, z))
     shape = (len(i), z.shape[1], sides, sides)
-    vp, vs, rho = (np.broadcast_to(values, shape) for values in (vp, vs, rho))
-    return cells.mean(vp, vs, rho, weights / sides**2, (1, 2, 3))
+    with np.errstate(divide="ignore", invalid="ignore"):  # in another thread than its caller's
+        return average([np.broadcast_to(values, shape) for values in sampled], weights / sides**2, (1, 2, 3))
 
 
 def point_values(model, xyz):
@@ -108,7 +127,7 @@ def point_values(model, xyz):
     xyz = np.asarray(xyz, dtype=float).reshape(-1, 3)
     if not len(xyz):
         return np.empty(0), np.empty(0), np.empty(0)
-    medium = _medium(model, list(zip(xyz.min(0), xyz.max(0))))
+    medium = medium_of(model, list(zip(xyz.min(0), xyz.max(0))))
     return anomalies.apply(anomalies.build(model), *xyz.T, medium.values(*xyz.T))
 
 
@@ -132,7 +151,7 @@ def extremes(model, region):
     else:
         seen = [_summary(*layered.build(model).ends(*box[2]))]
     found = anomalies.build(model)
-    medium = _medium(model, _around(found, box)) if any(a.meets(box) for a in found) else None
+    medium = medium_of(model, around(found, box)) if any(a.meets(box) for a in found) else None
     for anomaly in (a for a in found if a.meets(box)):
         xyz = anomalies.samples(anomaly, box, medium.breaks)
         if len(xyz[0]):
@@ -147,7 +166,7 @@ def _summary(vp, vs, rho):
     return [v.min() for v in (vp, vs, rho)], [v.max() for v in (vp, vs, rho)], slow.min()
 
 
-def _around(found, box):
+def around(found, box):
     """The part of a box that the anomalies meet."""
     met = [a for a in found if a.meets(box)]
     lower, upper = np.min([a.lower for a in met], 0), np.max([a.upper for a in met], 0)
@@ -173,7 +192,7 @@ def problems(model, region, key="model"):
     found = anomalies.build(model)
     if wrong or not found:
         return wrong
-    medium = _medium(model, _around(found, box)) if any(a.meets(box) for a in found) else None
+    medium = medium_of(model, around(found, box)) if any(a.meets(box) for a in found) else None
     return anomalies.problems(found, medium, box, key)
 
 

@@ -19,7 +19,7 @@ class Gridded:
     axes : tuple of arrays
         x, y, z of the points, metres, each rising.
     fields : tuple of arrays
-        vp, vs (m/s), rho (kg/m3), each (nz, ny, nx).
+        vp, vs (m/s), rho (kg/m3) and perhaps more of `properties.NAMES`, each (nz, ny, nx).
     """
 
     axes: tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -39,16 +39,16 @@ class Gridded:
 
         return tuple(one(f) for f in self.fields)
 
-    def averages(self, grid, k0, k1):
-        """Density and moduli of the cells of planes k0 to k1 - 1, without anomalies, from 2 x 2 x 2 samples each."""
+    def averages(self, grid, k0, k1, average=cells.ELASTIC):
+        """Effective media of the cells of planes k0 to k1 - 1, without anomalies, from 2 x 2 x 2 samples each."""
         x, y, z = (_weights(axis, cells.middles(*cells.edges(grid, name), 2).ravel()) for axis, name in zip(self.axes, AXES))
-        out = tuple(np.empty((k1 - k0, *grid.shape[1:])) for _ in range(3))
+        out = tuple(np.empty((k1 - k0, *grid.shape[1:])) for _ in range(average.size))
 
         def plane(k):
             levels = [[_mix(f[a], f[b], w) for a, b, w in zip(*(part[2 * k : 2 * k + 2] for part in z))] for f in self.fields]
             for j in range(0, grid.shape[1], STRIP):
                 rows = tuple(part[2 * j : 2 * (j + STRIP)] for part in y)
-                mean = _mean_of_pairs([[_resample(level, rows, x) for level in pair] for pair in levels])
+                mean = _mean_of_pairs([[_resample(level, rows, x) for level in pair] for pair in levels], average)
                 for whole, part in zip(out, mean):
                     whole[k - k0, j : j + STRIP] = part
 
@@ -81,16 +81,13 @@ def _resample(plane, rows, columns):
     return _mix(part[:, before], part[:, after], weight)
 
 
-def _mean_of_pairs(levels):
-    """Density and moduli of cells from samples vp, vs, rho, each on two levels, two rows and two columns a cell."""
+def _mean_of_pairs(levels, average):
+    """Effective media of cells from samples of vp, vs, rho and perhaps more, each on two levels, two rows and two columns a cell."""
     total = None
-    for vp, vs, rho in zip(*levels):
-        kappa, mu = cells.moduli(vp, vs, rho)
-        with np.errstate(divide="ignore"):
-            terms = [rho, 1 / kappa, 1 / mu]
-        terms = [(t := term[0::2] + term[1::2])[:, 0::2] + t[:, 1::2] for term in terms]
+    for values in zip(*levels):
+        terms = [(t := term[0::2] + term[1::2])[:, 0::2] + t[:, 1::2] for term in average.terms(*values)]
         total = terms if total is None else [a + b for a, b in zip(total, terms)]
-    return total[0] / 8, 8 / total[1], 8 / total[2]
+    return average.finish(*(sums / 8 for sums in total))
 
 
 def extent_problems(axes, region, name, key):

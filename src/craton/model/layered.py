@@ -4,9 +4,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from craton.errors import Problem
-from craton.model import cells, checks
+from craton.model import cells, checks, properties
 
-NAMES = ("vp", "vs", "rho")
 GAUSS = 5  # points per part of a cell where a gradient makes the moduli cubic in depth: exact to rounding for any sane gradient
 
 
@@ -18,9 +17,9 @@ class Layered:
     ----------
     breaks : (n,) array
         Elevation of each layer's top, metres, falling. The first layer also fills what is above it.
-    tops : (3, n) array
-        vp, vs (m/s) and rho (kg/m3) at each layer's top.
-    gradients : (3, n) array
+    tops : (m, n) array
+        The first m of `properties.NAMES` at each layer's top.
+    gradients : (m, n) array
         Their growth per metre of depth below it.
     keys : tuple of str
         Where each layer stands in the model's part of the scenario: ``"layers.0"``; empty for the model itself.
@@ -42,15 +41,15 @@ class Layered:
         depth = np.maximum(self.breaks[layer] - z, 0.0)
         return tuple(top[layer] + gradient[layer] * depth for top, gradient in zip(self.tops, self.gradients))
 
-    def averages(self, grid, k0, k1):
-        """Density and moduli of the cells of planes k0 to k1 - 1, without anomalies: read-only views (k1 - k0, ny, nx)."""
+    def averages(self, grid, k0, k1, average=cells.ELASTIC):
+        """Effective media of the cells of planes k0 to k1 - 1, without anomalies: read-only views (k1 - k0, ny, nx)."""
         lower, upper = cells.edges(grid, "z")
-        column = np.empty((3, k1 - k0))
+        column = []
         for k in range(k0, k1):
             z, weights = cells.quadrature(lower[k], upper[k], self.breaks, 1, self.whole[2])
-            column[:, k - k0] = cells.mean(*self.values(0, 0, z), weights, (0,))
+            column.append(average(self.values(0, 0, z), weights, (0,)))
         shape = (k1 - k0, *grid.shape[1:])
-        return tuple(np.broadcast_to(values[:, None, None], shape) for values in column)
+        return tuple(np.broadcast_to(values[:, None, None], shape) for values in np.array(column).T)
 
     def sections(self, low, high):
         """Part of each layer between two elevations: list of (layer, z of its lower end, z of its upper end)."""
@@ -67,14 +66,14 @@ class Layered:
         return tuple(top[layer] + gradient[layer] * depth for top, gradient in zip(self.tops, self.gradients))
 
 
-def build(model):
+def build(model, names=checks.NAMES):
     """The `Layered` of a homogeneous or layers model of a scenario."""
     if model.kind == "homogeneous":
-        values = np.array([[float(getattr(model, name))] for name in NAMES])
+        values = np.array([[properties.value(model, name)] for name in names])
         return Layered(np.zeros(1), values, np.zeros_like(values), ("",))
     layers = model.layers
-    tops = np.array([[float(getattr(layer, name)) for layer in layers] for name in NAMES])
-    gradients = np.array([[float(getattr(layer, f"{name}_gradient", None) or 0.0) for layer in layers] for name in NAMES])
+    tops = np.array([[properties.value(layer, name) for layer in layers] for name in names])
+    gradients = np.array([[float(getattr(layer, f"{name}_gradient", None) or 0.0) for layer in layers] for name in names])
     breaks = np.array([float(layer.top) for layer in layers])
     return Layered(breaks, tops, gradients, tuple(f"layers.{i}" for i in range(len(layers))))
 

@@ -6,12 +6,14 @@ import numpy as np
 
 from craton.conventions import AXES
 from craton.errors import Problem, ScenarioError
+from craton.model import properties
 from craton.model.gridded import Gridded
 from craton.scenario.units import UnitError, si
 
 COORDINATES = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north"), "z": ("z", "elevation", "upward", "depth")}
 VARIABLES = {"vp": ("vp", "v_p"), "vs": ("vs", "v_s"), "rho": ("rho", "density")}
-DIMENSIONS = dict.fromkeys(AXES, "length") | {"vp": "velocity", "vs": "velocity", "rho": "density"}
+OPTIONAL = {"qp": ("qp", "q_p"), "qs": ("qs", "q_s")} | {name: (name,) for name in properties.THOMSEN}
+DIMENSIONS = dict.fromkeys(AXES, "length") | {"vp": "velocity", "vs": "velocity", "rho": "density"} | dict.fromkeys(OPTIONAL, "ratio")
 SPELT = {f"{prefix}{word}": f"{unit}m" for prefix, unit in (("", ""), ("kilo", "k")) for word in ("metre", "metres", "meter", "meters")}
 
 
@@ -59,19 +61,20 @@ class Source:
         self._problems = []
         self._path, self._key = path, key
         axes = [self._axis(dataset, names, axis) for axis in AXES]
-        fields = [self._field(dataset, names, name, axes) for name in variables]
+        there = [name not in OPTIONAL or any(word in names for word in OPTIONAL[name]) for name in variables]
+        fields = [self._field(dataset, names, name, axes) if known else None for name, known in zip(variables, there)]
         if self._problems:
             raise ScenarioError(self._problems)
         self.axes = tuple(values for _, values, _ in axes)
         self._flipped = tuple(flipped for *_, flipped in axes)
-        self._fields = fields
+        self._fields = tuple(zip(variables, fields))
 
     def _complain(self, message, remedy=""):
         self._problems.append(Problem(self._key, f"{self._path.name}: {message}", remedy))
 
     def _find(self, names, wanted, noun):
         """The variable of a file that one of our names means, case aside; None and a problem where there is none."""
-        candidates = (COORDINATES | VARIABLES)[wanted]
+        candidates = (COORDINATES | VARIABLES | OPTIONAL)[wanted]
         found = next((names[name] for name in candidates if name in names), None)
         if found is None:
             there = ", ".join(map(str, names.values())) or "nothing"
@@ -81,6 +84,7 @@ class Source:
     def _scale(self, variable, wanted):
         """Factor from the unit in a variable's attributes to SI; no unit is SI."""
         unit = str(variable.attrs.get("units", "")).strip()
+        unit = "" if unit == "1" else unit  # CF's way to say that there is none
         try:
             return si(f"1 {SPELT.get(unit.lower(), unit)}", DIMENSIONS[wanted]) if unit else 1.0
         except UnitError as error:
@@ -136,10 +140,18 @@ class Source:
         ]
         turn = tuple(slice(None, None, -1 if flipped else 1) for flipped in reversed(self._flipped))
 
-        def block(array, scale):
-            return np.ascontiguousarray(np.asarray(array[tuple(reversed(index))].values, dtype=float)[turn]) * scale
+        def block(name, field):
+            if field is None:
+                return np.zeros([stop - start for start, stop in reversed(ranges)])
+            array, scale = field
+            values = np.ascontiguousarray(np.asarray(array[tuple(reversed(index))].values, dtype=float)[turn]) * scale
+            with np.errstate(divide="ignore"):
+                return properties.inside(name, values)
 
-        return Gridded(tuple(axis[start:stop] for axis, (start, stop) in zip(self.axes, ranges)), tuple(block(*f) for f in self._fields))
+        values = {name: block(name, field) for name, field in self._fields}
+        if "qs" in values:
+            values["qs"][values["vs"] == 0] = 0  # Qs of a fluid is often written as 0
+        return Gridded(tuple(axis[start:stop] for axis, (start, stop) in zip(self.axes, ranges)), tuple(values.values()))
 
     def slabs(self, box, values=8_000_000):
         """The part of the file that a box needs, in blocks of whole planes with about so many points each."""

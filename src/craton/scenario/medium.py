@@ -3,8 +3,23 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from craton.scenario.fields import Distance, FilePath, Length, Table, Xyz, key, many, quantity, tagged, wrong
-from craton.scenario.words import listed, number
+from craton.scenario.fields import (
+    Distance,
+    FilePath,
+    Frequency,
+    Length,
+    Table,
+    Xyz,
+    as_list,
+    choice,
+    key,
+    many,
+    quantity,
+    tagged,
+    whole,
+    wrong,
+)  # fmt: skip
+from craton.scenario.words import listed, number, shown
 
 Speed = quantity("velocity", above=0)
 ShearSpeed = quantity("velocity", least=0)
@@ -13,10 +28,62 @@ SpeedGradient = quantity("velocity gradient")
 DensityGradient = quantity("density gradient")
 Change = quantity("ratio", above=-1)
 
+Quality = quantity("ratio", above=0)
+Parameter = quantity("ratio", above=-0.5)
+Delta = quantity("ratio", above=-1)
+
 _PROPERTIES = ("vp", "vs", "rho")
+_OTHERS = ("qp", "qs", "epsilon", "delta", "gamma")
 
 
-class _Anomaly(Table):
+class Lossy(Table):
+    """What media may say beside vp, vs, rho: quality factors ``qp``, ``qs``, and ``epsilon``, ``delta``, ``gamma`` (Thomsen 1986, VTI)."""
+
+    qp: Quality | None = None
+    qs: Quality | None = None
+    epsilon: Parameter | None = None
+    delta: Delta | None = None
+    gamma: Parameter | None = None
+
+
+class Attenuation(Table):
+    """How Q is modelled over the ``band`` [f1, f2] (Hz).
+
+    Speeds are phase velocities at ``frequency`` (Hz; None: the band's geometric mean), where Q holds too: Q (f / frequency)^``power``.
+    ``mechanisms`` 1 to 4; ``storage``: "full" at each point, "paired" two of four, "coarse" one (None: by the lowest Q).
+    """
+
+    band: tuple[Frequency, Frequency] = key("[0.1, 10]  # Hz")
+    frequency: Frequency | None = None
+    mechanisms: whole(least=1, most=4) = 4
+    power: quantity("ratio", least=-1, most=1) = 0.0
+    storage: choice("coarse", "paired", "full") | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _two_numbers(cls, value):
+        band = as_list(value.get("band")) if isinstance(value, dict) else None
+        if band is not None and (not isinstance(band, list) or len(band) != 2):
+            raise wrong(("band", f"{shown(band)} is not a list of two frequencies", "write band = [0.1, 10]  # Hz"))
+        return value
+
+    @model_validator(mode="after")
+    def _rising(self):
+        low, high = self.band
+        if not low < high:
+            raise wrong(("band", f"it ends at {number(high)} Hz, not above its start, {number(low)} Hz", "write the lower frequency first"))
+        if self.storage == "paired" and self.mechanisms != 4:
+            raise wrong(("storage", f'"paired" needs 4 mechanisms, not {self.mechanisms}', 'use "coarse" or "full", or mechanisms = 4'))
+        return self
+
+
+class _Medium(Table):
+    """What all models share."""
+
+    attenuation: Attenuation | None = None
+
+
+class _Anomaly(Lossy):
     """What anomalies share: new values of vp, vs, rho (SI), or relative changes dvp, dvs, drho (-0.1: ten per cent less)."""
 
     vp: Speed | None = None
@@ -31,8 +98,8 @@ class _Anomaly(Table):
         both = [p for p in _PROPERTIES if getattr(self, p) is not None and getattr(self, "d" + p) is not None]
         if both:
             raise wrong(*[("d" + p, f"{p} and d{p} exclude each other", f"give {p} (SI) or d{p} (relative change)") for p in both])
-        if all(getattr(self, d + p) is None for p in _PROPERTIES for d in ("", "d")):
-            raise wrong(("", "the anomaly changes nothing", "give at least one of vp, vs, rho, dvp, dvs, drho"))
+        if all(getattr(self, p) is None for p in (*_PROPERTIES, *("d" + p for p in _PROPERTIES), *_OTHERS)):
+            raise wrong(("", "the anomaly changes nothing", f"give at least one of vp, vs, rho, dvp, dvs, drho, {listed(_OTHERS)}"))
         return self
 
 
@@ -63,7 +130,7 @@ class Box(_Anomaly):
 Anomaly = tagged("anomaly", "shape", sphere=Sphere, box=Box)
 
 
-class Homogeneous(Table):
+class Homogeneous(_Medium, Lossy):
     """One medium everywhere: vp, vs (m/s), rho (kg/m3)."""
 
     kind: Literal["homogeneous"] = "homogeneous"
@@ -73,7 +140,7 @@ class Homogeneous(Table):
     anomalies: many(Anomaly) = ()
 
 
-class Layer(Table):
+class Layer(Lossy):
     """A layer from the elevation ``top`` down to the next one's; gradients are per metre of depth below its top."""
 
     top: Length = key("0  # m, elevation of the layer's top")
@@ -85,7 +152,7 @@ class Layer(Table):
     rho_gradient: DensityGradient = 0.0
 
 
-class Layers(Table):
+class Layers(_Medium):
     """Flat layers listed from the top down."""
 
     kind: Literal["layers"] = "layers"
@@ -107,8 +174,8 @@ class Layers(Table):
         return self
 
 
-class ModelFile(Table):
-    """A netCDF or zarr file with vp, vs (m/s) and rho (kg/m3) on x, y, z (m)."""
+class ModelFile(_Medium):
+    """A netCDF or zarr file with vp, vs (m/s), rho (kg/m3), and perhaps qp, qs, epsilon, delta, gamma, on x, y, z (m)."""
 
     kind: Literal["file"] = "file"
     file: FilePath = key('"model.nc"')

@@ -21,6 +21,18 @@ def _medium(model):
         if medium.rho is not None and medium.rho < 20 and (medium.vs is None or medium.vs > 0):
             rho = number(medium.rho)
             yield f"{key}.rho: {rho} kg/m3 is very light; did you mean {rho} g/cm3 = {number(medium.rho * 1e3)}?"
+        yield from _quality(key, medium, model.attenuation)
+
+
+def _quality(key, medium, attenuation):
+    for name in ("qp", "qs"):
+        value = getattr(medium, name)
+        if value is not None and attenuation is None:
+            yield f"{key}.{name}: Q is not used; add model.attenuation = {{ band = [f1, f2] }} in Hz"
+        elif value is not None and value < 1:
+            yield f"{key}.{name}: Q = {number(value)} damps a wave within one wavelength; did you mean 1/Q, Q = {number(1 / value)}?"
+    if medium.qp is not None and medium.qs is not None and medium.qp < medium.qs:
+        yield f"{key}.qp: {number(medium.qp)} is less than qs = {number(medium.qs)}; rather the other way in rock: are they exchanged?"
 
 
 def _media(model):

@@ -3,7 +3,7 @@ import numpy as np
 
 from craton.plan.layout import rounded
 from craton.plan.plan import Array, Launch
-from craton.solvers.fd_elastic import operators
+from craton.solvers.fd_elastic import operators, relaxing
 from craton.solvers.fd_elastic.scheme import VELOCITY
 
 VECTOR = 8  # points
@@ -71,9 +71,9 @@ def _cpml_velocity(d, axis, box, psi, profile):
 
 
 def _cpml_stress(d, axis, box, psi, profile):
-    written = (*operators.CYCLIC_NORMAL[axis], *operators.CYCLIC_SHEAR[axis], psi)
-    names = d.names(*written, *operators.CYCLIC_VELOCITY[axis], "lam", "rmu", profile)
-    return Launch(operators.cpml_stress(d.stencil, axis), names, box, slab_params(d, box))
+    written = (*operators.CYCLIC_NORMAL[axis], *operators.CYCLIC_SHEAR[axis], psi, "memory")
+    names = d.names(*written, *operators.CYCLIC_VELOCITY[axis], "lam", "rmu", profile, "qp", "qs")
+    return Launch(operators.cpml_stress(d.stencil, axis, d.relaxing, d.free), names, box, relaxing.params(d, slab_params(d, box)))
 
 
 def sponge(d):

@@ -6,11 +6,11 @@ import numpy as np
 
 from craton.conventions import components
 from craton.errors import Problem, ScenarioError
-from craton.model import earth
+from craton.model import earth, rheology
 from craton.model.cells import Region
 from craton.model.grid import Grid
 from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.fd_elastic import faults, laminate, material, notes, operators, points, scheme, snapshots
+from craton.solvers.fd_elastic import faults, laminate, material, notes, operators, points, relaxing, scheme, snapshots
 from craton.solvers.fd_elastic.boundaries import BOUNDARIES
 from craton.solvers.fd_elastic.closure import HIGHEST, closure
 from craton.solvers.fd_elastic.discretisation import Discretisation
@@ -57,10 +57,18 @@ def build(scenario):
 
 def problems(scenario, grid):
     """Everything that is wrong with a scenario on a grid: size, model, step, sources, receivers, snapshots."""
-    wrong_model = earth.problems(scenario.model, grid)
+    wrong_model = earth.problems(scenario.model, grid) or rheology_problems(scenario.model, grid)
     wrong_step = [] if wrong_model else step_problems(scenario, grid)
     asked = [*survey_problems(scenario), *snapshots.problems(scenario), *output_problems(scenario)]
     return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *asked]
+
+
+def rheology_problems(model, grid):
+    """What is wrong with attenuation and anisotropy, or not computed here."""
+    found = rheology.problems(model, grid)
+    if found or not rheology.anisotropic(model, grid):
+        return found
+    return [Problem("model", 'epsilon, delta, gamma: method "fd" does not compute anisotropy yet', "leave them out")]
 
 
 def output_problems(scenario):
@@ -109,8 +117,8 @@ def discretise(scenario, grid, sources):
 
 
 def fastest(scenario, grid):
-    """The fastest wave that is computed, m/s."""
-    return earth.extremes(scenario.model, grid)["vs" if scenario.domain.motion == "SH" else "vp"][1]
+    """The fastest wave that is computed, m/s: where there is attenuation at the highest frequencies."""
+    return relaxing.fastest(scenario, grid) or earth.extremes(scenario.model, grid)["vs" if scenario.domain.motion == "SH" else "vp"][1]
 
 
 def size_problems(scenario, grid):
@@ -171,7 +179,7 @@ def start_time(scenario, sources, dt):
 def assemble(d, sources, receivers, channels):
     """Arrays and phases of the plan."""
     slots = max(1, min(SLOTS, d.steps, RECORD_BYTES // max(8 * len(channels), 1)))
-    arrays = wavefield(d) | material.arrays(d)
+    arrays = wavefield(d) | relaxing.arrays(d) | material.arrays(d)
     pieces = {}
     for kind in (*BOUNDARIES.values(), laminate.laminate):
         more, launches = kind(d)
@@ -256,19 +264,23 @@ def phase_of(d, name, pieces, injection):
     """
     before, after = ([injection], []) if name == "velocity" else ([], [injection])
     plain, *surface = steps_of(d, name)
-    steps = [plain, *pieces.get(name, ()), *surface, *pieces.get(f"{name}_after", ()), *pieces.get(f"{name}_last", ())]
+    steps = [plain, *pieces.get(name, ()), *surface]
+    if d.relaxing and name == "stress":  # layers add to memory variables what follows the step, and leave szz = 0 alone
+        steps = [plain, *surface, *pieces.get(name, ())]
+    steps = [*steps, *pieces.get(f"{name}_after", ()), *pieces.get(f"{name}_last", ())]
     launches = [*pieces.get(f"{name}_first", ()), *before, *steps, *after]
     return Phase(name, tuple(one for one in launches if one), d.velocity if name == "velocity" else d.stress)
 
 
 def steps_of(d, name):
     """The plain step, below the planes that the closure of a free surface covers, and the step of those planes."""
-    op = getattr(operators, name)(d.stencil)
+    op = operators.velocity(d.stencil) if name == "velocity" else operators.stress(d.stencil, d.relaxing)
+    scalars = d.fd_params if name == "velocity" else relaxing.params(d, d.fd_params)
     top = d.grid.shape[0] - d.surface_planes
     names = d.names(*op.arrays)
-    launches = [Launch(op, names, d.slab(2, 0, top), d.fd_params)]
+    launches = [Launch(op, names, d.slab(2, 0, top), scalars)]
     if d.free:
-        launches.append(Launch(operators.at_surface(op, d.closure, d.stencil), names, d.slab(2, top, d.grid.shape[0]), d.fd_params))
+        launches.append(Launch(operators.at_surface(op, d.closure, d.stencil), names, d.slab(2, top, d.grid.shape[0]), scalars))
     return launches
 
 

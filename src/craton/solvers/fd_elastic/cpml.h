@@ -7,6 +7,7 @@
 // PLANE, PSV, SH as in elastic.h: the components along x and z are there where PSV, those along y where SH
 #include "differences.h"
 #include "moduli.h"
+#include "relax.h"
 
 #define ON_A (AXIS == 1 ? SH : PSV)
 #define ON_B (AXIS == 0 ? SH : PSV)
@@ -41,22 +42,73 @@ KERNEL cpml_velocity(
     }
 }
 
+constexpr int AA = AXIS == 0 ? XX : AXIS == 1 ? YY : ZZ, AB = AXIS == 0 ? XY : AXIS == 1 ? YZ : XZ, CA = AXIS == 0 ? XZ : AXIS == 1 ? XY : YZ;
+#if ATTENUATION
+#define REMAINING(C, E, S, T) remaining(memory + C * p.field + q, p.field, E, shear_loss(qs + m, S, T), even, i)
+
+// The step is linear in the strain rate: what a layer adds to it, e, goes the same way. Variables that did not see it would leave stress
+// rates in the layer that grow beyond the stretched elastic ones: unstable. The plain step has come before and advanced them.
+INLINE real remaining(real* xi, const ptrdiff_t field, const real e, const real s, const int even, const int i)
+{
+    real lost = 0;
+    for (int n = 0; n < STORED; ++n) {
+        const Mechanism one = mechanism(n, even, i);
+        xi[n * COMPONENTS * field] += (1 - one.decay) * e;
+        lost += coefficient(one, s) * (1 - one.held) * e;
+    }
+    return e - lost;
+}
+
+// The same of the normal stresses along the axis and across it; at a free surface with the vertical strain rate that keeps szz zero.
+struct Added { real along, across; };
+INLINE Added added_normal(real* xi, const ptrdiff_t field, const real e, const bool free, const real lam, const real mu2,
+                          const real qp, const real qs, const int even, const int i)
+{
+    real l = free ? from_plane_stress(lam, mu2) : lam, m2 = mu2;
+    const real stiff = l + mu2;
+    for (int n = 0; n < STORED; ++n) {
+        const Mechanism one = mechanism(n, even, i);
+        const real lost2 = mu2 * coefficient(one, qs);
+        l -= (1 - one.held) * (stiff * coefficient(one, qp) - lost2);
+        m2 -= (1 - one.held) * lost2;
+        xi[(n * COMPONENTS + AA) * field] += (1 - one.decay) * e;
+    }
+    if (!free) return {(l + m2) * e, l * e};
+    const real ezz = l + m2 > 0 ? -l * e / (l + m2) : real(0);
+    for (int n = 0; n < STORED; ++n) xi[(n * COMPONENTS + ZZ) * field] += (1 - mechanism(n, even, i).decay) * ezz;
+    return {(l + m2) * e + l * ezz, l * (e + ezz)};
+}
+#else
+#define REMAINING(C, E, S, T) (E)
+#endif
+
 KERNEL cpml_stress(
     real* RESTRICT saa, real* RESTRICT sbb, real* RESTRICT scc, real* RESTRICT sab, real* RESTRICT sca, real* RESTRICT psi,
-    const real* RESTRICT va, const real* RESTRICT vb, const real* RESTRICT vc,
-    const real* RESTRICT lam, const real* RESTRICT rmu, const real* RESTRICT profile, const Box box, const SlabParams p)
+    real* RESTRICT memory, const real* RESTRICT va, const real* RESTRICT vb, const real* RESTRICT vc,
+    const real* RESTRICT lam, const real* RESTRICT rmu, const real* RESTRICT profile,
+    const real* RESTRICT qp, const real* RESTRICT qs, const Box box, const SlabParams p)
 {
     FOR_EACH_POINT(box)
     {
         CPML_POINT;
+        [[maybe_unused]] const int even = even_class(j, k);
         if constexpr (ON_A) {
+#if ATTENUATION
+            const real e = stretched(psi + at_a, at, N, bwd(va + q, A)), mu2 = 2 / rmu[m];
+            const bool free = FREE && k == p.top;
+            const Added s = added_normal(memory + q, p.field, e, free, lam[m], mu2, qp[m], qs[m], even, i);
+            saa[q] += p.dt_h * s.along;
+            if constexpr (ON_B) sbb[q] += AXIS == 1 && free ? real(0) : p.dt_h * s.across;
+            if constexpr (ON_C) scc[q] += AXIS == 0 && free ? real(0) : p.dt_h * s.across;
+#else
             const real e = p.dt_h * stretched(psi + at_a, at, N, bwd(va + q, A)), t = lam[m] * e;
             saa[q] += t + 2 / rmu[m] * e;
             if constexpr (ON_B) sbb[q] += t;
             if constexpr (ON_C) scc[q] += t;
+#endif
         }
-        if constexpr (ON_B) sab[q] += p.dt_h * shear_modulus(rmu + m, MA, MB) * stretched(psi + at_b, half, N, fwd(vb + q, A));
-        if constexpr (ON_C) sca[q] += p.dt_h * shear_modulus(rmu + m, MA, MC) * stretched(psi + at_c, half, N, fwd(vc + q, A));
+        if constexpr (ON_B) sab[q] += p.dt_h * shear_modulus(rmu + m, MA, MB) * REMAINING(AB, stretched(psi + at_b, half, N, fwd(vb + q, A)), MA, MB);
+        if constexpr (ON_C) sca[q] += p.dt_h * shear_modulus(rmu + m, MA, MC) * REMAINING(CA, stretched(psi + at_c, half, N, fwd(vc + q, A)), MA, MC);
     }
 }
 

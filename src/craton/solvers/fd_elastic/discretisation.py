@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from craton.conventions import FACES
+from craton.model import rheology
 from craton.plan.layout import Layout
+from craton.solvers.fd_elastic import relaxing
 from craton.solvers.fd_elastic.closure import closure
 from craton.solvers.fd_elastic.scheme import FIELDS, HALF, MOTION, STRESS, VELOCITY, stencil
 
@@ -48,6 +50,16 @@ class Discretisation:
     extra: int = 0
     shots: tuple = ()
 
+    @cached_property
+    def relaxation(self):
+        """Mechanisms of attenuation, or None."""
+        return rheology.relaxation(self.scenario.model, self.grid)
+
+    @cached_property
+    def relaxing(self):
+        """Their constants in kernels; empty without attenuation."""
+        return relaxing.constants(self.relaxation, self.dt)
+
     @property
     def motion(self):
         """``"P-SV"`` or ``"SH"`` in the (x, z) plane, None in space."""
@@ -75,7 +87,8 @@ class Discretisation:
 
     def names(self, *arrays):
         """Array names of a launch, empty where a field is not computed."""
-        return tuple("" if name in FIELDS and name not in self.fields else name for name in arrays)
+        absent = {name for name in FIELDS if name not in self.fields} | set(relaxing.names(self))
+        return tuple("" if name in absent else name for name in arrays)
 
     @property
     def horizontal(self):

@@ -125,9 +125,10 @@ KERNEL_BOUNDS(BX * BY, MIN_BLOCKS) velocity(
 
 KERNEL_BOUNDS(BX * BY, MIN_BLOCKS) stress(
     real* RESTRICT sxx, real* RESTRICT syy, real* RESTRICT szz,
-    real* RESTRICT sxy, real* RESTRICT sxz, real* RESTRICT syz,
+    real* RESTRICT sxy, real* RESTRICT sxz, real* RESTRICT syz, real* RESTRICT memory,
     const real* RESTRICT vx, const real* RESTRICT vy, const real* RESTRICT vz,
-    const real* RESTRICT lam, const real* RESTRICT rmu, const Box box, const FDParams p)
+    const real* RESTRICT lam, const real* RESTRICT rmu, const real* RESTRICT qp, const real* RESTRICT qs,
+    const Box box, const FDParams p)
 {
     STREAM;
     Planes vx_z(vx + q - (RZ - 1) * Z, Z), vy_z(vy + q - (RZ - 1) * Z, Z), vz_z(vz + q - RZ * Z, Z);

@@ -3,21 +3,24 @@ from functools import partial
 
 import numpy as np
 
-from craton.model.earth import cell_averages
+from craton.model.earth import cell_losses
 from craton.model.grid import Grid
 from craton.plan.plan import Array
+from craton.solvers.fd_elastic import relaxing
 
 NAMES = ("rho", "lam", "rmu")
+LOSSES = ("qp", "qs")  # 1/Qp, 1/Qs: with attenuation
 CHUNK = 16  # planes averaged at a time
 
 
 def arrays(d):
     """The plan's material arrays, filled when they are allocated."""
     layout = d.sheet
+    names = (*NAMES, *(LOSSES if d.relaxing else ()))
     part = {"shape": layout.padded, "dtype": d.precision, "first": layout.first, "window": layout.window(), "part_of": "material"}
-    block = {"material": Array("material", (layout.block(len(NAMES)),), d.precision)}
-    fills = {name: partial(fill, d=d, name=name) for name in NAMES}
-    return block | {name: Array("material", data=fills[name], start=layout.start(n), **part) for n, name in enumerate(NAMES)}
+    block = {"material": Array("material", (layout.block(len(names)),), d.precision)}
+    fills = {name: partial(fill, d=d, name=name) for name in names}
+    return block | {name: Array("material", data=fills[name], start=layout.start(n), **part) for n, name in enumerate(names)}
 
 
 def fill(out, d, name):
@@ -26,9 +29,12 @@ def fill(out, d, name):
     nz = d.grid.shape[0]
     for k0 in range(0, nz, CHUNK):
         k1 = min(k0 + CHUNK, nz)
-        inside[k0:k1] = parameter(name, *cell_averages(d.scenario.model, d.grid, k0, k1))
+        if name in LOSSES:
+            inside[k0:k1] = cell_losses(d.scenario.model, d.grid, k0, k1)[LOSSES.index(name)]
+        else:
+            inside[k0:k1] = parameter(name, *relaxing.cells(d, d.grid, k0, k1))
     if d.free and name == "lam":
-        _, kappa, mu = cell_averages(d.scenario.model, d.grid, nz - 1, nz)
+        _, kappa, mu = relaxing.cells(d, d.grid, nz - 1, nz)
         inside[nz - 1 :] = plane_stress(kappa - 2 / 3 * mu, mu)
     periodic = {axis for axis, _ in d.faces("periodic")}
     for axis, (n, origin) in enumerate(zip(d.grid.shape, d.sheet.origin)):
@@ -78,4 +84,4 @@ def around(d, box):
     high = [min(b + 1, n) for b, n in zip(box[1::2], d.grid.shape)]
     origin = tuple(o + d.grid.spacing * i for o, i in zip(d.grid.origin, reversed(low)))
     part = Grid(origin, d.grid.spacing, tuple(b - a for a, b in zip(low, high)))
-    return low, cell_averages(d.scenario.model, part, 0, part.shape[0])
+    return low, relaxing.cells(d, part, 0, part.shape[0])

@@ -2,7 +2,7 @@
 import numpy as np
 
 from craton.model import earth
-from craton.solvers.fd_elastic import laminate, scheme
+from craton.solvers.fd_elastic import laminate, relaxing, scheme
 from craton.survey import sources as survey_sources
 
 FEWEST = {  # points per shortest wavelength below which a warning is due: from order 6 on, phase velocity is in error by 0.7 % there
@@ -75,6 +75,7 @@ def resolution(d, sources):
     """Points per wavelength at f95 and what they cost in phase velocity."""
     found = earth.extremes(d.scenario.model, d.grid)
     rows = [("model", "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *found[name]) for name in ("vp", "vs", "rho")) + "  (m/s, kg/m3)")]
+    rows += relaxing.notes(d)
     sampled = sampling(d, sources)
     if sampled:
         f95, slow, points = sampled

@@ -10,6 +10,7 @@ from craton.solvers.fd_elastic.scheme import STRESS, VELOCITY
 HERE = Path(__file__).parent
 FD = Struct("FDParams", (("row", "i64"), ("plane", "i64"), ("sheet", "i64"), ("top", "i32"), ("dt_h", "real")))
 SLAB = Struct("SlabParams", (*FD.fields, *((n, "i32") for n in ("k0", "j0", "i0", "nk", "nj", "ni"))))
+RELAXING = {s.name: Struct(s.name, (*s.fields, ("field", "i64"))) for s in (FD, SLAB)}  # with the distance of memory variables
 WRAP = Struct("WrapParams", (("row", "i64"), ("plane", "i64"), ("shift", "i64")))
 
 # Cyclic names of the fields along the axes (A, B, C) that start at x, y, z.
@@ -72,10 +73,20 @@ def velocity(stencil):
                     defines=(*constants(stencil), ("SURFACE", 0)), variants=streamed(stencil, 0), **cost(stencil, "velocity"))  # fmt: skip
 
 
-def stress(stencil):
-    """The stress step; see elastic.h."""
-    return Operator("stress", HERE / "elastic.h", STRESS, (*VELOCITY, "lam", "rmu"), FD, reach=stencil.reach,
-                    defines=(*constants(stencil), ("SURFACE", 0)), variants=streamed(stencil, 1), **cost(stencil, "stress"))  # fmt: skip
+def stress(stencil, relaxing=()):
+    """The stress step; see elastic.h. `relaxing` are the constants of attenuation.constants."""
+    op = Operator("stress", HERE / "elastic.h", (*STRESS, "memory"), (*VELOCITY, "lam", "rmu", "qp", "qs"), FD, reach=stencil.reach,
+                  defines=(*constants(stencil), ("SURFACE", 0), ("ATTENUATION", 0)), variants=streamed(stencil, 1),
+                  **cost(stencil, "stress"))  # fmt: skip
+    return _relaxing(op, relaxing, {None: 6, "P-SV": 3, "SH": 2}[stencil.motion], 2) if relaxing else op
+
+
+def _relaxing(op, constants, components, losses):
+    """The same with memory variables of so many stress components; per mechanism some 5 flops a component and 12 for coefficients."""
+    stored = dict(constants)["STORED"]
+    more = op.specialised(op.name, **dict(constants))
+    reals = op.reals_per_point + losses + 2 * stored * components
+    return replace(more, params=RELAXING[op.params.name], variants=(), reals_per_point=reals, flops=op.flops + stored * components * 17)
 
 
 def laminate(stencil):
@@ -109,9 +120,13 @@ def cpml_velocity(stencil, axis):
     return _cpml("cpml_velocity", ("va", "vb", "vc", "psi"), ("saa", "sab", "sca", "rho", "profile"), stencil, axis)
 
 
-def cpml_stress(stencil, axis):
-    """What the CPML adds to the stress step along one axis; see cpml.h."""
-    return _cpml("cpml_stress", ("saa", "sbb", "scc", "sab", "sca", "psi"), ("va", "vb", "vc", "lam", "rmu", "profile"), stencil, axis)
+def cpml_stress(stencil, axis, relaxing=(), free=False):
+    """What the CPML adds to the stress step along one axis; see cpml.h. `free`: the top is traction-free."""
+    op = _cpml("cpml_stress", ("saa", "sbb", "scc", "sab", "sca", "psi", "memory"),
+               ("va", "vb", "vc", "lam", "rmu", "profile", "qp", "qs"), stencil, axis)  # fmt: skip
+    op = replace(op, defines=(*op.defines, ("FREE", 0), ("ATTENUATION", 0)))
+    constants = dict(relaxing) | {"FREE": int(free)}
+    return _relaxing(op, constants, {None: 3, "P-SV": 2, "SH": 1}[stencil.motion], 2) if relaxing else op
 
 
 def cpml_laminate(stencil, axis):

@@ -1,0 +1,206 @@
+"""Attenuation by relaxation mechanisms: their frequencies and anelastic coefficients for a wanted Q, and the medium that results.
+
+The generalised Maxwell body of Emmerich & Korn (1987, Geophysics 52, 1252-1264), the same as a generalised Zener body (Moczo & Kristek
+2005, GRL 32, L01306). Fourier convention exp(+i w t). A modulus relaxes from M_U at high frequency,
+
+    M(w) / M_U = 1 - sum_l Y_l w_l / (w_l + i w),        1/Q = Im M / Re M,
+
+with the memory variables xi_l of a strain (rate) e:  d xi_l/dt = w_l (e - xi_l),  stress (rate) = M_U (e - sum_l Y_l xi_l).
+
+Coefficients depend on Q alone, so they are fitted for a few losses s = 1/Q and kept as polynomials, Y_l(s) = s (c0 + c1 s + c2 s^2 ...): a
+solver needs s at each point and these few numbers, whatever the number of mechanisms.
+
+What a point stores is its own matter. "full": all mechanisms. "coarse": one of them, in a pattern of four classes of points (Day 1998,
+BSSA 88, 1051-1062); "paired": two of four, in a chequerboard. What a wave then sees is not quite the mean modulus over the classes, as the
+strain is larger where the point is softer: to second order M_U (1 - <D> - theta var D) with D the relaxation of each class; theta = 1
+would be the harmonic mean. Exact Bloch waves on the staggered grid give 0.3 to 0.8 for P and S in all directions
+(tests/test_attenuation.py); the fit takes 0.55.
+"""
+from dataclasses import dataclass
+
+import numpy as np
+
+MOST = 4  # mechanisms
+THETA = 0.55
+# Mechanisms that a point of each class stores; class = ((i + j + k) & 1) + 2 ((i + j) & 1).
+STORED = {
+    "coarse": {1: ((0,),) * 4, 2: ((0,), (1,)) * 2, 3: ((0,), (1,), (2,), (1,)), 4: ((0,), (1,), (2,), (3,))},
+    "paired": {4: ((0, 2), (1, 3)) * 2},
+    "full": {n: (tuple(range(n)),) * 4 for n in range(1, MOST + 1)},
+}
+DEGREE = 4  # numbers of a polynomial of the coefficients in 1/Q
+SAMPLES = 61  # frequencies in the band at which the fit is made
+NODES = 8  # losses at which it is made
+SPANS = np.linspace(0.3, 1.4, 34)  # relaxation frequencies over the band's, in logarithm: those tried
+ROUNDS = 40  # of Lawson's weights
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """Mechanisms fitted to Q = Q0 (f / frequency)^power over a band.
+
+    Attributes
+    ----------
+    band : (float, float)
+        Hz.
+    frequency : float
+        Where the given speeds are phase velocities and the given Q holds, Hz.
+    power : float
+        Exponent of Q's growth with frequency.
+    storage : str
+        "coarse", "paired" or "full": see the module's text.
+    omega : (L,) array
+        Relaxation frequencies, rad/s, rising.
+    polynomials : (DEGREE, L) array
+        c of Y_l(s) = s (c[0] + c[1] s + ...); Y_l is that of the points that store mechanism l.
+    largest : float
+        Largest 1/Q0 that was fitted.
+    """
+
+    band: tuple[float, float]
+    frequency: float
+    power: float
+    storage: str
+    omega: np.ndarray
+    polynomials: np.ndarray
+    largest: float
+
+    @property
+    def stored(self):
+        """Mechanisms that a point of each of the four classes stores: tuple of tuples."""
+        return STORED[self.storage][len(self.omega)]
+
+    def coefficients(self, loss):
+        """Y_l of losses 1/Q0: array (..., L)."""
+        return _polynomial(self.polynomials, np.asarray(loss, dtype=float))
+
+    def modulus(self, frequency, loss):
+        """Complex M(f) / M_U at frequencies (n,), Hz, for losses 1/Q0 (...): array (..., n)."""
+        return relaxed(self.coefficients(loss), self.omega, 2 * np.pi * np.atleast_1d(frequency), self.stored)
+
+    def loss(self, frequency, loss):
+        """1/Q of the fitted medium at frequencies (n,) for losses 1/Q0 (...): array (..., n)."""
+        m = self.modulus(frequency, loss)
+        return m.imag / m.real
+
+    def speed(self, frequency, loss):
+        """Phase velocity at frequencies (n,) over that at the reference frequency: array (..., n)."""
+        at = np.append(np.atleast_1d(frequency), self.frequency)
+        slowness = (1 / np.sqrt(self.modulus(at, loss))).real
+        return slowness[..., -1:] / slowness[..., :-1]
+
+    def unrelaxed(self, loss):
+        """M_U over rho c^2 with c the phase velocity at the reference frequency, for losses 1/Q0 (...): array (...)."""
+        return (1 / np.sqrt(self.modulus(self.frequency, loss))).real[..., 0] ** 2
+
+    def wanted(self, frequency, loss):
+        """1/Q that is asked for at frequencies (n,): array (..., n)."""
+        return np.asarray(loss, dtype=float)[..., None] * (np.atleast_1d(frequency) / self.frequency) ** -self.power
+
+    def error(self, loss):
+        """Largest relative error of Q in the band, for losses 1/Q0 (...) above 0: array (...)."""
+        f = np.geomspace(*self.band, 4 * SAMPLES)
+        return np.abs(self.wanted(f, loss) / self.loss(f, loss) - 1).max(-1)
+
+
+def relaxation(band, largest, mechanisms=3, frequency=None, power=0.0, storage="coarse"):
+    """Fit mechanisms.
+
+    Relaxation frequencies lie evenly in logarithm about the band's middle; their span is the one with the smallest worst error of Q.
+    Coefficients are non-negative and minimise the worst relative error of 1/Q (least squares with Lawson's weights).
+
+    Parameters
+    ----------
+    band : (float, float)
+        Lowest and highest frequency, Hz.
+    largest : float
+        Largest 1/Q0 of the model.
+    mechanisms : int
+        1 to 4.
+    frequency : float, optional
+        Reference frequency, Hz; the band's geometric mean where it is not given.
+    power : float
+        Exponent of Q = Q0 (f / frequency)^power.
+    storage : "coarse", "paired" or "full"
+        "paired" is for 4 mechanisms only.
+
+    Returns
+    -------
+    Relaxation
+
+    Raises
+    ------
+    ValueError
+        Losses too large for these mechanisms: a relaxed modulus would not be positive.
+    """
+    stored = STORED[storage][mechanisms]
+    middle = np.sqrt(band[0] * band[1])
+    frequency = frequency or middle
+    omega = 2 * np.pi * np.geomspace(*band, SAMPLES)
+    shape = (omega / (2 * np.pi * frequency)) ** -power
+    nodes = largest * np.sin(np.arange(1, NODES + 1) * np.pi / (2 * NODES))
+    trials = [_frequencies(band, middle, mechanisms, span) for span in (SPANS if mechanisms > 1 else [0.0])]
+    fits = [_fit(omega, rates, nodes[NODES // 2] * shape, stored) for rates in trials]
+    rates = trials[int(np.argmin([worst for worst, _ in fits]))]
+    values = np.array([_fit(omega, rates, s * shape, stored)[1] for s in nodes])
+    least = 1 - values[:, list(stored)].sum(-1).max(-1)
+    if not np.isfinite(values).all() or (least <= 0).any():
+        raise ValueError(f"Q = {1 / largest:.4g} is too low for {mechanisms} mechanism(s) with {storage} storage")
+    powers = nodes[:, None] ** np.arange(DEGREE)
+    polynomials = np.linalg.lstsq(powers, values / nodes[:, None], rcond=None)[0]
+    return Relaxation(tuple(band), float(frequency), float(power), storage, rates, polynomials, float(largest))
+
+
+def relaxed(coefficients, rates, omega, stored):
+    """Complex M(w) / M_U that waves see, for coefficients (..., L), relaxation frequencies (L,) and omega (n,): array (..., n)."""
+    parts = (coefficients[..., None, :] * rates / (rates + 1j * omega[:, None]))[..., list(stored)].sum(-1)
+    mean = parts.mean(-1)
+    return 1 - mean - THETA * ((parts - mean[..., None]) ** 2).mean(-1)
+
+
+def _polynomial(c, s):
+    value = np.zeros((*s.shape, c.shape[1]))
+    for row in c[::-1]:
+        value = (value + row) * s[..., None]
+    return value
+
+
+def _frequencies(band, middle, count, span):
+    """Relaxation frequencies, rad/s: `count` between the band's limits, these drawn out from the middle by the factor `span`."""
+    ends = (np.asarray(band) / middle) ** span
+    return 2 * np.pi * middle * (np.geomspace(*ends, count) if count > 1 else np.ones(1))
+
+
+def _fit(omega, rates, loss, stored):
+    """Coefficients (L,) for a wanted 1/Q at omega, and the worst relative error of 1/Q: (error, coefficients).
+
+    Im M = loss Re M is linear in Y (Emmerich & Korn 1987, eq. 23) but for the variance over the classes: that of the round before is taken.
+    """
+    share = np.bincount(np.ravel(stored), minlength=len(rates)) / 4  # of the points, that store each mechanism
+    r = share * rates / (rates + 1j * omega[:, None])
+    matrix = (loss[:, None] * r.real - r.imag) / loss[:, None]
+    weight, target, best = np.ones(len(omega)), np.ones(len(omega)), (np.inf, None)
+    for _ in range(ROUNDS):
+        y = _non_negative(matrix * weight[:, None], target * weight)
+        m = relaxed(y, rates, omega, stored)
+        with np.errstate(all="ignore"):
+            error = np.abs(m.imag / (m.real * loss) - 1)
+        if not np.isfinite(error).all() or (m.real <= 0).any():
+            break
+        best = min(best, (float(error.max()), y), key=lambda pair: pair[0])
+        lost = m - 1 + (r * y).sum(-1)  # what is not linear
+        target = 1 + lost.real - lost.imag / loss
+        weight = weight * np.sqrt(error / error.max() + 1e-3)
+        weight /= weight.max()
+    return best if best[1] is not None else (np.inf, np.full(len(rates), np.nan))
+
+
+def _non_negative(matrix, target):
+    """Least squares without negative unknowns: those that come out negative are left out, the worst first."""
+    used = np.ones(matrix.shape[1], dtype=bool)
+    while True:
+        y = np.zeros(len(used))
+        y[used] = np.linalg.lstsq(matrix[:, used], target, rcond=None)[0]
+        if (y >= 0).all() or used.sum() == 1:
+            return np.maximum(y, 0)
+        used[np.argmin(y)] = False

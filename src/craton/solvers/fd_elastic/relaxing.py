@@ -1,0 +1,76 @@
+"""Attenuation on the staggered grid: constants of the kernels, memory variables, unrelaxed moduli."""
+import numpy as np
+
+from craton.model import rheology
+from craton.model.earth import cell_averages, cell_losses
+from craton.plan.plan import Array
+
+
+def constants(relaxation, dt):
+    """Constants of relax.h for a time step, s, as (name, text) pairs; none without attenuation."""
+    if relaxation is None:
+        return ()
+    decay = np.exp(-relaxation.omega * dt)
+    table = np.vstack([decay, (1 - decay) / (relaxation.omega * dt), relaxation.polynomials]).T[np.array(relaxation.stored)]
+    return (("ATTENUATION", 1), ("STORED", table.shape[1]), ("RELAXATION", _text(table)))
+
+
+def _text(values):
+    """An array as a C initialiser."""
+    return "{" + ",".join(map(_text, values)) + "}" if np.ndim(values) else f"real({float(values)!r})"
+
+
+def arrays(d):
+    """The memory variables: a field for each stress component and stored mechanism, in one block; none without attenuation."""
+    if not d.relaxing:
+        return {}
+    count = dict(d.relaxing)["STORED"] * len(d.stress)
+    return {"memory": Array("memory variables", (d.layout.block(count),), d.precision, first=d.layout.start(0) + d.layout.first)}
+
+
+def params(d, scalars):
+    """Scalars of an operator, with what attenuation adds."""
+    return {**scalars, "field": d.layout.field} if d.relaxing else scalars
+
+
+def names(d):
+    """The kernels' arrays that only attenuation has, where it is absent."""
+    return () if d.relaxing else ("memory", "qp", "qs")
+
+
+def cells(d, grid, k0, k1):
+    """Density and unrelaxed moduli of planes of cells: rho, kappa, mu (k1 - k0, ny, nx)."""
+    rho, kappa, mu = cell_averages(d.scenario.model, grid, k0, k1)
+    if d.relaxation is None:
+        return rho, kappa, mu
+    of_p, of_s = (stiffer(d.relaxation, loss) for loss in cell_losses(d.scenario.model, grid, k0, k1))
+    unrelaxed = mu * of_s
+    return rho, (kappa + 4 / 3 * mu) * of_p - 4 / 3 * unrelaxed, unrelaxed
+
+
+def stiffer(relaxation, loss):
+    """Unrelaxed modulus over that of the given speeds, interpolated between a few losses (to 1e-6: it is smooth)."""
+    nodes = np.linspace(0, relaxation.largest, 513)
+    return np.interp(loss, nodes, relaxation.unrelaxed(nodes))
+
+
+def fastest(scenario, grid):
+    """The fastest wave that is computed at any frequency, m/s; None without attenuation."""
+    relaxation = rheology.relaxation(scenario.model, grid)
+    speed = "vs" if scenario.domain.motion == "SH" else "vp"
+    return None if relaxation is None else rheology.fastest(scenario.model, grid, relaxation, speed)
+
+
+def notes(d):
+    """What `craton plan` says of it."""
+    r = d.relaxation
+    if r is None:
+        return []
+    found = [values for *_, values in rheology.samples(d.scenario.model, d.grid)]
+    losses = np.concatenate([np.ravel(v[n]) for v in found for n in (3, 4)])
+    losses = np.unique(losses[losses > 0][:: max(len(losses) // 1000, 1)])
+    law = f" (f / {r.frequency:.4g} Hz)^{r.power:g}" if r.power else ""
+    words = f"Q {1 / losses.max():.4g} .. {1 / losses.min():.4g}{law}, {len(r.omega)} mechanisms, {r.storage} storage"
+    low, high = r.band
+    worst = f"within {r.error(losses).max():.1%} from {low:.4g} to {high:.4g} Hz; speeds hold at {r.frequency:.4g} Hz"
+    return [("attenuation", words), ("Q in the band", worst)]

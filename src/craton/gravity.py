@@ -183,11 +183,16 @@ def solve(problem, device="auto", method="auto", threads=None, progress=False, c
     comm : Comm, optional
         Ranks that share the work.
     """
+    from craton.comm import agreed
     from craton.comm.local import Alone
-    from craton.comm.placement import machine as placed
+    from craton.comm.placement import machine as on
+    from craton.comm.placement import place
 
     comm = comm or Alone()
-    machine = placed(device, comm, threads) if isinstance(device, str) else device
+    machine, here = device, place(comm)
+    if isinstance(device, str):
+        with agreed(comm):
+            machine = on(device, comm, here, threads)
     begin, decision = time.perf_counter(), decide(problem, machine, method, comm)
     values, error = summed(problem, decision["method"], machine, comm, progress)
     spent = time.perf_counter() - begin

@@ -35,14 +35,15 @@ def place(comm):
     return Place([rank for rank, _ in here].index(comm.rank), len(here), max(len(mine) // sharing, 1))
 
 
-def machine(device, comm, threads=None):
-    """The machine of a rank: GPUs dealt out in turn, or cores divided by ranks; all ranks must ask.
+def machine(device, comm, here, threads=None):
+    """The machine of a rank: GPUs dealt out in turn, or cores divided by ranks.
 
     Parameters
     ----------
     device : str
         As in a scenario.
     comm : Comm
+    here : Place
     threads : int, optional
         Of each rank, in place of its share of the cores; $OMP_NUM_THREADS comes before the share as well.
 
@@ -51,7 +52,6 @@ def machine(device, comm, threads=None):
     ResourceError
         The device is not there.
     """
-    here = place(comm)
     if device in ("auto", "cuda") and devices():
         return backend("cuda", threads=threads, index=here.number % devices() if comm.size > 1 else None)
     if comm.size > 1 and threads is None and "OMP_NUM_THREADS" not in os.environ:

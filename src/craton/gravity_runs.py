@@ -1,5 +1,6 @@
 """Gravity scenarios: which method, whether it fits, the run, its result and what it leaves on disk."""
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,7 @@ def run_into(scenario, planned, machine, out, force=False, progress=True, comm=N
     with agreed(comm):
         if comm.rank == 0:
             store = begun(scenario, planned, machine, out, force)
-    team = comm.gather({"rank": comm.rank, "host": comm.host, "device": machine.describe()})
+    team = comm.gather({"rank": comm.rank, "host": comm.host, "pid": os.getpid(), "device": machine.describe()})
     try:
         if store:
             store.update(ranks=team)

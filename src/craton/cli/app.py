@@ -202,8 +202,10 @@ def main(arguments=None):
 def failed(error):
     """Say on standard error what went wrong; the exit code for it."""
     code, text = outcome(error)
-    if text and not getattr(error, "quiet", False):
-        sys.stdout.flush()
+    sys.stdout.flush()
+    if getattr(error, "quiet", False):
+        time.sleep(1)  # launchers end all processes with the first: the one that says it shall be that
+    elif text:
         print(text, file=sys.stderr, flush=True)
     return code
 
@@ -223,10 +225,9 @@ def failed_together(error, comm):
     if interrupted:
         time.sleep(GRACE if comm.rank else 0)  # rank 0 closes the books
     else:
-        time.sleep(min(0.05 * comm.rank, 2))  # where several fail alike, the first one says it and ends the others
-    if not interrupted or comm.rank == 0:
-        where = "craton: " if interrupted else f"craton: rank {comm.rank} on {comm.host}: "
-        print(where + text.removeprefix("craton: "), file=sys.stderr, flush=True)
+        time.sleep(min(0.5 * comm.rank, 3))  # where several fail alike, the first one says it and ends the others
+    where = "craton: " if interrupted and comm.rank == 0 else f"craton: rank {comm.rank} on {comm.host}: "
+    print(where + text.removeprefix("craton: "), file=sys.stderr, flush=True)
     comm.abort(code)
     return code
 

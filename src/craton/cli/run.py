@@ -38,15 +38,29 @@ def command(file, out=None, device=None, ranks=None, force=False, overrides=(), 
     out = Path(out if out is not None else Path(file).stem)
     with ended_by_signal():
         if ranks is not None and ranks > 1 and not launcher.started():
-            options = [("--force", force), ("--quiet", quiet)]
-            chosen = [word for key in overrides for word in ("--set", key)]
-            return launcher.run(ranks, ["run", file, "-o", str(out), *chosen, *(name for name, given in options if given)])
+            return together(ranks, file, overrides, out, force, quiet)
         comm = communicator()
         if ranks not in (None, comm.size):
             refuse("--ranks", f"{ranks} ranks, but mpiexec started {comm.size}", "leave out --ranks")
         with on_all(comm):
             one(file, overrides, out, force, quiet, comm)
     return None
+
+
+def together(ranks, file, overrides, out, force, quiet):
+    """Start ranks, each of which runs this command; their exit code."""
+    from craton.comm import launcher
+    from craton.output.store import ended
+
+    chosen = [word for key in overrides for word in ("--set", key)]
+    options = [name for name, given in (("--force", force), ("--quiet", quiet)) if given]
+    code, reason = launcher.run(ranks, ["run", str(file), "-o", str(out), *chosen, *options])
+    if reason:
+        hint = "\n    -> signal 9 that nobody sent: the system was short of memory; use fewer ranks" if "signal 9" in reason else ""
+        print(f"craton: {reason}{hint}", file=sys.stderr)
+    if code not in (0, 2, 3):
+        ended(out, KeyboardInterrupt(reason) if code == 75 else RuntimeError(reason or "a rank failed"))
+    return code
 
 
 def one(file, overrides, out, force, quiet, comm):
@@ -65,6 +79,7 @@ def one(file, overrides, out, force, quiet, comm):
             warn(planned)
         if first and not quiet:
             print(words(scenario).header(scenario, planned, machine, out), flush=True)
+            print(f"  ranks   {comm.size}\n" if comm.size > 1 else "", end="", flush=True)
     try:
         result = how.run_into(scenario, planned, machine, out, force, first and not quiet, **more)
     except (ComputationError, Interrupted):

@@ -21,7 +21,7 @@ LAUNCHERS = (
     ("srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
 )
 INSTALL = "pip install 'craton[mpi]' (mpi4py and the mpich wheel with its mpiexec)"
-PATIENCE = 10  # s for ranks to end after a signal
+PATIENCE = 8  # s for ranks to end after a signal
 # What Hydra, MPICH's launcher, says around the message of the rank that failed.
 CHATTER = ("=====", "=   ", "YOUR APPLICATION TERMINATED", "This typically refers", "Please see the FAQ", "Abort(", "[mpiexec@", "[proxy")
 
@@ -86,9 +86,9 @@ def check_size(size, version):
 
 def _strangers(found, version):
     library = " ".join(version.split()[:3])
-    refuse(f"{found.family} started {found.size} processes, but the MPI library ({library}) is of another family: each would run alone "
-            "and write over the others", "use `craton run --ranks N`, or the mpiexec that belongs to the library "
-            f"(of this environment: {mpiexec(default='none')})")  # fmt: skip
+    refuse(f"{found.family} started {found.size} processes, but with the MPI library here ({library}) they do not find each other: each "
+           "would run alone and write over the others", "use `craton run --ranks N`, or the mpiexec that belongs to the library "
+           f"(of this environment: {mpiexec(default='none')})")  # fmt: skip
 
 
 def refuse(message, remedy):
@@ -124,34 +124,56 @@ def command(ranks, words):
 
 
 def run(ranks, words):
-    """Run `craton` with these words on so many ranks of this host; its exit code.
+    """Run `craton` with these words on so many ranks of this host.
 
     Ctrl-C goes to the launcher once, which passes it on to every rank.
+
+    Returns
+    -------
+    int, str
+        Exit code, and what ended the ranks where they could not say it themselves.
     """
     environment = {**os.environ, "HYDRA_LAUNCHER": "fork"}  # this host only, whatever batch system is around
-    process = subprocess.Popen(command(ranks, words), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
-                               env=environment, start_new_session=True)  # fmt: skip
+    process = subprocess.Popen(command(ranks, words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               errors="replace", env=environment, start_new_session=True)  # fmt: skip
     talk = Talk()
+    pipes = ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
+    readers = [threading.Thread(target=talk.forward, args=pipe, daemon=True) for pipe in pipes]
+    for reader in readers:
+        reader.start()
+    code, interrupted = _wait(process)
+    for reader in readers:
+        reader.join(1)
+    if interrupted and code not in (0, 75):
+        return 75, "interrupted" if talk.aborted == 75 else f"interrupted; the ranks did not end within {PATIENCE} s and were killed"
+    if talk.aborted is not None:
+        return talk.aborted, ""
+    if talk.killed:
+        return 1, f"a rank{talk.host} was ended from outside: {talk.killed}; all ranks were stopped"
+    return code, ""
+
+
+def _wait(process):
+    """Exit code of the launcher, and whether it was interrupted.
+
+    Ctrl-C becomes its signal; a second one after a while kills ranks that are in the middle of something.
+    """
+    interrupted = False
     while True:
         try:
-            talk.forward(process.stderr)
-            code = process.wait()
-            break
+            return process.wait(), interrupted
         except KeyboardInterrupt:
+            interrupted = True
             process.send_signal(signal.SIGINT)
-            end = threading.Timer(PATIENCE, process.kill)
-            end.daemon = True
-            end.start()
-    if talk.killed and not talk.aborted:
-        print(f"craton: a rank{talk.host} was ended from outside: {talk.killed}; all ranks were stopped\n"
-              "    -> signal 9 that nobody sent is the system's, short of memory: use fewer ranks", file=sys.stderr)  # fmt: skip
-        return 1
-    return code if code >= 0 else 75
+            for seconds, end in ((PATIENCE, lambda: process.send_signal(signal.SIGINT)), (PATIENCE + 2, process.kill)):
+                later = threading.Timer(seconds, end)
+                later.daemon = True
+                later.start()
 
 
 @dataclass
 class Talk:
-    """What comes out of a launcher's standard error.
+    """What comes out of a launcher.
 
     Parameters
     ----------
@@ -159,22 +181,32 @@ class Talk:
         The signal that ended a rank, as the launcher has it.
     host : str
         Where, in words.
-    aborted : bool
-        True when a rank itself ended all others.
+    aborted : int or None
+        Exit code with which a rank itself ended all others.
     """
 
     killed: str = ""
     host: str = ""
-    aborted: bool = False
+    aborted: int | None = None
 
-    def forward(self, stream):
+    def forward(self, source, to):
         """Pass on what ranks say; take out and note what the launcher itself says."""
-        for line in stream:
-            if line.startswith("=   PID") and " AT " in line:
-                self.host = " on " + line.split(" AT ")[1].strip()
-            if line.startswith("YOUR APPLICATION TERMINATED") and "signal" in line:
-                self.killed = line.split(":", 1)[1].strip()
-            self.aborted = self.aborted or line.startswith("Abort(")
-            if line.strip() and not line.startswith(CHATTER):
-                sys.stderr.write(line)
-                sys.stderr.flush()
+        waiting = ""  # an empty line is the launcher's where its own words follow
+        for line in source:
+            if line.startswith(CHATTER):
+                self.note(line)
+                waiting = ""
+            elif line.strip():
+                print(waiting + line, end="", file=to, flush=True)
+                waiting = ""
+            else:
+                waiting += line
+
+    def note(self, line):
+        """Learn from a line of the launcher's own."""
+        if line.startswith("=   PID") and " AT " in line:
+            self.host = " on " + line.split(" AT ")[1].strip()
+        if line.startswith("YOUR APPLICATION TERMINATED") and "signal" in line:
+            self.killed = line.split(":", 1)[1].strip()
+        if line.startswith("Abort("):
+            self.aborted = int(line[6 : line.index(")")])

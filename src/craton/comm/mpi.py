@@ -9,9 +9,12 @@ import time
 import numpy as np
 
 from craton.comm import launcher
+from craton.errors import Problem, ScenarioError
+from craton.versions import versions
 
 SPIN = 2e-4  # s of asking without a pause, then
 PAUSE = 2e-3  # s between two questions
+DRAIN = 0.2  # s for launchers to read what was said last: an abort is quicker than their pipes
 
 
 def load():
@@ -41,8 +44,29 @@ def load():
 
 
 def world():
-    """All processes of the launcher."""
-    return Mpi(load().COMM_WORLD)
+    """All processes of the launcher.
+
+    Raises
+    ------
+    ScenarioError
+        As `load`; or they are not of one version.
+    """
+    comm = Mpi(load().COMM_WORLD)
+    check_versions(comm, versions("craton", "numpy", "mpi4py"))
+    return comm
+
+
+def check_versions(comm, mine):
+    """Refuse ranks that run other versions of what they compute with; `mine` are those of this rank by name."""
+    every = comm.gather((comm.host, mine))
+    other = next(((rank, host, found) for rank, (host, found) in enumerate(every) if found != every[0][1]), None)
+    if other:
+        rank, host, found = other
+        words = [", ".join(f"{name} {version}" for name, version in one.items()) for one in (every[0][1], found)]
+        error = ScenarioError([Problem("mpiexec", f"rank 0 on {every[0][0]} has {words[0]}, rank {rank} on {host} has {words[1]}",
+                                       "start all ranks in one environment")])  # fmt: skip
+        error.agreed, error.comm = error.exit_code, comm
+        raise error
 
 
 class Mpi:
@@ -91,9 +115,12 @@ class Mpi:
 
     def abort(self, code):
         """End all ranks."""
+        from mpi4py import MPI
+
         sys.stdout.flush()
         sys.stderr.flush()
-        self.communicator.Abort(code)
+        time.sleep(DRAIN)
+        MPI.COMM_WORLD.Abort(code)  # of another communicator MPICH loses the exit code
 
     def close(self):
         """Free the duplicate; every rank must call it."""
@@ -107,7 +134,7 @@ def end_all_when_one_fails(comm):
     before = sys.excepthook
 
     def hook(kind, error, trace):
-        time.sleep(min(0.05 * comm.rank, 2))  # where several fail alike, one says it
+        time.sleep(min(0.5 * comm.rank, 3))  # where several fail alike, one says it
         before(kind, error, trace)
         print(f"rank {comm.rank} on {comm.host}: {kind.__name__}: {error}; all ranks end", file=sys.stderr)
         comm.abort(1)

@@ -13,7 +13,6 @@ from craton.solvers.gravity.problem import problem
 from craton.survey import points
 
 
-
 @dataclass
 class GravityPlan:
     """What a gravity run computes, as data.

@@ -8,7 +8,7 @@ import numpy as np
 from craton.errors import Problem, ScenarioError
 from craton.model import prisms, prisms_scenario, prisms_table
 from craton.solvers.gravity import direct
-from craton.solvers.gravity.operators import LANES, RECORD
+from craton.solvers.gravity.operators import LANES, record
 from craton.solvers.gravity.problem import problem
 from craton.survey import points
 
@@ -61,7 +61,8 @@ class GravityPlan:
         """Bytes of what is on the machine at a time where prisms and points are streamed: more is used where there is more."""
         p = self.problem
         points = min(direct.POINTS, p.points.shape[1] + LANES)
-        return min(direct.PRISMS, len(p.prisms)) * 8 * RECORD["float64"] + points * (32 + 16 * len(p.fields))
+        prism = 56 + record(p.precision, p.precision == "float32") * np.dtype(p.precision).itemsize
+        return min(direct.PRISMS, len(p.prisms)) * prism + points * (32 + 16 * len(p.fields))
 
     def __str__(self):
         width = max((len(label) for rows in self.notes.values() for label, _ in rows), default=0)

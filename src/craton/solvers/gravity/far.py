@@ -19,7 +19,7 @@ LEAF = (32, 64)  # prisms of a leaf at most, on a CPU and on a device: there gro
 DEVICE = 1 << 15  # width of a device
 PRISMS = 1 << 21  # of a tree; more prisms make several trees, one after the other
 ROOMY = 15 << 20, 32 << 30  # of a tree on a device with so many bytes; a grid of blocks ends at 2^24 prisms
-NEEDED = 2600  # bytes for each prism of a tree while its moments are found, measured at degree 10 on the host; less at lower degrees
+NEEDED = 2600  # bytes for each prism of a tree at most, host and machine together: 600 to 2,200 measured for degrees 4 to 12
 LEAST = 1024  # prisms of a tree, however little memory there is
 
 

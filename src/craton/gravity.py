@@ -76,6 +76,8 @@ def forward(prisms, density, points, fields=("g_z",), device="auto", precision="
         Bad input, with the index of the first offending prism or point.
     ResourceError
         No such device, or no compiler.
+    craton.comm.Elsewhere
+        What only another rank has found.
     """
     from craton.comm import agreed, ranks
     from craton.comm.local import Alone, spawn

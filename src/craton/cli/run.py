@@ -31,7 +31,7 @@ def command(file, out=None, device=None, ranks=None, force=False, overrides=(), 
     quiet : bool
         No header, progress and summary.
     """
-    from craton.comm import launcher
+    from craton.comm import agreed, launcher
     from craton.comm import ranks as communicator
 
     overrides = (*overrides, *([f"run.device={device}"] if device else ()))
@@ -40,9 +40,10 @@ def command(file, out=None, device=None, ranks=None, force=False, overrides=(), 
         if ranks is not None and ranks > 1 and not launcher.started():
             return together(ranks, file, overrides, out, force, quiet)
         comm = communicator()
-        if ranks not in (None, comm.size):
-            refuse("--ranks", f"{ranks} ranks, but mpiexec started {comm.size}", "leave out --ranks")
         with on_all(comm):
+            with agreed(comm):
+                if ranks not in (None, comm.size):
+                    refuse("--ranks", f"{ranks} ranks, but mpiexec started {comm.size}", "leave out --ranks")
             one(file, overrides, out, force, quiet, comm)
     return None
 

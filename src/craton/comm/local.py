@@ -2,8 +2,8 @@
 
 import socket
 import threading
-from dataclasses import dataclass, field
 
+from craton.comm.base import Elsewhere
 from craton.errors import CratonError
 
 
@@ -43,19 +43,32 @@ class Alone:
 
 
 class Left(CratonError):
-    """This rank stops because another one failed."""
+    """This rank stops because another one, for which it waits, has ended."""
 
 
-@dataclass
 class Team:
-    """What threads that are ranks share."""
+    """What threads that are ranks share: a place for each one's value, and where they meet."""
 
-    size: int
-    slots: list = field(default_factory=list)
-    barrier: threading.Barrier = None
+    def __init__(self, size):
+        self.size, self.slots = size, [None] * size
+        self.here, self.meetings, self.left, self.changed = 0, 0, False, threading.Condition()
 
-    def __post_init__(self):
-        self.slots, self.barrier = [None] * self.size, threading.Barrier(self.size)
+    def meet(self):
+        """Wait for all ranks; raises Left where one has ended and will not come. Who has met is not concerned by what follows."""
+        with self.changed:
+            meeting, self.here = self.meetings, self.here + 1
+            if self.here == self.size:
+                self.here, self.meetings = 0, meeting + 1
+                self.changed.notify_all()
+            self.changed.wait_for(lambda: self.meetings > meeting or self.left)
+            if self.meetings == meeting:
+                raise Left("another rank has ended")
+
+    def leave(self):
+        """A rank has ended."""
+        with self.changed:
+            self.left = True
+            self.changed.notify_all()
 
 
 class Member(Alone):
@@ -81,15 +94,12 @@ class Member(Alone):
         return self.shared(value, list)
 
     def barrier(self):
-        """Wait for all ranks; raises Left when one has failed."""
-        try:
-            self.team.barrier.wait()
-        except threading.BrokenBarrierError:
-            raise Left("another rank failed") from None
+        """Wait for all ranks; raises Left when one has ended."""
+        self.team.meet()
 
     def abort(self, code):
         """Let no rank wait any more."""
-        self.team.barrier.abort()
+        self.team.leave()
 
 
 def summed(parts):
@@ -118,9 +128,10 @@ def spawn(size, work):
     def one(rank):
         try:
             results[rank] = work(Member(team, rank))
-        except BaseException as error:  # whatever it is, the others must not wait
+        except BaseException as error:
             errors[rank] = error
-            team.barrier.abort()
+        finally:
+            team.leave()
 
     threads = [threading.Thread(target=one, args=(rank,), daemon=True, name=f"rank {rank}") for rank in range(size)]
     for thread in threads:
@@ -129,8 +140,8 @@ def spawn(size, work):
         for thread in threads:
             thread.join()
     except KeyboardInterrupt:
-        team.barrier.abort()
+        team.leave()
         raise
     if errors:
-        raise min(errors.items(), key=lambda item: (isinstance(item[1], Left), item[0]))[1]
+        raise min(errors.items(), key=lambda item: (isinstance(item[1], Left | Elsewhere), item[0]))[1]
     return results

@@ -77,6 +77,7 @@ def run(
     Waveforms, snapshots and a record of the run go to the folder OUT.
     """
     how = {"out": out, "device": device and device.value, "ranks": ranks, "force": force, "overrides": overrides or (), "quiet": quiet}
+    how["debug"] = debug
     return call("run", file=file, **how)
 
 

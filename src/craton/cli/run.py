@@ -11,7 +11,7 @@ from craton.cli.check import checked, refuse, warn
 from craton.errors import ComputationError, Interrupted
 
 
-def command(file, out=None, device=None, ranks=None, force=False, overrides=(), quiet=False):
+def command(file, out=None, device=None, ranks=None, force=False, overrides=(), quiet=False, debug=False):
     """Run a scenario file into a directory; on one rank, on those of an MPI launcher, or on new ones.
 
     Parameters
@@ -30,6 +30,8 @@ def command(file, out=None, device=None, ranks=None, force=False, overrides=(), 
         ``key.path=value`` each.
     quiet : bool
         No header, progress and summary.
+    debug : bool
+        Ranks that are started show tracebacks.
     """
     from craton.comm import agreed, launcher
     from craton.comm import ranks as communicator
@@ -38,7 +40,8 @@ def command(file, out=None, device=None, ranks=None, force=False, overrides=(), 
     out = Path(out if out is not None else Path(file).stem)
     with ended_by_signal():
         if ranks is not None and ranks > 1 and not launcher.started():
-            return together(ranks, file, overrides, out, force, quiet)
+            options = (("--force", force), ("--quiet", quiet), ("--debug", debug))
+            return together(ranks, file, overrides, out, [name for name, given in options if given])
         comm = communicator()
         with on_all(comm):
             with agreed(comm):
@@ -48,13 +51,12 @@ def command(file, out=None, device=None, ranks=None, force=False, overrides=(), 
     return None
 
 
-def together(ranks, file, overrides, out, force, quiet):
+def together(ranks, file, overrides, out, options):
     """Start ranks, each of which runs this command; their exit code."""
     from craton.comm import launcher
     from craton.output.store import ended
 
     chosen = [word for key in overrides for word in ("--set", key)]
-    options = [name for name, given in (("--force", force), ("--quiet", quiet)) if given]
     code, reason = launcher.run(ranks, ["run", str(file), "-o", str(out), *chosen, *options])
     if reason:
         hint = "\n    -> signal 9 that nobody sent: the system was short of memory; use fewer ranks" if "signal 9" in reason else ""

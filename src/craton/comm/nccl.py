@@ -56,15 +56,18 @@ class Nccl:
 
         Parameters
         ----------
-        messages : sequence of (int, cupy.ndarray, cupy.ndarray)
-            Neighbour, contiguous buffer to send, buffer to fill. NCCL pairs messages between two ranks by their order: a pair that is
-            neighbours on two sides must list the low side first on one rank and the high side first on the other.
+        messages : sequence of (int, cupy.ndarray, int, cupy.ndarray)
+            To whom, contiguous buffer to send, from whom, buffer to fill. NCCL pairs the messages between two ranks by their order. Two
+            ranks that are each other's neighbour on both sides of an axis get it right where all send to the low side first and take
+            from the high side first.
         """
         self.nccl.groupStart()
-        for peer, out, into in messages:
-            self.communicator.send(out.data.ptr, out.size, self.types[out.dtype], peer, self.stream.ptr)
-            self.communicator.recv(into.data.ptr, into.size, self.types[into.dtype], peer, self.stream.ptr)
-        self.nccl.groupEnd()
+        try:
+            for to, out, source, into in messages:
+                self.communicator.send(out.data.ptr, out.size, self.types[out.dtype], to, self.stream.ptr)
+                self.communicator.recv(into.data.ptr, into.size, self.types[into.dtype], source, self.stream.ptr)
+        finally:
+            self.nccl.groupEnd()
 
     def gather(self, value):
         """Small objects of all ranks."""

@@ -47,7 +47,7 @@ def gravity(method, precision, fields, counts):
         rows.append({"case": f"{method} {precision} {len(fields)} fields", "gpus": count, "seconds": best,
                      "pairs_per_second": options.prisms * options.points / best, "difference": off})  # fmt: skip
         rows[-1]["efficiency"] = rows[0]["seconds"] / (best * count) * counts[0]
-        words = "{case:<28} {gpus} GPUs {seconds:8.3f} s {pairs_per_second:10.3g} pairs/s, efficiency {efficiency:.2f}, off {difference:.1e}"
+        words = "{case:<28} {gpus} GPUs {seconds:8.3f} s {pairs_per_second:9.3g} pairs/s, efficiency {efficiency:.2f}, off {difference:.1e}"
         print(words.format(**rows[-1]), flush=True)
     return rows
 

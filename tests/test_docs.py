@@ -59,6 +59,8 @@ def workplace(tmp_path, monkeypatch):
     (tmp_path / "examples").mkdir()
     for path in EXAMPLES:
         (tmp_path / "examples" / path.name).write_text(shortened(path))
+    spheres = load(ROOT / "examples" / "seven_spheres.toml", ["prisms.shape=[70, 70, 5]", "points.x.2=15", "points.y.2=10"])
+    (tmp_path / "examples" / "seven_spheres.toml").write_text(dumps(spheres))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -1,9 +1,10 @@
 """craton in Python: load a scenario, plan it, run it; the command line calls the same functions."""
 from importlib import import_module
 
+from craton.errors import Problem, ScenarioError
 from craton.wave_runs import Result
 
-__all__ = ["Result", "load", "plan", "run", "runs"]
+__all__ = ["Result", "check_ranks", "load", "plan", "run", "runs"]
 
 # What runs a method: a module with check_memory, run and run_into.
 RUNS = {"fd": "craton.wave_runs", "gravity": "craton.gravity_runs"}
@@ -12,6 +13,18 @@ RUNS = {"fd": "craton.wave_runs", "gravity": "craton.gravity_runs"}
 def runs(scenario):
     """The module that runs a scenario, by its method; imported when it is needed."""
     return import_module(RUNS[scenario.method])
+
+
+def check_ranks(scenario, comm):
+    """Refuse several ranks where a method has only one.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if comm.size > 1 and not getattr(runs(scenario), "MANY_RANKS", False):
+        message = f'{comm.size} ranks, but "{scenario.method}" runs on one rank for now'
+        raise ScenarioError([Problem("method", message, "leave out --ranks and mpiexec")])
 
 
 def load(path, overrides=()):
@@ -34,7 +47,7 @@ def plan(scenario):
     return build(scenario)
 
 
-def run(scenario, device=None, out=None, force=False, progress=True):
+def run(scenario, device=None, out=None, force=False, progress=True, comm=None):
     """Run a scenario.
 
     Parameters
@@ -48,6 +61,8 @@ def run(scenario, device=None, out=None, force=False, progress=True):
         Replace a finished run in `out`.
     progress : bool
         Show progress on standard error.
+    comm : mpi4py communicator or craton.comm.Comm, optional
+        Ranks that share the run; all must call with the same scenario. By default this process alone.
 
     Returns
     -------
@@ -62,12 +77,34 @@ def run(scenario, device=None, out=None, force=False, progress=True):
     ComputationError, Interrupted
         It failed or was stopped; what was recorded is in `out`.
     """
-    from craton.backends import backend
+    from craton.comm import agreed, ranks
+    from craton.comm.local import Alone
 
-    planned = plan(scenario)
-    machine = backend(device or scenario.run.device, threads=scenario.run.threads)
+    comm = Alone() if comm is None else ranks(comm)
+    with agreed(comm):
+        check_ranks(scenario, comm)
+        planned = plan(scenario)
+    machine = fitting(scenario, planned, comm, device)
     how = runs(scenario)
-    how.check_memory(planned, machine)
+    more = {"comm": comm} if comm.size > 1 else {}
     if out is None:
-        return how.run(scenario, planned, machine, progress)
-    return how.run_into(scenario, planned, machine, out, force, progress)
+        return how.run(scenario, planned, machine, progress, **more)
+    return how.run_into(scenario, planned, machine, out, force, progress, **more)
+
+
+def fitting(scenario, planned, comm, device=None):
+    """The machine of this rank, on which the plan fits; all ranks must ask.
+
+    Raises
+    ------
+    ResourceError
+        On every rank, if it does not fit on one, or a machine is not there.
+    """
+    from craton.comm import agreed
+    from craton.comm.placement import machine, place
+
+    here = place(comm)
+    with agreed(comm):
+        found = machine(device or scenario.run.device, comm, here, scenario.run.threads)
+        runs(scenario).check_memory(planned, found, **({"ranks": here.ranks} if comm.size > 1 else {}))
+    return found

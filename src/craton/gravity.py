@@ -1,5 +1,6 @@
 """Gravity of prisms on plain arrays: names, signs and units of Harmonica (z downward in fields; mGal, Eotvos, J/kg)."""
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class Fields(dict):
 
 
 def forward(prisms, density, points, fields=("g_z",), device="auto", precision="float64", method="auto", rtol=None, threads=None,
-            progress=False):  # fmt: skip
+            progress=False, comm=None, devices=None):  # fmt: skip
     """Attraction of rectangular prisms.
 
     Parameters
@@ -59,6 +60,10 @@ def forward(prisms, density, points, fields=("g_z",), device="auto", precision="
         Of the CPU.
     progress : bool
         Show progress on standard error.
+    comm : mpi4py communicator or craton.comm.Comm, optional
+        Ranks that share the work. All must call with the same arguments; all get the whole result.
+    devices : int, optional
+        GPUs of this computer that share the work (with ``device="cpu"``: groups of threads), without MPI.
 
     Returns
     -------
@@ -71,11 +76,22 @@ def forward(prisms, density, points, fields=("g_z",), device="auto", precision="
         Bad input, with the index of the first offending prism or point.
     ResourceError
         No such device, or no compiler.
+    craton.comm.Elsewhere
+        What only another rank has found.
     """
+    from craton.comm import agreed, ranks
+    from craton.comm.local import Alone, spawn
     from craton.solvers.gravity.problem import problem
 
-    asked = problem(prisms, density, points, fields, precision, rtol)
-    values, report = solve(asked, device, method, threads, progress)
+    if comm is not None and devices is not None:
+        raise ValueError("give either comm or devices: a rank has one device")
+    comm = Alone() if comm is None else ranks(comm)
+    with agreed(comm):
+        asked = problem(prisms, density, points, fields, precision, rtol)
+    if devices is None:
+        values, report = solve(asked, device, method, threads, progress, comm)
+    else:
+        values, report = spawn(devices, lambda one: solve(asked, device, method, threads, progress, one))[0]
     named = {name: row.reshape(asked.shape) for name, row in zip(asked.fields, values)}
     wanted = (fields,) if isinstance(fields, str) else fields
     return Fields({name: named[name] for name in wanted}, report["method"], report.pop("error"), report)
@@ -114,7 +130,7 @@ def operator(prisms, points, fields=("g_z",), device="auto", threads=None):
 
 
 def from_model(model, points, fields=("g_z",), region=None, shape=None, spacing=None, reference=0.0, device="auto", precision="float64",
-               method="auto", rtol=None, threads=None, progress=False):  # fmt: skip
+               method="auto", rtol=None, threads=None, progress=False, comm=None, devices=None):  # fmt: skip
     """Gravity of an Earth model: its density becomes prisms.
 
     Parameters
@@ -136,7 +152,7 @@ def from_model(model, points, fields=("g_z",), region=None, shape=None, spacing=
     reference : float or str
         Density to subtract, kg/m3; ``"background"``: the model without its anomalies; ``"mean"``: the mean of each horizontal layer of
         prisms. Without one the box's own edges dominate the field.
-    device, precision, method, rtol, threads, progress
+    device, precision, method, rtol, threads, progress, comm, devices
         As in `craton.gravity.forward`.
 
     Returns
@@ -154,40 +170,82 @@ def from_model(model, points, fields=("g_z",), region=None, shape=None, spacing=
     from craton.model.prisms_model import of_anything
 
     cells = of_anything(model, region, shape, spacing, reference)
-    return forward(cells.prisms, cells.density, points, fields, device, precision, method, rtol, threads, progress)
+    return forward(cells.prisms, cells.density, points, fields, device, precision, method, rtol, threads, progress, comm, devices)
 
 
-def solve(problem, device="auto", method="auto", threads=None, progress=False):
-    """Solve a checked Problem: (fields, points) in the fields' units, and a report.
+def solve(problem, device="auto", method="auto", threads=None, progress=False, comm=None):
+    """Solve a checked Problem: (fields, points) in the fields' units, and a report; the same on every rank.
 
     Parameters
     ----------
     problem : Problem
-    device, method, threads, progress
+    device : str or backend
+    method, threads, progress
         As in `forward`.
+    comm : Comm, optional
+        Ranks that share the work.
     """
-    from craton.backends import backend
+    from craton.comm import agreed
+    from craton.comm.local import Alone
+    from craton.comm.placement import machine as on
+    from craton.comm.placement import place
+
+    comm = comm or Alone()
+    machine, here = device, place(comm)
+    if isinstance(device, str):
+        with agreed(comm):
+            machine = on(device, comm, here, threads)
+    begin, decision = time.perf_counter(), decide(problem, machine, method, comm)
+    values, error = summed(problem, decision["method"], machine, comm, progress)
+    spent = time.perf_counter() - begin
+    return values, {**decision, "error": error, "device": machine.describe(), "ranks": comm.size, "precision": problem.precision,
+                    "seconds": spent, "pairs": problem.pairs}  # fmt: skip
+
+
+def decide(problem, machine, method, comm):
+    """The method that all ranks take, why, and what each would cost one rank: rank 0 looks at the whole problem."""
+    from craton.comm import agreed, broadcast
+    from craton.solvers import gravity as methods
+
+    decision = None
+    with agreed(comm):
+        if comm.rank == 0:
+            if method != "auto":
+                methods.method(method)
+            best = choose(problem, machine)
+            chosen = best[0] if method == "auto" else next(e for e in best if e.method == method)
+            if not chosen.applies and problem.pairs:
+                raise ValueError(f"method {method!r} does not apply: {chosen.why}")
+            decision = {"method": chosen.method, "why": chosen.why, "estimates": {e.method: e.seconds for e in best if e.applies}}
+    return broadcast(comm, decision)
+
+
+def summed(problem, name, machine, comm, progress):
+    """Fields (fields, points) of a problem by a method, the sum of what the ranks find for their shares of it; and their errors."""
+    from craton.comm import broadcast
     from craton.run.sweep import Runner
     from craton.run.sweep import progress as shown
     from craton.solvers import gravity as methods
     from craton.solvers.gravity import accuracy
+    from craton.solvers.gravity.cost import speed
+    from craton.solvers.gravity.shares import share
 
-    machine = backend(device, threads=threads) if isinstance(device, str) else device
-    best = choose(problem, machine)
-    name = best[0].method if method == "auto" else method
-    module, begin = methods.method(name), time.perf_counter()
-    chosen = next(e for e in best if e.method == name)
-    if not chosen.applies:
-        raise ValueError(f"method {name!r} does not apply: {chosen.why}")
-    if not problem.pairs:
-        values, error = np.zeros((len(problem.fields), problem.points.shape[1])), {}
-    else:
-        with shown(problem.pairs, f"gravity, {name}", quiet=not progress) as report:
-            values = module.solve(problem, Runner(machine, report))
-        error = accuracy.stated(problem, values, name, Runner(machine))
-    spent = time.perf_counter() - begin
-    return values, {"method": name, "why": chosen.why, "error": error, "device": machine.describe(), "precision": problem.precision,
-                    "seconds": spent, "pairs": problem.pairs, "estimates": {e.method: e.seconds for e in best if e.applies}}  # fmt: skip
+    rates = broadcast(comm, replace(speed(machine, problem.fields, problem.precision), machine=None))
+    mine, places = share(problem, name, rates, comm.rank, comm.size)
+    values, error = np.zeros((len(problem.fields), problem.points.shape[1])), {}
+    if mine.pairs:
+        if comm.size > 1 and not methods.method(name).estimate(mine, replace(rates, machine=machine)).applies:
+            name = choose(mine, machine)[0].method  # a few prisms left over, without the whole ensemble's regularity
+        with shown(mine.pairs, f"gravity, {name}", quiet=not progress or comm.rank > 0) as report:
+            found = methods.method(name).solve(mine, Runner(machine, report))
+        error = accuracy.stated(mine, found, name, Runner(machine))
+        values[:, places] = found
+    return comm.reduce(values), combined(comm.gather(error), sum if isinstance(places, slice) else max)
+
+
+def combined(errors, of_all):
+    """Errors of the fields from those of the ranks: their sum where ranks have prisms, the greatest where they have points."""
+    return {field: of_all(one[field] for one in errors if one) for field in next(filter(None, errors), {})}
 
 
 def choose(problem, machine):

@@ -1,5 +1,6 @@
 """Gravity scenarios: which method, whether it fits, the run, its result and what it leaves on disk."""
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
+
+MANY_RANKS = True  # prisms or points are shared by ranks
 
 
 @dataclass
@@ -66,24 +69,39 @@ def choose(planned, machine):
     return taken, found
 
 
-def check_memory(planned, machine):
-    """Refuse what does not fit into the memory of this host and the machine."""
-    free, _ = machine.memory()
-    if planned.nbytes > free:
-        needed, there = planned.nbytes / 2**30, free / 2**30
-        raise ResourceError(
-            f"prisms and points need {needed:.1f} GiB, {there:.1f} GiB are free on {machine.describe()}.\n"
-            "    take larger cells, or fewer points at a time"
-        )
+def check_memory(planned, machine, ranks=1):
+    """Refuse what does not fit: prisms, points and fields into this host's memory, once for each of its ranks; a tile into the machine's.
+
+    Parameters
+    ----------
+    planned : GravityPlan
+    machine : backend
+    ranks : int
+        On this host.
+    """
+    from craton.backends.cpu import host_memory
+
+    (free, _), (host, _) = machine.memory(), host_memory()
+    for needed, there, what, where in (
+        (planned.nbytes * ranks, host, f"prisms and points{f' on {ranks} ranks' if ranks > 1 else ''}", "on this host"),
+        (planned.tile_nbytes, free, "a tile of prisms and points", f"on {machine.describe()}"),
+    ):
+        if needed > there:
+            raise ResourceError(f"{what} need {needed / 2**30:.2f} GiB, {there / 2**30:.2f} GiB are free {where}.\n"
+                                "    take larger cells, or fewer points at a time")  # fmt: skip
 
 
-def run(scenario, planned, machine, progress=True):
-    """Compute the fields of a plan: GravityResult."""
+def run(scenario, planned, machine, progress=True, comm=None):
+    """Compute the fields of a plan: GravityResult, the same on every rank."""
+    from craton.comm import agreed, ranks
     from craton.gravity import solve
     from craton.versions import versions
 
-    taken, _ = choose(planned, machine)
-    values, report = solve(planned.problem, machine, taken.method, progress=progress)
+    comm = ranks(comm)
+    with agreed(comm):
+        if comm.rank == 0:
+            choose(planned, machine)
+    values, report = solve(planned.problem, machine, planned.method, progress=progress, comm=comm)
     undefined = {name: int(np.isnan(row).sum()) for name, row in zip(planned.problem.fields, values) if np.isnan(row).any()}
     report |= {"prisms": len(planned.problem.prisms), "points": planned.problem.points.shape[1], "undefined": undefined}
     report["pairs_per_second"] = report["pairs"] / max(report["seconds"], 1e-9)
@@ -91,8 +109,32 @@ def run(scenario, planned, machine, progress=True):
     return GravityResult(scenario, planned, values, report)
 
 
-def run_into(scenario, planned, machine, out, force=False, progress=True):
-    """Run with an OUT directory: fields in result.zarr, state in run.json."""
+def run_into(scenario, planned, machine, out, force=False, progress=True, comm=None):
+    """Run with an OUT directory: fields in result.zarr, state in run.json. Rank 0 writes; a rank that fails leaves its reason."""
+    from craton.comm import agreed, ranks
+    from craton.output.store import ended
+
+    comm, store = ranks(comm), None
+    with agreed(comm):
+        if comm.rank == 0:
+            store = begun(scenario, planned, machine, out, force)
+    team = comm.gather({"rank": comm.rank, "host": comm.host, "pid": os.getpid(), "device": machine.describe()})
+    try:
+        if store:
+            store.update(ranks=team)
+        result = run(scenario, planned, machine, progress, comm)
+        if store:
+            store.write_waveforms(result.dataset)
+            store.finish(**{name: value for name, value in result.report.items() if name not in ("device", "ranks")})
+    except BaseException as failure:
+        ended(out, failure, f"rank {comm.rank} on {comm.host}: " if comm.size > 1 else "")
+        raise
+    result.out = Path(out)
+    return result
+
+
+def begun(scenario, planned, machine, out, force):
+    """The Store of a run that can begin."""
     from craton.output.store import Store, check_out, check_space
     from craton.scenario import dumps
 
@@ -103,11 +145,7 @@ def run_into(scenario, planned, machine, out, force=False, progress=True):
     try:
         store.write_scenario(dumps(scenario))
         store.update(device=machine.describe(), precision=planned.precision, nbytes=planned.nbytes)
-        result = run(scenario, planned, machine, progress)
-        store.write_waveforms(result.dataset)
     except BaseException as failure:
-        store.finish("interrupted" if isinstance(failure, KeyboardInterrupt) else "failed", reason=str(failure) or type(failure).__name__)
+        store.finish("failed", reason=str(failure) or type(failure).__name__)
         raise
-    result.out = store.path
-    store.finish(**result.report)
-    return result
+    return store

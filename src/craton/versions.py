@@ -1,7 +1,7 @@
 """Versions of installed packages, for the record of a run."""
 from importlib.metadata import PackageNotFoundError, version
 
-RECORDED = ("craton", "numpy", "cupy-cuda13x", "cupy-cuda12x")  # with every run and benchmark
+RECORDED = ("craton", "numpy", "mpi4py", "cupy-cuda13x", "cupy-cuda12x")  # with every run and benchmark
 
 
 def versions(*names):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -92,7 +93,9 @@ def library(source):
     digest = hashlib.sha256("\0".join([*command, machine(), source]).encode()).hexdigest()[:24]
     path = cache_folder() / f"{digest}.so"
     if not path.exists():
-        _compile(command, source, path)
+        with _alone(path):
+            if not path.exists():
+                _compile(command, source, path)
     return ctypes.CDLL(str(path))
 
 
@@ -100,6 +103,25 @@ def libraries(sources):
     """Compile several texts side by side; {text: library}."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return dict(zip(sources, pool.map(library, sources)))
+
+
+@contextmanager
+def _alone(path):
+    """Ranks that want one library at once: the first compiles, the others wait. Where files cannot be locked, all compile."""
+    try:
+        import fcntl
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = open(path.with_suffix(".lock"), "w")  # noqa: SIM115 (closed below)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    except (ImportError, OSError):  # no such system call; a file system without locks; a folder that _compile will say cannot be written
+        yield
+        return
+    try:
+        yield
+    finally:
+        path.with_suffix(".lock").unlink(missing_ok=True)
+        lock.close()
 
 
 def _compile(command, source, path):

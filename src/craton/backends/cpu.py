@@ -58,8 +58,7 @@ class CPU:
 
     def memory(self):
         """Free and total bytes."""
-        page = os.sysconf("SC_PAGE_SIZE")
-        return available(page), page * os.sysconf("SC_PHYS_PAGES")
+        return host_memory()
 
     def commit(self, plan, part=None):
         """Allocate, compile, bind: the plan as a Program."""
@@ -233,6 +232,12 @@ class CPU:
 def cores():
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def host_memory():
+    """Free and total bytes of this computer."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    return available(page), page * os.sysconf("SC_PHYS_PAGES")
 
 
 def available(page):

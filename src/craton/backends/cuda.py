@@ -49,12 +49,16 @@ class CUDA:
         Use the variants for this machine; without, every operator runs its plain body.
     graph : bool
         Replay a step as a graph where no exchange needs the host.
+    index : int, optional
+        Which GPU of those that this process sees; by default the current one. It becomes the current one of the calling thread, which
+        must be the one that works with this machine.
     """
 
     variants: bool = True
     graph: bool = True
     threads: int | None = None  # of the CPU machine; a GPU has its own
     name: str = "cuda"
+    index: int | None = None
 
     def __post_init__(self):
         if not available():
@@ -65,6 +69,8 @@ class CUDA:
         import cupy
 
         self.cupy = cupy
+        if self.index is not None:
+            cupy.cuda.Device(self.index).use()
 
     @cached_property
     def stream(self):

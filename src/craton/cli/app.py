@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from enum import StrEnum
 from importlib import import_module
 from typing import Annotated
@@ -16,6 +17,9 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: no boxes, half the start-up time
     help="Forward modelling in geophysics on CPUs and GPUs, from one scenario file. To start: craton new, then plan and run.",
 )
+
+
+GRACE = 5  # s in which rank 0 may end an interrupted run
 
 
 class Device(StrEnum):
@@ -60,6 +64,9 @@ def run(
         typer.Option("-o", "--out", metavar="OUT", help="Folder for the results; by default the file's name without .toml, here."),
     ] = None,
     device: Where = None,
+    ranks: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes of this host that share the run, each with a GPU or some cores.")
+    ] = None,
     force: Force = False,
     overrides: Set = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")] = False,
@@ -69,7 +76,9 @@ def run(
 
     Waveforms, snapshots and a record of the run go to the folder OUT.
     """
-    return call("run", file=file, out=out, device=device and device.value, force=force, overrides=overrides or (), quiet=quiet)
+    how = {"out": out, "device": device and device.value, "ranks": ranks, "force": force, "overrides": overrides or (), "quiet": quiet}
+    how["debug"] = debug
+    return call("run", file=file, **how)
 
 
 @app.command()
@@ -188,15 +197,39 @@ def main(arguments=None):
             import traceback
 
             traceback.print_exc()
-        return failed(error)
+        return failed_together(error, error.comm) if hasattr(error, "comm") else failed(error)
 
 
 def failed(error):
     """Say on standard error what went wrong; the exit code for it."""
     code, text = outcome(error)
-    if text:
-        sys.stdout.flush()
+    sys.stdout.flush()
+    if getattr(error, "quiet", False):
+        time.sleep(1)  # launchers end all processes with the first: the one that says it shall be that
+    elif text:
         print(text, file=sys.stderr, flush=True)
+    return code
+
+
+def failed_together(error, comm):
+    """The same for one of several ranks: one of them says it, and all end.
+
+    After an error on which they agreed they leave side by side; after any other the rest may be anywhere and is ended.
+    """
+    code, text = outcome(error)
+    interrupted = isinstance(error, KeyboardInterrupt)
+    if hasattr(error, "agreed"):
+        if comm.rank == 0:
+            print(text, file=sys.stderr, flush=True)
+        comm.barrier()
+        return error.agreed
+    if interrupted:
+        time.sleep(GRACE if comm.rank else 0)  # rank 0 closes the books
+    else:
+        time.sleep(min(0.5 * comm.rank, 3))  # where several fail alike, the first one says it and ends the others
+    where = "craton: " if interrupted and comm.rank == 0 else f"craton: rank {comm.rank} on {comm.host}: "
+    print(where + text.removeprefix("craton: "), file=sys.stderr, flush=True)
+    comm.abort(code)
     return code
 
 

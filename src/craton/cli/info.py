@@ -24,7 +24,7 @@ def dependencies():
         name = line.replace("[", " ").replace("<", " ").replace(">", " ").replace("=", " ").replace(";", " ").split()[0]
         if "extra ==" not in line:
             needed.append(name)
-        elif (extra := line.split("extra ==")[1].strip(" \"'")) in ("seis", "plot", "netcdf", "compiler"):
+        elif (extra := line.split("extra ==")[1].strip(" \"'")) in ("seis", "plot", "netcdf", "mpi", "compiler"):
             extras.append((name, extra))
     return needed, extras
 

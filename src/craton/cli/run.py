@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
-from craton.cli.check import checked, warn
+from craton.cli.check import checked, refuse, warn
 from craton.errors import ComputationError, Interrupted
 
 
-def command(file, out=None, device=None, force=False, overrides=(), quiet=False):
-    """Run a scenario file into a directory.
+def command(file, out=None, device=None, ranks=None, force=False, overrides=(), quiet=False, debug=False):
+    """Run a scenario file into a directory; on one rank, on those of an MPI launcher, or on new ones.
 
     Parameters
     ----------
@@ -22,31 +22,86 @@ def command(file, out=None, device=None, force=False, overrides=(), quiet=False)
         Directory; by default the file's stem in the current directory.
     device : str, optional
         In place of ``run.device``.
+    ranks : int, optional
+        Processes of this host to start.
     force : bool
         Replace a finished run.
     overrides : sequence of str
         ``key.path=value`` each.
     quiet : bool
         No header, progress and summary.
+    debug : bool
+        Ranks that are started show tracebacks.
     """
-    from craton import api
-    from craton.backends import backend
+    from craton.comm import agreed, launcher
+    from craton.comm import ranks as communicator
 
+    overrides = (*overrides, *([f"run.device={device}"] if device else ()))
     out = Path(out if out is not None else Path(file).stem)
     with ended_by_signal():
-        scenario, planned = checked(file, (*overrides, *([f"run.device={device}"] if device else ())), out, force)
-        warn(planned)
-        machine = backend(scenario.run.device, threads=scenario.run.threads)
-        api.runs(scenario).check_memory(planned, machine)
-        if not quiet:
+        if ranks is not None and ranks > 1 and not launcher.started():
+            options = (("--force", force), ("--quiet", quiet), ("--debug", debug))
+            return together(ranks, file, overrides, out, [name for name, given in options if given])
+        comm = communicator()
+        with on_all(comm):
+            with agreed(comm):
+                if ranks not in (None, comm.size):
+                    refuse("--ranks", f"{ranks} ranks, but mpiexec started {comm.size}", "leave out --ranks")
+            one(file, overrides, out, force, quiet, comm)
+    return None
+
+
+def together(ranks, file, overrides, out, options):
+    """Start ranks, each of which runs this command; their exit code."""
+    from craton.comm import launcher
+    from craton.output.store import ended
+
+    chosen = [word for key in overrides for word in ("--set", key)]
+    code, reason = launcher.run(ranks, ["run", str(file), "-o", str(out), *chosen, *options])
+    if reason:
+        hint = "\n    -> signal 9 that nobody sent: the system was short of memory; use fewer ranks" if "signal 9" in reason else ""
+        print(f"craton: {reason}{hint}", file=sys.stderr)
+    if code not in (0, 2, 3):
+        ended(out, KeyboardInterrupt(reason) if code == 75 else RuntimeError(reason or "a rank failed"))
+    return code
+
+
+def one(file, overrides, out, force, quiet, comm):
+    """What every rank does; the first one writes and prints."""
+    from craton import api
+    from craton.comm import agreed
+
+    first = comm.rank == 0
+    with agreed(comm):
+        scenario, planned = checked(file, overrides, out if first else None, force)
+        api.check_ranks(scenario, comm)
+    machine = api.fitting(scenario, planned, comm)
+    how, more = api.runs(scenario), {"comm": comm} if comm.size > 1 else {}
+    with agreed(comm):
+        if first:
+            warn(planned)
+        if first and not quiet:
             print(words(scenario).header(scenario, planned, machine, out), flush=True)
-        try:
-            result = api.runs(scenario).run_into(scenario, planned, machine, out, force, not quiet)
-        except (ComputationError, Interrupted):
+            print(f"  ranks   {comm.size}\n" if comm.size > 1 else "", end="", flush=True)
+    try:
+        result = how.run_into(scenario, planned, machine, out, force, first and not quiet, **more)
+    except (ComputationError, Interrupted):
+        if first:
             print(f"kept: {', '.join(str(p) for p in written(out))}", file=sys.stderr)
-            raise
-    if not quiet:
-        print(words(scenario).summary(result))
+        raise
+    if first and not quiet:
+        print(words(scenario).summary(result), flush=True)
+
+
+@contextmanager
+def on_all(comm):
+    """Inside, an error knows on which ranks it happened: `craton.cli.app` says it once and ends them all."""
+    try:
+        yield
+    except BaseException as error:
+        if comm.size > 1:
+            error.comm = comm
+        raise
 
 
 def words(scenario):

@@ -1,1 +1,42 @@
-"""Exchange of shared points between ranks; no physics."""
+"""Ranks that work together: sums, small messages, agreed errors, exchange of shared points; no physics.
+
+`ranks()` is the communicator of a command line; `ranks(comm)` accepts a caller's own. TRANSPORTS names what can be underneath.
+"""
+
+from craton.comm.base import Comm, Elsewhere, Exchange, agree, agreed, broadcast
+
+TRANSPORTS = {
+    "alone": "craton.comm.local:Alone",  # one rank
+    "threads": "craton.comm.local:Member",  # ranks of one process
+    "mpi": "craton.comm.mpi:Mpi",  # processes, host memory
+    "nccl": "craton.comm.nccl:Nccl",  # GPUs, device memory; small messages by one of the others
+}
+
+
+def ranks(comm=None):
+    """A communicator.
+
+    Parameters
+    ----------
+    comm : Comm or mpi4py communicator, optional
+        Without one: all processes that an MPI launcher has started, or this process alone.
+
+    Raises
+    ------
+    ScenarioError
+        A launcher started several processes that cannot see each other.
+    """
+    if hasattr(comm, "gather") and hasattr(comm, "host"):
+        return comm
+    from craton.comm import launcher
+
+    if comm is None and not launcher.started():
+        from craton.comm.local import Alone
+
+        return Alone()
+    from craton.comm import mpi
+
+    return mpi.world() if comm is None else mpi.Mpi(comm)
+
+
+__all__ = ["TRANSPORTS", "Comm", "Elsewhere", "Exchange", "agree", "agreed", "broadcast", "ranks"]

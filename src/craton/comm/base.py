@@ -1,5 +1,9 @@
-"""What the time loop asks of communication: start and finish the exchange of shared points."""
-from typing import Protocol
+"""What runs ask of communication: ranks that sum, tell each other small things and agree on errors; and the exchange of shared points."""
+
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from craton.errors import CratonError
 
 
 class Exchange(Protocol):
@@ -10,3 +14,81 @@ class Exchange(Protocol):
 
     def finish(self, shared):
         """Wait until the ghosts of these arrays are filled."""
+
+
+class Comm(Protocol):
+    """One rank among `size`. Every rank must call the collectives (reduce, gather, barrier) in the same order.
+
+    Parameters
+    ----------
+    rank, size : int
+    host : str
+        Name of the computer that this rank runs on.
+    """
+
+    rank: int
+    size: int
+    host: str
+
+    def reduce(self, array, root=None):
+        """Sum of an array of float64 over the ranks, at every rank or at rank `root` only (None elsewhere)."""
+
+    def gather(self, value) -> list[Any]:
+        """Small objects of all ranks, in their order, at every rank."""
+
+    def barrier(self):
+        """Wait for all ranks."""
+
+    def abort(self, code):
+        """End all ranks at once; does not wait for any of them."""
+
+    def close(self):
+        """Give back what the transport holds."""
+
+
+class Elsewhere(CratonError):
+    """An error of another rank, on which all have agreed."""
+
+    def __init__(self, rank, host, exit_code, text):
+        super().__init__(f"rank {rank} on {host}: {text}")
+        self.exit_code = exit_code
+
+
+def broadcast(comm, value):
+    """The small object of rank 0, at every rank."""
+    return comm.gather(value if comm.rank == 0 else None)[0]
+
+
+def agree(comm, error=None):
+    """Raise at every rank if any has an error: its own, else that of the first rank which has one.
+
+    To be called before a collective that a failed rank would never reach. Errors that are raised here carry the exit code of all ranks
+    as ``agreed``.
+    """
+    if comm.size == 1:
+        if error is not None:
+            raise error
+        return
+    told = comm.gather(None if error is None else (comm.rank, comm.host, exit_code(error), str(error) or type(error).__name__))
+    first = next((one for one in told if one), None)
+    if first is None:
+        return
+    error = error or Elsewhere(*first)
+    error.agreed = first[2]
+    raise error
+
+
+def exit_code(error):
+    """Exit code that an error ends a program with."""
+    return getattr(error, "exit_code", 3 if isinstance(error, MemoryError) else 1)
+
+
+@contextmanager
+def agreed(comm):
+    """Inside, an error of any rank becomes one of all when all have left: for work that is short on every rank."""
+    error = None
+    try:
+        yield
+    except Exception as failure:
+        error = failure
+    agree(comm, error)

@@ -1,11 +1,147 @@
-"""One rank alone: nothing to exchange."""
+"""Ranks of one process: one alone, or several as threads, for tests and for the GPUs of one host."""
+
+import socket
+import threading
+
+from craton.comm.base import Elsewhere
+from craton.errors import CratonError
 
 
 class Alone:
-    """The exchange of a rank without neighbours."""
+    """A rank without others: nothing to wait for, nothing to exchange."""
+
+    rank, size = 0, 1
+
+    @property
+    def host(self):
+        """Name of this computer."""
+        return socket.gethostname()
+
+    def reduce(self, array, root=None):
+        """The array itself."""
+        return array
+
+    def gather(self, value):
+        """The value alone."""
+        return [value]
+
+    def barrier(self):
+        """Nobody to wait for."""
+
+    def abort(self, code):
+        """End this process."""
+        raise SystemExit(code)
+
+    def close(self):
+        """Nothing to give back."""
 
     def start(self, shared):
         """Nothing to send."""
 
     def finish(self, shared):
         """Nothing to wait for."""
+
+
+class Left(CratonError):
+    """This rank stops because another one, for which it waits, has ended."""
+
+
+class Team:
+    """What threads that are ranks share: a place for each one's value, and where they meet."""
+
+    def __init__(self, size):
+        self.size, self.slots = size, [None] * size
+        self.here, self.meetings, self.left, self.changed = 0, 0, False, threading.Condition()
+
+    def meet(self):
+        """Wait for all ranks; raises Left where one has ended and will not come. Who has met is not concerned by what follows."""
+        with self.changed:
+            meeting, self.here = self.meetings, self.here + 1
+            if self.here == self.size:
+                self.here, self.meetings = 0, meeting + 1
+                self.changed.notify_all()
+            self.changed.wait_for(lambda: self.meetings > meeting or self.left)
+            if self.meetings == meeting:
+                raise Left("another rank has ended")
+
+    def leave(self):
+        """A rank has ended."""
+        with self.changed:
+            self.left = True
+            self.changed.notify_all()
+
+
+class Member(Alone):
+    """One rank of a team of threads."""
+
+    def __init__(self, team, rank):
+        self.team, self.rank, self.size = team, rank, team.size
+
+    def shared(self, value, use):
+        """What `use` makes of the values of all ranks while none of them can change."""
+        self.team.slots[self.rank] = value
+        self.barrier()
+        out = use(self.team.slots)
+        self.barrier()
+        return out
+
+    def reduce(self, array, root=None):
+        """Sum in the order of the ranks: the same at every one."""
+        return self.shared(array, lambda parts: summed(parts) if root in (None, self.rank) else None)
+
+    def gather(self, value):
+        """The values of all ranks: the very objects."""
+        return self.shared(value, list)
+
+    def barrier(self):
+        """Wait for all ranks; raises Left when one has ended."""
+        self.team.meet()
+
+    def abort(self, code):
+        """Let no rank wait any more."""
+        self.team.leave()
+
+
+def summed(parts):
+    """A new array, the sum of some."""
+    out = parts[0].copy()
+    for part in parts[1:]:
+        out += part
+    return out
+
+
+def spawn(size, work):
+    """Run ``work(comm)`` as `size` ranks, threads of this process.
+
+    Returns
+    -------
+    list
+        What each rank returned.
+
+    Raises
+    ------
+    BaseException
+        The error of the first rank that failed by itself; no rank is left waiting for it.
+    """
+    team, results, errors = Team(size), [None] * size, {}
+
+    def one(rank):
+        try:
+            results[rank] = work(Member(team, rank))
+        except BaseException as error:
+            errors[rank] = error
+        finally:
+            team.leave()
+
+    threads = [threading.Thread(target=one, args=(rank,), daemon=True, name=f"rank {rank}") for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    except KeyboardInterrupt:
+        team.leave()
+        raise
+    if errors:
+        raise min(errors.items(), key=lambda item: (isinstance(item[1], Left | Elsewhere), item[0]))[1]
+    return results

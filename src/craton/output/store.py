@@ -52,6 +52,24 @@ def check_out(path, force=False):
         raise ScenarioError([Problem("-o", f"{path} holds files that are not from craton", "choose another directory, or add --force")])
 
 
+def ended(path, failure, who=""):
+    """Write into run.json why a run that was going on has ended, from whichever rank; the first word stands.
+
+    Parameters
+    ----------
+    path : path-like
+        The directory OUT.
+    failure : BaseException
+    who : str
+        In front of the reason.
+    """
+    path, run = Path(path) / "run.json", read_run(path)
+    if run.get("state") == "running":
+        state = "interrupted" if isinstance(failure, KeyboardInterrupt) else "failed"
+        run |= {"state": state, "reason": who + (str(failure) or type(failure).__name__), "ended": _now()}
+        _replace(path, json.dumps(run, indent=2) + "\n")
+
+
 def check_space(path, nbytes):
     """Raise ResourceError if the disk that holds `path` has less than `nbytes` free."""
     free = shutil.disk_usage(_existing(Path(path))).free

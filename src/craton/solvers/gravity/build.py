@@ -7,11 +7,10 @@ import numpy as np
 
 from craton.errors import Problem, ScenarioError
 from craton.model import prisms, prisms_scenario, prisms_table
+from craton.solvers.gravity import direct
+from craton.solvers.gravity.operators import LANES, record
 from craton.solvers.gravity.problem import problem
 from craton.survey import points
-
-RECORD = 64  # bytes of a prism as kernels read it, in double precision
-TILE = 64 << 20  # bytes of a tile's points and sums, about
 
 
 @dataclass
@@ -53,16 +52,17 @@ class GravityPlan:
 
     @property
     def nbytes(self):
-        """Bytes of prisms, points and results, on the host and as the kernels read them."""
+        """Bytes on the host of one rank: prisms, density, points as given and in working order, results with their sum, a tile."""
         p = self.problem
-        return (
-            p.prisms.nbytes
-            + p.density.nbytes
-            + RECORD * len(p.prisms)
-            + 2 * p.points.nbytes
-            + 16 * p.points.shape[1] * len(p.fields)
-            + TILE
-        )
+        return p.prisms.nbytes + p.density.nbytes + 2 * p.points.nbytes + 24 * p.points.shape[1] * len(p.fields) + self.tile_nbytes
+
+    @property
+    def tile_nbytes(self):
+        """Bytes of what is on the machine at a time where prisms and points are streamed: more is used where there is more."""
+        p = self.problem
+        points = min(direct.POINTS, p.points.shape[1] + LANES)
+        prism = 56 + record(p.precision, p.precision == "float32") * np.dtype(p.precision).itemsize
+        return min(direct.PRISMS, len(p.prisms)) * prism + points * (32 + 16 * len(p.fields))
 
     def __str__(self):
         width = max((len(label) for rows in self.notes.values() for label, _ in rows), default=0)

@@ -19,6 +19,7 @@ SLOWER = 12  # long arithmetic in the time of an equal number of operations of a
 LEVELS = 4096  # more heights than this are no grid
 MANY = 100_000  # pairs of layer and level
 FEW = 1 << 16  # points that are looked at on the host first
+NEEDED = 140, 50  # bytes of the machine for each prism and each point to find the lattice: measured, and a copy of them
 AREA = 1 << 29  # places of the padded lattice, at most
 NOISE = 2.0  # roundings of a value after the transforms, over `_spread` and the greatest value; twice what was measured or more
 
@@ -109,6 +110,9 @@ def estimate(problem, speed):
     """What the transforms cost."""
     if not problem.pairs:
         return Estimate("fft", 0.0, "there is nothing to do", False)
+    copied = NEEDED[0] * len(problem.prisms) + NEEDED[1] * problem.points.shape[1]
+    if copied > speed.machine.memory()[0]:
+        return Estimate("fft", 0.0, f"to find the lattice of prisms and points needs {copied / 2**30:.1f} GiB at once", False)
     found = columns(problem, speed.machine)
     if isinstance(found, str):
         return Estimate("fft", 0.0, found, False)

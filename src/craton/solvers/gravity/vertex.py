@@ -23,6 +23,7 @@ SAMPLE = 4096  # prisms looked at first
 MANY, FEW = 100_000, 128  # prisms, points: beyond and below the nodes are not counted for an estimate alone
 ROWS = 1 << 14  # prisms that are looked at at a time
 FIND = 5e-7  # s for each prism
+NEEDED = 270  # bytes of the machine for each prism to find the nodes: 210 measured, and a copy of the prisms
 NOISE = 8 * 2.2e-16  # error of a term relative to C R^(2 - n), about twice the greatest measured: logarithms reach 10
 
 
@@ -71,6 +72,8 @@ def estimate(problem, speed):
     if not problem.pairs:
         return Estimate("vertex", 0.0, "there is nothing to do", False)
     prisms, points = len(problem.prisms), problem.points.shape[1]
+    if NEEDED * prisms > speed.machine.memory()[0]:
+        return Estimate("vertex", 0.0, f"to find the nodes of {prisms} prisms needs {NEEDED * prisms / 2**30:.1f} GiB at once", False)
     if prisms > MANY and (points < FEW or different(middle(problem.density))):  # then finding the nodes would cost more than it can tell
         if shared(middle(problem.prisms)) > 0.5:
             return Estimate("vertex", 0.0, ALONE, False)

@@ -1,0 +1,212 @@
+"""MPI launchers: which one started this process, whether its library belongs to it, and how to start one."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from craton.errors import Problem, ResourceError, ScenarioError
+
+# (family, variable with the number of processes, variable with the number of this one). Slurm sets the step's variables for what srun
+# starts; SLURM_NTASKS alone also stands in the batch script, which is one process.
+LAUNCHERS = (
+    ("Open MPI", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+    ("MVAPICH", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),
+    ("MPICH", "PMI_SIZE", "PMI_RANK"),
+    ("srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
+)
+INSTALL = "pip install 'craton[mpi]' (mpi4py and the mpich wheel with its mpiexec)"
+PATIENCE = 8  # s for ranks to end after a signal
+# What Hydra, MPICH's launcher, says around the message of the rank that failed.
+CHATTER = ("=====", "=   ", "YOUR APPLICATION TERMINATED", "This typically refers", "Please see the FAQ", "Abort(", "[mpiexec@", "[proxy")
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How this process was started.
+
+    Parameters
+    ----------
+    family : str
+        Of the launcher.
+    size, rank : int
+        Processes that it started, and which of them this is.
+    """
+
+    family: str
+    size: int
+    rank: int
+
+
+def launch():
+    """The Launch of this process, or None where no launcher's variables are set."""
+    for family, size, rank in LAUNCHERS:
+        if os.environ.get(size, "").isdigit():
+            return Launch(family, int(os.environ[size]), int(os.environ.get(rank) or 0))
+    return None
+
+
+def started():
+    """True where an MPI launcher started this process, or the caller has begun MPI."""
+    found = launch()
+    module = sys.modules.get("mpi4py.MPI")
+    return bool(found and found.size > 1) or bool(module and module.Is_initialized() and module.COMM_WORLD.size > 1)
+
+
+def check_installed():
+    """Refuse where mpi4py is not there: the processes would know nothing of each other."""
+    if find_spec("mpi4py") is None:
+        refuse("mpi4py is not installed", INSTALL)
+
+
+def check_library(version):
+    """Refuse a library that cannot begin under this launcher. It would end the program without a word that helps.
+
+    Parameters
+    ----------
+    version : str
+        What the library says that it is.
+    """
+    found = launch()
+    if found and found.size > 1 and found.family == "Open MPI" and "Open MPI" not in version:
+        _strangers(found, version)
+
+
+def check_size(size, version):
+    """Refuse processes that began one by one although a launcher started several."""
+    found = launch()
+    if found and found.size > 1 and size == 1:
+        _strangers(found, version)
+
+
+def _strangers(found, version):
+    library = " ".join(version.split()[:3])
+    refuse(f"{found.family} started {found.size} processes, but with the MPI library here ({library}) they do not find each other: each "
+           "would run alone and write over the others", "use `craton run --ranks N`, or the mpiexec that belongs to the library "
+           f"(of this environment: {mpiexec(default='none')})")  # fmt: skip
+
+
+def refuse(message, remedy):
+    """Raise what is wrong with the launcher or the library; every process finds the same, the first one says it."""
+    problem = Problem("mpiexec", message, remedy)
+    error = ScenarioError([problem])
+    found = launch()
+    error.quiet = bool(found and found.rank)
+    error.args = (f"mpiexec: {message}\n    -> {remedy}",)
+    raise error
+
+
+def mpiexec(default=None):
+    """Path of the environment's own mpiexec, else of the first on PATH.
+
+    Raises
+    ------
+    ResourceError
+        If there is none and no default.
+    """
+    beside = Path(sys.executable).parent / "mpiexec"
+    found = str(beside) if beside.exists() else shutil.which("mpiexec") or default
+    if found is None:
+        raise ResourceError(f"several ranks need mpiexec\n    {INSTALL}")
+    return found
+
+
+def command(ranks, words):
+    """The command line that runs `craton` with these words on so many ranks."""
+    if find_spec("mpi4py") is None:
+        raise ResourceError(f"several ranks need mpi4py\n    {INSTALL}")
+    return [mpiexec(), "-n", str(ranks), sys.executable, "-m", "mpi4py", "-m", "craton", *words]
+
+
+def run(ranks, words):
+    """Run `craton` with these words on so many ranks of this host.
+
+    Ctrl-C goes to the launcher once, which passes it on to every rank.
+
+    Returns
+    -------
+    int, str
+        Exit code, and what ended the ranks where they could not say it themselves.
+    """
+    environment = {**os.environ, "HYDRA_LAUNCHER": "fork"}  # this host only, whatever batch system is around
+    process = subprocess.Popen(command(ranks, words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               errors="replace", env=environment, start_new_session=True)  # fmt: skip
+    talk = Talk()
+    pipes = ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
+    readers = [threading.Thread(target=talk.forward, args=pipe, daemon=True) for pipe in pipes]
+    for reader in readers:
+        reader.start()
+    code, interrupted = _wait(process)
+    for reader in readers:
+        reader.join(1)
+    if interrupted and code not in (0, 75):
+        return 75, "interrupted" if talk.aborted == 75 else f"interrupted; the ranks did not end within {PATIENCE} s and were killed"
+    if talk.aborted is not None:
+        return talk.aborted, ""
+    if talk.killed:
+        return 1, f"a rank{talk.host} was ended from outside: {talk.killed}; all ranks were stopped"
+    return code, ""
+
+
+def _wait(process):
+    """Exit code of the launcher, and whether it was interrupted.
+
+    Ctrl-C becomes its signal; a second one after a while kills ranks that are in the middle of something.
+    """
+    interrupted = False
+    while True:
+        try:
+            return process.wait(), interrupted
+        except KeyboardInterrupt:
+            interrupted = True
+            process.send_signal(signal.SIGINT)
+            for seconds, end in ((PATIENCE, lambda: process.send_signal(signal.SIGINT)), (PATIENCE + 2, process.kill)):
+                later = threading.Timer(seconds, end)
+                later.daemon = True
+                later.start()
+
+
+@dataclass
+class Talk:
+    """What comes out of a launcher.
+
+    Parameters
+    ----------
+    killed : str
+        The signal that ended a rank, as the launcher has it.
+    host : str
+        Where, in words.
+    aborted : int or None
+        Exit code with which a rank itself ended all others.
+    """
+
+    killed: str = ""
+    host: str = ""
+    aborted: int | None = None
+
+    def forward(self, source, to):
+        """Pass on what ranks say; take out and note what the launcher itself says."""
+        waiting = ""  # an empty line is the launcher's where its own words follow
+        for line in source:
+            if line.startswith(CHATTER):
+                self.note(line)
+                waiting = ""
+            elif line.strip():
+                print(waiting + line, end="", file=to, flush=True)
+                waiting = ""
+            else:
+                waiting += line
+
+    def note(self, line):
+        """Learn from a line of the launcher's own."""
+        if line.startswith("=   PID") and " AT " in line:
+            self.host = " on " + line.split(" AT ")[1].strip()
+        if line.startswith("YOUR APPLICATION TERMINATED") and "signal" in line:
+            self.killed = line.split(":", 1)[1].strip()
+        if line.startswith("Abort("):
+            self.aborted = int(line[6 : line.index(")")])

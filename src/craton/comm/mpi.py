@@ -1,0 +1,143 @@
+"""Ranks that are processes, through mpi4py: host buffers; waiting never keeps a signal from being seen."""
+
+import os
+import pickle
+import socket
+import sys
+import time
+
+import numpy as np
+
+from craton.comm import launcher
+from craton.errors import Problem, ScenarioError
+from craton.versions import versions
+
+SPIN = 2e-4  # s of asking without a pause, then
+PAUSE = 2e-3  # s between two questions
+DRAIN = 0.2  # s for launchers to read what was said last: an abort is quicker than their pipes
+
+
+def load():
+    """mpi4py's MPI module, begun.
+
+    Raises
+    ------
+    ScenarioError
+        The library cannot be loaded, or does not belong to the launcher.
+    """
+    launcher.check_installed()
+    os.environ.setdefault("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1")  # the rank that fails has said why
+    import mpi4py
+
+    if "mpi4py.MPI" not in sys.modules:
+        mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:  # mpi4py says RuntimeError where it finds no library
+        launcher.refuse(f"mpi4py cannot load an MPI library: {' '.join(str(error).split())}", launcher.INSTALL)
+    version = MPI.Get_library_version()
+    launcher.check_library(version)
+    if not MPI.Is_initialized():
+        MPI.Init_thread()
+    launcher.check_size(MPI.COMM_WORLD.size, version)
+    return MPI
+
+
+def world():
+    """All processes of the launcher.
+
+    Raises
+    ------
+    ScenarioError
+        As `load`; or they are not of one version.
+    """
+    comm = Mpi(load().COMM_WORLD)
+    check_versions(comm, versions("craton", "numpy", "mpi4py"))
+    return comm
+
+
+def check_versions(comm, mine):
+    """Refuse ranks that run other versions of what they compute with; `mine` are those of this rank by name."""
+    every = comm.gather((comm.host, mine))
+    other = next(((rank, host, found) for rank, (host, found) in enumerate(every) if found != every[0][1]), None)
+    if other:
+        rank, host, found = other
+        words = [", ".join(f"{name} {version}" for name, version in one.items()) for one in (every[0][1], found)]
+        error = ScenarioError([Problem("mpiexec", f"rank 0 on {every[0][0]} has {words[0]}, rank {rank} on {host} has {words[1]}",
+                                       "start all ranks in one environment")])  # fmt: skip
+        error.agreed, error.comm = error.exit_code, comm
+        raise error
+
+
+class Mpi:
+    """One rank of an mpi4py communicator.
+
+    Parameters
+    ----------
+    communicator : mpi4py.MPI.Intracomm
+        It is duplicated: messages of the caller's own cannot meet those of craton.
+    """
+
+    def __init__(self, communicator):
+        self.communicator = communicator.Dup()
+        self.rank, self.size, self.host = communicator.rank, communicator.size, socket.gethostname()
+        if self.size > 1:
+            end_all_when_one_fails(self)
+
+    def reduce(self, array, root=None):
+        """Sum over the ranks, at every one or at `root`."""
+        array = np.ascontiguousarray(array, np.float64)
+        out = np.empty_like(array) if root in (None, self.rank) else None
+        if root is None:
+            self.wait(self.communicator.Iallreduce(array, out))
+        else:
+            self.wait(self.communicator.Ireduce(array, out, root=root))
+        return out
+
+    def gather(self, value):
+        """Small objects of all ranks, pickled."""
+        mine = np.frombuffer(pickle.dumps(value), np.uint8)
+        sizes = np.empty(self.size, np.int64)
+        self.wait(self.communicator.Iallgather(np.array([mine.size]), sizes))
+        every = np.empty(sizes.sum(), np.uint8)
+        self.wait(self.communicator.Iallgatherv(mine, (every, sizes)))
+        return [pickle.loads(part.tobytes()) for part in np.split(every, np.cumsum(sizes)[:-1])]
+
+    def barrier(self):
+        """Wait for all ranks."""
+        self.wait(self.communicator.Ibarrier())
+
+    def wait(self, request):
+        """Until a request is done: Ctrl-C is seen, and a rank that waits for long takes no core from others."""
+        begin = time.perf_counter()
+        while not request.Test():
+            time.sleep(0 if time.perf_counter() - begin < SPIN else PAUSE)
+
+    def abort(self, code):
+        """End all ranks."""
+        from mpi4py import MPI
+
+        sys.stdout.flush()
+        sys.stderr.flush()
+        time.sleep(DRAIN)
+        MPI.COMM_WORLD.Abort(code)  # of another communicator MPICH loses the exit code
+
+    def close(self):
+        """Free the duplicate; every rank must call it."""
+        self.communicator.Free()
+
+
+def end_all_when_one_fails(comm):
+    """From now on an exception that nobody catches ends all ranks instead of leaving the others waiting for ever."""
+    if getattr(sys.excepthook, "ends_all", False):
+        return
+    before = sys.excepthook
+
+    def hook(kind, error, trace):
+        time.sleep(min(0.5 * comm.rank, 3))  # where several fail alike, one says it
+        before(kind, error, trace)
+        print(f"rank {comm.rank} on {comm.host}: {kind.__name__}: {error}; all ranks end", file=sys.stderr)
+        comm.abort(1)
+
+    hook.ends_all = True
+    sys.excepthook = hook

@@ -1,0 +1,71 @@
+"""Where a rank computes: its GPU, its share of the cores. Settled before the first kernel."""
+
+import os
+from dataclasses import dataclass
+
+from craton.backends import backend
+from craton.backends.cpu import cores
+
+
+@dataclass(frozen=True)
+class Place:
+    """A rank on its host.
+
+    Parameters
+    ----------
+    number, ranks : int
+        Which of how many ranks on this host it is.
+    threads : int
+        Cores that it may use, shared fairly with ranks that may use the same ones.
+    """
+
+    number: int
+    ranks: int
+    threads: int
+
+
+def place(comm):
+    """The Place of a rank; all ranks must ask.
+
+    Launchers that bind a rank to cores of its own are respected: cores are divided only among ranks that share them.
+    """
+    mine = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(cores()))
+    here = [(rank, bound) for rank, (host, bound) in enumerate(comm.gather((comm.host, mine))) if host == comm.host]
+    sharing = sum(bool(mine & bound) for _, bound in here)
+    return Place([rank for rank, _ in here].index(comm.rank), len(here), max(len(mine) // sharing, 1))
+
+
+def machine(device, comm, here, threads=None):
+    """The machine of a rank: GPUs dealt out in turn, or cores divided by ranks.
+
+    Parameters
+    ----------
+    device : str
+        As in a scenario.
+    comm : Comm
+    here : Place
+    threads : int, optional
+        Of each rank, in place of its share of the cores; $OMP_NUM_THREADS comes before the share as well.
+
+    Raises
+    ------
+    ResourceError
+        The device is not there.
+    """
+    if device in ("auto", "cuda") and devices():
+        return backend("cuda", threads=threads, index=here.number % devices() if comm.size > 1 else None)
+    if comm.size > 1 and threads is None and "OMP_NUM_THREADS" not in os.environ:
+        threads = here.threads
+    return backend("cpu" if device == "auto" else device, threads=threads)
+
+
+def devices():
+    """Number of GPUs that this process sees."""
+    from craton.backends.cuda import available
+
+    if not available():
+        return 0
+    import cupy
+
+    return cupy.cuda.runtime.getDeviceCount()
+

@@ -147,6 +147,19 @@ def speed(_, before):
     return "\n\n".join(parts) or "Nothing measured yet: `craton bench fd -o bench/results/NAME.json` does it."
 
 
+def nakata(_, before):
+    """Seconds for 1000 steps beside those of Nakata et al. (2011)."""
+    from craton.nakata import STEPS, paper
+
+    parts = []
+    for name, found in (each for each in results("cases") if each[1].get("bench") == "nakata"):
+        rows = [(case["case"], f"{STEPS * case['seconds_per_step']:.3g} s", f"{paper(case):,.4g} s" if paper(case) else "",
+                 f"{case['point_steps_per_second'] / 1e6:,.0f}") for case in found["cases"] if "skipped" not in case]  # fmt: skip
+        head = ("case", f"{STEPS} steps", "Tesla C1060 (2011)", "Mpoint-steps/s")
+        parts.append(f"**{found['device']}**. {origin(name, found)}\n\n{table(head, rows)}")
+    return "\n\n".join(parts) or "Nothing kept yet: `craton bench nakata -o bench/results/NAME.json` does it."
+
+
 def speed_row(case):
     """One case: median, half the range over the median, fraction of the copy bandwidth, compiling and first step."""
     rate = case["point_steps_per_second"]
@@ -220,7 +233,7 @@ def origin(name, found):
 
 
 FILLERS = {"keys": keys, "units": units, "output": output, "speed": speed, "peers": peers, "misfits": misfits}
-FILLERS |= {"gravity": gravity, "norms": norms}
+FILLERS |= {"gravity": gravity, "norms": norms, "nakata": nakata}
 
 if __name__ == "__main__":
     for page in (DOCS / f"{name}.md" for name in PAGES):

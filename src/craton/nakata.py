@@ -46,20 +46,24 @@ def case(dimensions, n, shots=1, others="sponge"):
     middle = [extent / 2] * (dimensions - 1)
     line = {"from": [0.3 * extent, 0.0], "to": [0.7 * extent, 0.0], "count": shots}
     return TEXT.format(
-        title=name(dimensions, n, shots), origin=[0.0] * (dimensions - 1) + [-extent], size=[extent] * dimensions, others=others,
+        title=name(dimensions, n, shots, others), origin=[0.0] * (dimensions - 1) + [-extent], size=[extent] * dimensions, others=others,
         at=f"shots = {{ from = {line['from']}, to = {line['to']}, count = {shots} }}" if shots > 1 else f"at = {[*middle, 0.0]}",
         force=[0, -1e6] if flat else [0, 0, -1e9], receiver=[*middle[:-1], 0.6 * extent, 0.0])  # fmt: skip
 
 
-def name(dimensions, n, shots):
+def name(dimensions, n, shots, others):
     """Title of a case."""
-    return f"{dimensions}-D {n}^{dimensions}" + (f", {shots} shots" if shots > 1 else "")
+    return f"{dimensions}-D {n}^{dimensions}" + (f", {shots} shots" if shots > 1 else "") + (f", {others}" if others != "sponge" else "")
 
 
 def row(case):
     """One line of the table: seconds for 1000 steps here and in the paper, rate."""
-    nz, ny, _ = case["shape_zyx"]
-    paper = PAPER.get((2 if ny == 1 else 3, nz)) if case["points"] == nz**2 * ny else None
     seconds, rate = STEPS * case["seconds_per_step"], case["point_steps_per_second"]
-    there = f"{paper:,.4g} s there" if paper else ""
+    there = f"{paper(case):,.4g} s there" if paper(case) else ""
     return f"{case['case']:<24} {seconds:>9.3g} s for {STEPS} steps, {rate / 1e9:>6.2f} Gpoint-steps/s   {there}".rstrip()
+
+
+def paper(case):
+    """Seconds of the paper for a measured case, where they are known."""
+    nz, ny, _ = case["shape_zyx"]
+    return PAPER.get((2 if ny == 1 else 3, nz)) if case["points"] == nz**2 * ny else None

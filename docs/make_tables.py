@@ -67,7 +67,7 @@ def properties(name):
 def written(text):
     """(key, meaning) of the rows of a table."""
     for line in text.splitlines():
-        label, *_, meaning = [cell.strip() for cell in line.strip("| ").split("|")]
+        label, *_, meaning = [cell.strip() for cell in line.strip()[1:-1].split("|")]
         if label.startswith("`"):
             yield label, meaning
 

@@ -10,6 +10,7 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
+    TypeAdapter,
     WithJsonSchema,
     model_serializer,
     model_validator,
@@ -200,7 +201,8 @@ def in_space_or_plane(item, names, unit):
         value = as_list(value)
         return value if isinstance(value, list) and len(value) == 2 else three(value)
 
-    return Annotated[tuple[item, ...], BeforeValidator(validate)]
+    schema = {"type": "array", "prefixItems": 3 * [TypeAdapter(item).json_schema()], "minItems": 2, "maxItems": 3}
+    return Annotated[tuple[item, ...], BeforeValidator(validate), WithJsonSchema(schema)]
 
 
 def spatial(values):

@@ -48,6 +48,7 @@ class Problem:
         return len(self.prisms) * self.points.shape[1]
 
 
+ROWS = 1 << 13  # prisms looked at together
 RTOL = {"float64": 1e-8, "float32": 1e-6}
 
 
@@ -63,9 +64,9 @@ def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=
         raise ValueError(f"precision {precision!r} is neither 'float64' nor 'float32'")
     if rtol is not None and not 1e-14 <= rtol <= 1e-1:
         raise ValueError(f"rtol = {rtol} is outside 1e-14 .. 0.1")
-    prisms, density = check_prisms(prisms, density)
+    prisms, density, solid = checked(prisms, density)
     points, shape = check_points(points)
-    if not (np.count_nonzero(density) == len(density) and voluminous(prisms)):
+    if not (solid and np.count_nonzero(density) == len(density)):
         kept = (density != 0) & (prisms[:, 1] > prisms[:, 0]) & (prisms[:, 3] > prisms[:, 2]) & (prisms[:, 5] > prisms[:, 4])
         prisms, density = prisms[kept], density[kept]
     return Problem(prisms, density, points, ordered(fields), precision, rtol or RTOL[precision], ensemble, shape)
@@ -73,6 +74,11 @@ def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=
 
 def check_prisms(prisms, density):
     """Prisms (M, 6) and density (M,) as contiguous float64 arrays, or a ValueError that names the first bad prism."""
+    return checked(prisms, density)[:2]
+
+
+def checked(prisms, density):
+    """What `check_prisms` gives, and whether every prism has a volume."""
     prisms, density = np.asarray(prisms, np.float64), np.asarray(density, np.float64)
     if prisms.size == 6 and prisms.ndim == 1:
         prisms = prisms[None]
@@ -84,15 +90,16 @@ def check_prisms(prisms, density):
     if len(density) != len(prisms):
         raise ValueError(f"{len(prisms)} prisms but {len(density)} densities")
     prisms, density = np.ascontiguousarray(prisms), np.ascontiguousarray(density)
-    if not finite(prisms):
+    solid = sound(prisms)
+    if not (solid or finite(prisms)):
         refuse(~np.isfinite(prisms).all(axis=1), lambda n: f"prism {n} is not finite: {prisms[n].tolist()}")
     if not finite(density):
         refuse(~np.isfinite(density), lambda n: f"the density of prism {n} is not finite: {density[n]}")
-    if not voluminous(prisms):
+    if not solid:
         for axis, names in enumerate(SIDES):
             low, high = prisms[:, 2 * axis], prisms[:, 2 * axis + 1]
             refuse(low > high, lambda n: f"prism {n} is reversed: {names[0]} = {low[n]} > {names[1]} = {high[n]}")  # noqa: B023 (called at once)
-    return prisms, density
+    return prisms, density, solid
 
 
 def finite(values):
@@ -101,10 +108,13 @@ def finite(values):
         return bool(np.isfinite(values.sum()))
 
 
-def voluminous(prisms):
-    """True if every lower side lies below its upper one: all sides in one pass."""
-    sides = prisms.reshape(-1)
-    return bool((sides[1::2] > sides[::2]).all())
+def sound(prisms):
+    """True if every side is finite and every lower one lies below its upper one; in rows that stay in the cache."""
+    for n in range(0, len(prisms), ROWS):
+        sides = prisms[n : n + ROWS].reshape(-1)
+        if not (finite(sides) and (sides[1::2] - sides[::2]).min() > 0):
+            return False
+    return True
 
 
 def check_points(points):

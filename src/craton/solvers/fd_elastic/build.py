@@ -125,7 +125,8 @@ def size_problems(scenario, grid):
     """Every axis must hold its layers with room between them, and the differences; indices must fit 32 bits."""
     order, found = scenario.run.order, []
     surface = 2 * min(order, HIGHEST) + 2
-    layers = {"cpml": scenario.boundaries.cpml.thickness + 1, "sponge": scenario.boundaries.sponge.thickness + 1, "free": surface}
+    layers = {"cpml": scenario.boundaries.cpml.thickness + 1, "sponge": scenario.boundaries.sponge.thickness + 1}
+    layers |= {"free": surface, "a1": order // 2 + 1}
     for axis, faces in (("x", ("west", "east")), ("y", ("south", "north")), ("z", ("bottom", "top"))):
         n = grid.shape[2 - "xyz".index(axis)]
         if axis == "y" and grid.planar:
@@ -230,9 +231,9 @@ def growing(d):
 
 def inside_layer(d, xyz):
     """True where a position, or any of several, is within an absorbing layer."""
-    xyz = np.atleast_2d(xyz)
-    for kind in ("cpml", "sponge"):
-        thickness = getattr(d.scenario.boundaries, kind).thickness * d.grid.spacing
+    xyz, options = np.atleast_2d(xyz), d.scenario.boundaries
+    for kind, planes in (("cpml", options.cpml.thickness), ("sponge", options.sponge.thickness), ("a1", d.reach)):
+        thickness = planes * d.grid.spacing
         for axis, side in d.faces(kind):
             if (np.abs(xyz[:, axis] - d.grid.bounds("xyz"[axis])[side]) < thickness * (1 - 1e-9)).any():
                 return True

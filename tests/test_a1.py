@@ -91,6 +91,13 @@ def test_a_long_run_below_a_free_surface_dies_out(case):
     assert samples[5_000:].max() < 1e-4 * samples.max() and samples[15_000:].max() < 1e-5 * samples.max()
 
 
+@pytest.mark.parametrize("vs, warned", [(VS, False), (VP / 2.5, True)])
+def test_large_ratios_of_velocities_at_a_side_are_warned_of(vs, warned):
+    scenario, _ = column(0, 0, 0, 4)
+    slow = scenario.model_copy(update={"model": scenario.model.model_copy(update={"vs": vs})})
+    assert any("A1 at a side grows" in said for said in api.plan(slow).warnings) == warned
+
+
 @pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_kernel_solves_the_box_scheme(axis, side):

@@ -64,6 +64,24 @@ def test_a_rigid_face_reflects_all():
     assert reflection(2, 2, 0, 4, "rigid") > 0.9
 
 
+@pytest.mark.parametrize("motion, component", [("P-SV", 2), ("P-SV", 0), ("SH", 1)])
+def test_plane_waves_leave_the_plane(motion, component):
+    """The (x, z) plane: the column without its y axis."""
+    found, over = column(component, 2, 0, 4)
+    wanted = found.model_dump(include={"time", "run"}) | {
+        "domain": {"origin": [0, -LENGTH], "size": [found.domain.size[0], LENGTH], "spacing": H, "waves": motion},
+        "model": {"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO},
+        "boundaries": {"top": "a1", "bottom": "a1", "others": "periodic"},
+        "receivers": [{"name": "R", "at": [0, -0.75 * LENGTH]}],
+    }
+    force, wavelet = (1e9 * np.eye(3)[component]).tolist(), {"kind": "ricker", "frequency": FREQUENCY, "delay": DELAY}
+    row = [{"kind": "force", "at": [x * H, -LENGTH / 2], "force": force, "wavelet": wavelet} for x in range(6)]
+    scenario = Scenario(**wanted, source=row)
+    samples = np.abs(api.run(scenario, device="cpu", progress=False).samples).max(axis=1)
+    late = np.arange(len(samples)) * api.plan(scenario).dt > over
+    assert samples.max() > 0 and samples[late].max() < 0.01 * samples.max()
+
+
 BOUNDARIES = {
     "sponge and periodic sides": {"west": "sponge", "east": "sponge", "south": "periodic", "north": "periodic", "bottom": "a1",
                                   "sponge": {"thickness": 5, "strength": 0.05}},
@@ -113,7 +131,7 @@ def test_kernel_solves_the_box_scheme(axis, side):
     rmu[inside(layout, (0, 6, 0, 6, 0, 6))] = np.inf  # fluid in one corner
     arrays |= {"rmu": rmu, "past": rng.uniform(-1, 1, (3, 5, *extent))}
     k0, _, j0, _, i0, _ = box
-    params = {"row": layout.row, "plane": layout.plane, "top": 11, "dt_h": 0.3, "k0": k0, "j0": j0, "i0": i0}
+    params = {"row": layout.row, "plane": layout.plane, "sheet": layout.plane, "top": 11, "dt_h": 0.3, "k0": k0, "j0": j0, "i0": i0}
     params |= dict(zip(("nk", "nj", "ni"), extent))
     after = run(op, op.arrays, {n: a.copy() for n, a in arrays.items()}, tuple(box), params, layout, "float64")
     rho, lam, mu = (a[inside(layout, box)] for a in (arrays["rho"], arrays["lam"], 1 / rmu))

@@ -5,7 +5,7 @@
 // on the PLANES - R outermost planes of the grid, where differences of stress would look beyond it, and on R planes of ghosts, so
 // that strain rates are whole up to the face.
 // layout  fields as in elastic.h, axes (A, B, C) in cyclic order of (x, y, z); the box is the plane before the first one, s = 0;
-//         past[.][PLANES + 1][box]: the step before of each of va, vb, vc that is there on the planes s = 0 .. PLANES; SIDE = 1 where A grows outward
+//         past[.][PLANES + 1][box]: the step before of each of va, vb, vc that is there, s = 0 .. PLANES; SIDE = 1 where A grows outward
 #include "moduli.h"
 #if !THREAD_PER_POINT
 #include <math.h>

@@ -33,6 +33,7 @@ def of_order(order):
     steps = [make(plain) for make in STEPS]
     surface = [operators.at_surface(make(free), closure(min(order, HIGHEST)), free) for make in STEPS]
     layers = [make(plain, axis) for make in (operators.cpml_velocity, operators.cpml_stress) for axis in range(3)]
+    layers += [operators.a1(plain, axis, side) for axis in range(3) for side in range(2)]
     return [*steps, *surface, *layers, *(operators.cpml_laminate(plain, axis) for axis in range(2))]
 
 

@@ -19,14 +19,15 @@ ARCHITECTURES = ("sm_80", "sm_90")
 # Registers of a thread that ptxas 13.5 needed at most, over both architectures and all orders, rounded up to the next multiple of 8 (the
 # hardware gives them out so): float32, float64. 40 registers let 1536 threads of 2048 stay on a multiprocessor, 64 let 1024.
 BUDGET = {
-    "velocity": (40, 56), "stress": (40, 56), "velocity_surface": (56, 64), "stress_surface": (40, 64), "cpml_velocity": (40, 48),
+    "velocity": (40, 56), "stress": (40, 56), "velocity_surface": (56, 80), "stress_surface": (48, 72), "cpml_velocity": (40, 48),
     "laminate": (40, 40), "laminate_surface": (40, 48), "cpml_laminate": (32, 32),
-    "cpml_stress": (40, 56), "sponge": (16, 24), "rigid": (16, 16), "wrap": (16, 16), "inject": (40, 40), "sample": (32, 32),
+    "cpml_stress": (40, 56), "sponge": (16, 24), "rigid": (16, 16), "a1": (40, 40), "wrap": (16, 16),
+    "inject": (40, 40), "sample": (32, 32),
     "advance": (16, 16),
 }  # fmt: skip
 LONG = {  # the same for orders above 8, where it is not that of the lower ones
-    "velocity": (48, 56), "stress": (48, 64), "velocity_surface": (56, 72), "cpml_velocity": (48, 48), "laminate": (32, 56),
-    "laminate_surface": (40, 64), "cpml_laminate": (40, 32),
+    "velocity": (48, 56), "stress": (48, 56), "velocity_surface": (56, 72), "cpml_velocity": (48, 48), "laminate": (32, 56),
+    "laminate_surface": (40, 64), "cpml_laminate": (40, 40),
 }  # fmt: skip
 # A streamed variant is built for a number of threads on a multiprocessor: its own launch bounds are its budget.
 REGISTERS = 65536

@@ -406,7 +406,7 @@ APPENDED = [
     ('[boundaries]\nwest = "periodic"', "boundaries.west", 'west is "periodic" but east is "cpml"'),
     ('[boundaries]\nothers = "periodic"', "boundaries.others", 'bottom is "periodic" (through others) but top is "free"'),
     ('[boundaries]\neast = "free"', "boundaries.east", "on top only"),
-    ('[boundaries]\nothers = "a1"', "boundaries.others", "not available yet"),
+    ('[boundaries]\nothers = "stacey"', "boundaries.others", "not available yet"),
     ('[boundaries]\nothers = "pml"', "boundaries.others", 'did you mean "cpml"?'),
     ("[boundaries]\ncpml = 10", "boundaries.cpml", "it has the keys thickness"),
     ("[boundaries]\ncpml = { thickness = 0 }", "boundaries.cpml.thickness", "at least 1"),

@@ -150,8 +150,8 @@ class Sponge(Table):
     strength: quantity("ratio", above=0, most=1) = 0.015
 
 
-_LATER_FACES = {"a1": 'use "cpml"', "stacey": 'belongs to method "sem"; use "cpml"'}
-_SIDES = ("cpml", "sponge", "rigid", "periodic")
+_LATER_FACES = {"stacey": 'belongs to method "sem"; use "cpml"'}
+_SIDES = ("cpml", "sponge", "a1", "rigid", "periodic")
 
 
 def _side(value):

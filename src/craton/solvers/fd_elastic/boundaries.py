@@ -100,6 +100,21 @@ def padded(fields):
     return (*fields, *[""] * (3 - len(fields)))
 
 
+def a1(d):
+    """Clayton & Engquist (1977): velocities on the outermost planes leave the grid, see a1.h."""
+    arrays, launches = {}, []
+    for axis, side in d.faces("a1"):
+        op, n = operators.a1(d.stencil, axis, side), d.grid.shape[2 - axis]
+        inner = n - 1 - op.reach // 2 if side else op.reach // 2
+        box = d.slab(axis, inner, inner + 1)
+        points = tuple(b - a for a, b in zip(box[::2], box[1::2]))
+        name = f"past_{'xyz'[axis]}{side}"
+        arrays[name] = Array("boundary", (len(d.velocity), op.reach + 1, *points), d.precision)
+        names = d.names(*operators.CYCLIC_VELOCITY[axis], name, "rho", "lam", "rmu")
+        launches.append(Launch(op, names, box, slab_params(d, box)))
+    return arrays, {"velocity_last": launches}
+
+
 def rigid(d):
     """Velocities zero on the outermost points: along the face on its plane, across it half a cell further out."""
     launches = []
@@ -126,4 +141,4 @@ def periodic(d):
 
 
 # The free surface is the step itself with the closure's rows: see build.steps_of.
-BOUNDARIES = {"cpml": cpml, "sponge": sponge, "rigid": rigid, "periodic": periodic}
+BOUNDARIES = {"cpml": cpml, "sponge": sponge, "a1": a1, "rigid": rigid, "periodic": periodic}

@@ -125,7 +125,8 @@ def size_problems(scenario, grid):
     """Every axis must hold its layers with room between them, and the differences; indices must fit 32 bits."""
     order, found = scenario.run.order, []
     surface = 2 * min(order, HIGHEST) + 2
-    layers = {"cpml": scenario.boundaries.cpml.thickness + 1, "sponge": scenario.boundaries.sponge.thickness + 1, "free": surface}
+    layers = {"cpml": scenario.boundaries.cpml.thickness + 1, "sponge": scenario.boundaries.sponge.thickness + 1}
+    layers |= {"free": surface, "a1": order // 2 + 1}
     for axis, faces in (("x", ("west", "east")), ("y", ("south", "north")), ("z", ("bottom", "top"))):
         n = grid.shape[2 - "xyz".index(axis)]
         if axis == "y" and grid.planar:
@@ -214,7 +215,21 @@ def warnings(d, sources, receivers):
 
 
 def growing(d):
-    """Settings seen to grow in a CPML beside a free surface after some thousand steps (tests/test_warnings.py; docs/numerics.md)."""
+    """Settings seen to grow after some thousand steps: A1 at the sides, a CPML beside a free surface (docs/numerics.md)."""
+    return growing_a1(d) + growing_cpml(d)
+
+
+def growing_a1(d):
+    """A1 at a side where vp / vs is large; stable for 20,000 steps at 1.73, slowly growing at 2 (tests/test_a1.py)."""
+    media = getattr(d.scenario.model, "layers", None) or [d.scenario.model]
+    ratio = max((m.vp / m.vs for m in media if getattr(m, "vs", 0)), default=0)
+    if ratio < 1.8 or not any(axis < 2 for axis, _ in d.faces("a1")):
+        return []
+    return [f'A1 at a side grows where vp / vs is large ({ratio:.2f} here, at 2.5 within 2,000 steps): use "sponge" or "cpml" there']
+
+
+def growing_cpml(d):
+    """A CPML beside a free surface (tests/test_warnings.py)."""
     if not d.free or not any(axis < 2 for axis, _ in d.faces("cpml")):
         return []
     found = []
@@ -230,9 +245,9 @@ def growing(d):
 
 def inside_layer(d, xyz):
     """True where a position, or any of several, is within an absorbing layer."""
-    xyz = np.atleast_2d(xyz)
-    for kind in ("cpml", "sponge"):
-        thickness = getattr(d.scenario.boundaries, kind).thickness * d.grid.spacing
+    xyz, options = np.atleast_2d(xyz), d.scenario.boundaries
+    for kind, planes in (("cpml", options.cpml.thickness), ("sponge", options.sponge.thickness), ("a1", d.reach)):
+        thickness = planes * d.grid.spacing
         for axis, side in d.faces(kind):
             if (np.abs(xyz[:, axis] - d.grid.bounds("xyz"[axis])[side]) < thickness * (1 - 1e-9)).any():
                 return True

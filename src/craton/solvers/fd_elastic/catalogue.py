@@ -18,6 +18,7 @@ def operators(order, motion=None):
     surface = [fd.at_surface(op, closure(min(order, HIGHEST)), differences) for op in steps]
     layers = [kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes]
     layers += [fd.cpml_laminate(differences, axis) for axis in axes if axis < 2]
+    layers += [fd.a1(differences, axis, side) for axis in axes for side in range(2)]
     layers += [fd.sponge(axis, count) for axis in axes for count in counts]
     others = [fd.rigid(), *map(fd.wrap, counts), points.INJECT, points.WINDOW, points.SAMPLE, points.ADVANCE]
     return {op.name: op for op in (*steps, *surface, *layers, *others)}

@@ -9,9 +9,6 @@
 #include "moduli.h"
 #include "relax.h"
 
-#define ON_A (AXIS == 1 ? SH : PSV)
-#define ON_B (AXIS == 0 ? SH : PSV)
-#define ON_C (AXIS == 2 ? SH : PSV)
 #define CPML_POINT                                                                                                  \
     POINT;                                                                                                          \
     [[maybe_unused]] const ptrdiff_t A = AXIS == 0 ? X : AXIS == 1 ? Y : Z;                                         \

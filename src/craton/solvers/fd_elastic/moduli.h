@@ -7,6 +7,11 @@
     [[maybe_unused]] const ptrdiff_t X = 1, Y = p.row, Z = p.plane, q = k * Z + j * Y + i;                          \
     [[maybe_unused]] const ptrdiff_t MY = PLANE ? 0 : Y, MZ = PLANE ? p.sheet : Z, m = PLANE ? k * MZ + i : q
 
+// Of the components along the axes (A, B, C) in cyclic order, AXIS for A: which are computed.
+#define ON_A (AXIS == 1 ? SH : PSV)
+#define ON_B (AXIS == 0 ? SH : PSV)
+#define ON_C (AXIS == 2 ? SH : PSV)
+
 // 1 / (arithmetic mean of density) half-way along the axis of stride S.
 INLINE real buoyancy(const real* rho, const ptrdiff_t S) { return 2 / (rho[0] + rho[S]); }
 

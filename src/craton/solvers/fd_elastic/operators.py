@@ -145,6 +145,14 @@ def sponge(axis, fields=3):
                     reals_per_point=2 * fields, flops=fields, defines=(("AXIS", axis), ("FIELDS", fields)))  # fmt: skip
 
 
+def a1(stencil, axis, side):
+    """One-way equation for the velocities at a face; see a1.h."""
+    planes, count = 2 * len(stencil.axes[axis]), {None: 3, "P-SV": 2, "SH": 1}[stencil.motion]
+    return Operator(f"a1_{'xyz'[axis]}{side}", HERE / "a1.h", ("va", "vb", "vc", "past"), ("rho", "lam", "rmu"), SLAB, reach=planes,
+                    reals_per_point=3 * count * (planes + 1) + 3, flops=3 * count * planes + 16, kernel="a1", pointwise=False,
+                    defines=(*constants(stencil, axis), ("SURFACE", 0), ("AXIS", axis), ("SIDE", side), ("PLANES", planes)))  # fmt: skip
+
+
 def rigid():
     """A field held at zero; see rigid.h."""
     return Operator("rigid", HERE / "rigid.h", ("f",), (), FD, reals_per_point=1)

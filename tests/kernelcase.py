@@ -5,7 +5,7 @@ import numpy as np
 
 from craton.backends.cpu import CPU
 from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.fd_elastic import operators
+from craton.solvers.fd_elastic import contact, operators
 from craton.solvers.fd_elastic.closure import HIGHEST, closure
 from craton.solvers.fd_elastic.scheme import ORDERS, stencil
 from craton.solvers.shared import points
@@ -34,6 +34,9 @@ def of_order(order):
     surface = [operators.at_surface(make(free), closure(min(order, HIGHEST)), free) for make in STEPS]
     layers = [make(plain, axis) for make in (operators.cpml_velocity, operators.cpml_stress) for axis in range(3)]
     layers += [operators.a1(plain, axis, side) for axis in range(3) for side in range(2)]
+    block = contact.block(plain.vertical)
+    floor = [] if block is None else [make(plain, block) for make in (operators.contact_velocity, operators.contact_stress)]
+    steps += [*map(operators.among_air, steps[:2]), *floor]
     return [*steps, *surface, *layers, *(operators.cpml_laminate(plain, axis) for axis in range(2))]
 
 

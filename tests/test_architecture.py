@@ -26,7 +26,7 @@ REPORT = OUTPUT | {"output"}
 API = REPORT | {"solvers", "report"}
 COMMANDS = API | {"api", "gravity", "gravity_runs", "wave_runs", "benchmark", "gravity_benchmark", "nakata", "validation"}
 ALLOWED = {
-    "errors": set(), "conventions": {"errors"}, "versions": set(), "scenario": BASE, "model": INPUT, "survey": INPUT,
+    "errors": set(), "conventions": {"errors"}, "versions": set(), "scenario": BASE, "model": INPUT, "survey": INPUT | {"model"},
     "plan": BASE | {"model"}, "solvers": PHYSICS, "backends": MACHINE, "comm": MACHINE | {"backends"}, "run": RUN, "output": OUTPUT,
     "report": REPORT, "api": API | {"gravity_runs", "wave_runs"}, "wave_runs": API, "gravity_runs": API | {"gravity"},
     "benchmark": API | {"api", "wave_runs", "gravity_benchmark", "nakata"}, "gravity_benchmark": API | {"gravity"}, "nakata": set(),

@@ -21,9 +21,8 @@ ARCHITECTURES = ("sm_80", "sm_90")
 BUDGET = {
     "velocity": (40, 56), "stress": (40, 56), "velocity_surface": (56, 80), "stress_surface": (48, 72), "cpml_velocity": (40, 48),
     "laminate": (40, 40), "laminate_surface": (40, 48), "cpml_laminate": (32, 32),
-    "cpml_stress": (40, 56), "sponge": (16, 24), "rigid": (16, 16), "a1": (40, 40), "wrap": (16, 16),
-    "inject": (40, 40), "sample": (32, 32),
-    "advance": (16, 16),
+    "cpml_stress": (40, 56), "sponge": (16, 24), "rigid": (16, 16), "a1": (40, 40), "wrap": (16, 16), "inject": (40, 40), "sample": (32, 32),
+    "advance": (16, 16), "contact_velocity": (40, 48), "contact_stress": (40, 48),
 }  # fmt: skip
 LONG = {  # the same for orders above 8, where it is not that of the lower ones
     "velocity": (48, 56), "stress": (48, 56), "velocity_surface": (56, 72), "cpml_velocity": (48, 48), "laminate": (32, 56),

@@ -124,7 +124,9 @@ def test_fluid_cells_have_no_shear_modulus_and_rounding_puts_none_into_solid_one
         top = odd.origin[2] + odd.spacing * (k + 0.5) * (1 + 2e-16)
         _, _, mu = cell_averages(layers((1, WATER), (top, ROCK)), odd, k, k + 2)
         assert mu[0, 0, 0] > 0 and mu[1, 0, 0] == 0
-    assert (cell_averages(layers((0, WATER), (-151, ROCK)), GRID, 18, 19)[2] == 0).all()  # a film of water is enough
+    for top, solid in ((-160, True), (-199, True), (-200, True), (-201, False)):  # the cell of plane 18 reaches from -250 to -150 m
+        rho, _, mu = cell_averages(layers((0, WATER), (top, ROCK)), GRID, 18, 19)
+        assert (mu > 0).all() == solid and rho[0, 0, 0] == (ROCK if solid else WATER)["rho"]  # of the one that fills more of it
 
 
 def test_a_slab_equals_the_same_planes_of_the_whole():

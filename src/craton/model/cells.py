@@ -135,9 +135,18 @@ class Average(NamedTuple):
     finish: Callable
 
     def __call__(self, values, weights, axes):
-        """The effective medium of samples with weights whose sum over `axes` is 1; arrays that broadcast together."""
-        *terms, weights = np.broadcast_arrays(*self.terms(*values), weights)
-        return self.finish(*((weights * term).sum(axes) for term in terms))
+        """The effective medium of samples with weights whose sum over `axes` is 1; arrays that broadcast together.
+
+        Where fluid and solid share a cell, only the one that fills more of it counts; see `mean`.
+        """
+        *terms, vs, weights = np.broadcast_arrays(*self.terms(*values), values[1], weights)
+        solid = vs > 0
+        if solid.all() or not solid.any():
+            return self.finish(*((weights * term).sum(axes) for term in terms))
+        share = (weights * solid).sum(axes, keepdims=True)
+        weights = np.where(solid == (share > 0.5 - SLIVER), weights, 0)
+        weights = weights / weights.sum(axes, keepdims=True)
+        return self.finish(*(np.where(weights > 0, weights * term, 0).sum(axes) for term in terms))
 
 
 def _compliances(vp, vs, rho):
@@ -183,9 +192,10 @@ def mean(vp, vs, rho, weights, axes):
     Returns
     -------
     rho, kappa, mu : arrays
-        Arithmetic mean of density, kg/m3; harmonic means of bulk and shear modulus, Pa. One fluid sample makes mu zero.
+        Arithmetic mean of density, kg/m3; harmonic means of bulk and shear modulus, Pa. Where fluid and solid share a cell, those of the
+        one that fills more of it (the solid where both fill half): means of the two make waves along a sea floor wrong by per cent.
     """
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         return ELASTIC((vp, vs, rho), weights, axes)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import ScenarioError
-from craton.model import anomalies, cells, checks, gridded, layered, readers
+from craton.model import anomalies, cells, checks, followed, gridded, layered, readers, terrain
 
 CUT = 4  # samples per axis in a cell that the surface of an anomaly cuts
 BATCH = 1 << 18  # samples held at a time while such cells are averaged
@@ -34,14 +34,17 @@ def cell_averages(model, grid, k0, k1):
     -------
     rho, kappa, mu : arrays (k1 - k0, ny, nx), float64
         kg/m3, Pa, Pa. Read-only views, constant along y and x, where the model depends on z only. mu is 0 in a cell with fluid in it.
+        All three are 0 in a cell above the surface of a model with topography (`terrain.fill`).
 
     Raises
     ------
     ScenarioError
         A model file cannot be read.
     """
-    with np.errstate(divide="ignore"):
-        return _averages(model, grid, k0, k1, cells.ELASTIC)
+    ground = terrain.build(model)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        averages = _averages(model, grid, k0, k1, cells.ELASTIC)
+    return averages if ground is None else terrain.fill(ground, grid, k0, k1, averages)
 
 
 def cell_losses(model, grid, k0, k1):
@@ -55,10 +58,13 @@ def cell_losses(model, grid, k0, k1):
     1/Qp, 1/Qs : arrays (k1 - k0, ny, nx), float64
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        return _averages(model, grid, k0, k1, cells.LOSSES)
+        losses = _averages(model, grid, k0, k1, cells.LOSSES)
+    ground = terrain.build(model)
+    return losses if ground is None else terrain.lossless(ground, grid, k0, k1, losses)
 
 
 def _averages(model, grid, k0, k1, average):
+    """An average over cells, as if there were no surface in the grid."""
     box = cells.slab(grid, k0, k1)
     medium = medium_of(model, box, average.names)
     averages = medium.averages(grid, k0, k1, average)
@@ -73,7 +79,8 @@ def _averages(model, grid, k0, k1, average):
 def medium_of(model, box, names=checks.NAMES):
     """The medium of a model without its anomalies, at least for a box ((x0, x1), (y0, y1), (z0, z1))."""
     if model.kind != "file":
-        return layered.build(model, names)
+        flat, ground = layered.build(model, names), terrain.build(model)
+        return followed.Followed(flat, ground) if followed.asked(model) else flat
     with readers.open_model(model.file, variables=names) as source:
         return source.read(source.ranges(box))
 
@@ -143,13 +150,15 @@ def extremes(model, region):
         ``vp``, ``vs`` (m/s), ``rho`` (kg/m3): (smallest, largest); ``slowest``: the slowest wave, m/s: the smallest vs of the solid
         and vp of the fluid, which limits the spacing.
     """
+    ground = terrain.build(model)
+    region = region if ground is None else terrain.clipped(ground, region)
     box = cells.box(region)
-    seen = []
+    seen = [] if getattr(model, "water", None) is None else [_summary(*(np.full(1, v) for v in (model.water.vp, 0.0, model.water.rho)))]
     if model.kind == "file":
         with readers.open_model(model.file) as source:
-            seen = [_summary(*slab.fields) for slab in source.slabs(box)]
+            seen += [_summary(*slab.fields) for slab in source.slabs(box)]
     else:
-        seen = [_summary(*layered.build(model).ends(*box[2]))]
+        seen += [_summary(*layered.build(model).ends(*_depths(model, ground, region)))]
     found = anomalies.build(model)
     medium = medium_of(model, around(found, box)) if any(a.meets(box) for a in found) else None
     for anomaly in (a for a in found if a.meets(box)):
@@ -159,6 +168,15 @@ def extremes(model, region):
     low, high, slowest = zip(*seen)
     limits = zip(checks.NAMES, np.min(low, 0), np.max(high, 0))
     return {name: (float(a), float(b)) for name, a, b in limits} | {"slowest": float(min(slowest))}
+
+
+def _depths(model, ground, region):
+    """Lowest and highest z of a layered medium in a region, counted from the ground where it follows that."""
+    low, high = region.bounds("z")
+    if not followed.asked(model):
+        return low, high
+    _, highest = terrain.heights(ground, region)
+    return low - highest, 0.0
 
 
 def _summary(vp, vs, rho):
@@ -184,9 +202,14 @@ def problems(model, region, key="model"):
     list of Problem
         Empty where all is well.
     """
-    box = cells.box(region)
     try:
-        wrong = _file_problems(model, region, box, key) if model.kind == "file" else layered.problems(layered.build(model), region, key)
+        ground = terrain.build(model)
+        wrong = [] if ground is None else terrain.problems(ground, region, key)
+        if wrong:
+            return wrong
+        region = region if ground is None else terrain.clipped(ground, region)
+        box = cells.box(region)
+        wrong = _file_problems(model, region, box, key) if model.kind == "file" else _layer_problems(model, ground, region, key)
     except ScenarioError as error:
         return list(error.problems)
     found = anomalies.build(model)
@@ -194,6 +217,12 @@ def problems(model, region, key="model"):
         return wrong
     medium = medium_of(model, around(found, box)) if any(a.meets(box) for a in found) else None
     return anomalies.problems(found, medium, box, key)
+
+
+def _layer_problems(model, ground, region, key):
+    low, high = _depths(model, ground, region) if ground is not None else region.bounds("z")
+    (x0, y0, _), (x1, y1, _) = zip(*(region.bounds(name) for name in "xyz"))
+    return layered.problems(layered.build(model), cells.Region((x0, y0, low), (x1, y1, high)), key)
 
 
 def _file_problems(model, region, box, key):

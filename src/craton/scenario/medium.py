@@ -19,6 +19,7 @@ from craton.scenario.fields import (
     whole,
     wrong,
 )  # fmt: skip
+from craton.scenario.ground import Grounded
 from craton.scenario.words import listed, number, shown
 
 Speed = quantity("velocity", above=0)
@@ -77,7 +78,7 @@ class Attenuation(Table):
         return self
 
 
-class _Medium(Table):
+class _Medium(Grounded):
     """What all models share."""
 
     attenuation: Attenuation | None = None
@@ -153,9 +154,10 @@ class Layer(Lossy):
 
 
 class Layers(_Medium):
-    """Flat layers listed from the top down."""
+    """Layers listed from the top down: flat, or with ``follow = "surface"`` their tops (0, then negative) counted from the ground."""
 
     kind: Literal["layers"] = "layers"
+    follow: choice("level", "surface") = "level"
     layers: many(Layer) = key("[ { top = 0, vp = 6000, vs = 3460, rho = 2700 } ]")
     anomalies: many(Anomaly) = ()
 

@@ -2,7 +2,7 @@
 import numpy as np
 
 from craton.errors import Problem
-from craton.survey import receivers, source_files, sources, wavelets
+from craton.survey import places, receivers, source_files, sources, wavelets
 
 CUT = 1e-3    # of the peak: a wavelet that begins with more than this makes a visible jump
 
@@ -53,9 +53,20 @@ def outside(scenario, xyz):
     # The nearest corner of the domain may be missed by rounding only. A coordinate that is nan is outside.
     bad = np.flatnonzero(~(beyond <= 1e-9 * size).all(axis=1))
     if not len(bad):
-        return None
+        return _in_the_air(scenario, xyz)
     axis = int(np.nan_to_num(beyond[bad[0]] / size, nan=np.inf).argmax())
     return int(bad[0]), *_outside_words("xyz"[axis], xyz[bad[0], axis], low[axis], low[axis] + size[axis], scenario.boundaries.face("top"))
+
+
+def _in_the_air(scenario, xyz):
+    """As `outside`, of positions above the topography."""
+    high, top = places.in_the_air(scenario, xyz)
+    if not high.any():
+        return None
+    first = int(np.argmax(high))
+    x, y, z = xyz[first]
+    return first, f"z = {z:.10g} m is in the air: the surface lies at {top[first]:.10g} m there", \
+        "give a z below it, or { x =, y =, depth = } for a depth below the ground"
 
 
 def _outside_words(axis, value, low, high, top):

@@ -7,7 +7,7 @@ import numpy as np
 
 from craton.conventions import INTEGRATED, components
 from craton.errors import Problem, ScenarioError
-from craton.survey import fibres, geography, specfem
+from craton.survey import fibres, geography, places, specfem
 
 # Sampled at half steps because made of velocities; what is made of stresses lives at full steps.
 ALONG_FIBRE = "fibre_strain_rate"  # quantity of a fibre's channels
@@ -115,19 +115,17 @@ def collect(scenario):
     entries, problems, taken = [], [], set()
     for i, entry in enumerate(scenario.receivers):
         try:
-            names, xyz = expand(entry, scenario.domain)
+            names, xyz = expand(entry, scenario)
         except (OSError, ValueError, LookupError) as error:
             problems.append(_file_problem(i, entry, error))
             continue
         problems += _used_twice(i, entry, taken, names)
         taken.update(names)
-        if scenario.domain.planar:
-            xyz[:, 1] = 0.0
         entries.append((i, names, xyz))
     return entries, problems
 
 
-def expand(entry, domain):
+def expand(entry, scenario):
     """Names and positions (n, 3) of one entry of a scenario's receivers; of a fibre its one name and its corners.
 
     Raises
@@ -136,16 +134,24 @@ def expand(entry, domain):
         A file that cannot be read, that is not a table of receivers, or whose longitudes and latitudes have no reference.
     """
     if getattr(entry, "file", None) is not None:
-        return read_file(entry, domain)
+        names, xyz, deep = read_file(entry, scenario.domain)
+        return names, _placed(scenario, xyz, deep)
     if getattr(entry, "das", None) is not None:
-        return [entry.name], np.array([at.xyz for at in entry.das.along], dtype=float)
+        return [entry.name], places.located(scenario, entry.das.along)
     if getattr(entry, "line", None) is not None:
-        xyz = np.linspace(entry.line.from_.xyz, entry.line.to.xyz, entry.line.count)
+        xyz = places.line(scenario, entry.line)
     elif getattr(entry, "grid", None) is not None:
-        xyz = _lattice(entry.grid)
+        xyz = _placed(scenario, _lattice(entry.grid), entry.grid.depth is not None)
     else:
-        return [entry.name], np.array([entry.at.xyz], dtype=float)
+        return [entry.name], places.located(scenario, [entry.at])
     return [f"{entry.name}{n}" for n in range(1, len(xyz) + 1)], xyz
+
+
+def _placed(scenario, xyz, deep):
+    """Positions of which all or none are depths, draped over the ground."""
+    if scenario.domain.planar:
+        xyz[:, 1] = 0.0
+    return places.draped(scenario, xyz, np.full(len(xyz), deep))
 
 
 def where(entry):
@@ -207,11 +213,13 @@ def read_file(entry, domain):
     else:
         return read_receivers(entry.file)
     x, y = geography.places(domain, where_from).xy(longitude, latitude)
-    return names, np.stack([x, y, 0.0 - depth], axis=1)
+    return names, np.stack([x, y, 0.0 - depth], axis=1), True
 
 
 def read_receivers(path):
-    """Names and positions (n, 3), metres, from a CSV file with columns ``name, x, y`` and ``z`` (up) or ``depth``, in any order.
+    """Names, positions (n, 3) in metres, and whether z is minus a depth, from a CSV file.
+
+    Its columns are ``name, x, y`` and ``z`` (up) or ``depth``, in any order.
 
     Separators may be commas, semicolons or tabs; empty lines and lines that start with ``#`` are passed over; lengths may carry a unit.
 
@@ -229,7 +237,7 @@ def read_receivers(path):
     separator = max(",;\t", key=numbered[0][1].count)
     columns = _columns([c.strip().lower() for c in _split(numbered[0][1], separator)])
     rows = [_row(n, _split(line, separator), columns) for n, line in numbered[1:]]
-    return [name for name, _ in rows], np.array([xyz for _, xyz in rows])
+    return [name for name, _ in rows], np.array([xyz for _, xyz in rows]), columns[1] < 0
 
 
 def _split(line, separator):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
-from craton.survey import wavelets
+from craton.survey import places, wavelets
 
 EARLY_ENOUGH = 1e-2    # of the peak: an explicit delay with less than this at t = 0 was chosen so that the run can start there
 
@@ -90,10 +90,7 @@ def build(scenario, medium=None):
 
 def positions(scenario, entry):
     """Where the sources of an entry are: list of (x, y, z), metres; y = 0 in the plane."""
-    line = entry.shots
-    xyz = np.array([entry.at.xyz], float) if line is None else np.linspace(line.from_.xyz, line.to.xyz, line.count)
-    if scenario.domain.planar:
-        xyz[:, 1] = 0.0
+    xyz = places.located(scenario, [entry.at]) if entry.shots is None else places.line(scenario, entry.shots)
     return [tuple(map(float, one)) for one in xyz]
 
 

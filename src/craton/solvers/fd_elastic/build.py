@@ -1,5 +1,6 @@
 """From a scenario to the Plan of the elastic staggered grid: step, arrays, phases. All thought happens here, once."""
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,7 @@ from craton.model import earth, rheology
 from craton.model.cells import Region
 from craton.model.grid import Grid
 from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.fd_elastic import faults, laminate, material, notes, operators, points, relaxing, scheme, snapshots
+from craton.solvers.fd_elastic import contact, faults, laminate, material, notes, operators, points, relaxing, scheme, snapshots
 from craton.solvers.fd_elastic.boundaries import BOUNDARIES
 from craton.solvers.fd_elastic.closure import HIGHEST, closure
 from craton.solvers.fd_elastic.discretisation import Discretisation
@@ -144,7 +145,7 @@ def size_problems(scenario, grid):
 
 def stability_limit(scenario, grid, vp_max):
     """Largest stable step, s."""
-    free = scenario.boundaries.face("top") == "free"
+    free = scenario.boundaries.face("top") == "free" and scenario.model.topography is None
     radius = closure(min(scenario.run.order, HIGHEST)).spectral_radius if free else None
     stencil = scheme.stencil(scenario.run.order, scenario.run.weights, free, scenario.domain.motion)
     return scheme.stable_step(stencil, grid.spacing, vp_max, radius)
@@ -182,7 +183,7 @@ def assemble(d, sources, receivers, channels):
     slots = max(1, min(SLOTS, d.steps, RECORD_BYTES // max(8 * len(channels), 1)))
     arrays = wavefield(d) | relaxing.arrays(d) | material.arrays(d)
     pieces = {}
-    for kind in (*BOUNDARIES.values(), laminate.laminate):
+    for kind in (*BOUNDARIES.values(), laminate.laminate, contact.contact):
         more, launches = kind(d)
         arrays |= more
         for phase, some in launches.items():
@@ -288,12 +289,19 @@ def phase_of(d, name, pieces, injection):
 
 
 def steps_of(d, name):
-    """The plain step, below the planes that the closure of a free surface covers, and the step of those planes."""
-    op = operators.velocity(d.stencil) if name == "velocity" else operators.stress(d.stencil, d.relaxing)
+    """The plain step, below the planes that the closure of a free surface covers or that topography cuts, and the step of those planes.
+
+    Above the highest point of a topography nothing is computed.
+    """
+    plain = replace(d.stencil, terrain=False)
+    op = operators.velocity(plain) if name == "velocity" else operators.stress(plain, d.relaxing)
     scalars = d.fd_params if name == "velocity" else relaxing.params(d, d.fd_params)
-    top = d.grid.shape[0] - d.surface_planes
+    full, empty = d.airy
+    top = min(d.grid.shape[0] - d.surface_planes, full)
     names = d.names(*op.arrays)
     launches = [Launch(op, names, d.slab(2, 0, top), scalars)]
+    if full < empty:
+        launches.append(Launch(operators.among_air(op), names, d.slab(2, full, empty), scalars))
     if d.free:
         launches.append(Launch(operators.at_surface(op, d.closure, d.stencil), names, d.slab(2, top, d.grid.shape[0]), scalars))
     return launches

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from craton.conventions import FACES
-from craton.model import rheology
+from craton.model import rheology, terrain
 from craton.plan.layout import Layout
 from craton.solvers.fd_elastic import relaxing
 from craton.solvers.fd_elastic.closure import closure
@@ -128,7 +128,7 @@ class Discretisation:
     @cached_property
     def stencil(self):
         """Differences along the axes."""
-        return stencil(self.order, self.scenario.run.weights, self.free, self.motion)
+        return stencil(self.order, self.scenario.run.weights, self.free, self.motion, self.ground is not None)
 
     @cached_property
     def layout(self):
@@ -142,8 +142,21 @@ class Discretisation:
 
     @property
     def free(self):
-        """True where the top is a free surface."""
-        return self.face("top") == "free"
+        """True where the top plane is a free surface."""
+        return self.face("top") == "free" and self.ground is None
+
+    @cached_property
+    def ground(self):
+        """The `Terrain`, None where the model has no topography."""
+        return terrain.build(self.scenario.model)
+
+    @cached_property
+    def airy(self):
+        """First plane with an empty cell, and the plane above the highest with a filled one."""
+        if self.ground is None:
+            return (self.grid.shape[0],) * 2
+        filled = terrain.filled(self.ground, self.grid)
+        return int(filled.min()), int(filled.max())
 
     @cached_property
     def closure(self):

@@ -6,6 +6,8 @@ import numpy as np
 NODES = 8  # points per axis inside the grid
 EDGE_NODES = (4, 6)  # of a value and of a derivative, where the grid ends before the fourth point on one side
 BAND = 0.5 * np.pi  # wavenumber times spacing up to which weights are fitted: 4 points per wavelength
+REACH = 3  # points to each side that are looked at where some hold nothing
+WORST = 1e4  # condition of a fit
 DEGREE = 6  # polynomials of lower degree are exact
 
 
@@ -66,6 +68,37 @@ def _band_integral(u, derivative):
         return BAND * np.sinc(u * BAND / np.pi)
     safe = np.where(np.abs(u) < 1e-6, 1.0, u)
     return np.where(np.abs(u) < 1e-6, u * BAND**3 / 3, (np.sin(BAND * safe) - BAND * safe * np.cos(BAND * safe)) / safe**2)
+
+
+def scattered_weights(position, half, at, derivative=None):
+    """Weights around one position on given points only: moving least squares, exact for linear functions, quadratic where it can be.
+
+    Parameters
+    ----------
+    position, half, derivative
+        As `point_weights` has them.
+    at : tuple of int arrays
+        Indices (k, j, i) of the points that may be used; along y they may all be the same, in a plane.
+
+    Returns
+    -------
+    ndarray
+        One weight per point.
+    """
+    offset = np.stack([at[2 - a] + half[a] / 2 - position[a] for a in range(3)], axis=1).astype(float)
+    axes = [a for a in range(3) if np.ptp(offset[:, a]) > 0]
+    u = offset[:, axes]
+    near = np.exp(-(u**2).sum(1) / 2)
+    root = np.sqrt(near)[:, None]
+    for degree in (2, 1, 0):
+        basis = [np.ones(len(u)), *(u.T if degree else ())]
+        basis += [u[:, a] * u[:, b] for a in range(len(axes)) for b in range(a, len(axes))] if degree == 2 else []
+        matrix = np.stack(basis, axis=1) * root
+        if len(u) >= matrix.shape[1] and np.linalg.cond(matrix) < WORST:
+            break
+    wanted = np.zeros(matrix.shape[1])
+    wanted[0 if derivative is None else 1 + axes.index(derivative)] = 1.0
+    return np.linalg.lstsq(matrix.T, wanted, rcond=None)[0] * root[:, 0]
 
 
 def point_weights(position, half, shape, derivative=None, vertical=None):

@@ -8,7 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
-from craton.model import anomalies, cells, layered
+from craton.model import anomalies, cells, layered, terrain
 from craton.plan.partition import clip
 from craton.plan.plan import Array, Launch
 from craton.solvers.fd_elastic import operators
@@ -36,12 +36,12 @@ def laminate(d):
 
 def planes(d):
     """What `cut_planes` finds, of the planes to which it applies."""
-    return {k: change for k, change in cut_planes(d.scenario.model, d.grid).items() if k in inner_planes(d)}
+    return {k: change for k, change in cut_planes(d.scenario.model, d.grid).items() if k in inner_planes(d) and k < lowest_air(d)}
 
 
 def cut_planes(model, grid):
     """Plane k: what the transversely isotropic average has more than the isotropic one, (d11, d13, d33, d66) in Pa."""
-    if model.kind != "layers":
+    if model.kind != "layers" or model.follow == "surface":
         return {}
     medium, (lower, upper) = layered.build(model), cells.edges(grid, "z")
     sliver, found = cells.SLIVER * grid.spacing, {}
@@ -50,7 +50,7 @@ def cut_planes(model, grid):
         values = medium.values(0, 0, z)
         _, kappa, mu = cells.mean(*values, weights, (0,))
         change, scale = backus(*cells.moduli(*values), weights) - isotropic(kappa, mu), kappa + 4 / 3 * mu
-        if mu > 0 and np.abs(change).max() > NEGLIGIBLE * scale:
+        if (values[1] > 0).all() and np.abs(change).max() > NEGLIGIBLE * scale:
             found[int(k)] = change
     return found
 
@@ -73,6 +73,14 @@ def inner_planes(d):
     """Range of planes without CPML layers along z and the plane of a free surface."""
     thickness, nz = d.scenario.boundaries.cpml.thickness, d.grid.shape[0]
     return range(thickness if d.face("bottom") == "cpml" else 0, {"cpml": nz - 1 - thickness, "free": nz - 1}.get(d.face("top"), nz))
+
+
+def lowest_air(d):
+    """The first plane whose cells a topography or its water may cut."""
+    if d.ground is None:
+        return d.grid.shape[0]
+    low, _ = terrain.heights(d.ground, d.grid)
+    return int((low - d.grid.origin[2]) / d.grid.spacing - 0.5)
 
 
 def rectangles(d, k):

@@ -12,8 +12,13 @@
 #define ON_B (AXIS == 0 ? SH : PSV)
 #define ON_C (AXIS == 2 ? SH : PSV)
 
-// 1 / (arithmetic mean of density) half-way along the axis of stride S.
-INLINE real buoyancy(const real* rho, const ptrdiff_t S) { return 2 / (rho[0] + rho[S]); }
+// 1 / (arithmetic mean of density) half-way along the axis of stride S. TERRAIN = 1: some cells hold nothing, rho = lam = mu = 0;
+// between two of these nothing moves, and next to one there is half the mass (Takenaka et al. 2009).
+INLINE real buoyancy(const real* rho, const ptrdiff_t S)
+{
+    const real both = rho[0] + rho[S];
+    return TERRAIN && both <= 0 ? real(0) : 2 / both;
+}
 
 // Harmonic mean of mu over the four points around (1/2, 1/2) of the axes S and T; rmu = 1/mu, infinite in a fluid.
 INLINE real shear_modulus(const real* rmu, const ptrdiff_t S, const ptrdiff_t T)

@@ -46,7 +46,7 @@ def constants(stencil, axis=None):
     named = {f"{letter}{n}": 0 for letter in "CD" for n in range(1, 9)}
     named |= {f"{letter}{n}": repr(c) for letter, all in (("C", horizontal), ("D", vertical)) for n, c in enumerate(all, 1)}
     waves = (("PLANE", int(motion is not None)), ("PSV", int(motion != "SH")), ("SH", int(motion != "P-SV")))
-    return (("R", len(horizontal)), ("RZ", len(vertical)), *named.items(), *waves)
+    return (("R", len(horizontal)), ("RZ", len(vertical)), *named.items(), *waves, ("TERRAIN", int(stencil.terrain)))
 
 
 # Per point, of the steps and of what a layer adds to them: reals read and written, differences along x, y, z, other flops.
@@ -95,6 +95,11 @@ def laminate(stencil):
                     defines=(*constants(stencil), ("SURFACE", 0)), **cost(stencil, "laminate"))  # fmt: skip
 
 
+def among_air(op):
+    """The same step for planes in which some cells hold nothing."""
+    return op.specialised(f"{op.name}_terrain", TERRAIN=1)
+
+
 def at_surface(op, closure, stencil):
     """The same step for the planes below a traction-free top, vertical differences from the closure's rows.
 
@@ -108,6 +113,25 @@ def at_surface(op, closure, stencil):
     closed = op.specialised(f"{op.name}_surface", SURFACE=1, ROWS=len(backward), COLUMNS=plain.shape[1],
                             CLOSURE_FWD=_table(forward), CLOSURE_BWD=_table(backward))  # fmt: skip
     return replace(closed, reach=max(plain.shape[1], op.reach))
+
+
+def contact_velocity(stencil, block):
+    """What the velocity step lacks below a flat sea floor; see contact.h."""
+    return _contact("contact_velocity", ("vx", "vy"), ("sxz", "syz", "rho", "floor"), stencil, block)
+
+
+def contact_stress(stencil, block):
+    """What the stress step lacks below a flat sea floor; see contact.h."""
+    return _contact("contact_stress", ("sxz", "syz"), ("vx", "vy", "rmu", "floor"), stencil, block)
+
+
+def _contact(kernel, writes, reads, stencil, block):
+    components = {None: 2, "P-SV": 1, "SH": 1}[stencil.motion]
+    rows, columns = block.shape
+    added = (("SURFACE", 0), ("ROWS", rows), ("COLUMNS", columns), ("OVER", rows - columns), ("CONTACT", _table(block)))
+    return Operator(kernel, HERE / "contact.h", writes, reads, SLAB, reach=len(block), types=(("floor", "i32"),),
+                    reals_per_point=3 * components + 2, flops=components * (2 * len(block) + 7),
+                    defines=(*constants(stencil), *added))  # fmt: skip
 
 
 def _table(rows):

@@ -6,9 +6,10 @@ exchanging source and receiver then changes nothing but rounding.
 """
 import numpy as np
 
+from craton.model import terrain
 from craton.plan.plan import Array, Launch
 from craton.solvers.fd_elastic import material
-from craton.solvers.fd_elastic.interpolate import axis_weights, point_weights
+from craton.solvers.fd_elastic.interpolate import REACH, axis_weights, point_weights, scattered_weights
 from craton.solvers.fd_elastic.scheme import VELOCITY
 from craton.solvers.shared import points as operators
 from craton.survey import leapfrog
@@ -32,7 +33,42 @@ def place(d, xyz, shot=0):
 def nodes(d, field, position, derivative=None, vertical=None):
     """Index in the state, (k, j, i) and weight of the points of one field around a position."""
     k, j, i, weights = point_weights(position, d.half(field), d.shape, derivative, vertical)
+    if d.ground is not None:
+        k, j, i, weights = clear_of_air(d, field, position, derivative, (k, j, i, weights))
     return d.start_of(field) + d.layout.offset(k, j, i), (k, j, i), weights
+
+
+def clear_of_air(d, field, position, derivative, plain):
+    """Those indices and weights, or others fitted to the points around that lie wholly in matter where some of them do not."""
+    half, box = d.half(field), around_position(d, position)
+    use = whole_points(d, box, half)
+    k, j, i, _ = plain
+    cells = d.cell((k, j, i))
+    inside = tuple(np.clip(a - low, 0, n - 1) for a, low, n in zip(cells, box[::2], use.shape))
+    if use[inside].all() and all((a >= low).all() and (a < high).all() for a, low, high in zip(cells, box[::2], box[1::2])):
+        return plain
+    k, j, i = (a + low for a, low in zip(np.nonzero(use), box[::2]))
+    j = np.full_like(j, position[1]) if d.planar else j
+    return k, j, i, scattered_weights(position, half, (k, j, i), derivative)
+
+
+def around_position(d, position):
+    """Box of grid points (k0, k1, j0, j1, i0, i1) around a position, as far as differences reach."""
+    low = [max(int(np.floor(p)) - REACH, 0) for p in reversed(position)]
+    box = [v for a, n in zip(low, d.grid.shape) for v in (min(a, n - 1), min(a + 2 * REACH + 2, n))]
+    return box if not d.planar else [*box[:2], 0, 1, *box[4:]]
+
+
+def whole_points(d, box, half):
+    """Which points of a field in a box of the grid have matter in all the cells whose mean they carry; a velocity needs one."""
+    full = terrain.whole(d.ground, d.grid, box)
+    normal = not any(half)
+    use = full.copy()
+    for axis, on in enumerate(reversed(half)):
+        if on:
+            after = np.concatenate([np.take(use, range(1, use.shape[axis]), axis), np.take(use, [-1], axis)], axis)
+            use = use | after if sum(half) == 1 else use & after
+    return use if not normal else full
 
 
 def velocity_at(d, axis, position):

@@ -61,11 +61,14 @@ class Stencil:
         Weights c_1 .. c_R along x and y, and along z.
     motion : str or None
         ``"P-SV"`` or ``"SH"`` in the (x, z) plane, None in space.
+    terrain : bool
+        Some cells hold nothing.
     """
 
     horizontal: tuple
     vertical: tuple
     motion: str | None = None
+    terrain: bool = False
 
     @property
     def reach(self):
@@ -78,14 +81,14 @@ class Stencil:
         return (self.horizontal, () if self.motion else self.horizontal, self.vertical)
 
 
-def stencil(order, kind="taylor", free=False, motion=None):
+def stencil(order, kind="taylor", free=False, motion=None, terrain=False):
     """The differences of an order (2, 4 .. 16) with weights ``"taylor"`` or ``"holberg"``.
 
     Closures of a free surface exist for Taylor weights to order 8: with one, vertical differences are those (closure.py). Each axis
     keeps its own integration by parts, so energy and reciprocity hold to rounding with any horizontal weights.
     """
     chosen = tuple(map(float, WEIGHTS[kind](order)))
-    return Stencil(chosen, tuple(map(float, taylor(min(order, HIGHEST)))) if free else chosen, motion)
+    return Stencil(chosen, tuple(map(float, taylor(min(order, HIGHEST)))) if free else chosen, motion, terrain)
 
 
 def symbol(weights, phase):

@@ -5,6 +5,7 @@ import numpy as np
 
 from craton.conventions import INTEGRATED, components
 from craton.errors import Problem
+from craton.model import terrain
 from craton.plan.plan import Frames
 from craton.solvers.fd_elastic.material import trace_share
 from craton.solvers.fd_elastic.points import COMPONENT_AXES
@@ -59,13 +60,21 @@ def one(d, spec):
     else:
         combine = partial(picture, quantity=spec.quantity, components=named, spacing=d.grid.spacing, half={f: d.half(f) for f in fields})
     shots = len(d.shots) if d.planar else None
-    finish = partial(_finished, combine=combine, chosen=chosen, shots=shots)
+    finish = partial(_finished, combine=combine, chosen=chosen, shots=shots, air=air(d, block))
     return Frames(spec.name, spec.quantity, named, coords, steps, times, dict.fromkeys(fields, block), finish)
 
 
 def points_of(d, block):
     """Points (k, j, i) of a block, in the plane where pressure depends on them."""
     return np.meshgrid(*(np.arange(n)[one] for n, one in zip(d.shape, block)), indexing="ij") if d.planar else None
+
+
+def air(d, block):
+    """Which points of a block lie above a topography, None without one: a picture shows nothing there."""
+    if d.ground is None:
+        return None
+    empty = terrain.filled(d.ground, d.grid)[None] <= np.arange(d.grid.shape[0])[:, None, None]
+    return np.broadcast_to(empty, d.shape)[block]
 
 
 def cut(d, spec):
@@ -93,9 +102,11 @@ def cut(d, spec):
 
 
 @np.errstate(invalid="ignore", over="ignore")  # of a wavefield that explodes: the guard speaks of it
-def _finished(arrays, combine, chosen, shots):
+def _finished(arrays, combine, chosen, shots, air=None):
     """The picture's own points, ([component,] [shot,] z, y, x), float32, from what `combine` makes of the block."""
     values = combine(arrays)
+    if air is not None:
+        values = np.where(air, np.nan, values)
     if shots is not None:
         values = np.moveaxis(values, -2, -3) if shots else values[..., 0, :]
     out = values[(..., *chosen)].astype(np.float32)

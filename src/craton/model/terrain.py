@@ -1,0 +1,216 @@
+"""The ground and the water of a model: elevations anywhere, and how much of each cell is rock, water and nothing."""
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from craton.errors import Problem, ScenarioError
+from craton.model import cells, surfaces
+
+SIDES = 4  # columns per axis and cell at which the elevation is looked up
+LEAST = 0.01  # of a cell: with less in it, it is empty
+FULL = 0.95  # of a cell: with more in it, its stresses are those of the medium
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Elevations along x, constant along y and beyond both ends: x (n,) and z (n,), m."""
+
+    x: np.ndarray
+    z: np.ndarray
+    name: str = "topography"
+
+    def at(self, x, y):
+        """Elevations at points (arrays that broadcast together), m."""
+        return np.broadcast_to(np.interp(x, self.x, self.z), np.broadcast_shapes(np.shape(x), np.shape(y)))
+
+
+@dataclass(frozen=True)
+class Level:
+    """One elevation everywhere, m."""
+
+    z: float
+    name: str = "topography"
+
+    def at(self, x, y):
+        """Elevations at points (arrays that broadcast together), m."""
+        return np.full(np.broadcast_shapes(np.shape(x), np.shape(y)), self.z)
+
+
+@dataclass(frozen=True, eq=False)
+class Terrain:
+    """The ground, and the water on it.
+
+    Parameters
+    ----------
+    ground : Surface, Profile or Level
+        Elevations, m.
+    water : object or None
+        With level (m), vp (m/s), rho (kg/m3).
+    """
+
+    ground: Any
+    water: Any = None
+
+    def surface(self, x, y):
+        """Elevation of the ground at points, m; under water that of its bottom. nan beyond a surface's grid."""
+        return self.ground.at(np.asarray(x, float), np.asarray(y, float))
+
+    def top(self, x, y):
+        """Elevation of the highest matter at points, ground or water, m."""
+        ground = self.surface(x, y)
+        return ground if self.water is None else np.maximum(ground, self.water.level)
+
+    def shares(self, grid, k0, k1):
+        """Parts of the cells of planes k0 to k1 - 1 that are ground and water: two arrays (k1 - k0, ny, nx), 0 to 1."""
+        ground, top = columns(self, grid)
+        lower, upper = (edge[k0:k1, None, None] for edge in cells.edges(grid, "z"))
+        rock = np.zeros((k1 - k0, *grid.shape[1:]))
+        filled = np.zeros_like(rock)
+        for z, w in zip(ground, top):
+            rock += np.clip((z - lower) / (upper - lower), 0, 1)
+            filled += np.clip((w - lower) / (upper - lower), 0, 1)
+        return rock / len(ground), (filled - rock) / len(ground)
+
+
+@lru_cache(4)
+def _columns(terrain, x, y):
+    x, y = (cells.middles(*np.array(edges), SIDES if len(edges[0]) > 1 else 1) for edges in (x, y))
+    at = [(x[:, a], y[:, b, None]) for a in range(x.shape[1]) for b in range(y.shape[1])]
+    ground = np.stack([terrain.surface(*one) for one in at])
+    return ground, ground if terrain.water is None else np.maximum(ground, terrain.water.level)
+
+
+def columns(terrain, grid):
+    """Elevations of ground and of the highest matter at some columns of each cell: two arrays (columns, ny, nx), m."""
+    return _columns(terrain, *(tuple(tuple(e) for e in cells.edges(grid, name)) for name in "xy"))
+
+
+def build(model):
+    """The `Terrain` of a model, None where it has no topography.
+
+    Raises
+    ------
+    ScenarioError
+        A file that is no surface.
+    """
+    given = getattr(model, "topography", None)
+    return None if given is None else _terrain(given, getattr(model, "water", None), _modified(given))
+
+
+def _modified(given):
+    """When the file was changed, so that a changed file is read anew."""
+    path = getattr(given, "file", None)
+    return os.stat(path).st_mtime_ns if path and os.path.exists(path) else None
+
+
+@lru_cache(4)
+def _terrain(given, water, modified):
+    try:
+        return Terrain(_ground(given), water)
+    except ValueError as error:
+        remedy = "give elevations in m over x and y that reach over the domain"
+        raise ScenarioError([Problem("model.topography", str(error), remedy)]) from None
+
+
+def _ground(given):
+    if hasattr(given, "file"):
+        return surfaces.read(given.file, given.variable)
+    if not hasattr(given, "x"):
+        return Level(float(given))
+    if given.y is None:
+        return Profile(np.array(given.x), np.array(given.z))
+    return surfaces.Surface(*(np.array(values) for values in (given.x, given.y, given.z)), "topography")
+
+
+def fill(terrain, grid, k0, k1, averages):
+    """Cell averages with the terrain in them: rho, kappa, mu (k1 - k0, ny, nx) of a medium that reached everywhere.
+
+    Part of a cell above the surface is nothing: density and moduli are those of the rest times its share, which keeps the mass and the
+    stiffness along the surface. Where water and rock share a cell it is the one that fills more of it.
+    """
+    rho, kappa, mu = averages
+    rock, water = terrain.shares(grid, k0, k1)
+    share = rock + water
+    share[share < LEAST] = 0
+    if terrain.water is None:
+        return share * rho, share * kappa, share * mu
+    wet = water > rock
+    return share * np.where(wet, terrain.water.rho, rho), share * np.where(wet, terrain.water.rho * terrain.water.vp**2, kappa), \
+        share * np.where(wet, 0, mu)
+
+
+def lossless(terrain, grid, k0, k1, losses):
+    """Losses of the cells of some planes with none in the water."""
+    if terrain.water is None:
+        return losses
+    rock, water = terrain.shares(grid, k0, k1)
+    return tuple(np.where(water > rock, 0.0, values) for values in losses)
+
+
+def filled(terrain, grid):
+    """Plane of the lowest empty cell in each column: (ny, nx) whole numbers."""
+    low, high = ((z - grid.origin[2]) / grid.spacing for z in heights(terrain, grid))
+    highest = min(int(high) + 2, grid.shape[0])
+    out = np.full(grid.shape[1:], highest)
+    for k in range(highest - 1, max(int(low) - 1, 0) - 1, -1):
+        rock, water = shares(terrain, grid, k)
+        out[rock + water < LEAST] = k
+    return out
+
+
+def whole(terrain, grid, box):
+    """Which cells of a box (k0, k1, j0, j1, i0, i1) are full: booleans of its shape."""
+    k0, k1, j0, j1, i0, i1 = box
+    rock, water = terrain.shares(grid, k0, k1)
+    return (rock + water)[:, j0:j1, i0:i1] > FULL
+
+
+def shares(terrain, grid, k):
+    """`Terrain.shares` of one plane."""
+    return (part[0] for part in terrain.shares(grid, k, k + 1))
+
+
+def clipped(terrain, region):
+    """The part of a region below the highest matter in it: what a medium must describe."""
+    (x0, x1), (y0, y1), (z0, z1) = cells.box(region)
+    _, high = heights(terrain, region)
+    return cells.Region((x0, y0, z0), (x1, y1, float(max(min(z1, high), z0))))
+
+
+def heights(terrain, region):
+    """Lowest ground and highest matter over a region, m; nan where the surface does not reach over it."""
+    x, y = (_lookup(terrain.ground, region, name) for name in "xy")
+    return float(terrain.surface(x, y[:, None]).min()), float(terrain.top(x, y[:, None]).max())
+
+
+def _lookup(ground, region, name):
+    """Coordinates at which elevations are extreme within a region: those of the surface there, and its ends."""
+    low, high = region.bounds(name)
+    own = np.asarray(getattr(ground, name, ()) if not (name == "y" and isinstance(ground, Profile)) else (), float)
+    return np.unique(np.concatenate([[low, high], own[(own > low) & (own < high)]]))
+
+
+def problems(terrain, region, key="model"):
+    """What is wrong with a terrain for a grid or region: gaps, too small, above or below the domain."""
+    where, name = f"{key}.topography", terrain.ground.name
+    x, y = (_lookup(terrain.ground, region, axis) for axis in "xy")
+    z = terrain.surface(x, y[:, None])
+    if np.isnan(z).any():
+        j, i = np.argwhere(np.isnan(z))[0]
+        what = f"{name} has no elevation at (x, y) = ({x[i]:.10g}, {y[j]:.10g}) m; {np.isnan(z).sum()} of {z.size} places are so"
+        return [Problem(where, what, "fill its gaps, or make the domain smaller")]
+    low, high = region.bounds("z")
+    room = getattr(region, "spacing", 0.0)
+    lowest, highest = float(z.min()), float(terrain.top(x, y[:, None]).max())
+    found = []
+    if highest > high - room * (1 - 1e-9):
+        found.append(Problem(where, f"the surface rises to {highest:.10g} m, the domain to {high:.10g} m: "
+                             f"it needs {'a spacing of ' if room else ''}air above it",
+                             f"raise the top of the domain above {highest + room:.10g} m (domain.size)"))  # fmt: skip
+    if lowest <= low:
+        found.append(Problem(where, f"the ground sinks to {lowest:.10g} m, the bottom of the domain is at {low:.10g} m",
+                             "lower domain.origin, or check the unit and the sign of the elevations"))  # fmt: skip
+    return found

@@ -1,0 +1,94 @@
+"""The ground in a scenario's model: topography and bathymetry from a file, an array or a number, and the water above them."""
+from typing import Annotated, Union
+
+import numpy as np
+from pydantic import BeforeValidator, Discriminator, Tag, model_validator
+
+from craton.scenario.fields import FilePath, Length, Table, Text, key, many, quantity, wrong
+from craton.scenario.words import shown
+
+_NAMES = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north")}
+_METRES = ("", "m", "metre", "meter", "metres", "meters")
+_FILES = (".nc", ".grd", ".tif", ".tiff", ".asc", ".zarr")
+
+
+class GroundFile(Table):
+    """Elevations from a ``file`` over x and y (netCDF, zarr, .asc, GeoTIFF), m, up; ``variable`` where it holds several."""
+
+    file: FilePath = key('"dem.nc"')
+    variable: Text | None = None
+
+
+class GroundTable(Table):
+    """Elevations ``z`` (m, up) at ``x`` (a profile, constant beyond its ends) or at ``x`` and ``y``, rows of z along x; linear between."""
+
+    x: many(Length) = key("[0, 1000, 2000]  # m")
+    y: many(Length) | None = None
+    z: many(Length) | many(many(Length)) = key("[0, 120, 40]  # m")
+
+    @model_validator(mode="after")
+    def _fits(self):
+        rows = self.z if self.y is not None else (self.z,)
+        wanted = (len(self.x), *([len(self.y)] if self.y is not None else []))
+        if any(np.ndim(row) != 1 or len(row) != len(self.x) for row in rows) or (self.y is not None and len(rows) != len(self.y)):
+            count = " x ".join(map(str, wanted))
+            raise wrong(("z", f"z does not have one elevation for each of the {count} points", "rows of z go along x"))
+        for name in ("x", "y"):
+            axis = getattr(self, name)
+            if axis is not None and (len(axis) < 2 or not (np.diff(axis) > 0).all()):
+                raise wrong((name, f"{name} must have at least 2 values that rise", "sort the points"))
+        return self
+
+
+def _ground(value):
+    """Arrays of xarray as tables, texts that name a file with a hint."""
+    if isinstance(value, str) and value.lower().endswith(_FILES):
+        raise wrong(("", f"{shown(value)} is a text", f"write {{ file = {shown(value)} }}"))
+    return _tabled(value) if hasattr(value, "dims") else value
+
+
+def _tabled(array):
+    """The table of an xarray.DataArray over x, or over x and y, in metres."""
+    array = array.squeeze(drop=True)
+    dims = {axis: dim for dim in array.dims for axis, names in _NAMES.items() if str(dim).lower() in names}
+    metres = all(str(v.attrs.get("units", "m")).lower() in _METRES for v in (array, *(array[d] for d in dims.values())))
+    if len(dims) != array.ndim or "x" not in dims or not metres:
+        what = f"an array over {', '.join(map(str, array.dims)) or 'nothing'}" + ("" if metres else ", not in metres")
+        raise wrong(("", f"{what} is no ground", "give an xarray.DataArray over x, or over x and y, all in m"))
+    array = array.sortby(list(dims.values())).transpose(*(dims[axis] for axis in "yx" if axis in dims))
+    return {axis: array[dim].values.tolist() for axis, dim in dims.items()} | {"z": array.values.tolist()}
+
+
+def _which(value):
+    if isinstance(value, Table):
+        return "~" + type(value).__name__
+    return "~level" if not isinstance(value, dict) else "~GroundTable" if "z" in value else "~GroundFile"
+
+
+Ground = Annotated[
+    Union[  # noqa: UP007 (tags)
+        Annotated[GroundFile, Tag("~GroundFile")], Annotated[GroundTable, Tag("~GroundTable")], Annotated[Length, Tag("~level")]
+    ],
+    Discriminator(_which), BeforeValidator(_ground),
+]  # fmt: skip
+
+
+class Water(Table):
+    """Water from the ground up to ``level`` (m), where the ground lies below it: ``vp`` (m/s), ``rho`` (kg/m3)."""
+
+    level: Length = 0.0
+    vp: quantity("velocity", above=0) = 1500.0
+    rho: quantity("density", above=0) = 1000.0
+
+
+class Grounded(Table):
+    """What all models may have: the ``topography`` (elevation of the ground, vacuum above it) and ``water`` over it."""
+
+    topography: Ground | None = None
+    water: Water | None = None
+
+    @model_validator(mode="after")
+    def _water_on_ground(self):
+        if self.water is not None and self.topography is None:
+            raise wrong(("water", "water needs a ground to lie on", "give topography, an elevation in m or { file = }"))
+        return self

@@ -1,0 +1,60 @@
+// What the steps lack where solid lies under a fluid along a flat piece of sea floor: vertical differences of the pairs (vx, sxz) and (vy, syz),
+// whose tangential traction vanishes there, closed by the rows CONTACT (contact.py) in place of values beyond the contact.
+// layout  fields as in elastic.h; floor[j][i]: the highest solid plane of the column, far below the grid where nothing is to be added
+#include "differences.h"
+#include "moduli.h"
+
+#define CONTACT_POINT                                                                                               \
+    POINT;                                                                                                          \
+    const int *column = floor + (PLANE ? 0 : j * p.ni) + i;                                                         \
+    const int here = column[0], east = column[i + 1 < p.ni], north = column[!PLANE && j + 1 < p.nj ? p.ni : 0], n = here - k
+
+constexpr int NOWHERE = -1000000;
+
+// The block has a row for each of the OVER = R - 1 integer points above the contact that plain differences tie to the solid, and for each of
+// the ROWS - OVER below it; columns are half points, the first on the contact.
+// Sum over the half points 1, 2, ... below the contact, to the integer point n below it (-1: the one above); positive up.
+INLINE real to_integer(const real* a, const ptrdiff_t Z, const int n)
+{
+    constexpr real block[ROWS][COLUMNS] = CONTACT;
+    real d = 0;
+    for (int c = 1; c < COLUMNS; ++c) d -= block[n + OVER][c] * a[(n - c) * Z];
+    return d;
+}
+
+// The transposed: from integer points to the half point n below the contact.
+INLINE real to_half(const real* a, const ptrdiff_t Z, const int n)
+{
+    constexpr real block[ROWS][COLUMNS] = CONTACT;
+    real d = 0;
+    for (int r = -OVER; r < ROWS - OVER; ++r) d += block[r + OVER][n] * a[(n - r) * Z];
+    return d;
+}
+
+KERNEL contact_velocity(
+    real* RESTRICT vx, real* RESTRICT vy, const real* RESTRICT sxz, const real* RESTRICT syz, const real* RESTRICT rho,
+    const int* RESTRICT floor, const Box box, const SlabParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        CONTACT_POINT;
+        if (here != NOWHERE && n >= -OVER && n < ROWS - OVER) {
+            if constexpr (PSV) { if (east == here) vx[q] += p.dt_h * buoyancy(rho + m, X) * to_integer(sxz + q, Z, n); }
+            if constexpr (SH) { if (north == here) vy[q] += p.dt_h * buoyancy(rho + m, MY) * to_integer(syz + q, Z, n); }
+        }
+    }
+}
+
+KERNEL contact_stress(
+    real* RESTRICT sxz, real* RESTRICT syz, const real* RESTRICT vx, const real* RESTRICT vy, const real* RESTRICT rmu,
+    const int* RESTRICT floor, const Box box, const SlabParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        CONTACT_POINT;
+        if (here != NOWHERE && n >= 1 && n < COLUMNS) {
+            if constexpr (PSV) { if (east == here) sxz[q] += p.dt_h * shear_modulus(rmu + m, X, MZ) * to_half(vx + q, Z, n); }
+            if constexpr (SH) { if (north == here) syz[q] += p.dt_h * shear_modulus(rmu + m, MY, MZ) * to_half(vy + q, Z, n); }
+        }
+    }
+}

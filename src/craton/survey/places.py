@@ -1,0 +1,52 @@
+"""Where positions of a scenario are: depths count from the local ground where the model has topography, from z = 0 where not."""
+import numpy as np
+
+from craton.model import terrain
+
+
+def located(scenario, positions):
+    """Coordinates (n, 3), metres, of positions; y = 0 in the plane.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    positions : list of Position
+    """
+    xyz = np.array([p.xyz for p in positions], dtype=float).reshape(-1, 3)
+    if scenario.domain.planar:
+        xyz[:, 1] = 0.0
+    deep = np.array([p.depth is not None for p in positions], dtype=bool)
+    return draped(scenario, xyz, deep)
+
+
+def line(scenario, table):
+    """Coordinates (count, 3), metres, of equal distances from one position to another.
+
+    Where both ends are depths, every point of the line has its depth below the ground where it is.
+    """
+    ends = [table.from_, table.to]
+    if all(p.depth is not None for p in ends):
+        xyz = np.linspace(*(p.xyz for p in ends), table.count)
+        if scenario.domain.planar:
+            xyz[:, 1] = 0.0
+        return draped(scenario, xyz, np.ones(len(xyz), bool))
+    return np.linspace(*located(scenario, ends), table.count)
+
+
+def draped(scenario, xyz, deep):
+    """Coordinates whose z, where `deep`, counts from the ground instead of z = 0: (n, 3), metres."""
+    ground = terrain.build(scenario.model)
+    if ground is not None and deep.any():
+        xyz = np.array(xyz, dtype=float)
+        xyz[deep, 2] += ground.surface(xyz[deep, 0], xyz[deep, 1])
+    return xyz
+
+
+def in_the_air(scenario, xyz):
+    """Which positions lie above the surface of a model with topography, and that surface: (n,) booleans and elevations in metres."""
+    ground = terrain.build(scenario.model)
+    xyz = np.asarray(xyz, dtype=float).reshape(-1, 3)
+    if ground is None:
+        return np.zeros(len(xyz), bool), np.full(len(xyz), np.nan)
+    top = ground.top(xyz[:, 0], xyz[:, 1])
+    return xyz[:, 2] > top + 1e-6 * (1 + np.abs(top)), top

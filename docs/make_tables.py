@@ -207,7 +207,7 @@ def peers(_, before):
     for name, found in results("sizes"):
         codes = list(next(iter(found["sizes"].values()))["medians"])
         rows = [
-            (f"{n}³", *(f"{size['medians'][code]:,.0f}" for code in codes), f"{size['craton_over_better_peer']:.2f}")
+            (f"{n}{'²' if found.get('dimensions') == 2 else '³'}", *(f"{size['medians'][code]:,.0f}" for code in codes), f"{size['craton_over_better_peer']:.2f}")
             for n, size in found["sizes"].items()
         ]
         head = ("points", *codes, "craton / better peer")

@@ -1,9 +1,9 @@
-"""craton beside deepwave and Devito on the CPU, in one run: 3-D elastic, order 4, float32, 10 absorbing points a side.
+"""craton beside deepwave and Devito on the CPU, in one run: elastic, 3-D or 2-D, order 4, float32, 10 absorbing points a side.
 
 Each code has a Python of its own (their NumPy pins differ):
     python bench/peers/fd_cpu.py --deepwave VENV/bin/python --devito VENV/bin/python -o bench/results/fd_peers_cpu.json
 The codes take turns, so that all of them see the same state of the machine; rates count all points, absorbing ones included.
-n^3 interior points get 10 more on each side in every code; Devito damps there, deepwave and craton have a CPML.
+n^3 (n^2 with --dimensions 2) interior points get 10 more on each side in every code; Devito damps there, deepwave and craton have a CPML.
 """
 import argparse
 import json
@@ -16,9 +16,11 @@ from pathlib import Path
 HERE = Path(__file__).parent
 CRATON = """
 import json, sys
+from craton import nakata
 from craton.benchmark import bench, cube
-n = int(sys.argv[1])
-print(json.dumps(bench("fd", "cpu", threads=int(sys.argv[2]), texts=[cube(n + 20, "cpml", "cpml")], show=lambda line: None)))
+n = int(sys.argv[1]) + 20
+absorbing = cube(n, "cpml", "cpml") if sys.argv[3] == "3" else nakata.case(2, n, others="cpml").replace('top = "free"', 'top = "cpml"')
+print(json.dumps(bench("fd", "cpu", threads=int(sys.argv[2]), texts=[absorbing], show=lambda line: None)))
 """
 
 
@@ -30,22 +32,22 @@ def run(command):
     return json.loads([line for line in done.stdout.splitlines() if line.startswith("{")][-1])
 
 
-def craton(n, threads):
+def craton(n, threads, dimensions):
     """Mpoint-steps/s of craton, and what it measured."""
-    result = run([sys.executable, "-c", CRATON, str(n), str(threads)])
+    result = run([sys.executable, "-c", CRATON, str(n), str(threads), str(dimensions)])
     return result["cases"][0]["point_steps_per_second"] / 1e6, result
 
 
-def deepwave(python, n, steps):
+def deepwave(python, n, steps, dimensions):
     """Mpoint-steps/s of deepwave."""
-    size = ["--shape", *[str(n)] * 3, "--nt", str(steps), "--pml", "10"]
+    size = ["--shape", *[str(n)] * dimensions, "--nt", str(steps), "--pml", "10"]
     result = run([python, HERE / "deepwave_elastic.py", *size, "--acc", "4", "--reps", "3"])
     return result["Mpts_s_total"], result
 
 
-def devito(python, n, steps):
+def devito(python, n, steps, dimensions):
     """Mpoint-steps/s of Devito."""
-    size = ["--shape", *[str(n)] * 3, "--nt", str(steps), "--nbl", "10"]
+    size = ["--shape", *[str(n)] * dimensions, "--nt", str(steps), "--nbl", "10"]
     result = run([python, HERE / "devito_elastic.py", *size, "--so", "4", "--reps", "3"])
     return result["Mpts_s_total"], result
 
@@ -55,30 +57,32 @@ def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--deepwave", required=True)
     options.add_argument("--devito", required=True)
+    options.add_argument("--dimensions", type=int, choices=(2, 3), default=3)
     options.add_argument("--sizes", type=int, nargs="+", default=[150, 220])
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("-o", "--out", required=True)
     given = options.parse_args()
     threads = len(os.sched_getaffinity(0))
     os.environ["OMP_NUM_THREADS"] = str(threads)
-    table = {"threads": threads, "sizes": {}}
+    dimensions = given.dimensions
+    table = {"threads": threads, "dimensions": dimensions, "sizes": {}}
     for n in given.sizes:
-        steps = 100 if n < 200 else 50
+        steps = 50 if n**dimensions > 3.5e6 else 100
         codes = {
-            "craton": lambda n=n: craton(n, threads),
-            "deepwave": lambda n=n, s=steps: deepwave(given.deepwave, n, s),
-            "devito": lambda n=n, s=steps: devito(given.devito, n, s),
+            "craton": lambda n=n: craton(n, threads, dimensions),
+            "deepwave": lambda n=n, s=steps: deepwave(given.deepwave, n, s, dimensions),
+            "devito": lambda n=n, s=steps: devito(given.devito, n, s, dimensions),
         }
         runs = {name: [] for name in codes}
         for _ in range(given.rounds):
             for name, measure in codes.items():
                 rate, details = measure()
                 runs[name].append({"Mpoint_steps_per_second": rate, "details": details})
-                print(f"{n}^3 {name}: {rate:.0f}", flush=True)
+                print(f"{n}^{dimensions} {name}: {rate:.0f}", flush=True)
         medians = {name: statistics.median(r["Mpoint_steps_per_second"] for r in rows) for name, rows in runs.items()}
         ratio = medians["craton"] / max(medians["deepwave"], medians["devito"])
         shown = ", ".join(f"{name} {rate:.0f}" for name, rate in medians.items())
-        print(f"{n}^3: {shown} Mpoint-steps/s; craton / better peer {ratio:.2f}")
+        print(f"{n}^{dimensions}: {shown} Mpoint-steps/s; craton / better peer {ratio:.2f}")
         table["sizes"][n] = {"medians": medians, "craton_over_better_peer": ratio, "runs": runs}
         Path(given.out).write_text(json.dumps(table, indent=1) + "\n")
 

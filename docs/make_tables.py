@@ -206,12 +206,13 @@ def peers(_, before):
     parts = []
     for name, found in results("sizes"):
         codes = list(next(iter(found["sizes"].values()))["medians"])
+        power = "²" if found.get("dimensions") == 2 else "³"
         rows = [
-            (f"{n}{'²' if found.get('dimensions') == 2 else '³'}", *(f"{size['medians'][code]:,.0f}" for code in codes), f"{size['craton_over_better_peer']:.2f}")
+            (f"{n}{power}", *(f"{size['medians'][code]:,.0f}" for code in codes), f"{size['craton_over_better_peer']:.2f}")
             for n, size in found["sizes"].items()
         ]
         head = ("points", *codes, "craton / better peer")
-        notes = "".join(f"\n\n{n}³: {size['note']}." for n, size in found["sizes"].items() if "note" in size)
+        notes = "".join(f"\n\n{n}{power}: {size['note']}." for n, size in found["sizes"].items() if "note" in size)
         parts.append(f"{found['threads']} CPU threads, Mpoint-steps/s. `{name}`\n\n{table(head, rows)}{notes}")
     return "\n\n".join(parts) or "Nothing measured yet: bench/peers/fd_cpu.py does it."
 

@@ -5,13 +5,14 @@ import numpy as np
 
 from craton.backends.cpu import CPU
 from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.fd_elastic import contact, operators
+from craton.solvers.fd_elastic import catalogue, contact, operators
 from craton.solvers.fd_elastic.closure import HIGHEST, closure
 from craton.solvers.fd_elastic.scheme import ORDERS, stencil
 from craton.solvers.shared import points
 
 ABSENT = ("memory", "qp", "qs")  # without attenuation
 PRECISIONS = ("float32", "float64")
+PLANE_ORDERS = (2, 4, 8)
 STEPS = (operators.velocity, operators.stress, operators.laminate)
 
 
@@ -41,10 +42,16 @@ def of_order(order):
 
 
 def every_operator():
-    """{id: operator}, all orders."""
+    """{id: operator}: all orders in space, some in the plane, each text that does not depend on the order once."""
     found = {f"{op.name}-{order}": op for order in ORDERS for op in of_order(order)}
-    others = [*map(operators.sponge, range(3)), operators.rigid(), operators.wrap(), points.INJECT, points.SAMPLE, points.ADVANCE]
-    return found | {op.name: op for op in others}
+    tables = (points.INJECT, points.WINDOW, points.SAMPLE, points.ADVANCE)
+    others = [*map(operators.sponge, range(3)), operators.rigid(), operators.wrap(), *tables]
+    found |= {op.name: op for op in others}
+    for motion in ("P-SV", "SH"):
+        for order in PLANE_ORDERS:
+            there = catalogue.operators(order, motion)
+            found |= {f"{name}-{motion}-{order}" if "R" in dict(op.defines) else name: op for name, op in there.items()}
+    return found
 
 
 def plan_of(launches, arrays, layout, precision):

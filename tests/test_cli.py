@@ -437,6 +437,7 @@ def test_bench_measures_gravity(cli, tmp_path, monkeypatch):
     rates, calls = kept["cases"][:4], kept["cases"][4:]
     assert [case["precision"] for case in rates] == ["float64", "float64", "float32", "float32"] and kept["bench"] == "gravity"
     assert all(case["pairs"] == 200 * 24 and case["pairs_per_second"] > 0 and not case["whole_call"] for case in rates)
+    assert all(case["records_seconds"] > 0 for case in rates)
     assert [case["points"] for case in calls] == [6, 6, 96, 96] and calls[0]["method"] == "direct" and calls[0]["prisms"] > 400
     assert all(case["lowest"] <= case["pairs_per_second"] <= case["highest"] and case["stated_error"]["g_z"] > 0 for case in calls)
 

@@ -22,12 +22,12 @@ KERNEL velocity(
     {
         POINT;
         const int depth = p.top - k;
+        if constexpr (SH)  // before the others: up to 12 registers fewer on a GPU
+            vy[q] += p.dt_h * buoyancy(rho + m, MY) * (bwd(sxy + q, X) + fwd_y(syy + q, Y) + bwd_z(syz + q, Z, depth));
         if constexpr (PSV) {
             vx[q] += p.dt_h * buoyancy(rho + m, X) * (fwd(sxx + q, X) + bwd_y(sxy + q, Y) + bwd_z(sxz + q, Z, depth));
             vz[q] += p.dt_h * buoyancy(rho + m, MZ) * (bwd(sxz + q, X) + bwd_y(syz + q, Y) + fwd_z(szz + q, Z, depth));
         }
-        if constexpr (SH)
-            vy[q] += p.dt_h * buoyancy(rho + m, MY) * (bwd(sxy + q, X) + fwd_y(syy + q, Y) + bwd_z(syz + q, Z, depth));
     }
 }
 

@@ -40,13 +40,17 @@ def streamed(stencil, kernel):
 
 
 def constants(stencil, axis=None):
-    """Difference weights along x and y (C) and along z (D) and their numbers, as constants of the kernel text; `axis`: of it alone."""
+    """Difference weights along x and y (C) and along z (D) and their numbers, as constants of the kernel text; `axis`: of it alone.
+
+    All operators of one file have the same ones, so that it is compiled once for all of them.
+    """
     horizontal, vertical = (stencil.horizontal, stencil.vertical) if axis is None else 2 * (stencil.axes[axis],)
     motion = stencil.motion
     named = {f"{letter}{n}": 0 for letter in "CD" for n in range(1, 9)}
     named |= {f"{letter}{n}": repr(c) for letter, all in (("C", horizontal), ("D", vertical)) for n, c in enumerate(all, 1)}
     waves = (("PLANE", int(motion is not None)), ("PSV", int(motion != "SH")), ("SH", int(motion != "P-SV")))
-    return (("R", len(horizontal)), ("RZ", len(vertical)), *named.items(), *waves, ("TERRAIN", int(stencil.terrain)))
+    return (("R", len(horizontal)), ("RZ", len(vertical)), *named.items(), *waves,
+            ("TERRAIN", int(stencil.terrain)), ("ATTENUATION", 0))  # fmt: skip
 
 
 # Per point, of the steps and of what a layer adds to them: reals read and written, differences along x, y, z, other flops.
@@ -76,8 +80,7 @@ def velocity(stencil):
 def stress(stencil, relaxing=()):
     """The stress step; see elastic.h. `relaxing` are the constants of attenuation.constants."""
     op = Operator("stress", HERE / "elastic.h", (*STRESS, "memory"), (*VELOCITY, "lam", "rmu", "qp", "qs"), FD, reach=stencil.reach,
-                  defines=(*constants(stencil), ("SURFACE", 0), ("ATTENUATION", 0)), variants=streamed(stencil, 1),
-                  **cost(stencil, "stress"))  # fmt: skip
+                  defines=(*constants(stencil), ("SURFACE", 0)), variants=streamed(stencil, 1), **cost(stencil, "stress"))  # fmt: skip
     return _relaxing(op, relaxing, {None: 6, "P-SV": 3, "SH": 2}[stencil.motion], 2) if relaxing else op
 
 
@@ -148,7 +151,6 @@ def cpml_stress(stencil, axis, relaxing=(), free=False):
     """What the CPML adds to the stress step along one axis; see cpml.h. `free`: the top is traction-free."""
     op = _cpml("cpml_stress", ("saa", "sbb", "scc", "sab", "sca", "psi", "memory"),
                ("va", "vb", "vc", "lam", "rmu", "profile", "qp", "qs"), stencil, axis)  # fmt: skip
-    op = replace(op, defines=(*op.defines, ("FREE", 0), ("ATTENUATION", 0)))
     constants = dict(relaxing) | {"FREE": int(free)}
     return _relaxing(op, constants, {None: 3, "P-SV": 2, "SH": 1}[stencil.motion], 2) if relaxing else op
 

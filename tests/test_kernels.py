@@ -61,14 +61,16 @@ def budget_of(op):
 def architectures(op):
     """Those to compile for, in little time; the budgets were measured with every text on both.
 
-    Both for the orders 4 and 8 in space; the newer one for 2, 6, 16, the plane and what a terrain, a sea floor or a face A1 adds; none for
-    10, 12 and 14, whose texts are those of 16 with fewer terms, and none for A1 but at order 4: it has no differences.
+    Both for the orders 4 and 8 in space; the newer one for 2, 6, 16 and the plane; none for 10, 12 and 14, whose texts are those of 16 with
+    fewer terms. What terrain, a sea floor or a face A1 add: the newer one, at order 4 in space.
     """
-    defined, added = dict(op.defines), op.function == "a1" or op.name.startswith("contact") or op.name.endswith("terrain")
-    reach = defined.get("R", 0)
-    if reach in (5, 6, 7) or (op.function == "a1" and reach != 2):
+    defined = dict(op.defines)
+    reach, plane = defined.get("R", 0), defined.get("PLANE")
+    if op.function == "a1" or op.name.startswith("contact") or op.name.endswith("terrain"):
+        return ARCHITECTURES[1:] if reach == 2 and not plane else ()
+    if reach in (5, 6, 7):
         return ()
-    return ARCHITECTURES[1:] if added or reach in (1, 3, 8) or defined.get("PLANE") else ARCHITECTURES
+    return ARCHITECTURES[1:] if plane or reach in (1, 3, 8) else ARCHITECTURES
 
 
 def tables(op, precision):

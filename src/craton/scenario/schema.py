@@ -165,9 +165,11 @@ SideKind = Annotated[choice(*_SIDES, later=_LATER_FACES), BeforeValidator(_side)
 
 
 class Boundaries(Table):
-    """What each face of the domain is; ``others`` holds for the faces not named, `face` gives the answer for one."""
+    """What each face of the domain is; ``others`` holds for the faces not named, `face` gives the answer for one; ``surface``: how a
+    free top is computed."""
 
     top: TopKind = "free"
+    surface: choice("sbp", "imaging", "imaging-2") = "sbp"
     others: SideKind = "cpml"
     west: SideKind | None = None
     east: SideKind | None = None

@@ -13,8 +13,9 @@ from craton.model.grid import Grid
 from craton.plan.plan import Array, Launch, Phase, Plan
 from craton.solvers.fd_elastic import contact, faults, laminate, material, notes, operators, points, relaxing, scheme, snapshots
 from craton.solvers.fd_elastic.boundaries import BOUNDARIES
-from craton.solvers.fd_elastic.closure import HIGHEST, closure
+from craton.solvers.fd_elastic.closure import HIGHEST
 from craton.solvers.fd_elastic.discretisation import Discretisation
+from craton.solvers.fd_elastic.imaging import surface
 from craton.survey import leapfrog
 from craton.survey import problems as survey_problems
 from craton.survey import receivers as survey_receivers
@@ -60,7 +61,7 @@ def problems(scenario, grid):
     """Everything that is wrong with a scenario on a grid: size, model, step, sources, receivers, snapshots."""
     wrong_model = earth.problems(scenario.model, grid) or rheology_problems(scenario.model, grid)
     wrong_step = [] if wrong_model else step_problems(scenario, grid)
-    asked = [*survey_problems(scenario), *snapshots.problems(scenario), *output_problems(scenario)]
+    asked = [*surface_problems(scenario), *survey_problems(scenario), *snapshots.problems(scenario), *output_problems(scenario)]
     return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *asked]
 
 
@@ -70,6 +71,15 @@ def rheology_problems(model, grid):
     if found or not rheology.anisotropic(model, grid):
         return found
     return [Problem("model", 'epsilon, delta, gamma: method "fd" does not compute anisotropy yet', "leave them out")]
+
+
+def surface_problems(scenario):
+    """A kind of free surface where there is none along the top plane."""
+    top, kind = scenario.boundaries.face("top"), scenario.boundaries.surface
+    if kind == "sbp" or (top == "free" and scenario.model.topography is None):
+        return []
+    why = f'the top is "{top}"' if top != "free" else "a topography is made of cells"
+    return [Problem("boundaries.surface", f'"{kind}" is for a flat free surface: {why}', "leave surface out")]
 
 
 def output_problems(scenario):
@@ -146,7 +156,7 @@ def size_problems(scenario, grid):
 def stability_limit(scenario, grid, vp_max):
     """Largest stable step, s."""
     free = scenario.boundaries.face("top") == "free" and scenario.model.topography is None
-    radius = closure(min(scenario.run.order, HIGHEST)).spectral_radius if free else None
+    radius = surface(scenario.boundaries.surface, scenario.run.order).spectral_radius if free else None
     stencil = scheme.stencil(scenario.run.order, scenario.run.weights, free, scenario.domain.motion)
     return scheme.stable_step(stencil, grid.spacing, vp_max, radius)
 

@@ -52,6 +52,8 @@ class Closure:
         Weights on half points with which a traction on the surface acts, and vz on the surface is read (see the module's text).
     spectral_radius : float
         Largest sqrt of an eigenvalue of -D1 D2s (and of the variant with szz(0) = 0, never larger) in units of 1/h.
+    stress : pair of arrays or None
+        What `d1` and `d2` are for components of stress; None: the same (imaging.py has others).
     """
 
     rows: int
@@ -62,6 +64,7 @@ class Closure:
     hm: np.ndarray
     surface: np.ndarray
     spectral_radius: float
+    stress: tuple | None = None
 
 
 # order: (denominator, hm, hp, B) with B = Hm D1 restricted to the first rows and columns; everything over the denominator.

@@ -9,7 +9,7 @@ from craton.conventions import FACES
 from craton.model import rheology, terrain
 from craton.plan.layout import Layout
 from craton.solvers.fd_elastic import relaxing
-from craton.solvers.fd_elastic.closure import closure
+from craton.solvers.fd_elastic.imaging import surface
 from craton.solvers.fd_elastic.scheme import FIELDS, HALF, MOTION, STRESS, VELOCITY, stencil
 
 
@@ -161,7 +161,7 @@ class Discretisation:
     @cached_property
     def closure(self):
         """Differences and norms below the free surface, or None."""
-        return closure(2 * len(self.stencil.vertical)) if self.free else None
+        return surface(self.scenario.boundaries.surface, 2 * len(self.stencil.vertical)) if self.free else None
 
     @property
     def surface_planes(self):

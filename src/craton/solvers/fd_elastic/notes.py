@@ -10,6 +10,8 @@ FEWEST = {  # points per shortest wavelength below which a warning is due: from 
     "holberg": {2: 10, 4: 4.5, 6: 3.4, 8: 2.9, 10: 2.6, 12: 2.5, 14: 2.4, 16: 2.3},
 }
 
+SURFACE = {"sbp": "summation-by-parts closure", "imaging": "stress imaging", "imaging-2": "stress imaging of vertical order 2"}
+
 
 def sections(d, plan, sources, limit):
     """All sections, in the order in which they are printed."""
@@ -39,7 +41,7 @@ def algorithm(d):
     chosen = " with Holberg's weights" if d.scenario.run.weights == "holberg" else ""
     vertical = 2 * len(d.stencil.vertical)
     lower = "" if d.stencil.vertical == d.stencil.horizontal else f" (along z Taylor weights of order {vertical})"
-    closure = f"{lower}, summation-by-parts closure at the free surface" if d.free else ""
+    closure = f"{lower}, {SURFACE[d.scenario.boundaries.surface]} at the free surface" if d.free else ""
     waves = f"{d.motion} waves in the (x, z) plane, " if d.planar else ""
     return [
         ("method", f"{waves}velocity-stress staggered grid, order 2 in time, {d.order} in space{chosen}{closure}, {d.precision}"),

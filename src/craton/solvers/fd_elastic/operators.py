@@ -111,7 +111,8 @@ def at_surface(op, closure, stencil):
     c = np.array(stencil.vertical)
     plain = np.zeros((1, max(closure.cols, closure.rows + len(c))))
     plain[0, closure.rows - len(c) : closure.rows + len(c)] = [*-c[::-1], *c]
-    d1, d2 = (np.pad(d, ((0, 0), (0, plain.shape[1] - closure.cols))) for d in (closure.d1, closure.d2))
+    chosen = closure.stress if closure.stress and op.function == "velocity" else (closure.d1, closure.d2)
+    d1, d2 = (np.pad(d, ((0, 0), (0, plain.shape[1] - closure.cols))) for d in chosen)
     forward, backward = np.vstack([d1, plain]), np.vstack([d2, plain])
     closed = op.specialised(f"{op.name}_surface", SURFACE=1, ROWS=len(backward), COLUMNS=plain.shape[1],
                             CLOSURE_FWD=_table(forward), CLOSURE_BWD=_table(backward))  # fmt: skip

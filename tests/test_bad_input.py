@@ -25,7 +25,7 @@ PLANE = "plane = { y = 1500 }"
 SCENARIOS = {
     "misspelt key": ([("spacing = 100", "spcing = 100")], [("domain.spcing", '"spcing"', 'did you mean "spacing"')]),
     "misspelt table": ([("[output]", "[outputs]")], [("outputs", 'did you mean "output"')]),
-    "unknown key": ([("rho = 2300", "rho = 2300\nqp = 100")], [("model.qp", '"qp"', "vp, vs, rho")]),
+    "unknown key": ([("rho = 2300", "rho = 2300\nporosity = 0.1")], [("model.porosity", '"porosity"', "vp, vs, rho")]),
     "wrong type: boolean": ([("spacing = 100", "spacing = true")], [("domain.spacing", "true")]),
     "wrong type: text": ([("origin = [0, 0, -2500]", 'origin = "here"')], [("domain.origin", '"here"')]),
     "too few numbers": ([("size = [3000, 3000, 2500]", "size = [3000]")], [("domain.size", "3")]),

@@ -38,7 +38,14 @@ def of_order(order):
     block = contact.block(plain.vertical)
     floor = [] if block is None else [make(plain, block) for make in (operators.contact_velocity, operators.contact_stress)]
     steps += [*map(operators.among_air, steps[:2]), *floor]
-    return [*steps, *surface, *layers, *(operators.cpml_laminate(plain, axis) for axis in range(2))]
+    others = rheologies(order, plain, free) if order in (4, 8) else []
+    return [*steps, *surface, *layers, *others, *(operators.cpml_laminate(plain, axis) for axis in range(2))]
+
+
+def rheologies(order, plain, free):
+    """Operators of attenuation and of transverse isotropy."""
+    vti = [operators.vti(plain), operators.at_surface(operators.vti(free), closure(order), free)]
+    return [*vti, *(operators.cpml_vti(plain, axis) for axis in range(3)), *catalogue.attenuated(free, order, range(3))]
 
 
 def every_operator():
@@ -50,6 +57,7 @@ def every_operator():
     for motion in ("P-SV", "SH"):
         for order in PLANE_ORDERS:
             there = catalogue.operators(order, motion)
+            there = {name: op for name, op in there.items() if order == 4 or not dict(op.defines).get("ATTENUATION")}
             found |= {f"{name}-{motion}-{order}" if "R" in dict(op.defines) else name: op for name, op in there.items()}
     return found
 
@@ -58,7 +66,8 @@ def plan_of(launches, arrays, layout, precision):
     """A plan of one phase. Arrays of the layout's padded shape are counted from the grid's first point."""
     window = layout.window()
     described = {
-        name: Array("wavefield", a.shape, a.dtype, a, **({"first": layout.first, "window": window} if a.shape == layout.padded else {}))
+        name: Array("wavefield", a.shape, a.dtype, a,
+                    **({"first": layout.first, "window": window} if a.shape[-3:] == layout.padded else {}))  # fmt: skip
         for name, a in arrays.items()
     }
     there = [replace(one, arrays=tuple("" if a in ABSENT and a not in arrays else a for a in one.arrays)) for one in launches]

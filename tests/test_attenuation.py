@@ -1,5 +1,6 @@
 """Attenuation: mechanisms against the wanted Q, waves on a lattice of classes, losses in models, and what is said of wrong ones."""
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 import craton
 from craton.model import Grid, Region, cell_averages, cell_losses, rheology
-from craton.model.attenuation import STORED, relaxation
+from craton.model.attenuation import STORAGES, classes, relaxation
 from craton.scenario import loads, reads
 from craton.scenario.medium import Box, Homogeneous, Layer, Layers
 
@@ -50,9 +51,11 @@ def test_reference_frequency_and_unrelaxed_modulus():
 
 
 def test_coefficients_are_not_negative_and_moduli_stay_positive():
-    for storage, power in itertools.product(STORED, (0.0, 0.5)):
-        y = relaxation(BAND, 1 / 20, 4, power=power, storage=storage).coefficients(np.linspace(0, 1 / 20, 50))
-        assert y.min() > -1e-6 and (1 - y[:, list(STORED[storage][4])].sum(-1)).min() > 0
+    for storage, power in itertools.product(STORAGES, (0.0, 0.5)):
+        fitted = relaxation(BAND, 1 / 20, 4, power=power, storage=storage)
+        for polynomials, stored in ((fitted.polynomials, fitted.stored), (fitted.of_shear, fitted.stored_of_shear)):
+            y = replace(fitted, polynomials=polynomials).coefficients(np.linspace(0, 1 / 20, 50))
+            assert y.min() > -1e-6 and (1 - y[:, list(stored)].sum(-1)).min() > 0
 
 
 def test_too_low_q_is_refused():
@@ -79,32 +82,42 @@ def difference(axis, forward, k):
     return out
 
 
-def squared_frequencies(k, lam, mu):
-    """rho w^2 of the two S waves and the P wave of wavenumber k in a lattice with moduli (8,)."""
+def squared_frequencies(k, lam, mu, shear):
+    """rho w^2 of the two S waves and the P wave of wavenumber k in a lattice with moduli (8,); shear[a, b] is mu of that shear stress."""
     fwd, bwd = ([difference(a, way, k) for a in range(3)] for way in (True, False))
     stiffness = np.zeros((3, 8, 3, 8), complex)
     for a, b in itertools.product(range(3), repeat=2):
         stiffness[a, :, b] -= fwd[a] @ np.diag(lam + 2 * mu * (a == b)) @ bwd[b]
         if a != b:
-            stiffness[a, :, a] -= bwd[b] @ np.diag(mu) @ fwd[b]
-            stiffness[a, :, b] -= bwd[b] @ np.diag(mu) @ fwd[a]
+            stiffness[a, :, a] -= bwd[b] @ np.diag(shear[min(a, b), max(a, b)]) @ fwd[b]
+            stiffness[a, :, b] -= bwd[b] @ np.diag(shear[min(a, b), max(a, b)]) @ fwd[a]
     values = np.linalg.eigvals(stiffness.reshape(24, 24))
     values = values[np.argsort(abs(values))[:3]]
     return values[np.argsort(values.real)]
 
 
+def moduli_of(y, rates, omega, stored):
+    """Complex moduli (4, 8) over the unrelaxed one, of the eight points by pattern."""
+    relaxed = np.array([1 - sum(y[m] * rates[m] / (rates[m] + 1j * omega) for m in one) for one in stored])
+    table = classes(len(stored)) if len(stored) > 1 else np.zeros((4, 4, 2), int)
+    return np.array([[relaxed[one[j + 2 * k, i]] for i, j, k in POINTS] for one in table])
+
+
 def lattice_losses(fitted, loss, frequency, k):
     """1/Q of the three waves at one frequency, the same loss for P and S."""
-    y, omega = fitted.coefficients(loss), 2 * np.pi * frequency
-    relaxed = np.array([1 - sum(y[m] * fitted.omega[m] / (fitted.omega[m] + 1j * omega) for m in one) for one in fitted.stored])
-    mu = relaxed[[((i + j + k) & 1) + 2 * ((i + j) & 1) for i, j, k in POINTS]]
-    found = squared_frequencies(k, (POISSON - 2) * mu, mu)
+    omega = 2 * np.pi * frequency
+    mu, xy, xz, yz = (
+        moduli_of(replace(fitted, polynomials=c).coefficients(loss), fitted.omega, omega, stored)[pattern]
+        for pattern, (c, stored) in enumerate([(fitted.polynomials, fitted.stored), *[(fitted.of_shear, fitted.stored_of_shear)] * 3])
+    )
+    found = squared_frequencies(k, (POISSON - 2) * mu, mu, {(0, 1): xy, (0, 2): xz, (1, 2): yz})
     return found.imag / found.real
 
 
-# Worst over 23 directions: 2.6 % (4.0 % with theta = 0) coarse at Q = 100, 2.2 % (5.0 %) paired at Q = 20; coarse at Q = 20 8.9 % (19 %),
-# which is why "coarse" is not taken there. "full" has the fit's own 1.6 %.
-@pytest.mark.parametrize("storage, quality, limit", [("coarse", 100.0, 0.028), ("paired", 20.0, 0.023), ("full", 20.0, 0.018)])
+# Worst over 24 directions: coarse 1.7 % at Q = 100, 3.9 % at Q = 20 (8.9 % with one pattern, by parity); mixed 3.5 %; paired 1.1 %; full
+# has the fit's own 1.6 %.
+@pytest.mark.parametrize("storage, quality, limit", [("coarse", 100.0, 0.02), ("coarse", 20.0, 0.045), ("mixed", 20.0, 0.04),
+                                                     ("paired", 20.0, 0.025), ("full", 20.0, 0.018)])  # fmt: skip
 def test_q_of_waves_in_a_lattice_of_classes(storage, quality, limit):
     fitted = relaxation(BAND, 1 / quality, 4, storage=storage)
     for direction in ([1, 0, 0], [1, 1, 0], [1, 1, 1], [3, 5, 8], [-2, 1, 7]):
@@ -168,9 +181,10 @@ def test_a_model_without_q_has_no_loss():
 
 
 def test_storage_follows_the_lowest_q():
-    for quality, storage in ((20, "paired"), (80, "coarse")):
+    plane = Grid(GRID.origin, GRID.spacing, (11, 1, 6))
+    for quality, grid, storage in ((80, GRID, "coarse"), (20, GRID, "mixed"), (15, GRID, "paired"), (50, plane, "paired")):
         model = Homogeneous(**ROCK, qp=2 * quality, qs=quality, attenuation={"band": BAND})
-        assert rheology.relaxation(model, GRID).storage == storage
+        assert rheology.relaxation(model, grid).storage == storage
 
 
 def test_the_fastest_wave_is_the_unrelaxed_one():
@@ -311,7 +325,7 @@ def exact(x, times, quality):
 
 
 # The issue's bound is 2 %; measured 0.5 % (Q = 20, two mechanisms a point) and 0.3 % (Q = 100, one), dispersion of the grid included.
-@pytest.mark.parametrize("quality, storage", [(20, "paired"), (100, "coarse")])
+@pytest.mark.parametrize("quality, storage", [(20, "mixed"), (20, "paired"), (100, "coarse")])
 def test_full_space_with_constant_q(quality, storage):
     found = craton.run(loads(WAVES.format(q=quality, storage=storage, top="cpml"))).dataset
     for name, x in (("A", [360, 210, -90]), ("B", [-270, 270, 270])):

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from kernelcase import ABSENT, PRECISIONS, SURFACE_ORDERS, commit, inside, run, unchanged_outside
 
+from craton.model import attenuation
 from craton.plan.layout import Layout
 from craton.plan.plan import Launch
-from craton.solvers.fd_elastic import operators
+from craton.solvers.fd_elastic import operators, relaxing
 from craton.solvers.fd_elastic.closure import closure, taylor
 from craton.solvers.fd_elastic.closure import operators as dense_closure
 from craton.solvers.fd_elastic.scheme import ORDERS, stencil
@@ -252,6 +253,141 @@ def test_cpml_laminate(axis, order, precision):
         close(after[name][to], before[name][to] + change, abs(before[name][to]) + results[1][name], order + 3, part)
         assert abs(change[part]).max() > 0.01
     np.testing.assert_array_equal(after["psi"], before["psi"])
+
+
+# --- transverse isotropy ----------------------------------------------------------------------------------------------------------------
+
+
+def with_stiffness(layout, precision):
+    """Random fields and what the stiffness has more than an isotropic one at each point; some fluid."""
+    rng, fields = np.random.default_rng(7), random_fields(layout, precision)
+    more = {"d11": rng.uniform(-1, 1, layout.padded), "d13": rng.uniform(-1, 1, layout.padded), "r66": rng.uniform(1, 3, layout.padded)}
+    more["r66"][np.isinf(fields["rmu"])] = np.inf
+    return fields | {name: f.astype(precision) for name, f in more.items()}
+
+
+def vti_rates(f, diagonal, shear, at, sign=-1):
+    """dt/h times what a transversely isotropic medium has more, in a part of the arrays; sign 1 for magnitudes."""
+    d11, d13, c66, mu = f["d11"], f["d13"], 1 / f["r66"], 1 / f["rmu"]
+    d12, dmu = d11 + sign * 2 * (c66 + sign * mu), 1 / at_half(f["r66"], "x", "y") + sign / at_half(f["rmu"], "x", "y")
+    x, y, z = (diagonal[a] for a in AXES)
+    d11, d12, d13, dmu = (v[at] for v in (d11, d12, d13, dmu))
+    return {"sxx": DT_H * (d11 * x + d12 * y + d13 * z), "syy": DT_H * (d12 * x + d11 * y + d13 * z),
+            "szz": DT_H * (d13 * x + d13 * y), "sxy": DT_H * dmu * shear["x", "y"]}  # fmt: skip
+
+
+@both
+@pytest.mark.parametrize("order", [2, 4, LONGEST])
+def test_vti(order, precision):
+    layout, box = Layout(SHAPE, order // 2), (1, 18, 0, 13, 3, 36)
+    op, before = operators.vti(stencil(order)), with_stiffness(layout, precision)
+    after = run(op, op.arrays, before, box, fd(layout), layout, precision)
+    results = [vti_rates(f, *strain_rates(f, Differences(layout.padded, TAYLOR[order], sign > 0)), ..., sign)
+               for sign, f in zip((-1, 1), exactly(before))]  # fmt: skip
+    at = inside(layout, box)
+    for name, change in results[0].items():
+        assert unchanged_outside(before[name], after[name], at), name
+        close(after[name], before[name] + change, abs(before[name]) + results[1][name], 3 * order, at)
+        assert abs(change[at]).max() > 0.01
+
+
+@both
+@pytest.mark.parametrize("order", [2, 8])
+@pytest.mark.parametrize("axis", range(3))
+def test_cpml_vti(axis, order, precision):
+    """The same law on what a layer adds to derivatives, from random memory that stays as it is."""
+    layout, a, h, along_a = Layout(SHAPE, order // 2), AXES[axis], "yxy"[axis], "xyx"[axis]
+    op, rng = operators.cpml_vti(stencil(order), axis), np.random.default_rng(8)
+    extent = tuple(n - m for m, n in zip(SLAB[::2], SLAB[1::2]))
+    before = with_stiffness(layout, precision) | {
+        "psi": rng.standard_normal((3, *extent)).astype(precision),
+        "profile": rng.uniform(-0.9, 0.9, (2, 3, extent["zyx".index(a)])).astype(precision),
+    }
+    names = (sxx(along_a, along_a), sxx(h, h), "szz", "sxy", f"v{a}", f"v{h}", "psi", "profile", "rmu", "d11", "d13", "r66")
+    after = run(op, names, before, BOX, slab_params(layout), layout, precision)
+    to, results = inside(layout, SLAB), []
+    for sign, f in zip((-1, 1), exactly(before)):
+        d, (whole, half) = Differences(layout.padded, TAYLOR[order], sign > 0), (along(f["profile"][n, 2], a) for n in (0, 1))
+        diagonal = dict.fromkeys(AXES, 0.0) | {a: whole * d(f[f"v{a}"], a, False)[to] + f["psi"][0]}
+        shear = {("x", "y"): half * d(f[f"v{h}"], a, True)[to] + f["psi"][1 + axis] if axis < 2 else 0.0}
+        results.append(vti_rates(f, diagonal, shear, to, sign))
+    part = tuple(slice(n - m, o - m) for m, n, o in zip(SLAB[::2], BOX[::2], BOX[1::2]))
+    changed = {"sxx", "syy", "szz", "sxy"} if axis < 2 else {"sxx", "syy"}
+    for name, change in results[0].items():
+        if name not in changed:
+            np.testing.assert_array_equal(after[name], before[name])
+            continue
+        assert unchanged_outside(before[name], after[name], inside(layout, BOX)), name
+        close(after[name][to], before[name][to] + change, abs(before[name][to]) + results[1][name], order + 3, part)
+        assert abs(change[part]).max() > 0.01
+
+
+# --- attenuation ------------------------------------------------------------------------------------------------------------------------
+
+
+def relaxing_stresses(storage):
+    """A fit for Q = 20, and of each memory variable the stress component, its pattern and the place in the store."""
+    fit = attenuation.relaxation((0.5, 5.0), 1 / 20, storage=storage, mechanisms=4)
+    slots = [(sxx(a, a), 0, n) for n in range(len(fit.stored[0])) for a in AXES]
+    return fit, slots + [(name, p, n) for n in range(len(fit.stored_of_shear[0])) for p, name in enumerate(("sxy", "sxz", "syz"), 1)]
+
+
+def mechanism_at(layout, fit, pattern, place):
+    """Mechanism that each point of a padded array has in a place of its store."""
+    stored = fit.stored_of_shear if pattern else fit.stored
+    k, j, i = (np.arange(n) - o & 1 for n, o in zip(layout.padded, layout.origin))
+    table = attenuation.classes(len(stored))[pattern] if len(stored) > 1 else np.zeros((4, 2), int)
+    return np.array(stored)[table[j[:, None] + 2 * k[:, None, None], i], place]
+
+
+def relaxing_rates(f, diagonal, shear, layout, storage, dt, sign):
+    """Changes of stresses and memory variables (count, z, y, x) by the laws of relax.h, in losses of each mechanism; sign 1: magnitudes."""
+    fit, slots = relaxing_stresses(storage)
+    rates, lost = {sxx(a, a): diagonal[a] for a in AXES} | {f"s{a}{b}": e for (a, b), e in shear.items()}, {}
+    memory = np.empty_like(f["memory"])
+    for slot, (name, pattern, place) in enumerate(slots):
+        at, e = mechanism_at(layout, fit, pattern, place), rates[name]
+        decay, before = np.exp(-fit.omega * dt)[at], f["memory"][slot] + sign * e
+        memory[slot] = e + decay * before
+        seen = e + ((1 - np.exp(-fit.omega * dt)) / (fit.omega * dt))[at] * before
+        c = (fit.of_shear if pattern else fit.polynomials)[:, at]
+        y = {q: sum((abs(cn) if sign > 0 else cn) * s ** (n + 1) for n, cn in enumerate(c)) for q, s in ((q, f[q]) for q in ("qp", "qs"))}
+        mu, lam = 1 / f["rmu"], f["lam"]
+        if pattern:
+            a, b = name[1:]
+            s = at_half(f["qs"], a, b)
+            lost[name] = lost.get(name, 0) + sum((abs(cn) if sign > 0 else cn) * s ** (n + 1) for n, cn in enumerate(c)) * seen
+        else:
+            m2 = 2 * mu * y["qs"]
+            lost_l = (lam + 2 * mu) * y["qp"] + sign * m2
+            for a in AXES:
+                lost[sxx(a, a)] = lost.get(sxx(a, a), 0) + lost_l * seen + (m2 * seen if sxx(a, a) == name else 0)
+    elastic = stress_rates(f, diagonal, shear)
+    changes = {name: elastic[name] + sign * DT_H * lost[name] for name in lost if name[1] == name[2]}
+    return changes | {f"s{a}{b}": DT_H / at_half(f["rmu"], a, b) * (e + sign * lost[f"s{a}{b}"]) for (a, b), e in shear.items()}, memory
+
+
+@both
+@pytest.mark.parametrize("storage, order", [("coarse", 4), ("mixed", 4), ("paired", 8), ("full", 2)])
+def test_attenuated_step(storage, order, precision):
+    layout, box, dt, rng = Layout(SHAPE, order // 2), (1, 18, 0, 13, 3, 36), 0.05, np.random.default_rng(9)
+    fit, slots = relaxing_stresses(storage)
+    op = operators.stress(stencil(order), relaxing.constants(fit, dt))
+    before = random_fields(layout, precision) | {n: rng.uniform(0, 1 / 20, layout.padded).astype(precision) for n in ("qp", "qs")}
+    before["memory"] = rng.standard_normal((len(slots), *layout.padded)).astype(precision)
+    assert op.reals_per_point == 17 + 2 + 2 * len(slots)
+    after = run(op, op.arrays, before, box, {**fd(layout), "field": int(np.prod(layout.padded))}, layout, precision)
+    results = []
+    for sign, f in zip((-1, 1), exactly(before)):
+        strain = strain_rates(f, Differences(layout.padded, TAYLOR[order], sign > 0))
+        results.append(relaxing_rates(f, *strain, layout, storage, dt, sign))
+    at = inside(layout, box)
+    for name, change in results[0][0].items():
+        assert unchanged_outside(before[name], after[name], at), name
+        close(after[name], before[name] + change, abs(before[name]) + results[1][0][name], 3 * order + 12, at)
+    for slot in range(len(slots)):
+        assert unchanged_outside(before["memory"][slot], after["memory"][slot], at)
+        close(after["memory"][slot], results[0][1][slot], results[1][1][slot], order + 12, at)
 
 
 # --- absorbing layers -------------------------------------------------------------------------------------------------------------------

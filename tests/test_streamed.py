@@ -9,8 +9,9 @@ import pytest
 
 from craton.backends import nvrtc
 from craton.errors import ResourceError
+from craton.model.attenuation import STORAGES, relaxation
 from craton.plan.operator import BOX, Variant, declared_in_text
-from craton.solvers.fd_elastic import operators
+from craton.solvers.fd_elastic import operators, relaxing
 from craton.solvers.fd_elastic.scheme import stencil
 
 FILE = operators.HERE / "elastic_streamed.cu"
@@ -29,15 +30,26 @@ def variant(precision, vec, bx, by, planes, blocks):
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("precision, order", operators.STREAMED)
 def test_compiles_without_spills(precision, order, arch):
-    for make, setting in zip(KERNELS, operators.STREAMED[precision, order]):
-        op = make(stencil(order))
-        try:
-            made = nvrtc.compile(op.as_variant(variant(precision, *setting)).source(precision), arch)
-        except ResourceError as e:
-            pytest.skip(str(e))
-        assert made.ok, made.log
-        _, bx, by, _, blocks = setting
-        assert made.spills_bytes[op.function] == 0 and made.registers[op.function] <= min(255, 65536 // (bx * by * blocks)), made.log
+    for op, setting in zip(both(order), operators.STREAMED[precision, order]):
+        compiles(op, precision, setting, arch)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("precision, order", operators.STREAMED_RELAXING)
+def test_attenuated_compiles_without_spills(precision, order, storage):
+    compiles(attenuated(storage, order), precision, operators.STREAMED_RELAXING[precision, order], "sm_90")
+
+
+def compiles(op, precision, setting, arch):
+    """Within the registers of its launch bounds, nothing in a thread's memory."""
+    try:
+        made = nvrtc.compile(op.as_variant(variant(precision, *setting)).source(precision), arch)
+    except ResourceError as e:
+        pytest.skip(str(e))
+    assert made.ok, made.log
+    _, bx, by, _, blocks = setting
+    assert made.spills_bytes[op.function] == 0 and made.registers[op.function] <= min(255, 65536 // (bx * by * blocks)), made.log
+    assert made.stack_bytes[op.function] == 0, made.log
 
 
 def build(text, path):
@@ -52,10 +64,20 @@ def build(text, path):
     return ctypes.CDLL(str(path))
 
 
-def entries(order, cuda):
-    """C functions run_NAME(arrays, box, params, blocks) for both kernels; for CUDA through the threads of host_cuda.hpp."""
+def both(order):
+    """Velocity and stress step."""
+    return [kernel(stencil(order)) for kernel in KERNELS]
+
+
+def attenuated(storage, order):
+    """The stress step with memory variables."""
+    return operators.stress(stencil(order), relaxing.constants(relaxation((0.5, 5.0), 1 / 20, storage=storage, mechanisms=4), 0.05))
+
+
+def entries(ops, cuda):
+    """C functions run_NAME(arrays, box, params, blocks) for kernels; for CUDA through the threads of host_cuda.hpp."""
     text = ""
-    for op in (kernel(stencil(order)) for kernel in KERNELS):
+    for op in ops:
         call = f"{op.function}({', '.join(f'a[{n}]' for n in range(len(op.arrays)))}, *box, *p);"
         if cuda:
             call = f"launch({{g[0], g[1], g[2]}}, {{{BLOCK[0]}, {BLOCK[1]}, 1}}, [&] {{ {call} }});"
@@ -75,6 +97,9 @@ class Fields:
         lowest = dict.fromkeys((*operators.VELOCITY, *operators.STRESS), -0.5) | dict.fromkeys(("rho", "lam", "rmu"), 1)
         self.arrays = {name: self.aligned(rng.random(size) + low) for name, low in lowest.items()}
         self.arrays["rmu"].reshape(-1, self.row)[::5] = np.inf
+        self.arrays |= {"qp": self.aligned(rng.random(size) / 20), "qs": self.aligned(rng.random(size) / 20)}
+        self.field = size
+        self.arrays["memory"] = self.aligned(rng.random(24 * size) - 0.5)
 
     def aligned(self, values):
         """A copy at an address that is a multiple of 32 bytes."""
@@ -83,14 +108,15 @@ class Fields:
         raw[skip : skip + values.size] = values
         return raw[skip : skip + values.size]
 
-    def run(self, library, order, box, grid=(1, 1, 1), steps=2):
+    def run(self, library, ops, box, grid=(1, 1, 1), steps=2):
         """Leapfrog steps of a library on the box."""
         first = (self.reach * (self.plane + self.row) + self.left) * np.dtype(self.precision).itemsize
-        for op in [kernel(stencil(order)) for kernel in KERNELS] * steps:
+        known = {"row": self.row, "plane": self.plane, "sheet": self.plane, "top": SHAPE[0] - 1, "dt_h": 0.05, "field": self.field}
+        for op in [*ops] * steps:
             starts = (self.arrays[n].ctypes.data + first if n in self.arrays else None for n in op.arrays)
             pointers = (ctypes.c_void_p * len(op.arrays))(*starts)
             bounds = BOX.value(self.precision, **dict(zip(BOUNDS, box)))
-            params = op.params.value(self.precision, row=self.row, plane=self.plane, sheet=self.plane, top=SHAPE[0] - 1, dt_h=0.05)
+            params = op.params.value(self.precision, **{name: known[name] for name, _ in op.params.fields})
             structs = (ctypes.c_void_p(s.ctypes.data) for s in (bounds, params))
             library[f"run_{op.name}"](pointers, *structs, (ctypes.c_uint * 3)(*grid))
 
@@ -112,19 +138,34 @@ def grid_of(v, box):
 
 @pytest.mark.parametrize("precision, order, vec", sorted({(*case, one[0]) for case, both in operators.STREAMED.items() for one in both}))
 def test_does_what_the_plain_body_does(precision, order, vec, tmp_path):
-    op, v = operators.velocity(stencil(order)), variant(precision, vec, *BLOCK, PLANES, 1)
-    plain = build(op.source(precision) + entries(order, False), tmp_path / "plain.so")
-    text = '#include "host_cuda.hpp"\n' + op.as_variant(v).source(precision) + entries(order, True)
+    compare(both(order), precision, order, vec, tmp_path, (*operators.VELOCITY, *operators.STRESS))
+
+
+# One vector length each of a storage: the settings have those.
+@pytest.mark.parametrize("storage, precision, order, vec", [
+    ("coarse", "float32", 4, 2), ("mixed", "float32", 4, 2), ("paired", "float32", 8, 1), ("full", "float32", 4, 4),
+    ("mixed", "float64", 4, 1),
+])  # fmt: skip
+def test_attenuated_does_what_the_plain_body_does(storage, precision, order, vec, tmp_path):
+    compare([attenuated(storage, order)], precision, order, vec, tmp_path, (*operators.STRESS, "memory"))
+
+
+def compare(ops, precision, order, vec, tmp_path, fields):
+    """Steps of both texts on some boxes, on random fields."""
+    op, v = ops[0], variant(precision, vec, *BLOCK, PLANES, 1)
+    plain = build(op.source(precision) + entries(ops, False), tmp_path / "plain.so")
+    text = '#include "host_cuda.hpp"\n' + op.as_variant(v).source(precision) + entries(ops, True)
     streamed = build(text, tmp_path / "streamed.so")
     for name, box in BOXES.items():
         before, expected, got = (Fields(precision, order) for _ in range(3))
-        expected.run(plain, order, box)
-        got.run(streamed, order, box, grid_of(v, box))
-        for field in (*operators.VELOCITY, *operators.STRESS):
+        expected.run(plain, ops, box)
+        got.run(streamed, ops, box, grid_of(v, box))
+        for field in fields:
             a, b, c = before.arrays[field], expected.arrays[field], got.arrays[field]
             assert np.abs(b - a).max() > 1e-3  # something happened
             assert np.abs(c - b).max() <= 4 * np.finfo(precision).eps * np.abs(b).max(), (name, field)
-            assert (c == a)[got.outside(box)].all(), (name, field)
+            outside = np.tile(got.outside(box), len(c) // len(got.outside(box)))
+            assert (c == a)[outside].all(), (name, field)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -10,24 +10,31 @@ with the memory variables xi_l of a strain (rate) e:  d xi_l/dt = w_l (e - xi_l)
 Coefficients depend on Q alone, so they are fitted for a few losses s = 1/Q and kept as polynomials, Y_l(s) = s (c0 + c1 s + c2 s^2 ...): a
 solver needs s at each point and these few numbers, whatever the number of mechanisms.
 
-What a point stores is its own matter. "full": all mechanisms. "coarse": one of them, in a pattern of four classes of points (Day 1998,
-BSSA 88, 1051-1062); "paired": two of four, in a chequerboard. What a wave then sees is not quite the mean modulus over the classes, as the
-strain is larger where the point is softer: to second order M_U (1 - <D> - theta var D) with D the relaxation of each class; theta = 1
-would be the harmonic mean. Exact Bloch waves on the staggered grid give 0.3 to 0.8 for P and S in all directions
-(tests/test_attenuation.py); the fit takes 0.55.
+What a point stores is its own matter. "full": all mechanisms. "coarse": one of them (Day 1998, BSSA 88, 1051-1062); "paired": two of
+four; "mixed": two of four for shear stresses, one for normal ones. Points belong to classes, as many to each, in a pattern that repeats
+after two points along each axis, one pattern for the normal stresses and one for each shear stress. What a wave then sees is not quite the
+mean modulus over the classes, as the strain is larger where the point is softer: to second order M_U (1 - <D> - theta var D) with D the
+relaxation of each class; theta = 1 would be the harmonic mean.
+theta depends on wave and direction; the fit takes its mean, and `PATTERNS` are those, found by search, in which the moduli of P and S waves
+in a Poisson solid vary least with direction (0.09 % at Q = 20; with one pattern for all stresses 0.25 % at best). Pairs are chosen so that
+both classes relax nearly alike. What is left at low Q is near a source or receiver: its point is softer or stiffer than the mean.
 """
 from dataclasses import dataclass
 
 import numpy as np
 
 MOST = 4  # mechanisms
-THETA = 0.55
-# Mechanisms that a point of each class stores; class = ((i + j + k) & 1) + 2 ((i + j) & 1).
-STORED = {
-    "coarse": {1: ((0,),) * 4, 2: ((0,), (1,)) * 2, 3: ((0,), (1,), (2,), (1,)), 4: ((0,), (1,), (2,), (3,))},
-    "paired": {4: ((0, 2), (1, 3)) * 2},
-    "full": {n: (tuple(range(n)),) * 4 for n in range(1, MOST + 1)},
+THETA = 0.57  # with the third order, for the lowest Q
+STORED = {  # mechanisms that a point of each class stores
+    "coarse": {1: ((0,),), 2: ((0,), (1,)), 3: ((0,), (1,), (2,), (1,)), 4: ((0,), (1,), (2,), (3,))},
+    "paired": {4: ((0, 3), (1, 2))},
+    "full": {n: (tuple(range(n)),) for n in range(1, MOST + 1)},
 }
+# Of normal and of shear stresses; "mixed": S waves are the shorter ones.
+STORAGES = {"coarse": ("coarse", "coarse"), "mixed": ("coarse", "paired"), "paired": ("paired", "paired"), "full": ("full", "full")}
+# Classes of the points 4 odd(i) + 2 odd(j) + odd(k), in the plane 2 odd(i) + odd(k), for normal stresses, sxy, sxz, syz.
+PATTERNS = {2: ("00010111",) * 4, 4: ("32032110", "21321030", "33101022", "13230102")}
+PLANAR = {2: ("0110",) * 4, 4: ("0123", "0231", "2013", "2013")}
 DEGREE = 4  # numbers of a polynomial of the coefficients in 1/Q
 SAMPLES = 61  # frequencies in the band at which the fit is made
 NODES = 8  # losses at which it is made
@@ -48,11 +55,13 @@ class Relaxation:
     power : float
         Exponent of Q's growth with frequency.
     storage : str
-        "coarse", "paired" or "full": see the module's text.
+        "coarse", "mixed", "paired" or "full": see the module's text.
     omega : (L,) array
         Relaxation frequencies, rad/s, rising.
     polynomials : (DEGREE, L) array
-        c of Y_l(s) = s (c[0] + c[1] s + ...); Y_l is that of the points that store mechanism l.
+        c of Y_l(s) = s (c[0] + c[1] s + ...); Y_l is that of the points that store mechanism l, for normal stresses.
+    of_shear : (DEGREE, L) array
+        The same for shear stresses.
     largest : float
         Largest 1/Q0 that was fitted.
     """
@@ -63,12 +72,18 @@ class Relaxation:
     storage: str
     omega: np.ndarray
     polynomials: np.ndarray
+    of_shear: np.ndarray
     largest: float
 
     @property
     def stored(self):
-        """Mechanisms that a point of each of the four classes stores: tuple of tuples."""
-        return STORED[self.storage][len(self.omega)]
+        """Mechanisms that a point of each class stores for normal stresses: tuple of tuples."""
+        return STORED[STORAGES[self.storage][0]][len(self.omega)]
+
+    @property
+    def stored_of_shear(self):
+        """The same for shear stresses."""
+        return STORED[STORAGES[self.storage][1]][len(self.omega)]
 
     def coefficients(self, loss):
         """Y_l of losses 1/Q0: array (..., L)."""
@@ -121,8 +136,8 @@ def relaxation(band, largest, mechanisms=3, frequency=None, power=0.0, storage="
         Reference frequency, Hz; the band's geometric mean where it is not given.
     power : float
         Exponent of Q = Q0 (f / frequency)^power.
-    storage : "coarse", "paired" or "full"
-        "paired" is for 4 mechanisms only.
+    storage : "coarse", "mixed", "paired" or "full"
+        "mixed" and "paired" are for 4 mechanisms only.
 
     Returns
     -------
@@ -133,7 +148,7 @@ def relaxation(band, largest, mechanisms=3, frequency=None, power=0.0, storage="
     ValueError
         Losses too large for these mechanisms: a relaxed modulus would not be positive.
     """
-    stored = STORED[storage][mechanisms]
+    stored, of_shear = (STORED[kind][mechanisms] for kind in STORAGES[storage])
     middle = np.sqrt(band[0] * band[1])
     frequency = frequency or middle
     omega = 2 * np.pi * np.geomspace(*band, SAMPLES)
@@ -142,13 +157,30 @@ def relaxation(band, largest, mechanisms=3, frequency=None, power=0.0, storage="
     trials = [_frequencies(band, middle, mechanisms, span) for span in (SPANS if mechanisms > 1 else [0.0])]
     fits = [_fit(omega, rates, nodes[NODES // 2] * shape, stored) for rates in trials]
     rates = trials[int(np.argmin([worst for worst, _ in fits]))]
+    fitted = _polynomials(omega, rates, nodes, shape, stored)
+    shear = fitted if of_shear == stored else _polynomials(omega, rates, nodes, shape, of_shear)
+    if fitted is None or shear is None:
+        raise ValueError(f"Q = {1 / largest:.4g} is too low for {mechanisms} mechanism(s) with {storage} storage")
+    return Relaxation(tuple(band), float(frequency), float(power), storage, rates, fitted, shear, float(largest))
+
+
+def _polynomials(omega, rates, nodes, shape, stored):
+    """Coefficients of Y_l(s) from fits at the losses `nodes`: (DEGREE, L); None where a relaxed modulus would not be positive."""
     values = np.array([_fit(omega, rates, s * shape, stored)[1] for s in nodes])
     least = 1 - values[:, list(stored)].sum(-1).max(-1)
     if not np.isfinite(values).all() or (least <= 0).any():
-        raise ValueError(f"Q = {1 / largest:.4g} is too low for {mechanisms} mechanism(s) with {storage} storage")
+        return None
     powers = nodes[:, None] ** np.arange(DEGREE)
-    polynomials = np.linalg.lstsq(powers, values / nodes[:, None], rcond=None)[0]
-    return Relaxation(tuple(band), float(frequency), float(power), storage, rates, polynomials, float(largest))
+    return np.linalg.lstsq(powers, values / nodes[:, None], rcond=None)[0]
+
+
+def classes(count, planar=False):
+    """Class of a point by (pattern, row, odd i): int array (4, 4, 2), row = odd(j) + 2 odd(k); (4, 2, 2) in the plane, row = odd(k)."""
+    patterns = (PLANAR if planar else PATTERNS)[count]
+    table = np.array([[int(c) for c in pattern] for pattern in patterns])
+    if planar:
+        return table.reshape(4, 2, 2).transpose(0, 2, 1)
+    return table.reshape(4, 2, 2, 2).transpose(0, 3, 2, 1).reshape(4, 4, 2)
 
 
 def relaxed(coefficients, rates, omega, stored):
@@ -176,7 +208,7 @@ def _fit(omega, rates, loss, stored):
 
     Im M = loss Re M is linear in Y (Emmerich & Korn 1987, eq. 23) but for the variance over the classes: that of the round before is taken.
     """
-    share = np.bincount(np.ravel(stored), minlength=len(rates)) / 4  # of the points, that store each mechanism
+    share = np.bincount(np.ravel(stored), minlength=len(rates)) / len(stored)  # of the points, that store each mechanism
     r = share * rates / (rates + 1j * omega[:, None])
     matrix = (loss[:, None] * r.real - r.imag) / loss[:, None]
     weight, target, best = np.ones(len(omega)), np.ones(len(omega)), (np.inf, None)

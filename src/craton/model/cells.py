@@ -171,9 +171,30 @@ def _finish_losses(soft_kappa, soft_mu, lost_kappa, lost_mu):
     return (kappa * of_kappa + 4 / 3 * mu * of_mu) / (kappa + 4 / 3 * mu), of_mu
 
 
+def stiffness(vp, vs, rho, epsilon, delta, gamma):
+    """c11, c13, c33, c44, c66, Pa, of Thomsen's (1986) parameters."""
+    c33, c44 = rho * vp**2, rho * vs**2
+    c13 = np.sqrt(2 * c33 * (c33 - c44) * delta + (c33 - c44) ** 2) - c44
+    return c33 * (1 + 2 * epsilon), c13, c33, c44, c44 * (1 + 2 * gamma)
+
+
+def _layered(vp, vs, rho, qp, qs, epsilon, delta, gamma):
+    """Means that make the medium of a stack of thin layers (Backus 1962, eq. 13)."""
+    c11, c13, c33, c44, c66 = stiffness(vp, vs, rho, epsilon, delta, gamma)
+    with np.errstate(divide="ignore"):
+        return rho, c11 - c13**2 / c33, c13 / c33, 1 / c33, 1 / c44, c66
+
+
+def _finish_layered(rho, plane, ratio, soft33, soft44, c66):
+    """Density and c11, c13, c33, c44, c66; no shear stress at all in a cell with fluid in it."""
+    c33, c44 = 1 / soft33, 1 / soft44
+    return rho, plane + c33 * ratio**2, c33 * ratio, c33, c44, np.where(c44 > 0, c66, 0.0)
+
+
 # Density and moduli: `mean`. Losses 1/Qp, 1/Qs: complex moduli averaged harmonically (Kristek & Moczo 2003, BSSA 93, 2273-2280) to first
 # order in 1/Q, that is losses of the bulk and the shear modulus weighted with compliances.
 ELASTIC = Average(("vp", "vs", "rho"), 3, _compliances, lambda rho, soft_kappa, soft_mu: (rho, 1 / soft_kappa, 1 / soft_mu))
+VTI = Average(("vp", "vs", "rho", "qp", "qs", "epsilon", "delta", "gamma"), 6, _layered, _finish_layered)
 LOSSES = Average(("vp", "vs", "rho", "qp", "qs"), 2, _losses, _finish_losses)
 
 

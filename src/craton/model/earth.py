@@ -63,6 +63,19 @@ def cell_losses(model, grid, k0, k1):
     return losses if ground is None else terrain.lossless(ground, grid, k0, k1, losses)
 
 
+def cell_stiffness(model, grid, k0, k1):
+    """Density and c11, c13, c33, c44, c66 averaged over the cells of some planes of a grid: transverse isotropy about z.
+
+    As `cell_averages`, with the mean of thin horizontal layers (Backus 1962) for the stiffness, Pa.
+
+    Returns
+    -------
+    rho, c11, c13, c33, c44, c66 : arrays (k1 - k0, ny, nx), float64
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _averages(model, grid, k0, k1, cells.VTI)
+
+
 def _averages(model, grid, k0, k1, average):
     """An average over cells, as if there were no surface in the grid."""
     box = cells.slab(grid, k0, k1)

@@ -4,7 +4,7 @@ import numpy as np
 from craton.errors import Problem, ScenarioError
 from craton.model import anomalies, attenuation, cells, checks, earth, layered, properties, readers
 
-COARSE = 1 / 60  # largest 1/Q for which coarse storage is taken where the scenario leaves it open: Q is within 4 % then
+COARSE, MIXED = 1 / 60, 1 / 20  # largest 1/Q for which these are taken where the scenario leaves the storage open
 EXACT = 1e-9  # of 1/Q: rounding where bulk loss is zero
 
 
@@ -56,7 +56,7 @@ def problems(model, region, key="model"):
     if not some:
         return [Problem(f"{key}.attenuation", "the model gives no Q", "Give qp and qs, or leave attenuation out.")]
     try:
-        _fit(wanted, worst)
+        _fit(wanted, worst, getattr(region, "planar", False))
     except ValueError as error:
         return [Problem(f"{key}.attenuation", str(error), 'Raise Q, narrow the band, or write storage = "full" and mechanisms = 4.')]
     return []
@@ -94,22 +94,49 @@ def _largest(values):
     return float(max(qp.max(), np.where(values[1] > 0, qs, 0).max()))
 
 
-def _fit(wanted, largest):
+def _fit(wanted, largest, planar):
     """Mechanisms of an attenuation table for losses up to `largest`."""
-    rather = "coarse" if largest <= COARSE else "paired" if wanted.mechanisms == 4 else "full"
-    return attenuation.relaxation(wanted.band, largest, wanted.mechanisms, wanted.frequency, wanted.power, wanted.storage or rather)
+    storage = wanted.storage or _storage(wanted.mechanisms, largest * (1 - EXACT), planar)
+    return attenuation.relaxation(wanted.band, largest, wanted.mechanisms, wanted.frequency, wanted.power, storage)
+
+
+def _storage(mechanisms, largest, planar):
+    """The least that keeps a full space within 2 % (relative L2) at two wavelengths (docs/numerics.md)."""
+    if largest <= COARSE:
+        return "coarse"
+    if mechanisms < 4:
+        return "full"
+    return "mixed" if largest <= MIXED and not planar else "paired"
 
 
 def relaxation(model, region):
     """The `Relaxation` of a model in a grid or `Region`; None where no attenuation is wanted."""
     wanted = getattr(model, "attenuation", None)
-    return _fit(wanted, max(_largest(values) for *_, values in samples(model, region))) if wanted else None
+    if wanted is None:
+        return None
+    return _fit(wanted, max(_largest(values) for *_, values in samples(model, region)), getattr(region, "planar", False))
 
 
 def fastest(model, region, relaxation, speed="vp"):
     """Largest unrelaxed P or S speed, m/s: it limits the time step."""
     n = checks.NAMES.index(speed)  # Qp and Qs stand three places further on
     return float(max((values[n] * np.sqrt(relaxation.unrelaxed(values[n + 3]))).max() for *_, values in samples(model, region)))
+
+
+def fastest_anisotropic(model, region, speed="vp"):
+    """Largest phase speed in any direction, m/s: of quasi-P waves (Musgrave 1970), or with "vs" of SH waves."""
+    angle = np.linspace(0, np.pi / 2, 46)
+    s, c = np.sin(angle) ** 2, np.cos(angle) ** 2
+    most = 0.0
+    for *_, (vp, vs, rho, _, _, *thomsen) in samples(model, region):
+        c11, c13, c33, c44, c66 = (np.asarray(m)[..., None] for m in cells.stiffness(*map(np.asarray, (vp, vs, rho, *thomsen))))
+        if speed == "vs":
+            squares = c66 * s + c44 * c
+        else:
+            root = np.sqrt(((c11 - c44) * s - (c33 - c44) * c) ** 2 + 4 * (c13 + c44) ** 2 * s * c)
+            squares = np.maximum(((c11 + c44) * s + (c33 + c44) * c + root) / 2, c66 * s)
+        most = max(most, float(np.sqrt(squares / np.asarray(rho)[..., None]).max()))
+    return most
 
 
 def anisotropic(model, region):

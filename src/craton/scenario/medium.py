@@ -51,14 +51,15 @@ class Attenuation(Table):
     """How Q is modelled over the ``band`` [f1, f2] (Hz).
 
     Speeds are phase velocities at ``frequency`` (Hz; None: the band's geometric mean), where Q holds too: Q (f / frequency)^``power``.
-    ``mechanisms`` 1 to 4; ``storage``: "full" at each point, "paired" two of four, "coarse" one (None: by the lowest Q).
+    ``mechanisms`` 1 to 4; ``storage``: "full" at each point, "paired" two of four, "coarse" one, "mixed" two
+    of four for shear stresses and one for normal ones (None: by the lowest Q).
     """
 
     band: tuple[Frequency, Frequency] = key("[0.1, 10]  # Hz")
     frequency: Frequency | None = None
     mechanisms: whole(least=1, most=4) = 4
     power: quantity("ratio", least=-1, most=1) = 0.0
-    storage: choice("coarse", "paired", "full") | None = None
+    storage: choice("coarse", "mixed", "paired", "full") | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -73,8 +74,9 @@ class Attenuation(Table):
         low, high = self.band
         if not low < high:
             raise wrong(("band", f"it ends at {number(high)} Hz, not above its start, {number(low)} Hz", "write the lower frequency first"))
-        if self.storage == "paired" and self.mechanisms != 4:
-            raise wrong(("storage", f'"paired" needs 4 mechanisms, not {self.mechanisms}', 'use "coarse" or "full", or mechanisms = 4'))
+        if self.storage in ("mixed", "paired") and self.mechanisms != 4:
+            remedy = 'use "coarse" or "full", or mechanisms = 4'
+            raise wrong(("storage", f'"{self.storage}" needs 4 mechanisms, not {self.mechanisms}', remedy))
         return self
 
 

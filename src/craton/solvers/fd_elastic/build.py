@@ -11,7 +11,7 @@ from craton.model import earth, rheology
 from craton.model.cells import Region
 from craton.model.grid import Grid
 from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.fd_elastic import contact, faults, laminate, material, notes, operators, points, relaxing, scheme, snapshots
+from craton.solvers.fd_elastic import contact, faults, laminate, material, notes, operators, points, relaxing, scheme, snapshots, vti
 from craton.solvers.fd_elastic.boundaries import BOUNDARIES
 from craton.solvers.fd_elastic.closure import HIGHEST
 from craton.solvers.fd_elastic.discretisation import Discretisation
@@ -61,16 +61,19 @@ def problems(scenario, grid):
     """Everything that is wrong with a scenario on a grid: size, model, step, sources, receivers, snapshots."""
     wrong_model = earth.problems(scenario.model, grid) or rheology_problems(scenario.model, grid)
     wrong_step = [] if wrong_model else step_problems(scenario, grid)
-    asked = [*surface_problems(scenario), *survey_problems(scenario), *snapshots.problems(scenario), *output_problems(scenario)]
+    asked = [*surface_problems(scenario), *survey_problems(scenario), *snapshots.problems(scenario)]
+    asked += output_problems(scenario, grid, not wrong_model)
     return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *asked]
 
 
 def rheology_problems(model, grid):
     """What is wrong with attenuation and anisotropy, or not computed here."""
     found = rheology.problems(model, grid)
-    if found or not rheology.anisotropic(model, grid):
+    excluded = [name for name in ("attenuation", "topography") if getattr(model, name, None) is not None]
+    if found or not (excluded and rheology.anisotropic(model, grid)):
         return found
-    return [Problem("model", 'epsilon, delta, gamma: method "fd" does not compute anisotropy yet', "leave them out")]
+    return [Problem(f"model.{name}", f"{name} is not computed in an anisotropic medium", f"leave {name} out, or epsilon, delta, gamma")
+            for name in excluded]  # fmt: skip
 
 
 def surface_problems(scenario):
@@ -82,9 +85,11 @@ def surface_problems(scenario):
     return [Problem("boundaries.surface", f'"{kind}" is for a flat free surface: {why}', "leave surface out")]
 
 
-def output_problems(scenario):
-    """Quantities that waves in the plane do not have."""
+def output_problems(scenario, grid, readable):
+    """Quantities that waves in the plane do not have, or that are not known there."""
     motion = scenario.domain.motion
+    if readable and motion and "pressure" in scenario.output.waveforms and rheology.anisotropic(scenario.model, grid):
+        return [Problem("output.waveforms", "pressure in the plane is not computed in an anisotropic medium", "ask for velocity")]
     return [Problem(f"output.waveforms.{n}", f"{motion} waves have no {quantity}", "leave it out, or compute other waves")
             for n, quantity in enumerate(scenario.output.waveforms) if components(quantity, motion) is None]  # fmt: skip
 
@@ -128,8 +133,11 @@ def discretise(scenario, grid, sources):
 
 
 def fastest(scenario, grid):
-    """The fastest wave that is computed, m/s: where there is attenuation at the highest frequencies."""
-    return relaxing.fastest(scenario, grid) or earth.extremes(scenario.model, grid)["vs" if scenario.domain.motion == "SH" else "vp"][1]
+    """The fastest wave that is computed, m/s: in any direction, and where there is attenuation at the highest frequencies."""
+    speed = "vs" if scenario.domain.motion == "SH" else "vp"
+    if rheology.anisotropic(scenario.model, grid):
+        return rheology.fastest_anisotropic(scenario.model, grid, speed)
+    return relaxing.fastest(scenario, grid) or earth.extremes(scenario.model, grid)[speed][1]
 
 
 def size_problems(scenario, grid):
@@ -193,7 +201,7 @@ def assemble(d, sources, receivers, channels):
     slots = max(1, min(SLOTS, d.steps, RECORD_BYTES // max(8 * len(channels), 1)))
     arrays = wavefield(d) | relaxing.arrays(d) | material.arrays(d)
     pieces = {}
-    for kind in (*BOUNDARIES.values(), laminate.laminate, contact.contact):
+    for kind in (*BOUNDARIES.values(), laminate.laminate, contact.contact, vti.vti):
         more, launches = kind(d)
         arrays |= more
         for phase, some in launches.items():

@@ -1,6 +1,9 @@
 """Every operator of this physics, for those who want to see or compile them all."""
 
-from craton.solvers.fd_elastic import contact, scheme
+from dataclasses import replace
+
+from craton.model import attenuation
+from craton.solvers.fd_elastic import contact, relaxing, scheme
 from craton.solvers.fd_elastic import operators as fd
 from craton.solvers.fd_elastic.closure import HIGHEST, closure
 from craton.solvers.shared import points
@@ -14,7 +17,7 @@ def operators(order, motion=None):
     differences = scheme.stencil(order, free=True, motion=motion)
     axes = range(0, 3, 2 if motion else 1)
     counts = {None: (3,), "P-SV": (2, 3), "SH": (1, 2)}[motion]
-    steps = [fd.velocity(differences), fd.stress(differences), fd.laminate(differences)]
+    steps = [fd.velocity(differences), fd.stress(differences), fd.laminate(differences), fd.vti(differences)]
     surface = [fd.at_surface(op, closure(min(order, HIGHEST)), differences) for op in steps]
     surface += [fd.among_air(op) for op in steps[:2]]
     block = contact.block(differences.vertical)
@@ -23,5 +26,23 @@ def operators(order, motion=None):
     layers += [fd.cpml_laminate(differences, axis) for axis in axes if axis < 2]
     layers += [fd.a1(differences, axis, side) for axis in axes for side in range(2)]
     layers += [fd.sponge(axis, count) for axis in axes for count in counts]
+    layers += [fd.cpml_vti(differences, axis) for axis in axes if axis < 2 or motion != "SH"]
+    layers += attenuated(differences, order, axes)
     others = [fd.rigid(), *map(fd.wrap, counts), points.INJECT, points.WINDOW, points.SAMPLE, points.ADVANCE]
     return {op.name: op for op in (*steps, *surface, *layers, *others)}
+
+
+def attenuated(differences, order, axes, example=(0.1, 10.0)):
+    """Operators with memory variables: the stress step of each storage; below a free surface and in layers of one of them.
+
+    The fit stands in the text, so these are examples: four mechanisms for Q = 20 from 0.1 to 10 Hz, steps of 1 ms.
+    """
+    storages = [kind for kind in attenuation.STORAGES if kind != "mixed" or not differences.motion]
+    fits = {kind: attenuation.relaxation(example, 1 / 20, storage=kind, mechanisms=4) for kind in storages}
+    constants = {kind: relaxing.constants(fit, 1e-3, differences.motion is not None) for kind, fit in fits.items()}
+    found = [replace(fd.stress(differences, some), name=f"stress_{kind}", kernel="stress") for kind, some in constants.items()]
+    kind = "paired" if differences.motion else "mixed"
+    some = constants[kind]
+    surface = fd.at_surface(fd.stress(differences, some), closure(min(order, HIGHEST)), differences)
+    layers = [fd.cpml_stress(differences, axis, some, free=True) for axis in axes]
+    return found + [replace(op, name=f"{op.name}_{kind}", kernel=op.function) for op in (surface, *layers)]

@@ -63,7 +63,9 @@ def contact(d):
     """Arrays and launches of both steps; none where no flat contact of solid under fluid lies in the grid."""
     added = block(d.stencil.vertical)
     fluid = d.ground is not None and d.ground.water is not None
-    if added is None or d.motion == "SH" or not (fluid or extremes(d.scenario.model, d.grid)["vs"][0] == 0):
+    if added is None or d.motion == "SH" or d.anisotropic or not (  # not made for what vti.h adds
+        fluid or extremes(d.scenario.model, d.grid)["vs"][0] == 0
+    ):
         return {}, {}
     floor = flat(highest_solid(d), d.planar)
     inner = inner_planes(d)

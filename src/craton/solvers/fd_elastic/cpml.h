@@ -41,16 +41,16 @@ KERNEL cpml_velocity(
 
 constexpr int AA = AXIS == 0 ? XX : AXIS == 1 ? YY : ZZ, AB = AXIS == 0 ? XY : AXIS == 1 ? YZ : XZ, CA = AXIS == 0 ? XZ : AXIS == 1 ? XY : YZ;
 #if ATTENUATION
-#define REMAINING(C, E, S, T) remaining(memory + C * p.field + q, p.field, E, shear_loss(qs + m, S, T), even, i)
+#define REMAINING(C, E, S, T) remaining<pattern(C)>(memory + slot(0, C) * p.field + q, p.field, E, shear_loss(qs + m, S, T), row, i)
 
 // The step is linear in the strain rate: what a layer adds to it, e, goes the same way. Variables that did not see it would leave stress
 // rates in the layer that grow beyond the stretched elastic ones: unstable. The plain step has come before and advanced them.
-INLINE real remaining(real* xi, const ptrdiff_t field, const real e, const real s, const int even, const int i)
+template <int PATTERN> INLINE real remaining(real* xi, const ptrdiff_t field, const real e, const real s, const int row, const int i)
 {
     real lost = 0;
-    for (int n = 0; n < STORED; ++n) {
-        const Mechanism one = mechanism(n, even, i);
-        xi[n * COMPONENTS * field] += (1 - one.decay) * e;
+    for (int n = 0; n < SHEAR_STORED; ++n) {
+        const Mechanism one = mechanism<PATTERN>(n, row, i);
+        xi[n * SHEARS * field] += (1 - one.decay) * e;
         lost += coefficient(one, s) * (1 - one.held) * e;
     }
     return e - lost;
@@ -59,20 +59,20 @@ INLINE real remaining(real* xi, const ptrdiff_t field, const real e, const real 
 // The same of the normal stresses along the axis and across it; at a free surface with the vertical strain rate that keeps szz zero.
 struct Added { real along, across; };
 INLINE Added added_normal(real* xi, const ptrdiff_t field, const real e, const bool free, const real lam, const real mu2,
-                          const real qp, const real qs, const int even, const int i)
+                          const real qp, const real qs, const int row, const int i)
 {
     real l = free ? from_plane_stress(lam, mu2) : lam, m2 = mu2;
     const real stiff = l + mu2;
-    for (int n = 0; n < STORED; ++n) {
-        const Mechanism one = mechanism(n, even, i);
+    for (int n = 0; n < NORMAL_STORED; ++n) {
+        const Mechanism one = mechanism<0>(n, row, i);
         const real lost2 = mu2 * coefficient(one, qs);
         l -= (1 - one.held) * (stiff * coefficient(one, qp) - lost2);
         m2 -= (1 - one.held) * lost2;
-        xi[(n * COMPONENTS + AA) * field] += (1 - one.decay) * e;
+        xi[(n * NORMALS + AA) * field] += (1 - one.decay) * e;
     }
     if (!free) return {(l + m2) * e, l * e};
     const real ezz = l + m2 > 0 ? -l * e / (l + m2) : real(0);
-    for (int n = 0; n < STORED; ++n) xi[(n * COMPONENTS + ZZ) * field] += (1 - mechanism(n, even, i).decay) * ezz;
+    for (int n = 0; n < NORMAL_STORED; ++n) xi[(n * NORMALS + ZZ) * field] += (1 - mechanism<0>(n, row, i).decay) * ezz;
     return {(l + m2) * e + l * ezz, l * (e + ezz)};
 }
 #else
@@ -88,12 +88,12 @@ KERNEL cpml_stress(
     FOR_EACH_POINT(box)
     {
         CPML_POINT;
-        [[maybe_unused]] const int even = even_class(j, k);
+        [[maybe_unused]] const int row = row_class(j, k);
         if constexpr (ON_A) {
 #if ATTENUATION
             const real e = stretched(psi + at_a, at, N, bwd(va + q, A)), mu2 = 2 / rmu[m];
             const bool free = FREE && k == p.top;
-            const Added s = added_normal(memory + q, p.field, e, free, lam[m], mu2, qp[m], qs[m], even, i);
+            const Added s = added_normal(memory + q, p.field, e, free, lam[m], mu2, qp[m], qs[m], row, i);
             saa[q] += p.dt_h * s.along;
             if constexpr (ON_B) sbb[q] += AXIS == 1 && free ? real(0) : p.dt_h * s.across;
             if constexpr (ON_C) scc[q] += AXIS == 0 && free ? real(0) : p.dt_h * s.across;
@@ -127,5 +127,28 @@ KERNEL cpml_laminate(
             szz[q] += d13 * e;
         }
         if constexpr (SH) sxy[q] += p.dt_h * d66 * (half[2 * N] * fwd(vh + q, A) + psi[AXIS == 0 ? at_b : at_c]);
+    }
+}
+
+// The same for what anisotropy adds (vti.h), in a layer along any axis; along z, saa and shh are sxx and syy.
+KERNEL cpml_vti(
+    real* RESTRICT saa, real* RESTRICT shh, real* RESTRICT szz, real* RESTRICT sxy,
+    const real* RESTRICT va, const real* RESTRICT vh, const real* RESTRICT psi, const real* RESTRICT profile,
+    const real* RESTRICT rmu, const real* RESTRICT d11, const real* RESTRICT d13, const real* RESTRICT r66, const Box box, const SlabParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        CPML_POINT;
+        if constexpr (PSV) {
+            const real e = p.dt_h * (at[2 * N] * bwd(va + q, A) + psi[at_a]), along = AXIS == 2 ? d13[m] : d11[m];
+            const real across = AXIS == 2 || PLANE ? real(0) : 2 / r66[m] - 2 / rmu[m];
+            saa[q] += along * e;
+            if constexpr (!PLANE) shh[q] += (along - across) * e;
+            if constexpr (AXIS < 2) szz[q] += d13[m] * e;
+        }
+        if constexpr (SH && AXIS < 2) {
+            const real dmu = shear_modulus(r66 + m, X, MY) - shear_modulus(rmu + m, X, MY);
+            sxy[q] += p.dt_h * dmu * (half[2 * N] * fwd(vh + q, A) + psi[AXIS == 0 ? at_b : at_c]);
+        }
     }
 }

@@ -58,7 +58,12 @@ class Discretisation:
     @cached_property
     def relaxing(self):
         """Their constants in kernels; empty without attenuation."""
-        return relaxing.constants(self.relaxation, self.dt)
+        return relaxing.constants(self.relaxation, self.dt, self.planar)
+
+    @cached_property
+    def anisotropic(self):
+        """True where the medium has Thomsen's parameters."""
+        return rheology.anisotropic(self.scenario.model, self.grid)
 
     @property
     def motion(self):

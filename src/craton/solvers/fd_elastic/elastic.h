@@ -42,15 +42,15 @@ KERNEL stress(
     {
         POINT;
         const int depth = p.top - k;
-        [[maybe_unused]] const int even = even_class(j, k);
+        [[maybe_unused]] const int row = row_class(j, k);
         if constexpr (PSV) {
             const bool free = SURFACE && depth == 0;
             const real mu2 = 2 / rmu[m], exx = bwd(vx + q, X), eyy = bwd_y(vy + q, Y);
 #if ATTENUATION
             real* const xi = memory + q;
             const real l = free ? from_plane_stress(lam[m], mu2) : lam[m];
-            const real ezz = free ? free_strain(xi, p.field, l, mu2, qp[m], qs[m], exx + eyy, even, i) : bwd_z(vz + q, Z, depth);
-            const Normal lost = lost_normal(xi, p.field, exx, eyy, ezz, l + mu2, mu2, qp[m], qs[m], even, i);
+            const real ezz = free ? free_strain(xi, p.field, l, mu2, qp[m], qs[m], exx + eyy, row, i) : bwd_z(vz + q, Z, depth);
+            const Normal lost = lost_normal(xi, p.field, exx, eyy, ezz, l + mu2, mu2, qp[m], qs[m], row, i);
             const real t = l * (exx + eyy + ezz);
             sxx[q] += p.dt_h * (t + mu2 * exx - lost.xx);
             if constexpr (!PLANE) syy[q] += p.dt_h * (t + mu2 * eyy - lost.yy);

@@ -4,6 +4,7 @@
 //         but only points of the box are written
 // block   BX x BY threads, from the last multiple of VEC not after box.i0; MIN_BLOCKS of them on a multiprocessor
 #include "differences.h"
+#include "relax.h"
 
 #define KERNEL_BOUNDS(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 #define EACH _Pragma("unroll")
@@ -123,6 +124,65 @@ KERNEL_BOUNDS(BX * BY, MIN_BLOCKS) velocity(
     }
 }
 
+#if ATTENUATION
+// The memory variables of a group, n the stored mechanism, c the stress component; see relax.h. Members of a group have one parity each.
+#define MEMORY(n, c) memory + slot(n, c) * p.field + q
+#define PARITY(v) (VEC > 1 ? (v) : i)
+
+// Takes from shear strain rates e what relaxes of them.
+template <int C> INLINE void relax_shear(real* memory, Group& e, const Group& s, const int row, const int i, const ptrdiff_t q,
+                                         const Box& box, const FDParams& p)
+{
+    Group kept = e;
+    EACH for (int n = 0; n < SHEAR_STORED; ++n) {
+        Group xi = load(MEMORY(n, C));
+        EACH for (int v = 0; v < VEC; ++v) {
+            const Mechanism one = mechanism<pattern(C)>(n, row, PARITY(v));
+            kept.a[v] -= coefficient(one, s.a[v]) * advance(one, &xi.a[v], e.a[v]);
+        }
+        store(MEMORY(n, C), xi, i, box);
+    }
+    e = kept;
+}
+
+// Takes what the normal stress rates lose, stiff is lambda + 2 mu, from the changes x, y, z of these stresses.
+INLINE void relax_normal(real* memory, Group& x, Group& y, Group& z, const Group& exx, const Group& eyy, const Group& ezz, const Group& stiff,
+                         const Group& mu2, const Group& qp, const Group& qs, const int row, const int i, const ptrdiff_t q,
+                         const Box& box, const FDParams& p)
+{
+    EACH for (int n = 0; n < NORMAL_STORED; ++n) {
+        Group a = load(MEMORY(n, XX)), b = load(MEMORY(n, YY)), c = load(MEMORY(n, ZZ));
+        EACH for (int v = 0; v < VEC; ++v) {
+            const Mechanism one = mechanism<0>(n, row, PARITY(v));
+            const real m2 = mu2.a[v] * coefficient(one, qs.a[v]), l = stiff.a[v] * coefficient(one, qp.a[v]) - m2;
+            const real lx = advance(one, &a.a[v], exx.a[v]), ly = advance(one, &b.a[v], eyy.a[v]), lz = advance(one, &c.a[v], ezz.a[v]);
+            const real t = l * (lx + ly + lz);
+            x.a[v] -= p.dt_h * (t + m2 * lx);
+            y.a[v] -= p.dt_h * (t + m2 * ly);
+            z.a[v] -= p.dt_h * (t + m2 * lz);
+        }
+        store(MEMORY(n, XX), a, i, box);
+        store(MEMORY(n, YY), b, i, box);
+        store(MEMORY(n, ZZ), c, i, box);
+    }
+}
+
+// Means of four neighbours: of two rows, two members each; of four rows.
+INLINE Group mean_along(const Row<0, 1>& a, const Row<0, 1>& b)
+{
+    Group g;
+    EACH for (int n = 0; n < VEC; ++n) g.a[n] = real(0.25) * ((a[n] + a[n + 1]) + (b[n] + b[n + 1]));
+    return g;
+}
+
+INLINE Group mean_across(const Row<0, 1>& a, const Row<0, 1>& b, const Row<0, 1>& c, const Row<0, 1>& d)
+{
+    Group g;
+    EACH for (int n = 0; n < VEC; ++n) g.a[n] = real(0.25) * ((a[n] + b[n]) + (c[n] + d[n]));
+    return g;
+}
+#endif
+
 KERNEL_BOUNDS(BX * BY, MIN_BLOCKS) stress(
     real* RESTRICT sxx, real* RESTRICT syy, real* RESTRICT szz,
     real* RESTRICT sxy, real* RESTRICT sxz, real* RESTRICT syz, real* RESTRICT memory,
@@ -133,6 +193,9 @@ KERNEL_BOUNDS(BX * BY, MIN_BLOCKS) stress(
     STREAM;
     Planes vx_z(vx + q - (RZ - 1) * Z, Z), vy_z(vy + q - (RZ - 1) * Z, Z), vz_z(vz + q - RZ * Z, Z);
     Row<0, 1> here(rmu + q), north(rmu + q + Y);
+#if ATTENUATION
+    Row<0, 1> lost(qs + q), lost_north(qs + q + Y);
+#endif
     for (int k = planes; k > 0; --k, q += Z) {
         vx_z.push(vx + q + RZ * Z);
         vy_z.push(vy + q + RZ * Z);
@@ -144,6 +207,33 @@ KERNEL_BOUNDS(BX * BY, MIN_BLOCKS) stress(
         const Forward vy_x(vy + q, vy_z.g[RZ - 1]), vz_x(vz + q, vz_z.g[RZ]);
         const Rows vx_y(vx + q - (R - 1) * Y, Y, R - 1, vx_z.g[RZ - 1]), vy_y(vy + q - R * Y, Y, R, vy_z.g[RZ - 1]);
         const Rows vz_y(vz + q - (R - 1) * Y, Y, R - 1, vz_z.g[RZ]);
+#if ATTENUATION
+        const int row = row_class(j, first + planes - k);
+        const Row<0, 1> lost_above(qs + q + Z), lost_above_north(qs + q + Y + Z);
+        Group exx, eyy, ezz, exy, exz, eyz, mu2, stiff;
+        EACH for (int n = 0; n < VEC; ++n) {
+            exx.a[n] = bwd(vx_x + n, 1), eyy.a[n] = vy_y.difference(n), ezz.a[n] = vz_z.difference(n);
+            exy.a[n] = vx_y.difference(n) + fwd(vy_x + n, 1);
+            exz.a[n] = vx_z.difference(n) + fwd(vz_x + n, 1);
+            eyz.a[n] = vy_z.difference(n) + vz_y.difference(n);
+            mu2.a[n] = quotient(real(2), here[n]), stiff.a[n] = l.a[n] + mu2.a[n];
+            const real t = l.a[n] * (exx.a[n] + eyy.a[n] + ezz.a[n]);
+            xx.a[n] += p.dt_h * (t + mu2.a[n] * exx.a[n]);
+            yy.a[n] += p.dt_h * (t + mu2.a[n] * eyy.a[n]);
+            zz.a[n] += p.dt_h * (t + mu2.a[n] * ezz.a[n]);
+        }
+        relax_normal(memory, xx, yy, zz, exx, eyy, ezz, stiff, mu2, load(qp + q), lost.group(), row, i, q, box, p);
+        relax_shear<XY>(memory, exy, mean_along(lost, lost_north), row, i, q, box, p);
+        relax_shear<XZ>(memory, exz, mean_along(lost, lost_above), row, i, q, box, p);
+        relax_shear<YZ>(memory, eyz, mean_across(lost, lost_north, lost_above, lost_above_north), row, i, q, box, p);
+        EACH for (int n = 0; n < VEC; ++n) {
+            xy.a[n] += p.dt_h * shear_modulus(here[n], here[n + 1], north[n], north[n + 1]) * exy.a[n];
+            xz.a[n] += p.dt_h * shear_modulus(here[n], here[n + 1], above[n], above[n + 1]) * exz.a[n];
+            yz.a[n] += p.dt_h * shear_modulus(here[n], north[n], above[n], above_north[n]) * eyz.a[n];
+        }
+        lost = lost_above;
+        lost_north = lost_above_north;
+#else
         EACH for (int n = 0; n < VEC; ++n) {
             const real exx = bwd(vx_x + n, 1), eyy = vy_y.difference(n), ezz = vz_z.difference(n);
             const real t = l.a[n] * (exx + eyy + ezz), mu2 = quotient(real(2), here[n]);
@@ -154,6 +244,7 @@ KERNEL_BOUNDS(BX * BY, MIN_BLOCKS) stress(
             xz.a[n] += p.dt_h * shear_modulus(here[n], here[n + 1], above[n], above[n + 1]) * (vx_z.difference(n) + fwd(vz_x + n, 1));
             yz.a[n] += p.dt_h * shear_modulus(here[n], north[n], above[n], above_north[n]) * (vy_z.difference(n) + vz_y.difference(n));
         }
+#endif
         store(sxx + q, xx, i, box);
         store(syy + q, yy, i, box);
         store(szz + q, zz, i, box);

@@ -10,7 +10,7 @@ import numpy as np
 from craton.errors import ResourceError
 from craton.model import earth
 from craton.plan.plan import Array, Launch
-from craton.solvers.fd_elastic import points
+from craton.solvers.fd_elastic import material, points
 from craton.solvers.fd_elastic.interpolate import fitted_many
 from craton.solvers.shared import points as operators
 from craton.survey import leapfrog
@@ -150,7 +150,7 @@ def spread(d, position, tensors, width):
         yield d.start_of(field) + d.layout.offset(*below), weight[~top].astype(real), column[~top]
         if top.any():
             on_top = tuple(a[top] for a in at)
-            ratio = -points.poisson_ratio_term(d, on_top)
+            ratio = -material.vertical_strain(d, on_top)
             for other in ("sxx", "syy"):
                 yield d.start_of(other) + d.layout.offset(*on_top), (ratio * weight[top]).astype(real), column[top]
 

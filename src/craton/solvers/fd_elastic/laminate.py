@@ -36,6 +36,8 @@ def laminate(d):
 
 def planes(d):
     """What `cut_planes` finds, of the planes to which it applies."""
+    if d.anisotropic:  # its cells have that average anyway
+        return {}
     return {k: change for k, change in cut_planes(d.scenario.model, d.grid).items() if k in inner_planes(d) and k < lowest_air(d)}
 
 

@@ -3,10 +3,10 @@ from functools import partial
 
 import numpy as np
 
-from craton.model.earth import cell_losses
+from craton.model.earth import cell_losses, cell_stiffness
 from craton.model.grid import Grid
 from craton.plan.plan import Array
-from craton.solvers.fd_elastic import relaxing
+from craton.solvers.fd_elastic import relaxing, vti
 
 NAMES = ("rho", "lam", "rmu")
 LOSSES = ("qp", "qs")  # 1/Qp, 1/Qs: with attenuation
@@ -16,7 +16,7 @@ CHUNK = 16  # planes averaged at a time
 def arrays(d):
     """The plan's material arrays, filled when they are allocated."""
     layout = d.sheet
-    names = (*NAMES, *(LOSSES if d.relaxing else ()))
+    names = (*NAMES, *(LOSSES if d.relaxing else ()), *(vti.NAMES if d.anisotropic else ()))
     part = {"shape": layout.padded, "dtype": d.precision, "first": layout.first, "window": layout.window(), "part_of": "material"}
     block = {"material": Array("material", (layout.block(len(names)),), d.precision)}
     fills = {name: partial(fill, d=d, name=name) for name in names}
@@ -31,14 +31,33 @@ def fill(out, d, name):
         k1 = min(k0 + CHUNK, nz)
         if name in LOSSES:
             inside[k0:k1] = cell_losses(d.scenario.model, d.grid, k0, k1)[LOSSES.index(name)]
+        elif name in vti.NAMES:
+            inside[k0:k1] = vti.parameters(d, k0, k1)[vti.NAMES.index(name)]
         else:
-            inside[k0:k1] = parameter(name, *relaxing.cells(d, d.grid, k0, k1))
+            inside[k0:k1] = parameter(name, *cells(d, d.grid, k0, k1))
     if d.free and name == "lam":
-        _, kappa, mu = relaxing.cells(d, d.grid, nz - 1, nz)
+        _, kappa, mu = cells(d, d.grid, nz - 1, nz)
         inside[nz - 1 :] = plane_stress(kappa - 2 / 3 * mu, mu)
     periodic = {axis for axis, _ in d.faces("periodic")}
     for axis, (n, origin) in enumerate(zip(d.grid.shape, d.sheet.origin)):
         fill_ghosts(np.moveaxis(out, axis, 0), origin, n, wrapped=2 - axis in periodic)
+
+
+def cells(d, grid, k0, k1):
+    """Density and the bulk and shear modulus of the isotropic step, of planes of cells: (k1 - k0, ny, nx)."""
+    return (vti if d.anisotropic else relaxing).cells(d, grid, k0, k1)
+
+
+def vertical_strain(d, at):
+    """Minus vertical over horizontal strain where szz = 0: c13 / c33, that is lambda / (lambda + 2 mu), at points (k, j, i)."""
+    at = d.cell(at)
+    low, part = surroundings(d, [v for a in at for v in (int(a.min()), int(a.max()) + 1)])
+    here = tuple(a - start for a, start in zip(at, low))
+    if d.anisotropic:
+        _, _, c13, c33, _, _ = (v[here] for v in cell_stiffness(d.scenario.model, part, 0, part.shape[0]))
+        return c13 / c33
+    _, kappa, mu = (v[here] for v in cells(d, part, 0, part.shape[0]))
+    return (kappa - 2 / 3 * mu) / (kappa + 4 / 3 * mu)
 
 
 def parameter(name, rho, kappa, mu):
@@ -80,8 +99,13 @@ def trace_share(d, at):
 
 def around(d, box):
     """Cell averages (rho, kappa, mu) in a small box of the grid, and what they would be one point beyond it where the grid goes on."""
+    low, part = surroundings(d, box)
+    return low, cells(d, part, 0, part.shape[0])
+
+
+def surroundings(d, box):
+    """The grid of a small box and one point beyond it where the grid goes on, and the index (k, j, i) of its first point."""
     low = [max(a - 1, 0) for a in box[::2]]
     high = [min(b + 1, n) for b, n in zip(box[1::2], d.grid.shape)]
     origin = tuple(o + d.grid.spacing * i for o, i in zip(d.grid.origin, reversed(low)))
-    part = Grid(origin, d.grid.spacing, tuple(b - a for a, b in zip(low, high)))
-    return low, relaxing.cells(d, part, 0, part.shape[0])
+    return low, Grid(origin, d.grid.spacing, tuple(b - a for a, b in zip(low, high)))

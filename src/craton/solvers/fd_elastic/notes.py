@@ -47,6 +47,7 @@ def algorithm(d):
         ("method", f"{waves}velocity-stress staggered grid, order 2 in time, {d.order} in space{chosen}{closure}, {d.precision}"),
         ("boundaries", "; ".join(f"{kind}: {', '.join(faces)}" for kind, faces in kinds.items())),
         ("material", "rho, lambda, 1/mu stored once per point; density averaged arithmetically, mu harmonically, on the fly"),
+        *([("anisotropy", "transversely isotropic about z; cells are averaged as thin layers (Backus 1962)")] if d.anisotropic else []),
         *interfaces(d),
     ]
 

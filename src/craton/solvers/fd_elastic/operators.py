@@ -28,10 +28,20 @@ STREAMED = {
 }  # fmt: skip
 
 
+# Of its attenuated stress step, any storage.
+STREAMED_RELAXING = {("float32", 2): (2, 32, 4, 32, 3), ("float32", 4): (2, 32, 4, 32, 3), ("float32", 6): (1, 32, 4, 32, 3),
+                     ("float32", 8): (1, 32, 4, 32, 3), ("float64", 2): (1, 32, 4, 32, 3), ("float64", 4): (1, 32, 4, 32, 3)}  # fmt: skip
+
+
 def streamed(stencil, kernel):
     """The variants for a GPU of the velocity step (kernel 0) or the stress step (1) in space: see elastic_streamed.cu."""
+    return _variants(stencil, {case: settings[kernel] for case, settings in STREAMED.items()})
+
+
+def _variants(stencil, settings):
+    """The streamed variants of one kernel in space, settings by precision and order."""
     order = 0 if stencil.motion else 2 * stencil.reach
-    chosen = {precision: settings[kernel] for (precision, of), settings in STREAMED.items() if of == order}
+    chosen = {precision: one for (precision, of), one in settings.items() if of == order}
     return tuple(
         Variant("streamed", HERE / "elastic_streamed.cu", (bx, by, 1), (bx * vec, by, planes),
                 (("VEC", vec), ("BX", bx), ("BY", by), ("PLANES", planes), ("MIN_BLOCKS", blocks)), (precision,))
@@ -55,12 +65,15 @@ def constants(stencil, axis=None):
 
 # Per point, of the steps and of what a layer adds to them: reals read and written, differences along x, y, z, other flops.
 COST = {
-    None: {"velocity": (13, (3, 3, 3), 18), "stress": (17, (3, 3, 3), 41), "laminate": (11, (2, 2, 1), 23),
-           "cpml_velocity": (16, 3, 27), "cpml_stress": (21, 3, 32), "cpml_laminate": (12, 2, 18)},
-    "P-SV": {"velocity": (8, (2, 0, 2), 10), "stress": (10, (2, 0, 2), 20), "laminate": (6, (1, 0, 1), 10),
-             "cpml_velocity": (11, 2, 18), "cpml_stress": (14, 2, 22), "cpml_laminate": (6, 1, 9)},
-    "SH": {"velocity": (5, (1, 0, 1), 5), "stress": (6, (1, 0, 1), 16), "laminate": (3, (1, 0, 0), 3),
-           "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 11), "cpml_laminate": (4, 1, 5)},
+    None: {"velocity": (13, (3, 3, 3), 18), "stress": (17, (3, 3, 3), 41), "laminate": (11, (2, 2, 1), 23), "vti": (15, (2, 2, 1), 37),
+           "cpml_velocity": (16, 3, 27), "cpml_stress": (21, 3, 32), "cpml_laminate": (12, 2, 18),
+           "cpml_vti": (16, 2, 30), "cpml_vti_z": (7, 1, 8)},
+    "P-SV": {"velocity": (8, (2, 0, 2), 10), "stress": (10, (2, 0, 2), 20), "laminate": (6, (1, 0, 1), 10), "vti": (8, (1, 0, 1), 9),
+             "cpml_velocity": (11, 2, 18), "cpml_stress": (14, 2, 22), "cpml_laminate": (6, 1, 9),
+             "cpml_vti": (8, 1, 8), "cpml_vti_z": (5, 1, 6)},
+    "SH": {"velocity": (5, (1, 0, 1), 5), "stress": (6, (1, 0, 1), 16), "laminate": (3, (1, 0, 0), 3), "vti": (5, (1, 0, 0), 13),
+           "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 11), "cpml_laminate": (4, 1, 5),
+           "cpml_vti": (6, 1, 16), "cpml_vti_z": (0, 0, 0)},
 }  # fmt: skip
 
 
@@ -81,15 +94,19 @@ def stress(stencil, relaxing=()):
     """The stress step; see elastic.h. `relaxing` are the constants of attenuation.constants."""
     op = Operator("stress", HERE / "elastic.h", (*STRESS, "memory"), (*VELOCITY, "lam", "rmu", "qp", "qs"), FD, reach=stencil.reach,
                   defines=(*constants(stencil), ("SURFACE", 0)), variants=streamed(stencil, 1), **cost(stencil, "stress"))  # fmt: skip
-    return _relaxing(op, relaxing, {None: 6, "P-SV": 3, "SH": 2}[stencil.motion], 2) if relaxing else op
+    if not relaxing:
+        return op
+    lossy = _relaxing(op, relaxing, {None: (3, 3), "P-SV": (2, 1), "SH": (0, 2)}[stencil.motion])
+    return replace(lossy, variants=_variants(stencil, STREAMED_RELAXING))
 
 
-def _relaxing(op, constants, components, losses):
-    """The same with memory variables of so many stress components; per mechanism some 5 flops a component and 12 for coefficients."""
-    stored = dict(constants)["STORED"]
-    more = op.specialised(op.name, **dict(constants))
-    reals = op.reals_per_point + losses + 2 * stored * components
-    return replace(more, params=RELAXING[op.params.name], variants=(), reals_per_point=reals, flops=op.flops + stored * components * 17)
+def _relaxing(op, constants, components):
+    """The same with memory variables of so many normal and shear stresses; some 17 flops a variable, 12 of them for coefficients."""
+    found = dict(constants)
+    variables = found["NORMAL_STORED"] * components[0] + found["SHEAR_STORED"] * components[1]
+    more = op.specialised(op.name, **found)
+    reals = op.reals_per_point + (2 if components[0] else 1) + 2 * variables
+    return replace(more, params=RELAXING[op.params.name], variants=(), reals_per_point=reals, flops=op.flops + variables * 17)
 
 
 def laminate(stencil):
@@ -101,6 +118,12 @@ def laminate(stencil):
 def among_air(op):
     """The same step for planes in which some cells hold nothing."""
     return op.specialised(f"{op.name}_terrain", TERRAIN=1)
+
+
+def vti(stencil):
+    """What the stress step lacks in a transversely isotropic medium; see vti.h."""
+    return Operator("vti", HERE / "vti.h", ("sxx", "syy", "szz", "sxy"), (*VELOCITY, "rmu", "d11", "d13", "r66"), FD, reach=stencil.reach,
+                    defines=(*constants(stencil), ("SURFACE", 0)), **cost(stencil, "vti"))  # fmt: skip
 
 
 def at_surface(op, closure, stencil):
@@ -153,12 +176,18 @@ def cpml_stress(stencil, axis, relaxing=(), free=False):
     op = _cpml("cpml_stress", ("saa", "sbb", "scc", "sab", "sca", "psi", "memory"),
                ("va", "vb", "vc", "lam", "rmu", "profile", "qp", "qs"), stencil, axis)  # fmt: skip
     constants = dict(relaxing) | {"FREE": int(free)}
-    return _relaxing(op, constants, {None: 3, "P-SV": 2, "SH": 1}[stencil.motion], 2) if relaxing else op
+    return _relaxing(op, constants, {None: (1, 2), "P-SV": (1, 1), "SH": (0, 1)}[stencil.motion]) if relaxing else op
 
 
 def cpml_laminate(stencil, axis):
     """What the CPML along x or y adds to `laminate`; see cpml.h."""
     return _cpml("cpml_laminate", ("saa", "shh", "szz", "sxy"), ("va", "vh", "psi", "profile", "planes"), stencil, axis)
+
+
+def cpml_vti(stencil, axis):
+    """What the CPML along one axis adds to `vti`; see cpml.h."""
+    op = _cpml("cpml_vti", ("saa", "shh", "szz", "sxy"), ("va", "vh", "psi", "profile", "rmu", "d11", "d13", "r66"), stencil, axis)
+    return replace(op, **cost(stencil, "cpml_vti_z", axis)) if axis == 2 else op
 
 
 def _cpml(kernel, writes, reads, stencil, axis):

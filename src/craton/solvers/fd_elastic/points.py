@@ -86,7 +86,7 @@ def velocity_at(d, axis, position):
     on_top = (*position[:2], float(top))
     for a in d.horizontal:
         index, at, weights = nodes(d, VELOCITY[a], on_top, derivative=a)
-        ratio = poisson_ratio_term(d, [np.full(1, round(v)) for v in reversed(on_top)])[0]
+        ratio = material.vertical_strain(d, [np.full(1, round(v)) for v in reversed(on_top)])[0]
         yield a, index, at, -d.closure.hp[0] * ratio * weights
 
 
@@ -127,18 +127,9 @@ def moment_rows(d, source):
         top = d.free & (at[0] == d.grid.shape[0] - 1) if field == "szz" else np.zeros(len(index), bool)
         yield index[~top], weights[~top]
         if top.any():
-            ratio = -poisson_ratio_term(d, [a[top] for a in at])
+            ratio = -material.vertical_strain(d, [a[top] for a in at])
             for other in (f for f in ("sxx", "syy") if f in d.fields):
                 yield d.start_of(other) + d.layout.offset(*(a[top] for a in at)), ratio * weights[top]
-
-
-def poisson_ratio_term(d, at):
-    """lambda / (lambda + 2 mu) at integer points."""
-    at = d.cell(at)
-    low, (_, kappa, mu) = material.around(d, [v for a in at for v in (int(a.min()), int(a.max()) + 1)])
-    here = tuple(a - start for a, start in zip(at, low))
-    lam = kappa[here] - 2 / 3 * mu[here]
-    return lam / (lam + 2 * mu[here])
 
 
 def plane_rows(d, source):

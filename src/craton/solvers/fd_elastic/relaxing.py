@@ -1,18 +1,30 @@
 """Attenuation on the staggered grid: constants of the kernels, memory variables, unrelaxed moduli."""
 import numpy as np
 
-from craton.model import rheology
+from craton.model import attenuation, rheology
 from craton.model.earth import cell_averages, cell_losses
 from craton.plan.plan import Array
 
 
-def constants(relaxation, dt):
-    """Constants of relax.h for a time step, s, as (name, text) pairs; none without attenuation."""
+def constants(relaxation, dt, planar=False):
+    """Constants of relax.h for a time step, s, in space or in the plane, as (name, value) pairs; none without attenuation."""
     if relaxation is None:
         return ()
-    decay = np.exp(-relaxation.omega * dt)
-    table = np.vstack([decay, (1 - decay) / (relaxation.omega * dt), relaxation.polynomials]).T[np.array(relaxation.stored)]
-    return (("ATTENUATION", 1), ("STORED", table.shape[1]), ("RELAXATION", _text(table)))
+    r, decay = relaxation, np.exp(-relaxation.omega * dt)
+    both = (r.polynomials, r.stored), (r.of_shear, r.stored_of_shear)
+    tables = [_table(np.vstack([decay, (1 - decay) / (r.omega * dt), c]).T, stored, planar) for c, stored in both]
+    counts = [table.shape[3] for table in tables]
+    if len(tables[0]) > 1:  # each to its patterns, as wide as the wider one
+        tables = [np.pad(t, ((0, 0),) * 3 + ((0, max(counts) - n), (0, 0))) for t, n in zip(tables, counts)]
+    table = np.concatenate([tables[0][:1], tables[1][1:]])
+    return (("ATTENUATION", 1), ("CLASSES", int(len(table) > 1)), ("STORED", max(counts)), ("NORMAL_STORED", counts[0]),
+            ("SHEAR_STORED", counts[1]), ("RELAXATION", _text(table)))  # fmt: skip
+
+
+def _table(mechanisms, stored, planar):
+    """Constants (L, 6) of mechanisms by pattern, row, odd or even point and place in the store; (1, 1, 1, L, 6) where points are alike."""
+    table = mechanisms[np.array(stored)]
+    return table[attenuation.classes(len(stored), planar)] if len(stored) > 1 else table[None, None]
 
 
 def _text(values):
@@ -24,7 +36,9 @@ def arrays(d):
     """The memory variables: a field for each stress component and stored mechanism, in one block; none without attenuation."""
     if not d.relaxing:
         return {}
-    count = dict(d.relaxing)["STORED"] * len(d.stress)
+    normal = sum(name[1] == name[2] for name in d.stress)
+    found = dict(d.relaxing)
+    count = found["NORMAL_STORED"] * normal + found["SHEAR_STORED"] * (len(d.stress) - normal)
     return {"memory": Array("memory variables", (d.layout.block(count),), d.precision, first=d.layout.start(0) + d.layout.first)}
 
 

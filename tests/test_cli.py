@@ -457,7 +457,8 @@ def cases(monkeypatch):
     rows = [{"case": "one", "misfit": 0.004, "limit": 0.01, "passed": True}, {"case": "two", "misfit": 0.2, "limit": 0.1, "passed": False}]
     module = types.ModuleType("craton.validation")
     module.CASES = {"one": None, "two": None}
-    module.validate = lambda name, device: [row for row in rows if name in (None, row["case"])]
+    module.GROUPS = {"fd": ("one", "two")}
+    module.validate = lambda name, device, full: [row for row in rows if name in (None, row["case"])]
     monkeypatch.setitem(sys.modules, "craton.validation", module)
     monkeypatch.setattr(craton, "validation", module, raising=False)
 

@@ -1,8 +1,8 @@
 """Runs against solutions that were not made with craton, and against what physics conserves; `craton validate` shows the rows.
 
-A case is a function of the device that gives rows, dicts with the keys case, what, misfit, limit and passed, and curves (t, found, wanted) where
-there is something to draw. Misfit is the relative L2 norm over components and time, sqrt(sum (a - b)^2 / sum b^2) with b the reference, unless
-`what` says otherwise; E is its square.
+A case is a function of the device that gives rows, dicts with the keys case, what, misfit, limit and passed, and curves (t, found, wanted)
+where there is something to draw. Misfit is the relative L2 norm over components and time, sqrt(sum (a - b)^2 / sum b^2) with b the
+reference, unless `what` says otherwise; E is its square.
 """
 from functools import partial
 
@@ -10,7 +10,8 @@ from craton.validation.absorbing import cpml_slice
 from craton.validation.conserved import energy, reciprocity
 from craton.validation.guided import love
 from craton.validation.homogeneous import full_space
-from craton.validation.lossy import lossy
+from craton.validation.loh1 import layer_over_half_space
+from craton.validation.lossy import attenuating
 from craton.validation.plane import garvin, lamb_2d, sh
 from craton.validation.surface import lamb, two_layers, two_layers_refined
 
@@ -24,9 +25,10 @@ CASES = {
     "garvin": garvin,
     "two-layers": two_layers,
     "two-layers-100": two_layers_refined,
+    "loh1": layer_over_half_space,
     "sh": sh,
     "love": love,
-    "attenuation": lossy,
+    "attenuation": attenuating,
     "cpml-slice": cpml_slice,
     "energy": energy,
     "reciprocity": reciprocity,
@@ -39,8 +41,9 @@ FULL = {
     "force-8": partial(full_space, "single force", 8, reach=20),
     "lamb": partial(lamb, spacing=5.0),
     "lamb-2d": partial(lamb_2d, spacing=2.5),
-    "two-layers-100": partial(two_layers_refined, spacings=(200.0, 400 / 3, 100.0, 50.0)),
-    "attenuation": partial(lossy, spacing=15.0),
+    "two-layers-100": partial(two_layers_refined, spacings=(200.0, 100.0, 50.0)),
+    "loh1": partial(layer_over_half_space, spacing=50.0),
+    "attenuation": partial(attenuating, spacing=15.0),
 }
 GROUPS = {"fd": tuple(CASES)}  # what a name stands for
 

@@ -4,14 +4,14 @@ import numpy as np
 from craton.report.figures import figure
 from craton.report.style import COLOURS, STYLE, prefixed
 
-SHOWN = ("double-couple-4", "lamb", "two-layers-100", "lamb-2d", "garvin", "attenuation")  # the first row with curves of each
+SHOWN = ("double-couple-4", "lamb", "two-layers-100", "lamb-2d", "garvin", "attenuation")  # of each the worst row that has curves
+MAGNIFIED = 10  # the difference
 LEAST = 1e-6  # of the limit: what is smaller is drawn there
 
 
 def draw(rows):
     """A matplotlib Figure of rows of `craton.validation.validate`."""
-    shown = [row for name in SHOWN if (row := next((r for r in rows if r["case"] == name and "curves" in r), None))]
-    shown = shown or [row for row in rows if "curves" in row][:6]
+    shown = [worst for name in SHOWN if (worst := worst_of(rows, name))] or [row for row in rows if "curves" in row][:6]
     names = list(dict.fromkeys(row["case"] for row in rows))
     with figure(9, 3.0 + 1.9 * -(-len(shown) // 2) + 0.2 * len(names)) as page:
         upper, lower = page.subfigures(2, 1, height_ratios=(1.9 * max(-(-len(shown) // 2), 1), 1.2 + 0.2 * len(names)))
@@ -26,13 +26,19 @@ def draw(rows):
     return page
 
 
+def worst_of(rows, name):
+    """The row of a case with the largest share of its limit among those with curves, or None."""
+    return max((r for r in rows if r["case"] == name and "curves" in r), key=lambda r: r["misfit"] / r["limit"], default=None)
+
+
 def seismogram(axes, row):
     """Exact in black, found in colour over it, their difference below."""
     t, found, wanted = row["curves"]
     factor, unit = prefixed("m/s", np.abs(wanted).max())
     axes.plot(t, factor * wanted, color="black", linewidth=2.2, label="exact")
     axes.plot(t, factor * found, color=COLOURS["N"], linewidth=1.0, label="craton")
-    axes.plot(t, factor * (found - wanted - 1.5 * np.abs(wanted).max()), color="0.5", linewidth=0.8, label="difference")
+    below = 1.6 * np.abs(wanted).max()
+    axes.plot(t, factor * (MAGNIFIED * (found - wanted) - below), color="0.5", linewidth=0.8, label=f"difference x {MAGNIFIED}")
     strong = t[np.abs(wanted) > 0.005 * np.abs(wanted).max()]
     axes.set(xlim=(strong[0] - 0.1 * np.ptp(strong), strong[-1] + 0.1 * np.ptp(strong)), xlabel="time (s)", ylabel=unit)
     axes.set_title(short(row["what"]), fontsize=8.5, fontweight="normal")

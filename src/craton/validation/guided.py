@@ -67,7 +67,8 @@ def love(device, spacing=50.0, distances=(20e3, 30e3)):
     scenario = Scenario(
         domain={"origin": [-3000, -6000], "size": [max(distances) + 6000, 6000], "spacing": spacing, "waves": "SH"},
         model={"kind": "layers", "layers": [
-            {"top": 0, "vp": 4000, "vs": LAYER[0], "rho": LAYER[1]}, {"top": -THICKNESS, "vp": 6000, "vs": HALF_SPACE[0], "rho": HALF_SPACE[1]}]},
+            {"top": 0, "vp": 4000, **dict(zip(("vs", "rho"), LAYER))},
+            {"top": -THICKNESS, "vp": 6000, **dict(zip(("vs", "rho"), HALF_SPACE))}]},
         time={"duration": max(distances) / 1700 + 3, "start": 0},
         source=[{"kind": "force", "at": [0, -400], "force": [0, 1e9, 0], "wavelet": {"kind": "ricker", "frequency": 0.9, "delay": 1.5}}],
         receivers=[{"name": f"R{n}", "at": [x, 0]} for n, x in enumerate(distances)],

@@ -1,8 +1,8 @@
 """Exact waves of line sources in the plane, at any vp / vs: Lamb's and Garvin's problems at the free surface, SH waves in a full space.
 
-The response to an impulse is the imaginary part of a function that is analytic for Im t > 0 (Cagniard 1939; de Hoop 1960, Appl. sci. Res. B8,
-349-356): on the surface the path p(t) is known in closed form, p the horizontal slowness. Lamb (1904): p = t / x. Garvin (1956, Proc. R. Soc.
-A234, 528-541), as Sanchez-Sesma, Iturraran-Viveros & Kausel (2013, Geophys. J. Int. 194, 1186-1190) give it: t = p x + h sqrt(1/vp^2 - p^2).
+The response to an impulse is the imaginary part of a function that is analytic for Im t > 0 (Cagniard 1939; de Hoop 1960, Appl. sci. Res.
+B8, 349-356): on the surface the path p(t) is known in closed form, p the horizontal slowness. Lamb (1904): p = t / x. Garvin (1956, Proc.
+R. Soc. A234, 528-541; Sanchez-Sesma, Iturraran-Viveros & Kausel 2013, Soil Dyn. Earthq. Eng. 47, 4-15): t = p x + h sqrt(1/vp^2 - p^2).
 """
 import numpy as np
 from numpy.polynomial.legendre import leggauss
@@ -14,8 +14,8 @@ REACH = 9  # standard deviations after which a Gaussian's derivatives are over
 def convolved(response, history, width, t, deriv):
     """The impulse response Im `response` convolved with the derivative of a history.
 
-    Arrivals, branch points and Rayleigh's pole lie on the real axis of time; the integral is taken above it, where nothing is singular, from
-    t = 0, before which there is nothing.
+    Arrivals, branch points and Rayleigh's pole lie on the real axis of time; the integral is taken above it, where nothing is singular,
+    from t = 0, before which there is nothing.
 
     Parameters
     ----------

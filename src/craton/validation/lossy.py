@@ -15,7 +15,7 @@ STRONG = 0.2  # of the largest amplitude: spectra are compared where they are la
 DECADES = 3.0  # by which the transform damps what wraps around
 
 
-def lossy(device, spacing=30.0, order=8):
+def attenuating(device, spacing=30.0, order=8):
     """Runs with Q = Qp = Qs, storage as it is chosen by default: "paired" below Q = 60, else "coarse"."""
     return [one for quality in QUALITIES for one in lossy_rows(quality, device, spacing, order)]
 
@@ -91,7 +91,8 @@ def displacement(x, omega, quality):
     g, force = x / r, np.array(FORCE)
     power = np.arctan(1 / quality) / np.pi
     factor = np.cos(np.pi * power / 2) * (1j * omega / (2 * np.pi * REFERENCE)) ** power
-    (s, s1, s2), (p, p1, p2), ks = *(radial(omega / (c * factor), r) for c in (VS, VP)), omega / (VS * factor)
+    ks, kp = omega / (VS * factor), omega / (VP * factor)
+    (s, s1, s2), (_, p1, p2) = radial(ks, r), radial(kp, r)
     across, along = ks**2 * s + (s1 - p1) / r, s2 - p2 - (s1 - p1) / r
     return (np.outer(force, across) + np.outer(g * (g @ force), along)) / (4 * np.pi * RHO * omega**2)
 

@@ -8,7 +8,8 @@ from functools import partial
 
 from craton.validation.absorbing import cpml_slice
 from craton.validation.conserved import energy, reciprocity
-from craton.validation.guided import love
+from craton.validation.ground import flat_ground, slope
+from craton.validation.guided import love, scholte
 from craton.validation.homogeneous import full_space
 from craton.validation.loh1 import layer_over_half_space
 from craton.validation.lossy import attenuating
@@ -28,6 +29,9 @@ CASES = {
     "loh1": layer_over_half_space,
     "sh": sh,
     "love": love,
+    "scholte": scholte,
+    "flat-ground": flat_ground,
+    "slope": slope,
     "attenuation": attenuating,
     "cpml-slice": cpml_slice,
     "energy": energy,

@@ -11,6 +11,7 @@ from craton.model import Grid, Region, cell_averages, cell_losses, rheology
 from craton.model.attenuation import STORAGES, classes, relaxation
 from craton.scenario import loads, reads
 from craton.scenario.medium import Box, Homogeneous, Layer, Layers
+from craton.validation.lossy import constant_q
 
 GRID = Grid((0.0, 0.0, -1000.0), 100.0, (11, 5, 6))
 BAND = (0.1, 10.0)
@@ -306,30 +307,12 @@ at = [-270, 270, 270]
 """
 
 
-def exact(x, times, quality):
-    """Velocity at x, m, in a full space of constant Q (Kjartansson 1979): Green's function of complex moduli, (3, n)."""
-    dt, count = times[1] - times[0], 2048
-    f = np.fft.rfftfreq(count, dt)
-    omega = 2 * np.pi * f - 1j * 3 * np.log(10) / (count * dt)  # damped by three decades over the window against wrap-around
-    loss = np.arctan(1 / quality) / np.pi if quality < np.inf else 0.0
-    k = [omega / (c * np.cos(np.pi * loss / 2) * (1j * omega / (10 * np.pi)) ** loss) for c in (2300.0, 4000.0)]
-    r = np.linalg.norm(x)
-    g, force = np.array(x) / r, np.array([1e9, -0.4e9, 0.7e9])
-    (s, s1, s2), (p, p1, p2) = (np.exp(-1j * q * r) / r * np.array([1 + 0 * q, -1j * q - 1 / r, -q * q + 2j * q / r + 2 / r**2]) for q in k)
-    u = np.outer(force, k[0] ** 2 * s + (s1 - p1) / r) + np.outer(g * (g @ force), s2 - p2 - (s1 - p1) / r)
-    t = times[0] + dt * np.arange(count)
-    a = (np.pi * 5 * (t - 0.25)) ** 2
-    wavelet = np.fft.rfft((1 - 2 * a) * np.exp(-a) * np.exp(-3 * np.log(10) * np.arange(count) / count))
-    v = 1j * omega * wavelet * u / (4 * np.pi * 2500.0 * omega**2)
-    return (np.fft.irfft(v, count) * np.exp(3 * np.log(10) * np.arange(count) / count))[:, : len(times)]
-
-
 # The issue's bound is 2 %; measured 0.5 % (Q = 20, two mechanisms a point) and 0.3 % (Q = 100, one), dispersion of the grid included.
 @pytest.mark.parametrize("quality, storage", [(20, "mixed"), (20, "paired"), (100, "coarse")])
 def test_full_space_with_constant_q(quality, storage):
     found = craton.run(loads(WAVES.format(q=quality, storage=storage, top="cpml"))).dataset
     for name, x in (("A", [360, 210, -90]), ("B", [-270, 270, 270])):
-        record, wanted = found.velocity.sel(receiver=name).values, exact(x, found.time.values, quality)
-        elastic = exact(x, found.time.values, np.inf)
+        record, wanted = found.velocity.sel(receiver=name).values, constant_q(x, found.time.values, quality)
+        elastic = constant_q(x, found.time.values, np.inf)
         assert np.linalg.norm(record - wanted) < 0.01 * np.linalg.norm(wanted)
         assert np.linalg.norm(elastic - wanted) > 3 / quality * np.linalg.norm(wanted)  # Q matters here

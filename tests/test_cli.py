@@ -454,10 +454,13 @@ def test_seven_spheres_of_the_benchmark_are_the_example():
 @pytest.fixture
 def cases(monkeypatch):
     """Rows that a validation is to give back."""
-    rows = [{"case": "one", "misfit": 0.004, "limit": 0.01, "passed": True}, {"case": "two", "misfit": 0.2, "limit": 0.1, "passed": False}]
+    shared = {"what": "waves", "limit": 0.1}
+    rows = [{"case": "one", **shared, "misfit": 0.004, "passed": True}, {"case": "two", **shared, "misfit": 0.2, "passed": False}]
+    rows[0]["curves"] = (np.arange(9.0), np.arange(9.0), np.arange(9.0))
     module = types.ModuleType("craton.validation")
     module.CASES = {"one": None, "two": None}
-    module.validate = lambda name, device: [row for row in rows if name in (None, row["case"])]
+    module.GROUPS = {"fd": ("one", "two")}
+    module.validate = lambda name, device, full: (row for row in rows if name in (None, "fd", row["case"]))
     monkeypatch.setitem(sys.modules, "craton.validation", module)
     monkeypatch.setattr(craton, "validation", module, raising=False)
 
@@ -470,4 +473,15 @@ def test_validate_tells_failure(words, code, words_out, cli, cases):
 
 def test_validate_knows_its_cases(cli, cases):
     code, _, err = cli("validate", "ones")
-    assert code == 2 and 'NAME: there is no case "ones"; did you mean "one"?' in err and "write one of one or two" in err
+    assert code == 2 and 'NAME: there is no case "ones"; did you mean "one"?' in err and "write one of fd, one or two" in err
+
+
+def test_validate_keeps_rows_and_figure(cli, cases):
+    pytest.importorskip("matplotlib")
+    assert cli("validate", "fd", "-o", "rows.json", "--figure", "rows.png")[0] == 4
+    kept = json.loads(Path("rows.json").read_text())
+    assert [set(row) for row in kept["validation"]] == [{"case", "what", "misfit", "limit", "passed"}] * 2 and kept["device"]
+    assert Path("rows.png").read_bytes().startswith(b"\x89PNG")
+    for words, place in ((("-o", "no/rows.json"), "no/rows.json"), (("--figure", "rows.nope"), "rows.nope")):
+        code, _, err = cli("validate", "one", *words)
+        assert code == 3 and f"cannot write {place}" in err and words[0] in err

@@ -158,16 +158,18 @@ def bench(
 
 @app.command()
 def validate(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A case; all without it.", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A case, or fd: all of them.", show_default=False)] = None,
     device: Where = None,
     out: Annotated[str | None, typer.Option("-o", "--out", metavar="FILE.json", help="Keep the misfits as JSON.")] = None,
+    figure: Annotated[str | None, typer.Option("--figure", metavar="FILE.png", help="Draw seismograms and misfits.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Larger runs, for a GPU.")] = False,
     debug: Debug = False,
 ):
     """Compare runs with solutions from elsewhere.
 
     Ends with exit code 4 where a case is not within its limit.
     """
-    return call("validate", name=name, device=device.value if device else "auto", out=out)
+    return call("validate", name=name, device=device.value if device else "auto", out=out, figure=figure, full=full)
 
 
 def main(arguments=None):

@@ -6,15 +6,19 @@ from pathlib import Path
 from craton.cli.check import known
 from craton.errors import ResourceError
 
+LINE = "{:<16}  {:<86}  {:>9}  {:>8}  {}"
 
-def command(name=None, device="auto", out=None):
-    """Run the cases of `craton.validation.CASES`, or one, print what came of them and keep it; 4 where one is not within its limit."""
-    from craton.validation import CASES, validate
+
+def command(name=None, device="auto", out=None, figure=None, full=False):
+    """Run the cases of `craton.validation`, a group or one, print what comes of them and keep it; 4 where one is not within its limit."""
+    from craton.validation import CASES, GROUPS, validate
 
     if name is not None:
-        known("NAME", name, CASES, "case")
-    rows = validate(name, device=device)
-    print(table(rows))
+        known("NAME", name, [*GROUPS, *CASES], "case")
+    print(LINE.format("case", "what", "misfit", "limit", "passed"))
+    rows = [told(row) for row in validate(name, device=device, full=full)]
+    if figure:
+        drawn(rows, figure)
     if out:
         keep(rows, device, out)
     failed = [row for row in rows if not row["passed"]]
@@ -22,26 +26,34 @@ def command(name=None, device="auto", out=None):
     return 4 if failed else 0
 
 
+def told(row):
+    """Print a row, and hand it on."""
+    words = (f"{row['misfit']:.3g}", f"{row['limit']:.3g}", "yes" if row["passed"] else "NO")
+    print(LINE.format(row["case"], row["what"], *words), flush=True)
+    return row
+
+
 def keep(rows, device, out):
     """Write the rows as JSON with the machine and versions: docs/make_tables.py makes the tables of docs/validation.md from it."""
     from craton.backends import backend
     from craton.benchmark import provenance
 
+    rows = [{key: value for key, value in row.items() if key != "curves"} for row in rows]
+    text = json.dumps({"validation": rows, **provenance(backend(device))}, indent=1) + "\n"
+    written(out, lambda: Path(out).write_text(text, encoding="utf-8"), "-o")
+
+
+def drawn(rows, path):
+    """Write the figure."""
+    from craton.validation.figure import save
+
+    written(path, lambda: save(rows, path), "--figure")
+
+
+def written(path, write, option):
+    """Write a file, or say that it cannot be."""
     try:
-        Path(out).write_text(json.dumps({"validation": rows, **provenance(backend(device))}, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ResourceError(f"cannot write {out}: {error.strerror or error}\n    -> choose another file with -o") from error
-
-
-def table(rows):
-    """Rows, dicts with the same keys, as aligned text."""
-    cells = [list(rows[0]), *([shown(value) for value in row.values()] for row in rows)]
-    widths = [max(len(row[n]) for row in cells) for n in range(len(cells[0]))]
-    return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths)).rstrip() for row in cells)
-
-
-def shown(value):
-    """A value of a table."""
-    if isinstance(value, bool):
-        return "yes" if value else "NO"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+        write()
+    except (OSError, ValueError) as error:  # ValueError: a format that matplotlib does not know
+        remedy = f"choose another file with {option}"
+        raise ResourceError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}\n    -> {remedy}") from error

@@ -1,14 +1,20 @@
 """Runs against solutions that were not made with craton, and against what physics conserves; `craton validate` shows the rows.
 
-A case is a function of the device that gives rows, dicts with the keys case, what, misfit, limit and passed. Misfit is the relative L2 norm
-over components and time, sqrt(sum (a - b)^2 / sum b^2) with b the reference, unless `what` says otherwise.
+A case is a function of the device that gives rows, dicts with the keys case, what, misfit, limit and passed, and curves (t, found, wanted)
+where there is something to draw. Misfit is the relative L2 norm over components and time, sqrt(sum (a - b)^2 / sum b^2) with b the
+reference, unless `what` says otherwise; E is its square.
 """
 from functools import partial
 
 from craton.validation.absorbing import cpml_slice
 from craton.validation.conserved import energy, reciprocity
+from craton.validation.ground import flat_ground, slope
+from craton.validation.guided import love, scholte
 from craton.validation.homogeneous import full_space
-from craton.validation.surface import lamb, two_layers
+from craton.validation.loh1 import layer_over_half_space
+from craton.validation.lossy import attenuating
+from craton.validation.plane import garvin, lamb_2d, sh
+from craton.validation.surface import lamb, two_layers, two_layers_refined
 
 CASES = {
     "double-couple-4": partial(full_space, "double couple", 4),
@@ -16,26 +22,53 @@ CASES = {
     "force-4": partial(full_space, "single force", 4),
     "force-8": partial(full_space, "single force", 8),
     "lamb": lamb,
+    "lamb-2d": lamb_2d,
+    "garvin": garvin,
     "two-layers": two_layers,
+    "two-layers-100": two_layers_refined,
+    "loh1": layer_over_half_space,
+    "sh": sh,
+    "love": love,
+    "scholte": scholte,
+    "flat-ground": flat_ground,
+    "slope": slope,
+    "attenuation": attenuating,
     "cpml-slice": cpml_slice,
     "energy": energy,
     "reciprocity": reciprocity,
 }
+# The same at sizes for a GPU: 20 wavelengths, half the spacing.
+FULL = {
+    "double-couple-4": partial(full_space, "double couple", 4, reach=20),
+    "double-couple-8": partial(full_space, "double couple", 8, reach=20),
+    "force-4": partial(full_space, "single force", 4, reach=20),
+    "force-8": partial(full_space, "single force", 8, reach=20),
+    "lamb": partial(lamb, spacing=5.0),
+    "lamb-2d": partial(lamb_2d, spacing=2.5),
+    "two-layers-100": partial(two_layers_refined, spacings=(200.0, 100.0, 50.0)),
+    "loh1": partial(layer_over_half_space, spacing=50.0),
+    "attenuation": partial(attenuating, spacing=15.0),
+}
+GROUPS = {"fd": tuple(CASES)}  # what a name stands for
 
 
-def validate(names=None, device="auto"):
-    """Rows of some cases.
+def validate(names=None, device="auto", full=False):
+    """Rows of some cases, one after the other as they are computed.
 
     Parameters
     ----------
     names : str or sequence of str, optional
-        Keys of `CASES`; all by default.
+        Keys of `CASES` or `GROUPS`; all cases by default.
     device : str
         ``"auto"``, ``"cpu"`` or the name of another machine.
+    full : bool
+        The sizes of `FULL`, where a case has them.
 
-    Returns
-    -------
-    list of dict
+    Yields
+    ------
+    dict
     """
+    cases = CASES | FULL if full else CASES
     names = [names] if isinstance(names, str) else (names or CASES)
-    return [{"case": name, **row} for name in names for row in CASES[name](device)]
+    for name in (case for one in names for case in GROUPS.get(one, [one])):
+        yield from ({"case": name, **row} for row in cases[name](device))

@@ -9,10 +9,11 @@ def misfit(found, wanted):
     return float(np.sqrt(((found - wanted) ** 2).sum() / (wanted**2).sum()))
 
 
-def row(what, value, limit):
-    """A row: what was compared, its misfit, the most it may be."""
+def row(what, value, limit, curves=None):
+    """A row: what was compared, its misfit, the most it may be; `curves`, (t, found, wanted) with the last two (nt,), for a figure."""
     value = float(value)
-    return {"what": what, "misfit": value, "limit": limit, "passed": bool(value <= limit)}
+    found = {"what": what, "misfit": value, "limit": limit, "passed": bool(value <= limit)}
+    return {**found, "curves": curves} if curves is not None else found
 
 
 def reference(name):

@@ -12,7 +12,7 @@ def gaussian(t, tau, n=0):
     Parameters
     ----------
     t : array_like
-        Times from the centre, s.
+        Times from the centre, s; complex ones for n >= 0.
     tau : float
         Standard deviation, s.
     n : int
@@ -23,7 +23,7 @@ def gaussian(t, tau, n=0):
     ndarray
         In s^-(n + 1).
     """
-    t = np.asarray(t, float)
+    t = np.asarray(t)
     x = t / tau
     g = np.exp(-0.5 * x * x) / (math.sqrt(2 * math.pi) * tau)
     if n >= 0:

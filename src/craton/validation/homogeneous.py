@@ -29,7 +29,8 @@ def full_space(source, order, device, reach=10):
     data = api.run(scenario, device=device, progress=False).dataset
     wanted = [exact(source, x, at, frequency, data.time.values) for x in places]
     worst = max(misfit(found, one) for found, one in zip(data.velocity.values, wanted))
-    return [row(f"{source}, order {order}: velocity at 5 to {reach:g} wavelengths, the worst of {len(places)}", worst, LIMITS[order])]
+    what = f"{source}, order {order}: velocity at 5 to {reach:g} wavelengths, the worst of {len(places)}"
+    return [row(what, worst, LIMITS[order], (data.time.values, data.velocity.values[-1, 0], wanted[-1][0]))]
 
 
 def places_about(at, reach):

@@ -1,0 +1,138 @@
+"""Speeds of guided waves: Love's in a layer on a half-space, Scholte's between water and rock; the roots of their secular equations."""
+import math
+
+import numpy as np
+
+from craton import api
+from craton.scenario import Scenario
+from craton.validation.compare import row
+
+SPEED_LIMIT = 0.003  # relative
+LAYER, HALF_SPACE, THICKNESS = (2000.0, 2600.0), (3464.0, 2700.0), 1000.0  # (vs, rho) of LOH.1
+LOVE_FREQUENCIES = (0.7, 0.9, 1.1)  # Hz; below 1.22 Hz, where the second mode begins
+WATER = (1500.0, 1000.0)  # vp, rho
+BOTTOMS = {"soft bottom": (1800.0, 600.0, 1900.0), "hard bottom": (3400.0, 1963.0, 2500.0)}  # vp, vs, rho
+# Of the receivers, wavelengths. On a hard bottom the waves in the water and the leaking Rayleigh wave run almost as fast: they must decay.
+PLACES = {"soft bottom": (8, 14), "hard bottom": (30, 50)}
+
+
+def love_speed(f, thickness, layer, half_space):
+    """Phase velocity of the fundamental Love mode, m/s (Aki & Richards 2002, eq. 7.6).
+
+    Parameters
+    ----------
+    f : float
+        Hz.
+    thickness : float
+        m.
+    layer, half_space : (vs, rho)
+        m/s, kg/m^3.
+    """
+    from scipy.optimize import brentq
+
+    (vs1, rho1), (vs2, rho2) = layer, half_space
+    w = 2 * math.pi * f
+
+    def secular(c):
+        q1, q2 = math.sqrt(1 / vs1**2 - 1 / c**2), math.sqrt(1 / c**2 - 1 / vs2**2)
+        return rho1 * vs1**2 * q1 * math.sin(w * thickness * q1) - rho2 * vs2**2 * q2 * math.cos(w * thickness * q1)
+
+    speeds = np.linspace(vs1 * (1 + 1e-9), vs2 * (1 - 1e-9), 2000)
+    first = next(n for n, c in enumerate(speeds[1:]) if secular(c) > 0)
+    return brentq(secular, speeds[first], speeds[first + 1])
+
+
+def scholte_speed(water, bottom):
+    """Speed of the wave along the plane between a fluid and a solid half-space, m/s (Scholte 1942, Proc. KNAW 45, 380-388).
+
+    Parameters
+    ----------
+    water : (vp, rho)
+    bottom : (vp, vs, rho)
+    """
+    from scipy.optimize import brentq
+
+    (vf, rhof), (vp, vs, rho) = water, bottom
+
+    def secular(c):
+        a, b, f = (math.sqrt(1 - (c / v) ** 2) for v in (vp, vs, vf))
+        return (2 - (c / vs) ** 2) ** 2 - 4 * a * b + rhof / rho * (c / vs) ** 4 * a / f
+
+    slowest = min(vf, vs)
+    return brentq(secular, 0.3 * slowest, slowest * (1 - 1e-12))
+
+
+def love(device, spacing=50.0, distances=(20e3, 30e3)):
+    """Phase velocity at some frequencies between two receivers on the surface, far from a force along y in the layer."""
+    scenario = Scenario(
+        domain={"origin": [-3000, -6000], "size": [max(distances) + 6000, 6000], "spacing": spacing, "waves": "SH"},
+        model={"kind": "layers", "layers": [
+            {"top": 0, "vp": 4000, **dict(zip(("vs", "rho"), LAYER))},
+            {"top": -THICKNESS, "vp": 6000, **dict(zip(("vs", "rho"), HALF_SPACE))}]},
+        time={"duration": max(distances) / 1700 + 3, "start": 0},
+        source=[{"kind": "force", "at": [0, -400], "force": [0, 1e9, 0], "wavelet": {"kind": "ricker", "frequency": 0.9, "delay": 1.5}}],
+        receivers=[{"name": f"R{n}", "at": [x, 0]} for n, x in enumerate(distances)],
+    )  # fmt: skip
+    data = api.run(scenario, device=device, progress=False).dataset
+    wanted = [love_speed(f, THICKNESS, LAYER, HALF_SPACE) for f in LOVE_FREQUENCIES]
+    found = speeds(data.time.values, data.velocity.values[:, 0], distances, LOVE_FREQUENCIES, wanted)
+    what = f"Love wave, h = {spacing:g} m: phase velocity at"
+    return [row(f"{what} {f:g} Hz, {c:.1f} m/s", abs(v / c - 1), SPEED_LIMIT) for f, v, c in zip(LOVE_FREQUENCIES, found, wanted)]
+
+
+def scholte(device, points=15, height=0.0, bottoms=tuple(BOTTOMS)):
+    """Water over rock, both as half-spaces: speed between two receivers in the rock just below the interface.
+
+    Parameters
+    ----------
+    points : float
+        Points per wavelength of the Scholte wave at the source's peak frequency.
+    height : float
+        Of the interface above an integer plane, in spacings.
+    """
+    return [scholte_row(name, points, height, device) for name in bottoms]
+
+
+def scholte_row(name, points, height, device, frequency=10.0):
+    """One bottom."""
+    bottom = BOTTOMS[name]
+    c = scholte_speed(WATER, bottom)
+    length = c / frequency
+    spacing = length / points
+    distances = [n * length for n in PLACES[name]]
+    data = api.run(scholte_scenario(bottom, distances, length, spacing, height, frequency), device=device, progress=False).dataset
+    t, curves = data.time.values, data.velocity.sel(component="Z").values
+    delay = 1.2 / frequency
+    windowed = [one * np.exp(-0.5 * ((t - delay - x / c) * frequency / 1.2) ** 2) for x, one in zip(distances, curves)]
+    (found,) = speeds(t, windowed, distances, [frequency], [c])
+    return row(f"Scholte wave, {name}, {points:g} points per wavelength: speed, {c:.1f} m/s", abs(found / c - 1), SPEED_LIMIT)
+
+
+def scholte_scenario(bottom, distances, length, spacing, height, frequency):
+    """A force on the bottom, receivers a quarter of a wavelength below it; CPML all around, three wavelengths of water and rock."""
+    span = spacing * round(3 * length / spacing)
+    sides = spacing * round(2 * length / spacing)
+    water = {"vp": WATER[0], "vs": 0, "rho": WATER[1]}
+    layers = [{"top": span, **water}, {"top": height * spacing, **dict(zip(("vp", "vs", "rho"), bottom))}]
+    c = length * frequency
+    return Scenario(
+        domain={"origin": [-sides, -span], "size": [2 * sides + max(distances), 2 * span], "spacing": spacing},
+        model={"kind": "layers", "layers": layers},
+        time={"duration": max(distances) / c + 3.5 / frequency, "start": 0},
+        boundaries={"top": "cpml"},
+        source=[{"kind": "force", "at": [0, -0.25 * length], "force": [0, -1e6],
+                 "wavelet": {"kind": "ricker", "frequency": frequency, "delay": 1.2 / frequency}}],
+        receivers=[{"name": f"R{n}", "at": [x, -0.25 * length]} for n, x in enumerate(distances)],
+    )  # fmt: skip
+
+
+def speeds(t, records, distances, frequencies, near):
+    """Phase velocities between two records, of the branches of the phase nearest to `near`."""
+    found, (first, second) = [], records
+    for f, c in zip(frequencies, near):
+        carrier = np.exp(-2j * np.pi * f * t)
+        lag = np.angle((first * carrier).sum() / (second * carrier).sum())
+        expected = 2 * np.pi * f * (distances[1] - distances[0]) / c
+        lag += 2 * np.pi * round((expected - lag) / (2 * np.pi))
+        found.append(2 * np.pi * f * (distances[1] - distances[0]) / lag)
+    return found

@@ -24,14 +24,14 @@ RUN = INPUT | {"survey", "plan", "backends", "comm"}
 OUTPUT = RUN | {"model", "run"}
 REPORT = OUTPUT | {"output"}
 API = REPORT | {"solvers", "report"}
-COMMANDS = API | {"api", "gravity", "gravity_runs", "wave_runs", "benchmark", "gravity_benchmark", "nakata", "validation"}
+COMMANDS = API | {"api", "shots", "gravity", "gravity_runs", "wave_runs", "benchmark", "gravity_benchmark", "nakata", "validation"}
 ALLOWED = {
     "errors": set(), "conventions": {"errors"}, "versions": set(), "scenario": BASE, "model": INPUT, "survey": INPUT | {"model"},
     "plan": BASE | {"model"}, "solvers": PHYSICS, "backends": MACHINE, "comm": MACHINE | {"backends"}, "run": RUN, "output": OUTPUT,
     "report": REPORT, "api": API | {"gravity_runs", "wave_runs"}, "wave_runs": API, "gravity_runs": API | {"gravity"},
     "benchmark": API | {"api", "wave_runs", "gravity_benchmark", "nakata"}, "gravity_benchmark": API | {"gravity"}, "nakata": set(),
-    "validation": API | {"api", "wave_runs"}, "commands": COMMANDS, "cli": COMMANDS | {"commands"},
-    "__init__": API | {"api", "gravity"}, "gravity": API, "__main__": {"cli"},
+    "validation": API | {"api", "wave_runs"}, "shots": API | {"api"}, "commands": COMMANDS, "cli": COMMANDS | {"commands"},
+    "__init__": API | {"api", "shots", "gravity"}, "gravity": API, "__main__": {"cli"},
 }  # fmt: skip
 
 
@@ -209,7 +209,7 @@ WATCH = """
     names = [m.name for m in pkgutil.walk_packages(craton.__path__, "craton.") if not m.name.endswith("__main__")]
     for name in names:
         __import__(name)
-    heavy = [m for m in ("cupy", "mpi4py", "matplotlib", "obspy", "xarray", "zarr", "scipy") if m in sys.modules]
+    heavy = [m for m in ("cupy", "mpi4py", "matplotlib", "obspy", "xarray", "zarr", "scipy", "distributed") if m in sys.modules]
     print(len(names), *heavy, *happened)
 """
 

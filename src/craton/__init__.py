@@ -4,15 +4,19 @@ import craton.plan
 import craton.run  # noqa: F401
 from craton.api import Result, load, plan, run
 
-__all__ = ["Result", "Scenario", "load", "plan", "run"]
+__all__ = ["Result", "Scenario", "load", "plan", "run", "run_survey"]
 
 
 def __getattr__(name):
-    """`Scenario` and `gravity` are imported when they are first used: `craton --help` answers at once."""
+    """`Scenario`, `run_survey` and `gravity` are imported when they are first used: `craton --help` answers at once."""
     if name == "Scenario":
         from craton.scenario import Scenario
 
         return Scenario
+    if name == "run_survey":
+        from craton.shots import run_survey
+
+        return run_survey
     if name == "gravity":
         from importlib import import_module
 

@@ -87,8 +87,9 @@ class CUDA:
         return f"{properties(self.cupy.cuda.Device().id)['name'].decode()}, CuPy {self.cupy.__version__}"
 
     def memory(self):
-        """Free and total bytes."""
-        return self.cupy.cuda.runtime.memGetInfo()
+        """Free and total bytes; what earlier runs of this process gave back to CuPy's pool is free."""
+        free, total = self.cupy.cuda.runtime.memGetInfo()
+        return free + self.cupy.get_default_memory_pool().free_bytes(), total
 
     def commit(self, plan, part=None):
         """Allocate, compile, bind: the plan as a Program."""

@@ -82,6 +82,34 @@ def run(
 
 
 @app.command()
+def survey(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE.toml...", help="A scenario with shots, or several scenarios.", show_default=False)
+    ],
+    out: Annotated[
+        str | None, typer.Option("-o", "--out", metavar="OUT", help="Folder for the results; by default the first file's name, here.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes that run a shot each; by default one for each GPU or four cores.")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler (address, or its file .json) whose workers run the shots.")
+    ] = None,
+    device: Where = None,
+    force: Annotated[bool, typer.Option("--force", help="Run all shots anew.")] = False,
+    overrides: Set = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")] = False,
+    debug: Debug = False,
+):
+    """Run many shots, one on each GPU or on some cores.
+
+    All go to one result.zarr in the folder OUT. Shots that are there already are not run again.
+    """
+    how = {"out": out, "workers": workers, "scheduler": scheduler, "device": device and device.value, "force": force, "quiet": quiet}
+    return call("survey", files=files, overrides=overrides or (), **how)
+
+
+@app.command()
 def plan(file: File, device: Where = None, overrides: Set = None, debug: Debug = False):
     """Show what a run would do.
 

@@ -5,7 +5,7 @@ import sys
 from craton.errors import Problem, ScenarioError
 
 
-def checked(file, overrides=(), out=None, force=False):
+def checked(file, overrides=(), out=None, force=False, planner=None):
     """Scenario and plan of a file.
 
     Parameters
@@ -18,6 +18,8 @@ def checked(file, overrides=(), out=None, force=False):
         Directory that a run would write to: checked as well.
     force : bool
         Whether it may replace a finished run.
+    planner : callable, optional
+        What makes a plan of a scenario; by default `craton.plan`.
 
     Returns
     -------
@@ -34,7 +36,7 @@ def checked(file, overrides=(), out=None, force=False):
     from craton.scenario import format_problems, read
 
     reading = read(file, overrides)
-    planned, deeper = plan_of(reading.scenario) if reading.scenario is not None else (None, ())
+    planned, deeper = plan_of(reading.scenario, planner) if reading.scenario is not None else (None, ())
     known = {p.key for p in reading.problems}
     problems = [*reading.problems, *(p for p in deeper if p.key not in known)]
     blocked = out_problems(out, force) if out is not None else []
@@ -46,12 +48,12 @@ def checked(file, overrides=(), out=None, force=False):
     return reading.scenario, planned
 
 
-def plan_of(scenario):
+def plan_of(scenario, planner=None):
     """The plan of a scenario, or None and its problems."""
     from craton.api import plan
 
     try:
-        return plan(scenario), ()
+        return (planner or plan)(scenario), ()
     except ScenarioError as error:
         return None, error.problems
 

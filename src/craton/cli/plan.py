@@ -12,8 +12,11 @@ def command(file, device=None, overrides=()):
     from craton import api
     from craton.backends import backend
 
-    scenario, planned = checked(file, (*overrides, *([f"run.device={device}"] if device else ())))
+    overrides = (*overrides, *([f"run.device={device}"] if device else ()))
+    scenario, planned = checked(file, overrides, planner=one_run)
     print(planned, flush=True)
+    if shots := shots_apart(scenario):
+        print(f"Survey\n  this is one of {len(shots)} runs, one for each shot: craton survey {file}", flush=True)
     warn(planned)
     machine = backend(scenario.run.device, threads=scenario.run.threads)
     api.runs(scenario).check_memory(planned, machine)
@@ -22,6 +25,20 @@ def command(file, device=None, overrides=()):
 
         return print(of_gravity(planned, machine))
     return print(estimate(planned, machine))
+
+
+def one_run(scenario):
+    """The plan of a scenario; where each shot is a run of its own, of the shot that begins first."""
+    from craton import api, shots
+
+    return shots.prepare(scenario).planned if shots_apart(scenario) else api.plan(scenario)
+
+
+def shots_apart(scenario):
+    """Names of the shots of a scenario where each is a run of its own."""
+    from craton.survey import shots, sources
+
+    return () if scenario.method == "gravity" or shots.side_by_side(scenario) else sources.shots(scenario)
 
 
 def estimate(planned, machine):

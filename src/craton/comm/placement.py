@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from craton.backends import backend
 from craton.backends.cpu import cores
 
+CORES_OF_A_TASK = 4  # where tasks run side by side on the CPU and nobody says how many
+
 
 @dataclass(frozen=True)
 class Place:
@@ -69,3 +71,36 @@ def devices():
 
     return cupy.cuda.runtime.getDeviceCount()
 
+
+
+def gpus(device):
+    """Names of the GPUs that this process may use, as its environment has them; none where the device is the CPU."""
+    if device == "cpu" or not devices():
+        return []
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return visible.split(",")[: devices()] if visible else [str(n) for n in range(devices())]
+
+
+def crew(device, tasks, nbytes):
+    """How many tasks to run at once on this computer: one for each GPU, or for every few cores as far as memory goes.
+
+    Parameters
+    ----------
+    device : str
+        As in a scenario.
+    tasks : int
+        That there are.
+    nbytes : int
+        Memory of one.
+    """
+    from craton.backends.cpu import host_memory
+
+    room = len(gpus(device)) or min(cores() // CORES_OF_A_TASK, host_memory()[0] // max(nbytes, 1))
+    return max(1, min(tasks, room))
+
+
+def environments(device, count):
+    """The environment of each of some processes of this computer: its GPU, its share of the cores; list of dict."""
+    names = gpus(device)
+    threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(cores() // count, 1)))}
+    return [threads | ({"CUDA_VISIBLE_DEVICES": names[n % len(names)]} if names else {}) for n in range(count)]

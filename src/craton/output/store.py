@@ -15,7 +15,7 @@ from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, SnapshotWriter, co
 FINISHED = "finished"
 # Everything that a run may put in OUT: what a new run there takes away. Nothing else is ever removed.
 OWN = ("scenario.toml", "result.zarr", "waveforms.mseed", "stations.xml", "checkpoints", "report.html", "overview.png", "records.png",
-       "snapshots.png", "maps.png", ".waveforms.zarr")
+       "snapshots.png", "maps.png", ".waveforms.zarr", "scenarios")
 
 
 def check_out(path, force=False):
@@ -46,10 +46,15 @@ def check_out(path, force=False):
         return
     if state.get("state") == FINISHED:
         raise ScenarioError([Problem("-o", f"{path} holds a finished run", "choose another directory, or add --force to replace it")])
-    if _alive(state):
-        raise ScenarioError([Problem("-o", f"{path} is being written by process {state['pid']}", "choose another directory")])
+    check_alone(path, state)
     if foreign:
         raise ScenarioError([Problem("-o", f"{path} holds files that are not from craton", "choose another directory, or add --force")])
+
+
+def check_alone(path, state):
+    """Refuse an OUT that a process still writes, by its `read_run`."""
+    if _alive(state):
+        raise ScenarioError([Problem("-o", f"{path} is being written by process {state['pid']}", "choose another directory")])
 
 
 def ended(path, failure, who=""):
@@ -115,6 +120,16 @@ class Store:
                 _remove(self.path / name)
         except OSError as error:
             raise ResourceError(f"cannot write to {self.path}: {error.strerror or error}; choose another directory with -o") from error
+
+    @classmethod
+    def again(cls, path):
+        """The OUT directory of a run that ended before it was done, to go on with: nothing is removed."""
+        store = cls.__new__(cls)
+        store.path = Path(path)
+        store.zarr = store.path / "result.zarr"
+        store.run = {key: value for key, value in read_run(path).items() if key not in ("ended", "reason")}
+        store.update(state="running", resumed=_now(), pid=os.getpid(), host=socket.gethostname())
+        return store
 
     def update(self, **fields):
         """Add `fields` to run.json, which is replaced at once: a reader sees the old or the new one, whole."""

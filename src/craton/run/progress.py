@@ -42,6 +42,49 @@ def _lines(steps, points):
     return report
 
 
+@contextmanager
+def task_bar(total, done, noun, quiet=False):
+    """A function to be called with the name of each task that has ended, and how.
+
+    Parameters
+    ----------
+    total, done : int
+        Tasks that there are, and that had ended before.
+    noun : str
+        What they are: ``"shots"``.
+    quiet : bool
+        Show nothing, and give None.
+    """
+    if quiet:
+        yield None
+    elif sys.stderr.isatty():
+        yield from _task_bar(total, done, noun)
+    else:
+        yield _task_lines(total, done, noun)
+
+
+def _task_bar(total, done, noun):
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("so far,"),
+               TimeRemainingColumn(), TextColumn("left"))  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600) as bar:
+        task = bar.add_task(noun, total=total, completed=done)
+        yield lambda name, state: bar.advance(task)
+
+
+def _task_lines(total, done, noun):
+    started, ended = time.perf_counter(), [0]
+
+    def report(name, state):
+        ended[0] += 1
+        left = (time.perf_counter() - started) / ended[0] * (total - done - ended[0])
+        print(f"{name} {state}: {done + ended[0]} of {total} {noun}, {left:.0f} s left", file=sys.stderr, flush=True)
+
+    return report
+
+
 def rate(point_steps, seconds):
     """Points times steps per second, in words."""
     value = point_steps / max(seconds, 1e-9)

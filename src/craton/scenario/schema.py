@@ -270,13 +270,11 @@ def _space_problems(scenario):
     for n, source in enumerate(scenario.source):
         if len(getattr(source, "force", (0, 0, 0))) == 2:
             items.append((f"source.{n}.force", "a force in space has three components", "write [fx, fy, fz] in N"))
-        items += [(f"source.{n}.{name}", "many shots in one run are for the (x, z) plane", "write one scenario for each shot")
-                  for name in ("shot", "shots") if getattr(source, name) is not None]  # fmt: skip
     return items
 
 
 def _plane_problems(scenario):
-    """What the plane does not have: lattices of receivers, planes across y, shots beside sources that belong to none."""
+    """What the plane does not have: lattices of receivers, planes across y, sources in space."""
     items = [(f"receivers.{n}.grid", "a horizontal lattice does not lie in the (x, z) plane", "use line")
              for n, entry in enumerate(scenario.receivers) if isinstance(entry, ReceiverGrid)]  # fmt: skip
     items += [(f"snapshots.{n}.plane", "there is no y in a plane", "leave plane out")
@@ -284,8 +282,13 @@ def _plane_problems(scenario):
     items += [(f"source.{n}.kind", f"{shown(source.kind)} is a source in space, the (x, z) plane has sources that are lines along y",
                "use moment_tensor, explosion, force or plane_wave")
               for n, source in enumerate(scenario.source) if hasattr(source, "file")]  # fmt: skip
+    return items
+
+
+def _shot_problems(scenario):
+    """Shots beside sources that belong to none; fibres."""
     shot = [s.shot is not None or s.shots is not None for s in scenario.source]
-    items += [(f"receivers.{n}.das", "fibres record one experiment, here are several shots", "run the shots one by one")
+    items = [(f"receivers.{n}.das", "fibres record one experiment, here are several shots", "run the shots one by one")
               for n, entry in enumerate(scenario.receivers) if any(shot) and isinstance(entry, Fibre)]  # fmt: skip
     if any(shot) and not all(shot):
         n = shot.index(False)
@@ -339,8 +342,8 @@ class Scenario(Table):
 
     @model_validator(mode="after")
     def _one_space(self):
-        """Positions have two or three coordinates like the domain; what a plane cannot have is refused."""
-        items = _plane_problems(self) if self.domain.planar else _space_problems(self)
+        """Positions have two or three coordinates like the domain; all sources belong to shots, or none; a plane cannot have everything."""
+        items = (_plane_problems(self) if self.domain.planar else _space_problems(self)) + _shot_problems(self)
         if items:
             raise wrong(*items)
         return self

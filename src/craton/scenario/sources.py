@@ -120,8 +120,8 @@ _WAVELET = '{ kind = "gaussian", tau = 0.1 }'
 class _Source(Table):
     """What sources share: where, when, and a name for lists (``source 1`` without).
 
-    In the (x, z) plane a model can be shot at many times in one run: sources with the same ``shot`` (a name) act together, and ``shots``,
-    a line of places instead of ``at``, makes one shot of each.
+    A model can be shot at many times: sources with the same ``shot`` (a name) act together, and ``shots``, a line of places instead of
+    ``at``, makes one shot of each. In the (x, z) plane all shots make one run, in space `craton survey` runs one after the other.
     """
 
     name: Text | None = None

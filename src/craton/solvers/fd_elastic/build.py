@@ -22,6 +22,7 @@ from craton.survey import receivers as survey_receivers
 from craton.survey import sources as survey_sources
 from craton.survey import warnings as survey_warnings
 from craton.survey.planes import PlaneWave
+from craton.survey.shots import refusal
 
 COURANT = 0.95  # of the stability limit, where the scenario names no step
 SLOTS = 200  # steps that the record holds on the machine
@@ -63,7 +64,7 @@ def problems(scenario, grid):
     wrong_step = [] if wrong_model else step_problems(scenario, grid)
     asked = [*surface_problems(scenario), *survey_problems(scenario), *snapshots.problems(scenario)]
     asked += output_problems(scenario, grid, not wrong_model)
-    return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *asked]
+    return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *refusal(scenario), *asked]
 
 
 def rheology_problems(model, grid):

@@ -1,0 +1,92 @@
+"""Workers for tasks that do not know of each other, through Dask: on this computer, or wherever a Dask scheduler has some."""
+
+import logging
+import os
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from craton.errors import Problem, ResourceError, ScenarioError
+
+INSTALL = "pip install 'craton[survey]' (dask and distributed)"
+
+
+def available():
+    """Whether Dask is installed."""
+    return find_spec("distributed") is not None
+
+
+def needed(key):
+    """Refuse what needs Dask where it is missing; `key` is the word that asked for it."""
+    if not available():
+        raise ScenarioError([Problem(key, "more than one worker needs Dask, which is not installed", f"{INSTALL}, or --workers 1")])
+
+
+@contextmanager
+def local(environments):
+    """A Dask client with one process of this computer for each of some environments; a process that dies is started again.
+
+    Parameters
+    ----------
+    environments : list of dict
+        Variables of each process, as `craton.comm.placement.environments` deals them out.
+    """
+    import dask
+    from distributed import Client, Nanny, Scheduler, SpecCluster
+
+    own = {"protocol": "tcp", "host": "127.0.0.1", "dashboard_address": None}
+    process = {"nthreads": 1, "memory_limit": 0, "host": "127.0.0.1", "dashboard_address": None, "silence_logs": logging.ERROR}
+    workers = {n: {"cls": Nanny, "options": {**process, "env": env}} for n, env in enumerate(environments)}
+    # saturation 1: a worker is given its next task when it is free, so that none waits behind a long one
+    with dask.config.set({"distributed.scheduler.worker-saturation": 1.0, "distributed.comm.timeouts.connect": "30s"}):
+        cluster = SpecCluster(workers, {"cls": Scheduler, "options": own}, silence_logs=logging.ERROR, name=f"craton-{os.getpid()}")
+        with cluster, Client(cluster) as client:
+            yield client
+
+
+@contextmanager
+def remote(address):
+    """A Dask client of a scheduler that runs: its address, or the file that it wrote with ``--scheduler-file``."""
+    from distributed import Client
+
+    where = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
+    try:
+        client = Client(**where, timeout="15s")
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ResourceError(f"no Dask scheduler answers at {address}: {error}") from error
+    with client:
+        yield client
+
+
+def outcomes(client, function, tasks):
+    """(task, what the function returned or the exception that it ended with) of each task, as they end.
+
+    Dask runs a task again whose worker was lost, up to `distributed.scheduler.allowed-failures` times.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    function : callable
+    tasks : dict
+        Key -> argument.
+    """
+    from distributed import as_completed
+
+    futures = {client.submit(function, task, key=f"{key}-{os.getpid()}-{id(tasks)}", pure=False): task for key, task in tasks.items()}
+    try:
+        for future in as_completed(list(futures)):
+            yield futures.pop(future), _outcome(future)
+            future.release()
+    finally:
+        client.cancel(list(futures))
+
+
+def _outcome(future):
+    """Result or exception of a task that ended."""
+    from distributed import KilledWorker
+
+    if future.status == "finished":
+        return future.result()
+    error = future.exception() if future.status == "error" else None
+    if isinstance(error, KilledWorker):
+        return ResourceError("its worker was lost each time that it ran, perhaps short of memory: use fewer workers")
+    return error or ResourceError("the Dask scheduler was lost")

@@ -1,0 +1,185 @@
+"""The OUT directory of a survey: one result.zarr with the shots in front, written by many processes, and the state of each shot."""
+import time
+
+import numpy as np
+
+from craton.errors import Problem, ResourceError, ScenarioError
+from craton.output.dataset import coordinate_attributes, waveforms
+from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, consolidate
+from craton.output.store import FINISHED, Store, check_alone, check_out, read_run
+
+WRITTEN_EVERY = 1.0  # s between versions of run.json: what a kill takes with it is computed again
+
+
+def check_survey_out(path, digest, force=False):
+    """Refuse an OUT that holds something else than this survey, or is being written. Writes nothing.
+
+    Parameters
+    ----------
+    path : path-like
+    digest : str
+        Which survey it is.
+    force : bool
+        Replace what is there.
+
+    Raises
+    ------
+    ScenarioError, ResourceError
+    """
+    run = read_run(path)
+    if force or "survey" not in run:
+        check_out(path, force)
+        return
+    check_alone(path, run)
+    if run["survey"] != digest:
+        remedy = "choose another directory, or add --force to replace it"
+        raise ScenarioError([Problem("-o", f"{path} holds a survey of another scenario", remedy)])
+
+
+class ShotStore:
+    """OUT of a survey that begins or goes on.
+
+    Parameters
+    ----------
+    path : path-like
+    digest : str
+        Which survey it is: what an earlier start of the same one has finished is kept.
+    force : bool
+        Begin anew.
+    """
+
+    def __init__(self, path, digest, force=False):
+        check_survey_out(path, digest, force)
+        goes_on = not force and read_run(path).get("survey") == digest
+        self.store = Store.again(path) if goes_on else Store(path, force)
+        self.path, self.zarr, self.written = self.store.path, self.store.zarr, 0.0
+        self.laid_out = goes_on and (self.zarr / ".zmetadata").exists()
+        self.shots = self.store.run.get("shots", {}) if self.laid_out else {}
+        self.store.update(survey=digest, shots=self.shots)
+
+    @property
+    def finished(self):
+        """Names of the shots that are there."""
+        return {name for name, shot in self.shots.items() if shot["state"] == FINISHED}
+
+    def write_scenarios(self, texts):
+        """Write scenario.toml, or where there are several the files of the folder scenarios."""
+        if len(texts) == 1:
+            return self.store.write_scenario(*texts.values())
+        folder = self.path / "scenarios"
+        folder.mkdir(exist_ok=True)
+        for name, text in texts.items():
+            (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+        return None
+
+    def note(self, name, **fields):
+        """Remember how a shot ended."""
+        self.shots[name] = fields
+        if time.monotonic() - self.written > WRITTEN_EVERY:
+            self.store.update(shots=self.shots)
+            self.written = time.monotonic()
+
+    def finish(self, state, **fields):
+        """Write the last state of the survey."""
+        self.store.finish(state, shots=self.shots, **fields)
+
+
+def lay_out(path, planned, output, motion, names, places, times, attributes):
+    """Make the result.zarr of a survey: coordinates with their values, quantities with no chunk yet, NaN where nothing is written.
+
+    A shot has chunks of its own: processes that write different shots never meet in a file.
+
+    Parameters
+    ----------
+    path : path-like
+    planned : Plan
+        Of one of the shots.
+    output : craton.scenario.Output
+    motion : str or None
+        Of the plane.
+    names : list of str
+        Shots.
+    places : array_like, shape (n, 3)
+        Where they are, m.
+    times : ndarray
+        Samples, s.
+    attributes : dict
+    """
+    import zarr
+
+    one = _one_receiver(planned, output, motion, attributes)
+    _coordinates(one, planned.receivers, names, places, times).to_zarr(path, mode="w", zarr_format=ZARR_FORMAT, consolidated=False)
+    group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
+    for name, variable in one.data_vars.items():
+        shape = (len(names), len(planned.receivers), *variable.shape[1:-1], len(times))
+        _quantity(group, name, shape, variable, ("shot", *variable.dims))
+    consolidate(path)
+
+
+def write_shot(path, number, dataset):
+    """Write the waveforms of one shot; series a sample longer than those of the survey are cut.
+
+    Raises
+    ------
+    ResourceError
+        The store cannot be seen or written from here.
+    """
+    import zarr
+
+    try:
+        group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        for name, variable in dataset.data_vars.items():
+            array = group[name]
+            array[number] = variable.values[..., : array.shape[-1]]
+    except FileNotFoundError as error:
+        raise ResourceError(f"{path} is not seen here: all workers need the folder OUT under the same name") from error
+    except OSError as error:
+        raise ResourceError(f"could not write to {path}: {error.strerror or error}") from error
+
+
+def _one_receiver(planned, output, motion, attributes):
+    """A dataset as each shot's will be, of the first receiver and silence."""
+    channels = [channel for channel in planned.channels if channel.receiver == 0]
+    silence = np.zeros((planned.steps, len(channels)), planned.precision)
+    return waveforms(silence, channels, _First(planned.receivers), planned.dt, planned.start, output.waveforms, output.sampling,
+                     attributes, planned.steps - planned.extra, (), motion)  # fmt: skip
+
+
+class _First:
+    """The first of some receivers."""
+
+    def __init__(self, receivers):
+        self.names, self.xyz = receivers.names[:1], receivers.xyz[:1]
+
+
+def _coordinates(one, receivers, names, places, times):
+    """The dataset of all coordinates, with no quantity."""
+    import xarray as xr
+
+    found = {name: (c.dims, c.values, c.attrs) for name, c in one.coords.items() if "receiver" not in c.dims}
+    found["time"] = ("time", times, one.time.attrs)
+    found["receiver"] = ("receiver", np.array(receivers.names, dtype=str), one.receiver.attrs)
+    found["shot"] = ("shot", np.array(names, dtype=str), {"long_name": "shot name"})
+    for axis, own, source in zip("xyz", np.asarray(receivers.xyz).T, np.asarray(places, float).T):
+        about = coordinate_attributes(axis)
+        about.pop("axis", None)
+        found[axis] = ("receiver", own, about)
+        found[f"source_{axis}"] = ("shot", source, about | {"long_name": f"{about.get('long_name', axis)} of the source"})
+    dataset = xr.Dataset(None, found, one.attrs)
+    for variable in dataset.variables.values():
+        variable.encoding["_FillValue"] = None  # CF forbids fill values on coordinates
+    return dataset
+
+
+def _quantity(group, name, shape, variable, dims):
+    """An empty array, one or several chunks for each shot."""
+    from numcodecs import Blosc
+
+    rest = int(np.prod(shape[2:])) * variable.dtype.itemsize
+    receivers = max(1, min(shape[1], CHUNK_BYTES // max(rest, 1)))
+    coordinates = "x y z source_x source_y source_z"
+    group.create_array(
+        name, shape=shape, chunks=(1, receivers, *(max(n, 1) for n in shape[2:])), dtype=variable.dtype, fill_value=np.nan,
+        compressors=[Blosc(cname="zstd", clevel=1, shuffle=Blosc.BITSHUFFLE)],
+        attributes={"_ARRAY_DIMENSIONS": list(dims), **variable.attrs, "coordinates": coordinates},
+    )  # fmt: skip

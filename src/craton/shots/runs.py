@@ -1,0 +1,209 @@
+"""Many shots, one after another or over workers, into one result.zarr; what is there already is not run again."""
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from craton.errors import ComputationError, CratonError, Interrupted, ResourceError
+from craton.shots.survey import prepare, single, together
+from craton.shots.task import COMPARED, Task, run_shot
+
+
+def run(survey, out, workers=None, client=None, force=False, progress=True):
+    """Run the shots of a survey that are not in OUT yet.
+
+    Parameters
+    ----------
+    survey : Survey
+    out : path-like
+        Directory of the survey.
+    workers : int, optional
+        Processes of this computer that run one shot each at a time; 1: this process. By default one for each GPU, or for every four
+        cores.
+    client : distributed.Client, optional
+        Of a Dask scheduler whose workers run the shots, one at a time each (``nthreads = 1``); they must see `out`.
+    force : bool
+        Run all shots anew.
+    progress : bool
+        Show progress on standard error.
+
+    Returns
+    -------
+    Outcome
+
+    Raises
+    ------
+    ScenarioError, ResourceError
+        Nothing was written; or no shot fits on the workers.
+    Interrupted, KeyboardInterrupt
+        The shots that ended are in `out`; the same call goes on with the others.
+    """
+    from craton.output.shots import ShotStore, check_survey_out
+
+    check_survey_out(out, survey.digest, force)
+    workers = checked_crew(survey, workers) if client is None else None
+    store = ShotStore(out, survey.digest, force)
+    try:
+        begin(store, survey)
+        before = len(store.finished)
+        tasks = tasks_of(store, survey)
+        with ways(survey, workers if tasks else 1, client) as outcomes:
+            run_all(store, outcomes(tasks), before, len(survey.shots), progress)
+    except BaseException as failure:
+        state = "interrupted" if isinstance(failure, KeyboardInterrupt | Interrupted) else "failed"
+        store.finish(state, reason=str(failure) or type(failure).__name__)
+        raise
+    failed = {name: shot for name, shot in store.shots.items() if shot["state"] != "finished"}
+    store.finish("failed" if failed else "finished", **({"reason": reasons(failed)} if failed else {}))
+    return Outcome(store.path, [s.name for s in survey.shots], len(tasks), failed)
+
+
+@dataclass
+class Outcome:
+    """What a survey left.
+
+    Parameters
+    ----------
+    out : Path
+    names : list of str
+        All shots.
+    ran : int
+        How many of them ran this time.
+    failed : dict
+        Name -> what run.json says of it.
+    """
+
+    out: Any
+    names: list
+    ran: int
+    failed: dict
+
+    @property
+    def dataset(self):
+        """result.zarr as an xarray.Dataset: velocity(shot, receiver, component, time) and the like, read when they are used."""
+        import xarray as xr
+
+        return xr.open_zarr(self.out / "result.zarr", chunks=None)
+
+    def finished(self):
+        """Itself; raises ComputationError, ResourceError or CratonError where shots failed."""
+        if self.failed:
+            codes = {shot["code"] for shot in self.failed.values()}
+            kind = next((k for k in (ComputationError, ResourceError) if k.exit_code in codes), CratonError)
+            kept = len(self.names) - len(self.failed)
+            raise kind(f"{len(self.failed)} of {len(self.names)} shots failed, {kept} are kept in {self.out}:\n{reasons(self.failed)}")
+        return self
+
+
+def reasons(failed):
+    """Why shots failed, a line each; the first ten."""
+    lines = [f"    {name}: {shot['reason']}" for name, shot in failed.items()]
+    return "\n".join(lines[:10] + ([f"    and {len(lines) - 10} more, see run.json"] if len(lines) > 10 else []))
+
+
+def checked_crew(survey, workers):
+    """Workers on this computer: as asked, or as many as make sense; refused where they do not fit into its memory."""
+    from craton.backends.cpu import host_memory
+    from craton.comm import workers as dask
+    from craton.comm.placement import crew, gpus
+
+    device, nbytes = survey.shots[0].scenario.run.device, survey.planned.nbytes
+    if workers is None:
+        workers = crew(device, len(survey.shots), nbytes) if dask.available() else 1
+    if workers > 1:
+        dask.needed("--workers")
+    free = host_memory()[0]
+    if not gpus(device) and workers * nbytes > free:
+        raise ResourceError(f"{workers} shots at a time need {workers * nbytes / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free; "
+                            "use fewer workers, a larger spacing or a smaller domain")  # fmt: skip
+    return workers
+
+
+def begin(store, survey):
+    """Scenarios and an empty result.zarr, where they are not there already."""
+    from craton.output.shots import lay_out
+    from craton.output.store import check_space
+    from craton.scenario import dumps
+    from craton.versions import versions
+
+    first, planned = survey.shots[0].scenario, survey.planned
+    if store.laid_out:
+        return
+    check_space(store.path, 4 * len(survey.times) * len(planned.channels) * len(survey.shots))
+    store.write_scenarios({name: dumps(scenario) for name, scenario in survey.scenarios.items()})
+    about = {"title": survey.title, "precision": planned.precision}
+    about |= {"scenario": dumps(survey.scenarios["scenario"])} if "scenario" in survey.scenarios else {}
+    lay_out(store.zarr, planned, first.output, first.domain.motion, [s.name for s in survey.shots], [s.place() for s in survey.shots],
+            survey.times, about)  # fmt: skip
+    store.store.update(precision=planned.precision, points=planned.points, steps=planned.steps, versions=versions())
+
+
+def tasks_of(store, survey):
+    """Tasks of the shots that are not finished, by name."""
+    from craton.versions import versions
+
+    zarr, here = os.path.abspath(store.zarr), versions(*COMPARED)
+    return {shot.name: Task(shot.name, n, survey.texts[shot.name], zarr, here)
+            for n, shot in enumerate(survey.shots) if shot.name not in store.finished}  # fmt: skip
+
+
+@contextmanager
+def ways(survey, workers, client):
+    """A function that runs tasks: on a client's workers, on new ones, or here."""
+    from craton.comm import workers as dask
+    from craton.comm.placement import environments
+
+    if client is not None:
+        yield partial(dask.outcomes, client, run_shot)
+    elif workers > 1:
+        with dask.local(environments(survey.shots[0].scenario.run.device, workers)) as own:
+            yield partial(dask.outcomes, own, run_shot)
+    else:
+        yield lambda tasks: ((task, run_shot(task)) for task in tasks.values())
+
+
+def run_all(store, outcomes, before, total, progress):
+    """Note how each shot ends, and show how many have; an end for all where the first ones do not fit on their workers."""
+    from craton.run.progress import task_bar
+
+    with task_bar(total, before, "shots", quiet=not progress) as report:
+        for task, outcome in outcomes:
+            if isinstance(outcome, Exception):
+                outcome = {"state": "failed", "reason": str(outcome), "code": getattr(outcome, "exit_code", 1)}
+            if outcome.get("code") == ResourceError.exit_code and not store.finished:
+                raise ResourceError(f"shot {task.name}: {outcome['reason']}")
+            store.note(task.name, **outcome)
+            if report:
+                report(task.name, outcome["state"])
+
+
+def run_survey(scenarios, out, workers=None, client=None, force=False, progress=True):
+    """Run a survey; `craton survey` in Python.
+
+    Parameters
+    ----------
+    scenarios : Scenario, path-like, or dict
+        One with shots, or names with scenarios (or files) that share receivers and times.
+    out, workers, client, force, progress
+        See `run`.
+
+    Returns
+    -------
+    Outcome
+        With `.dataset`.
+
+    Raises
+    ------
+    CratonError
+        See `run`; ComputationError at the end where shots failed, the others are in `out`.
+    """
+    from craton.api import load
+
+    if isinstance(scenarios, dict):
+        found = {name: single(name, one if hasattr(one, "method") else load(one)) for name, one in scenarios.items()}
+        survey = together(found)
+    else:
+        survey = prepare(scenarios if hasattr(scenarios, "method") else load(scenarios))
+    return run(survey, out, workers, client, force, progress).finished()

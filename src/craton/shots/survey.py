@@ -1,0 +1,190 @@
+"""A survey before it runs: its shots, the plan of one of them, and what several scenarios must share."""
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from craton.errors import Problem, ScenarioError
+
+
+@dataclass
+class Survey:
+    """Shots that share receivers and times.
+
+    Parameters
+    ----------
+    title : str
+    shots : list of craton.survey.shots.Shot
+        Each as it will run: all begin at the same time.
+    planned : Plan
+        Of one of them.
+    times : ndarray
+        Samples of the waveforms, s.
+    scenarios : dict
+        Name -> the scenarios that they come from.
+    """
+
+    title: str
+    shots: list
+    planned: Any
+    times: Any
+    scenarios: dict
+    _texts: dict = field(default_factory=dict, repr=False)
+
+    @property
+    def texts(self):
+        """Name -> scenario in TOML of each shot."""
+        from craton.scenario import dumps
+
+        if not self._texts:
+            self._texts = {shot.name: dumps(shot.scenario) for shot in self.shots}
+        return self._texts
+
+    @property
+    def digest(self):
+        """Says which survey it is; the machine is no part of it."""
+        from craton.scenario import dumps
+
+        found = hashlib.sha256()
+        for shot in self.shots:
+            run = shot.scenario.run.model_copy(update={"device": "auto", "threads": None})
+            found.update(f"{shot.name}\n{dumps(shot.scenario.model_copy(update={'run': run}))}".encode())
+        return found.hexdigest()[:16]
+
+    @property
+    def warnings(self):
+        """Sentences about what is probably not meant."""
+        taken = any(scenario.snapshots for scenario in self.scenarios.values())
+        left_out = ["snapshots: a survey keeps waveforms only; craton run takes the snapshots of one shot"] if taken else []
+        return [*self.planned.warnings, *left_out]
+
+
+def prepare(scenario):
+    """The Survey of a scenario with shots.
+
+    Raises
+    ------
+    ScenarioError
+        With every problem found, by the keys of the scenario.
+    """
+    from craton.survey import problems
+    from craton.survey.shots import split
+
+    refuse(unfit(scenario))
+    shots = split(scenario)
+    if not shots:
+        remedy = 'give sources shot = "name" or shots = { from =, to =, count = }; craton run is for one experiment'
+        raise ScenarioError([Problem("source", "there are no shots", remedy)])
+    found = problems(scenario)
+    first = shots[0] if found else min(shots, key=lambda shot: shot.start_time())
+    planned, more = planned_of(first)
+    known = {problem.key for problem in found}
+    refuse([*found, *(p for p in map(first.of_survey, more) if p.key not in known)])
+    return begun([shot_from(shot, planned.start) for shot in shots], planned, {"scenario": scenario}, scenario.title)
+
+
+def single(name, scenario):
+    """The Survey of a scenario without shots, one shot of its own; see `prepare`."""
+    from craton.survey.shots import Shot, split
+
+    if split(scenario):
+        return prepare(scenario)
+    refuse(unfit(scenario))
+    shot = Shot(name, scenario)
+    planned, found = planned_of(shot)
+    refuse(found)
+    return begun([shot_from(shot, planned.start)], planned, {name: scenario}, scenario.title)
+
+
+def together(surveys):
+    """One Survey of several, by name; they must share receivers and times.
+
+    Raises
+    ------
+    ScenarioError
+        With everything in which they differ from the first.
+    """
+    (first, survey), *others = surveys.items()
+    refuse([p for name, other in others for p in differences(first, survey.shots[0].scenario, survey.planned, name, other)])
+    start = min(one.planned.start for one in surveys.values())
+    parts = [one if one.planned.start == start else restarted(one, start) for one in surveys.values()]
+    shots = [renamed(name, shot) for name, part in zip(surveys, parts) for shot in part.shots]
+    times = min((part.times for part in parts), key=len)
+    return Survey(survey.title, shots, parts[0].planned, times, {name: next(iter(s.scenarios.values())) for name, s in surveys.items()})
+
+
+def unfit(scenario):
+    """Problems of a scenario that no survey can be made of."""
+    from craton.scenario.receivers import Fibre
+
+    if scenario.method == "gravity":
+        return [Problem("method", "a survey is of waves", "use craton run")]
+    found = [Problem(f"receivers.{n}.das", "a survey keeps no fibres", "run the shots one by one")
+             for n, entry in enumerate(scenario.receivers) if isinstance(entry, Fibre)]  # fmt: skip
+    if not scenario.receivers:
+        found.append(Problem("receivers", "a survey keeps waveforms, and there are no receivers", "add [[receivers]]"))
+    return found
+
+
+def planned_of(shot):
+    """The plan of a shot, or None; its problems."""
+    from craton import api
+
+    try:
+        return api.plan(shot.scenario), ()
+    except ScenarioError as error:
+        return None, error.problems
+
+
+def begun(shots, planned, scenarios, title):
+    """A Survey of shots that begin together."""
+    from craton.output.dataset import time_axis
+
+    sampling = shots[0].scenario.output.sampling
+    return Survey(title, shots, planned, time_axis(planned.steps - planned.extra, planned.dt, planned.start, sampling), scenarios)
+
+
+def shot_from(shot, start):
+    """The shot with a run that begins at `start`, s."""
+    span = shot.scenario.time.model_copy(update={"start": start})
+    return replace(shot, scenario=shot.scenario.model_copy(update={"time": span, "snapshots": ()}))
+
+
+def restarted(survey, start):
+    """The survey with all runs beginning at `start`, s."""
+    shots = [shot_from(shot, start) for shot in survey.shots]
+    return begun(shots, planned_of(shots[0])[0], survey.scenarios, survey.title)
+
+
+def renamed(name, shot):
+    """A shot under the name of its scenario, in front of its own where it is one of several."""
+    return shot if shot.name == name else replace(shot, name=f"{name}.{shot.name}")
+
+
+def differences(first, one, planned, name, other):
+    """Problems of a survey that does not share receivers and times with the first."""
+    two, theirs = other.shots[0].scenario, other.planned
+    steps = [plan.dt if scenario.output.sampling is None else None for plan, scenario in ((planned, one), (theirs, two))]
+    pairs = {
+        "receivers": (receivers_of(planned), receivers_of(theirs), "other receivers"),
+        "output.waveforms": (one.output.waveforms, two.output.waveforms, "other waveforms"),
+        "output.sampling": (one.output.sampling, two.output.sampling, "another sampling"),
+        "time.step": (*steps, "another time step"),
+        "time.duration": (one.time.duration, two.time.duration, "another duration"),
+        "run.precision": (one.run.precision, two.run.precision, "another precision"),
+        "domain": (one.domain.motion, two.domain.motion, "other waves"),
+    }
+    return [Problem(f"{name}: {key}", f"{what} than {first}; one result.zarr holds all shots",
+                    "give output.sampling" if key == "time.step" else "make them equal, or run two surveys")
+            for key, (ours, its, what) in pairs.items() if ours != its]  # fmt: skip
+
+
+def receivers_of(planned):
+    """Names and places of the receivers, to be compared."""
+    return list(planned.receivers.names), planned.receivers.xyz.tolist()
+
+
+def refuse(problems):
+    """Raise all problems at once, if there are any."""
+    if problems:
+        raise ScenarioError(problems)

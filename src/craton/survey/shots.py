@@ -1,0 +1,83 @@
+"""The shots of a survey: each as a scenario of its own, that gives alone what it gives among the others."""
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from craton.errors import Problem
+from craton.scenario import Position
+from craton.survey import sources
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One experiment of several.
+
+    Parameters
+    ----------
+    name : str
+    scenario : Scenario
+        It alone: no `shot` and `shots` in its sources.
+    entries : tuple of int
+        Which sources of the survey's scenario its sources come from.
+    """
+
+    name: str
+    scenario: Any
+    entries: tuple = ()
+
+    def start_time(self):
+        """When its run would begin, s."""
+        return sources.start_time(self.scenario, sources.build(self.scenario))
+
+    def place(self):
+        """Mean position of its sources that stand in the scenario, (3,) in metres; NaN where there is none."""
+        xyz = [sources.positions(self.scenario, entry) for entry in self.scenario.source if entry.at is not None]
+        return np.mean(np.concatenate(xyz), axis=0) if xyz else np.full(3, np.nan)
+
+    def of_survey(self, problem):
+        """A problem of this shot's scenario with the key that it has in the survey's."""
+        first, _, rest = problem.key.partition(".")
+        number, _, rest = rest.partition(".")
+        if first != "source" or not self.entries or not number.isdecimal():
+            return problem
+        return Problem(".".join(filter(None, ("source", str(self.entries[int(number)]), rest))), problem.message, problem.remedy)
+
+
+def split(scenario):
+    """The shots of a scenario, in its order: list of Shot; empty where all sources act together."""
+    found = {name: [] for name in sources.shots(scenario)}
+    for n, entry in enumerate(scenario.source):
+        for name, one in alone(scenario, entry, entry.name or f"source {n + 1}") if found else ():
+            found[name].append((n, one))
+    return [Shot(name, scenario.model_copy(update={"source": tuple(one for _, one in some)}), tuple(n for n, _ in some))
+            for name, some in found.items()]  # fmt: skip
+
+
+def alone(scenario, entry, name):
+    """(shot, source) of each shot of a source, the source as it is written where there is one experiment."""
+    if entry.shots is None:
+        return [(entry.shot, entry.model_copy(update={"shot": None, "name": name}))]
+    return [(shot, entry.model_copy(update={"shots": None, "name": shot, "at": position(scenario, xyz)}))
+            for shot, xyz in zip(sources.shots_of(entry, name), sources.positions(scenario, entry))]  # fmt: skip
+
+
+def position(scenario, xyz):
+    """A Position of these coordinates, m; without y in the plane."""
+    x, y, z = map(float, xyz)
+    return Position(x=x, z=z) if scenario.domain.planar else Position(x=x, y=y, z=z)
+
+
+def side_by_side(scenario):
+    """Whether the shots of a scenario make one run: they do in the plane."""
+    return scenario.domain.planar
+
+
+def refusal(scenario):
+    """Problems of a scenario that is to be one run and has shots in space."""
+    names = sources.shots(scenario)
+    if not names or side_by_side(scenario):
+        return []
+    key = "source.0.shot" + ("" if scenario.source[0].shots is None else "s")
+    remedy = "use craton survey, which runs them one after another or over workers"
+    return [Problem(key, f"{len(names)} shots in three dimensions are {len(names)} runs", remedy)]

@@ -6,13 +6,22 @@ import numpy as np
 
 
 @dataclass(frozen=True)
+class Shared:
+    """What neighbours exchange after a phase: its messages, functions of the step that fill and empty their buffers."""
+
+    messages: tuple
+    pack: Any
+    unpack: Any
+
+
+@dataclass(frozen=True)
 class Stage:
-    """One phase on a machine: the work that neighbours wait for, the rest, and what they wait for."""
+    """One phase on a machine: the work that neighbours wait for, the rest, and what they wait for (Shared or None)."""
 
     name: str
     outer: Any
     inner: Any
-    shared: tuple = ()
+    shared: Any = None
 
 
 @dataclass

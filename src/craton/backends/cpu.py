@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from craton.backends import compile as host
-from craton.backends.base import Program, Stage, aligned
+from craton.backends.base import Program, Shared, Stage, aligned
 from craton.backends.work import bound, late, skewable
 from craton.plan.partition import Part, regions
 from craton.plan.plan import Phase
 
 RUNNER = Path(__file__).parent / "runner.cpp"
 TILE = (8, 16)  # planes and rows; measured in bench/NOTES.md
+VECTOR = 8  # points along x: slabs that neighbours wait for are a multiple of it thick
 BLOCK_BYTES = 24 << 10  # of one field's plane in a block where two phases share a pass: some sixty of these fill 2 MiB of cache
 
 
@@ -64,13 +65,14 @@ class CPU:
         """Allocate, compile, bind: the plan as a Program."""
         compiled = self.compile(plan.operators.values(), plan.precision)
         arrays = self.allocate(plan)
-        part = part or Part.whole(plan.layout.shape)
+        part = part or plan.part or Part.whole(plan.layout.shape)
         if self.fuse and plan.layout.reach and not part.neighbours and (host.has_openmp() or self.threads == 1):
             return Program(plan, self, self.fused(plan, compiled, arrays), arrays)
         stages = []
         for phase in plan.phases:
-            outer, inner = (self.bind(some, compiled, arrays, plan) for some in regions(phase.launches, part, plan.layout.reach))
-            stages.append(Stage(phase.name, outer, inner, phase.shared))
+            cut = regions(phase.launches, part, plan.layout.reach, VECTOR)
+            calls = [self.bind(some, compiled, arrays, plan) for some in (*cut, phase.packing, phase.unpacking)]
+            stages.append(Stage(phase.name, *calls[:2], Shared(phase.messages, *calls[2:]) if phase.messages else None))
         return Program(plan, self, stages, arrays)
 
     def fused(self, plan, compiled, arrays):

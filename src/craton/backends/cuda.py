@@ -95,7 +95,7 @@ class CUDA:
         """Allocate, compile, bind: the plan as a Program."""
         with self.stream:
             arrays = self.allocate(plan)
-            part = part or Part.whole(plan.layout.shape)
+            part = part or plan.part or Part.whole(plan.layout.shape)
             bound = [[self.bind(some, arrays, plan) for some in regions(p.launches, part, plan.layout.reach)] for p in plan.phases]
             stages = [Stage(p.name, self.region(outer), self.region(inner), p.shared) for p, (outer, inner) in zip(plan.phases, bound)]
             if self.graph and not part.neighbours:

@@ -36,6 +36,12 @@ class Comm(Protocol):
     def gather(self, value) -> list[Any]:
         """Small objects of all ranks, in their order, at every rank."""
 
+    def collect(self, array) -> list[Any] | None:
+        """Arrays of one type, of all ranks, at rank 0; None elsewhere. Their first axis is alike, others may differ."""
+
+    def link(self, sends, takes):
+        """Messages that go again and again: (rank, tag, contiguous host buffer) each; `start` sends, `finish` waits for what comes."""
+
     def barrier(self):
         """Wait for all ranks."""
 

@@ -1,10 +1,15 @@
 """Ranks of one process: one alone, or several as threads, for tests and for the GPUs of one host."""
 
+import queue
 import socket
 import threading
 
+import numpy as np
+
 from craton.comm.base import Elsewhere
 from craton.errors import CratonError
+
+PAUSE = 0.2  # s between two looks whether the others are still there
 
 
 class Alone:
@@ -35,6 +40,10 @@ class Alone:
     def close(self):
         """Nothing to give back."""
 
+    def collect(self, array):
+        """The array alone."""
+        return [array]
+
     def start(self, shared):
         """Nothing to send."""
 
@@ -50,7 +59,7 @@ class Team:
     """What threads that are ranks share: a place for each one's value, and where they meet."""
 
     def __init__(self, size):
-        self.size, self.slots = size, [None] * size
+        self.size, self.slots, self.boxes = size, [None] * size, {}
         self.here, self.meetings, self.left, self.changed = 0, 0, False, threading.Condition()
 
     def meet(self):
@@ -63,6 +72,19 @@ class Team:
             self.changed.wait_for(lambda: self.meetings > meeting or self.left)
             if self.meetings == meeting:
                 raise Left("another rank has ended")
+
+    def box(self, source, to, tag):
+        """The queue of a kind of message."""
+        return self.boxes.setdefault((source, to, tag), queue.SimpleQueue())
+
+    def wait(self, box):
+        """What is next in a queue; raises Left where a rank has ended and nothing comes."""
+        while True:
+            try:
+                return box.get(timeout=PAUSE)
+            except queue.Empty:
+                if self.left and box.empty():
+                    raise Left("another rank has ended") from None
 
     def leave(self):
         """A rank has ended."""
@@ -93,6 +115,14 @@ class Member(Alone):
         """The values of all ranks: the very objects."""
         return self.shared(value, list)
 
+    def collect(self, array):
+        """The arrays of all ranks, at rank 0; None elsewhere."""
+        return self.shared(array, lambda parts: [part.copy() for part in parts] if self.rank == 0 else None)
+
+    def link(self, sends, takes):
+        """Buffers that go to ranks and come from them again and again: Mailboxes."""
+        return Mailboxes(self.team, self.rank, sends, takes)
+
     def barrier(self):
         """Wait for all ranks; raises Left when one has ended."""
         self.team.meet()
@@ -100,6 +130,25 @@ class Member(Alone):
     def abort(self, code):
         """Let no rank wait any more."""
         self.team.leave()
+
+
+class Mailboxes:
+    """Messages between threads: a queue for each sender, receiver and tag; see `Comm.link`."""
+
+    def __init__(self, team, rank, sends, takes):
+        self.team = team
+        self.sends = [(team.box(rank, to, tag), buffer) for to, tag, buffer in sends]
+        self.takes = [(team.box(source, rank, tag), buffer) for source, tag, buffer in takes]
+
+    def start(self):
+        """Send what the buffers hold now."""
+        for box, buffer in self.sends:
+            box.put(np.array(buffer))
+
+    def finish(self):
+        """Wait until all have come."""
+        for box, buffer in self.takes:
+            buffer[...] = self.team.wait(box)
 
 
 def summed(parts):

@@ -14,6 +14,7 @@ from craton.versions import versions
 
 SPIN = 2e-4  # s of asking without a pause, then
 PAUSE = 2e-3  # s between two questions
+EXCHANGE_SPIN, EXCHANGE_PAUSE = 5e-3, 2e-4  # s: the same for halos, which are waited for in every step
 DRAIN = 0.2  # s for launchers to read what was said last: an abort is quicker than their pipes
 
 
@@ -103,6 +104,22 @@ class Mpi:
         self.wait(self.communicator.Iallgatherv(mine, (every, sizes)))
         return [pickle.loads(part.tobytes()) for part in np.split(every, np.cumsum(sizes)[:-1])]
 
+    def collect(self, array):
+        """The arrays of all ranks, at rank 0; None elsewhere."""
+        mine = np.ascontiguousarray(array)
+        shapes = self.gather(mine.shape)
+        counts = [mine.itemsize * int(np.prod(shape)) for shape in shapes]
+        every = np.empty(sum(counts), np.uint8) if self.rank == 0 else None
+        self.wait(self.communicator.Igatherv(mine.view(np.uint8).ravel() if mine.size else np.empty(0, np.uint8), (every, counts)))
+        if self.rank:
+            return None
+        pieces = np.split(every, np.cumsum(counts)[:-1])
+        return [piece.view(mine.dtype).reshape(shape) for piece, shape in zip(pieces, shapes)]
+
+    def link(self, sends, takes):
+        """Persistent requests for buffers that go to ranks and come from them again and again: Requests."""
+        return Requests(self, sends, takes)
+
     def barrier(self):
         """Wait for all ranks."""
         self.wait(self.communicator.Ibarrier())
@@ -125,6 +142,27 @@ class Mpi:
     def close(self):
         """Free the duplicate; every rank must call it."""
         self.communicator.Free()
+
+
+class Requests:
+    """Messages set up once; see `Comm.link`."""
+
+    def __init__(self, comm, sends, takes):
+        from mpi4py import MPI
+
+        self.comm, self.all, self.start_all = comm, MPI.Request.Testall, MPI.Prequest.Startall
+        self.requests = [comm.communicator.Recv_init(buffer, source, tag) for source, tag, buffer in takes]
+        self.requests += [comm.communicator.Send_init(buffer, to, tag) for to, tag, buffer in sends]
+
+    def start(self):
+        """Send what the buffers hold now."""
+        self.start_all(self.requests)
+
+    def finish(self):
+        """Wait until all have come and gone."""
+        begin = time.perf_counter()
+        while not self.all(self.requests):
+            time.sleep(0 if time.perf_counter() - begin < EXCHANGE_SPIN else EXCHANGE_PAUSE)
 
 
 def end_all_when_one_fails(comm):

@@ -72,15 +72,18 @@ def slab(grid, k0, k1):
 def edges(grid, name):
     """Lower and upper edge of each cell along one axis, metres: two arrays (n,).
 
-    A cell reaches half a spacing to both sides of its point and is clipped at the first and last point of the grid, so that
+    A cell reaches half a spacing to both sides of its point and is clipped at the first and last point of the (whole) grid, so that
     the cell of a free surface is its lower half. An axis of one point (a 2-D grid) keeps its whole cell. `Blocks` say it themselves.
     """
     if isinstance(grid, Blocks):
         return grid.edges[name][:-1], grid.edges[name][1:]
     points, half = grid.axis(name), grid.spacing / 2
     lower, upper = points - half, points + half
-    if len(points) > 1:
-        lower[0], upper[-1] = points[0], points[-1]
+    first, count = (n[2 - AXES.index(name)] for n in (grid.start, grid.whole))
+    if count > 1 and first == 0:
+        lower[0] = points[0]
+    if count > 1 and first + len(points) == count:
+        upper[-1] = points[-1]
     return lower, upper
 
 

@@ -1,5 +1,5 @@
 """The regular grid: where its integer points are, in metres and in memory."""
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,11 +16,18 @@ class Grid:
         Distance between neighbouring points, metres.
     shape : tuple of int
         Points along (z, y, x), the order in memory.
+    start : tuple of int
+        Of a part of a larger grid: index (z, y, x) there of its first point. `origin` stays that of the larger grid, so that coordinates
+        are the same numbers in both.
+    total : tuple of int, optional
+        Of a part: points of the larger grid along (z, y, x).
     """
 
     origin: tuple[float, float, float]
     spacing: float
     shape: tuple[int, int, int]
+    start: tuple[int, int, int] = (0, 0, 0)
+    total: tuple[int, int, int] | None = None
 
     @property
     def size(self):
@@ -30,7 +37,17 @@ class Grid:
     @property
     def planar(self):
         """True for a plane: one point along y."""
-        return self.shape[1] == 1
+        return self.whole[1] == 1
+
+    @property
+    def whole(self):
+        """Points along (z, y, x) of the grid that this is a part of, or its own."""
+        return self.total or self.shape
+
+    def window(self, box):
+        """The part (k0, k1, j0, j1, i0, i1) of the grid, as a grid."""
+        start = tuple(a + b for a, b in zip(self.start, box[::2]))
+        return replace(self, shape=tuple(b - a for a, b in zip(box[::2], box[1::2])), start=start, total=self.whole)
 
     def words(self):
         """Points and spacing in words."""
@@ -41,9 +58,11 @@ class Grid:
     def axis(self, name):
         """Coordinates of the integer points along ``"x"``, ``"y"`` or ``"z"``, metres."""
         a = "xyz".index(name)
-        return self.origin[a] + self.spacing * np.arange(self.shape[2 - a])
+        first = self.start[2 - a]
+        return self.origin[a] + self.spacing * np.arange(first, first + self.shape[2 - a])
 
     def bounds(self, name):
         """First and last coordinate along ``"x"``, ``"y"`` or ``"z"``, metres."""
         a = "xyz".index(name)
-        return self.origin[a], self.origin[a] + self.spacing * (self.shape[2 - a] - 1)
+        first = self.start[2 - a]
+        return self.origin[a] + self.spacing * first, self.origin[a] + self.spacing * (first + self.shape[2 - a] - 1)

@@ -30,6 +30,9 @@ class Array:
         The grid's points in a padded array.
     defined : tuple of slice or None
         The part that holds defined values; the hostile backend fills the rest with nan.
+    over : Layout, tuple or None
+        How it follows the grid, where it does: the memory of one field or of several, or for each dimension (axis, index of its first
+        element along that axis of the grid) or None. `craton.plan.share` cuts it for a rank by this.
     """
 
     kind: str
@@ -41,6 +44,7 @@ class Array:
     start: int = 0
     window: tuple | None = None
     defined: tuple | None = None
+    over: Any = None
 
     @property
     def nbytes(self):
@@ -72,6 +76,11 @@ class Launch:
     places: tuple | None = None
 
     @property
+    def on_grid(self):
+        """True where the box counts points of the grid."""
+        return "plane" in self.params
+
+    @property
     def points(self):
         """Number of points in the box."""
         k0, k1, j0, j1, i0, i1 = self.box
@@ -79,12 +88,57 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Halo:
+    """Points of a field that neighbours along an axis ("x", "y", "z") send: `low` from the one before, `high` from the one behind."""
+
+    field: str
+    axis: str
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Message:
+    """What goes to a neighbour and what comes from it.
+
+    Parameters
+    ----------
+    rank : int
+        The neighbour.
+    face : (str, int)
+        Axis and side behind which it is.
+    out, into : str
+        Names of the contiguous buffers.
+    pack, unpack : Launch
+        Fill the one, empty the other into the ghosts.
+    """
+
+    rank: int
+    face: tuple
+    out: str
+    into: str
+    pack: Launch
+    unpack: Launch
+
+
+@dataclass(frozen=True)
 class Phase:
-    """Launches in order, and the arrays whose shared points neighbours need before the next phase."""
+    """Launches in order, the halos that the next phase reads (tuple of Halo) and, of a rank's plan, their messages (tuple of Message)."""
 
     name: str
     launches: tuple
     shared: tuple = ()
+    messages: tuple = ()
+
+    @property
+    def packing(self):
+        """Launches that fill the buffers of its messages."""
+        return tuple(one.pack for one in self.messages)
+
+    @property
+    def unpacking(self):
+        """Launches that empty them."""
+        return tuple(one.unpack for one in self.messages)
 
 
 @dataclass(frozen=True)
@@ -107,6 +161,8 @@ class Frames:
         Fields that it needs and where.
     combine : callable
         Makes the picture, ([component,] z, y, x), from a dict of host arrays; runs beside the time loop.
+    within : callable
+        Frames of a part of the picture, given as (first, last + 1) of points of the grid along z, y, x.
     """
 
     name: str
@@ -117,6 +173,7 @@ class Frames:
     times: np.ndarray
     reads: dict
     combine: Any
+    within: Any = None
 
     @property
     def shape(self):
@@ -170,6 +227,12 @@ class Plan:
         What can be computed but is probably not meant.
     shots : tuple of str
         Names of the shots that are computed side by side; empty for a run of one.
+    sharing : dict
+        What `craton.plan.partition.split` needs to know: least and weights of planes, periodic axes.
+    whole : Plan or None
+        Of a rank's plan: that of all ranks.
+    part : Part or None
+        Of a rank's plan: its part of the grid.
     """
 
     title: str
@@ -193,6 +256,9 @@ class Plan:
     notes: dict = field(default_factory=dict)
     warnings: list = field(default_factory=list)
     shots: tuple = ()
+    sharing: dict = field(default_factory=dict)
+    whole: Any = None
+    part: Any = None
 
     @property
     def points(self):
@@ -220,7 +286,7 @@ class Plan:
     @property
     def operators(self):
         """Every operator that it launches, once, by name."""
-        return {launch.op.name: launch.op for phase in self.phases for launch in phase.launches}
+        return {launch.op.name: launch.op for phase in self.phases for launch in (*phase.launches, *phase.packing, *phase.unpacking)}
 
     @property
     def traffic(self):

@@ -15,6 +15,16 @@ def slab_params(d, box):
     return {**d.fd_params, "k0": k0, "j0": j0, "i0": i0, "nk": k1 - k0, "nj": j1 - j0, "ni": i1 - i0}
 
 
+def along(axis, box):
+    """How an array along an axis (0, 1, 2 for x, y, z) of a slab follows the grid."""
+    return "xyz"[axis], int(box[2 * (2 - axis)])
+
+
+def slab_over(box):
+    """How an array (n, z, y, x) over a slab follows the grid."""
+    return (None, *(along(axis, box) for axis in (2, 1, 0)))
+
+
 def slab_depths(d, axis, side, thickness):
     """Slab of a layer inside the grid and the depth (in points) of its integer and half points into the layer.
 
@@ -56,9 +66,10 @@ def cpml(d):
         face = f"{'xyz'[axis]}{side}"
         points = tuple(int(b - a) for a, b in zip(box[::2], box[1::2]))
         profiles = [cpml_profile(x, options.thickness, d.grid.spacing, d.dt, d.vp_max, options, frequency) for x in depths]
-        arrays[f"cpml_{face}"] = Array("boundary", (2, 3, len(depths[0])), d.precision, np.stack(profiles).astype(d.precision))
+        arrays[f"cpml_{face}"] = Array("boundary", (2, 3, len(depths[0])), d.precision, np.stack(profiles).astype(d.precision),
+                                        over=(None, None, along(axis, box)))  # fmt: skip
         for phase in phases:
-            arrays[f"psi_{phase}_{face}"] = Array("boundary", (count, *points), d.precision)
+            arrays[f"psi_{phase}_{face}"] = Array("boundary", (count, *points), d.precision, over=slab_over(box))
             launch = _cpml_velocity if phase == "velocity" else _cpml_stress
             phases[phase].append(launch(d, axis, box, f"psi_{phase}_{face}", f"cpml_{face}"))
     return arrays, phases
@@ -83,7 +94,8 @@ def sponge(d):
     for axis, side in d.faces("sponge"):
         box, depth, _ = slab_depths(d, axis, side, options.thickness)
         face = f"sponge_{'xyz'[axis]}{side}"
-        arrays[face] = Array("boundary", depth.shape, d.precision, np.exp(-((options.strength * np.clip(depth, 0, None)) ** 2)))
+        factors = np.exp(-((options.strength * np.clip(depth, 0, None)) ** 2))
+        arrays[face] = Array("boundary", depth.shape, d.precision, factors, over=(along(axis, box),))
         for phase, fields in (("velocity_after", d.velocity), ("stress_after", d.stress)):
             phases[phase] += [Launch(operators.sponge(axis, len(some)), (*padded(some), face), box, slab_params(d, box))
                               for some in threes(fields)]  # fmt: skip

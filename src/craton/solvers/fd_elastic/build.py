@@ -11,7 +11,7 @@ from craton.model import earth, rheology
 from craton.model.cells import Region
 from craton.model.grid import Grid
 from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.fd_elastic import contact, faults, laminate, material, notes, operators, points, relaxing, scheme, snapshots, vti
+from craton.solvers.fd_elastic import contact, faults, laminate, material, notes, operators, points, ranks, relaxing, scheme, snapshots, vti
 from craton.solvers.fd_elastic.boundaries import BOUNDARIES
 from craton.solvers.fd_elastic.closure import HIGHEST
 from craton.solvers.fd_elastic.discretisation import Discretisation
@@ -217,7 +217,7 @@ def assemble(d, sources, receivers, channels):
     arrays |= source_arrays | record_arrays
     phases = tuple(phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")) + (Phase("record", tuple(record)),)
     plan = Plan(d.scenario.title, "fd_elastic", d.precision, d.grid, d.layout, arrays, phases, d.steps, d.dt, d.start, channels, receivers,
-                slots, exploded(d, sources), d.velocity, snapshots.frames(d), d.extra, band, shots=d.shots)  # fmt: skip
+                slots, exploded(d, sources), d.velocity, snapshots.frames(d), d.extra, band, shots=d.shots, sharing=ranks.sharing(d))  # fmt: skip
     plan.warnings = warnings(d, sources, receivers)
     plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
     return plan
@@ -277,8 +277,8 @@ def inside_layer(d, xyz):
 def wavefield(d):
     """The state: all fields in one block, so that point tables need one index, and each field as a part of it."""
     layout, dtype = d.layout, np.dtype(d.precision)
-    parts = {"first": layout.first, "part_of": "state", "window": layout.window(), "defined": defined(d)}
-    state = {"state": Array("wavefield", (layout.block(len(d.fields)),), dtype, first=layout.start(0) + layout.first)}
+    parts = {"first": layout.first, "part_of": "state", "window": layout.window(), "defined": defined(d), "over": layout}
+    state = {"state": Array("wavefield", (layout.block(len(d.fields)),), dtype, first=layout.start(0) + layout.first, over=layout)}
     return state | {name: Array("wavefield", layout.padded, dtype, start=layout.start(n), **parts) for n, name in enumerate(d.fields)}
 
 
@@ -304,7 +304,7 @@ def phase_of(d, name, pieces, injection):
         steps = [plain, *surface, *pieces.get(name, ())]
     steps = [*steps, *pieces.get(f"{name}_after", ()), *pieces.get(f"{name}_last", ())]
     launches = [*pieces.get(f"{name}_first", ()), *before, *steps, *after]
-    return Phase(name, tuple(one for one in launches if one), d.velocity if name == "velocity" else d.stress)
+    return Phase(name, tuple(one for one in launches if one), ranks.halos(d, name))
 
 
 def steps_of(d, name):

@@ -31,7 +31,7 @@ def laminate(d):
     for k, change in changes.items():
         table[k] = change
     launches = [one for run in runs(d, regions) for one in launches_of(d, run, regions[run[0]])]
-    return {"laminate": Array("material", table.shape, d.precision, table.astype(d.precision))}, {"stress": launches}
+    return {"laminate": Array("material", table.shape, d.precision, table.astype(d.precision), over=(("z", 0), None))}, {"stress": launches}
 
 
 def planes(d):

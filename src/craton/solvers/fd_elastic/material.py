@@ -1,10 +1,10 @@
 """Material on the grid: density, lambda and 1/mu per integer point, cell averages of the Earth model, ghosts included."""
 from functools import partial
+from itertools import groupby, product
 
 import numpy as np
 
 from craton.model.earth import cell_losses, cell_stiffness
-from craton.model.grid import Grid
 from craton.plan.plan import Array
 from craton.solvers.fd_elastic import relaxing, vti
 
@@ -18,29 +18,58 @@ def arrays(d):
     layout = d.sheet
     names = (*NAMES, *(LOSSES if d.relaxing else ()), *(vti.NAMES if d.anisotropic else ()))
     part = {"shape": layout.padded, "dtype": d.precision, "first": layout.first, "window": layout.window(), "part_of": "material"}
-    block = {"material": Array("material", (layout.block(len(names)),), d.precision)}
+    part["over"] = layout
+    block = {"material": Array("material", (layout.block(len(names)),), d.precision, over=layout)}
     fills = {name: partial(fill, d=d, name=name) for name in names}
     return block | {name: Array("material", data=fills[name], start=layout.start(n), **part) for n, name in enumerate(names)}
 
 
-def fill(out, d, name):
-    """Write one parameter into a padded array, edges repeated into the ghosts (wrapped where the grid is periodic)."""
-    inside = out[d.sheet.window()]
-    nz = d.grid.shape[0]
-    for k0 in range(0, nz, CHUNK):
-        k1 = min(k0 + CHUNK, nz)
-        if name in LOSSES:
-            inside[k0:k1] = cell_losses(d.scenario.model, d.grid, k0, k1)[LOSSES.index(name)]
-        elif name in vti.NAMES:
-            inside[k0:k1] = vti.parameters(d, k0, k1)[vti.NAMES.index(name)]
-        else:
-            inside[k0:k1] = parameter(name, *cells(d, d.grid, k0, k1))
-    if d.free and name == "lam":
-        _, kappa, mu = cells(d, d.grid, nz - 1, nz)
-        inside[nz - 1 :] = plane_stress(kappa - 2 / 3 * mu, mu)
-    periodic = {axis for axis, _ in d.faces("periodic")}
-    for axis, (n, origin) in enumerate(zip(d.grid.shape, d.sheet.origin)):
-        fill_ghosts(np.moveaxis(out, axis, 0), origin, n, wrapped=2 - axis in periodic)
+def fill(out, d, name, box=None):
+    """Write one parameter into a padded array of the grid or of its part `box`.
+
+    Ghosts hold what neighbours have there; at the edges of the grid its outermost points, repeated (wrapped where it is periodic).
+    """
+    box = box or tuple(v for n in d.grid.shape for v in (0, n))
+    axes = {2 - axis for axis, _ in d.faces("periodic")}
+    if d.planar:
+        box = (*box[:2], 0, 1, *box[4:])  # one plane for all shots
+    limits = list(zip(box[::2], box[1::2], d.sheet.origin, d.grid.shape, (axis in axes for axis in range(3))))
+    for (k, ka, kb), (j, ja, jb), (i, ia, ib) in product(*(pieces(*one) for one in limits)):
+        for k0 in range(ka, kb, CHUNK):
+            k1 = min(k0 + CHUNK, kb)
+            at = (slice(k + k0 - ka, k + k1 - ka), slice(j, j + jb - ja), slice(i, i + ib - ia))
+            out[at] = planes_of(d, d.grid.window((k0, k1, ja, jb, ia, ib)), name)
+    for axis, (low, high, ghosts, n, periodic) in enumerate(limits):
+        before, behind = (ghosts, ghosts) if periodic else (min(ghosts, low), min(ghosts, n - high))
+        repeat_edges(out, axis, ghosts - before, ghosts + high - low + behind)
+
+
+def pieces(low, high, ghosts, total, periodic):
+    """Runs of points along an axis from which a part low .. high - 1 and its ghosts are made: (place in the array, first, last + 1)."""
+    found = [(ghosts - min(ghosts, low), max(low - ghosts, 0), min(high + ghosts, total))]
+    wrapped = [n for n in range(low - ghosts, high + ghosts) if periodic and not 0 <= n < total]
+    for _, run in groupby(wrapped, key=lambda n: n // total):
+        first, *_, last = [*run] * 2
+        found.append((first - low + ghosts, first % total, last % total + 1))
+    return found
+
+
+def planes_of(d, grid, name):
+    """One parameter at the points of a part of the grid; thin along axes that the model does not depend on."""
+    if name in LOSSES:
+        return thin(cell_losses(d.scenario.model, grid, 0, grid.shape[0])[LOSSES.index(name)])
+    if name in vti.NAMES:
+        return thin(vti.parameters(d, grid, 0, grid.shape[0])[vti.NAMES.index(name)])
+    rho, kappa, mu = map(thin, cells(d, grid, 0, grid.shape[0]))
+    values = parameter(name, rho, kappa, mu)
+    if d.free and name == "lam" and grid.start[0] + grid.shape[0] == d.grid.shape[0]:
+        values[-1] = plane_stress(values[-1], mu[-1])
+    return values
+
+
+def thin(values):
+    """An array without the repetitions of a broadcast view: 1 in place of n points along an axis on which it is constant."""
+    return values[tuple(slice(0, 1) if step == 0 and axis else slice(None) for axis, step in enumerate(values.strides))]
 
 
 def cells(d, grid, k0, k1):
@@ -75,12 +104,13 @@ def plane_stress(lam, mu):
     return 2 * mu * lam / (lam + 2 * mu)
 
 
-def fill_ghosts(out, origin, n, wrapped):
-    """Fill the points before and after the grid along the first axis."""
-    for ghost in range(len(out)):
-        if not origin <= ghost < origin + n:
-            at = origin + (ghost - origin) % n if wrapped else min(max(ghost, origin), origin + n - 1)
-            out[ghost] = out[at]
+def repeat_edges(out, axis, first, last):
+    """Repeat the entries `first` and `last` - 1 along an axis of an array to its ends."""
+    lead = (slice(None),) * axis
+    if first:
+        out[(*lead, slice(0, first))] = out[(*lead, slice(first, first + 1))]
+    if last < out.shape[axis]:
+        out[(*lead, slice(last, None))] = out[(*lead, slice(last - 1, last))]
 
 
 def trace_share(d, at):
@@ -107,5 +137,4 @@ def surroundings(d, box):
     """The grid of a small box and one point beyond it where the grid goes on, and the index (k, j, i) of its first point."""
     low = [max(a - 1, 0) for a in box[::2]]
     high = [min(b + 1, n) for b, n in zip(box[1::2], d.grid.shape)]
-    origin = tuple(o + d.grid.spacing * i for o, i in zip(d.grid.origin, reversed(low)))
-    return low, Grid(origin, d.grid.spacing, tuple(b - a for a, b in zip(low, high)))
+    return low, d.grid.window([v for pair in zip(low, high) for v in pair])

@@ -39,7 +39,8 @@ def arrays(d):
     normal = sum(name[1] == name[2] for name in d.stress)
     found = dict(d.relaxing)
     count = found["NORMAL_STORED"] * normal + found["SHEAR_STORED"] * (len(d.stress) - normal)
-    return {"memory": Array("memory variables", (d.layout.block(count),), d.precision, first=d.layout.start(0) + d.layout.first)}
+    return {"memory": Array("memory variables", (d.layout.block(count),), d.precision, first=d.layout.start(0) + d.layout.first,
+                            over=d.layout)}  # fmt: skip
 
 
 def params(d, scalars):

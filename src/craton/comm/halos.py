@@ -1,0 +1,58 @@
+"""Halos of a program between ranks: packed on the machine, sent by what the ranks have, unpacked into the ghosts."""
+TAGS = 8  # of one phase
+
+
+def tag(phase, face, coming=False):
+    """Number of a message: of its phase, axis and direction of travel. What comes from behind a face travels towards the other one."""
+    axis, side = face
+    return TAGS * phase + 2 * "xyz".index(axis) + (1 - side if coming else side)
+
+
+class OnHost:
+    """Exchange of buffers in host memory.
+
+    Parameters
+    ----------
+    program : Program
+        Of a rank's plan.
+    comm : Comm
+    """
+
+    def __init__(self, program, comm):
+        self.links = {}
+        for n, stage in enumerate(program.phases):
+            if stage.shared:
+                sends = [(m.rank, tag(n, m.face), program.arrays[m.out]) for m in stage.shared.messages]
+                takes = [(m.rank, tag(n, m.face, coming=True), program.arrays[m.into]) for m in stage.shared.messages]
+                self.links[id(stage.shared)] = comm.link(sends, takes)
+
+    def start(self, shared):
+        """Pack and send."""
+        if shared:
+            shared.pack(0)
+            self.links[id(shared)].start()
+
+    def finish(self, shared):
+        """Wait and unpack."""
+        if shared:
+            self.links[id(shared)].finish()
+            shared.unpack(0)
+
+
+def exchange(program, comm, say=None):
+    """The Exchange of a program of one of several ranks, ghosts filled; all must call it. `say` is told what is slower than it could be."""
+    if hasattr(program.backend, "stream"):
+        from craton.comm.device import on_device
+
+        found = on_device(program, comm, say)
+    else:
+        found = OnHost(program, comm)
+    fill(program, found)
+    return found
+
+
+def fill(program, exchange):
+    """Fill all ghosts from what neighbours have now."""
+    for stage in program.phases:
+        exchange.start(stage.shared)
+        exchange.finish(stage.shared)

@@ -1,0 +1,42 @@
+"""The plan of one rank, complete: its part, its messages, its columns of the record, its share of the pictures."""
+from dataclasses import replace
+
+from craton.plan.gathered import Gathering, sampling
+from craton.plan.partition import split
+from craton.plan.share import localised
+from craton.solvers.shared.halo import messages
+
+
+def shared(plan, rank, ranks, grid=None):
+    """The plan of `rank` among `ranks`.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of the whole grid.
+    rank, ranks : int
+    grid : tuple of int, optional
+        Ranks along (x, y, z); by default as `craton.plan.partition.split` finds best.
+
+    Returns
+    -------
+    plan : Plan
+    parts : list of Part
+        Those of all ranks.
+    gathering : Gathering or None
+        Makes channels of what all ranks record; None where nothing is recorded.
+
+    Raises
+    ------
+    ScenarioError
+        The grid cannot be cut so.
+    """
+    parts = split(plan, ranks, grid)
+    part, gathering = parts[rank], Gathering(plan, parts) if sampling(plan) else None
+    local = localised(plan, part)
+    buffers, sent = messages(local, part)
+    arrays, launches = gathering.record(rank) if gathering else ({}, [])
+    phases = [replace(phase, messages=some) for phase, some in zip(local.phases, sent)]
+    phases[-1] = replace(phases[-1], launches=(*launches, *phases[-1].launches))
+    return replace(local, arrays=local.arrays | buffers | arrays, phases=tuple(phases), slots=gathering.slots if gathering else plan.slots,
+                   part=part), parts, gathering  # fmt: skip

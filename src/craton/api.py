@@ -27,6 +27,12 @@ def check_ranks(scenario, comm):
         raise ScenarioError([Problem("method", message, "leave out --ranks and mpiexec")])
 
 
+def shared(scenario, planned, comm):
+    """The plan of this rank, where a method cuts plans for ranks; else the plan itself."""
+    how = runs(scenario)
+    return how.share(scenario, planned, comm) if hasattr(how, "share") else planned
+
+
 def load(path, overrides=()):
     """A scenario from a TOML file; see `craton.scenario.load`."""
     from craton.scenario import load
@@ -83,7 +89,7 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None):
     comm = Alone() if comm is None else ranks(comm)
     with agreed(comm):
         check_ranks(scenario, comm)
-        planned = plan(scenario)
+        planned = shared(scenario, plan(scenario), comm)
     machine = fitting(scenario, planned, comm, device)
     how = runs(scenario)
     more = {"comm": comm} if comm.size > 1 else {}

@@ -1,10 +1,14 @@
 """Wave scenarios: whether a run fits, the run with its time loop, its result and what it leaves on disk."""
+import os
+import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from craton.errors import ComputationError, CratonError, Interrupted, ResourceError
+
+MANY_RANKS = True  # the grid is cut
 
 
 @dataclass
@@ -44,8 +48,10 @@ class Result:
     def dataset(self):
         """The waveforms as an xarray.Dataset: velocity(receiver, component, time) and the like.
 
-        They are free of the leapfrog's error in time, unless the computation failed.
+        They are free of the leapfrog's error in time, unless the computation failed. Of several ranks, rank 0 has them.
         """
+        if self.plan.part and any(self.plan.part.place):
+            raise CratonError("rank 0 has the waveforms")
         if self._dataset is None:
             from craton.output.dataset import waveforms
 
@@ -88,12 +94,28 @@ class Result:
         return stream(self.dataset, self.scenario.output.network)
 
 
-def check_memory(planned, machine):
-    """Refuse what does not fit into the machine's free memory."""
+def share(scenario, planned, comm):
+    """The plan of this rank; of one alone the plan itself.
+
+    Raises
+    ------
+    ScenarioError
+        The grid cannot be cut into so many parts.
+    """
+    if comm.size == 1:
+        return planned
+    from craton.solvers.shared.ranks import shared
+
+    return shared(planned, comm.rank, comm.size, scenario.run.grid)
+
+
+def check_memory(planned, machine, ranks=1):
+    """Refuse what does not fit into the machine's free memory; on a CPU into the host's, for all its `ranks`."""
     free, _ = machine.memory()
-    if planned.nbytes > free:
-        finest = planned.grid.spacing * (planned.nbytes / free) ** (1 / 3)
-        raise ResourceError(f"the run needs {planned.nbytes / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free on {machine.describe()}.\n"
+    needed = planned.nbytes * (1 if hasattr(machine, "stream") else ranks)
+    if needed > free:
+        finest = planned.grid.spacing * (needed / free) ** (1 / 3)
+        raise ResourceError(f"the run needs {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free on {machine.describe()}.\n"
                             f"    it fits with domain.spacing = {finest * 1.01:.4g} m, or a smaller domain")  # fmt: skip
 
 
@@ -109,36 +131,102 @@ def commit(planned, machine):
     return program
 
 
-def run(scenario, planned, machine, progress=True):
-    """Run a plan and keep nothing on disk: Result."""
-    return march(scenario, commit(planned, machine), None, progress).finished()
+def run(scenario, planned, machine, progress=True, comm=None):
+    """Run a plan (of several ranks: this one's) and keep nothing on disk: Result."""
+    from craton.comm import agreed, ranks
+    from craton.comm.local import Alone
+
+    comm = ranks(comm) if comm else Alone()
+    with agreed(comm):
+        program = commit(planned, machine)
+    return march(scenario, program, None, progress, comm).finished()
 
 
-def run_into(scenario, planned, machine, out, force=False, progress=True):
-    """Run with an OUT directory: snapshots as it goes, waveforms at the end, whatever the end is."""
-    from craton.output.store import Store, check_out, check_space
-    from craton.scenario import dumps
+def run_into(scenario, planned, machine, out, force=False, progress=True, comm=None):
+    """Run with an OUT directory: snapshots as it goes, waveforms at the end, whatever the end is. Rank 0 keeps the books."""
+    from craton.comm import agreed, ranks
+    from craton.comm.local import Alone
+    from craton.output.store import ended
+
+    comm, store = ranks(comm) if comm else Alone(), None
+    with agreed(comm):
+        if comm.rank == 0:
+            check_disk(planned, out, force)
+        program = commit(planned, machine)
+    with agreed(comm):
+        if comm.rank == 0:
+            store = begun(scenario, planned, machine, out, force)
+    team = comm.gather({"rank": comm.rank, "host": comm.host, "pid": os.getpid(), "device": machine.describe(), "nbytes": planned.nbytes})
+    try:
+        if store and comm.size > 1:
+            store.update(ranks=team)
+        result = filmed(scenario, program, out, progress, comm)
+        result.out = Path(out)
+        if store:
+            keep(result, store)
+    except BaseException as failure:
+        ended(out, failure, f"rank {comm.rank} on {comm.host}: " if comm.size > 1 else "")
+        raise
+    if store:
+        state = {type(None): "finished", Interrupted: "interrupted", ComputationError: "failed"}[type(result.error)]
+        store.finish(state, **result.report, **({"reason": str(result.error)} if result.error else {}))
+    return result.finished()
+
+
+def check_disk(planned, out, force):
+    """Refuse a directory that cannot be written to or has too little space."""
+    from craton.output.store import check_out, check_space
 
     check_out(out, force)
     check_space(out, 4 * planned.steps * len(planned.channels) + sum(f.nbytes for f in planned.frames))
-    program = commit(planned, machine)
+
+
+def begun(scenario, planned, machine, out, force):
+    """The Store of a run that can begin."""
+    from craton.output.store import Store
+    from craton.scenario import dumps
+
     store = Store(out, force)
     try:
         store.write_scenario(dumps(scenario))
         store.update(device=machine.describe(), precision=planned.precision, steps=planned.steps)
-        store.update(points=planned.points, nbytes=planned.nbytes)
-        with store.snapshots() as writer:
-            for f in planned.frames:
-                writer.add_series(f.name, {f.quantity: f.components}, f.coords, f.times)
-            result = march(scenario, program, writer, progress)
-        result.out = store.path
-        keep(result, store)
+        store.update(points=(planned.whole or planned).points, nbytes=planned.nbytes)
     except BaseException as failure:
-        store.finish("interrupted" if isinstance(failure, KeyboardInterrupt) else "failed", reason=str(failure) or type(failure).__name__)
+        store.finish("failed", reason=str(failure) or type(failure).__name__)
         raise
-    state = {type(None): "finished", Interrupted: "interrupted", ComputationError: "failed"}[type(result.error)]
-    store.finish(state, **result.report, **({"reason": str(result.error)} if result.error else {}))
-    return result.finished()
+    return store
+
+
+def filmed(scenario, program, out, progress, comm):
+    """The time loop with its snapshots: every rank writes its part of them. Rank 0 lays the series out and closes them."""
+    from craton.comm import agreed
+    from craton.output.snapshots import SnapshotWriter
+    from craton.output.store import RESULT
+
+    writer = SnapshotWriter(Path(out) / RESULT)
+    try:
+        for first in (True, False):
+            with agreed(comm):
+                if (comm.rank == 0) == first:
+                    declare(program.plan, writer, first)
+                    writer.settle()
+        result = march(scenario, program, writer, progress, comm)
+        with agreed(comm):
+            if comm.rank:
+                writer.close(last=False)
+        return result
+    finally:
+        writer.close(last=comm.rank == 0)
+
+
+def declare(planned, writer, create):
+    """Name all series of snapshots to a writer."""
+    from craton.run.pictures import tiling
+
+    parts = planned.sharing.get("parts")
+    for f in planned.frames:
+        chunk = tiling(f, parts).chunk if parts else None
+        writer.add_series(f.name, {f.quantity: f.components}, f.coords, f.times, chunk=chunk, create=create)
 
 
 def keep(result, store):
@@ -154,36 +242,46 @@ def keep(result, store):
         export(result.dataset, store.path, result.scenario.output.network)
 
 
-def march(scenario, program, writer, progress):
+def march(scenario, program, writer, progress, comm):
     """The time loop with its recorder; an error that ends it early is kept in the result, beside what was recorded."""
-    from craton.comm.local import Alone
+    from craton.comm.halos import exchange
     from craton.run.march import march as loop
     from craton.run.progress import progress_bar
     from craton.run.recorder import Recorder, Signals
 
     planned, error = program.plan, None
-    with progress_bar(planned.steps, planned.points, planned.title, quiet=not progress) as report:
-        recorder = Recorder(program, writer, report)
+    halos = comm if comm.size == 1 else exchange(program, comm, say if comm.rank == 0 else None)
+    with progress_bar(planned.steps, (planned.whole or planned).points, planned.title, quiet=not progress) as report:
+        recorder = Recorder(program, writer, report, comm)
         with Signals(recorder):
             try:
-                loop(program, Alone(), recorder, planned.steps)
+                loop(program, halos, recorder, planned.steps)
             except CratonError as e:
+                if comm.size > 1 and not hasattr(e, "agreed"):
+                    raise
                 error = e
                 recorder.drain()
     program.backend.finish()
-    return Result(scenario, planned, recorder.recorded, timings(program, recorder, time.perf_counter()), error=error)
+    return Result(scenario, planned, recorder.recorded, timings(program, recorder, time.perf_counter(), halos, comm), error=error)
 
 
-def timings(program, recorder, end):
+def say(text):
+    """A sentence about how it is run, on standard error."""
+    print(f"note: {text}", file=sys.stderr, flush=True)
+
+
+def timings(program, recorder, end, halos, comm):
     """What run.json says of the run: compile and first step apart from steady steps."""
     from craton.versions import versions
 
     planned, machine, clock = program.plan, program.backend, recorder.clock
+    points = (planned.whole or planned).points
     first = clock.get("first step", end)
-    rate = (recorder.done - 1) * planned.points / (end - first) if recorder.done > 1 and end > first else 0.0
+    rate = (recorder.done - 1) * points / (end - first) if recorder.done > 1 and end > first else 0.0
+    shared = {"waiting": comm.gather(halos.waited / max(end - clock["start"], 1e-9)), "exchange": halos.name} if comm.size > 1 else {}
     return {
-        "device": machine.describe(), "precision": planned.precision, "steps_done": recorder.done, "points": planned.points,
+        "device": machine.describe(), "precision": planned.precision, "steps_done": recorder.done, "points": points,
         "seconds": {"commit": program.seconds, "first step": first - clock["start"], "steady": end - first},
-        "point_steps_per_second": rate, "least_bytes_per_step": sum(planned.traffic.values()),
+        "point_steps_per_second": rate, "least_bytes_per_step": sum((planned.whole or planned).traffic.values()), **shared,
         "versions": versions(),
     }  # fmt: skip

@@ -75,6 +75,7 @@ def one(file, overrides, out, force, quiet, comm):
     with agreed(comm):
         scenario, planned = checked(file, overrides, out if first else None, force)
         api.check_ranks(scenario, comm)
+        planned = api.shared(scenario, planned, comm)
     machine = api.fitting(scenario, planned, comm)
     how, more = api.runs(scenario), {"comm": comm} if comm.size > 1 else {}
     with agreed(comm):
@@ -128,9 +129,9 @@ def ended_by_signal():
 
 def header(scenario, planned, machine, out):
     """What will be computed, on what, into what."""
-    free, _ = machine.memory()
+    (free, _), whole = machine.memory(), planned.whole or planned
     rows = [
-        ("grid", f"{planned.grid.words()}{f' for each of {len(planned.shots)} shots' if planned.shots else ''}"),
+        ("grid", f"{whole.grid.words()}{f' for each of {len(planned.shots)} shots' if planned.shots else ''}"),
         ("steps", f"{planned.steps:,} of {planned.dt:.6g} s, to t = {planned.end:.4g} s"),
         ("method", f"{planned.solver}, order {scenario.run.order}, {planned.precision}"),
         ("memory", f"{size(planned.nbytes)} of {size(free)} free"),

@@ -53,7 +53,7 @@ class SnapshotWriter:
     def __exit__(self, *exception):
         self.close()
 
-    def add_series(self, name, quantities, coords, times, dtype="float32", attributes=None):
+    def add_series(self, name, quantities, coords, times, dtype="float32", attributes=None, chunk=None, create=True):
         """Declare the series ``snapshots/NAME``; its arrays are created by the thread.
 
         Parameters
@@ -70,6 +70,10 @@ class SnapshotWriter:
             Type of the numbers in the file.
         attributes : dict, optional
             Attributes of the group (title, scenario, ...).
+        chunk : dict, optional
+            Points of a chunk along axes that several writers share: each of them then puts whole chunks.
+        create : bool
+            False where another writer, whose `settle` has come back, has created it.
         """
         self._check()
         axes = {axis: np.asarray(values, float) for axis, values in coords.items()}
@@ -78,9 +82,21 @@ class SnapshotWriter:
         shapes = {q: ((len(components),) if len(components) > 1 else ()) + shape for q, components in quantities.items()}
         self._series[name] = {"times": np.asarray(times, float), "shapes": shapes, "frames": 0}
         components = {q: tuple(c) if len(c) > 1 else () for q, c in quantities.items()}
-        self._queue.put((self._create, (name, components, axes, dims, dtype, global_attributes(**(attributes or {})))))
+        if create:
+            about = global_attributes(**(attributes or {}))
+            self._queue.put((self._create, (name, components, axes, dims, dtype, about, chunk or {})))
+        else:
+            self._queue.put((self._open, (name, components)))
 
-    def put(self, name, time, arrays, copy=True):
+    def settle(self):
+        """Wait until all that was asked for is on disk."""
+        done = threading.Event()
+        self._queue.put((done.set, ()))
+        while self._thread.is_alive() and self._error is None and not done.wait(0.1):
+            pass
+        self._check()
+
+    def put(self, name, time, arrays, copy=True, region=None):
         """Queue one frame; an error of the thread is raised here or by `close`.
 
         Parameters
@@ -89,24 +105,30 @@ class SnapshotWriter:
             A declared series.
         time : float
             Time of the frame, s: one of the series' times.
-        arrays : dict
-            Quantity -> ndarray of shape ([components,] z, y, x).
+        arrays : dict or None
+            Quantity -> ndarray of shape ([components,] z, y, x). None where the whole frame is put by other writers.
         copy : bool
             False where the arrays are the caller's to give away: they are not to be changed afterwards.
+        region : tuple of slice, optional
+            Which part of the frame's last dimensions they are.
         """
         self._check()
         series = self._series[name]
         index = _frame(series["times"], time, name)
-        if {q: np.shape(a) for q, a in arrays.items()} != series["shapes"]:
-            raise ValueError(f"frame of {name!r} has shapes { {q: np.shape(a) for q, a in arrays.items()} }, not {series['shapes']}")
         series["frames"] = max(series["frames"], index + 1)
+        if arrays is None:
+            return
+        wanted = {q: _cut(shape, region) for q, shape in series["shapes"].items()}
+        if {q: np.shape(a) for q, a in arrays.items()} != wanted:
+            raise ValueError(f"frame of {name!r} has shapes { {q: np.shape(a) for q, a in arrays.items()} }, not {wanted}")
         frames = {q: np.array(a) if copy else np.asarray(a) for q, a in arrays.items()}
-        self._queue.put((self._write, (name, index, frames)))
+        self._queue.put((self._write, (name, index, frames, region or ())))
 
-    def close(self):
-        """Wait for the frames that were put, cut off those that never came, and raise what went wrong since."""
+    def close(self, last=True):
+        """Wait for the frames that were put, cut off those that never came (the `last` of several writers), and raise what went wrong since."""
         if self._thread.is_alive():
-            self._queue.put((self._finish, ()))
+            if last:
+                self._queue.put((self._finish, ()))
             self._queue.put(None)
             self._thread.join()
         if not self._reported:
@@ -131,7 +153,15 @@ class SnapshotWriter:
                 except Exception as error:  # handed to the caller by _check, whatever it is
                     self._error = error
 
-    def _create(self, name, quantities, axes, dims, dtype, attributes):
+    def _open(self, name, quantities):
+        """Find the arrays of a group that another writer has laid out."""
+        import zarr
+
+        group = zarr.open_group(self.path, path=f"snapshots/{name}", mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        for quantity in quantities:
+            self._arrays[name, quantity] = group[quantity]
+
+    def _create(self, name, quantities, axes, dims, dtype, attributes, chunk):
         """Lay out a group: coordinates with their values, quantities with no chunk yet."""
         import zarr
 
@@ -149,13 +179,13 @@ class SnapshotWriter:
                 if lead[1] not in group:
                     _coordinate(group, lead[1], np.array(components), lead[1:], {"long_name": lead[1]})
             shape = (len(times), *self._series[name]["shapes"][quantity])
-            self._arrays[name, quantity] = _quantity(group, quantity, shape, lead + dims, dtype, cut)
+            self._arrays[name, quantity] = _quantity(group, quantity, shape, lead + dims, dtype, cut, chunk)
         consolidate(self.path, f"snapshots/{name}")
         consolidate(self.path)
 
-    def _write(self, name, index, frames):
+    def _write(self, name, index, frames, region):
         for quantity, values in frames.items():
-            self._arrays[name, quantity][index] = values
+            self._arrays[name, quantity][(index, ..., *region)] = values
 
     def _finish(self):
         """Shorten the series of a run that stopped early."""
@@ -169,6 +199,13 @@ class SnapshotWriter:
                 consolidate(self.path, f"snapshots/{name}")
         if self._series:
             consolidate(self.path)
+
+
+def _cut(shape, region):
+    """Shape of a part of a frame."""
+    if not region:
+        return shape
+    return (*shape[: len(shape) - len(region)], *(s.stop - s.start for s in region))
 
 
 def _frame(times, time, name):
@@ -187,13 +224,16 @@ def _coordinate(group, name, values, dims, attributes):
     array[...] = values
 
 
-def _quantity(group, name, shape, dims, dtype, cut):
+def _quantity(group, name, shape, dims, dtype, cut, chunk):
     """An empty array of frames, a chunk for each frame (or for slabs of it, where it is large); `cut` names its scalar coordinates."""
     from numcodecs import Blosc
 
     _, units, long_name = QUANTITIES.get(name) or DERIVED.get(name) or ((), "", name)
     chunks = list(shape)
-    for axis in range(len(shape)):
+    for axis, dim in enumerate(dims):
+        if dim in chunk:
+            chunks[axis] = chunk[dim]
+            continue
         rest = math.prod(chunks[axis + 1:]) * np.dtype(dtype).itemsize
         chunks[axis] = 1 if axis == 0 else max(1, min(chunks[axis], CHUNK_BYTES // rest))
     attributes = {"_ARRAY_DIMENSIONS": list(dims), "units": units, "long_name": long_name} | ({"coordinates": cut} if cut else {})

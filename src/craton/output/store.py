@@ -13,6 +13,7 @@ from craton.errors import Problem, ResourceError, ScenarioError
 from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, SnapshotWriter, consolidate
 
 FINISHED = "finished"
+RESULT = "result.zarr"
 # Everything that a run may put in OUT: what a new run there takes away. Nothing else is ever removed.
 OWN = ("scenario.toml", "result.zarr", "waveforms.mseed", "stations.xml", "checkpoints", "report.html", "overview.png", "records.png",
        "snapshots.png", "maps.png", ".waveforms.zarr", "scenarios")
@@ -110,7 +111,7 @@ class Store:
 
     def __init__(self, path, force=False):
         self.path = Path(path)
-        self.zarr = self.path / "result.zarr"
+        self.zarr = self.path / RESULT
         self.run = {}
         check_out(self.path, force)
         try:

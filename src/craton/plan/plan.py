@@ -162,7 +162,9 @@ class Frames:
     combine : callable
         Makes the picture, ([component,] z, y, x), from a dict of host arrays; runs beside the time loop.
     within : callable
-        Frames of a part of the picture, given as (first, last + 1) of points of the grid along z, y, x.
+        Frames of a part of the picture, given as a dict of (first, last + 1) point of the grid along each of its axes.
+    lattice : dict
+        Points of the grid along z, y, x that it shows: (0, last + 1, stride), or the number of the plane along the axis that is cut.
     """
 
     name: str
@@ -174,6 +176,7 @@ class Frames:
     reads: dict
     combine: Any
     within: Any = None
+    lattice: dict = field(default_factory=dict)
 
     @property
     def shape(self):

@@ -4,9 +4,12 @@ import time
 
 import numpy as np
 
+from craton.comm.local import Alone
 from craton.errors import ComputationError, Interrupted
+from craton.run.pictures import Camera, tiling
 
-GUARD_EVERY = 50  # steps between looks at the wavefield
+GUARD_EVERY = 50  # steps between looks at the wavefield, at most
+LISTEN = 1.0  # s between two times at which ranks tell each other whether to stop, about
 
 
 class Recorder:
@@ -19,65 +22,107 @@ class Recorder:
         Takes the pictures of `plan.frames`.
     progress : callable, optional
         Called with the number of steps done whenever the machine has caught up.
+    comm : Comm, optional
+        Ranks that run together: all stop after the same step, and rank 0 has what all recorded.
     """
 
-    def __init__(self, program, snapshots=None, progress=None):
+    def __init__(self, program, snapshots=None, progress=None, comm=None):
         self.program, self.plan, self.snapshots, self.progress = program, program.plan, snapshots, progress
-        self.samples = np.empty((self.plan.steps, len(self.plan.channels)), self.plan.precision)
+        self.comm, self.gathering = comm or Alone(), self.plan.sharing.get("gathering")
+        columns = len(self.plan.channels) if self.comm.rank == 0 else 0
+        self.samples = np.empty((self.plan.steps, columns), self.plan.precision)
         self.done = self.drained = 0
+        self.guarded, self.pause = 0, GUARD_EVERY
         self.stopped = None
         self.clock = {"start": time.perf_counter()}
         self.frames = {}
-        for f in self.plan.frames if snapshots else ():
+        for number, f in enumerate(self.plan.frames if snapshots else ()):
+            made = self.camera(f, number)
             for step, at in zip(f.steps, f.times):
-                self.frames.setdefault(int(step), []).append((f, float(at)))
+                self.frames.setdefault(int(step), []).append((f, made, float(at)))
+
+    def camera(self, frames, number):
+        """What takes the pictures of a series: a function that gives a picture, and the region of the series that it is."""
+        if self.comm.size == 1:
+            return lambda: frames.combine({name: self.program.host(name, index) for name, index in frames.reads.items()}), None
+        tiles = tiling(frames, self.plan.sharing["parts"])
+        region = tiles.region(self.comm.rank)
+        return Camera(self.program, self.comm, number, tiles).take, tuple(slice(*limits) for limits in (region or {}).values())
 
     def sample(self, step):
         """Look at the state after `step`."""
         self.done = step + 1
-        for frames, at in self.frames.get(step, ()):
-            self.take(frames, at)
+        for frames, camera, at in self.frames.get(step, ()):
+            self.take(frames, camera, at)
         if self.done == 1:
             self.program.backend.finish()
             self.clock["first step"] = time.perf_counter()
         if self.done - self.drained == self.plan.slots or self.done == self.plan.steps:
             self.drain()
-        if self.done % GUARD_EVERY == 0 or self.done == self.plan.steps:
+        if self.done - self.guarded >= self.pause or self.done == self.plan.steps:
             self.guard()
             if self.progress:
                 self.progress(self.done)
-        if self.stopped:
-            raise Interrupted(f"stopped by {self.stopped} after step {self.done} of {self.plan.steps}")
+        if self.stopped and self.comm.size == 1:
+            raise Interrupted(self.interruption(self.stopped))
 
     def drain(self):
         """Fetch the record of the steps since the last time."""
         if self.plan.channels and self.done > self.drained:
-            ring = self.program.host("record")
-            slots = np.arange(self.drained, self.done) % self.plan.slots
-            self.samples[self.drained : self.done] = ring[slots]
+            steps = slice(self.drained, self.done)
+            block = np.empty((self.done - self.drained, 0), self.plan.precision)
+            if "record" in self.program.arrays:
+                block = self.program.host("record")[np.arange(self.drained, self.done) % self.plan.slots]
+            blocks = self.comm.collect(block)
+            if blocks:
+                self.samples[steps] = self.gathering.joined(blocks, self.program.backend) if self.gathering else blocks[0]
         self.drained = self.done
 
-    def take(self, frames, at):
-        """Hand the fields that a picture needs to the writer, which makes the picture."""
-        arrays = {name: self.program.host(name, index) for name, index in frames.reads.items()}
-        self.snapshots.put(frames.name, at, {frames.quantity: frames.combine(arrays)}, copy=False)
+    def take(self, frames, camera, at):
+        """Hand the writer a picture, or its part that this rank makes."""
+        picture, region = camera
+        values = picture()
+        if self.comm.size == 1:
+            self.snapshots.put(frames.name, at, {frames.quantity: values}, copy=False)
+        else:
+            self.snapshots.put(frames.name, at, None if values is None else {frames.quantity: values}, copy=False, region=region)
 
     def guard(self):
-        """Stop where the wavefield is not finite or beyond what the sources can have done.
+        """Stop where the wavefield is not finite or beyond what the sources can have done, or where a rank was told to.
 
         Raises
         ------
-        ComputationError
-            With the step, the place and the likely reason.
+        ComputationError, Interrupted
+            On all ranks after the same step; with the place and the likely reason.
         """
+        pace = (time.perf_counter() - self.clock.get("first step", self.clock["start"])) / max(self.done - 1, 1)
+        told = self.comm.gather((self.trouble(), self.stopped, pace))
+        self.guarded = self.done
+        if self.comm.size > 1:
+            self.pause = max(1, min(GUARD_EVERY, int(LISTEN / max(told[0][2], 1e-9))))
+        trouble = next((text for text, _, _ in told if text), None)
+        signal_name = next((name for _, name, _ in told if name), None)
+        if trouble or (signal_name and self.comm.size > 1):
+            error = ComputationError(trouble) if trouble else Interrupted(self.interruption(signal_name))
+            if self.comm.size > 1:
+                error.agreed = error.exit_code
+            raise error
+
+    def trouble(self):
+        """What is wrong with the wavefield, in words, or None."""
         for name in self.plan.watched:
             low, high = self.program.backend.extremes(self.program.arrays[name])  # ghosts and padding too: one contiguous pass
             if not max(-low, high) <= self.plan.limit:
-                raise ComputationError(explosion(self.program, name, self.done))
+                return explosion(self.program, name, self.done)
+        return None
+
+    def interruption(self, name):
+        """What a signal did, in words."""
+        return f"stopped by {name} after step {self.done} of {self.plan.steps}"
 
     @property
     def recorded(self):
-        """Samples of the steps done: (steps, channels)."""
+        """Samples of the steps done: (steps, channels); on ranks other than 0 without channels."""
         return self.samples[: self.drained]
 
 
@@ -86,9 +131,10 @@ def explosion(program, name, step):
     plan = program.plan
     field = program.host(name)
     at = np.unravel_index(np.argmax(np.where(np.isfinite(field), np.abs(field), np.inf)), field.shape)
-    there = [(a, n, total) for a, n, total in zip("xyz", reversed(at), reversed(field.shape)) if a != "y" or not plan.grid.planar]
-    where = ", ".join(f"{axis} = {plan.grid.axis(axis)[n]:g}" for axis, n, _ in there)
-    edge = [min(n, total - 1 - n) for _, n, total in there]
+    there = [(a, n) for a, n in zip("xyz", reversed(at)) if a != "y" or not plan.grid.planar]
+    where = ", ".join(f"{axis} = {plan.grid.axis(axis)[n]:g}" for axis, n in there)
+    begin, total = (dict(zip("zyx", n)) for n in (plan.grid.start, plan.grid.whole))
+    edge = [min(n + begin[axis], total[axis] - 1 - n - begin[axis]) for axis, n in there]
     place = "at an edge of the grid" if min(edge) < 12 else "inside the grid"
     return (f"unstable at step {step} of {plan.steps} (t = {plan.start + step * plan.dt:.4g} s): {name} = {field[at]:.3g} m/s at "
             f"{where} m, {place}.\n"

@@ -233,13 +233,17 @@ Device = choice("auto", "cpu", "cuda", meant={"gpu": "cuda"})
 
 
 class Run(Table):
-    """How it is computed: precision, device, space order of the differences and their weights, threads of the CPU (None: all)."""
+    """How it is computed: precision, device, space order of the differences and their weights, threads of the CPU (None: all).
+
+    ``grid`` arranges several ranks along x, y and z, [2, 2, 1]; without it the fastest arrangement is looked for.
+    """
 
     precision: Precision = "float32"
     device: Device = "auto"
     order: choice(2, 4, 6, 8, 10, 12, 14, 16) = 4
     weights: choice("taylor", "holberg") = "taylor"
     threads: whole(least=1) | None = None
+    grid: tuple[whole(least=1), whole(least=1), whole(least=1)] | None = None
 
 
 def _some(sources):

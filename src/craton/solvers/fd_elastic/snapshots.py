@@ -46,9 +46,9 @@ def misplaced(domain, n, plane):
                     "move the plane inside, or leave plane out for the whole volume")]  # fmt: skip
 
 
-def one(d, spec):
-    """Where and when one series of snapshots is taken."""
-    block, chosen, coords = cut(d, spec)
+def one(d, spec, ranges=None):
+    """Where and when one series of snapshots is taken; of the part of it within `ranges`, (first, last + 1) point along each of its axes."""
+    block, chosen, coords, lattice = cut(d, spec, ranges or {})
     full = spec.quantity == "pressure"
     wanted = np.arange(1, int(d.end / spec.every) + 1) * spec.every
     steps = np.unique(np.clip(np.rint((wanted - d.start) / d.dt - (1 if full else 0.5)), 0, d.steps - d.extra - 1).astype(int))
@@ -61,7 +61,7 @@ def one(d, spec):
         combine = partial(picture, quantity=spec.quantity, components=named, spacing=d.grid.spacing, half={f: d.half(f) for f in fields})
     shots = len(d.shots) if d.planar else None
     finish = partial(_finished, combine=combine, chosen=chosen, shots=shots, air=air(d, block))
-    return Frames(spec.name, spec.quantity, named, coords, steps, times, dict.fromkeys(fields, block), finish)
+    return Frames(spec.name, spec.quantity, named, coords, steps, times, dict.fromkeys(fields, block), finish, partial(one, d, spec), lattice)
 
 
 def points_of(d, block):
@@ -77,12 +77,13 @@ def air(d, block):
     return np.broadcast_to(empty, d.shape)[block]
 
 
-def cut(d, spec):
-    """Slices of the block to read, slices of the picture within it, and the picture's coordinates, all (z, y, x).
+def cut(d, spec, ranges):
+    """Slices of the block to read, slices of the picture within it, the picture's coordinates, all (z, y, x), and its lattice.
 
-    In the plane y counts shots, which come first in the picture where there are several.
+    In the plane y counts shots, which come first in the picture where there are several. Of a part of a picture, the block has points
+    beside it where the grid goes on: what is extrapolated at the ends of the block is then outside of the picture.
     """
-    block, chosen, coords = [], [], {}
+    block, chosen, coords, lattice = [], [], {}, {}
     for axis, n in zip("zyx", d.shape):
         if d.planar and axis == "y":
             block.append(slice(0, n))
@@ -91,14 +92,16 @@ def cut(d, spec):
             low = max(at - MARGIN, 0)
             block.append(slice(low, min(at + MARGIN + 1, n)))
             chosen.append(at - low)
-            coords[axis] = float(d.grid.axis(axis)[at])
+            coords[axis], lattice[axis] = float(d.grid.axis(axis)[at]), at
         else:
-            block.append(slice(0, n))
-            chosen.append(slice(None, None, spec.stride))
-            coords[axis] = d.grid.axis(axis)[:: spec.stride]
+            first, last = ranges.get(axis, (0, n))
+            low = max(first - MARGIN, 0)
+            block.append(slice(low, min(last + MARGIN, n)))
+            chosen.append(slice(first - low, last - low, spec.stride))
+            coords[axis], lattice[axis] = d.grid.axis(axis)[first : last : spec.stride], (0, n, spec.stride)
     if d.planar and d.shots:
         coords = {"shot": np.arange(1, len(d.shots) + 1), **coords}
-    return tuple(block), tuple(chosen), coords
+    return tuple(block), tuple(chosen), coords, lattice
 
 
 @np.errstate(invalid="ignore", over="ignore")  # of a wavefield that explodes: the guard speaks of it

@@ -20,11 +20,8 @@ def shared(plan, rank, ranks, grid=None):
 
     Returns
     -------
-    plan : Plan
-    parts : list of Part
-        Those of all ranks.
-    gathering : Gathering or None
-        Makes channels of what all ranks record; None where nothing is recorded.
+    Plan
+        Its `sharing` has the ``parts`` of all ranks and a ``gathering`` that makes channels of what all record (None where nothing is).
 
     Raises
     ------
@@ -39,4 +36,4 @@ def shared(plan, rank, ranks, grid=None):
     phases = [replace(phase, messages=some) for phase, some in zip(local.phases, sent)]
     phases[-1] = replace(phases[-1], launches=(*launches, *phases[-1].launches))
     return replace(local, arrays=local.arrays | buffers | arrays, phases=tuple(phases), slots=gathering.slots if gathering else plan.slots,
-                   part=part), parts, gathering  # fmt: skip
+                   part=part, sharing=plan.sharing | {"parts": parts, "gathering": gathering})  # fmt: skip

@@ -232,6 +232,12 @@ Precision = choice("float32", "float64", meant={"double": "float64", "single": "
 Device = choice("auto", "cpu", "cuda", meant={"gpu": "cuda"})
 
 
+def _three(grid):
+    if len(grid) != 3:
+        raise wrong(("", f"{shown(list(grid))} is not one number of ranks for each of x, y and z", "write [2, 2, 1]"))
+    return grid
+
+
 class Run(Table):
     """How it is computed: precision, device, space order of the differences and their weights, threads of the CPU (None: all).
 
@@ -243,7 +249,7 @@ class Run(Table):
     order: choice(2, 4, 6, 8, 10, 12, 14, 16) = 4
     weights: choice("taylor", "holberg") = "taylor"
     threads: whole(least=1) | None = None
-    grid: tuple[whole(least=1), whole(least=1), whole(least=1)] | None = None
+    grid: Annotated[many(whole(least=1)), AfterValidator(_three)] | None = None
 
 
 def _some(sources):

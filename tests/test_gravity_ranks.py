@@ -474,16 +474,6 @@ def test_plain_arrays_in_a_script_of_mpiexec(place):
     assert done.returncode == 0, done.stderr
 
 
-def test_waves_on_several_ranks_are_refused_in_python():
-    scenario = craton.load(Path(__file__).parents[1] / "examples" / "two_layers.toml")
-
-    def work(comm):
-        with pytest.raises(ScenarioError, match='2 ranks, but "fd" runs on one rank'):
-            craton.run(scenario, comm=comm)
-
-    spawn(2, work)
-
-
 def test_a_scenario_over_threads(tmp_path):
     """`craton.run` of a team: rank 0 writes, every rank has the result."""
     scenario = loads(SMALL)

@@ -1,26 +1,14 @@
 """Finite differences over ranks: every bit as on one rank, whatever the cut; one voice and an end for all when one fails."""
 import importlib.util
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
-import smallcase
-import xarray as xr
 
-import craton
 from craton.backends import backend
 from craton.backends.cpu import CPU
 from craton.comm.halos import exchange
 from craton.comm.local import Alone, spawn
-from craton.errors import ComputationError, CratonError, ScenarioError
-from craton.plan.partition import split
 from craton.run.march import march
 from craton.scenario import loads
 from craton.solvers import build

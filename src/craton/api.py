@@ -53,7 +53,7 @@ def plan(scenario):
     return build(scenario)
 
 
-def run(scenario, device=None, out=None, force=False, progress=True, comm=None):
+def run(scenario, device=None, out=None, force=False, progress=True, comm=None, devices=None):
     """Run a scenario.
 
     Parameters
@@ -69,10 +69,13 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None):
         Show progress on standard error.
     comm : mpi4py communicator or craton.comm.Comm, optional
         Ranks that share the run; all must call with the same scenario. By default this process alone.
+    devices : int, optional
+        GPUs of this computer that share the run, without MPI; on a CPU groups of its cores.
 
     Returns
     -------
     Result
+        Of several ranks, rank 0 has the waveforms.
 
     Raises
     ------
@@ -84,8 +87,10 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None):
         It failed or was stopped; what was recorded is in `out`.
     """
     from craton.comm import agreed, ranks
-    from craton.comm.local import Alone
+    from craton.comm.local import Alone, spawn
 
+    if devices is not None and devices > 1 and comm is None:
+        return spawn(devices, lambda member: run(scenario, device, out, force, progress and member.rank == 0, member))[0]
     comm = Alone() if comm is None else ranks(comm)
     with agreed(comm):
         check_ranks(scenario, comm)

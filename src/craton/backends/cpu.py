@@ -65,7 +65,7 @@ class CPU:
         """Allocate, compile, bind: the plan as a Program."""
         compiled = self.compile(plan.operators.values(), plan.precision)
         arrays = self.allocate(plan)
-        part = part or plan.part or Part.whole(plan.layout.shape)
+        part = part or getattr(plan, "part", None) or Part.whole(plan.layout.shape)
         if self.fuse and plan.layout.reach and not part.neighbours and (host.has_openmp() or self.threads == 1):
             return Program(plan, self, self.fused(plan, compiled, arrays), arrays)
         stages = []

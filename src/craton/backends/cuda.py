@@ -4,12 +4,13 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from craton.backends.base import Program, Stage
+from craton.backends.base import Program, Shared, Stage
 from craton.errors import ResourceError
 from craton.plan.operator import BOX
 from craton.plan.partition import Part, regions
 
 OPTIONS = ("-std=c++17",)
+ALONG_X, THICK = 32, 4  # points of the slabs that neighbours wait for: whole cache lines along x, a block's rows along y
 BLOCK = (32, 4, 2)  # threads along x, y, z of a plain body; a slab that is thin along x gets a narrower block
 
 
@@ -92,15 +93,25 @@ class CUDA:
         return free + self.cupy.get_default_memory_pool().free_bytes(), total
 
     def commit(self, plan, part=None):
-        """Allocate, compile, bind: the plan as a Program."""
+        """Allocate, compile, bind: the plan as a Program. Of a rank, the points that neighbours wait for are a graph, and the rest another."""
         with self.stream:
             arrays = self.allocate(plan)
-            part = part or plan.part or Part.whole(plan.layout.shape)
-            bound = [[self.bind(some, arrays, plan) for some in regions(p.launches, part, plan.layout.reach)] for p in plan.phases]
-            stages = [Stage(p.name, self.region(outer), self.region(inner), p.shared) for p, (outer, inner) in zip(plan.phases, bound)]
+            part = part or getattr(plan, "part", None) or Part.whole(plan.layout.shape)
+            thick = max(plan.layout.reach, THICK) if part.neighbours else plan.layout.reach
+            cut = [regions(p.launches, part, thick, ALONG_X) for p in plan.phases]
+            bound = [[self.bind(some, arrays, plan) for some in two] for two in cut]
             if self.graph and not part.neighbours:
                 stages = [Stage("step", self.region([]), self.captured([call for _, inner in bound for call in inner]))]
+            else:
+                made = self.captured if self.graph else self.region
+                stages = [Stage(p.name, *map(made, two), self.shared(p, arrays, plan)) for p, two in zip(plan.phases, bound)]
         return Program(plan, self, stages, arrays)
+
+    def shared(self, phase, arrays, plan):
+        """What neighbours exchange after a phase: lists of calls, for the stream on which they exchange; None where there is nothing."""
+        if not phase.messages:
+            return None
+        return Shared(phase.messages, self.bind(phase.packing, arrays, plan), self.bind(phase.unpacking, arrays, plan))
 
     def allocate(self, plan):
         """The plan's arrays on the device; parts are views."""
@@ -110,7 +121,7 @@ class CUDA:
                 size = int(np.prod(spec.shape, dtype=np.int64))
                 arrays[name] = arrays[spec.part_of].reshape(-1)[spec.start : spec.start + size].reshape(spec.shape)
                 if spec.data is not None:
-                    arrays[name].set(spec.on_host())
+                    spec.data(Filled(arrays[name], self.cupy))
         return arrays
 
     def array(self, spec):
@@ -179,9 +190,11 @@ class CUDA:
         end.synchronize()
         return self.cupy.cuda.get_elapsed_time(begin, end) / 1e3
 
-    def kernel(self, op, precision):
-        """Compiled function of an operator, and its geometry: threads and points of a block."""
+    def kernel(self, op, precision, box=None):
+        """Compiled function of an operator, and its geometry: threads and points of a block. A box much thinner than these has the plain one."""
         variant = op.variant(".cu", precision) if self.variants else None
+        if variant and box and box[5] - box[4] <= variant.span[0] // 4:
+            variant = None
         chosen = op.as_variant(variant) if variant else op
         loaded = function(chosen.source(precision), op.function, self.cupy.cuda.Device().id)
         return loaded, (variant.block, variant.span) if variant else None
@@ -192,7 +205,7 @@ class CUDA:
 
     def call(self, launch, arrays, plan):
         """One kernel with all its arguments."""
-        function, geometry = self.kernel(launch.op, plan.precision)
+        function, geometry = self.kernel(launch.op, plan.precision, launch.box)
         block, span = geometry or (launch.op.block and (launch.op.block,) * 2) or plain_geometry(launch.box)
         grid = blocks(launch.box, span, aligned=geometry is not None)
         pointers = [self.pointer(arrays[a], plan.arrays[a].first) if a else np.uintp(0) for a in launch.arrays]
@@ -222,10 +235,13 @@ class CUDA:
                 for call in calls:
                     call()
 
+        run.keep = calls
         return run
 
     def captured(self, calls):
         """A function of the step that replays the calls as one graph."""
+        if not calls:
+            return self.region([])
         for_warmth = self.cupy.zeros(1)  # loads what CuPy loads lazily, before the capture
         del for_warmth
         self.stream.synchronize()
@@ -241,6 +257,24 @@ class CUDA:
 
         run.keep = calls
         return run
+
+
+class Filled:
+    """An array of the device that takes host values part by part, each brought over once along axes where it only repeats."""
+
+    def __init__(self, array, cupy):
+        self.array, self.cupy, self.shape = array, cupy, array.shape
+
+    def __getitem__(self, index):
+        return Filled(self.array[index], self.cupy)
+
+    def __setitem__(self, index, values):
+        if isinstance(values, Filled):
+            self.array[index] = values.array
+        elif np.ndim(values):
+            self.array[index] = self.cupy.asarray(np.ascontiguousarray(values, self.array.dtype))
+        else:
+            self.array[index] = values
 
 
 def plain_geometry(box):

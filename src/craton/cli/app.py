@@ -110,12 +110,18 @@ def survey(
 
 
 @app.command()
-def plan(file: File, device: Where = None, overrides: Set = None, debug: Debug = False):
+def plan(
+    file: File,
+    device: Where = None,
+    ranks: Annotated[int | None, typer.Option(min=1, metavar="N", help="Show how N ranks would share the run.")] = None,
+    overrides: Set = None,
+    debug: Debug = False,
+):
     """Show what a run would do.
 
     Algorithm, grid, time step, points per wavelength, sources, memory, phases, time. Writes nothing.
     """
-    return call("plan", file=file, device=device and device.value, overrides=overrides or ())
+    return call("plan", file=file, device=device and device.value, overrides=overrides or (), ranks=ranks)
 
 
 @app.command()

@@ -1,5 +1,7 @@
 """craton plan: what a run would do and cost; nothing is written."""
 
+from types import SimpleNamespace
+
 from craton.cli.check import checked, warn
 
 # Of the copy bandwidth that a whole time step reaches, judged by its least traffic: bench/NOTES.md.
@@ -7,8 +9,8 @@ ASSUMED = 0.6
 COPIED = 1 << 27  # bytes; larger than caches, a fraction of a second to measure
 
 
-def command(file, device=None, overrides=()):
-    """Print the plan of a scenario file, the time it will need here, and the warnings."""
+def command(file, device=None, overrides=(), ranks=None):
+    """Print the plan of a scenario file, the time it will need here, and the warnings; of several ranks who owns what instead."""
     from craton import api
     from craton.backends import backend
 
@@ -18,6 +20,12 @@ def command(file, device=None, overrides=()):
     if shots := shots_apart(scenario):
         print(f"Survey\n  this is one of {len(shots)} runs, one for each shot: craton survey {file}", flush=True)
     warn(planned)
+    if ranks is not None and ranks > 1:
+        api.check_ranks(scenario, SimpleNamespace(size=ranks))
+        if scenario.method == "fd":
+            from craton.cli.ranks import words
+
+            return print(words(scenario, planned, ranks))
     machine = backend(scenario.run.device, threads=scenario.run.threads)
     api.runs(scenario).check_memory(planned, machine)
     if scenario.method == "gravity":

@@ -8,7 +8,7 @@ from craton.plan.plan import Array, Launch, Phase, Plan
 from craton.solvers.fd_elastic import catalogue, contact, operators
 from craton.solvers.fd_elastic.closure import HIGHEST, closure
 from craton.solvers.fd_elastic.scheme import ORDERS, stencil
-from craton.solvers.shared import points
+from craton.solvers.shared import halo, points
 
 ABSENT = ("memory", "qp", "qs")  # without attenuation
 PRECISIONS = ("float32", "float64")
@@ -53,6 +53,7 @@ def every_operator():
     found = {f"{op.name}-{order}": op for order in ORDERS for op in of_order(order)}
     tables = (points.INJECT, points.WINDOW, points.SAMPLE, points.ADVANCE)
     others = [*map(operators.sponge, range(3)), operators.rigid(), operators.wrap(), *tables]
+    others += [way(count) for way in (halo.pack, halo.unpack) for count in (1, 2, 3)]
     found |= {op.name: op for op in others}
     for motion in ("P-SV", "SH"):
         for order in PLANE_ORDERS:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import smallcase
 import xarray as xr
 
 import craton
@@ -23,7 +24,7 @@ from craton.backends import cpu
 from craton.backends.cpu import CPU
 from craton.comm import launcher
 from craton.comm.local import Alone, spawn
-from craton.errors import ResourceError, ScenarioError
+from craton.errors import ResourceError
 from craton.gravity import forward, solve
 from craton.run.sweep import Runner
 from craton.scenario import loads
@@ -351,9 +352,9 @@ def test_ranks_of_the_command_line(place):
 
 @needs_mpi
 def test_what_is_wrong_is_said_once(place):
-    (place / "wave.toml").write_text((Path(__file__).parents[1] / "examples" / "two_layers.toml").read_text())
+    (place / "wave.toml").write_text(smallcase.TEXT)
     for words, says in (
-        (("wave.toml", "--ranks", "2"), '2 ranks, but "fd" runs on one rank'),
+        (("wave.toml", "--ranks", "2", "--set", "run.grid=[3,1,1]"), "3 x 1 x 1 parts are not 2"),
         (("small.toml", "--ranks", "3", "--set", "points.zz=1"), 'unknown key "zz"'),
         (("nothing.toml", "--ranks", "2"), "nothing.toml"),
     ):

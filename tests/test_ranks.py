@@ -1,14 +1,28 @@
 """Finite differences over ranks: every bit as on one rank, whatever the cut; one voice and an end for all when one fails."""
 import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
+import smallcase
+import xarray as xr
 
+import craton
+from craton import wave_runs
 from craton.backends import backend
 from craton.backends.cpu import CPU
 from craton.comm.halos import exchange
 from craton.comm.local import Alone, spawn
+from craton.errors import ComputationError, CratonError, ScenarioError
+from craton.plan.partition import split
 from craton.run.march import march
 from craton.scenario import loads
 from craton.solvers import build
@@ -204,3 +218,185 @@ line = {{ from = [1200, 0], to = [2400, -350], count = 5 }}
 [output]
 waveforms = ["velocity"]
 """
+
+
+def test_finite_fault_and_fibre(tmp_path):
+    """A fault's columns of the step are set on each rank before its own rows of the fault are injected; a fibre crosses the cut."""
+    rupture = Path(__file__).parent / "data" / "sources" / "rupture_v2.srf"
+    fibre = '[[receivers]]\nname = "D"\ndas = { along = [[900, 900, -200], [2600, 1500, -200]], spacing = 200, gauge = 400 }'
+    scenario = text(x=4000, y=4000, z=4000, source=f'[[source]]\nkind = "srf"\nfile = "{rupture}"\nname = "F"', receivers=fibre)
+    same_bits(scenario, (2, 2, 1))
+
+
+def test_plane_wave():
+    scenario = text("periodic sides", source='[[source]]\nkind = "plane_wave"\nwave = "S"\nz = -1200\n'
+                    'wavelet = { kind = "gaussian", tau = 0.05 }')  # fmt: skip
+    same_bits(scenario, (2, 1, 2))
+
+
+# --- who owns what ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8, 12])
+def test_parts_cover_the_grid_once(ranks):
+    plan = alone(text(x=4100, y=4300, z=4500))[0]
+    seen = np.zeros(plan.layout.shape, int)
+    parts = split(plan, ranks)
+    for rank, part in enumerate(parts):
+        seen[tuple(slice(a, b) for a, b in zip(part.box[::2], part.box[1::2]))] += 1
+        for (axis, side), other in part.neighbours.items():
+            assert parts[other].neighbours[axis, 1 - side] == rank and parts[other].range(axis)[1 - side] == part.range(axis)[side]
+    assert (seen == 1).all()
+
+
+def test_ranks_in_layers_have_fewer_points():
+    """Four ranks along z: the free surface and the CPML below cost more a point."""
+    plan = build(loads(text(x=2700, y=2500, z=19900)))
+    parts = split(plan, 4, (1, 1, 4))
+    heights = [part.shape[0] for part in parts]
+    assert heights[0] < heights[1] and heights[3] < heights[1] and sum(heights) == 200
+
+
+def test_too_many_ranks_are_refused():
+    plan = alone(text())[0]
+    with pytest.raises(ScenarioError, match=r"100000 ranks do not fit 28 x 26 x 24 points"):
+        split(plan, 100_000)
+    with pytest.raises(ScenarioError, match=r"2 x 2 x 1 parts are not 3"):
+        split(plan, 3, (2, 2, 1))
+
+
+def test_no_rank_holds_the_whole_grid():
+    """Memory of a rank is its share: fields, material and layers, with ghosts."""
+    plan = build(loads(text(x=9900, y=9900, z=9900)))
+    local = shared(plan, 0, 8, (2, 2, 2))
+    assert local.nbytes < 0.2 * plan.nbytes
+    assert max(a.nbytes for a in local.arrays.values()) < 0.2 * max(a.nbytes for a in plan.arrays.values())
+
+
+def test_an_array_that_does_not_say_how_it_follows_the_grid_is_refused():
+    plan = alone(text())[0]
+    wrong = replace(plan, arrays=plan.arrays | {"psi_stress_x0": replace(plan.arrays["psi_stress_x0"], over=None)})
+    with pytest.raises(CratonError, match="psi_stress_x0.*does not say how it follows the grid"):
+        shared(wrong, 0, 2)
+
+
+# --- whole runs -------------------------------------------------------------------------------------------------------------------------
+
+PICTURES = """
+[[snapshots]]
+name = "volume"
+quantity = "curl"
+every = 0.5
+stride = 3
+[[snapshots]]
+name = "p"
+quantity = "pressure"
+plane = { z = -1000 }
+every = 0.4
+stride = 2
+[output]"""
+
+
+def small(**changes):
+    """The small scenario with pictures of volumes and planes."""
+    more = [f"{key.replace('_', '.')}={value}" for key, value in changes.items()]
+    return loads(smallcase.TEXT.replace("[output]", PICTURES), ("run.threads=1", *more))
+
+
+def opened(out, group=None):
+    """A group of a result."""
+    return xr.open_zarr(out / "result.zarr", group=group)
+
+
+def same_results(one, other):
+    """Waveforms and pictures equal in every bit."""
+    for group in (None, "snapshots/section", "snapshots/volume", "snapshots/p"):
+        a, b = opened(one, group), opened(other, group)
+        assert list(a.data_vars) == list(b.data_vars)
+        assert all(a[name].values.tobytes() == b[name].values.tobytes() for name in a.data_vars)
+        assert not any(np.isnan(b[name].values).any() for name in b.data_vars)
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """The small scenario on one rank."""
+    out = tmp_path_factory.mktemp("one") / "out"
+    craton.run(small(), out=out, progress=False)
+    return out
+
+
+@pytest.mark.parametrize("grid", [(2, 1, 1), (3, 1, 2)], ids=str)
+def test_run_into_one_store(grid, reference, tmp_path):
+    """Each rank writes whole chunks of the pictures; rank 0 has the waveforms."""
+    craton.run(small(run_grid=list(grid)), out=tmp_path / "out", progress=False, devices=int(np.prod(grid)))
+    same_results(reference, tmp_path / "out")
+    told = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert told["state"] == "finished" and len(told["ranks"]) == np.prod(grid) and all(0 <= w < 1 for w in told["waiting"])
+
+
+def test_an_explosion_ends_all_ranks(tmp_path):
+    scenario = small(time_duration=4.0)
+    plan = craton.plan(scenario)
+    assert plan.limit < np.inf
+
+    def rank(comm):
+        local = shared(plan, comm.rank, comm.size, (1, 1, 2))
+        local.limit = 1e-30 if comm.rank == 1 else local.limit  # only this rank sees it
+        with pytest.raises(ComputationError, match="unstable at step") as error:
+            wave_runs.march(scenario, wave_runs.commit(local, backend("cpu", threads=1)), None, False, comm).finished()
+        return error.value.agreed, str(error.value)
+
+    found = spawn(2, rank)
+    assert found[0] == found[1] and found[0][0] == 4
+
+
+# --- processes --------------------------------------------------------------------------------------------------------------------------
+
+
+def command(folder, *words, **options):
+    """`craton run` as a process."""
+    env = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.Popen([sys.executable, "-m", "craton", "run", *words], cwd=folder, env=env, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)  # fmt: skip
+
+
+@needs_mpi
+@pytest.mark.parametrize("ranks, grid", [(2, [2, 1, 1]), (3, [1, 1, 3]), (4, [1, 2, 2])])
+def test_processes_give_the_same_bits(ranks, grid, reference, tmp_path):
+    (tmp_path / "case.toml").write_text(smallcase.TEXT.replace("[output]", PICTURES))
+    done = command(tmp_path, "case.toml", "-o", "out", "--ranks", str(ranks), "--set", f"run.grid={grid}")
+    _, said = done.communicate(timeout=60)
+    assert done.returncode == 0, said
+    same_results(reference, tmp_path / "out")
+
+
+@needs_mpi
+@pytest.mark.parametrize("victim", [0, 2])
+def test_a_killed_rank_ends_the_job(victim, tmp_path):
+    """Within 10 s, with one message, and a store that opens."""
+    text_ = smallcase.TEXT.replace("duration = 1.0", "duration = 60.0").replace("size = [3000, 3000, 2500]", "size = [4000, 4000, 3000]")
+    (tmp_path / "case.toml").write_text(text_.replace("origin = [0, 0, -2500]", "origin = [0, 0, -3000]"))
+    job = command(tmp_path, "case.toml", "-o", "out", "--ranks", "4", "--quiet")
+    try:
+        pid = when_running(tmp_path / "out" / "run.json")[victim]["pid"]
+        time.sleep(0.5)
+        os.kill(pid, signal.SIGKILL)
+        begin = time.perf_counter()
+        _, said = job.communicate(timeout=20)
+        assert time.perf_counter() - begin < 10 and job.returncode not in (0, 2)
+    finally:
+        job.kill()
+    assert "signal 9" in said and "Traceback" not in said
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["state"] in ("failed", "interrupted")
+    picture = opened(tmp_path / "out", "snapshots/section")
+    assert picture.velocity.dims == ("time", "component", "z", "x")
+
+
+def when_running(path, patience=40):
+    """The ranks that run.json names, as soon as it does."""
+    end = time.perf_counter() + patience
+    while time.perf_counter() < end:
+        if path.exists() and (told := json.loads(path.read_text())).get("ranks"):
+            return told["ranks"]
+        time.sleep(0.05)
+    raise TimeoutError(path)

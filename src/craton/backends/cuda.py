@@ -93,7 +93,7 @@ class CUDA:
         return free + self.cupy.get_default_memory_pool().free_bytes(), total
 
     def commit(self, plan, part=None):
-        """Allocate, compile, bind: the plan as a Program. Of a rank, the points that neighbours wait for are a graph, and the rest another."""
+        """Allocate, compile, bind: the plan as a Program. Of a rank, points that neighbours wait for are one graph, the rest another."""
         with self.stream:
             arrays = self.allocate(plan)
             part = part or getattr(plan, "part", None) or Part.whole(plan.layout.shape)
@@ -191,9 +191,9 @@ class CUDA:
         return self.cupy.cuda.get_elapsed_time(begin, end) / 1e3
 
     def kernel(self, op, precision, box=None):
-        """Compiled function of an operator, and its geometry: threads and points of a block. A box much thinner than these has the plain one."""
+        """Compiled function of an operator, and its geometry: threads and points of a block. A slab across x has the plain one."""
         variant = op.variant(".cu", precision) if self.variants else None
-        if variant and box and box[5] - box[4] <= variant.span[0] // 4:
+        if variant and box and box[5] - box[4] <= ALONG_X:
             variant = None
         chosen = op.as_variant(variant) if variant else op
         loaded = function(chosen.source(precision), op.function, self.cupy.cuda.Device().id)

@@ -20,15 +20,16 @@ def words(scenario, planned, ranks):
     whole, slowest = sum(cost for _, cost, _, _ in rows), max(seconds for *_, seconds in rows)
     efficiency = step_seconds(whole, 0, 0, speeds) / (ranks * slowest)
     even = whole / (ranks * max(cost for _, cost, _, _ in rows))
+    sent = [n for _, _, n, _ in rows]
     nbytes, per_point = memory(planned, parts)
     lines = [
         f"Ranks: {ranks} as {' x '.join(map(str, parts[0].ranks[::-1]))} along x, y, z",
         *(line(rank, *row) for rank, row in enumerate(rows[:SHOWN])),
         *([f"  ... and {ranks - SHOWN} more"] if ranks > SHOWN else []),
-        f"  halos       {max(n for _, _, n, _ in rows) / 1e6:,.2f} MB a step out of a rank, {sum(n for _, _, n, _ in rows) / 1e6:,.1f} MB in all",
+        f"  halos       {max(sent) / 1e6:,.2f} MB a step out of a rank, {sum(sent) / 1e6:,.1f} MB in all",
         f"  memory      {nbytes / 2**30:,.2f} GiB on the largest rank, {per_point:.2f} reals a point",
-        f"  efficiency  {efficiency:.1%} expected of {ranks} GPUs ({even:.1%} by even work), {whole / ranks / slowest / 1e9:,.1f} G plain "
-        f"points a second each; assumed: {speeds.rate / 1e9:g} G/s, {speeds.bandwidth / 1e9:g} GB/s and {speeds.latency * 1e6:g} us between neighbours",
+        f"  efficiency  {efficiency:.1%} expected of {ranks} GPUs ({even:.1%} if halos cost nothing); assumed: "
+        f"{speeds.rate / 1e9:g} G points/s, {speeds.bandwidth / 1e9:g} GB/s and {speeds.latency * 1e6:g} us between neighbours",
     ]  # fmt: skip
     return "\n".join(lines)
 

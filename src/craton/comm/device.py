@@ -23,7 +23,7 @@ def on_device(program, comm, say=None, overlap=True):
     machine = program.backend
     cupy = machine.cupy
     device = cupy.cuda.Device()
-    mine = (comm.host, str(cupy.cuda.runtime.deviceGetPCIBusId(device.id)), nccl.available())
+    mine = (comm.host, device.pci_bus_id, nccl.available())
     told = comm.gather(mine)
     side = stream_of_high_priority(cupy)
     problem = "CuPy has no NCCL" if not all(there for *_, there in told) else None

@@ -125,7 +125,7 @@ class SnapshotWriter:
         self._queue.put((self._write, (name, index, frames, region or ())))
 
     def close(self, last=True):
-        """Wait for the frames that were put, cut off those that never came (the `last` of several writers), and raise what went wrong since."""
+        """Wait for the frames that were put, cut off those that never came (the `last` writer does), and raise what went wrong since."""
         if self._thread.is_alive():
             if last:
                 self._queue.put((self._finish, ()))

@@ -120,14 +120,16 @@ class Gathering:
         steps, rows = points.shape
         begins = (np.arange(steps)[:, None] * rows + np.append(0, np.cumsum(counts[:-1]))).ravel()
         data = {
-            "ring": (np.zeros((1, len(begins))), points.dtype), "state": (points, points.dtype), "source": (np.arange(points.size), np.int64),
-            "first": (np.append(begins, points.size), np.int32), "weight": (np.tile(weight[self.single], steps), points.dtype),
+            "ring": (np.zeros((1, len(begins))), points.dtype), "state": (points, points.dtype),
+            "source": (np.arange(points.size), np.int64), "first": (np.append(begins, points.size), np.int32),
+            "weight": (np.tile(weight[self.single], steps), points.dtype),
             "step": (np.zeros(1), np.int32),
         }  # fmt: skip
         arrays = {name: Array("points", v.shape, dtype, np.asarray(v, dtype)) for name, (v, dtype) in data.items()}
         launch = replace(self.launch, arrays=tuple(self.launch.op.arrays), box=(0, 1, 0, 1, 0, len(begins)),
                          params={"columns": len(begins), "slots": 1})  # fmt: skip
-        plan = Plan("", "", self.plan.precision, None, Layout((1, 1, 1), 0), arrays, (Phase("sum", (launch,)),), 1, 1.0, 0.0, [], None, 1, np.inf)
+        layout, phases = Layout((1, 1, 1), 0), (Phase("sum", (launch,)),)
+        plan = Plan("", "", self.plan.precision, None, layout, arrays, phases, 1, 1.0, 0.0, [], None, 1, np.inf)
         program = machine.commit(plan)
         program.phases[0].inner(0)
         return program.host("ring")[0].reshape(steps, len(counts))

@@ -132,12 +132,13 @@ def split(plan, ranks, grid=None):
     if grid is not None and int(np.prod(grid)) != ranks:
         message = f"{' x '.join(map(str, grid))} parts are not {ranks}"
         raise ScenarioError([Problem("run.grid", message, "give three numbers whose product is the number of ranks")])
-    found = [made for counts in ([tuple(grid)[::-1]] if grid else arrangements(ranks)) if (made := cuts(shape, counts, known))]
+    found = [made for counts in ([tuple(grid)[::-1]] if grid else arrangements(ranks)) if (made := cuts(counts, known))]
     if not found:
         words = f"{ranks} ranks" + (f" as {' x '.join(map(str, grid))}" if grid else "")
         nz, ny, nx = shape
-        raise ScenarioError([Problem("--ranks", f"{words} do not fit {nx} x {ny} x {nz} points: each needs {known['least']} along an axis that "
-                                     "is cut, and the planes of a free surface stay together", "use fewer ranks")])  # fmt: skip
+        message = f"{words} do not fit {nx} x {ny} x {nz} points: each needs {known['least']} along an axis that is cut, and the planes " \
+                  "of a free surface stay together"  # fmt: skip
+        raise ScenarioError([Problem("--ranks", message, "use fewer ranks")])
     return parts(min(found, key=lambda cut: max(costs(cut, known))), known["periodic"])
 
 
@@ -147,10 +148,10 @@ def arrangements(ranks):
     return [(a, b, ranks // a // b) for a in divisors for b in divisors if ranks // a % b == 0]
 
 
-def cuts(shape, counts, known):
+def cuts(counts, known):
     """Limits of the parts along z, y and x: three rising arrays (count + 1,); None where they do not fit."""
     out = []
-    for axis, n, count in zip("zyx", shape, counts):
+    for axis, count in zip("zyx", counts):
         if count > 1 and axis in known["whole"]:
             return None
         others = sum(known["cost"][b].mean() - 1 for b in "zyx" if b != axis)

@@ -47,7 +47,8 @@ class Cut:
 
     def owned(self, index):
         """Which elements of the state, counted from the first field's point (0, 0, 0), the part owns."""
-        return np.logical_and.reduce([(a <= n) & (n < b) for n, a, b in zip(self.old.place(index), self.part.box[::2], self.part.box[1::2])])
+        limits = zip(self.old.place(index), self.part.box[::2], self.part.box[1::2])
+        return np.logical_and.reduce([(a <= n) & (n < b) for n, a, b in limits])
 
     def moved(self, index):
         """Elements of the whole state, all owned, in the part's state."""
@@ -86,14 +87,10 @@ def localised(plan, part):
             arrays |= tables
         phases.append(replace(phase, launches=tuple(launches)))
     used = {name for phase in phases for one in phase.launches for name in one.arrays}
-    arrays = {name: a for name, a in arrays.items() if name in used or a.kind == "wavefield" or name == "step" or owns_used(name, arrays, used)}
+    used |= {"step"} | {a.part_of for name, a in arrays.items() if name in used}
+    arrays = {name: a for name, a in arrays.items() if name in used or a.kind == "wavefield"}
     grid = plan.grid.window(grid_box(part, plan.grid))
     return replace(plan, grid=grid, layout=cut.new, arrays=arrays, phases=tuple(phases), whole=plan)
-
-
-def owns_used(name, arrays, used):
-    """True for a block of which a part is used."""
-    return any(a.part_of == name and n in used for n, a in arrays.items())
 
 
 def grid_box(part, grid):

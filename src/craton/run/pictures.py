@@ -48,8 +48,11 @@ class Tiling:
         region = self.region(rank)
         if region is None:
             return None
-        lattice = self.frames.lattice
-        return self.frames.within({axis: (a * lattice[axis][2], min(b * lattice[axis][2], lattice[axis][1])) for axis, (a, b) in region.items()})
+        ranges = {}
+        for axis, (a, b) in region.items():
+            _, n, stride = self.frames.lattice[axis]
+            ranges[axis] = (a * stride, min(b * stride, n))
+        return self.frames.within(ranges)
 
     def need(self, rank):
         """Box of points of the grid that a rank needs for its part, or None."""

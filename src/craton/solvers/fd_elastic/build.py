@@ -216,8 +216,9 @@ def assemble(d, sources, receivers, channels):
     record_arrays, record = points.recording(d, channels, receivers, slots)
     arrays |= source_arrays | record_arrays
     phases = tuple(phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")) + (Phase("record", tuple(record)),)
+    known = ranks.sharing(d)
     plan = Plan(d.scenario.title, "fd_elastic", d.precision, d.grid, d.layout, arrays, phases, d.steps, d.dt, d.start, channels, receivers,
-                slots, exploded(d, sources), d.velocity, snapshots.frames(d), d.extra, band, shots=d.shots, sharing=ranks.sharing(d))  # fmt: skip
+                slots, exploded(d, sources), d.velocity, snapshots.frames(d), d.extra, band, shots=d.shots, sharing=known)  # fmt: skip
     plan.warnings = warnings(d, sources, receivers)
     plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
     return plan

@@ -6,7 +6,7 @@ from craton.model import attenuation
 from craton.solvers.fd_elastic import contact, relaxing, scheme
 from craton.solvers.fd_elastic import operators as fd
 from craton.solvers.fd_elastic.closure import HIGHEST, closure
-from craton.solvers.shared import points
+from craton.solvers.shared import halo, points
 
 
 def operators(order, motion=None):
@@ -29,6 +29,7 @@ def operators(order, motion=None):
     layers += [fd.cpml_vti(differences, axis) for axis in axes if axis < 2 or motion != "SH"]
     layers += attenuated(differences, order, axes)
     others = [fd.rigid(), *map(fd.wrap, counts), points.INJECT, points.WINDOW, points.SAMPLE, points.ADVANCE]
+    others += [way(count) for way in (halo.pack, halo.unpack) for count in counts]
     return {op.name: op for op in (*steps, *surface, *layers, *others)}
 
 

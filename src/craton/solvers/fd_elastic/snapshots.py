@@ -47,7 +47,7 @@ def misplaced(domain, n, plane):
 
 
 def one(d, spec, ranges=None):
-    """Where and when one series of snapshots is taken; of the part of it within `ranges`, (first, last + 1) point along each of its axes."""
+    """Where and when one series of snapshots is taken; of its part within `ranges`, (first, last + 1) point along its axes."""
     block, chosen, coords, lattice = cut(d, spec, ranges or {})
     full = spec.quantity == "pressure"
     wanted = np.arange(1, int(d.end / spec.every) + 1) * spec.every
@@ -61,7 +61,8 @@ def one(d, spec, ranges=None):
         combine = partial(picture, quantity=spec.quantity, components=named, spacing=d.grid.spacing, half={f: d.half(f) for f in fields})
     shots = len(d.shots) if d.planar else None
     finish = partial(_finished, combine=combine, chosen=chosen, shots=shots, air=air(d, block))
-    return Frames(spec.name, spec.quantity, named, coords, steps, times, dict.fromkeys(fields, block), finish, partial(one, d, spec), lattice)
+    within = partial(one, d, spec)
+    return Frames(spec.name, spec.quantity, named, coords, steps, times, dict.fromkeys(fields, block), finish, within, lattice)
 
 
 def points_of(d, block):

@@ -224,12 +224,12 @@ def test_finite_fault_and_fibre(tmp_path):
     """A fault's columns of the step are set on each rank before its own rows of the fault are injected; a fibre crosses the cut."""
     rupture = Path(__file__).parent / "data" / "sources" / "rupture_v2.srf"
     fibre = '[[receivers]]\nname = "D"\ndas = { along = [[900, 900, -200], [2600, 1500, -200]], spacing = 200, gauge = 400 }'
-    scenario = text(x=4000, y=4000, z=4000, source=f'[[source]]\nkind = "srf"\nfile = "{rupture}"\nname = "F"', receivers=fibre)
+    scenario = text(x=4000, y=4000, z=4000, source=f'[[source]]\nkind = "srf"\ncoordinates = "metres"\nfile = "{rupture}"\nname = "F"', receivers=fibre)
     same_bits(scenario, (2, 2, 1))
 
 
 def test_plane_wave():
-    scenario = text("periodic sides", source='[[source]]\nkind = "plane_wave"\nwave = "S"\nz = -1200\n'
+    scenario = text("periodic sides", source='[[source]]\nkind = "plane_wave"\nwave = "SV"\nz = -1200\n'
                     'wavelet = { kind = "gaussian", tau = 0.05 }')  # fmt: skip
     same_bits(scenario, (2, 1, 2))
 
@@ -269,8 +269,8 @@ def test_no_rank_holds_the_whole_grid():
     """Memory of a rank is its share: fields, material and layers, with ghosts."""
     plan = build(loads(text(x=9900, y=9900, z=9900)))
     local = shared(plan, 0, 8, (2, 2, 2))
-    assert local.nbytes < 0.2 * plan.nbytes
-    assert max(a.nbytes for a in local.arrays.values()) < 0.2 * max(a.nbytes for a in plan.arrays.values())
+    assert local.nbytes < 0.22 * plan.nbytes  # an eighth, rows of 50 points padded to 96 (of 100 to 128)
+    assert max(a.nbytes for a in local.arrays.values()) < 0.22 * max(a.nbytes for a in plan.arrays.values())
 
 
 def test_an_array_that_does_not_say_how_it_follows_the_grid_is_refused():
@@ -355,7 +355,7 @@ def test_an_explosion_ends_all_ranks(tmp_path):
 
 def command(folder, *words, **options):
     """`craton run` as a process."""
-    env = os.environ | {"OMP_NUM_THREADS": "1"}
+    env = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.Popen([sys.executable, "-m", "craton", "run", *words], cwd=folder, env=env, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)  # fmt: skip
 
@@ -378,7 +378,7 @@ def test_a_killed_rank_ends_the_job(victim, tmp_path):
     (tmp_path / "case.toml").write_text(text_.replace("origin = [0, 0, -2500]", "origin = [0, 0, -3000]"))
     job = command(tmp_path, "case.toml", "-o", "out", "--ranks", "4", "--quiet")
     try:
-        pid = when_running(tmp_path / "out" / "run.json")[victim]["pid"]
+        pid = when_running(tmp_path / "out")[victim]["pid"]
         time.sleep(0.5)
         os.kill(pid, signal.SIGKILL)
         begin = time.perf_counter()
@@ -392,11 +392,11 @@ def test_a_killed_rank_ends_the_job(victim, tmp_path):
     assert picture.velocity.dims == ("time", "component", "z", "x")
 
 
-def when_running(path, patience=40):
-    """The ranks that run.json names, as soon as it does."""
+def when_running(out, patience=30):
+    """The ranks that run.json names, as soon as snapshots are written."""
     end = time.perf_counter() + patience
     while time.perf_counter() < end:
-        if path.exists() and (told := json.loads(path.read_text())).get("ranks"):
-            return told["ranks"]
+        if list(out.glob("result.zarr/snapshots/section/velocity/[0-9]*")):
+            return json.loads((out / "run.json").read_text())["ranks"]
         time.sleep(0.05)
-    raise TimeoutError(path)
+    raise TimeoutError(out)

@@ -74,6 +74,7 @@ BOUNDARIES = {
     "free and absorbing": FREE,
     "periodic sides": 'top = "free"\nbottom = "cpml"\nwest = "periodic"\neast = "periodic"\nsouth = "periodic"\nnorth = "periodic"',
     "rigid and damped": 'top = "periodic"\nbottom = "periodic"\nwest = "rigid"\neast = "sponge"\nsouth = "cpml"\nnorth = "rigid"',
+    "one-way": 'top = "free"\nothers = "a1"',
     "rigid above": 'top = "rigid"\nbottom = "sponge"\nwest = "sponge"\neast = "rigid"\nsouth = "periodic"\nnorth = "periodic"',
 }
 
@@ -224,8 +225,13 @@ def test_finite_fault_and_fibre(tmp_path):
     """A fault's columns of the step are set on each rank before its own rows of the fault are injected; a fibre crosses the cut."""
     rupture = Path(__file__).parent / "data" / "sources" / "rupture_v2.srf"
     fibre = '[[receivers]]\nname = "D"\ndas = { along = [[900, 900, -200], [2600, 1500, -200]], spacing = 200, gauge = 400 }'
-    scenario = text(x=4000, y=4000, z=4000, source=f'[[source]]\nkind = "srf"\ncoordinates = "metres"\nfile = "{rupture}"\nname = "F"', receivers=fibre)
+    fault = f'[[source]]\nkind = "srf"\ncoordinates = "metres"\nfile = "{rupture}"\nname = "F"'
+    scenario = text(x=4000, y=4000, z=4000, source=fault, receivers=fibre)
     same_bits(scenario, (2, 2, 1))
+
+
+def test_anisotropy():
+    same_bits(text().replace("rho = 2100", "rho = 2100, epsilon = 0.1, delta = 0.05, gamma = 0.08"), (2, 1, 2))
 
 
 def test_plane_wave():

@@ -121,7 +121,7 @@ def a1(d):
         box = d.slab(axis, inner, inner + 1)
         points = tuple(b - a for a, b in zip(box[::2], box[1::2]))
         name = f"past_{'xyz'[axis]}{side}"
-        arrays[name] = Array("boundary", (len(d.velocity), op.reach + 1, *points), d.precision)
+        arrays[name] = Array("boundary", (len(d.velocity), op.reach + 1, *points), d.precision, over=(None, *slab_over(box)))
         names = d.names(*operators.CYCLIC_VELOCITY[axis], name, "rho", "lam", "rmu")
         launches.append(Launch(op, names, box, slab_params(d, box)))
     return arrays, {"velocity_last": launches}

@@ -15,11 +15,11 @@ def cells(d, grid, k0, k1):
     return rho, c33 - 4 / 3 * c44, c44
 
 
-def parameters(d, k0, k1):
+def parameters(d, grid, k0, k1):
     """d11, d13 (Pa) and 1/c66 (1/Pa) of planes of cells, see vti.h."""
-    _, c11, c13, c33, c44, c66 = cell_stiffness(d.scenario.model, d.grid, k0, k1)
+    _, c11, c13, c33, c44, c66 = cell_stiffness(d.scenario.model, grid, k0, k1)
     d11, d13 = c11 - c33, c13 - (c33 - 2 * c44)
-    if d.free and k1 == d.grid.shape[0]:  # with szz = 0: moduli of plane stress
+    if d.free and grid.start[0] + k1 == d.grid.shape[0]:  # with szz = 0: moduli of plane stress
         isotropic = 4 * c44 * (c33 - c44) / c33
         d11 = np.concatenate([d11[:-1], (c11 - c13**2 / c33 - isotropic)[-1:]])
         d13 = np.concatenate([d13[:-1], 0 * d13[-1:]])

@@ -81,9 +81,12 @@ def regions(launches, part, thickness, along_x=1):
         return (), tuple(launches)
     slabs, rest = shells(part, thickness, along_x)
     whole = tuple(v for n in part.shape for v in (0, n))
+    columns = [one for one in launches if not one.op.pointwise and one.places is None and one.on_grid and clip(one.box, whole) == one.box]
+    if any(_apart(one.box, rest) for one in columns):  # too thin a part: nothing is left for later
+        return tuple(launches), ()
     outer, inner, begun = [], [], False
     for one in launches:
-        if one.op.pointwise or (begun and one.places is None and one.on_grid and clip(one.box, whole) == one.box):
+        if one.op.pointwise or (begun and any(one is other for other in columns)):
             begun = True
             outer += _clipped(one, slabs)
             inner += _clipped(one, [rest])
@@ -94,6 +97,11 @@ def regions(launches, part, thickness, along_x=1):
         else:
             (inner if begun else outer).append(one)
     return tuple(outer), tuple(inner)
+
+
+def _apart(box, rest):
+    """True where a plane of columns lies in a slab along its own axis: steps of the rest would come after it."""
+    return any(b - a == 1 and not low <= a < high for a, b, low, high in zip(box[::2], box[1::2], rest[::2], rest[1::2]))
 
 
 def _clipped(launch, boxes):

@@ -26,7 +26,7 @@ BUDGET = {
     "stress_coarse": (56, 72), "stress_mixed": (56, 80), "stress_paired": (56, 80), "stress_full": (56, 80),
     "stress_surface_mixed": (64, 88), "cpml_stress_x_mixed": (48, 64), "cpml_stress_y_mixed": (48, 64), "cpml_stress_z_mixed": (48, 64),
     "stress_surface_paired": (64, 96), "cpml_stress_x_paired": (40, 64), "cpml_stress_z_paired": (48, 56),
-    "vti": (40, 56), "vti_surface": (40, 56), "cpml_vti": (32, 48),
+    "vti": (40, 56), "vti_surface": (40, 56), "cpml_vti": (32, 48), "pack": (24, 24), "unpack": (24, 24),
 }  # fmt: skip
 LONG = {  # of orders 10 to 16
     "velocity": (48, 56), "stress": (48, 56), "velocity_surface": (48, 64), "stress_surface": (48, 72), "cpml_velocity": (48, 48),

@@ -105,13 +105,8 @@ def main():
     rows = curves(speeds, options.network, (1, 2, 4, 8, 16, 64, 256, 1000, 4000, 10_000))
     print(json.dumps({"speeds": asdict(speeds), "misfit_rms": off, "rows_fitted": count}))
     for row in rows:
-<<<<<<< HEAD
-        print("{gpus:>6} GPUs: weak {weak_512:.3f}  strong 1024^3 {strong_1024:.3f}  2048^3 {strong_2048:.3f}  4096^3 {strong_4096:.3f}"
-              .format(**row))  # fmt: skip
-=======
         words = "{gpus:>6} GPUs: weak {weak_512:.3f}  strong 1024^3 {strong_1024:.3f}  2048^3 {strong_2048:.3f}  4096^3 {strong_4096:.3f}"
         print(words.format(**row))
->>>>>>> 96ed36b (Columns across a face stay behind their step in thin parts; lint)
     if options.json:
         with open(options.json, "w") as file:
             told = {"speeds": asdict(speeds), "misfit_rms": off, "rows_fitted": count, "network": options.network, "rows": rows}

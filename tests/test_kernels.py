@@ -27,6 +27,8 @@ BUDGET = {
     "stress_surface_mixed": (64, 88), "cpml_stress_x_mixed": (48, 64), "cpml_stress_y_mixed": (48, 64), "cpml_stress_z_mixed": (48, 64),
     "stress_surface_paired": (64, 96), "cpml_stress_x_paired": (40, 64), "cpml_stress_z_paired": (48, 56),
     "vti": (40, 56), "vti_surface": (40, 56), "cpml_vti": (32, 48),
+    "acoustic_velocity": (40, 48), "acoustic_pressure": (40, 40), "acoustic_velocity_surface": (40, 48),
+    "acoustic_pressure_surface": (40, 40),
 }  # fmt: skip
 LONG = {  # of orders 10 to 16
     "velocity": (48, 56), "stress": (48, 56), "velocity_surface": (48, 64), "stress_surface": (48, 72), "cpml_velocity": (48, 48),

@@ -1,4 +1,4 @@
-"""Acoustic waves: when pressure and velocity are all that is computed, and what keeps a model that is fluid everywhere with the elastic scheme."""
+"""Acoustic waves: when pressure and velocity are all that is computed, and what keeps a fluid with the elastic scheme."""
 import numpy as np
 
 from craton.errors import Problem
@@ -39,7 +39,8 @@ def problems(scenario, grid):
     if scenario.domain.waves != "acoustic":
         return []
     fastest = earth.extremes(scenario.model, grid)["vs"][1]
-    found = [(f"acoustic waves are for vs = 0 everywhere, and the model has vs up to {fastest:g} m/s", f"write vs = 0, or {INSTEAD}")] * (fastest > 0)
+    solid = f"acoustic waves are for vs = 0 everywhere, and the model has vs up to {fastest:g} m/s"
+    found = [(solid, f"write vs = 0, or {INSTEAD}")] if fastest > 0 else []
     found += [(f"acoustic waves are computed without {name}", f"{INSTEAD}: a fluid then goes through the elastic scheme")
               for name in beyond(scenario.model, grid)]  # fmt: skip
     return [Problem("domain.waves", *words) for words in found]
@@ -49,7 +50,8 @@ def source_problems(scenario, sources):
     """Sources that move nothing where domain.waves = "acoustic" is wanted."""
     if scenario.domain.waves != "acoustic":
         return []
-    silent = [s.name for s in sources if s.moment is not None and (isinstance(s, FiniteFault) or not isotropic(s.moment, scenario.domain.planar))]
+    planar, moments = scenario.domain.planar, [s for s in sources if s.moment is not None or isinstance(s, FiniteFault)]
+    silent = [s.name for s in moments if isinstance(s, FiniteFault) or not isotropic(s.moment, planar)]
     return [Problem("domain.waves", f"{name}: a moment without an isotropic part moves nothing in acoustic waves",
                     f"make it an explosion, or {INSTEAD}: a fluid then goes through the elastic scheme") for name in silent]  # fmt: skip
 

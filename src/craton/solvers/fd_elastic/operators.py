@@ -217,8 +217,9 @@ def sponge(axis, fields=3):
 def a1(stencil, axis, side):
     """One-way equation for the velocities at a face; see a1.h."""
     planes, count = 2 * len(stencil.axes[axis]), {None: 3, "P-SV": 2, "SH": 1}[stencil.motion]
-    return Operator(f"{_prefix(stencil)}a1_{'xyz'[axis]}{side}", HERE / "a1.h", ("va", "vb", "vc", "past"), ("rho", "lam", "rmu"), SLAB, reach=planes,
-                    reals_per_point=3 * count * (planes + 1) + 3 - stencil.acoustic, flops=3 * count * planes + 16, kernel="a1", pointwise=False,
+    reals = 3 * count * (planes + 1) + 3 - stencil.acoustic
+    return Operator(f"{_prefix(stencil)}a1_{'xyz'[axis]}{side}", HERE / "a1.h", ("va", "vb", "vc", "past"), ("rho", "lam", "rmu"), SLAB,
+                    reach=planes, reals_per_point=reals, flops=3 * count * planes + 16, kernel="a1", pointwise=False,
                     defines=(*constants(stencil, axis), ("SURFACE", 0), ("AXIS", axis), ("SIDE", side), ("PLANES", planes)))  # fmt: skip
 
 

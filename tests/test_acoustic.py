@@ -46,8 +46,8 @@ def run(scenario, **more):
 @both
 @pytest.mark.parametrize("boundaries", [
     {"others": "cpml"}, {"others": "a1"}, {"others": "sponge", "sponge": {"thickness": 8}}, {"top": "cpml", "others": "rigid"},
-    {"top": "rigid", "bottom": "a1", **PERIODIC}, {"top": "free", "bottom": "cpml", **PERIODIC},
-], ids=["cpml", "a1", "sponge", "rigid", "periodic a1", "periodic cpml"])  # fmt: skip
+    {"top": "rigid", "bottom": "a1", **PERIODIC}, {"bottom": "cpml", "surface": "imaging", **PERIODIC},
+], ids=["cpml", "a1", "sponge", "rigid", "periodic a1", "periodic cpml imaging"])  # fmt: skip
 def test_equals_the_elastic_scheme(size, elastic, boundaries):
     if len(size) == 3 and "west" in boundaries:
         boundaries = {**boundaries, "south": "periodic", "north": "periodic"}

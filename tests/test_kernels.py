@@ -70,12 +70,14 @@ def architectures(op):
     """Those to compile for, in little time; the budgets were measured with every text on both.
 
     Both for the orders 4 and 8 in space; the newer one for 2, 6, 16 and the plane; none for 10, 12 and 14, whose texts are those of 16 with
-    fewer terms. What terrain, a sea floor or a face A1 add: the newer one, at order 4 in space.
+    fewer terms. What terrain, a sea floor or a face A1 add: the newer one, at order 4 in space. Acoustic waves: the newer one, at order 4.
     """
     defined = dict(op.defines)
     reach, plane = defined.get("R", 0), defined.get("PLANE")
     if op.function == "a1" or op.name.startswith("contact") or op.name.endswith("terrain"):
         return ARCHITECTURES[1:] if reach == 2 and not plane else ()
+    if defined.get("ACOUSTIC"):
+        return ARCHITECTURES[1:] if reach == 2 else ()
     if reach in (5, 6, 7):
         return ()
     return ARCHITECTURES[1:] if plane or reach in (1, 3, 8) else ARCHITECTURES

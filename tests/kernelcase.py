@@ -39,7 +39,8 @@ def of_order(order):
     floor = [] if block is None else [make(plain, block) for make in (operators.contact_velocity, operators.contact_stress)]
     steps += [*map(operators.among_air, steps[:2]), *floor]
     others = rheologies(order, plain, free) if order in (4, 8) else []
-    return [*steps, *surface, *layers, *others, *(operators.cpml_laminate(plain, axis) for axis in range(2))]
+    layers += [operators.cpml_laminate(plain, axis) for axis in range(2)]
+    return [*steps, *surface, *layers, *others, *catalogue.acoustic(order, None)]
 
 
 def rheologies(order, plain, free):

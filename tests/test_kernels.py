@@ -27,6 +27,8 @@ BUDGET = {
     "stress_surface_mixed": (64, 88), "cpml_stress_x_mixed": (48, 64), "cpml_stress_y_mixed": (48, 64), "cpml_stress_z_mixed": (48, 64),
     "stress_surface_paired": (64, 96), "cpml_stress_x_paired": (40, 64), "cpml_stress_z_paired": (48, 56),
     "vti": (40, 56), "vti_surface": (40, 56), "cpml_vti": (32, 48), "pack": (24, 24), "unpack": (24, 24),
+    "acoustic_velocity": (40, 48), "acoustic_pressure": (40, 40), "acoustic_velocity_surface": (40, 48),
+    "acoustic_pressure_surface": (40, 40),
 }  # fmt: skip
 LONG = {  # of orders 10 to 16
     "velocity": (48, 56), "stress": (48, 56), "velocity_surface": (48, 64), "stress_surface": (48, 72), "cpml_velocity": (48, 48),
@@ -68,12 +70,14 @@ def architectures(op):
     """Those to compile for, in little time; the budgets were measured with every text on both.
 
     Both for the orders 4 and 8 in space; the newer one for 2, 6, 16 and the plane; none for 10, 12 and 14, whose texts are those of 16 with
-    fewer terms. What terrain, a sea floor or a face A1 add: the newer one, at order 4 in space.
+    fewer terms. What terrain, a sea floor or a face A1 add: the newer one, at order 4 in space. Acoustic waves: the newer one, at order 4.
     """
     defined = dict(op.defines)
     reach, plane = defined.get("R", 0), defined.get("PLANE")
     if op.function == "a1" or op.name.startswith("contact") or op.name.endswith("terrain"):
         return ARCHITECTURES[1:] if reach == 2 and not plane else ()
+    if defined.get("ACOUSTIC"):
+        return ARCHITECTURES[1:] if reach == 2 else ()
     if reach in (5, 6, 7):
         return ()
     return ARCHITECTURES[1:] if plane or reach in (1, 3, 8) else ARCHITECTURES

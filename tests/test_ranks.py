@@ -234,6 +234,21 @@ def test_anisotropy():
     same_bits(text().replace("rho = 2100", "rho = 2100, epsilon = 0.1, delta = 0.05, gamma = 0.08"), (2, 1, 2))
 
 
+@pytest.mark.parametrize("kind, grid", [("free and absorbing", (2, 2, 1)), ("rigid and damped", (1, 2, 2)), ("one-way", (2, 1, 2))])
+def test_acoustic(kind, grid):
+    same_bits(fluid(text(kind)), grid)
+
+
+def test_acoustic_plane():
+    same_bits(fluid(plane("P-SV")), (3, 1, 2))
+
+
+def fluid(scenario):
+    """The same with vs = 0, as acoustic waves."""
+    scenario = scenario.replace('waves = "P-SV"\n', "").replace("spacing = 100\n", 'spacing = 100\nwaves = "acoustic"\n', 1)
+    return scenario.replace("vs = 1700", "vs = 0").replace("vs = 2400", "vs = 0")
+
+
 def test_plane_wave():
     scenario = text("periodic sides", source='[[source]]\nkind = "plane_wave"\nwave = "SV"\nz = -1200\n'
                     'wavelet = { kind = "gaussian", tau = 0.05 }')  # fmt: skip

@@ -45,11 +45,12 @@ class Domain(Table):
     """The box that is computed: lower south-west corner ``origin``, ``size`` (m), and ``spacing`` (m) or ``max_frequency`` (Hz).
 
     A size of two numbers, [x, z], is the vertical plane: 2-D, with motion in it (``waves = "P-SV"``) or across it (``"SH"``).
+    Left out, waves are ``"acoustic"`` where vs = 0 everywhere and nothing needs shear, else ``"elastic"`` (in the plane ``"P-SV"``).
     """
 
     origin: in_space_or_plane(Length, "xyz", "m") = key("[0, 0, -10_000]  # m, lower south-west corner (x, y, z)")
     size: in_space_or_plane(Distance, "xyz", "m") = key("[20_000, 20_000, 10_000]  # m")
-    waves: choice("P-SV", "SH") | None = None
+    waves: choice("P-SV", "SH", "elastic", "acoustic") | None = None
     spacing: Distance | None = None
     max_frequency: Frequency | None = None
     points_per_wavelength: quantity("ratio", least=2, most=100) = 6.0
@@ -75,9 +76,11 @@ class Domain(Table):
     def _one_dimension(self):
         if len(self.size) == 3 and len(self.origin) == 2:
             raise wrong(("origin", "origin has 2 numbers, size has 3", "write origin = [x, y, z]; or size = [x, z] for a plane"))
-        if len(self.size) == 3 and self.waves is not None:
+        if len(self.size) == 3 and self.waves in ("P-SV", "SH"):
             raise wrong(("waves", f"waves = {shown(self.waves)} is for the plane; in three dimensions all waves are computed",
                          "leave waves out, or write size = [x, z]"))
+        if len(self.size) == 2 and self.waves == "elastic":
+            raise wrong(("waves", "in the plane elastic waves are of two kinds", 'write waves = "P-SV", or "SH"'))
         return self
 
     @property
@@ -87,8 +90,8 @@ class Domain(Table):
 
     @property
     def motion(self):
-        """``"P-SV"`` or ``"SH"`` in the plane, None in space."""
-        return (self.waves or "P-SV") if self.planar else None
+        """``"P-SV"`` (acoustic waves, too) or ``"SH"`` in the plane, None in space."""
+        return ("SH" if self.waves == "SH" else "P-SV") if self.planar else None
 
     @property
     def axes(self):

@@ -34,7 +34,7 @@ KERNEL a1(
         POINT;
         const ptrdiff_t at = ((ptrdiff_t)(k - p.k0) * p.nj + (j - p.j0)) * p.ni + (i - p.i0), N = (ptrdiff_t)p.nk * p.nj * p.ni;
         const ptrdiff_t S = (SIDE ? 1 : -1) * (AXIS == 0 ? X : AXIS == 1 ? Y : Z), field = (PLANES + 1) * N;
-        const real mu = 1 / rmu[m], across = p.dt_h * sqrt((lam[m] + 2 * mu) / rho[m]), along = mu > 0 ? p.dt_h * sqrt(mu / rho[m]) : across;
+        const real mu = ACOUSTIC ? real(0) : 1 / rmu[m], across = p.dt_h * sqrt((lam[m] + 2 * mu) / rho[m]), along = mu > 0 ? p.dt_h * sqrt(mu / rho[m]) : across;
         if constexpr (ON_A) outward(va + q, past + at, S, N, across);
         if constexpr (ON_B) outward(vb + q, past + ON_A * field + at, S, N, along);
         if constexpr (ON_C) outward(vc + q, past + (ON_A + ON_B) * field + at, S, N, along);

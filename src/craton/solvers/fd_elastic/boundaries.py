@@ -60,7 +60,7 @@ def cpml(d):
     options = d.scenario.boundaries.cpml
     frequency = options.frequency or d.frequency
     arrays, phases = {}, {"velocity": [], "stress": []}
-    count = 3 if not d.planar else len(d.velocity)
+    count = 1 if d.acoustic else len(d.velocity)
     for axis, side in d.faces("cpml"):
         box, *depths = slab_depths(d, axis, side, options.thickness)
         face = f"{'xyz'[axis]}{side}"
@@ -75,15 +75,21 @@ def cpml(d):
     return arrays, phases
 
 
+def cyclic(d, axis):
+    """Velocities and normal stresses along (A, B, C) that a layer across A sees; in acoustic waves nothing but the first of each."""
+    velocity, normal = operators.CYCLIC_VELOCITY[axis], operators.CYCLIC_NORMAL[axis]
+    return ((velocity[0], "", ""), ("s", "", "")) if d.acoustic else (velocity, normal)
+
+
 def _cpml_velocity(d, axis, box, psi, profile):
-    saa, (sab, sca) = operators.CYCLIC_NORMAL[axis][0], operators.CYCLIC_SHEAR[axis]
-    names = d.names(*operators.CYCLIC_VELOCITY[axis], psi, saa, sab, sca, "rho", profile)
+    velocity, (saa, *_) = cyclic(d, axis)
+    names = d.names(*velocity, psi, saa, *operators.CYCLIC_SHEAR[axis], "rho", profile)
     return Launch(operators.cpml_velocity(d.stencil, axis), names, box, slab_params(d, box))
 
 
 def _cpml_stress(d, axis, box, psi, profile):
-    written = (*operators.CYCLIC_NORMAL[axis], *operators.CYCLIC_SHEAR[axis], psi, "memory")
-    names = d.names(*written, *operators.CYCLIC_VELOCITY[axis], "lam", "rmu", profile, "qp", "qs")
+    velocity, normal = cyclic(d, axis)
+    names = d.names(*normal, *operators.CYCLIC_SHEAR[axis], psi, "memory", *velocity, "lam", "rmu", profile, "qp", "qs")
     return Launch(operators.cpml_stress(d.stencil, axis, d.relaxing, d.free), names, box, relaxing.params(d, slab_params(d, box)))
 
 

@@ -11,7 +11,21 @@ from craton.model import earth, rheology
 from craton.model.cells import Region
 from craton.model.grid import Grid
 from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.fd_elastic import contact, faults, laminate, material, notes, operators, points, ranks, relaxing, scheme, snapshots, vti
+from craton.solvers.fd_elastic import (
+    acoustic,
+    contact,
+    faults,
+    laminate,
+    material,
+    notes,
+    operators,
+    points,
+    ranks,
+    relaxing,
+    scheme,
+    snapshots,
+    vti,
+)  # fmt: skip
 from craton.solvers.fd_elastic.boundaries import BOUNDARIES
 from craton.solvers.fd_elastic.closure import HIGHEST
 from craton.solvers.fd_elastic.discretisation import Discretisation
@@ -51,6 +65,7 @@ def build(scenario):
     grid = grid_of(scenario)
     refuse(problems(scenario, grid))
     sources = survey_sources.build(scenario, partial(earth.point_values, scenario.model))
+    refuse(acoustic.source_problems(scenario, sources))
     receivers = survey_receivers.build(scenario)
     d = discretise(scenario, grid, sources)
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1))
@@ -60,7 +75,7 @@ def build(scenario):
 
 def problems(scenario, grid):
     """Everything that is wrong with a scenario on a grid: size, model, step, sources, receivers, snapshots."""
-    wrong_model = earth.problems(scenario.model, grid) or rheology_problems(scenario.model, grid)
+    wrong_model = earth.problems(scenario.model, grid) or rheology_problems(scenario.model, grid) or acoustic.problems(scenario, grid)
     wrong_step = [] if wrong_model else step_problems(scenario, grid)
     asked = [*surface_problems(scenario), *survey_problems(scenario), *snapshots.problems(scenario)]
     asked += output_problems(scenario, grid, not wrong_model)
@@ -130,7 +145,8 @@ def discretise(scenario, grid, sources):
     extra = leapfrog.extra(steps) if scenario.receivers else 0
     frequency = max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing
     shots = survey_sources.shots(scenario)
-    return Discretisation(scenario, grid, order, precision, dt, start, steps + extra, vp_max, frequency, extra, shots)
+    return Discretisation(scenario, grid, order, precision, dt, start, steps + extra, vp_max, frequency, extra, shots,
+                          acoustic.chosen(scenario, grid, sources))  # fmt: skip
 
 
 def fastest(scenario, grid):
@@ -226,7 +242,7 @@ def assemble(d, sources, receivers, channels):
 
 def warnings(d, sources, receivers):
     """Sentences about what can be computed but is probably not meant."""
-    found = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start)]
+    found = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *acoustic.warnings(d, sources)]
     placed = [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]
     in_layer = [name for name, xyz in placed if inside_layer(d, xyz)]
     if in_layer:

@@ -28,6 +28,7 @@ def operators(order, motion=None):
     layers += [fd.sponge(axis, count) for axis in axes for count in counts]
     layers += [fd.cpml_vti(differences, axis) for axis in axes if axis < 2 or motion != "SH"]
     layers += attenuated(differences, order, axes)
+    layers += acoustic(order, motion) if motion != "SH" else []
     others = [fd.rigid(), *map(fd.wrap, counts), points.INJECT, points.WINDOW, points.SAMPLE, points.ADVANCE]
     others += [way(count) for way in (halo.pack, halo.unpack) for count in counts]
     return {op.name: op for op in (*steps, *surface, *layers, *others)}
@@ -47,3 +48,13 @@ def attenuated(differences, order, axes, example=(0.1, 10.0)):
     surface = fd.at_surface(fd.stress(differences, some), closure(min(order, HIGHEST)), differences)
     layers = [fd.cpml_stress(differences, axis, some, free=True) for axis in axes]
     return found + [replace(op, name=f"{op.name}_{kind}", kernel=op.function) for op in (surface, *layers)]
+
+
+def acoustic(order, motion):
+    """Those of acoustic waves that differ."""
+    differences = scheme.stencil(order, free=True, motion=motion, acoustic=True)
+    axes = range(0, 3, 2 if motion else 1)
+    steps = [fd.velocity(differences), fd.stress(differences)]
+    surface = [fd.at_surface(op, closure(min(order, HIGHEST)), differences) for op in steps]
+    layers = [kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes]
+    return [*steps, *surface, *layers, *(fd.a1(differences, axis, side) for axis in axes for side in range(2))]

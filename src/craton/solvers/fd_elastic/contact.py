@@ -63,7 +63,7 @@ def contact(d):
     """Arrays and launches of both steps; none where no flat contact of solid under fluid lies in the grid."""
     added = block(d.stencil.vertical)
     fluid = d.ground is not None and d.ground.water is not None
-    if added is None or d.motion == "SH" or d.anisotropic or not (  # not made for what vti.h adds
+    if added is None or d.acoustic or d.motion == "SH" or d.anisotropic or not (  # not made for what vti.h adds
         fluid or extremes(d.scenario.model, d.grid)["vs"][0] == 0
     ):
         return {}, {}

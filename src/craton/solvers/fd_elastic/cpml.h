@@ -5,9 +5,14 @@
 //         psi[.][slab], the slab x fastest, one for each of va vb vc that is there; profile[2][3][n]: at integer and at half points;
 //         a, b, 1/kappa - 1
 // PLANE, PSV, SH as in elastic.h: the components along x and z are there where PSV, those along y where SH
+// ACOUSTIC = 1: saa is s of acoustic.h; va, psi and it are all that is there besides the material
 #include "differences.h"
 #include "moduli.h"
 #include "relax.h"
+
+// Components along B and C that differ from those along A, and shear stresses with A: there are none in acoustic waves.
+#define SHEARED_B (ON_B && !ACOUSTIC)
+#define SHEARED_C (ON_C && !ACOUSTIC)
 
 #define CPML_POINT                                                                                                  \
     POINT;                                                                                                          \
@@ -34,8 +39,8 @@ KERNEL cpml_velocity(
     {
         CPML_POINT;
         if constexpr (ON_A) va[q] += p.dt_h * buoyancy(rho + m, MA) * stretched(psi + at_a, half, N, fwd(saa + q, A));
-        if constexpr (ON_B) vb[q] += p.dt_h * buoyancy(rho + m, MB) * stretched(psi + at_b, at, N, bwd(sab + q, A));
-        if constexpr (ON_C) vc[q] += p.dt_h * buoyancy(rho + m, MC) * stretched(psi + at_c, at, N, bwd(sca + q, A));
+        if constexpr (SHEARED_B) vb[q] += p.dt_h * buoyancy(rho + m, MB) * stretched(psi + at_b, at, N, bwd(sab + q, A));
+        if constexpr (SHEARED_C) vc[q] += p.dt_h * buoyancy(rho + m, MC) * stretched(psi + at_c, at, N, bwd(sca + q, A));
     }
 }
 
@@ -99,13 +104,13 @@ KERNEL cpml_stress(
             if constexpr (ON_C) scc[q] += AXIS == 0 && free ? real(0) : p.dt_h * s.across;
 #else
             const real e = p.dt_h * stretched(psi + at_a, at, N, bwd(va + q, A)), t = lam[m] * e;
-            saa[q] += t + 2 / rmu[m] * e;
-            if constexpr (ON_B) sbb[q] += t;
-            if constexpr (ON_C) scc[q] += t;
+            saa[q] += ACOUSTIC ? t : t + 2 / rmu[m] * e;
+            if constexpr (SHEARED_B) sbb[q] += t;
+            if constexpr (SHEARED_C) scc[q] += t;
 #endif
         }
-        if constexpr (ON_B) sab[q] += p.dt_h * shear_modulus(rmu + m, MA, MB) * REMAINING(AB, stretched(psi + at_b, half, N, fwd(vb + q, A)), MA, MB);
-        if constexpr (ON_C) sca[q] += p.dt_h * shear_modulus(rmu + m, MA, MC) * REMAINING(CA, stretched(psi + at_c, half, N, fwd(vc + q, A)), MA, MC);
+        if constexpr (SHEARED_B) sab[q] += p.dt_h * shear_modulus(rmu + m, MA, MB) * REMAINING(AB, stretched(psi + at_b, half, N, fwd(vb + q, A)), MA, MB);
+        if constexpr (SHEARED_C) sca[q] += p.dt_h * shear_modulus(rmu + m, MA, MC) * REMAINING(CA, stretched(psi + at_c, half, N, fwd(vc + q, A)), MA, MC);
     }
 }
 

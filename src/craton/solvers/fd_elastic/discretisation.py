@@ -10,7 +10,7 @@ from craton.model import rheology, terrain
 from craton.plan.layout import Layout
 from craton.solvers.fd_elastic import relaxing
 from craton.solvers.fd_elastic.imaging import surface
-from craton.solvers.fd_elastic.scheme import FIELDS, HALF, MOTION, STRESS, VELOCITY, stencil
+from craton.solvers.fd_elastic.scheme import ACOUSTIC, HALF, MOTION, VELOCITY, stencil
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Discretisation:
         Steps past the end, from which records are corrected in time up to it.
     shots : tuple of str
         Names of the shots that are computed side by side in the plane.
+    acoustic : bool
+        Velocity and pressure only.
     """
 
     scenario: Any
@@ -49,6 +51,7 @@ class Discretisation:
     frequency: float
     extra: int = 0
     shots: tuple = ()
+    acoustic: bool = False
 
     @cached_property
     def relaxation(self):
@@ -78,7 +81,7 @@ class Discretisation:
     @property
     def fields(self):
         """Names of the fields that are computed."""
-        return MOTION[self.motion]
+        return (ACOUSTIC if self.acoustic else MOTION)[self.motion]
 
     @property
     def velocity(self):
@@ -88,11 +91,16 @@ class Discretisation:
     @property
     def stress(self):
         """Components of stress that are computed."""
-        return tuple(f for f in STRESS if f in self.fields)
+        return tuple(f for f in self.fields if f not in VELOCITY)
+
+    @property
+    def normal(self):
+        """Normal stresses that are computed."""
+        return tuple(f for f in self.stress if not any(HALF[f]))
 
     def names(self, *arrays):
         """Array names of a launch, empty where a field is not computed."""
-        absent = {name for name in FIELDS if name not in self.fields} | set(relaxing.names(self))
+        absent = {name for name in HALF if name not in self.fields} | set(relaxing.names(self)) | ({"rmu"} if self.acoustic else set())
         return tuple("" if name in absent else name for name in arrays)
 
     @property
@@ -133,7 +141,7 @@ class Discretisation:
     @cached_property
     def stencil(self):
         """Differences along the axes."""
-        return stencil(self.order, self.scenario.run.weights, self.free, self.motion, self.ground is not None)
+        return stencil(self.order, self.scenario.run.weights, self.free, self.motion, self.ground is not None, self.acoustic)
 
     @cached_property
     def layout(self):

@@ -16,7 +16,7 @@ CHUNK = 16  # planes averaged at a time
 def arrays(d):
     """The plan's material arrays, filled when they are allocated."""
     layout = d.sheet
-    names = (*NAMES, *(LOSSES if d.relaxing else ()), *(vti.NAMES if d.anisotropic else ()))
+    names = (*(NAMES[:2] if d.acoustic else NAMES), *(LOSSES if d.relaxing else ()), *(vti.NAMES if d.anisotropic else ()))
     part = {"shape": layout.padded, "dtype": d.precision, "first": layout.first, "window": layout.window(), "part_of": "material"}
     part["over"] = layout
     block = {"material": Array("material", (layout.block(len(names)),), d.precision, over=layout)}
@@ -114,12 +114,12 @@ def repeat_edges(out, axis, first, last):
 
 
 def trace_share(d, at):
-    """What pressure is of minus the normal stresses that are computed, at integer points (k, j, i): a third.
+    """What pressure is of minus the normal stresses that are computed, at integer points (k, j, i): a third; of the one in a fluid all.
 
     In the plane syy is not computed; eyy = 0 makes it lambda / (2 (lambda + mu)) (sxx + szz).
     """
-    if not d.planar:
-        return 1 / 3
+    if d.acoustic or not d.planar:
+        return 1.0 if d.acoustic else 1 / 3
     at = d.cell(at)
     low, (_, kappa, mu) = around(d, [v for a in at for v in (int(a.min()), int(a.max()) + 1)])
     here = tuple(a - start for a, start in zip(at, low))

@@ -2,7 +2,7 @@
 import numpy as np
 
 from craton.model import earth
-from craton.solvers.fd_elastic import laminate, relaxing, scheme
+from craton.solvers.fd_elastic import acoustic, laminate, relaxing, scheme
 from craton.survey import sources as survey_sources
 
 FEWEST = {  # points per shortest wavelength below which a warning is due: from order 6 on, phase velocity is in error by 0.7 % there
@@ -16,7 +16,7 @@ SURFACE = {"sbp": "summation-by-parts closure", "imaging": "stress imaging", "im
 def sections(d, plan, sources, limit):
     """All sections, in the order in which they are printed."""
     return {
-        plan.title or "Elastic waves": algorithm(d),
+        plan.title or ("Acoustic waves" if d.acoustic else "Elastic waves"): algorithm(d, sources),
         "Grid": grid(d),
         "Time": time(d, limit),
         "Resolution": resolution(d, sources),
@@ -32,7 +32,7 @@ def sources_of(sources):
     return [(s.name, survey_sources.describe(s).removeprefix(f"{s.name} ")) for s in sources] or [("none", "the wavefield stays at rest")]
 
 
-def algorithm(d):
+def algorithm(d, sources):
     """Method, boundaries and material averaging."""
     kinds = {}
     for face in ("top", "bottom", "west", "east", "south", "north"):
@@ -42,12 +42,15 @@ def algorithm(d):
     vertical = 2 * len(d.stencil.vertical)
     lower = "" if d.stencil.vertical == d.stencil.horizontal else f" (along z Taylor weights of order {vertical})"
     closure = f"{lower}, {SURFACE[d.scenario.boundaries.surface]} at the free surface" if d.free else ""
-    waves = f"{d.motion} waves in the (x, z) plane, " if d.planar else ""
+    waves = f"{'acoustic' if d.acoustic else d.motion} waves in the (x, z) plane, " if d.planar else ""
+    grid = f"velocity-{'pressure' if d.acoustic else 'stress'} staggered grid"
+    stored, mu = ("rho, lambda", "") if d.acoustic else ("rho, lambda, 1/mu", ", mu harmonically")
     return [
-        ("method", f"{waves}velocity-stress staggered grid, order 2 in time, {d.order} in space{chosen}{closure}, {d.precision}"),
+        ("method", f"{waves}{grid}, order 2 in time, {d.order} in space{chosen}{closure}, {d.precision}"),
         ("boundaries", "; ".join(f"{kind}: {', '.join(faces)}" for kind, faces in kinds.items())),
-        ("material", "rho, lambda, 1/mu stored once per point; density averaged arithmetically, mu harmonically, on the fly"),
+        ("material", f"{stored} stored once per point; density averaged arithmetically{mu}, on the fly"),
         *([("anisotropy", "transversely isotropic about z; cells are averaged as thin layers (Backus 1962)")] if d.anisotropic else []),
+        *acoustic.notes(d, sources),
         *interfaces(d),
     ]
 
@@ -155,5 +158,5 @@ def phases(plan):
         for name, (count, points) in names.items():
             op = plan.operators[name]
             cost = f"{op.reals_per_point:g} reals and {op.flops} flops a point"
-            rows.append((phase.name, f"{name:<18} {count} x, {points:>13,} points, {cost}"))
+            rows.append((phase.name, f"{name:<25} {count} x, {points:>13,} points, {cost}"))
     return [*rows, ("least traffic", f"{sum(plan.traffic.values()) / 1e6:,.1f} MB a step")]

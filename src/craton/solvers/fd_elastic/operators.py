@@ -59,8 +59,8 @@ def constants(stencil, axis=None):
     named = {f"{letter}{n}": 0 for letter in "CD" for n in range(1, 9)}
     named |= {f"{letter}{n}": repr(c) for letter, all in (("C", horizontal), ("D", vertical)) for n, c in enumerate(all, 1)}
     waves = (("PLANE", int(motion is not None)), ("PSV", int(motion != "SH")), ("SH", int(motion != "P-SV")))
-    return (("R", len(horizontal)), ("RZ", len(vertical)), *named.items(), *waves,
-            ("TERRAIN", int(stencil.terrain)), ("ATTENUATION", 0))  # fmt: skip
+    flags = (("TERRAIN", int(stencil.terrain)), ("ACOUSTIC", int(stencil.acoustic)), ("ATTENUATION", 0))
+    return (("R", len(horizontal)), ("RZ", len(vertical)), *named.items(), *waves, *flags)
 
 
 # Per point, of the steps and of what a layer adds to them: reals read and written, differences along x, y, z, other flops.
@@ -75,29 +75,42 @@ COST = {
            "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 11), "cpml_laminate": (4, 1, 5),
            "cpml_vti": (6, 1, 16), "cpml_vti_z": (0, 0, 0)},
 }  # fmt: skip
+ACOUSTIC_COST = {
+    None: {"velocity": (8, (1, 1, 1), 12), "stress": (6, (1, 1, 1), 5), "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 8)},
+    "P-SV": {"velocity": (6, (1, 0, 1), 8), "stress": (5, (1, 0, 1), 4), "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 8)},
+}  # fmt: skip
 
 
 def cost(stencil, kernel, axis=None):
     """Least traffic and flops of a kernel, as an operator declares them; `axis` where it works along one."""
-    reals, differences, others = COST[stencil.motion][kernel]
+    reals, differences, others = (ACOUSTIC_COST if stencil.acoustic else COST)[stencil.motion][kernel]
     counted = zip(stencil.axes, differences) if axis is None else [(stencil.axes[axis], differences)]
     return {"reals_per_point": reals, "flops": others + sum(n * (3 * len(c) - 1) for c, n in counted)}
 
 
 def velocity(stencil):
-    """The velocity step; see elastic.h."""
+    """The velocity step; see elastic.h, acoustic.h."""
+    if stencil.acoustic:
+        return _acoustic("velocity", VELOCITY, ("s", "rho"), stencil, "velocity")
     return Operator("velocity", HERE / "elastic.h", VELOCITY, (*STRESS, "rho"), FD, reach=stencil.reach,
                     defines=(*constants(stencil), ("SURFACE", 0)), variants=streamed(stencil, 0), **cost(stencil, "velocity"))  # fmt: skip
 
 
 def stress(stencil, relaxing=()):
-    """The stress step; see elastic.h. `relaxing` are the constants of attenuation.constants."""
+    """The stress step; see elastic.h, acoustic.h. `relaxing` are the constants of attenuation.constants."""
+    if stencil.acoustic:
+        return _acoustic("pressure", ("s",), (*VELOCITY, "lam"), stencil, "stress")
     op = Operator("stress", HERE / "elastic.h", (*STRESS, "memory"), (*VELOCITY, "lam", "rmu", "qp", "qs"), FD, reach=stencil.reach,
                   defines=(*constants(stencil), ("SURFACE", 0)), variants=streamed(stencil, 1), **cost(stencil, "stress"))  # fmt: skip
     if not relaxing:
         return op
     lossy = _relaxing(op, relaxing, {None: (3, 3), "P-SV": (2, 1), "SH": (0, 2)}[stencil.motion])
     return replace(lossy, variants=_variants(stencil, STREAMED_RELAXING))
+
+
+def _acoustic(name, writes, reads, stencil, kernel):
+    return Operator(f"acoustic_{name}", HERE / "acoustic.h", writes, reads, FD, reach=stencil.reach,
+                    defines=(*constants(stencil), ("SURFACE", 0)), **cost(stencil, kernel))  # fmt: skip
 
 
 def _relaxing(op, constants, components):
@@ -134,7 +147,7 @@ def at_surface(op, closure, stencil):
     c = np.array(stencil.vertical)
     plain = np.zeros((1, max(closure.cols, closure.rows + len(c))))
     plain[0, closure.rows - len(c) : closure.rows + len(c)] = [*-c[::-1], *c]
-    chosen = closure.stress if closure.stress and op.function == "velocity" else (closure.d1, closure.d2)
+    chosen = closure.stress if closure.stress and op.function.endswith("velocity") else (closure.d1, closure.d2)
     d1, d2 = (np.pad(d, ((0, 0), (0, plain.shape[1] - closure.cols))) for d in chosen)
     forward, backward = np.vstack([d1, plain]), np.vstack([d2, plain])
     closed = op.specialised(f"{op.name}_surface", SURFACE=1, ROWS=len(backward), COLUMNS=plain.shape[1],
@@ -191,7 +204,7 @@ def cpml_vti(stencil, axis):
 
 
 def _cpml(kernel, writes, reads, stencil, axis):
-    return Operator(f"{kernel}_{'xyz'[axis]}", HERE / "cpml.h", writes, reads, SLAB, reach=stencil.reach, kernel=kernel,
+    return Operator(f"{_prefix(stencil)}{kernel}_{'xyz'[axis]}", HERE / "cpml.h", writes, reads, SLAB, reach=stencil.reach, kernel=kernel,
                     defines=(*constants(stencil, axis), ("SURFACE", 0), ("AXIS", axis)), **cost(stencil, kernel, axis))  # fmt: skip
 
 
@@ -204,8 +217,9 @@ def sponge(axis, fields=3):
 def a1(stencil, axis, side):
     """One-way equation for the velocities at a face; see a1.h."""
     planes, count = 2 * len(stencil.axes[axis]), {None: 3, "P-SV": 2, "SH": 1}[stencil.motion]
-    return Operator(f"a1_{'xyz'[axis]}{side}", HERE / "a1.h", ("va", "vb", "vc", "past"), ("rho", "lam", "rmu"), SLAB, reach=planes,
-                    reals_per_point=3 * count * (planes + 1) + 3, flops=3 * count * planes + 16, kernel="a1", pointwise=False,
+    reals = 3 * count * (planes + 1) + 3 - stencil.acoustic
+    return Operator(f"{_prefix(stencil)}a1_{'xyz'[axis]}{side}", HERE / "a1.h", ("va", "vb", "vc", "past"), ("rho", "lam", "rmu"), SLAB,
+                    reach=planes, reals_per_point=reals, flops=3 * count * planes + 16, kernel="a1", pointwise=False,
                     defines=(*constants(stencil, axis), ("SURFACE", 0), ("AXIS", axis), ("SIDE", side), ("PLANES", planes)))  # fmt: skip
 
 
@@ -218,6 +232,11 @@ def wrap(fields=3):
     """Ghost points of a periodic axis, of up to three fields; see wrap.h."""
     return Operator("wrap" + _count(fields), HERE / "wrap.h", ("f", "g", "h"), (), WRAP, reals_per_point=2 * fields, pointwise=False,
                     kernel="wrap", defines=(("FIELDS", fields),))  # fmt: skip
+
+
+def _prefix(stencil):
+    """Start of an operator's name where it has an elastic sibling."""
+    return "acoustic_" if stencil.acoustic else ""
 
 
 def _count(fields):

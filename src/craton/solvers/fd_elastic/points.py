@@ -9,6 +9,7 @@ import numpy as np
 from craton.model import terrain
 from craton.plan.plan import Array, Launch
 from craton.solvers.fd_elastic import material
+from craton.solvers.fd_elastic.acoustic import isotropic
 from craton.solvers.fd_elastic.interpolate import REACH, axis_weights, point_weights, scattered_weights
 from craton.solvers.fd_elastic.scheme import VELOCITY
 from craton.solvers.shared import points as operators
@@ -116,17 +117,17 @@ def averaged_density(d, at, axis):
 def moment_rows(d, source):
     """(index, weight) of a moment tensor, to be multiplied by its moment rate.
 
-    szz is held at zero on a free surface: there, what Mzz would add appears in the horizontal normal stresses.
+    szz is held at zero on a free surface: there, what Mzz would add appears in the horizontal normal stresses. Pressure is, too.
     """
-    for field, axes in TENSOR.items():
-        moment = source.moment[axes]
+    glut = {"s": isotropic(source.moment, d.planar)} if d.acoustic else {f: source.moment[axes] for f, axes in TENSOR.items()}
+    for field, moment in glut.items():
         if moment == 0 or field not in d.fields:
             continue
         index, at, weights = nodes(d, field, place(d, source.xyz, source.shot))
         weights = -d.dt / d.volume * moment * weights / d.norms(at[0], d.half(field)[2])
-        top = d.free & (at[0] == d.grid.shape[0] - 1) if field == "szz" else np.zeros(len(index), bool)
+        top = d.free & (at[0] == d.grid.shape[0] - 1) if field in ("szz", "s") else np.zeros(len(index), bool)
         yield index[~top], weights[~top]
-        if top.any():
+        if top.any() and not d.acoustic:
             ratio = -material.vertical_strain(d, [a[top] for a in at])
             for other in (f for f in ("sxx", "syy") if f in d.fields):
                 yield d.start_of(other) + d.layout.offset(*(a[top] for a in at)), ratio * weights[top]
@@ -218,7 +219,7 @@ def channel_rows(d, channel, xyz):
 
 def pressure_rows(d, position):
     """Minus a third of the trace of stress; in the plane, syy is the share of sxx + szz that keeps eyy zero."""
-    for field in (f for f in ("sxx", "syy", "szz") if f in d.fields):
+    for field in d.normal:
         index, at, weights = nodes(d, field, position)
         yield index, -weights * material.trace_share(d, at)
 

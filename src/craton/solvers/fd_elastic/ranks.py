@@ -15,13 +15,14 @@ def halos(d, phase):
     """What the half step after `phase` ("velocity", "stress") reads of its neighbours: tuple of Halo.
 
     A difference is half-way between the points that it reads: of a field at half points along the axis R before it and R - 1 behind,
-    of one at integer points the other way round. Velocities are differentiated along every axis, stresses along their own ones.
+    of one at integer points the other way round. Velocities are differentiated along every axis, stresses along their own ones, the one
+    stress of acoustic waves along every axis.
     """
     found = []
     for field in d.velocity if phase == "velocity" else d.stress:
         for n, axis in enumerate("xyz"):
             reach = len(d.stencil.axes[n])
-            if reach and (phase == "velocity" or axis in field):
+            if reach and (phase == "velocity" or d.acoustic or axis in field):
                 low, high = (reach, reach - 1) if d.half(field)[n] else (reach - 1, reach)
                 found.append(Halo(field, axis, low, high))
     return tuple(found)

@@ -11,6 +11,7 @@ STRESS = ("sxx", "syy", "szz", "sxy", "sxz", "syz")
 FIELDS = (*VELOCITY, *STRESS)
 # Fields that are computed: in space, and in the (x, z) plane for motion in it and across it.
 MOTION = {None: FIELDS, "P-SV": ("vx", "vz", "sxx", "szz", "sxz"), "SH": ("vy", "sxy", "syz")}
+ACOUSTIC = {None: (*VELOCITY, "s"), "P-SV": ("vx", "vz", "s")}  # s = -p, in place of all stresses
 ORDERS = (2, 4, 6, 8, 10, 12, 14, 16)
 GROUP_ERROR = 1e-3  # of Holberg's weights: bound of the relative error of group velocity in their band
 
@@ -18,7 +19,7 @@ GROUP_ERROR = 1e-3  # of Holberg's weights: bound of the relative error of group
 HALF = {
     "vx": (1, 0, 0), "vy": (0, 1, 0), "vz": (0, 0, 1),
     "sxx": (0, 0, 0), "syy": (0, 0, 0), "szz": (0, 0, 0),
-    "sxy": (1, 1, 0), "sxz": (1, 0, 1), "syz": (0, 1, 1),
+    "sxy": (1, 1, 0), "sxz": (1, 0, 1), "syz": (0, 1, 1), "s": (0, 0, 0),
 }  # fmt: skip
 
 
@@ -63,12 +64,15 @@ class Stencil:
         ``"P-SV"`` or ``"SH"`` in the (x, z) plane, None in space.
     terrain : bool
         Some cells hold nothing.
+    acoustic : bool
+        Velocity and pressure only: vs = 0 everywhere.
     """
 
     horizontal: tuple
     vertical: tuple
     motion: str | None = None
     terrain: bool = False
+    acoustic: bool = False
 
     @property
     def reach(self):
@@ -81,14 +85,14 @@ class Stencil:
         return (self.horizontal, () if self.motion else self.horizontal, self.vertical)
 
 
-def stencil(order, kind="taylor", free=False, motion=None, terrain=False):
+def stencil(order, kind="taylor", free=False, motion=None, terrain=False, acoustic=False):
     """The differences of an order (2, 4 .. 16) with weights ``"taylor"`` or ``"holberg"``.
 
     Closures of a free surface exist for Taylor weights to order 8: with one, vertical differences are those (closure.py). Each axis
     keeps its own integration by parts, so energy and reciprocity hold to rounding with any horizontal weights.
     """
     chosen = tuple(map(float, WEIGHTS[kind](order)))
-    return Stencil(chosen, tuple(map(float, taylor(min(order, HIGHEST)))) if free else chosen, motion, terrain)
+    return Stencil(chosen, tuple(map(float, taylor(min(order, HIGHEST)))) if free else chosen, motion, terrain, acoustic)
 
 
 def symbol(weights, phase):

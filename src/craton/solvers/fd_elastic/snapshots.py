@@ -12,7 +12,6 @@ from craton.solvers.fd_elastic.points import COMPONENT_AXES
 from craton.solvers.fd_elastic.scheme import VELOCITY
 
 MARGIN = 2  # planes beside a plane that centring and differentiating need
-NORMAL = ("sxx", "syy", "szz")
 
 
 def frames(d):
@@ -53,7 +52,7 @@ def one(d, spec, ranges=None):
     wanted = np.arange(1, int(d.end / spec.every) + 1) * spec.every
     steps = np.unique(np.clip(np.rint((wanted - d.start) / d.dt - (1 if full else 0.5)), 0, d.steps - d.extra - 1).astype(int))
     times = d.start + (steps + (1 if full else 0.5)) * d.dt
-    fields = tuple(f for f in (NORMAL if full else VELOCITY) if f in d.fields)
+    fields = d.normal if full else d.velocity
     named = components(spec.quantity, d.motion)
     if full:
         combine = partial(pressure, share=np.float32(trace_share(d, points_of(d, block))))

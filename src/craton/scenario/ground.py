@@ -2,13 +2,14 @@
 from typing import Annotated, Union
 
 import numpy as np
-from pydantic import BeforeValidator, Discriminator, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Tag, ValidationError, model_validator
 
 from craton.scenario.fields import FilePath, Length, Table, Text, key, many, quantity, wrong
 from craton.scenario.words import shown
 
 _NAMES = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north")}
 _METRES = ("", "m", "metre", "meter", "metres", "meters")
+PLACES = 500  # per axis at which a function is asked
 _FILES = (".nc", ".grd", ".tif", ".tiff", ".asc", ".zarr")
 
 
@@ -44,7 +45,35 @@ def _ground(value):
     """Arrays of xarray as tables, texts that name a file with a hint."""
     if isinstance(value, str) and value.lower().endswith(_FILES):
         raise wrong(("", f"{shown(value)} is a text", f"write {{ file = {shown(value)} }}"))
+    if callable(value) and not hasattr(value, "dims"):
+        raise wrong(("", "a function needs a domain to be sampled on", "give it in Scenario(model={..., 'topography': f}, domain=...)"))
     return _tabled(value) if hasattr(value, "dims") else value
+
+
+def sampled(values):
+    """Tables of a scenario with a topography that is a function f(x, y), or f(x) in the plane, replaced by its table.
+
+    The function gets arrays of coordinates, m, and gives elevations, m. It is asked at the grid's points, where the domain says
+    `max_frequency` at `PLACES` places along each axis.
+    """
+    from craton.scenario.schema import Domain
+
+    model = values.get("model") if isinstance(values, dict) else None
+    given = model.get("topography") if isinstance(model, dict) else None
+    if not callable(given) or hasattr(given, "dims"):
+        return values
+    try:
+        domain = Domain.model_validate(values.get("domain"))
+    except ValidationError:  # has a report of its own
+        return values
+    corner, extent = domain.corner, domain.extent
+    counts = domain.points(domain.spacing) if domain.spacing else (PLACES,) * 3
+    steps = (domain.spacing or e / (n - 1) for e, n in zip(extent, counts))
+    x, y = (corner[a] + step * np.arange(counts[a]) for a, step in zip(range(2), steps))
+    table = {"x": x.tolist()} if domain.planar else {"x": x.tolist(), "y": y.tolist()}
+    z = np.asarray(given(x) if domain.planar else given(x, y[:, None]), float)
+    table["z"] = np.broadcast_to(z, x.shape if domain.planar else (*y.shape, *x.shape)).tolist()
+    return values | {"model": model | {"topography": table}}
 
 
 def _tabled(array):

@@ -25,6 +25,7 @@ from craton.scenario.fields import (
     whole,
     wrong,
 )  # fmt: skip
+from craton.scenario.ground import sampled
 from craton.scenario.medium import Model
 from craton.scenario.receivers import Fibre, ReceiverGrid, Receivers, Snapshot
 from craton.scenario.source_files import Source
@@ -352,6 +353,11 @@ class Scenario(Table):
             from craton.scenario.problems import diagnose
 
             raise ScenarioError(diagnose(values)[1]) from None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _functions_are_sampled(cls, values):
+        return sampled(values)
 
     @model_validator(mode="after")
     def _one_space(self):

@@ -131,6 +131,10 @@ def _plane_problems(scenario, i, entry):
     if domain.motion is not None and (entry.wave == "SH") != (domain.motion == "SH"):
         what = f"{entry.wave} does not move in {domain.motion} waves"
         found.append(Problem(f"source.{i}.wave", what, "choose another wave, or domain.waves"))
+    lowest = places.lowest_ground(scenario)
+    if entry.height >= lowest:
+        what = f"the plane z = {entry.height:.10g} m cuts the ground, which sinks to {lowest:.10g} m"
+        found.append(Problem(f"source.{i}.{'z' if entry.z is not None else 'depth'}", what, "put it below the ground everywhere"))
     sides = [f for f in (("west",) if domain.planar else ("west", "south")) if scenario.boundaries.face(f) != "periodic"]
     if sides:
         what = f"a plane wave needs periodic sides, {sides[0]} is \"{scenario.boundaries.face(sides[0])}\""

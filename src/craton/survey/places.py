@@ -2,6 +2,7 @@
 import numpy as np
 
 from craton.model import terrain
+from craton.model.cells import Region
 
 
 def located(scenario, positions):
@@ -50,3 +51,12 @@ def in_the_air(scenario, xyz):
         return np.zeros(len(xyz), bool), np.full(len(xyz), np.nan)
     top = ground.top(xyz[:, 0], xyz[:, 1])
     return xyz[:, 2] > top + 1e-6 * (1 + np.abs(top)), top
+
+
+def lowest_ground(scenario):
+    """Lowest elevation of the topography over the domain, m; infinite without one."""
+    ground, domain = terrain.build(scenario.model), scenario.domain
+    if ground is None:
+        return np.inf
+    region = Region(domain.corner, tuple(o + s for o, s in zip(domain.corner, domain.extent)))
+    return terrain.heights(ground, region)[0]

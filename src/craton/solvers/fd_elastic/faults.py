@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from craton.errors import ResourceError
+from craton.errors import Problem, ResourceError, ScenarioError
 from craton.model import earth
 from craton.plan.plan import Array, Launch
 from craton.solvers.fd_elastic import material, points
@@ -23,6 +23,7 @@ RING = 8.0  # periods of the band's end over which a band-limited kink has faded
 CUT = 1e-6  # of a column's peak: its window ends where it stays below
 GROUP = 64  # steps: components whose windows begin within as many are corrected together
 MOST_ROWS = 2**31 - 1
+LEAST_KEPT = 0.25  # of a subfault's weights, on points in matter
 SORTED = 48  # bytes of a row while the table is sorted
 
 
@@ -164,7 +165,28 @@ def around(d, position, half, width):
     along_z = axes[2] / d.norms(k.ravel(), half[2]).reshape(k.shape)
     weights = along_z[:, :, None, None] * axes[1][:, None, :, None] * axes[0][:, None, None, :]
     full = [np.broadcast_to(v, weights.shape).reshape(n, -1) for v in (k[:, :, None, None], j[:, None, :, None], i[:, None, None, :])]
-    return full, weights.reshape(n, -1)
+    return full, in_matter(d, full, half, weights.reshape(n, -1))
+
+
+def in_matter(d, at, half, weights):
+    """Weights (n, width^3) of components with none on points that have air around them, the sum of each component's being kept.
+
+    Raises
+    ------
+    ScenarioError
+        A component with no point in matter.
+    """
+    low = [int(a.min()) for a in at]
+    if d.ground is None or at[0].max() + 1 < d.airy[0]:
+        return weights
+    # The box ends a point later: a shear point carries the mean of the cells before and behind it.
+    box = [v for a, first, size in zip(at, low, d.grid.shape) for v in (first, min(int(a.max()) + 2, size))]
+    use = points.whole_points(d, box, half)[tuple(a - first for a, first in zip(at, low))]
+    kept, total = (weights * use).sum(1), weights.sum(1)
+    if (kept < LEAST_KEPT * total).any():
+        raise ScenarioError([Problem("source", f"{(kept < LEAST_KEPT * total).sum()} slipping subfaults lie in the air or next to it",
+                                     "move the fault down, or use a smaller spacing")])  # fmt: skip
+    return weights * use * (total / kept)[:, None]
 
 
 def axis_weights(x, highest_point, width):

@@ -81,15 +81,18 @@ def forward(prisms, density, points, fields=("g_z",), device="auto", precision="
     """
     from craton.comm import agreed, ranks
     from craton.comm.local import Alone, spawn
+    from craton.comm.placement import machine as on
+    from craton.comm.placement import place
     from craton.solvers.gravity.problem import problem
 
     if comm is not None and devices is not None:
         raise ValueError("give either comm or devices: a rank has one device")
     comm = Alone() if comm is None else ranks(comm)
     with agreed(comm):
-        asked = problem(prisms, density, points, fields, precision, rtol)
+        machine = on(device, comm, place(comm), threads) if isinstance(device, str) and devices is None else None
+        asked = problem(prisms, density, points, fields, precision, rtol, machine=machine)
     if devices is None:
-        values, report = solve(asked, device, method, threads, progress, comm)
+        values, report = solve(asked, machine or device, method, threads, progress, comm)
     else:
         values, report = spawn(devices, lambda one: solve(asked, device, method, threads, progress, one))[0]
     named = {name: row.reshape(asked.shape) for name, row in zip(asked.fields, values)}

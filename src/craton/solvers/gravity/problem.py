@@ -1,5 +1,4 @@
 """What is asked of gravity: prisms, density, points, fields, precision; checked once, at the border."""
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,12 +49,13 @@ class Problem:
 
 
 ROWS = 1 << 13  # prisms looked at together
-MANY, THREADS = 8 * ROWS, 4
+MANY, MOST = 8 * ROWS, 1 << 24  # prisms that a machine of at least DEVICE points side by side looks at
+DEVICE = 1 << 15
 RTOL = {"float64": 1e-8, "float32": 1e-6}
 
 
-def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=None, ensemble=None):
-    """Check everything.
+def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=None, ensemble=None, machine=None):
+    """Check everything; on a machine, if one is given, that looks at many prisms quicker than the host does.
 
     Raises
     ------
@@ -66,12 +66,15 @@ def problem(prisms, density, points, fields=("g_z",), precision="float64", rtol=
         raise ValueError(f"precision {precision!r} is neither 'float64' nor 'float32'")
     if rtol is not None and not 1e-14 <= rtol <= 1e-1:
         raise ValueError(f"rtol = {rtol} is outside 1e-14 .. 0.1")
-    prisms, density, solid = checked(prisms, density)
+    prisms, density, solid, there = checked(prisms, density, machine)
     points, shape = check_points(points)
     if not (solid and np.count_nonzero(density) == len(density)):
         kept = (density != 0) & (prisms[:, 1] > prisms[:, 0]) & (prisms[:, 3] > prisms[:, 2]) & (prisms[:, 5] > prisms[:, 4])
         prisms, density = prisms[kept], density[kept]
-    return Problem(prisms, density, points, ordered(fields), precision, rtol or RTOL[precision], ensemble, shape)
+        there = {}
+    asked = Problem(prisms, density, points, ordered(fields), precision, rtol or RTOL[precision], ensemble, shape)
+    vars(asked).update(there)
+    return asked
 
 
 def check_prisms(prisms, density):
@@ -79,8 +82,8 @@ def check_prisms(prisms, density):
     return checked(prisms, density)[:2]
 
 
-def checked(prisms, density):
-    """What `check_prisms` gives, and whether every prism has a volume."""
+def checked(prisms, density, machine=None):
+    """What `check_prisms` gives, whether every prism has a volume, and copies on the machine, as `lattice.prisms_of` remembers them."""
     prisms, density = np.asarray(prisms, np.float64), np.asarray(density, np.float64)
     if prisms.size == 6 and prisms.ndim == 1:
         prisms = prisms[None]
@@ -92,7 +95,8 @@ def checked(prisms, density):
     if len(density) != len(prisms):
         raise ValueError(f"{len(prisms)} prisms but {len(density)} densities")
     prisms, density = np.ascontiguousarray(prisms), np.ascontiguousarray(density)
-    solid = sound(prisms)
+    there = copies(prisms, density, machine)
+    solid = sound_there(*next(iter(there.values())), machine) if there else sound(prisms)
     if not (solid or finite(prisms)):
         refuse(~np.isfinite(prisms).all(axis=1), lambda n: f"prism {n} is not finite: {prisms[n].tolist()}")
     if not finite(density):
@@ -101,7 +105,7 @@ def checked(prisms, density):
         for axis, names in enumerate(SIDES):
             low, high = prisms[:, 2 * axis], prisms[:, 2 * axis + 1]
             refuse(low > high, lambda n: f"prism {n} is reversed: {names[0]} = {low[n]} > {names[1]} = {high[n]}")  # noqa: B023 (called at once)
-    return prisms, density, solid
+    return prisms, density, solid, there
 
 
 def finite(values):
@@ -110,17 +114,24 @@ def finite(values):
         return bool(np.isfinite(values.sum()))
 
 
+def copies(prisms, density, machine):
+    """Arrays of a machine with memory of its own, {name: (prisms, density)}; empty where the host looks itself."""
+    if machine is None or machine.width < DEVICE or not MANY <= len(prisms) <= MOST:
+        return {}
+    with machine.work():
+        return {f"_{machine.xp.__name__}": (machine.xp.asarray(prisms), machine.xp.asarray(density))}
+
+
+def sound_there(prisms, density, machine):
+    """`sound` on a machine, densities looked at too."""
+    with machine.work():
+        sides = prisms.reshape(-1)
+        fine = machine.xp.isfinite(prisms.sum() + density.sum()) & ((sides[1::2] - sides[::2]).min() > 0)
+        return bool(fine)
+
+
 def sound(prisms):
-    """True if every side is finite and every lower one lies below its upper one; many prisms are looked at by a few threads."""
-    parts = [prisms] if len(prisms) < MANY else np.array_split(prisms, THREADS)
-    if len(parts) == 1:
-        return sound_rows(prisms)
-    with ThreadPoolExecutor(len(parts)) as pool:
-        return all(pool.map(sound_rows, parts))
-
-
-def sound_rows(prisms):
-    """The same, in rows that stay in the cache."""
+    """True if every side is finite and every lower one lies below its upper one; in rows that stay in the cache."""
     for n in range(0, len(prisms), ROWS):
         sides = prisms[n : n + ROWS].reshape(-1)
         if not (finite(sides) and (sides[1::2] - sides[::2]).min() > 0):

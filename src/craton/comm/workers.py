@@ -35,7 +35,7 @@ def local(environments):
     import dask
     from distributed import Client, Nanny, Scheduler, SpecCluster
 
-    own = {"protocol": "tcp", "host": "127.0.0.1", "dashboard_address": None}
+    own = {"protocol": "tcp", "host": "127.0.0.1", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
     process = {"nthreads": 1, "memory_limit": 0, "host": "127.0.0.1", "dashboard_address": None, "silence_logs": logging.ERROR}
     workers = {n: {"cls": Nanny, "options": {**process, "env": env}} for n, env in enumerate(environments)}
     # saturation 1: a worker is given its next task when it is free, so that none waits behind a long one

@@ -2,6 +2,8 @@
 
 import logging
 import os
+import signal
+import threading
 from contextlib import contextmanager
 from importlib.util import find_spec
 
@@ -33,14 +35,28 @@ def local(environments):
     import dask
     from distributed import Client, Nanny, Scheduler, SpecCluster
 
-    own = {"protocol": "tcp", "host": "127.0.0.1", "dashboard_address": None}
+    own = {"protocol": "tcp", "host": "127.0.0.1", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
     process = {"nthreads": 1, "memory_limit": 0, "host": "127.0.0.1", "dashboard_address": None, "silence_logs": logging.ERROR}
     workers = {n: {"cls": Nanny, "options": {**process, "env": env}} for n, env in enumerate(environments)}
     # saturation 1: a worker is given its next task when it is free, so that none waits behind a long one
     with dask.config.set({"distributed.scheduler.worker-saturation": 1.0, "distributed.comm.timeouts.connect": "30s"}):
-        cluster = SpecCluster(workers, {"cls": Scheduler, "options": own}, silence_logs=logging.ERROR, name=f"craton-{os.getpid()}")
+        with deaf():
+            cluster = SpecCluster(workers, {"cls": Scheduler, "options": own}, silence_logs=logging.ERROR, name=f"craton-{os.getpid()}")
         with cluster, Client(cluster) as client:
             yield client
+
+
+@contextmanager
+def deaf():
+    """Processes that begin inside never notice Ctrl-C, which a terminal sends to all; nor does this one as long as it is inside."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -77,7 +93,8 @@ def outcomes(client, function, tasks):
             yield futures.pop(future), _outcome(future)
             future.release()
     finally:
-        client.cancel(list(futures))
+        if futures and client.status == "running":
+            client.cancel(list(futures))
 
 
 def _outcome(future):

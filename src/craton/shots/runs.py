@@ -1,7 +1,7 @@
 """Many shots, one after another or over workers, into one result.zarr; what is there already is not run again."""
 
 import os
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -49,8 +49,8 @@ def run(survey, out, workers=None, client=None, force=False, progress=True):
         begin(store, survey)
         before = len(store.finished)
         tasks = tasks_of(store, survey)
-        with ways(survey, workers if tasks else 1, client) as outcomes:
-            run_all(store, outcomes(tasks), before, len(survey.shots), progress)
+        with ways(survey, workers if tasks else 1, client) as outcomes, closing(outcomes(tasks)) as ended:
+            run_all(store, ended, before, len(survey.shots), progress)
     except BaseException as failure:
         state = "interrupted" if isinstance(failure, KeyboardInterrupt | Interrupted) else "failed"
         store.finish(state, reason=str(failure) or type(failure).__name__)

@@ -48,7 +48,8 @@ def scenario(shape=(512, 512, 256), steps=1500, spacing=SPACING):
         title=f"Okamoto et al. 2010, {nx} x {ny} x {nz}", time={"duration": steps * step, "step": step, "start": 0},
         domain={"origin": [0, 0, top - size[2]], "size": size, "spacing": spacing},
         model={"kind": "layers", "layers": stack, "topography": {"x": x, "y": y, "z": relief}, "water": {"level": -0.5 * spacing}},
-        boundaries={"top": "rigid", "bottom": "a1", "west": "periodic", "east": "periodic", "others": "sponge", "sponge": {"thickness": 20}},
+        boundaries={"top": "rigid", "bottom": "a1", "west": "periodic", "east": "periodic", "others": "sponge",
+                    "sponge": {"thickness": 20}},
         source=[{"kind": "moment_tensor", "at": [*middle, top - 0.35 * size[2]], "strike": 30, "dip": 45, "rake": 90, "moment": 1e18,
                  "wavelet": {"kind": "kuepper", "duration": 3.0 * coarser, "extrema": 2, "delay": 2.0 * coarser}}],
         receivers=[{"name": "S", "grid": {"x": [0.2 * size[0], 0.8 * size[0], 7], "y": [0.2 * size[1], 0.8 * size[1], 7],
@@ -81,7 +82,7 @@ def main():
         print(f"{device}: {result[f'seconds_{device}']:.1f} s in all, peak {result[f'peak_{device}']:.3g} m/s", flush=True)
     if len(waves) == 2:
         result |= compared(*waves) | {"bound": BOUND}
-        print(", ".join(f"{key.replace('_', ' ')} {result[key]:.2e}" for key in ("residual", "worst_component", "worst_waveform")), "of RMS")
+        print("of RMS:", ", ".join(f"{key} {result[key]:.2e}" for key in ("residual", "worst_component", "worst_waveform")))
     if options.out:
         with open(options.out, "w") as file:
             json.dump(result, file, indent=1)

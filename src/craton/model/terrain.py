@@ -66,13 +66,19 @@ class Terrain:
     def shares(self, grid, k0, k1):
         """Parts of the cells of planes k0 to k1 - 1 that are ground and water: two arrays (k1 - k0, ny, nx), 0 to 1."""
         ground, top = columns(self, grid)
-        lower, upper = (edge[k0:k1, None, None] for edge in cells.edges(grid, "z"))
-        rock = np.zeros((k1 - k0, *grid.shape[1:]))
-        filled = np.zeros_like(rock)
-        for z, w in zip(ground, top):
-            rock += np.clip((z - lower) / (upper - lower), 0, 1)
-            filled += np.clip((w - lower) / (upper - lower), 0, 1)
-        return rock / len(ground), (filled - rock) / len(ground)
+        lower, upper = (edge[k0:k1] for edge in cells.edges(grid, "z"))
+        rock, water = np.zeros((2, k1 - k0, *grid.shape[1:]))
+        rock[upper <= ground.min()] = 1
+        cut = np.flatnonzero((upper > ground.min()) & (lower < top.max()))  # the planes that are neither full nor empty
+        for k in cut:
+            rock[k] = np.clip((ground - lower[k]) / (upper[k] - lower[k]), 0, 1).mean(axis=0)
+            if self.water is not None:
+                water[k] = np.clip((top - lower[k]) / (upper[k] - lower[k]), 0, 1).mean(axis=0) - rock[k]
+        return rock, water
+
+    def above(self, grid, k1):
+        """True where the planes of cells below k1 hold nothing but ground."""
+        return cells.edges(grid, "z")[1][k1 - 1] <= columns(self, grid)[0].min()
 
 
 @lru_cache(4)
@@ -132,6 +138,8 @@ def fill(terrain, grid, k0, k1, averages):
     stiffness along the surface. Where water and rock share a cell it is the one that fills more of it.
     """
     rho, kappa, mu = averages
+    if terrain.above(grid, k1):
+        return averages
     rock, water = terrain.shares(grid, k0, k1)
     share = rock + water
     share[share < LEAST] = 0

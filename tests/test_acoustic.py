@@ -193,6 +193,7 @@ TURNED = [{"kind": "moment_tensor", "at": [200, -100], "tensor": {"xz": 1e12}, "
 LOSSY = {**WATER, "qp": 50, "attenuation": {"band": [1, 20]}}
 BEYOND = {
     "attenuation": ({"model": LOSSY}, "attenuation"), "topography": ({"model": {**WATER, "topography": -50}}, "topography"),
+    "anisotropy": ({"model": {**WATER, "epsilon": 0.1, "delta": 0.1}, "output": {"waveforms": ["velocity"]}}, "anisotropy"),
     "shear": ({"source": SHEARED}, "shear in the moment of source 1"),
 }  # fmt: skip
 

@@ -26,7 +26,7 @@ BUDGET = {
     "stress_coarse": (56, 72), "stress_mixed": (56, 80), "stress_paired": (56, 80), "stress_full": (56, 80),
     "stress_surface_mixed": (64, 88), "cpml_stress_x_mixed": (48, 64), "cpml_stress_y_mixed": (48, 64), "cpml_stress_z_mixed": (48, 64),
     "stress_surface_paired": (64, 96), "cpml_stress_x_paired": (40, 64), "cpml_stress_z_paired": (48, 56),
-    "vti": (40, 56), "vti_surface": (40, 56), "cpml_vti": (32, 48), "pack": (24, 24), "unpack": (24, 24),
+    "vti": (40, 56), "vti_surface": (48, 56), "cpml_vti": (32, 48), "pack": (24, 24), "unpack": (24, 24),
     "acoustic_velocity": (40, 48), "acoustic_pressure": (40, 40), "acoustic_velocity_surface": (40, 48),
     "acoustic_pressure_surface": (40, 40),
 }  # fmt: skip

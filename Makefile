@@ -10,7 +10,7 @@ demo: $(VENV)/demo
 	$(BIN)/craton plot demo-two-layers
 
 test: $(VENV)/dev
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check src tests bench

@@ -4,7 +4,7 @@ import numpy as np
 from craton.errors import Problem, ScenarioError
 from craton.model import anomalies, attenuation, cells, checks, earth, layered, properties, readers
 
-COARSE, MIXED = 1 / 60, 1 / 20  # largest 1/Q for which these are taken where the scenario leaves the storage open
+COARSE = 1 / 60  # largest 1/Q for which it is taken where the scenario leaves the storage open
 EXACT = 1e-9  # of 1/Q: rounding where bulk loss is zero
 
 
@@ -56,7 +56,7 @@ def problems(model, region, key="model"):
     if not some:
         return [Problem(f"{key}.attenuation", "the model gives no Q", "Give qp and qs, or leave attenuation out.")]
     try:
-        _fit(wanted, worst, getattr(region, "planar", False))
+        _fit(wanted, worst)
     except ValueError as error:
         return [Problem(f"{key}.attenuation", str(error), 'Raise Q, narrow the band, or write storage = "full" and mechanisms = 4.')]
     return []
@@ -94,19 +94,17 @@ def _largest(values):
     return float(max(qp.max(), np.where(values[1] > 0, qs, 0).max()))
 
 
-def _fit(wanted, largest, planar):
+def _fit(wanted, largest):
     """Mechanisms of an attenuation table for losses up to `largest`."""
-    storage = wanted.storage or _storage(wanted.mechanisms, largest * (1 - EXACT), planar)
+    storage = wanted.storage or _storage(wanted.mechanisms, largest * (1 - EXACT))
     return attenuation.relaxation(wanted.band, largest, wanted.mechanisms, wanted.frequency, wanted.power, storage)
 
 
-def _storage(mechanisms, largest, planar):
-    """The least that keeps a full space within 2 % (relative L2) at two wavelengths (docs/numerics.md)."""
+def _storage(mechanisms, largest):
+    """The least that keeps a full space within 2 % in amplitude and phase (docs/numerics.md)."""
     if largest <= COARSE:
         return "coarse"
-    if mechanisms < 4:
-        return "full"
-    return "mixed" if largest <= MIXED and not planar else "paired"
+    return "full" if mechanisms < 4 else "paired"
 
 
 def relaxation(model, region):
@@ -114,7 +112,7 @@ def relaxation(model, region):
     wanted = getattr(model, "attenuation", None)
     if wanted is None:
         return None
-    return _fit(wanted, max(_largest(values) for *_, values in samples(model, region)), getattr(region, "planar", False))
+    return _fit(wanted, max(_largest(values) for *_, values in samples(model, region)))
 
 
 def fastest(model, region, relaxation, speed="vp"):

@@ -19,7 +19,7 @@ SMALL = {
     "energy": lambda device: conserved.energy(device, orders=(4, 8), duration=3.0),
     "reciprocity": lambda device: conserved.reciprocity(device, orders=(4,), places=conserved.PLACES[1:]),
     "scholte": lambda device: guided.scholte(device, bottoms=("soft bottom",)),
-    "attenuation": lambda device: lossy.lossy_rows(20, device, 30.0, 8),
+    "attenuation": lambda device: lossy.lossy_rows(20, "full", 0.02, device, 30.0, 8),
 }
 LONG = {"two-layers-100", "loh1"}  # a minute each on two cores: `craton validate fd` has them
 

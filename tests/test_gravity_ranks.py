@@ -412,7 +412,8 @@ def running(place):
         text = text.replace(old, new)
     (place / "long.toml").write_text(text)
     command = [sys.executable, "-m", "craton", "run", "long.toml", "-o", "out", "--ranks", "3", "-q"]
-    begun = subprocess.Popen(command, cwd=place, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    begun = subprocess.Popen(command, cwd=place, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # fmt: skip (or ignored)
     for _ in range(600):
         time.sleep(0.1)
         if (place / "out" / "run.json").exists() and "ranks" in told(place / "out"):

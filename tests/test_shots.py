@@ -164,7 +164,8 @@ def test_interrupted_and_restarted(folder, workers):
     line = LINE.replace("count = 3", "count = 6")
     write(folder, (AT, line), THREAD, ("duration = 1.0", "duration = 4"), name="six.toml")
     words = [sys.executable, "-m", "craton", "survey", "six.toml", "-o", "out", "--workers", str(workers)]
-    running = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    running = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # fmt: skip (or ignored)
     end = time.monotonic() + 120
     while not read_run("out").get("shots"):
         assert running.poll() is None and time.monotonic() < end, running.stderr.read()

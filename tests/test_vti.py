@@ -23,7 +23,10 @@ AT_REST = {"kind": "explosion", "moment": 1e-20, "wavelet": {"kind": "ricker", "
 
 def christoffel(direction):
     """Exact (speed, polarisation) of the three waves, slowest first, from the stiffness of the reference beside this checkout."""
-    path = next(p for p in (Path(__file__).parents[n] / "../shared/references/rheology/rheology.py" for n in (1, 2)) if p.exists())
+    places = (Path(__file__).parents[n] / "../shared/references/rheology/rheology.py" for n in (1, 2))
+    path = next((p for p in places if p.exists()), None)
+    if path is None:
+        pytest.skip("shared/ is not beside the checkout")
     spec = importlib.util.spec_from_file_location("rheology_reference", path)
     reference = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(reference)

@@ -3,6 +3,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+EDGE = 12  # points: what is nearer to a face may be its doing
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -66,3 +68,10 @@ class Grid:
         a = "xyz".index(name)
         first = self.start[2 - a]
         return self.origin[a] + self.spacing * first, self.origin[a] + self.spacing * (first + self.shape[2 - a] - 1)
+
+    def place(self, at):
+        """Where the point (k, j, i) of a part is, in words, and whether it is near an edge of the whole grid."""
+        axes = [(a, n, self.start["zyx".index(a)], self.whole["zyx".index(a)]) for a, n in zip("xyz", reversed(at))]
+        axes = [one for one in axes if one[0] != "y" or not self.planar]
+        words = ", ".join(f"{a} = {self.axis(a)[n]:g}" for a, n, _, _ in axes)
+        return words, any(min(n + start, total - 1 - n - start) < EDGE for _, n, start, total in axes)

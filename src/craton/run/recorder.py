@@ -131,11 +131,8 @@ def explosion(program, name, step):
     plan = program.plan
     field = program.host(name)
     at = np.unravel_index(np.argmax(np.where(np.isfinite(field), np.abs(field), np.inf)), field.shape)
-    there = [(a, n) for a, n in zip("xyz", reversed(at)) if a != "y" or not plan.grid.planar]
-    where = ", ".join(f"{axis} = {plan.grid.axis(axis)[n]:g}" for axis, n in there)
-    begin, total = (dict(zip("zyx", n)) for n in (plan.grid.start, plan.grid.whole))
-    edge = [min(n + begin[axis], total[axis] - 1 - n - begin[axis]) for axis, n in there]
-    place = "at an edge of the grid" if min(edge) < 12 else "inside the grid"
+    where, edge = plan.grid.place(at)
+    place = "at an edge of the grid" if edge else "inside the grid"
     return (f"unstable at step {step} of {plan.steps} (t = {plan.start + step * plan.dt:.4g} s): {name} = {field[at]:.3g} m/s at "
             f"{where} m, {place}.\n"
             f"    dt = {plan.dt:.4g} s: try a smaller time.step; "

@@ -30,6 +30,7 @@ from craton.solvers.fd_elastic.boundaries import BOUNDARIES
 from craton.solvers.fd_elastic.closure import HIGHEST
 from craton.solvers.fd_elastic.discretisation import Discretisation
 from craton.solvers.fd_elastic.imaging import surface
+from craton.solvers.shared import timing
 from craton.survey import leapfrog
 from craton.survey import problems as survey_problems
 from craton.survey import receivers as survey_receivers
@@ -38,9 +39,6 @@ from craton.survey import warnings as survey_warnings
 from craton.survey.planes import PlaneWave
 from craton.survey.shots import refusal
 
-COURANT = 0.95  # of the stability limit, where the scenario names no step
-SLOTS = 200  # steps that the record holds on the machine
-RECORD_BYTES = 1 << 28  # of the record on the machine, at most
 SLOWER = 1.5  # times: a layer below that much slower than the one above is worth a warning
 LONGEST = 2**31 - 64  # points along an axis
 EXPLODED = 1e3  # times what all sources together could do to one cell
@@ -139,9 +137,9 @@ def discretise(scenario, grid, sources):
     """Order, step, start and number of steps."""
     order, precision = scenario.run.order, scenario.run.precision
     vp_max = fastest(scenario, grid)
-    dt = time_step(scenario, stability_limit(scenario, grid, vp_max))
-    start = start_time(scenario, sources, dt)
-    steps = math.ceil((scenario.time.duration - start) / dt - 1e-6)
+    dt = timing.time_step(scenario, stability_limit(scenario, grid, vp_max))
+    start = timing.start_time(scenario, sources, dt)
+    steps = timing.step_count(scenario, start, dt)
     extra = leapfrog.extra(steps) if scenario.receivers else 0
     frequency = max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing
     shots = survey_sources.shots(scenario)
@@ -192,30 +190,12 @@ def step_problems(scenario, grid):
     if step is None or step <= limit:
         return []
     return [Problem("time.step", f"step = {step:g} s is unstable: the limit is {limit:.4g} s on this grid and model",
-                    f"use at most {limit:.4g} s, or leave step out: {time_step_for(limit):.4g} s is chosen then")]  # fmt: skip
-
-
-def time_step(scenario, limit):
-    """The scenario's step, or the one that the limit suggests."""
-    return scenario.time.step or time_step_for(limit)
-
-
-def time_step_for(limit):
-    """95 % of the stability limit, in whole microseconds where these are fine enough."""
-    chosen = COURANT * limit
-    return math.floor(chosen * 1e6) / 1e6 if chosen > 1e-4 else chosen
-
-
-def start_time(scenario, sources, dt):
-    """time.start, else where every wavelet without a delay of its own begins, a whole number of steps before t = 0."""
-    if scenario.time.start is not None:
-        return scenario.time.start
-    return -math.ceil(-survey_sources.start_time(scenario, sources) / dt - 1e-9) * dt
+                    f"use at most {limit:.4g} s, or leave step out: {timing.time_step_for(limit):.4g} s is chosen then")]  # fmt: skip
 
 
 def assemble(d, sources, receivers, channels):
     """Arrays and phases of the plan."""
-    slots = max(1, min(SLOTS, d.steps, RECORD_BYTES // max(8 * len(channels), 1)))
+    slots = timing.slots(d.steps, len(channels))
     arrays = wavefield(d) | relaxing.arrays(d) | material.arrays(d)
     pieces = {}
     for kind in (*BOUNDARIES.values(), laminate.laminate, contact.contact, vti.vti):

@@ -1,0 +1,36 @@
+"""When a run starts, how long its step is, how much of the record stays on the machine."""
+import math
+
+from craton.survey import sources as survey_sources
+
+COURANT = 0.95  # of the stability limit, where the scenario names no step
+SLOTS = 200  # steps that the record holds on the machine
+RECORD_BYTES = 1 << 28  # of the record on the machine, at most
+
+
+def time_step(scenario, limit):
+    """The scenario's step, s, or the one that the stability limit suggests."""
+    return scenario.time.step or time_step_for(limit)
+
+
+def time_step_for(limit):
+    """95 % of the stability limit, in whole microseconds where these are fine enough."""
+    chosen = COURANT * limit
+    return math.floor(chosen * 1e6) / 1e6 if chosen > 1e-4 else chosen
+
+
+def start_time(scenario, sources, dt):
+    """time.start, else where every wavelet without a delay of its own begins, a whole number of steps before t = 0."""
+    if scenario.time.start is not None:
+        return scenario.time.start
+    return -math.ceil(-survey_sources.start_time(scenario, sources) / dt - 1e-9) * dt
+
+
+def step_count(scenario, start, dt):
+    """Steps from the start to the duration."""
+    return math.ceil((scenario.time.duration - start) / dt - 1e-6)
+
+
+def slots(steps, channels):
+    """Steps that the record of some channels holds before it is drained."""
+    return max(1, min(SLOTS, steps, RECORD_BYTES // max(8 * channels, 1)))

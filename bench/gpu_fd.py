@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from parity import difference
 
 import craton
 from craton.backends import backend
@@ -57,16 +58,11 @@ precision = "{precision}"
 FACES = [("free", "cpml", "cpml"), ("cpml", "sponge", "rigid"), ("free", "periodic", "cpml"), ("rigid", "rigid", "sponge")]
 
 
-def differences(a, b):
-    """Largest difference over the peak, and relative L2."""
-    return float(np.abs(a - b).max() / np.abs(b).max()), float(np.sqrt(((a - b) ** 2).sum() / (b**2).sum()))
-
-
 def worst(a, b, channels):
     """The worse of both measures over the kinds of channel."""
     kinds = sorted({c.quantity for c in channels})
     columns = [[n for n, c in enumerate(channels) if c.quantity == kind] for kind in kinds]
-    return [max(values) for values in zip(*(differences(a[:, some].astype(float), b[:, some].astype(float)) for some in columns))]
+    return [max(values) for values in zip(*(difference(a[:, some], b[:, some]).values() for some in columns))]
 
 
 def parity(rows):
@@ -129,7 +125,7 @@ def full(rows):
             begin = time.perf_counter()
             runs[device] = craton.run(scenario, device=device, progress=False)
             seconds[device] = time.perf_counter() - begin
-        peak, l2 = differences(runs["cuda"].samples.astype(float), runs["cpu"].samples.astype(float))
+        peak, l2 = difference(runs["cuda"].samples, runs["cpu"].samples).values()
         limit = 1e-4 if precision == "float32" else 1e-12
         rates = {d: r.report["point_steps_per_second"] / 1e9 for d, r in runs.items()}
         case = {"what": "full parity", "precision": precision, "peak": peak, "l2": l2, "passed": peak <= limit}

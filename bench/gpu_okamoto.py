@@ -59,7 +59,10 @@ def scenario(shape=(512, 512, 256), steps=1500, spacing=SPACING):
 
 def compared(a, b):
     """Residual of waveforms a against b, both (receivers, components, steps): root mean square over that of b, and the worst component."""
-    rms = lambda values, axes=None: np.sqrt((values**2).mean(axes))  # noqa: E731
+
+    def rms(values, axes=None):
+        return np.sqrt((values**2).mean(axes))
+
     return {"residual": float(rms(a - b) / rms(b)), "worst_component": float((rms(a - b, (0, 2)) / rms(b, (0, 2))).max()),
             "worst_waveform": float((rms(a - b, 2) / rms(b, 2)).max())}  # fmt: skip
 

@@ -5,9 +5,9 @@ usage: PYTHONPATH=src python3 bench/gpu_plane.py [--out FILE.json] [--only parit
 import argparse
 import json
 
-import numpy as np
+from parity import compared
 
-from craton import api, benchmark, nakata
+from craton import benchmark, nakata
 from craton.scenario import Scenario
 
 CASE = {
@@ -37,12 +37,8 @@ def parity():
         ("P-SV", 4, "float32", 1, "cpml"), ("P-SV", 4, "float64", 3, "cpml"), ("P-SV", 8, "float32", 3, "sponge"),
         ("SH", 4, "float32", 3, "cpml"), ("SH", 2, "float64", 1, "periodic"), ("P-SV", 12, "float32", 2, "rigid"),
     ):
-        asked = scenario(waves, order, precision, shots, others)
-        a, b = (api.run(asked, device=device, progress=False).dataset.velocity.values.astype(float) for device in ("cuda", "cpu"))
-        row = {"case": f"{waves}, order {order}, {precision}, {shots} shots, {others}",
-               "largest": float(np.abs(a - b).max() / np.abs(b).max()), "l2": float(np.sqrt(((a - b) ** 2).sum() / (b**2).sum()))}
-        print(f"{row['case']:<48} largest {row['largest']:.1e}  L2 {row['l2']:.1e}", flush=True)
-        rows.append(row)
+        name = f"{waves}, order {order}, {precision}, {shots} shots, {others}"
+        rows.append(compared(name, scenario(waves, order, precision, shots, others)))
     return rows
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from parity import compared
 
 from craton import api, benchmark
 from craton.scenario import loads
@@ -63,16 +64,8 @@ def small(rheology, precision):
 
 def parity(show=print):
     """Largest difference of waveforms between the machines over the largest value, and relative L2."""
-    rows = []
-    for precision in ("float32", "float64"):
-        for rheology in ("elastic", *STORAGES, "vti"):
-            asked = small(rheology, precision)
-            a, b = (api.run(asked, device=device, progress=False).dataset.velocity.values.astype(float) for device in ("cuda", "cpu"))
-            row = {"case": f"{rheology}, {precision}", "largest": float(np.abs(a - b).max() / np.abs(b).max()),
-                   "l2": float(np.linalg.norm(a - b) / np.linalg.norm(b))}  # fmt: skip
-            rows.append(row)
-            show(f"{row['case']:<24} largest {row['largest']:.1e}  L2 {row['l2']:.1e}")
-    return rows
+    return [compared(f"{rheology}, {precision}", small(rheology, precision), show=show)
+            for precision in ("float32", "float64") for rheology in ("elastic", *STORAGES, "vti")]  # fmt: skip
 
 
 # A force in a full space; distances in S wavelengths of 460 m at 5 Hz.

@@ -6,8 +6,9 @@ import argparse
 import json
 
 import numpy as np
+from parity import compared
 
-from craton import api, benchmark
+from craton import benchmark
 from craton.scenario import Scenario, dumps
 
 ROCK = {"kind": "homogeneous", "vp": 5000.0, "vs": 2900.0, "rho": 2700.0}
@@ -46,12 +47,7 @@ def parity():
     rows = []
     for ground in ("flat", "mountain", "coast"):
         for others, precision in (("rigid", "float32"), ("cpml", "float32"), ("cpml", "float64")):
-            asked = scenario(80, ground, others, 0.5, precision)
-            a, b = (api.run(asked, device=device, progress=False).dataset.velocity.values.astype(float) for device in ("cuda", "cpu"))
-            row = {"case": f"{ground}, {others}, {precision}", "largest": float(np.abs(a - b).max() / np.abs(b).max()),
-                   "l2": float(np.sqrt(((a - b) ** 2).sum() / (b**2).sum()))}  # fmt: skip
-            print(f"{row['case']:<36} largest {row['largest']:.1e}  L2 {row['l2']:.1e}", flush=True)
-            rows.append(row)
+            rows.append(compared(f"{ground}, {others}, {precision}", scenario(80, ground, others, 0.5, precision)))
     return rows
 
 

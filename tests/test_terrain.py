@@ -131,7 +131,10 @@ def test_slope_converges():
     """A half-space under a slope of 15 degrees is a flat one turned: the misfit falls by two and more when the spacing is halved."""
     angle = np.deg2rad(15)
     c, s = np.cos(angle), np.sin(angle)
-    turn = lambda along, out: (900 + along * c - out * s, along * s + out * c)  # noqa: E731
+
+    def turn(along, out):
+        return 900 + along * c - out * s, along * s + out * c
+
     free = {"top": "free", "others": "rigid"}
     flat = scenario({"kind": "homogeneous", **ROCK}, size=(3200, 1400), top=0.0, spacing=10.0, boundaries=free)
     wanted = waves(flat)

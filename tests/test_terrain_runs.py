@@ -128,7 +128,10 @@ def test_a_fibre_along_the_ground():
 
 
 def test_ground_from_a_function():
-    hill = lambda x: 30 * np.sin(x / 90)  # noqa: E731
+
+    def hill(x):
+        return 30 * np.sin(x / 90)
+
     asked = mountain(model={"kind": "homogeneous", **ROCK, "topography": hill})
     x = np.arange(0, 601, 10)
     assert np.allclose(asked.model.topography.x, x) and np.allclose(asked.model.topography.z, hill(x))

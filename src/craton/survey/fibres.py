@@ -74,5 +74,8 @@ def _channels(name, along, spacing, gauge):
     piece = np.stack([np.searchsorted(corners, s[:, 0] + tiny, "right") - 1, np.searchsorted(corners, s[:, 1] - tiny, "left") - 1], axis=1)
     piece = np.clip(piece, 0, len(pieces) - 1)
     unit = pieces / lengths[:, None]
-    at = lambda where: np.stack([np.interp(where, corners, c) for c in along.T], axis=-1)  # noqa: E731
+
+    def at(where):
+        return np.stack([np.interp(where, corners, c) for c in along.T], axis=-1)
+
     return [name] * count, distance, at(distance), at(s), unit[piece], np.full(count, float(gauge))

@@ -9,9 +9,8 @@
 #pragma once
 #include "elements.h"
 
-constexpr int MEMORIES = 5 + BULK, LOSSES = 1 + BULK;
-
 #if MECHANISMS
+constexpr int MEMORIES = 5 + BULK, LOSSES = 1 + BULK;
 constexpr real MECHANISM[MECHANISMS][7] = RELAXATION;
 
 BODY value coefficient(int l, value s)

@@ -79,44 +79,49 @@ def relaxing(relaxation, dt):
 def stiffness(kind):
     """Elastic elements; see stiffness.h. Arrays: force, memory, displacement, points, geometry, moduli, loss, order."""
     return Operator("stiffness", HERE / "stiffness.h", ("force", "memory"), ("displacement", "points", "geometry", "moduli", "loss", "order"),
-                    ELEMENT, defines=constants(kind, 3), **machines(kind, 3), **cost(kind, 3))  # fmt: skip
+                    ELEMENT, defines=constants(kind, 3), **machines(kind), **cost(kind, 3))  # fmt: skip
 
 
 def fluid(kind):
     """Acoustic elements; see fluid.h. Arrays: potential_force, potential, points, geometry, moduli, order."""
     return Operator("fluid", HERE / "fluid.h", ("potential_force",), ("potential", "points", "geometry", "moduli", "order"),
-                    ELEMENT, defines=constants(kind, 1), **machines(kind, 1), **cost(kind, 1))  # fmt: skip
+                    ELEMENT, defines=constants(kind, 1), **machines(kind), **cost(kind, 1))  # fmt: skip
 
 
 def constants(kind, fields):
     """Constants of the text."""
     element, text = Element(kind.degree), "{" + ",".join("{" + ",".join(map(repr, row)) + "}" for row in kind.relaxation) + "}"
     rule = [*element.derivative.T.ravel(), *element.points, *element.weights]
-    columns = element.n**2
+    single, double = RESIDENT[kind.degree > 5]
+    width = threads(kind.degree)
     return (("DEGREE", kind.degree), ("RULE_VALUES", "{" + ",".join(f"real({float(v)!r})" for v in rule) + "}"), ("LANES", LANES),
-            ("ELEMENTS", max(1, THREADS // columns)), ("THREADS", threads(columns)), ("MIN_BLOCKS", min_blocks(kind, fields)),
-            ("KEEP", f"(THREAD_PER_POINT && DEGREE * sizeof(real) <= {KEPT})"), ("COLOURED", int(kind.coloured)),
+            ("ELEMENTS", elements(kind.degree)), ("THREADS", width), ("KEEP", f"(THREAD_PER_POINT && {int(kind.degree <= KEPT)})"),
+            ("MIN_BLOCKS", f"(sizeof(real) == 4 ? {single // width} : {double // width})"), ("COLOURED", int(kind.coloured)),
+            ("LATE", "(THREAD_PER_POINT && DEGREE == 8 && sizeof(real) == 8)"),
             ("GEOMETRY", GEOMETRY[kind.geometry]), ("PER_NODE", int(kind.per_node)), ("FULL", int(kind.full)), ("BULK", int(kind.bulk)),
             ("MECHANISMS", len(kind.relaxation)), ("RELAXATION", text))  # fmt: skip
 
 
-KEPT = 20  # bytes a thread keeps of a column and field: up to degree 5 in float32
+KEPT = 5  # highest degree at which a thread keeps its column of the field
+RESIDENT = ((512, 256), (384, 256))  # threads that shall fit a GPU's multiprocessor: float32, float64, up to degree 5 and beyond
+SHARED_BYTES = 48 << 10  # of a block
 
 
-def threads(columns):
-    """Threads of a block: whole elements, whole warps."""
-    return -(-max(1, THREADS // columns) * columns // 32) * 32
+def elements(degree):
+    """Elements of a GPU's block: about a column for each of its threads, in float64 within the shared memory."""
+    n = degree + 1
+    return max(1, min(THREADS // n**2, (SHARED_BYTES - 8 * n * (n + 2)) // (8 * (9 * n**3 + 81))))
 
 
-def min_blocks(kind, fields):
-    """Blocks that shall fit a GPU's multiprocessor."""
-    return 4
+def threads(degree):
+    """Threads of a block: whole warps."""
+    return -(-elements(degree) * (degree + 1) ** 2 // 32) * 32
 
 
-def machines(kind, fields):
+def machines(kind):
     """How machines run it: alone, chunk by chunk, so many elements a block."""
-    elements, width = max(1, THREADS // (kind.degree + 1) ** 2), threads((kind.degree + 1) ** 2)
-    return {"types": TYPES, "pointwise": False, "grain": (1, 1, CHUNK), "block": (width, 1, 1), "span": (elements, 1, 1)}
+    return {"types": TYPES, "pointwise": False, "grain": (1, 1, CHUNK), "block": (threads(kind.degree), 1, 1),
+            "span": (elements(kind.degree), 1, 1)}  # fmt: skip
 
 
 def cost(kind, fields):

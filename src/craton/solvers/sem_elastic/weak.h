@@ -14,9 +14,11 @@ BODY void weak_form(
     {
         SHARED(u, FIELDS * NODES)
         SHARED(fx, FIELDS * NODES)
-        SHARED(fy, FIELDS * NODES)
-        SHARED(fz, KEEP ? 1 : FIELDS * NODES)
-        value mine[KEEP ? FIELDS : 1][N], sum[KEEP ? FIELDS : 1][N];
+        SHARED(fy_apart, LATE ? 1 : FIELDS * NODES)
+        SHARED(fz, THREAD_PER_POINT ? 1 : FIELDS * NODES)
+        value* const fy = LATE ? u : fy_apart;
+        value mine[KEEP ? FIELDS : 1][N], late[LATE ? FIELDS : 1][N];
+        [[maybe_unused]] value sum[FIELDS][N];  // on a GPU
         const Points point(points, e + first);
 #if GEOMETRY == SHAPE && THREAD_PER_POINT
         SHARED(terms, 81)
@@ -28,10 +30,10 @@ BODY void weak_form(
         {
             const int node = k * COLUMNS + column;
             gather<FIELDS>(u + node, NODES, in, point[node]);
-            if constexpr (KEEP) UNROLL for (int c = 0; c < FIELDS; ++c)
+            UNROLL for (int c = 0; c < FIELDS; ++c)
             {
-                mine[c][k] = u[c * NODES + node];
-                sum[c][k] = value{};
+                if constexpr (KEEP) mine[c][k] = u[c * NODES + node];
+                if constexpr (THREAD_PER_POINT) sum[c][k] = value{};
             }
         }
         BARRIER
@@ -69,13 +71,19 @@ BODY void weak_form(
                 UNROLL for (int c = 0; c < FIELDS; ++c)
                 {
                     fx[c * NODES + node] = f[c][0];
-                    fy[c * NODES + node] = f[c][1];
-                    if constexpr (KEEP) UNROLL for (int l = 0; l < N; ++l) sum[c][l] -= RULE[k * N + l] * f[c][2];
+                    if constexpr (LATE) late[c][k] = f[c][1];
+                    else fy[c * NODES + node] = f[c][1];
+                    if constexpr (THREAD_PER_POINT) UNROLL for (int l = 0; l < N; ++l) sum[c][l] -= RULE[k * N + l] * f[c][2];
                     else fz[c * NODES + node] = f[c][2];
                 }
             }
         }
         BARRIER
+        if constexpr (LATE) {  // u has been read
+            EACH_COLUMN UNROLL for (int k = 0; k < N; ++k)
+                UNROLL for (int c = 0; c < FIELDS; ++c) fy[c * NODES + k * COLUMNS + column] = late[c][k];
+            BARRIER
+        }
         EACH_COLUMN
         {
             const int i = column % N, j = column / N;
@@ -86,12 +94,12 @@ BODY void weak_form(
                 UNROLL for (int c = 0; c < FIELDS; ++c)
                 {
                     const value *row = fx + c * NODES + k * COLUMNS + j * N, *line = fy + c * NODES + k * COLUMNS + i, *own = fz + c * NODES + column;
-                    value t = KEEP ? sum[KEEP ? c : 0][k] : value{};
+                    value t = THREAD_PER_POINT ? sum[c][k] : value{};
                     UNROLL for (int l = 0; l < N; ++l)
                     {
                         t -= rule[l * N + i] * row[l];
                         t -= rule[l * N + j] * line[l * N];
-                        if constexpr (!KEEP) t -= RULE[l * N + k] * own[l * COLUMNS];
+                        if constexpr (!THREAD_PER_POINT) t -= RULE[l * N + k] * own[l * COLUMNS];
                     }
                     total[c] = t;
                 }

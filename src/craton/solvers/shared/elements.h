@@ -7,7 +7,8 @@
 //   BARRIER                        between two of these, where one reads what another column wrote
 //   RULE_HERE(rule)                N * N derivatives l_b'(xi_a) [a][b], then the N points, then their weights
 // Arrays of elements are [e][row][node] on both machines, of `value` (VALUES) or of int: the CPU's interleave LANES elements.
-// KEEP = 1: a thread keeps its column in registers (GPU, low degrees).
+// On a GPU a thread keeps its column of the field in registers (KEEP = 1, low degrees) or reads it from shared memory; LATE = 1: shared memory
+// is too small for all of an element, so that some of it waits in registers. THREADS of a block, MIN_BLOCKS that fit a multiprocessor.
 #pragma once
 #include "machine.h"
 

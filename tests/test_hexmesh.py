@@ -5,8 +5,9 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from craton.errors import ResourceError
+from craton.errors import ResourceError, ScenarioError
 from craton.model import numbering, shape
+from craton.model.box_mesh import box_mesh
 from craton.model.hexmesh import HexMesh, boundary_faces, named_by_place, problems
 
 
@@ -286,3 +287,106 @@ def test_volume_and_quality():
     sheared.nodes[:, 0] += sheared.nodes[:, 2]  # 45 degrees
     np.testing.assert_allclose(shape.quality(sheared.nodes, sheared.elements), np.sqrt(0.5))
     assert shape.is_affine(sheared.nodes, sheared.elements).all() and not shape.is_affine(mesh.nodes, mesh.elements)[13]
+
+
+# --- the internal mesher ----------------------------------------------------------------------------------------------------------------
+
+BOX = {"origin": (100, -200, -20_000), "size": (30_000, 24_000, 20_000), "spacing": 1000}
+
+
+def hill(x, y):
+    """A hill 900 m high."""
+    return 900 * np.exp(-((x - 15_000) ** 2 + (y - 12_000) ** 2) / 8e7)
+
+
+def horizon(x, y):
+    """An interface that waves by 800 m around -9 km."""
+    return -9000 + 800 * np.sin(x / 4000) * np.cos(y / 5000)
+
+
+def lengths(mesh):
+    """Extent of each element along x, y and z: (ne, 3)."""
+    return np.ptp(mesh.nodes[mesh.corners], axis=1)
+
+
+def volume(mesh):
+    """Volume of each element, by a quadrature that is exact for both orders of geometry."""
+    points, weights = np.polynomial.legendre.leggauss(4)
+    cube = np.einsum("k,j,i->kji", weights, weights, weights).ravel()
+    return shape.determinants(mesh.nodes, mesh.elements, points) @ cube
+
+
+def test_flat_box():
+    mesh = box_mesh((0, 0, -10_000), (8000, 5200, 10_000), (900, 1000, 700), interfaces=(0, -1400, -4000.0))
+    assert mesh.order == 1 and problems(mesh, 4) == []
+    np.testing.assert_allclose(mesh.bounds(), [(0, 0, -10_000), (8000, 5200, 0)])
+    assert mesh.region_names == ("layer 1", "layer 2", "layer 3")  # the interface at the top is the top
+    z = mesh.nodes[mesh.corners][:, :, 2]
+    for region, (top, bottom) in enumerate(((0, -1400), (-1400, -4000), (-4000, -10_000))):
+        own = mesh.regions == region
+        assert z[own].max() == top and z[own].min() == bottom
+        heights = lengths(mesh)[own, 2]
+        assert np.ptp(heights) < 1e-9 and 0.9 * 700 / 1.2 < heights[0] <= 700
+    np.testing.assert_allclose(lengths(mesh)[:, 0], 8000 / 9)
+    np.testing.assert_allclose(lengths(mesh)[:, 1], 5200 / 6)
+    assert shape.is_affine(mesh.nodes, mesh.elements).all()
+    assert volume(mesh).sum() == pytest.approx(8000 * 5200 * 10_000)
+
+
+@pytest.mark.parametrize("refine", [[(-5000, 3)], [(-5000, 2)], [(-4000, 2), (-9000, 3)], [(-2000, 3), (-8000, 2)], [(-200, 2)]])
+def test_elements_below_are_larger(refine):
+    mesh = box_mesh(**BOX, interfaces=(-4900.0, -6000.0), refine=refine)
+    assert problems(mesh, 4) == []  # conforming: no face unmatched inside, nothing folded
+    assert mesh.quality().min() > 0.6  # 45 degrees would be 0.71; transition layers are flattened to fit between interfaces
+    assert volume(mesh).sum() == pytest.approx(30_000 * 24_000 * 20_000)
+    size, z = lengths(mesh), mesh.centroids()[:, 2]
+    total = np.prod([factor for _, factor in refine])
+    top = z > (-200 if refine[0][0] == -200 else refine[0][0] + 500)  # a plane within half an element moves to the interface
+    assert (size[top] <= 1000 * (1 + 1e-9)).all()
+    last = z < mesh.nodes[:, 2].min() + 1000
+    np.testing.assert_allclose(size[last, 0], total * size[:, 0].min())
+    np.testing.assert_allclose(size[last, 1], total * size[:, 1].min())
+    assert (size[last, 2] > 0.5 * total * 1000).all() and (size[last] <= total * 1000 * (1 + 1e-9)).all()
+    sizes = {name: len(rows) for name, rows in mesh.faces.items()}
+    assert sizes["top"] == total**2 * sizes["bottom"]
+
+
+def test_faces_follow_topography_and_horizon():
+    mesh = box_mesh(**BOX, interfaces=(-1400.0, -6000.0, horizon), surface=hill, refine=[(-6000, 3)])
+    assert mesh.order == 2 and problems(mesh, 4) == []
+    assert mesh.quality().min() > 0.45
+    for name, places in (("top", hill), ("bottom", lambda x, y: -20_000 + 0 * x)):
+        rows = mesh.faces[name]
+        x, y, z = mesh.nodes[mesh.elements[rows[:, 0][:, None], numbering.face_nodes(2)[rows[:, 1]]]].reshape(-1, 3).T
+        np.testing.assert_allclose(z, places(x, y), atol=1e-9)
+    above, below = mesh.regions == 2, mesh.regions == 3
+    x, y, z = mesh.nodes[np.intersect1d(mesh.elements[above], mesh.elements[below])].T
+    np.testing.assert_allclose(z, horizon(x, y), atol=1e-9)
+    assert len(z) > 100
+    # Between the flat interfaces nothing moves.
+    assert shape.is_affine(mesh.nodes, mesh.elements)[mesh.regions == 1].all()
+    # The volume under the hill: 27-node faces integrate it to the fourth order of the element's length.
+    x, y = (np.linspace(a, b, 1201) for a, b in ((100, 30_100), (-200, 23_800)))
+    exact = np.trapezoid(np.trapezoid(hill(x, y[:, None]) + 1400, x, axis=1), y)
+    assert volume(mesh)[mesh.regions == 0].sum() == pytest.approx(exact, rel=1e-5)
+
+
+def test_eight_nodes_on_request():
+    mesh = box_mesh(**BOX, surface=hill, refine=[(-3000, 2)], order=1)
+    assert mesh.order == 1 and problems(mesh, 4) == []
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    ({"interfaces": [lambda x, y: -500 + x / 20]}, "at 0 m, and interface 1 (from above), at 1005 m, touch or cross at (x, y) = (30100,"),
+    ({"refine": [(-19_000, 3)]}, "domain.refine: 1 of its 1 steps find no room above the bottom, at -20000 m"),
+    ({"refine": [(-5000, 4)]}, "domain.refine.0.factor: it is 4; elements can become 2 or 3 times larger"),
+    ({"surface": lambda x, y: np.where(x > 2e4, np.nan, 0)}, "the top has no elevation at (x, y) = (20100, -200) m"),
+    ({"size": (4000, 24_000, 20_000), "refine": [(-2000, 3), (-9000, 3)]},
+     "along x the domain is 4 elements long, and these transitions need a multiple of 9"),
+    ({"size": (0, 1, 1)}, "domain.size: it is 0, 1, 1 m; every length must be more than 0"),
+    ({"interfaces": [lambda x, y: -5000 + 2500 * np.sin(x / 900)], "refine": [(-5000, 3)]}, "is folded"),
+])  # fmt: skip
+def test_boxes_that_cannot_be_meshed(change, words):
+    with pytest.raises(ScenarioError) as refusal:
+        box_mesh(**BOX | change)
+    assert words in str(refusal.value)

@@ -69,6 +69,10 @@ class HexMesh:
         used[self.elements.ravel()] = True
         return np.array([self.nodes[used].min(axis=0), self.nodes[used].max(axis=0)])
 
+    def quality(self):
+        """Least scaled Jacobian of each element over its corners: (ne,); 1 for boxes, 0 or less where it is folded."""
+        return shape.quality(self.nodes, self.elements)
+
     def elevated(self):
         """The same mesh with 27 nodes an element, the new ones where the trilinear map puts them; itself where it has them."""
         if self.order == 2:

@@ -71,17 +71,16 @@ def number(elements, degree):
     ResourceError
         More points than an int32 can number.
     """
+    if len(elements) * (degree + 1) ** 3 > LARGEST:  # positions in the table are counted in 32 bits too
+        _refuse(len(elements), degree)
     corners = np.ascontiguousarray(np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]], dtype=np.int64)
     edges, edge_count = _edges(corners)
     faces, face_count = _faces(edges)
     m = degree - 1
     nodes = int(corners.max(initial=-1)) + 1
     total = nodes + edge_count * m + face_count * m**2 + len(corners) * m**3
-    if max(total, len(corners) * (degree + 1) ** 3) > LARGEST:
-        raise ResourceError(
-            f"{len(corners)} elements of degree {degree} have more points than the {LARGEST} that a 32-bit number counts;\n"
-            "use larger elements, a lower degree, or share the mesh among ranks"
-        )
+    if total > LARGEST:
+        _refuse(len(corners), degree)
     points = np.empty((len(corners), (degree + 1) ** 3), np.int32)
     starts = nodes, nodes + edge_count * m, nodes + edge_count * m + face_count * m**2
     for block in _blocks(len(corners)):
@@ -89,6 +88,13 @@ def number(elements, degree):
     count = _by_first_touch(points, total)
     n = degree + 1
     return Numbering(points.reshape(-1, n, n, n), count)
+
+
+def _refuse(count, degree):
+    raise ResourceError(
+        f"{count} elements of degree {degree} have more points than the {LARGEST} that a 32-bit number counts;\n"
+        "use larger elements, a lower degree, or share the mesh among ranks"
+    )
 
 
 def boundary_faces(elements):

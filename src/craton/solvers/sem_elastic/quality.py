@@ -112,5 +112,6 @@ def warnings(found, mesh, f95):
         return []
     edge = found.slowest[worst] * found.degree / f95 / wanted
     where = f"{found.slowest[worst]:,.0f} m/s, {named(mesh, worst)}"
-    return [f"{points[worst]:.1f} points per wavelength at f95 = {f95:.4g} Hz ({where}) are too few, degree {found.degree} wants {wanted:g}; "
+    judged = f"too few, degree {found.degree} wants {wanted:g}"
+    return [f"{points[worst]:.1f} points per wavelength at f95 = {f95:.4g} Hz ({where}) are {judged}; "
             f"{few:,} of {mesh.size:,} elements are so: use edges of at most {edge:.4g} m there, or a source with lower frequencies"]

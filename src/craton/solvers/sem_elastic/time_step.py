@@ -1,30 +1,35 @@
-"""The largest stable time step of a mesh, from the eigenvalues of its elements.
+"""The largest stable time step of a mesh, from the highest frequency of the assembled elements that are worst.
 
-Central differences are stable while w dt < 2 for the highest frequency w of M^-1 K. The largest eigenvalue of the assembled problem is at
-most that of the worst element alone, free on all sides: u . K u and u . M u are sums over the elements (Irons & Treharne 1971; Hughes 1987,
-section 9.1). On a uniform mesh the bound is exact, as that element's mode, mirrored from element to element, is one of the mesh. So
+Central differences are stable while w dt < 2 for the highest frequency w of M^-1 K. Its mode lives where elements are smallest for their
+speeds, at a folded corner, at an edge of the mesh: some elements and their neighbours tell it. Three steps lead there:
 
-    dt_max = 2 / sqrt(max over elements of lambda_max(M_e^-1 K_e))
+    every element       a cheap indicator: vp^2 times the trace of the inverse metric, times its share of the assembled mass, at 27 nodes
+    those worst by it   largest eigenvalue of M^-1 K_e with the assembled mass M and the stiffness K_e of the element, by Lanczos' method
+    those worst of them with two rings of neighbours: largest eigenvalue of M^-1 K_S with their assembled stiffness, the same way
 
-whatever the shape, degree and anisotropy. As a Courant number, step times vp over the shortest distance of neighbouring nodes, this limit is
-0.57 for cubes of degree 4 with vp / vs = 1.76, 0.49 for such cubes of fluid, 0.8 for flat boxes, and 0.2 where corners are moved by a fifth
-of an edge: a fixed Courant number is either slow or unstable.
-
-lambda_max of every element would cost as much as hundreds of time steps, so elements are ordered by a cheap estimate and looked at from the
-worst on, with Lanczos' method, until no other can be worse by the largest ratio of eigenvalue to estimate met so far.
+The last is at most that of the whole mesh; it was from 0.96 to 1.0 of it for uniform and distorted meshes of a thousand elements and
+0.5 in SPECFEM, is either slow or unstable: at the limit, step times vp over the shortest distance of nodes is 0.57 for distorted cubes of
+is within 2 % for uniform meshes, but 3 times too low in dt where corners are moved by a fifth of an edge. A fixed Courant number, as
+0.5 in SPECFEM, is either slow or unstable: at the limit, step times vp over the shortest distance of nodes is 0.57 for distorted cubes of
+degree 4, 0.76 for flat boxes, 0.38 for distorted cubes of fluid.
 """
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from craton.model import cells
+from craton.solvers.sem_elastic.element import Element
 
-KRYLOV = 24  # steps of Lanczos' method: the largest eigenvalue to 1e-3 and better, from below
-MARGIN = 1.005  # for what is lacking
+KRYLOV, KRYLOV_WHOLE = 16, 60  # steps of Lanczos' method: of single elements, of assembled ones
+MARGIN = 1.08  # on the largest eigenvalue: 4 % in the step
 BLOCK = 1024  # elements estimated at a time
-BATCH = 256  # elements looked at together
-MOST = 4096  # elements looked at; the bound of those that remain is taken then
-ROOM = 1.05  # on the largest ratio of eigenvalue and estimate, for elements not looked at
+BATCH = 256  # elements whose eigenvalues are found at a time
+CANDIDATES = 512  # elements whose own eigenvalue is looked at
+SEEDS, RINGS = 64, 2  # the worst of them, and their neighbours
+MOST = 4000  # elements that are assembled
+CORNERS = np.array([[0, 0, 0], [0, 0, -1], [0, -1, 0], [0, -1, -1], [-1, 0, 0], [-1, 0, -1], [-1, -1, 0], [-1, -1, -1]])
+TENSOR = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])
 
 
 @dataclass(frozen=True)
@@ -36,9 +41,9 @@ class Stable:
     limit : float
         Largest stable step, s.
     element : int
-        That limits it.
+        The worst.
     courant : float
-        Step over the shortest distance of two nodes divided by the P speed there: of this element at the limit.
+        At the limit: step over the shortest distance of neighbouring nodes divided by the P speed there, of this element.
     """
 
     limit: float
@@ -46,53 +51,88 @@ class Stable:
     courant: float
 
 
-def stable_step(element, coordinates, material, fluid, count, relaxation=None):
-    """The `Stable` of a mesh.
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The solid or the fluid elements of a mesh, for whose shapes and material is asked when needed.
 
     Parameters
     ----------
     element : Element
-    coordinates : callable
-        ``coordinates(e)``: nodes of elements e, (len(e), 3, n^3), m.
-    material : callable
-        ``material(e)``: dict of arrays as of `craton.model.sampling.at_nodes`.
-    fluid : (ne,) bool array
-    count : int
-        Elements.
-    relaxation : Relaxation, optional
+    coordinates, material : callable
+        ``coordinates(e)`` (len(e), 3, n^3), m, and ``material(e)``, a dict as of `craton.model.sampling.at_nodes`, of elements e.
+    points : (ne, n^3) int array
+        Numbers of the nodes among the points of the solid, or the fluid.
+    mass : (points,) array
+        Assembled: kg, of a fluid m3 / Pa.
+    some : (m,) int array
+        Which elements.
+    wet : bool
+        The fluid.
+    relaxation : Relaxation or None
         Attenuation: moduli are those at the highest frequencies.
     """
-    estimate = estimates(element, coordinates, material, count, relaxation)
-    order = np.argsort(-estimate, kind="stable")
-    best, where, ratio, at = 0.0, int(order[0]), 0.0, 0
-    while at < min(count, MOST) and (at == 0 or estimate[order[at]] * ratio * ROOM > best * (1 + 1e-9)):
-        some = order[at : at + BATCH]
-        if at and np.ptp(estimate[some]) <= 1e-9 * estimate[some[0]] and estimate[some[0]] >= estimate[order[0]] * (1 - 1e-9):
-            some = some[:1]  # elements all alike
-        values = largest_eigenvalues(element, coordinates(some), material(some), fluid[some], relaxation)
-        ratio = max(ratio, float((values / estimate[some]).max()))
-        if values.max() > best:
-            best, where = float(values.max()), int(some[np.argmax(values)])
-        at += BATCH
-    if at < count:
-        rest = estimate[order[at]] * ratio * ROOM if at >= MOST else 0.0
-        best = max(best, rest)
-    limit = 2 / np.sqrt(best * MARGIN)
-    one = np.array([where])
-    return Stable(float(limit), where, float(limit / shortest_times(element, coordinates(one), p_speed(material(one), relaxation)).min()))
+
+    element: Element
+    coordinates: object
+    material: object
+    points: np.ndarray
+    mass: np.ndarray
+    some: np.ndarray
+    wet: bool
+    relaxation: object = None
 
 
-def estimates(element, coordinates, material, count, relaxation):
-    """vp^2 times the trace of the inverse metric, its largest value at corners, middles and centre of each element, 1/s2: (ne,).
+def stable_step(element, coordinates, material, points, fluid, masses, relaxation=None):
+    """The `Stable` of a mesh.
 
-    Eigenvalues grow like it.
+    Parameters
+    ----------
+    element, coordinates, material, relaxation
+        See `Part`.
+    points : (ne, n^3) int array
+        Numbers of the nodes, in fluid elements among the fluid's points.
+    fluid : (ne,) bool array
+    masses : pair of (points,) arrays
+        Assembled mass of the solid, integral of density; of the fluid, integral of 1 / kappa. Perhaps with a dummy point at the end.
     """
-    out, some = np.empty(count), few_nodes(element)
-    for start in range(0, count, BLOCK):
-        own = np.arange(start, min(start + BLOCK, count))
-        across, det = cofactors(few_slopes(element, coordinates(own)))
+    found = []
+    for wet in (False, True):
+        some = np.flatnonzero(fluid == wet)
+        if len(some):
+            part = Part(element, coordinates, material, points.reshape(len(points), -1), masses[wet], some, wet, relaxation)
+            found.append(largest(part))
+    value, worst = max(found)
+    limit = 2 / np.sqrt(value * MARGIN)
+    one = np.array([worst])
+    return Stable(float(limit), worst, float(limit / shortest_times(element, coordinates(one), p_speed(material(one), relaxation)).min()))
+
+
+def largest(part):
+    """Largest eigenvalue of the assembled elements that are worst, 1/s2, and the worst element."""
+    estimate = estimates(part)
+    candidates = part.some[np.argsort(-estimate, kind="stable")[:CANDIDATES]]
+    own = np.concatenate([eigenvalues(part, candidates[at : at + BATCH]) for at in range(0, len(candidates), BATCH)])
+    worst = candidates[np.argsort(-own, kind="stable")]
+    chosen = grown(part, worst[:SEEDS])
+    while len(chosen) > MOST and len(worst) > 1:
+        worst = worst[: max(1, min(SEEDS, len(worst)) // 2)]
+        chosen = grown(part, worst)
+    return assembled(part, chosen), int(worst[0])
+
+
+# --- every element ---------------------------------------------------------------------------------------------------------------------
+
+
+def estimates(part):
+    """The indicator of each element, 1/s2: its largest value at corners, middles and centre."""
+    out, nodes = np.empty(len(part.some)), few_nodes(part.element)
+    for start in range(0, len(out), BLOCK):
+        own = part.some[start : start + BLOCK]
+        across, det = cofactors(few_slopes(part.element, part.coordinates(own)))
         trace = sum(across[s, r] ** 2 for s in range(3) for r in range(3)) / det**2
-        out[own] = (p_speed({name: v[..., some] for name, v in material(own).items()}, relaxation) ** 2 * trace).max(axis=1)
+        samples = {name: v[..., nodes] for name, v in part.material(own).items()}
+        share = inertia(samples, part.wet) * det * part.element.volume_weights[nodes] / part.mass[part.points[own][:, nodes]]
+        out[start : start + BLOCK] = (p_speed(samples, part.relaxation) ** 2 * trace * share).max(axis=1)
     return out
 
 
@@ -128,11 +168,52 @@ def cofactors(j):
 
 
 def p_speed(samples, relaxation):
-    """Speed of P waves at the highest frequencies, of an anisotropic medium that of its stiffest direction or more: (ne, n^3)."""
+    """Speed of P waves at the highest frequencies; of an anisotropic medium along the stiffest axis."""
     if "stiffness" in samples:
         diagonal = np.max([samples["stiffness"][:, n] for n in (0, 6, 11)], axis=0)  # c11, c22, c33
         return np.sqrt(diagonal / samples["rho"])
     return samples["vp"] * (np.sqrt(relaxation.unrelaxed(samples["loss_p"])) if relaxation is not None else 1.0)
+
+
+def inertia(samples, wet):
+    """What the mass integrates: density, of a fluid 1 / kappa."""
+    return 1 / cells.moduli(samples["vp"], 0.0, samples["rho"])[0] if wet else samples["rho"]
+
+
+# --- eigenvalues -------------------------------------------------------------------------------------------------------------------------
+
+
+def eigenvalues(part, some):
+    """Largest eigenvalue of M^-1 K_e of elements each for itself, with the assembled mass: (len(some),), 1/s2."""
+    stiffness, _, shape = operator(part, some)
+    root = 1 / np.sqrt(part.mass[part.points[some]])[:, None]
+    return lanczos(lambda u: stiffness(u * root) * root, shape, KRYLOV)
+
+
+def assembled(part, some, steps=KRYLOV_WHOLE):
+    """Largest eigenvalue of M^-1 K of the assembled stiffness of elements, with the assembled mass of all, 1/s2."""
+    stiffness, _, (_, fields, _) = operator(part, some)
+    own, number = np.unique(part.points[some], return_inverse=True)
+    number, root = number.reshape(len(some), -1), 1 / np.sqrt(part.mass[own])
+
+    def apply(vector):
+        u = (vector.reshape(fields, -1) * root)[:, number].swapaxes(0, 1)
+        force = stiffness(u)
+        sums = np.stack([np.bincount(number.ravel(), force[:, c].ravel(), len(own)) for c in range(fields)])
+        return (sums * root).reshape(1, -1)
+
+    return float(lanczos(apply, (1, fields * len(own)), steps)[0])
+
+
+def grown(part, some, rings=RINGS):
+    """Elements and those around them, `rings` times."""
+    n = part.element.n
+    corners = (CORNERS % n) @ [n * n, n, 1]
+    touched = np.zeros(len(part.mass), bool)
+    for _ in range(rings):
+        touched[part.points[some][:, corners]] = True
+        some = part.some[touched[part.points[part.some][:, corners]].any(axis=1)]
+    return some
 
 
 def derivatives(element, field):
@@ -157,47 +238,44 @@ def metric(element, coordinates):
     return (across / det).transpose(2, 0, 1, 3), det * element.volume_weights
 
 
-def largest_eigenvalues(element, coordinates, samples, fluid, relaxation=None):
-    """Largest eigenvalue of M^-1 K of elements alone, 1/s2: (ne,), by Lanczos' method."""
-    out = np.empty(len(coordinates))
-    for wet in (False, True):
-        some = np.flatnonzero(fluid == wet)
-        if len(some):
-            own = {name: values[some] for name, values in samples.items()}
-            slopes, weight = metric(element, coordinates[some])
-            make = _fluid_operator if wet else _solid_operator
-            out[some] = lanczos(*make(element, slopes, weight, own, relaxation))
-    return out
+def operator(part, some):
+    """K_e of elements as a function of fields (ne, 3 or 1, n^3), their own diagonal masses (ne, n^3), and the shape of the fields."""
+    slopes, weight = metric(part.element, part.coordinates(some))
+    samples = part.material(some)
+    mass = inertia(samples, part.wet) * weight
+    if part.wet:
+        stiffness = partial(_of_fluid, part.element, slopes, weight / samples["rho"])
+    else:
+        stiffness = partial(_of_solid, part.element, slopes, hooke(samples, part.relaxation) * weight[:, None, None])
+    return stiffness, mass, (len(some), 1 if part.wet else 3, weight.shape[1])
 
 
-def _solid_operator(element, slopes, weight, samples, relaxation):
-    """M^-1/2 K M^-1/2 of solid elements as a function of (ne, 3, n^3), and that shape."""
-    law = hooke(samples, relaxation)
-    root = 1 / np.sqrt(samples["rho"] * weight)[:, None]
+def _of_solid(element, slopes, law, u):
+    """Elastic forces of displacements (ne, 3, n^3); `law` with quadrature weights."""
+    grad = np.einsum("nsjm,nsim->nijm", slopes, derivatives(element, u).swapaxes(0, 1), optimize=True)  # d u_i / d x_j
+    strain = np.stack([grad[:, 0, 0], grad[:, 1, 1], grad[:, 2, 2], grad[:, 1, 2] + grad[:, 2, 1], grad[:, 0, 2] + grad[:, 2, 0],
+                       grad[:, 0, 1] + grad[:, 1, 0]], axis=1)  # fmt: skip
+    stress = np.einsum("nabm,nbm->nam", law, strain, optimize=True)[:, TENSOR]  # (n, i, j, m)
+    return transposed(element, np.einsum("nsjm,nijm->snim", slopes, stress, optimize=True))
 
-    def apply(u):
-        grad = np.einsum("nsjm,nsim->nijm", slopes, derivatives(element, u * root).swapaxes(0, 1), optimize=True)  # d u_i / d x_j
-        strain = np.stack([grad[:, 0, 0], grad[:, 1, 1], grad[:, 2, 2], grad[:, 1, 2] + grad[:, 2, 1], grad[:, 0, 2] + grad[:, 2, 0],
-                           grad[:, 0, 1] + grad[:, 1, 0]], axis=1)  # fmt: skip
-        stress = np.einsum("nabm,nbm->nam", law, strain, optimize=True) * weight[:, None]
-        full = stress[:, [[0, 5, 4], [5, 1, 3], [4, 3, 2]]]  # (n, i, j, m)
-        flux = np.einsum("nsjm,nijm->snim", slopes, full, optimize=True)
-        return transposed(element, flux) * root
 
-    return apply, (len(weight), 3, weight.shape[1])
+def _of_fluid(element, slopes, weight, chi):
+    """The same of (1 / kappa) chi'' = div (grad chi / rho); `weight` over density."""
+    grad = np.einsum("nsjm,nsm->njm", slopes, derivatives(element, chi[:, 0]).swapaxes(0, 1), optimize=True)
+    return transposed(element, np.einsum("nsjm,njm->snm", slopes, grad * weight[:, None], optimize=True))[:, None]
 
 
 def hooke(samples, relaxation):
     """Hooke's law at the nodes, (ne, 6, 6, n^3), Pa."""
+    from craton.model.sampling import moduli
+
     rho = samples["rho"]
     law = np.zeros((len(rho), 6, 6, rho.shape[1]))
     if "stiffness" in samples:
         upper = np.triu_indices(6)
         law[:, upper[0], upper[1]] = law[:, upper[1], upper[0]] = samples["stiffness"]
         return law
-    from craton.model.sampling import moduli
-
-    (lam, mu), _ = moduli(samples, relaxation)[0].swapaxes(0, 1), None
+    lam, mu = moduli(samples, relaxation)[0].swapaxes(0, 1)
     law[:, :3, :3] = lam[:, None, None]
     for n in range(3):
         law[:, n, n] += 2 * mu
@@ -205,21 +283,8 @@ def hooke(samples, relaxation):
     return law
 
 
-def _fluid_operator(element, slopes, weight, samples, relaxation):
-    """The same of fluid elements: of (1 / kappa) chi'' = div (grad chi / rho)."""
-    kappa, _ = cells.moduli(samples["vp"], 0.0, samples["rho"])
-    root = np.sqrt(kappa / weight)
-
-    def apply(chi):
-        grad = np.einsum("nsjm,nsm->njm", slopes, derivatives(element, chi * root).swapaxes(0, 1), optimize=True)
-        flux = np.einsum("nsjm,njm->snm", slopes, grad * (weight / samples["rho"])[:, None], optimize=True)
-        return transposed(element, flux) * root
-
-    return apply, weight.shape
-
-
-def lanczos(apply, shape, steps=KRYLOV):
-    """Largest eigenvalue of symmetric operators, one for each first index, from a vector with all frequencies in it."""
+def lanczos(apply, shape, steps):
+    """Largest eigenvalue of symmetric operators, one for each first index, from a random vector: from below."""
     vector = np.broadcast_to(np.random.default_rng(1).standard_normal(shape[1:]), shape)
     axes = tuple(range(1, len(shape)))
     spread = (slice(None), *(None,) * len(axes))

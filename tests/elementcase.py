@@ -42,6 +42,7 @@ class Toy:
     dt: float = 1e-3
     start: float = 0.0
     steps: int = 100
+    extra: int = 0
     element: Element = field(init=False)
 
     def __post_init__(self):
@@ -60,6 +61,11 @@ class Toy:
         self.size = sum(sizes.values())
         self.places = Places(self.mesh, self.fluid)
 
+    @property
+    def end(self):
+        """Time at which the run ends."""
+        return self.start + self.steps * self.dt
+
     def offset(self, name):
         """Start of a field in the state."""
         return int(self.starts[name])
@@ -72,9 +78,9 @@ class Toy:
         """The model there."""
         return at_nodes(self.model, self.coordinates(e), self.mesh.centroids()[e])
 
-    def located(self, xyz, wet=False):
+    def located(self, xyz, wet=False, **more):
         """Positions in the mesh."""
-        return self.places.located(xyz, wet)
+        return self.places.located(xyz, wet, **more)
 
     def masses(self):
         """Assembled mass of the solid's points and the fluid's, a dummy point at the end."""

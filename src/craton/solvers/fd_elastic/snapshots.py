@@ -3,13 +3,16 @@ from functools import partial
 
 import numpy as np
 
-from craton.conventions import INTEGRATED, components
-from craton.errors import Problem
+from craton.conventions import components
 from craton.model import terrain
 from craton.plan.plan import Frames
 from craton.solvers.fd_elastic.material import trace_share
 from craton.solvers.fd_elastic.points import COMPONENT_AXES
 from craton.solvers.fd_elastic.scheme import VELOCITY
+from craton.solvers.shared.timing import picture_steps
+from craton.survey.snapshots import problems
+
+__all__ = ["frames", "problems"]
 
 MARGIN = 2  # planes beside a plane that centring and differentiating need
 
@@ -19,39 +22,11 @@ def frames(d):
     return tuple(one(d, spec) for spec in d.scenario.snapshots)
 
 
-def problems(scenario):
-    """Snapshots that cannot be taken."""
-    found = [
-        Problem(f"snapshots.{n}.quantity", f'"{spec.quantity}" is summed over time at receivers only, not in snapshots',
-                f'use "{INTEGRATED[spec.quantity]}" here, or list it under output.waveforms')
-        for n, spec in enumerate(scenario.snapshots) if spec.quantity in INTEGRATED
-    ]  # fmt: skip
-    found += [
-        Problem(f"snapshots.{n}.quantity", f'{scenario.domain.motion} waves have no {spec.quantity}', 'use "velocity", or other waves')
-        for n, spec in enumerate(scenario.snapshots) if components(spec.quantity, scenario.domain.motion) is None
-    ]  # fmt: skip
-    planes = [(n, spec.plane) for n, spec in enumerate(scenario.snapshots) if spec.plane is not None]
-    return found + [problem for n, plane in planes for problem in misplaced(scenario.domain, n, plane)]
-
-
-def misplaced(domain, n, plane):
-    """The problem of a plane that does not cut the domain."""
-    axis = "xyz".index(plane.axis)
-    low, high = domain.corner[axis], domain.corner[axis] + domain.extent[axis]
-    fuzz = 1e-9 * domain.extent[axis]
-    if low - fuzz <= plane.coordinate <= high + fuzz:
-        return []
-    return [Problem(f"snapshots.{n}.plane", f"{plane.axis} = {plane.coordinate:g} m is outside the domain, {low:g} to {high:g} m",
-                    "move the plane inside, or leave plane out for the whole volume")]  # fmt: skip
-
-
 def one(d, spec, ranges=None):
     """Where and when one series of snapshots is taken; of its part within `ranges`, (first, last + 1) point along its axes."""
     block, chosen, coords, lattice = cut(d, spec, ranges or {})
     full = spec.quantity == "pressure"
-    wanted = np.arange(1, int(d.end / spec.every) + 1) * spec.every
-    steps = np.unique(np.clip(np.rint((wanted - d.start) / d.dt - (1 if full else 0.5)), 0, d.steps - d.extra - 1).astype(int))
-    times = d.start + (steps + (1 if full else 0.5)) * d.dt
+    steps, times = picture_steps(d, spec.every, 1.0 if full else 0.5)
     fields = d.normal if full else d.velocity
     named = components(spec.quantity, d.motion)
     if full:

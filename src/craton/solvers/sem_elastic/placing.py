@@ -39,10 +39,14 @@ class Places:
         """The top of the mesh."""
         return mesh_top(self.mesh)
 
-    def located(self, xyz, wet=False):
-        """The `Located` of positions (n, 3), m; between a solid and a fluid in the fluid if `wet`, else in the solid."""
+    def located(self, xyz, wet=False, nearest=True):
+        """The `Located` of positions (n, 3), m; between a solid and a fluid in the fluid if `wet`, else in the solid.
+
+        Without `nearest` positions outside are just that: neither put on the top nor told the nearest element.
+        """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
-        found = self._lowered(xyz, self.every.find(xyz))
+        found = self.every.find(xyz, nearest)
+        found = self._lowered(xyz, found) if nearest else found
         return self._on_side(xyz, found, wet) if self.fluid.any() and not self.fluid.all() else found
 
     def _lowered(self, xyz, found):

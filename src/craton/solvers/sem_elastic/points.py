@@ -232,10 +232,12 @@ def quantity_rows(d, found, quantity, component):
         a, b = COMPONENT_AXES[component]
         weights[:, a] += found.slopes[:, b] / 2
         weights[:, b] += found.slopes[:, a] / 2
-    elif quantity == "rotation_rate":  # half the curl
-        a = "ENZ".index(component)
+    elif quantity in ("rotation_rate", "curl"):
+        a, part = "ENZ".index(component), 0.5 if quantity == "rotation_rate" else 1.0
         b, c = (a + 1) % 3, (a + 2) % 3
-        weights[:, c], weights[:, b] = found.slopes[:, b] / 2, -found.slopes[:, c] / 2
+        weights[:, c], weights[:, b] = part * found.slopes[:, b], -part * found.slopes[:, c]
+    elif quantity == "divergence":
+        weights[:] = found.slopes
     else:
         raise ValueError(f"{quantity} is not recorded")
     return velocity_rows(d, found, weights)

@@ -8,10 +8,10 @@ speeds, at a folded corner, at an edge of the mesh: some elements and their neig
     those worst of them with two rings of neighbours: largest eigenvalue of M^-1 K_S with their assembled stiffness, the same way
 
 The last is at most that of the whole mesh; it was from 0.96 to 1.0 of it for uniform and distorted meshes of a thousand elements and
-0.5 in SPECFEM, is either slow or unstable: at the limit, step times vp over the shortest distance of nodes is 0.57 for distorted cubes of
-is within 2 % for uniform meshes, but 3 times too low in dt where corners are moved by a fifth of an edge. A fixed Courant number, as
-0.5 in SPECFEM, is either slow or unstable: at the limit, step times vp over the shortest distance of nodes is 0.57 for distorted cubes of
-degree 4, 0.76 for flat boxes, 0.38 for distorted cubes of fluid.
+degrees 2 to 6, and `MARGIN` stands for what may be lacking. The classical bound by the eigenvalues of elements alone (Irons & Treharne
+1971) is within 2 % for uniform meshes, but 3 times too low in dt where corners are moved by a fifth of an edge. A fixed Courant number,
+as 0.5 in SPECFEM, is either slow or unstable: at the limit, step times vp over the shortest distance of nodes is 0.57 for distorted cubes
+of degree 4, 0.76 for flat boxes, 0.38 for distorted cubes of fluid.
 """
 from dataclasses import dataclass
 from functools import partial

@@ -1,6 +1,8 @@
 """When a run starts, how long its step is, how much of the record stays on the machine."""
 import math
 
+import numpy as np
+
 from craton.survey import sources as survey_sources
 
 COURANT = 0.95  # of the stability limit, where the scenario names no step
@@ -34,3 +36,13 @@ def step_count(scenario, start, dt):
 def slots(steps, channels):
     """Steps that the record of some channels holds before it is drained."""
     return max(1, min(SLOTS, steps, RECORD_BYTES // max(8 * channels, 1)))
+
+
+def picture_steps(d, every, place):
+    """Steps after which pictures are taken `every` so many seconds, and their times, of a field that step n leaves at n + `place` steps.
+
+    `d` has start, end, dt, steps and extra.
+    """
+    wanted = np.arange(1, int(d.end / every) + 1) * every
+    steps = np.unique(np.clip(np.rint((wanted - d.start) / d.dt - place), 0, d.steps - d.extra - 1).astype(int))
+    return steps, d.start + (steps + place) * d.dt

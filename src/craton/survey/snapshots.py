@@ -1,0 +1,29 @@
+"""Snapshots that a scenario asks for and that cannot be taken, in words."""
+from craton.conventions import INTEGRATED, components
+from craton.errors import Problem
+
+
+def problems(scenario):
+    """Snapshots that cannot be taken."""
+    found = [
+        Problem(f"snapshots.{n}.quantity", f'"{spec.quantity}" is summed over time at receivers only, not in snapshots',
+                f'use "{INTEGRATED[spec.quantity]}" here, or list it under output.waveforms')
+        for n, spec in enumerate(scenario.snapshots) if spec.quantity in INTEGRATED
+    ]  # fmt: skip
+    found += [
+        Problem(f"snapshots.{n}.quantity", f'{scenario.domain.motion} waves have no {spec.quantity}', 'use "velocity", or other waves')
+        for n, spec in enumerate(scenario.snapshots) if components(spec.quantity, scenario.domain.motion) is None
+    ]  # fmt: skip
+    planes = [(n, spec.plane) for n, spec in enumerate(scenario.snapshots) if spec.plane is not None]
+    return found + [problem for n, plane in planes if not plane.surface for problem in misplaced(scenario.domain, n, plane)]
+
+
+def misplaced(domain, n, plane):
+    """The problem of a plane that does not cut the domain."""
+    axis = "xyz".index(plane.axis)
+    low, high = domain.corner[axis], domain.corner[axis] + domain.extent[axis]
+    fuzz = 1e-9 * domain.extent[axis]
+    if low - fuzz <= plane.coordinate <= high + fuzz:
+        return []
+    return [Problem(f"snapshots.{n}.plane", f"{plane.axis} = {plane.coordinate:g} m is outside the domain, {low:g} to {high:g} m",
+                    "move the plane inside, or leave plane out for the whole volume")]  # fmt: skip

@@ -7,7 +7,7 @@ from craton.wave_runs import Result
 __all__ = ["Result", "check_ranks", "load", "plan", "run", "runs"]
 
 # What runs a method: a module with check_memory, run and run_into.
-RUNS = {"fd": "craton.wave_runs", "gravity": "craton.gravity_runs"}
+RUNS = {"fd": "craton.wave_runs", "sem": "craton.wave_runs", "gravity": "craton.gravity_runs"}
 
 
 def runs(scenario):
@@ -22,7 +22,7 @@ def check_ranks(scenario, comm):
     ------
     ScenarioError
     """
-    if comm.size > 1 and not getattr(runs(scenario), "MANY_RANKS", False):
+    if comm.size > 1 and scenario.method not in getattr(runs(scenario), "MANY_RANKS", ()):
         message = f'{comm.size} ranks, but "{scenario.method}" runs on one rank for now'
         raise ScenarioError([Problem("method", message, "leave out --ranks and mpiexec")])
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
 
-MANY_RANKS = True  # prisms or points are shared by ranks
+MANY_RANKS = ("gravity",)  # prisms or points are shared by ranks
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Any
 
 from craton.errors import ComputationError, CratonError, Interrupted, ResourceError
 
-MANY_RANKS = True  # the grid is cut
+MANY_RANKS = ("fd",)  # methods whose grid is cut
 
 
 @dataclass
@@ -114,9 +114,12 @@ def check_memory(planned, machine, ranks=1):
     free, _ = machine.memory()
     needed = planned.nbytes * (1 if hasattr(machine, "stream") else ranks)
     if needed > free:
-        finest = planned.grid.spacing * (needed / free) ** (1 / 3)
+        coarser = 1.01 * (needed / free) ** (1 / 3)
+        fits = f"domain.spacing = {planned.grid.spacing * coarser:.4g} m, or a smaller domain"
+        if getattr(planned.grid, "from_file", False):
+            fits = f"a mesh whose elements are {coarser:.3g} times longer"
         raise ResourceError(f"the run needs {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free on {machine.describe()}.\n"
-                            f"    it fits with domain.spacing = {finest * 1.01:.4g} m, or a smaller domain")  # fmt: skip
+                            f"    it fits with {fits}")  # fmt: skip
 
 
 def commit(planned, machine):

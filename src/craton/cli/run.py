@@ -133,12 +133,17 @@ def header(scenario, planned, machine, out):
     rows = [
         ("grid", f"{whole.grid.words()}{f' for each of {len(planned.shots)} shots' if planned.shots else ''}"),
         ("steps", f"{planned.steps:,} of {planned.dt:.6g} s, to t = {planned.end:.4g} s"),
-        ("method", f"{planned.solver}, order {scenario.run.order}, {planned.precision}"),
+        ("method", f"{planned.solver}, {sharpness(scenario.run)}, {planned.precision}"),
         ("memory", f"{size(planned.nbytes)} of {size(free)} free"),
         ("device", machine.describe()),
         ("out", f"{out}"),
     ]
     return "\n".join([planned.title or "Elastic waves", *(f"  {label:<8}{text}" for label, text in rows)])
+
+
+def sharpness(run):
+    """Order of the differences or degree of the elements."""
+    return f"degree {run.degree}" if hasattr(run, "degree") else f"order {run.order}"
 
 
 def size(nbytes):

@@ -246,6 +246,13 @@ def _path(value):
     return os.path.abspath(os.path.expanduser(_text(os.fspath(value) if isinstance(value, os.PathLike) else value)))
 
 
+def _flag(value):
+    if not isinstance(value, bool):
+        raise wrong(("", f"{shown(value)} is neither true nor false", "write true or false, without quotes"))
+    return value
+
+
+Flag = Annotated[bool, BeforeValidator(_flag)]
 Text = Annotated[str, BeforeValidator(_text)]
 FilePath = Annotated[str, BeforeValidator(_path)]
 Length = quantity("length")

@@ -8,6 +8,7 @@ from craton.conventions import GRAVITY
 from craton.errors import ScenarioError
 from craton.scenario.fields import (
     FilePath,
+    Flag,
     Length,
     SpatialPosition,
     Table,
@@ -26,15 +27,6 @@ from craton.scenario.schema import Device, Method, Precision, Title
 from craton.scenario.words import number, shown
 
 FIELDS = tuple(GRAVITY)
-
-
-def _flag(value):
-    if not isinstance(value, bool):
-        raise wrong(("", f"{shown(value)} is neither true nor false", "write true or false, without quotes"))
-    return value
-
-
-Flag = Annotated[bool, BeforeValidator(_flag)]
 
 
 def _all_fields(value):

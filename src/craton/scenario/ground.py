@@ -50,25 +50,23 @@ def _ground(value):
     return _tabled(value) if hasattr(value, "dims") else value
 
 
-def sampled(values):
+def sampled(values, kind):
     """Tables of a scenario with a topography that is a function f(x, y), or f(x) in the plane, replaced by its table.
 
-    The function gets arrays of coordinates, m, and gives elevations, m. It is asked at the grid's points, where the domain says
-    `max_frequency` at `PLACES` places along each axis.
+    The function gets arrays of coordinates, m, and gives elevations, m. It is asked at the grid's points, where the domain (of the class
+    `kind`) says `max_frequency` at `PLACES` places along each axis.
     """
-    from craton.scenario.schema import Domain
-
     model = values.get("model") if isinstance(values, dict) else None
     given = model.get("topography") if isinstance(model, dict) else None
     if not callable(given) or hasattr(given, "dims"):
         return values
     try:
-        domain = Domain.model_validate(values.get("domain"))
+        domain = kind.model_validate(values.get("domain"))
     except ValidationError:  # has a report of its own
         return values
-    corner, extent = domain.corner, domain.extent
-    counts = domain.points(domain.spacing) if domain.spacing else (PLACES,) * 3
-    steps = (domain.spacing or e / (n - 1) for e, n in zip(extent, counts))
+    corner, extent, spacing = domain.corner, domain.extent, domain.fine
+    counts = domain.points(spacing) if spacing else (PLACES,) * 3
+    steps = (spacing or e / (n - 1) for e, n in zip(extent, counts))
     x, y = (corner[a] + step * np.arange(counts[a]) for a, step in zip(range(2), steps))
     table = {"x": x.tolist()} if domain.planar else {"x": x.tolist(), "y": y.tolist()}
     z = np.asarray(given(x) if domain.planar else given(x, y[:, None]), float)

@@ -186,10 +186,10 @@ def _steps(path):
 
 
 def _resolve_files(value, folder):
-    """Make each ``file = "..."`` absolute, so that the scenario means the same wherever it is written."""
+    """Make each ``file = "..."`` (and ``mesh``) absolute, so that the scenario means the same wherever it is written."""
     if isinstance(value, dict):
         for key, child in value.items():
-            if key == "file" and isinstance(child, str) and child.strip():
+            if key in ("file", "mesh") and isinstance(child, str) and child.strip():
                 value[key] = os.path.join(folder, os.path.expanduser(child))
             else:
                 _resolve_files(child, folder)
@@ -283,7 +283,12 @@ def dumps(scenario):
 
 
 def _table(header, values):
-    return "\n".join([header, *(f"{k} = {_toml(v, wide=True)}" for k, v in _names_first(values))])
+    return "\n".join([header, *(f"{_key(k)} = {_toml(v, wide=True)}" for k, v in _names_first(values))])
+
+
+def _key(name):
+    """A key, in quotes where it needs them: names of regions and faces are the user's."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
 
 
 def _names_first(values):
@@ -297,7 +302,7 @@ def _toml(value, wide=False):
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{k} = {_toml(v)}" for k, v in _names_first(value)) + " }" if value else "{}"
+        return "{ " + ", ".join(f"{_key(k)} = {_toml(v)}" for k, v in _names_first(value)) + " }" if value else "{}"
     if isinstance(value, (list, tuple)):
         items = [_toml(v) for v in value]
         if wide and any(isinstance(v, dict) for v in value):

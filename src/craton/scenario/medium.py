@@ -9,6 +9,7 @@ from craton.scenario.fields import (
     Frequency,
     Length,
     Table,
+    Text,
     Xyz,
     as_list,
     choice,
@@ -20,6 +21,7 @@ from craton.scenario.fields import (
     wrong,
 )  # fmt: skip
 from craton.scenario.ground import Grounded
+from craton.scenario.stiffness import Stiffness, with_speeds
 from craton.scenario.words import listed, number, shown
 
 Speed = quantity("velocity", above=0)
@@ -35,6 +37,7 @@ Delta = quantity("ratio", above=-1)
 
 _PROPERTIES = ("vp", "vs", "rho")
 _OTHERS = ("qp", "qs", "epsilon", "delta", "gamma")
+_BESIDE = ("epsilon", "delta", "gamma", "vp_gradient", "vs_gradient")  # what a stiffness leaves no room for
 
 
 class Lossy(Table):
@@ -45,6 +48,24 @@ class Lossy(Table):
     epsilon: Parameter | None = None
     delta: Delta | None = None
     gamma: Parameter | None = None
+
+
+class Elastic(Lossy):
+    """A medium that may be given by 21 constants, ``stiffness`` (Pa), in place of vp and vs (`craton.scenario.Stiffness`)."""
+
+    stiffness: Stiffness | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _speeds_of_stiffness(cls, value):
+        return with_speeds(value)
+
+    @model_validator(mode="after")
+    def _one_anisotropy(self):
+        given = [n for n in _BESIDE if getattr(self, n, None)] if self.stiffness is not None else []
+        if given:
+            raise wrong(*[(n, f"{n} is given beside stiffness, which says it all", f"leave {n} out") for n in given])
+        return self
 
 
 class Attenuation(Table):
@@ -80,10 +101,26 @@ class Attenuation(Table):
         return self
 
 
+class Material(Elastic):
+    """The medium of one region of a mesh: vp, vs (m/s), rho (kg/m3), as of a layer."""
+
+    vp: Speed = key("6000  # m/s")
+    vs: ShearSpeed = key("3460  # m/s, 0 for a fluid")
+    rho: Density = key("2700  # kg/m3")
+
+
 class _Medium(Grounded):
-    """What all models share."""
+    """What all models share; ``regions`` = { name = { vp =, vs =, rho = } } are those of a mesh file's elements (method "sem")."""
 
     attenuation: Attenuation | None = None
+    regions: dict[Text, Material] | None = None
+
+    @model_validator(mode="after")
+    def _stiffness_alone(self):
+        stiff = [m for m in (self, *getattr(self, "layers", ())) if getattr(m, "stiffness", None) is not None]
+        if stiff and getattr(self, "anomalies", ()):
+            raise wrong(("anomalies", "anomalies cannot be laid over a medium that is given by its stiffness", "leave one of them out"))
+        return self
 
 
 class _Anomaly(Lossy):
@@ -133,7 +170,7 @@ class Box(_Anomaly):
 Anomaly = tagged("anomaly", "shape", sphere=Sphere, box=Box)
 
 
-class Homogeneous(_Medium, Lossy):
+class Homogeneous(_Medium, Elastic):
     """One medium everywhere: vp, vs (m/s), rho (kg/m3)."""
 
     kind: Literal["homogeneous"] = "homogeneous"
@@ -143,7 +180,7 @@ class Homogeneous(_Medium, Lossy):
     anomalies: many(Anomaly) = ()
 
 
-class Layer(Lossy):
+class Layer(Elastic):
     """A layer from the elevation ``top`` down to the next one's; gradients are per metre of depth below its top."""
 
     top: Length = key("0  # m, elevation of the layer's top")
@@ -186,6 +223,14 @@ class ModelFile(_Medium):
     anomalies: many(Anomaly) = ()
 
 
+class Regions(_Medium):
+    """Nothing but the media of a mesh file's regions: every region of the mesh must be there (method "sem")."""
+
+    kind: Literal["regions"] = "regions"
+    regions: dict[Text, Material] = key("{ granite = { vp = 6000, vs = 3460, rho = 2700 } }")
+
+
 Model = tagged(
-    "model", "kind", homogeneous=Homogeneous, layers=Layers, file=ModelFile, later={"prem": 'write its layers out with kind = "layers"'}
-)
+    "model", "kind", homogeneous=Homogeneous, layers=Layers, file=ModelFile, regions=Regions,
+    later={"prem": 'write its layers out with kind = "layers"'},
+)  # fmt: skip

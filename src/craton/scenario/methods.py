@@ -2,11 +2,12 @@
 
 from pydantic import BaseModel
 
+from craton.scenario.elements import SpectralScenario
 from craton.scenario.gravity import GravityScenario
 from craton.scenario.schema import Scenario
 from craton.scenario.words import nearest
 
-SCENARIOS = {"fd": Scenario, "gravity": GravityScenario}
+SCENARIOS = {"fd": Scenario, "sem": SpectralScenario, "gravity": GravityScenario}
 
 
 def scenario_class(values):

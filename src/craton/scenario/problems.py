@@ -1,5 +1,5 @@
 """From what the validation says to problems for people: keys as they were written, nearest names, remedies, all at once."""
-from typing import get_args
+from typing import get_args, get_origin
 
 from pydantic import ValidationError
 
@@ -101,7 +101,7 @@ def _problems(error, values, root, unknown):
 def _unknown_key(loc, path, values, root):
     name, parent = path[-1], _value_at(values, path[:-1])
     names = list(_names(_tables_at(loc[:-1], root)))
-    foreign = len(path) == 1 and any(name in kind.model_fields for kind in SCENARIOS.values())
+    foreign = next((method for method, kind in SCENARIOS.items() if name in _names(_tables_at(loc[:-1], kind))), None)
     close = None if foreign else nearest(name, [n for n in names if n not in parent])
     there = None if close or foreign else nearest(name, names)
     hint = f', did you mean "{close}"?' if close else f', did you mean "{there}", which is given already?' if there else ""
@@ -116,9 +116,7 @@ def _owner(name, root, foreign):
     owners = [field for field in root.model_fields if name in _names(_tables_in(root.model_fields[field].annotation))]
     if len(owners) == 1:
         return f"in [{owners[0]}]"
-    if foreign:
-        return "to scenarios with method = " + shown(next(method for method, kind in SCENARIOS.items() if name in kind.model_fields))
-    return None
+    return f"to scenarios with method = {shown(foreign)}" if foreign else None
 
 
 def _missing_key(loc, path, root):
@@ -134,16 +132,24 @@ def _missing_key(loc, path, root):
 
 def _tables_at(loc, root):
     """The classes of table that an error's location leads to."""
-    tables = [root]
+    tables, named = [root], False
     for step in loc:
         if isinstance(step, int):
             continue
         if step.startswith("~"):
             tables = [t for t in tables if t.__name__ == step[1:]]
+        elif named:  # the name of a table among others, the user's choice
+            named = False
         else:
             fields = [f for t in tables for n, f in t.model_fields.items() if (f.alias or n) == step]
             tables = [t for f in fields for t in _tables_in(f.annotation)]
+            named = any(_by_name(f.annotation) for f in fields)
     return tables
+
+
+def _by_name(annotation):
+    """Whether a type is that of tables by names."""
+    return get_origin(annotation) is dict or any(_by_name(part) for part in get_args(annotation))
 
 
 def _tables_in(annotation):

@@ -10,6 +10,7 @@ from craton.scenario.fields import (
     Distance,
     Duration,
     FilePath,
+    Flag,
     Length,
     Position,
     Table,
@@ -127,16 +128,17 @@ Receivers = tagged("receiver entry", None, at=Station, line=ReceiverLine, grid=R
 
 
 class Plane(Table):
-    """A plane by its one coordinate: x, y, z or depth (m)."""
+    """A plane by its one coordinate: x, y, z or depth (m); ``surface = true``: the top of a mesh (method "sem")."""
 
     x: Length | None = None
     y: Length | None = None
     z: Length | None = None
     depth: Length | None = None
+    surface: Flag | None = None
 
     @model_validator(mode="after")
     def _one_coordinate(self):
-        given = [n for n in ("x", "y", "z", "depth") if getattr(self, n) is not None]
+        given = [n for n in ("x", "y", "z", "depth") if getattr(self, n) is not None] + ["surface"] * bool(self.surface)
         if len(given) != 1:
             remedy = "write { y = 5000 }, or x, z, depth, in m; leave plane out for the whole volume"
             raise wrong(("", f"a plane has one coordinate, {len(given)} given", remedy))
@@ -149,7 +151,7 @@ class Plane(Table):
 
     @property
     def coordinate(self):
-        """Where it cuts that axis, metres."""
+        """Where it cuts that axis, metres; None for a surface."""
         return 0.0 - self.depth if self.depth is not None else getattr(self, self.axis)
 
 

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, ValidationError, model_val
 
 from craton.conventions import FACES, QUANTITIES
 from craton.errors import ScenarioError
+from craton.scenario.belongs import of_differences, of_elements
 from craton.scenario.fields import (
     Distance,
     Duration,
@@ -114,6 +115,11 @@ class Domain(Table):
         """Elevation of the top plane, metres."""
         return self.origin[-1] + self.size[-1]
 
+    @property
+    def fine(self):
+        """Distance at which functions of the ground are looked up, m; None where it is not known yet."""
+        return self.spacing
+
     def points(self, spacing):
         """Points (nx, ny, nz) at this spacing (m): ``size / spacing + 1``, the last cell completed where the division leaves a rest."""
         return tuple(math.ceil(s / spacing - 1e-6) + 1 for s in self.extent)
@@ -154,7 +160,7 @@ class Sponge(Table):
     strength: quantity("ratio", above=0, most=1) = 0.015
 
 
-_LATER_FACES = {"stacey": 'belongs to method "sem"; use "cpml"'}
+_OTHER_FACES = {"stacey": "a1"}  # of spectral elements
 _SIDES = ("cpml", "sponge", "a1", "rigid", "periodic")
 
 
@@ -164,8 +170,8 @@ def _side(value):
     return value
 
 
-TopKind = choice("free", *_SIDES, later=_LATER_FACES)
-SideKind = Annotated[choice(*_SIDES, later=_LATER_FACES), BeforeValidator(_side)]
+TopKind = choice("free", *_SIDES, meant=_OTHER_FACES)
+SideKind = Annotated[choice(*_SIDES, meant=_OTHER_FACES), BeforeValidator(_side)]
 
 
 class Boundaries(Table):
@@ -311,7 +317,7 @@ def _shot_problems(scenario):
 
 
 Title = Annotated[str, BeforeValidator(_title)]
-Method = choice("fd", "gravity", later={"sem": 'use "fd"'})
+Method = choice("fd", "sem", "gravity")
 
 
 class Scenario(Table):
@@ -339,11 +345,13 @@ class Scenario(Table):
     run: Run = Run()
 
     def __new__(cls, /, **values):
-        """``Scenario(method="gravity", ...)`` is a `craton.scenario.GravityScenario`, whose tables are others."""
+        """With ``method="gravity"`` a `craton.scenario.GravityScenario`, with "sem" a `SpectralScenario`, whose tables are others."""
         if values.get("method") == "gravity":
             from craton.scenario.gravity import GravityScenario
 
             return GravityScenario(**values)
+        if values.get("method") == "sem":
+            from craton.scenario.elements import SpectralScenario as cls
         return super().__new__(cls)
 
     def __init__(self, /, **values):
@@ -357,12 +365,13 @@ class Scenario(Table):
     @model_validator(mode="before")
     @classmethod
     def _functions_are_sampled(cls, values):
-        return sampled(values)
+        return sampled(values, cls.model_fields["domain"].annotation)
 
     @model_validator(mode="after")
     def _one_space(self):
         """Positions have two or three coordinates like the domain; all sources belong to shots, or none; a plane cannot have everything."""
         items = (_plane_problems(self) if self.domain.planar else _space_problems(self)) + _shot_problems(self)
+        items += of_elements(self) if self.method == "fd" else of_differences(self)
         if items:
             raise wrong(*items)
         return self

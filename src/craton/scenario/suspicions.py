@@ -10,6 +10,28 @@ def suspicions(scenario):
     return [*_medium(scenario.model), *_sizes(domain), *_grid_rest(domain), *_positions(scenario), *_beside(scenario), *_silence(scenario)]
 
 
+def of_elements(scenario):
+    """The same of a scenario of spectral elements, and what it says that belongs to finite differences and is not used."""
+    found = [*_medium(scenario.model), *_silence(scenario), *_unused(scenario)]
+    return found if scenario.domain.mesh is not None else [*found, *_sizes(scenario.domain), *_positions(scenario)]
+
+
+def _unused(scenario):
+    faces, run = scenario.boundaries, scenario.run
+    told = {f"boundaries.{name}": getattr(faces, name) for name in ("top", "bottom", "west", "east", "south", "north", "others")}
+    told |= {f"boundaries.faces.{name}": kind for name, kind in faces.faces.items()}
+    for key, kind in told.items():
+        if kind in ("cpml", "sponge", "a1"):
+            yield f'{key}: "{kind}" is of finite differences; absorbing faces of first order, "stacey", take its place'
+    if scenario.model.topography is not None and faces.face("top") != "free":
+        yield f'boundaries.top: the ground is the top of the mesh and free; "{faces.top}" is not used'
+    for name in ("order", "weights", "grid"):
+        if getattr(run, name) is not None:
+            yield f"run.{name}: it is of finite differences and not used; the elements have run.degree = {run.degree}"
+    if scenario.model.attenuation is not None and scenario.model.attenuation.storage is not None:
+        yield "model.attenuation.storage: it is of finite differences and not used; each point stores all mechanisms"
+
+
 def _medium(model):
     for key, medium in _media(model):
         for name in ("vp", "vs"):
@@ -40,6 +62,8 @@ def _media(model):
         yield "model", model
     for i, layer in enumerate(getattr(model, "layers", ())):
         yield f"model.layers.{i}", layer
+    for name, region in (model.regions or {}).items():
+        yield f"model.regions.{name}", region
     for i, anomaly in enumerate(model.anomalies):
         yield f"model.anomalies.{i}", anomaly
 

@@ -3,8 +3,6 @@
 A fault of 100,000 subfaults and a run of 10,000 steps would need 4 GB of series if every subfault had a column of the whole run. A subfault
 slips for a second or so: it keeps the steps in which it does, and those that its band limit and the leapfrog's correction spread it over.
 """
-import math
-
 import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
@@ -13,18 +11,15 @@ from craton.plan.plan import Array, Launch
 from craton.solvers.fd_elastic import material, points
 from craton.solvers.fd_elastic.interpolate import fitted_many
 from craton.solvers.shared import points as operators
+from craton.solvers.shared.slip import BLOCK, SORTED, available, joined, windows
+from craton.solvers.shared.tables import table_of
 from craton.survey import leapfrog
 from craton.survey.faults import FiniteFault
 
 MANY = 10_000  # slipping components: above, 4 points per axis carry each of them in place of 8
-BLOCK = 1024  # components spread at a time
 CARRIED = 2.5  # points per wavelength of the slowest wave: what is shorter is taken out of the slip rates
-RING = 8.0  # periods of the band's end over which a band-limited kink has faded
-CUT = 1e-6  # of a column's peak: its window ends where it stays below
-GROUP = 64  # steps: components whose windows begin within as many are corrected together
 MOST_ROWS = 2**31 - 1
 LEAST_KEPT = 0.25  # of a subfault's weights, on points in matter
-SORTED = 48  # bytes of a row while the table is sorted
 
 
 def sources(d, found):
@@ -35,7 +30,7 @@ def sources(d, found):
     band = highest(d)
     begin, at, series = joined([windows(d, f, band) for f in faults])
     index, weight, column = rows(d, faults)
-    target, first, column, weight = points.table_of(index, weight, column)
+    target, first, column, weight = table_of(index, weight, column)
     values = {
         "target": (target, np.int64), "first": (first, np.int32), "column": (column, np.int32), "weight": (weight, d.precision),
         "begin": (begin, np.int32), "at": (at, np.int64), "series": (series, d.precision),
@@ -55,54 +50,6 @@ def highest(d):
     return earth.extremes(d.scenario.model, d.grid)["slowest"] / (CARRIED * d.grid.spacing)
 
 
-# --- in time ----------------------------------------------------------------------------------------------------------------------------
-
-
-def windows(d, fault, band):
-    """First steps (n,), counts (n,) and values of the windows of a fault's components, corrected for the leapfrog."""
-    low, high = bounds(d, fault, band)
-    begin, counts, parts = np.zeros(len(low), np.int64), np.zeros(len(low), np.int64), [np.empty(0, np.float32)] * len(low)
-    groups = low // GROUP
-    order = np.lexsort((high - low, groups))
-    for same in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
-        for some in np.array_split(same, -(-len(same) // BLOCK)):
-            first, last = int(low[some].min()), int(high[some].max())
-            series = fault.series(some, d.start + (first + 0.5) * d.dt, d.dt, last - first)
-            series = leapfrog.for_leapfrog(series, d.dt, first + 0.5, band)
-            for c, values in zip(some, series.T):
-                begin[c], parts[c] = trimmed(values.astype(d.precision), first)
-                counts[c] = len(parts[c])
-    return begin, counts, np.concatenate(parts)
-
-
-def bounds(d, fault, band):
-    """Steps (first, behind the last) in which each component acts, with room for what precedes and follows it.
-
-    The leapfrog's correction moves frequency f of what happens at step T earlier by T (1 - cos(pi f dt)).
-    """
-    ring = RING / (band * d.dt)
-    end = (fault.end + fault.interval - d.start) / d.dt
-    early = end * (1 - math.cos(min(leapfrog.NONE, leapfrog.TAPER * math.pi * band * d.dt)))
-    low = (fault.onset - fault.interval - d.start) / d.dt - ring - np.maximum(early, 0)
-    low = np.clip(np.floor(low).astype(np.int64), 0, d.steps - 1)
-    high = np.clip(np.ceil(end + ring).astype(np.int64), low + 1, np.maximum(d.steps, low + 1))
-    return low, high
-
-
-def trimmed(values, first):
-    """(first step, values) of a series without what is next to nothing before and behind."""
-    large = np.flatnonzero(np.abs(values) > CUT * np.abs(values).max())
-    if not len(large):
-        return first, np.empty(0, np.float32)
-    return first + large[0], values[large[0] : large[-1] + 1].copy()
-
-
-def joined(parts):
-    """Begins, starts (n + 1,) and values of several faults behind each other."""
-    begins, counts, values = zip(*parts)
-    return np.concatenate(begins), np.concatenate([[0], np.cumsum(np.concatenate(counts))]), np.concatenate(values)
-
-
 # --- in space ---------------------------------------------------------------------------------------------------------------------------
 
 
@@ -120,15 +67,6 @@ def rows(d, faults):
             raise ResourceError(f"the point tables of {len(xyz):,} slipping subfaults do not fit: {most:,} rows are possible here, "
                                 f"{low + BLOCK:,} subfaults need {count:,}; merge subfaults, or split the fault over runs")  # fmt: skip
     return tuple(np.concatenate(part) for part in zip(*parts))
-
-
-def available():
-    """Bytes of memory that the host has left; what a table can have at most where it does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            return 1024 * int(next(line for line in file if line.startswith("MemAvailable")).split()[1])
-    except (OSError, StopIteration):
-        return SORTED * MOST_ROWS
 
 
 def spread(d, position, tensors, width):

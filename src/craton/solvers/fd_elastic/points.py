@@ -4,15 +4,16 @@ A force F in a cell of volume V adds dt F / (rho V) to velocity; a moment rate M
 2002, section 3.4). Sources are spread with the weights that would interpolate a receiver there, divided by the norm of the scheme:
 exchanging source and receiver then changes nothing but rounding.
 """
+from dataclasses import replace
+
 import numpy as np
 
 from craton.model import terrain
-from craton.plan.plan import Array, Launch
 from craton.solvers.fd_elastic import material
 from craton.solvers.fd_elastic.acoustic import isotropic
 from craton.solvers.fd_elastic.interpolate import REACH, axis_weights, point_weights, scattered_weights
 from craton.solvers.fd_elastic.scheme import VELOCITY
-from craton.solvers.shared import points as operators
+from craton.solvers.shared.tables import injection, sampling, table_of
 from craton.survey import leapfrog
 from craton.survey.faults import FiniteFault
 from craton.survey.planes import PlaneWave
@@ -165,29 +166,11 @@ def sources(d, point_sources):
             series = np.stack([s.wavelet(times) for s in chosen], axis=1)
             rows = [(index, weight, np.full(len(index), n)) for n, s in enumerate(chosen) for index, weight in rows_of(d, s)]
             table = table_of(*(np.concatenate(part) for part in zip(*rows)))
-            arrays |= source_arrays(d, phase, table, leapfrog.for_leapfrog(series, d.dt, shift))
+            more, launch = injection(phase, table, leapfrog.for_leapfrog(series, d.dt, shift), d.precision)
+            arrays |= more
             bands.append(leapfrog.band(series, d.dt))
-            names = ("state", *(f"{phase}_{name}" for name in ("target", "first", "column", "weight", "series")), "step")
-            params = {"columns": len(chosen), "slots": 1}
-            launches[phase] = Launch(operators.INJECT, names, (0, 1, 0, 1, 0, len(table[0])), params, d.layout.place(table[0]))
+            launches[phase] = replace(launch, places=d.layout.place(table[0]))
     return arrays, launches, max(bands, default=np.inf)
-
-
-def table_of(index, weight, column):
-    """Rows sorted by index: unique targets, where their rows start, columns, weights."""
-    order = np.argsort(index, kind="stable")
-    target, first = np.unique(index[order], return_index=True)
-    return target, np.append(first, len(index)).astype(np.int32), column[order], weight[order]
-
-
-def source_arrays(d, phase, table, series):
-    """The arrays of one injection."""
-    target, first, column, weight = table
-    values = {
-        "target": (target, np.int64), "first": (first, np.int32), "column": (column, np.int32),
-        "weight": (weight, d.precision), "series": (series, d.precision),
-    }  # fmt: skip
-    return {f"{phase}_{name}": Array("points", v.shape, dtype, np.asarray(v, dtype)) for name, (v, dtype) in values.items()}
 
 
 def channel_rows(d, channel, xyz):
@@ -227,19 +210,4 @@ def pressure_rows(d, position):
 def recording(d, channels, receivers, slots):
     """Arrays and launches that sample every channel into a ring of `slots` steps and count the steps."""
     rows = [[np.concatenate(part) for part in zip(*channel_rows(d, c, None if c.terms else receivers.xyz[c.receiver]))] for c in channels]
-    counts = np.cumsum([0, *(len(index) for index, _ in rows)])
-    arrays = {"step": Array("points", (1,), np.int32)}
-    launches = []
-    if channels:
-        source, weight = (np.concatenate(part) for part in zip(*rows))
-        arrays |= {
-            "record": Array("record", (slots, len(channels)), d.precision),
-            "sample_source": Array("points", source.shape, np.int64, source),
-            "sample_first": Array("points", counts.shape, np.int32, counts.astype(np.int32)),
-            "sample_weight": Array("points", weight.shape, d.precision, weight.astype(d.precision)),
-        }
-        names = ("record", "state", "sample_source", "sample_first", "sample_weight", "step")
-        params = {"columns": len(channels), "slots": slots}
-        launches.append(Launch(operators.SAMPLE, names, (0, 1, 0, 1, 0, len(channels)), params))
-    launches.append(Launch(operators.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1}))
-    return arrays, launches
+    return sampling(rows, slots, d.precision)

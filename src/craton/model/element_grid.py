@@ -1,0 +1,44 @@
+"""The points of a mesh of elements as runs see them: how many, how far apart, where."""
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, eq=False)
+class ElementGrid:
+    """What a plan of spectral elements has in the place of `craton.model.Grid`.
+
+    Parameters
+    ----------
+    elements, degree : int
+    size : int
+        Points that elements share counted once, solid and fluid.
+    shortest, spacing, longest : float
+        Edges of the elements, m: the shortest, the middle one, the longest.
+    where : callable
+        ``where(point)`` gives (x, y, z), m, of a point by its number among those of the solid.
+    from_file : bool
+        The mesh is not made here.
+    """
+
+    elements: int
+    degree: int
+    size: int
+    shortest: float
+    spacing: float
+    longest: float
+    where: Callable
+    from_file: bool = False
+
+    planar = False
+
+    def words(self):
+        """Elements, points and edges in words."""
+        edges = f"{self.spacing:.4g} m"
+        if self.longest > 1.001 * self.shortest:
+            edges = f"{self.shortest:.4g} to {self.longest:.4g} m"
+        return f"{self.elements:,} elements of degree {self.degree} = {self.size / 1e6:,.2f} million points, edges {edges}"
+
+    def place(self, at):
+        """Where the value ``at`` of a field of three components a point is, for messages, and whether that is at an edge: not told."""
+        where = ", ".join(f"{axis} = {v:g}" for axis, v in zip("xyz", self.where(at[0] // 3)))
+        return where, False

@@ -1,0 +1,223 @@
+"""The nouns of a scenario of spectral elements, method = "sem": domain, faces and run; the rest is that of finite differences."""
+from typing import Annotated
+
+from pydantic import BeforeValidator, model_validator
+
+from craton.conventions import FACES
+from craton.scenario.fields import (
+    Distance,
+    FilePath,
+    Frequency,
+    Length,
+    Table,
+    Text,
+    Xyz,
+    as_list,
+    choice,
+    key,
+    many,
+    quantity,
+    whole,
+    wrong,
+)  # fmt: skip
+from craton.scenario.schema import Boundaries, Cpml, Device, Domain, Geographic, Method, Precision, Scenario, Sponge
+from craton.scenario.words import listed, number, shown
+
+KINDS = ("free", "stacey", "rigid")
+ABSORBING = ("cpml", "sponge", "a1")  # of finite differences: absorbing faces of first order take their place
+PATHS = 4  # places along an element's edge at which functions of the ground are looked up
+
+
+def _in_space(names):
+    """The type of three coordinates, with a word on planes for two."""
+
+    def validate(value):
+        listed_ = as_list(value)
+        if isinstance(listed_, list) and len(listed_) == 2:
+            remedy = f'write three numbers, [{", ".join(names)}] in m; or method = "fd"'
+            raise wrong(("", f"{shown(value)} has two numbers: the (x, z) plane is computed by finite differences only", remedy))
+        return value
+
+    return BeforeValidator(validate)
+
+
+class Refinement(Table):
+    """Elements ``below`` an elevation (m) are ``factor`` (2 or 3) times larger."""
+
+    below: Length = key("-5000  # m, elevation")
+    factor: choice(2, 3) = 2
+
+
+class ElementDomain(Domain):
+    """The box that is filled with elements: lower south-west corner ``origin``, ``size`` (m), and ``spacing``, the length of an element's
+    edge (m), or ``max_frequency`` (Hz); or the file of a ``mesh``.
+
+    ``points_per_wavelength`` are GLL points at their average distance, an element's edge over ``run.degree``. ``refine``: larger elements
+    below elevations, top down.
+    """
+
+    origin: Annotated[Xyz, _in_space("xyz")] | None = key("[0, 0, -10_000]  # m, lower south-west corner (x, y, z)", None)
+    size: Annotated[tuple[Distance, Distance, Distance], _in_space("xyz")] | None = key("[20_000, 20_000, 10_000]  # m", None)
+    waves: choice("elastic", "acoustic") | None = None
+    spacing: Distance | None = None
+    max_frequency: Frequency | None = None
+    points_per_wavelength: quantity("ratio", least=2, most=100) = 5.0
+    geographic: Geographic | None = None
+    mesh: FilePath | None = None
+    refine: many(Refinement) = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _waves_in_space(cls, value):
+        waves = value.get("waves") if isinstance(value, dict) else None
+        if waves in ("P-SV", "SH"):
+            what = f"waves = {shown(waves)} is for the plane, which finite differences compute"
+            raise wrong(("waves", what, 'leave waves out, or method = "fd"'))
+        return value
+
+    @model_validator(mode="after")
+    def _one_resolution(self):
+        if self.mesh is not None:
+            beside = [n for n in ("origin", "size", "spacing", "max_frequency", "refine") if getattr(self, n)]
+            if beside:
+                raise wrong(*[(n, f"{n} is given beside mesh, which says it all", f"leave {n} out, or mesh") for n in beside])
+            return self
+        missing = [n for n in ("origin", "size") if getattr(self, n) is None]
+        if missing:
+            examples = {n: type(self).model_fields[n].examples[0].partition("  #")[0] for n in missing}
+            raise wrong(*[(n, f'missing: "{n}" has to be given', f'write {n} = {examples[n]}; or mesh = "file"') for n in missing])
+        return super()._one_resolution()
+
+    @model_validator(mode="after")
+    def _one_dimension(self):
+        tops = [r.below for r in self.refine]
+        bad = [i for i in range(1, len(tops)) if not tops[i] < tops[i - 1]]
+        if bad:
+            raise wrong(*[(f"refine.{i}.below", f"{number(tops[i])} m is not below the one before it, {number(tops[i - 1])} m",
+                           "list them from the top down") for i in bad])  # fmt: skip
+        out = [i for i, z in enumerate(tops) if self.origin is not None and not self.origin[2] < z < self.top]
+        if out:
+            limits = f"{number(self.origin[2])} to {number(self.top)} m"
+            raise wrong(*[(f"refine.{i}.below", f"{number(tops[i])} m is outside the domain, {limits}", "give an elevation inside")
+                          for i in out])  # fmt: skip
+        return self
+
+    def within(self, lower, upper):
+        """The domain of a mesh file with the box around its nodes, corners (x, y, z) in m."""
+        box = {"origin": tuple(map(float, lower)), "size": tuple(float(b - a) for a, b in zip(lower, upper))}
+        return self.model_copy(update=box)
+
+    @property
+    def planar(self):
+        """False: elements fill space."""
+        return False
+
+    @property
+    def fine(self):
+        """Distance at which functions of the ground are looked up, m; None where it is not known yet."""
+        return self.spacing and self.spacing / PATHS
+
+
+def _face(value):
+    if value == "periodic":
+        raise wrong(("", "spectral elements have no periodic faces", 'write "free", "stacey" or "rigid"; or method = "fd"'))
+    return value
+
+
+FaceKind = Annotated[choice(*KINDS, *ABSORBING), BeforeValidator(_face)]
+
+
+class Faces(Boundaries):
+    """What each face is: free, stacey (first-order absorbing, Clayton & Engquist) or rigid.
+
+    ``others`` holds for the faces not named, `face` gives the answer for one; ``faces`` = { name = "free" } are the face sets of a mesh
+    file. The absorbing kinds of finite differences, cpml, sponge and a1, mean stacey; what belongs to them is not used.
+    """
+
+    top: FaceKind = "free"
+    others: FaceKind = "stacey"
+    west: FaceKind | None = None
+    east: FaceKind | None = None
+    south: FaceKind | None = None
+    north: FaceKind | None = None
+    bottom: FaceKind | None = None
+    faces: dict[Text, FaceKind] = {}
+    surface: choice("sbp", "imaging", "imaging-2") | None = None
+    cpml: Cpml | None = None
+    sponge: Sponge | None = None
+
+    def face(self, name):
+        """``"free"``, ``"stacey"`` or ``"rigid"`` of a face by its name: top, ... or that of a mesh's face set."""
+        kind = self.faces.get(name) or (getattr(self, name) if name in FACES else None) or self.others
+        return "stacey" if kind in ABSORBING else kind
+
+
+class ElementRun(Table):
+    """How it is computed: precision, device, ``degree`` of the elements' polynomials, threads of the CPU (None: all).
+
+    ``assembly`` "colour" gives the same bits in every run on one device; "fast" adds in any order. ``order``, ``weights`` and ``grid`` are
+    of finite differences and not used.
+    """
+
+    precision: Precision = "float32"
+    device: Device = "auto"
+    degree: whole(least=2, most=8) = 4
+    assembly: choice("fast", "colour", meant={"color": "colour", "coloured": "colour", "atomic": "fast", "atomics": "fast"}) = "fast"
+    threads: whole(least=1) | None = None
+    order: choice(2, 4, 6, 8, 10, 12, 14, 16) | None = None
+    weights: choice("taylor", "holberg") | None = None
+    grid: many(whole(least=1)) | None = None
+
+
+class SpectralScenario(Scenario):
+    """A run of elastic and acoustic waves by spectral elements: method = "sem" in TOML.
+
+    Raises
+    ------
+    craton.errors.ScenarioError
+        With every problem found, when it is built from wrong values.
+    """
+
+    method: Method = key('"sem"')
+    domain: ElementDomain = key("[domain] with origin, size and spacing, or mesh")
+    boundaries: Faces = Faces()
+    run: ElementRun = ElementRun()
+
+    def __init__(self, /, **values):
+        super().__init__(**{"method": "sem"} | values)
+
+    @model_validator(mode="after")
+    def _mesh_or_box(self):
+        """What a mesh file and the box that is meshed here exclude of each other."""
+        items = _of_file(self) if self.domain.mesh is not None else _of_box(self)
+        if items:
+            raise wrong(*items)
+        return self
+
+    def face(self, name):
+        """``"free"``, ``"stacey"`` or ``"rigid"`` of a face: the ground is free, whatever is said of the top of the air above it."""
+        return "free" if name == "top" and self.model.topography is not None else self.boundaries.face(name)
+
+    @property
+    def warnings(self):
+        """Suspicious magnitudes, and what is not used, one sentence each: list of str."""
+        from craton.scenario.suspicions import of_elements
+
+        return of_elements(self)
+
+
+def _of_file(scenario):
+    if scenario.model.topography is None:
+        return []
+    return [("model.topography", "the mesh has a top of its own", "leave topography and water out; or mesh, for a box that is meshed here")]
+
+
+def _of_box(scenario):
+    items = []
+    if scenario.model.regions is not None:
+        key_ = "model.kind" if scenario.model.kind == "regions" else "model.regions"
+        items.append((key_, "the box that is meshed here has no named regions", "use layers and anomalies; or domain.mesh"))
+    names = [name for name in scenario.boundaries.faces if name not in FACES]
+    items += [(f"boundaries.faces.{name}", f"the box that is meshed here has the faces {listed(FACES, 'and')}", "use one of these names")
+              for name in names]  # fmt: skip
+    return items

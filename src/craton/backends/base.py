@@ -50,7 +50,10 @@ class Program:
 
     def host(self, name, index=...):
         """A copy on the host of part of an array; of a field, its grid's points."""
-        array = self.grid(name) if self.plan.arrays[name].window else self.arrays[name]
+        spec = self.plan.arrays[name]
+        if spec.lanes:
+            return self.backend.separate(self.backend.to_host(self.arrays[name]))[index]
+        array = self.grid(name) if spec.window else self.arrays[name]
         return self.backend.to_host(array[index])
 
     @property
@@ -67,3 +70,21 @@ def aligned(shape, dtype, alignment=128):
     raw = np.empty(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize + alignment, np.uint8)
     start = -raw.ctypes.data % alignment
     return raw[start : start + raw.size - alignment].view(dtype).reshape(shape)
+
+
+def interleaved(array, lanes):
+    """Elements (n, ...) side by side: (n / lanes, ..., lanes).
+
+    Raises
+    ------
+    ValueError
+        n is no multiple of `lanes`.
+    """
+    if len(array) % lanes:
+        raise ValueError(f"{len(array)} elements are no multiple of {lanes}: fill up with elements that add nothing to the dummy point")
+    return np.moveaxis(array.reshape(-1, lanes, *array.shape[1:]), 1, -1)
+
+
+def separate(array):
+    """What `interleaved` put side by side, as it was."""
+    return np.ascontiguousarray(np.moveaxis(array, -1, 1)).reshape(-1, *array.shape[1:-1])

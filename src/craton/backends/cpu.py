@@ -4,21 +4,22 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
 from craton.backends import compile as host
-from craton.backends.base import Program, Shared, Stage, aligned
+from craton.backends.base import Program, Shared, Stage, aligned, interleaved, separate
 from craton.backends.work import bound, late, skewable
 from craton.plan.partition import Part, regions
-from craton.plan.plan import Phase
+from craton.plan.plan import LANES, Phase, Turns
 
 RUNNER = Path(__file__).parent / "runner.cpp"
 TILE = (8, 16)  # planes and rows; measured in bench/NOTES.md
 VECTOR = 8  # points along x: slabs that neighbours wait for are a multiple of it thick
+EVERYTHING = 1 << 30
 BLOCK_BYTES = 24 << 10  # of one field's plane in a block where two phases share a pass: some sixty of these fill 2 MiB of cache
 
 
@@ -128,13 +129,18 @@ class CPU:
         return arrays
 
     def array(self, spec):
-        """One array with its initial values."""
-        out = aligned(spec.shape, spec.dtype)
+        """One array with its initial values, elements interleaved."""
+        shape = (spec.shape[0] // LANES, *spec.shape[1:], LANES) if spec.lanes else spec.shape
+        out = aligned(shape, spec.dtype)
         if spec.data is None:
             out[...] = 0
         else:
-            out[...] = spec.on_host()
+            out[...] = interleaved(spec.on_host(), LANES) if spec.lanes else spec.on_host()
         return out
+
+    def separate(self, array):
+        """A host copy of an array with `lanes`, elements one after another again."""
+        return separate(array)
 
     def asarray(self, array):
         """A host array on this machine."""
@@ -194,7 +200,8 @@ class CPU:
     def single(self, launch, program):
         """A function that runs one launch of a program by itself."""
         plan = program.plan
-        return self.call([launch], self.compile([launch.op], plan.precision), program.arrays, plan)
+        run = self.bind([launch], self.compile([launch.op], plan.precision), program.arrays, plan)
+        return lambda: run(0)
 
     def timed(self, work):
         """Seconds that some work takes."""
@@ -205,6 +212,7 @@ class CPU:
     def bind(self, launches, compiled, arrays, plan):
         """A function of the step that runs the launches: neighbours in the list that are pointwise go tile by tile together."""
         calls = []
+        launches = [part for one in launches for part in in_turns(one)]
         for together, group in groupby(launches, key=lambda one: one.op.pointwise):
             group = list(group)
             calls += [self.call(some, compiled, arrays, plan) for some in ([group] if together else [[one] for one in group])]
@@ -218,17 +226,36 @@ class CPU:
     def call(self, launches, compiled, arrays, plan):
         """One call of the runner for launches that may share tiles: OpenMP inside it, or slabs over a thread pool where there is none."""
         work, threads = bound(launches, compiled, arrays, plan), self.threads
-        tile = (launches[0].op.grain or self.tile) if launches[0].op.pointwise else (1 << 30, 1 << 30)
-        if threads == 1 or host.has_openmp() or tile[0] >= work.hull[1] - work.hull[0]:
-            return lambda: self.runner.run_tiles(*work.arguments, ctypes.c_void_p(work.hull.ctypes.data), *tile, threads)
-        cuts = np.linspace(work.hull[0], work.hull[1], threads + 1).astype(np.int32)
-        slabs = [np.array([a, b, *work.hull[2:]], np.int32) for a, b in zip(cuts, cuts[1:]) if a < b]
+        tile, hull = self.tile_of(launches[0].op), work.hull
+        axis = 4 if tile[2] < EVERYTHING else 0  # along which slabs are cut
+        if threads == 1 or host.has_openmp() or tile[axis // 2] >= hull[axis + 1] - hull[axis]:
+            return lambda: self.runner.run_tiles(*work.arguments, ctypes.c_void_p(hull.ctypes.data), *tile, threads)
         self.pool = self.pool or ThreadPoolExecutor(threads)
 
         def slab(box):
             self.runner.run_tiles(*work.arguments, ctypes.c_void_p(box.ctypes.data), *tile, 1)
 
-        return lambda: list(self.pool.map(slab, slabs))
+        return lambda: list(self.pool.map(slab, slabs(hull, axis, tile[axis // 2], threads)))
+
+    def tile_of(self, op):
+        """Planes, rows and points that a thread takes at a time; what is not pointwise runs whole, unless its grain has a third number."""
+        if len(op.grain) == 3:
+            return op.grain
+        return (*(op.grain or self.tile), EVERYTHING) if op.pointwise else 3 * (EVERYTHING,)
+
+
+def slabs(hull, axis, unit, count):
+    """At most `count` boxes, cut along an axis (0: planes, 4: points along x) after whole units: there elements share no points."""
+    units = -(-int(hull[axis + 1] - hull[axis]) // (unit if axis else 1))
+    cuts = hull[axis] + (unit if axis else 1) * np.linspace(0, units, count + 1).astype(np.int32)
+    boxes = np.repeat(hull[None], count, 0)
+    boxes[:, axis], boxes[:, axis + 1] = cuts[:-1], np.minimum(cuts[1:], hull[axis + 1])
+    return list(boxes[boxes[:, axis] < boxes[:, axis + 1]])
+
+
+def in_turns(launch):
+    """A launch for each turn of its chunks; itself where it takes no turns."""
+    return [replace(launch, box=box) for box in Turns.cut(launch.box, launch.turns.runs)] if launch.turns else [launch]
 
 
 def cores():

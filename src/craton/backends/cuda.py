@@ -1,5 +1,5 @@
 """The CUDA machine: kernels compiled by NVRTC through CuPy; a step of one rank is one graph, replayed without the host."""
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -8,6 +8,7 @@ from craton.backends.base import Program, Shared, Stage
 from craton.errors import ResourceError
 from craton.plan.operator import BOX
 from craton.plan.partition import Part, regions
+from craton.plan.plan import Turns
 
 OPTIONS = ("-std=c++17",)
 ALONG_X, THICK = 32, 4  # points of the slabs that neighbours wait for: whole cache lines along x, a block's rows along y
@@ -132,6 +133,10 @@ class CUDA:
             return self.cupy.zeros(spec.shape, spec.dtype)
         return self.cupy.asarray(spec.on_host())
 
+    def separate(self, array):
+        """A host copy of an array with `lanes`: here elements lie one after another."""
+        return array
+
     def asarray(self, array):
         """A host array on this machine."""
         return self.cupy.asarray(array)
@@ -200,13 +205,13 @@ class CUDA:
         return loaded, (variant.block, variant.span) if variant else None
 
     def bind(self, launches, arrays, plan):
-        """A list of calls, one per launch."""
-        return [self.call(one, arrays, plan) for one in launches]
+        """A list of calls, one per launch, or one per colour of its elements."""
+        return [self.call(part, arrays, plan) for one in launches for part in in_turns(one)]
 
     def call(self, launch, arrays, plan):
         """One kernel with all its arguments."""
         function, geometry = self.kernel(launch.op, plan.precision, launch.box)
-        block, span = geometry or (launch.op.block and (launch.op.block,) * 2) or plain_geometry(launch.box)
+        block, span = geometry or (launch.op.block and (launch.op.block, launch.op.span or launch.op.block)) or plain_geometry(launch.box)
         grid = blocks(launch.box, span, aligned=geometry is not None)
         pointers = [self.pointer(arrays[a], plan.arrays[a].first) if a else np.uintp(0) for a in launch.arrays]
         box = BOX.value(plan.precision, **dict(zip((n for n, _ in BOX.fields), launch.box)))
@@ -215,11 +220,12 @@ class CUDA:
 
     def single(self, launch, program):
         """A function that runs one launch of a program by itself."""
-        call = self.call(launch, program.arrays, program.plan)
+        calls = self.bind([launch], program.arrays, program.plan)
 
         def run():
             with self.stream:
-                call()
+                for call in calls:
+                    call()
 
         return run
 
@@ -275,6 +281,11 @@ class Filled:
             self.array[index] = self.cupy.asarray(np.ascontiguousarray(values, self.array.dtype))
         else:
             self.array[index] = values
+
+
+def in_turns(launch):
+    """A launch for each colour; itself where it may run at once."""
+    return [replace(launch, box=box) for box in Turns.cut(launch.box, launch.turns.order)] if launch.turns else [launch]
 
 
 def plain_geometry(box):

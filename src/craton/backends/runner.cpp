@@ -38,21 +38,26 @@ static void run_tile(const Item* items, int count, const Box& tile)
     Flushed flushed;
     for (int n = 0; n < count; ++n) {
         const Box& b = items[n].box;
-        const Box common = {max(b.k0, tile.k0), min(b.k1, tile.k1), max(b.j0, tile.j0), min(b.j1, tile.j1), b.i0, b.i1};
+        const Box common = {max(b.k0, tile.k0), min(b.k1, tile.k1), max(b.j0, tile.j0), min(b.j1, tile.j1), max(b.i0, tile.i0), min(b.i1, tile.i1)};
         if (common.k0 < common.k1 && common.j0 < common.j1 && common.i0 < common.i1) items[n].kernel(items[n].arrays, &common, items[n].params);
     }
 }
 
-// `hull` holds all boxes; tiles of tile_k planes by tile_j rows, dealt to `threads` threads.
-extern "C" void run_tiles(const Item* items, int count, const Box* hull, int tile_k, int tile_j, int threads)
+static inline int tiles(int from, int to, int size) { return (int)(((long long)to - from + size - 1) / size); }
+static inline int upto(int from, int size, int end) { return end - from > size ? from + size : end; }
+
+// `hull` holds all boxes; tiles of tile_k planes by tile_j rows by tile_i points, dealt to `threads` threads.
+extern "C" void run_tiles(const Item* items, int count, const Box* hull, int tile_k, int tile_j, int tile_i, int threads)
 {
-    const int nk = (hull->k1 - hull->k0 + tile_k - 1) / tile_k, nj = (hull->j1 - hull->j0 + tile_j - 1) / tile_j;
-#pragma omp parallel for collapse(2) schedule(dynamic) num_threads(threads) if (threads > 1)
-    for (int b = 0; b < nj; ++b)
-        for (int a = 0; a < nk; ++a) {
-            const int k = hull->k0 + a * tile_k, j = hull->j0 + b * tile_j;
-            run_tile(items, count, Box{k, min(k + tile_k, hull->k1), j, min(j + tile_j, hull->j1), 0, 0});
-        }
+    const Box h = *hull;
+    const int nk = tiles(h.k0, h.k1, tile_k), nj = tiles(h.j0, h.j1, tile_j), ni = tiles(h.i0, h.i1, tile_i);
+#pragma omp parallel for collapse(3) schedule(dynamic) num_threads(threads) if (threads > 1)
+    for (int c = 0; c < ni; ++c)
+        for (int b = 0; b < nj; ++b)
+            for (int a = 0; a < nk; ++a) {
+                const int k = h.k0 + a * tile_k, j = h.j0 + b * tile_j, i = h.i0 + c * tile_i;
+                run_tile(items, count, Box{k, upto(k, tile_k, h.k1), j, upto(j, tile_j, h.j1), i, upto(i, tile_i, h.i1)});
+            }
 }
 
 // Two lists of launches in one pass through memory: the second reads what the first wrote, the first what the second will overwrite,
@@ -73,13 +78,13 @@ extern "C" void run_skewed(
             const bool final = j + tile_j >= hull->j1;
             const int end = final ? hull->j1 : j + tile_j, aside = j == hull->j0 ? j : j - reach, aside_end = final ? end : end - reach;
             for (int k = ka; k < kb + reach; ++k) {
-                if (k < kb) run_tile(first, firsts, Box{k, k + 1, j, end, 0, 0});
-                if (k - reach >= low && k - reach < high) run_tile(second, seconds, Box{k - reach, k - reach + 1, aside, aside_end, 0, 0});
+                if (k < kb) run_tile(first, firsts, Box{k, k + 1, j, end, hull->i0, hull->i1});
+                if (k - reach >= low && k - reach < high) run_tile(second, seconds, Box{k - reach, k - reach + 1, aside, aside_end, hull->i0, hull->i1});
             }
         }
 #pragma omp barrier
-        if (t < of - 1) run_tile(second, seconds, Box{kb - reach, min(kb + reach, late), hull->j0, hull->j1, 0, 0});
+        if (t < of - 1) run_tile(second, seconds, Box{kb - reach, min(kb + reach, late), hull->j0, hull->j1, hull->i0, hull->i1});
         const int ja = hull->j0 + (long long)rows * t / of, jb = hull->j0 + (long long)rows * (t + 1) / of;
-        run_tile(second, seconds, Box{late, hull->k1, ja, jb, 0, 0});
+        run_tile(second, seconds, Box{late, hull->k1, ja, jb, hull->i0, hull->i1});
     }
 }

@@ -108,9 +108,12 @@ class Operator:
     pointwise : bool
         What it writes at a point, it reads nowhere else: then the operators of a phase may run tile after tile.
     grain : tuple of int
-        Planes and rows that a thread takes at a time, where the machine's own tile is too much work; empty: the machine's.
+        Planes and rows that a thread takes at a time, where the machine's own tile is too much work, and how much along x, where there is a
+        third number (what is not pointwise then runs on threads too); empty: the machine's.
     block : tuple of int
         Threads of a block along x, y, z on a GPU, where the machine's own is too many; empty: the machine's.
+    span : tuple of int
+        Points or elements that a block covers along x, y, z; empty: as many as it has threads.
     variants : tuple of Variant
         Faster texts for one machine.
     """
@@ -129,6 +132,7 @@ class Operator:
     pointwise: bool = True
     grain: tuple = ()
     block: tuple = ()
+    span: tuple = ()
     variants: tuple = ()
 
     @property

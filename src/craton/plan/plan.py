@@ -7,6 +7,8 @@ import numpy as np
 from craton.plan.layout import Layout
 from craton.plan.operator import Operator
 
+LANES = 8  # elements side by side where the CPU computes on vectors of them
+
 
 @dataclass(frozen=True)
 class Array:
@@ -33,6 +35,8 @@ class Array:
     over : Layout, tuple or None
         How it follows the grid, where it does: the memory of one field or of several, or for each dimension (axis, index of its first
         element along that axis of the grid) or None. `craton.plan.share` cuts it for a rank by this.
+    lanes : bool
+        Its first axis counts elements, a multiple of LANES; the CPU interleaves LANES of them: (n / LANES, ..., LANES).
     """
 
     kind: str
@@ -45,6 +49,7 @@ class Array:
     window: tuple | None = None
     defined: tuple | None = None
     over: Any = None
+    lanes: bool = False
 
     @property
     def nbytes(self):
@@ -62,11 +67,34 @@ class Array:
 
 
 @dataclass(frozen=True)
+class Turns:
+    """Where along x a launch must stop, so that what runs side by side adds to different points: rising limits, in elements.
+
+    Parameters
+    ----------
+    runs : tuple of int
+        Between two limits chunks of `Operator.grain` elements, counted from the lower limit, share no point: for threads of a CPU.
+    order : tuple of int
+        Between two limits single elements, as the operator's array `order` has them, share none: for a GPU that adds without atomics.
+        Empty: one launch, whatever they share.
+    """
+
+    runs: tuple
+    order: tuple = ()
+
+    @staticmethod
+    def cut(box, limits):
+        """Parts of a box between limits; limits outside it do not cut."""
+        inner = sorted({box[4], box[5], *(n for n in limits if box[4] < n < box[5])})
+        return [(*box[:4], a, b) for a, b in zip(inner, inner[1:])]
+
+
+@dataclass(frozen=True)
 class Launch:
     """An operator on a box of points: (k0, k1, j0, j1, i0, i1), upper bounds excluded.
 
     An array that the operator can do without is "". A point table runs over i; `places` then holds the grid points (k, j, i) that its
-    entries write to.
+    entries write to. `turns`: None, or a Turns where what runs side by side must not add to one point.
     """
 
     op: Operator
@@ -74,6 +102,7 @@ class Launch:
     box: tuple
     params: dict
     places: tuple | None = None
+    turns: Turns | None = None
 
     @property
     def on_grid(self):

@@ -1,0 +1,1 @@
+"""Elastic and acoustic waves by spectral elements on hexahedra."""

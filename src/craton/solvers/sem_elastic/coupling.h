@@ -1,0 +1,28 @@
+// A fluid and a solid that touch: pairs of a solid and a fluid point at one place, each pair once; vectors[m][i] is the sum of area vectors
+// there, x, y, z, pointing out of the fluid.
+//   to_fluid  potential_force += u . vector            (the fluid's boundary moves with the solid; no dots: chi'' = -p, u = grad chi / rho)
+//   to_solid  force -= chi'' vector = p vector         (after the fluid's assembly is complete, before its update)
+// i counts the pairs; p.count is their number.
+#include "machine.h"
+
+KERNEL to_fluid(
+    real* RESTRICT potential_force, const real* RESTRICT displacement, const int* RESTRICT solid, const int* RESTRICT fluid,
+    const real* RESTRICT vectors, const Box box, const FaceParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        const ptrdiff_t s = 3 * (ptrdiff_t)solid[i], n = p.count;
+        potential_force[fluid[i]] += vectors[i] * displacement[s] + vectors[n + i] * displacement[s + 1] + vectors[2 * n + i] * displacement[s + 2];
+    }
+}
+
+KERNEL to_solid(
+    real* RESTRICT force, const real* RESTRICT potential_force, const real* RESTRICT fluid_inverse_mass, const int* RESTRICT solid,
+    const int* RESTRICT fluid, const real* RESTRICT vectors, const Box box, const FaceParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        const real acceleration = potential_force[fluid[i]] * fluid_inverse_mass[fluid[i]];
+        for (int c = 0; c < 3; ++c) force[3 * (ptrdiff_t)solid[i] + c] -= acceleration * vectors[c * (ptrdiff_t)p.count + i];
+    }
+}

@@ -1,0 +1,48 @@
+// Attenuation of an element's nodes: memory variables of a generalised Maxwell body (model/attenuation.py).
+//   stress = M (e - sum_l Y_l xi_l),  d xi_l/dt = w_l (e - xi_l),  e linear between steps. With S_l = xi_l - held e at a step,
+//   stress uses  S_l + held e,  then  S_l <- decay S_l + carried e;
+//   decay = exp(-w dt),  held = 1 - (1 - decay) / (w dt),  carried = decay held + (1 - decay) / (w dt) - decay
+// for the deviatoric strain with 2 mu and, where BULK = 1, its trace with kappa. Y_l = s (c0 + s (c1 + s (c2 + s c3))), s = 1/Q.
+//   memory[e][l * MEMORIES + m][node]   m: deviatoric xx, yy, yz, xz, xy (tensor strains), then the trace
+//   loss[e][m][node]                    1/Q_mu, then 1/Q_kappa where BULK = 1; loss[e][m] where PER_NODE = 0
+// RELAXATION: for each mechanism decay, held, carried, c0 .. c3.
+#pragma once
+#include "elements.h"
+
+#if MECHANISMS
+constexpr int MEMORIES = 5 + BULK, LOSSES = 1 + BULK;
+constexpr real MECHANISM[MECHANISMS][7] = RELAXATION;
+
+BODY value coefficient(int l, value s)
+{
+    return s * (MECHANISM[l][3] + s * (MECHANISM[l][4] + s * (MECHANISM[l][5] + s * MECHANISM[l][6])));
+}
+
+BODY void relax(
+    value (&stress)[6], real* memory, const real* loss, value lambda, value mu, value xx, value yy, value zz, value yz, value xz, value xy,
+    ptrdiff_t e, int node)
+{
+    const value trace = xx + yy + zz, third = trace * real(1.0 / 3);
+    const value strain[6] = {xx - third, yy - third, real(0.5) * yz, real(0.5) * xz, real(0.5) * xy, trace};
+    const value* const s = VALUES(loss) + (PER_NODE ? e * LOSSES * NODES + node : e * LOSSES);
+    value lost[6] = {};
+    UNROLL for (int l = 0; l < MECHANISMS; ++l)
+    {
+        const value y = coefficient(l, s[0]), of_bulk = BULK ? coefficient(l, s[BULK * (PER_NODE ? NODES : 1)]) : y;
+        UNROLL for (int m = 0; m < MEMORIES; ++m)
+        {
+            value* const at = (value*)memory + (e * (MECHANISMS * MEMORIES) + l * MEMORIES + m) * NODES + node;
+            const value before = *at;
+            lost[m] += (m < 5 ? y : of_bulk) * (before + MECHANISM[l][1] * strain[m]);
+            *at = MECHANISM[l][0] * before + MECHANISM[l][2] * strain[m];
+        }
+    }
+    const value mu2 = 2 * mu, bulk = BULK ? (lambda + mu2 * real(1.0 / 3)) * lost[5] : value{};
+    stress[0] -= mu2 * lost[0] + bulk;
+    stress[1] -= mu2 * lost[1] + bulk;
+    stress[2] -= bulk - mu2 * (lost[0] + lost[1]);
+    stress[3] -= mu2 * lost[2];
+    stress[4] -= mu2 * lost[3];
+    stress[5] -= mu2 * lost[4];
+}
+#endif

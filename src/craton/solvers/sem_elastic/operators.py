@@ -1,0 +1,198 @@
+"""The operators of spectral elements, declared: what each writes and reads, its constants, its least traffic.
+
+Arrays of elements are logically (ne, rows, n^3), `Array(..., lanes=True)`; ne a multiple of `LANES`. Elements that fill up have the dummy
+point everywhere, the shape of a true element, and moduli 0. Traffic and flops are per element for element kernels, whose boxes count
+elements along x: (0, 1, 0, 1, first, last + 1).
+
+=============  ============================================================================================================================
+force          ((N + 1) * 3,) reals, component fastest; so are displacement, velocity
+memory         (ne, mechanisms * (5 or 6), n^3) reals: attenuation's variables, kind "wavefield"; "" without
+points         (ne, n^3) int32: global points
+geometry       "stored": (ne, 10, n^3), see mesh_terms.metric; "nodes": (ne, 3, 27), mesh_terms.relative; "box": (ne, 3), mesh_terms.boxes
+moduli         isotropic (ne, 2, n^3): lambda, mu; 21 constants (ne, 21, n^3): c11 c12 .. c16 c22 .. c66 of xx yy zz yz xz xy;
+               fluid (ne, 1, n^3): 1 / rho. Without `per_node` (ne, rows)
+loss           (ne, 1 or 2, n^3) or (ne, 1 or 2): 1/Q_mu, 1/Q_kappa; "" without attenuation
+order          (ne,) int32: elements by colour, `Turns.order` has the limits; "" where not coloured
+=============  ============================================================================================================================
+"""
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from craton.plan.operator import Operator, Struct
+from craton.plan.plan import LANES
+from craton.solvers.sem_elastic.element import Element
+
+HERE = Path(__file__).parent
+ELEMENT = Struct("ElementParams", (("first", "i32"),))
+UPDATE = Struct("UpdateParams", (("dt", "real"),))
+FACE = Struct("FaceParams", (("count", "i32"),))
+GEOMETRY = {"stored": 0, "nodes": 1, "box": 2}
+TYPES = tuple((name, "i32") for name in ("points", "order", "solid", "fluid"))
+CHUNK = 64  # consecutive elements that a CPU thread takes: chunks are coloured
+THREADS = 128  # of a GPU's block
+WORDS = 4  # reals of a thread in the update
+ROW = 3 << 12  # reals of the update that a CPU thread takes
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What specialises an element kernel.
+
+    Parameters
+    ----------
+    degree : int
+        2 to 8.
+    geometry : str
+        ``"stored"``, ``"nodes"`` or ``"box"``.
+    per_node : bool
+        Material for each node, not for each element.
+    full : bool
+        21 constants.
+    relaxation : tuple
+        Of each mechanism (decay, held, carried, c0, c1, c2, c3), see `relaxing`; none without attenuation.
+    bulk : bool
+        Bulk attenuation too.
+    coloured : bool
+        GPU: elements come by colour and add without atomics.
+    """
+
+    degree: int = 4
+    geometry: str = "nodes"
+    per_node: bool = True
+    full: bool = False
+    relaxation: tuple = ()
+    bulk: bool = False
+    coloured: bool = False
+
+
+def relaxing(relaxation, dt):
+    """Constants of memory.h for a `model.attenuation.Relaxation` of "full" storage and a step, s: a tuple for each mechanism."""
+    x = relaxation.omega * dt
+    decay, mean = np.exp(-x), -np.expm1(-x) / x
+    held = 1 - mean
+    table = np.vstack([decay, held, decay * held + mean - decay, relaxation.polynomials])
+    return tuple(tuple(float(v) for v in column) for column in table.T)
+
+
+def stiffness(kind):
+    """Elastic elements; see stiffness.h. Arrays: force, memory, displacement, points, geometry, moduli, loss, order."""
+    return Operator("stiffness", HERE / "stiffness.h", ("force", "memory"), ("displacement", "points", "geometry", "moduli", "loss", "order"),
+                    ELEMENT, defines=constants(kind, 3), **machines(kind), **cost(kind, 3))  # fmt: skip
+
+
+def fluid(kind):
+    """Acoustic elements; see fluid.h. Arrays: potential_force, potential, points, geometry, moduli, order."""
+    return Operator("fluid", HERE / "fluid.h", ("potential_force",), ("potential", "points", "geometry", "moduli", "order"),
+                    ELEMENT, defines=constants(kind, 1), **machines(kind), **cost(kind, 1))  # fmt: skip
+
+
+def constants(kind, fields):
+    """Constants of the text."""
+    element, text = Element(kind.degree), "{" + ",".join("{" + ",".join(map(repr, row)) + "}" for row in kind.relaxation) + "}"
+    rule = [*element.derivative.T.ravel(), *element.points, *element.weights]
+    single, double = RESIDENT[kind.degree > 5]
+    width = threads(kind.degree)
+    return (("DEGREE", kind.degree), ("RULE_VALUES", "{" + ",".join(f"real({float(v)!r})" for v in rule) + "}"), ("LANES", LANES),
+            ("ELEMENTS", elements(kind.degree)), ("THREADS", width), ("KEEP", f"(THREAD_PER_POINT && {int(kind.degree <= KEPT)})"),
+            ("MIN_BLOCKS", f"(sizeof(real) == 4 ? {single // width} : {double // width})"), ("COLOURED", int(kind.coloured)),
+            ("LATE", "(THREAD_PER_POINT && DEGREE == 8 && sizeof(real) == 8)"),
+            ("GEOMETRY", GEOMETRY[kind.geometry]), ("PER_NODE", int(kind.per_node)), ("FULL", int(kind.full)), ("BULK", int(kind.bulk)),
+            ("MECHANISMS", len(kind.relaxation)), ("RELAXATION", text))  # fmt: skip
+
+
+KEPT = 5  # highest degree at which a thread keeps its column of the field
+RESIDENT = ((512, 256), (384, 256))  # threads that shall fit a GPU's multiprocessor: float32, float64, up to degree 5 and beyond
+SHARED_BYTES = 48 << 10  # of a block
+
+
+def elements(degree):
+    """Elements of a GPU's block: about a column for each of its threads, in float64 within the shared memory."""
+    n = degree + 1
+    return max(1, min(THREADS // n**2, (SHARED_BYTES - 8 * n * (n + 2)) // (8 * (9 * n**3 + 81))))
+
+
+def threads(degree):
+    """Threads of a block: whole warps."""
+    return -(-elements(degree) * (degree + 1) ** 2 // 32) * 32
+
+
+def machines(kind):
+    """How machines run it: alone, chunk by chunk, so many elements a block."""
+    return {"types": TYPES, "pointwise": False, "grain": (1, 1, CHUNK), "block": (threads(kind.degree), 1, 1),
+            "span": (elements(kind.degree), 1, 1)}  # fmt: skip
+
+
+def cost(kind, fields):
+    """Least reals moved and flops of an element; global points are counted degree^3 to an element."""
+    n, unique = kind.degree + 1, kind.degree**3
+    nodes = n**3
+    rows = {(1, False): 1, (3, False): 2, (3, True): 21}[fields, kind.full] + bool(kind.relaxation) * (1 + kind.bulk)
+    reals = 3 * fields * unique + nodes + {"stored": 10 * nodes, "nodes": 81, "box": 3}[kind.geometry]
+    reals += rows * (nodes if kind.per_node else 1) + 2 * len(kind.relaxation) * (5 + kind.bulk) * nodes
+    derivatives = 12 * fields * n  # of a node: six sums of n products
+    metric = {"stored": 30 * fields, "nodes": 34 * fields + 36 + 27 + 486 // n, "box": 12 * fields}[kind.geometry]
+    law = 3 if fields == 1 else 78 if kind.full else 18
+    memory = len(kind.relaxation) * (5 + kind.bulk) * 6 + len(kind.relaxation) * 8 * (1 + kind.bulk)
+    return {"reals_per_point": reals, "flops": nodes * (derivatives + metric + law + memory)}
+
+
+def pointwise(name, file, writes, reads, params, **more):
+    """An operator on a list of points or reals along x."""
+    return Operator(name, HERE / file, writes, reads, params, types=TYPES, **more)
+
+
+def update():
+    """The solid's step; see update.h. Box (0, 1, 0, 1, 0, 3 (N + 1)); arrays displacement, velocity, force, inverse_mass; dt."""
+    return pointwise("update", "update.h", ("displacement", "velocity", "force"), ("inverse_mass",), UPDATE, defines=(("WORDS", WORDS),),
+                     reals_per_point=6 + 1 / 3, flops=5, **stream())  # fmt: skip
+
+
+def fluid_update():
+    """The fluid's step; box (0, 1, 0, 1, 0, Nf + 1); potential, potential_rate, potential_force, pressure, fluid_inverse_mass; dt."""
+    return pointwise("fluid_update", "update.h", ("potential", "potential_rate", "potential_force", "pressure"), ("fluid_inverse_mass",), UPDATE,
+                     defines=(("WORDS", WORDS),), reals_per_point=8, flops=6, **stream())  # fmt: skip
+
+
+def stream():
+    """How machines run through long arrays."""
+    return {"grain": (1, 1, ROW), "block": (256, 1, 1), "span": (256 * WORDS, 1, 1)}
+
+
+def stacey():
+    """Absorbing points (0, 1, 0, 1, 0, m): force, velocity, points (m,), terms (12, m): G, C of mesh_terms; count = m."""
+    return pointwise("stacey", "stacey.h", ("force",), ("velocity", "points", "terms"), FACE, defines=FIELDS[3], reals_per_point=22,
+                     flops=33, **listed())  # fmt: skip
+
+
+def fluid_stacey():
+    """Absorbing points of the fluid: potential_force, potential_rate, points (m,), terms (2, m): G, C; count = m."""
+    return pointwise("fluid_stacey", "stacey.h", ("potential_force",), ("potential_rate", "points", "terms"), FACE, defines=FIELDS[3],
+                     reals_per_point=6, flops=3, **listed())  # fmt: skip
+
+
+def rigid(fields=3):
+    """Points that stand still: force, points (m,); fields = 1 for a fluid's potential (pressure 0); count = m."""
+    return pointwise("rigid" if fields == 3 else "fluid_rigid", "stacey.h", ("force",), ("points",), FACE, kernel="rigid",
+                     defines=FIELDS[fields], reals_per_point=1 + fields, **listed())  # fmt: skip
+
+
+FIELDS = {n: (("FIELDS", n),) for n in (1, 3)}
+
+
+def to_fluid():
+    """Solid moves fluid, pairs (0, 1, 0, 1, 0, m): potential_force, displacement, solid (m,), fluid (m,), vectors (3, m); count = m."""
+    return pointwise("to_fluid", "coupling.h", ("potential_force",), ("displacement", "solid", "fluid", "vectors"), FACE,
+                     reals_per_point=10, flops=6, **listed())  # fmt: skip
+
+
+def to_solid():
+    """Fluid presses on solid: force, potential_force, fluid_inverse_mass, solid (m,), fluid (m,), vectors (3, m); count = m."""
+    return pointwise("to_solid", "coupling.h", ("force",), ("potential_force", "fluid_inverse_mass", "solid", "fluid", "vectors"), FACE,
+                     reals_per_point=13, flops=7, **listed())  # fmt: skip
+
+
+def listed():
+    """How machines run through lists of points."""
+    return {"grain": (1, 1, 4096), "block": (128, 1, 1)}

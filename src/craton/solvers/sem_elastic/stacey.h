@@ -1,0 +1,45 @@
+// Points of faces, each once, between assembly and update.
+//   stacey        F <- G (F - C v), G = M (M + dt/2 C)^-1: absorbing faces, implicit in v, so that v(n) = (v(n + 1/2) + v(n - 1/2)) / 2
+//                 terms[m][i]: G as xx, yy, zz, yz, xz, xy, then C likewise
+//   fluid_stacey  the same for the potential; terms[m][i]: G, C
+//   rigid         F <- 0: what stands still (of a fluid: pressure 0)
+// i counts the entries of `points`; p.count is their number.
+#include "machine.h"
+
+KERNEL stacey(
+    real* RESTRICT force, const real* RESTRICT velocity, const int* RESTRICT points, const real* RESTRICT terms, const Box box,
+    const FaceParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        const ptrdiff_t g = 3 * (ptrdiff_t)points[i];
+        real t[12];
+        for (int m = 0; m < 12; ++m) t[m] = terms[m * (ptrdiff_t)p.count + i];
+        const real x = velocity[g], y = velocity[g + 1], z = velocity[g + 2];
+        const real fx = force[g] - (t[6] * x + t[11] * y + t[10] * z);
+        const real fy = force[g + 1] - (t[11] * x + t[7] * y + t[9] * z);
+        const real fz = force[g + 2] - (t[10] * x + t[9] * y + t[8] * z);
+        force[g] = t[0] * fx + t[5] * fy + t[4] * fz;
+        force[g + 1] = t[5] * fx + t[1] * fy + t[3] * fz;
+        force[g + 2] = t[4] * fx + t[3] * fy + t[2] * fz;
+    }
+}
+
+KERNEL fluid_stacey(
+    real* RESTRICT potential_force, const real* RESTRICT potential_rate, const int* RESTRICT points, const real* RESTRICT terms,
+    const Box box, const FaceParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        const int g = points[i];
+        potential_force[g] = terms[i] * (potential_force[g] - terms[(ptrdiff_t)p.count + i] * potential_rate[g]);
+    }
+}
+
+KERNEL rigid(real* RESTRICT force, const int* RESTRICT points, const Box box, const FaceParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        for (int c = 0; c < FIELDS; ++c) force[(ptrdiff_t)FIELDS * points[i] + c] = 0;
+    }
+}

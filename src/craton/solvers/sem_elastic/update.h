@@ -1,0 +1,42 @@
+// The step of the global points, leapfrog (Newmark with beta = 0, gamma = 1/2), corrector and next predictor in one pass:
+//   v(n + 1/2) = v(n - 1/2) + dt F(n) / M,   u(n + 1) = u(n) + dt v(n + 1/2),   F <- 0
+//   update        of the solid; the box counts reals along x: component c of point g is real 3 g + c
+//   fluid_update  of the fluid's potential, one real a point, and pressure(n) = -F(n) / M
+// A thread of a GPU takes WORDS reals, a block's width apart.
+#include "machine.h"
+
+#if THREAD_PER_POINT
+#define FOR_EACH_WORD(box)                                                                             \
+    const int begin = box.i0 + blockIdx.x * (blockDim.x * WORDS) + threadIdx.x;                        \
+    _Pragma("unroll") for (int word = 0; word < WORDS; ++word)                                         \
+        if (const int i = begin + word * blockDim.x; i < box.i1)
+#else
+#define FOR_EACH_WORD(box) PRAGMA(omp simd) for (int i = box.i0; i < box.i1; ++i)
+#endif
+
+KERNEL update(
+    real* RESTRICT displacement, real* RESTRICT velocity, real* RESTRICT force, const real* RESTRICT inverse_mass, const Box box,
+    const UpdateParams p)
+{
+    FOR_EACH_WORD(box)
+    {
+        const real v = velocity[i] + p.dt * inverse_mass[(unsigned)i / 3] * force[i];
+        velocity[i] = v;
+        displacement[i] += p.dt * v;
+        force[i] = 0;
+    }
+}
+
+KERNEL fluid_update(
+    real* RESTRICT potential, real* RESTRICT potential_rate, real* RESTRICT potential_force, real* RESTRICT pressure,
+    const real* RESTRICT fluid_inverse_mass, const Box box, const UpdateParams p)
+{
+    FOR_EACH_WORD(box)
+    {
+        const real acceleration = fluid_inverse_mass[i] * potential_force[i], v = potential_rate[i] + p.dt * acceleration;
+        pressure[i] = -acceleration;
+        potential_rate[i] = v;
+        potential[i] += p.dt * v;
+        potential_force[i] = 0;
+    }
+}

@@ -1,0 +1,110 @@
+// The weak form of an element: out -= sum over its nodes of grad l : flux(grad in), for any law of flux. Three visits of its columns:
+//   gather the field; derivatives along xi, eta, zeta, gradient in space, flux by the law, back to the reference element; sum of the
+//   derivatives' transposes, added to the global points.
+#pragma once
+#include "metric.h"
+
+template <int FIELDS, class Law>
+BODY void weak_form(
+    real* RESTRICT out, const real* RESTRICT in, const int* RESTRICT points, const real* RESTRICT geometry, const int* RESTRICT order,
+    const Law& law, const Box& box, const int first)
+{
+    RULE_HERE(rule)
+    FOR_EACH_ELEMENT(box, order)
+    {
+        SHARED(u, FIELDS * NODES)
+        SHARED(fx, FIELDS * NODES)
+        SHARED(fy_apart, LATE ? 1 : FIELDS * NODES)
+        SHARED(fz, THREAD_PER_POINT ? 1 : FIELDS * NODES)
+        value* const fy = LATE ? u : fy_apart;
+        value mine[KEEP ? FIELDS : 1][N], late[LATE ? FIELDS : 1][N];
+        [[maybe_unused]] value sum[FIELDS][N];  // on a GPU
+        const Points point(points, e + first);
+#if GEOMETRY == SHAPE && THREAD_PER_POINT
+        SHARED(terms, 81)
+        EACH_COLUMN for (int m = column; m < 81; m += COLUMNS) terms[m] = geometry[e * 81 + m];
+#else
+        const value* const terms = VALUES(geometry) + e * (GEOMETRY == STORED ? 10 * NODES : GEOMETRY == SHAPE ? 81 : 3);
+#endif
+        EACH_COLUMN UNROLL_COLUMN for (int k = 0; k < N; ++k)
+        {
+            const int node = k * COLUMNS + column;
+            gather<FIELDS>(u + node, NODES, in, point[node]);
+            UNROLL for (int c = 0; c < FIELDS; ++c)
+            {
+                if constexpr (KEEP) mine[c][k] = u[c * NODES + node];
+                if constexpr (THREAD_PER_POINT) sum[c][k] = value{};
+            }
+        }
+        BARRIER
+        EACH_COLUMN
+        {
+            const int i = column % N, j = column / N;
+            Column shape;
+#if GEOMETRY == SHAPE
+            shape = column_of(terms, rule[POINTS + i], rule[POINTS + j]);
+#endif
+            const real area = rule[WEIGHTS + i] * rule[WEIGHTS + j];
+            UNROLL_COLUMN for (int k = 0; k < N; ++k)
+            {
+                const int node = k * COLUMNS + column;
+                value d[FIELDS][3], g[FIELDS][3], flux[FIELDS][3], f[FIELDS][3];
+                UNROLL for (int c = 0; c < FIELDS; ++c)
+                {
+                    const value *row = u + c * NODES + k * COLUMNS + j * N, *line = u + c * NODES + k * COLUMNS + i, *own = u + c * NODES + column;
+                    value x = rule[i * N] * row[0], y = rule[j * N] * line[0], z = RULE[k * N] * (KEEP ? mine[KEEP ? c : 0][0] : own[0]);
+                    UNROLL for (int l = 1; l < N; ++l)
+                    {
+                        x += rule[i * N + l] * row[l];
+                        y += rule[j * N + l] * line[l * N];
+                        z += RULE[k * N + l] * (KEEP ? mine[KEEP ? c : 0][l] : own[l * COLUMNS]);
+                    }
+                    d[c][0] = x;
+                    d[c][1] = y;
+                    d[c][2] = z;
+                }
+                const real weight = area * RULE[WEIGHTS + k];
+                const Metric m = metric_of(shape, terms, node, RULE[POINTS + k], weight);
+                to_gradient<FIELDS>(g, d, m);
+                law(flux, g, e, node);
+                to_reference<FIELDS>(f, flux, m, weight);
+                UNROLL for (int c = 0; c < FIELDS; ++c)
+                {
+                    fx[c * NODES + node] = f[c][0];
+                    if constexpr (LATE) late[c][k] = f[c][1];
+                    else fy[c * NODES + node] = f[c][1];
+                    if constexpr (THREAD_PER_POINT) UNROLL for (int l = 0; l < N; ++l) sum[c][l] -= RULE[k * N + l] * f[c][2];
+                    else fz[c * NODES + node] = f[c][2];
+                }
+            }
+        }
+        BARRIER
+        if constexpr (LATE) {  // u has been read
+            EACH_COLUMN UNROLL for (int k = 0; k < N; ++k)
+                UNROLL for (int c = 0; c < FIELDS; ++c) fy[c * NODES + k * COLUMNS + column] = late[c][k];
+            BARRIER
+        }
+        EACH_COLUMN
+        {
+            const int i = column % N, j = column / N;
+            UNROLL_COLUMN for (int k = 0; k < N; ++k)
+            {
+                const int node = k * COLUMNS + column;
+                value total[FIELDS];
+                UNROLL for (int c = 0; c < FIELDS; ++c)
+                {
+                    const value *row = fx + c * NODES + k * COLUMNS + j * N, *line = fy + c * NODES + k * COLUMNS + i, *own = fz + c * NODES + column;
+                    value t = THREAD_PER_POINT ? sum[c][k] : value{};
+                    UNROLL for (int l = 0; l < N; ++l)
+                    {
+                        t -= rule[l * N + i] * row[l];
+                        t -= rule[l * N + j] * line[l * N];
+                        if constexpr (!THREAD_PER_POINT) t -= RULE[l * N + k] * own[l * COLUMNS];
+                    }
+                    total[c] = t;
+                }
+                add<FIELDS>(out, point[node], total);
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+"""Shared by the spectral-element tests: small distorted meshes, dense reference forces, one launch on the CPU machine."""
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from craton.backends.cpu import CPU
+from craton.plan.layout import Layout
+from craton.plan.plan import LANES, Array, Launch, Phase, Plan
+from craton.solvers.sem_elastic import mesh_terms
+from craton.solvers.sem_elastic import operators as sem
+from craton.solvers.sem_elastic.element import Element
+
+VOIGT = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])
+ROW = {(a, b): n for n, (a, b) in enumerate((a, b) for a in range(6) for b in range(a, 6))}
+
+
+@dataclass
+class Mesh:
+    """A block of ex x ey x ez distorted hexahedra with 27 nodes, numbered as a lattice; filled up to whole groups of LANES."""
+
+    degree: int
+    shape: tuple = (3, 2, 2)
+    distortion: float = 0.15
+    seed: int = 1
+    element: Element = field(init=False)
+
+    def __post_init__(self):
+        self.element = Element(self.degree)
+        ex, ey, ez = self.shape
+        rng = np.random.default_rng(self.seed)
+        x, y, z = (np.arange(2 * n + 1.0) for n in self.shape)
+        lattice = np.stack(np.meshgrid(z, y, x, indexing="ij")[::-1], -1) * [1.0, 0.8, 1.3] / 2
+        lattice += self.distortion * rng.uniform(-0.5, 0.5, lattice.shape)
+        k, j, i = (n.ravel() for n in np.indices((ez, ey, ex)))
+        c, b, a = (n.ravel() for n in np.indices((3, 3, 3)))
+        nodes = lattice[2 * k[:, None] + c, 2 * j[:, None] + b, 2 * i[:, None] + a]
+        c, b, a = (n.ravel() for n in np.indices(3 * (self.element.n,)))
+        nx, ny = self.degree * ex + 1, self.degree * ey + 1
+        at = [self.degree * e[:, None] + n for e, n in ((k, c), (j, b), (i, a))]
+        self.real, self.count = len(k), nx * ny * (self.degree * ez + 1)
+        self.local, self.centres = mesh_terms.relative(self.filled(nodes))
+        points = (at[0] * ny + at[1]) * nx + at[2]
+        self.points = self.filled(points, self.count).astype(np.int32)  # the dummy point is the last
+
+    @property
+    def size(self):
+        """Elements, those that fill up included."""
+        return len(self.points)
+
+    def filled(self, values, fill=None):
+        """Values of elements, filled up with the last one's, or a number."""
+        more = np.repeat(values[-1:], -len(values) % LANES, 0)
+        return np.concatenate([values, more if fill is None else np.full_like(more, fill)])
+
+    def geometry(self, kind):
+        """The kernels' geometry array."""
+        return {"stored": lambda: mesh_terms.metric(self.element, self.local), "nodes": lambda: self.local,
+                "box": lambda: mesh_terms.boxes(self.local)}[kind]()  # fmt: skip
+
+    def positions(self):
+        """Coordinates of the global points, (count, 3)."""
+        out = np.zeros((self.count + 1, 3))
+        at = mesh_terms.coordinates(self.element, self.local) + self.centres[:, :, None]
+        out[self.points] = at.transpose(0, 2, 1)
+        return out[: self.count]
+
+    def random(self, rows, per_node=True, low=0.5):
+        """Values of the material, zero where elements fill up."""
+        rng = np.random.default_rng(self.seed + rows)
+        shape = (self.size, rows, self.element.size) if per_node else (self.size, rows)
+        values = low + rng.random(shape)
+        values[self.real :] = 0
+        return values
+
+
+def constants_of(moduli):
+    """(ne, 6, 6, nodes or 1) stiffness from lambda, mu or the 21 constants (ne, rows, ...)."""
+    moduli = moduli.reshape(*moduli.shape[:2], -1)
+    c = np.zeros((len(moduli), 6, 6, moduli.shape[2]))
+    if moduli.shape[1] == 21:
+        for (a, b), n in ROW.items():
+            c[:, a, b] = c[:, b, a] = moduli[:, n]
+        return c
+    lam, mu = moduli[:, 0], moduli[:, 1]
+    for a in range(3):
+        for b in range(3):
+            c[:, a, b] = lam + (2 * mu if a == b else 0)
+        c[:, a + 3, a + 3] = mu
+    return c
+
+
+def gradients(element, local):
+    """G[e, r, p, q]: derivative along x_r at node p of the Lagrange function of node q; weights w det J (e, p)."""
+    one, d = np.eye(element.n), element.derivative.T
+    reference = np.stack([np.einsum("kc,jb,ia->kjicba", *m).reshape(element.size, -1)
+                          for m in ((one, one, d), (one, d, one), (d, one, one))])  # fmt: skip
+    terms = mesh_terms.metric(element, local)
+    inverse = terms[:, :9].reshape(len(local), 3, 3, -1)
+    return np.einsum("esrp,spq->erpq", inverse, reference), terms[:, 9] * element.volume_weights
+
+
+def dense_force(mesh, u, moduli):
+    """-K u at the global points, (count + 1, 3), by dense matrices of each element."""
+    g, weight = gradients(mesh.element, mesh.local)
+    du = np.einsum("erpq,eqc->ecrp", g, u[mesh.points])
+    strain = (du + du.transpose(0, 2, 1, 3)) / 2
+    strains = np.stack([strain[:, 0, 0], strain[:, 1, 1], strain[:, 2, 2], 2 * strain[:, 1, 2], 2 * strain[:, 0, 2], 2 * strain[:, 0, 1]], 1)
+    stress = np.einsum("eabp,ebp->eap", np.broadcast_to(constants_of(moduli), (*moduli.shape[:1], 6, 6, mesh.element.size)), strains)
+    return -spread(mesh, np.einsum("erpq,ecrp,ep->eqc", g, stress[:, VOIGT], weight))
+
+
+def dense_fluid(mesh, chi, buoyancy):
+    """The same for the potential, (count + 1,)."""
+    g, weight = gradients(mesh.element, mesh.local)
+    flux = np.einsum("erpq,eq->erp", g, chi[mesh.points]) * buoyancy.reshape(mesh.size, 1, -1)
+    return -spread(mesh, np.einsum("erpq,erp,ep->eq", g, flux, weight)[..., None])[:, 0]
+
+
+def spread(mesh, values):
+    """Sum of element values (ne, n^3, m) at global points."""
+    out = np.zeros((mesh.count + 1, values.shape[2]))
+    np.add.at(out, mesh.points, values)
+    return out
+
+
+def described(arrays, precision):
+    """Plan arrays of a dict of host arrays: reals in `precision`, those of elements with lanes."""
+    def one(name, a):
+        dtype = np.int32 if a.dtype.kind == "i" else precision
+        return Array("test", a.shape, dtype, np.ascontiguousarray(a, dtype), lanes=name in LANED)
+
+    return {name: one(name, a) for name, a in arrays.items()}
+
+
+LANED = ("points", "geometry", "moduli", "memory", "loss")
+
+
+def run(op, arrays, box, params, precision="float64", machine=None, turns=None, times=1):
+    """Host arrays after one launch; an array that is not there is absent."""
+    names = tuple(name if name in arrays else "" for name in op.arrays)
+    launch = Launch(op, names, box, params, turns=turns)
+    plan = Plan("one launch", "test", precision, None, Layout((1, 1, 1), 0), described(arrays, precision), (Phase("phase", (launch,)),), 1, 1.0,
+                0.0, [], None, 1, np.inf)  # fmt: skip
+    program = (machine or CPU(threads=1)).commit(plan)
+    for _ in range(times):
+        program.phases[0].inner(0)
+    return {name: program.host(name) for name in arrays}
+
+
+def forces(mesh, u, moduli, kind, precision="float64", **more):
+    """What the stiffness kernel adds to zero forces, (count + 1, 3)."""
+    arrays = {"force": np.zeros(u.size), "displacement": u.ravel(), "points": mesh.points, "geometry": mesh.geometry(kind.geometry),
+              "moduli": moduli}  # fmt: skip
+    after = run(sem.stiffness(kind), arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0}, precision, **more)
+    return after["force"].reshape(-1, 3)

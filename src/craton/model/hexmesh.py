@@ -6,7 +6,7 @@ import numpy as np
 from craton.model import numbering, shape
 from craton.model.mesh_checks import problems
 
-__all__ = ["HexMesh", "boundary_faces", "completed", "named_by_place", "problems"]
+__all__ = ["HexMesh", "boundary_faces", "completed", "named_by_place", "problems", "subdivided"]
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,28 @@ def completed(mesh, places):
     nodes = np.empty((found.count, 3))
     nodes[found.points.reshape(-1)] = places.reshape(-1, 3)
     return replace(mesh, nodes=nodes, elements=found.points.reshape(-1, 27))
+
+
+def subdivided(mesh, degree):
+    """The mesh whose nodes are the GLL points of another: each element cut into degree^3 hexahedra with 8 nodes, for pictures.
+
+    Parameters
+    ----------
+    mesh : HexMesh
+    degree : int
+
+    Returns
+    -------
+    HexMesh
+        Node i is GLL point i of ``numbering.number(mesh.elements, degree)``; element e * degree^3 + c is cell c of element e, with its
+        region; without face sets.
+    """
+    found = numbering.number(mesh.elements, degree)
+    nodes = np.empty((found.count, 3))
+    nodes[found.points.reshape(-1)] = shape.positions(mesh.nodes, mesh.elements, shape.gll_points(degree)).reshape(-1, 3)
+    n, points = degree, found.points
+    corners = [points[:, c : c + n, b : b + n, a : a + n].ravel() for c in (0, 1) for b in (0, 1) for a in (0, 1)]
+    return HexMesh(nodes, np.stack(corners, axis=1), np.repeat(mesh.regions, n**3), mesh.region_names)
 
 
 def boundary_faces(mesh):

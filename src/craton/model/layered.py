@@ -37,9 +37,18 @@ class Layered:
 
     def values(self, x, y, z):
         """vp, vs (m/s), rho (kg/m3) at points; they have the shape of z. A point on an interface belongs to the layer below."""
-        layer = np.maximum(np.searchsorted(-self.breaks, -np.asarray(z, dtype=float), side="right") - 1, 0)
+        layer = self.layer(z)
         depth = np.maximum(self.breaks[layer] - z, 0.0)
         return tuple(top[layer] + gradient[layer] * depth for top, gradient in zip(self.tops, self.gradients))
+
+    def layer(self, z):
+        """Number of the layer of each point, of the shape of z."""
+        return np.maximum(np.searchsorted(-self.breaks, -np.asarray(z, dtype=float), side="right") - 1, 0)
+
+    def within(self, layer):
+        """Lowest and highest z that belong to layers, of the shape of `layer`; the last goes down and the first up for ever."""
+        lowest = np.append(np.nextafter(self.breaks[1:], np.inf), -np.inf)
+        return lowest[layer], np.append(np.inf, self.breaks[1:])[layer]
 
     def averages(self, grid, k0, k1, average=cells.ELASTIC):
         """Effective media of the cells of planes k0 to k1 - 1, without anomalies: read-only views (k1 - k0, ny, nx)."""

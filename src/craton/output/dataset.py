@@ -75,9 +75,9 @@ def corrected(samples, channels, dt, band):
 
     samples = np.asarray(samples)
     out = np.empty_like(samples)
-    for half, shift in ((True, 0.5), (False, 1.0)):
-        columns = [c for c, channel in enumerate(channels) if channel.half == half]
-        out[:, columns] = from_leapfrog(samples[:, columns], dt, shift, band)
+    for place in {channel.place for channel in channels}:
+        columns = [c for c, channel in enumerate(channels) if channel.place == place]
+        out[:, columns] = from_leapfrog(samples[:, columns], dt, place, band)
     return out
 
 
@@ -89,7 +89,7 @@ def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None
     samples : ndarray, shape (steps, n_channels)
         What was recorded, SI units.
     channels : sequence of Channel
-        What each column is. A channel with ``half`` was sampled at ``start + (n + 1/2) dt``, else at ``start + (n + 1) dt``.
+        What each column is, and its `place`: sample n was taken at ``start + (n + place) dt``.
     receivers : Receivers
         ``names`` and ``xyz`` (n, 3) in metres.
     dt, start : float
@@ -163,18 +163,29 @@ def _series(name, samples, channels, dt, start, times, sampling):
     used = [channels[c] for c in columns]
     if not used:
         raise ValueError(f"no channel records {rate or name}, which {name} needs")
-    half = used[0].half
-    if any(channel.half != half for channel in used) or (rate and not half):
-        raise ValueError(f"the channels of {rate or name} do not share the sample times that {name} needs")
-    series = samples[:, columns]
+    if rate and any(channel.place != 0.5 for channel in used):
+        raise ValueError(f"the channels of {rate} do not have the sample times that {name} needs")
+    series, places = samples[:, columns], np.array([channel.place for channel in used])
     if rate:
-        series = filters.integrate(series, dt)
-    if half and not rate and sampling is None:
-        return series[: len(times)], used  # already there: not to be touched by a filter
-    first = start + (0.5 if half and not rate else 1.0) * dt
+        series, places = filters.integrate(series, dt), np.ones(len(used))
+    parts = {place: _at_times(series[:, places == place], place, dt, start, times, sampling) for place in sorted(set(places))}
+    if len(parts) == 1:
+        return parts[places[0]], used
+    out = np.empty((len(times), len(used)), samples.dtype)
+    for place, part in parts.items():
+        out[:, places == place] = part
+    return out, used
+
+
+def _at_times(series, place, dt, start, times, sampling):
+    """Series, sample n of which belongs to ``start + (n + place) dt``, at the output times."""
+    from craton.survey import filters
+
+    if place == 0.5 and sampling is None:
+        return series[: len(times)]  # already there: not to be touched by a filter
     coarser = sampling is not None and sampling > dt * (1 + 1e-9)
     cutoff = 0.8 * 0.5 / sampling if coarser else None  # 0.8 of the output's Nyquist frequency
-    return filters.resample(series, first, dt, times, cutoff).astype(samples.dtype, copy=False), used
+    return filters.resample(series, start + place * dt, dt, times, cutoff).astype(series.dtype, copy=False)
 
 
 def _variable(name, series, used, n_receivers, quantities, motion):

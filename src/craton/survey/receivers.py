@@ -25,11 +25,13 @@ class Channel:
     quantity, component : str
         A key of ``conventions.QUANTITIES`` that the wavefield gives directly, and one of its components.
     half : bool
-        True where sample n belongs to ``start + (n + 1/2) dt``, False where it belongs to ``start + (n + 1) dt``.
+        True where sample n belongs to ``start + (n + 1/2) dt``, False where it belongs to ``start + (n + 1) dt``, `at` aside.
     shot : int
         Number of the shot, where there are several.
     terms : tuple
         Of a channel of a fibre: (position, velocity component 0 1 2, weight) whose sum it is; see `craton.survey.fibres`.
+    at : float, optional
+        Where sample n belongs to ``start + (n + at) dt``.
     """
 
     receiver: int
@@ -38,6 +40,12 @@ class Channel:
     half: bool
     shot: int = 0
     terms: tuple = ()
+    at: float | None = None
+
+    @property
+    def place(self):
+        """Place of the sample within its step, in steps."""
+        return self.at if self.at is not None else 0.5 if self.half else 1.0
 
 
 @dataclass(frozen=True, eq=False)

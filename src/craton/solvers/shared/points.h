@@ -1,6 +1,7 @@
 // Point tables: sources and receivers reach the wavefield only as (index, weight, column) rows, sorted by what they add to.
 //   inject  state[target[i]] += sum of weight[r] * series[step, column[r]]    over the rows r of target i
 //   window  now[i] = column i of short series at this step; inject reads it with columns = 0
+//   hold    the same of series that keep their last value
 //   sample  ring[step % slots, i] = sum of weight[r] * state[source[r]]       over the rows r of channel i
 // Rows of one target or channel are contiguous, first[i] .. first[i + 1]: no two threads add to one place, so sums are reproducible.
 // `step` lives on the machine, so that a captured graph of one step can be replayed.
@@ -40,6 +41,19 @@ KERNEL window(
     {
         const int n = step[0] - begin[i];
         now[i] = n >= 0 && n < at[i + 1] - at[i] ? series[at[i] + n] : real(0);
+    }
+}
+
+// The same of series that end and stay: behind its last value column i keeps it, as the moment of a fault does when slip has ended.
+KERNEL hold(
+    real* RESTRICT now, const int* RESTRICT begin, const long long* RESTRICT at, const real* RESTRICT series, const int* RESTRICT step,
+    const Box box, const PointParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        const long long count = at[i + 1] - at[i];
+        const long long n = step[0] - begin[i];
+        now[i] = n < 0 || count == 0 ? real(0) : series[at[i] + (n < count ? n : count - 1)];
     }
 }
 

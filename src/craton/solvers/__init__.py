@@ -1,7 +1,10 @@
 """Solvers: a folder is a physics, a .h an operator's body. SOLVERS gives each method of a scenario its builder, OPERATORS its operators."""
 from importlib import import_module
 
-SOLVERS = {"fd": "craton.solvers.fd_elastic.build:build", "gravity": "craton.solvers.gravity.build:build"}
+SOLVERS = {
+    "fd": "craton.solvers.fd_elastic.build:build", "sem": "craton.solvers.sem_elastic.build:build",
+    "gravity": "craton.solvers.gravity.build:build",
+}  # fmt: skip
 OPERATORS = {"fd": "craton.solvers.fd_elastic.catalogue:operators", "gravity": "craton.solvers.gravity.catalogue:operators"}
 DOUBLE = {"gravity": "craton.solvers.gravity.catalogue:DOUBLE"}
 

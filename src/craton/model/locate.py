@@ -11,6 +11,7 @@ INSIDE = 1e-6  # of the reference coordinates: a position that rounding puts out
 TURNS = 30  # of Newton's method at most; from 3 to 6 are needed
 EXACT = 1e-12  # step of the reference coordinates at which it ends
 MAPPED = 1e-9  # of a cell's size, by which a position may be missed: Newton's method did end
+ROOM = 0.02  # of an edge: positions higher above a mesh's top are in the air
 NEAR = 8  # centres tried first: of plain meshes, one of them is that of the element
 BULGE = 0.15  # of its size, by which a curved element may reach beyond the box around its nodes
 BATCH = 1 << 15  # positions at a time
@@ -261,7 +262,7 @@ def problems(located, xyz, keys, names=None):
     found = {}
     for n in np.flatnonzero(located.element < 0):
         place = "({:.10g}, {:.10g}, {:.10g})".format(*xyz[n])
-        name = f'"{names[n]}": ' if names else ""
+        name = f'"{names[n]}": ' if names and names[n] else ""
         what = f"{name}{place} m is outside the mesh, {located.distance[n]:.4g} m from its nearest element, {located.nearest[n]}"
         found.setdefault(keys[n], Problem(keys[n], what, "move it inside; for a depth below the ground write { x =, y =, depth = }"))
     return list(found.values())
@@ -298,7 +299,15 @@ class MeshTop:
         parts = [self._elevations(at[some : some + BATCH]) for some in range(0, max(len(at), 1), BATCH)]
         return np.concatenate(parts).reshape(x.shape)
 
-    top = surface
+    def top(self, x, y):
+        """The highest elevation that still counts as on the top, m: a little above it, as places on the ground are given."""
+        return self.surface(x, y) + self.room
+
+    @cached_property
+    def room(self):
+        """`ROOM` of the faces' longest edges, in the middle, m."""
+        low, high = self.cells[1].boxes
+        return ROOM * float(np.median((high - low).max(axis=1)))
 
     def _elevations(self, at):
         face, local, z = self.faces_at(at)

@@ -1,7 +1,7 @@
 """The nouns of a scenario of spectral elements, method = "sem": domain, faces and run; the rest is that of finite differences."""
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, PrivateAttr, model_validator
 
 from craton.conventions import FACES
 from craton.scenario.fields import (
@@ -193,6 +193,20 @@ class SpectralScenario(Scenario):
         if items:
             raise wrong(*items)
         return self
+
+    _top: Any = PrivateAttr(None)
+
+    @property
+    def mesh_top(self):
+        """What depths count from, where a mesh has been put under the scenario (`on_mesh`): an object with ``surface(x, y)``, or None."""
+        return self._top
+
+    def on_mesh(self, lower, upper, top):
+        """The scenario with the box of its mesh, corners (x, y, z) in m, where it has a file, and depths that count from `top`."""
+        made = self if self.domain.mesh is None else self.model_copy(update={"domain": self.domain.within(lower, upper)})
+        made = made.model_copy()
+        made._top = top
+        return made
 
     def face(self, name):
         """``"free"``, ``"stacey"`` or ``"rigid"`` of a face: the ground is free, whatever is said of the top of the air above it."""

@@ -1,4 +1,4 @@
-"""Where positions of a scenario are: depths count from the local ground where the model has topography, from z = 0 where not."""
+"""Where positions of a scenario are: depths count from the local ground where the model has topography or a mesh, else from z = 0."""
 import numpy as np
 
 from craton.model import terrain
@@ -36,7 +36,7 @@ def line(scenario, table):
 
 def draped(scenario, xyz, deep):
     """Coordinates whose z, where `deep`, counts from the ground instead of z = 0: (n, 3), metres."""
-    ground = terrain.build(scenario.model)
+    ground = getattr(scenario, "mesh_top", None) or terrain.build(scenario.model)
     if ground is not None and deep.any():
         xyz = np.array(xyz, dtype=float)
         xyz[deep, 2] += ground.surface(xyz[deep, 0], xyz[deep, 1])
@@ -45,7 +45,7 @@ def draped(scenario, xyz, deep):
 
 def in_the_air(scenario, xyz):
     """Which positions lie above the surface of a model with topography, and that surface: (n,) booleans and elevations in metres."""
-    ground = terrain.build(scenario.model)
+    ground = terrain.build(scenario.model) or getattr(scenario, "mesh_top", None)
     xyz = np.asarray(xyz, dtype=float).reshape(-1, 3)
     if ground is None:
         return np.zeros(len(xyz), bool), np.full(len(xyz), np.nan)

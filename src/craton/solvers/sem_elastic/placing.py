@@ -1,0 +1,119 @@
+"""A scenario's positions on its mesh: depths below its top, positions that the top misses by little, both sides of a sea floor."""
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from craton.model import locate, terrain
+from craton.model.hexmesh import named_by_place
+from craton.survey import receivers, sources
+
+ON_FACE = 1e-6  # of the reference coordinates
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Finds positions in a mesh.
+
+    Parameters
+    ----------
+    mesh : HexMesh
+        In the order of elements that the solver has.
+    fluid : (ne,) bool array
+    ground : Terrain or None
+        Of a model with topography: a position that is not above it is in the mesh, even where the mesh's top lies lower.
+    """
+
+    mesh: Any
+    fluid: np.ndarray
+    ground: Any = None
+
+    @cached_property
+    def every(self):
+        """Locator of all elements."""
+        return locate.Locator(self.mesh)
+
+    @cached_property
+    def top(self):
+        """The top of the mesh."""
+        return mesh_top(self.mesh)
+
+    def located(self, xyz, wet=False):
+        """The `Located` of positions (n, 3), m; between a solid and a fluid in the fluid if `wet`, else in the solid."""
+        xyz = np.asarray(xyz, float).reshape(-1, 3)
+        found = self._lowered(xyz, self.every.find(xyz))
+        return self._on_side(xyz, found, wet) if self.fluid.any() and not self.fluid.all() else found
+
+    def _lowered(self, xyz, found):
+        """Positions a little above the mesh's top are put on it."""
+        out = np.flatnonzero(found.element < 0)
+        if not len(out):
+            return found
+        x, y, z = xyz[out].T
+        top = self.top.surface(x, y)
+        highest = self.top.top(x, y)
+        if self.ground is not None:
+            ground = self.ground.top(x, y)
+            highest = np.fmax(highest, ground + 1e-6 * (1 + np.abs(ground)))
+        near = out[(z > top) & (z <= highest)]
+        if not len(near):
+            return found
+        put = xyz[near].copy()
+        put[:, 2] = self.top.surface(put[:, 0], put[:, 1])
+        again = self.every.find(put)
+        return _with(found, near, again)
+
+    def _on_side(self, xyz, found, wet):
+        """Positions on a face between solid and fluid in the element of the wanted side."""
+        doubtful = (found.element >= 0) & (self.fluid[found.element] != wet) & (np.abs(found.local).max(axis=1) > 1 - ON_FACE)
+        some = np.flatnonzero(doubtful)
+        if not len(some):
+            return found
+        again = locate.Locator(self.mesh, self.fluid == wet).find(xyz[some], nearest=False)
+        hit = again.element >= 0
+        return _with(found, some[hit], again.some(hit))
+
+
+def _with(found, which, others):
+    """Some of the positions replaced."""
+    parts = {name: getattr(found, name).copy() for name in ("element", "local", "nearest", "distance")}
+    for name, values in parts.items():
+        values[which] = getattr(others, name)
+    return replace(found, **parts)
+
+
+def mesh_top(mesh):
+    """The `MeshTop` of a mesh: its face set top, else all boundary faces that look up and are not on its sides."""
+    faces = mesh.faces.get("top")
+    return locate.MeshTop(mesh, named_by_place(mesh).get("top", np.empty((0, 2), int)) if faces is None or not len(faces) else faces)
+
+
+def on_mesh(scenario, mesh):
+    """The scenario with its box where a mesh file says it, and depths that count from the mesh's top; for the survey's functions.
+
+    Without topography or mesh file, depths count from z = 0; under water from the sea floor of the model.
+    """
+    ground = terrain.build(scenario.model)
+    lower, upper = mesh.bounds()
+    wanted = ground.water is None if ground is not None else scenario.domain.mesh is not None
+    return scenario.on_mesh(lower, upper, mesh_top(mesh) if wanted else None)
+
+
+def problems(scenario, places):
+    """Sources and receivers outside the mesh: list of Problem. `scenario` as of `on_mesh`; files are looked at in the box only."""
+    positions, keys, names = [], [], []
+    for i, entry in enumerate(scenario.source):
+        if entry.at is not None or entry.shots is not None:
+            some = sources.positions(scenario, entry)
+            positions += some
+            keys += [f"source.{i}.{'at' if entry.shots is None else 'shots'}"] * len(some)
+            names += [""] * len(some)
+    for i, these, xyz in receivers.collect(scenario)[0]:
+        positions += list(xyz)
+        keys += [f"receivers.{i}.{receivers.where(scenario.receivers[i])}"] * len(xyz)
+        names += [*these] * (1 if len(these) == len(xyz) else len(xyz))
+    if not positions:
+        return []
+    xyz = np.array(positions, float)
+    return locate.problems(places.located(xyz), xyz, keys, names)

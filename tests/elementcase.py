@@ -1,0 +1,91 @@
+"""Shared by the tests of spectral elements' sources and receivers: bricks of elements and what point tables need to know of a problem."""
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from craton.model import numbering, shape
+from craton.model.hexmesh import HexMesh, named_by_place
+from craton.model.sampling import at_nodes
+from craton.solvers.sem_elastic.element import Element
+from craton.solvers.sem_elastic.placing import Places
+
+
+def brick(counts=(3, 2, 2), size=(300.0, 200.0, 200.0), moved=0.0, order=1, bump=0.0, seed=1):
+    """A brick of hexahedra from (0, 0, -size z) to (size x, size y, 0), inner corners `moved` by that part of an edge, its top bent up."""
+    axes = [np.linspace(0, length, n + 1) for n, length in zip(counts, size)]
+    axes[2] = axes[2] - size[2]
+    z, y, x = np.meshgrid(*axes[::-1], indexing="ij")
+    places, edges = np.stack([x, y, z], axis=-1), np.array(size) / counts
+    rng = np.random.default_rng(seed)
+    places[1:-1, 1:-1, 1:-1] += moved * edges * rng.uniform(-0.5, 0.5, places[1:-1, 1:-1, 1:-1].shape)
+    ids = np.arange(x.size).reshape(x.shape)
+    nz, ny, nx = counts[::-1]
+    elements = np.stack([ids[c : nz + c, b : ny + b, a : nx + a].ravel() for c in (0, 1) for b in (0, 1) for a in (0, 1)], axis=1)
+    mesh = HexMesh(places.reshape(-1, 3), elements)
+    mesh = mesh.elevated() if order == 2 else mesh
+    nodes = mesh.nodes.copy()
+    nodes[:, 2] += bump * np.sin(3 * nodes[:, 0] / size[0]) * (1 + nodes[:, 2] / size[2])
+    mesh = replace(mesh, nodes=nodes)
+    return replace(mesh, faces=named_by_place(mesh))
+
+
+@dataclass
+class Toy:
+    """A discretised problem as `craton.solvers.sem_elastic.sites` wants it: fields one after another, solid and fluid points numbered apart."""
+
+    mesh: HexMesh
+    model: object
+    degree: int = 4
+    wet: np.ndarray = None
+    precision: str = "float64"
+    dt: float = 1e-3
+    start: float = 0.0
+    steps: int = 100
+    element: Element = field(init=False)
+
+    def __post_init__(self):
+        self.element = Element(self.degree)
+        self.fluid = np.zeros(self.mesh.size, bool) if self.wet is None else self.wet
+        found = numbering.number(self.mesh.elements, self.degree)
+        points = found.points.reshape(self.mesh.size, -1)
+        self.points, self.counts = np.zeros_like(points), {}
+        for name, some in (("solid", ~self.fluid), ("fluid", self.fluid)):
+            own, numbers = np.unique(points[some], return_inverse=True)
+            self.points[some], self.counts[name] = numbers.reshape(-1, points.shape[1]), len(own)
+        solid, wet = 3 * (self.counts["solid"] + 1), self.counts["fluid"] + 1
+        sizes = dict.fromkeys(("displacement", "velocity", "force"), solid) | dict.fromkeys(
+            ("potential", "potential_rate", "potential_force", "pressure"), wet)  # fmt: skip
+        self.starts = dict(zip(sizes, np.concatenate([[0], np.cumsum(list(sizes.values()))])))
+        self.size = sum(sizes.values())
+        self.places = Places(self.mesh, self.fluid)
+
+    def offset(self, name):
+        """Start of a field in the state."""
+        return int(self.starts[name])
+
+    def coordinates(self, e):
+        """Coordinates of the nodes of elements."""
+        return shape.positions(self.mesh.nodes, self.mesh.elements[e], self.element.points).transpose(0, 2, 1)
+
+    def material(self, e):
+        """The model there."""
+        return at_nodes(self.model, self.coordinates(e), self.mesh.centroids()[e])
+
+    def located(self, xyz, wet=False):
+        """Positions in the mesh."""
+        return self.places.located(xyz, wet)
+
+    def state(self, **fields):
+        """The state with fields given as functions of x, y, z: three components of the solid's, one of the fluid's."""
+        out = np.zeros(self.size)
+        every = np.arange(self.mesh.size)
+        for name, function in fields.items():
+            some = every[self.fluid] if name.startswith(("potential", "pressure")) else every[~self.fluid]
+            values = np.asarray(function(*self.coordinates(some).swapaxes(0, 1)))
+            index = self.points[some]
+            if values.ndim == 3:
+                for c in range(3):
+                    out[self.offset(name) + 3 * index + c] = values[c]
+            else:
+                out[self.offset(name) + index] = values
+        return out

@@ -1,0 +1,269 @@
+"""Sources and receivers of spectral elements: positions in meshes, rows of point tables on polynomials that elements hold exactly, time."""
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import semcase
+from elementcase import Toy, brick
+
+from craton.model import locate
+from craton.model.locate import Cells, Locator
+from craton.output.dataset import waveforms
+from craton.scenario import Homogeneous, Stiffness
+from craton.solvers.sem_elastic import points, sites
+from craton.solvers.sem_elastic.placing import Places, mesh_top
+from craton.solvers.shared import points as tables
+from craton.survey import leapfrog
+from craton.survey.receivers import Channel, Receivers, channels
+from craton.survey.sources import PointSource
+
+MODEL = Homogeneous(vp=3000, vs=1700, rho=2000)
+SEA = Homogeneous(vp=1500, vs=0, rho=1000)
+
+
+def value(state, row):
+    """What a row makes of a state."""
+    index, weight = row
+    return (weight * state[index]).sum(axis=-1)
+
+
+def recorded(d, quantity, xyz, state):
+    """Components of a quantity at one receiver."""
+    receivers = Receivers(["R"], np.atleast_2d(np.asarray(xyz, float)))
+    wanted = channels(1, [quantity])
+    rows = sorted(points.receiver_rows(d, list(enumerate(wanted)), receivers), key=lambda one: one[0])
+    return np.array([value(state, row) for _, row, _ in rows])
+
+
+# --- positions --------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_positions_in_distorted_elements_are_found(order):
+    mesh = brick((6, 5, 4), (600.0, 500.0, 200.0), moved=0.5, order=order, bump=20)
+    rng = np.random.default_rng(3)
+    element, local = rng.integers(0, mesh.size, 500), rng.uniform(-1, 1, (500, 3))
+    xyz = Cells(mesh.nodes, mesh.elements).at(element, local)
+    found = Locator(mesh).find(xyz)
+    np.testing.assert_array_equal(found.element, element)
+    np.testing.assert_allclose(found.local, local, atol=1e-10)
+    assert found.distance.max() < 1e-9
+
+
+def test_every_corner_edge_and_face_belongs_to_an_element():
+    mesh = brick((4, 4, 3), (400.0, 400.0, 300.0), moved=0.4)
+    found = Locator(mesh).find(mesh.nodes)
+    assert (found.element >= 0).all() and found.distance.max() < 1e-9
+    assert all(node in mesh.elements[e] for node, e in enumerate(found.element))
+
+
+def test_outside_is_told_with_distance_and_element():
+    mesh = brick((4, 4, 3), (400.0, 400.0, 300.0))
+    xyz = np.array([[50.0, 50.0, 30.0], [200.0, 200.0, -150.0], [-3.0, 50.0, -50.0]])
+    found = Locator(mesh).find(xyz)
+    assert (found.element < 0).tolist() == [True, False, True]
+    np.testing.assert_allclose(found.distance, [30, 0, 3], atol=1e-9)
+    problems = locate.problems(found, xyz, ["source.0.at", "source.1.at", "receivers.0.line"], ["", "", "L3"])
+    assert [p.key for p in problems] == ["source.0.at", "receivers.0.line"]
+    assert "30 m from its nearest element, 32" in problems[0].message and '"L3": (-3, 50, -50) m' in problems[1].message
+
+
+@pytest.mark.parametrize("order, error", [(1, 0.7), (2, 0.02)])  # m: chords of a sine of 20 m over edges of 100 m; parabolas
+def test_top_of_a_mesh(order, error):
+    mesh = brick((6, 5, 4), (600.0, 500.0, 200.0), order=order, bump=20)
+    if order == 2:  # the middle nodes lie on the sine too
+        assert len(mesh.nodes) > 6 * 5 * 4 * 8
+    top = mesh_top(mesh)
+    x, y = np.random.default_rng(2).uniform(0, 500, (2, 300))
+    np.testing.assert_allclose(top.surface(x, y), 20 * np.sin(3 * x / 600), atol=error)
+    assert np.isnan(top.surface(-1.0, 20.0)) and top.surface(np.zeros((2, 1)), np.ones(3)).shape == (2, 3)
+
+
+def test_a_position_just_above_the_top_is_put_on_it_and_one_higher_is_not():
+    mesh = brick((6, 5, 4), (600.0, 500.0, 200.0), bump=20)
+    places = Places(mesh, np.zeros(mesh.size, bool))
+    z = float(mesh_top(mesh).surface(150.0, 130.0))
+    found = places.located([[150.0, 130.0, z + 1.0], [150.0, 130.0, z + 5.0]])  # 2 % of an edge of 100 m are allowed
+    assert found.element[0] >= 0 and found.local[0, 2] == 1 and found.element[1] == -1
+    drawn = Places(mesh, places.fluid, SimpleNamespace(top=lambda x, y: np.full(np.shape(x), z + 5.0)))  # ground of the model, there
+    assert (drawn.located([[150.0, 130.0, z + 5.0]]).element >= 0).all()
+
+
+def test_both_sides_of_a_sea_floor():
+    mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
+    wet = mesh.centroids()[:, 2] > -200
+    places = Places(mesh, wet)
+    on_floor = [[130.0, 60.0, -200.0], [100.0, 100.0, -200.0], [130.0, 60.0, -150.0]]
+    assert wet[places.located(on_floor, True).element].tolist() == [True, True, True]
+    assert wet[places.located(on_floor, False).element].tolist() == [False, False, True]
+
+
+# --- out --------------------------------------------------------------------------------------------------------------------------------
+
+
+def polynomial(x, y, z):
+    """A velocity of degree 4 in space."""
+    x, y, z = x / 100, y / 100, z / 100
+    return np.stack([x * y**2 + z**3, x**4 - y * z, 1 + x * y * z])
+
+
+def gradient(x, y, z):
+    """Its derivatives d v_a / d x_b."""
+    x, y, z = x / 100, y / 100, z / 100
+    return np.array([[y**2, 2 * x * y, 3 * z**2], [4 * x**3, -z, -y], [y * z, x * z, x * y]]) / 100
+
+
+AT = (137.0, 61.0, -93.0)
+
+
+def test_velocity_strain_and_rotation_of_a_polynomial():
+    d = Toy(brick(), MODEL)
+    state, g = d.state(velocity=polynomial), gradient(*AT)
+    np.testing.assert_allclose(recorded(d, "velocity", AT, state), polynomial(*AT), rtol=1e-12)
+    strain = (g + g.T) / 2
+    np.testing.assert_allclose(recorded(d, "strain_rate", AT, state), [strain[a] for a in points.COMPONENT_AXES.values()], rtol=1e-11, atol=1e-15)
+    curl = [g[2, 1] - g[1, 2], g[0, 2] - g[2, 0], g[1, 0] - g[0, 1]]
+    np.testing.assert_allclose(recorded(d, "rotation_rate", AT, state), np.array(curl) / 2, rtol=1e-11)
+
+
+def test_linear_fields_in_distorted_curved_elements():
+    matrix = np.random.default_rng(5).standard_normal((3, 3)) / 100
+    d = Toy(brick(moved=0.4, order=2, bump=15), MODEL, 3)
+    state = d.state(velocity=lambda x, y, z: np.einsum("ab,b...->a...", matrix, np.stack([x, y, z])))
+    strain = (matrix + matrix.T) / 2
+    np.testing.assert_allclose(recorded(d, "velocity", AT, state), matrix @ AT, rtol=1e-11)
+    np.testing.assert_allclose(recorded(d, "strain_rate", AT, state), [strain[a] for a in points.COMPONENT_AXES.values()], rtol=1e-9, atol=1e-13)
+
+
+def test_pressure_of_isotropic_and_anisotropic_solids():
+    state_of = lambda d: d.state(displacement=polynomial)  # noqa: E731
+    kappa = 2000 * (3000**2 - 4 / 3 * 1700**2)
+    d = Toy(brick(), MODEL)
+    np.testing.assert_allclose(recorded(d, "pressure", AT, state_of(d)), -kappa * np.trace(gradient(*AT)), rtol=1e-11)
+    law = np.random.default_rng(4).standard_normal((6, 6)) * 1e9
+    law = law @ law.T / 1e9 + 2e10 * np.eye(6)
+    constants = {f"c{i + 1}{j + 1}": law[i, j] for i in range(6) for j in range(i, 6)}
+    d = Toy(brick(), Homogeneous(rho=2000, stiffness=constants))
+    g = gradient(*AT)
+    strain = np.array([g[0, 0], g[1, 1], g[2, 2], g[1, 2] + g[2, 1], g[0, 2] + g[2, 0], g[0, 1] + g[1, 0]])
+    np.testing.assert_allclose(recorded(d, "pressure", AT, state_of(d)), -(law @ strain)[:3].sum() / 3, rtol=1e-10)
+
+
+def test_quantities_of_a_fluid():
+    mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
+    d = Toy(mesh, SEA, wet=mesh.centroids()[:, 2] > -200)
+    chi = lambda x, y, z: (x / 100) ** 3 * (y / 100) + (z / 100) ** 4  # noqa: E731
+    state = d.state(potential_rate=chi, pressure=lambda x, y, z: 2 * x - y * z)
+    x, y, z = np.array(at := (37.0, 161.0, -93.0)) / 100
+    np.testing.assert_allclose(recorded(d, "velocity", at, state), np.array([3 * x**2 * y, x**3, 4 * z**3]) / 100 / 1000, rtol=1e-10)
+    second = np.array([6 * x * y, 0, 12 * z**2, 3 * x**2, 0, 0]) / 100**2 / 1000
+    np.testing.assert_allclose(recorded(d, "strain_rate", at, state), second, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(recorded(d, "pressure", at, state), 2 * at[0] - at[1] * at[2], rtol=1e-12)
+    placed, *_ = points.recording(d, channels(1, ["pressure", "velocity"]), Receivers(["H"], np.array([at])), 10)
+    assert [c.place for c in placed] == [0.0, 0.5, 0.5, 0.5]
+
+
+def test_fibres_are_sums_of_velocities():
+    d = Toy(brick(), MODEL)
+    other = (20.0, 120.0, -10.0)
+    channel = Channel(0, "fibre_strain_rate", "", True, terms=((AT, 0, 0.5), (other, 2, -2.0)))
+    (_, row, _), = points.fibre_rows(d, [(0, channel)], None)
+    np.testing.assert_allclose(value(d.state(velocity=polynomial), row), 0.5 * polynomial(*AT)[0] - 2 * polynomial(*other)[2], rtol=1e-12)
+
+
+# --- in ---------------------------------------------------------------------------------------------------------------------------------
+
+
+def source(xyz=AT, moment=None, force=None, **wavelet):
+    """A point source with a Gaussian."""
+    from craton.survey import wavelets
+
+    made = wavelets.build(SimpleNamespace(**({"kind": "gaussian", "tau": 0.01, "delay": 0.05} | wavelet)))
+    return PointSource("S", xyz, None if moment is None else np.array(moment, float), None if force is None else np.array(force, float), made)
+
+
+def force_of(d, sources, step=None):
+    """What the sources add to the state in a step, or per unit of their series."""
+    index, weight, column = points.rows_of_points(d, sources)
+    series = np.ones(len(sources)) if step is None else points.histories(d, sources)[0][step]
+    out = np.zeros(d.size)
+    np.add.at(out, index, weight * series[column])
+    return out
+
+
+def work(d, state, name, field):
+    """Sum over the points of a force times a field."""
+    return (state * d.state(**{name: field}))[d.offset(name) : d.offset(name) + 3 * d.counts["solid"]].sum()
+
+
+@pytest.mark.parametrize("mesh", [brick(), brick(moved=0.4, order=2, bump=15)], ids=["plain", "curved"])
+def test_forces_and_moments_do_the_right_work(mesh):
+    """A force works on a displacement there, a moment on its gradient: exact for what the elements hold, linear fields in any mesh."""
+    d = Toy(mesh, MODEL)
+    matrix, force = np.random.default_rng(6).standard_normal((2, 3, 3))
+    linear = lambda x, y, z: np.einsum("ab,b...->a...", matrix, np.stack([x, y, z]))  # noqa: E731
+    moment = force + force.T
+    np.testing.assert_allclose(work(d, force_of(d, [source(force=force[0])]), "force", linear), force[0] @ matrix @ AT, rtol=1e-10)
+    state = force_of(d, [source(moment=moment)])
+    np.testing.assert_allclose(work(d, state, "force", linear), (moment * matrix).sum(), rtol=1e-10)
+    size = np.abs(state).max()
+    assert abs(work(d, state, "force", lambda x, y, z: np.stack([1 + 0 * x, 2 + 0 * x, 3 + 0 * x]))) < 1e-12 * size  # no force in all
+    assert abs(work(d, state, "force", lambda x, y, z: np.stack([-y, x, 0 * x]))) < 1e-9 * size * 300  # nor a torque
+
+
+def test_explosion_in_a_fluid():
+    mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
+    d = Toy(mesh, SEA, wet=mesh.centroids()[:, 2] > -200)
+    state = force_of(d, [source((50.0, 60.0, -70.0), moment=3e9 * np.eye(3))])
+    fluid = slice(d.offset("potential_force"), d.offset("potential_force") + d.counts["fluid"])
+    assert not np.any(np.delete(state, np.arange(d.size)[fluid]))
+    weight = d.state(potential_force=lambda x, y, z: x**2 - 3 * z)
+    np.testing.assert_allclose((state * weight).sum(), -3e9 / (1000 * 1500**2) * (50.0**2 + 210), rtol=1e-10)
+
+
+@pytest.mark.parametrize("one, part", [(source((50, 60, -70), force=[1, 0, 0]), "a force"),
+                                       (source((50, 60, -70), moment=[[0, 1, 0], [1, 0, 0], [0, 0, 0]]), "with shear")])  # fmt: skip
+def test_what_a_fluid_does_not_have(one, part):
+    mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
+    d = Toy(mesh, SEA, wet=mesh.centroids()[:, 2] > -200)
+    (problem,) = points.source_problems(d, [one])
+    assert part in problem.message and "(50, 60, -70) m" in problem.message
+    assert not points.source_problems(d, [source((50, 60, -370), force=[1, 0, 0])])
+
+
+def test_moments_are_the_sum_of_their_rates():
+    d = Toy(brick(), MODEL, dt=1e-3, steps=120)
+    series, rates = points.histories(d, [source(moment=np.eye(3)), source(force=[1, 0, 0])])
+    half = d.start + (np.arange(d.steps) + 0.5) * d.dt
+    expected = np.concatenate([[0], np.cumsum(leapfrog.for_leapfrog(rates[:, :1], d.dt, 0.5)[:, 0])[:-1]]) * d.dt
+    np.testing.assert_allclose(series[:, 0], expected, rtol=1e-14)
+    np.testing.assert_allclose(rates[:, 0], np.exp(-((half - 0.05) ** 2) / 2e-4) / np.sqrt(2 * np.pi) / 0.01, rtol=1e-12)
+    assert abs(series[-1, 0] - 1) < 1e-4  # the wavelet has unit area; the correction moves it by some 1e-5 s
+
+
+def test_a_held_series_keeps_its_last_value():
+    values = {"begin": np.array([2, 0, 5], np.int32), "at": np.array([0, 3, 3, 4]), "series": np.array([1.0, 2.0, 5.0, 7.0])}
+    for step, expected in ((0, [0, 0, 0]), (2, [1, 0, 0]), (3, [2, 0, 0]), (4, [5, 0, 0]), (9, [5, 0, 7])):
+        arrays = values | {"now": np.full(3, np.nan), "step": np.array([step], np.int32)}
+        after = semcase.run(tables.HOLD, arrays, (0, 1, 0, 1, 0, 3), {"columns": 1, "slots": 1})
+        np.testing.assert_array_equal(after["now"], expected)
+
+
+def test_slip_of_windows():
+    rates, at = np.array([1.0, 2.0, 3.0, 10.0, 20.0]), np.array([0, 3, 3, 5])
+    np.testing.assert_allclose(points.summed(rates, at, 0.5), [0.5, 1.5, 3.0, 5.0, 15.0])
+
+
+def test_samples_of_one_quantity_at_two_places_in_the_step():
+    """Pressure in a solid is sampled a step later than in a fluid: both come out on the times of the dataset."""
+    dt, n = 0.01, np.arange(400)
+    pulse = lambda t: np.exp(-((t - 2) ** 2) / 0.08)  # noqa: E731
+    used = [Channel(0, "pressure", "P", False), Channel(1, "pressure", "P", False, at=0.0)]
+    samples = np.stack([pulse((n + c.place) * dt) for c in used], axis=1)
+    found = waveforms(samples, used, Receivers(["A", "B"], np.zeros((2, 3))), dt, 0.0, ["pressure"])
+    np.testing.assert_allclose(found.pressure, np.tile(pulse((n + 0.5) * dt), (2, 1)), atol=2e-6)
+
+
+def test_stiffness_is_that_of_the_scenario():
+    assert Stiffness(c11=3, c22=3, c33=3, c44=1, c55=1, c66=1).matrix[0, 0] == 3
+    assert sites.VOIGT[1, 2] == 3 and sites.VOIGT[0, 2] == 4 and sites.VOIGT[0, 1] == 5

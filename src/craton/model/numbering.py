@@ -1,7 +1,8 @@
 """Numbers of the GLL points of a hexahedral mesh, shared by elements that share a node, an edge or a face; the faces of elements.
 
 Numbering is topological: it follows from the node numbers of the elements and not from coordinates. Elements may lie in each other's
-neighbourhood in any orientation. One million elements of degree 4 take about NN s on one core.
+neighbourhood in any orientation. One million elements of degree 4 take 10 s and 1.7 GB on one core of a
+Xeon that others used too.
 """
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,10 +10,11 @@ from functools import lru_cache
 import numpy as np
 
 from craton.errors import ResourceError
-from craton.model.ordering import Chunks, chunks, colour, locality
+from craton.model.ordering import Chunks, by_colour, chunks, colour, locality
 from craton.model.shape import CORNERS
 
-__all__ = ["Chunks", "Numbering", "boundary_faces", "chunks", "colour", "face_corners", "face_nodes", "locality", "number"]
+__all__ = ["Chunks", "Numbering", "boundary_faces", "by_colour", "chunks", "colour", "face_corners", "face_nodes", "faces_of",
+           "locality", "number"]  # fmt: skip
 
 LARGEST = np.iinfo(np.int32).max
 BLOCK = 1 << 12  # elements handled at a time, so that their points stay in the cache

@@ -123,6 +123,34 @@ def colour(chunks):
     return colours
 
 
+def by_colour(chunks, colours):
+    """Elements sorted by the colour of their chunk; within a colour, chunks and elements keep their order.
+
+    Parameters
+    ----------
+    chunks : Chunks
+    colours : (nc,) integer array
+
+    Returns
+    -------
+    permutation : (ne,) array
+        New order [i] = old number, for `HexMesh.reordered`.
+    limits : (colours + 1,) array
+        Elements of colour c are limits[c] to limits[c + 1] - 1 in the new order.
+    """
+    sequence = np.argsort(colours, kind="stable")
+    lengths = np.diff(chunks.offsets)
+    counts = np.zeros(int(np.max(colours, initial=-1)) + 1, np.int64)
+    np.add.at(counts, colours, lengths)
+    return _joined(chunks.offsets[sequence], lengths[sequence]), np.append(0, np.cumsum(counts))
+
+
+def _joined(starts, lengths):
+    """The ranges of the given starts and lengths, one behind the other."""
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)
+
+
 def _grouped(chunks):
     """Chunks of `GROUP` chunks."""
     owner = np.repeat(np.arange(len(chunks)) // GROUP, np.diff(chunks.starts))
@@ -135,8 +163,7 @@ def _greedy(chunks, rounds):
     sequence = np.argsort(rounds, kind="stable")
     lengths = np.diff(chunks.starts)[sequence]
     ends = np.cumsum(lengths)
-    # Nodes of the chunks in this sequence, one chunk behind the other.
-    nodes = chunks.nodes[np.arange(ends[-1]) + np.repeat(chunks.starts[sequence] - (ends - lengths), lengths)]
+    nodes = chunks.nodes[_joined(chunks.starts[sequence], lengths)]
     used = np.zeros(int(nodes.max(initial=0)) + 1, np.uint64)  # bit c: colour c is taken at this node
     bits = np.empty(len(sequence), np.uint64)
     limits = np.flatnonzero(np.diff(rounds[sequence], prepend=-1, append=rounds.max() + 1))

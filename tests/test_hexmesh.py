@@ -1,6 +1,6 @@
 """Meshes of hexahedra: numbering of GLL points against coordinates, order and colours, the internal mesher, and messages for bad meshes."""
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -154,6 +154,12 @@ def test_chunks_of_one_colour_share_no_point(size):
         assert len(np.unique(together)) == len(together) > 0
     assert found.offsets[-1] == mesh.size and len(colours) == -(-mesh.size // size)
     assert colours.max() < 20  # an element has 26 neighbours, 8 colours are the least; greedy takes 10 to 16
+    order, limits = numbering.by_colour(found, colours)
+    np.testing.assert_array_equal(np.sort(order), np.arange(mesh.size))
+    assert limits[-1] == mesh.size
+    for one, (low, high) in enumerate(pairwise(limits)):
+        chunks = [np.arange(found.offsets[c], found.offsets[c + 1]) for c in np.flatnonzero(colours == one)]
+        np.testing.assert_array_equal(order[low:high], np.concatenate(chunks))
 
 
 # --- messages ---------------------------------------------------------------------------------------------------------------------------
@@ -222,6 +228,15 @@ def test_unused_and_duplicate_nodes():
     text = told(replace(double, faces=named_by_place(double)))
     assert text == (f"nodes {old} and {len(mesh.nodes)} lie at the same place, (x, y, z) = (1, 1, 1) m: "
                     "the elements there do not hold together")  # fmt: skip
+
+
+def test_three_elements_at_one_face():
+    mesh = bricks(2, 1, 1)
+    third = mesh.elements[0].copy()
+    third[[0, 2, 4, 6]] = len(mesh.nodes) + np.arange(4)
+    nodes = np.vstack([mesh.nodes, mesh.nodes[mesh.elements[0, [0, 2, 4, 6]]] - (0.5, 0, 0)])
+    text = told(HexMesh(nodes, np.vstack([mesh.elements, third])))
+    assert "the face xi = +1 of element 0 " in text and "belongs to 3 elements; two may share a face" in text
 
 
 def test_middle_nodes_that_are_not_shared():

@@ -10,7 +10,7 @@ from craton.model.box_mesh import box_mesh
 from craton.model.hexmesh import HexMesh, boundary_faces, named_by_place, problems, subdivided
 from craton.model.mesh_files import read_mesh
 from craton.model.numbering import face_corners, face_nodes, number
-from craton.output.mesh import write_mesh
+from craton.output.mesh import write_mesh, write_series
 
 SIDES = ("west", "east", "south", "north", "bottom", "top")
 # Where the nodes of a hexahedron lie in each format, written out here from the formats' manuals and independent of craton's own tables.
@@ -389,6 +389,17 @@ def test_vtu_that_craton_writes(tmp_path, order):
     assert [p.name for p in tmp_path.iterdir()] == ["mesh.vtu"]
     with pytest.raises(ValueError, match="there are 48 elements"):
         write_mesh(tmp_path / "mesh.vtu", mesh, cell_data={"vs": np.zeros(3)})
+
+
+def test_series_of_vtu_files(tmp_path):
+    from xml.etree import ElementTree
+
+    (tmp_path / "frames").mkdir()
+    files = [(0.1 * n, tmp_path / "frames" / f"wave & {n}.vtu") for n in range(3)]
+    root = ElementTree.parse(write_series(tmp_path / "wave.pvd", files)).getroot()
+    assert root.attrib["type"] == "Collection"
+    found = [(float(row.attrib["timestep"]), row.attrib["file"]) for row in root.iter("DataSet")]
+    assert found == [(0.1 * n, f"frames/wave & {n}.vtu") for n in range(3)]
 
 
 def test_fields_at_gll_points():

@@ -104,7 +104,7 @@ def dense_force(mesh, u, moduli):
     g, weight = gradients(mesh.element, mesh.local)
     du = np.einsum("erpq,eqc->ecrp", g, u[mesh.points])
     strain = (du + du.transpose(0, 2, 1, 3)) / 2
-    strains = np.stack([strain[:, 0, 0], strain[:, 1, 1], strain[:, 2, 2], 2 * strain[:, 1, 2], 2 * strain[:, 0, 2], 2 * strain[:, 0, 1]], 1)
+    strains = np.stack([strain[:, a, b] * (1 if a == b else 2) for a, b in ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))], 1)
     stress = np.einsum("eabp,ebp->eap", np.broadcast_to(constants_of(moduli), (*moduli.shape[:1], 6, 6, mesh.element.size)), strains)
     return -spread(mesh, np.einsum("erpq,ecrp,ep->eqc", g, stress[:, VOIGT], weight))
 
@@ -139,8 +139,8 @@ def run(op, arrays, box, params, precision="float64", machine=None, turns=None, 
     """Host arrays after one launch; an array that is not there is absent."""
     names = tuple(name if name in arrays else "" for name in op.arrays)
     launch = Launch(op, names, box, params, turns=turns)
-    plan = Plan("one launch", "test", precision, None, Layout((1, 1, 1), 0), described(arrays, precision), (Phase("phase", (launch,)),), 1, 1.0,
-                0.0, [], None, 1, np.inf)  # fmt: skip
+    phases = (Phase("phase", (launch,)),)
+    plan = Plan("one", "test", precision, None, Layout((1, 1, 1), 0), described(arrays, precision), phases, 1, 1.0, 0.0, [], None, 1, np.inf)
     program = (machine or CPU(threads=1)).commit(plan)
     for _ in range(times):
         program.phases[0].inner(0)

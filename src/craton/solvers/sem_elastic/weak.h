@@ -103,8 +103,13 @@ BODY void weak_form(
                     }
                     total[c] = t;
                 }
-                add<FIELDS>(out, point[node], total);
+                if constexpr (SPREAD) UNROLL for (int c = 0; c < FIELDS; ++c) u[node * FIELDS + c] = total[c];
+                else add<FIELDS>(out, point[node], total);
             }
+        }
+        if constexpr (SPREAD) {
+            BARRIER
+            EACH_COLUMN UNROLL for (int m = column; m < FIELDS * NODES; m += COLUMNS) add_one(out + FIELDS * point.number(m / FIELDS) + m % FIELDS, u[m]);
         }
     }
 }

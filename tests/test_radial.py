@@ -8,7 +8,7 @@ import pytest
 from craton.model import prem, radial, radial_files
 
 EARTH = Path(__file__).parents[2] / "shared" / "references" / "earth"
-# Dziewonski & Anderson (1981), table II: radius km, vp, vs m/s, density kg/m3, kappa, mu in 1e8 Pa, isotropic; below | above discontinuities.
+# Dziewonski & Anderson (1981), table II: radius km, vp, vs m/s, density kg/m3, kappa, mu in 1e8 Pa, isotropic.
 PUBLISHED = [
     (0.0, "below", 11262.2, 3667.8, 13088.5, 14253, 1761),
     (1221.5, "below", 11028.27, 3504.32, 12763.60, 13434, 1567),

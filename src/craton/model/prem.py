@@ -1,4 +1,4 @@
-"""PREM (Dziewonski & Anderson 1981, table I): polynomials of density, speeds and Q; isotropic or transversely isotropic, with ocean or without."""
+"""PREM (Dziewonski & Anderson 1981, table I): polynomials of density, speeds and Q, isotropic or not, with ocean or without."""
 import numpy as np
 
 from craton.model.radial import PARAMETERS, RadialModel

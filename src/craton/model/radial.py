@@ -1,4 +1,4 @@
-"""Radial Earth models: piecewise polynomials of radius with PREM's parameters; values on either side of a discontinuity, wave speeds, Love's moduli."""
+"""Radial Earth models: piecewise polynomials of radius with PREM's parameters, on either side of discontinuities; elastic moduli."""
 from dataclasses import dataclass
 
 import numpy as np

@@ -194,8 +194,8 @@ def _loss(quality):
 def read_csv(path, radius=None):
     """A model from a CSV file whose first line names its columns.
 
-    ``depth`` or ``radius`` (m, or km with the name ``depth_km``, ``radius_km``); ``vp``, ``vs`` or ``vpv, vph, vsv, vsh, eta`` (m/s, or km/s
-    where all are below 100); ``rho`` (kg/m3, or g/cm3 where all are below 100); perhaps ``qkappa, qmu`` or ``qp, qs``.
+    ``depth`` or ``radius`` (m, or km with the name ``depth_km``, ``radius_km``); ``vp``, ``vs`` or ``vpv, vph, vsv, vsh, eta`` (m/s, or
+    km/s where all are below 100); ``rho`` (kg/m3, or g/cm3 where all are below 100); perhaps ``qkappa, qmu`` or ``qp, qs``.
 
     Raises
     ------

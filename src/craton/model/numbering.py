@@ -1,0 +1,205 @@
+"""Numbers of the GLL points of a hexahedral mesh, shared by elements that share a node, an edge or a face; the faces of elements.
+
+Numbering is topological: it follows from the node numbers of the elements and not from coordinates. Elements may lie in each other's
+neighbourhood in any orientation. One million elements of degree 4 take about NN s on one core.
+"""
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from craton.errors import ResourceError
+from craton.model.ordering import Chunks, chunks, colour, locality
+from craton.model.shape import CORNERS
+
+__all__ = ["Chunks", "Numbering", "boundary_faces", "chunks", "colour", "face_corners", "face_nodes", "locality", "number"]
+
+LARGEST = np.iinfo(np.int32).max
+BLOCK = 1 << 16  # elements handled at a time
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """Global numbers of GLL points.
+
+    Parameters
+    ----------
+    points : (ne, n, n, n) int32 array
+        Number of the point [k][j][i] of each element, i along xi, j along eta, k along zeta.
+    count : int
+        How many different points there are; they are numbered in the order in which the elements touch them.
+    """
+
+    points: np.ndarray
+    count: int
+
+
+@lru_cache
+def face_nodes(degree):
+    """Nodes of an element (k * n + j) * n + i on each of its faces: (6, n * n), the earlier of the two axes in the face fastest.
+
+    Faces: 0 xi = -1, 1 xi = +1, 2 eta = -1, 3 eta = +1, 4 zeta = -1, 5 zeta = +1.
+    """
+    n = degree + 1
+    nodes = np.arange(n**3).reshape(n, n, n)
+    table = np.array([nodes.take(side * degree, axis=2 - axis).ravel() for axis in range(3) for side in (0, 1)])
+    table.flags.writeable = False
+    return table
+
+
+def face_corners(elements):
+    """Node numbers of the corners of all faces: (ne, 6, 4) int32, in the order of ``face_nodes(1)``."""
+    return np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]][:, face_nodes(1)]
+
+
+def number(elements, degree):
+    """Number the GLL points of a mesh.
+
+    Parameters
+    ----------
+    elements : (ne, 8 or 27) integer array
+        Node numbers in lexicographic order; only the corners matter.
+    degree : int
+        Polynomial degree: degree + 1 points an axis.
+
+    Returns
+    -------
+    Numbering
+
+    Raises
+    ------
+    ResourceError
+        More points than an int32 can number.
+    """
+    corners = np.ascontiguousarray(np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]], dtype=np.int64)
+    edges, edge_count = _edges(corners)
+    faces, face_count = _faces(edges)
+    m = degree - 1
+    nodes = int(corners.max(initial=-1)) + 1
+    total = nodes + edge_count * m + face_count * m**2 + len(corners) * m**3
+    if max(total, len(corners) * (degree + 1) ** 3) > LARGEST:
+        raise ResourceError(
+            f"{len(corners)} elements of degree {degree} have more points than the {LARGEST} that a 32-bit number counts;\n"
+            "use larger elements, a lower degree, or share the mesh among ranks"
+        )
+    points = np.empty((len(corners), (degree + 1) ** 3), np.int32)
+    starts = nodes, nodes + edge_count * m, nodes + edge_count * m + face_count * m**2
+    for block in _blocks(len(corners)):
+        _fill(points[block], corners[block], edges[block], faces[block], degree, starts, block.start)
+    count = _by_first_touch(points, total)
+    n = degree + 1
+    return Numbering(points.reshape(-1, n, n, n), count)
+
+
+def boundary_faces(elements):
+    """Faces that belong to one element only: (nf, 2) int32 rows (element, local face), in the order of elements."""
+    faces, count = faces_of(elements)
+    return np.argwhere(np.bincount(faces.ravel(), minlength=count)[faces] == 1).astype(np.int32)
+
+
+def faces_of(elements):
+    """Number of each face of each element, the same for both elements that share it: ((ne, 6) array, count)."""
+    corners = np.ascontiguousarray(np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]], dtype=np.int64)
+    return _faces(_edges(corners)[0])
+
+
+def _blocks(count):
+    return [slice(start, min(start + BLOCK, count)) for start in range(0, count, BLOCK)]
+
+
+@lru_cache
+def _edge_ends():
+    """Corners at both ends of the 12 edges: four along xi (their other coordinates rising, the earlier axis fastest), eta, zeta."""
+    starts = [[c for c in range(8) if not c >> axis & 1] for axis in range(3)]
+    return np.array([(c, c + (1 << axis)) for axis in range(3) for c in starts[axis]])
+
+
+def _ids(keys):
+    """Numbers 0, 1, ... of equal keys, and how many there are."""
+    unique, ids = np.unique(keys.ravel(), return_inverse=True)
+    return ids.reshape(keys.shape), len(unique)
+
+
+def _edges(corners):
+    """Edge numbers (ne, 12) and their count: an edge is its two ends."""
+    ends = _edge_ends()
+    a, b = corners[:, ends[:, 0]], corners[:, ends[:, 1]]
+    return _ids(np.minimum(a, b) * (corners.max(initial=0) + 1) + np.maximum(a, b))
+
+
+@lru_cache
+def _face_edges():
+    """Edges of the six faces, two opposite ones and two opposite ones: (6, 4)."""
+    names = {frozenset(map(int, pair)): e for e, pair in enumerate(_edge_ends())}
+    return np.array([[names[frozenset((int(f[i]), int(f[j])))] for i, j in ((0, 1), (2, 3), (0, 2), (1, 3))] for f in face_nodes(1)])
+
+
+def _faces(edges):
+    """Face numbers (ne, 6) and their count: a face is its lowest edge and the one opposite (four corners without order are not enough)."""
+    key = np.empty((len(edges), 6), np.int64)
+    size = int(edges.max(initial=0)) + 1
+    for face, (a, b, c, d) in enumerate(_face_edges()):
+        pairs = [(np.minimum(edges[:, i], edges[:, j]), np.maximum(edges[:, i], edges[:, j])) for i, j in ((a, b), (c, d))]
+        first = pairs[0][0] < pairs[1][0]
+        key[:, face] = np.where(first, pairs[0][0], pairs[1][0]) * size + np.where(first, pairs[0][1], pairs[1][1])
+    return _ids(key)
+
+
+@lru_cache
+def _turned(m):
+    """Place in a face's own order of its m x m inner points in an element's order, for the 8 orientations: (8, m * m).
+
+    Orientation 2 * origin + swapped: `origin` the corner (0 to 3, the earlier axis fastest) at which the face's own order begins,
+    `swapped` 1 where its first axis is the later axis of the element.
+    """
+    q, p = np.indices((m, m))
+    table = []
+    for origin in range(4):
+        u = p if not origin & 1 else m - 1 - p
+        v = q if not origin & 2 else m - 1 - q
+        table += [(v * m + u).ravel(), (u * m + v).ravel()]
+    return np.array(table, dtype=np.int64).reshape(8, m * m)
+
+
+def _orientation(quad):
+    """Orientation (see `_turned`) of faces by their corners (ne, 4): from the lowest node number towards its lower neighbour."""
+    origin = np.argmin(quad, axis=1)
+    rows = np.arange(len(quad))
+    return 2 * origin + (quad[rows, origin ^ 2] < quad[rows, origin ^ 1])
+
+
+def _fill(points, corners, edges, faces, degree, starts, first):
+    """Provisional numbers of the points of some elements: nodes, then edges, faces, interiors; written into `points` (ne, n^3)."""
+    n, m = degree + 1, degree - 1
+    lattice = np.arange(n**3).reshape(n, n, n)
+    points[:, lattice[::degree, ::degree, ::degree].ravel()] = corners
+    inner = np.arange(m)
+    for edge, (a, b) in enumerate(_edge_ends()):
+        place = [int(a >> d & 1) * degree for d in (2, 1, 0)]
+        place[2 - edge // 4] = slice(1, degree)
+        backward = (corners[:, a] > corners[:, b])[:, None]
+        points[:, lattice[tuple(place)]] = starts[0] + edges[:, edge, None] * m + np.where(backward, m - 1 - inner, inner)
+    for face, nodes in enumerate(face_nodes(degree)):
+        turned = _turned(m)[_orientation(corners[:, face_nodes(1)[face]])]
+        points[:, nodes.reshape(n, n)[1:-1, 1:-1].ravel()] = starts[1] + faces[:, face, None] * m**2 + turned
+    own = (first + np.arange(len(corners)))[:, None] * m**3 + np.arange(m**3)
+    points[:, lattice[1:-1, 1:-1, 1:-1].ravel()] = starts[2] + own
+
+
+def _by_first_touch(points, total):
+    """Renumber in place in the order in which the elements touch the points; returns their count."""
+    flat = points.reshape(-1)
+    size = points.shape[1]
+    first = np.full(total, -1, np.int32)
+    for block in _blocks(len(points))[::-1]:
+        span = slice(block.start * size, block.stop * size)
+        # Of equal indices the last assignment stays: written backwards, that is the first position.
+        first[flat[span][::-1]] = np.arange(span.stop - 1, span.start - 1, -1, dtype=np.int32)
+    touching = np.zeros(len(flat), bool)
+    touching[first[first >= 0]] = True
+    order = flat[touching]
+    new = first  # the same memory, no longer needed
+    new[order] = np.arange(len(order), dtype=np.int32)
+    for block in _blocks(len(points)):
+        points[block] = new[points[block]]
+    return len(order)

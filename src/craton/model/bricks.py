@@ -1,10 +1,10 @@
-"""Stacks of layers of hexahedra over a rectangle of squares, with layers in which elements become twice or three times as large, conforming.
+"""Stacks of layers of hexahedra over a rectangle, with layers in which elements become two or three times larger, conforming.
 
 All is done on an integer lattice: a node's number follows from its place, whoever builds the part of the stack that it lies in. Places
 (I, J, K) count quarters: an element edge of the top is 4 steps of I or J, a level 4 steps of K; mid-side and centre nodes fall between.
 
-Where elements grow, a layer of one axis (from BRICKS) is followed below by one of the other axis. Each coarse element of such a layer is cut
-into quadrilaterals in the plane of that axis and the vertical; every second one is mirrored when the factor is 2, so that neighbours meet:
+Where elements grow, a layer of one axis (from BRICKS) is followed below by one of the other axis. Each coarse element of such a layer is
+cut into quadrilaterals in the plane of that axis and the vertical; every second one is mirrored when the factor is 2, so that sides fit:
 
     factor 2:  +---+---+   factor 3:  +---+---+---+    upper side: two or three elements
                |   |   |              |   |   |   |

@@ -260,7 +260,7 @@ def _ordered(corners, free, inner):
         plain, turned = q[:, :, None] * m + p[:, None, :], q[:, :, None] + p[:, None, :] * m
         places = np.where(swapped[:, None, None], turned, plain)
     sizes = [m if axis in free else 1 for axis in range(3)]
-    return places.reshape(-1, *sizes)
+    return places.reshape(len(flat), *sizes)
 
 
 # --- design -----------------------------------------------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@ from craton.model.bricks import Layer, Stack
 
 ROUNDING = 0.02  # of an element: so much larger than wanted they may be before there is one more
 LOOKED_AT = 200  # radii of a section at which it is decided where elements may grow
-# Height of a layer in which elements grow by f, in widths of the smaller ones: least, wanted where speeds allow, largest where it saves a layer.
+# Height of a layer in which elements grow, in widths of the smaller ones: least, wanted where speeds allow, largest to save a layer.
 LEAST, WANTED, LARGEST = 1.0, 1.6, 2.3
+WORTH = 1.5  # of the least height of both layers: so much must lie below them
 
 
 @dataclass(frozen=True)
@@ -92,17 +93,18 @@ def automatic(radii, sizes, angle, factor=2):
     allowed = sizes.angles(looked) * (1 + ROUNDING)
     while True:
         fitting = looked[(allowed >= factor * angle) & (looked <= top)]
-        roomy = (r for r in fitting[::-1] if r - max(_floor(radii, r), radii[0] + _needed(r * angle, factor)) >= _needed(r * angle, factor))
-        start = next(roomy, None)
+        start = next((r for r in fitting[::-1] if _room(radii, r, r * angle, factor)), None)
         if start is None:
             return found
         found.append(float(start))
         angle, top = angle * factor, start - _needed(start * angle / factor, factor)
 
 
-def _floor(radii, r):
-    """The section boundary below r."""
-    return radii[np.searchsorted(radii, r * (1 - 1e-12), side="left") - 1]
+def _room(radii, r, width, factor):
+    """True where elements of a width can grow below r, above the next section boundary, and enough is left below them."""
+    needed = _needed(width, factor)
+    floor = radii[np.searchsorted(radii, r * (1 - 1e-12), side="left") - 1]
+    return r - floor >= needed and r - radii[0] >= (1 + WORTH) * needed
 
 
 def _needed(width, factor):

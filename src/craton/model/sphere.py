@@ -20,8 +20,8 @@ class Frame:
     longitude, latitude : float
         Of its centre, degrees; latitude geographic where `geographic`.
     geographic : bool
-        Latitudes given and returned are geographic (WGS84), as of maps, catalogues and station lists; else geocentric. On a spherical Earth, too,
-        geographic latitudes are turned into geocentric ones, which is where the place is seen from the Earth's centre.
+        Latitudes given and returned are geographic (WGS84), as of maps, catalogues and station lists; else geocentric. On a spherical
+        Earth, too, geographic latitudes are turned into geocentric ones: where the place is seen from the Earth's centre.
     """
 
     longitude: float
@@ -45,8 +45,8 @@ class Frame:
     def direction(self, longitude, latitude):
         """Unit vectors (..., 3), in the chunk's axes, from the Earth's centre to places in degrees."""
         longitude, latitude = np.radians(np.asarray(longitude, float)), np.radians(self.geocentric(latitude))
-        earth = np.stack(np.broadcast_arrays(np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)), -1)
-        return earth @ self.matrix.T
+        flat, up = np.cos(latitude), np.sin(latitude)
+        return np.stack(np.broadcast_arrays(flat * np.cos(longitude), flat * np.sin(longitude), up), -1) @ self.matrix.T
 
     def degrees(self, xyz):
         """Longitude (-180 to 180) and latitude, degrees, of the directions of positions (..., 3)."""
@@ -144,7 +144,7 @@ def clairaut(model, surface=FLATTENING):
         The model does not reach down to the centre.
     """
     if model.knots[0] > 1e-6 * model.radius:
-        raise ValueError(f"{model.name} begins at radius {model.knots[0] / 1e3:.10g} km: flattening with depth needs density from the centre")
+        raise ValueError(f"{model.name} begins at radius {model.knots[0] / 1e3:.10g} km: flattening needs density from the centre")
     r = np.unique(np.concatenate([np.linspace(0, model.radius, STEPS), model.knots]))
     middle, step = (r[:-1] + r[1:]) / 2, np.diff(r)
     rho = model.parameters(middle)[0]

@@ -57,6 +57,14 @@ def test_bricks_fill_and_conform(factor):
     assert len(faces["top"]) == stack.count[0] * stack.count[1] and len(faces["bottom"]) == 8
 
 
+@pytest.mark.parametrize(("factor", "degree"), [(2, 1), (2, 4), (3, 3)])
+def test_points_are_counted_without_a_mesh(factor, degree):
+    stack = tower(factor)
+    assert stack.points(degree) == numbering.number(stack.build()[0], degree).count
+    window = stack.slices(2, 2)[3]
+    assert stack.points(degree, window) == numbering.number(stack.build(window)[0], degree).count
+
+
 @pytest.mark.parametrize(("parts", "factor"), [((2, 1), 2), ((4, 2), 2), ((3, 2), 3)])
 def test_windows_are_parts_of_the_whole(parts, factor):
     stack = tower(factor)

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from craton.model.numbering import number
+
 QUARTERS = 4
 # Corners (place along the axis in fine elements, level 0 to 2) of each quadrilateral: (low, low), (high, low), (low, high), (high, high).
 BRICKS = {
@@ -88,6 +90,21 @@ class Stack:
         if layer.axis is None:
             return columns
         return columns * len(BRICKS[layer.factor])
+
+    def points(self, degree, window=None):
+        """Number of different GLL points of the stack, or of a window of it, without building it.
+
+        Over m x n blocks of the coarsest elements it is a + b m + c n + d m n: known from stacks of one and two.
+        """
+        low = np.array([[self._counted(degree, m, n) for m in (1, 2)] for n in (1, 2)])
+        x0, x1, y0, y1 = (0, self.count[0], 0, self.count[1]) if window is None else window
+        m, n = (int(x1 - x0) // self.coarsest[0] - 1, int(y1 - y0) // self.coarsest[1] - 1)
+        across, along = low[0, 1] - low[0, 0], low[1, 0] - low[0, 0]
+        return int(low[0, 0] + m * across + n * along + m * n * (low[1, 1] - low[0, 1] - along))
+
+    def _counted(self, degree, m, n):
+        small = Stack((m * self.coarsest[0], n * self.coarsest[1]), self.layers)
+        return number(small.build()[0], degree).count
 
     def _base(self, index):
         """Level of the lower side of a layer."""
@@ -166,7 +183,7 @@ class Stack:
         first, nodes, shared = 0, 0, 0
         for n in range(len(self.layers)):
             corners = self.corners(n, window)
-            own, inverse = np.unique(self.keys(_all_nodes(corners)), return_inverse=True)
+            own, inverse = np.unique(_all_nodes(self.keys(corners)), return_inverse=True)
             above = self.keys(np.array([0, 0, QUARTERS * self._base(n) + 1]))
             shared = int(np.searchsorted(own, above)) if n else 0  # on its lower side: the last nodes of the layer below
             elements.append((inverse.reshape(-1, 27) + (nodes - shared)).astype(np.int32))
@@ -205,7 +222,10 @@ def _quads(layer, columns):
 
 
 def _all_nodes(corners):
-    """Places (ne, 27, 3) of all nodes from those of the corners (ne, 8, 3): means of the corners of their edge, face or element."""
+    """Keys (ne, 27) of all nodes from those of the corners (ne, 8): means of the corners of their edge, face or element.
+
+    A key is linear in the place, so its mean is the key of the mean. In floating point, because that is faster, and exact below 2^50.
+    """
     grid = np.array([(a, b, c) for c in range(3) for b in range(3) for a in range(3)])
-    weights = np.prod(np.where(CORNERS[None] == 2, grid[:, None], 2 - grid[:, None]), axis=2)  # (27, 8) of eight
-    return np.einsum("na,ead->end", weights, corners) // 8
+    weights = np.prod(np.where(CORNERS[None] == 2, grid[:, None], 2 - grid[:, None]), axis=2) / 8
+    return (corners.astype(float) @ weights.T).astype(np.int64)

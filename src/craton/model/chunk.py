@@ -63,8 +63,11 @@ class Chunk:
 
     def directions(self, xi, eta):
         """Unit vectors (..., 3) at gnomonic angles from the centre, radians (Ronchi, Iacono & Paolucci 1996): tan xi, tan eta, 1."""
+        return self._directions(np.tan(xi), np.tan(eta))
+
+    def _directions(self, x, y):
         a = np.radians(self.azimuth)
-        x, y = np.broadcast_arrays(np.tan(xi), np.tan(eta))
+        x, y = np.broadcast_arrays(x, y)
         east, north = np.cos(a) * x + np.sin(a) * y, np.cos(a) * y - np.sin(a) * x
         return np.stack([east, north, np.ones_like(x)], axis=-1) / np.sqrt(1 + x**2 + y**2)[..., None]
 
@@ -131,13 +134,13 @@ class Chunk:
         """The mesh of one window, or of the whole: `Part`. Slices meet in nodes of equal `Part.keys`."""
         elements, keys, layers, faces = self.stack.build(window)
         i, j, k = np.moveaxis(self.stack.places(keys), -1, 0)
-        xi, eta = ((c / (QUARTERS * n) - 0.5) * w for c, n, w in zip((i, j), self.stack.count, self.widths))
+        x, y = (np.tan((np.arange(QUARTERS * n + 1) / (QUARTERS * n) - 0.5) * w) for n, w in zip(self.stack.count, self.widths))
         radius = self.stack.heights(k)
         sections = np.array([layer.section for layer in self.stack.layers])[layers]
         names = self.region_names
         regions = np.array([names.index(name) for name in self._section_names()])[sections]
         faces = {name: rows for name, rows in faces.items() if len(rows)}
-        mesh = HexMesh(self.positions(self.directions(xi, eta), radius), elements, regions, names, faces)
+        mesh = HexMesh(self.positions(self._directions(x[i], y[j]), radius), elements, regions, names, faces)
         return Part(self, mesh, keys, radius, sections.astype(np.int32))
 
     def slice_of(self, part, xi=1, eta=1):

@@ -94,17 +94,21 @@ class Stack:
     def points(self, degree, window=None):
         """Number of different GLL points of the stack, or of a window of it, without building it.
 
-        Over m x n blocks of the coarsest elements it is a + b m + c n + d m n: known from stacks of one and two.
+        Over m x n pairs of blocks (one block and its mirror image) it is a + b m + c n + d m n: known from windows of few.
         """
-        low = np.array([[self._counted(degree, m, n) for m in (1, 2)] for n in (1, 2)])
-        x0, x1, y0, y1 = (0, self.count[0], 0, self.count[1]) if window is None else window
-        m, n = (int(x1 - x0) // self.coarsest[0] - 1, int(y1 - y0) // self.coarsest[1] - 1)
-        across, along = low[0, 1] - low[0, 0], low[1, 0] - low[0, 0]
-        return int(low[0, 0] + m * across + n * along + m * n * (low[1, 1] - low[0, 1] - along))
+        limits = (0, self.count[0], 0, self.count[1]) if window is None else window
+        (x0, x), (y0, y) = ((int(a) // w % 2, int(b - a) // w) for a, b, w in zip(limits[::2], limits[1::2], self.coarsest))
+        least = [2 - n % 2 for n in (x, y)]
+        some = np.array([[self._counted(degree, x0, m, y0, n) for m in (least[0], least[0] + 2)] for n in (least[1], least[1] + 2)])
+        m, n = ((blocks - few) // 2 for blocks, few in zip((x, y), least))
+        across, along = some[0, 1] - some[0, 0], some[1, 0] - some[0, 0]
+        return int(some[0, 0] + m * across + n * along + m * n * (some[1, 1] - some[0, 1] - along))
 
-    def _counted(self, degree, m, n):
-        small = Stack((m * self.coarsest[0], n * self.coarsest[1]), self.layers)
-        return number(small.build()[0], degree).count
+    def _counted(self, degree, x0, x, y0, y):
+        """Points of x by y of the coarsest blocks, from the first or second one on."""
+        wx, wy = self.coarsest
+        small = Stack(((x0 + x) * wx, (y0 + y) * wy), self.layers)
+        return number(small.build((x0 * wx, (x0 + x) * wx, y0 * wy, (y0 + y) * wy))[0], degree).count
 
     def _base(self, index):
         """Level of the lower side of a layer."""

@@ -187,9 +187,9 @@ def test_values_set_on_the_command_line_are_kept(cli, tmp_path):
 
 def test_explosion_is_stopped_and_what_was_recorded_is_kept(cli, tmp_path, monkeypatch):
     """A step a third beyond the limit, which the plan would refuse if it were asked for."""
-    from craton.solvers.fd_elastic import build
+    from craton.solvers.shared import timing
 
-    monkeypatch.setattr(build, "COURANT", 1.3)
+    monkeypatch.setattr(timing, "COURANT", 1.3)
     write(tmp_path, ("duration = 1.0", "duration = 10"))
     code, out, err = cli("run", "small.toml", "-o", "out")
     assert code == 4 and "Traceback" not in err

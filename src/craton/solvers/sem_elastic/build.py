@@ -128,8 +128,8 @@ def assemble(d, sources, receivers, channels):
     arrays |= source_arrays | record_arrays
     phases = (*phases_of(d, injections, elements, edges), Phase("record", tuple(record)))
     limit, watched = guard(d, sources)
-    plan = Plan(d.scenario.title, "sem_elastic", d.precision, grid_of(d), d.state, arrays, phases, d.steps, d.dt, d.start, channels, receivers,
-                slots, limit, watched, extra=d.extra, band=band)  # fmt: skip
+    plan = Plan(d.scenario.title, "sem_elastic", d.precision, grid_of(d), d.state, arrays, phases, d.steps, d.dt, d.start, channels,
+                receivers, slots, limit, watched, extra=d.extra, band=band)  # fmt: skip
     plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources)]
     plan.notes = notes.sections(d, plan, sources)
     return plan
@@ -161,9 +161,9 @@ def phases_of(d, injections, elements, edges):
 
 def updates(d):
     """Both media step on in time."""
-    for op, points, components in ((operators.update(), d.state.solid, 3), (operators.fluid_update(), d.state.fluid, 1)):
-        if points:
-            yield Launch(op, op.arrays, (0, 1, 0, 1, 0, components * (points + 1)), {"dt": d.dt})
+    for op, count, components in ((operators.update(), d.state.solid, 3), (operators.fluid_update(), d.state.fluid, 1)):
+        if count:
+            yield Launch(op, op.arrays, (0, 1, 0, 1, 0, components * (count + 1)), {"dt": d.dt})
 
 
 def guard(d, sources):

@@ -88,7 +88,8 @@ def arrays_and_launch(d, own, material):
     if own.kind.relaxation:
         values["loss"] = (material.of(order, own, "loss"), d.precision)
     kinds = {"points": "mesh", "geometry": "mesh", "moduli": "material", "loss": "material"}
-    arrays = {f"{own.name}_{name}": Array(kinds[name], v.shape, dtype, np.asarray(v, dtype), lanes=True) for name, (v, dtype) in values.items()}
+    arrays = {f"{own.name}_{name}": Array(kinds[name], v.shape, dtype, np.asarray(v, dtype), lanes=True)
+              for name, (v, dtype) in values.items()}  # fmt: skip
     if own.kind.relaxation:
         rows = len(own.kind.relaxation) * (5 + own.kind.bulk)
         arrays[f"{own.name}_memory"] = Array("wavefield", (len(order), rows, d.element.size), d.precision, lanes=True)

@@ -81,6 +81,19 @@ def test_points_of_elements_with_27_nodes_in_any_orientation():
     agrees_in_space(turned(replace(mesh, nodes=nodes), seed=3), 4)
 
 
+def test_points_of_a_mesh_of_irregular_valence():
+    mesh = box_mesh((0, 0, -8), (8, 8, 8), 1, refine=[(-2, 2)])  # in its transitions 3 to 5 elements meet at edges
+    agrees_in_space(turned(mesh, seed=5), 4)
+
+
+def test_no_elements():
+    none = np.empty((0, 8), np.int32)
+    assert numbering.number(none, 4).count == 0 and numbering.boundary_faces(none).shape == (0, 2)
+    found = numbering.chunks(none, 64)
+    order, limits = numbering.by_colour(found, numbering.colour(found))
+    assert len(found) == len(order) == 0 and limits.tolist() == [0]
+
+
 def test_scattered_node_numbers_change_only_the_order():
     mesh = bricks(3, 3, 3)
     new = np.random.default_rng(0).permutation(1000)[: len(mesh.nodes)].astype(np.int32)

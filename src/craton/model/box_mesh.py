@@ -45,7 +45,8 @@ def box_mesh(origin, size, spacing, interfaces=(), surface=None, refine=(), orde
     origin, size : (3,) sequences
         Lower south-west corner and extent x, y, z, m. The size is met exactly.
     spacing : float or (3,) sequence
-        Longest element edge, m, along x, y, z; made shorter so that whole elements fit. Between surfaces that are not parallel the number
+        Longest element edge, m, along x, y, z; made shorter so that whole elements fit (a thousandth of an element too much does not
+        count). Between surfaces that are not parallel the number
         of layers follows from the greatest thickness.
     interfaces : sequence of float or callable
         Elevations, m, or surfaces z(x, y) that faces of elements follow. Numbers at or beyond the top or bottom are left out.
@@ -75,7 +76,7 @@ def box_mesh(origin, size, spacing, interfaces=(), surface=None, refine=(), orde
     counts = _counts(size, spacing, [factor for _, factor in refine])
     surfaces = _surfaces(origin, size, interfaces, surface)
     sampled = _sampled(surfaces, origin, size, counts, spacing)
-    references = np.array([z.mean() for z in sampled])
+    references = np.array([z.mean() if np.ptp(z) > 0 else z[0, 0] for z in sampled])  # the mean of equal numbers may be another
     thickest = [(a - b).max() for a, b in pairwise(sampled)]
     layers = _layers(references, thickest, spacing[2], refine)
     flat = _flat(origin, size, counts, layers)

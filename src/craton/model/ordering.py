@@ -110,8 +110,9 @@ def colour(chunks):
     (nc,) int32 array
         From 0.
     """
-    number = np.arange(len(chunks))
-    rounds = number
+    rounds = number = np.arange(len(chunks))
+    if not len(chunks):
+        return np.empty(0, np.int32)
     if len(chunks) > GROUP:
         rounds = colour(_grouped(chunks))[number // GROUP] * GROUP + number % GROUP
     colours = _greedy(chunks, rounds)
@@ -147,8 +148,7 @@ def by_colour(chunks, colours):
 
 def _joined(starts, lengths):
     """The ranges of the given starts and lengths, one behind the other."""
-    ends = np.cumsum(lengths)
-    return np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)
+    return np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
 
 
 def _grouped(chunks):

@@ -156,7 +156,8 @@ def checks(bench, degrees=(2, 3, 4, 5, 6, 7, 8)):
                       "bulk": {"relaxation": RELAXATION, "bulk": True, "full": True, "per_node": False}}  # fmt: skip
         for precision in ("float32", "float64"):
             for name, given in kinds.items():
-                bench.add(what="check", degree=degree, case=name, precision=precision, **compare(bench, sem.Kind(degree, **given), precision))
+                found = compare(bench, sem.Kind(degree, **given), precision)
+                bench.add(what="check", degree=degree, case=name, precision=precision, **found)
 
 
 def compare(bench, kind, precision):

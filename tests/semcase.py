@@ -11,6 +11,7 @@ from craton.solvers.sem_elastic import operators as sem
 from craton.solvers.sem_elastic.element import Element
 
 VOIGT = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])
+LANED = ("points", "geometry", "moduli", "memory", "loss")  # arrays of elements
 ROW = {(a, b): n for n, (a, b) in enumerate((a, b) for a in range(6) for b in range(a, 6))}
 
 
@@ -123,24 +124,21 @@ def spread(mesh, values):
     return out
 
 
-def described(arrays, precision):
+def described(arrays, precision, laned):
     """Plan arrays of a dict of host arrays: reals in `precision`, those of elements with lanes."""
     def one(name, a):
         dtype = np.int32 if a.dtype.kind == "i" else precision
-        return Array("test", a.shape, dtype, np.ascontiguousarray(a, dtype), lanes=name in LANED)
+        return Array("test", a.shape, dtype, np.ascontiguousarray(a, dtype), lanes=name in laned)
 
     return {name: one(name, a) for name, a in arrays.items()}
 
 
-LANED = ("points", "geometry", "moduli", "memory", "loss")
-
-
-def run(op, arrays, box, params, precision="float64", machine=None, turns=None, times=1):
+def run(op, arrays, box, params, precision="float64", machine=None, turns=None, times=1, laned=LANED):
     """Host arrays after one launch; an array that is not there is absent."""
     names = tuple(name if name in arrays else "" for name in op.arrays)
     launch = Launch(op, names, box, params, turns=turns)
-    phases = (Phase("phase", (launch,)),)
-    plan = Plan("one", "test", precision, None, Layout((1, 1, 1), 0), described(arrays, precision), phases, 1, 1.0, 0.0, [], None, 1, np.inf)
+    phases, there = (Phase("phase", (launch,)),), described(arrays, precision, laned)
+    plan = Plan("one", "test", precision, None, Layout((1, 1, 1), 0), there, phases, 1, 1.0, 0.0, [], None, 1, np.inf)
     program = (machine or CPU(threads=1)).commit(plan)
     for _ in range(times):
         program.phases[0].inner(0)

@@ -66,6 +66,13 @@ class Kind:
     bulk: bool = False
     coloured: bool = False
 
+    @property
+    def suffix(self):
+        """What sets it apart among the operators of a plan."""
+        words = {"stored": self.geometry == "stored", "box": self.geometry == "box", "per_element": not self.per_node, "full": self.full,
+                 "attenuated": bool(self.relaxation), "bulk": self.bulk, "coloured": self.coloured}  # fmt: skip
+        return "".join(f"_{word}" for word, there in words.items() if there)
+
 
 def relaxing(relaxation, dt):
     """Constants of memory.h for a `model.attenuation.Relaxation` of "full" storage and a step, s: a tuple for each mechanism."""
@@ -79,14 +86,14 @@ def relaxing(relaxation, dt):
 def stiffness(kind):
     """Elastic elements; see stiffness.h. Arrays: force, memory, displacement, points, geometry, moduli, loss, order."""
     reads = ("displacement", "points", "geometry", "moduli", "loss", "order")
-    return Operator("stiffness", HERE / "stiffness.h", ("force", "memory"), reads, ELEMENT, defines=constants(kind), **machines(kind),
-                    **cost(kind, 3))  # fmt: skip
+    return Operator(f"stiffness{kind.suffix}", HERE / "stiffness.h", ("force", "memory"), reads, ELEMENT, kernel="stiffness",
+                    defines=constants(kind), **machines(kind), **cost(kind, 3))  # fmt: skip
 
 
 def fluid(kind):
     """Acoustic elements; see fluid.h. Arrays: potential_force, potential, points, geometry, moduli, order."""
-    return Operator("fluid", HERE / "fluid.h", ("potential_force",), ("potential", "points", "geometry", "moduli", "order"),
-                    ELEMENT, defines=constants(kind), **machines(kind), **cost(kind, 1))  # fmt: skip
+    return Operator(f"fluid{kind.suffix}", HERE / "fluid.h", ("potential_force",), ("potential", "points", "geometry", "moduli", "order"),
+                    ELEMENT, kernel="fluid", defines=constants(kind), **machines(kind), **cost(kind, 1))  # fmt: skip
 
 
 def constants(kind):
@@ -176,7 +183,7 @@ def fluid_stacey():
 
 def rigid(fields=3):
     """Points that stand still: force, points (m,); fields = 1 for a fluid's potential (pressure 0); count = m."""
-    return pointwise("rigid" if fields == 3 else "fluid_rigid", "stacey.h", ("force",), ("points",), FACE, kernel="rigid",
+    return pointwise("rigid_points" if fields == 3 else "fluid_rigid", "stacey.h", ("force",), ("points",), FACE, kernel="rigid_points",
                      defines=FIELDS[fields], reals_per_point=1 + fields, **listed())  # fmt: skip
 
 

@@ -44,7 +44,7 @@ INLINE double reciprocal(double x) { return 1 / x; }
 
 struct Points {  // global points of an element's nodes
     const int* of;
-    MEMBER Points(const int* points, ptrdiff_t e) : of(points + e * NODES) {}
+    MEMBER Points(const int* points, ptrdiff_t e, int first) : of(points + (e + first) * NODES) {}
     MEMBER int operator[](int node) const { return of[node]; }
     MEMBER ptrdiff_t number(int node) const { return of[node]; }
 };
@@ -85,7 +85,7 @@ BODY void add_one(real*, value) {}  // SPREAD is for a GPU
 typedef const int* Place;  // LANES points
 struct Points {
     const int* of;
-    MEMBER Points(const int* points, ptrdiff_t e) : of(points + e * (NODES * LANES)) {}
+    MEMBER Points(const int* points, ptrdiff_t e, int first) : of(points + (e * LANES + first) * NODES) {}
     MEMBER Place operator[](int node) const { return of + node * LANES; }
     MEMBER ptrdiff_t number(int node) const { return of[node * LANES]; }
 };

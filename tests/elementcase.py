@@ -31,7 +31,7 @@ def brick(counts=(3, 2, 2), size=(300.0, 200.0, 200.0), moved=0.0, order=1, bump
 
 @dataclass
 class Toy:
-    """A discretised problem as `craton.solvers.sem_elastic.sites` wants it: fields one after another, solid and fluid points numbered apart."""
+    """A discretised problem as `craton.solvers.sem_elastic.sites` wants it; solid and fluid points are numbered apart."""
 
     mesh: HexMesh
     model: object

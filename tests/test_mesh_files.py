@@ -254,6 +254,17 @@ def test_exodus(tmp_path, order, write):
     assert_same(read, expected, names=tuple(faces), regions=("block 11", "upper"))
 
 
+def test_exodus_with_20_nodes(tmp_path):
+    mesh = box_mesh((0, 0, 0), (2, 2, 2), 1).elevated()
+    x, y, z = mesh.nodes.T
+    mesh = replace(mesh, nodes=np.column_stack([x + 0.1 * y * z, y + 0.05 * x**2, z + 0.1 * x * y * z]))
+    variables = {f"coord{axis}": (None, mesh.nodes[:, i], None) for i, axis in enumerate("xyz")}
+    as_hdf5(tmp_path / "mesh.exo", variables | {"connect1": (None, given(mesh, EXODUS)[:, :20] + 1, "HEX20")})
+    read = read_mesh(tmp_path / "mesh.exo")
+    assert read.region_names == ("block 1",) and read.size == 8
+    np.testing.assert_allclose(read.nodes[read.elements], mesh.nodes[mesh.elements], atol=1e-14)
+
+
 def test_exodus_written_by_meshlane(tmp_path):
     meshlane = pytest.importorskip("meshlane", reason="meshlane is not installed (craton[mesh])")
     pytest.importorskip("netCDF4", reason="meshlane writes Exodus through netCDF4, which is not installed")

@@ -171,10 +171,9 @@ def pieces(points, ranks):
     points, ranks = np.asarray(points), np.asarray(ranks)
     count = int(ranks.max()) + 1
     flat = points.reshape(len(points), -1)
-    low, high = np.full(flat.max() + 1, count), np.full(flat.max() + 1, -1)
-    np.minimum.at(low, flat, ranks[:, None])
-    np.maximum.at(high, flat, ranks[:, None])
-    common = low < high
+    last, common = np.empty(int(flat.max()) + 1, np.int32), np.zeros(int(flat.max()) + 1, bool)
+    last[flat] = ranks[:, None]  # of several ranks one stays: the others find it instead of themselves
+    common[flat[last[flat] != ranks[:, None]]] = True
     touched = np.flatnonzero(common[flat].any(axis=1))
     keys = np.unique((flat[touched].astype(np.int64) * count + ranks[touched, None])[common[flat[touched]]])
     holders = _holders(*np.divmod(keys, count), count)

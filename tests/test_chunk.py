@@ -5,7 +5,7 @@ import pytest
 from craton.model import chunk_layers, hexmesh, numbering, prem, radial_files, shape, sphere
 from craton.model.bricks import Layer, Stack
 from craton.model.chunk import chunk
-from craton.survey import geography
+from craton.survey import geography, specfem
 
 CENTRE = (-67.25, -13.82)
 GAUSS, WEIGHTS = np.polynomial.legendre.leggauss(4)
@@ -352,21 +352,12 @@ def test_axes_are_those_of_the_compass():
     assert made.axes(np.zeros(4), np.zeros(4)).shape == (4, 3, 3)
 
 
-def test_moment_tensors_of_catalogues():
-    """r up, theta south, phi east."""
-    m = dict(zip(("mrr", "mtt", "mpp", "mrt", "mrp", "mtp"), range(1, 7)))
-    up, south, east = np.array([0, 0, 1]), np.array([0, -1, 0]), np.array([1, 0, 0])
-    pairs = {"mrr": (up, up), "mtt": (south, south), "mpp": (east, east), "mrt": (up, south), "mrp": (up, east), "mtp": (south, east)}
-    wanted = sum(m[name] * (np.outer(u, v) + np.outer(v, u)) / (2 if u is v else 1) for name, (u, v) in pairs.items())
-    assert np.array_equal(sphere.moment_tensor(**m), wanted)
-
-
 def test_mechanisms_turn_with_their_place():
     """Along the equator, 90 degrees of longitude from the chunk's centre: east there points down here, up there east here."""
     frame = sphere.Frame(0.0, 0.0)
     axes = frame.axes(90.0, 0.0)
     assert np.allclose(axes, [[0, 0, 1], [0, 1, 0], [-1, 0, 0]], atol=1e-15)
-    tensor = sphere.moment_tensor(5, 2, 3, 0.1, 0.2, 0.3)
+    tensor = specfem.tensor((5, 2, 3, 0.1, 0.2, 0.3))
     turned = sphere.turned(tensor, axes)
     assert turned[0, 0] == pytest.approx(5) and turned[2, 2] == pytest.approx(3) and turned[1, 1] == pytest.approx(2)
     assert turned[0, 2] == pytest.approx(-tensor[0, 2]) and turned[0, 1] == pytest.approx(tensor[1, 2])

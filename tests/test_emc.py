@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import xarray
 
-from craton.model import chunk_medium, emc, prem, properties, shape
+from craton.model import chunk_medium, chunk_sampler, emc, prem, properties, shape
 from craton.model.chunk import chunk
 
 LON, LAT, DEPTH = np.array([-80.0, -70, -60, -50]), np.array([-30.0, -20, -10, 0]), np.array([0.0, 100, 300, 700])
@@ -126,3 +126,28 @@ def test_stiffness_of_a_chunk():
     along = np.einsum("p...,pq...,q...->...", np.array([x * x, y * y, z * z, 2 * y * z, 2 * x * z, 2 * x * y]), c, strain)
     assert np.allclose(along, made.model.moduli(part.radii(points))[1], rtol=1e-12)  # C = rho vpv^2
     assert np.allclose(c, c.swapaxes(0, 1))
+
+
+@pytest.mark.parametrize("options", [{}, {"elliptic": True, "topography": lambda x, y: 3000 * np.cos(x / 3) * np.sin(y / 2)}],
+                         ids=["sphere", "ellipsoid"])  # fmt: skip
+def test_the_medium_by_position_is_that_of_the_mesh(tmp_path, options):
+    """What solvers ask for by position, in any order of elements, is what the mesh knows of its nodes."""
+    made = chunk(prem.prem(), (-65, -15), (8, 8), 900e3, elements=(8, 8), growth=(300e3,), **options)
+    part, points = made.part(), shape.gll_points(4)
+    coordinates = np.moveaxis(chunk_medium.places(part, points).reshape(part.mesh.size, -1, 3), 2, 1)
+    over = emc.read(file(tmp_path / "m.nc", dvs=(FIELD, "%"), rho=(3300.0, "kg/m3")))
+    found = chunk_sampler.ChunkSampler(made, over, lossy=True).at(coordinates, part.mesh.centroids())
+    wanted = chunk_medium.medium(part, points, over=over).reshape(8, part.mesh.size, -1)
+    for name, row in zip(("vp", "vs", "rho", "loss_p", "loss_s"), wanted):
+        assert np.allclose(found[name], row, rtol=2e-5), name  # 27 nodes put points up to 50 m off; speeds grow by 1e-6 a metre at most
+    assert set(found) == {"vp", "vs", "rho", "loss_p", "loss_s"}
+
+
+def test_the_stiffness_by_position():
+    made = chunk(prem.prem(transverse=True), (0, 0), (30, 30), 300e3, elements=(6, 6), growth=())
+    part, points = made.part(), shape.gll_points(2)
+    coordinates = np.moveaxis(chunk_medium.places(part, points).reshape(part.mesh.size, -1, 3), 2, 1)
+    sampler = chunk_sampler.ChunkSampler(made)
+    found = sampler.at(coordinates, part.mesh.centroids())["stiffness"]
+    whole = chunk_medium.stiffness(part, points).reshape(6, 6, part.mesh.size, -1)
+    assert sampler.anisotropic and np.allclose(found, np.moveaxis(whole[np.triu_indices(6)], 0, 1), rtol=1e-5, atol=1e5)

@@ -79,9 +79,9 @@ class Chunk:
 
     def positions(self, directions, r):
         """Positions (n, 3), m, of places at radius r (n,) of the spherical model in some directions (n, 3): flattened, with topography."""
-        return directions * self._radius(directions, np.broadcast_to(r, directions.shape[:-1]))[..., None]
+        return directions * self.distance(directions, np.broadcast_to(r, directions.shape[:-1]))[..., None]
 
-    def _radius(self, directions, r):
+    def distance(self, directions, r):
         """Distance from the Earth's centre of places at radius r of the spherical model, m."""
         out = r * self.figure.factor(r, directions @ self.frame.pole) if self.figure else np.array(r, float)
         high = r > self.root
@@ -96,7 +96,7 @@ class Chunk:
     def ground(self, longitude, latitude):
         """Distance of the ground from the Earth's centre at places in degrees, m."""
         directions = self.frame.direction(longitude, latitude).reshape(-1, 3)
-        return self._radius(directions, np.full(len(directions), self.model.radius)).reshape(np.shape(np.asarray(longitude) + latitude))
+        return self.distance(directions, np.full(len(directions), self.model.radius)).reshape(np.shape(np.asarray(longitude) + latitude))
 
     def place(self, longitude, latitude, depth=0.0):
         """Positions (..., 3), m, of places in degrees at depths (m) below the ground, along the line to the Earth's centre."""
@@ -118,7 +118,7 @@ class Chunk:
         longitude, latitude = self.frame.degrees(xyz)
         height = np.linalg.norm(xyz, axis=-1)
         directions = np.asarray(xyz, float) / height[..., None]
-        floor = self._radius(directions, np.full(height.shape, self.radii[0]))
+        floor = self.distance(directions, np.full(height.shape, self.radii[0]))
         with np.errstate(invalid="ignore"):
             within = (np.abs(xi) <= self.widths[0] / 2 * (1 + INWARD)) & (np.abs(eta) <= self.widths[1] / 2 * (1 + INWARD))
         fuzz = INWARD * self.model.radius

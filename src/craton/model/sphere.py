@@ -92,11 +92,6 @@ def geographic(latitude, flattening=FLATTENING):
     return np.degrees(np.arctan2(np.sin(lat), (1 - flattening) ** 2 * np.cos(lat)))
 
 
-def moment_tensor(mrr, mtt, mpp, mrt, mrp, mtp):
-    """Moment tensor in east, north, up (3, 3) from that of catalogues: r up, t south, p east (Aki & Richards 2002, box 4.4)."""
-    return np.array([[mpp, -mtp, mrp], [-mtp, mtt, -mrt], [mrp, -mrt, mrr]], float)
-
-
 def turned(tensor, axes):
     """A tensor (3, 3) in east, north, up in a chunk's axes: A M A^T."""
     return axes @ np.asarray(tensor, float) @ np.swapaxes(axes, -1, -2)

@@ -54,14 +54,23 @@ def neighbours(points):
     """
     corners = np.asarray(points)[:, :: points.shape[1] - 1, :: points.shape[1] - 1, :: points.shape[1] - 1]
     faces = np.concatenate([corners.take(side, axis=axis).reshape(-1, 4) for axis in (3, 2, 1) for side in (0, 1)])
-    faces = np.sort(faces, axis=1).astype(np.int64)
-    order = np.lexsort(faces.T)
+    faces = np.sort(faces, axis=1)
+    order = np.argsort(_mixed(faces), kind="stable")
     same = (faces[order[1:]] == faces[order[:-1]]).all(axis=1)
     a, b = order[:-1][same] % len(corners), order[1:][same] % len(corners)
     first, second = np.concatenate([a, b]), np.concatenate([b, a])
     by_first = np.lexsort((second, first))
     offsets = np.searchsorted(first[by_first], np.arange(len(corners) + 1))
     return offsets.astype(np.int32), second[by_first].astype(np.int32)
+
+
+def _mixed(faces):
+    """One number for each face, the same for the same corners; for others, of 10 million elements, in all likelihood not."""
+    key = np.zeros(len(faces), np.uint64)
+    for corner in faces.T:
+        key = (key ^ corner.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(29)
+    return key
 
 
 def metis(points, centroids, ranks, weights, seed=0):
@@ -162,10 +171,9 @@ def pieces(points, ranks):
     points, ranks = np.asarray(points), np.asarray(ranks)
     count = int(ranks.max()) + 1
     flat = points.reshape(len(points), -1)
-    low, high = np.full(flat.max() + 1, count), np.full(flat.max() + 1, -1)
-    np.minimum.at(low, flat, ranks[:, None])
-    np.maximum.at(high, flat, ranks[:, None])
-    common = low < high
+    last, common = np.empty(int(flat.max()) + 1, np.int32), np.zeros(int(flat.max()) + 1, bool)
+    last[flat] = ranks[:, None]  # of several ranks one stays: the others find it instead of themselves
+    common[flat[last[flat] != ranks[:, None]]] = True
     touched = np.flatnonzero(common[flat].any(axis=1))
     keys = np.unique((flat[touched].astype(np.int64) * count + ranks[touched, None])[common[flat[touched]]])
     holders = _holders(*np.divmod(keys, count), count)

@@ -287,10 +287,14 @@ def keep(result, store):
 
 def write_records(result, store):
     """Write waveforms and fibres to the store."""
-    if result.plan.receivers.fibres is not None and len(result.samples):
-        store.write_fibres(result.fibres)
-    if len(result.plan.receivers) and len(result.samples):
-        store.write_waveforms(result.dataset)
+    from craton.output.dataset import time_axis
+
+    plan = result.plan
+    samples = len(time_axis(plan.steps - plan.extra, plan.dt, plan.start, result.scenario.output.sampling))
+    if plan.receivers.fibres is not None and len(result.samples):
+        store.write_fibres(result.fibres, samples)
+    if len(plan.receivers) and len(result.samples):
+        store.write_waveforms(result.dataset, samples)
 
 
 def march(scenario, program, writer, progress, comm, checkpoints=None, saved=None):

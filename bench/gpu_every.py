@@ -11,6 +11,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from parity import difference
@@ -20,6 +21,7 @@ from craton.backends import backend
 from craton.benchmark import provenance
 from craton.comm.halos import exchange
 from craton.comm.local import Alone, spawn
+from craton.run.checkpoint import Checkpoints, latest
 from craton.run.march import march
 from craton.scenario import Scenario
 from craton.solvers.shared.ranks import shared
@@ -97,7 +99,7 @@ RAISED = {"origin": [0, 0, -2300]}  # 200 m of air, or of water, over the flat g
 
 
 def cases():
-    """Name -> (what makes the scenario, ranks along x, y, z or None, whether a machine may use its variants)."""
+    """Name -> (what makes the scenario, how it is run: ranks along x, y, z, "plain" for no variants, "resumed" from a checkpoint)."""
     made = {
         "cpml": space, "sponge": lambda: space(boundaries=faces("sponge", "sponge")), "a1": lambda: space(boundaries=faces("a1", "a1")),
         "cpml above": lambda: space(boundaries=faces("cpml")), "rigid": lambda: space(boundaries=faces("rigid", "rigid")),
@@ -120,11 +122,12 @@ def cases():
         made |= {f"{waves} {name}": lambda waves=waves, given=given: plane(waves, **given) for name, given in plane_cases(waves).items()}
     made |= {"P-SV acoustic": lambda: fluid(plane("P-SV", output=FLUID)),
              "P-SV acoustic a1": lambda: fluid(plane("P-SV", boundaries=faces("a1", "a1"), output=FLUID))}  # fmt: skip
-    chosen = {name: (make, None, True) for name, make in made.items()}
-    chosen |= {f"{name}, plain bodies": (made[name], None, False) for name in ("cpml", "order 8", "Q coarse", "Q paired", "Q full")}
+    chosen = {name: (make, "") for name, make in made.items()}
+    chosen |= {f"{name}, plain bodies": (made[name], "plain") for name in ("cpml", "order 8", "Q coarse", "Q paired", "Q full")}
+    chosen["Q paired, resumed"] = (made["Q paired"], "resumed")
     grids = {"x": (2, 1, 1), "y": (1, 2, 1), "z": (1, 1, 2)}
     cut = [("cpml", "x"), ("cpml", "y"), ("cpml", "z"), ("Q paired", "y"), ("P-SV cpml", "x"), ("SH cpml", "z")]
-    return chosen | {f"{name}, 2 ranks along {axis}": (made[name], grids[axis], True) for name, axis in cut}
+    return chosen | {f"{name}, 2 ranks along {axis}": (made[name], grids[axis]) for name, axis in cut}
 
 
 def plane_cases(waves):
@@ -154,6 +157,18 @@ def outcome(plan, machine, steps):
     program = machine.commit(plan)
     march(program, Alone(), Blind(), steps)
     return fields(program), recorded(program, steps)
+
+
+def resumed(plan, machine, steps):
+    """The same by two programs, the second of which goes on from the first one's checkpoint."""
+    with TemporaryDirectory() as out:
+        first, half = machine.commit(plan), steps // 2
+        march(first, Alone(), Blind(), half)
+        Checkpoints(out, first, Alone(), "").save(half, recorded(first, half))
+        second, saved = machine.commit(plan), latest(out)
+        saved.restore(second, 0)
+        march(second, Alone(), Blind(), steps, half)
+        return fields(second), np.concatenate([saved.record, recorded(second, steps)[half:]])
 
 
 def fields(program):
@@ -198,17 +213,20 @@ def peaks(plan, result):
     return {name: max(float(np.abs(v).max()) for v in some) for name, some in parts(plan, result).items()}
 
 
-def case(name, asked, grid, variants, options):
+def case(name, asked, how, options):
     """One row: worst measure, how long it took, whether it is within the limit."""
     begin = time.perf_counter()
     plan = api.plan(asked)
     steps = min(options.steps, plan.steps, plan.slots)
-    choice = {} if variants or options.device != "cuda" else {"variants": False}
+    choice = {"variants": False} if how == "plain" and options.device == "cuda" else {}
 
     def make():
         return backend(options.device, threads=options.threads, **choice)
 
-    found = together(plan, make, grid, steps) if grid else outcome(plan, make(), steps)
+    if isinstance(how, tuple):
+        found = together(plan, make, how, steps)
+    else:
+        found = (resumed if how == "resumed" else outcome)(plan, make(), steps)
     row = {"case": name, "steps": steps, "precision": plan.precision, "operators": sorted(plan.operators), "peaks": peaks(plan, found)}
     row["passed"] = bool(all(np.isfinite(v) for v in row["peaks"].values()))
     if not options.gpu_only:
@@ -249,9 +267,9 @@ def main(words=None):
         print("\n".join(chosen))
         return 0
     result = {"bench": "gpu_every", **provenance(backend(options.device)), "gpu_only": options.gpu_only, "cases": []}
-    for name, (make, grid, variants) in chosen.items():
+    for name, (make, how) in chosen.items():
         try:
-            row = case(name, make(), grid, variants, options)
+            row = case(name, make(), how, options)
         except Exception as error:  # the other cases are still worth a line
             row = {"case": name, "passed": False, "failed": f"{type(error).__name__}: {error}"}
         result["cases"].append(row)

@@ -1,6 +1,7 @@
 // Run a CUDA kernel on the host, one block at a time, one std::thread per CUDA thread. For tests only.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <barrier>
 #include <cmath>
 #include <cstddef>
@@ -24,6 +25,7 @@ inline std::barrier<>* cta_barrier;
 #define __launch_bounds__(...)
 #define __syncthreads() cta_barrier->arrive_and_wait()
 #define ptrdiff_t cuda_ptrdiff_t  // machine.h declares it: CUDA's own compiler has none
+template <class T> T atomicAdd(T* at, T value) { return std::atomic_ref<T>(*at).fetch_add(value); }
 inline float __fdividef(float a, float b) { return a / b; }
 template <class F> void launch(dim3_ g, dim3_ b, F&& body)
 {

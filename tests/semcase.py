@@ -11,6 +11,7 @@ from craton.solvers.sem_elastic import operators as sem
 from craton.solvers.sem_elastic.element import Element
 
 VOIGT = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])
+LANED = ("points", "geometry", "moduli", "memory", "loss")  # arrays of elements
 ROW = {(a, b): n for n, (a, b) in enumerate((a, b) for a in range(6) for b in range(a, 6))}
 
 
@@ -104,7 +105,7 @@ def dense_force(mesh, u, moduli):
     g, weight = gradients(mesh.element, mesh.local)
     du = np.einsum("erpq,eqc->ecrp", g, u[mesh.points])
     strain = (du + du.transpose(0, 2, 1, 3)) / 2
-    strains = np.stack([strain[:, 0, 0], strain[:, 1, 1], strain[:, 2, 2], 2 * strain[:, 1, 2], 2 * strain[:, 0, 2], 2 * strain[:, 0, 1]], 1)
+    strains = np.stack([strain[:, a, b] * (1 if a == b else 2) for a, b in ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))], 1)
     stress = np.einsum("eabp,ebp->eap", np.broadcast_to(constants_of(moduli), (*moduli.shape[:1], 6, 6, mesh.element.size)), strains)
     return -spread(mesh, np.einsum("erpq,ecrp,ep->eqc", g, stress[:, VOIGT], weight))
 
@@ -123,24 +124,21 @@ def spread(mesh, values):
     return out
 
 
-def described(arrays, precision):
+def described(arrays, precision, laned):
     """Plan arrays of a dict of host arrays: reals in `precision`, those of elements with lanes."""
     def one(name, a):
         dtype = np.int32 if a.dtype.kind == "i" else precision
-        return Array("test", a.shape, dtype, np.ascontiguousarray(a, dtype), lanes=name in LANED)
+        return Array("test", a.shape, dtype, np.ascontiguousarray(a, dtype), lanes=name in laned)
 
     return {name: one(name, a) for name, a in arrays.items()}
 
 
-LANED = ("points", "geometry", "moduli", "memory", "loss")
-
-
-def run(op, arrays, box, params, precision="float64", machine=None, turns=None, times=1):
+def run(op, arrays, box, params, precision="float64", machine=None, turns=None, times=1, laned=LANED):
     """Host arrays after one launch; an array that is not there is absent."""
     names = tuple(name if name in arrays else "" for name in op.arrays)
     launch = Launch(op, names, box, params, turns=turns)
-    plan = Plan("one launch", "test", precision, None, Layout((1, 1, 1), 0), described(arrays, precision), (Phase("phase", (launch,)),), 1, 1.0,
-                0.0, [], None, 1, np.inf)  # fmt: skip
+    phases, there = (Phase("phase", (launch,)),), described(arrays, precision, laned)
+    plan = Plan("one", "test", precision, None, Layout((1, 1, 1), 0), there, phases, 1, 1.0, 0.0, [], None, 1, np.inf)
     program = (machine or CPU(threads=1)).commit(plan)
     for _ in range(times):
         program.phases[0].inner(0)

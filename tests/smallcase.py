@@ -51,6 +51,45 @@ device = "cpu"
 """
 
 
+PICTURES = """
+[[snapshots]]
+name = "volume"
+quantity = "curl"
+every = 0.5
+stride = 3
+[[snapshots]]
+name = "p"
+quantity = "pressure"
+plane = { z = -1000 }
+every = 0.4
+stride = 2
+[output]"""
+
+
+def pictured(**changes):
+    """The scenario with pictures of volumes and planes, on one thread; changes as run_grid=[2, 1, 1]."""
+    from craton.scenario import loads
+
+    more = [f"{key.replace('_', '.', 1)}={value}" for key, value in changes.items()]
+    return loads(TEXT.replace("[output]", PICTURES), ("run.threads=1", *more))
+
+
+def opened(out, group=None):
+    """A group of a result."""
+    import xarray
+
+    return xarray.open_zarr(out / "result.zarr", group=group)
+
+
+def same_results(one, other, groups=(None, "snapshots/section", "snapshots/volume", "snapshots/p")):
+    """Waveforms and pictures equal in every bit."""
+    for group in groups:
+        a, b = opened(one, group), opened(other, group)
+        assert list(a.data_vars) == list(b.data_vars)
+        assert all(a[name].values.tobytes() == b[name].values.tobytes() for name in a.data_vars)
+        assert not any((b[name] != b[name]).any() for name in b.data_vars)
+
+
 def changed(*changes):
     """The scenario with (old, new) texts replaced; each old text must be there exactly once."""
     text = TEXT

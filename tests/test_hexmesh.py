@@ -1,6 +1,6 @@
 """Meshes of hexahedra: numbering of GLL points against coordinates, order and colours, the internal mesher, and messages for bad meshes."""
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -81,6 +81,19 @@ def test_points_of_elements_with_27_nodes_in_any_orientation():
     agrees_in_space(turned(replace(mesh, nodes=nodes), seed=3), 4)
 
 
+def test_points_of_a_mesh_of_irregular_valence():
+    mesh = box_mesh((0, 0, -8), (8, 8, 8), 1, refine=[(-2, 2)])  # in its transitions 3 to 5 elements meet at edges
+    agrees_in_space(turned(mesh, seed=5), 4)
+
+
+def test_no_elements():
+    none = np.empty((0, 8), np.int32)
+    assert numbering.number(none, 4).count == 0 and numbering.boundary_faces(none).shape == (0, 2)
+    found = numbering.chunks(none, 64)
+    order, limits = numbering.by_colour(found, numbering.colour(found))
+    assert len(found) == len(order) == 0 and limits.tolist() == [0]
+
+
 def test_scattered_node_numbers_change_only_the_order():
     mesh = bricks(3, 3, 3)
     new = np.random.default_rng(0).permutation(1000)[: len(mesh.nodes)].astype(np.int32)
@@ -154,6 +167,12 @@ def test_chunks_of_one_colour_share_no_point(size):
         assert len(np.unique(together)) == len(together) > 0
     assert found.offsets[-1] == mesh.size and len(colours) == -(-mesh.size // size)
     assert colours.max() < 20  # an element has 26 neighbours, 8 colours are the least; greedy takes 10 to 16
+    order, limits = numbering.by_colour(found, colours)
+    np.testing.assert_array_equal(np.sort(order), np.arange(mesh.size))
+    assert limits[-1] == mesh.size
+    for one, (low, high) in enumerate(pairwise(limits)):
+        chunks = [np.arange(found.offsets[c], found.offsets[c + 1]) for c in np.flatnonzero(colours == one)]
+        np.testing.assert_array_equal(order[low:high], np.concatenate(chunks))
 
 
 # --- messages ---------------------------------------------------------------------------------------------------------------------------
@@ -222,6 +241,15 @@ def test_unused_and_duplicate_nodes():
     text = told(replace(double, faces=named_by_place(double)))
     assert text == (f"nodes {old} and {len(mesh.nodes)} lie at the same place, (x, y, z) = (1, 1, 1) m: "
                     "the elements there do not hold together")  # fmt: skip
+
+
+def test_three_elements_at_one_face():
+    mesh = bricks(2, 1, 1)
+    third = mesh.elements[0].copy()
+    third[[0, 2, 4, 6]] = len(mesh.nodes) + np.arange(4)
+    nodes = np.vstack([mesh.nodes, mesh.nodes[mesh.elements[0, [0, 2, 4, 6]]] - (0.5, 0, 0)])
+    text = told(HexMesh(nodes, np.vstack([mesh.elements, third])))
+    assert "the face xi = +1 of element 0 " in text and "belongs to 3 elements; two may share a face" in text
 
 
 def test_middle_nodes_that_are_not_shared():

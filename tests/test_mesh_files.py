@@ -10,7 +10,7 @@ from craton.model.box_mesh import box_mesh
 from craton.model.hexmesh import HexMesh, boundary_faces, named_by_place, problems, subdivided
 from craton.model.mesh_files import read_mesh
 from craton.model.numbering import face_corners, face_nodes, number
-from craton.output.mesh import write_mesh
+from craton.output.mesh import write_mesh, write_series
 
 SIDES = ("west", "east", "south", "north", "bottom", "top")
 # Where the nodes of a hexahedron lie in each format, written out here from the formats' manuals and independent of craton's own tables.
@@ -254,6 +254,17 @@ def test_exodus(tmp_path, order, write):
     assert_same(read, expected, names=tuple(faces), regions=("block 11", "upper"))
 
 
+def test_exodus_with_20_nodes(tmp_path):
+    mesh = box_mesh((0, 0, 0), (2, 2, 2), 1).elevated()
+    x, y, z = mesh.nodes.T
+    mesh = replace(mesh, nodes=np.column_stack([x + 0.1 * y * z, y + 0.05 * x**2, z + 0.1 * x * y * z]))
+    variables = {f"coord{axis}": (None, mesh.nodes[:, i], None) for i, axis in enumerate("xyz")}
+    as_hdf5(tmp_path / "mesh.exo", variables | {"connect1": (None, given(mesh, EXODUS)[:, :20] + 1, "HEX20")})
+    read = read_mesh(tmp_path / "mesh.exo")
+    assert read.region_names == ("block 1",) and read.size == 8
+    np.testing.assert_allclose(read.nodes[read.elements], mesh.nodes[mesh.elements], atol=1e-14)
+
+
 def test_exodus_written_by_meshlane(tmp_path):
     meshlane = pytest.importorskip("meshlane", reason="meshlane is not installed (craton[mesh])")
     pytest.importorskip("netCDF4", reason="meshlane writes Exodus through netCDF4, which is not installed")
@@ -389,6 +400,17 @@ def test_vtu_that_craton_writes(tmp_path, order):
     assert [p.name for p in tmp_path.iterdir()] == ["mesh.vtu"]
     with pytest.raises(ValueError, match="there are 48 elements"):
         write_mesh(tmp_path / "mesh.vtu", mesh, cell_data={"vs": np.zeros(3)})
+
+
+def test_series_of_vtu_files(tmp_path):
+    from xml.etree import ElementTree
+
+    (tmp_path / "frames").mkdir()
+    files = [(0.1 * n, tmp_path / "frames" / f"wave & {n}.vtu") for n in range(3)]
+    root = ElementTree.parse(write_series(tmp_path / "wave.pvd", files)).getroot()
+    assert root.attrib["type"] == "Collection"
+    found = [(float(row.attrib["timestep"]), row.attrib["file"]) for row in root.iter("DataSet")]
+    assert found == [(0.1 * n, f"frames/wave & {n}.vtu") for n in range(3)]
 
 
 def test_fields_at_gll_points():

@@ -1,4 +1,5 @@
 """OUT, result.zarr, waveform files and pictures: layout, exact times, what survives a kill, what is refused."""
+import contextlib
 import json
 import os
 import shutil
@@ -213,6 +214,44 @@ def test_error_of_the_thread_reaches_the_caller(tmp_path):
         writer.close()
     writer.close()  # told once; must neither hang nor hide the first error
     assert not writer._thread.is_alive()
+
+
+class Killed(BaseException):
+    """Ends the program, as far as these tests go."""
+
+
+def test_series_that_grow_are_whole_at_every_moment(tmp_path, monkeypatch):
+    """A kill before any of the files is moved in, or before the metadata are gathered, leaves the old or the new waveforms, never nan."""
+    from craton.output import store as module
+
+    whole, replace, gather, left = build(n=1), Path.replace, module.consolidate, []
+
+    def counted(act):
+        def until_killed(*arguments):
+            if act is replace and ".partial" in arguments[0].name:
+                return act(*arguments)  # zarr's own
+            if not left:
+                raise Killed
+            left.pop()
+            return act(*arguments)
+
+        return until_killed
+
+    for moves in range(100):
+        store = Store(tmp_path / f"out{moves}")
+        store.write_waveforms(whole.isel(time=slice(0, STEPS // 3)), STEPS)
+        left[:] = range(moves)
+        monkeypatch.setattr(Path, "replace", counted(replace))
+        monkeypatch.setattr(module, "consolidate", counted(gather))
+        with contextlib.suppress(Killed):
+            store.write_waveforms(whole.isel(time=slice(0, STEPS // 2)), STEPS)
+        monkeypatch.undo()
+        found = xr.open_zarr(store.zarr).load()
+        assert found.sizes["time"] in (STEPS // 3, STEPS // 2)
+        xr.testing.assert_equal(found, whole.isel(time=slice(0, found.sizes["time"])))
+        if found.sizes["time"] == STEPS // 2:
+            break
+    assert 8 < moves < 100
 
 
 def test_bad_frames_are_refused_at_once(tmp_path):

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import smallcase
-import xarray as xr
+from smallcase import PICTURES, opened, pictured, same_results
 
 import craton
 from craton import wave_runs
@@ -303,60 +303,25 @@ def test_an_array_that_does_not_say_how_it_follows_the_grid_is_refused():
 
 # --- whole runs -------------------------------------------------------------------------------------------------------------------------
 
-PICTURES = """
-[[snapshots]]
-name = "volume"
-quantity = "curl"
-every = 0.5
-stride = 3
-[[snapshots]]
-name = "p"
-quantity = "pressure"
-plane = { z = -1000 }
-every = 0.4
-stride = 2
-[output]"""
-
-
-def small(**changes):
-    """The small scenario with pictures of volumes and planes."""
-    more = [f"{key.replace('_', '.')}={value}" for key, value in changes.items()]
-    return loads(smallcase.TEXT.replace("[output]", PICTURES), ("run.threads=1", *more))
-
-
-def opened(out, group=None):
-    """A group of a result."""
-    return xr.open_zarr(out / "result.zarr", group=group)
-
-
-def same_results(one, other):
-    """Waveforms and pictures equal in every bit."""
-    for group in (None, "snapshots/section", "snapshots/volume", "snapshots/p"):
-        a, b = opened(one, group), opened(other, group)
-        assert list(a.data_vars) == list(b.data_vars)
-        assert all(a[name].values.tobytes() == b[name].values.tobytes() for name in a.data_vars)
-        assert not any(np.isnan(b[name].values).any() for name in b.data_vars)
-
-
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
     """The small scenario on one rank."""
     out = tmp_path_factory.mktemp("one") / "out"
-    craton.run(small(), out=out, progress=False)
+    craton.run(pictured(), out=out, progress=False)
     return out
 
 
 @pytest.mark.parametrize("grid", [(2, 1, 1), (3, 1, 2)], ids=str)
 def test_run_into_one_store(grid, reference, tmp_path):
     """Each rank writes whole chunks of the pictures; rank 0 has the waveforms."""
-    craton.run(small(run_grid=list(grid)), out=tmp_path / "out", progress=False, devices=int(np.prod(grid)))
+    craton.run(pictured(run_grid=list(grid)), out=tmp_path / "out", progress=False, devices=int(np.prod(grid)))
     same_results(reference, tmp_path / "out")
     told = json.loads((tmp_path / "out" / "run.json").read_text())
     assert told["state"] == "finished" and len(told["ranks"]) == np.prod(grid) and all(0 <= w < 1 for w in told["waiting"])
 
 
 def test_an_explosion_ends_all_ranks(tmp_path):
-    scenario = small(time_duration=4.0)
+    scenario = pictured(time_duration=4.0)
     plan = craton.plan(scenario)
     assert plan.limit < np.inf
 

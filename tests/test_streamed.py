@@ -52,12 +52,12 @@ def compiles(op, precision, setting, arch):
     assert made.stack_bytes[op.function] == 0, made.log
 
 
-def build(text, path):
-    """Compile a text for this machine and load it; needs C++20 threads."""
+def build(text, path, *more):
+    """Compile a text for this machine, with more flags, and load it; needs C++20 threads."""
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("needs g++ or clang++")
-    flags = ["-std=c++20", "-O1", "-w", "-ffp-contract=fast", "-march=native", "-fPIC", "-shared", "-pthread", "-x", "c++"]
+    flags = ["-std=c++20", "-O1", "-w", "-ffp-contract=fast", "-march=native", "-fPIC", "-shared", "-pthread", *more, "-x", "c++"]
     command = [compiler, *flags, "-", "-I", str(Path(__file__).parent), "-o", str(path)]
     done = subprocess.run(command, input=text, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr

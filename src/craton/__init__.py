@@ -2,9 +2,9 @@
 # Two names are both a function for users and a folder of the package. The folders are imported first: then the functions stay.
 import craton.plan
 import craton.run  # noqa: F401
-from craton.api import Result, load, plan, run
+from craton.api import Result, load, plan, resume, run
 
-__all__ = ["Result", "Scenario", "load", "plan", "run", "run_survey"]
+__all__ = ["Result", "Scenario", "load", "plan", "resume", "run", "run_survey"]
 
 
 def __getattr__(name):

@@ -4,7 +4,7 @@ from importlib import import_module
 from craton.errors import Problem, ScenarioError
 from craton.wave_runs import Result
 
-__all__ = ["Result", "check_ranks", "load", "plan", "run", "runs"]
+__all__ = ["Result", "check_ranks", "load", "plan", "resume", "run", "runs"]
 
 # What runs a method: a module with check_memory, run and run_into.
 RUNS = {"fd": "craton.wave_runs", "sem": "craton.wave_runs", "gravity": "craton.gravity_runs"}
@@ -101,6 +101,55 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
     if out is None:
         return how.run(scenario, planned, machine, progress, **more)
     return how.run_into(scenario, planned, machine, out, force, progress, **more)
+
+
+def resume(out, device=None, progress=True, comm=None, devices=None):
+    """Go on with a run that was interrupted, from its last checkpoint; on a CPU every bit is that of a run that was not.
+
+    Parameters
+    ----------
+    out : path-like
+        The directory of the run.
+    device, progress, comm, devices
+        See `run`; as many ranks or devices as before.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ScenarioError
+        There is nothing to go on with, or not with so many ranks, this scenario or this version.
+    ResourceError, ComputationError, Interrupted
+        See `run`.
+    """
+    from craton.comm import ranks
+    from craton.comm.local import Alone, spawn
+
+    if devices is not None and devices > 1 and comm is None:
+        return spawn(devices, lambda member: resume(out, device, progress and member.rank == 0, member))[0]
+    comm = Alone() if comm is None else ranks(comm)
+    scenario, planned, saved = again(out, comm)
+    return runs(scenario).run_into(scenario, planned, fitting(scenario, planned, comm, device), out, False, progress, comm, saved)
+
+
+def again(out, comm):
+    """Scenario, plan of this rank and checkpoint of a run that can go on; all ranks must ask."""
+    from pathlib import Path
+
+    from craton.comm import agreed
+    from craton.scenario import dumps
+    from craton.wave_runs import resumable
+
+    with agreed(comm):
+        saved = resumable(out)
+        scenario = load(Path(out) / "scenario.toml")
+        saved.check_ranks(comm.size)
+        saved.check_scenario(dumps(scenario))
+        planned = shared(scenario, plan(scenario), comm)
+        saved.check_plan(planned)
+    return scenario, planned, saved
 
 
 def fitting(scenario, planned, comm, device=None):

@@ -3,10 +3,11 @@ import os
 import sys
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from craton.errors import ComputationError, CratonError, Interrupted, ResourceError
+from craton.errors import ComputationError, CratonError, Interrupted, Problem, ResourceError, ScenarioError
 
 MANY_RANKS = ("fd",)  # methods whose grid is cut
 
@@ -145,25 +146,54 @@ def run(scenario, planned, machine, progress=True, comm=None):
     return march(scenario, program, None, progress, comm).finished()
 
 
-def run_into(scenario, planned, machine, out, force=False, progress=True, comm=None):
-    """Run with an OUT directory: snapshots as it goes, waveforms at the end, whatever the end is. Rank 0 keeps the books."""
+def resumable(out):
+    """The checkpoint from which a run can go on: `craton.run.checkpoint.Saved`.
+
+    Raises
+    ------
+    ScenarioError
+        There is no run, it is finished or goes on, or it has left no checkpoint.
+    """
+    from craton.output.store import check_alone, read_run
+    from craton.run.checkpoint import latest
+
+    state, saved = read_run(out), latest(out)
+    if not state:
+        raise ScenarioError([Problem("OUT", f"there is no run in {out}", "name the directory that `craton run` wrote to")])
+    check_alone(Path(out), state)
+    if state.get("state") == "finished":
+        raise ScenarioError([Problem("OUT", f"the run in {out} is finished: there is nothing to go on with", "")])
+    if saved is None:
+        remedy = f'run {Path(out) / "scenario.toml"} anew; run.checkpoint = "10 min" writes one every ten minutes'
+        raise ScenarioError([Problem("OUT", f"the run in {out} has left no checkpoint", remedy)])
+    return saved
+
+
+def run_into(scenario, planned, machine, out, force=False, progress=True, comm=None, saved=None):
+    """Run with an OUT directory: snapshots as it goes, waveforms at the end, whatever the end is. Rank 0 keeps the books.
+
+    With a checkpoint (`resumable`) it goes on from there.
+    """
     from craton.comm import agreed, ranks
     from craton.comm.local import Alone
-    from craton.output.store import ended
+    from craton.output.store import Store, ended
+    from craton.run.checkpoint import remove
 
     comm, store = ranks(comm) if comm else Alone(), None
     with agreed(comm):
         if comm.rank == 0:
-            check_disk(planned, out, force)
+            check_disk(planned, out, force, scenario.run.checkpoint)
         program = commit(planned, machine)
+        if saved:
+            saved.restore(program, comm.rank)
     with agreed(comm):
         if comm.rank == 0:
-            store = begun(scenario, planned, machine, out, force)
+            store = Store.again(out) if saved else begun(scenario, planned, machine, out, force)
     team = comm.gather({"rank": comm.rank, "host": comm.host, "pid": os.getpid(), "device": machine.describe(), "nbytes": planned.nbytes})
     try:
         if store and comm.size > 1:
             store.update(ranks=team)
-        result = filmed(scenario, program, out, progress, comm)
+        result = filmed(scenario, program, out, progress, comm, store, saved)
         result.out = Path(out)
         if store:
             keep(result, store)
@@ -171,17 +201,21 @@ def run_into(scenario, planned, machine, out, force=False, progress=True, comm=N
         ended(out, failure, f"rank {comm.rank} on {comm.host}: " if comm.size > 1 else "")
         raise
     if store:
-        state = {type(None): "finished", Interrupted: "interrupted", ComputationError: "failed"}[type(result.error)]
+        state = {type(None): "finished", Interrupted: "interrupted"}.get(type(result.error), "failed")
+        if state == "finished":
+            remove(out)
         store.finish(state, **result.report, **({"reason": str(result.error)} if result.error else {}))
     return result.finished()
 
 
-def check_disk(planned, out, force):
-    """Refuse a directory that cannot be written to or has too little space."""
+def check_disk(planned, out, force, checkpoint=None):
+    """Refuse a directory that cannot be written to or has too little space, for two checkpoints as well where they are asked for."""
     from craton.output.store import check_out, check_space
 
+    whole = planned.whole or planned
+    state = 2 * sum(whole.arrays[name].nbytes for name in whole.changing) if checkpoint else 0
     check_out(out, force)
-    check_space(out, 4 * planned.steps * len(planned.channels) + sum(f.nbytes for f in planned.frames))
+    check_space(out, 4 * planned.steps * len(planned.channels) + sum(f.nbytes for f in planned.frames) + state)
 
 
 def begun(scenario, planned, machine, out, force):
@@ -200,20 +234,25 @@ def begun(scenario, planned, machine, out, force):
     return store
 
 
-def filmed(scenario, program, out, progress, comm):
+def filmed(scenario, program, out, progress, comm, store, saved):
     """The time loop with its snapshots: every rank writes its part of them. Rank 0 lays the series out and closes them."""
     from craton.comm import agreed
     from craton.output.snapshots import SnapshotWriter
     from craton.output.store import RESULT
+    from craton.run.checkpoint import Checkpoints
+    from craton.scenario import dumps
 
     writer = SnapshotWriter(Path(out) / RESULT)
     try:
         for first in (True, False):
             with agreed(comm):
                 if (comm.rank == 0) == first:
-                    declare(program.plan, writer, first)
+                    declare(program.plan, writer, first, saved)
                     writer.settle()
-        result = march(scenario, program, writer, progress, comm)
+        flush = partial(flushed, scenario, program, store) if store else None
+        checkpoints = Checkpoints(out, program, comm, dumps(scenario), scenario.run.checkpoint, writer.settle, flush,
+                                  saved.step if saved else 0)  # fmt: skip
+        result = march(scenario, program, writer, progress, comm, checkpoints, saved)
         with agreed(comm):
             if comm.rank:
                 writer.close(last=False)
@@ -222,31 +261,47 @@ def filmed(scenario, program, out, progress, comm):
         writer.close(last=comm.rank == 0)
 
 
-def declare(planned, writer, create):
-    """Name all series of snapshots to a writer."""
+def declare(planned, writer, create, saved=None):
+    """Name all series of snapshots to a writer; those of a run that goes on are there."""
     from craton.run.pictures import tiling
 
     parts = planned.sharing.get("parts")
     for f in planned.frames:
-        chunk = tiling(f, parts).chunk if parts else None
-        writer.add_series(f.name, {f.quantity: f.components}, f.coords, f.times, chunk=chunk, create=create)
+        chunk, done = tiling(f, parts).chunk if parts else None, int((f.steps < saved.step).sum()) if saved else None
+        writer.add_series(f.name, {f.quantity: f.components}, f.coords, f.times, chunk=chunk, create=create, done=done)
+
+
+def flushed(scenario, program, store, samples):
+    """Write the waveforms of a run that goes on."""
+    write_records(Result(scenario, program.plan, samples, {"device": program.backend.describe()}), store)
 
 
 def keep(result, store):
     """Write waveforms in every format that can be written."""
     from craton.output import export
 
-    if result.plan.receivers.fibres is not None and len(result.samples):
-        store.write_fibres(result.fibres)
-    if len(result.plan.receivers) and len(result.samples):
-        store.write_waveforms(result.dataset)
-        if result.plan.shots:
-            return  # the other formats know one experiment
+    write_records(result, store)
+    if len(result.plan.receivers) and len(result.samples) and not result.plan.shots:  # the other formats know one experiment
         export(result.dataset, store.path, result.scenario.output.network)
 
 
-def march(scenario, program, writer, progress, comm):
-    """The time loop with its recorder; an error that ends it early is kept in the result, beside what was recorded."""
+def write_records(result, store):
+    """Write waveforms and fibres to the store."""
+    from craton.output.dataset import time_axis
+
+    plan = result.plan
+    samples = len(time_axis(plan.steps - plan.extra, plan.dt, plan.start, result.scenario.output.sampling))
+    if plan.receivers.fibres is not None and len(result.samples):
+        store.write_fibres(result.fibres, samples)
+    if len(plan.receivers) and len(result.samples):
+        store.write_waveforms(result.dataset, samples)
+
+
+def march(scenario, program, writer, progress, comm, checkpoints=None, saved=None):
+    """The time loop with its recorder; an error that ends it early is kept in the result, beside what was recorded.
+
+    A run that is interrupted leaves a checkpoint.
+    """
     from craton.comm.halos import exchange
     from craton.run.march import march as loop
     from craton.run.progress import progress_bar
@@ -254,18 +309,29 @@ def march(scenario, program, writer, progress, comm):
 
     planned, error = program.plan, None
     halos = comm if comm.size == 1 else exchange(program, comm, say if comm.rank == 0 else None)
-    with progress_bar(planned.steps, (planned.whole or planned).points, planned.title, quiet=not progress) as report:
-        recorder = Recorder(program, writer, report, comm)
+    with progress_bar(planned.steps, (planned.whole or planned).points, planned.title, not progress, saved.step if saved else 0) as report:
+        before = saved.record if saved and comm.rank == 0 else None
+        recorder = Recorder(program, writer, report, comm, checkpoints, saved.step if saved else 0, before)
         with Signals(recorder):
             try:
-                loop(program, halos, recorder, planned.steps)
+                loop(program, halos, recorder, planned.steps, recorder.begun)
             except CratonError as e:
                 if comm.size > 1 and not hasattr(e, "agreed"):
                     raise
                 error = e
                 recorder.drain()
+                if isinstance(e, Interrupted):
+                    leave(recorder, e)
     program.backend.finish()
     return Result(scenario, planned, recorder.recorded, timings(program, recorder, time.perf_counter(), halos, comm), error=error)
+
+
+def leave(recorder, error):
+    """A checkpoint of a run that was interrupted; where it cannot be written, the error says so."""
+    try:
+        recorder.keep()
+    except ResourceError as reason:
+        error.args = (f"{error}; it cannot be resumed: {reason}",)
 
 
 def say(text):
@@ -280,7 +346,8 @@ def timings(program, recorder, end, halos, comm):
     planned, machine, clock = program.plan, program.backend, recorder.clock
     points = (planned.whole or planned).points
     first = clock.get("first step", end)
-    rate = (recorder.done - 1) * points / (end - first) if recorder.done > 1 and end > first else 0.0
+    steady = recorder.done - recorder.begun - 1
+    rate = steady * points / (end - first) if steady > 0 and end > first else 0.0
     shared = {"waiting": comm.gather(halos.waited / max(end - clock["start"], 1e-9)), "exchange": halos.name} if comm.size > 1 else {}
     return {
         "device": machine.describe(), "precision": planned.precision, "steps_done": recorder.done, "points": points,

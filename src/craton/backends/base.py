@@ -56,13 +56,6 @@ class Program:
         array = self.grid(name) if spec.window else self.arrays[name]
         return self.backend.to_host(array[index])
 
-    @property
-    def state(self):
-        """All that a later start needs, on the host: the arrays that change in time, and the step counter."""
-        whole = {name: a for name, a in self.plan.arrays.items() if a.data is None and not a.part_of}
-        changing = [name for name, a in whole.items() if a.kind in ("wavefield", "boundary")]
-        return {name: self.host(name) for name in (*changing, "step")}
-
 
 def aligned(shape, dtype, alignment=128):
     """An uninitialised host array whose data start on an aligned address."""

@@ -82,6 +82,21 @@ def run(
 
 
 @app.command()
+def resume(
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder of a run that was interrupted.", show_default=False)],
+    device: Where = None,
+    ranks: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes; as many as the run had, which is the default.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")] = False,
+    debug: Debug = False,
+):
+    """Go on with a run that was interrupted.
+
+    It starts from the last checkpoint; results are those of a run that was not interrupted.
+    """
+    return call("resume", out=out, device=device and device.value, ranks=ranks, quiet=quiet, debug=debug)
+
+
+@app.command()
 def survey(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE.toml...", help="A scenario with shots, or several scenarios.", show_default=False)

@@ -41,7 +41,8 @@ def command(file, out=None, device=None, ranks=None, force=False, overrides=(), 
     with ended_by_signal():
         if ranks is not None and ranks > 1 and not launcher.started():
             options = (("--force", force), ("--quiet", quiet), ("--debug", debug))
-            return together(ranks, file, overrides, out, [name for name, given in options if given])
+            chosen = [word for key in overrides for word in ("--set", key)]
+            return together(ranks, ["run", str(file), "-o", str(out), *chosen, *(name for name, given in options if given)], out)
         comm = communicator()
         with on_all(comm):
             with agreed(comm):
@@ -51,13 +52,13 @@ def command(file, out=None, device=None, ranks=None, force=False, overrides=(), 
     return None
 
 
-def together(ranks, file, overrides, out, options):
-    """Start ranks, each of which runs this command; their exit code."""
+def together(ranks, words, out):
+    """Start ranks, each of which runs this command line; their exit code."""
     from craton.comm import launcher
     from craton.output.store import ended
+    from craton.run.checkpoint import saving
 
-    chosen = [word for key in overrides for word in ("--set", key)]
-    code, reason = launcher.run(ranks, ["run", str(file), "-o", str(out), *chosen, *options])
+    code, reason = launcher.run(ranks, words, busy=lambda: saving(out))
     if reason:
         hint = "\n    -> signal 9 that nobody sent: the system was short of memory; use fewer ranks" if "signal 9" in reason else ""
         print(f"craton: {reason}{hint}", file=sys.stderr)
@@ -77,18 +78,30 @@ def one(file, overrides, out, force, quiet, comm):
         api.check_ranks(scenario, comm)
         planned = api.shared(scenario, planned, comm)
     machine = api.fitting(scenario, planned, comm)
-    how, more = api.runs(scenario), {"comm": comm} if comm.size > 1 else {}
+    more = {"comm": comm} if comm.size > 1 else {}
+    run_into = api.runs(scenario).run_into
+    told(scenario, planned, machine, out, quiet, comm, lambda show: run_into(scenario, planned, machine, out, force, show, **more))
+
+
+def told(scenario, planned, machine, out, quiet, comm, work, note=""):
+    """Do what a rank has to do, `work(progress)`; the first one says before what will be computed, and then what came of it."""
+    from craton.comm import agreed
+    from craton.run.checkpoint import latest
+
+    first = comm.rank == 0
     with agreed(comm):
         if first:
             warn(planned)
         if first and not quiet:
             print(words(scenario).header(scenario, planned, machine, out), flush=True)
-            print(f"  ranks   {comm.size}\n" if comm.size > 1 else "", end="", flush=True)
+            print(f"  ranks   {comm.size}\n" if comm.size > 1 else "", note, sep="", end="", flush=True)
     try:
-        result = how.run_into(scenario, planned, machine, out, force, first and not quiet, **more)
-    except (ComputationError, Interrupted):
+        result = work(first and not quiet)
+    except (ComputationError, Interrupted) as error:
         if first:
             print(f"kept: {', '.join(str(p) for p in written(out))}", file=sys.stderr)
+        if first and isinstance(error, Interrupted) and latest(out):
+            print(f"to go on from here: craton resume {out}", file=sys.stderr)
         raise
     if first and not quiet:
         print(words(scenario).summary(result), flush=True)
@@ -157,8 +170,7 @@ def summary(result):
 
     report, out = result.report, result.out
     seconds = report["seconds"]
-    marched = (report["steps_done"] - 1) * report["points"]
-    lines = [f"done: {report['steps_done']:,} steps, {rate(marched, seconds['steady'])} over {seconds['steady']:.1f} s, "
+    lines = [f"done: {report['steps_done']:,} steps, {rate(report['point_steps_per_second'], 1)} over {seconds['steady']:.1f} s, "
              f"after {seconds['commit'] + seconds['first step']:.1f} s for kernels and the first step"]  # fmt: skip
     frames = result.plan.frames
     receivers = result.plan.receivers

@@ -123,10 +123,11 @@ def command(ranks, words):
     return [mpiexec(), "-n", str(ranks), sys.executable, "-m", "mpi4py", "-m", "craton", *words]
 
 
-def run(ranks, words):
+def run(ranks, words, busy=lambda: False):
     """Run `craton` with these words on so many ranks of this host.
 
-    Ctrl-C goes to the launcher once, which passes it on to every rank.
+    Ctrl-C goes to the launcher once, which passes it on to every rank. Ranks that do not end soon are killed, but for as long as `busy`
+    says that they are writing what must not be lost.
 
     Returns
     -------
@@ -141,7 +142,7 @@ def run(ranks, words):
     readers = [threading.Thread(target=talk.forward, args=pipe, daemon=True) for pipe in pipes]
     for reader in readers:
         reader.start()
-    code, interrupted = _wait(process)
+    code, interrupted = _wait(process, busy)
     for reader in readers:
         reader.join(1)
     if interrupted and code not in (0, 75):
@@ -153,7 +154,7 @@ def run(ranks, words):
     return code, ""
 
 
-def _wait(process):
+def _wait(process, busy):
     """Exit code of the launcher, and whether it was interrupted.
 
     Ctrl-C becomes its signal; a second one after a while kills ranks that are in the middle of something.
@@ -166,9 +167,21 @@ def _wait(process):
             interrupted = True
             process.send_signal(signal.SIGINT)
             for seconds, end in ((PATIENCE, lambda: process.send_signal(signal.SIGINT)), (PATIENCE + 2, process.kill)):
-                later = threading.Timer(seconds, end)
-                later.daemon = True
-                later.start()
+                _later(seconds, end, busy)
+
+
+def _later(seconds, end, busy):
+    """Do something after a while, and not while `busy`."""
+
+    def act():
+        if busy():
+            _later(1, end, busy)
+        else:
+            end()
+
+    timer = threading.Timer(seconds, act)
+    timer.daemon = True
+    timer.start()
 
 
 @dataclass

@@ -9,7 +9,7 @@ from craton.model.mesh_checks import problems
 __all__ = ["HexMesh", "boundary_faces", "completed", "named_by_place", "problems", "subdivided"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HexMesh:
     """Hexahedra, conforming: elements that touch share all nodes of the corner, edge or face in which they do.
 

@@ -30,7 +30,11 @@ def problems(mesh, degree=4, key="domain.mesh"):
     broken = _arrays(mesh)
     if broken:
         return [Problem(key, *texts) for texts in broken]
-    found = [*_unused(mesh), *_jacobians(mesh, degree), *_topology(mesh), *_regions(mesh), *_tags(mesh)]
+    faces, count = numbering.faces_of(mesh.elements)
+    owners = np.bincount(faces.ravel(), minlength=count)[faces]
+    outer = np.argwhere(owners == 1)
+    found = [*_unused(mesh), *_jacobians(mesh, degree), *_shared(mesh, owners), *_middles(mesh), *_loose(mesh, outer)]
+    found += [*_regions(mesh), *_tags(mesh, outer)]
     return [Problem(key, *texts) for texts in found]
 
 
@@ -67,7 +71,7 @@ def _arrays(mesh):
 
 
 def _twice(mesh):
-    ordered = np.sort(mesh.elements, axis=1)
+    ordered = np.sort(mesh.elements, axis=1)  # corners and middles alike
     twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     if not twice.any():
         return []
@@ -162,17 +166,13 @@ def _folded(mesh, rest, least, where, degree):
     )
 
 
-def _topology(mesh):
-    """Faces of more than two elements, middle nodes that differ, nodes that double others or hang on a face."""
-    faces, count = numbering.faces_of(mesh.elements)
-    owners = np.bincount(faces.ravel(), minlength=count)
-    found = []
-    if (owners > 2).any():
-        e, f = np.argwhere(owners[faces] > 2)[0]
-        text = f"the face {FACE_NAMES[f]} of {_element(mesh, e)} belongs to {owners[faces[e, f]]} elements; two may share a face"
-        found.append((text, "Remove the elements that lie in one another."))
-    rows = np.argwhere(owners[faces] == 1)
-    return [*found, *_middles(mesh), *_loose(mesh, rows)]
+def _shared(mesh, owners):
+    """Faces of more than two elements; `owners` (ne, 6) counts them."""
+    if owners.max() <= 2:
+        return []
+    e, f = np.argwhere(owners > 2)[0]
+    text = f"the face {FACE_NAMES[f]} of {_element(mesh, e)} belongs to {owners[e, f]} elements; two may share a face"
+    return [(text, "Remove the elements that lie in one another.")]
 
 
 def _middles(mesh):
@@ -268,7 +268,7 @@ def _regions(mesh):
     return [(text, f"Put every element into one of the regions ({', '.join(mesh.region_names) or 'none is named'}).")]
 
 
-def _tags(mesh):
+def _tags(mesh, outer):
     """Boundary faces in no set or in two, and rows of sets that name no face."""
     found, coded = [], {}
     for name, rows in mesh.faces.items():
@@ -278,7 +278,7 @@ def _tags(mesh):
             found.append((f"the face set {name!r} names face {f} of element {e}; elements are 0 to {mesh.size - 1}, faces 0 to 5",
                           "Write the face set again."))  # fmt: skip
         coded[name] = rows[~bad] @ np.array([6, 1])
-    outer = numbering.boundary_faces(mesh.elements) @ np.array([6, 1])
+    outer = outer @ np.array([6, 1])
     tagged = np.concatenate([np.empty(0, int), *coded.values()])
     missing = outer[~np.isin(outer, tagged)]
     if len(missing):

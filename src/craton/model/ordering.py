@@ -1,12 +1,15 @@
 """Order of elements in memory: along a space-filling curve, in chunks, and in colours that share no point."""
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from craton.model.shape import CORNERS
 
 BITS = 16  # of each coordinate along the curve
-PASSES = 4  # of recolouring
+GROUP = 64  # chunks of a group, when groups are coloured
+PASSES = 10  # of colouring again
+ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @dataclass(frozen=True)
@@ -79,17 +82,24 @@ def chunks(elements, size):
     """
     corners = np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]].astype(np.int64)
     offsets = np.append(np.arange(0, len(corners), size), len(corners))
-    span = int(corners.max(initial=0)) + 1
-    pairs = np.unique((np.arange(len(corners)) // size)[:, None] * span + corners)
-    starts = np.searchsorted(pairs, np.arange(len(offsets)) * span)
-    return Chunks(offsets, starts, pairs % span)
+    owner = np.repeat(np.arange(len(corners)) // size, 8)
+    return _incidence(offsets, owner, corners.ravel())
+
+
+def _incidence(offsets, owner, nodes):
+    """Chunks from pairs of a chunk and a node, in which pairs may come more than once."""
+    span = int(nodes.max(initial=0)) + 1
+    pairs = np.sort(owner * span + nodes)
+    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
+    return Chunks(offsets, np.searchsorted(pairs, np.arange(len(offsets)) * span), pairs % span)
 
 
 def colour(chunks):
     """Colours of chunks, such that two of one colour share no node (and so no edge, face or GLL point).
 
-    Greedy: first in a scattered order, all chunks at once that come before all of their neighbours (Jones & Plassmann 1993, SIAM J. Sci.
-    Comput. 14, 654); then again colour by colour, which never takes more colours and mostly fewer (Culberson 1992, iterated greedy).
+    Greedy, in rounds that take many chunks at once: groups of `GROUP` chunks are coloured first, and of all groups of one colour the
+    chunks at the same place in their group share nothing. Then again, colour by colour, which never takes more colours and mostly fewer
+    (Culberson 1992, Iterated greedy graph coloring and the difficulty landscape).
 
     Parameters
     ----------
@@ -100,68 +110,70 @@ def colour(chunks):
     (nc,) int32 array
         From 0.
     """
-    owner = np.repeat(np.arange(len(chunks)), np.diff(chunks.starts))
-    # An odd factor permutes the 32-bit numbers: every chunk has a priority of its own, neighbours unlike ones.
-    priority = (np.arange(len(chunks), dtype=np.uint64) * np.uint64(2654435761)) & np.uint64(0xFFFFFFFF)
-    colours = _first_colours(owner, chunks.nodes, priority)
+    rounds = number = np.arange(len(chunks))
+    if not len(chunks):
+        return np.empty(0, np.int32)
+    if len(chunks) > GROUP:
+        rounds = colour(_grouped(chunks))[number // GROUP] * GROUP + number % GROUP
+    colours = _greedy(chunks, rounds)
     for turn in range(PASSES):
-        colours = _recoloured(chunks, colours, by_size=turn % 2 == 0)
+        sizes = np.bincount(colours)
+        # The largest colours first, and, in turn, the last ones first.
+        rank = np.argsort(np.argsort(-sizes, kind="stable")) if turn % 2 == 0 else len(sizes) - 1 - np.arange(len(sizes))
+        colours = _greedy(chunks, rank[colours])
     return colours
 
 
-def _free(used, nodes, starts):
-    """Lowest bits that are in none of the nodes' sets of used colours, chunk by chunk."""
-    taken = np.bitwise_or.reduceat(used[nodes], starts)
-    if (taken == np.uint64(0xFFFFFFFFFFFFFFFF)).any():
-        raise ValueError("more than 64 chunks meet: use smaller chunks")
-    return ~taken & (taken + np.uint64(1))
+def by_colour(chunks, colours):
+    """Elements sorted by the colour of their chunk; within a colour, chunks and elements keep their order.
+
+    Parameters
+    ----------
+    chunks : Chunks
+    colours : (nc,) integer array
+
+    Returns
+    -------
+    permutation : (ne,) array
+        New order [i] = old number, for `HexMesh.reordered`.
+    limits : (colours + 1,) array
+        Elements of colour c are limits[c] to limits[c + 1] - 1 in the new order.
+    """
+    sequence = np.argsort(colours, kind="stable")
+    lengths = np.diff(chunks.offsets)
+    counts = np.zeros(int(np.max(colours, initial=-1)) + 1, np.int64)
+    np.add.at(counts, colours, lengths)
+    return _joined(chunks.offsets[sequence], lengths[sequence]), np.append(0, np.cumsum(counts))
 
 
-def _starts(owner):
-    """Where each run of equal owners begins."""
-    return np.flatnonzero(np.diff(owner, prepend=-1))
+def _joined(starts, lengths):
+    """The ranges of the given starts and lengths, one behind the other."""
+    return np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
 
 
-def _first_colours(owner, nodes, priority):
-    bits = np.zeros(len(priority), np.uint64)
-    span = int(nodes.max(initial=0)) + 1
-    used = np.zeros(span, np.uint64)
-    while len(owner):
-        best = np.full(span, np.iinfo(np.uint64).max)
-        mine = priority[owner]
-        np.minimum.at(best, nodes, mine)
-        behind = np.zeros(len(priority), bool)
-        behind[owner[best[nodes] != mine]] = True
-        now = ~behind[owner]
-        starts = _starts(owner[now])
-        found = _free(used, nodes[now], starts)
-        bits[owner[now][starts]] = found
-        used[nodes[now]] |= bits[owner[now]]  # no node twice: of two chunks that share it one is behind
-        owner, nodes = owner[~now], nodes[~now]
-    return _index(bits)
+def _grouped(chunks):
+    """Chunks of `GROUP` chunks."""
+    owner = np.repeat(np.arange(len(chunks)) // GROUP, np.diff(chunks.starts))
+    offsets = np.append(chunks.offsets[:-1:GROUP], chunks.offsets[-1])
+    return _incidence(offsets, owner, chunks.nodes)
 
 
-def _index(bits):
-    return np.log2(bits.astype(float)).astype(np.int32)
-
-
-def _recoloured(chunks, colours, by_size):
-    """Greedy colouring in the order of the colour classes: largest first, or last first."""
-    sizes = np.bincount(colours)
-    order = np.argsort(-sizes, kind="stable") if by_size else np.arange(len(sizes))[::-1]
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    sequence = np.argsort(rank[colours], kind="stable")
-    lengths = np.diff(chunks.starts)
-    owner = np.repeat(sequence, lengths[sequence])
-    ends = np.cumsum(lengths[sequence])
-    within = np.arange(len(owner)) - np.repeat(ends - lengths[sequence], lengths[sequence])
-    nodes = chunks.nodes[chunks.starts[owner] + within]
-    bits = np.zeros(len(chunks), np.uint64)
-    used = np.zeros(int(nodes.max(initial=0)) + 1, np.uint64)
-    limits = np.searchsorted(rank[colours][owner], np.arange(len(order) + 1))
-    for low, high in zip(limits[:-1], limits[1:]):
-        starts = _starts(owner[low:high])
-        bits[owner[low:high][starts]] = _free(used, nodes[low:high], starts)
-        used[nodes[low:high]] |= bits[owner[low:high]]
-    return _index(bits)
+def _greedy(chunks, rounds):
+    """The lowest colour free at the nodes of each chunk, round after round; chunks of one round share no node."""
+    sequence = np.argsort(rounds, kind="stable")
+    lengths = np.diff(chunks.starts)[sequence]
+    ends = np.cumsum(lengths)
+    nodes = chunks.nodes[_joined(chunks.starts[sequence], lengths)]
+    used = np.zeros(int(nodes.max(initial=0)) + 1, np.uint64)  # bit c: colour c is taken at this node
+    bits = np.empty(len(sequence), np.uint64)
+    limits = np.flatnonzero(np.diff(rounds[sequence], prepend=-1, append=rounds.max() + 1))
+    for low, high in pairwise(limits):
+        own = slice(ends[low] - lengths[low], ends[high - 1])
+        taken = np.bitwise_or.reduceat(used[nodes[own]], ends[low:high] - lengths[low:high] - own.start)
+        if (taken == ALL).any():
+            raise ValueError("more than 64 chunks meet: use smaller chunks")
+        bits[low:high] = ~taken & (taken + np.uint64(1))
+        used[nodes[own]] |= np.repeat(bits[low:high], lengths[low:high])
+    out = np.empty(len(sequence), np.int32)
+    out[sequence] = np.log2(bits.astype(float))
+    return out

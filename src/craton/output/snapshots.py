@@ -53,7 +53,7 @@ class SnapshotWriter:
     def __exit__(self, *exception):
         self.close()
 
-    def add_series(self, name, quantities, coords, times, dtype="float32", attributes=None, chunk=None, create=True):
+    def add_series(self, name, quantities, coords, times, dtype="float32", attributes=None, chunk=None, create=True, done=None):
         """Declare the series ``snapshots/NAME``; its arrays are created by the thread.
 
         Parameters
@@ -74,15 +74,19 @@ class SnapshotWriter:
             Points of a chunk along axes that several writers share: each of them then puts whole chunks.
         create : bool
             False where another writer, whose `settle` has come back, has created it.
+        done : int, optional
+            Of a run that goes on: frames that were taken; the series is there.
         """
         self._check()
         axes = {axis: np.asarray(values, float) for axis, values in coords.items()}
         dims = tuple(axis for axis, values in axes.items() if values.ndim)
         shape = tuple(axes[axis].size for axis in dims)
         shapes = {q: ((len(components),) if len(components) > 1 else ()) + shape for q, components in quantities.items()}
-        self._series[name] = {"times": np.asarray(times, float), "shapes": shapes, "frames": 0}
+        self._series[name] = {"times": np.asarray(times, float), "shapes": shapes, "frames": done or 0}
         components = {q: tuple(c) if len(c) > 1 else () for q, c in quantities.items()}
-        if create:
+        if create and done is not None:
+            self._queue.put((self._extend, (name, components)))
+        elif create:
             about = global_attributes(**(attributes or {}))
             self._queue.put((self._create, (name, components, axes, dims, dtype, about, chunk or {})))
         else:
@@ -160,6 +164,19 @@ class SnapshotWriter:
         group = zarr.open_group(self.path, path=f"snapshots/{name}", mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
         for quantity in quantities:
             self._arrays[name, quantity] = group[quantity]
+
+    def _extend(self, name, quantities):
+        """Give a series that was cut off its full length again."""
+        self._open(name, quantities)
+        import zarr
+
+        group = zarr.open_group(self.path, path=f"snapshots/{name}", mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        times = self._series[name]["times"]
+        for array in (group["time"], *(self._arrays[name, quantity] for quantity in quantities)):
+            array.resize((len(times), *array.shape[1:]))
+        group["time"][...] = times
+        consolidate(self.path, f"snapshots/{name}")
+        consolidate(self.path)
 
     def _create(self, name, quantities, axes, dims, dtype, attributes, chunk):
         """Lay out a group: coordinates with their values, quantities with no chunk yet."""

@@ -145,59 +145,69 @@ class Store:
         """Write scenario.toml, the scenario as resolved."""
         _replace(self.path / "scenario.toml", text)
 
-    def write_waveforms(self, dataset):
+    def write_waveforms(self, dataset, samples=None):
         """Write the dataset to the root of result.zarr, in place of an earlier one; may be called again as a run goes on.
 
-        The new arrays are written aside and moved in, so that a kill leaves the old or the new ones.
+        Parameters
+        ----------
+        dataset : xarray.Dataset
+        samples : int, optional
+            Times that there will be at the end. With the same number each time, a kill at any moment leaves a store that opens and has the
+            series as they were before or are now.
         """
+        self._write(dataset, self.zarr, samples, "waveforms")
+
+    def write_fibres(self, dataset, samples=None):
+        """Write what fibres recorded to the group ``fibres`` of result.zarr, as `write_waveforms` does."""
+        self._write(dataset, self.zarr / "fibres", samples, "fibres")
+
+    def _write(self, dataset, target, samples, noun):
+        """Write aside, move in, gather the metadata."""
         aside = self.path / ".waveforms.zarr"
         try:
             _remove(aside)
-            dataset.to_zarr(aside, mode="w", zarr_format=ZARR_FORMAT, consolidated=False, encoding=_encoding(dataset))
-            _move_in(aside, self.zarr)
+            dataset.to_zarr(aside, mode="w", zarr_format=ZARR_FORMAT, consolidated=False, encoding=_encoding(dataset, samples))
+            _move_in(aside, target)
+            if target != self.zarr:
+                consolidate(self.zarr, target.name)
             consolidate(self.zarr)
         except OSError as error:
-            raise ResourceError(f"could not write the waveforms to {self.zarr}: {error.strerror or error}") from error
-
-    def write_fibres(self, dataset):
-        """Write what fibres recorded to the group ``fibres`` of result.zarr, in place of an earlier one."""
-        try:
-            dataset.to_zarr(self.zarr, group="fibres", mode="w", zarr_format=ZARR_FORMAT, consolidated=False, encoding=_encoding(dataset))
-            consolidate(self.zarr, "fibres")
-            consolidate(self.zarr)
-        except OSError as error:
-            raise ResourceError(f"could not write the fibres to {self.zarr}: {error.strerror or error}") from error
+            raise ResourceError(f"could not write the {noun} to {self.zarr}: {error.strerror or error}") from error
 
     def snapshots(self, depth=3):
         """A `SnapshotWriter` into this run's result.zarr."""
         return SnapshotWriter(self.zarr, depth)
 
 
-def _encoding(dataset):
-    """Chunks of whole series, receivers together up to the chunk size."""
+def _encoding(dataset, samples=None):
+    """Chunks of whole series, `samples` long where they are to grow to that, receivers together up to the chunk size."""
     encoding = {}
-    for name, variable in dataset.data_vars.items():
-        row = max(1, variable[:1].nbytes)
-        receivers = max(1, min(variable.shape[0], CHUNK_BYTES // row))
-        encoding[name] = {"chunks": (receivers, *(max(n, 1) for n in variable.shape[1:]))}
+    for name, variable in dataset.variables.items():
+        if name not in dataset.data_vars and not (samples and "time" in variable.dims):
+            continue
+        lengths = [samples if samples and dim == "time" else n for dim, n in variable.sizes.items()]
+        row = max(1, variable.dtype.itemsize * math.prod(lengths[1:]))
+        first = max(1, min(lengths[0], CHUNK_BYTES // row))
+        encoding[name] = {"chunks": (first, *(max(n, 1) for n in lengths[1:]))}
     return encoding
 
 
 def _move_in(aside, root):
-    """Move arrays and attributes of the store `aside` to the root group of `root`; arrays that `aside` lacks go, groups stay."""
-    root.mkdir(exist_ok=True)
+    """Move arrays and attributes of the store `aside` to the group `root`, file by file; arrays that `aside` lacks go, groups stay.
+
+    Values go before what describes them: where a series has grown in chunks of the same size, a reader finds the old or the new one.
+    """
+    root.mkdir(parents=True, exist_ok=True)
     for old in root.iterdir():
         if (old / ".zarray").exists() and not (aside / old.name).exists():
             shutil.rmtree(old)
-    for new in sorted(aside.iterdir()):
-        target = root / new.name
-        if new.is_dir() and target.exists():
-            gone = aside / (new.name + ".old")
-            target.rename(gone)
-            new.rename(target)
-            shutil.rmtree(gone)
-        else:
-            new.replace(target)
+    files = sorted((p.relative_to(aside) for p in aside.rglob("*") if p.is_file()), key=lambda p: (p.name.startswith("."), p))
+    stale = {p.relative_to(root) for array in aside.iterdir() if array.is_dir() for p in (root / array.name).glob("*")} - set(files)
+    for file in files:
+        (root / file).parent.mkdir(exist_ok=True)
+        (aside / file).replace(root / file)
+    for file in stale:
+        _remove(root / file)
     shutil.rmtree(aside)
 
 

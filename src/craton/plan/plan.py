@@ -8,6 +8,7 @@ from craton.plan.layout import Layout
 from craton.plan.operator import Operator
 
 LANES = 8  # elements side by side where the CPU computes on vectors of them
+STATE = ("wavefield", "boundary", "memory variables", "memory")  # kinds of arrays that change in time, where nothing fills them
 
 
 @dataclass(frozen=True)
@@ -306,6 +307,12 @@ class Plan:
     def nbytes(self):
         """Bytes of all arrays."""
         return sum(a.nbytes for a in self.arrays.values())
+
+    @property
+    def changing(self):
+        """Names of the arrays that a later start needs: all that changes in time, and the step counter."""
+        own = {name: a for name, a in self.arrays.items() if a.data is None and not a.part_of and 0 not in a.shape}
+        return tuple(name for name, a in own.items() if a.kind in STATE or name == "step")
 
     @property
     def bytes_by_kind(self):

@@ -5,39 +5,39 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress_bar(steps, points, title="", quiet=False):
-    """A function to be called with the number of steps done.
+def progress_bar(steps, points, title="", quiet=False, begun=0):
+    """A function to be called with the number of steps done, `begun` of them before.
 
     On a terminal a bar; elsewhere one line every tenth of the run.
     """
     if quiet:
         yield None
     elif sys.stderr.isatty():
-        yield from _bar(steps, points, title)
+        yield from _bar(steps, points, title, begun)
     else:
-        yield _lines(steps, points)
+        yield _lines(steps, points, begun)
 
 
-def _bar(steps, points, title):
+def _bar(steps, points, title, begun):
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("steps"), TextColumn("{task.fields[rate]}"),
                TimeRemainingColumn(), TextColumn("left"))  # fmt: skip
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task, started = bar.add_task(title or "time steps", total=steps, rate=""), time.perf_counter()
-        yield lambda done: bar.update(task, completed=done, rate=rate(done * points, time.perf_counter() - started))
+        task, started = bar.add_task(title or "time steps", total=steps, completed=begun, rate=""), time.perf_counter()
+        yield lambda done: bar.update(task, completed=done, rate=rate((done - begun) * points, time.perf_counter() - started))
 
 
-def _lines(steps, points):
-    started, shown = time.perf_counter(), [0]
+def _lines(steps, points, begun):
+    started, shown = time.perf_counter(), [begun * 10 // steps]
 
     def report(done):
         if done * 10 // steps > shown[0] or done == steps:
             shown[0] = done * 10 // steps
             spent = time.perf_counter() - started
-            left = spent / done * (steps - done)
-            print(f"step {done} of {steps}, {rate(done * points, spent)}, {left:.0f} s left", file=sys.stderr, flush=True)
+            left = spent / (done - begun) * (steps - done)
+            print(f"step {done} of {steps}, {rate((done - begun) * points, spent)}, {left:.0f} s left", file=sys.stderr, flush=True)
 
     return report
 

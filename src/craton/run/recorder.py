@@ -24,15 +24,24 @@ class Recorder:
         Called with the number of steps done whenever the machine has caught up.
     comm : Comm, optional
         Ranks that run together: all stop after the same step, and rank 0 has what all recorded.
+    checkpoints : Checkpoints, optional
+        Where the state is kept.
+    begun : int
+        Steps that were done before.
+    before : ndarray, optional
+        Samples of these steps, (begun, channels), on rank 0.
     """
 
-    def __init__(self, program, snapshots=None, progress=None, comm=None):
+    def __init__(self, program, snapshots=None, progress=None, comm=None, checkpoints=None, begun=0, before=None):
         self.program, self.plan, self.snapshots, self.progress = program, program.plan, snapshots, progress
         self.comm, self.gathering = comm or Alone(), self.plan.sharing.get("gathering")
         columns = len(self.plan.channels) if self.comm.rank == 0 else 0
         self.samples = np.empty((self.plan.steps, columns), self.plan.precision)
-        self.done = self.drained = 0
-        self.guarded, self.pause = 0, GUARD_EVERY
+        self.checkpoints = checkpoints
+        self.begun = self.done = self.drained = self.guarded = begun
+        if before is not None:
+            self.samples[:begun] = before
+        self.pause = GUARD_EVERY if self.patience == np.inf else 2
         self.stopped = None
         self.clock = {"start": time.perf_counter()}
         self.frames = {}
@@ -54,7 +63,7 @@ class Recorder:
         self.done = step + 1
         for frames, camera, at in self.frames.get(step, ()):
             self.take(frames, camera, at)
-        if self.done == 1:
+        if self.done == self.begun + 1:
             self.program.backend.finish()
             self.clock["first step"] = time.perf_counter()
         if self.done - self.drained == self.plan.slots or self.done == self.plan.steps:
@@ -95,18 +104,32 @@ class Recorder:
         ComputationError, Interrupted
             On all ranks after the same step; with the place and the likely reason.
         """
-        pace = (time.perf_counter() - self.clock.get("first step", self.clock["start"])) / max(self.done - 1, 1)
-        told = self.comm.gather((self.trouble(), self.stopped, pace))
+        pace = (time.perf_counter() - self.clock.get("first step", self.clock["start"])) / max(self.done - self.begun - 1, 1)
+        due = bool(self.checkpoints and self.checkpoints.due())
+        told = self.comm.gather((self.trouble(), self.stopped, pace, due))
         self.guarded = self.done
-        if self.comm.size > 1:
-            self.pause = max(1, min(GUARD_EVERY, int(LISTEN / max(told[0][2], 1e-9))))
-        trouble = next((text for text, _, _ in told if text), None)
-        signal_name = next((name for _, name, _ in told if name), None)
+        self.pause = max(1, int(min(GUARD_EVERY, self.patience / max(told[0][2], 1e-9))))
+        trouble = next((text for text, *_ in told if text), None)
+        signal_name = next((name for _, name, *_ in told if name), None)
         if trouble or (signal_name and self.comm.size > 1):
             error = ComputationError(trouble) if trouble else Interrupted(self.interruption(signal_name))
             if self.comm.size > 1:
                 error.agreed = error.exit_code
             raise error
+        if told[0][3] and self.done < self.plan.steps:
+            self.keep()
+
+    def keep(self):
+        """Write a checkpoint, where there is a place for it; all ranks after the same step."""
+        self.drain()
+        if self.checkpoints:
+            self.checkpoints.save(self.done, self.recorded)
+
+    @property
+    def patience(self):
+        """Seconds until ranks talk again, or until it is looked whether a checkpoint is due."""
+        every = self.checkpoints and self.checkpoints.every
+        return LISTEN if self.comm.size > 1 else every / 20 if every else np.inf
 
     def trouble(self):
         """What is wrong with the wavefield, in words, or None."""

@@ -251,7 +251,8 @@ def _three(grid):
 class Run(Table):
     """How it is computed: precision, device, space order of the differences and their weights, threads of the CPU (None: all).
 
-    ``grid`` arranges several ranks along x, y and z, [2, 2, 1]; without it the fastest arrangement is looked for.
+    ``grid`` arranges several ranks along x, y and z, [2, 2, 1]; without it the fastest arrangement is looked for. ``checkpoint`` is the
+    time of the clock after which the state is written again (s).
     """
 
     precision: Precision = "float32"
@@ -260,6 +261,7 @@ class Run(Table):
     weights: choice("taylor", "holberg") = "taylor"
     threads: whole(least=1) | None = None
     grid: Annotated[many(whole(least=1)), AfterValidator(_three)] | None = None
+    checkpoint: Duration | None = None
 
 
 def _some(sources):

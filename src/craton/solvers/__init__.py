@@ -1,8 +1,14 @@
 """Solvers: a folder is a physics, a .h an operator's body. SOLVERS gives each method of a scenario its builder, OPERATORS its operators."""
 from importlib import import_module
 
-SOLVERS = {"fd": "craton.solvers.fd_elastic.build:build", "gravity": "craton.solvers.gravity.build:build"}
-OPERATORS = {"fd": "craton.solvers.fd_elastic.catalogue:operators", "gravity": "craton.solvers.gravity.catalogue:operators"}
+SOLVERS = {
+    "fd": "craton.solvers.fd_elastic.build:build", "sem": "craton.solvers.sem_elastic.build:build",
+    "gravity": "craton.solvers.gravity.build:build",
+}  # fmt: skip
+OPERATORS = {
+    "fd": "craton.solvers.fd_elastic.catalogue:operators", "sem": "craton.solvers.sem_elastic.catalogue:operators",
+    "gravity": "craton.solvers.gravity.catalogue:operators",
+}  # fmt: skip
 DOUBLE = {"gravity": "craton.solvers.gravity.catalogue:DOUBLE"}
 
 
@@ -12,7 +18,7 @@ def build(scenario):
 
 
 def operators(method, order, precision):
-    """All operators of a method, in some order in space where it has one: dict of name to (Operator, precision).
+    """All operators of a method, in some order in space (degree of elements) where it has one: dict of name to (Operator, precision).
 
     The precision is the one asked for, except for operators that always run in double.
     """

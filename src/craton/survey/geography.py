@@ -97,6 +97,11 @@ class Places:
     """
 
     local: Local | None
+    deep = True  # its positions count from z = 0, not yet from the ground
+
+    def xyz(self, longitude, latitude, depth=0.0):
+        """Positions (..., 3), metres, z minus the depth."""
+        return np.stack(np.broadcast_arrays(*self.xy(longitude, latitude), 0.0 - np.asarray(depth, float)), axis=-1)
 
     def xy(self, longitude, latitude):
         """x and y, metres."""

@@ -220,8 +220,8 @@ def read_file(entry, domain):
         where_from = entry.coordinates
     else:
         return read_receivers(entry.file)
-    x, y = geography.places(domain, where_from).xy(longitude, latitude)
-    return names, np.stack([x, y, 0.0 - depth], axis=1), True
+    found = geography.places(domain, where_from)
+    return names, found.xyz(longitude, latitude, depth), found.deep
 
 
 def read_receivers(path):

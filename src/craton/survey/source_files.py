@@ -117,10 +117,10 @@ def _numbered(name, n, blocks):
 
 def _point(places, name, block, wavelet, moment=None, force=None):
     """A point source at a block's place, its mechanism turned to the model's axes."""
-    x, y = places.xy(block.longitude, block.latitude)
+    xyz = tuple(map(float, places.xyz(block.longitude, block.latitude, block.depth)))
     turn = places.rotation(block.longitude, block.latitude)
     moment = None if moment is None else turn @ moment @ turn.T
-    return PointSource(name, (float(x), float(y), 0.0 - block.depth), moment, None if force is None else turn @ force, wavelet)
+    return PointSource(name, xyz, moment, None if force is None else turn @ force, wavelet)
 
 
 def _wavelet(entry, shift, half_duration):

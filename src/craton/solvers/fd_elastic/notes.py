@@ -3,7 +3,7 @@ import numpy as np
 
 from craton.model import earth
 from craton.solvers.fd_elastic import acoustic, laminate, relaxing, scheme
-from craton.survey import sources as survey_sources
+from craton.solvers.shared.notes import memory, phases, receivers, sources_of
 
 FEWEST = {  # points per shortest wavelength below which a warning is due: from order 6 on, phase velocity is in error by 0.7 % there
     "taylor": {2: 10, 4: 5, 6: 4, 8: 3.5, 10: 3.2, 12: 3.0, 14: 2.9, 16: 2.8},
@@ -25,11 +25,6 @@ def sections(d, plan, sources, limit):
         "Memory": memory(plan),
         "Phases of a step": phases(plan),
     }
-
-
-def sources_of(sources):
-    """Each source with its place, mechanism and wavelet."""
-    return [(s.name, survey_sources.describe(s).removeprefix(f"{s.name} ")) for s in sources] or [("none", "the wavefield stays at rest")]
 
 
 def algorithm(d, sources):
@@ -130,33 +125,3 @@ def too_coarse(d, sources):
     wanted = fewest(d)
     return [f"{points:.1f} points per wavelength at f95 = {f95:.4g} Hz ({slow:,.0f} m/s) are too few, order {d.order} wants {wanted:g}: "
             f"use a spacing of {slow / f95 / wanted:.4g} m, or a source with lower frequencies"]  # fmt: skip
-
-
-def receivers(d, plan):
-    """Number of receivers and channels."""
-    fibres = plan.receivers.fibres
-    along = len(fibres) if fibres is not None else 0
-    rows = [("count", f"{len(plan.receivers)}, with {len(plan.channels) - along} channels: {', '.join(d.scenario.output.waveforms)}")]
-    return rows + ([("fibres", f"{along} channels of axial strain rate")] if along else [])
-
-
-def memory(plan):
-    """Bytes by kind of array."""
-    rows = [(kind, f"{size / 2**20:,.1f} MiB") for kind, size in plan.bytes_by_kind.items()]
-    per_point = plan.nbytes / np.dtype(plan.precision).itemsize / plan.points
-    return [*rows, ("total", f"{plan.nbytes / 2**20:,.1f} MiB, {per_point:.2f} reals a point")]
-
-
-def phases(plan):
-    """Operators of each phase, with their points and least traffic."""
-    rows = []
-    for phase in plan.phases:
-        names = {}
-        for one in phase.launches:
-            count, points = names.get(one.op.name, (0, 0))
-            names[one.op.name] = (count + 1, points + one.points)
-        for name, (count, points) in names.items():
-            op = plan.operators[name]
-            cost = f"{op.reals_per_point:g} reals and {op.flops} flops a point"
-            rows.append((phase.name, f"{name:<25} {count} x, {points:>13,} points, {cost}"))
-    return [*rows, ("least traffic", f"{sum(plan.traffic.values()) / 1e6:,.1f} MB a step")]

@@ -66,6 +66,13 @@ class Kind:
     bulk: bool = False
     coloured: bool = False
 
+    @property
+    def suffix(self):
+        """What sets it apart among the operators of a plan."""
+        words = {"stored": self.geometry == "stored", "box": self.geometry == "box", "per_element": not self.per_node, "full": self.full,
+                 "attenuated": bool(self.relaxation), "bulk": self.bulk, "coloured": self.coloured}  # fmt: skip
+        return "".join(f"_{word}" for word, there in words.items() if there)
+
 
 def relaxing(relaxation, dt):
     """Constants of memory.h for a `model.attenuation.Relaxation` of "full" storage and a step, s: a tuple for each mechanism."""
@@ -78,17 +85,18 @@ def relaxing(relaxation, dt):
 
 def stiffness(kind):
     """Elastic elements; see stiffness.h. Arrays: force, memory, displacement, points, geometry, moduli, loss, order."""
-    return Operator("stiffness", HERE / "stiffness.h", ("force", "memory"), ("displacement", "points", "geometry", "moduli", "loss", "order"),
-                    ELEMENT, defines=constants(kind, 3), **machines(kind), **cost(kind, 3))  # fmt: skip
+    reads = ("displacement", "points", "geometry", "moduli", "loss", "order")
+    return Operator(f"stiffness{kind.suffix}", HERE / "stiffness.h", ("force", "memory"), reads, ELEMENT, kernel="stiffness",
+                    defines=constants(kind), **machines(kind), **cost(kind, 3))  # fmt: skip
 
 
 def fluid(kind):
     """Acoustic elements; see fluid.h. Arrays: potential_force, potential, points, geometry, moduli, order."""
-    return Operator("fluid", HERE / "fluid.h", ("potential_force",), ("potential", "points", "geometry", "moduli", "order"),
-                    ELEMENT, defines=constants(kind, 1), **machines(kind), **cost(kind, 1))  # fmt: skip
+    return Operator(f"fluid{kind.suffix}", HERE / "fluid.h", ("potential_force",), ("potential", "points", "geometry", "moduli", "order"),
+                    ELEMENT, kernel="fluid", defines=constants(kind), **machines(kind), **cost(kind, 1))  # fmt: skip
 
 
-def constants(kind, fields):
+def constants(kind):
     """Constants of the text."""
     element, text = Element(kind.degree), "{" + ",".join("{" + ",".join(map(repr, row)) + "}" for row in kind.relaxation) + "}"
     rule = [*element.derivative.T.ravel(), *element.points, *element.weights]
@@ -97,7 +105,7 @@ def constants(kind, fields):
     return (("DEGREE", kind.degree), ("RULE_VALUES", "{" + ",".join(f"real({float(v)!r})" for v in rule) + "}"), ("LANES", LANES),
             ("ELEMENTS", elements(kind.degree)), ("THREADS", width), ("KEEP", f"(THREAD_PER_POINT && {int(kind.degree <= KEPT)})"),
             ("MIN_BLOCKS", f"(sizeof(real) == 4 ? {single // width} : {double // width})"), ("COLOURED", int(kind.coloured)),
-            ("LATE", "(THREAD_PER_POINT && DEGREE == 8 && sizeof(real) == 8)"),
+            ("LATE", "(THREAD_PER_POINT && DEGREE == 8 && sizeof(real) == 8)"), ("SPREAD", "(THREAD_PER_POINT && !LATE)"),
             ("GEOMETRY", GEOMETRY[kind.geometry]), ("PER_NODE", int(kind.per_node)), ("FULL", int(kind.full)), ("BULK", int(kind.bulk)),
             ("MECHANISMS", len(kind.relaxation)), ("RELAXATION", text))  # fmt: skip
 
@@ -151,8 +159,9 @@ def update():
 
 def fluid_update():
     """The fluid's step; box (0, 1, 0, 1, 0, Nf + 1); potential, potential_rate, potential_force, pressure, fluid_inverse_mass; dt."""
-    return pointwise("fluid_update", "update.h", ("potential", "potential_rate", "potential_force", "pressure"), ("fluid_inverse_mass",), UPDATE,
-                     defines=(("WORDS", WORDS),), reals_per_point=8, flops=6, **stream())  # fmt: skip
+    writes = ("potential", "potential_rate", "potential_force", "pressure")
+    return pointwise("fluid_update", "update.h", writes, ("fluid_inverse_mass",), UPDATE, defines=(("WORDS", WORDS),), reals_per_point=8,
+                     flops=6, **stream())  # fmt: skip
 
 
 def stream():
@@ -174,7 +183,7 @@ def fluid_stacey():
 
 def rigid(fields=3):
     """Points that stand still: force, points (m,); fields = 1 for a fluid's potential (pressure 0); count = m."""
-    return pointwise("rigid" if fields == 3 else "fluid_rigid", "stacey.h", ("force",), ("points",), FACE, kernel="rigid",
+    return pointwise("rigid_points" if fields == 3 else "fluid_rigid", "stacey.h", ("force",), ("points",), FACE, kernel="rigid_points",
                      defines=FIELDS[fields], reals_per_point=1 + fields, **listed())  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 //   stacey        F <- G (F - C v), G = M (M + dt/2 C)^-1: absorbing faces, implicit in v, so that v(n) = (v(n + 1/2) + v(n - 1/2)) / 2
 //                 terms[m][i]: G as xx, yy, zz, yz, xz, xy, then C likewise
 //   fluid_stacey  the same for the potential; terms[m][i]: G, C
-//   rigid         F <- 0: what stands still (of a fluid: pressure 0)
+//   rigid_points  F <- 0: what stands still (of a fluid: pressure 0)
 // i counts the entries of `points`; p.count is their number.
 #include "machine.h"
 
@@ -36,7 +36,7 @@ KERNEL fluid_stacey(
     }
 }
 
-KERNEL rigid(real* RESTRICT force, const int* RESTRICT points, const Box box, const FaceParams p)
+KERNEL rigid_points(real* RESTRICT force, const int* RESTRICT points, const Box box, const FaceParams p)
 {
     FOR_EACH_POINT(box)
     {

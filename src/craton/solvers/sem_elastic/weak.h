@@ -19,7 +19,7 @@ BODY void weak_form(
         value* const fy = LATE ? u : fy_apart;
         value mine[KEEP ? FIELDS : 1][N], late[LATE ? FIELDS : 1][N];
         [[maybe_unused]] value sum[FIELDS][N];  // on a GPU
-        const Points point(points, e + first);
+        const Points point(points, e, first);
 #if GEOMETRY == SHAPE && THREAD_PER_POINT
         SHARED(terms, 81)
         EACH_COLUMN for (int m = column; m < 81; m += COLUMNS) terms[m] = geometry[e * 81 + m];
@@ -103,8 +103,13 @@ BODY void weak_form(
                     }
                     total[c] = t;
                 }
-                add<FIELDS>(out, point[node], total);
+                if constexpr (SPREAD) UNROLL for (int c = 0; c < FIELDS; ++c) u[node * FIELDS + c] = total[c];
+                else add<FIELDS>(out, point[node], total);
             }
+        }
+        if constexpr (SPREAD) {
+            BARRIER
+            EACH_COLUMN UNROLL for (int m = column; m < FIELDS * NODES; m += COLUMNS) add_one(out + FIELDS * point.number(m / FIELDS) + m % FIELDS, u[m]);
         }
     }
 }

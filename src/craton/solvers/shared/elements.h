@@ -8,7 +8,8 @@
 //   RULE_HERE(rule)                N * N derivatives l_b'(xi_a) [a][b], then the N points, then their weights
 // Arrays of elements are [e][row][node] on both machines, of `value` (VALUES) or of int: the CPU's interleave LANES elements.
 // On a GPU a thread keeps its column of the field in registers (KEEP = 1, low degrees) or reads it from shared memory; LATE = 1: shared memory
-// is too small for all of an element, so that some of it waits in registers. THREADS of a block, MIN_BLOCKS that fit a multiprocessor.
+// is too small for all of an element, so that some of it waits in registers; SPREAD = 1: threads add reals side by side in memory, not the nodes
+// of their columns. THREADS of a block, MIN_BLOCKS that fit a multiprocessor.
 #pragma once
 #include "machine.h"
 
@@ -43,21 +44,23 @@ INLINE double reciprocal(double x) { return 1 / x; }
 
 struct Points {  // global points of an element's nodes
     const int* of;
-    MEMBER Points(const int* points, ptrdiff_t e) : of(points + e * NODES) {}
+    MEMBER Points(const int* points, ptrdiff_t e, int first) : of(points + (e + first) * NODES) {}
     MEMBER int operator[](int node) const { return of[node]; }
+    MEMBER ptrdiff_t number(int node) const { return of[node]; }
 };
 typedef int Place;
 template <int FIELDS> INLINE void gather(value* out, int stride, const real* field, Place g)
 {
     UNROLL for (int c = 0; c < FIELDS; ++c) out[c * stride] = field[(ptrdiff_t)FIELDS * g + c];
 }
+INLINE void add_one(real* to, value more)
+{
+    if constexpr (COLOURED) *to += more;
+    else atomicAdd(to, more);
+}
 template <int FIELDS> INLINE void add(real* field, Place g, const value (&sum)[FIELDS])
 {
-    UNROLL for (int c = 0; c < FIELDS; ++c)
-    {
-        if constexpr (COLOURED) field[(ptrdiff_t)FIELDS * g + c] += sum[c];
-        else atomicAdd(field + (ptrdiff_t)FIELDS * g + c, sum[c]);
-    }
+    UNROLL for (int c = 0; c < FIELDS; ++c) add_one(field + (ptrdiff_t)FIELDS * g + c, sum[c]);
 }
 #else
 #define BODY static inline __attribute__((always_inline))
@@ -77,12 +80,14 @@ static constexpr real RULE[RULES] = RULE_VALUES;
 #define BARRIER
 
 BODY value reciprocal(value x) { return 1 / x; }
+BODY void add_one(real*, value) {}  // SPREAD is for a GPU
 
 typedef const int* Place;  // LANES points
 struct Points {
     const int* of;
-    MEMBER Points(const int* points, ptrdiff_t e) : of(points + e * (NODES * LANES)) {}
+    MEMBER Points(const int* points, ptrdiff_t e, int first) : of(points + (e * LANES + first) * NODES) {}
     MEMBER Place operator[](int node) const { return of + node * LANES; }
+    MEMBER ptrdiff_t number(int node) const { return of[node * LANES]; }
 };
 template <int FIELDS> BODY void gather(value* out, int stride, const real* field, Place g)
 {

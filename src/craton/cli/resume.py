@@ -1,0 +1,50 @@
+"""craton resume: go on with a run that was interrupted."""
+
+from pathlib import Path
+
+from craton.cli.run import ended_by_signal, on_all, together, told
+
+
+def command(out, device=None, ranks=None, quiet=False, debug=False):
+    """Go on from the last checkpoint of a run, on as many ranks as it had.
+
+    Parameters
+    ----------
+    out : str
+        The directory of the run.
+    device : str, optional
+        In place of ``run.device``.
+    ranks : int, optional
+        Refused where it is not their number.
+    quiet : bool
+        No header, progress and summary.
+    debug : bool
+        Ranks that are started show tracebacks.
+    """
+    from craton.comm import launcher
+    from craton.comm import ranks as communicator
+    from craton.wave_runs import resumable
+
+    out = Path(out)
+    with ended_by_signal():
+        if not launcher.started():
+            saved = resumable(out)
+            saved.check_ranks(ranks or saved.ranks)
+            if saved.ranks > 1:
+                options = (("--quiet", quiet), ("--debug", debug))
+                words = ["resume", str(out), *(["--device", device] if device else []), *(name for name, given in options if given)]
+                return together(saved.ranks, words, out)
+        comm = communicator()
+        with on_all(comm):
+            one(out, device, quiet, comm)
+    return None
+
+
+def one(out, device, quiet, comm):
+    """What every rank does; the first one writes and prints."""
+    from craton import api
+
+    scenario, planned, saved = api.again(out, comm)
+    machine = api.fitting(scenario, planned, comm, device)
+    told(scenario, planned, machine, out, quiet, comm, note=f"  from    step {saved.step:,}\n",
+         work=lambda show: api.runs(scenario).run_into(scenario, planned, machine, out, False, show, comm, saved))  # fmt: skip

@@ -1,0 +1,219 @@
+"""Radial Earth models: piecewise polynomials of radius with PREM's parameters, on either side of discontinuities; elastic moduli."""
+from dataclasses import dataclass
+
+import numpy as np
+
+# Shear and pressure speeds along the vertical (v) and across it (h), eta = F / (A - 2 L); qkappa and qmu stand for losses, 1 / Q.
+PARAMETERS = ("rho", "vpv", "vph", "vsv", "vsh", "eta", "qkappa", "qmu")
+ELASTIC = len(PARAMETERS) - 2
+JUMP = 1e-3  # relative change of density or speed that makes a discontinuity; PREM's polynomials meet within 2e-5 elsewhere
+ISOTROPIC = 1e-12  # relative difference below which two speeds are one
+
+
+@dataclass(frozen=True, eq=False)
+class RadialModel:
+    """An Earth that depends on radius alone.
+
+    Parameters
+    ----------
+    name : str
+    knots : (n + 1,) array
+        Radii between pieces, m, rising. The last is the surface.
+    coefficients : (n, 8, d) array
+        Of polynomials in r / radius of the surface, lowest power first, for `PARAMETERS` in SI (losses 1 / Q).
+    regions : tuple of str
+        Name of the region that each piece belongs to: ``"crust"``, ``"upper_mantle"``, ``"outer_core"``, ...
+    """
+
+    name: str
+    knots: np.ndarray
+    coefficients: np.ndarray
+    regions: tuple
+
+    @property
+    def radius(self):
+        """Of the surface, m."""
+        return float(self.knots[-1])
+
+    def piece(self, r, side="below"):
+        """Index of the piece that holds radii r, m; a radius on a knot takes the piece of that side.
+
+        Raises
+        ------
+        ValueError
+            A radius outside the model by more than rounding.
+        """
+        r, fuzz = np.asarray(r, float), 1e-9 * self.radius
+        outside = (r < self.knots[0] - fuzz) | (r > self.knots[-1] + fuzz) | np.isnan(r)
+        if outside.any():
+            limits = f"{self.knots[0] / 1e3:.10g} to {self.radius / 1e3:.10g} km"
+            raise ValueError(f"radius {r[outside].flat[0] / 1e3:.10g} km is outside the model {self.name}, {limits}")
+        found = np.searchsorted(self.knots, r, side="left" if _below(side) else "right") - 1
+        return np.clip(found, 0, len(self.regions) - 1)
+
+    def parameters(self, r, side="below", piece=None):
+        """`PARAMETERS` at radii r (any shape), m: array (8, ...).
+
+        Parameters
+        ----------
+        r : array_like
+        side : "below" or "above"
+            Which values a discontinuity gives.
+        piece : array_like of int, optional
+            Piece to evaluate, in place of the one that holds r.
+        """
+        r = np.asarray(r, float)
+        piece = np.broadcast_to(self.piece(r, side) if piece is None else piece, r.shape)
+        x, out = r / self.radius, np.empty((len(PARAMETERS), *r.shape))
+        for p in np.unique(piece):
+            here = piece == p
+            out[:, here] = _horner(self.coefficients[p], x[here])
+        return out
+
+    def speeds(self, r, side="below", piece=None):
+        """vp, vs (m/s), rho (kg/m3) at radii; of the Voigt average where the model is transversely isotropic."""
+        return speeds(self.parameters(r, side, piece))
+
+    def moduli(self, r, side="below", piece=None):
+        """Love's A, C, F, L, N at radii, Pa: array (5, ...)."""
+        return love(self.parameters(r, side, piece))
+
+    def losses(self, r, side="below", piece=None):
+        """1 / Qp and 1 / Qs at radii."""
+        return losses(self.parameters(r, side, piece))
+
+    @property
+    def anisotropic(self):
+        """True where it is transversely isotropic somewhere."""
+        _, vpv, vph, vsv, vsh, eta = self.coefficients[:, :ELASTIC].swapaxes(0, 1)
+        return not (np.allclose(vpv, vph, ISOTROPIC) and np.allclose(vsv, vsh, ISOTROPIC)
+                    and np.allclose(eta, np.eye(1, eta.shape[1]), ISOTROPIC))  # fmt: skip
+
+    def jumps(self, least=JUMP):
+        """Radii, rising, m, at which density or a speed changes by more than `least` of itself; without surface and centre."""
+        inner = self.knots[1:-1]
+        below, above = (self.parameters(inner, side)[:ELASTIC] for side in ("below", "above"))
+        with np.errstate(invalid="ignore"):
+            change = np.abs(above - below) / np.maximum(np.abs(above), np.abs(below))
+        return inner[np.nan_to_num(change).max(axis=0, initial=0) > least]
+
+    def region(self, r, side="below"):
+        """Name of the region at one radius, m."""
+        return self.regions[int(self.piece(r, side))]
+
+    def boundary(self, region):
+        """Radii (bottom, top), m, of a region by its name.
+
+        Raises
+        ------
+        KeyError
+            There is none of that name.
+        """
+        own = [n for n, name in enumerate(self.regions) if name == region]
+        if not own:
+            raise KeyError(f"{self.name} has no region {region}; it has {', '.join(dict.fromkeys(self.regions))}")
+        return float(self.knots[own[0]]), float(self.knots[own[-1] + 1])
+
+    def fluid(self, region):
+        """True for a region without shear strength."""
+        bottom, top = self.boundary(region)
+        return float(self.speeds((bottom + top) / 2)[1]) == 0.0
+
+    def slowest(self, bottom, top):
+        """Lowest wave speed between two radii, m/s: of shear waves, of pressure waves where it is fluid."""
+        r = self._looked_at(bottom, top)
+        found = [self.speeds(r, side) for side in ("below", "above")]
+        slow = np.array([np.where(vs > 0, vs, vp) for vp, vs, _ in found])
+        return float(np.min([slow[0, 1:].min(), slow[1, :-1].min()]))  # not the values behind either end
+
+    def _looked_at(self, bottom, top, count=20):
+        """Knots between two radii and points between them, rising, both ends included."""
+        own = np.concatenate([[bottom], self.knots[(self.knots > bottom) & (self.knots < top)], [top]])
+        return np.unique(np.concatenate([np.linspace(a, b, count) for a, b in zip(own[:-1], own[1:])]))
+
+
+def _below(side):
+    if side not in ("below", "above"):
+        raise ValueError(f"side = {side!r} is neither 'below' nor 'above'")
+    return side == "below"
+
+
+def _horner(coefficients, x):
+    """Polynomials (m, d) at x (k,): (m, k)."""
+    out = np.zeros((len(coefficients), len(x)))
+    for power in range(coefficients.shape[1] - 1, -1, -1):
+        out = out * x + coefficients[:, power, None]
+    return out
+
+
+def love(parameters):
+    """Love's A, C, F, L, N (Pa) from `PARAMETERS` (8, ...) (Dziewonski & Anderson 1981, section 3)."""
+    rho, vpv, vph, vsv, vsh, eta = parameters[:ELASTIC]
+    a, c, l, n = rho * vph**2, rho * vpv**2, rho * vsv**2, rho * vsh**2
+    return np.array([a, c, eta * (a - 2 * l), l, n])
+
+
+def speeds(parameters):
+    """vp, vs (m/s) and rho (kg/m3) of `PARAMETERS`, of the isotropic medium with Voigt's moduli (Babuska & Cara 1991, eq. 2.25)."""
+    a, c, f, l, n = love(parameters)
+    rho = parameters[0]
+    kappa, mu = (4 * a + c + 4 * f - 4 * n) / 9, (a + c - 2 * f + 6 * l + 5 * n) / 15
+    mu = np.where(l == 0, 0.0, mu)  # rounding in a fluid
+    return np.sqrt((kappa + 4 / 3 * mu) / rho), np.sqrt(mu / rho), rho
+
+
+def losses(parameters):
+    """1 / Qp and 1 / Qs of `PARAMETERS` (8, ...), from those of bulk and shear modulus (Dziewonski & Anderson 1981, eq. 4)."""
+    vp, vs, _ = speeds(parameters)
+    shear = 4 / 3 * (vs / vp) ** 2
+    return (1 - shear) * parameters[6] + shear * parameters[7], np.where(vs > 0, parameters[7], 0.0)
+
+
+def thomsen(parameters):
+    """epsilon, delta, gamma about the vertical of `PARAMETERS` (8, ...) (Thomsen 1986, eq. 8, 9, 17); 0 in a fluid's gamma."""
+    a, c, f, l, n = love(parameters)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        gamma = np.where(l > 0, (n - l) / (2 * l), 0.0)
+    return (a - c) / (2 * c), ((f + l) ** 2 - (c - l) ** 2) / (2 * c * (c - l)), gamma
+
+
+def stiffness(moduli, axis):
+    """Stiffness of a transversely isotropic medium about any axis.
+
+    Parameters
+    ----------
+    moduli : (5, ...) array
+        Love's A, C, F, L, N, Pa.
+    axis : (3, ...) array
+        Unit vector of symmetry, in a chunk the radial direction.
+
+    Returns
+    -------
+    (6, 6, ...) array
+        Pa, for stress and strain as xx, yy, zz, yz, xz, xy (shear strains doubled): c_ijkl of Browaeys & Chevrot (2004), eq. A1.
+    """
+    a, c, f, l, n = moduli
+    d, v = np.eye(3), axis
+    pairs = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
+    out = np.empty((6, 6, *np.shape(a)))
+    for p, (i, j) in enumerate(pairs):
+        for q, (k, m) in enumerate(pairs):
+            out[p, q] = (
+                (a - 2 * n) * d[i, j] * d[k, m] + n * (d[i, k] * d[j, m] + d[i, m] * d[j, k])
+                + (f - a + 2 * n) * (d[i, j] * v[k] * v[m] + v[i] * v[j] * d[k, m])
+                + (l - n) * (d[i, k] * v[j] * v[m] + d[i, m] * v[j] * v[k] + d[j, k] * v[i] * v[m] + d[j, m] * v[i] * v[k])
+                + (a + c - 2 * f - 4 * l) * v[i] * v[j] * v[k] * v[m]
+            )  # fmt: skip
+    return out
+
+
+def described(model, r, side="below", piece=None):
+    """What scenarios call vp, vs, rho, qp, qs, epsilon, delta, gamma (`properties.NAMES`, losses 1 / Q) at radii: array (8, ...).
+
+    vp and vs are those along the vertical where the model is transversely isotropic, as Thomsen's parameters want them.
+    """
+    values = model.parameters(r, side, piece)
+    if not model.anisotropic:
+        vp, vs, rho = speeds(values)
+        return np.array([vp, vs, rho, *losses(values), *np.zeros((3, *np.shape(vp)))])
+    return np.array([values[1], values[3], values[0], *losses(values), *thomsen(values)])

@@ -1,0 +1,130 @@
+"""Elevations over longitude and latitude, from netCDF grids such as ETOPO's and GEBCO's, or GeoTIFF: the topography of a chunk."""
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+AXES = {"latitude": ("lat", "latitude", "y"), "longitude": ("lon", "longitude", "x")}
+METRES = ("", "m", "meter", "meters", "metre", "metres")
+
+
+@dataclass(frozen=True, eq=False)
+class Relief:
+    """Elevations, m, bilinear between the points of a grid; nan beyond it.
+
+    Parameters
+    ----------
+    longitude, latitude : (nx,), (ny,) arrays
+        Degrees, rising.
+    elevation : (ny, nx) array
+        m.
+    """
+
+    longitude: np.ndarray
+    latitude: np.ndarray
+    elevation: np.ndarray
+
+    def __call__(self, longitude, latitude):
+        """Elevations at places in degrees, arrays of one shape."""
+        east = self.longitude[0] + (np.asarray(longitude, float) - self.longitude[0]) % 360.0
+        spacing = np.diff(self.longitude).max()
+        around = self.longitude[-1] + spacing - self.longitude[0] >= 360.0 - 1e-6
+        x = np.append(self.longitude, self.longitude[0] + 360.0) if around else self.longitude
+        east = np.where((east > x[-1]) & (east - 360.0 >= x[0] - 1e-9), east - 360.0, east)
+        (i, p), (j, q) = _along(x, east), _along(self.latitude, np.asarray(latitude, float))
+        columns = [i, (i + 1) % len(self.longitude)]
+        south, north = ((1 - p) * self.elevation[row, columns[0]] + p * self.elevation[row, columns[1]] for row in (j, j + 1))
+        return (1 - q) * south + q * north
+
+    def lowered(self, spacing):
+        """The same, averaged over blocks about `spacing` degrees wide, so that elements of that size can follow it.
+
+        Parameters
+        ----------
+        spacing : float
+            Degrees; nothing is done where the grid is as coarse.
+        """
+        nx, ny = (max(1, int(spacing / np.diff(axis).mean() + 1e-6)) for axis in (self.longitude, self.latitude))
+        columns, rows = len(self.longitude) // nx * nx, len(self.latitude) // ny * ny
+        blocks = self.elevation[:rows, :columns].reshape(rows // ny, ny, columns // nx, nx).mean(axis=(1, 3))
+        return Relief(self.longitude[:columns].reshape(-1, nx).mean(axis=1), self.latitude[:rows].reshape(-1, ny).mean(axis=1), blocks)
+
+
+def _along(axis, at):
+    """Index of the lower neighbour and part of the way to the next; nan outside the axis."""
+    low = np.clip(np.searchsorted(axis, at, side="right") - 1, 0, len(axis) - 2)
+    part = (at - axis[low]) / (axis[low + 1] - axis[low])
+    return low, np.where((part < -1e-9) | (part > 1 + 1e-9), np.nan, np.clip(part, 0, 1))
+
+
+def read(path, variable=None):
+    """A `Relief` from a file.
+
+    Parameters
+    ----------
+    path : path-like
+        netCDF (.nc, .grd), or GeoTIFF (.tif, where rioxarray is installed) in longitude and latitude.
+    variable : str, optional
+        Its name; needed where the file holds several over longitude and latitude.
+
+    Raises
+    ------
+    ValueError
+        A file that cannot be read or is no such grid: says what it holds.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise ValueError(f"there is no file {path}")
+    tiff = path.suffix.lower() in (".tif", ".tiff")
+    with (_geotiff if tiff else _netcdf)(path) as opened:
+        return from_array(opened.isel(band=0, drop=True) if tiff else _chosen(opened, variable, path.name), path.name)
+
+
+def _netcdf(path):
+    import xarray
+
+    try:
+        return xarray.open_dataset(path, decode_times=False)
+    except (OSError, ValueError) as error:  # ValueError: no engine takes it for netCDF
+        raise ValueError(f"cannot read {path} as netCDF: {(str(error).splitlines() or [''])[0][:150]}") from error
+
+
+def _geotiff(path):
+    try:
+        import rioxarray
+    except ImportError:
+        raise ValueError(f"{path.name}: GeoTIFF needs rioxarray (pip install rioxarray); netCDF does not") from None
+    try:
+        return rioxarray.open_rasterio(path, masked=True)
+    except Exception as error:  # rasterio's own kinds of failure
+        raise ValueError(f"cannot read {path} as GeoTIFF: {(str(error).splitlines() or [''])[0][:150]}") from error
+
+
+def _chosen(dataset, variable, name):
+    flat = [str(n) for n, array in dataset.data_vars.items() if array.ndim == 2]
+    if variable is None and len(flat) != 1:
+        raise ValueError(f"{name} holds {', '.join(flat) or 'no variable'} over two dimensions; name one with variable =")
+    if variable is not None and variable not in dataset.data_vars:
+        raise ValueError(f"{name} has no variable {variable}; it has {', '.join(map(str, dataset.data_vars))}")
+    return dataset[variable or flat[0]]
+
+
+def from_array(array, name="the elevations"):
+    """A `Relief` from an xarray.DataArray over longitude and latitude."""
+    found = {}
+    for ours, names in AXES.items():
+        theirs = next((d for d in array.dims if str(d).lower() in names), None)
+        if theirs is None or theirs not in array.coords:
+            raise ValueError(f"{name} has the dimensions {', '.join(map(str, array.dims))}; it needs longitude and latitude, in degrees")
+        found[ours] = theirs
+    unit = str(array.attrs.get("units", "")).strip().lower()
+    if unit not in METRES:
+        raise ValueError(f"{name} is in {unit!r}; it must be in m")
+    array = array.transpose(found["latitude"], found["longitude"]).sortby(list(found.values()))
+    latitude, longitude = (np.asarray(array[d].values, float) for d in (found["latitude"], found["longitude"]))
+    if np.abs(latitude).max(initial=0) > 90 or np.ptp(longitude) > 360 + 1e-9 or min(len(latitude), len(longitude)) < 2:
+        raise ValueError(f"{name}: {found['longitude']} and {found['latitude']} are no degrees, or fewer than two values")
+    values = np.asarray(array.values, float)
+    if longitude[-1] - longitude[0] >= 360 - 1e-9:  # -180 and 180 are one
+        longitude, values = longitude[:-1], values[:, :-1]
+    return Relief(longitude, latitude, values)

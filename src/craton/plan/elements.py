@@ -1,0 +1,258 @@
+"""Which rank has which elements of a mesh, the points that ranks share, and the elements that neighbours wait for."""
+from dataclasses import dataclass
+
+import numpy as np
+
+from craton.errors import Problem, ResourceError, ScenarioError
+
+INTEGER = 1000  # METIS weighs in whole numbers: the mean weight of an element is this
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """What one rank has of a mesh.
+
+    Parameters
+    ----------
+    rank : int
+    elements : (m,) array
+        Its elements in the whole mesh (or in its own, where it built that itself): first the outer ones, which hold a shared point, then
+        the inner ones; each in the order of the mesh.
+    outer : int
+        How many are outer.
+    shared : dict of int to (s,) int64 array
+        For each neighbour the points that both have, as places ``position in elements * n^3 + node``. Both sides list the same points in
+        the same order, that of the points' numbers in the whole mesh.
+    """
+
+    rank: int
+    elements: np.ndarray
+    outer: int
+    shared: dict
+
+    def points(self, numbering):
+        """Numbers of the shared points in a numbering (m, n, n, n) of its own elements, for each neighbour, in the order of `shared`."""
+        flat = np.asarray(numbering).reshape(-1)
+        return {rank: flat[places] for rank, places in self.shared.items()}
+
+
+# --- who has which element --------------------------------------------------------------------------------------------------------------
+
+
+def neighbours(points):
+    """Elements across faces: the dual graph.
+
+    Parameters
+    ----------
+    points : (ne, n, n, n) integer array
+        Numbers of GLL points, or (ne, 2, 2, 2) those of the corners.
+
+    Returns
+    -------
+    offsets, found : (ne + 1,), (edges,) int32 arrays
+        Neighbours of element e are found[offsets[e]:offsets[e + 1]].
+    """
+    corners = np.asarray(points)[:, :: points.shape[1] - 1, :: points.shape[1] - 1, :: points.shape[1] - 1]
+    faces = np.concatenate([corners.take(side, axis=axis).reshape(-1, 4) for axis in (3, 2, 1) for side in (0, 1)])
+    faces = np.sort(faces, axis=1)
+    order = np.argsort(_mixed(faces), kind="stable")
+    same = (faces[order[1:]] == faces[order[:-1]]).all(axis=1)
+    a, b = order[:-1][same] % len(corners), order[1:][same] % len(corners)
+    first, second = np.concatenate([a, b]), np.concatenate([b, a])
+    by_first = np.lexsort((second, first))
+    offsets = np.searchsorted(first[by_first], np.arange(len(corners) + 1))
+    return offsets.astype(np.int32), second[by_first].astype(np.int32)
+
+
+def _mixed(faces):
+    """One number for each face, the same for the same corners; for others, of 10 million elements, in all likelihood not."""
+    key = np.zeros(len(faces), np.uint64)
+    for corner in faces.T:
+        key = (key ^ corner.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(29)
+    return key
+
+
+def metis(points, centroids, ranks, weights, seed=0):
+    """METIS's k-way partition of the dual graph (Karypis & Kumar 1998): few faces between ranks, weights within 3 %."""
+    try:
+        import pymetis
+    except ImportError as error:
+        raise ResourceError("partition = metis needs pymetis; install it with: pip install pymetis") from error
+    if ranks == 1:
+        return np.zeros(len(points), np.int32)
+    offsets, found = neighbours(points)
+    whole = np.maximum(np.rint(weights / weights.mean() * INTEGER), 1).astype(int)
+    options = pymetis.Options(seed=seed)
+    made = pymetis.part_graph(ranks, pymetis.CSRAdjacency(offsets, found), vweights=whole, recursive=ranks <= 8, options=options)
+    return np.asarray(made[1], np.int32)
+
+
+def bisection(points, centroids, ranks, weights, seed=0):
+    """Recursive coordinate bisection: across the longest extent, again and again, with the ranks' share of the weight on each side."""
+    out = np.zeros(len(centroids), np.int32)
+    todo = [(np.arange(len(centroids)), 0, ranks)]
+    while todo:
+        own, first, count = todo.pop()
+        if count == 1:
+            out[own] = first
+            continue
+        place = centroids[own]
+        own = own[np.argsort(place[:, np.ptp(place, axis=0).argmax()], kind="stable")]
+        total = np.cumsum(weights[own])
+        low = count // 2
+        cut = int(np.searchsorted(total - weights[own] / 2, total[-1] * low / count))
+        cut = min(max(cut, low), len(own) - (count - low))  # an element for each rank
+        todo += [(own[:cut], first, low), (own[cut:], first + low, count - low)]
+    return out
+
+
+def scattered(points, centroids, ranks, weights, seed=0):
+    """Every element anywhere: the worst partition there is, for tests. Equal numbers, `seed` makes it repeatable."""
+    return np.random.default_rng(seed).permutation(np.arange(len(centroids)) % ranks).astype(np.int32)
+
+
+METHODS = {"metis": metis, "bisection": bisection, "scattered": scattered}
+
+
+def partition(points, centroids, ranks, method="auto", weights=None, seed=0):
+    """The rank of each element.
+
+    Parameters
+    ----------
+    points : (ne, n, n, n) integer array
+        Numbers of GLL points (`Numbering.points`) or of corners.
+    centroids : (ne, 3) array
+    ranks : int
+    method : "auto", "metis", "bisection" or "scattered"
+        "auto": METIS where pymetis is installed, else bisection.
+    weights : (ne,) array, optional
+        Cost of each element; all equal where not given.
+    seed : int
+
+    Returns
+    -------
+    (ne,) int32 array
+
+    Raises
+    ------
+    ScenarioError
+        Fewer elements than ranks.
+    """
+    if not 1 <= ranks <= len(centroids):
+        raise ScenarioError([Problem("--ranks", f"{ranks} ranks for {len(centroids)} elements", "use fewer ranks: each needs an element")])
+    weights = np.ones(len(centroids)) if weights is None else np.asarray(weights, float)
+    return METHODS[_installed() if method == "auto" else method](points, np.asarray(centroids, float), ranks, weights, seed)
+
+
+def _installed():
+    from importlib.util import find_spec
+
+    return "metis" if find_spec("pymetis") else "bisection"
+
+
+# --- what ranks share -------------------------------------------------------------------------------------------------------------------
+
+
+def pieces(points, ranks):
+    """What each rank has, from a mesh that is whole on this one.
+
+    Parameters
+    ----------
+    points : (ne, n, n, n) integer array
+        Numbers of GLL points in the whole mesh.
+    ranks : (ne,) array
+        Rank of each element.
+
+    Returns
+    -------
+    list of Piece
+    """
+    points, ranks = np.asarray(points), np.asarray(ranks)
+    count = int(ranks.max()) + 1
+    flat = points.reshape(len(points), -1)
+    last, common = np.empty(int(flat.max()) + 1, np.int32), np.zeros(int(flat.max()) + 1, bool)
+    last[flat] = ranks[:, None]  # of several ranks one stays: the others find it instead of themselves
+    common[flat[last[flat] != ranks[:, None]]] = True
+    touched = np.flatnonzero(common[flat].any(axis=1))
+    keys = np.unique((flat[touched].astype(np.int64) * count + ranks[touched, None])[common[flat[touched]]])
+    holders = _holders(*np.divmod(keys, count), count)
+    out = []
+    for rank in range(count):
+        own = np.flatnonzero(ranks == rank)
+        out.append(piece(rank, own, flat[own], holders[rank]))
+    return out
+
+
+def _holders(point, rank, count):
+    """For each rank a dict of neighbour to the numbers, rising, of the points that both hold; from pairs sorted by point."""
+    out = [{} for _ in range(count)]
+    starts = np.flatnonzero(np.diff(point, prepend=-1))
+    lengths = np.diff(np.append(starts, len(point)))
+    for reach in range(1, int(lengths.max(initial=1))):  # pairs of holders `reach` places apart in the list of a point
+        first = np.flatnonzero((np.arange(len(point)) - np.repeat(starts, lengths)) + reach < np.repeat(lengths, lengths))
+        a, b, shared = rank[first], rank[first + reach], point[first]
+        for pair in np.unique(a * count + b):
+            both = shared[a * count + b == pair]
+            for mine, other in (divmod(int(pair), count), divmod(int(pair), count)[::-1]):
+                out[mine].setdefault(other, []).append(both)
+    return [{other: np.sort(np.concatenate(lists)) for other, lists in sorted(found.items())} for found in out]
+
+
+def piece(rank, elements, ids, common):
+    """What a rank has, from its own elements and the points that it shares.
+
+    Parameters
+    ----------
+    rank : int
+    elements : (m,) array
+        Their numbers.
+    ids : (m, ...) integer array
+        Numbers of their points in the whole mesh.
+    common : dict of int to array
+        For each neighbour the numbers, rising, of the points that both have.
+    """
+    ids = np.asarray(ids).reshape(len(elements), -1)
+    every = np.unique(np.concatenate([*common.values(), np.empty(0, np.int64)]))
+    outside = _among(ids, every).any(axis=1)
+    order = np.concatenate([np.flatnonzero(outside), np.flatnonzero(~outside)])
+    outer = int(outside.sum())
+    near, places = np.unique(ids[order[:outer]], return_index=True)
+    return Piece(rank, np.asarray(elements)[order], outer, {other: places[np.searchsorted(near, own)] for other, own in common.items()})
+
+
+def _among(ids, some):
+    """Which ids are in a rising list."""
+    if not len(some):
+        return np.zeros(ids.shape, bool)
+    return some[np.minimum(np.searchsorted(some, ids), len(some) - 1)] == ids
+
+
+def slice_piece(part, rank, slices, degree):
+    """What the rank of a slice has, from the slice alone: no rank holds or asks for more.
+
+    Parameters
+    ----------
+    part : chunk.Part
+        Slice number `rank`.
+    rank : int
+    slices : (int, int)
+        Slices along xi and eta.
+    degree : int
+
+    Returns
+    -------
+    Piece
+        Its elements are those of the part.
+    """
+    size = part.mesh.size
+    sharers = part.chunk.sharers(part.keys, *slices)
+    border = (sharers >= 0).sum(axis=1) > 1
+    near = np.flatnonzero(border[part.mesh.elements].any(axis=1))
+    ids = np.unique(part.point_keys(degree, near))
+    holders = part.chunk.sharers(ids // max(degree - 1, 1) ** 3, *slices)
+    others = [other for other in np.unique(holders) if other not in (-1, rank)]
+    common = {int(other): ids[(holders == other).any(axis=1)] for other in others}
+    found = piece(rank, near, part.point_keys(degree, near), common)
+    rest = np.setdiff1d(np.arange(size), found.elements[: found.outer])
+    return Piece(rank, np.concatenate([found.elements[: found.outer], rest]), found.outer, found.shared)

@@ -1,0 +1,194 @@
+"""From a scenario to the Plan of spectral elements: mesh, points, step, arrays, phases. All thought happens here, once."""
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from craton.errors import Problem, ScenarioError
+from craton.model import earth, hexmesh, meshing, numbering, sampling
+from craton.model.cells import Region
+from craton.model.element_grid import ElementGrid
+from craton.plan.plan import Array, Launch, Phase, Plan
+from craton.solvers.sem_elastic import faces, families, material, notes, operators, points
+from craton.solvers.sem_elastic.discretisation import Discretisation, look
+from craton.solvers.sem_elastic.element import Element
+from craton.solvers.sem_elastic.state import State
+from craton.solvers.sem_elastic.time_step import stable_step
+from craton.solvers.shared import timing
+from craton.survey import leapfrog
+from craton.survey import receivers as survey_receivers
+from craton.survey import sources as survey_sources
+from craton.survey import warnings as survey_warnings
+
+EXPLODED = 1e3  # times what all sources together could do to one element
+
+
+def build(scenario):
+    """Discretise a scenario.
+
+    Parameters
+    ----------
+    scenario : craton.SpectralScenario
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ScenarioError
+        With every problem found: mesh, model, sources, receivers, step.
+    """
+    mesh = checked_mesh(scenario)
+    sources = survey_sources.build(scenario, partial(earth.point_values, scenario.model))
+    receivers = survey_receivers.build(scenario)
+    d = discretise(scenario, mesh, sources)
+    refuse(points.source_problems(d, sources))
+    channels = survey_receivers.channels(len(receivers), scenario.output.waveforms) + receivers.fibre_channels()
+    return assemble(d, sources, receivers, channels)
+
+
+def refuse(problems):
+    """Raise all problems at once, if there are any."""
+    if problems:
+        raise ScenarioError(problems)
+
+
+def checked_mesh(scenario):
+    """The mesh of a scenario with 27 nodes an element, in an order in which neighbours are near; nothing is wrong with it or the model."""
+    box = None if scenario.domain.mesh else meshing.region_of(scenario)
+    if box is not None:
+        refuse(sampling.problems(scenario.model, box))
+    mesh = meshing.mesh_of(scenario)
+    refuse(hexmesh.problems(mesh, scenario.run.degree))
+    if box is None:
+        refuse(sampling.problems(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names))
+    mesh = mesh.elevated()
+    return mesh.reordered(numbering.locality(mesh))
+
+
+def discretise(scenario, mesh, sources):
+    """Points, media, step."""
+    element = Element(scenario.run.degree)
+    sampler = sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
+    first = look(Discretisation(scenario, mesh, element, sampler))
+    found = numbering.number(mesh.elements, element.degree)
+    own, solid, fluid = media(found.points.reshape(mesh.size, -1), found.count, first.fluid)
+    relaxation = sampling.relaxation(scenario.model, first.loss)
+    d = Discretisation(scenario, mesh, element, sampler, first, relaxation, own, State(solid, fluid))
+    stable = stable_step(element, d.coordinates, d.material, d.fluid, mesh.size, relaxation)
+    refuse(step_problems(scenario, stable.limit))
+    dt = timing.time_step(scenario, stable.limit)
+    start = timing.start_time(scenario, sources, dt)
+    steps = timing.step_count(scenario, start, dt)
+    extra = leapfrog.extra(steps) if scenario.receivers else 0
+    return replace(d, stable=stable, dt=dt, start=start, steps=steps + extra, extra=extra)
+
+
+def step_problems(scenario, limit):
+    """A step beyond the stability limit."""
+    step = scenario.time.step
+    if step is None or step <= limit:
+        return []
+    return [Problem("time.step", f"step = {step:g} s is unstable: the limit is {limit:.4g} s on this mesh and model",
+                    f"use at most {limit:.4g} s, or leave step out: {timing.time_step_for(limit):.4g} s is chosen then")]  # fmt: skip
+
+
+def media(points, count, fluid):
+    """Global points counted apart in the two media: points (ne, nodes) of the element's own medium, and how many each has.
+
+    A point on both sides of an interface between fluid and solid is in both.
+    """
+    out, counts = np.empty_like(points), []
+    for which in (~fluid, fluid):
+        used = np.zeros(count, bool)
+        used[points[which]] = True
+        out[which] = (np.cumsum(used, dtype=np.int32) - 1)[points[which]]
+        counts.append(int(used.sum()))
+    return out, *counts
+
+
+def assemble(d, sources, receivers, channels):
+    """Arrays and phases of the plan."""
+    made = material.build(d)
+    arrays = d.state.arrays(d.precision) | masses(d, made)
+    elements = {"solid": [], "fluid": []}
+    for own in families.families(d, made.varying):
+        more, launch = families.arrays_and_launch(d, own, made)
+        arrays |= more
+        elements["fluid" if own.fluid else "solid"].append(launch)
+    edges = []
+    for kind in (partial(faces.absorbing, mass=made.mass), faces.still, faces.coupling):
+        more, launches = kind(d)
+        arrays |= more
+        edges.append(launches)
+    source_arrays, injections, band = points.sources(d, sources)
+    slots = timing.slots(d.steps, len(channels))
+    channels, record_arrays, record = points.recording(d, channels, receivers, slots)
+    arrays |= source_arrays | record_arrays
+    phases = (*phases_of(d, injections, elements, edges), Phase("record", tuple(record)))
+    limit, watched = guard(d, sources)
+    plan = Plan(d.scenario.title, "sem_elastic", d.precision, grid_of(d), d.state, arrays, phases, d.steps, d.dt, d.start, channels,
+                receivers, slots, limit, watched, extra=d.extra, band=band)  # fmt: skip
+    plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources)]
+    plan.notes = notes.sections(d, plan, sources)
+    return plan
+
+
+def masses(d, made):
+    """Inverse masses; that of the dummy point is 0."""
+    found = {}
+    for name, mass in zip(("inverse_mass", "fluid_inverse_mass"), made.mass):
+        if len(mass):
+            found[name] = Array("material", (len(mass) + 1,), d.precision, np.append(1 / mass, 0.0))
+    return found
+
+
+def phases_of(d, injections, elements, edges):
+    """A step: the fluid from the solid's displacement, then the solid with the fluid's pressure, then both step on in time.
+
+    The fluid's accelerations must be complete before the solid's forces are, and are used up when the fluid steps.
+    """
+    absorbing, still, coupling = edges
+    found = []
+    if d.state.fluid:
+        forces = [*injections, *elements["fluid"], *coupling["fluid"]]
+        found.append(Phase("fluid", (*forces, *absorbing["fluid"], *still["fluid"])))
+        injections = []
+    forces = [*injections, *elements["solid"], *coupling["solid"], *absorbing["solid"], *still["solid"]]
+    return (*found, Phase("solid", tuple(forces)), Phase("step", tuple(updates(d))))
+
+
+def updates(d):
+    """Both media step on in time."""
+    for op, count, components in ((operators.update(), d.state.solid, 3), (operators.fluid_update(), d.state.fluid, 1)):
+        if count:
+            yield Launch(op, op.arrays, (0, 1, 0, 1, 0, components * (count + 1)), {"dt": d.dt})
+
+
+def guard(d, sources):
+    """The largest value that cannot be right, and the field that is watched for it: particle velocity, or pressure where all is fluid.
+
+    A thousand times what all sources, each within one element, could leave behind.
+    """
+    volume = float(np.prod(np.ptp(d.local, axis=2), axis=1).min())
+    times, total = d.start + np.arange(d.steps) * d.dt, 0.0
+    for s in sources:
+        impulse = np.abs(s.wavelet(times)).sum() * d.dt
+        strength = np.abs(s.force).max() if s.force is not None else np.abs(s.moment).max() / d.first.speeds["slowest"][0]
+        total += impulse * strength / (d.first.speeds["rho"][0] * volume)
+    watched, scale = ("velocity", 1.0) if d.state.solid else ("pressure", d.first.speeds["rho"][0] * d.first.speeds["vp"][1])
+    return (float(EXPLODED * scale * total) if total > 0 else np.inf), (watched,)
+
+
+def grid_of(d):
+    """What messages say of the points."""
+    shortest, middle, longest = meshing.edges(d.mesh)
+    return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, middle, longest, partial(place_of, d),
+                       d.scenario.domain.mesh is not None)  # fmt: skip
+
+
+def place_of(d, point):
+    """Position (x, y, z), m, of a point of the solid by its number."""
+    element, node = np.argwhere((d.points == point) & ~d.fluid[:, None])[0]
+    return d.coordinates([element])[0, :, node]

@@ -1,0 +1,23 @@
+"""Every operator of spectral elements, for those who want to see or compile them all."""
+from dataclasses import replace
+
+from craton.model import attenuation
+from craton.solvers.sem_elastic import operators as sem
+from craton.solvers.sem_elastic.element import DEGREES
+
+
+def operators(degree):
+    """All operators of one degree, by name; degrees above 8 are 8.
+
+    Of element kernels each geometry, law and way of adding once. The fit of attenuation stands in the text, so it is an example: three
+    mechanisms for Q = 50 from 0.1 to 10 Hz, steps of 1 ms.
+    """
+    kind = sem.Kind(min(degree, DEGREES[-1]))
+    lossy = sem.relaxing(attenuation.relaxation((0.1, 10.0), 1 / 50, storage="full"), 1e-3)
+    ways = [{}, {"geometry": "stored"}, {"geometry": "box"}, {"per_node": False}, {"full": True}, {"full": True, "per_node": False},
+            {"relaxation": lossy}, {"relaxation": lossy, "bulk": True}, {"relaxation": lossy, "full": True, "bulk": True},
+            {"coloured": True}]  # fmt: skip
+    found = [sem.stiffness(replace(kind, **way)) for way in ways]
+    found += [sem.fluid(replace(kind, **way)) for way in (*ways[:4], *ways[-1:])]
+    found += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey(), sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
+    return {op.name: op for op in found}

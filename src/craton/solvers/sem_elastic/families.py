@@ -1,0 +1,101 @@
+"""Elements that one kernel takes together: of one medium, one kind of geometry, one way to store material; their arrays and launches."""
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from craton.plan.plan import Array, Launch
+from craton.solvers.sem_elastic import mesh_terms, operators
+from craton.solvers.sem_elastic.assembly import ordered
+
+FEW = 0.02  # of a medium's elements: a kind with less joins the more general one, a launch being dearer than what it saves
+
+
+@dataclass(frozen=True)
+class Family:
+    """Elements of one kind.
+
+    Parameters
+    ----------
+    name : str
+        Of its arrays and its operator.
+    kind : operators.Kind
+    elements : (n,) int array
+    fluid : bool
+    """
+
+    name: str
+    kind: operators.Kind
+    elements: np.ndarray
+    fluid: bool
+
+
+def families(d, varying):
+    """The families of a discretised problem: list.
+
+    Parameters
+    ----------
+    d : Discretisation
+    varying : (ne,) bool array
+        Elements in which the material is not the same at all nodes.
+    """
+    found = []
+    box = np.isfinite(mesh_terms.boxes(d.local)).all(axis=1)
+    for fluid in (False, True):
+        own = np.flatnonzero(d.fluid == fluid)
+        if not len(own):
+            continue
+        plain, constant = few(box[own]), few(~varying[own])
+        for geometry in (True, False):
+            for per_node in (False, True):
+                members = own[(plain == geometry) & (constant != per_node)]
+                if len(members):
+                    found.append(family(d, members, "box" if geometry else "nodes", per_node, fluid))
+    return found
+
+
+def few(flags):
+    """Flags that are True, or none where too few are."""
+    return flags if flags.mean() >= FEW else np.zeros_like(flags)
+
+
+def family(d, elements, geometry, per_node, fluid):
+    """One family."""
+    relaxation = d.relaxation if not fluid else None
+    kind = operators.Kind(
+        d.element.degree, geometry, per_node, d.anisotropic and not fluid,
+        operators.relaxing(relaxation, d.dt) if relaxation else (), bool(relaxation) and d.first.bulk_loss, d.coloured,
+    )  # fmt: skip
+    return Family(f"{'fluid' if fluid else 'solid'}_{geometry}{'_varying' if per_node else ''}", kind, elements, fluid)
+
+
+def arrays_and_launch(d, own, material):
+    """Arrays of a family, and the launch that adds its forces.
+
+    Parameters
+    ----------
+    d : Discretisation
+    own : Family
+    material : Material
+        Moduli and losses of all elements.
+    """
+    order = ordered(own.elements, d.mesh.corners[own.elements], d.coloured)
+    dummy = d.state.fluid if own.fluid else d.state.solid
+    values = {
+        "points": (order.arranged(d.points, dummy), np.int32),
+        "geometry": (order.arranged(mesh_terms.boxes(d.local) if own.kind.geometry == "box" else d.local), d.precision),
+        "moduli": (material.of(order, own, "moduli"), d.precision),
+    }  # fmt: skip
+    if own.kind.relaxation:
+        values["loss"] = (material.of(order, own, "loss"), d.precision)
+    kinds = {"points": "mesh", "geometry": "mesh", "moduli": "material", "loss": "material"}
+    arrays = {f"{own.name}_{name}": Array(kinds[name], v.shape, dtype, np.asarray(v, dtype), lanes=True)
+              for name, (v, dtype) in values.items()}  # fmt: skip
+    if own.kind.relaxation:
+        rows = len(own.kind.relaxation) * (5 + own.kind.bulk)
+        arrays[f"{own.name}_memory"] = Array("wavefield", (len(order), rows, d.element.size), d.precision, lanes=True)
+    if order.by_colour is not None:
+        arrays[f"{own.name}_order"] = Array("mesh", order.by_colour.shape, np.int32, order.by_colour)
+    op = operators.fluid(own.kind) if own.fluid else operators.stiffness(own.kind)
+    names = tuple(name if name in d.state.fields else f"{own.name}_{name}" if f"{own.name}_{name}" in arrays else "" for name in op.arrays)
+    named = replace(op, name=own.name, kernel=op.function)
+    return arrays, Launch(named, names, (0, 1, 0, 1, 0, len(order)), {"first": 0}, turns=order.turns)

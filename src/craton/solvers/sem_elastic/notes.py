@@ -1,0 +1,106 @@
+"""What `craton plan` prints of a spectral-element plan: algorithm, mesh, step, resolution, sources, memory, phases."""
+import numpy as np
+
+from craton.solvers.shared.notes import memory, phases, receivers, sources_of
+
+FEWEST = 4.5  # points per wavelength, at their average distance, below which a warning is due: at degree 4 phases are off by 0.3 % there
+WORST = 3  # elements named
+
+
+def sections(d, plan, sources):
+    """All sections, in the order in which they are printed."""
+    return {
+        plan.title or "Elastic waves": algorithm(d, plan),
+        "Mesh": mesh(d, plan),
+        "Time": time(d),
+        "Resolution": resolution(d, sources),
+        "Sources": sources_of(sources),
+        "Receivers": receivers(d, plan),
+        "Memory": memory(plan) + [("an element", f"{plan.nbytes / d.mesh.size:,.0f} bytes")],
+        "Phases of a step": phases(plan),
+    }
+
+
+def algorithm(d, plan):
+    """Method, faces, assembly."""
+    kinds = {}
+    for name, rows in d.mesh.faces.items():
+        if len(rows):
+            kinds.setdefault(d.scenario.face(name), []).append(name)
+    waves = "acoustic" if d.fluid.all() else "elastic and acoustic" if d.fluid.any() else "elastic"
+    law = "21 constants" if d.anisotropic else "isotropic"
+    how = "element by element in colours, the same bits in every run" if d.coloured else "atomic adds on a GPU, coloured chunks on a CPU"
+    families = ", ".join(sorted({op.name for op in plan.operators.values() if op.name.startswith(("solid_", "fluid_")) and op.kernel}))
+    return [
+        ("method", f"{waves} waves, spectral elements of degree {d.element.degree}, order 2 in time, {d.precision}"),
+        ("faces", "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())),
+        ("material", f"{law}, at the GLL points; for each element once where it is the same at all of them"),
+        ("assembly", how),
+        ("families", families),
+    ]  # fmt: skip
+
+
+def mesh(d, plan):
+    """Elements, extent, shape."""
+    low, high = d.mesh.bounds()
+    quality = d.mesh.quality()
+    extent = "  ".join(f"{a} {x:,.0f} .. {y:,.0f}" for a, x, y in zip("xyz", low, high))
+    rows = [("elements", plan.grid.words()), ("extent", f"{extent}  m")]
+    if d.fluid.any():
+        rows.append(("fluid", f"{d.fluid.sum():,} elements"))
+    rows.append(("scaled Jacobian", f"{quality.min():.3f} to {quality.max():.3f} (1 is a box)"))
+    if quality.min() < 1 - 1e-6:
+        rows.append(("worst shapes", "; ".join(f"element {e} at {place(d, e)}: {quality[e]:.3f}" for e in np.argsort(quality)[:WORST])))
+    return rows
+
+
+def place(d, element):
+    """The centre of an element in words."""
+    return "({:.0f}, {:.0f}, {:.0f}) m".format(*d.centres[element])
+
+
+def time(d):
+    """Step against the stability limit."""
+    past = f", {d.extra} more from which waveforms are corrected in time" if d.extra else ""
+    return [
+        ("step", f"{d.dt:.6g} s = {d.dt / d.stable.limit:.3f} of the stability limit {d.stable.limit:.6g} s"),
+        ("limited by", f"element {d.stable.element} at {place(d, d.stable.element)}, "
+                       f"Courant number {d.stable.courant * d.dt / d.stable.limit:.3f}"),
+        ("steps", f"{d.steps - d.extra:,} from {d.start:.6g} s to {d.end:.6g} s{past}"),
+    ]
+
+
+def resolution(d, sources):
+    """Points per wavelength at the sources' f95, the worst elements named."""
+    found = d.first.speeds
+    rows = [("model", "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *found[name]) for name in ("vp", "vs", "rho")) + "  (m/s, kg/m3)")]
+    if d.relaxation:
+        low, high = d.relaxation.band
+        error = d.relaxation.error(d.first.loss)
+        rows.append(("attenuation", f"{len(d.relaxation.omega)} mechanisms, Q from {1 / d.first.loss:.4g}, within {error:.1%} "
+                                    f"over {low:g} to {high:g} Hz"))  # fmt: skip
+    f95 = highest(sources)
+    if f95:
+        points = d.first.resolved / f95
+        judged = "ok" if points.min() >= FEWEST else "TOO FEW"
+        worst = np.argsort(points)[:WORST]
+        rows += [
+            ("points per wavelength", f"{points.min():.1f} at f95 = {f95:.4g} Hz, GLL points at their average distance ({judged})"),
+            ("worst resolved", "; ".join(f"element {e} at {place(d, e)}: {points[e]:.1f}" for e in worst)),
+        ]
+    return rows
+
+
+def highest(sources):
+    """f95 of the sources, Hz; 0 without."""
+    return max((s.wavelet.f95 for s in sources), default=0)
+
+
+def warnings(d, sources):
+    """A warning where the mesh does not carry the sources' frequencies."""
+    f95 = highest(sources)
+    if not f95 or d.first.resolved.min() / f95 >= FEWEST:
+        return []
+    points = d.first.resolved.min() / f95
+    return [f"{points:.1f} GLL points per wavelength at f95 = {f95:.4g} Hz are too few, {FEWEST:g} are wanted: use elements of "
+            f"{points / FEWEST:.2f} times the size, or a source with lower frequencies"]  # fmt: skip

@@ -1,0 +1,116 @@
+"""Sources and receivers of a chunk of the Earth: longitude, latitude and depth to its axes, and what was recorded to each station's own."""
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from craton.conventions import TENSOR, VECTOR
+
+PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # axes of conventions.TENSOR
+
+
+@dataclass(frozen=True, eq=False)
+class Globe:
+    """How a file's positions become those of a chunk; used as `geography.Places` is.
+
+    Parameters
+    ----------
+    chunk : model.chunk.Chunk
+    """
+
+    chunk: Any
+    deep = False  # its positions already count from the ground
+
+    def xyz(self, longitude, latitude, depth=0.0):
+        """Positions (..., 3), m, in the chunk's axes, of places at depths (m) below the ground."""
+        return self.chunk.place(longitude, latitude, depth)
+
+    def rotation(self, longitude, latitude):
+        """Matrices (..., 3, 3) from east-north-up at a place to the chunk's axes."""
+        return self.chunk.axes(longitude, latitude)
+
+    def axes(self, xyz):
+        """The same at positions (n, 3)."""
+        return self.chunk.axes(*self.chunk.frame.degrees(xyz))
+
+    def outside(self, xyz):
+        """In words, what is wrong with each position (n, 3) that is not in the chunk: list of (index, text)."""
+        xyz = np.asarray(xyz, float).reshape(-1, 3)
+        wrong = np.flatnonzero(~self.chunk.inside(xyz))
+        return [(int(n), self._where(xyz[n])) for n in wrong]
+
+    def _where(self, xyz):
+        longitude, latitude, depth = (float(v) for v in self.chunk.whereabouts(xyz))
+        place = f"longitude {longitude:.6g}, latitude {latitude:.6g} deg, depth {depth / 1e3:.6g} km"
+        if depth < 0:
+            return f"{place}: above the ground"
+        xi, eta = (np.degrees(a) for a in self.chunk.angles(xyz))
+        half = np.degrees(self.chunk.widths) / 2
+        if not (abs(xi) <= half[0] and abs(eta) <= half[1]):
+            return f"{place}: {xi:.4g} and {eta:.4g} deg from the centre along xi and eta; the chunk reaches to {half[0]:g} and {half[1]:g}"
+        return f"{place}: below the chunk, which is {(self.chunk.model.radius - self.chunk.radii[0]) / 1e3:g} km deep"
+
+
+def vectors(values, axes):
+    """Components east, north, up at each station of vectors in the chunk's axes: (receiver, 3, ...) to the same.
+
+    Parameters
+    ----------
+    values : (n, 3, ...) array
+        Components x, y, z.
+    axes : (n, 3, 3) array
+        East, north, up as columns.
+    """
+    return np.einsum("rxc,rx...->rc...", axes, values)
+
+
+def tensors(values, axes):
+    """The same for symmetric tensors: (receiver, 6, ...) in the order of `conventions.TENSOR`."""
+    whole = np.empty((len(values), 3, 3, *np.shape(values)[2:]))
+    for n, (a, b) in enumerate(PAIRS):
+        whole[:, a, b] = whole[:, b, a] = values[:, n]
+    turned = np.einsum("rxa,ryb,rxy...->rab...", axes, axes, whole, optimize=True)
+    return np.stack([turned[:, a, b] for a, b in PAIRS], axis=1)
+
+
+def local(dataset, globe, source=None):
+    """Waveforms of a run in a chunk with each receiver's own east, north and up, and where the receivers are on Earth.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As `output.dataset.waveforms` makes it, components in the chunk's axes; coordinates x, y, z of the receivers in them.
+    globe : Globe
+    source : (3,) array, optional
+        Position, m, from which distance and azimuth count.
+
+    Returns
+    -------
+    xarray.Dataset
+        With coordinates longitude, latitude (degrees), depth (m), and with a source distance, azimuth, back_azimuth (degrees).
+    """
+    xyz = np.stack([dataset[axis].values for axis in "xyz"], axis=-1)
+    axes, out = globe.axes(xyz), dataset.copy()
+    for name, array in dataset.data_vars.items():
+        for dim, turn, labels in (("component", vectors, VECTOR), ("tensor", tensors, TENSOR)):
+            if dim in array.dims and tuple(map(str, array[dim].values)) == labels:
+                rows = array.transpose("receiver", dim, ...)
+                out[name] = rows.copy(data=turn(rows.values, axes)).transpose(*array.dims)
+    return out.assign_coords({name: ("receiver", values, {"units": unit}) for name, values, unit in _whereabouts(globe, xyz, source)})
+
+
+def _whereabouts(globe, xyz, source):
+    longitude, latitude, depth = globe.chunk.whereabouts(xyz)
+    found = [("longitude", longitude, "degrees_east"), ("latitude", latitude, "degrees_north"), ("depth", depth, "m")]
+    if source is None:
+        return found
+    there = [_bearing(globe, np.asarray(source, float)[None], xyz), _bearing(globe, xyz, np.asarray(source, float)[None])]
+    return [*found, ("distance", there[0][0], "degree"), ("azimuth", there[0][1], "degree"), ("back_azimuth", there[1][1], "degree")]
+
+
+def _bearing(globe, start, end):
+    """Distance at the Earth's centre and azimuth at the start, degrees, of positions that broadcast together; radial axes."""
+    frame = globe.chunk.frame
+    axes, unit = frame.axes(*frame.degrees(start)), end / np.linalg.norm(end, axis=-1, keepdims=True)
+    east, north, up = np.moveaxis((np.swapaxes(axes, -1, -2) @ unit[..., None])[..., 0], -1, 0)
+    return np.degrees(np.arctan2(np.hypot(east, north), up)), np.degrees(np.arctan2(east, north)) % 360

@@ -1,0 +1,204 @@
+"""Travel times of phases in any radial model by ObsPy's TauP, and times picked on seismograms to compare them with."""
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from craton.errors import ResourceError
+from craton.model import radial_files
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One phase at one place: distance (degrees), time (s), ray parameter (s/degree), angle from the vertical there (degrees)."""
+
+    phase: str
+    distance: float
+    time: float
+    slowness: float
+    incidence: float
+
+
+@lru_cache(4)
+def taup(model):
+    """ObsPy's TauPyModel of a RadialModel, written as .nd and built anew (seconds)."""
+    try:
+        from obspy.taup import TauPyModel
+        from obspy.taup.taup_create import build_taup_model
+    except ImportError as error:
+        raise ResourceError("travel times need ObsPy; install it with: pip install 'craton[seis]'") from error
+    with TemporaryDirectory(prefix="craton-taup-") as folder:
+        path = Path(folder) / "radial.nd"
+        radial_files.write_nd(model, path)
+        build_taup_model(str(path), folder, verbose=False)
+        return TauPyModel(str(path.with_suffix(".npz")))
+
+
+def arrivals(model, depth, distance, phases=("p", "P", "s", "S", "PcP", "ScS")):
+    """Arrivals at a distance, earliest first.
+
+    Parameters
+    ----------
+    model : RadialModel
+    depth : float
+        Of the source, m.
+    distance : float
+        Degrees at the Earth's centre.
+    phases : sequence of str
+        Names as TauP has them: p and s leave the source upwards.
+
+    Returns
+    -------
+    list of Arrival
+        A phase with several branches once for each.
+    """
+    found = taup(model).get_travel_times(depth / 1e3, float(distance), list(phases))
+    return [Arrival(a.name, float(distance), float(a.time), float(a.ray_param_sec_degree), float(a.incident_angle)) for a in found]
+
+
+def curves(model, depth, distances, phases):
+    """Travel-time curves: dict of phase to (distances, times), arrays of degrees and s, a nan between branches.
+
+    Of a phase with several branches at a distance all are listed, branch by branch in order of time.
+    """
+    found = {}
+    for distance in distances:
+        times = {}
+        for a in arrivals(model, depth, distance, phases):
+            times.setdefault(a.phase, []).append(a.time)
+        for phase, own in times.items():
+            for branch, time in enumerate(own):
+                found.setdefault((phase, branch), []).append((distance, time))
+    out = {}
+    for (phase, _), rows in sorted(found.items()):
+        out.setdefault(phase, []).append(np.vstack([rows, [[np.nan, np.nan]]]))
+    return {phase: np.concatenate(rows)[:-1].T for phase, rows in out.items()}
+
+
+def distances(frame, source, stations):
+    """Degrees at the Earth's centre, and azimuths at the source (degrees clockwise from north), of stations.
+
+    Parameters
+    ----------
+    frame : sphere.Frame
+    source : (float, float)
+        Longitude and latitude, degrees.
+    stations : (n, 2) array
+    """
+    stations = np.asarray(stations, float).reshape(-1, 2)
+    to = frame.direction(stations[:, 0], stations[:, 1]) @ frame.axes(*source)
+    return np.degrees(np.arctan2(np.hypot(to[:, 0], to[:, 1]), to[:, 2])), np.degrees(np.arctan2(to[:, 0], to[:, 1])) % 360
+
+
+# --- picks ------------------------------------------------------------------------------------------------------------------------------
+
+
+def delay(trace, pulse, step, start, window, either=True):
+    """When a pulse arrives: the lag at which it correlates best with a trace, interpolated between samples.
+
+    Parameters
+    ----------
+    trace : (n,) array
+        Seismogram.
+    pulse : callable
+        The expected pulse at times (s) from the arrival: of displacement the source's moment rate (of a force its history), of velocity the
+        derivative of that.
+    step, start : float
+        s between samples, and time of the first one.
+    window : (float, float)
+        Arrivals looked for, s.
+    either : bool
+        Either polarity.
+
+    Returns
+    -------
+    time : float
+        s.
+    likeness : float
+        Correlation coefficient there, -1 to 1, over the pulse's length.
+    """
+    trace = np.asarray(trace, float)
+    length = _extent(pulse, step)
+    shape = pulse(step * np.arange(-length, length + 1))
+    first, last = (int(np.floor((window[0] - start) / step)), int(np.ceil((window[1] - start) / step)))
+    low, high = max(first - length, 0), min(last + length + 1, len(trace))
+    if high - low < len(shape):
+        raise ValueError(f"the seismogram from {start:g} to {start + step * (len(trace) - 1):g} s does not hold a pulse in {window} s")
+    own = trace[low:high]
+    product = np.correlate(own, shape, "valid")
+    power = np.convolve(own**2, np.ones(len(shape)), "valid")
+    likeness = product / np.sqrt(np.maximum(power, 1e-300) * (shape**2).sum())
+    best = int(np.argmax(np.abs(product) if either else product))
+    return start + step * (low + length + _vertex(np.abs(product) if either else product, best)), float(likeness[best])
+
+
+def _extent(pulse, step):
+    """Samples on each side of its zero within which a pulse is above 0.1 % of its peak."""
+    lag = step * np.arange(-20000, 20001)
+    size = np.abs(pulse(lag))
+    return int(np.ceil(np.abs(lag[size > 1e-3 * size.max()]).max() / step))
+
+
+def _vertex(values, n):
+    """Place of the top of the parabola through three samples about a maximum."""
+    if not 0 < n < len(values) - 1:
+        return float(n)
+    a, b, c = values[n - 1 : n + 2]
+    curve = a - 2 * b + c
+    return n + (0.5 * (a - c) / curve if curve < 0 else 0.0)
+
+
+def onset(trace, step, start, short, long, ratio=4.0, window=None):
+    """First time at which the mean square over `short` seconds exceeds `ratio` times that over the `long` seconds before (STA/LTA).
+
+    Parameters
+    ----------
+    trace : (n,) array
+    step, start : float
+        s between samples, and time of the first one.
+    short, long : float
+        s.
+    ratio : float
+    window : (float, float), optional
+        Times looked at, s.
+
+    Returns
+    -------
+    float or None
+        s; None where nothing begins.
+    """
+    square = np.asarray(trace, float) ** 2
+    near, far = (max(int(round(length / step)), 1) for length in (short, long))
+    total = np.concatenate([[0.0], np.cumsum(square)])
+    at = np.arange(far, len(square) - near + 1)
+    sta, lta = (total[at + near] - total[at]) / near, (total[at] - total[at - far]) / far
+    times = start + step * at
+    chosen = sta > ratio * lta + 1e-12 * square.max(initial=0)
+    if window is not None:
+        chosen &= (times >= window[0]) & (times <= window[1])
+    return float(times[chosen][0] + step * (near - 1)) if chosen.any() else None
+
+
+def compare(trace, pulse, step, start, expected, half_window, tolerance=0.005):
+    """Rows of expected and picked times of one seismogram: dicts with phase, distance, expected, picked, likeness, off (s), passed.
+
+    Passed: within `tolerance` of the travel time or one sample, whichever is more.
+
+    Parameters
+    ----------
+    trace, pulse, step, start
+        See `delay`.
+    expected : list of Arrival
+    half_window : float
+        s about the expected time in which it is looked for.
+    """
+    rows = []
+    for arrival in expected:
+        window = (arrival.time - half_window, arrival.time + half_window)
+        picked, likeness = delay(trace, pulse, step, start, window)
+        off = picked - arrival.time
+        rows.append({"phase": arrival.phase, "distance": arrival.distance, "expected": arrival.time, "picked": picked, "likeness": likeness,
+                     "off": off, "passed": abs(off) <= max(tolerance * arrival.time, step)})  # fmt: skip
+    return rows

@@ -1,0 +1,279 @@
+"""Checkpoints: a run that was interrupted goes on with the same bits; what cannot go on is refused in words; a kill leaves a whole one."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import smallcase
+from smallcase import opened, pictured, same_results
+from test_ranks import needs_mpi
+
+import craton
+from craton import wave_runs
+from craton.cli import main
+from craton.errors import Interrupted, ResourceError, ScenarioError
+from craton.run import checkpoint
+from craton.run.checkpoint import Checkpoints, latest
+from craton.run.recorder import Recorder
+from craton.scenario import loads
+
+LOSSY = 'kind = "homogeneous"\nqp = 60\nqs = 40\nattenuation = { band = [0.5, 5] }'
+
+
+def lossy():
+    """Memory variables, and A1, which keeps past velocities; one rank can wrap around."""
+    text = smallcase.changed(('kind = "homogeneous"', LOSSY), ('others = "cpml"', 'others = "a1"\nwest = "periodic"\neast = "periodic"'))
+    return loads(text, ("run.threads=1",))
+
+
+def plane():
+    """Three shots side by side."""
+    return loads(smallcase.changed(
+        ("origin = [0, 0, -2500]", "origin = [0, -2500]"), ("size = [3000, 3000, 2500]", "size = [3000, 2500]"),
+        ("at = [1500, 1500, -1000]", "shots = { from = [1000, -1000], to = [2000, -1000], count = 3 }"),
+        ("at = [2000, 1500, 0]", "at = [2000, 0]"), ("from = [1000, 1500, 0], to = [1400, 1500, 0]", "from = [1000, 0], to = [1400, 0]"),
+        ("plane = { y = 1500 }\n", "")), ("run.threads=1",))  # fmt: skip
+
+
+CASES = {"pictures": (pictured, smallcase.same_results.__defaults__[0]), "attenuation and A1": (lossy, (None, "snapshots/section")),
+         "plane": (plane, (None,))}  # fmt: skip
+
+
+@pytest.fixture
+def stopping(monkeypatch):
+    """A function that lets runs be told to stop, or fail, at these steps, one after another."""
+    steps, sample = [], Recorder.sample
+
+    def stop_at(*some, error=None):
+        steps[:] = some
+
+        def told(self, step):
+            if steps and step == steps[0] and self.comm.rank == 0:
+                steps.pop(0)
+                if error:
+                    raise error
+                self.stopped = "SIGTERM"
+            sample(self, step)
+
+        monkeypatch.setattr(Recorder, "sample", told)
+
+    return stop_at
+
+
+def interrupted(work, *arguments, **options):
+    """What a run that is told to stop says."""
+    with pytest.raises(Interrupted) as error:
+        work(*arguments, progress=False, **options)
+    return str(error.value)
+
+
+# --- the same bits ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("case", CASES)
+def test_goes_on_with_the_same_bits(case, ranks, tmp_path, stopping):
+    """Interrupted twice, the second time before another picture was taken."""
+    make, groups = CASES[case]
+    craton.run(make(), out=tmp_path / "whole", progress=False, devices=ranks)
+    stopping(30, 31)
+    said = interrupted(craton.run, make(), out=tmp_path / "out", devices=ranks)
+    assert "stopped by SIGTERM after step" in said
+    first = latest(tmp_path / "out").step
+    assert (first == 31 if ranks == 1 else 31 <= first < 85) and latest(tmp_path / "out").ranks == ranks
+    if ranks == 1:
+        interrupted(craton.resume, tmp_path / "out")
+        assert latest(tmp_path / "out").step == 32 and len(list((tmp_path / "out" / "checkpoints").iterdir())) == 1
+    result = craton.resume(tmp_path / "out", progress=False, devices=ranks)
+    assert result.report["steps_done"] == result.plan.steps
+    same_results(tmp_path / "whole", tmp_path / "out", groups)
+    told = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert told["state"] == "finished" and "resumed" in told and not (tmp_path / "out" / "checkpoints").exists()
+
+
+def test_every_so_often_and_after_a_failure(tmp_path, stopping):
+    """Waveforms up to the last checkpoint are there while it runs; pictures taken after it are taken again."""
+    craton.run(pictured(), out=tmp_path / "whole", progress=False)
+    stopping(47, error=RuntimeError("out of the blue"))
+    with pytest.raises(RuntimeError, match="out of the blue"):
+        craton.run(pictured(run_checkpoint='"20 ms"'), out=tmp_path / "out", progress=False)
+    saved = latest(tmp_path / "out")
+    done = opened(tmp_path / "out")
+    assert 1 <= saved.step < 48 and done.sizes["time"] == saved.step and np.isfinite(done.velocity).all()
+    assert saved.record.shape == (saved.step, 12)
+    craton.resume(tmp_path / "out", progress=False)
+    same_results(tmp_path / "whole", tmp_path / "out")
+
+
+def test_a_run_without_receivers(tmp_path, stopping):
+    text = smallcase.TEXT
+    text = text[: text.index("[[receivers]]")] + text[text.index("[[snapshots]]") :]
+    craton.run(loads(text), out=tmp_path / "whole", progress=False)
+    stopping(20)
+    interrupted(craton.run, loads(text), out=tmp_path / "out")
+    craton.resume(tmp_path / "out", progress=False)
+    same_results(tmp_path / "whole", tmp_path / "out", ("snapshots/section",))
+
+
+# --- a kill at any time -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["write", "close"])
+def test_the_old_one_stays_until_the_new_one_is_whole(where, tmp_path, stopping, monkeypatch):
+    stopping(20)
+    interrupted(craton.run, pictured(), out=tmp_path / "out")
+    right = getattr(Checkpoints, where)
+
+    def fails(self, *arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Checkpoints, where, fails)
+    stopping(40)
+    said = interrupted(craton.resume, tmp_path / "out")
+    assert "it cannot be resumed: could not write a checkpoint" in said and "No space left" in said
+    assert latest(tmp_path / "out").step == 21
+    monkeypatch.setattr(Checkpoints, where, right)
+    stopping()
+    craton.resume(tmp_path / "out", progress=False)
+
+
+def process(folder, *words):
+    """`craton` as a process."""
+    env = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen([sys.executable, "-m", "craton", *words], cwd=folder, env=env, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+
+
+def wait_for(ready, patience=60):
+    """Until something is true."""
+    end = time.perf_counter() + patience
+    while not ready():
+        assert time.perf_counter() < end
+        time.sleep(0.02)
+
+
+def test_killed_outright_and_resumed(tmp_path):
+    """SIGKILL loses what came after the last checkpoint; the rest is there and goes on."""
+    smallcase.write(tmp_path, ("duration = 1.0", "duration = 6.0"))
+    job = process(tmp_path, "run", "small.toml", "-o", "out", "--set", "run.checkpoint=50 ms")
+    try:
+        wait_for(lambda: latest(tmp_path / "out") and latest(tmp_path / "out").step > 40)
+    finally:
+        job.kill()
+        job.communicate()
+    steps = latest(tmp_path / "out").step
+    assert opened(tmp_path / "out").sizes["time"] >= steps
+    done = process(tmp_path, "resume", "out")
+    out, err = done.communicate(timeout=120)
+    assert done.returncode == 0 and f"from    step {latest_step(out):,}" in out and latest_step(out) >= steps, err
+    craton.run(loads((tmp_path / "small.toml").read_text(), ("time.duration=6",)), out=tmp_path / "whole", progress=False)
+    same_results(tmp_path / "whole", tmp_path / "out", (None, "snapshots/section"))
+
+
+def latest_step(out):
+    """The step that `craton resume` says it goes on from."""
+    return int(out.split("from    step ")[1].split()[0].replace(",", ""))
+
+
+@needs_mpi
+def test_processes_that_are_stopped_go_on(tmp_path):
+    """Ctrl-C, exit code 75, what to type; `resume` starts as many ranks by itself and refuses another number."""
+    smallcase.write(tmp_path, ("duration = 1.0", "duration = 20.0"))
+    job = process(tmp_path, "run", "small.toml", "-o", "out", "--ranks", "2")
+    wait_for(lambda: list((tmp_path / "out").glob("result.zarr/snapshots/section/velocity/[0-9]*")))
+    job.send_signal(signal.SIGTERM)
+    _, err = job.communicate(timeout=60)
+    assert job.returncode == 75 and "craton resume out" in err, err
+    saved = latest(tmp_path / "out")
+    assert saved.ranks == 2 and saved.step > 0
+    for words in (("--ranks", "3"), ()):
+        done = process(tmp_path, "resume", "out", *words)
+        out, err = done.communicate(timeout=120)
+        assert (done.returncode, "2 ranks" in err) == ((2, True) if words else (0, False)), err
+    craton.run(loads((tmp_path / "small.toml").read_text()), out=tmp_path / "whole", progress=False)
+    same_results(tmp_path / "whole", tmp_path / "out", (None, "snapshots/section"))
+
+
+# --- what cannot go on ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory):
+    """A run that was interrupted on one rank."""
+    out, sample = tmp_path_factory.mktemp("left") / "out", Recorder.sample
+
+    def told(self, step):
+        self.stopped = "SIGTERM" if step == 9 else None
+        sample(self, step)
+
+    Recorder.sample = told
+    try:
+        interrupted(craton.run, pictured(), out=out)
+    finally:
+        Recorder.sample = sample
+    return out
+
+
+@pytest.fixture
+def copied(left, tmp_path):
+    """A copy of it."""
+    import shutil
+
+    return shutil.copytree(left, tmp_path / "out")
+
+
+def manifest(out, **changes):
+    """Change the manifest of a checkpoint."""
+    path = latest(out).folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+RUNNING = {"state": "running", "pid": os.getppid(), "host": os.uname().nodename}
+REFUSED = {
+    "another scenario": (lambda out: (out / "scenario.toml").write_text((out / "scenario.toml").read_text().replace("3000.0", "3001.0")),
+                         "not the scenario that the checkpoint was written with"),
+    "another version": (lambda out: manifest(out, versions={"craton": "0.0.1"}), "written by craton 0.0.1"),
+    "more ranks": (lambda out: manifest(out, ranks=4), "the checkpoint is of 4 ranks, here is 1"),
+    "other steps": (lambda out: manifest(out, dt=0.1), "its dt would be others"),
+    "nothing there": (lambda out: (out / "run.json").unlink(), "there is no run in"),
+    "finished": (lambda out: (out / "run.json").write_text('{"state": "finished"}'), "there is nothing to go on with"),
+    "no checkpoint": (lambda out: checkpoint.remove(out), "has left no checkpoint"),
+    "goes on": (lambda out: (out / "run.json").write_text(json.dumps(RUNNING)), "is being written by process"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_in_words(case, copied, capsys):
+    """By Python and by the command line; the checkpoint stays."""
+    change, words = REFUSED[case]
+    change(copied)
+    before = latest(copied)
+    with pytest.raises(ScenarioError, match=words):
+        craton.resume(copied, progress=False)
+    if case != "more ranks":  # the command would start them
+        assert main(["resume", str(copied)]) == 2
+        said = capsys.readouterr().err
+        assert words.split()[-1] in said and "Traceback" not in said
+    assert latest(copied) == before
+
+
+def test_a_damaged_one_is_refused(copied):
+    path = latest(copied).folder / "rank_0" / "state.npy"
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(ResourceError, match="the checkpoint is damaged.*state.npy"):
+        craton.resume(copied, progress=False)
+
+
+def test_room_for_two_is_asked_for(tmp_path, monkeypatch):
+    from craton.output import store
+
+    asked = []
+    monkeypatch.setattr(store, "check_space", lambda path, nbytes: asked.append(nbytes))
+    plan = craton.plan(pictured())
+    for every in (None, 600):
+        wave_runs.check_disk(plan, tmp_path / "out", False, every)
+    assert asked[1] - asked[0] == 2 * sum(plan.arrays[name].nbytes for name in plan.changing) > 0

@@ -1,0 +1,123 @@
+"""The reference element and what elements' shapes give: exact quadrature, derivatives, volumes, areas, damping of absorbing faces."""
+import numpy as np
+import pytest
+import semcase
+
+from craton.solvers.sem_elastic import mesh_terms
+from craton.solvers.sem_elastic.element import DEGREES, Element, lagrange, lagrange_slopes
+
+
+def test_points_and_weights_of_degree_4_are_the_tabulated_ones():
+    element = Element(4)
+    assert np.allclose(element.points, [-1, -np.sqrt(3 / 7), 0, np.sqrt(3 / 7), 1], rtol=0, atol=1e-16)
+    assert np.allclose(element.weights, [1 / 10, 49 / 90, 32 / 45, 49 / 90, 1 / 10], rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("degree", DEGREES)
+def test_quadrature_is_exact_to_twice_the_degree_less_one(degree):
+    element = Element(degree)
+    for power in range(2 * degree):
+        exact = 2 / (power + 1) if power % 2 == 0 else 0
+        assert abs(element.weights @ element.points**power - exact) < 1e-14
+    assert abs(element.weights @ element.points ** (2 * degree) - 2 / (2 * degree + 1)) > 1e-6  # and no further
+
+
+@pytest.mark.parametrize("degree", DEGREES)
+def test_derivatives_of_polynomials_are_exact(degree):
+    element = Element(degree)
+    for power in range(degree + 1):
+        slope = power * element.points ** max(power - 1, 0)
+        assert np.allclose(element.derivative.T @ element.points**power, slope, rtol=0, atol=1e-12)
+
+
+def test_lagrange_polynomials_are_one_at_their_own_point():
+    points = Element(6).points
+    assert (lagrange(points, points) == np.eye(7)).all()
+    at = np.linspace(-1, 1, 12).reshape(3, 4)
+    values = lagrange(points, at)
+    assert values.shape == (3, 4, 7) and np.allclose(values.sum(-1), 1, atol=1e-14) and np.allclose(values @ points**5, at**5, atol=1e-14)
+    step = 1e-6
+    numeric = (lagrange(points, at + step) - lagrange(points, at - step)) / (2 * step)
+    assert np.allclose(lagrange_slopes(points, at), numeric, atol=1e-7)
+
+
+def test_faces_lie_where_they_are_numbered():
+    element = Element(3)
+    z, y, x = (n.ravel() for n in np.meshgrid(*3 * (element.points,), indexing="ij"))
+    for face, (axis, side) in enumerate((axis, side) for axis in (x, y, z) for side in (-1, 1)):
+        assert (axis[element.face_nodes[face]] == side).all()
+
+
+@pytest.mark.parametrize("degree", [3, 4, 6])
+def test_volume_and_areas_of_curved_elements_agree(degree):
+    """The divergence theorem: volume from the Jacobian and from the closed surface, which has no net area."""
+    mesh = semcase.Mesh(degree, (3, 2, 2), distortion=0.25)
+    local = mesh.local[: mesh.real]
+    det = mesh_terms.cofactors(mesh_terms.jacobian(mesh.element, local))[1]
+    volumes = (det * mesh.element.volume_weights).sum(1)
+    x = mesh_terms.coordinates(mesh.element, local).transpose(0, 2, 1)
+    for e in range(mesh.real):
+        vectors = mesh_terms.area_vectors(mesh.element, local, [(e, side) for side in range(6)])
+        assert np.abs(vectors.sum((0, 1))).max() < 1e-13
+        assert np.isclose((x[e][mesh.element.face_nodes] * vectors).sum() / 3, volumes[e], rtol=1e-13)
+
+
+def test_mass_of_distorted_elements_is_density_times_volume():
+    mesh = semcase.Mesh(4, (4, 2, 1), distortion=0)
+    rng = np.random.default_rng(1)
+    inner = mesh.local.copy()
+    inner[:, :, 13] += rng.uniform(-0.1, 0.1, (mesh.size, 3))  # the node in the middle moves: volumes stay
+    mass = mesh_terms.mass(mesh.element, inner, mesh.points, mesh.count + 1, np.full((mesh.size, 1), 3.0))
+    assert np.isclose(mass[:-1].sum(), 3.0 * 8 * 0.8 * 1.3, rtol=1e-13) and (mass[:-1] > 0).all()
+
+
+def test_metric_terms_are_the_inverse_of_the_jacobian():
+    mesh = semcase.Mesh(3)
+    terms, j = mesh_terms.metric(mesh.element, mesh.local), mesh_terms.jacobian(mesh.element, mesh.local)
+    inverse = terms[:, :9].reshape(mesh.size, 3, 3, -1)
+    assert np.allclose(np.einsum("esrp,etrp->estp", inverse, j), np.eye(3)[:, :, None], atol=1e-12)
+    assert np.allclose(terms[:, 9], np.linalg.det(j.transpose(0, 3, 1, 2)), rtol=1e-12)
+
+
+def test_jacobian_is_the_slope_of_the_coordinates():
+    mesh = semcase.Mesh(4)
+    x = mesh_terms.coordinates(mesh.element, mesh.local).reshape(mesh.size, 3, 5, 5, 5)
+    d = mesh.element.derivative
+    j = mesh_terms.jacobian(mesh.element, mesh.local).reshape(mesh.size, 3, 3, 5, 5, 5)
+    for s, term in enumerate(("erkjl,li->erkji", "erkli,lj->erkji", "erlji,lk->erkji")):
+        assert np.allclose(np.einsum(term, x, d), j[:, s], atol=1e-13)
+
+
+def test_boxes_are_recognised():
+    mesh = semcase.Mesh(2, distortion=0)
+    assert np.allclose(mesh_terms.boxes(mesh.local), [1.0, 0.8, 1.3])
+    bent = mesh.local.copy()
+    bent[3, 1, 5] += 1e-4
+    found = mesh_terms.boxes(bent)
+    assert np.isnan(found[3]).all() and np.isfinite(np.delete(found, 3, 0)).all()
+
+
+def test_absorbing_faces_damp_p_and_s_waves():
+    mesh = semcase.Mesh(2, (1, 1, 1), distortion=0)
+    vectors = mesh_terms.area_vectors(mesh.element, mesh.local, [(0, 1)])
+    points, c = mesh_terms.absorbing(mesh.points[:1, mesh.element.face_nodes[1]], vectors, 2.0, 5.0, 3.0)
+    assert np.allclose(c.sum(0), 0.8 * 1.3 * 2.0 * np.array([5.0, 3.0, 3.0, 0, 0, 0]), atol=1e-12) and len(points) == 9
+    corner = mesh_terms.area_vectors(mesh.element, mesh.local, [(0, 1), (0, 3)])
+    on = mesh.points[[0, 0]][np.arange(2)[:, None], mesh.element.face_nodes[[1, 3]]]
+    both, c = mesh_terms.absorbing(on, corner, 2.0, 5.0, 3.0)
+    assert len(both) == 15 and np.isclose(c[:, 1].sum(), 2.0 * (0.8 * 1.3 * 3.0 + 1.0 * 1.3 * 5.0))
+
+
+def test_implicit_damping_is_the_inverse_matrix():
+    rng = np.random.default_rng(2)
+    a = rng.standard_normal((4, 3, 3))
+    full, mass = a @ a.transpose(0, 2, 1), rng.random(4) + 0.1
+    c = full[:, (0, 1, 2, 1, 0, 0), (0, 1, 2, 2, 2, 1)]
+    g = mesh_terms.implicit(c, mass, 0.4)[:, semcase.VOIGT]
+    for n in range(4):
+        assert np.allclose(g[n] @ (np.eye(3) + 0.2 / mass[n] * full[n]), np.eye(3), atol=1e-12)
+
+
+def test_pairs_of_solid_and_fluid_points_come_once():
+    pairs, vectors = mesh_terms.coupled(np.array([[5, 6], [6, 7]]), np.array([[1, 2], [2, 3]]), np.arange(12.0).reshape(2, 2, 3))
+    assert pairs.tolist() == [[5, 1], [6, 2], [7, 3]] and vectors.tolist() == [[0, 1, 2], [9, 11, 13], [9, 10, 11]]

@@ -1,0 +1,83 @@
+"""The text that a GPU runs for spectral elements, run on the host through host_cuda.hpp: what the CPU's vectors of elements give."""
+import ctypes
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import semcase
+from test_streamed import build
+
+from craton.plan.operator import BOX
+from craton.solvers.sem_elastic import operators as sem
+
+BOUNDS = tuple(name for name, _ in BOX.fields)
+
+
+def entry(op):
+    """C function run(arrays, box, params, grid) that launches the kernel block by block."""
+    x, y, z = op.block
+    call = ", ".join(f"({op.c_type(name)}*)a[{n}]" for n, name in enumerate(op.arrays))
+    head = f'extern "C" __attribute__((visibility("default"))) void run(void** a, const Box* box, const {op.params.name}* p, unsigned g)'
+    return f"\n{head} {{ launch({{g, 1, 1}}, {{{x}, {y}, {z}}}, [&] {{ {op.function}({call}, *box, *p); }}); }}\n"
+
+
+def run(op, arrays, box, params, precision, path):
+    """Host arrays after one launch of the GPU's text."""
+    # Hidden, or shared arrays of templates would be one for all libraries of this process.
+    library = build('#include "host_cuda.hpp"\n' + op.source(precision) + entry(op), path, "-fvisibility=hidden")
+    out = {name: np.array(a, np.int32 if a.dtype.kind == "i" else precision) for name, a in arrays.items()}
+    pointers = (ctypes.c_void_p * len(op.arrays))(*(out[n].ctypes.data if n in out else None for n in op.arrays))
+    bounds = BOX.value(precision, **dict(zip(BOUNDS, box)))
+    values = op.params.value(precision, **params)
+    blocks = -(-(box[5] - box[4]) // (op.span or op.block)[0])
+    library.run(pointers, ctypes.c_void_p(bounds.ctypes.data), ctypes.c_void_p(values.ctypes.data), ctypes.c_uint(blocks))
+    return out
+
+
+def small_blocks(op, elements):
+    """The operator with fewer elements a block: fewer host threads."""
+    columns = (dict(op.defines)["DEGREE"] + 1) ** 2
+    width = -(-elements * columns // 32) * 32
+    defines = {**dict(op.defines), "ELEMENTS": elements, "THREADS": width}
+    return replace(op, defines=tuple(defines.items()), block=(width, 1, 1), span=(elements, 1, 1))
+
+
+CASES = {
+    "nodes": sem.Kind(3), "stored": sem.Kind(2, "stored", per_node=False), "full": sem.Kind(3, full=True),
+    "attenuated": sem.Kind(2, relaxation=((0.9, 0.05, 0.1, 0.5, 0.1, 0.1, 0.1), (0.8, 0.06, 0.2, 0.4, 0.1, 0.1, 0.1)), bulk=True),
+    "high": sem.Kind(6), "highest": sem.Kind(8, "stored"), "box": sem.Kind(2, "box"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("name", CASES)
+def test_gpu_text_does_what_the_cpu_does(name, precision, tmp_path):
+    kind = CASES[name]
+    mesh = semcase.Mesh(kind.degree, (3, 1, 1), distortion=0 if kind.geometry == "box" else 0.15)
+    rng = np.random.default_rng(5)
+    arrays = {"force": rng.random((mesh.count + 1) * 3), "displacement": rng.random((mesh.count + 1) * 3), "points": mesh.points,
+              "geometry": mesh.geometry(kind.geometry), "moduli": mesh.random(21 if kind.full else 2, kind.per_node)}  # fmt: skip
+    if kind.relaxation:
+        arrays["memory"] = rng.random((mesh.size, len(kind.relaxation) * (5 + kind.bulk), mesh.element.size))
+        arrays["loss"] = rng.random((mesh.size, 1 + kind.bulk, mesh.element.size)) / 10
+    op, box = sem.stiffness(kind), (0, 1, 0, 1, 0, mesh.size)
+    expected = semcase.run(op, arrays, box, {"first": 0}, precision)
+    got = run(small_blocks(op, 2 if kind.degree < 6 else 1), arrays, box, {"first": 0}, precision, tmp_path / "gpu.so")
+    for field in {"force", "memory"} & set(arrays):
+        assert np.abs(expected[field] - arrays[field].astype(precision)).max() > 1e-3  # something happened
+        error = np.abs(got[field] - expected[field]).max() / np.abs(expected[field]).max()
+        assert error <= 16 * np.finfo(precision).eps, field
+
+
+def test_coloured_gpu_text_adds_each_element_once(tmp_path):
+    kind = sem.Kind(2, coloured=True)
+    mesh = semcase.Mesh(2, (4, 2, 1))
+    none, order = np.zeros((mesh.count + 1) * 3), np.array([0, 2, 1, 3, 4, 6, 5, 7], np.int32)
+    arrays = {"force": none, "displacement": np.random.default_rng(5).random(none.size), "points": mesh.points,
+              "geometry": mesh.geometry("nodes"), "moduli": mesh.random(2), "order": order}  # fmt: skip
+    op = small_blocks(sem.stiffness(kind), 2)
+    for first in range(0, 8, 2):  # elements 0 and 2 of a row share no point
+        after = run(op, arrays, (0, 1, 0, 1, first, first + 2), {"first": 0}, "float64", tmp_path / f"{first}.so")
+        arrays["force"] = after["force"]
+    expected = semcase.run(sem.stiffness(sem.Kind(2)), {**arrays, "force": none}, (0, 1, 0, 1, 0, 8), {"first": 0})
+    assert np.abs(arrays["force"] - expected["force"]).max() <= 1e-13 * np.abs(expected["force"]).max()

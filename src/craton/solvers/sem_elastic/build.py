@@ -23,12 +23,14 @@ from craton.survey import warnings as survey_warnings
 EXPLODED = 1e3  # times what all sources together could do to one element
 
 
-def build(scenario):
+def build(scenario, mesh=None):
     """Discretise a scenario.
 
     Parameters
     ----------
     scenario : craton.SpectralScenario
+    mesh : HexMesh, optional
+        In place of the one that the scenario describes; in its box, with faces named as the scenario names them.
 
     Returns
     -------
@@ -39,7 +41,7 @@ def build(scenario):
     ScenarioError
         With every problem found: mesh, model, sources, receivers, step.
     """
-    mesh = checked_mesh(scenario)
+    mesh = checked_mesh(scenario, mesh)
     sources = survey_sources.build(scenario, partial(earth.point_values, scenario.model))
     receivers = survey_receivers.build(scenario)
     d = discretise(scenario, mesh, sources)
@@ -54,12 +56,12 @@ def refuse(problems):
         raise ScenarioError(problems)
 
 
-def checked_mesh(scenario):
-    """The mesh of a scenario with 27 nodes an element, in an order in which neighbours are near; nothing is wrong with it or the model."""
+def checked_mesh(scenario, mesh=None):
+    """The mesh of a scenario, or `mesh`, with 27 nodes an element, neighbours near each other; nothing is wrong with it or the model."""
     box = None if scenario.domain.mesh else meshing.region_of(scenario)
     if box is not None:
         refuse(sampling.problems(scenario.model, box))
-    mesh = meshing.mesh_of(scenario)
+    mesh = meshing.mesh_of(scenario) if mesh is None else mesh
     refuse(hexmesh.problems(mesh, scenario.run.degree))
     if box is None:
         refuse(sampling.problems(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names))

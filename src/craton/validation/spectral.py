@@ -6,8 +6,10 @@ import numpy as np
 from craton import wave_runs
 from craton.backends import backend
 from craton.comm.local import Alone
-from craton.model import meshing
+from craton.model import meshing, sampling
+from craton.model.cells import Region
 from craton.scenario import SpectralScenario
+from craton.solvers.sem_elastic import placing
 from craton.solvers.sem_elastic.build import assemble, build, checked_mesh, discretise
 from craton.survey import receivers as survey_receivers
 
@@ -69,9 +71,11 @@ def distorted(scenario, share=MOST_DISTORTED, seed=5):
 
 def prepared(scenario, mesh=None):
     """The Discretisation and the Plan of a scenario without sources."""
-    receivers = survey_receivers.build(scenario)
-    d = discretise(scenario, checked_mesh(scenario, mesh), [])
-    return d, assemble(d, [], receivers, survey_receivers.channels(len(receivers), scenario.output.waveforms))
+    mesh = checked_mesh(scenario, mesh)
+    scenario, receivers = placing.on_mesh(scenario, mesh), survey_receivers.build(scenario)
+    sampler = sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
+    d, made = discretise(scenario, mesh, sampler, [])
+    return d, assemble(d, made, [], receivers, survey_receivers.channels(len(receivers), scenario.output.waveforms))
 
 
 def positions(d, fluid=False):

@@ -84,7 +84,7 @@ def discretise(scenario, mesh, sampler, sources):
     relaxation = sampling.relaxation(scenario.model, first.loss)
     d = Discretisation(scenario, mesh, element, sampler, first, relaxation, own, State(solid, fluid))
     made = material.build(d)
-    stable = stable_step(element, d.coordinates, d.material, own, d.fluid, made.mass, relaxation)
+    stable = stable_step(element, d.coordinates, d.material, own, d.fluid, made.mass, relaxation, faces.coupling_strength(d, made.mass))
     refuse(step_problems(scenario, stable.limit))
     dt = timing.time_step(scenario, stable.limit)
     start = timing.start_time(scenario, sources, dt)

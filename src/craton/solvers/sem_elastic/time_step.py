@@ -82,7 +82,7 @@ class Part:
     relaxation: object = None
 
 
-def stable_step(element, coordinates, material, points, fluid, masses, relaxation=None):
+def stable_step(element, coordinates, material, points, fluid, masses, relaxation=None, coupling=0.0):
     """The `Stable` of a mesh.
 
     Parameters
@@ -94,6 +94,8 @@ def stable_step(element, coordinates, material, points, fluid, masses, relaxatio
     fluid : (ne,) bool array
     masses : pair of (points,) arrays
         Assembled mass of the solid, integral of density; of the fluid, integral of 1 / kappa. Perhaps with a dummy point at the end.
+    coupling : float
+        Where fluid and solid touch, see `together`, 1/s2.
     """
     found = []
     for wet in (False, True):
@@ -102,9 +104,23 @@ def stable_step(element, coordinates, material, points, fluid, masses, relaxatio
             part = Part(element, coordinates, material, points.reshape(len(points), -1), masses[wet], some, wet, relaxation)
             found.append(largest(part))
     value, worst = max(found)
+    if len(found) == 2:
+        value = together(*(value for value, _ in found), coupling)
     limit = 2 / np.sqrt(value * MARGIN)
     one = np.array([worst])
     return Stable(float(limit), worst, float(limit / shortest_times(element, coordinates(one), p_speed(material(one), relaxation)).min()))
+
+
+def together(solid, fluid, coupling):
+    """Bound of the largest eigenvalue of a solid and a fluid that touch, from those of each alone, 1/s2.
+
+    With M u'' + K u = -B^T chi'' and M_f chi'' + K_f chi = B u the leapfrog has the eigenvalues of the symmetric matrix
+    [[k + g, -h], [-h^T, k_f]]: k = M^-1/2 K M^-1/2, g = M^-1/2 B^T M_f^-1 B M^-1/2, h = M^-1/2 B^T M_f^-1 K_f^1/2, k_f = K_f^1/2 M_f^-1 K_f^1/2.
+    `coupling` is the norm of g, the largest (area vector)^2 / (mass of the solid's point x mass of the fluid's); that of h^T h is at most
+    its product with `fluid`. Two media with like limits lose up to a tenth of the step more than they must.
+    """
+    middle, half = (solid + coupling + fluid) / 2, (solid + coupling - fluid) / 2
+    return middle + np.sqrt(half**2 + coupling * fluid)
 
 
 def largest(part):

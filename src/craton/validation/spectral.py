@@ -13,7 +13,7 @@ from craton.solvers.sem_elastic import placing
 from craton.solvers.sem_elastic.build import assemble, build, checked_mesh, discretise
 from craton.survey import receivers as survey_receivers
 
-MOST_DISTORTED = 0.15  # of an edge
+MOST_MOVED, MOST_CURVED = 0.15, 0.03  # of an edge
 UNUSED = {"kind": "explosion", "at": [0, 0, 0], "moment": 1.0, "wavelet": {"kind": "ricker", "frequency": 1}}  # `prepared` leaves it out
 
 
@@ -31,7 +31,7 @@ def by_elements(scenario, spacing, degree=4, box=None, run=None):
     run : dict, optional
         Keys of its table.
     """
-    tables = scenario.model_dump(by_alias=True, exclude_none=True, exclude_defaults=True)
+    tables = scenario.model_dump(by_alias=True, exclude_none=True, exclude_unset=True)
     origin, size = box or (scenario.domain.origin, scenario.domain.size)
     faces = {name: "stacey" if kind == "cpml" else kind for name, kind in tables.get("boundaries", {}).items() if isinstance(kind, str)}
     kept = {key: value for key, value in tables.get("run", {}).items() if key in ("precision", "device", "threads")}
@@ -57,13 +57,18 @@ def ran(scenario, device, mesh=None):
     return wave_runs.run(scenario, planned, machine, progress=False).dataset
 
 
-def distorted(scenario, share=MOST_DISTORTED, seed=5):
-    """The mesh of a scenario with 27 nodes an element, each within it moved at random along x, y and z by up to so much of an edge."""
-    mesh = meshing.mesh_of(scenario).elevated()
+def distorted(scenario, seed=5):
+    """The mesh of a scenario with 27 nodes an element: inner corners moved at random along x, y and z by up to 15 % of an edge, then all
+    inner nodes by up to 3 %, which curves edges and faces."""
+    mesh = moved(meshing.mesh_of(scenario), MOST_MOVED * scenario.domain.spacing, seed).elevated()
+    return moved(mesh, MOST_CURVED * scenario.domain.spacing, seed + 1)
+
+
+def moved(mesh, most, seed):
+    """A mesh whose inner nodes are moved at random by up to so much along each axis."""
     low, high = mesh.bounds()
     inside = ((mesh.nodes > low + 1e-6) & (mesh.nodes < high - 1e-6)).all(axis=1)
-    moves = np.random.default_rng(seed).uniform(-1, 1, mesh.nodes.shape) * share * scenario.domain.spacing
-    return replace(mesh, nodes=mesh.nodes + moves * inside[:, None])
+    return replace(mesh, nodes=mesh.nodes + np.random.default_rng(seed).uniform(-most, most, mesh.nodes.shape) * inside[:, None])
 
 
 # --- from an initial state ------------------------------------------------------------------------------------------------------------

@@ -11,11 +11,13 @@ import numpy as np
 
 from craton.scenario import SpectralScenario
 from craton.validation.compare import misfit, row
+from craton.validation.guided import BOTTOMS, WATER, scholte_speed
 from craton.validation.spectral import UNUSED, positions, prepared, recorded
 
 WAVELENGTH = 1000.0  # m, where a pulse's spectrum is 1 % of its peak
 WIDTH = np.sqrt(2 * np.log(100)) / (2 * np.pi) * WAVELENGTH
-HALF = 3.7  # widths: half a pulse, 1e-3 of its peak is left there
+BEFORE = 2.4 * WIDTH  # m, way of a pulse's middle up to where it is looked at, and behind it
+AWAY = 1.25  # times the way of the fastest wave are the faces away: the shortest waves of a mesh, with which faces answer, run ahead of it
 VP, VS, RHO = 3464.0, 2000.0, 2500.0
 DIRECTION = np.array([1.0, 0.6, 0.3]) / np.linalg.norm([1.0, 0.6, 0.3])
 ACROSS = np.array([0.6, -1.0, 0.0]) / np.linalg.norm([0.6, -1.0, 0.0])
@@ -24,6 +26,7 @@ SPEED_LIMIT = 1e-3
 DEGREE_LIMITS = {2: 0.6, 3: 0.12, 4: 0.01, 5: 2e-3, 6: 3e-4, 7: 5e-5}
 REFLECTION_LIMIT = 0.005
 INTERFACE_LIMIT = 0.005
+SCHOLTE_LIMIT = 0.003
 
 
 @dataclass(frozen=True)
@@ -105,22 +108,20 @@ def scenario_of(model, size, spacing, duration, places=((0, 0, 0),), step=None, 
 
 
 def degrees(device, limits=DEGREE_LIMITS, edge=0.8):
-    """A plane S wave across elements of 0.8 wavelengths, or of half that, by degree."""
-    return [row(f"plane S wave, degree {n}, edge {edge:g} wavelengths: velocity", shear_error(n, edge, device), limit)
+    """A plane S wave across elements of 0.8 wavelengths by degree: the error falls by a like factor from each to the next."""
+    return [row(f"plane S wave, degree {n}, edges of {edge:g} wavelengths: velocity", shear_error(n, edge, device), limit)
             for n, limit in limits.items()]  # fmt: skip
 
 
 def shear_error(degree, edge, device):
-    """Misfit at the middle of a box when the pulse has passed."""
-    before = HALF * WIDTH
-    duration = 2 * before / VS
-    scenario = scenario_of({"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO}, 2 * VP * duration, edge * WAVELENGTH, duration,
+    """Misfit at the middle of a box, over all of the pulse but its end."""
+    duration = 2 * BEFORE / VS
+    scenario = scenario_of({"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO}, 2 * AWAY * VP * duration, edge * WAVELENGTH, duration,
                            run={"degree": degree, "precision": "float64"})  # fmt: skip
     d, planned = prepared(scenario)
-    wave = Wave(DIRECTION, ACROSS, VS, before, planned.dt)
+    wave = Wave(DIRECTION, ACROSS, VS, BEFORE, planned.dt)
     found = recorded(scenario, planned, device, initial([wave], positions(d)))
-    wanted = wave.rate(len(found))[:, None] * ACROSS
-    return misfit(found, wanted)
+    return misfit(found, wave.rate(len(found))[:, None] * ACROSS)
 
 
 # --- anisotropy ---------------------------------------------------------------------------------------------------------------------------
@@ -160,7 +161,7 @@ def christoffel(tensor, direction):
     return np.sqrt(squares), axes.T
 
 
-def anisotropic(device, directions=((1, 0.6, 0.3), (-0.2, 0.5, 1)), points=5, distort=None):
+def anisotropic(device, directions=((1, 0.6, 0.3), (-0.2, 0.5, 1)), points=5):
     """Speeds of the three plane waves in a medium of 21 constants against Christoffel's equation."""
     return [one for direction in directions for one in anisotropic_rows(np.array(direction) / np.linalg.norm(direction), points, device)]
 
@@ -169,9 +170,9 @@ def anisotropic_rows(direction, points, device):
     """One direction: three pulses at once, told apart by their polarisations."""
     tensor = tilted()
     speeds, axes = christoffel(tensor, direction)
-    arrival = HALF * WIDTH / speeds[0]
+    arrival = BEFORE / speeds[0]
     duration, fastest = 2 * arrival, np.sqrt(1e6 * max(SHALE.values())) * 1.01
-    scenario = scenario_of({"kind": "homogeneous", "rho": RHO, "stiffness": constants(tensor)}, 2 * fastest * duration,
+    scenario = scenario_of({"kind": "homogeneous", "rho": RHO, "stiffness": constants(tensor)}, 2 * AWAY * fastest * duration,
                            4 * WAVELENGTH / points, duration)  # fmt: skip
     d, planned = prepared(scenario)
     waves = [Wave(direction, axis, c, c * arrival, planned.dt) for c, axis in zip(speeds, axes)]
@@ -195,16 +196,15 @@ def late(found, wanted, dt):
 
 def absorbed(device, points=5):
     """P and S waves that meet an absorbing face at a right angle: what it sends back, over what arrives, on the face."""
-    before, spacing = HALF * WIDTH, 4 * WAVELENGTH / points
-    duration = 2 * before / VS
+    spacing, duration = 4 * WAVELENGTH / points, 2 * BEFORE / VS
     low = -2 * spacing
-    scenario = scenario_of({"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO}, [2 * VP * duration] * 2 + [VP * duration + 3 * before],
-                           spacing, duration, places=[(0, 0, low)], low=low)  # fmt: skip
+    wide, high = 2 * AWAY * VP * duration, AWAY * VP * duration
+    scenario = scenario_of({"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO}, [wide, wide, high], spacing, duration,
+                           places=[(0, 0, low)], low=low)  # fmt: skip
     d, planned = prepared(scenario)
     down = np.array([0.0, 0.0, -1.0])
-    waves = [Wave(down, axis, c, before + low, planned.dt) for c, axis in ((VS, np.array([1.0, 0, 0])), (VP, down))]
-    found = recorded(scenario, planned, device, initial(waves, positions(d)))
-    rows = []
+    waves = [Wave(down, axis, c, BEFORE + low, planned.dt) for c, axis in ((VS, np.array([1.0, 0, 0])), (VP, down))]
+    found, rows = recorded(scenario, planned, device, initial(waves, positions(d))), []
     for name, wave in zip(("S", "P"), waves):
         wanted = wave.rate(len(found), (0, 0, low))
         rows.append(row(f"{name} wave onto an absorbing face at a right angle: reflected amplitude",
@@ -212,35 +212,94 @@ def absorbed(device, points=5):
     return rows
 
 
-WATER, ROCK = (1500.0, 1000.0), (3400.0, 1963.0, 2500.0)  # vp, rho; vp, vs, rho
-
-
-def sea_floor(device, points=5):
-    """A P wave in water that meets rock at a right angle: reflected and transmitted amplitudes."""
-    (vf, rhof), (vp, _, rho) = WATER, ROCK
-    spacing, before = 4 * WAVELENGTH / points, HALF * WIDTH
-    duration = 2.2 * before / vf + WAVELENGTH / vp
-    high, low = vf * duration + 2 * before, -np.ceil(vp * duration / 2 / spacing) * spacing
-    layers = [{"top": 1e6, "vp": vf, "vs": 0, "rho": rhof}, {"top": 0, **dict(zip(("vp", "vs", "rho"), ROCK))}]
-    below = (0.0, 0.0, -WAVELENGTH)
-    scenario = scenario_of({"kind": "layers", "layers": layers}, [2 * vp * duration] * 2 + [high - low], spacing, duration,
-                           places=[(0, 0, 0), below], low=low, output={"waveforms": ["pressure", "velocity"]})  # fmt: skip
+def sea_floor(device, points=8):
+    """A P wave in water that meets rock at a right angle: pressure and motion on the interface, of which the coefficients follow."""
+    (vf, rhof), (vp, vs, rho) = WATER, BOTTOMS["hard bottom"]
+    spacing, duration = 4 * WAVELENGTH / points, 2 * BEFORE / vf
+    wide, high = 2 * AWAY * vp * duration, AWAY * vf * duration
+    layers = [{"top": 1e6, "vp": vf, "vs": 0, "rho": rhof}, {"top": 0, "vp": vp, "vs": vs, "rho": rho}]
+    low = spacing * np.floor(-AWAY * vp * duration / 4 / spacing)
+    scenario = scenario_of({"kind": "layers", "layers": layers}, [wide, wide, high - low], spacing, duration, low=low,
+                           output={"waveforms": ["pressure", "velocity"]})  # fmt: skip
     d, planned = prepared(scenario)
-    wave = Wave(np.array([0.0, 0.0, -1.0]), np.zeros(3), vf, before, planned.dt)
+    wave = Wave(np.array([0.0, 0.0, -1.0]), np.zeros(3), vf, BEFORE, planned.dt)
     height = positions(d, fluid=True) @ wave.direction
     now, earlier = wave.line(0)(height), wave.line(-1)(height)
     samples = recorded(scenario, planned, device, {"potential": now, "potential_rate": (now - earlier) / planned.dt})
-    return interface_rows(wave, samples, planned)
+    series = {(c.quantity, c.component): one for c, one in zip(planned.channels, samples.T)}
+    pressure = next(one for (quantity, _), one in series.items() if quantity == "pressure")
+    lines = [wave.line(step) for step in range(-1, len(samples) + 1)]
+    incident = -np.diff([line(0.0) for line in lines], 2) / planned.dt**2  # pressure at whole steps
+    moving = -np.diff([line(0.0, 1) for line in lines[1:]]) / planned.dt / rhof  # vertical velocity half a step later
+    water, rock = rhof * vf, rho * vp
+    pairs = (("reflected pressure", pressure, incident, 1, (rock - water) / (rock + water)),
+             ("transmitted motion", series["velocity", "Z"], moving, 0, 2 * water / (rock + water)))  # fmt: skip
+    return [row(f"water over rock, at a right angle: {what}, {wanted:.4f} of the incident one",
+                abs((one @ other) / (other @ other) - more - wanted), INTERFACE_LIMIT)
+            for what, one, other, more, wanted in pairs]  # fmt: skip
 
 
-def interface_rows(wave, samples, planned):
-    """Amplitudes by least squares: pressure on the interface is 1 + R times that of the incident wave, velocity below T times."""
-    (vf, rhof), (vp, _, rho) = WATER, ROCK
-    place = {(c.receiver, c.quantity, c.component): n for n, c in enumerate(planned.channels)}
-    steps, water, rock = len(samples), rhof * vf, rho * vp
-    potential = np.array([wave.line(step)(0.0) for step in range(-1, steps + 1)])
-    incident = -np.diff(potential, 2) / planned.dt**2
-    pressure = next(samples[:, n] for (r, q, _), n in place.items() if r == 0 and q == "pressure")
-    reflected = (pressure @ incident) / (incident @ incident) - 1
-    later = Wave(wave.direction, wave.polarisation, vp, wave.before * vp / vf, wave.dt)
-    return reflected, later
+# --- along an interface ---------------------------------------------------------------------------------------------------------------------
+
+
+def scholte(device, points=8, bottoms=tuple(BOTTOMS)):
+    """The wave along the plane between water and rock, from its exact motion: speed, from the phase at one place on the interface."""
+    return [scholte_row(name, points, device) for name in bottoms]
+
+
+def scholte_row(name, points, device):
+    """One bottom, GLL points per wavelength."""
+    bottom, k = BOTTOMS[name], 2 * np.pi / WAVELENGTH
+    c = scholte_speed(WATER, bottom)
+    duration, spacing = 0.7 * WAVELENGTH / c, 4 * WAVELENGTH / points
+    layers = [{"top": 1e6, "vp": WATER[0], "vs": 0, "rho": WATER[1]}, {"top": 0, **dict(zip(("vp", "vs", "rho"), bottom))}]
+    size = 2 * AWAY * bottom[0] * duration
+    scenario = scenario_of({"kind": "layers", "layers": layers}, size, spacing, duration, places=[(0, 0, -1e-3)])
+    d, planned = prepared(scenario)
+    dt, mode = planned.dt, Scholte(c, k, bottom)
+    steps = [-mode.angle(step, dt) for step in (0, -1)]
+    (solid, before), (fluid, earlier) = ([one(xyz, phase) for phase in steps] for one, xyz in (
+        (mode.displacement, positions(d)), (mode.potential, positions(d, fluid=True))))  # fmt: skip
+    fields = {"displacement": solid, "velocity": (solid - before) / dt, "potential": fluid, "potential_rate": (fluid - earlier) / dt}
+    found = recorded(scenario, planned, device, fields)[:, 2]
+    wanted = mode.rate(len(found), dt)
+    slope = (mode.rate(len(found), dt, 1 + 1e-5) - mode.rate(len(found), dt, 1 - 1e-5)) / 2e-5
+    error = abs((found - wanted) @ slope / (slope @ slope))
+    return row(f"Scholte wave, {name}, {points:g} points per wavelength: speed, {c:.1f} m/s", error, SCHOLTE_LIMIT)
+
+
+@dataclass(frozen=True)
+class Scholte:
+    """The wave's motion, of amplitude 1 for the rock's P potential (Scholte 1942): theta = k x - omega t."""
+
+    c: float
+    k: float
+    bottom: tuple
+
+    def angle(self, step, dt, factor=1.0):
+        """omega t after some steps of the leapfrog."""
+        return 2 * step * np.arcsin(factor * self.c * self.k * dt / 2)
+
+    @property
+    def decays(self):
+        """Of P and S waves in the rock, of sound in the water, over k; amplitude of the S potential."""
+        a, b, f = (np.sqrt(1 - (self.c / v) ** 2) for v in (*self.bottom[:2], WATER[0]))
+        return a, b, f, -2 * a / (1 + b**2)
+
+    def displacement(self, xyz, phase):
+        """Of the rock, (n, 3); phase = -omega t."""
+        a, b, _, shear = self.decays
+        theta, z = self.k * xyz[:, 0] + phase, self.k * np.minimum(xyz[:, 2], 0)
+        p, s = np.exp(a * z), shear * np.exp(b * z)
+        return np.stack([-(p + b * s) * np.sin(theta), 0 * theta, (a * p + s) * np.cos(theta)], axis=1)
+
+    def potential(self, xyz, phase):
+        """Of the water, (n,), such that vertical motion is the rock's."""
+        a, _, f, shear = self.decays
+        theta, z = self.k * xyz[:, 0] + phase, self.k * np.maximum(xyz[:, 2], 0)
+        return -WATER[1] * (a + shear) / (f * self.k) * np.exp(-f * z) * np.cos(theta)
+
+    def rate(self, steps, dt, factor=1.0):
+        """Vertical velocity at the origin as it is sampled, of a wave so many times as fast."""
+        a, _, _, shear = self.decays
+        return np.diff((a + shear) * np.cos(self.angle(np.arange(steps + 1), dt, factor))) / dt

@@ -10,9 +10,9 @@ SMALL = {
     "sem-space": lambda device: spectral_space.full_space(
         device, ("single force, distorted elements", "double couple at a Gauss point, box elements"), distances=(2.0,)),
     "sem-degrees": lambda device: spectral_waves.degrees(device, {n: spectral_waves.DEGREE_LIMITS[n] for n in (2, 3, 4)}),
-    "sem-scholte": lambda device: spectral_waves.scholte(device, 6, ("soft bottom",)),
+    "sem-scholte": lambda device: spectral_waves.scholte(device, bottoms=("soft bottom",)),
     "sem-anisotropy": lambda device: spectral_waves.anisotropic(device, points=4),
-    "sem-energy": lambda device: spectral_conserved.energy(device, steps=120),
+    "sem-energy": lambda device: spectral_conserved.energy(device, ("21 constants", "water over two layers"), 120),
     "sem-reciprocity": lambda device: spectral_conserved.reciprocity(device, conserved.PLACES[1:3]),
 }  # fmt: skip
 LONG = {"sem-lamb", "sem-two-layers", "sem-sea-floor", "sem-attenuation"}  # half a minute each: `craton validate sem` has them

@@ -7,8 +7,7 @@ import pytest
 from craton.validation import CASES, GROUPS, conserved, guided, spectral, spectral_conserved, spectral_space, spectral_waves
 
 SMALL = {
-    "sem-space": lambda device: spectral_space.full_space(
-        device, ("single force, distorted elements", "double couple at a Gauss point, box elements"), distances=(2.0,)),
+    "sem-space": lambda device: spectral_space.full_space(device, ("double couple at a Gauss point, box elements",), distances=(2.0,)),
     "sem-degrees": lambda device: spectral_waves.degrees(device, {n: spectral_waves.DEGREE_LIMITS[n] for n in (2, 3, 4)}),
     "sem-scholte": lambda device: spectral_waves.scholte(device, bottoms=("soft bottom",)),
     "sem-anisotropy": lambda device: spectral_waves.anisotropic(device, points=4),
@@ -48,7 +47,7 @@ def test_the_wave_along_the_sea_floor_keeps_both_sides_together():
 
 
 def test_soft_sea_floor_is_stable():
-    """Water over a bottom of like speeds: their coupling lowers the limit of the step that each has alone; noise blew up within 60 steps."""
+    """Water over a bottom of like speeds: coupling lowers the limit of the step that each has alone; noise blew up within 60 steps."""
     layers = [{"top": 1e6, "vp": 1500, "vs": 0, "rho": 1000}, {"top": 0, "vp": 1800, "vs": 600, "rho": 1900}]
     scenario = spectral_waves.scenario_of({"kind": "layers", "layers": layers}, 2000, 500, 5.0)
     planned = spectral.prepared(scenario)[1]
@@ -57,6 +56,12 @@ def test_soft_sea_floor_is_stable():
     for step in range(120):
         spectral_conserved.advance(program, step)
     assert np.abs(program.host("displacement")).max() < 3 * np.abs(fields["displacement"]).max()
+
+
+def test_distorted_elements_near_a_force():
+    """Only 2 wavelengths away 0.55 % are reached, from 2 to 3 0.28 %: what the distortion and the interpolation at receivers leave."""
+    (row,) = spectral_space.full_space("cpu", ("single force, distorted elements",), distances=(2.0,))
+    assert row["misfit"] < 0.007
 
 
 def test_distorted_meshes_are_distorted():

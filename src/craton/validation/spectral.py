@@ -1,4 +1,4 @@
-"""Shared by the cases of spectral elements: scenarios of finite differences made theirs, runs on meshes and from initial states of our own."""
+"""Shared by the cases of spectral elements: scenarios of finite differences made theirs, runs on distorted meshes, from initial states."""
 from dataclasses import replace
 
 import numpy as np

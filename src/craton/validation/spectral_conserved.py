@@ -15,7 +15,8 @@ SAME_LIMIT = 1e-5  # float32: sums in another order
 LEFT_LIMIT = 0.01
 EDGE = 400.0  # m
 MIDDLE = np.array([0.5, 0.5, -0.5]) * conserved.SIZE
-WATER = {"kind": "layers", "layers": [{"top": 0, "vp": 1500, "vs": 0, "rho": 1030}, {"top": -800, "vp": 4000, "vs": 2300, "rho": 2500},
+WATER = {"kind": "layers", "layers": [{"top": 0, "vp": 1500, "vs": 0, "rho": 1030},
+                                      {"top": -800, "vp": 4000, "vs": 2300, "rho": 2500},
                                       {"top": -1600, "vp": 5000, "vs": 2800, "rho": 2700}]}  # fmt: skip
 SHALE = {"kind": "homogeneous", "rho": RHO, "stiffness": constants(tilted())}
 
@@ -23,7 +24,8 @@ SHALE = {"kind": "homogeneous", "rho": RHO, "stiffness": constants(tilted())}
 def box(model, others, duration, top="free"):
     """The box of the cases of finite differences below a free surface, float64."""
     return SpectralScenario(
-        domain={"origin": [0, 0, -conserved.SIZE[2]], "size": list(conserved.SIZE), "spacing": EDGE}, model=model, time={"duration": duration, "start": 0},
+        domain={"origin": [0, 0, -conserved.SIZE[2]], "size": list(conserved.SIZE), "spacing": EDGE},
+        model=model, time={"duration": duration, "start": 0},
         boundaries={"top": top, "others": others}, source=[{**UNUSED, "at": [1000, 1000, -1000]}], run={"precision": "float64"},
     )  # fmt: skip
 
@@ -32,7 +34,7 @@ MEDIA = {"random medium": conserved.random_medium(), "21 constants": SHALE, "wat
 
 
 def energy(device, media=tuple(MEDIA), steps=400):
-    """A free surface and rigid sides, random motion at the start: what the leapfrog conserves; curved, distorted elements where all is solid."""
+    """A free surface and rigid sides, random motion at the start: what the leapfrog conserves; distorted elements where all is solid."""
     rows = []
     for name in media:
         scenario = box(MEDIA[name], "rigid", 1.0)
@@ -110,7 +112,7 @@ class Terms:
 
     def energy(self, last, now):
         """Of the states after two steps."""
-        (u, v, rate, a_before), (_, v_after, rate_after, a) = last, now
+        (u, v, _, a_before), (_, v_after, rate_after, a) = last, now
         stiff = -self.to_solid(a) - self.mass[:, None] * (v_after - v) / self.dt
         onto = self.to_fluid(v)
         stiff_fluid = onto - self.fluid_mass * (a - a_before) / self.dt
@@ -132,7 +134,7 @@ def rest(device):
             advance(program, 0)
             largest = planned.dt * (2 / d.stable.limit) ** 2 * np.abs(u).max()
             worst = max(worst, np.abs(program.host("velocity")).max() / largest)
-        rows.append(row(f"rigid translations and rotations, {name}, distorted elements: acceleration / largest possible", worst, REST_LIMIT))
+        rows.append(row(f"rigid motions, {name}, distorted elements: acceleration / largest possible", worst, REST_LIMIT))
     return rows
 
 
@@ -161,7 +163,7 @@ def colours(device):
 
 
 def absorbed(device, crossings=3.0):
-    """A pulse in the middle of a box with absorbing faces all around: kinetic energy left after some crossings of S waves, over its peak."""
+    """A pulse in the middle of a box with absorbing faces all around: kinetic energy after some crossings of S waves over its peak."""
     scenario = box({"kind": "homogeneous", "vp": 3464, "vs": 2000, "rho": 2500}, "stacey", 1.0, top="stacey")
     d, planned = prepared(scenario)
     xyz = positions(d) - MIDDLE

@@ -1,8 +1,9 @@
 """Spectral elements in a homogeneous full space: boxes and distorted curved elements against Aki & Richards (2002), constant Q.
 
-Where a source lies in its element matters: a moment tensor acts through slopes of polynomials, whose error at degree N goes like the Legendre
-polynomial P_N, so that it vanishes at the Gauss points and is largest at the nodes, above all on faces; forces and receivers act through
-values, exact at nodes. At 5 points per wavelength of degree 4 that is 2 to 3 % of a double couple's motion at worst, 0.3 % at Gauss points.
+Where a source lies in its element matters: a moment tensor acts through slopes of polynomials, whose error at degree N goes like the
+Legendre polynomial P_N, so that it vanishes at the Gauss points and is largest at the nodes, above all on faces; forces and receivers act
+through values, exact at nodes.
+At 5 points per wavelength of degree 4 that is 2 to 3 % of a double couple's motion at worst, 0.3 % at Gauss points.
 """
 import numpy as np
 
@@ -69,7 +70,7 @@ def scenario_of(source, at, places, distances, spacing, degree):
     )
 
 
-# --- constant Q -----------------------------------------------------------------------------------------------------------------------------
+# --- constant Q ---------------------------------------------------------------------------------------------------------------------------
 
 LOSSY_PLACES = ((610.0, 75.0, -40.0), (440.0, 390.0, 150.0))  # from the source, m: 3.6 shortest wavelengths
 LOSSY_EDGE, LOSSY_BORDER = 130.0, 1000.0  # m; 5.2 points per S wavelength where the Ricker's spectrum is 1 %
@@ -97,8 +98,9 @@ def lossy_rows(quality, mechanisms, device):
     wanted = [lossy.constant_q(x, t, quality) for x in LOSSY_PLACES]
     ratios = np.concatenate([lossy.ratio(found, one, t) for found, one in zip(runs, wanted)])
     what = f"Q = {quality}, {mechanisms} mechanisms, edge {LOSSY_EDGE:g} m:"
+    curves = (t, runs[0, 2], wanted[0][2])
     return [
-        row(f"{what} spectral amplitude, worst of both receivers", np.abs(np.abs(ratios) - 1).max(), lossy.LIMIT, (t, runs[0, 2], wanted[0][2])),
+        row(f"{what} spectral amplitude, worst of both receivers", np.abs(np.abs(ratios) - 1).max(), lossy.LIMIT, curves),
         row(f"{what} spectral phase / pi, worst of both receivers", np.abs(np.angle(ratios)).max() / np.pi, lossy.LIMIT),
         row(f"{what} velocity", max(misfit(found, one) for found, one in zip(runs, wanted)), lossy.LIMIT),
     ]

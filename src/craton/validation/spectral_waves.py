@@ -1,8 +1,8 @@
 """Plane waves as initial states of spectral elements: their speeds by degree and in anisotropic media, reflection at faces.
 
-A pulse exp(-(s / width)^2 / 2) along s = n . x - c t fills the box at the start. At its centre the motion is that of the infinite medium until
-what the faces do arrives with the fastest wave: no source, no interpolation and no absorbing face take part. The leapfrog's error in time is
-in the exact solution, too: a wavenumber k has the frequency 2 / dt asin(c k dt / 2).
+A pulse exp(-(s / width)^2 / 2) along s = n . x - c t fills the box at the start. At its centre the motion is that of the infinite medium
+until what the faces do arrives with the fastest wave: no source, no interpolation and no absorbing face take part. The leapfrog's error in
+time is in the exact solution, too: a wavenumber k has the frequency 2 / dt asin(c k dt / 2).
 """
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +22,7 @@ VP, VS, RHO = 3464.0, 2000.0, 2500.0
 DIRECTION = np.array([1.0, 0.6, 0.3]) / np.linalg.norm([1.0, 0.6, 0.3])
 ACROSS = np.array([0.6, -1.0, 0.0]) / np.linalg.norm([0.6, -1.0, 0.0])
 SPEED_LIMIT = 1e-3
-# Relative L2 of a plane S wave that has crossed three elements, by degree; about twice what was reached. From each to the next a fifth or less.
+# Relative L2 of a plane S wave that has crossed three elements, by degree; about twice what is reached.
 DEGREE_LIMITS = {2: 0.15, 3: 0.02, 4: 0.002, 5: 5e-4, 6: 4e-5}
 REFLECTION_LIMIT = 0.005
 INTERFACE_LIMIT = 0.005
@@ -240,7 +240,7 @@ def sea_floor(device, points=6):
             for what, one, other, more, wanted in pairs]  # fmt: skip
 
 
-# --- along an interface ---------------------------------------------------------------------------------------------------------------------
+# --- along an interface -------------------------------------------------------------------------------------------------------------------
 
 
 def scholte(device, points=8, bottoms=tuple(BOTTOMS)):

@@ -1,4 +1,4 @@
-"""One pass over all elements before the step is known: shapes, material, masses; what later builders need of it is kept for each element."""
+"""One look at all elements before the step is known: shapes, material, masses; what later builders need is kept for each element."""
 from dataclasses import dataclass
 from functools import partial
 
@@ -114,10 +114,10 @@ def batch_of(d, part):
     local, centres = d.shapes(own), d.centres[own]
     z = centres[:, 2:] + local[:, 2] @ mesh_terms.interpolation(d.element.degree)[0]
     even = d.sampler.uniform(z, centres, d.mesh.regions[own])
-    return [seen(d, own[some], local[some], at_centres) for some, at_centres in ((even, True), (~even, False)) if some.any()]
+    return [see(d, own[some], local[some], at_centres) for some, at_centres in ((even, True), (~even, False)) if some.any()]
 
 
-def seen(d, own, local, at_centres):
+def see(d, own, local, at_centres):
     """The `Seen` of elements with nodes `local`, asking for the material at their centres only, or at all nodes."""
     centres = d.centres[own]
     places = centres[:, :, None] if at_centres else mesh_terms.coordinates(d.element, local) + centres[:, :, None]

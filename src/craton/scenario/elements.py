@@ -8,6 +8,7 @@ from craton.scenario.fields import (
     Distance,
     Duration,
     FilePath,
+    Flag,
     Frequency,
     Length,
     Table,
@@ -21,7 +22,7 @@ from craton.scenario.fields import (
     whole,
     wrong,
 )  # fmt: skip
-from craton.scenario.schema import Boundaries, Cpml, Device, Domain, Geographic, Method, Precision, Scenario, Sponge
+from craton.scenario.schema import Boundaries, Cpml, Device, Domain, Geographic, Method, Output, Precision, Scenario, Sponge
 from craton.scenario.words import listed, number, shown
 
 KINDS = ("free", "stacey", "rigid")
@@ -171,6 +172,12 @@ class ElementRun(Table):
     checkpoint: Duration | None = None
 
 
+class ElementOutput(Output):
+    """As of finite differences, and with ``mesh = true`` the mesh with its media as mesh.vtu, for ParaView and PyVista."""
+
+    mesh: Flag = False
+
+
 class SpectralScenario(Scenario):
     """A run of elastic and acoustic waves by spectral elements: method = "sem" in TOML.
 
@@ -183,6 +190,7 @@ class SpectralScenario(Scenario):
     method: Method = key('"sem"')
     domain: ElementDomain = key("[domain] with origin, size and spacing, or mesh")
     boundaries: Faces = Faces()
+    output: ElementOutput = ElementOutput()
     run: ElementRun = ElementRun()
 
     def __init__(self, /, **values):

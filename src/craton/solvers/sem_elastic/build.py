@@ -9,7 +9,7 @@ from craton.model import hexmesh, meshing, numbering, sampling
 from craton.model.cells import Region
 from craton.model.element_grid import ElementGrid
 from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.sem_elastic import faces, families, material, notes, operators, placing, points, snapshots
+from craton.solvers.sem_elastic import faces, families, material, mesh_terms, notes, operators, placing, points, snapshots
 from craton.solvers.sem_elastic.discretisation import Discretisation, look
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.state import State
@@ -136,7 +136,8 @@ def assemble(d, made, sources, receivers, channels):
     pictures = snapshots.frames(d, d.mesh, d.scenario.snapshots, grid.spacing / d.element.degree)
     plan = Plan(d.scenario.title, "sem_elastic", d.precision, grid, d.state, arrays, phases, d.steps, d.dt, d.start, channels,
                 receivers, slots, limit, watched, pictures, d.extra, band)  # fmt: skip
-    plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources)]
+    plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources),
+                     *placing.near_sources(sources, receivers, d.scenario.output.waveforms, grid.spacing)]  # fmt: skip
     plan.notes = notes.sections(d, plan, sources)
     return plan
 
@@ -191,7 +192,17 @@ def grid_of(d):
     """What messages say of the points."""
     shortest, middle, longest = meshing.edges(d.mesh)
     return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, middle, longest, partial(place_of, d),
-                       d.scenario.domain.mesh is not None)  # fmt: skip
+                       d.scenario.domain.mesh is not None, partial(media_of, d))  # fmt: skip
+
+
+def media_of(d):
+    """The mesh, and means over its elements: vp, vs, rho, and how high a frequency it carries with 5 points a wavelength, Hz."""
+    means = {"vp": [], "vs": [], "rho": []}
+    for part in mesh_terms.batches(d.mesh.size):
+        found = d.material(part)
+        for name, values in means.items():
+            values.append(found[name].mean(axis=1))
+    return d.mesh, {name: np.concatenate(values) for name, values in means.items()} | {"highest frequency": d.first.resolved / 5}
 
 
 def place_of(d, point):

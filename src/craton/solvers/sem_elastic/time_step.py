@@ -18,16 +18,16 @@ from functools import partial
 
 import numpy as np
 
-from craton.model import cells
+from craton.model import cells, sampling
 from craton.solvers.sem_elastic.element import Element
 
-KRYLOV, KRYLOV_WHOLE = 16, 60  # steps of Lanczos' method: of single elements, of assembled ones
+KRYLOV, KRYLOV_WHOLE = 16, 40  # steps of Lanczos' method: of single elements, of assembled ones
 MARGIN = 1.08  # on the largest eigenvalue: 4 % in the step
 BLOCK = 1024  # elements estimated at a time
 BATCH = 256  # elements whose eigenvalues are found at a time
 CANDIDATES = 512  # elements whose own eigenvalue is looked at
 SEEDS, RINGS = 64, 2  # the worst of them, and their neighbours
-MOST = 4000  # elements that are assembled
+MOST = 2000  # elements that are assembled
 CORNERS = np.array([[0, 0, 0], [0, 0, -1], [0, -1, 0], [0, -1, -1], [-1, 0, 0], [-1, 0, -1], [-1, -1, 0], [-1, -1, -1]])
 TENSOR = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])
 
@@ -245,18 +245,36 @@ def operator(part, some):
     mass = inertia(samples, part.wet) * weight
     if part.wet:
         stiffness = partial(_of_fluid, part.element, slopes, weight / samples["rho"])
+    elif "stiffness" in samples:
+        stiffness = partial(_of_solid, part.element, slopes, partial(_anisotropic, hooke(samples) * weight[:, None, None]))
     else:
-        stiffness = partial(_of_solid, part.element, slopes, hooke(samples, part.relaxation) * weight[:, None, None])
+        lam, mu = sampling.moduli(samples, part.relaxation)[0].swapaxes(0, 1) * weight
+        stiffness = partial(_of_solid, part.element, slopes, partial(_isotropic, lam, mu))
     return stiffness, mass, (len(some), 1 if part.wet else 3, weight.shape[1])
 
 
 def _of_solid(element, slopes, law, u):
-    """Elastic forces of displacements (ne, 3, n^3); `law` with quadrature weights."""
-    grad = np.einsum("nsjm,nsim->nijm", slopes, derivatives(element, u).swapaxes(0, 1), optimize=True)  # d u_i / d x_j
-    strain = np.stack([grad[:, 0, 0], grad[:, 1, 1], grad[:, 2, 2], grad[:, 1, 2] + grad[:, 2, 1], grad[:, 0, 2] + grad[:, 2, 0],
-                       grad[:, 0, 1] + grad[:, 1, 0]], axis=1)  # fmt: skip
-    stress = np.einsum("nabm,nbm->nam", law, strain, optimize=True)[:, TENSOR]  # (n, i, j, m)
-    return transposed(element, np.einsum("nsjm,nijm->snim", slopes, stress, optimize=True))
+    """Elastic forces of displacements (ne, 3, n^3); `law` makes stress of displacement gradients, with quadrature weights."""
+    along = derivatives(element, u)  # (s, n, i, m)
+    grad = [[sum(slopes[:, s, j] * along[s, :, i] for s in range(3)) for j in range(3)] for i in range(3)]  # d u_i / d x_j
+    stress = law(grad)
+    flux = [np.stack([sum(slopes[:, s, j] * stress[i][j] for j in range(3)) for i in range(3)], axis=1) for s in range(3)]
+    return transposed(element, np.stack(flux))
+
+
+def _isotropic(lam, mu, grad):
+    """Stress [i][j] of an isotropic medium."""
+    volume = lam * (grad[0][0] + grad[1][1] + grad[2][2])
+    shear = {(i, j): mu * (grad[i][j] + grad[j][i]) for i in range(3) for j in range(i, 3)}
+    return [[shear[min(i, j), max(i, j)] + (volume if i == j else 0) for j in range(3)] for i in range(3)]
+
+
+def _anisotropic(law, grad):
+    """Stress [i][j] by Hooke's law (ne, 6, 6, n^3)."""
+    pairs = ((1, 2), (0, 2), (0, 1))
+    strain = np.stack([*(grad[i][i] for i in range(3)), *(grad[i][j] + grad[j][i] for i, j in pairs)], axis=1)
+    stress = np.einsum("nabm,nbm->nam", law, strain)
+    return [[stress[:, TENSOR[i, j]] for j in range(3)] for i in range(3)]
 
 
 def _of_fluid(element, slopes, weight, chi):
@@ -265,21 +283,11 @@ def _of_fluid(element, slopes, weight, chi):
     return transposed(element, np.einsum("nsjm,njm->snm", slopes, grad * weight[:, None], optimize=True))[:, None]
 
 
-def hooke(samples, relaxation):
-    """Hooke's law at the nodes, (ne, 6, 6, n^3), Pa."""
-    from craton.model.sampling import moduli
-
-    rho = samples["rho"]
+def hooke(samples):
+    """Hooke's law of 21 constants at the nodes, (ne, 6, 6, n^3), Pa."""
+    rho, upper = samples["rho"], np.triu_indices(6)
     law = np.zeros((len(rho), 6, 6, rho.shape[1]))
-    if "stiffness" in samples:
-        upper = np.triu_indices(6)
-        law[:, upper[0], upper[1]] = law[:, upper[1], upper[0]] = samples["stiffness"]
-        return law
-    lam, mu = moduli(samples, relaxation)[0].swapaxes(0, 1)
-    law[:, :3, :3] = lam[:, None, None]
-    for n in range(3):
-        law[:, n, n] += 2 * mu
-        law[:, n + 3, n + 3] = mu
+    law[:, upper[0], upper[1]] = law[:, upper[1], upper[0]] = samples["stiffness"]
     return law
 
 

@@ -2,18 +2,17 @@
 import importlib.util
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import benchscript
 import numpy as np
 import pytest
 import smallcase
-from smallcase import PICTURES, opened, pictured, same_results
+from smallcase import PICTURES, pictured, same_results
 
 import craton
 from craton import wave_runs
@@ -357,32 +356,8 @@ def test_processes_give_the_same_bits(ranks, grid, reference, tmp_path):
 
 
 @needs_mpi
-@pytest.mark.parametrize("victim", [0, 2])
-def test_a_killed_rank_ends_the_job(victim, tmp_path):
-    """Within 10 s, with one message, and a store that opens."""
-    text_ = smallcase.TEXT.replace("duration = 1.0", "duration = 60.0").replace("size = [3000, 3000, 2500]", "size = [4000, 4000, 3000]")
-    (tmp_path / "case.toml").write_text(text_.replace("origin = [0, 0, -2500]", "origin = [0, 0, -3000]"))
-    job = command(tmp_path, "case.toml", "-o", "out", "--ranks", "4", "--quiet")
-    try:
-        pid = when_running(tmp_path / "out")[victim]["pid"]
-        time.sleep(0.5)
-        os.kill(pid, signal.SIGKILL)
-        begin = time.perf_counter()
-        _, said = job.communicate(timeout=20)
-        assert time.perf_counter() - begin < 10 and job.returncode not in (0, 2)
-    finally:
-        job.kill()
-    assert "signal 9" in said and "Traceback" not in said
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["state"] in ("failed", "interrupted")
-    picture = opened(tmp_path / "out", "snapshots/section")
-    assert picture.velocity.dims == ("time", "component", "z", "x")
-
-
-def when_running(out, patience=30):
-    """The ranks that run.json names, as soon as snapshots are written."""
-    end = time.perf_counter() + patience
-    while time.perf_counter() < end:
-        if list(out.glob("result.zarr/snapshots/section/velocity/[0-9]*")):
-            return json.loads((out / "run.json").read_text())["ranks"]
-        time.sleep(0.05)
-    raise TimeoutError(out)
+@pytest.mark.parametrize("victim, delay", [(0, 0.3), (2, 0.9)])
+def test_a_killed_rank_ends_the_job(victim, delay, tmp_path):
+    """Within 10 s, with one message, and a store that opens with all that was flushed: two of the times of bench/kill_ranks.py."""
+    row = benchscript.load("kill_ranks").killed(tmp_path, victim, delay)
+    assert row["passed"], row

@@ -51,9 +51,9 @@ def test_isotropic_forces_are_those_of_dense_matrices(degree, precision):
 
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("per_node", [False, True])
-@pytest.mark.parametrize("geometry", ["stored", "nodes", "box"])
+@pytest.mark.parametrize("geometry", ["stored", "nodes", "corners", "box"])
 def test_every_geometry_and_material(geometry, per_node, full):
-    mesh = semcase.Mesh(4, distortion=0 if geometry == "box" else 0.2)
+    mesh = semcase.Mesh(4, distortion=0 if geometry == "box" else 0.2, straight=geometry == "corners")
     u, moduli = field(mesh), mesh.random(21 if full else 2, per_node)
     got = semcase.forces(mesh, u, moduli, sem.Kind(4, geometry, per_node, full))
     assert difference(got, semcase.dense_force(mesh, u, moduli)) <= TOLERANCE["float64"]
@@ -123,10 +123,10 @@ def test_arrays_may_begin_at_a_later_row_of_points():
     assert difference(after["force"].reshape(-1, 3), semcase.dense_force(mesh, u, moduli)) <= TOLERANCE["float64"]
 
 
-@pytest.mark.parametrize("geometry", ["stored", "nodes", "box"])
+@pytest.mark.parametrize("geometry", ["stored", "nodes", "corners", "box"])
 @pytest.mark.parametrize("degree", [2, 4, 7])
 def test_fluid_forces_are_those_of_dense_matrices(degree, geometry):
-    mesh = semcase.Mesh(degree, (2, 2, 1), distortion=0 if geometry == "box" else 0.15)
+    mesh = semcase.Mesh(degree, (2, 2, 1), distortion=0 if geometry == "box" else 0.15, straight=geometry == "corners")
     chi, buoyancy = field(mesh, 1)[:, 0], mesh.random(1)
     arrays = {"potential_force": np.zeros(chi.size), "potential": chi, "points": mesh.points, "geometry": mesh.geometry(geometry),
               "moduli": buoyancy}  # fmt: skip
@@ -317,9 +317,13 @@ def test_lanes_are_put_side_by_side_and_back():
 # --- texts ------------------------------------------------------------------------------------------------------------------------------
 
 
+BOTH = ("stiffness", "stiffness_corners", "stiffness_attenuated")  # element kernels that are compiled for both architectures
+
+
 def of_degrees():
     """{id: (operator, precision, architectures)}: all operators at degree 4, the plain and the fluid element at every degree."""
-    found = {name: (op, ("sm_80", "sm_90")) for name, op in OPERATORS.items()}
+    newer = {name: ("sm_90",) for name, op in OPERATORS.items() if op.span and op.name not in BOTH}
+    found = {name: (op, newer.get(name, ("sm_80", "sm_90"))) for name, op in OPERATORS.items()}
     for degree in DEGREES:
         found |= {f"{op.name}-{degree}": (op, ("sm_90",)) for op in (sem.stiffness(sem.Kind(degree)), sem.fluid(sem.Kind(degree)))}
     return {f"{name}-{precision}": (op, precision, archs) for name, (op, archs) in found.items() for precision in ("float32", "float64")}
@@ -327,9 +331,9 @@ def of_degrees():
 
 CASES = of_degrees()
 LISTS = {"update": 24, "fluid_update": 32, "stacey": 48, "fluid_stacey": 24, "rigid_points": 16, "to_fluid": 32, "to_solid": 32}
-# Bytes of a thread in memory: a column of float64 has more numbers than there are registers.
-SPILLED = {"stiffness-7-float64": 64, "stiffness-8-float64": 1024, "stiffness_full_attenuated_bulk-float64": 64,
-           "stiffness_attenuated_bulk-float64": 32}  # fmt: skip
+# Bytes of a thread in memory: of float64, a column with 21 constants or attenuation, or of high degree, has more numbers than registers.
+SPILLED = {"float32": 0, "float64": 64}
+HIGHEST = {"stiffness-8-float64": 1024}
 
 
 @cache
@@ -366,7 +370,7 @@ def test_compiles_for_gpus_within_its_registers(name):
         assert made.ok, made.log
         budget = LISTS.get(op.function) or min(255, 65536 // resident(op, precision))
         assert made.registers[op.function] <= budget + 16 * (precision == "float64") * (op.function in LISTS), made.log
-        assert made.spills_bytes[op.function] <= SPILLED.get(name, 0), made.log
+        assert made.spills_bytes[op.function] <= HIGHEST.get(name, SPILLED[precision]), made.log
         assert width % 32 == 0 and width <= 256
 
 

@@ -23,6 +23,16 @@ def relative(nodes):
     return np.ascontiguousarray((nodes - centres[:, None]).transpose(0, 2, 1)), centres
 
 
+def corners(local, tolerance=1e-7):
+    """Corners (ne, 3, 8) of elements, and True (ne,) where the other nodes lie in the middle between them, to `tolerance` of the size."""
+    cube = local.reshape(len(local), 3, 3, 3, 3)
+    eight = cube[..., ::2, ::2, ::2]
+    half = np.array([[1, 0], [0.5, 0.5], [0, 1]])
+    ideal = np.einsum("Cc,Bb,Aa,excba->exCBA", half, half, half, eight, optimize=True)
+    straight = np.abs(cube - ideal).max((1, 2, 3, 4)) <= tolerance * np.ptp(eight.reshape(len(local), 3, 8), axis=2).min(1)
+    return np.ascontiguousarray(eight).reshape(len(local), 3, 8), straight
+
+
 def contracted(local, along_xi, along_eta, along_zeta):
     """Sum over the nodes, axis after axis: (ne, 3, n^3)."""
     cube = local.reshape(len(local), 3, 3, 3, 3)

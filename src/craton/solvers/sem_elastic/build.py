@@ -23,12 +23,14 @@ from craton.survey import warnings as survey_warnings
 EXPLODED = 1e3  # times what all sources together could do to one element
 
 
-def build(scenario):
+def build(scenario, given=None):
     """Discretise a scenario.
 
     Parameters
     ----------
     scenario : craton.SpectralScenario
+    given : object, optional
+        A ``mesh`` and its ``sampler`` in place of the scenario's mesh and model, such as `chunk_sampler.Prepared`.
 
     Returns
     -------
@@ -39,10 +41,10 @@ def build(scenario):
     ScenarioError
         With every problem found: mesh, model, sources, receivers, step.
     """
-    mesh = checked_mesh(scenario)
+    mesh = checked_mesh(scenario) if given is None else given.mesh
     sources = survey_sources.build(scenario, partial(earth.point_values, scenario.model))
     receivers = survey_receivers.build(scenario)
-    d = discretise(scenario, mesh, sources)
+    d = discretise(scenario, mesh, sources, None if given is None else given.sampler)
     refuse(points.source_problems(d, sources))
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms) + receivers.fibre_channels()
     return assemble(d, sources, receivers, channels)
@@ -67,10 +69,10 @@ def checked_mesh(scenario):
     return mesh.reordered(numbering.locality(mesh))
 
 
-def discretise(scenario, mesh, sources):
-    """Points, media, step."""
+def discretise(scenario, mesh, sources, sampler=None):
+    """Points, media, step; `sampler` in place of that of the scenario's model."""
     element = Element(scenario.run.degree)
-    sampler = sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
+    sampler = sampler or sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
     first = look(Discretisation(scenario, mesh, element, sampler))
     found = numbering.number(mesh.elements, element.degree)
     own, solid, fluid = media(found.points.reshape(mesh.size, -1), found.count, first.fluid)

@@ -9,6 +9,7 @@ from craton.model.sampling import at_nodes
 from craton.solvers.sem_elastic import time_step
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.placing import Places
+from craton.solvers.sem_elastic.state import State
 
 
 def brick(counts=(3, 2, 2), size=(300.0, 200.0, 200.0), moved=0.0, order=1, bump=0.0, seed=1):
@@ -54,11 +55,8 @@ class Toy:
         for name, some in (("solid", ~self.fluid), ("fluid", self.fluid)):
             own, numbers = np.unique(points[some], return_inverse=True)
             self.points[some], self.counts[name] = numbers.reshape(-1, points.shape[1]), len(own)
-        solid, wet = 3 * (self.counts["solid"] + 1), self.counts["fluid"] + 1
-        sizes = dict.fromkeys(("displacement", "velocity", "force"), solid) | dict.fromkeys(
-            ("potential", "potential_rate", "potential_force", "pressure"), wet)  # fmt: skip
-        self.starts = dict(zip(sizes, np.concatenate([[0], np.cumsum(list(sizes.values()))])))
-        self.size = sum(sizes.values())
+        self.state = State(self.counts["solid"], self.counts["fluid"])
+        self.size = max(start + points * components for start, points, components in self.state.fields.values())
         self.places = Places(self.mesh, self.fluid)
 
     @property
@@ -68,7 +66,7 @@ class Toy:
 
     def offset(self, name):
         """Start of a field in the state."""
-        return int(self.starts[name])
+        return self.state.offset(name)
 
     def coordinates(self, e):
         """Coordinates of the nodes of elements."""
@@ -103,7 +101,7 @@ class Toy:
         some = np.flatnonzero(self.fluid == wet)
         return time_step.Part(self.element, self.coordinates, self.material, self.points, self.masses()[wet], some, wet)
 
-    def state(self, **fields):
+    def filled(self, **fields):
         """The state with fields given as functions of x, y, z: three components of the solid's, one of the fluid's."""
         out = np.zeros(self.size)
         every = np.arange(self.mesh.size)

@@ -123,7 +123,7 @@ AT = (137.0, 61.0, -93.0)
 
 def test_velocity_strain_and_rotation_of_a_polynomial():
     d = Toy(brick(), MODEL)
-    state, g = d.state(velocity=polynomial), gradient(*AT)
+    state, g = d.filled(velocity=polynomial), gradient(*AT)
     np.testing.assert_allclose(recorded(d, "velocity", AT, state), polynomial(*AT), rtol=1e-12)
     np.testing.assert_allclose(recorded(d, "strain_rate", AT, state), six((g + g.T) / 2), rtol=1e-11, atol=1e-15)
     curl = [g[2, 1] - g[1, 2], g[0, 2] - g[2, 0], g[1, 0] - g[0, 1]]
@@ -133,13 +133,13 @@ def test_velocity_strain_and_rotation_of_a_polynomial():
 def test_linear_fields_in_distorted_curved_elements():
     matrix = np.random.default_rng(5).standard_normal((3, 3)) / 100
     d = Toy(brick(moved=0.4, order=2, bump=15), MODEL, 3)
-    state = d.state(velocity=lambda x, y, z: np.einsum("ab,b...->a...", matrix, np.stack([x, y, z])))
+    state = d.filled(velocity=lambda x, y, z: np.einsum("ab,b...->a...", matrix, np.stack([x, y, z])))
     np.testing.assert_allclose(recorded(d, "velocity", AT, state), matrix @ AT, rtol=1e-11)
     np.testing.assert_allclose(recorded(d, "strain_rate", AT, state), six((matrix + matrix.T) / 2), rtol=1e-9, atol=1e-13)
 
 
 def test_pressure_of_isotropic_and_anisotropic_solids():
-    state_of = lambda d: d.state(displacement=polynomial)  # noqa: E731
+    state_of = lambda d: d.filled(displacement=polynomial)  # noqa: E731
     kappa = 2000 * (3000**2 - 4 / 3 * 1700**2)
     d = Toy(brick(), MODEL)
     np.testing.assert_allclose(recorded(d, "pressure", AT, state_of(d)), -kappa * np.trace(gradient(*AT)), rtol=1e-11)
@@ -156,7 +156,7 @@ def test_quantities_of_a_fluid():
     mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
     d = Toy(mesh, SEA, wet=mesh.centroids()[:, 2] > -200)
     chi = lambda x, y, z: (x / 100) ** 3 * (y / 100) + (z / 100) ** 4  # noqa: E731
-    state = d.state(potential_rate=chi, pressure=lambda x, y, z: 2 * x - y * z)
+    state = d.filled(potential_rate=chi, pressure=lambda x, y, z: 2 * x - y * z)
     x, y, z = np.array(at := (37.0, 161.0, -93.0)) / 100
     np.testing.assert_allclose(recorded(d, "velocity", at, state), np.array([3 * x**2 * y, x**3, 4 * z**3]) / 100 / 1000, rtol=1e-10)
     second = np.array([6 * x * y, 0, 12 * z**2, 3 * x**2, 0, 0]) / 100**2 / 1000
@@ -171,7 +171,7 @@ def test_fibres_are_sums_of_velocities():
     other = (20.0, 120.0, -10.0)
     channel = Channel(0, "fibre_strain_rate", "", True, terms=((AT, 0, 0.5), (other, 2, -2.0)))
     (_, row, _), = points.fibre_rows(d, [(0, channel)], None)
-    np.testing.assert_allclose(value(d.state(velocity=polynomial), row), 0.5 * polynomial(*AT)[0] - 2 * polynomial(*other)[2], rtol=1e-12)
+    np.testing.assert_allclose(value(d.filled(velocity=polynomial), row), 0.5 * polynomial(*AT)[0] - 2 * polynomial(*other)[2], rtol=1e-12)
 
 
 # --- in ---------------------------------------------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def force_of(d, sources, step=None):
 
 def work(d, state, name, field):
     """Sum over the points of a force times a field."""
-    return (state * d.state(**{name: field}))[d.offset(name) : d.offset(name) + 3 * d.counts["solid"]].sum()
+    return (state * d.filled(**{name: field}))[d.offset(name) : d.offset(name) + 3 * d.counts["solid"]].sum()
 
 
 @pytest.mark.parametrize("mesh", [brick(), brick(moved=0.4, order=2, bump=15)], ids=["plain", "curved"])
@@ -221,7 +221,7 @@ def test_explosion_in_a_fluid():
     state = force_of(d, [source((50.0, 60.0, -70.0), moment=3e9 * np.eye(3))])
     fluid = slice(d.offset("potential_force"), d.offset("potential_force") + d.counts["fluid"])
     assert not np.any(np.delete(state, np.arange(d.size)[fluid]))
-    weight = d.state(potential_force=lambda x, y, z: x**2 - 3 * z)
+    weight = d.filled(potential_force=lambda x, y, z: x**2 - 3 * z)
     np.testing.assert_allclose((state * weight).sum(), -3e9 / (1000 * 1500**2) * (50.0**2 + 210), rtol=1e-10)
 
 

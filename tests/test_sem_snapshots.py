@@ -12,9 +12,9 @@ from craton.solvers.sem_elastic.points import COMPONENT_AXES
 def shot(d, mesh, state, **spec):
     """The Frames of a snapshot and its picture of a state."""
     (made,) = snapshots.frames(d, mesh, [Snapshot(**{"name": "p", "every": 0.02} | spec)], 20.0)
-    sizes = {name: (3 if name in ("velocity", "displacement", "force") else 1) * (d.counts["solid" if name in (
-        "velocity", "displacement", "force") else "fluid"] + 1) for name in made.reads}  # fmt: skip
-    return made, made.combine({name: state[d.offset(name) : d.offset(name) + size] for name, size in sizes.items()})
+    found = d.state.fields
+    parts = {name: state[found[name][0] :][: found[name][1] * found[name][2]] for name in made.reads}
+    return made, made.combine(parts)
 
 
 def places(made):
@@ -27,7 +27,7 @@ def places(made):
 def test_velocity_of_a_polynomial(plane, monkeypatch):
     mesh = brick()
     d = Toy(mesh, MODEL)
-    state = d.state(velocity=polynomial)
+    state = d.filled(velocity=polynomial)
     made, values = shot(d, mesh, state, plane=plane)
     assert values.shape == made.shape and values.dtype == np.float32
     np.testing.assert_allclose(values, polynomial(*places(made)), atol=3e-6 * np.abs(values).max())
@@ -47,7 +47,7 @@ def test_times_and_strides():
 def test_derived_quantities(quantity):
     mesh = brick()
     d = Toy(mesh, MODEL)
-    state = d.state(velocity=polynomial, displacement=polynomial)
+    state = d.filled(velocity=polynomial, displacement=polynomial)
     made, values = shot(d, mesh, state, plane={"y": 93.0}, quantity=quantity)
     g = gradient(*places(made))
     trace = g[0, 0] + g[1, 1] + g[2, 2]
@@ -60,7 +60,7 @@ def test_derived_quantities(quantity):
 def test_nothing_above_a_bent_top_and_its_surface():
     mesh = brick((6, 5, 4), (600.0, 500.0, 200.0), bump=20)
     d = Toy(mesh, MODEL)
-    state = d.state(velocity=lambda x, y, z: np.stack([x, y, z]))
+    state = d.filled(velocity=lambda x, y, z: np.stack([x, y, z]))
     made, values = shot(d, mesh, state, plane={"y": 250.0})
     top = 20 * np.sin(3 * made.coords["x"] / 600)
     above = made.coords["z"][:, None] > top + 1
@@ -74,7 +74,7 @@ def test_a_sea_over_rock():
     mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
     model = Layers(layers=[{"top": 0, **SEA.model_dump(include={"vp", "vs", "rho"})}, {"top": -200, "vp": 3000, "vs": 1700, "rho": 2000}])
     d = Toy(mesh, model, wet=mesh.centroids()[:, 2] > -200)
-    state = d.state(velocity=lambda x, y, z: np.stack([x, y, z]), potential_rate=lambda x, y, z: 1000 * (x * y + z**2))
+    state = d.filled(velocity=lambda x, y, z: np.stack([x, y, z]), potential_rate=lambda x, y, z: 1000 * (x * y + z**2))
     made, values = shot(d, mesh, state, plane={"y": 50.0})
     x, _, z = places(made)
     sea = z > -200

@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, PrivateAttr, model_validator
 from craton.conventions import FACES
 from craton.scenario.fields import (
     Distance,
+    Duration,
     FilePath,
     Frequency,
     Length,
@@ -155,8 +156,8 @@ class Faces(Boundaries):
 class ElementRun(Table):
     """How it is computed: precision, device, ``degree`` of the elements' polynomials, threads of the CPU (None: all).
 
-    ``assembly`` "colour" gives the same bits in every run on one device; "fast" adds in any order. ``order``, ``weights`` and ``grid`` are
-    of finite differences and not used.
+    ``assembly`` "colour" gives the same bits in every run on one device; "fast" adds in any order. ``checkpoint`` is the time
+    of the clock after which the state is written again (s). ``order``, ``weights`` and ``grid`` are of finite differences and not used.
     """
 
     precision: Precision = "float32"
@@ -167,6 +168,7 @@ class ElementRun(Table):
     order: choice(2, 4, 6, 8, 10, 12, 14, 16) | None = None
     weights: choice("taylor", "holberg") | None = None
     grid: many(whole(least=1)) | None = None
+    checkpoint: Duration | None = None
 
 
 class SpectralScenario(Scenario):

@@ -5,20 +5,23 @@ from functools import partial
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
-from craton.model import earth, hexmesh, meshing, numbering, sampling
+from craton.model import hexmesh, meshing, numbering, sampling
 from craton.model.cells import Region
 from craton.model.element_grid import ElementGrid
 from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.sem_elastic import faces, families, material, notes, operators, points
+from craton.solvers.sem_elastic import faces, families, material, notes, operators, placing, points, snapshots
 from craton.solvers.sem_elastic.discretisation import Discretisation, look
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.state import State
 from craton.solvers.sem_elastic.time_step import stable_step
 from craton.solvers.shared import timing
 from craton.survey import leapfrog
+from craton.survey import problems as survey_problems
 from craton.survey import receivers as survey_receivers
 from craton.survey import sources as survey_sources
 from craton.survey import warnings as survey_warnings
+from craton.survey.shots import refusal
+from craton.survey.snapshots import problems as snapshot_problems
 
 EXPLODED = 1e3  # times what all sources together could do to one element
 
@@ -42,12 +45,15 @@ def build(scenario, given=None):
         With every problem found: mesh, model, sources, receivers, step.
     """
     mesh = checked_mesh(scenario) if given is None else given.mesh
-    sources = survey_sources.build(scenario, partial(earth.point_values, scenario.model))
+    scenario = placing.on_mesh(scenario, mesh)
+    refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
+    sampler = given.sampler if given else sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
+    sources = survey_sources.build(scenario, partial(placing.medium, mesh, sampler))
     receivers = survey_receivers.build(scenario)
-    d = discretise(scenario, mesh, sources, None if given is None else given.sampler)
-    refuse(points.source_problems(d, sources))
+    d, made = discretise(scenario, mesh, sampler, sources)
+    refuse(placing.problems(scenario, d.places) or points.source_problems(d, sources))
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms) + receivers.fibre_channels()
-    return assemble(d, sources, receivers, channels)
+    return assemble(d, made, sources, receivers, channels)
 
 
 def refuse(problems):
@@ -69,22 +75,22 @@ def checked_mesh(scenario):
     return mesh.reordered(numbering.locality(mesh))
 
 
-def discretise(scenario, mesh, sources, sampler=None):
-    """Points, media, step; `sampler` in place of that of the scenario's model."""
+def discretise(scenario, mesh, sampler, sources):
+    """Points, media, step; and the `material.Material`, whose masses the step needs."""
     element = Element(scenario.run.degree)
-    sampler = sampler or sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
     first = look(Discretisation(scenario, mesh, element, sampler))
     found = numbering.number(mesh.elements, element.degree)
     own, solid, fluid = media(found.points.reshape(mesh.size, -1), found.count, first.fluid)
     relaxation = sampling.relaxation(scenario.model, first.loss)
     d = Discretisation(scenario, mesh, element, sampler, first, relaxation, own, State(solid, fluid))
-    stable = stable_step(element, d.coordinates, d.material, d.fluid, mesh.size, relaxation)
+    made = material.build(d)
+    stable = stable_step(element, d.coordinates, d.material, own, d.fluid, made.mass, relaxation)
     refuse(step_problems(scenario, stable.limit))
     dt = timing.time_step(scenario, stable.limit)
     start = timing.start_time(scenario, sources, dt)
     steps = timing.step_count(scenario, start, dt)
     extra = leapfrog.extra(steps) if scenario.receivers else 0
-    return replace(d, stable=stable, dt=dt, start=start, steps=steps + extra, extra=extra)
+    return replace(d, stable=stable, dt=dt, start=start, steps=steps + extra, extra=extra), made
 
 
 def step_problems(scenario, limit):
@@ -110,9 +116,8 @@ def media(points, count, fluid):
     return out, *counts
 
 
-def assemble(d, sources, receivers, channels):
+def assemble(d, made, sources, receivers, channels):
     """Arrays and phases of the plan."""
-    made = material.build(d)
     arrays = d.state.arrays(d.precision) | masses(d, made)
     elements = {"solid": [], "fluid": []}
     for own in families.families(d, made.varying):
@@ -129,9 +134,10 @@ def assemble(d, sources, receivers, channels):
     channels, record_arrays, record = points.recording(d, channels, receivers, slots)
     arrays |= source_arrays | record_arrays
     phases = (*phases_of(d, injections, elements, edges), Phase("record", tuple(record)))
-    limit, watched = guard(d, sources)
-    plan = Plan(d.scenario.title, "sem_elastic", d.precision, grid_of(d), d.state, arrays, phases, d.steps, d.dt, d.start, channels,
-                receivers, slots, limit, watched, extra=d.extra, band=band)  # fmt: skip
+    limit, watched, grid = *guard(d, sources), grid_of(d)
+    pictures = snapshots.frames(d, d.mesh, d.scenario.snapshots, grid.spacing / d.element.degree)
+    plan = Plan(d.scenario.title, "sem_elastic", d.precision, grid, d.state, arrays, phases, d.steps, d.dt, d.start, channels,
+                receivers, slots, limit, watched, pictures, d.extra, band)  # fmt: skip
     plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources)]
     plan.notes = notes.sections(d, plan, sources)
     return plan

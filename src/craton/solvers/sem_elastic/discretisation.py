@@ -1,15 +1,15 @@
 """The choices of one discretised problem that all builders share: elements in their order, global points of each medium, step."""
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from craton.errors import ScenarioError
-from craton.model import sampling
-from craton.model.locate import Located, Locator
+from craton.model import sampling, terrain
 from craton.solvers.sem_elastic import mesh_terms
 from craton.solvers.sem_elastic.element import Element
+from craton.solvers.sem_elastic.placing import Places
 from craton.solvers.sem_elastic.state import State
 
 
@@ -108,21 +108,14 @@ class Discretisation:
         """The same bits in every run."""
         return self.scenario.run.assembly == "colour"
 
-    def located(self, xyz, wet):
+    def located(self, xyz, wet, **more):
         """The `Located` of positions (n, 3), m; what is in the solid and in the fluid is in the fluid if `wet`, else in the solid."""
-        xyz = np.asarray(xyz, float).reshape(-1, 3)
-        first, second = (self._locators[::-1] if wet else self._locators)
-        if first is None or second is None:
-            return (first or second).find(xyz)
-        found, other = first.find(xyz), second.find(xyz)
-        inside, nearer = found.element >= 0, found.distance <= other.distance
-        take = inside | ((other.element < 0) & nearer)
-        return Located(*(np.where(take[:, None] if a.ndim > 1 else take, a, b) for a, b in zip(astuple(found), astuple(other))))
+        return self.places.located(xyz, wet, **more)
 
     @cached_property
-    def _locators(self):
-        """Locators of elements: of the solid, of the fluid; None where there are none."""
-        return tuple(Locator(self.mesh, which) if which.any() else None for which in (~self.fluid, self.fluid))
+    def places(self):
+        """Finds positions in the mesh."""
+        return Places(self.mesh, self.fluid, terrain.build(self.scenario.model))
 
 
 @dataclass(frozen=True)

@@ -104,6 +104,14 @@ def on_mesh(scenario, mesh):
     return scenario.on_mesh(lower, upper, mesh_top(mesh) if wanted else None)
 
 
+def medium(mesh, sampler, xyz):
+    """vp, vs (m/s) and density (kg/m3) at positions (n, 3), m, by the elements that hold them; of the nearest for positions outside."""
+    xyz = np.asarray(xyz, float).reshape(-1, 3)
+    own = locate.Locator(mesh).find(xyz).nearest
+    found = sampler.at(xyz[:, :, None], mesh.centroids()[own], mesh.regions[own])
+    return tuple(found[name][:, 0] for name in ("vp", "vs", "rho"))
+
+
 def problems(scenario, places):
     """Sources and receivers outside the mesh: list of Problem. `scenario` as of `on_mesh`; files are looked at in the box only."""
     positions, keys, names = [], [], []

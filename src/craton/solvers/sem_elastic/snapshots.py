@@ -23,7 +23,7 @@ def frames(d, mesh, specs, spacing):
     Parameters
     ----------
     d : the discretised problem
-        See `craton.solvers.sem_elastic.sites`; and end, extra as of a plan, and counts: points of the solid and of the fluid.
+        See `craton.solvers.sem_elastic.sites`; and end, extra as of a plan, and state: points of the solid and of the fluid.
     mesh : HexMesh
     specs : list of Snapshot
     spacing : float
@@ -86,7 +86,7 @@ class Lens:
         self.wet = bool(d.fluid[located.element[0]])
         self.vector = quantity == "velocity" and not self.wet  # one matrix for three components
         field = (STRESS if quantity == "pressure" else FIELDS)[self.wet]
-        self.start, self.columns = d.offset(field), d.counts["fluid" if self.wet else "solid"] + 1
+        self.start, self.columns = d.offset(field), (d.state.fluid if self.wet else d.state.solid) + 1
         cost = 12 * d.element.size * len(where) * (1 if self.vector or self.wet else 3) * (1 if self.vector else len(named))
         self.matrices = [self.made(some) for some in self.batches()] if cost <= KEPT else None
 

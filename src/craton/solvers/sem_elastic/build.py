@@ -26,12 +26,14 @@ from craton.survey.snapshots import problems as snapshot_problems
 EXPLODED = 1e3  # times what all sources together could do to one element
 
 
-def build(scenario):
+def build(scenario, given=None):
     """Discretise a scenario.
 
     Parameters
     ----------
     scenario : craton.SpectralScenario
+    given : object, optional
+        A ``mesh`` and its ``sampler`` in place of the scenario's mesh and model, such as `chunk_sampler.Prepared`.
 
     Returns
     -------
@@ -42,10 +44,10 @@ def build(scenario):
     ScenarioError
         With every problem found: mesh, model, sources, receivers, step.
     """
-    mesh = checked_mesh(scenario)
+    mesh = checked_mesh(scenario) if given is None else given.mesh
     scenario = placing.on_mesh(scenario, mesh)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
-    sampler = sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
+    sampler = given.sampler if given else sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
     sources = survey_sources.build(scenario, partial(placing.medium, mesh, sampler))
     receivers = survey_receivers.build(scenario)
     d, made = discretise(scenario, mesh, sampler, sources)

@@ -17,6 +17,7 @@ from craton.plan.operator import declared_in_text
 from craton.plan.plan import Turns
 from craton.solvers.sem_elastic import catalogue, mesh_terms
 from craton.solvers.sem_elastic import operators as sem
+from craton.solvers.sem_elastic.faces import damped
 from craton.solvers.sem_elastic.element import DEGREES
 
 OPERATORS = catalogue.operators(4)
@@ -235,7 +236,8 @@ def test_stacey_is_implicit_in_the_velocity():
     faces = np.array([[0, 0], [0, 2], [1, 2], [2, 0]])
     vectors = mesh_terms.area_vectors(mesh.element, mesh.local, faces)
     on = mesh.points[faces[:, 0, None], mesh.element.face_nodes[faces[:, 1]]]
-    points, c = mesh_terms.absorbing(on, vectors, 2.0, 3.0, 1.5)
+    medium = {name: np.full(on.size, value) for name, value in (("rho", 2.0), ("vp", 3.0), ("vs", 1.5))}
+    points, c = damped(on.ravel(), vectors.reshape(-1, 3), medium)
     mass = 0.5 + rng.random(len(points))
     terms = np.concatenate([mesh_terms.implicit(c, mass, dt), c], 1).T
     arrays = {"force": field(mesh).ravel(), "velocity": field(mesh, seed=9).ravel(), "points": points.astype(np.int32), "terms": terms}

@@ -58,6 +58,10 @@ class ChunkSampler:
             out["stiffness"] = self._stiffness(model.parameters(r), xyz, vp, vs, rho)
         return out
 
+    def uniform(self, z, centres, regions=None):
+        """Elements that have the same values at all nodes, see `sampling.Sampler.uniform`: not known of any."""
+        return np.zeros(len(z), bool)
+
     def _values(self, model, r, xyz):
         values = model.parameters(r)
         found = np.zeros((8, *r.shape))

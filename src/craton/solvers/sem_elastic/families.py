@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.plan.plan import Array, Launch
-from craton.solvers.sem_elastic import mesh_terms, operators
+from craton.solvers.sem_elastic import material, mesh_terms, operators
 from craton.solvers.sem_elastic.assembly import ordered
 
 FEW = 0.02  # of a medium's elements: a kind with less joins the more general one, a launch being dearer than what it saves
@@ -29,17 +29,10 @@ class Family:
     fluid: bool
 
 
-def families(d, varying):
-    """The families of a discretised problem: list.
-
-    Parameters
-    ----------
-    d : Discretisation
-    varying : (ne,) bool array
-        Elements in which the material is not the same at all nodes.
-    """
+def families(d):
+    """The families of a `Discretisation`: list."""
     found = []
-    box = np.isfinite(mesh_terms.boxes(d.local)).all(axis=1)
+    box, varying = np.isfinite(d.first.edges[:, 0]), d.first.varying
     for fluid in (False, True):
         own = np.flatnonzero(d.fluid == fluid)
         if not len(own):
@@ -68,28 +61,13 @@ def family(d, elements, geometry, per_node, fluid):
     return Family(f"{'fluid' if fluid else 'solid'}_{geometry}{'_varying' if per_node else ''}", kind, elements, fluid)
 
 
-def arrays_and_launch(d, own, material):
-    """Arrays of a family, and the launch that adds its forces.
-
-    Parameters
-    ----------
-    d : Discretisation
-    own : Family
-    material : Material
-        Moduli and losses of all elements.
-    """
+def arrays_and_launch(d, own):
+    """Arrays of a family, and the launch that adds its forces."""
     order = ordered(own.elements, d.mesh.corners[own.elements], d.coloured)
     dummy = d.state.fluid if own.fluid else d.state.solid
-    values = {
-        "points": (order.arranged(d.points, dummy), np.int32),
-        "geometry": (order.arranged(mesh_terms.boxes(d.local) if own.kind.geometry == "box" else d.local), d.precision),
-        "moduli": (material.of(order, own, "moduli"), d.precision),
-    }  # fmt: skip
-    if own.kind.relaxation:
-        values["loss"] = (material.of(order, own, "loss"), d.precision)
+    values = {"points": order.arranged(d.points, dummy), "geometry": geometry(d, own, order), **material.arrays(d, own, order)}
     kinds = {"points": "mesh", "geometry": "mesh", "moduli": "material", "loss": "material"}
-    arrays = {f"{own.name}_{name}": Array(kinds[name], v.shape, dtype, np.asarray(v, dtype), lanes=True)
-              for name, (v, dtype) in values.items()}  # fmt: skip
+    arrays = {f"{own.name}_{name}": Array(kinds[name], v.shape, v.dtype, v, lanes=True) for name, v in values.items()}
     if own.kind.relaxation:
         rows = len(own.kind.relaxation) * (5 + own.kind.bulk)
         arrays[f"{own.name}_memory"] = Array("wavefield", (len(order), rows, d.element.size), d.precision, lanes=True)
@@ -99,3 +77,13 @@ def arrays_and_launch(d, own, material):
     names = tuple(name if name in d.state.fields else f"{own.name}_{name}" if f"{own.name}_{name}" in arrays else "" for name in op.arrays)
     named = replace(op, name=own.name, kernel=op.function)
     return arrays, Launch(named, names, (0, 1, 0, 1, 0, len(order)), {"first": 0}, turns=order.turns)
+
+
+def geometry(d, own, order):
+    """Edges of boxes or nodes of other elements as kernels take them, (n, 3) or (n, 3, 27); padding has the shape of the first element."""
+    if own.kind.geometry == "box":
+        return order.arranged(d.first.edges).astype(d.precision)
+    out = np.empty((len(order), 3, 27), d.precision)
+    for part in mesh_terms.batches(len(order)):
+        out[part] = d.shapes(np.maximum(order.elements[part], 0))
+    return out

@@ -73,6 +73,9 @@ class Mesh:
             return np.ones((self.size, 3), np.float32)
         if kind == "nodes":
             return np.concatenate([self.local(part).astype(np.float32) for part in mesh_terms.batches(self.size, 1 << 15)])
+        if kind == "corners":
+            parts = mesh_terms.batches(self.size, 1 << 15)
+            return np.concatenate([mesh_terms.corners(self.local(part))[0].astype(np.float32) for part in parts])
         some = mesh_terms.metric(self.element, self.local(slice(0, 4096))).astype(np.float32)
         return np.resize(some, (self.size, *some.shape[1:]))
 
@@ -150,7 +153,7 @@ class Bench:
 def checks(bench, degrees=(2, 3, 4, 5, 6, 7, 8)):
     """Every law and geometry, coloured too, against the CPU machine in float64."""
     for degree in degrees:
-        kinds = {"nodes": {}, "stored": {"geometry": "stored"}, "per element": {"per_node": False}, "box": {"geometry": "box"}}
+        kinds = {name: {"geometry": name} for name in ("nodes", "corners", "stored", "box")} | {"per element": {"per_node": False}}
         if degree == 4:
             kinds |= {"full": {"full": True}, "coloured": {"coloured": True}, "attenuated": {"relaxation": RELAXATION},
                       "bulk": {"relaxation": RELAXATION, "bulk": True, "full": True, "per_node": False}}  # fmt: skip
@@ -167,7 +170,7 @@ def compare(bench, kind, precision):
     nodes = mesh.element.size
     rows = 21 if kind.full else 2
     stored = mesh_terms.metric(mesh.element, mesh.local())
-    geometry = {"nodes": mesh.local(), "stored": stored, "box": np.ones((mesh.size, 3))}
+    geometry = {"nodes": mesh.local(), "corners": mesh_terms.corners(mesh.local())[0], "stored": stored, "box": np.ones((mesh.size, 3))}
     n = 3 * (mesh.count + 1)
     arrays = {"force": np.zeros(n), "displacement": rng.standard_normal(n), "points": mesh.points,
               "geometry": geometry[kind.geometry], "order": np.argsort(mesh.colour, kind="stable").astype(np.int32),
@@ -250,32 +253,26 @@ def timed(bench, fields, kind, name, op=None, **more):
 def update(bench, fields):
     """The update with some numbers of words a thread."""
     n = 3 * (fields.mesh.count + 1)
-    for words in (1, 2, 4, 8):
-        for width in (256, 512):
-            op = with_defines(replace(sem.update(), block=(width, 1, 1), span=(width * words, 1, 1)), WORDS=words)
+    for words, wide in ((1, 0), (2, 0), (4, 0), (4, 1), (8, 1), (16, 1)):
+        for width in (128, 256, 512):
+            op = with_defines(replace(sem.update(), block=(width, 1, 1), span=(width * words, 1, 1)), WORDS=words, WIDE=wide)
             made, registers, _ = bench.compiled(op)
             seconds = bench.median(bench.caller(made, op, fields.known, (0, 1, 0, 1, 0, n), {"dt": 1e-9}))
             rate = op.reals_per_point * 4 * n / seconds / 1e9
-            bench.add(what="update", words=words, block=width, ms=1e3 * seconds, GB_s=rate, registers=registers)
-
-
-BLOCKS = {"5 elements": (5, 128), "10 elements": (10, 256), "1 element, a warp": (1, 32), "2 elements": (2, 64), "20 elements": (20, 512)}
+            bench.add(what="update", words=words, wide=wide, block=width, ms=1e3 * seconds, GB_s=rate, registers=registers)
 
 
 def variants(bench, fields):
     """Isotropic elements: geometry, material, blocks, registers, assembly."""
-    for geometry in ("nodes", "stored", "box"):
+    for geometry in ("nodes", "corners", "stored", "box"):
         for per_node in (True, False):
             kind = sem.Kind(4, geometry, per_node)
             timed(bench, fields, kind, f"{geometry}, material per {'node' if per_node else 'element'}")
-    kind = sem.Kind(4)
-    for spread in (0, 1):
-        for keep in (0, 1):
-            for name, (elements, threads) in BLOCKS.items():
-                for resident in (384, 512, 640, 768):
-                    if (name == "5 elements" or (spread and keep and resident in (512, 640))) and elements * 4860 < 48000:
-                        timed(bench, fields, kind, f"{name}, {resident} threads, keep {keep}, spread {spread}", elements=elements,
-                              threads=threads, MIN_BLOCKS=resident // threads, KEEP=keep, SPREAD=spread)  # fmt: skip
+    for geometry in ("nodes", "corners", "stored", "box"):
+        for keep, spread in ((1, 1), (0, 1), (1, 0)):
+            for resident in (384, 512, 640, 768):
+                timed(bench, fields, sem.Kind(4, geometry), f"{geometry}, {resident} threads, keep {keep}, spread {spread}",
+                      MIN_BLOCKS=resident // 128, KEEP=keep, SPREAD=spread)  # fmt: skip
     timed(bench, fields, sem.Kind(4, coloured=True), "coloured, one launch a colour")
 
 
@@ -283,13 +280,12 @@ def laws(bench, fields):
     """21 constants, attenuation, fluid."""
     for per_node in (True, False):
         where = "node" if per_node else "element"
-        kind = sem.Kind(4, per_node=per_node)
-        for resident in (384, 512, 640):
-            more = {"MIN_BLOCKS": resident // 128}
-            timed(bench, fields, replace(kind, full=True), f"21 constants per {where}, {resident} threads", **more)
+        for geometry, resident in ((g, r) for g in ("nodes", "corners") for r in (256, 384, 512, 640)):
+            more, kind = {"MIN_BLOCKS": resident // 128}, sem.Kind(4, geometry, per_node=per_node)
+            timed(bench, fields, replace(kind, full=True), f"21 constants per {where}, {geometry}, {resident} threads", **more)
             for bulk in (False, True):
-                lossy = replace(kind, relaxation=RELAXATION, bulk=bulk)
-                timed(bench, fields, lossy, f"attenuation{' with bulk' if bulk else ''} per {where}, {resident} threads", **more)
+                name = f"attenuation{' with bulk' if bulk else ''} per {where}, {geometry}, {resident} threads"
+                timed(bench, fields, replace(kind, relaxation=RELAXATION, bulk=bulk), name, **more)
     timed(bench, fields, replace(kind, full=True, relaxation=RELAXATION, per_node=True), "21 constants and attenuation per node")
     for per_node in (True, False):
         kind = sem.Kind(4, per_node=per_node)
@@ -311,9 +307,11 @@ def step(bench, fields):
     """Whole steps as the machine runs them, a graph of stiffness, Stacey faces and update."""
     edge = fields.mesh.boundary()
     faces = {"edge": bench.cupy.asarray(edge), "terms": 1e-3 * fields.random(12, len(edge))}
-    kinds = {"isotropic": sem.Kind(4), "isotropic, per element": sem.Kind(4, per_node=False), "isotropic, boxes": sem.Kind(4, "box"),
+    kinds = {"isotropic": sem.Kind(4), "isotropic, corners": sem.Kind(4, "corners"),
+             "isotropic, corners, per element": sem.Kind(4, "corners", per_node=False), "isotropic, boxes": sem.Kind(4, "box"),
              "isotropic, stored": sem.Kind(4, "stored"), "coloured": sem.Kind(4, coloured=True), "21 constants": sem.Kind(4, full=True),
-             "attenuation": sem.Kind(4, relaxation=RELAXATION),
+             "21 constants, corners": sem.Kind(4, "corners", full=True), "attenuation": sem.Kind(4, relaxation=RELAXATION),
+             "attenuation, corners": sem.Kind(4, "corners", relaxation=RELAXATION),
              "attenuation with bulk": sem.Kind(4, relaxation=RELAXATION, bulk=True)}  # fmt: skip
     for name, kind in kinds.items():
         program, arrays = committed(bench, fields, kind, faces)

@@ -17,12 +17,13 @@ ROW = {(a, b): n for n, (a, b) in enumerate((a, b) for a in range(6) for b in ra
 
 @dataclass
 class Mesh:
-    """A block of ex x ey x ez distorted hexahedra with 27 nodes, numbered as a lattice; filled up to whole groups of LANES."""
+    """A block of ex x ey x ez distorted hexahedra with 27 nodes (`straight`: edges are), numbered as a lattice; whole groups of LANES."""
 
     degree: int
     shape: tuple = (3, 2, 2)
     distortion: float = 0.15
     seed: int = 1
+    straight: bool = False
     element: Element = field(init=False)
 
     def __post_init__(self):
@@ -39,7 +40,7 @@ class Mesh:
         nx, ny = self.degree * ex + 1, self.degree * ey + 1
         at = [self.degree * e[:, None] + n for e, n in ((k, c), (j, b), (i, a))]
         self.real, self.count = len(k), nx * ny * (self.degree * ez + 1)
-        self.local, self.centres = mesh_terms.relative(self.filled(nodes))
+        self.local, self.centres = mesh_terms.relative(self.filled(straightened(nodes) if self.straight else nodes))
         points = (at[0] * ny + at[1]) * nx + at[2]
         self.points = self.filled(points, self.count).astype(np.int32)  # the dummy point is the last
 
@@ -56,6 +57,7 @@ class Mesh:
     def geometry(self, kind):
         """The kernels' geometry array."""
         return {"stored": lambda: mesh_terms.metric(self.element, self.local), "nodes": lambda: self.local,
+                "corners": lambda: mesh_terms.corners(self.local)[0],
                 "box": lambda: mesh_terms.boxes(self.local)}[kind]()  # fmt: skip
 
     def positions(self):
@@ -72,6 +74,13 @@ class Mesh:
         values = low + rng.random(shape)
         values[self.real :] = 0
         return values
+
+
+def straightened(nodes):
+    """27 nodes (ne, 27, 3) with all but the corners in the middle between them."""
+    half = np.array([[1, 0], [0.5, 0.5], [0, 1]])
+    eight = nodes.reshape(-1, 3, 3, 3, 3)[:, ::2, ::2, ::2]
+    return np.einsum("Cc,Bb,Aa,ecbax->eCBAx", half, half, half, eight, optimize=True).reshape(nodes.shape)
 
 
 def constants_of(moduli):

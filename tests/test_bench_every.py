@@ -1,8 +1,7 @@
 """bench/gpu_every.py: its cases launch every operator there is, its measure sees a difference, and it goes on after a failure."""
 import json
-import sys
-from pathlib import Path
 
+import benchscript
 import numpy as np
 import pytest
 
@@ -10,7 +9,6 @@ from craton import api
 from craton.solvers.fd_elastic import catalogue
 from craton.solvers.shared.ranks import shared
 
-BENCH = Path(__file__).parents[1] / "bench"
 # Launched by no scenario: counts of fields that a dimension does not have; no tangential motion at a sea floor, no point of a fault in SH.
 NEVER = {"P-SV": {"window", "pack", "unpack"}, "SH": {"window", "contact_velocity", "contact_stress", "pack_2", "unpack_2"}}
 
@@ -18,13 +16,7 @@ NEVER = {"P-SV": {"window", "pack", "unpack"}, "SH": {"window", "contact_velocit
 @pytest.fixture(scope="module")
 def every():
     """The script as a module."""
-    sys.path.insert(0, str(BENCH))
-    try:
-        import gpu_every
-
-        yield gpu_every
-    finally:
-        sys.path.remove(str(BENCH))
+    return benchscript.load("gpu_every")
 
 
 def launched(every, waves):

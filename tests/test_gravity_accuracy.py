@@ -2,11 +2,10 @@
 
 The reference, `exact` of bench/gravity_l2.py, is good to about 1e-19 (r / l)^3 of the field: tests stay within a hundred prism sizes.
 """
-import importlib.util
 import json
-from functools import cache
 from pathlib import Path
 
+import benchscript
 import numpy as np
 import pytest
 
@@ -21,13 +20,9 @@ from craton.solvers.gravity.problem import problem
 ROOT = Path(__file__).parents[1]
 
 
-@cache
 def l2():
     """bench/gravity_l2.py as a module."""
-    spec = importlib.util.spec_from_file_location("gravity_l2", ROOT / "bench" / "gravity_l2.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return benchscript.load("gravity_l2")
 
 
 def scattered(count, signs, side=(5, 150), seed=1):

@@ -99,6 +99,15 @@ def test_boxes_are_recognised():
     assert np.isnan(found[3]).all() and np.isfinite(np.delete(found, 3, 0)).all()
 
 
+def test_straight_elements_are_told_from_curved_ones():
+    mesh = semcase.Mesh(2, straight=True)
+    corners, straight = mesh_terms.corners(mesh.local)
+    assert straight.all() and (corners[:, :, 7] == mesh.local[:, :, 26]).all() and (corners[:, :, 1] == mesh.local[:, :, 2]).all()
+    bent = mesh.local.copy()
+    bent[3, 1, 13] += 1e-4
+    assert np.flatnonzero(~mesh_terms.corners(bent)[1]).tolist() == [3]
+
+
 def test_absorbing_faces_damp_p_and_s_waves():
     mesh = semcase.Mesh(2, (1, 1, 1), distortion=0)
     vectors = mesh_terms.area_vectors(mesh.element, mesh.local, [(0, 1)])

@@ -45,7 +45,7 @@ def small_blocks(op, elements):
 CASES = {
     "nodes": sem.Kind(3), "stored": sem.Kind(2, "stored", per_node=False), "full": sem.Kind(3, full=True),
     "attenuated": sem.Kind(2, relaxation=((0.9, 0.05, 0.1, 0.5, 0.1, 0.1, 0.1), (0.8, 0.06, 0.2, 0.4, 0.1, 0.1, 0.1)), bulk=True),
-    "high": sem.Kind(6), "highest": sem.Kind(8, "stored"), "box": sem.Kind(2, "box"),
+    "corners": sem.Kind(4, "corners"), "high": sem.Kind(6), "highest": sem.Kind(8, "stored"), "box": sem.Kind(2, "box"),
 }  # fmt: skip
 
 
@@ -53,7 +53,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_gpu_text_does_what_the_cpu_does(name, precision, tmp_path):
     kind = CASES[name]
-    mesh = semcase.Mesh(kind.degree, (3, 1, 1), distortion=0 if kind.geometry == "box" else 0.15)
+    mesh = semcase.Mesh(kind.degree, (3, 1, 1), distortion=0 if kind.geometry == "box" else 0.15, straight=kind.geometry == "corners")
     rng = np.random.default_rng(5)
     arrays = {"force": rng.random((mesh.count + 1) * 3), "displacement": rng.random((mesh.count + 1) * 3), "points": mesh.points,
               "geometry": mesh.geometry(kind.geometry), "moduli": mesh.random(21 if kind.full else 2, kind.per_node)}  # fmt: skip
@@ -67,6 +67,21 @@ def test_gpu_text_does_what_the_cpu_does(name, precision, tmp_path):
         assert np.abs(expected[field] - arrays[field].astype(precision)).max() > 1e-3  # something happened
         error = np.abs(got[field] - expected[field]).max() / np.abs(expected[field]).max()
         assert error <= 16 * np.finfo(precision).eps, field
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_update_on_any_address(precision, offset, tmp_path):
+    """Four reals at once where arrays lie on 16 bytes, one by one elsewhere and at the end."""
+    rng, n = np.random.default_rng(5), 64 * 4 * 3
+    arrays = {name: rng.random(n + 10) for name in ("displacement", "velocity", "force")} | {"inverse_mass": rng.random(n)}
+    op = replace(sem.update(), block=(64, 1, 1), span=(64 * sem.WORDS, 1, 1))
+    box = (0, 1, 0, 1, offset, offset + 2 * n // 3 + 7)
+    expected = semcase.run(op, arrays, box, {"dt": 0.1}, precision)
+    got = run(op, arrays, box, {"dt": 0.1}, precision, tmp_path / "gpu.so")
+    for name in arrays:
+        assert np.allclose(got[name], expected[name], rtol=4 * np.finfo(precision).eps, atol=0), name
+    assert (got["force"] != arrays["force"].astype(precision)).sum() == box[5] - box[4]
 
 
 def test_coloured_gpu_text_adds_each_element_once(tmp_path):

@@ -1,8 +1,7 @@
 """Topography together with everything else: layers at the sides, attenuation, faults, plane waves, many shots, files and functions."""
-import importlib.util
-from pathlib import Path
 from types import SimpleNamespace
 
+import benchscript
 import numpy as np
 import pytest
 import xarray
@@ -17,7 +16,6 @@ from craton.survey import problems as survey_problems
 from craton.survey import sources
 
 ROCK = {"vp": 3000.0, "vs": 1700.0, "rho": 2300.0}
-BENCH = Path(__file__).parents[1] / "bench"
 
 
 def mountain(**more):
@@ -176,9 +174,7 @@ def test_ground_from_geotiff(tmp_path):
 
 def test_okamoto_on_a_small_grid():
     """A1, sponge and periodic sides, an ocean and hills: 700 steps without growth."""
-    spec = importlib.util.spec_from_file_location("gpu_okamoto", BENCH / "gpu_okamoto.py")
-    bench = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(bench)
+    bench = benchscript.load("gpu_okamoto")
     asked = bench.scenario((48, 48, 56), 700, spacing=1600.0)
     plan = build.build(asked)
     launched = {launch.op.name for phase in plan.phases for launch in phase.launches}

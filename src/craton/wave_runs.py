@@ -9,6 +9,7 @@ from typing import Any
 
 from craton.errors import ComputationError, CratonError, Interrupted, Problem, ResourceError, ScenarioError
 
+MESH = "mesh.vtu"
 MANY_RANKS = ("fd",)  # methods whose grid is cut
 
 
@@ -283,6 +284,11 @@ def keep(result, store):
     write_records(result, store)
     if len(result.plan.receivers) and len(result.samples) and not result.plan.shots:  # the other formats know one experiment
         export(result.dataset, store.path, result.scenario.output.network)
+    if getattr(result.scenario.output, "mesh", False):
+        from craton.output.mesh import write_mesh
+
+        mesh, media = (result.plan.whole or result.plan).grid.media()
+        write_mesh(store.path / MESH, mesh, cell_data=media)
 
 
 def write_records(result, store):

@@ -129,7 +129,7 @@ class Recorder:
     def patience(self):
         """Seconds until ranks talk again, or until it is looked whether a checkpoint is due."""
         every = self.checkpoints and self.checkpoints.every
-        return LISTEN if self.comm.size > 1 else every / 20 if every else np.inf
+        return min(LISTEN if self.comm.size > 1 else np.inf, every / 20 if every else np.inf)
 
     def trouble(self):
         """What is wrong with the wavefield, in words, or None."""

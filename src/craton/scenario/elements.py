@@ -6,7 +6,9 @@ from pydantic import BeforeValidator, PrivateAttr, model_validator
 from craton.conventions import FACES
 from craton.scenario.fields import (
     Distance,
+    Duration,
     FilePath,
+    Flag,
     Frequency,
     Length,
     Table,
@@ -20,7 +22,7 @@ from craton.scenario.fields import (
     whole,
     wrong,
 )  # fmt: skip
-from craton.scenario.schema import Boundaries, Cpml, Device, Domain, Geographic, Method, Precision, Scenario, Sponge
+from craton.scenario.schema import Boundaries, Cpml, Device, Domain, Geographic, Method, Output, Precision, Scenario, Sponge
 from craton.scenario.words import listed, number, shown
 
 KINDS = ("free", "stacey", "rigid")
@@ -155,8 +157,8 @@ class Faces(Boundaries):
 class ElementRun(Table):
     """How it is computed: precision, device, ``degree`` of the elements' polynomials, threads of the CPU (None: all).
 
-    ``assembly`` "colour" gives the same bits in every run on one device; "fast" adds in any order. ``order``, ``weights`` and ``grid`` are
-    of finite differences and not used.
+    ``assembly`` "colour" gives the same bits in every run on one device; "fast" adds in any order. ``checkpoint`` is the time
+    of the clock after which the state is written again (s). ``order``, ``weights`` and ``grid`` are of finite differences and not used.
     """
 
     precision: Precision = "float32"
@@ -167,6 +169,13 @@ class ElementRun(Table):
     order: choice(2, 4, 6, 8, 10, 12, 14, 16) | None = None
     weights: choice("taylor", "holberg") | None = None
     grid: many(whole(least=1)) | None = None
+    checkpoint: Duration | None = None
+
+
+class ElementOutput(Output):
+    """As of finite differences, and with ``mesh = true`` the mesh with its media as mesh.vtu, for ParaView and PyVista."""
+
+    mesh: Flag = False
 
 
 class SpectralScenario(Scenario):
@@ -181,6 +190,7 @@ class SpectralScenario(Scenario):
     method: Method = key('"sem"')
     domain: ElementDomain = key("[domain] with origin, size and spacing, or mesh")
     boundaries: Faces = Faces()
+    output: ElementOutput = ElementOutput()
     run: ElementRun = ElementRun()
 
     def __init__(self, /, **values):

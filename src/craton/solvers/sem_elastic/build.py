@@ -9,7 +9,7 @@ from craton.model import hexmesh, meshing, numbering, sampling
 from craton.model.cells import Region
 from craton.model.element_grid import ElementGrid
 from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.sem_elastic import faces, families, notes, operators, placing, points, snapshots
+from craton.solvers.sem_elastic import faces, families, mesh_terms, notes, operators, placing, points, snapshots
 from craton.solvers.sem_elastic.discretisation import Discretisation
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.look import fluids, look
@@ -27,12 +27,14 @@ from craton.survey.snapshots import problems as snapshot_problems
 EXPLODED = 1e3  # times what all sources together could do to one element
 
 
-def build(scenario):
+def build(scenario, given=None):
     """Discretise a scenario.
 
     Parameters
     ----------
     scenario : craton.SpectralScenario
+    given : object, optional
+        A ``mesh`` and its ``sampler`` in place of the scenario's mesh and model, such as `chunk_sampler.Prepared`.
 
     Returns
     -------
@@ -43,10 +45,10 @@ def build(scenario):
     ScenarioError
         With every problem found: mesh, model, sources, receivers, step.
     """
-    mesh = checked_mesh(scenario)
+    mesh = checked_mesh(scenario) if given is None else given.mesh
     scenario = placing.on_mesh(scenario, mesh)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
-    sampler = sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
+    sampler = given.sampler if given else sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
     sources = survey_sources.build(scenario, partial(placing.medium, mesh, sampler))
     receivers = survey_receivers.build(scenario)
     d = discretise(scenario, mesh, sampler, sources)
@@ -138,7 +140,8 @@ def assemble(d, sources, receivers, channels):
     pictures = snapshots.frames(d, d.mesh, d.scenario.snapshots, grid.spacing / d.element.degree)
     plan = Plan(d.scenario.title, "sem_elastic", d.precision, grid, d.state, arrays, phases, d.steps, d.dt, d.start, channels,
                 receivers, slots, limit, watched, pictures, d.extra, band)  # fmt: skip
-    plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources)]
+    plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources),
+                     *placing.near_sources(sources, receivers, d.scenario.output.waveforms, grid.spacing)]  # fmt: skip
     plan.notes = notes.sections(d, plan, sources)
     return plan
 
@@ -192,7 +195,17 @@ def grid_of(d):
     """What messages say of the points."""
     shortest, middle, longest = meshing.edges(d.mesh)
     return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, middle, longest, partial(place_of, d),
-                       d.scenario.domain.mesh is not None)  # fmt: skip
+                       d.scenario.domain.mesh is not None, partial(media_of, d))  # fmt: skip
+
+
+def media_of(d):
+    """The mesh, and means over its elements: vp, vs, rho, and how high a frequency it carries with 5 points a wavelength, Hz."""
+    means = {"vp": [], "vs": [], "rho": []}
+    for part in mesh_terms.batches(d.mesh.size):
+        found = d.material(part)
+        for name, values in means.items():
+            values.append(found[name].mean(axis=1))
+    return d.mesh, {name: np.concatenate(values) for name, values in means.items()} | {"highest frequency": d.first.resolved / 5}
 
 
 def place_of(d, point):

@@ -14,10 +14,11 @@ def operators(degree):
     """
     kind = sem.Kind(min(degree, DEGREES[-1]))
     lossy = sem.relaxing(attenuation.relaxation((0.1, 10.0), 1 / 50, storage="full"), 1e-3)
-    ways = [{}, {"geometry": "stored"}, {"geometry": "box"}, {"per_node": False}, {"full": True}, {"full": True, "per_node": False},
-            {"relaxation": lossy}, {"relaxation": lossy, "bulk": True}, {"relaxation": lossy, "full": True, "bulk": True},
+    ways = [{}, {"geometry": "corners"}, {"geometry": "stored"}, {"geometry": "box"}, {"per_node": False}, {"full": True},
+            {"full": True, "per_node": False}, {"relaxation": lossy}, {"relaxation": lossy, "bulk": True},
+            {"relaxation": lossy, "full": True, "bulk": True},
             {"coloured": True}]  # fmt: skip
     found = [sem.stiffness(replace(kind, **way)) for way in ways]
-    found += [sem.fluid(replace(kind, **way)) for way in (*ways[:4], *ways[-1:])]
+    found += [sem.fluid(replace(kind, **way)) for way in (*ways[:5], *ways[-1:])]
     found += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey(), sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
     return {op.name: op for op in found}

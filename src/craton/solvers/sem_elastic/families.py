@@ -32,17 +32,17 @@ class Family:
 def families(d):
     """The families of a `Discretisation`: list."""
     found = []
-    box, varying = np.isfinite(d.first.edges[:, 0]), d.first.varying
     for fluid in (False, True):
         own = np.flatnonzero(d.fluid == fluid)
         if not len(own):
             continue
-        plain, constant = few(box[own]), few(~varying[own])
-        for geometry in (True, False):
+        box = few(np.isfinite(d.first.edges[own, 0]))
+        straight, constant = few(d.first.straight[own] & ~box), few(~d.first.varying[own])
+        for geometry, like in (("box", box), ("corners", straight), ("nodes", ~box & ~straight)):
             for per_node in (False, True):
-                members = own[(plain == geometry) & (constant != per_node)]
+                members = own[like & (constant != per_node)]
                 if len(members):
-                    found.append(family(d, members, "box" if geometry else "nodes", per_node, fluid))
+                    found.append(family(d, members, geometry, per_node, fluid))
     return found
 
 
@@ -80,10 +80,11 @@ def arrays_and_launch(d, own):
 
 
 def geometry(d, own, order):
-    """Edges of boxes or nodes of other elements as kernels take them, (n, 3) or (n, 3, 27); padding has the shape of the first element."""
+    """Edges of boxes, corners or nodes of others as kernels take them, (n, 3), (n, 3, 8), (n, 3, 27); padding is like the first."""
     if own.kind.geometry == "box":
         return order.arranged(d.first.edges).astype(d.precision)
-    out = np.empty((len(order), 3, 27), d.precision)
+    out = np.empty((len(order), 3, 8 if own.kind.geometry == "corners" else 27), d.precision)
     for part in mesh_terms.batches(len(order)):
-        out[part] = d.shapes(np.maximum(order.elements[part], 0))
+        local = d.shapes(np.maximum(order.elements[part], 0))
+        out[part] = mesh_terms.corners(local)[0] if own.kind.geometry == "corners" else local
     return out

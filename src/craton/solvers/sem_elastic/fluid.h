@@ -7,10 +7,12 @@
 struct Acoustic {
     const real* moduli;
 
-    MEMBER void operator()(value (&flux)[1][3], const value (&g)[1][3], ptrdiff_t e, int node) const
+    MEMBER value load(ptrdiff_t e, int node) const { return VALUES(moduli)[PER_NODE ? e * NODES + node : e]; }
+
+    MEMBER void operator()(value (&flux)[1][3], const value (&g)[1][3], const Metric& m, value buoyancy, ptrdiff_t, int) const
     {
-        const value buoyancy = VALUES(moduli)[PER_NODE ? e * NODES + node : e];
-        UNROLL for (int r = 0; r < 3; ++r) flux[0][r] = buoyancy * g[0][r];
+        const value scaled = OUTER(m, INNER(m, buoyancy));
+        UNROLL for (int r = 0; r < 3; ++r) flux[0][r] = scaled * g[0][r];
     }
 };
 

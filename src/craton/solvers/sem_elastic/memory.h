@@ -13,17 +13,29 @@
 constexpr int MEMORIES = 5 + BULK, LOSSES = 1 + BULK;
 constexpr real MECHANISM[MECHANISMS][7] = RELAXATION;
 
+struct Memories { value of[MECHANISMS][MEMORIES]; };
+
+BODY ptrdiff_t place_of(ptrdiff_t e, int l, int m, int node) { return (e * (MECHANISMS * MEMORIES) + l * MEMORIES + m) * NODES + node; }
+
+BODY Memories memories(const real* memory, ptrdiff_t e, int node)  // all at once: one after another each would be waited for
+{
+    Memories out;
+    UNROLL for (int l = 0; l < MECHANISMS; ++l)
+        UNROLL for (int m = 0; m < MEMORIES; ++m) out.of[l][m] = VALUES(memory)[place_of(e, l, m, node)];
+    return out;
+}
+
 BODY value coefficient(int l, value s)
 {
     return s * (MECHANISM[l][3] + s * (MECHANISM[l][4] + s * (MECHANISM[l][5] + s * MECHANISM[l][6])));
 }
 
 BODY void relax(
-    value (&stress)[6], real* memory, const real* loss, value lambda, value mu, value xx, value yy, value zz, value yz, value xz, value xy,
+    value (&stress)[6], real* memory, const Memories& before, const real* loss, value lambda, value mu, const value (&strain)[6],
     ptrdiff_t e, int node)
 {
-    const value trace = xx + yy + zz, third = trace * real(1.0 / 3);
-    const value strain[6] = {xx - third, yy - third, real(0.5) * yz, real(0.5) * xz, real(0.5) * xy, trace};
+    const value trace = strain[0] + strain[1] + strain[2], third = trace * real(1.0 / 3);
+    const value part[6] = {strain[0] - third, strain[1] - third, real(0.5) * strain[3], real(0.5) * strain[4], real(0.5) * strain[5], trace};
     const value* const s = VALUES(loss) + (PER_NODE ? e * LOSSES * NODES + node : e * LOSSES);
     value lost[6] = {};
     UNROLL for (int l = 0; l < MECHANISMS; ++l)
@@ -31,18 +43,18 @@ BODY void relax(
         const value y = coefficient(l, s[0]), of_bulk = BULK ? coefficient(l, s[BULK * (PER_NODE ? NODES : 1)]) : y;
         UNROLL for (int m = 0; m < MEMORIES; ++m)
         {
-            value* const at = (value*)memory + (e * (MECHANISMS * MEMORIES) + l * MEMORIES + m) * NODES + node;
-            const value before = *at;
-            lost[m] += (m < 5 ? y : of_bulk) * (before + MECHANISM[l][1] * strain[m]);
-            *at = MECHANISM[l][0] * before + MECHANISM[l][2] * strain[m];
+            lost[m] += (m < 5 ? y : of_bulk) * (before.of[l][m] + MECHANISM[l][1] * part[m]);
+            ((value*)memory)[place_of(e, l, m, node)] = MECHANISM[l][0] * before.of[l][m] + MECHANISM[l][2] * part[m];
         }
     }
     const value mu2 = 2 * mu, bulk = BULK ? (lambda + mu2 * real(1.0 / 3)) * lost[5] : value{};
     stress[0] -= mu2 * lost[0] + bulk;
     stress[1] -= mu2 * lost[1] + bulk;
     stress[2] -= bulk - mu2 * (lost[0] + lost[1]);
-    stress[3] -= mu2 * lost[2];
-    stress[4] -= mu2 * lost[3];
-    stress[5] -= mu2 * lost[4];
+    UNROLL for (int m = 2; m < 5; ++m) stress[m + 1] -= mu2 * lost[m];
 }
+#else
+struct Memories {};
+BODY Memories memories(const real*, ptrdiff_t, int) { return {}; }
+BODY void relax(value (&)[6], real*, const Memories&, const real*, value, value, const value (&)[6], ptrdiff_t, int) {}
 #endif

@@ -2,13 +2,19 @@
 
 Arrays of elements are logically (ne, rows, n^3), `Array(..., lanes=True)`; ne a multiple of `LANES`. Elements that fill up have the dummy
 point everywhere, the shape of a true element, and moduli 0. Traffic and flops are per element for element kernels, whose boxes count
-elements along x: (0, 1, 0, 1, first, last + 1).
+elements along x:
+
+    Launch(stiffness(kind), arrays, (0, 1, 0, 1, begin, end), {"first": 0}, turns=Turns(runs, order))
+
+Limits of boxes and of `runs` are multiples of `LANES`. `first` is the row of `points` that element 0 of the other arrays has: runs of
+elements of different kinds may share one array of points. `order` has rows as the box counts them.
 
 =============  ============================================================================================================================
 force          ((N + 1) * 3,) reals, component fastest; so are displacement, velocity
 memory         (ne, mechanisms * (5 or 6), n^3) reals: attenuation's variables, kind "wavefield"; "" without
 points         (ne, n^3) int32: global points
-geometry       "stored": (ne, 10, n^3), see mesh_terms.metric; "nodes": (ne, 3, 27), mesh_terms.relative; "box": (ne, 3), mesh_terms.boxes
+geometry       "stored": (ne, 10, n^3), see mesh_terms.metric; "nodes": (ne, 3, 27), mesh_terms.relative; "corners": (ne, 3, 8), of
+               elements with straight edges, mesh_terms.corners; "box": (ne, 3), mesh_terms.boxes
 moduli         isotropic (ne, 2, n^3): lambda, mu; 21 constants (ne, 21, n^3): c11 c12 .. c16 c22 .. c66 of xx yy zz yz xz xy;
                fluid (ne, 1, n^3): 1 / rho. Without `per_node` (ne, rows)
 loss           (ne, 1 or 2, n^3) or (ne, 1 or 2): 1/Q_mu, 1/Q_kappa; "" without attenuation
@@ -28,7 +34,7 @@ HERE = Path(__file__).parent
 ELEMENT = Struct("ElementParams", (("first", "i32"),))
 UPDATE = Struct("UpdateParams", (("dt", "real"),))
 FACE = Struct("FaceParams", (("count", "i32"),))
-GEOMETRY = {"stored": 0, "nodes": 1, "box": 2}
+GEOMETRY = {"stored": 0, "nodes": 1, "box": 2, "corners": 3}
 TYPES = tuple((name, "i32") for name in ("points", "order", "solid", "fluid"))
 CHUNK = 64  # consecutive elements that a CPU thread takes: chunks are coloured
 THREADS = 128  # of a GPU's block
@@ -45,7 +51,7 @@ class Kind:
     degree : int
         2 to 8.
     geometry : str
-        ``"stored"``, ``"nodes"`` or ``"box"``.
+        ``"stored"``, ``"nodes"``, ``"corners"`` or ``"box"``.
     per_node : bool
         Material for each node, not for each element.
     full : bool
@@ -69,7 +75,7 @@ class Kind:
     @property
     def suffix(self):
         """What sets it apart among the operators of a plan."""
-        words = {"stored": self.geometry == "stored", "box": self.geometry == "box", "per_element": not self.per_node, "full": self.full,
+        words = {self.geometry: self.geometry != "nodes", "per_element": not self.per_node, "full": self.full,
                  "attenuated": bool(self.relaxation), "bulk": self.bulk, "coloured": self.coloured}  # fmt: skip
         return "".join(f"_{word}" for word, there in words.items() if there)
 
@@ -137,10 +143,11 @@ def cost(kind, fields):
     n, unique = kind.degree + 1, kind.degree**3
     nodes = n**3
     rows = {(1, False): 1, (3, False): 2, (3, True): 21}[fields, kind.full] + bool(kind.relaxation) * (1 + kind.bulk)
-    reals = 3 * fields * unique + nodes + {"stored": 10 * nodes, "nodes": 81, "box": 3}[kind.geometry]
+    reals = 3 * fields * unique + nodes + {"stored": 10 * nodes, "nodes": 81, "corners": 24, "box": 3}[kind.geometry]
     reals += rows * (nodes if kind.per_node else 1) + 2 * len(kind.relaxation) * (5 + kind.bulk) * nodes
     derivatives = 12 * fields * n  # of a node: six sums of n products
-    metric = {"stored": 30 * fields, "nodes": 34 * fields + 36 + 27 + 486 // n, "box": 12 * fields}[kind.geometry]
+    metric = {"stored": 30 * fields, "nodes": 30 * fields + 36 + 36 + 486 // n, "corners": 30 * fields + 18 + 36 + 120 // n,
+              "box": 6 * fields}[kind.geometry]  # fmt: skip
     law = 3 if fields == 1 else 78 if kind.full else 18
     memory = len(kind.relaxation) * (5 + kind.bulk) * 6 + len(kind.relaxation) * 8 * (1 + kind.bulk)
     return {"reals_per_point": reals, "flops": nodes * (derivatives + metric + law + memory)}
@@ -153,15 +160,18 @@ def pointwise(name, file, writes, reads, params, **more):
 
 def update():
     """The solid's step; see update.h. Box (0, 1, 0, 1, 0, 3 (N + 1)); arrays displacement, velocity, force, inverse_mass; dt."""
-    return pointwise("update", "update.h", ("displacement", "velocity", "force"), ("inverse_mass",), UPDATE, defines=(("WORDS", WORDS),),
+    return pointwise("update", "update.h", ("displacement", "velocity", "force"), ("inverse_mass",), UPDATE, defines=STEP,
                      reals_per_point=6 + 1 / 3, flops=5, **stream())  # fmt: skip
 
 
 def fluid_update():
     """The fluid's step; box (0, 1, 0, 1, 0, Nf + 1); potential, potential_rate, potential_force, pressure, fluid_inverse_mass; dt."""
     writes = ("potential", "potential_rate", "potential_force", "pressure")
-    return pointwise("fluid_update", "update.h", writes, ("fluid_inverse_mass",), UPDATE, defines=(("WORDS", WORDS),), reals_per_point=8,
+    return pointwise("fluid_update", "update.h", writes, ("fluid_inverse_mass",), UPDATE, defines=STEP, reals_per_point=8,
                      flops=6, **stream())  # fmt: skip
+
+
+STEP = (("WORDS", WORDS), ("WIDE", 1))
 
 
 def stream():

@@ -10,6 +10,7 @@ from craton.model.hexmesh import named_by_place
 from craton.survey import receivers, sources
 
 ON_FACE = 1e-6  # of the reference coordinates
+CLOSE, FAR = 2, 4  # elements from a point moment, within which velocity, or its derivatives, are off by more than some per cent
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +111,24 @@ def medium(mesh, sampler, xyz):
     own = locate.Locator(mesh).find(xyz).nearest
     found = sampler.at(xyz[:, :, None], mesh.centroids()[own], mesh.regions[own])
     return tuple(found[name][:, 0] for name in ("vp", "vs", "rho"))
+
+
+def near_sources(sources, receivers, quantities, edge):
+    """A warning where receivers are so near to a point moment that its field is not resolved: list of str.
+
+    Derivatives of the polynomials around a point moment are wrong over some elements, most of all the static ones (tests/test_sem_runs.py).
+    """
+    points = np.array([s.xyz for s in sources if s.moment is not None and len(s.points) == 1]).reshape(-1, 3)
+    if not len(points) or not len(receivers):
+        return []
+    distance = np.linalg.norm(receivers.xyz[:, None] - points, axis=2).min(axis=1) / edge
+    reach = FAR if set(quantities) - {"velocity", "displacement"} else CLOSE
+    near = np.flatnonzero(distance < reach)
+    if not len(near):
+        return []
+    names = ", ".join(receivers.names[n] for n in near[:4]) + (f" and {len(near) - 4} more" if len(near) > 4 else "")
+    what = "where the wavefield is not resolved, strain, rotation and pressure least of all"
+    return [f"within {reach} elements of a point source, {what}: {names}; use smaller elements there"]
 
 
 def problems(scenario, places):

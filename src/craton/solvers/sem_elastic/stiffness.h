@@ -24,17 +24,18 @@ struct Elastic {
         return VALUES(moduli)[PER_NODE ? (e * ROWS + row) * NODES + node : e * ROWS + row];
     }
 
-    MEMBER void operator()(value (&flux)[3][3], const value (&g)[3][3], ptrdiff_t e, int node) const
+    MEMBER Memories load(ptrdiff_t e, int node) const { return memories(memory, e, node); }
+
+    MEMBER void operator()(value (&flux)[3][3], const value (&g)[3][3], const Metric& m, const Memories& before, ptrdiff_t e, int node) const
     {
-        const value xx = g[0][0], yy = g[1][1], zz = g[2][2], yz = g[1][2] + g[2][1], xz = g[0][2] + g[2][0], xy = g[0][1] + g[1][0];
-        value s[6], lambda, mu;
+        value strain[6] = {g[0][0], g[1][1], g[2][2], g[1][2] + g[2][1], g[0][2] + g[2][0], g[0][1] + g[1][0]}, s[6], lambda, mu;
+        if constexpr (MECHANISMS > 0) UNROLL for (int a = 0; a < 6; ++a) strain[a] = INNER(m, strain[a]);
         if constexpr (FULL) {
-            const value strain[6] = {xx, yy, zz, yz, xz, xy};
             value c[ROWS];
             UNROLL_ROWS for (int r = 0; r < ROWS; ++r) c[r] = modulus(r, e, node);
             UNROLL for (int a = 0; a < 6; ++a)
             {
-                s[a] = c[row_of(0 < a ? 0 : a, a)] * strain[0];
+                s[a] = c[row_of(0, a)] * strain[0];
                 UNROLL for (int b = 1; b < 6; ++b) s[a] += c[a < b ? row_of(a, b) : row_of(b, a)] * strain[b];
             }
             if constexpr (MECHANISMS > 0) {  // the isotropic part relaxes
@@ -44,20 +45,21 @@ struct Elastic {
         } else {
             lambda = modulus(0, e, node);
             mu = modulus(1, e, node);
-            const value trace = lambda * (xx + yy + zz), mu2 = 2 * mu;
-            s[0] = trace + mu2 * xx;
-            s[1] = trace + mu2 * yy;
-            s[2] = trace + mu2 * zz;
-            s[3] = mu * yz;
-            s[4] = mu * xz;
-            s[5] = mu * xy;
+            if constexpr (MECHANISMS == 0) {  // two products in place of twelve
+                lambda = OUTER(m, INNER(m, lambda));
+                mu = OUTER(m, INNER(m, mu));
+            }
+            const value trace = lambda * (strain[0] + strain[1] + strain[2]), mu2 = 2 * mu;
+            UNROLL for (int a = 0; a < 3; ++a)
+            {
+                s[a] = trace + mu2 * strain[a];
+                s[a + 3] = mu * strain[a + 3];
+            }
         }
-#if MECHANISMS
-        relax(s, memory, loss, lambda, mu, xx, yy, zz, yz, xz, xy, e, node);
-#endif
-        flux[0][0] = s[0];
-        flux[1][1] = s[1];
-        flux[2][2] = s[2];
+        if constexpr (MECHANISMS > 0) relax(s, memory, before, loss, lambda, mu, strain, e, node);
+        if constexpr (MECHANISMS > 0) UNROLL for (int a = 0; a < 6; ++a) s[a] = OUTER(m, s[a]);
+        else if constexpr (FULL) UNROLL for (int a = 0; a < 6; ++a) s[a] = OUTER(m, INNER(m, s[a]));
+        UNROLL for (int a = 0; a < 3; ++a) flux[a][a] = s[a];
         flux[1][2] = flux[2][1] = s[3];
         flux[0][2] = flux[2][0] = s[4];
         flux[0][1] = flux[1][0] = s[5];

@@ -21,7 +21,7 @@ import numpy as np
 from craton.model import cells, sampling
 from craton.solvers.sem_elastic.element import Element
 
-KRYLOV, KRYLOV_WHOLE = 16, 60  # most steps of Lanczos' method: of single elements, of assembled ones
+KRYLOV, KRYLOV_WHOLE = 16, 40  # most steps of Lanczos' method: of single elements, of assembled ones
 CHECK, SETTLED = 8, 1e-3  # steps after which it ends where they changed less, relative
 MARGIN = 1.08  # on the largest eigenvalue: 4 % in the step
 BLOCK = 256  # elements estimated at a time
@@ -29,7 +29,7 @@ SMALL = 64  # elements whose forces are found at a time: their fields stay in th
 BATCH = 256  # elements whose eigenvalues are found at a time
 CANDIDATES = 512  # elements whose own eigenvalue is looked at
 SEEDS, RINGS = 64, 2  # the worst of them, and their neighbours
-MOST = 500_000  # nodes of elements that are assembled
+MOST = 250_000  # nodes of elements that are assembled
 CORNERS = np.array([[0, 0, 0], [0, 0, -1], [0, -1, 0], [0, -1, -1], [-1, 0, 0], [-1, 0, -1], [-1, -1, 0], [-1, -1, -1]])
 PAIRS = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
 CONSTANT = np.zeros((6, 6), int)  # where c_ab is among the 21
@@ -316,10 +316,11 @@ def lanczos(apply, shape, steps):
         if (n + 1) % CHECK == 0 or n + 1 == steps:
             last, found = found, np.linalg.eigvalsh(full[:, : n + 1, : n + 1])[:, -1]
             if n + 1 == steps or (found - last <= SETTLED * found).all():
-                return found
+                break
         beta = np.sqrt((after**2).sum(axis=axes))
         full[:, n, n + 1] = full[:, n + 1, n] = beta
         before, vector = vector, after / np.maximum(beta, 1e-300)[spread]
+    return found
 
 
 def shortest_times(element, coordinates, speed):

@@ -1,4 +1,5 @@
-// The weak form of an element: out -= sum over its nodes of grad l : flux(grad in), for any law of flux. Three visits of its columns:
+// The weak form of an element: out -= sum over its nodes of grad l : flux(grad in), for any law of flux. Law::load fetches early what is
+// slow to come; law(flux, g, metric, loaded, e, node) makes  outer * flux(inner * g). Three visits of the element's columns:
 //   gather the field; derivatives along xi, eta, zeta, gradient in space, flux by the law, back to the reference element; sum of the
 //   derivatives' transposes, added to the global points.
 #pragma once
@@ -20,11 +21,11 @@ BODY void weak_form(
         value mine[KEEP ? FIELDS : 1][N], late[LATE ? FIELDS : 1][N];
         [[maybe_unused]] value sum[FIELDS][N];  // on a GPU
         const Points point(points, e, first);
-#if GEOMETRY == SHAPE && THREAD_PER_POINT
-        SHARED(terms, 81)
-        EACH_COLUMN for (int m = column; m < 81; m += COLUMNS) terms[m] = geometry[e * 81 + m];
+#if SHAPED && THREAD_PER_POINT
+        SHARED(terms, TERMS)
+        EACH_COLUMN for (int m = column; m < TERMS; m += COLUMNS) terms[m] = geometry[e * TERMS + m];
 #else
-        const value* const terms = VALUES(geometry) + e * (GEOMETRY == STORED ? 10 * NODES : GEOMETRY == SHAPE ? 81 : 3);
+        const value* const terms = VALUES(geometry) + e * TERMS;
 #endif
         EACH_COLUMN UNROLL_COLUMN for (int k = 0; k < N; ++k)
         {
@@ -41,13 +42,14 @@ BODY void weak_form(
         {
             const int i = column % N, j = column / N;
             Column shape;
-#if GEOMETRY == SHAPE
+#if SHAPED
             shape = column_of(terms, rule[POINTS + i], rule[POINTS + j]);
 #endif
             const real area = rule[WEIGHTS + i] * rule[WEIGHTS + j];
             UNROLL_COLUMN for (int k = 0; k < N; ++k)
             {
                 const int node = k * COLUMNS + column;
+                const auto loaded = law.load(e, node);
                 value d[FIELDS][3], g[FIELDS][3], flux[FIELDS][3], f[FIELDS][3];
                 UNROLL for (int c = 0; c < FIELDS; ++c)
                 {
@@ -66,8 +68,8 @@ BODY void weak_form(
                 const real weight = area * RULE[WEIGHTS + k];
                 const Metric m = metric_of(shape, terms, node, RULE[POINTS + k], weight);
                 to_gradient<FIELDS>(g, d, m);
-                law(flux, g, e, node);
-                to_reference<FIELDS>(f, flux, m, weight);
+                law(flux, g, m, loaded, e, node);
+                to_reference<FIELDS>(f, flux, m);
                 UNROLL for (int c = 0; c < FIELDS; ++c)
                 {
                     fx[c * NODES + node] = f[c][0];
@@ -109,7 +111,7 @@ BODY void weak_form(
         }
         if constexpr (SPREAD) {
             BARRIER
-            EACH_COLUMN UNROLL for (int m = column; m < FIELDS * NODES; m += COLUMNS) add_one(out + FIELDS * point.number(m / FIELDS) + m % FIELDS, u[m]);
+            EACH_COLUMN add_spread<FIELDS>(out, point, u, column);
         }
     }
 }

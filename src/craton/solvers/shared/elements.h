@@ -46,7 +46,6 @@ struct Points {  // global points of an element's nodes
     const int* of;
     MEMBER Points(const int* points, ptrdiff_t e, int first) : of(points + (e + first) * NODES) {}
     MEMBER int operator[](int node) const { return of[node]; }
-    MEMBER ptrdiff_t number(int node) const { return of[node]; }
 };
 typedef int Place;
 template <int FIELDS> INLINE void gather(value* out, int stride, const real* field, Place g)
@@ -61,6 +60,15 @@ INLINE void add_one(real* to, value more)
 template <int FIELDS> INLINE void add(real* field, Place g, const value (&sum)[FIELDS])
 {
     UNROLL for (int c = 0; c < FIELDS; ++c) add_one(field + (ptrdiff_t)FIELDS * g + c, sum[c]);
+}
+template <int FIELDS> INLINE void add_spread(real* field, const Points& point, const value* sum, int column)
+{
+    UNROLL for (int r = 0; r < FIELDS; ++r)  // reals r * COLUMNS + column and so on, FIELDS * COLUMNS apart
+    {
+        const int m = r * COLUMNS + column, node = m / FIELDS;
+        real* const to = field + m % FIELDS;
+        UNROLL for (int k = 0; k < N; ++k) add_one(to + (ptrdiff_t)FIELDS * point[node + k * COLUMNS], sum[m + k * FIELDS * COLUMNS]);
+    }
 }
 #else
 #define BODY static inline __attribute__((always_inline))
@@ -80,14 +88,12 @@ static constexpr real RULE[RULES] = RULE_VALUES;
 #define BARRIER
 
 BODY value reciprocal(value x) { return 1 / x; }
-BODY void add_one(real*, value) {}  // SPREAD is for a GPU
 
 typedef const int* Place;  // LANES points
 struct Points {
     const int* of;
     MEMBER Points(const int* points, ptrdiff_t e, int first) : of(points + (e * LANES + first) * NODES) {}
     MEMBER Place operator[](int node) const { return of + node * LANES; }
-    MEMBER ptrdiff_t number(int node) const { return of[node * LANES]; }
 };
 template <int FIELDS> BODY void gather(value* out, int stride, const real* field, Place g)
 {
@@ -99,5 +105,6 @@ template <int FIELDS> BODY void add(real* field, Place g, const value (&sum)[FIE
     for (int lane = 0; lane < LANES; ++lane)  // one after another: they may share points
         for (int c = 0; c < FIELDS; ++c) field[(ptrdiff_t)FIELDS * g[lane] + c] += sum[c][lane];
 }
+template <int FIELDS> BODY void add_spread(real*, const Points&, const value*, int) {}  // for a GPU
 #endif
 #define VALUES(array) ((const value*)(array))

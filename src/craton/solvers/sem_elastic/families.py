@@ -7,6 +7,7 @@ from craton.plan.plan import Array, Launch
 from craton.solvers.sem_elastic import material, mesh_terms, operators
 from craton.solvers.sem_elastic.assembly import ordered
 
+SHAPES = ("box", "corners", "nodes")  # descriptions of elements, the cheapest first
 FEW = 0.02  # of a medium's elements: a kind with less joins the more general one, a launch being dearer than what it saves
 
 
@@ -32,18 +33,37 @@ class Family:
 def families(d):
     """The families of a `Discretisation`: list."""
     found = []
-    box, varying = np.isfinite(d.first.edges[:, 0]), d.first.varying
+    shapes, varying = shapes_of(d), d.first.varying
     for fluid in (False, True):
         own = np.flatnonzero(d.fluid == fluid)
         if not len(own):
             continue
-        plain, constant = few(box[own]), few(~varying[own])
-        for geometry in (True, False):
+        shape, constant = general(shapes[own]), few(~varying[own])
+        for n, name in enumerate(SHAPES):
             for per_node in (False, True):
-                members = own[(plain == geometry) & (constant != per_node)]
+                members = own[(shape == n) & (constant != per_node)]
                 if len(members):
-                    found.append(family(d, members, "box" if geometry else "nodes", per_node, fluid))
+                    found.append(family(d, members, name, per_node, fluid))
     return found
+
+
+def shapes_of(d):
+    """Place in `SHAPES` of the simplest description of each element: (ne,)."""
+    found = np.full(d.mesh.size, SHAPES.index("box"))
+    for some in np.array_split(other := np.flatnonzero(np.isnan(d.first.edges[:, 0])), -(-len(other) // mesh_terms.BATCH) or 1):
+        found[some] = np.where(mesh_terms.corners(d.shapes(some))[1], SHAPES.index("corners"), SHAPES.index("nodes"))
+    return found
+
+
+def general(shape):
+    """Shapes of which too few are there become the next more general one that is there."""
+    counts = np.bincount(shape, minlength=len(SHAPES))
+    for n in range(len(SHAPES) - 1):
+        if 0 < counts[n] < FEW * len(shape):
+            target = next((m for m in range(n + 1, len(SHAPES)) if counts[m]), n)
+            counts[target] += counts[n] * (target != n)
+            shape = np.where(shape == n, target, shape)
+    return shape
 
 
 def few(flags):
@@ -80,10 +100,13 @@ def arrays_and_launch(d, own):
 
 
 def geometry(d, own, order):
-    """Edges of boxes or nodes of other elements as kernels take them, (n, 3) or (n, 3, 27); padding has the shape of the first element."""
+    """Edges of boxes, (n, 3), corners of straight elements, (n, 3, 8), or nodes of others, (n, 3, 27); padding is like the first one."""
+    elements = np.where(order.elements >= 0, order.elements, own.elements[0])
     if own.kind.geometry == "box":
-        return order.arranged(d.first.edges).astype(d.precision)
-    out = np.empty((len(order), 3, 27), d.precision)
+        return d.first.edges[elements].astype(d.precision)
+    straight = own.kind.geometry == "corners"
+    out = np.empty((len(order), 3, 8 if straight else 27), d.precision)
     for part in mesh_terms.batches(len(order)):
-        out[part] = d.shapes(np.maximum(order.elements[part], 0))
+        shapes = d.shapes(elements[part])
+        out[part] = mesh_terms.corners(shapes)[0] if straight else shapes
     return out

@@ -25,7 +25,6 @@ def relative(nodes):
     return np.ascontiguousarray((nodes - centres[:, None]).transpose(0, 2, 1)), centres
 
 
-<<<<<<< HEAD
 def corners(local, tolerance=1e-7):
     """Corners (ne, 3, 8) of elements, and True (ne,) where the other nodes lie in the middle between them, to `tolerance` of the size."""
     cube = local.reshape(len(local), 3, 3, 3, 3)
@@ -36,13 +35,6 @@ def corners(local, tolerance=1e-7):
     return np.ascontiguousarray(eight).reshape(len(local), 3, 8), straight
 
 
-def contracted(local, along_xi, along_eta, along_zeta):
-    """Sum over the nodes, axis after axis: (ne, 3, n^3)."""
-    cube = local.reshape(len(local), 3, 3, 3, 3)
-    for matrix in (along_xi, along_eta, along_zeta):  # the last axis goes, the new one comes first of the three
-        cube = np.moveaxis(cube @ matrix.T, -1, 2)
-    return cube.reshape(len(local), 3, -1)
-=======
 @lru_cache
 def interpolation(degree):
     """Values of the 27 shape functions at the points, (27, n^3), and their slopes along xi, eta, zeta, (27, 3, n^3)."""
@@ -51,7 +43,6 @@ def interpolation(degree):
     lines = [[slope if m == s else value for m in range(3)] for s in range(4)]
     tables = [np.einsum("ai,bj,ck->cbakji", *line).reshape(27, -1) for line in lines]
     return tables[3], np.stack(tables[:3], axis=1)
->>>>>>> s4-opt
 
 
 def coordinates(element, local):

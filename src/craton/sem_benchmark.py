@@ -96,21 +96,20 @@ def irregular(scenario, seed=1):
     return SimpleNamespace(mesh=mesh.reordered(numbering.locality(mesh)), sampler=sampling.sampler(scenario.model, region))
 
 
-def measure(case, machine, bandwidth):
-    """One case: whole time steps on random data, with its recording, several times."""
-    from time import perf_counter
-
-    from craton import benchmark
+def plan_of(case):
+    """The plan of a case."""
     from craton.solvers.sem_elastic.build import build
 
-    begin, scenario = perf_counter(), scenario_of(case)
-    plan = build(scenario, irregular(scenario) if case.irregular else None)
-    seconds = perf_counter() - begin
-    found = benchmark.timed(plan, machine, bandwidth)
-    elements, peer = plan.grid.elements, PEERS.get((machine.name, case.title))
+    scenario = scenario_of(case)
+    return build(scenario, irregular(scenario) if case.irregular else None)
+
+
+def figures(case, plan, found, device):
+    """What `craton.benchmark.timed` found, in elements, with memory and the other program's rate."""
+    elements, peer = plan.grid.elements, PEERS.get((device, case.title))
     rates = {name: found[name] * elements / plan.points for name in ("lowest", "highest")}
     return found | rates | {
-        "elements": elements, "shape_xyz": case.shape, "bytes_per_element": plan.nbytes / elements, "build_seconds": seconds,
+        "elements": elements, "shape_xyz": case.shape, "bytes_per_element": plan.nbytes / elements,
         "elements_per_second": elements / found["seconds_per_step"], "peer": peer and {"program": PEER, "elements_per_second": peer},
     }  # fmt: skip
 

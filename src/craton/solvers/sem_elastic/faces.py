@@ -47,7 +47,7 @@ def assembled(points, values):
 
 
 def damped(points, vectors, found):
-    """Damping of absorbing faces of a solid from points (m,), area vectors (m, 3) and material there: the points, rising, and C (.., 6)."""
+    """Damping C of absorbing faces of a solid from points (m,), area vectors (m, 3) and material: the points, rising, and C (.., 6)."""
     own, matrices = assembled(points, impedance(found, vectors))
     return own, np.stack([matrices[:, a, b] for a, b in SIX], axis=1)
 

@@ -7,6 +7,7 @@ from craton.plan.plan import Array, Launch
 from craton.solvers.sem_elastic import material, mesh_terms, operators
 from craton.solvers.sem_elastic.assembly import ordered
 
+SHAPES = ("box", "corners", "nodes")  # descriptions of elements, the cheapest first
 FEW = 0.02  # of a medium's elements: a kind with less joins the more general one, a launch being dearer than what it saves
 
 
@@ -32,18 +33,35 @@ class Family:
 def families(d):
     """The families of a `Discretisation`: list."""
     found = []
+    shapes, varying = shapes_of(d), d.first.varying
     for fluid in (False, True):
         own = np.flatnonzero(d.fluid == fluid)
         if not len(own):
             continue
-        box = few(np.isfinite(d.first.edges[own, 0]))
-        straight, constant = few(d.first.straight[own] & ~box), few(~d.first.varying[own])
-        for geometry, like in (("box", box), ("corners", straight), ("nodes", ~box & ~straight)):
+        shape, constant = general(shapes[own]), few(~varying[own])
+        for n, name in enumerate(SHAPES):
             for per_node in (False, True):
-                members = own[like & (constant != per_node)]
+                members = own[(shape == n) & (constant != per_node)]
                 if len(members):
-                    found.append(family(d, members, geometry, per_node, fluid))
+                    found.append(family(d, members, name, per_node, fluid))
     return found
+
+
+def shapes_of(d):
+    """Place in `SHAPES` of the simplest description of each element: (ne,)."""
+    bent = np.where(d.first.straight, SHAPES.index("corners"), SHAPES.index("nodes"))
+    return np.where(np.isnan(d.first.edges[:, 0]), bent, SHAPES.index("box"))
+
+
+def general(shape):
+    """Shapes of which too few are there become the next more general one that is there."""
+    counts = np.bincount(shape, minlength=len(SHAPES))
+    for n in range(len(SHAPES) - 1):
+        if 0 < counts[n] < FEW * len(shape):
+            target = next((m for m in range(n + 1, len(SHAPES)) if counts[m]), n)
+            counts[target] += counts[n] * (target != n)
+            shape = np.where(shape == n, target, shape)
+    return shape
 
 
 def few(flags):
@@ -80,11 +98,13 @@ def arrays_and_launch(d, own):
 
 
 def geometry(d, own, order):
-    """Edges of boxes, corners or nodes of others as kernels take them, (n, 3), (n, 3, 8), (n, 3, 27); padding is like the first."""
+    """Edges of boxes, (n, 3), corners of straight elements, (n, 3, 8), or nodes of others, (n, 3, 27); padding is like the first one."""
+    elements = np.where(order.elements >= 0, order.elements, own.elements[0])
     if own.kind.geometry == "box":
-        return order.arranged(d.first.edges).astype(d.precision)
-    out = np.empty((len(order), 3, 8 if own.kind.geometry == "corners" else 27), d.precision)
+        return d.first.edges[elements].astype(d.precision)
+    straight = own.kind.geometry == "corners"
+    out = np.empty((len(order), 3, 8 if straight else 27), d.precision)
     for part in mesh_terms.batches(len(order)):
-        local = d.shapes(np.maximum(order.elements[part], 0))
-        out[part] = mesh_terms.corners(local)[0] if own.kind.geometry == "corners" else local
+        shapes = d.shapes(elements[part])
+        out[part] = mesh_terms.corners(shapes)[0] if straight else shapes
     return out

@@ -1,4 +1,4 @@
-"""One look at all elements before the step is known: shapes, material, masses; what later builders need is kept for each element."""
+"""One pass over all elements before the step is known: shapes, material, masses; what later builders need is kept for each element."""
 from dataclasses import dataclass
 from functools import partial
 

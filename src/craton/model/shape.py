@@ -29,8 +29,11 @@ def gll_points(degree):
     """Gauss-Lobatto-Legendre points of a degree: (degree + 1,) from -1 to 1, the ends and the zeros of the derivative of P_degree."""
     if degree < 1:
         raise ValueError(f"the degree is {degree}; it must be 1 or more")
-    inner = np.polynomial.legendre.Legendre.basis(degree).deriv().roots()
-    points = np.concatenate([[-1.0], np.sort(inner.real), [1.0]])
+    slope = np.polynomial.Legendre.basis(degree).deriv()
+    inner = np.sort(slope.roots().real)
+    for _ in range(3):  # Newton's method: roots() of degree 8 is good to 1e-15 already, symmetry is not
+        inner = inner - slope(inner) / slope.deriv()(inner)
+    points = np.concatenate([[-1.0], inner, [1.0]])
     return (points - points[::-1]) / 2
 
 

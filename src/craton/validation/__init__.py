@@ -8,6 +8,7 @@ from functools import partial
 
 from craton.validation.absorbing import cpml_slice
 from craton.validation.conserved import energy, reciprocity
+from craton.validation.earth import bolivia, regional
 from craton.validation.ground import flat_ground, slope
 from craton.validation.guided import love, scholte
 from craton.validation.homogeneous import full_space
@@ -49,7 +50,9 @@ FULL = {
     "loh1": partial(layer_over_half_space, spacing=50.0),
     "attenuation": partial(attenuating, spacing=15.0),
 }
-GROUPS = {"fd": tuple(CASES)}  # what a name stands for
+EARTH = {"earth-moment": regional, "earth-force": partial(regional, what="force"), "earth-bolivia": bolivia}  # minutes each on a CPU
+GROUPS = {"fd": tuple(CASES), "earth": tuple(EARTH)}  # what a name stands for
+CASES |= EARTH
 
 
 def validate(names=None, device="auto", full=False):

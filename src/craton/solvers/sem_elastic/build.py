@@ -9,9 +9,10 @@ from craton.model import hexmesh, meshing, numbering, sampling
 from craton.model.cells import Region
 from craton.model.element_grid import ElementGrid
 from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.sem_elastic import faces, families, material, mesh_terms, notes, operators, placing, points, snapshots
-from craton.solvers.sem_elastic.discretisation import Discretisation, look
+from craton.solvers.sem_elastic import faces, families, mesh_terms, notes, operators, placing, points, snapshots
+from craton.solvers.sem_elastic.discretisation import Discretisation
 from craton.solvers.sem_elastic.element import Element
+from craton.solvers.sem_elastic.look import fluids, look
 from craton.solvers.sem_elastic.state import State
 from craton.solvers.sem_elastic.time_step import stable_step
 from craton.solvers.shared import timing
@@ -26,12 +27,14 @@ from craton.survey.snapshots import problems as snapshot_problems
 EXPLODED = 1e3  # times what all sources together could do to one element
 
 
-def build(scenario):
+def build(scenario, given=None):
     """Discretise a scenario.
 
     Parameters
     ----------
     scenario : craton.SpectralScenario
+    given : object, optional
+        A ``mesh`` and its ``sampler`` in place of the scenario's mesh and model, such as `chunk_sampler.Prepared`.
 
     Returns
     -------
@@ -42,16 +45,16 @@ def build(scenario):
     ScenarioError
         With every problem found: mesh, model, sources, receivers, step.
     """
-    mesh = checked_mesh(scenario)
+    mesh = checked_mesh(scenario) if given is None else given.mesh
     scenario = placing.on_mesh(scenario, mesh)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
-    sampler = sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
+    sampler = given.sampler if given else sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
     sources = survey_sources.build(scenario, partial(placing.medium, mesh, sampler))
     receivers = survey_receivers.build(scenario)
-    d, made = discretise(scenario, mesh, sampler, sources)
+    d = discretise(scenario, mesh, sampler, sources)
     refuse(placing.problems(scenario, d.places) or points.source_problems(d, sources))
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms) + receivers.fibre_channels()
-    return assemble(d, made, sources, receivers, channels)
+    return assemble(d, sources, receivers, channels)
 
 
 def refuse(problems):
@@ -74,21 +77,20 @@ def checked_mesh(scenario):
 
 
 def discretise(scenario, mesh, sampler, sources):
-    """Points, media, step; and the `material.Material`, whose masses the step needs."""
+    """Points, media, step."""
     element = Element(scenario.run.degree)
-    first = look(Discretisation(scenario, mesh, element, sampler))
-    found = numbering.number(mesh.elements, element.degree)
-    own, solid, fluid = media(found.points.reshape(mesh.size, -1), found.count, first.fluid)
-    relaxation = sampling.relaxation(scenario.model, first.loss)
-    d = Discretisation(scenario, mesh, element, sampler, first, relaxation, own, State(solid, fluid))
-    made = material.build(d)
-    stable = stable_step(element, d.coordinates, d.material, own, d.fluid, made.mass, relaxation)
+    wet, found = fluids(mesh, sampler), numbering.number(mesh.elements, element.degree)
+    own, solid, fluid = media(found.points.reshape(mesh.size, -1), found.count, wet)
+    d = Discretisation(scenario, mesh, element, sampler, wet, own, State(solid, fluid))
+    first = look(d)
+    d = replace(d, first=first, relaxation=sampling.relaxation(scenario.model, first.loss))
+    stable = stable_step(element, d.coordinates, d.material, own, wet, first.mass, d.relaxation)
     refuse(step_problems(scenario, stable.limit))
     dt = timing.time_step(scenario, stable.limit)
     start = timing.start_time(scenario, sources, dt)
     steps = timing.step_count(scenario, start, dt)
     extra = leapfrog.extra(steps) if scenario.receivers else 0
-    return replace(d, stable=stable, dt=dt, start=start, steps=steps + extra, extra=extra), made
+    return replace(d, stable=stable, dt=dt, start=start, steps=steps + extra, extra=extra)
 
 
 def step_problems(scenario, limit):
@@ -105,6 +107,8 @@ def media(points, count, fluid):
 
     A point on both sides of an interface between fluid and solid is in both.
     """
+    if not fluid.any():
+        return points, count, 0
     out, counts = np.empty_like(points), []
     for which in (~fluid, fluid):
         used = np.zeros(count, bool)
@@ -114,16 +118,16 @@ def media(points, count, fluid):
     return out, *counts
 
 
-def assemble(d, made, sources, receivers, channels):
+def assemble(d, sources, receivers, channels):
     """Arrays and phases of the plan."""
-    arrays = d.state.arrays(d.precision) | masses(d, made)
+    arrays = d.state.arrays(d.precision) | masses(d)
     elements = {"solid": [], "fluid": []}
-    for own in families.families(d, made.varying):
-        more, launch = families.arrays_and_launch(d, own, made)
+    for own in families.families(d):
+        more, launch = families.arrays_and_launch(d, own)
         arrays |= more
         elements["fluid" if own.fluid else "solid"].append(launch)
     edges = []
-    for kind in (partial(faces.absorbing, mass=made.mass), faces.still, faces.coupling):
+    for kind in (partial(faces.absorbing, mass=d.first.mass), faces.still, faces.coupling):
         more, launches = kind(d)
         arrays |= more
         edges.append(launches)
@@ -142,10 +146,10 @@ def assemble(d, made, sources, receivers, channels):
     return plan
 
 
-def masses(d, made):
+def masses(d):
     """Inverse masses; that of the dummy point is 0."""
     found = {}
-    for name, mass in zip(("inverse_mass", "fluid_inverse_mass"), made.mass):
+    for name, mass in zip(("inverse_mass", "fluid_inverse_mass"), d.first.mass):
         if len(mass):
             found[name] = Array("material", (len(mass) + 1,), d.precision, np.append(1 / mass, 0.0))
     return found
@@ -178,12 +182,11 @@ def guard(d, sources):
 
     A thousand times what all sources, each within one element, could leave behind.
     """
-    volume = float(np.prod(np.ptp(d.local, axis=2), axis=1).min())
     times, total = d.start + np.arange(d.steps) * d.dt, 0.0
     for s in sources:
         impulse = np.abs(s.wavelet(times)).sum() * d.dt
         strength = np.abs(s.force).max() if s.force is not None else np.abs(s.moment).max() / d.first.speeds["slowest"][0]
-        total += impulse * strength / (d.first.speeds["rho"][0] * volume)
+        total += impulse * strength / (d.first.speeds["rho"][0] * d.first.smallest)
     watched, scale = ("velocity", 1.0) if d.state.solid else ("pressure", d.first.speeds["rho"][0] * d.first.speeds["vp"][1])
     return (float(EXPLODED * scale * total) if total > 0 else np.inf), (watched,)
 

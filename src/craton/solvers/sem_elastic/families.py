@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.plan.plan import Array, Launch
-from craton.solvers.sem_elastic import mesh_terms, operators
+from craton.solvers.sem_elastic import material, mesh_terms, operators
 from craton.solvers.sem_elastic.assembly import ordered
 
+SHAPES = ("box", "corners", "nodes")  # descriptions of elements, the cheapest first
 FEW = 0.02  # of a medium's elements: a kind with less joins the more general one, a launch being dearer than what it saves
 
 
@@ -29,28 +30,40 @@ class Family:
     fluid: bool
 
 
-def families(d, varying):
-    """The families of a discretised problem: list.
-
-    Parameters
-    ----------
-    d : Discretisation
-    varying : (ne,) bool array
-        Elements in which the material is not the same at all nodes.
-    """
+def families(d):
+    """The families of a `Discretisation`: list."""
     found = []
-    box = np.isfinite(mesh_terms.boxes(d.local)).all(axis=1)
+    shapes, varying = shapes_of(d), d.first.varying
     for fluid in (False, True):
         own = np.flatnonzero(d.fluid == fluid)
         if not len(own):
             continue
-        plain, constant = few(box[own]), few(~varying[own])
-        for geometry in (True, False):
+        shape, constant = general(shapes[own]), few(~varying[own])
+        for n, name in enumerate(SHAPES):
             for per_node in (False, True):
-                members = own[(plain == geometry) & (constant != per_node)]
+                members = own[(shape == n) & (constant != per_node)]
                 if len(members):
-                    found.append(family(d, members, "box" if geometry else "nodes", per_node, fluid))
+                    found.append(family(d, members, name, per_node, fluid))
     return found
+
+
+def shapes_of(d):
+    """Place in `SHAPES` of the simplest description of each element: (ne,)."""
+    found = np.full(d.mesh.size, SHAPES.index("box"))
+    for some in np.array_split(other := np.flatnonzero(np.isnan(d.first.edges[:, 0])), -(-len(other) // mesh_terms.BATCH) or 1):
+        found[some] = np.where(mesh_terms.corners(d.shapes(some))[1], SHAPES.index("corners"), SHAPES.index("nodes"))
+    return found
+
+
+def general(shape):
+    """Shapes of which too few are there become the next more general one that is there."""
+    counts = np.bincount(shape, minlength=len(SHAPES))
+    for n in range(len(SHAPES) - 1):
+        if 0 < counts[n] < FEW * len(shape):
+            target = next((m for m in range(n + 1, len(SHAPES)) if counts[m]), n)
+            counts[target] += counts[n] * (target != n)
+            shape = np.where(shape == n, target, shape)
+    return shape
 
 
 def few(flags):
@@ -68,28 +81,13 @@ def family(d, elements, geometry, per_node, fluid):
     return Family(f"{'fluid' if fluid else 'solid'}_{geometry}{'_varying' if per_node else ''}", kind, elements, fluid)
 
 
-def arrays_and_launch(d, own, material):
-    """Arrays of a family, and the launch that adds its forces.
-
-    Parameters
-    ----------
-    d : Discretisation
-    own : Family
-    material : Material
-        Moduli and losses of all elements.
-    """
+def arrays_and_launch(d, own):
+    """Arrays of a family, and the launch that adds its forces."""
     order = ordered(own.elements, d.mesh.corners[own.elements], d.coloured)
     dummy = d.state.fluid if own.fluid else d.state.solid
-    values = {
-        "points": (order.arranged(d.points, dummy), np.int32),
-        "geometry": (order.arranged(mesh_terms.boxes(d.local) if own.kind.geometry == "box" else d.local), d.precision),
-        "moduli": (material.of(order, own, "moduli"), d.precision),
-    }  # fmt: skip
-    if own.kind.relaxation:
-        values["loss"] = (material.of(order, own, "loss"), d.precision)
+    values = {"points": order.arranged(d.points, dummy), "geometry": geometry(d, own, order), **material.arrays(d, own, order)}
     kinds = {"points": "mesh", "geometry": "mesh", "moduli": "material", "loss": "material"}
-    arrays = {f"{own.name}_{name}": Array(kinds[name], v.shape, dtype, np.asarray(v, dtype), lanes=True)
-              for name, (v, dtype) in values.items()}  # fmt: skip
+    arrays = {f"{own.name}_{name}": Array(kinds[name], v.shape, v.dtype, v, lanes=True) for name, v in values.items()}
     if own.kind.relaxation:
         rows = len(own.kind.relaxation) * (5 + own.kind.bulk)
         arrays[f"{own.name}_memory"] = Array("wavefield", (len(order), rows, d.element.size), d.precision, lanes=True)
@@ -99,3 +97,16 @@ def arrays_and_launch(d, own, material):
     names = tuple(name if name in d.state.fields else f"{own.name}_{name}" if f"{own.name}_{name}" in arrays else "" for name in op.arrays)
     named = replace(op, name=own.name, kernel=op.function)
     return arrays, Launch(named, names, (0, 1, 0, 1, 0, len(order)), {"first": 0}, turns=order.turns)
+
+
+def geometry(d, own, order):
+    """Edges of boxes, (n, 3), corners of straight elements, (n, 3, 8), or nodes of others, (n, 3, 27); padding is like the first one."""
+    elements = np.where(order.elements >= 0, order.elements, own.elements[0])
+    if own.kind.geometry == "box":
+        return d.first.edges[elements].astype(d.precision)
+    straight = own.kind.geometry == "corners"
+    out = np.empty((len(order), 3, 8 if straight else 27), d.precision)
+    for part in mesh_terms.batches(len(order)):
+        shapes = d.shapes(elements[part])
+        out[part] = mesh_terms.corners(shapes)[0] if straight else shapes
+    return out

@@ -2,7 +2,12 @@
 
 Arrays of elements are logically (ne, rows, n^3), `Array(..., lanes=True)`; ne a multiple of `LANES`. Elements that fill up have the dummy
 point everywhere, the shape of a true element, and moduli 0. Traffic and flops are per element for element kernels, whose boxes count
-elements along x: (0, 1, 0, 1, first, last + 1).
+elements along x:
+
+    Launch(stiffness(kind), arrays, (0, 1, 0, 1, begin, end), {"first": 0}, turns=Turns(runs, order))
+
+Limits of boxes and of `runs` are multiples of `LANES`. `first` is the row of `points` that element 0 of the other arrays has: runs of
+elements of different kinds may share one array of points. `order` has rows as the box counts them.
 
 =============  ============================================================================================================================
 force          ((N + 1) * 3,) reals, component fastest; so are displacement, velocity

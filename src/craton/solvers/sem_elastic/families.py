@@ -49,10 +49,8 @@ def families(d):
 
 def shapes_of(d):
     """Place in `SHAPES` of the simplest description of each element: (ne,)."""
-    found = np.full(d.mesh.size, SHAPES.index("box"))
-    for some in np.array_split(other := np.flatnonzero(np.isnan(d.first.edges[:, 0])), -(-len(other) // mesh_terms.BATCH) or 1):
-        found[some] = np.where(mesh_terms.corners(d.shapes(some))[1], SHAPES.index("corners"), SHAPES.index("nodes"))
-    return found
+    bent = np.where(d.first.straight, SHAPES.index("corners"), SHAPES.index("nodes"))
+    return np.where(np.isnan(d.first.edges[:, 0]), bent, SHAPES.index("box"))
 
 
 def general(shape):

@@ -20,6 +20,8 @@ class FirstLook:
     ----------
     edges : (ne, 3) array
         Of elements that are boxes, m; nan where one is not.
+    straight : (ne,) bool array
+        Elements whose nodes lie in the middle between their corners, boxes among them.
     resolved : (ne,) array
         Slowest wave of each element over the average distance of nodes along its longest edge, Hz: one node a wavelength there.
     varying : (ne,) bool array
@@ -39,6 +41,7 @@ class FirstLook:
     """
 
     edges: np.ndarray
+    straight: np.ndarray
     resolved: np.ndarray
     varying: np.ndarray
     constant: dict
@@ -81,8 +84,7 @@ def look(d):
         Elements partly fluid, impossible values.
     """
     size = d.mesh.size
-    tables = {"edges": np.empty((size, 3)), "resolved": np.empty(size), "varying": np.empty(size, bool)}
-    constant, mass, rest = {}, (np.zeros(d.state.solid), np.zeros(d.state.fluid)), []
+    tables, constant, mass, rest = {}, {}, (np.zeros(d.state.solid), np.zeros(d.state.fluid)), []
     for batch in cells.in_order(partial(batch_of, d), mesh_terms.batches(size)):
         for seen in batch:
             if seen.problems:
@@ -90,7 +92,7 @@ def look(d):
             for table, found in ((tables, seen.tables), (constant, seen.constant)):
                 for name, values in found.items():
                     if name not in table:
-                        table[name] = np.empty((size, *values.shape[1:]))
+                        table[name] = np.empty((size, *values.shape[1:]), values.dtype)
                     table[name][seen.own] = values
             add_mass(d, seen, mass)
             rest.append((seen.speeds, seen.smallest, seen.losses))
@@ -114,10 +116,10 @@ def batch_of(d, part):
     local, centres = d.shapes(own), d.centres[own]
     z = centres[:, 2:] + local[:, 2] @ mesh_terms.interpolation(d.element.degree)[0]
     even = d.sampler.uniform(z, centres, d.mesh.regions[own])
-    return [seen(d, own[some], local[some], at_centres) for some, at_centres in ((even, True), (~even, False)) if some.any()]
+    return [see(d, own[some], local[some], at_centres) for some, at_centres in ((even, True), (~even, False)) if some.any()]
 
 
-def seen(d, own, local, at_centres):
+def see(d, own, local, at_centres):
     """The `Seen` of elements with nodes `local`, asking for the material at their centres only, or at all nodes."""
     centres = d.centres[own]
     places = centres[:, :, None] if at_centres else mesh_terms.coordinates(d.element, local) + centres[:, :, None]
@@ -127,7 +129,7 @@ def seen(d, own, local, at_centres):
     resolved = slow * d.element.degree / mesh_terms.longest_edges(local)
     speeds = {name: samples[name] for name in ("vp", "vs", "rho")} | {"slowest": slow}
     return Seen(
-        own, {"edges": edges, "resolved": resolved, "varying": varying(samples)},
+        own, {"edges": edges, "straight": mesh_terms.corners(local)[1], "resolved": resolved, "varying": varying(samples)},
         {name: values.mean(axis=-1) for name, values in samples.items()},
         volumes(d.element, local, edges) * inertia(samples, d.fluid[own]) * d.element.volume_weights,
         {name: (values.min(), values.max()) for name, values in speeds.items()},

@@ -14,21 +14,26 @@ as 0.5 in SPECFEM, is either slow or unstable: at the limit, step times vp over 
 of degree 4, 0.76 for flat boxes, 0.38 for distorted cubes of fluid.
 """
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache
 
 import numpy as np
 
 from craton.model import cells, sampling
 from craton.solvers.sem_elastic.element import Element
 
-KRYLOV, KRYLOV_WHOLE = 16, 40  # steps of Lanczos' method: of single elements, of assembled ones
+KRYLOV, KRYLOV_WHOLE = 16, 40  # most steps of Lanczos' method: of single elements, of assembled ones
+CHECK, SETTLED = 8, 1e-3  # steps after which it ends where they changed less, relative
 MARGIN = 1.08  # on the largest eigenvalue: 4 % in the step
-BLOCK = 1024  # elements estimated at a time
+BLOCK = 256  # elements estimated at a time
+SMALL = 64  # elements whose forces are found at a time: their fields stay in the cache
 BATCH = 256  # elements whose eigenvalues are found at a time
 CANDIDATES = 512  # elements whose own eigenvalue is looked at
 SEEDS, RINGS = 64, 2  # the worst of them, and their neighbours
-MOST = 2000  # elements that are assembled
+MOST = 250_000  # nodes of elements that are assembled
 CORNERS = np.array([[0, 0, 0], [0, 0, -1], [0, -1, 0], [0, -1, -1], [-1, 0, 0], [-1, 0, -1], [-1, -1, 0], [-1, -1, -1]])
+PAIRS = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
+CONSTANT = np.zeros((6, 6), int)  # where c_ab is among the 21
+CONSTANT[np.triu_indices(6)] = CONSTANT.T[np.triu_indices(6)] = np.arange(21)
 TENSOR = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])
 
 
@@ -114,7 +119,7 @@ def largest(part):
     own = np.concatenate([eigenvalues(part, candidates[at : at + BATCH]) for at in range(0, len(candidates), BATCH)])
     worst = candidates[np.argsort(-own, kind="stable")]
     chosen = grown(part, worst[:SEEDS])
-    while len(chosen) > MOST and len(worst) > 1:
+    while len(chosen) * part.element.size > MOST and len(worst) > 1:
         worst = worst[: max(1, min(SEEDS, len(worst)) // 2)]
         chosen = grown(part, worst)
     return assembled(part, chosen), int(worst[0])
@@ -216,20 +221,30 @@ def grown(part, some, rings=RINGS):
     return some
 
 
+@lru_cache
+def in_plane(degree):
+    """Matrix from the n^2 values of a plane zeta = const to derivatives along xi and, behind them, eta: (n^2, 2 n^2)."""
+    d = Element(degree).derivative  # d[a, i] = l_a'(xi_i)
+    one = np.eye(len(d))
+    return np.hstack([np.kron(one, d), np.kron(d, one)])
+
+
 def derivatives(element, field):
     """Derivatives along xi, eta, zeta of fields (..., n^3) at the nodes: (3, ..., n^3)."""
-    n, d = element.n, element.derivative  # d[a, i] = l_a'(xi_i)
-    cube = field.reshape(*field.shape[:-1], n, n, n)
-    along = (cube @ d, np.swapaxes(np.swapaxes(cube, -1, -2) @ d, -1, -2), np.einsum("...kji,kl->...lji", cube, d, optimize=True))
-    return np.stack([one.reshape(field.shape) for one in along])
+    n = element.n
+    out, planes = np.empty((3, *field.shape)), field.reshape(-1, n, n * n)
+    flat = (planes.reshape(-1, n * n) @ in_plane(element.degree)).reshape(*planes.shape[:2], 2, -1)
+    out[0].reshape(planes.shape)[...], out[1].reshape(planes.shape)[...] = flat[:, :, 0], flat[:, :, 1]
+    np.matmul(element.derivative.T, planes, out=out[2].reshape(planes.shape))
+    return out
 
 
 def transposed(element, fields):
     """The transpose of `derivatives`: (3, ..., n^3) to (..., n^3)."""
-    n, d = element.n, element.derivative
-    xi, eta, zeta = (one.reshape(*one.shape[:-1], n, n, n) for one in fields)
-    total = xi @ d.T + np.swapaxes(np.swapaxes(eta, -1, -2) @ d.T, -1, -2) + np.einsum("...lji,kl->...kji", zeta, d, optimize=True)
-    return total.reshape(fields[0].shape)
+    n = element.n
+    xi, eta, zeta = fields.reshape(3, -1, n, n * n)
+    flat = np.stack([xi, eta], axis=2).reshape(-1, 2 * n * n) @ in_plane(element.degree).T
+    return (flat.reshape(xi.shape) + element.derivative @ zeta).reshape(fields.shape[1:])
 
 
 def metric(element, coordinates):
@@ -242,75 +257,70 @@ def operator(part, some):
     """K_e of elements as a function of fields (ne, 3 or 1, n^3), their own diagonal masses (ne, n^3), and the shape of the fields."""
     slopes, weight = metric(part.element, part.coordinates(some))
     samples = part.material(some)
-    mass = inertia(samples, part.wet) * weight
     if part.wet:
-        stiffness = partial(_of_fluid, part.element, slopes, weight / samples["rho"])
-    elif "stiffness" in samples:
-        stiffness = partial(_of_solid, part.element, slopes, partial(_anisotropic, hooke(samples) * weight[:, None, None]))
+        own, law = _of_fluid, (weight / samples["rho"])[:, None]
     else:
-        lam, mu = sampling.moduli(samples, part.relaxation)[0].swapaxes(0, 1) * weight
-        stiffness = partial(_of_solid, part.element, slopes, partial(_isotropic, lam, mu))
-    return stiffness, mass, (len(some), 1 if part.wet else 3, weight.shape[1])
+        own, law = _of_solid, constants(samples, part.relaxation) * weight[:, None]
+    blocks = [slice(a, a + SMALL) for a in range(0, len(some), SMALL)]
+
+    def stiffness(u):
+        return np.concatenate(list(cells.in_order(lambda block: own(part.element, slopes[block], law[block], u[block]), blocks)))
+
+    return stiffness, inertia(samples, part.wet) * weight, (len(some), 1 if part.wet else 3, weight.shape[1])
 
 
 def _of_solid(element, slopes, law, u):
-    """Elastic forces of displacements (ne, 3, n^3); `law` makes stress of displacement gradients, with quadrature weights."""
-    along = derivatives(element, u)  # (s, n, i, m)
-    grad = [[sum(slopes[:, s, j] * along[s, :, i] for s in range(3)) for j in range(3)] for i in range(3)]  # d u_i / d x_j
-    stress = law(grad)
-    flux = [np.stack([sum(slopes[:, s, j] * stress[i][j] for j in range(3)) for i in range(3)], axis=1) for s in range(3)]
-    return transposed(element, np.stack(flux))
+    """Elastic forces of displacements (ne, 3, n^3); `law` (ne, 2 or 21, n^3) with quadrature weights."""
+    along = derivatives(element, u)  # [s, e, i]
+    grad = [sum(slopes[:, s, j, None] * along[s] for s in range(3)) for j in range(3)]  # d u_i / d x_j = grad[j][:, i]
+    strain = [grad[j][:, i] if i == j else grad[j][:, i] + grad[i][:, j] for i, j in PAIRS]
+    stress = np.empty((len(u), 6, u.shape[2]))
+    if law.shape[1] == 2:
+        pressure = law[:, 0] * (strain[0] + strain[1] + strain[2])
+        for a in range(6):
+            stress[:, a] = law[:, 1] * (2 * strain[a]) + pressure if a < 3 else law[:, 1] * strain[a]
+    else:
+        for a in range(6):
+            stress[:, a] = sum(law[:, CONSTANT[a, b]] * strain[b] for b in range(6))
+    flux = np.stack([sum(slopes[:, s, j, None] * stress[:, TENSOR[j]] for j in range(3)) for s in range(3)])
+    return transposed(element, flux)
 
 
-def _isotropic(lam, mu, grad):
-    """Stress [i][j] of an isotropic medium."""
-    volume = lam * (grad[0][0] + grad[1][1] + grad[2][2])
-    shear = {(i, j): mu * (grad[i][j] + grad[j][i]) for i in range(3) for j in range(i, 3)}
-    return [[shear[min(i, j), max(i, j)] + (volume if i == j else 0) for j in range(3)] for i in range(3)]
+def _of_fluid(element, slopes, law, chi):
+    """The same of (1 / kappa) chi'' = div (grad chi / rho); `law` 1 / rho with quadrature weights, (ne, 1, n^3)."""
+    along = derivatives(element, chi[:, 0])
+    grad = [law[:, 0] * sum(slopes[:, s, j] * along[s] for s in range(3)) for j in range(3)]
+    return transposed(element, np.stack([sum(slopes[:, s, j] * grad[j] for j in range(3)) for s in range(3)]))[:, None]
 
 
-def _anisotropic(law, grad):
-    """Stress [i][j] by Hooke's law (ne, 6, 6, n^3)."""
-    pairs = ((1, 2), (0, 2), (0, 1))
-    strain = np.stack([*(grad[i][i] for i in range(3)), *(grad[i][j] + grad[j][i] for i, j in pairs)], axis=1)
-    stress = np.einsum("nabm,nbm->nam", law, strain)
-    return [[stress[:, TENSOR[i, j]] for j in range(3)] for i in range(3)]
-
-
-def _of_fluid(element, slopes, weight, chi):
-    """The same of (1 / kappa) chi'' = div (grad chi / rho); `weight` over density."""
-    grad = np.einsum("nsjm,nsm->njm", slopes, derivatives(element, chi[:, 0]).swapaxes(0, 1), optimize=True)
-    return transposed(element, np.einsum("nsjm,njm->snm", slopes, grad * weight[:, None], optimize=True))[:, None]
-
-
-def hooke(samples):
-    """Hooke's law of 21 constants at the nodes, (ne, 6, 6, n^3), Pa."""
-    rho, upper = samples["rho"], np.triu_indices(6)
-    law = np.zeros((len(rho), 6, 6, rho.shape[1]))
-    law[:, upper[0], upper[1]] = law[:, upper[1], upper[0]] = samples["stiffness"]
-    return law
+def constants(samples, relaxation):
+    """The 21 constants, or lambda and mu, at the nodes, (ne, 21 or 2, n^3), Pa."""
+    return samples["stiffness"] if "stiffness" in samples else sampling.moduli(samples, relaxation)[0]
 
 
 def lanczos(apply, shape, steps):
-    """Largest eigenvalue of symmetric operators, one for each first index, from a random vector: from below."""
+    """Largest eigenvalue of symmetric operators, one for each first index, from a random vector: from below.
+
+    Ends before `steps` where the last `CHECK` steps raised none of them by more than `SETTLED`.
+    """
     vector = np.broadcast_to(np.random.default_rng(1).standard_normal(shape[1:]), shape)
     axes = tuple(range(1, len(shape)))
     spread = (slice(None), *(None,) * len(axes))
     norm = np.sqrt((vector**2).sum(axis=axes))
     vector, before, beta = vector / norm[spread], np.zeros(shape), np.zeros(shape[0])
-    diagonal, off = np.zeros((shape[0], steps)), np.zeros((shape[0], steps))
+    full, found = np.zeros((shape[0], steps, steps)), np.zeros(shape[0])
     for n in range(steps):
         after = apply(vector) - beta[spread] * before
-        diagonal[:, n] = (after * vector).sum(axis=axes)
-        after = after - diagonal[:, n][spread] * vector
+        full[:, n, n] = (after * vector).sum(axis=axes)
+        after = after - full[:, n, n][spread] * vector
+        if (n + 1) % CHECK == 0 or n + 1 == steps:
+            last, found = found, np.linalg.eigvalsh(full[:, : n + 1, : n + 1])[:, -1]
+            if n + 1 == steps or (found - last <= SETTLED * found).all():
+                break
         beta = np.sqrt((after**2).sum(axis=axes))
-        off[:, n] = beta
+        full[:, n, n + 1] = full[:, n + 1, n] = beta
         before, vector = vector, after / np.maximum(beta, 1e-300)[spread]
-    full = np.zeros((shape[0], steps, steps))
-    index = np.arange(steps)
-    full[:, index, index] = diagonal
-    full[:, index[1:], index[:-1]] = off[:, :-1]
-    return np.linalg.eigvalsh(full)[:, -1]
+    return found
 
 
 def shortest_times(element, coordinates, speed):

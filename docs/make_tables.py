@@ -18,7 +18,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "bench" / "results"
 BLOCK = re.compile(r"(<!-- (\w+)(?: ([^\n]*))? -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-PAGES = ("gravity", "run", "scenario", "speed", "validation")
+PAGES = ("gravity", "run", "scenario", "spectral_elements", "speed", "validation")
 
 
 def filled(page):
@@ -49,10 +49,11 @@ def keys(names, before):
 
 def properties(name):
     """The kind that a class stands for, and (value, default, limits) of its keys."""
-    from craton.scenario import Scenario
+    from craton.scenario import Scenario, SpectralScenario
 
     schema = Scenario.model_json_schema()
-    described = schema if name == "Scenario" else schema["$defs"][name]
+    tables = SpectralScenario.model_json_schema()["$defs"] | schema["$defs"] | {"Scenario": schema}
+    described = tables[name]
     rows, kind = {}, ""
     for key, spec in described["properties"].items():
         if "const" in spec:

@@ -175,7 +175,7 @@ def test_memory_variables_follow_strain_that_is_linear_between_steps(bulk):
     x = EXAMPLE.omega * dt
     decay, mean = np.exp(-x), (1 - np.exp(-x)) / x
     xi, before = np.zeros((len(x), *strains(mesh, states[0]).shape)), strains(mesh, states[0])
-    memory = np.zeros((mesh.size, len(x) * (5 + bulk), mesh.element.size))
+    memory = np.zeros((mesh.size, mesh.element.size, kind.stored))
     for u in states[1:]:
         now = strains(mesh, u)
         scale = (slice(None), *4 * (None,))
@@ -198,8 +198,8 @@ def test_attenuated_anisotropy_relaxes_its_isotropic_part():
     after = []
     for rows, given in ((moduli, {}), (full, {"full": True})):
         kind = sem.Kind(2, relaxation=sem.relaxing(EXAMPLE, dt), bulk=True, **given)
-        arrays = {"force": np.zeros(u.size), "memory": np.zeros((mesh.size, 18, 27)), "displacement": u.ravel(), "points": mesh.points,
-                  "geometry": mesh.geometry("nodes"), "moduli": rows, "loss": loss}  # fmt: skip
+        arrays = {"force": np.zeros(u.size), "memory": np.zeros((mesh.size, 27, kind.stored)), "displacement": u.ravel(),
+                  "points": mesh.points, "geometry": mesh.geometry("nodes"), "moduli": rows, "loss": loss}  # fmt: skip
         after.append(semcase.run(sem.stiffness(kind), arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0}, times=2))
     assert difference(after[1]["force"], after[0]["force"]) <= 1e-12
     assert difference(after[1]["memory"], after[0]["memory"]) <= 1e-12
@@ -382,17 +382,16 @@ def test_compiles_for_gpus_within_its_registers(name):
     for arch in archs:
         made = compiled()[op.source(precision), arch]
         assert made.ok, made.log
-        budget = LISTS.get(op.function) or min(255, 65536 // resident(op, precision))
+        budget = LISTS.get(op.function) or min(255, 65536 // (width * blocks(op, precision)) // 8 * 8)
         assert made.registers[op.function] <= budget + 16 * (precision == "float64") * (op.function in LISTS), made.log
         assert made.spills_bytes[op.function] <= SPILLED.get(name, 0), made.log
         assert width % 32 == 0 and width <= 256
 
 
-def resident(op, precision):
-    """Threads that shall fit a multiprocessor."""
-    degree = dict(op.defines)["DEGREE"]
-    width = op.block[0]
-    return sem.RESIDENT[degree > 5][precision == "float64"] // width * width
+def blocks(op, precision):
+    """Blocks that shall fit a multiprocessor, from the text's launch bounds."""
+    single, double = re.search(r"\? (\d+) : (\d+)", dict(op.defines)["MIN_BLOCKS"]).groups()
+    return int(double if precision == "float64" else single)
 
 
 def test_catalogue_has_every_kernel():

@@ -84,7 +84,7 @@ def discretise(scenario, mesh, sampler, sources):
     d = Discretisation(scenario, mesh, element, sampler, wet, own, State(solid, fluid))
     first = look(d)
     d = replace(d, first=first, relaxation=sampling.relaxation(scenario.model, first.loss))
-    stable = stable_step(element, d.coordinates, d.material, own, wet, first.mass, d.relaxation)
+    stable = stable_step(element, d.coordinates, d.material, own, wet, first.mass, d.relaxation, d.jacobian)
     refuse(step_problems(scenario, stable.limit))
     dt = timing.time_step(scenario, stable.limit)
     start = timing.start_time(scenario, sources, dt)
@@ -151,7 +151,9 @@ def masses(d):
     found = {}
     for name, mass in zip(("inverse_mass", "fluid_inverse_mass"), d.first.mass):
         if len(mass):
-            found[name] = Array("material", (len(mass) + 1,), d.precision, np.append(1 / mass, 0.0))
+            inverse = np.zeros(len(mass) + 1, d.precision)
+            np.divide(1.0, mass, out=inverse[:-1], casting="same_kind")
+            found[name] = Array("material", inverse.shape, d.precision, inverse)
     return found
 
 
@@ -194,7 +196,8 @@ def guard(d, sources):
 def grid_of(d):
     """What messages say of the points."""
     shortest, middle, longest = meshing.edges(d.mesh)
-    return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, middle, longest, partial(place_of, d),
+    kept = replace(d, first=None)  # masses are not wanted any more
+    return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, middle, longest, partial(place_of, kept),
                        d.scenario.domain.mesh is not None, partial(media_of, d))  # fmt: skip
 
 

@@ -75,6 +75,8 @@ class Part:
         The fluid.
     relaxation : Relaxation or None
         Attenuation: moduli are those at the highest frequencies.
+    jacobian : callable or None
+        ``jacobian(e, nodes)`` d x_r / d xi_s at some nodes, (len(e), 3, 3, nodes); without it made from the coordinates.
     """
 
     element: Element
@@ -85,14 +87,21 @@ class Part:
     some: np.ndarray
     wet: bool
     relaxation: object = None
+    jacobian: object = None
+
+    def slopes(self, some, nodes):
+        """What `jacobian` gives."""
+        if self.jacobian is not None:
+            return self.jacobian(some, nodes)
+        return derivatives(self.element, self.coordinates(some)).swapaxes(0, 1)[..., nodes]
 
 
-def stable_step(element, coordinates, material, points, fluid, masses, relaxation=None):
+def stable_step(element, coordinates, material, points, fluid, masses, relaxation=None, jacobian=None):
     """The `Stable` of a mesh.
 
     Parameters
     ----------
-    element, coordinates, material, relaxation
+    element, coordinates, material, relaxation, jacobian
         See `Part`.
     points : (ne, n^3) int array
         Numbers of the nodes, in fluid elements among the fluid's points.
@@ -104,7 +113,7 @@ def stable_step(element, coordinates, material, points, fluid, masses, relaxatio
     for wet in (False, True):
         some = np.flatnonzero(fluid == wet)
         if len(some):
-            part = Part(element, coordinates, material, points.reshape(len(points), -1), masses[wet], some, wet, relaxation)
+            part = Part(element, coordinates, material, points.reshape(len(points), -1), masses[wet], some, wet, relaxation, jacobian)
             found.append(largest(part))
     value, worst = max(found)
     limit = 2 / np.sqrt(value * MARGIN)
@@ -134,8 +143,7 @@ def estimates(part):
 
     def find(block):
         own = part.some[block]
-        slopes = (part.coordinates(own).reshape(-1, part.element.size) @ slopes_at_few(part.element.degree)).reshape(-1, 3, 3, 27)
-        across, det = cofactors(slopes.swapaxes(1, 2))
+        across, det = cofactors(part.slopes(own, nodes))
         samples = {name: v[..., nodes] for name, v in part.material(own).items()}
         share = inertia(samples, part.wet) * det * part.element.volume_weights[nodes] / part.mass[part.points[own][:, nodes]]
         out[block] = (p_speed(samples, part.relaxation) ** 2 * (across**2).sum(axis=(1, 2)) / det**2 * share).max(axis=1)
@@ -148,14 +156,6 @@ def few_nodes(element):
     """Nodes at corners, middles of edges and faces and the centre (or next to the middle), (27,)."""
     some = [0, element.n // 2, element.n - 1]
     return np.arange(element.size).reshape(3 * (element.n,))[np.ix_(some, some, some)].ravel()
-
-
-@lru_cache
-def slopes_at_few(degree):
-    """Matrix from values at all nodes to their derivatives along xi, eta, zeta at `few_nodes`: (n^3, 3 * 27)."""
-    element = Element(degree)
-    every = derivatives(element, np.eye(element.size))[..., few_nodes(element)]  # (3, n^3, 27)
-    return np.ascontiguousarray(every.transpose(1, 0, 2)).reshape(element.size, -1)
 
 
 def p_speed(samples, relaxation):

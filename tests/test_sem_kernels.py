@@ -17,8 +17,8 @@ from craton.plan.operator import declared_in_text
 from craton.plan.plan import Turns
 from craton.solvers.sem_elastic import catalogue, mesh_terms
 from craton.solvers.sem_elastic import operators as sem
-from craton.solvers.sem_elastic.faces import damped
 from craton.solvers.sem_elastic.element import DEGREES
+from craton.solvers.sem_elastic.faces import damped
 
 OPERATORS = catalogue.operators(4)
 # Relative to the largest force: sums of some 100 products; cofactors of coordinates cost float32 a digit.

@@ -87,8 +87,7 @@ def arrays_and_launch(d, own):
     kinds = {"points": "mesh", "geometry": "mesh", "moduli": "material", "loss": "material"}
     arrays = {f"{own.name}_{name}": Array(kinds[name], v.shape, v.dtype, v, lanes=True) for name, v in values.items()}
     if own.kind.relaxation:
-        rows = len(own.kind.relaxation) * (5 + own.kind.bulk)
-        arrays[f"{own.name}_memory"] = Array("wavefield", (len(order), rows, d.element.size), d.precision, lanes=True)
+        arrays[f"{own.name}_memory"] = Array("wavefield", (len(order), d.element.size, own.kind.stored), d.precision, lanes=True)
     if order.by_colour is not None:
         arrays[f"{own.name}_order"] = Array("mesh", order.by_colour.shape, np.int32, order.by_colour)
     op = operators.fluid(own.kind) if own.fluid else operators.stiffness(own.kind)

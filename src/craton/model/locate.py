@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from craton.errors import Problem
+from craton.model.shape import functions
 
 INSIDE = 1e-6  # of the reference coordinates: a position that rounding puts outside by less is on the face
 TURNS = 30  # of Newton's method at most; from 3 to 6 are needed
@@ -44,29 +45,6 @@ class Located:
     def some(self, which):
         """Those of some positions."""
         return Located(*(getattr(self, name)[which] for name in ("element", "local", "nearest", "distance")))
-
-
-def shape(p, local):
-    """Shape functions of p = 2 or 3 nodes an axis at reference coordinates (m, d): values (m, p^d) and slopes (m, p^d, d).
-
-    Nodes are lexicographic, the first coordinate fastest.
-    """
-    x = np.asarray(local, float)
-    if p == 2:
-        value, slope = np.stack([(1 - x) / 2, (1 + x) / 2], -1), np.broadcast_to([-0.5, 0.5], (*x.shape, 2))
-    else:
-        value, slope = np.stack([x * (x - 1) / 2, 1 - x * x, x * (x + 1) / 2], -1), np.stack([x - 0.5, -2 * x, x + 0.5], -1)
-    dims = x.shape[1]
-    slopes = [_product([slope[:, a] if a == b else value[:, a] for a in range(dims)]) for b in range(dims)]
-    return _product([value[:, a] for a in range(dims)]), np.stack(slopes, -1)
-
-
-def _product(factors):
-    """Products of the nodes' values along each axis, the first axis fastest."""
-    out = factors[0]
-    for factor in factors[1:]:
-        out = (factor[:, :, None] * out[:, None, :]).reshape(len(out), factor.shape[1] * out.shape[1])
-    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +100,7 @@ class Cells:
         nodes, target = nodes - origin[:, None], at - origin
         local, active = np.zeros_like(target), np.arange(len(target))
         for _ in range(TURNS):
-            values, slopes = shape(self.edge, local[active])
+            values, slopes = functions(self.edge, local[active])
             own = nodes[active]
             lacking = target[active] - np.einsum("ma,mad->md", values, own)
             jacobian = np.einsum("mas,mad->mds", slopes, own)
@@ -139,7 +117,7 @@ class Cells:
 
     def at(self, cells, local):
         """Coordinates of reference coordinates in cells: (m, d)."""
-        values, _ = shape(self.edge, local)
+        values, _ = functions(self.edge, local)
         return np.einsum("ma,mad->md", values, self.places[self.cells[cells]])
 
     def candidates(self, at, near=NEAR):
@@ -322,7 +300,7 @@ class MeshTop:
             local, _ = flat.inverse(cells, at[which])
             inside = np.abs(local).max(axis=1) <= 1 + INSIDE
             which, cells, local = which[inside], cells[inside], np.clip(local[inside], -1, 1)
-            values, _ = shape(space.edge, local)
+            values, _ = functions(space.edge, local)
             height = np.einsum("ma,ma->m", values, space.places[space.cells[cells], 2])
             order = np.argsort(height, kind="stable")  # of several, the highest comes last and stays
             best[which[order]], where[which[order]], z[which[order]] = cells[order], local[order], height[order]

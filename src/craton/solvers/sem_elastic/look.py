@@ -7,6 +7,7 @@ import numpy as np
 from craton.errors import ScenarioError
 from craton.model import cells, sampling
 from craton.solvers.sem_elastic import mesh_terms
+from craton.solvers.sem_elastic.quality import Quality, of_corners
 from craton.solvers.sem_elastic.time_step import inertia
 
 SAME = 1e-6  # relative: differences between the nodes of an element below are rounding of positions
@@ -23,8 +24,7 @@ class FirstLook:
         Of elements that are boxes, m; nan where one is not.
     straight : (ne,) bool array
         Elements whose nodes lie in the middle between their corners, boxes among them.
-    resolved : (ne,) array
-        Slowest wave of each element over the average distance of nodes along its longest edge, Hz: one node a wavelength there.
+    quality : Quality
     varying : (ne,) bool array
         Elements in which the material is not the same at all nodes.
     constant : dict of (ne,) arrays, stiffness (ne, 21)
@@ -43,7 +43,7 @@ class FirstLook:
 
     edges: np.ndarray
     straight: np.ndarray
-    resolved: np.ndarray
+    quality: Quality
     varying: np.ndarray
     constant: dict
     mass: tuple
@@ -59,6 +59,7 @@ class Seen:
 
     own: np.ndarray
     tables: dict
+    quality: dict
     constant: dict
     mass: np.ndarray
     speeds: dict
@@ -85,12 +86,12 @@ def look(d):
         Elements partly fluid, impossible values.
     """
     size = d.mesh.size
-    tables, constant, mass, rest = {}, {}, (np.zeros(d.state.solid), np.zeros(d.state.fluid)), []
+    tables, quality, constant, mass, rest = {}, {}, {}, (np.zeros(d.state.solid), np.zeros(d.state.fluid)), []
     for batch in cells.in_order(partial(batch_of, d), mesh_terms.batches(size)):
         for seen in batch:
             if seen.problems:
                 raise ScenarioError(seen.problems)
-            for table, found in ((tables, seen.tables), (constant, seen.constant)):
+            for table, found in ((tables, seen.tables), (quality, seen.quality), (constant, seen.constant)):
                 for name, values in found.items():
                     if name not in table:
                         table[name] = np.empty((size, *values.shape[1:]), values.dtype)
@@ -99,8 +100,8 @@ def look(d):
             rest.append((seen.speeds, seen.smallest, seen.losses))
     speeds, smallest, losses = zip(*rest)
     extremes = {name: (float(min(s[name][0] for s in speeds)), float(max(s[name][1] for s in speeds))) for name in speeds[0]}
-    return FirstLook(**tables, constant=constant, mass=mass, speeds=extremes, smallest=min(smallest),
-                     loss=max(loss for loss, _ in losses), bulk_loss=any(bulk for _, bulk in losses))  # fmt: skip
+    return FirstLook(**tables, quality=Quality(**quality, degree=d.element.degree), constant=constant, mass=mass, speeds=extremes,
+                     smallest=min(smallest), loss=max(loss for loss, _ in losses), bulk_loss=any(bulk for _, bulk in losses))  # fmt: skip
 
 
 def add_mass(d, seen, mass):
@@ -126,12 +127,11 @@ def see(d, own, local, at_centres):
     places = centres[:, :, None] if at_centres else mesh_terms.coordinates(d.element, local) + centres[:, :, None]
     samples = d.sampler.at(places, centres, d.mesh.regions[own])
     wrong = sampling.element_problems(samples, centres, numbers=own)
-    slow, edges = sampling.slowest_in(samples), mesh_terms.boxes(local)
-    resolved = slow * d.element.degree / mesh_terms.longest_edges(local)
+    slow, edges, (corners, straight) = sampling.slowest_in(samples), mesh_terms.boxes(local), mesh_terms.corners(local)
     speeds = {name: samples[name] for name in ("vp", "vs", "rho")} | {"slowest": slow}
     weights = np.where(d.fluid[own, None], inertia(samples, True), inertia(samples, False))
     return Seen(
-        own, {"edges": edges, "straight": mesh_terms.corners(local)[1], "resolved": resolved, "varying": varying(samples)},
+        own, {"edges": edges, "straight": straight, "varying": varying(samples)}, of_corners(corners) | {"slowest": slow},
         {name: values.mean(axis=-1) for name, values in samples.items()},
         volumes(d.element, local, edges) * weights * d.element.volume_weights,
         {name: (values.min(), values.max()) for name, values in speeds.items()},

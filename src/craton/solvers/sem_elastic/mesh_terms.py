@@ -94,13 +94,6 @@ def boxes(local, tolerance=1e-6):
     return np.where((off | (edges <= 0).any(1))[:, None], np.nan, edges)
 
 
-def longest_edges(local):
-    """Longest edge of elements, straight between corners, m: (ne,)."""
-    corners = local.reshape(-1, 3, 3, 3, 3)[..., ::2, ::2, ::2]
-    squares = [(np.diff(corners, axis=axis) ** 2).sum(axis=1).reshape(len(local), -1).max(axis=1) for axis in (2, 3, 4)]
-    return np.sqrt(np.max(squares, axis=0))
-
-
 def area_vectors(element, local, faces):
     """Outward normal times area times quadrature weight at the nodes of faces.
 

@@ -292,16 +292,16 @@ def test_pictures_of_several_ranks_are_refused():
 @pytest.mark.parametrize("victim", [0, 1])
 def test_an_error_of_one_rank_is_one_of_all(victim, monkeypatch):
     """Also in the middle of a build, before the others ask it for something."""
-    from craton.solvers.sem_elastic import material
+    from craton.solvers.sem_elastic import look
 
-    real = material.add_mass
+    real = look.add_mass
 
     def broken(d, *more):
         if d.division.team.rank == victim:
             raise ResourceError("no memory left")
         return real(d, *more)
 
-    monkeypatch.setattr(material, "add_mass", broken)
+    monkeypatch.setattr(look, "add_mass", broken)
 
     def rank(comm):
         with pytest.raises(Exception, match="no memory left") as error:

@@ -118,7 +118,8 @@ def of_elements(mesh, some):
     place[some] = np.arange(len(some), dtype=np.int32)
     nodes, numbers = np.unique(mesh.elements[some], return_inverse=True)
     faces = {name: np.column_stack([place[rows[:, 0]], rows[:, 1]])[place[rows[:, 0]] >= 0] for name, rows in mesh.faces.items()}
-    return replace(mesh, nodes=mesh.nodes[nodes], elements=numbers.reshape(len(some), mesh.elements.shape[1]), regions=mesh.regions[some], faces=faces)
+    numbers = numbers.reshape(len(some), mesh.elements.shape[1])
+    return replace(mesh, nodes=mesh.nodes[nodes], elements=numbers, regions=mesh.regions[some], faces=faces)
 
 
 def surroundings(d, wet):

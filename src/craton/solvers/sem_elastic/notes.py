@@ -97,10 +97,10 @@ def highest(sources):
 
 
 def warnings(d, sources):
-    """A warning where the mesh does not carry the sources' frequencies."""
-    f95 = highest(sources)
-    if not f95 or d.first.resolved.min() / f95 >= FEWEST:
+    """A warning where the mesh, on any rank, does not carry the sources' frequencies."""
+    f95, least = highest(sources), min(d.division.team.every(lambda: float(d.first.resolved.min())))
+    if not f95 or least / f95 >= FEWEST:
         return []
-    points = d.first.resolved.min() / f95
+    points = least / f95
     return [f"{points:.1f} GLL points per wavelength at f95 = {f95:.4g} Hz are too few, {FEWEST:g} are wanted: use elements of "
             f"{points / FEWEST:.2f} times the size, or a source with lower frequencies"]  # fmt: skip

@@ -222,5 +222,5 @@ def to_solid():
 
 
 def listed():
-    """How machines run through lists of points."""
-    return {"grain": (1, 1, 4096), "block": (128, 1, 1)}
+    """How machines run through lists of points: one list after another, for each may touch any point."""
+    return {"pointwise": False, "grain": (1, 1, 4096), "block": (128, 1, 1)}

@@ -77,7 +77,7 @@ def scenario_of(case):
         source=[{"kind": "force", "at": place, "force": [0, 0, 1e9], "wavelet": {"kind": "ricker", "frequency": 5}}])  # fmt: skip
 
 
-def irregular(scenario, seed=1):
+def irregular(scenario, moved=MOVED, seed=1):
     """What `sem_elastic.build` takes in place of a scenario's mesh: it with inner nodes moved at random, and the model there."""
     from craton.model import meshing, numbering, sampling
 
@@ -89,7 +89,7 @@ def irregular(scenario, seed=1):
     for level in levels:
         inner &= np.abs(mesh.nodes[:, 2] - level) > near
     nodes = mesh.nodes.copy()
-    nodes[inner] += MOVED * EDGE * np.random.default_rng(seed).uniform(-1, 1, (int(inner.sum()), 3))
+    nodes[inner] += moved * EDGE * np.random.default_rng(seed).uniform(-1, 1, (int(inner.sum()), 3))
     mesh = replace(mesh, nodes=nodes).elevated()
     return SimpleNamespace(mesh=mesh.reordered(numbering.locality(mesh)), sampler=sampling.sampler(scenario.model, region))
 

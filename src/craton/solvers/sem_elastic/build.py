@@ -106,7 +106,7 @@ def agreed_step(d, wet):
 
     def own():
         e = d if team.size == 1 else ranks.surroundings(d, wet)
-        return stable_step(e.element, e.coordinates, e.material, e.points, e.fluid, e.first.mass, e.relaxation)
+        return stable_step(e.element, e.coordinates, e.material, e.points, e.fluid, e.first.mass, e.relaxation, e.jacobian)
 
     found = team.every(own)
     worst = found[int(np.argmin([one.limit for one in found]))]
@@ -159,7 +159,9 @@ def masses(d):
     found = {}
     for name, mass in zip(("inverse_mass", "fluid_inverse_mass"), d.first.mass):
         if len(mass):
-            found[name] = Array("material", (len(mass) + 1,), d.precision, np.append(1 / mass, 0.0))
+            inverse = np.zeros(len(mass) + 1, d.precision)
+            np.divide(1.0, mass, out=inverse[:-1], casting="same_kind")
+            found[name] = Array("material", inverse.shape, d.precision, inverse)
     return found
 
 
@@ -219,7 +221,8 @@ def guard(d, sources):
 def grid_of(d):
     """What messages say of the points."""
     shortest, middle, longest = meshing.edges(d.mesh)
-    return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, middle, longest, partial(place_of, d),
+    kept = replace(d, first=None)  # masses are not wanted any more
+    return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, middle, longest, partial(place_of, kept),
                        d.scenario.domain.mesh is not None, partial(media_of, d))  # fmt: skip
 
 

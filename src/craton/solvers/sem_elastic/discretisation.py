@@ -94,6 +94,10 @@ class Discretisation:
         """Positions of the nodes of some elements, (n, 3, n^3), m."""
         return mesh_terms.coordinates(self.element, self.shapes(elements)) + self.centres[elements][:, :, None]
 
+    def jacobian(self, elements, nodes=slice(None)):
+        """d x_r / d xi_s at nodes of some elements, (n, 3, 3, nodes), m."""
+        return mesh_terms.jacobian(self.element, self.shapes(elements), nodes)
+
     def material(self, elements):
         """Material at the nodes of some elements: dict of arrays (n, n^3), stiffness (n, 21, n^3); see `craton.model.sampling`."""
         elements = np.arange(*elements.indices(self.mesh.size)) if isinstance(elements, slice) else np.asarray(elements)

@@ -48,8 +48,8 @@ def assembled(points, values):
 
 def damped(points, vectors, found):
     """Damping C of absorbing faces of a solid from points (m,), area vectors (m, 3) and material: the points, rising, and C (.., 6)."""
-    own, matrices = assembled(points, impedance(found, vectors))
-    return own, np.stack([matrices[:, a, b] for a, b in SIX], axis=1)
+    matrices = impedance(found, vectors)
+    return assembled(points, np.stack([matrices[:, a, b] for a, b in SIX], axis=1))
 
 
 def of_kind(d, kind, fluid):

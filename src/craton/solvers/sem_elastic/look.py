@@ -7,6 +7,7 @@ import numpy as np
 from craton.errors import ScenarioError
 from craton.model import cells, sampling
 from craton.solvers.sem_elastic import mesh_terms
+from craton.solvers.sem_elastic.time_step import inertia
 
 SAME = 1e-6  # relative: differences between the nodes of an element below are rounding of positions
 WIDE = 1 << 14  # elements at a time, of whose centres only is asked
@@ -128,10 +129,11 @@ def see(d, own, local, at_centres):
     slow, edges = sampling.slowest_in(samples), mesh_terms.boxes(local)
     resolved = slow * d.element.degree / mesh_terms.longest_edges(local)
     speeds = {name: samples[name] for name in ("vp", "vs", "rho")} | {"slowest": slow}
+    weights = np.where(d.fluid[own, None], inertia(samples, True), inertia(samples, False))
     return Seen(
         own, {"edges": edges, "straight": mesh_terms.corners(local)[1], "resolved": resolved, "varying": varying(samples)},
         {name: values.mean(axis=-1) for name, values in samples.items()},
-        volumes(d.element, local, edges) * inertia(samples, d.fluid[own]) * d.element.volume_weights,
+        volumes(d.element, local, edges) * weights * d.element.volume_weights,
         {name: (values.min(), values.max()) for name, values in speeds.items()},
         float(np.prod(np.ptp(local, axis=2), axis=1).min()),
         (sampling.largest_loss(samples), bool(sampling.bulk(samples).any())) if d.sampler.lossy else (0.0, False), wrong)  # fmt: skip
@@ -154,9 +156,3 @@ def volumes(element, local, edges):
         found = np.repeat(found, element.size, axis=1)
         found[bent] = mesh_terms.determinants(element, local[bent])
     return found
-
-
-def inertia(samples, fluid):
-    """What the mass integrates: density, in fluid elements 1 / kappa."""
-    with np.errstate(divide="ignore"):
-        return np.where(fluid[:, None], 1 / (samples["rho"] * samples["vp"] ** 2), samples["rho"])

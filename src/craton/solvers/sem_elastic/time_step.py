@@ -20,11 +20,11 @@ import numpy as np
 
 from craton.model import cells, sampling
 from craton.solvers.sem_elastic.element import Element
+from craton.solvers.sem_elastic.mesh_terms import batches, cofactors
 
 KRYLOV, KRYLOV_WHOLE = 16, 40  # most steps of Lanczos' method: of single elements, of assembled ones
 CHECK, SETTLED = 8, 1e-3  # steps after which it ends where they changed less, relative
 MARGIN = 1.08  # on the largest eigenvalue: 4 % in the step
-BLOCK = 256  # elements estimated at a time
 SMALL = 64  # elements whose forces are found at a time: their fields stay in the cache
 BATCH = 256  # elements whose eigenvalues are found at a time
 CANDIDATES = 512  # elements whose own eigenvalue is looked at
@@ -75,6 +75,8 @@ class Part:
         The fluid.
     relaxation : Relaxation or None
         Attenuation: moduli are those at the highest frequencies.
+    jacobian : callable or None
+        ``jacobian(e, nodes)`` d x_r / d xi_s at some nodes, (len(e), 3, 3, nodes); without it made from the coordinates.
     """
 
     element: Element
@@ -85,14 +87,21 @@ class Part:
     some: np.ndarray
     wet: bool
     relaxation: object = None
+    jacobian: object = None
+
+    def slopes(self, some, nodes):
+        """What `jacobian` gives."""
+        if self.jacobian is not None:
+            return self.jacobian(some, nodes)
+        return derivatives(self.element, self.coordinates(some)).swapaxes(0, 1)[..., nodes]
 
 
-def stable_step(element, coordinates, material, points, fluid, masses, relaxation=None):
+def stable_step(element, coordinates, material, points, fluid, masses, relaxation=None, jacobian=None):
     """The `Stable` of a mesh.
 
     Parameters
     ----------
-    element, coordinates, material, relaxation
+    element, coordinates, material, relaxation, jacobian
         See `Part`.
     points : (ne, n^3) int array
         Numbers of the nodes, in fluid elements among the fluid's points.
@@ -104,7 +113,7 @@ def stable_step(element, coordinates, material, points, fluid, masses, relaxatio
     for wet in (False, True):
         some = np.flatnonzero(fluid == wet)
         if len(some):
-            part = Part(element, coordinates, material, points.reshape(len(points), -1), masses[wet], some, wet, relaxation)
+            part = Part(element, coordinates, material, points.reshape(len(points), -1), masses[wet], some, wet, relaxation, jacobian)
             found.append(largest(part))
     value, worst = max(found)
     limit = 2 / np.sqrt(value * MARGIN)
@@ -131,45 +140,22 @@ def largest(part):
 def estimates(part):
     """The indicator of each element, 1/s2: its largest value at corners, middles and centre."""
     out, nodes = np.empty(len(part.some)), few_nodes(part.element)
-    for start in range(0, len(out), BLOCK):
-        own = part.some[start : start + BLOCK]
-        across, det = cofactors(few_slopes(part.element, part.coordinates(own)))
-        trace = sum(across[s, r] ** 2 for s in range(3) for r in range(3)) / det**2
+
+    def find(block):
+        own = part.some[block]
+        across, det = cofactors(part.slopes(own, nodes))
         samples = {name: v[..., nodes] for name, v in part.material(own).items()}
         share = inertia(samples, part.wet) * det * part.element.volume_weights[nodes] / part.mass[part.points[own][:, nodes]]
-        out[start : start + BLOCK] = (p_speed(samples, part.relaxation) ** 2 * trace * share).max(axis=1)
+        out[block] = (p_speed(samples, part.relaxation) ** 2 * (across**2).sum(axis=(1, 2)) / det**2 * share).max(axis=1)
+
+    cells.in_parallel(find, batches(len(out)))
     return out
-
-
-def few(element):
-    """First, middle and last node along an axis."""
-    return [0, element.n // 2, element.n - 1]
 
 
 def few_nodes(element):
     """Nodes at corners, middles of edges and faces and the centre (or next to the middle), (27,)."""
-    some = few(element)
+    some = [0, element.n // 2, element.n - 1]
     return np.arange(element.size).reshape(3 * (element.n,))[np.ix_(some, some, some)].ravel()
-
-
-def few_slopes(element, coordinates):
-    """d x_r / d xi_s at `few_nodes` as [s][r] arrays (ne, 27)."""
-    n, some = element.n, few(element)
-    cube, d = coordinates.reshape(-1, 3, n, n, n), element.derivative[:, some]
-    lines = (cube[:, :, some][:, :, :, some] @ d, np.swapaxes(np.swapaxes(cube[:, :, some][..., some], -1, -2) @ d, -1, -2),
-             np.moveaxis(np.moveaxis(cube[..., some, :][..., some], 2, -1) @ d, -1, 2))  # fmt: skip
-    return [[np.ascontiguousarray(line[:, r]).reshape(len(cube), -1) for r in range(3)] for line in lines]
-
-
-def cofactors(j):
-    """Cofactors A[s, r] = det d xi_s / d x_r and the determinant, of d x_r / d xi_s as [s][r] arrays of one shape."""
-    out = np.empty((3, 3, *j[0][0].shape))
-    for s in range(3):
-        t, u = j[(s + 1) % 3], j[(s + 2) % 3]
-        for r in range(3):
-            a, b = (r + 1) % 3, (r + 2) % 3
-            out[s, r] = t[a] * u[b] - t[b] * u[a]
-    return out, sum(j[0][r] * out[0, r] for r in range(3))
 
 
 def p_speed(samples, relaxation):
@@ -249,8 +235,8 @@ def transposed(element, fields):
 
 def metric(element, coordinates):
     """d xi_s / d x_r, (ne, 3, 3, n^3), and the Jacobian's determinant times the quadrature weights, (ne, n^3)."""
-    across, det = cofactors(derivatives(element, coordinates).swapaxes(1, 2))
-    return (across / det).transpose(2, 0, 1, 3), det * element.volume_weights
+    across, det = cofactors(derivatives(element, coordinates).swapaxes(0, 1))
+    return across / det[:, None, None], det * element.volume_weights
 
 
 def operator(part, some):
@@ -261,7 +247,7 @@ def operator(part, some):
         own, law = _of_fluid, (weight / samples["rho"])[:, None]
     else:
         own, law = _of_solid, constants(samples, part.relaxation) * weight[:, None]
-    blocks = [slice(a, a + SMALL) for a in range(0, len(some), SMALL)]
+    blocks = batches(len(some), SMALL)
 
     def stiffness(u):
         return np.concatenate(list(cells.in_order(lambda block: own(part.element, slopes[block], law[block], u[block]), blocks)))

@@ -5,6 +5,7 @@ import pytest
 from craton import sem_benchmark
 from craton.model import sampling, shape
 from craton.model.cells import in_order
+from craton.plan.shares import One
 from craton.solvers.sem_elastic import families, mesh_terms
 from craton.solvers.sem_elastic.assembly import ordered
 from craton.solvers.sem_elastic.build import assemble, discretise
@@ -27,7 +28,7 @@ def problem(request):
     if not irregular:
         scenario = scenario.model_copy(update={"domain": scenario.domain.model_copy(update={"spacing": 99.0})})
     given = sem_benchmark.irregular(scenario, moved=sem_benchmark.MOVED * irregular)
-    d = discretise(scenario, given.mesh, given.sampler, sources.build(scenario, None))
+    d = discretise(scenario, given.mesh, given.sampler, sources.build(scenario, None), One())
     places = shape.positions(d.mesh.nodes, d.mesh.elements, d.element.points).transpose(0, 2, 1)
     centres = d.mesh.nodes[d.mesh.elements].mean(axis=1)
     return d, places, given.sampler.at(places, centres, d.mesh.regions)

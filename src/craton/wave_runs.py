@@ -10,7 +10,8 @@ from typing import Any
 from craton.errors import ComputationError, CratonError, Interrupted, Problem, ResourceError, ScenarioError
 
 MESH = "mesh.vtu"
-MANY_RANKS = ("fd",)  # methods whose grid is cut
+MANY_RANKS = ("fd", "sem")  # methods that run on several
+BUILT_APART = ("sem",)  # of them, those of which each rank builds its own part
 
 
 @dataclass
@@ -104,7 +105,7 @@ def share(scenario, planned, comm):
     ScenarioError
         The grid cannot be cut into so many parts.
     """
-    if comm.size == 1:
+    if comm.size == 1 or planned.part:
         return planned
     from craton.solvers.shared.ranks import shared
 
@@ -214,7 +215,7 @@ def check_disk(planned, out, force, checkpoint=None):
     from craton.output.store import check_out, check_space
 
     whole = planned.whole or planned
-    state = 2 * sum(whole.arrays[name].nbytes for name in whole.changing) if checkpoint else 0
+    state = 2 * whole.state_bytes if checkpoint else 0
     check_out(out, force)
     check_space(out, 4 * planned.steps * len(planned.channels) + sum(f.nbytes for f in planned.frames) + state)
 

@@ -74,7 +74,7 @@ def one(file, overrides, out, force, quiet, comm):
 
     first = comm.rank == 0
     with agreed(comm):
-        scenario, planned = checked(file, overrides, out if first else None, force)
+        scenario, planned = checked(file, overrides, out if first else None, force, lambda scenario: api.plan(scenario, comm))
         api.check_ranks(scenario, comm)
         planned = api.shared(scenario, planned, comm)
     machine = api.fitting(scenario, planned, comm)

@@ -9,6 +9,7 @@ from craton.errors import Problem
 from craton.model.shape import functions
 
 INSIDE = 1e-6  # of the reference coordinates: a position that rounding puts outside by less is on the face
+FACE = 10 * INSIDE  # that near to a face, another element may have the position as well
 TURNS = 30  # of Newton's method at most; from 3 to 6 are needed
 EXACT = 1e-12  # step of the reference coordinates at which it ends
 MAPPED = 1e-9  # of a cell's size, by which a position may be missed: Newton's method did end
@@ -205,14 +206,32 @@ class Locator:
             nearest[lost], local[lost], distance[lost] = self._nearest(xyz[lost], near[lost])
         return cell, local, nearest, distance
 
+    def lowest(self, found, xyz, order):
+        """The same with positions on faces, edges and corners in that of the elements there which is lowest in `order`, (ne,)."""
+        near = np.flatnonzero((found.element >= 0) & (np.abs(found.local).max(axis=1) > 1 - FACE))
+        which, cells = self.cells.all_candidates(xyz[near]) if len(near) else (np.empty(0, int),) * 2
+        local, inside = self._inside(cells, xyz[near[which]])
+        which, cells, local = which[inside], cells[inside], local[inside]
+        sort = np.lexsort((order[self.numbers[cells]], which))
+        which, first = np.unique(which[sort], return_index=True)
+        at, taken = near[which], sort[first]
+        element, nearest, places, distance = (a.copy() for a in (found.element, found.nearest, found.local, found.distance))
+        element[at] = nearest[at] = self.numbers[cells[taken]]
+        places[at], distance[at] = local[taken], self.cells.missed(cells[taken], local[taken], xyz[at])
+        return Located(element, places, nearest, distance)
+
+    def _inside(self, cells, at):
+        """Reference coordinates of positions in a cell each, and whether the cells hold them."""
+        found, missed = self.cells.inverse(cells, at)
+        size = np.linalg.norm(self.cells.boxes[1][cells] - self.cells.boxes[0][cells], axis=1)
+        return np.clip(found, -1, 1), (np.abs(found).max(axis=1, initial=0) <= 1 + INSIDE) & (missed <= MAPPED * size)
+
     def _try(self, todo, cells, xyz, cell, local):
         """Note the cells that hold positions `todo`."""
         if not len(todo):
             return
-        found, missed = self.cells.inverse(cells, xyz[todo])
-        size = np.linalg.norm(self.cells.boxes[1][cells] - self.cells.boxes[0][cells], axis=1)
-        inside = (np.abs(found).max(axis=1) <= 1 + INSIDE) & (missed <= MAPPED * size)
-        cell[todo[inside]], local[todo[inside]] = cells[inside], np.clip(found[inside], -1, 1)
+        found, inside = self._inside(cells, xyz[todo])
+        cell[todo[inside]], local[todo[inside]] = cells[inside], found[inside]
 
     def _nearest(self, xyz, near):
         """The nearest of some cells to positions outside: cell, reference coordinates on its faces, distance in m."""

@@ -75,10 +75,13 @@ def regions(launches, part, thickness, along_x=1):
     """Split the launches of a phase into those of points that neighbours wait for and those of the rest.
 
     Boxes and point tables are cut. What else is not pointwise runs whole where it fills ghosts or comes before the first step of the phase;
-    after it, it is cut like the steps (columns of points across a face).
+    after it, it is cut like the steps (columns of points across a face). Where launches say themselves whether they are waited for,
+    they are only sorted.
     """
     if not part.neighbours:
         return (), tuple(launches)
+    if all(one.outer is not None for one in launches):
+        return tuple(tuple(one for one in launches if one.outer == first) for first in (True, False))
     slabs, rest = shells(part, thickness, along_x)
     whole = tuple(v for n in part.shape for v in (0, n))
     columns = [one for one in launches if not one.op.pointwise and one.places is None and one.on_grid and clip(one.box, whole) == one.box]

@@ -157,12 +157,16 @@ class Faces(Boundaries):
 class ElementRun(Table):
     """How it is computed: precision, device, ``degree`` of the elements' polynomials, threads of the CPU (None: all).
 
+    ``partition``: which rank has which elements: METIS's parts (auto, where pymetis is installed), boxes cut in two again and again,
+    columns in slices, or, for tests, any.
+
     ``assembly`` "colour" gives the same bits in every run on one device; "fast" adds in any order. ``checkpoint`` is the time
     of the clock after which the state is written again (s). ``order``, ``weights`` and ``grid`` are of finite differences and not used.
     """
 
     precision: Precision = "float32"
     device: Device = "auto"
+    partition: choice("auto", "metis", "bisection", "slices", "random") = "auto"
     degree: whole(least=2, most=8) = 4
     assembly: choice("fast", "colour", meant={"color": "colour", "coloured": "colour", "atomic": "fast", "atomics": "fast"}) = "fast"
     threads: whole(least=1) | None = None

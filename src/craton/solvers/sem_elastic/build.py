@@ -5,16 +5,17 @@ from functools import partial
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
-from craton.model import hexmesh, meshing, numbering, sampling
+from craton.model import hexmesh, meshing, sampling
 from craton.model.cells import Region
 from craton.model.element_grid import ElementGrid
+from craton.model.ordering import locality
 from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.sem_elastic import faces, families, mesh_terms, notes, operators, placing, points, snapshots
+from craton.plan.shares import One
+from craton.solvers.sem_elastic import faces, families, notes, operators, placing, points, ranks, snapshots
 from craton.solvers.sem_elastic.discretisation import Discretisation
 from craton.solvers.sem_elastic.element import Element
-from craton.solvers.sem_elastic.look import fluids, look
-from craton.solvers.sem_elastic.state import State
-from craton.solvers.sem_elastic.time_step import stable_step
+from craton.solvers.sem_elastic.look import look
+from craton.solvers.sem_elastic.time_step import Stable, stable_step
 from craton.solvers.shared import timing
 from craton.survey import leapfrog
 from craton.survey import problems as survey_problems
@@ -27,7 +28,7 @@ from craton.survey.snapshots import problems as snapshot_problems
 EXPLODED = 1e3  # times what all sources together could do to one element
 
 
-def build(scenario, given=None):
+def build(scenario, given=None, team=None):
     """Discretise a scenario.
 
     Parameters
@@ -35,6 +36,8 @@ def build(scenario, given=None):
     scenario : craton.SpectralScenario
     given : object, optional
         A ``mesh`` and its ``sampler`` in place of the scenario's mesh and model, such as `chunk_sampler.Prepared`.
+    team : craton.comm.Together, optional
+        Ranks each of which makes its part of the plan; all must ask.
 
     Returns
     -------
@@ -45,14 +48,16 @@ def build(scenario, given=None):
     ScenarioError
         With every problem found: mesh, model, sources, receivers, step.
     """
-    mesh = checked_mesh(scenario) if given is None else given.mesh
+    team = team or One()
+    ranks.refuse_pictures(scenario, team)
+    mesh = checked_mesh(scenario, team) if given is None else given.mesh
     scenario = placing.on_mesh(scenario, mesh)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
     sampler = given.sampler if given else sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
     sources = survey_sources.build(scenario, partial(placing.medium, mesh, sampler))
     receivers = survey_receivers.build(scenario)
-    d = discretise(scenario, mesh, sampler, sources)
-    refuse(placing.problems(scenario, d.places) or points.source_problems(d, sources))
+    d = discretise(scenario, mesh, sampler, sources, team)
+    refuse(placing.problems(scenario, d) or points.source_problems(d, sources))
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms) + receivers.fibre_channels()
     return assemble(d, sources, receivers, channels)
 
@@ -63,34 +68,49 @@ def refuse(problems):
         raise ScenarioError(problems)
 
 
-def checked_mesh(scenario):
-    """The mesh of a scenario with 27 nodes an element, in an order in which neighbours are near; nothing is wrong with it or the model."""
+def checked_mesh(scenario, team):
+    """The mesh of a scenario in an order in which neighbours are near; nothing is wrong with it, as rank 0 sees it, or the model."""
     box = None if scenario.domain.mesh else meshing.region_of(scenario)
     if box is not None:
         refuse(sampling.problems(scenario.model, box))
     mesh = meshing.mesh_of(scenario)
-    refuse(hexmesh.problems(mesh, scenario.run.degree))
+    team.every(lambda: refuse(hexmesh.problems(mesh, scenario.run.degree)) if team.rank == 0 else None)
     if box is None:
         refuse(sampling.problems(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names))
-    mesh = mesh.elevated()
-    return mesh.reordered(numbering.locality(mesh))
+    return mesh.reordered(locality(mesh))
 
 
-def discretise(scenario, mesh, sampler, sources):
+def discretise(scenario, mesh, sampler, sources, team):
     """Points, media, step."""
     element = Element(scenario.run.degree)
-    wet, found = fluids(mesh, sampler), numbering.number(mesh.elements, element.degree)
-    own, solid, fluid = media(found.points.reshape(mesh.size, -1), found.count, wet)
-    d = Discretisation(scenario, mesh, element, sampler, wet, own, State(solid, fluid))
-    first = look(d)
+    wet = ranks.fluids(mesh, sampler, team)
+    division = ranks.divide(mesh, element.degree, wet, ranks.owners(scenario, mesh, wet, team), team)
+    d = Discretisation(scenario, division.mesh, element, sampler, wet[division.numbers], division.points, division.state, division)
+    first = ranks.agreed(division, look(d))
     d = replace(d, first=first, relaxation=sampling.relaxation(scenario.model, first.loss))
-    stable = stable_step(element, d.coordinates, d.material, own, wet, first.mass, d.relaxation, d.jacobian)
+    stable = agreed_step(d, wet)
     refuse(step_problems(scenario, stable.limit))
     dt = timing.time_step(scenario, stable.limit)
     start = timing.start_time(scenario, sources, dt)
     steps = timing.step_count(scenario, start, dt)
     extra = leapfrog.extra(steps) if scenario.receivers else 0
     return replace(d, stable=stable, dt=dt, start=start, steps=steps + extra, extra=extra)
+
+
+def agreed_step(d, wet):
+    """The `Stable` of the elements of all ranks; its element is -1 where that is another rank's.
+
+    Each rank looks at its own elements and some around them. `wet`: fluid elements of the whole mesh.
+    """
+    team = d.division.team
+
+    def own():
+        e = d if team.size == 1 else ranks.surroundings(d, wet)
+        return stable_step(e.element, e.coordinates, e.material, e.points, e.fluid, e.first.mass, e.relaxation, e.jacobian)
+
+    found = team.every(own)
+    worst = found[int(np.argmin([one.limit for one in found]))]
+    return worst if team.size == 1 else Stable(worst.limit, -1, worst.courant)
 
 
 def step_problems(scenario, limit):
@@ -102,26 +122,10 @@ def step_problems(scenario, limit):
                     f"use at most {limit:.4g} s, or leave step out: {timing.time_step_for(limit):.4g} s is chosen then")]  # fmt: skip
 
 
-def media(points, count, fluid):
-    """Global points counted apart in the two media: points (ne, nodes) of the element's own medium, and how many each has.
-
-    A point on both sides of an interface between fluid and solid is in both.
-    """
-    if not fluid.any():
-        return points, count, 0
-    out, counts = np.empty_like(points), []
-    for which in (~fluid, fluid):
-        used = np.zeros(count, bool)
-        used[points[which]] = True
-        out[which] = (np.cumsum(used, dtype=np.int32) - 1)[points[which]]
-        counts.append(int(used.sum()))
-    return out, *counts
-
-
 def assemble(d, sources, receivers, channels):
     """Arrays and phases of the plan."""
-    arrays = d.state.arrays(d.precision) | masses(d)
-    elements = {"solid": [], "fluid": []}
+    team = d.division.team
+    arrays, elements = d.state.arrays(d.precision) | masses(d), {"solid": [], "fluid": []}
     for own in families.families(d):
         more, launch = families.arrays_and_launch(d, own)
         arrays |= more
@@ -133,16 +137,20 @@ def assemble(d, sources, receivers, channels):
         edges.append(launches)
     source_arrays, injections, band = points.sources(d, sources)
     slots = timing.slots(d.steps, len(channels))
-    channels, record_arrays, record = points.recording(d, channels, receivers, slots)
-    arrays |= source_arrays | record_arrays
-    phases = (*phases_of(d, injections, elements, edges), Phase("record", tuple(record)))
+    channels, columns, record_arrays, record = points.recording(d, channels, receivers, slots, team)
+    exchanged, messages = exchanges(d)
+    arrays |= source_arrays | record_arrays | exchanged
+    phases = (*phases_of(d, injections, elements, edges, messages), Phase("record", tuple(replace(one, outer=True) for one in record)))
     limit, watched, grid = *guard(d, sources), grid_of(d)
     pictures = snapshots.frames(d, d.mesh, d.scenario.snapshots, grid.spacing / d.element.degree)
     plan = Plan(d.scenario.title, "sem_elastic", d.precision, grid, d.state, arrays, phases, d.steps, d.dt, d.start, channels,
                 receivers, slots, limit, watched, pictures, d.extra, band)  # fmt: skip
     plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources),
                      *placing.near_sources(sources, receivers, d.scenario.output.waveforms, grid.spacing)]  # fmt: skip
+    if team.size > 1:
+        return ranks.completed(d, replace(plan, sharing={"gathering": columns}))
     plan.notes = notes.sections(d, plan, sources)
+    plan.sharing = {"loads": partial(ranks.loads, d.scenario, d.division.whole, d.fluid)}
     return plan
 
 
@@ -157,19 +165,36 @@ def masses(d):
     return found
 
 
-def phases_of(d, injections, elements, edges):
+def exchanges(d):
+    """Arrays and, for each medium, messages that make its forces complete at points of several ranks."""
+    arrays, messages = {}, {}
+    for medium, field, components in (("solid", "force", 3), ("fluid", "potential_force", 1)):
+        more, messages[medium] = d.division.shared[medium].messages(field, components, d.precision)
+        arrays |= more
+    return arrays, messages
+
+
+def phases_of(d, injections, elements, edges, messages):
     """A step: the fluid from the solid's displacement, then the solid with the fluid's pressure, then both step on in time.
 
-    The fluid's accelerations must be complete before the solid's forces are, and are used up when the fluid steps.
+    The fluid's accelerations must be complete before the solid's forces are, and are used up when the fluid steps. What neighbours add is
+    added before absorbing and rigid faces act. Every rank has the same phases, empty ones too.
     """
     absorbing, still, coupling = edges
     found = []
-    if d.state.fluid:
-        forces = [*injections, *elements["fluid"], *coupling["fluid"]]
-        found.append(Phase("fluid", (*forces, *absorbing["fluid"], *still["fluid"])))
+    if d.division.media[1]:
+        found.append(phase("fluid", [*injections, *coupling["fluid"]], elements["fluid"], messages["fluid"]))
+        found.append(phase("fluid faces", [*absorbing["fluid"], *still["fluid"]]))
         injections = []
-    forces = [*injections, *elements["solid"], *coupling["solid"], *absorbing["solid"], *still["solid"]]
-    return (*found, Phase("solid", tuple(forces)), Phase("step", tuple(updates(d))))
+    if d.division.media[0]:
+        found.append(phase("solid", [*injections, *coupling["solid"]], elements["solid"], messages["solid"]))
+    return (*found, phase("step", [*absorbing["solid"], *still["solid"], *updates(d)]))
+
+
+def phase(name, launches, elements=(), messages=()):
+    """A phase: elements that neighbours wait for, what else adds to points, then the other elements."""
+    first = [one for one in elements if one.outer] + [replace(one, outer=True) for one in launches]
+    return Phase(name, (*first, *(one for one in elements if not one.outer)), messages=messages)
 
 
 def updates(d):
@@ -197,18 +222,10 @@ def grid_of(d):
     """What messages say of the points."""
     shortest, middle, longest = meshing.edges(d.mesh)
     kept = replace(d, first=None)  # masses are not wanted any more
+    found = {name: d.first.constant[name] for name in ("vp", "vs", "rho")}
+    found["highest frequency"] = d.first.quality.points(1.0) / 5  # Hz, at 5 points a wavelength
     return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, middle, longest, partial(place_of, kept),
-                       d.scenario.domain.mesh is not None, partial(media_of, d))  # fmt: skip
-
-
-def media_of(d):
-    """The mesh, and means over its elements: vp, vs, rho, and how high a frequency it carries with 5 points a wavelength, Hz."""
-    means = {"vp": [], "vs": [], "rho": []}
-    for part in mesh_terms.batches(d.mesh.size):
-        found = d.material(part)
-        for name, values in means.items():
-            values.append(found[name].mean(axis=1))
-    return d.mesh, {name: np.concatenate(values) for name, values in means.items()} | {"highest frequency": d.first.resolved / 5}
+                       d.scenario.domain.mesh is not None, partial(tuple, (d.mesh, found)))  # fmt: skip
 
 
 def place_of(d, point):

@@ -9,6 +9,7 @@ from craton.model import terrain
 from craton.solvers.sem_elastic import mesh_terms
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.placing import Places
+from craton.solvers.sem_elastic.ranks import assigned
 from craton.solvers.sem_elastic.state import State
 
 WIDE = 1 << 14  # elements at a time, of whose centres only is asked
@@ -32,6 +33,8 @@ class Discretisation:
         Global points, counted apart in the solid and in the fluid.
     state : State
         Where the fields lie.
+    division : ranks.Division
+        Own elements and points, and what other ranks have of them.
     first : look.FirstLook
     relaxation : Relaxation or None
         Mechanisms of attenuation.
@@ -52,6 +55,7 @@ class Discretisation:
     fluid: np.ndarray
     points: np.ndarray
     state: State
+    division: Any = None
     first: Any = None
     relaxation: Any = None
     stable: Any = None
@@ -116,10 +120,14 @@ class Discretisation:
         return self.scenario.run.assembly == "colour"
 
     def located(self, xyz, wet, **more):
-        """The `Located` of positions (n, 3), m; what is in the solid and in the fluid is in the fluid if `wet`, else in the solid."""
-        return self.places.located(xyz, wet, **more)
+        """The `Located` of positions (n, 3), m; what is in the solid and in the fluid is in the fluid if `wet`, else in the solid.
+
+        Each position belongs to one rank; all must ask.
+        """
+        found = self.places.located(xyz, wet, **more)
+        return assigned(self.division, found, self.fluid[np.maximum(found.element, -1)] == wet)
 
     @cached_property
     def places(self):
         """Finds positions in the mesh."""
-        return Places(self.mesh, self.fluid, terrain.build(self.scenario.model))
+        return Places(self.mesh, self.fluid, terrain.build(self.scenario.model), self.division.whole, self.division.numbers)

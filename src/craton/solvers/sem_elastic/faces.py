@@ -85,18 +85,21 @@ def of_nodes(values, nodes):
 
 
 def absorbing(d, mass):
-    """Arrays and launches of absorbing faces by medium: arrays, {"solid": [...], "fluid": [...]}."""
+    """Arrays and launches of absorbing faces by medium: arrays, {"solid": [...], "fluid": [...]}.
+
+    A point of several ranks is damped by what all of them have of its faces.
+    """
     arrays, launches = {}, {"solid": [], "fluid": []}
     for fluid, medium in enumerate(("solid", "fluid")):
         rows = of_kind(d, "stacey", bool(fluid))
-        if not len(rows):
+        own = dampings(d, rows, fluid) if len(rows) else (np.empty(0, int), np.empty((0, 1 if fluid else 6)))
+        own, damping = d.division.shared[medium].united(*own)
+        if not len(own):
             continue
-        points, vectors, found = on_faces(d, rows)
         if fluid:
-            own, damping = assembled(points, np.linalg.norm(vectors, axis=1) / (found["rho"] * found["vp"]))
+            damping = damping[:, 0]
             terms = np.stack([mass[1][own] / (mass[1][own] + d.dt / 2 * damping), damping])
         else:
-            own, damping = damped(points, vectors, found)
             terms = np.concatenate([mesh_terms.implicit(damping, mass[0][own], d.dt), damping], axis=1).T
         op = operators.fluid_stacey() if fluid else operators.stacey()
         arrays |= table(f"{op.name}", points=(own, np.int32), terms=(terms, d.precision))
@@ -104,13 +107,22 @@ def absorbing(d, mass):
     return arrays, launches
 
 
+def dampings(d, rows, fluid):
+    """Points of absorbing faces, rising, and their damping: (m, 6) of the solid, (m, 1) of the fluid."""
+    points, vectors, found = on_faces(d, rows)
+    if fluid:
+        return assembled(points, (np.linalg.norm(vectors, axis=1) / (found["rho"] * found["vp"]))[:, None])
+    return damped(points, vectors, found)
+
+
 def still(d):
     """Arrays and launches of points that stand still: rigid faces of the solid, free surfaces of the fluid."""
     arrays, launches = {}, {"solid": [], "fluid": []}
     for fluid, medium, kind in ((False, "solid", "rigid"), (True, "fluid", "free")):
         rows = of_kind(d, kind, fluid)
-        if len(rows):
-            points = np.unique(np.take_along_axis(d.points[rows[:, 0]], d.element.face_nodes[rows[:, 1]], axis=1))
+        points = np.unique(np.take_along_axis(d.points[rows[:, 0]], d.element.face_nodes[rows[:, 1]], axis=1))
+        points, _ = d.division.shared[medium].united(points, np.empty((len(points), 0)))
+        if len(points):
             op = operators.rigid(1 if fluid else 3)
             arrays |= table(op.name, points=(points, np.int32))
             launches[medium].append(on_list(op, op.name, len(points), force="potential_force" if fluid else "force"))

@@ -19,6 +19,8 @@ class Family:
     ----------
     name : str
         Of its arrays and its operator.
+    outer : bool
+        Other ranks wait for it.
     kind : operators.Kind
     elements : (n,) int array
     fluid : bool
@@ -28,6 +30,7 @@ class Family:
     kind: operators.Kind
     elements: np.ndarray
     fluid: bool
+    outer: bool = False
 
 
 def families(d):
@@ -42,8 +45,10 @@ def families(d):
         for n, name in enumerate(SHAPES):
             for per_node in (False, True):
                 members = own[(shape == n) & (constant != per_node)]
-                if len(members):
-                    found.append(family(d, members, name, per_node, fluid))
+                cut = np.searchsorted(members, d.division.outer)
+                for some, outer in ((members[:cut], True), (members[cut:], False)):
+                    if len(some):
+                        found.append(family(d, some, name, per_node, fluid, outer))
     return found
 
 
@@ -69,14 +74,15 @@ def few(flags):
     return flags if flags.mean() >= FEW else np.zeros_like(flags)
 
 
-def family(d, elements, geometry, per_node, fluid):
+def family(d, elements, geometry, per_node, fluid, outer=False):
     """One family."""
     relaxation = d.relaxation if not fluid else None
     kind = operators.Kind(
         d.element.degree, geometry, per_node, d.anisotropic and not fluid,
         operators.relaxing(relaxation, d.dt) if relaxation else (), bool(relaxation) and d.first.bulk_loss, d.coloured,
     )  # fmt: skip
-    return Family(f"{'fluid' if fluid else 'solid'}_{geometry}{'_varying' if per_node else ''}", kind, elements, fluid)
+    name = f"{'fluid' if fluid else 'solid'}_{geometry}{'_varying' if per_node else ''}{'_outer' if outer else ''}"
+    return Family(name, kind, elements, fluid, outer)
 
 
 def arrays_and_launch(d, own):
@@ -93,7 +99,7 @@ def arrays_and_launch(d, own):
     op = operators.fluid(own.kind) if own.fluid else operators.stiffness(own.kind)
     names = tuple(name if name in d.state.fields else f"{own.name}_{name}" if f"{own.name}_{name}" in arrays else "" for name in op.arrays)
     named = replace(op, name=own.name, kernel=op.function)
-    return arrays, Launch(named, names, (0, 1, 0, 1, 0, len(order)), {"first": 0}, turns=order.turns)
+    return arrays, Launch(named, names, (0, 1, 0, 1, 0, len(order)), {"first": 0}, turns=order.turns, outer=own.outer)
 
 
 def geometry(d, own, order):

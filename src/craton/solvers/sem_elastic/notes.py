@@ -80,5 +80,10 @@ def highest(sources):
 
 
 def warnings(d, sources):
-    """A warning where the mesh does not carry the sources' frequencies."""
-    return quality.warnings(d.first.quality, d.mesh, highest(sources))
+    """A warning where the mesh, on any rank, does not carry the sources' frequencies: of the rank where it is worst."""
+    found = d.first.quality
+
+    def own():
+        return float((found.slowest / found.longest).min()), quality.warnings(found, d.mesh, highest(sources))
+
+    return min(d.division.team.every(own))[1]

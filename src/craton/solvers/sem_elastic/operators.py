@@ -117,7 +117,7 @@ def constants(kind):
             ("MIN_BLOCKS", f"(sizeof(real) == 4 ? {single // width} : {double // width})"), ("COLOURED", int(kind.coloured)),
             ("LATE", "(THREAD_PER_POINT && DEGREE == 8 && sizeof(real) == 8)"), ("SPREAD", "(THREAD_PER_POINT && !LATE)"),
             ("GEOMETRY", GEOMETRY[kind.geometry]), ("PER_NODE", int(kind.per_node)), ("FULL", int(kind.full)), ("BULK", int(kind.bulk)),
-            ("MECHANISMS", len(kind.relaxation)), ("RELAXATION", text), ("PAST_L1", 0), ("IN_TURN", 0))  # fmt: skip
+            ("MECHANISMS", len(kind.relaxation)), ("RELAXATION", text), ("PAST_L1", 0), ("IN_TURN", 1))  # fmt: skip
 
 
 KEPT = 5  # highest degree at which a thread keeps its column of the field
@@ -222,5 +222,5 @@ def to_solid():
 
 
 def listed():
-    """How machines run through lists of points."""
-    return {"grain": (1, 1, 4096), "block": (128, 1, 1)}
+    """How machines run through lists of points: one list after another, for each may touch any point."""
+    return {"pointwise": False, "grain": (1, 1, 4096), "block": (128, 1, 1)}

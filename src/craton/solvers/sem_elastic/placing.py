@@ -24,11 +24,17 @@ class Places:
     fluid : (ne,) bool array
     ground : Terrain or None
         Of a model with topography: a position that is not above it is in the mesh, even where the mesh's top lies lower.
+    whole : HexMesh, optional
+        The mesh whose top counts, where `mesh` is a rank's part of it.
+    order : (ne,) int array, optional
+        Of several elements that have a position the one with the lowest number here takes it; by default the order of the mesh.
     """
 
     mesh: Any
     fluid: np.ndarray
     ground: Any = None
+    whole: Any = None
+    order: Any = None
 
     @cached_property
     def every(self):
@@ -38,7 +44,12 @@ class Places:
     @cached_property
     def top(self):
         """The top of the mesh."""
-        return mesh_top(self.mesh)
+        return mesh_top(self.mesh if self.whole is None else self.whole)
+
+    def found(self, locator, xyz, nearest):
+        """The `Located` by a locator, in the lowest element of several; in any of them where the nearest is not asked for (pictures)."""
+        found = locator.find(xyz, nearest)
+        return locator.lowest(found, xyz, np.arange(self.mesh.size) if self.order is None else self.order) if nearest else found
 
     def located(self, xyz, wet=False, nearest=True):
         """The `Located` of positions (n, 3), m; between a solid and a fluid in the fluid if `wet`, else in the solid.
@@ -46,9 +57,9 @@ class Places:
         Without `nearest` positions outside are just that: neither put on the top nor told the nearest element.
         """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
-        found = self.every.find(xyz, nearest)
+        found = self.found(self.every, xyz, nearest)
         found = self._lowered(xyz, found) if nearest else found
-        return self._on_side(xyz, found, wet) if self.fluid.any() and not self.fluid.all() else found
+        return self._on_side(xyz, found, wet, nearest) if self.fluid.any() and not self.fluid.all() else found
 
     def _lowered(self, xyz, found):
         """Positions a little above the mesh's top are put on it."""
@@ -66,16 +77,16 @@ class Places:
             return found
         put = xyz[near].copy()
         put[:, 2] = self.top.surface(put[:, 0], put[:, 1])
-        again = self.every.find(put)
+        again = self.found(self.every, put, True)
         return _with(found, near, again)
 
-    def _on_side(self, xyz, found, wet):
+    def _on_side(self, xyz, found, wet, nearest):
         """Positions on a face between solid and fluid in the element of the wanted side."""
         doubtful = (found.element >= 0) & (self.fluid[found.element] != wet) & (np.abs(found.local).max(axis=1) > 1 - ON_FACE)
         some = np.flatnonzero(doubtful)
         if not len(some):
             return found
-        again = locate.Locator(self.mesh, self.fluid == wet).find(xyz[some], nearest=False)
+        again = self.found(locate.Locator(self.mesh, self.fluid == wet), xyz[some], nearest)
         hit = again.element >= 0
         return _with(found, some[hit], again.some(hit))
 
@@ -132,7 +143,10 @@ def near_sources(sources, receivers, quantities, edge):
 
 
 def problems(scenario, places):
-    """Sources and receivers outside the mesh: list of Problem. `scenario` as of `on_mesh`; files are looked at in the box only."""
+    """Sources and receivers outside the mesh: list of Problem. `scenario` as of `on_mesh`; files are looked at in the box only.
+
+    `places` is what has ``located(xyz, wet)``; where that gives less than -1 for an element, another rank has the position.
+    """
     positions, keys, names = [], [], []
     for i, entry in enumerate(scenario.source):
         if entry.at is not None or entry.shots is not None:
@@ -147,4 +161,5 @@ def problems(scenario, places):
     if not positions:
         return []
     xyz = np.array(positions, float)
-    return locate.problems(places.located(xyz), xyz, keys, names)
+    found = places.located(xyz, False)
+    return locate.problems(replace(found, element=np.where(found.element < -1, 0, found.element)), xyz, keys, names)

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from craton import sem_benchmark
-from craton.model import sampling, shape
+from craton.model import blas, sampling, shape
 from craton.model.cells import in_order
 from craton.plan.shares import One
 from craton.solvers.sem_elastic import families, mesh_terms
@@ -88,6 +88,22 @@ def boxes(edges):
     """Nodes of boxes with these edges, (n, 3, 27)."""
     zeta, eta, xi = np.meshgrid(*3 * (mesh_terms.NODES,), indexing="ij")
     return edges[:, :, None] / 2 * np.stack([xi.ravel(), eta.ravel(), zeta.ravel()])
+
+
+def test_blas_has_one_thread_within_a_block():
+    if not blas.libraries():
+        pytest.skip("this NumPy has no OpenBLAS")
+    get, change = blas.libraries()[0]
+    before = get()
+    try:
+        change(2)
+        with blas.one_thread():
+            with blas.one_thread():
+                assert get() == 1
+            assert get() == 1
+        assert get() == 2
+    finally:
+        change(before)
 
 
 def test_work_keeps_its_order():

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from craton.conventions import AXES
+from craton.model.blas import one_thread
 
 # Two faces closer than this part of the spacing are the same face: rounding must not put a sliver of fluid into a solid cell.
 SLIVER = 1e-6
@@ -243,7 +244,7 @@ def in_order(work, items):
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(min(count, len(items))) as pool:
+    with one_thread(), ThreadPoolExecutor(min(count, len(items))) as pool:
         waiting = deque()
         for item in items:
             waiting.append(pool.submit(work, item))

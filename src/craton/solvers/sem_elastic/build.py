@@ -6,6 +6,7 @@ import numpy as np
 
 from craton.errors import Problem, ScenarioError
 from craton.model import hexmesh, meshing, sampling
+from craton.model.blas import one_thread
 from craton.model.cells import Region
 from craton.model.element_grid import ElementGrid
 from craton.model.ordering import locality
@@ -28,6 +29,7 @@ from craton.survey.snapshots import problems as snapshot_problems
 EXPLODED = 1e3  # times what all sources together could do to one element
 
 
+@one_thread()
 def build(scenario, given=None, team=None):
     """Discretise a scenario.
 

@@ -47,7 +47,7 @@ def elements():
 
 CASES = {"pictures": (pictured, smallcase.same_results.__defaults__[0]), "attenuation and A1": (lossy, (None, "snapshots/section")),
          "plane": (plane, (None,)), "spectral elements": (elements, (None, "snapshots/section"))}  # fmt: skip
-RUNS = [(case, ranks) for case in CASES for ranks in (1, 2) if case != "spectral elements" or ranks == 1]  # which run on one rank
+RUNS = [(case, ranks) for case in CASES for ranks in (1, 2)]
 
 
 @pytest.fixture

@@ -283,10 +283,10 @@ def test_more_ranks_than_elements():
         craton.run(scenario("solid"), progress=False, devices=40)
 
 
-def test_pictures_of_several_ranks_are_refused():
-    pictures = '[[snapshots]]\nname = "p"\nquantity = "velocity"\nplane = { z = 0 }\nevery = 0.1\n'
-    with pytest.raises(ScenarioError, match="several ranks do not take pictures"):
-        craton.run(loads(text("solid") + pictures), progress=False, devices=2)
+def test_a_mesh_file_of_several_ranks_is_refused():
+    asked = text("solid").replace('waveforms =', "mesh = true\nwaveforms =")
+    with pytest.raises(ScenarioError, match="several ranks do not write the mesh"):
+        craton.run(loads(asked), progress=False, devices=2)
 
 
 @pytest.mark.parametrize("victim", [0, 1])
@@ -320,6 +320,33 @@ def command(folder, *words):
     done = subprocess.run([sys.executable, "-m", "craton", *words], cwd=folder, env=env, text=True, capture_output=True, timeout=100)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+PICTURES = """
+[[snapshots]]
+name = "ground"
+quantity = "velocity"
+plane = { surface = true }
+every = 0.1
+[[snapshots]]
+name = "volume"
+quantity = "velocity"
+every = 0.2
+"""
+
+
+def test_pictures_are_put_together(tmp_path):
+    """Every place of a raster is seen by one rank. (Of derivatives, which jump at faces of elements, ranks may see the other side.)"""
+    import xarray
+
+    asked, found = loads(text("attenuation", "float64") + PICTURES), []
+    for ranks in (1, 3):
+        craton.run(asked, out=tmp_path / str(ranks), progress=False, devices=ranks)
+        found.append([xarray.open_zarr(tmp_path / str(ranks) / "result.zarr", group=f"snapshots/{name}")[quantity].to_numpy()
+                      for name, quantity in (("ground", "velocity"), ("volume", "velocity"))])  # fmt: skip
+    for want, got in zip(*found):
+        assert np.abs(want).max() > 0 and np.isfinite(want).all()
+        assert np.linalg.norm(got - want) < 1e-6 * np.linalg.norm(want)  # stored in float32
 
 
 @needs_mpi

@@ -269,7 +269,7 @@ def declare(planned, writer, create, saved=None):
 
     parts = planned.sharing.get("parts")
     for f in planned.frames:
-        chunk, done = tiling(f, parts).chunk if parts else None, int((f.steps < saved.step).sum()) if saved else None
+        chunk, done = tiling(f, parts).chunk if parts and f.lattice else None, int((f.steps < saved.step).sum()) if saved else None
         writer.add_series(f.name, {f.quantity: f.components}, f.coords, f.times, chunk=chunk, create=create, done=done)
 
 

@@ -197,6 +197,9 @@ class Frames:
         Frames of a part of the picture, given as a dict of (first, last + 1) point of the grid along each of its axes.
     lattice : dict
         Points of the grid along z, y, x that it shows: (0, last + 1, stride), or the number of the plane along the axis that is cut.
+        Empty where it shows no points of a grid.
+    where : ndarray of int or None
+        Places of the picture, counted through its space, that `combine` knows on this rank; None: all.
     """
 
     name: str
@@ -209,6 +212,7 @@ class Frames:
     combine: Any
     within: Any = None
     lattice: dict = field(default_factory=dict)
+    where: np.ndarray | None = None
 
     @property
     def shape(self):

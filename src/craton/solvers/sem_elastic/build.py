@@ -51,7 +51,7 @@ def build(scenario, given=None, team=None):
         With every problem found: mesh, model, sources, receivers, step.
     """
     team = team or One()
-    ranks.refuse_pictures(scenario, team)
+    ranks.refuse_mesh(scenario, team)
     mesh = checked_mesh(scenario, team) if given is None else given.mesh
     scenario = placing.on_mesh(scenario, mesh)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
@@ -144,7 +144,8 @@ def assemble(d, sources, receivers, channels):
     arrays |= source_arrays | record_arrays | exchanged
     phases = (*phases_of(d, injections, elements, edges, messages), Phase("record", tuple(replace(one, outer=True) for one in record)))
     limit, watched, grid = *guard(d, sources), grid_of(d)
-    pictures = snapshots.frames(d, d.mesh, d.scenario.snapshots, grid.spacing / d.element.degree)
+    whole = d.division.whole
+    pictures = snapshots.frames(d, whole, d.scenario.snapshots, meshing.edges(whole)[1] / d.element.degree)
     plan = Plan(d.scenario.title, "sem_elastic", d.precision, grid, d.state, arrays, phases, d.steps, d.dt, d.start, channels,
                 receivers, slots, limit, watched, pictures, d.extra, band)  # fmt: skip
     plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources),

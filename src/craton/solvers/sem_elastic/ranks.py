@@ -329,12 +329,7 @@ class Columns:
         return out
 
 
-def refuse_pictures(scenario, team):
-    """Snapshots and the mesh as a file, which several ranks do not write yet."""
-    remedy, found = "run on one rank, or leave it out", []
-    if team.size > 1 and scenario.snapshots:
-        found.append(Problem("snapshots", "several ranks do not take pictures of spectral elements yet", remedy))
+def refuse_mesh(scenario, team):
+    """The mesh as a file, which several ranks do not write yet."""
     if team.size > 1 and scenario.output.mesh:
-        found.append(Problem("output.mesh", "several ranks do not write the mesh yet", remedy))
-    if found:
-        raise ScenarioError(found)
+        raise ScenarioError([Problem("output.mesh", "several ranks do not write the mesh yet", "run on one rank, or leave it out")])

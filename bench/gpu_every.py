@@ -126,7 +126,7 @@ def cases():
     chosen |= {f"{name}, plain bodies": (made[name], "plain") for name in ("cpml", "order 8", "Q coarse", "Q paired", "Q full")}
     chosen["Q paired, resumed"] = (made["Q paired"], "resumed")
     grids = {"x": (2, 1, 1), "y": (1, 2, 1), "z": (1, 1, 2)}
-    cut = [("cpml", "x"), ("cpml", "y"), ("cpml", "z"), ("Q paired", "y"), ("P-SV cpml", "x"), ("SH cpml", "z")]
+    cut = [("cpml", "x"), ("cpml", "y"), ("cpml", "z"), ("Q paired", "y"), ("sea floor", "y"), ("P-SV cpml", "x"), ("SH cpml", "z")]
     return chosen | {f"{name}, 2 ranks along {axis}": (made[name], grids[axis]) for name, axis in cut}
 
 

@@ -1,6 +1,6 @@
 """One session on a GPU machine for the kernels of spectral elements: checks against the CPU, each variant's time, the whole step.
 
-    PYTHONPATH=src python3 bench/gpu_sem.py --out FILE.json [--only checks variants laws degrees step] [--size 96 96 36]
+    PYTHONPATH=src python3 bench/gpu_sem.py --out FILE.json [--only checks step variants laws memories degrees] [--size 96 96 36]
     PYTHONPATH=src compute-sanitizer python3 bench/gpu_sem.py --check
 
 A block of irregular elements (random interior displacement, 15 % of an edge), structured numbering, random fields; no scenario. The JSON
@@ -11,6 +11,7 @@ import json
 import time
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -176,7 +177,7 @@ def compare(bench, kind, precision):
               "geometry": geometry[kind.geometry], "order": np.argsort(mesh.colour, kind="stable").astype(np.int32),
               "moduli": 0.5 + rng.random((mesh.size, rows, nodes) if kind.per_node else (mesh.size, rows)),
               "loss": rng.random((mesh.size, 1 + kind.bulk, nodes) if kind.per_node else (mesh.size, 1 + kind.bulk)) / 20,
-              "memory": rng.standard_normal((mesh.size, 3 * (5 + kind.bulk), nodes))}  # fmt: skip
+              "memory": rng.standard_normal((mesh.size, nodes, kind.stored or 4))}  # fmt: skip
     limits = np.cumsum([0, *np.bincount(mesh.colour, minlength=8)])
     found = []
     for machine, real in ((CPU(threads=1), "float64"), (bench.machine, precision)):
@@ -230,7 +231,7 @@ class Fields:
         out["moduli"] = self.random(mesh.size, rows, *([nodes] if kind.per_node else []))
         if kind.relaxation:
             out["loss"] = self.random(mesh.size, 1 + kind.bulk, *([nodes] if kind.per_node else [])) / 100
-            out["memory"] = self.cupy.zeros((mesh.size, len(kind.relaxation) * (5 + kind.bulk), nodes), "f4")
+            out["memory"] = self.cupy.zeros((mesh.size, nodes, kind.stored), "f4")
         if fields == 1:
             out |= {"potential": out["inverse_mass"], "potential_force": self.known["force"][: mesh.count + 1]}
         return out
@@ -292,6 +293,14 @@ def laws(bench, fields):
         timed(bench, fields, kind, f"fluid per {'node' if per_node else 'element'}", sem.fluid(kind))
 
 
+def memories(bench, fields):
+    """Ways to the memory variables: past the L1 cache, node after node."""
+    for geometry, past, turn, resident in product(("corners", "nodes"), (0, 1), (0, 1), (384, 512, 640)):
+        name = f"attenuation, {geometry}, past L1 {past}, in turn {turn}, {resident} threads"
+        kind = sem.Kind(4, geometry, relaxation=RELAXATION)
+        timed(bench, fields, kind, name, PAST_L1=past, IN_TURN=turn, MIN_BLOCKS=resident // 128)
+
+
 def degrees(bench, size):
     """Isotropic elements of other degrees, about a quarter of the points."""
     for degree in (2, 3, 5, 6, 7, 8):
@@ -351,7 +360,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--check", action="store_true", help="small sizes only, for compute-sanitizer")
-    parser.add_argument("--only", nargs="*", default=["checks", "variants", "step", "laws", "degrees"])
+    parser.add_argument("--only", nargs="*", default=["checks", "variants", "step", "laws", "memories", "degrees"])
     parser.add_argument("--size", nargs=3, type=int, default=[96, 96, 36])
     asked = parser.parse_args()
     bench = Bench(asked.out)
@@ -370,7 +379,7 @@ def session(bench, asked):
     mesh = Mesh(tuple(asked.size), 4)
     fields = Fields(bench, mesh)
     bench.add(what="mesh", elements=mesh.size, points=mesh.count, seconds=time.perf_counter() - begin)
-    for name, work in (("step", step), ("variants", update), ("variants", variants), ("laws", laws)):
+    for name, work in (("step", step), ("variants", update), ("variants", variants), ("laws", laws), ("memories", memories)):
         if name in asked.only:
             work(bench, fields)
             bench.add(what="time", after=work.__name__, seconds=time.perf_counter() - begin)

@@ -91,7 +91,8 @@ def killed(folder, victim, delay, ranks=4, duration=600.0):
     row = {"victim": victim, "delay": delay, "seconds": seconds, "code": job.returncode, "said": said.strip()}
     row |= {"state": json.loads((out / "run.json").read_text())["state"], **readable(out)}
     one = said.count("craton: ") == 1 and "signal 9" in said and "Traceback" not in said
-    return row | {"passed": bool(row["state"] == "failed" and job.returncode == 1 and one and seconds < LIMIT and row["waveforms whole"] and row["pictures whole"])}
+    whole = row["waveforms whole"] and row["pictures whole"]
+    return row | {"passed": bool(row["state"] == "failed" and job.returncode == 1 and one and seconds < LIMIT and whole)}
 
 
 def readable(out):

@@ -18,7 +18,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "bench" / "results"
 BLOCK = re.compile(r"(<!-- (\w+)(?: ([^\n]*))? -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-PAGES = ("gravity", "run", "scenario", "speed", "validation")
+PAGES = ("gravity", "run", "scenario", "spectral_elements", "speed", "validation")
 
 
 def filled(page):
@@ -49,10 +49,11 @@ def keys(names, before):
 
 def properties(name):
     """The kind that a class stands for, and (value, default, limits) of its keys."""
-    from craton.scenario import Scenario
+    from craton.scenario import Scenario, SpectralScenario
 
     schema = Scenario.model_json_schema()
-    described = schema if name == "Scenario" else schema["$defs"][name]
+    tables = SpectralScenario.model_json_schema()["$defs"] | schema["$defs"] | {"Scenario": schema}
+    described = tables[name]
     rows, kind = {}, ""
     for key, spec in described["properties"].items():
         if "const" in spec:
@@ -168,6 +169,25 @@ def speed_row(case):
     return case["case"], f"{rate / 1e6:,.0f}", f"± {spread:.0%}", f"{case['fraction_of_copy_bandwidth']:.0%}", f"{start:.1f} s"
 
 
+def sem(_, before):
+    """A table for each file that `craton bench sem -o` wrote."""
+    parts = []
+    for name, found in (each for each in results("cases") if each[1].get("bench") == "sem"):
+        rows = [sem_row(case) for case in found["cases"] if "skipped" not in case]
+        head = ("case", "M elements/s", "spread", "of copy bandwidth", "kB an element", "SPECFEM3D 4.1.1", "plan")
+        parts.append(f"**{found['device']}**. {origin(name, found)}\n\n{table(head, rows)}")
+    return "\n\n".join(parts) or "Nothing kept yet: `craton bench sem -o bench/results/NAME.json` does it."
+
+
+def sem_row(case):
+    """One case: median, half the range over the median, fraction of the copy bandwidth, memory, the other program, time to plan."""
+    rate, peer = case["elements_per_second"], case["peer"]
+    spread = (case["highest"] - case["lowest"]) / rate / 2
+    there = f"{peer['elements_per_second'] / 1e6:.3g}" if peer else ""
+    return (case["case"], f"{rate / 1e6:.3g}", f"± {spread:.0%}", f"{case['fraction_of_copy_bandwidth']:.0%}",
+            f"{case['bytes_per_element'] / 1e3:.1f}", there, f"{case['build_seconds']:.0f} s")  # fmt: skip
+
+
 def gravity(_, before):
     """A table for each file that `craton bench gravity -o` wrote."""
     parts = []
@@ -234,7 +254,7 @@ def origin(name, found):
 
 
 FILLERS = {"keys": keys, "units": units, "output": output, "speed": speed, "peers": peers, "misfits": misfits}
-FILLERS |= {"gravity": gravity, "norms": norms, "nakata": nakata}
+FILLERS |= {"sem": sem, "gravity": gravity, "norms": norms, "nakata": nakata}
 
 if __name__ == "__main__":
     for page in (DOCS / f"{name}.md" for name in PAGES):

@@ -24,12 +24,13 @@ RUN = INPUT | {"survey", "plan", "backends", "comm"}
 OUTPUT = RUN | {"model", "run"}
 REPORT = OUTPUT | {"output"}
 API = REPORT | {"solvers", "report"}
-COMMANDS = API | {"api", "shots", "gravity", "gravity_runs", "wave_runs", "benchmark", "gravity_benchmark", "nakata", "validation"}
+BENCHES = {"gravity_benchmark", "sem_benchmark", "nakata"}
+COMMANDS = API | BENCHES | {"api", "shots", "gravity", "gravity_runs", "wave_runs", "benchmark", "validation"}
 ALLOWED = {
     "errors": set(), "conventions": {"errors"}, "versions": set(), "scenario": BASE, "model": INPUT, "survey": INPUT | {"model"},
     "plan": BASE | {"model"}, "solvers": PHYSICS, "backends": MACHINE, "comm": MACHINE | {"backends"}, "run": RUN, "output": OUTPUT,
     "report": REPORT, "api": API | {"gravity_runs", "wave_runs"}, "wave_runs": API, "gravity_runs": API | {"gravity"},
-    "benchmark": API | {"api", "wave_runs", "gravity_benchmark", "nakata"}, "gravity_benchmark": API | {"gravity"}, "nakata": set(),
+    "benchmark": API | BENCHES | {"api", "wave_runs"}, "gravity_benchmark": API | {"gravity"}, "sem_benchmark": API, "nakata": set(),
     "validation": API | {"api", "wave_runs"}, "shots": API | {"api"}, "commands": COMMANDS, "cli": COMMANDS | {"commands"},
     "__init__": API | {"api", "shots", "gravity"}, "gravity": API, "__main__": {"cli"},
 }  # fmt: skip

@@ -39,8 +39,15 @@ def plane():
         ("plane = { y = 1500 }\n", "")), ("run.threads=1",))  # fmt: skip
 
 
+def elements():
+    """Spectral elements with attenuation, whose memory lies in vectors of elements."""
+    text = smallcase.changed(('kind = "homogeneous"', LOSSY), ("spacing = 100", "spacing = 500"), ('method = "fd"', 'method = "sem"'))
+    return loads(text, ("run.threads=1",))
+
+
 CASES = {"pictures": (pictured, smallcase.same_results.__defaults__[0]), "attenuation and A1": (lossy, (None, "snapshots/section")),
-         "plane": (plane, (None,))}  # fmt: skip
+         "plane": (plane, (None,)), "spectral elements": (elements, (None, "snapshots/section"))}  # fmt: skip
+RUNS = [(case, ranks) for case in CASES for ranks in (1, 2)]
 
 
 @pytest.fixture
@@ -74,8 +81,7 @@ def interrupted(work, *arguments, **options):
 # --- the same bits ----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case, ranks", RUNS)
 def test_goes_on_with_the_same_bits(case, ranks, tmp_path, stopping):
     """Interrupted twice, the second time before another picture was taken."""
     make, groups = CASES[case]
@@ -84,7 +90,7 @@ def test_goes_on_with_the_same_bits(case, ranks, tmp_path, stopping):
     said = interrupted(craton.run, make(), out=tmp_path / "out", devices=ranks)
     assert "stopped by SIGTERM after step" in said
     first = latest(tmp_path / "out").step
-    assert (first == 31 if ranks == 1 else 31 <= first < 85) and latest(tmp_path / "out").ranks == ranks
+    assert (first == 31 if ranks == 1 else first >= 31) and latest(tmp_path / "out").ranks == ranks
     if ranks == 1:
         interrupted(craton.resume, tmp_path / "out")
         assert latest(tmp_path / "out").step == 32 and len(list((tmp_path / "out" / "checkpoints").iterdir())) == 1

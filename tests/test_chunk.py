@@ -82,6 +82,8 @@ def test_windows_are_parts_of_the_whole(parts, factor):
 def test_stacks_that_cannot_be():
     with pytest.raises(ValueError, match="no multiple of 2 x 2"):
         Stack((5, 4), (Layer((0.0, 1.0), (2, 2)),))
+    with pytest.raises(ValueError, match="too many"):
+        Stack((2**25, 2**24), (Layer((0.0, 1.0), (1, 1)),))
     with pytest.raises(ValueError, match="does not begin"):
         Stack((4, 4), (Layer((0.0, 1.0), (1, 1)), Layer((2.0, 3.0), (1, 1))))
     with pytest.raises(ValueError, match="cannot be shared among 5"):

@@ -422,6 +422,22 @@ def test_bench_measures(cli, tmp_path, monkeypatch):
     assert kept["cases"][0]["points"] == 32**3 and kept["cases"][0]["point_steps_per_second"] > 0 and kept["copy_bandwidth"] > 0
 
 
+def test_bench_measures_elements(cli, tmp_path, monkeypatch):
+    """Three of the cases at few elements: their rates, memory, and SPECFEM's rate where it is known."""
+    from craton import benchmark, sem_benchmark
+
+    monkeypatch.setattr(sem_benchmark, "SIZES", {"cpu": (4, 4, 8)})
+    monkeypatch.setattr(benchmark, "SECONDS", 0.01)
+    every = sem_benchmark.cases("cpu")
+    monkeypatch.setattr(benchmark, "BENCHES", {"sem": lambda machine: [every[1], every[2], every[8]]})
+    code, out, err = cli("bench", "sem", "--device", "cpu", "-o", "speed.json")
+    assert code == 0 and out.count("M elements/s") == 3 and "(SPECFEM3D 4.1.1: 0.159)" in out, err
+    kept = json.loads((tmp_path / "speed.json").read_text())["cases"]
+    assert all(case["elements"] >= 128 and case["elements_per_second"] > 0 and case["bytes_per_element"] > 1000 for case in kept)
+    assert {"solid_corners_varying"} < set(kept[0]["operators"]) and {"solid_box"} < set(kept[1]["operators"])
+    assert {"fluid_corners", "to_fluid", "stacey", "fluid_stacey"} < set(kept[2]["operators"])
+
+
 def test_bench_measures_gravity(cli, tmp_path, monkeypatch):
     """The cases of the CPU at few points and prisms: rates, whole calls, the method that auto took, and its error."""
     from craton import gravity_benchmark

@@ -257,7 +257,8 @@ def test_snippets_of_the_scenario_page_plan(text, tmp_path, monkeypatch):
 
 def test_snippets_use_every_kind():
     """Each kind of model, anomaly, source, wavelet and receiver that the page lists stands in a snippet or in an example."""
-    texts = [t for _, t in fenced(ROOT / "docs" / "scenario.md", "toml")] + [p.read_text() for p in EXAMPLES]
+    pages = (ROOT / "docs" / f"{name}.md" for name in ("scenario", "meshes"))
+    texts = [t for page in pages for _, t in fenced(page, "toml")] + [p.read_text() for p in EXAMPLES]
     tables = Scenario.model_json_schema()["$defs"].values()
     wanted = {spec["const"] for table in tables for spec in table["properties"].values() if "const" in spec}
     used = {kind for text in texts for kind in re.findall(r'(?:kind|shape) = "(\w+)"', text)}

@@ -32,7 +32,7 @@ def brute_force(points, ranks):
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 8])
-@pytest.mark.parametrize("method", [METIS, "bisection", "scattered"])
+@pytest.mark.parametrize("method", [METIS, "bisection", "slices", "random"])
 def test_shared_points_are_in_the_lists_of_all_their_ranks(earth, method, ranks):
     _, _, points, centroids = earth
     rank = elements.partition(points, centroids, ranks, method)
@@ -93,7 +93,7 @@ def test_cuts_are_short(earth, method):
     def count(how):
         return sum(len(own) for p in elements.pieces(points, elements.partition(points, centroids, 4, how)) for own in p.shared.values())
 
-    assert count(method) < count("scattered") / 3
+    assert count(method) < count("random") / 3
 
 
 def test_dual_graph(earth):

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernelcase import commit, inside
+from layeredcase import BOUNDARIES, text
 
 from craton.backends import backend
 from craton.backends import compile as host
@@ -24,55 +25,15 @@ from craton.solvers import build
 from craton.solvers.fd_elastic import operators
 
 STEPS = 12
-SCENARIO = """
-[domain]
-origin = [0, 0, -2300]
-size = [2700, 2500, 2300]
-spacing = 100
-[model]
-kind = "layers"
-layers = [{{ top = 0, vp = 3000, vs = 1700, rho = 2100 }}, {{ top = -450, vp = 4200, vs = 2400, rho = 2500, vp_gradient = 0.3 }}]
-anomalies = [{{ shape = "sphere", center = [1200, 1300, -900], radius = 400, dvs = -0.2 }}]
-[time]
-duration = 1.0
-[boundaries]
-{boundaries}
-cpml = {{ thickness = 5, kappa_max = 2 }}
-sponge = {{ thickness = 4 }}
-[[source]]
-kind = "moment_tensor"
-at = [1230, 1180, -310]
-tensor = {{ xx = 1e12, zz = -2e12, xy = 5e11, yz = 3e11 }}
-wavelet = {{ kind = "gaussian", tau = 0.02 }}
-[[source]]
-kind = "force"
-at = [900, 1500, -600]
-force = [1e8, 2e8, -1e8]
-wavelet = {{ kind = "ricker", frequency = 6 }}
-[[receivers]]
-name = "R"
-line = {{ from = [600, 700, 0], to = [2050, 1800, -750], count = 5 }}
-[output]
-waveforms = ["velocity", "pressure", "strain_rate", "rotation_rate"]
-[run]
-order = {order}
-precision = "{precision}"
-"""
-# Every kind of boundary, every kind that a face can have beside another.
-BOUNDARIES = {
-    "free and absorbing": 'top = "free"\nothers = "cpml"',
-    "periodic": 'top = "free"\nbottom = "cpml"\nwest = "periodic"\neast = "periodic"\nsouth = "periodic"\nnorth = "periodic"',
-    "rigid and damped": 'top = "periodic"\nbottom = "periodic"\nwest = "rigid"\neast = "sponge"\nsouth = "cpml"\nnorth = "rigid"',
-    "rigid above": 'top = "rigid"\nbottom = "sponge"\nwest = "sponge"\neast = "rigid"\nsouth = "periodic"\nnorth = "periodic"',
-}
-PERIODIC = {"periodic": "xy", "rigid and damped": "z", "rigid above": "y"}  # axes: no rank can be behind their faces
-each_kind = pytest.mark.parametrize("kind", BOUNDARIES)
+PERIODIC = {"periodic sides": "xy", "rigid and damped": "z", "rigid above": "y"}  # axes: no rank can be behind their faces
+# Neighbours are put behind faces at random, which is never the case behind one of A1: its order of work would be another one.
+each_kind = pytest.mark.parametrize("kind", [kind for kind in BOUNDARIES if kind != "one-way"])
 
 
 @cache
 def plan(kind="free and absorbing", order=4, precision="float32"):
     """A small plan with every kind of source, receiver and some kinds of boundary."""
-    return build(loads(SCENARIO.format(boundaries=BOUNDARIES[kind], order=order, precision=precision)))
+    return build(loads(text(kind, order, precision)))
 
 
 def march(program, steps=STEPS):
@@ -148,7 +109,7 @@ def test_hostile_machine_changes_no_bit(kind):
 
 @pytest.mark.parametrize("missing", ["vx", "sxx"])
 def test_hostile_machine_shows_a_missing_exchange(missing):
-    whole = plan("periodic")
+    whole = plan("periodic sides")
     phases = []
     for p in whole.phases:
         phases.append(replace(p, launches=tuple(one for one in p.launches if one.op.name != "wrap" or missing not in one.arrays)))
@@ -228,7 +189,7 @@ def test_outer_then_inner_is_the_whole(kind, seed):
     """Also in the last bit: a point's value does not depend on the box that it is computed in."""
     p, rng, periodic = without_sources(plan(kind)), np.random.default_rng(seed), PERIODIC.get(kind, "")
     neighbours = {face: rank for face, rank in random_neighbours(rng).items() if face[0] not in periodic}
-    part = replace(Part.whole(p.layout.shape), neighbours=neighbours or {("z" if kind == "periodic" else "x", 0): 1})
+    part = replace(Part.whole(p.layout.shape), neighbours=neighbours or {("z" if kind == "periodic sides" else "x", 0): 1})
     cut, whole = march(CPU(threads=2).commit(p, part), 3), march(CPU(threads=1).commit(p), 3)
     for name in ("vx", "vy", "vz", "sxx", "syy", "szz", "sxy", "sxz", "syz"):
         assert cut.host(name).tobytes() == whole.host(name).tobytes(), name

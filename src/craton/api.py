@@ -40,17 +40,25 @@ def load(path, overrides=()):
     return load(path, overrides)
 
 
-def plan(scenario):
+def plan(scenario, comm=None):
     """The discretised problem of a scenario: prints as `craton plan`; `.nbytes`, `.steps`, `.phases`.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    comm : Comm, optional
+        Ranks that will share the run, all of which must ask: where each can build its own part, the plan is that of this rank.
 
     Raises
     ------
     ScenarioError
         With every problem found.
     """
+    from craton.comm import Together
     from craton.solvers import build
 
-    return build(scenario)
+    apart = comm is not None and comm.size > 1 and scenario.method in getattr(runs(scenario), "BUILT_APART", ())
+    return build(scenario, Together(comm) if apart else None)
 
 
 def run(scenario, device=None, out=None, force=False, progress=True, comm=None, devices=None):
@@ -94,7 +102,7 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
     comm = Alone() if comm is None else ranks(comm)
     with agreed(comm):
         check_ranks(scenario, comm)
-        planned = shared(scenario, plan(scenario), comm)
+        planned = shared(scenario, plan(scenario, comm), comm)
     machine = fitting(scenario, planned, comm, device)
     how = runs(scenario)
     more = {"comm": comm} if comm.size > 1 else {}
@@ -147,7 +155,7 @@ def again(out, comm):
         scenario = load(Path(out) / "scenario.toml")
         saved.check_ranks(comm.size)
         saved.check_scenario(dumps(scenario))
-        planned = shared(scenario, plan(scenario), comm)
+        planned = shared(scenario, plan(scenario, comm), comm)
         saved.check_plan(planned)
     return scenario, planned, saved
 

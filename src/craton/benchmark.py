@@ -1,4 +1,4 @@
-"""Speed, measured: copy bandwidth of the machine first, then point-steps per second of plain and boundary-laden cases, or gravity."""
+"""Speed, measured: copy bandwidth of the machine first, then rates of finite differences, spectral elements or gravity."""
 import json
 import platform
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from craton import gravity_benchmark, nakata
+from craton import gravity_benchmark, nakata, sem_benchmark
 from craton.errors import CratonError
 
 REPEATS = 5
@@ -86,7 +86,7 @@ def fd_cases(device):
 
 
 # What is asked by a name, each with the cases for a device.
-BENCHES = {"fd": fd_cases, "nakata": nakata.cases, "gravity": gravity_benchmark.cases}
+BENCHES = {"fd": fd_cases, "nakata": nakata.cases, "sem": sem_benchmark.cases, "gravity": gravity_benchmark.cases}
 
 
 def bench(name="fd", device="auto", out=None, threads=None, show=print, texts=None):
@@ -110,15 +110,15 @@ def bench(name="fd", device="auto", out=None, threads=None, show=print, texts=No
     """
     from craton.backends import backend
 
-    timed = gravity_benchmark.measure if name == "gravity" else measure
-    told = {"fd": row, "nakata": nakata.row, "gravity": gravity_benchmark.row}[name]
+    measured, told = {"fd": (measure, row), "nakata": (measure, nakata.row), "gravity": (gravity_benchmark.measure, gravity_benchmark.row),
+                      "sem": (measure_elements, sem_benchmark.row)}[name]  # fmt: skip
     machine = backend(device, threads=threads)
     bandwidth = machine.copy_bandwidth()
     show(f"{machine.describe()}: copy {bandwidth / 1e9:,.0f} GB/s")
     result = {"bench": name, **provenance(machine), "copy_bandwidth": bandwidth, "cases": []}
     for asked in texts or BENCHES[name](machine.name):
         try:
-            case = timed(asked, machine, bandwidth)
+            case = measured(asked, machine, bandwidth)
         except (CratonError, MemoryError) as e:
             case = {"case": asked.split('"')[1] if isinstance(asked, str) else asked.title, "skipped": str(e)}
         result["cases"].append(case)
@@ -130,13 +130,27 @@ def bench(name="fd", device="auto", out=None, threads=None, show=print, texts=No
 
 def measure(text, machine, bandwidth):
     """One case: whole time steps on random data, with its recording, several times."""
-    from craton import api, wave_runs
+    from craton import api
+    from craton.scenario import loads
+
+    return timed(api.plan(loads(text)), machine, bandwidth)
+
+
+def measure_elements(case, machine, bandwidth):
+    """One case of spectral elements; and how long its plan takes to make."""
+    begin = time.perf_counter()
+    plan = sem_benchmark.plan_of(case)
+    seconds = time.perf_counter() - begin
+    return sem_benchmark.figures(case, plan, timed(plan, machine, bandwidth), machine.name) | {"build_seconds": seconds}
+
+
+def timed(plan, machine, bandwidth):
+    """Whole time steps of a plan on random data, several times; and each of its operators."""
+    from craton import wave_runs
     from craton.comm.local import Alone
     from craton.run.march import march
     from craton.run.recorder import Recorder
-    from craton.scenario import loads
 
-    plan = api.plan(loads(text))
     wave_runs.check_memory(plan, machine)
     program = wave_runs.commit(plan, machine)
     randomise(program, machine)
@@ -155,7 +169,7 @@ def measure(text, machine, bandwidth):
     rates = plan.points / np.array(seconds)
     traffic = sum(plan.traffic.values())
     return {
-        "case": plan.title, "points": plan.points, "shape_zyx": plan.grid.shape, "nbytes": plan.nbytes,
+        "case": plan.title, "points": plan.points, "shape_zyx": getattr(plan.grid, "shape", None), "nbytes": plan.nbytes,
         "steps_per_repeat": count, "repeats": REPEATS,
         "seconds_per_step": float(np.median(seconds)),
         "commit_seconds": program.seconds, "first_step_seconds": first, "point_steps_per_second": float(np.median(rates)),
@@ -184,7 +198,7 @@ def randomise(program, machine):
     for name, spec in program.plan.arrays.items():
         if spec.kind == "wavefield" and spec.part_of:
             field = program.grid(name)
-            size = 1e-12 if name.startswith("v") else 1e-6
+            size = 1e-12 if name.startswith(("v", "displacement", "potential")) else 1e-6
             plane = rng.standard_normal((min(len(field), 7), *field.shape[1:])).astype(spec.dtype) * size
             for k in range(0, len(field), len(plane)):
                 part = field[k : k + len(plane)]

@@ -9,7 +9,9 @@ from typing import Any
 
 from craton.errors import ComputationError, CratonError, Interrupted, Problem, ResourceError, ScenarioError
 
-MANY_RANKS = ("fd",)  # methods whose grid is cut
+MESH = "mesh.vtu"
+MANY_RANKS = ("fd", "sem")  # methods that run on several
+BUILT_APART = ("sem",)  # of them, those of which each rank builds its own part
 
 
 @dataclass
@@ -103,7 +105,7 @@ def share(scenario, planned, comm):
     ScenarioError
         The grid cannot be cut into so many parts.
     """
-    if comm.size == 1:
+    if comm.size == 1 or planned.part:
         return planned
     from craton.solvers.shared.ranks import shared
 
@@ -213,7 +215,7 @@ def check_disk(planned, out, force, checkpoint=None):
     from craton.output.store import check_out, check_space
 
     whole = planned.whole or planned
-    state = 2 * sum(whole.arrays[name].nbytes for name in whole.changing) if checkpoint else 0
+    state = 2 * whole.state_bytes if checkpoint else 0
     check_out(out, force)
     check_space(out, 4 * planned.steps * len(planned.channels) + sum(f.nbytes for f in planned.frames) + state)
 
@@ -267,7 +269,7 @@ def declare(planned, writer, create, saved=None):
 
     parts = planned.sharing.get("parts")
     for f in planned.frames:
-        chunk, done = tiling(f, parts).chunk if parts else None, int((f.steps < saved.step).sum()) if saved else None
+        chunk, done = tiling(f, parts).chunk if parts and f.lattice else None, int((f.steps < saved.step).sum()) if saved else None
         writer.add_series(f.name, {f.quantity: f.components}, f.coords, f.times, chunk=chunk, create=create, done=done)
 
 
@@ -283,6 +285,11 @@ def keep(result, store):
     write_records(result, store)
     if len(result.plan.receivers) and len(result.samples) and not result.plan.shots:  # the other formats know one experiment
         export(result.dataset, store.path, result.scenario.output.network)
+    if getattr(result.scenario.output, "mesh", False):
+        from craton.output.mesh import write_mesh
+
+        mesh, media = (result.plan.whole or result.plan).grid.media()
+        write_mesh(store.path / MESH, mesh, cell_data=media)
 
 
 def write_records(result, store):

@@ -212,7 +212,7 @@ class CPU:
     def bind(self, launches, compiled, arrays, plan):
         """A function of the step that runs the launches: neighbours in the list that are pointwise go tile by tile together."""
         calls = []
-        launches = [part for one in launches for part in in_turns(one)]
+        launches = [part for one in launches for part in in_turns(whole_groups(one, plan))]
         for together, group in groupby(launches, key=lambda one: one.op.pointwise):
             group = list(group)
             calls += [self.call(some, compiled, arrays, plan) for some in ([group] if together else [[one] for one in group])]
@@ -251,6 +251,22 @@ def slabs(hull, axis, unit, count):
     boxes = np.repeat(hull[None], count, 0)
     boxes[:, axis], boxes[:, axis + 1] = cuts[:-1], np.minimum(cuts[1:], hull[axis + 1])
     return list(boxes[boxes[:, axis] < boxes[:, axis + 1]])
+
+
+def whole_groups(launch, plan):
+    """The launch, if its box holds whole groups of elements.
+
+    Raises
+    ------
+    ValueError
+        A limit of the box or of its turns lies within a group of LANES elements.
+    """
+    if any(plan.arrays[name].lanes for name in launch.arrays if name):
+        limits = (*launch.box[4:], *(launch.turns.runs if launch.turns else ()), launch.params.get("first", 0))
+        wrong = [n for n in limits if n % LANES]
+        if wrong:
+            raise ValueError(f"{launch.op.name}: element {wrong[0]} is within a group of {LANES}: fill runs up to whole groups")
+    return launch
 
 
 def in_turns(launch):

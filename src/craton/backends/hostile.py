@@ -1,5 +1,5 @@
 """A CPU machine with bad intentions: nan wherever nothing was promised, so that stray reads and missing exchanges show."""
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,25 @@ class Hostile(CPU):
     def array(self, spec):
         """One array; where it is whole and only written, nan."""
         out = super().array(spec)
-        if spec.kind == "record":
+        if spec.kind in ("record", "halos"):
             out[...] = np.nan
         return out
+
+    def commit(self, plan, part=None):
+        """The plan as a Program whose buffers hold nan again as soon as they are emptied."""
+        program = super().commit(plan, part)
+        program.phases = [replace(stage, shared=forgetful(stage.shared, program.arrays)) for stage in program.phases]
+        return program
+
+
+def forgetful(shared, arrays):
+    """What neighbours exchange after a phase, with nan in all buffers behind it."""
+    if shared is None:
+        return None
+
+    def unpack(step):
+        shared.unpack(step)
+        for m in shared.messages:
+            arrays[m.out][...] = arrays[m.into][...] = np.nan
+
+    return replace(shared, unpack=unpack)

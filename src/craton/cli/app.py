@@ -192,15 +192,16 @@ def kernels(
 
 @app.command()
 def bench(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What to measure: fd, gravity.")] = "fd",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What to measure: fd, sem, nakata, gravity.")] = "fd",
     device: Where = None,
     out: Annotated[str | None, typer.Option("-o", "--out", metavar="FILE.json", help="Keep the figures as JSON.")] = None,
     debug: Debug = False,
 ):
     """Measure the speed of this machine.
 
-    Copy bandwidth first; then point-steps per second of plain and boundary-laden cases (fd), or prism-point pairs per second and whole
-    calls on the case of seven spheres (gravity, under a minute).
+    Copy bandwidth first; then point-steps per second of plain and boundary-laden cases (fd), elements per second of cubes and irregular
+    elements, isotropic, anisotropic, with attenuation and water (sem), or prism-point pairs per second and whole calls on the case of
+    seven spheres (gravity, under a minute).
     """
     return call("bench", name=name, device=device.value if device else "auto", out=out)
 

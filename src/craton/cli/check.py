@@ -36,7 +36,8 @@ def checked(file, overrides=(), out=None, force=False, planner=None):
     from craton.scenario import format_problems, read
 
     reading = read(file, overrides)
-    planned, deeper = plan_of(reading.scenario, planner) if reading.scenario is not None else (None, ())
+    planned, told = plan_of(reading.scenario, planner) if reading.scenario is not None else (None, None)
+    deeper = told.problems if told else ()
     known = {p.key for p in reading.problems}
     problems = [*reading.problems, *(p for p in deeper if p.key not in known)]
     blocked = out_problems(out, force) if out is not None else []
@@ -44,18 +45,20 @@ def checked(file, overrides=(), out=None, force=False, planner=None):
         error = ScenarioError([*problems, *blocked])
         written = [format_problems(problems, reading.file, reading.text, reading.overrides)] if problems else []
         error.args = ("\n".join([*written, *map(in_words, blocked)]),)
+        if hasattr(told, "agreed"):
+            error.agreed = told.agreed
         raise error
     return reading.scenario, planned
 
 
 def plan_of(scenario, planner=None):
-    """The plan of a scenario, or None and its problems."""
+    """The plan of a scenario, or None and the error that has its problems."""
     from craton.api import plan
 
     try:
-        return (planner or plan)(scenario), ()
+        return (planner or plan)(scenario), None
     except ScenarioError as error:
-        return None, error.problems
+        return None, error
 
 
 def out_problems(out, force):

@@ -26,6 +26,10 @@ def command(file, device=None, overrides=(), ranks=None):
             from craton.cli.ranks import words
 
             return print(words(scenario, planned, ranks))
+        if scenario.method == "sem":
+            from craton.cli.ranks import of_elements
+
+            return print(of_elements(planned, ranks))
     machine = backend(scenario.run.device, threads=scenario.run.threads)
     api.runs(scenario).check_memory(planned, machine)
     if scenario.method == "gravity":

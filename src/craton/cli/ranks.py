@@ -49,3 +49,39 @@ def memory(planned, parts):
     grid = parts[0].ranks[::-1]
     local = shared(planned, rank, len(parts), grid)
     return local.nbytes, local.nbytes / np.dtype(planned.precision).itemsize / np.prod(parts[rank].shape, dtype=np.int64)
+
+
+def of_elements(planned, ranks):
+    """The section for spectral elements, in lines.
+
+    Raises
+    ------
+    ScenarioError
+        There are fewer elements than ranks.
+    """
+    from craton.plan.performance import ElementSpeeds, element_seconds
+
+    speeds, size, loads = ElementSpeeds(), np.dtype(planned.precision).itemsize, planned.sharing["loads"](ranks)
+    seconds, costs = [element_seconds(one, size, speeds) for one in loads], [one.cost for one in loads]
+    even, elements = sum(costs) / ranks / max(costs), sum(one.elements for one in loads)
+    efficiency = sum(costs) * size / speeds.traffic / (ranks * max(seconds))
+    nbytes = max(planned.nbytes * one.elements / elements + (2 * size + 12) * one.sent for one in loads)
+    sent, outer = [one.sent * size / 1e6 for one in loads], [one.outer / one.elements for one in loads]
+    lines = [
+        f"Ranks: {ranks}",
+        *(element_line(rank, one, size, time) for rank, (one, time) in enumerate(zip(loads[:SHOWN], seconds))),
+        *([f"  ... and {ranks - SHOWN} more"] if ranks > SHOWN else []),
+        f"  shared points  {sum(one.shared for one in loads):,}; in a step {max(sent):,.2f} MB out of a rank, {sum(sent):,.1f} MB in all",
+        f"  outer          {sum(one.outer for one in loads) / elements:.1%} of the elements, {max(outer):.1%} on a rank",
+        f"  memory         about {nbytes / 2**30:,.2f} GiB on the largest rank",
+        f"  imbalance      the slowest rank has {max(costs) / np.mean(costs) - 1:.1%} more to do than the mean",
+        f"  efficiency     {efficiency:.1%} expected of {ranks} GPUs ({even:.1%} if the exchange costs nothing); assumed: "
+        f"{speeds.traffic / 1e12:g} TB/s of least traffic; {speeds.bandwidth / 1e9:g} GB/s, {speeds.latency * 1e6:g} us between neighbours",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def element_line(rank, one, size, seconds):
+    """One rank."""
+    return (f"  rank {rank:<6} {one.elements:>11,} elements, {one.outer / one.elements:6.1%} outer, {one.neighbours:>3} neighbours, "
+            f"{one.shared:>10,} shared points, sends {one.sent * size / 1e6:,.3f} MB, {seconds * 1e3:.3f} ms")  # fmt: skip

@@ -74,7 +74,7 @@ def one(file, overrides, out, force, quiet, comm):
 
     first = comm.rank == 0
     with agreed(comm):
-        scenario, planned = checked(file, overrides, out if first else None, force)
+        scenario, planned = checked(file, overrides, out if first else None, force, lambda scenario: api.plan(scenario, comm))
         api.check_ranks(scenario, comm)
         planned = api.shared(scenario, planned, comm)
     machine = api.fitting(scenario, planned, comm)
@@ -180,6 +180,7 @@ def summary(result):
         + [f"snapshots/{f.name}: {len(f.steps)} of {f.quantity}" for f in frames],
         "waveforms.mseed": ["the waveforms as MiniSEED"],
         "stations.xml": ["the receivers as StationXML"],
+        "mesh.vtu": ["the mesh with its media, for ParaView and PyVista"],
         "scenario.toml": ["the scenario as it was run"],
         "run.json": ["device, timings, versions"],
     }
@@ -198,4 +199,4 @@ def formats():
 
 def written(out):
     """What a run left in its directory, in the order of interest."""
-    return [out / name for name in ("result.zarr", *formats(), "scenario.toml", "run.json") if (out / name).exists()]
+    return [out / name for name in ("result.zarr", *formats(), "mesh.vtu", "scenario.toml", "run.json") if (out / name).exists()]

@@ -3,7 +3,7 @@
 `ranks()` is the communicator of a command line; `ranks(comm)` accepts a caller's own. TRANSPORTS names what can be underneath.
 """
 
-from craton.comm.base import Comm, Elsewhere, Exchange, agree, agreed, broadcast
+from craton.comm.base import Comm, Elsewhere, Exchange, Together, agree, agreed, broadcast
 
 TRANSPORTS = {
     "alone": "craton.comm.local:Alone",  # one rank
@@ -39,4 +39,4 @@ def ranks(comm=None):
     return mpi.world() if comm is None else mpi.Mpi(comm)
 
 
-__all__ = ["TRANSPORTS", "Comm", "Elsewhere", "Exchange", "agree", "agreed", "broadcast", "ranks"]
+__all__ = ["TRANSPORTS", "Comm", "Elsewhere", "Exchange", "Together", "agree", "agreed", "broadcast", "ranks"]

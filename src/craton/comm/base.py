@@ -3,6 +3,8 @@
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+import numpy as np
+
 from craton.errors import CratonError
 
 
@@ -91,10 +93,46 @@ def exit_code(error):
 
 @contextmanager
 def agreed(comm):
-    """Inside, an error of any rank becomes one of all when all have left: for work that is short on every rank."""
+    """Inside, an error of any rank becomes one of all when all have left: for work that is short on every rank.
+
+    One on which all have agreed before passes through.
+    """
     error = None
     try:
         yield
     except Exception as failure:
+        if comm.size > 1 and hasattr(failure, "agreed"):
+            raise
         error = failure
     agree(comm, error)
+
+
+class Together:
+    """Ranks that build a plan together, each its part: what a builder may ask of the others.
+
+    Parameters
+    ----------
+    comm : Comm
+    """
+
+    def __init__(self, comm):
+        self.comm, self.rank, self.size = comm, comm.rank, comm.size
+
+    def every(self, work):
+        """What `work()` gives on every rank, in their order; an error of one of them is raised at all."""
+        value, error = None, None
+        try:
+            value = work()
+        except Exception as failure:
+            error = failure
+        agree(self.comm, error)
+        return self.comm.gather(value)
+
+    def swap(self, arrays):
+        """What other ranks send for what goes to them: contiguous host arrays of one size both ways, by rank."""
+        agree(self.comm)
+        takes = {rank: np.empty_like(array) for rank, array in arrays.items()}
+        link = self.comm.link([(rank, 0, array) for rank, array in arrays.items()], [(rank, 0, array) for rank, array in takes.items()])
+        link.start()
+        link.finish()
+        return takes

@@ -117,9 +117,13 @@ class Direct(Beside):
         self.messages = {id(s.shared): self.paired(s.shared.messages) for s in program.phases if s.shared}
 
     def paired(self, messages):
-        """(to, out, from, into) in the order by which NCCL pairs them: each axis low side first out, high side first in."""
-        out = sorted(messages, key=lambda m: m.face)
-        into = sorted(messages, key=lambda m: (m.face[0], 1 - m.face[1]))
+        """(to, out, from, into) in the order by which NCCL pairs them: each axis low side first out, high side first in.
+
+        Of shared points there is one message each way between two ranks.
+        """
+        faces = {id(m): m.face or ("", 0) for m in messages}
+        out = sorted(messages, key=lambda m: faces[id(m)])
+        into = sorted(messages, key=lambda m: (faces[id(m)][0], 1 - faces[id(m)][1]))
         return [(a.rank, self.arrays[a.out], b.rank, self.arrays[b.into]) for a, b in zip(out, into)]
 
     def queue(self, shared):

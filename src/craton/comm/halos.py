@@ -1,11 +1,16 @@
-"""Halos of a program between ranks: packed on the machine, sent by what the ranks have, unpacked into the ghosts."""
+"""Halos and shared points of a program between ranks: packed on the machine, sent by what the ranks have, unpacked or added."""
 import time
 
 TAGS = 8  # of one phase
 
 
 def tag(phase, face, coming=False):
-    """Number of a message: of its phase, axis and direction of travel. What comes from behind a face travels towards the other one."""
+    """Number of a message: of its phase, axis and direction of travel. What comes from behind a face travels towards the other one.
+
+    Of the messages of shared points there is one each way.
+    """
+    if face is None:
+        return TAGS * phase + TAGS - 1
     axis, side = face
     return TAGS * phase + 2 * "xyz".index(axis) + (1 - side if coming else side)
 
@@ -58,7 +63,9 @@ def exchange(program, comm, say=None):
 
 
 def fill(program, exchange):
-    """Fill all ghosts from what neighbours have now."""
+    """Fill all ghosts from what neighbours have now. What neighbours add within a step is nothing between steps."""
     for stage in program.phases:
+        if stage.shared and all(m.face is None for m in stage.shared.messages):
+            continue
         exchange.start(stage.shared)
         exchange.finish(stage.shared)

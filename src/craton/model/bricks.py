@@ -19,6 +19,7 @@ import numpy as np
 from craton.model.numbering import number
 
 QUARTERS = 4
+LARGEST = 2.0**50  # node number: means of eight are exact in double precision
 # Corners (place along the axis in fine elements, level 0 to 2) of each quadrilateral: (low, low), (high, low), (low, high), (high, high).
 BRICKS = {
     2: np.array([[(0, 0), (1, 1), (0, 2), (1, 2)], [(1, 1), (2, 1), (1, 2), (2, 2)], [(0, 0), (2, 0), (1, 1), (2, 1)]]),
@@ -67,6 +68,8 @@ class Stack:
         coarse = self.coarsest
         if any(n % w for n, w in zip(self.count, coarse)):
             raise ValueError(f"{self.count[0]} x {self.count[1]} elements at the top are no multiple of {coarse[0]} x {coarse[1]} below")
+        if np.prod([QUARTERS * n + 1.0 for n in (*self.count, len(self.levels) - 1)]) > LARGEST:
+            raise ValueError(f"{self.count[0]} x {self.count[1]} elements at the top are too many to number their nodes")
         if any(a.levels[-1] != b.levels[0] for a, b in zip(self.layers[:-1], self.layers[1:])):
             raise ValueError("a layer does not begin where the one below it ends")
 
@@ -228,7 +231,7 @@ def _quads(layer, columns):
 def _all_nodes(corners):
     """Keys (ne, 27) of all nodes from those of the corners (ne, 8): means of the corners of their edge, face or element.
 
-    A key is linear in the place, so its mean is the key of the mean. In floating point, because that is faster, and exact below 2^50.
+    A key is linear in the place, so its mean is the key of the mean. In floating point, because that is faster, and exact below `LARGEST`.
     """
     grid = np.array([(a, b, c) for c in range(3) for b in range(3) for a in range(3)])
     weights = np.prod(np.where(CORNERS[None] == 2, grid[:, None], 2 - grid[:, None]), axis=2) / 8

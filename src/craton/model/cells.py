@@ -1,5 +1,6 @@
 """Cells of the grid: where they end, where they are sampled, and how a sampled cell becomes one density and two moduli."""
 import os
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from craton.conventions import AXES
+from craton.model.blas import one_thread
 
 # Two faces closer than this part of the spacing are the same face: rounding must not put a sliver of fluid into a solid cell.
 SLIVER = 1e-6
@@ -223,16 +225,30 @@ def mean(vp, vs, rho, weights, axes):
         return ELASTIC((vp, vs, rho), weights, axes)
 
 
+def cores():
+    """Cores that this process may use, up to 16."""
+    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 16)
+
+
 def in_parallel(work, items):
     """Call `work` on each item, over the cores of this process; the first error is raised here."""
-    items = list(items)
-    cores = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 16, len(items))
-    if cores < 2:
-        for item in items:
-            work(item)
+    for _ in in_order(work, items):
+        pass
+
+
+def in_order(work, items):
+    """What `work` makes of each item, in their order, computed over the cores of this process, few at a time; the first error is raised."""
+    items, count = list(items), cores()
+    if min(count, len(items)) < 2:
+        yield from map(work, items)
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(cores) as pool:
-        for _ in pool.map(work, items):
-            pass
+    with one_thread(), ThreadPoolExecutor(min(count, len(items))) as pool:
+        waiting = deque()
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > 2 * count:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

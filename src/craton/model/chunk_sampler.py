@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.model import radial
+from craton.model import ordering, radial
 from craton.model.chunk import INWARD
 
 UPPER = np.triu_indices(6)
@@ -58,6 +58,10 @@ class ChunkSampler:
             out["stiffness"] = self._stiffness(model.parameters(r), xyz, vp, vs, rho)
         return out
 
+    def uniform(self, z, centres, regions=None):
+        """Elements that have the same values at all nodes, see `sampling.Sampler.uniform`: not known of any."""
+        return np.zeros(len(z), bool)
+
     def _values(self, model, r, xyz):
         values = model.parameters(r)
         found = np.zeros((8, *r.shape))
@@ -92,3 +96,17 @@ class ChunkSampler:
         for _ in range(TURNS):
             r = r + (height - self.chunk.distance(directions, r))
         return r
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A mesh and what samples its medium, ready for a solver: elements near each other lie near each other."""
+
+    mesh: Any
+    sampler: ChunkSampler
+
+
+def prepared(chunk, over=None, lossy=False):
+    """The `Prepared` of a whole chunk; see `ChunkSampler`."""
+    mesh = chunk.part().mesh
+    return Prepared(mesh.reordered(ordering.locality(mesh)), ChunkSampler(chunk, over, lossy))

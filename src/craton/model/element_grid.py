@@ -18,6 +18,8 @@ class ElementGrid:
         ``where(point)`` gives (x, y, z), m, of a point by its number among those of the solid.
     from_file : bool
         The mesh is not made here.
+    media : callable, optional
+        ``media()`` gives the mesh and values of its elements for pictures: (HexMesh, dict of (ne,) arrays).
     """
 
     elements: int
@@ -28,6 +30,7 @@ class ElementGrid:
     longest: float
     where: Callable
     from_file: bool = False
+    media: Callable | None = None
 
     planar = False
 

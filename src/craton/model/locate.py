@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from craton.errors import Problem
+from craton.model.shape import functions
 
 INSIDE = 1e-6  # of the reference coordinates: a position that rounding puts outside by less is on the face
+FACE = 10 * INSIDE  # that near to a face, another element may have the position as well
 TURNS = 30  # of Newton's method at most; from 3 to 6 are needed
 EXACT = 1e-12  # step of the reference coordinates at which it ends
 MAPPED = 1e-9  # of a cell's size, by which a position may be missed: Newton's method did end
@@ -44,29 +46,6 @@ class Located:
     def some(self, which):
         """Those of some positions."""
         return Located(*(getattr(self, name)[which] for name in ("element", "local", "nearest", "distance")))
-
-
-def shape(p, local):
-    """Shape functions of p = 2 or 3 nodes an axis at reference coordinates (m, d): values (m, p^d) and slopes (m, p^d, d).
-
-    Nodes are lexicographic, the first coordinate fastest.
-    """
-    x = np.asarray(local, float)
-    if p == 2:
-        value, slope = np.stack([(1 - x) / 2, (1 + x) / 2], -1), np.broadcast_to([-0.5, 0.5], (*x.shape, 2))
-    else:
-        value, slope = np.stack([x * (x - 1) / 2, 1 - x * x, x * (x + 1) / 2], -1), np.stack([x - 0.5, -2 * x, x + 0.5], -1)
-    dims = x.shape[1]
-    slopes = [_product([slope[:, a] if a == b else value[:, a] for a in range(dims)]) for b in range(dims)]
-    return _product([value[:, a] for a in range(dims)]), np.stack(slopes, -1)
-
-
-def _product(factors):
-    """Products of the nodes' values along each axis, the first axis fastest."""
-    out = factors[0]
-    for factor in factors[1:]:
-        out = (factor[:, :, None] * out[:, None, :]).reshape(len(out), factor.shape[1] * out.shape[1])
-    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +101,7 @@ class Cells:
         nodes, target = nodes - origin[:, None], at - origin
         local, active = np.zeros_like(target), np.arange(len(target))
         for _ in range(TURNS):
-            values, slopes = shape(self.edge, local[active])
+            values, slopes = functions(self.edge, local[active])
             own = nodes[active]
             lacking = target[active] - np.einsum("ma,mad->md", values, own)
             jacobian = np.einsum("mas,mad->mds", slopes, own)
@@ -139,7 +118,7 @@ class Cells:
 
     def at(self, cells, local):
         """Coordinates of reference coordinates in cells: (m, d)."""
-        values, _ = shape(self.edge, local)
+        values, _ = functions(self.edge, local)
         return np.einsum("ma,mad->md", values, self.places[self.cells[cells]])
 
     def candidates(self, at, near=NEAR):
@@ -227,14 +206,32 @@ class Locator:
             nearest[lost], local[lost], distance[lost] = self._nearest(xyz[lost], near[lost])
         return cell, local, nearest, distance
 
+    def lowest(self, found, xyz, order):
+        """The same with positions on faces, edges and corners in that of the elements there which is lowest in `order`, (ne,)."""
+        near = np.flatnonzero((found.element >= 0) & (np.abs(found.local).max(axis=1) > 1 - FACE))
+        which, cells = self.cells.all_candidates(xyz[near]) if len(near) else (np.empty(0, int),) * 2
+        local, inside = self._inside(cells, xyz[near[which]])
+        which, cells, local = which[inside], cells[inside], local[inside]
+        sort = np.lexsort((order[self.numbers[cells]], which))
+        which, first = np.unique(which[sort], return_index=True)
+        at, taken = near[which], sort[first]
+        element, nearest, places, distance = (a.copy() for a in (found.element, found.nearest, found.local, found.distance))
+        element[at] = nearest[at] = self.numbers[cells[taken]]
+        places[at], distance[at] = local[taken], self.cells.missed(cells[taken], local[taken], xyz[at])
+        return Located(element, places, nearest, distance)
+
+    def _inside(self, cells, at):
+        """Reference coordinates of positions in a cell each, and whether the cells hold them."""
+        found, missed = self.cells.inverse(cells, at)
+        size = np.linalg.norm(self.cells.boxes[1][cells] - self.cells.boxes[0][cells], axis=1)
+        return np.clip(found, -1, 1), (np.abs(found).max(axis=1, initial=0) <= 1 + INSIDE) & (missed <= MAPPED * size)
+
     def _try(self, todo, cells, xyz, cell, local):
         """Note the cells that hold positions `todo`."""
         if not len(todo):
             return
-        found, missed = self.cells.inverse(cells, xyz[todo])
-        size = np.linalg.norm(self.cells.boxes[1][cells] - self.cells.boxes[0][cells], axis=1)
-        inside = (np.abs(found).max(axis=1) <= 1 + INSIDE) & (missed <= MAPPED * size)
-        cell[todo[inside]], local[todo[inside]] = cells[inside], np.clip(found[inside], -1, 1)
+        found, inside = self._inside(cells, xyz[todo])
+        cell[todo[inside]], local[todo[inside]] = cells[inside], found[inside]
 
     def _nearest(self, xyz, near):
         """The nearest of some cells to positions outside: cell, reference coordinates on its faces, distance in m."""
@@ -322,7 +319,7 @@ class MeshTop:
             local, _ = flat.inverse(cells, at[which])
             inside = np.abs(local).max(axis=1) <= 1 + INSIDE
             which, cells, local = which[inside], cells[inside], np.clip(local[inside], -1, 1)
-            values, _ = shape(space.edge, local)
+            values, _ = functions(space.edge, local)
             height = np.einsum("ma,ma->m", values, space.places[space.cells[cells], 2])
             order = np.argsort(height, kind="stable")  # of several, the highest comes last and stays
             best[which[order]], where[which[order]], z[which[order]] = cells[order], local[order], height[order]

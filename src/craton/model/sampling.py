@@ -15,8 +15,9 @@ from craton.scenario.words import nearest
 
 INWARDS = 1e-6  # of the way to the centre
 NEARLY = 0.05  # of an element's height, within which a node takes the layer of the centre
-BLOCK = 4096  # elements at a time
+BLOCK = 256  # elements at a time: their temporaries stay in the cache
 UPPER = np.triu_indices(6)
+SHEAR = [15, 18, 20]  # c44, c55, c66 among the 21 constants
 _VTI = {(0, 0): 0, (1, 1): 0, (0, 1): 5, (0, 2): 1, (1, 2): 1, (2, 2): 2, (3, 3): 3, (4, 4): 3, (5, 5): 4}  # place of c11 c13 c33 c44 c66
 
 
@@ -60,6 +61,31 @@ class Sampler:
             for name, values in part.items():
                 out[name][some] = values
         return out
+
+    def uniform(self, z, centres, regions=None):
+        """Elements that have the values of their centre at all nodes, as far as that is plain without a look at these: (ne,) bool.
+
+        Layers without gradients, water, regions.
+
+        Parameters
+        ----------
+        z : (ne, n) array
+            Elevations of the nodes, m.
+        centres, regions
+            See `at_nodes`.
+        """
+        found = np.zeros(len(z), bool)
+        if isinstance(self.medium, layered.Layered) and not self.medium.gradients.any() and not self.found:
+            inner = z + INWARDS * (centres[:, 2:] - z)
+            low, high = self.medium.within(self.medium.layer(centres[:, 2]))
+            bottom, top = inner.min(axis=1), inner.max(axis=1)
+            room = NEARLY * (top - bottom)
+            found = (bottom >= low - room) & (top <= high + room)
+        if self.ground is not None and self.ground.water is not None:
+            found |= centres[:, 2] > self.ground.surface(centres[:, 0], centres[:, 1])
+        for number in self.regions:
+            found |= regions == number
+        return found
 
     @property
     def outputs(self):
@@ -259,6 +285,15 @@ def slowest(samples):
     return slow[np.ravel(which)].reshape(shape)
 
 
+def slowest_in(samples):
+    """The slowest wave in each element, m/s: (ne,); in an anisotropic medium at the node that is softest to shear along an axis."""
+    if "stiffness" in samples and samples["rho"].shape[1] > 1:
+        softest = (samples["stiffness"][:, SHEAR].min(axis=1) / samples["rho"]).argmin(axis=1)[:, None]
+        one = np.take_along_axis(samples["stiffness"], softest[:, None], axis=2)
+        samples = {name: np.take_along_axis(samples[name], softest, axis=1) for name in ("rho", "vp", "vs")} | {"stiffness": one}
+    return slowest(samples).min(axis=1)
+
+
 def _directions():
     grid = np.stack(np.meshgrid(*(np.arange(-2, 3),) * 3, indexing="ij"), axis=-1).reshape(-1, 3)
     grid = grid[np.any(grid, axis=1) & (grid @ [25, 5, 1] > 0)]
@@ -314,13 +349,15 @@ def _region_problems(model, region_names, key):
     return found
 
 
-def element_problems(samples, centres, key="model"):
-    """Elements that are neither solid nor fluid, and values that are impossible."""
-    found = checks.points(key, tuple(centres[:, a, None] for a in range(3)), samples["vp"], samples["vs"], samples["rho"], "nodes")
+def element_problems(samples, centres, key="model", numbers=None):
+    """Elements, of some `numbers`, that are neither solid nor fluid, and values that are impossible."""
+    noun = "nodes" if numbers is None else f"nodes of {len(centres)} elements there"
+    found = checks.points(key, tuple(centres[:, a, None] for a in range(3)), samples["vp"], samples["vs"], samples["rho"], noun)
     still = samples["vs"] == 0
     mixed = np.flatnonzero(still.any(axis=1) & ~still.all(axis=1))
     if len(mixed):
         place = "({:.10g}, {:.10g}, {:.10g})".format(*centres[mixed[0]])
-        found.append(Problem(key, f"element {mixed[0]} at {place} m is partly fluid, partly solid; {len(mixed)} elements are so",
+        element = mixed[0] if numbers is None else numbers[mixed[0]]
+        found.append(Problem(key, f"element {element} at {place} m is partly fluid, partly solid; {len(mixed)} elements are so",
                              "let faces of elements follow the boundary of the fluid"))  # fmt: skip
     return found

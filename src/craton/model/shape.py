@@ -29,20 +29,39 @@ def gll_points(degree):
     """Gauss-Lobatto-Legendre points of a degree: (degree + 1,) from -1 to 1, the ends and the zeros of the derivative of P_degree."""
     if degree < 1:
         raise ValueError(f"the degree is {degree}; it must be 1 or more")
-    inner = np.polynomial.legendre.Legendre.basis(degree).deriv().roots()
-    points = np.concatenate([[-1.0], np.sort(inner.real), [1.0]])
+    slope = np.polynomial.Legendre.basis(degree).deriv()
+    inner = np.sort(slope.roots().real)
+    for _ in range(3):  # Newton's method: roots() of degree 8 is good to 1e-15 already, symmetry is not
+        inner = inner - slope(inner) / slope.deriv()(inner)
+    points = np.concatenate([[-1.0], inner, [1.0]])
     return (points - points[::-1]) / 2
 
 
-def _line(p, at):
-    """Values and derivatives (p, m) of the Lagrange polynomials of p = 2 or 3 equally spaced nodes on [-1, 1], at (m,) points."""
+def functions(p, local):
+    """Shape functions of p = 2 or 3 nodes an axis at reference coordinates (m, d): values (m, p^d) and slopes (m, p^d, d).
+
+    Nodes are lexicographic, the first coordinate fastest.
+    """
+    x = np.asarray(local, float)
     if p == 2:
-        return np.array([(1 - at) / 2, (1 + at) / 2]), np.array([np.full_like(at, -0.5), np.full_like(at, 0.5)])
-    return np.array([at * (at - 1) / 2, 1 - at**2, at * (at + 1) / 2]), np.array([at - 0.5, -2 * at, at + 0.5])
+        value, slope = np.stack([(1 - x) / 2, (1 + x) / 2], -1), np.broadcast_to([-0.5, 0.5], (*x.shape, 2))
+    else:
+        value, slope = np.stack([x * (x - 1) / 2, 1 - x * x, x * (x + 1) / 2], -1), np.stack([x - 0.5, -2 * x, x + 0.5], -1)
+    dims = x.shape[1]
+    slopes = [_product([slope[:, a] if a == b else value[:, a] for a in range(dims)]) for b in range(dims)]
+    return _product([value[:, a] for a in range(dims)]), np.stack(slopes, -1)
+
+
+def _product(factors):
+    """Products of the nodes' values along each axis, the first axis fastest."""
+    out = factors[0]
+    for factor in factors[1:]:
+        out = (factor[:, :, None] * out[:, None, :]).reshape(len(out), factor.shape[1] * out.shape[1])
+    return out
 
 
 def shape(p, xi, eta, zeta):
-    """Shape functions of the hexahedron with p = 2 or 3 nodes an axis at m places: values (p^3, m) and slopes (3, p^3, m).
+    """The same of a hexahedron at m places, m last: values (p^3, m) and slopes (3, p^3, m).
 
     Parameters
     ----------
@@ -51,12 +70,8 @@ def shape(p, xi, eta, zeta):
     xi, eta, zeta : (m,) arrays
         Reference coordinates.
     """
-    (x, dx), (y, dy), (z, dz) = (_line(p, np.asarray(c, float)) for c in (xi, eta, zeta))
-
-    def product(u, v, w):
-        return (w[:, None, None] * v[None, :, None] * u[None, None]).reshape(p**3, -1)
-
-    return product(x, y, z), np.stack([product(dx, y, z), product(x, dy, z), product(x, y, dz)])
+    values, slopes = functions(p, np.stack([xi, eta, zeta], axis=1))
+    return values.T, slopes.transpose(2, 1, 0)
 
 
 def lattice(points):

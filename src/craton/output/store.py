@@ -169,6 +169,9 @@ class Store:
             dataset.to_zarr(aside, mode="w", zarr_format=ZARR_FORMAT, consolidated=False, encoding=_encoding(dataset, samples))
             _move_in(aside, target)
             if target != self.zarr:
+                import zarr
+
+                zarr.open_group(self.zarr, mode="a", zarr_format=ZARR_FORMAT)  # the one that holds it
                 consolidate(self.zarr, target.name)
             consolidate(self.zarr)
         except OSError as error:

@@ -73,22 +73,25 @@ def _mixed(faces):
     return key
 
 
-def metis(points, centroids, ranks, weights, seed=0):
-    """METIS's k-way partition of the dual graph (Karypis & Kumar 1998): few faces between ranks, weights within 3 %."""
+def metis(graph, centroids, ranks, weights, seed=0):
+    """METIS's k-way partition of the dual graph (Karypis & Kumar 1998): few faces between ranks, weights within 3 %.
+
+    All methods take: graph, a function that gives `neighbours`; centroids (ne, 3); ranks; weights (ne,); seed.
+    """
     try:
         import pymetis
     except ImportError as error:
         raise ResourceError("partition = metis needs pymetis; install it with: pip install pymetis") from error
     if ranks == 1:
-        return np.zeros(len(points), np.int32)
-    offsets, found = neighbours(points)
+        return np.zeros(len(centroids), np.int32)
+    offsets, found = graph()
     whole = np.maximum(np.rint(weights / weights.mean() * INTEGER), 1).astype(int)
     options = pymetis.Options(seed=seed)
     made = pymetis.part_graph(ranks, pymetis.CSRAdjacency(offsets, found), vweights=whole, recursive=ranks <= 8, options=options)
     return np.asarray(made[1], np.int32)
 
 
-def bisection(points, centroids, ranks, weights, seed=0):
+def bisection(graph, centroids, ranks, weights, seed=0):
     """Recursive coordinate bisection: across the longest extent, again and again, with the ranks' share of the weight on each side."""
     out = np.zeros(len(centroids), np.int32)
     todo = [(np.arange(len(centroids)), 0, ranks)]
@@ -107,15 +110,35 @@ def bisection(points, centroids, ranks, weights, seed=0):
     return out
 
 
-def scattered(points, centroids, ranks, weights, seed=0):
+def slices(graph, centroids, ranks, weights, seed=0):
+    """Columns from top to bottom: nx along x of equal weight, each in ny along y, nx ny = ranks, as near to squares as it goes."""
+    extent = np.maximum(np.ptp(centroids[:, :2], axis=0), 1e-300)
+    counts = [(n, ranks // n) for n in range(1, ranks + 1) if ranks % n == 0]
+    nx, ny = min(counts, key=lambda c: abs(np.log(extent[0] / c[0] * c[1] / extent[1])))
+    out = np.empty(len(centroids), np.int32)
+    for i, strip in enumerate(_shares(centroids[:, 0], np.arange(len(centroids)), weights, nx)):
+        for j, own in enumerate(_shares(centroids[:, 1], strip, weights, ny)):
+            out[own] = j * nx + i
+    return out
+
+
+def _shares(along, own, weights, count):
+    """Some elements cut into `count` runs of equal weight along an axis; none of them is empty where there are enough."""
+    own = own[np.argsort(along[own], kind="stable")]
+    total = np.cumsum(weights[own])
+    cuts = np.searchsorted(total - weights[own] / 2, total[-1] * np.arange(1, count) / count)
+    return np.split(own, np.clip(cuts, np.arange(1, count), len(own) - np.arange(count - 1, 0, -1)))
+
+
+def scattered(graph, centroids, ranks, weights, seed=0):
     """Every element anywhere: the worst partition there is, for tests. Equal numbers, `seed` makes it repeatable."""
     return np.random.default_rng(seed).permutation(np.arange(len(centroids)) % ranks).astype(np.int32)
 
 
-METHODS = {"metis": metis, "bisection": bisection, "scattered": scattered}
+METHODS = {"metis": metis, "bisection": bisection, "slices": slices, "random": scattered}
 
 
-def partition(points, centroids, ranks, method="auto", weights=None, seed=0):
+def partition(points, centroids, ranks, method="auto", weights=None, seed=0, pairs=None):
     """The rank of each element.
 
     Parameters
@@ -124,11 +147,13 @@ def partition(points, centroids, ranks, method="auto", weights=None, seed=0):
         Numbers of GLL points (`Numbering.points`) or of corners.
     centroids : (ne, 3) array
     ranks : int
-    method : "auto", "metis", "bisection" or "scattered"
+    method : "auto", "metis", "bisection", "slices" or "random"
         "auto": METIS where pymetis is installed, else bisection.
     weights : (ne,) array, optional
         Cost of each element; all equal where not given.
     seed : int
+    pairs : (m, 2) array, optional
+        Elements that stay together.
 
     Returns
     -------
@@ -139,10 +164,34 @@ def partition(points, centroids, ranks, method="auto", weights=None, seed=0):
     ScenarioError
         Fewer elements than ranks.
     """
-    if not 1 <= ranks <= len(centroids):
+    group = np.arange(len(centroids)) if pairs is None or not len(pairs) else groups(pairs, len(centroids))
+    count = int(group.max(initial=-1)) + 1
+    if not 1 <= ranks <= count:
         raise ScenarioError([Problem("--ranks", f"{ranks} ranks for {len(centroids)} elements", "use fewer ranks: each needs an element")])
     weights = np.ones(len(centroids)) if weights is None else np.asarray(weights, float)
-    return METHODS[_installed() if method == "auto" else method](points, np.asarray(centroids, float), ranks, weights, seed)
+    total = np.bincount(group, weights)
+    centres = np.stack([np.bincount(group, weights * x) / total for x in np.asarray(centroids, float).T], axis=1)
+    chosen = METHODS[_installed() if method == "auto" else method]
+    return chosen(lambda: contracted(*neighbours(points), group), centres, ranks, total, seed)[group]
+
+
+def groups(pairs, count):
+    """Number of the group of each of `count` elements: elements that pairs (m, 2) connect are in one."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    links = coo_array((np.ones(len(pairs)), np.asarray(pairs).T), shape=(count, count))
+    return connected_components(links, directed=False)[1]
+
+
+def contracted(offsets, found, group):
+    """The graph of groups of elements from that of the elements: offsets, neighbours."""
+    if len(group) == group.max() + 1:
+        return offsets, found
+    count = int(group.max()) + 1
+    a, b = group[np.repeat(np.arange(len(group)), np.diff(offsets))], group[found]
+    keys = np.unique(a[a != b].astype(np.int64) * count + b[a != b])
+    return np.searchsorted(keys, np.arange(count + 1) * count).astype(np.int32), (keys % count).astype(np.int32)
 
 
 def _installed():
@@ -197,6 +246,37 @@ def _holders(point, rank, count):
             for mine, other in (divmod(int(pair), count), divmod(int(pair), count)[::-1]):
                 out[mine].setdefault(other, []).append(both)
     return [{other: np.sort(np.concatenate(lists)) for other, lists in sorted(found.items())} for found in out]
+
+
+def around(corners, ranks, rank):
+    """Elements of a rank and those that touch them, rising, from corner nodes (ne, 8) and the rank of each element."""
+    touched = np.zeros(int(corners.max()) + 1, bool)
+    touched[corners[ranks == rank]] = True
+    return np.flatnonzero(touched[corners].any(axis=1))
+
+
+def own_piece(rank, elements, ids, ranks):
+    """What a rank has, from its own elements and those `around` them.
+
+    Parameters
+    ----------
+    rank : int
+    elements : (m,) array
+        Their numbers, rising.
+    ids : (m, nodes) integer array
+        Numbers of their points in the order in which these elements touch them: then both sides have shared points in one order, for all
+        elements that hold such a point are among those of both.
+    ranks : (m,) array
+    """
+    mine, common = np.zeros(int(ids.max()) + 1, bool), {}
+    mine[ids[ranks == rank]] = True
+    for other in np.unique(ranks[ranks != rank]):
+        both = np.unique(ids[ranks == other])
+        both = both[mine[both]]
+        if len(both):
+            common[int(other)] = both
+    own = np.flatnonzero(ranks == rank)
+    return piece(rank, elements[own], ids[own], common)
 
 
 def piece(rank, elements, ids, common):

@@ -75,10 +75,13 @@ def regions(launches, part, thickness, along_x=1):
     """Split the launches of a phase into those of points that neighbours wait for and those of the rest.
 
     Boxes and point tables are cut. What else is not pointwise runs whole where it fills ghosts or comes before the first step of the phase;
-    after it, it is cut like the steps (columns of points across a face).
+    after it, it is cut like the steps (columns of points across a face). Where launches say themselves whether they are waited for,
+    they are only sorted.
     """
     if not part.neighbours:
         return (), tuple(launches)
+    if all(one.outer is not None for one in launches):
+        return tuple(tuple(one for one in launches if one.outer == first) for first in (True, False))
     slabs, rest = shells(part, thickness, along_x)
     whole = tuple(v for n in part.shape for v in (0, n))
     columns = [one for one in launches if not one.op.pointwise and one.places is None and one.on_grid and clip(one.box, whole) == one.box]
@@ -145,7 +148,7 @@ def split(plan, ranks, grid=None):
         words = f"{ranks} ranks" + (f" as {' x '.join(map(str, grid))}" if grid else "")
         nz, ny, nx = shape
         message = f"{words} do not fit {nx} x {ny} x {nz} points: each needs {known['least']} along an axis that is cut, and the planes " \
-                  "of a free surface stay together"  # fmt: skip
+                  "of a free surface" + (", and those of a sea floor," * bool(known.get("together"))) + " stay together"  # fmt: skip
         raise ScenarioError([Problem("--ranks", message, "use fewer ranks")])
     return parts(min(found, key=lambda cut: max(costs(cut, known))), known["periodic"])
 
@@ -163,22 +166,31 @@ def cuts(counts, known):
         if count > 1 and axis in known["whole"]:
             return None
         others = sum(known["cost"][b].mean() - 1 for b in "zyx" if b != axis)
-        out.append(balanced(known["cost"][axis] + others, count, known["least"], known["least_at_top"] if axis == "z" else known["least"]))
+        least_last = known["least_at_top"] if axis == "z" else known["least"]
+        out.append(balanced(known["cost"][axis] + others, count, known["least"], least_last, known.get("together", {}).get(axis)))
         if out[-1] is None:
             return None
     return out
 
 
-def balanced(weights, count, least, least_last):
-    """Even limits that give each of `count` runs the same weight, as well as it goes; None where a run would be too short."""
+def balanced(weights, count, least, least_last, together=None):
+    """Even limits that give each of `count` runs the same weight, as well as it goes; None where a run would be too short.
+
+    No limit lies within the run `together` (first, last + 1).
+    """
     total, n = np.concatenate([[0], np.cumsum(weights)]), len(weights)
     inner = 2 * np.rint(np.interp(total[-1] * np.arange(1, count) / count, total, np.arange(n + 1)) / 2).astype(int)
     limits = np.array([0, *inner, n])
     short = least + least % 2
+    low, high = together or (0, 0)
+    down, up = low - low % 2, high + high % 2
+    limits[1:-1] = [v if not low < v < high else down if v - low < high - v else up for v in limits[1:-1]]
     for m in range(1, count):  # no shorter than the least, from below and from above
         limits[m] = max(limits[m], limits[m - 1] + short)
+        limits[m] = up if low < limits[m] < high else limits[m]
     for m in range(count - 1, 0, -1):
         limits[m] = min(limits[m], limits[m + 1] - (short if m < count - 1 else least_last + (n - least_last) % 2))
+        limits[m] = down if low < limits[m] < high else limits[m]
     return limits if count == 1 or (np.diff(limits) >= least).all() else None
 
 

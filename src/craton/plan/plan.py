@@ -95,7 +95,8 @@ class Launch:
     """An operator on a box of points: (k0, k1, j0, j1, i0, i1), upper bounds excluded.
 
     An array that the operator can do without is "". A point table runs over i; `places` then holds the grid points (k, j, i) that its
-    entries write to. `turns`: None, or a Turns where what runs side by side must not add to one point.
+    entries write to. `turns`: None, or a Turns where what runs side by side must not add to one point. `outer`: whether neighbours wait for
+    it; None where that depends on the points, whose box is then cut.
     """
 
     op: Operator
@@ -104,6 +105,7 @@ class Launch:
     params: dict
     places: tuple | None = None
     turns: Turns | None = None
+    outer: bool | None = None
 
     @property
     def on_grid(self):
@@ -135,16 +137,16 @@ class Message:
     ----------
     rank : int
         The neighbour.
-    face : (str, int)
-        Axis and side behind which it is.
+    face : (str, int) or None
+        Axis and side behind which it is; None where messages add at shared points, one to a neighbour.
     out, into : str
         Names of the contiguous buffers.
     pack, unpack : Launch
-        Fill the one, empty the other into the ghosts.
+        Fill the one, empty the other into the ghosts; may be the same launches for all messages of a phase.
     """
 
     rank: int
-    face: tuple
+    face: tuple | None
     out: str
     into: str
     pack: Launch
@@ -163,12 +165,12 @@ class Phase:
     @property
     def packing(self):
         """Launches that fill the buffers of its messages."""
-        return tuple(one.pack for one in self.messages)
+        return tuple({id(one.pack): one.pack for one in self.messages}.values())
 
     @property
     def unpacking(self):
         """Launches that empty them."""
-        return tuple(one.unpack for one in self.messages)
+        return tuple({id(one.unpack): one.unpack for one in self.messages}.values())
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,9 @@ class Frames:
         Frames of a part of the picture, given as a dict of (first, last + 1) point of the grid along each of its axes.
     lattice : dict
         Points of the grid along z, y, x that it shows: (0, last + 1, stride), or the number of the plane along the axis that is cut.
+        Empty where it shows no points of a grid.
+    where : ndarray of int or None
+        Places of the picture, counted through its space, that `combine` knows on this rank; None: all.
     """
 
     name: str
@@ -207,6 +212,7 @@ class Frames:
     combine: Any
     within: Any = None
     lattice: dict = field(default_factory=dict)
+    where: np.ndarray | None = None
 
     @property
     def shape(self):
@@ -262,10 +268,10 @@ class Plan:
         Names of the shots that are computed side by side; empty for a run of one.
     sharing : dict
         What `craton.plan.partition.split` needs to know: least and weights of planes, periodic axes.
-    whole : Plan or None
+    whole : Plan, Total or None
         Of a rank's plan: that of all ranks.
-    part : Part or None
-        Of a rank's plan: its part of the grid.
+    part : Part, Share or None
+        Of a rank's plan: its part of the grid, its share of the elements.
     """
 
     title: str
@@ -313,6 +319,11 @@ class Plan:
         """Names of the arrays that a later start needs: all that changes in time, and the step counter."""
         own = {name: a for name, a in self.arrays.items() if a.data is None and not a.part_of and 0 not in a.shape}
         return tuple(name for name, a in own.items() if a.kind in STATE or name == "step")
+
+    @property
+    def state_bytes(self):
+        """Bytes of these arrays."""
+        return sum(self.arrays[name].nbytes for name in self.changing)
 
     @property
     def bytes_by_kind(self):

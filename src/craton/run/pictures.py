@@ -129,3 +129,31 @@ class Camera:
             for name, values in zip(names, self.into[rank]):
                 arrays[name][slices_of(box, self.need[::2])] = values
         return self.share.combine(arrays) if self.share else None
+
+
+class Collected:
+    """Puts the pictures of a series together on rank 0, of which every rank makes some points (`Frames.where`).
+
+    Parameters
+    ----------
+    program : Program
+    comm : Comm
+    frames : Frames
+        Of this rank.
+    """
+
+    def __init__(self, program, comm, frames):
+        self.program, self.comm, self.frames = program, comm, frames
+        self.where = comm.gather(frames.where)
+
+    def take(self):
+        """The picture on rank 0, None on the others; all ranks must call it."""
+        made = self.frames.combine({name: self.program.host(name, index) for name, index in self.frames.reads.items()})
+        lead = len(self.frames.components) if len(self.frames.components) > 1 else 1
+        blocks = self.comm.collect(np.ascontiguousarray(made.reshape(lead, -1)[:, self.frames.where]))
+        if blocks is None:
+            return None
+        out = np.full((lead, made.size // lead), np.nan, made.dtype)
+        for where, values in zip(self.where, blocks):
+            out[:, where] = values
+        return out.reshape(made.shape)

@@ -6,7 +6,7 @@ import numpy as np
 
 from craton.comm.local import Alone
 from craton.errors import ComputationError, Interrupted
-from craton.run.pictures import Camera, tiling
+from craton.run.pictures import Camera, Collected, tiling
 
 GUARD_EVERY = 50  # steps between looks at the wavefield, at most
 LISTEN = 1.0  # s between two times at which ranks tell each other whether to stop, about
@@ -54,6 +54,8 @@ class Recorder:
         """What takes the pictures of a series: a function that gives a picture, and the region of the series that it is."""
         if self.comm.size == 1:
             return lambda: frames.combine({name: self.program.host(name, index) for name, index in frames.reads.items()}), None
+        if not frames.lattice:
+            return Collected(self.program, self.comm, frames).take, None
         tiles = tiling(frames, self.plan.sharing["parts"])
         region = tiles.region(self.comm.rank)
         return Camera(self.program, self.comm, number, tiles).take, tuple(slice(*limits) for limits in (region or {}).values())

@@ -8,6 +8,7 @@ from craton.scenario.fields import (
     Distance,
     Duration,
     FilePath,
+    Flag,
     Frequency,
     Length,
     Table,
@@ -21,7 +22,7 @@ from craton.scenario.fields import (
     whole,
     wrong,
 )  # fmt: skip
-from craton.scenario.schema import Boundaries, Cpml, Device, Domain, Geographic, Method, Precision, Scenario, Sponge
+from craton.scenario.schema import Boundaries, Cpml, Device, Domain, Geographic, Method, Output, Precision, Scenario, Sponge
 from craton.scenario.words import listed, number, shown
 
 KINDS = ("free", "stacey", "rigid")
@@ -156,12 +157,16 @@ class Faces(Boundaries):
 class ElementRun(Table):
     """How it is computed: precision, device, ``degree`` of the elements' polynomials, threads of the CPU (None: all).
 
+    ``partition``: which rank has which elements: METIS's parts (auto, where pymetis is installed), boxes cut in two again and again,
+    columns in slices, or, for tests, any.
+
     ``assembly`` "colour" gives the same bits in every run on one device; "fast" adds in any order. ``checkpoint`` is the time
     of the clock after which the state is written again (s). ``order``, ``weights`` and ``grid`` are of finite differences and not used.
     """
 
     precision: Precision = "float32"
     device: Device = "auto"
+    partition: choice("auto", "metis", "bisection", "slices", "random") = "auto"
     degree: whole(least=2, most=8) = 4
     assembly: choice("fast", "colour", meant={"color": "colour", "coloured": "colour", "atomic": "fast", "atomics": "fast"}) = "fast"
     threads: whole(least=1) | None = None
@@ -169,6 +174,12 @@ class ElementRun(Table):
     weights: choice("taylor", "holberg") | None = None
     grid: many(whole(least=1)) | None = None
     checkpoint: Duration | None = None
+
+
+class ElementOutput(Output):
+    """As of finite differences, and with ``mesh = true`` the mesh with its media as mesh.vtu, for ParaView and PyVista."""
+
+    mesh: Flag = False
 
 
 class SpectralScenario(Scenario):
@@ -183,6 +194,7 @@ class SpectralScenario(Scenario):
     method: Method = key('"sem"')
     domain: ElementDomain = key("[domain] with origin, size and spacing, or mesh")
     boundaries: Faces = Faces()
+    output: ElementOutput = ElementOutput()
     run: ElementRun = ElementRun()
 
     def __init__(self, /, **values):

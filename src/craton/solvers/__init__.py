@@ -12,9 +12,9 @@ OPERATORS = {
 DOUBLE = {"gravity": "craton.solvers.gravity.catalogue:DOUBLE"}
 
 
-def build(scenario):
-    """The plan of a scenario, by its method."""
-    return _named(SOLVERS[scenario.method])(scenario)
+def build(scenario, team=None):
+    """The plan of a scenario, by its method; of spectral elements that of one rank of a team (`craton.comm.Together`)."""
+    return _named(SOLVERS[scenario.method])(scenario, **({"team": team} if team else {}))
 
 
 def operators(method, order, precision):

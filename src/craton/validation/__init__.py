@@ -8,6 +8,7 @@ from functools import partial
 
 from craton.validation.absorbing import cpml_slice
 from craton.validation.conserved import energy, reciprocity
+from craton.validation.earth import bolivia, regional
 from craton.validation.ground import flat_ground, slope
 from craton.validation.guided import love, scholte
 from craton.validation.homogeneous import full_space
@@ -63,8 +64,6 @@ SPECTRAL = {
     "sem-reciprocity": reciprocity_sem,
     "sem-colours": colours,
 }
-GROUPS = {"fd": tuple(CASES), "sem": tuple(SPECTRAL)}  # what a name stands for
-CASES |= SPECTRAL
 # The same at sizes for a GPU: 20 wavelengths, half the spacing.
 FULL = {
     "double-couple-4": partial(full_space, "double couple", 4, reach=20),
@@ -83,6 +82,9 @@ FULL = {
     "sem-lamb": partial(lamb_sem, spacing=20.0, most=800.0, border=900.0),
     "sem-two-layers": partial(two_layers_sem, tau=0.16, spacings=(600.0, 100.0)),
 }
+EARTH = {"earth-moment": regional, "earth-force": partial(regional, what="force"), "earth-bolivia": bolivia}  # minutes each on a CPU
+GROUPS = {"fd": tuple(CASES), "sem": tuple(SPECTRAL), "earth": tuple(EARTH)}  # what a name stands for
+CASES |= SPECTRAL | EARTH
 
 
 def validate(names=None, device="auto", full=False):

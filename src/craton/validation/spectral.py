@@ -1,5 +1,5 @@
 """Shared by the cases of spectral elements: scenarios of finite differences made theirs, runs on distorted meshes, from initial states."""
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,9 +8,11 @@ from craton.backends import backend
 from craton.comm.local import Alone
 from craton.model import meshing, sampling
 from craton.model.cells import Region
+from craton.model.hexmesh import HexMesh
+from craton.model.ordering import locality
+from craton.plan.shares import One
 from craton.scenario import SpectralScenario
-from craton.solvers.sem_elastic import placing
-from craton.solvers.sem_elastic.build import assemble, build, checked_mesh, discretise
+from craton.solvers.sem_elastic.build import assemble, build, discretise
 from craton.survey import receivers as survey_receivers
 
 MOST_MOVED, MOST_CURVED = 0.15, 0.03  # of an edge
@@ -50,9 +52,25 @@ def grown(low, high, border, spacing, top=None):
     return origin.tolist(), (count * spacing).tolist()
 
 
+@dataclass(frozen=True)
+class Given:
+    """A mesh for a scenario, and its model made ready, as `build` takes them."""
+
+    mesh: HexMesh
+    sampler: sampling.Sampler
+
+
+def given(scenario, mesh):
+    """A mesh of one's own, None for none."""
+    if mesh is None:
+        return None
+    sampler = sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
+    return Given(mesh.reordered(locality(mesh)), sampler)
+
+
 def ran(scenario, device, mesh=None):
     """The dataset of a run, perhaps on a mesh of one's own."""
-    planned, machine = build(scenario, mesh), backend(device)
+    planned, machine = build(scenario, given(scenario, mesh)), backend(device)
     wave_runs.check_memory(planned, machine)
     return wave_runs.run(scenario, planned, machine, progress=False).dataset
 
@@ -76,11 +94,9 @@ def moved(mesh, most, seed):
 
 def prepared(scenario, mesh=None):
     """The Discretisation and the Plan of a scenario without sources."""
-    mesh = checked_mesh(scenario, mesh)
-    scenario, receivers = placing.on_mesh(scenario, mesh), survey_receivers.build(scenario)
-    sampler = sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
-    d, made = discretise(scenario, mesh, sampler, [])
-    return d, assemble(d, made, [], receivers, survey_receivers.channels(len(receivers), scenario.output.waveforms))
+    own, receivers = given(scenario, meshing.mesh_of(scenario) if mesh is None else mesh), survey_receivers.build(scenario)
+    d = discretise(scenario, own.mesh, own.sampler, [], One())
+    return d, assemble(d, [], receivers, survey_receivers.channels(len(receivers), scenario.output.waveforms))
 
 
 def positions(d, fluid=False):

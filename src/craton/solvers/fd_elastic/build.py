@@ -212,7 +212,7 @@ def assemble(d, sources, receivers, channels):
     record_arrays, record = points.recording(d, channels, receivers, slots)
     arrays |= source_arrays | record_arrays
     phases = tuple(phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")) + (Phase("record", tuple(record)),)
-    known = ranks.sharing(d)
+    known = ranks.sharing(d, phases)
     plan = Plan(d.scenario.title, "fd_elastic", d.precision, d.grid, d.layout, arrays, phases, d.steps, d.dt, d.start, channels, receivers,
                 slots, exploded(d, sources), d.velocity, snapshots.frames(d), d.extra, band, shots=d.shots, sharing=known)  # fmt: skip
     plan.warnings = warnings(d, sources, receivers)

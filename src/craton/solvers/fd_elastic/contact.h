@@ -1,15 +1,14 @@
 // What the steps lack where solid lies under a fluid along a flat piece of sea floor: vertical differences of the pairs (vx, sxz) and (vy, syz),
 // whose tangential traction vanishes there, closed by the rows CONTACT (contact.py) in place of values beyond the contact.
-// layout  fields as in elastic.h; floor[j][i]: the highest solid plane of the column, far below the grid where nothing is to be added
+// layout  fields as in elastic.h; floor[0][j][i]: the highest solid plane of the column, counted from the top plane, far below the grid where
+//         nothing is to be added; floor[1], floor[2]: 1 where the column to the east, to the north has the same
 #include "differences.h"
 #include "moduli.h"
 
 #define CONTACT_POINT                                                                                               \
     POINT;                                                                                                          \
-    const int *column = floor + (PLANE ? 0 : j * p.ni) + i;                                                         \
-    const int here = column[0], east = column[i + 1 < p.ni], north = column[!PLANE && j + 1 < p.nj ? p.ni : 0], n = here - k
-
-constexpr int NOWHERE = -1000000;
+    const int columns = (PLANE ? 1 : p.nj) * p.ni, *column = floor + (PLANE ? 0 : j * p.ni) + i;                    \
+    const int n = column[0] + p.top - k, east = column[columns], north = column[2 * columns]
 
 // The block has a row for each of the OVER = R - 1 integer points above the contact that plain differences tie to the solid, and for each of
 // the ROWS - OVER below it; columns are half points, the first on the contact.
@@ -38,9 +37,9 @@ KERNEL contact_velocity(
     FOR_EACH_POINT(box)
     {
         CONTACT_POINT;
-        if (here != NOWHERE && n >= -OVER && n < ROWS - OVER) {
-            if constexpr (PSV) { if (east == here) vx[q] += p.dt_h * buoyancy(rho + m, X) * to_integer(sxz + q, Z, n); }
-            if constexpr (SH) { if (north == here) vy[q] += p.dt_h * buoyancy(rho + m, MY) * to_integer(syz + q, Z, n); }
+        if (n >= -OVER && n < ROWS - OVER) {
+            if constexpr (PSV) { if (east) vx[q] += p.dt_h * buoyancy(rho + m, X) * to_integer(sxz + q, Z, n); }
+            if constexpr (SH) { if (north) vy[q] += p.dt_h * buoyancy(rho + m, MY) * to_integer(syz + q, Z, n); }
         }
     }
 }
@@ -52,9 +51,9 @@ KERNEL contact_stress(
     FOR_EACH_POINT(box)
     {
         CONTACT_POINT;
-        if (here != NOWHERE && n >= 1 && n < COLUMNS) {
-            if constexpr (PSV) { if (east == here) sxz[q] += p.dt_h * shear_modulus(rmu + m, X, MZ) * to_half(vx + q, Z, n); }
-            if constexpr (SH) { if (north == here) syz[q] += p.dt_h * shear_modulus(rmu + m, MY, MZ) * to_half(vy + q, Z, n); }
+        if (n >= 1 && n < COLUMNS) {
+            if constexpr (PSV) { if (east) sxz[q] += p.dt_h * shear_modulus(rmu + m, X, MZ) * to_half(vx + q, Z, n); }
+            if constexpr (SH) { if (north) syz[q] += p.dt_h * shear_modulus(rmu + m, MY, MZ) * to_half(vy + q, Z, n); }
         }
     }
 }

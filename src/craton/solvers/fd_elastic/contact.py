@@ -16,7 +16,7 @@ from craton.solvers.fd_elastic import operators
 from craton.solvers.fd_elastic.boundaries import slab_params
 from craton.solvers.fd_elastic.laminate import inner_planes
 
-NOWHERE = -1000000  # as in contact.h
+NOWHERE = -1000000  # a plane far below the grid
 CHUNK = 16  # planes looked at a time
 
 # B, its first column (traction on the contact, zero) left out, by order of the vertical differences.
@@ -72,13 +72,25 @@ def contact(d):
     floor[(floor - len(added) < inner.start) | (floor + d.reach >= inner.stop)] = NOWHERE
     if (floor == NOWHERE).all():
         return {}, {}
-    box = d.slab(2, int(floor[floor != NOWHERE].min()) - len(added) + 1, int(floor.max()) + d.reach)
+    low, high = reached(floor, len(added), d.reach)
+    box = d.slab(2, low, high)
     params = slab_params(d, d.box)
     launches = {}
     for phase, op in (("velocity", operators.contact_velocity), ("stress", operators.contact_stress)):
         op = op(d.stencil, added)
         launches[phase] = [Launch(op, d.names(*op.arrays), box, params)]
-    return {"floor": Array("material", floor.shape, np.int32, floor)}, launches
+    table = np.stack([floor - (d.grid.shape[0] - 1), *(floor == beside(floor, axis) for axis in (1, 0))]).astype(np.int32)
+    return {"floor": Array("material", table.shape, np.int32, table, over=(None, ("y", 0), ("x", 0)))}, launches
+
+
+def reached(floor, rows, reach):
+    """Planes (first, last + 1) to which something is added; ranks keep them, and those that are read from there, together."""
+    return int(floor[floor != NOWHERE].min()) - rows + 1, int(floor.max()) + reach
+
+
+def beside(floor, axis):
+    """Of each column that of the next one along an axis; its own in the last one."""
+    return np.concatenate([np.take(floor, range(1, floor.shape[axis]), axis), np.take(floor, [-1], axis)], axis)
 
 
 def highest_solid(d):

@@ -28,8 +28,9 @@ def halos(d, phase):
     return tuple(found)
 
 
-def sharing(d):
-    """For `craton.plan.partition.split`: least planes of a part and at the top, periodic axes, cost of planes, cost of a point of a cut."""
+def sharing(d, phases):
+    """For `craton.plan.partition.split`: least planes of a part and at the top, planes along z that stay together, periodic axes, cost of
+    planes, cost of a point of a cut."""
     cost = {axis: np.ones(n) for axis, n in zip("zyx", d.shape)}
     for kind, extra in (("cpml", CPML), ("sponge", dict.fromkeys(range(3), SPONGE))):
         for axis, side in d.faces(kind):
@@ -37,7 +38,9 @@ def sharing(d):
             cost["xyz"[axis]][slice(*box[2 * (2 - axis) : 2 * (2 - axis) + 2])] += extra[axis]
     if d.free:
         cost["z"][d.shape[0] - d.surface_planes :] += SURFACE
+    floors = [one.box for phase in phases for one in phase.launches if "floor" in one.arrays]  # differences wider than halos
     return {
+        "together": {"z": floors[0][:2]} if floors else {},
         "least": max(d.reach, 2), "least_at_top": d.surface_planes + d.reach if d.free else max(d.reach, 2),
         "periodic": "".join("xyz"[axis] for axis, side in d.faces("periodic") if side == 0),
         "whole": "y" if d.planar else "", "cost": cost, "cut": COST_OF_HALO,

@@ -5,15 +5,18 @@ from functools import partial
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
-from craton.model import hexmesh, meshing, numbering, sampling
+from craton.model import hexmesh, meshing, sampling
+from craton.model.blas import one_thread
 from craton.model.cells import Region
 from craton.model.element_grid import ElementGrid
+from craton.model.ordering import locality
 from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.sem_elastic import faces, families, material, notes, operators, placing, points, snapshots
-from craton.solvers.sem_elastic.discretisation import Discretisation, look
+from craton.plan.shares import One
+from craton.solvers.sem_elastic import faces, families, notes, operators, placing, points, ranks, snapshots
+from craton.solvers.sem_elastic.discretisation import Discretisation
 from craton.solvers.sem_elastic.element import Element
-from craton.solvers.sem_elastic.state import State
-from craton.solvers.sem_elastic.time_step import stable_step
+from craton.solvers.sem_elastic.look import look
+from craton.solvers.sem_elastic.time_step import Stable, stable_step
 from craton.solvers.shared import timing
 from craton.survey import leapfrog
 from craton.survey import problems as survey_problems
@@ -26,14 +29,17 @@ from craton.survey.snapshots import problems as snapshot_problems
 EXPLODED = 1e3  # times what all sources together could do to one element
 
 
-def build(scenario, mesh=None):
+@one_thread()
+def build(scenario, given=None, team=None):
     """Discretise a scenario.
 
     Parameters
     ----------
     scenario : craton.SpectralScenario
-    mesh : HexMesh, optional
-        In place of the one that the scenario describes; in its box, with faces named as the scenario names them.
+    given : object, optional
+        A ``mesh`` and its ``sampler`` in place of the scenario's mesh and model, such as `chunk_sampler.Prepared`.
+    team : craton.comm.Together, optional
+        Ranks each of which makes its part of the plan; all must ask.
 
     Returns
     -------
@@ -44,16 +50,18 @@ def build(scenario, mesh=None):
     ScenarioError
         With every problem found: mesh, model, sources, receivers, step.
     """
-    mesh = checked_mesh(scenario, mesh)
+    team = team or One()
+    ranks.refuse_mesh(scenario, team)
+    mesh = checked_mesh(scenario, team) if given is None else given.mesh
     scenario = placing.on_mesh(scenario, mesh)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
-    sampler = sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
+    sampler = given.sampler if given else sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
     sources = survey_sources.build(scenario, partial(placing.medium, mesh, sampler))
     receivers = survey_receivers.build(scenario)
-    d, made = discretise(scenario, mesh, sampler, sources)
-    refuse(placing.problems(scenario, d.places) or points.source_problems(d, sources))
+    d = discretise(scenario, mesh, sampler, sources, team)
+    refuse(placing.problems(scenario, d) or points.source_problems(d, sources))
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms) + receivers.fibre_channels()
-    return assemble(d, made, sources, receivers, channels)
+    return assemble(d, sources, receivers, channels)
 
 
 def refuse(problems):
@@ -62,35 +70,50 @@ def refuse(problems):
         raise ScenarioError(problems)
 
 
-def checked_mesh(scenario, mesh=None):
-    """The mesh of a scenario, or `mesh`, with 27 nodes an element, neighbours near each other; nothing is wrong with it or the model."""
+def checked_mesh(scenario, team):
+    """The mesh of a scenario in an order in which neighbours are near; nothing is wrong with it, as rank 0 sees it, or the model."""
     box = None if scenario.domain.mesh else meshing.region_of(scenario)
     if box is not None:
         refuse(sampling.problems(scenario.model, box))
-    mesh = meshing.mesh_of(scenario) if mesh is None else mesh
-    refuse(hexmesh.problems(mesh, scenario.run.degree))
+    mesh = meshing.mesh_of(scenario)
+    team.every(lambda: refuse(hexmesh.problems(mesh, scenario.run.degree)) if team.rank == 0 else None)
     if box is None:
         refuse(sampling.problems(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names))
-    mesh = mesh.elevated()
-    return mesh.reordered(numbering.locality(mesh))
+    return mesh.reordered(locality(mesh))
 
 
-def discretise(scenario, mesh, sampler, sources):
-    """Points, media, step; and the `material.Material`, whose masses the step needs."""
+def discretise(scenario, mesh, sampler, sources, team):
+    """Points, media, step."""
     element = Element(scenario.run.degree)
-    first = look(Discretisation(scenario, mesh, element, sampler))
-    found = numbering.number(mesh.elements, element.degree)
-    own, solid, fluid = media(found.points.reshape(mesh.size, -1), found.count, first.fluid)
-    relaxation = sampling.relaxation(scenario.model, first.loss)
-    d = Discretisation(scenario, mesh, element, sampler, first, relaxation, own, State(solid, fluid))
-    made = material.build(d)
-    stable = stable_step(element, d.coordinates, d.material, own, d.fluid, made.mass, relaxation, faces.coupling_strength(d, made.mass))
+    wet = ranks.fluids(mesh, sampler, team)
+    division = ranks.divide(mesh, element.degree, wet, ranks.owners(scenario, mesh, wet, team), team)
+    d = Discretisation(scenario, division.mesh, element, sampler, wet[division.numbers], division.points, division.state, division)
+    first = ranks.agreed(division, look(d))
+    d = replace(d, first=first, relaxation=sampling.relaxation(scenario.model, first.loss))
+    stable = agreed_step(d, wet)
     refuse(step_problems(scenario, stable.limit))
     dt = timing.time_step(scenario, stable.limit)
     start = timing.start_time(scenario, sources, dt)
     steps = timing.step_count(scenario, start, dt)
     extra = leapfrog.extra(steps) if scenario.receivers else 0
-    return replace(d, stable=stable, dt=dt, start=start, steps=steps + extra, extra=extra), made
+    return replace(d, stable=stable, dt=dt, start=start, steps=steps + extra, extra=extra)
+
+
+def agreed_step(d, wet):
+    """The `Stable` of the elements of all ranks; its element is -1 where that is another rank's.
+
+    Each rank looks at its own elements and some around them. `wet`: fluid elements of the whole mesh.
+    """
+    team = d.division.team
+
+    def own():
+        e = d if team.size == 1 else ranks.surroundings(d, wet)
+        coupling = faces.coupling_strength(e, e.first.mass)
+        return stable_step(e.element, e.coordinates, e.material, e.points, e.fluid, e.first.mass, e.relaxation, e.jacobian, coupling)
+
+    found = team.every(own)
+    worst = found[int(np.argmin([one.limit for one in found]))]
+    return worst if team.size == 1 else Stable(worst.limit, -1, worst.courant)
 
 
 def step_problems(scenario, limit):
@@ -102,69 +125,80 @@ def step_problems(scenario, limit):
                     f"use at most {limit:.4g} s, or leave step out: {timing.time_step_for(limit):.4g} s is chosen then")]  # fmt: skip
 
 
-def media(points, count, fluid):
-    """Global points counted apart in the two media: points (ne, nodes) of the element's own medium, and how many each has.
-
-    A point on both sides of an interface between fluid and solid is in both.
-    """
-    out, counts = np.empty_like(points), []
-    for which in (~fluid, fluid):
-        used = np.zeros(count, bool)
-        used[points[which]] = True
-        out[which] = (np.cumsum(used, dtype=np.int32) - 1)[points[which]]
-        counts.append(int(used.sum()))
-    return out, *counts
-
-
-def assemble(d, made, sources, receivers, channels):
+def assemble(d, sources, receivers, channels):
     """Arrays and phases of the plan."""
-    arrays = d.state.arrays(d.precision) | masses(d, made)
-    elements = {"solid": [], "fluid": []}
-    for own in families.families(d, made.varying):
-        more, launch = families.arrays_and_launch(d, own, made)
+    team = d.division.team
+    arrays, elements = d.state.arrays(d.precision) | masses(d), {"solid": [], "fluid": []}
+    for own in families.families(d):
+        more, launch = families.arrays_and_launch(d, own)
         arrays |= more
         elements["fluid" if own.fluid else "solid"].append(launch)
     edges = []
-    for kind in (partial(faces.absorbing, mass=made.mass), faces.still, faces.coupling):
+    for kind in (partial(faces.absorbing, mass=d.first.mass), faces.still, faces.coupling):
         more, launches = kind(d)
         arrays |= more
         edges.append(launches)
     source_arrays, injections, band = points.sources(d, sources)
     slots = timing.slots(d.steps, len(channels))
-    channels, record_arrays, record = points.recording(d, channels, receivers, slots)
-    arrays |= source_arrays | record_arrays
-    phases = (*phases_of(d, injections, elements, edges), Phase("record", tuple(record)))
+    channels, columns, record_arrays, record = points.recording(d, channels, receivers, slots, team)
+    exchanged, messages = exchanges(d)
+    arrays |= source_arrays | record_arrays | exchanged
+    phases = (*phases_of(d, injections, elements, edges, messages), Phase("record", tuple(replace(one, outer=True) for one in record)))
     limit, watched, grid = *guard(d, sources), grid_of(d)
-    pictures = snapshots.frames(d, d.mesh, d.scenario.snapshots, grid.spacing / d.element.degree)
+    whole = d.division.whole
+    pictures = snapshots.frames(d, whole, d.scenario.snapshots, meshing.edges(whole)[1] / d.element.degree)
     plan = Plan(d.scenario.title, "sem_elastic", d.precision, grid, d.state, arrays, phases, d.steps, d.dt, d.start, channels,
                 receivers, slots, limit, watched, pictures, d.extra, band)  # fmt: skip
-    plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources)]
+    plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources),
+                     *placing.near_sources(sources, receivers, d.scenario.output.waveforms, grid.spacing)]  # fmt: skip
+    if team.size > 1:
+        return ranks.completed(d, replace(plan, sharing={"gathering": columns}))
     plan.notes = notes.sections(d, plan, sources)
+    plan.sharing = {"loads": partial(ranks.loads, d.scenario, d.division.whole, d.fluid)}
     return plan
 
 
-def masses(d, made):
+def masses(d):
     """Inverse masses; that of the dummy point is 0."""
     found = {}
-    for name, mass in zip(("inverse_mass", "fluid_inverse_mass"), made.mass):
+    for name, mass in zip(("inverse_mass", "fluid_inverse_mass"), d.first.mass):
         if len(mass):
-            found[name] = Array("material", (len(mass) + 1,), d.precision, np.append(1 / mass, 0.0))
+            inverse = np.zeros(len(mass) + 1, d.precision)
+            np.divide(1.0, mass, out=inverse[:-1], casting="same_kind")
+            found[name] = Array("material", inverse.shape, d.precision, inverse)
     return found
 
 
-def phases_of(d, injections, elements, edges):
+def exchanges(d):
+    """Arrays and, for each medium, messages that make its forces complete at points of several ranks."""
+    arrays, messages = {}, {}
+    for medium, field, components in (("solid", "force", 3), ("fluid", "potential_force", 1)):
+        more, messages[medium] = d.division.shared[medium].messages(field, components, d.precision)
+        arrays |= more
+    return arrays, messages
+
+
+def phases_of(d, injections, elements, edges, messages):
     """A step: the fluid from the solid's displacement, then the solid with the fluid's pressure, then both step on in time.
 
-    The fluid's accelerations must be complete before the solid's forces are, and are used up when the fluid steps.
+    The fluid's accelerations must be complete before the solid's forces are, and are used up when the fluid steps. What neighbours add is
+    added before absorbing and rigid faces act. Every rank has the same phases, empty ones too.
     """
     absorbing, still, coupling = edges
     found = []
-    if d.state.fluid:
-        forces = [*injections, *elements["fluid"], *coupling["fluid"]]
-        found.append(Phase("fluid", (*forces, *absorbing["fluid"], *still["fluid"])))
+    if d.division.media[1]:
+        found.append(phase("fluid", [*injections, *coupling["fluid"]], elements["fluid"], messages["fluid"]))
+        found.append(phase("fluid faces", [*absorbing["fluid"], *still["fluid"]]))
         injections = []
-    forces = [*injections, *elements["solid"], *coupling["solid"], *absorbing["solid"], *still["solid"]]
-    return (*found, Phase("solid", tuple(forces)), Phase("step", tuple(updates(d))))
+    if d.division.media[0]:
+        found.append(phase("solid", [*injections, *coupling["solid"]], elements["solid"], messages["solid"]))
+    return (*found, phase("step", [*absorbing["solid"], *still["solid"], *updates(d)]))
+
+
+def phase(name, launches, elements=(), messages=()):
+    """A phase: elements that neighbours wait for, what else adds to points, then the other elements."""
+    first = [one for one in elements if one.outer] + [replace(one, outer=True) for one in launches]
+    return Phase(name, (*first, *(one for one in elements if not one.outer)), messages=messages)
 
 
 def updates(d):
@@ -179,12 +213,11 @@ def guard(d, sources):
 
     A thousand times what all sources, each within one element, could leave behind.
     """
-    volume = float(np.prod(np.ptp(d.local, axis=2), axis=1).min())
     times, total = d.start + np.arange(d.steps) * d.dt, 0.0
     for s in sources:
         impulse = np.abs(s.wavelet(times)).sum() * d.dt
         strength = np.abs(s.force).max() if s.force is not None else np.abs(s.moment).max() / d.first.speeds["slowest"][0]
-        total += impulse * strength / (d.first.speeds["rho"][0] * volume)
+        total += impulse * strength / (d.first.speeds["rho"][0] * d.first.smallest)
     watched, scale = ("velocity", 1.0) if d.state.solid else ("pressure", d.first.speeds["rho"][0] * d.first.speeds["vp"][1])
     return (float(EXPLODED * scale * total) if total > 0 else np.inf), (watched,)
 
@@ -192,8 +225,11 @@ def guard(d, sources):
 def grid_of(d):
     """What messages say of the points."""
     shortest, middle, longest = meshing.edges(d.mesh)
-    return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, middle, longest, partial(place_of, d),
-                       d.scenario.domain.mesh is not None)  # fmt: skip
+    kept = replace(d, first=None)  # masses are not wanted any more
+    found = {name: d.first.constant[name] for name in ("vp", "vs", "rho")}
+    found["highest frequency"] = d.first.quality.points(1.0) / 5  # Hz, at 5 points a wavelength
+    return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, middle, longest, partial(place_of, kept),
+                       d.scenario.domain.mesh is not None, partial(tuple, (d.mesh, found)))  # fmt: skip
 
 
 def place_of(d, point):

@@ -4,6 +4,7 @@ from dataclasses import replace
 from craton.model import attenuation
 from craton.solvers.sem_elastic import operators as sem
 from craton.solvers.sem_elastic.element import DEGREES
+from craton.solvers.shared import sharing
 
 
 def operators(degree):
@@ -21,4 +22,5 @@ def operators(degree):
     found = [sem.stiffness(replace(kind, **way)) for way in ways]
     found += [sem.fluid(replace(kind, **way)) for way in (*ways[:5], *ways[-1:])]
     found += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey(), sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
+    found += [make(fields) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
     return {op.name: op for op in found}

@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from craton.errors import ScenarioError
-from craton.model import sampling, terrain
+from craton.model import terrain
 from craton.solvers.sem_elastic import mesh_terms
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.placing import Places
+from craton.solvers.sem_elastic.ranks import assigned
 from craton.solvers.sem_elastic.state import State
+
+WIDE = 1 << 14  # elements at a time, of whose centres only is asked
 
 
 @dataclass(frozen=True)
@@ -25,13 +27,17 @@ class Discretisation:
     element : Element
     sampler : sampling.Sampler
         The model, made ready.
-    first : FirstLook
-    relaxation : Relaxation or None
-        Mechanisms of attenuation.
+    fluid : (ne,) bool array
+        Which elements are fluid.
     points : (ne, n^3) int32 array
         Global points, counted apart in the solid and in the fluid.
     state : State
         Where the fields lie.
+    division : ranks.Division
+        Own elements and points, and what other ranks have of them.
+    first : look.FirstLook
+    relaxation : Relaxation or None
+        Mechanisms of attenuation.
     stable : time_step.Stable
         The largest stable step.
     dt, start : float
@@ -46,10 +52,12 @@ class Discretisation:
     mesh: Any
     element: Element
     sampler: Any
+    fluid: np.ndarray
+    points: np.ndarray
+    state: State
+    division: Any = None
     first: Any = None
     relaxation: Any = None
-    points: np.ndarray | None = None
-    state: State | None = None
     stable: Any = None
     dt: float = 0.0
     start: float = 0.0
@@ -62,28 +70,21 @@ class Discretisation:
         return self.scenario.run.precision
 
     @property
-    def fluid(self):
-        """Which elements are fluid, (ne,)."""
-        return self.first.fluid
-
-    @property
     def end(self):
         """When the run ends, s."""
         return self.start + (self.steps - self.extra) * self.dt
 
-    @cached_property
-    def local(self):
-        """Nodes of the elements relative to their centres, (ne, 3, 27), m; float64."""
-        return self._nodes[0]
+    def shapes(self, elements):
+        """Nodes of some elements relative to their centres, (n, 3, 27), m; float64."""
+        return mesh_terms.relative(self.mesh.nodes[self.mesh.elements[elements]])[0]
 
     @cached_property
     def centres(self):
         """Centres of the elements, (ne, 3), m."""
-        return self._nodes[1]
-
-    @cached_property
-    def _nodes(self):
-        return mesh_terms.relative(self.mesh.nodes[self.mesh.elements])
+        found = np.empty((self.mesh.size, 3))
+        for part in mesh_terms.batches(self.mesh.size, WIDE):
+            found[part] = self.mesh.nodes[self.mesh.elements[part]].mean(axis=1)
+        return found
 
     def offset(self, field):
         """First element of a field in the state."""
@@ -91,12 +92,22 @@ class Discretisation:
 
     def coordinates(self, elements):
         """Positions of the nodes of some elements, (n, 3, n^3), m."""
-        return mesh_terms.coordinates(self.element, self.local[elements]) + self.centres[elements][:, :, None]
+        return mesh_terms.coordinates(self.element, self.shapes(elements)) + self.centres[elements][:, :, None]
+
+    def jacobian(self, elements, nodes=slice(None)):
+        """d x_r / d xi_s at nodes of some elements, (n, 3, 3, nodes), m."""
+        return mesh_terms.jacobian(self.element, self.shapes(elements), nodes)
 
     def material(self, elements):
         """Material at the nodes of some elements: dict of arrays (n, n^3), stiffness (n, 21, n^3); see `craton.model.sampling`."""
-        elements = np.arange(self.mesh.size)[elements]
-        return self.sampler.at(self.coordinates(elements), self.centres[elements], self.mesh.regions[elements])
+        elements = np.arange(*elements.indices(self.mesh.size)) if isinstance(elements, slice) else np.asarray(elements)
+        out = {name: np.repeat(values[elements][..., None], self.element.size, axis=-1) for name, values in self.first.constant.items()}
+        some = np.flatnonzero(self.first.varying[elements])
+        own = elements[some]
+        if len(own):
+            for name, values in self.sampler.at(self.coordinates(own), self.centres[own], self.mesh.regions[own]).items():
+                out[name][some] = values
+        return out
 
     @property
     def anisotropic(self):
@@ -109,67 +120,14 @@ class Discretisation:
         return self.scenario.run.assembly == "colour"
 
     def located(self, xyz, wet, **more):
-        """The `Located` of positions (n, 3), m; what is in the solid and in the fluid is in the fluid if `wet`, else in the solid."""
-        return self.places.located(xyz, wet, **more)
+        """The `Located` of positions (n, 3), m; what is in the solid and in the fluid is in the fluid if `wet`, else in the solid.
+
+        Each position belongs to one rank; all must ask.
+        """
+        found = self.places.located(xyz, wet, **more)
+        return assigned(self.division, found, self.fluid[np.maximum(found.element, -1)] == wet)
 
     @cached_property
     def places(self):
         """Finds positions in the mesh."""
-        return Places(self.mesh, self.fluid, terrain.build(self.scenario.model))
-
-
-@dataclass(frozen=True)
-class FirstLook:
-    """What a pass over all elements finds before the step is known.
-
-    Parameters
-    ----------
-    fluid : (ne,) bool array
-    speeds : dict of str to (float, float)
-        Least and largest vp, vs, rho, and "slowest": the slowest wave, m/s.
-    resolved : (ne,) array
-        Slowest wave of each element over the average distance of nodes along its longest edge, Hz: one node a wavelength there.
-    loss : float
-        Largest 1/Q.
-    bulk_loss : bool
-        The bulk modulus relaxes, too.
-    """
-
-    fluid: np.ndarray
-    speeds: dict
-    resolved: np.ndarray
-    loss: float = 0.0
-    bulk_loss: bool = False
-
-
-def look(d):
-    """The `FirstLook` at all elements.
-
-    Raises
-    ------
-    ScenarioError
-        Elements partly fluid, impossible values.
-    """
-    fluid, resolved, found = np.empty(d.mesh.size, bool), np.empty(d.mesh.size), []
-    losses, wrong = [(0.0, False)], []
-    for part in mesh_terms.batches(d.mesh.size):
-        samples = d.material(part)
-        wrong += sampling.element_problems(samples, d.centres[part])
-        fluid[part] = sampling.fluids(samples)
-        slow = sampling.slowest(samples)
-        resolved[part] = slow.min(axis=1) / (longest_edges(d.local[part]) / d.element.degree)
-        values = {name: samples[name] for name in ("vp", "vs", "rho")} | {"slowest": slow}
-        found.append({name: (v.min(), v.max()) for name, v in values.items()})
-        if d.sampler.lossy:
-            losses.append((sampling.largest_loss(samples), bool(sampling.bulk(samples).any())))
-    if wrong:
-        raise ScenarioError(wrong[:5])
-    speeds = {name: (float(min(one[name][0] for one in found)), float(max(one[name][1] for one in found))) for name in found[0]}
-    return FirstLook(fluid, speeds, resolved, max(loss for loss, _ in losses), any(bulk for _, bulk in losses))
-
-
-def longest_edges(local):
-    """Longest edge of elements with nodes (ne, 3, 27), straight between corners, m: (ne,)."""
-    corners = local.reshape(-1, 3, 3, 3, 3)[..., ::2, ::2, ::2]
-    lengths = [np.linalg.norm(np.diff(corners, axis=axis), axis=1).reshape(len(local), -1) for axis in (2, 3, 4)]
-    return np.concatenate(lengths, axis=1).max(axis=1)
+        return Places(self.mesh, self.fluid, terrain.build(self.scenario.model), self.division.whole, self.division.numbers)

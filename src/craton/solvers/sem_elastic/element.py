@@ -5,6 +5,9 @@ from functools import cached_property
 import numpy as np
 from numpy.polynomial import Legendre
 
+from craton.model import numbering
+from craton.model.shape import gll_points
+
 DEGREES = tuple(range(2, 9))
 
 
@@ -33,11 +36,7 @@ class Element:
     @cached_property
     def points(self):
         """Gauss-Lobatto-Legendre points (n,), rising: -1, 1 and the zeros of the derivative of the Legendre polynomial."""
-        slope = Legendre.basis(self.degree).deriv()
-        inner = np.sort(slope.roots().real)
-        for _ in range(3):  # Newton's method: roots() of degree 8 is good to 1e-15 already, symmetry is not
-            inner = inner - slope(inner) / slope.deriv()(inner)
-        return np.concatenate([[-1.0], (inner - inner[::-1]) / 2, [1.0]])
+        return gll_points(self.degree)
 
     @cached_property
     def weights(self):
@@ -58,9 +57,7 @@ class Element:
     @cached_property
     def face_nodes(self):
         """Nodes of each face, (6, n^2); faces 0 .. 5: xi = -1, 1, eta = -1, 1, zeta = -1, 1."""
-        grid = np.arange(self.size).reshape(3 * (self.n,))
-        faces = (grid[:, :, 0], grid[:, :, -1], grid[:, 0], grid[:, -1], grid[0], grid[-1])
-        return np.array([face.ravel() for face in faces])
+        return numbering.face_nodes(self.degree)
 
     @cached_property
     def face_weights(self):

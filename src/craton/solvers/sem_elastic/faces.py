@@ -7,7 +7,7 @@ Summed at the points that is the damping C that stacey.h takes, together with G 
 """
 import numpy as np
 
-from craton.model import numbering
+from craton.model import cells, numbering
 from craton.plan.plan import Array, Launch
 from craton.solvers.sem_elastic import mesh_terms, operators
 from craton.solvers.sem_elastic.sites import VOIGT
@@ -46,6 +46,12 @@ def assembled(points, values):
     return unique, summed.reshape(len(unique), *values.shape[1:])
 
 
+def damped(points, vectors, found):
+    """Damping C of absorbing faces of a solid from points (m,), area vectors (m, 3) and material: the points, rising, and C (.., 6)."""
+    matrices = impedance(found, vectors)
+    return assembled(points, np.stack([matrices[:, a, b] for a, b in SIX], axis=1))
+
+
 def of_kind(d, kind, fluid):
     """Faces (nf, 2) of one kind on one medium."""
     rows = [faces for name, faces in d.mesh.faces.items() if len(faces) and d.scenario.face(name) == kind]
@@ -55,14 +61,21 @@ def of_kind(d, kind, fluid):
 
 def on_faces(d, rows):
     """Points (m,), area vectors (m, 3) and material (m,) at the nodes of faces."""
+    points = np.take_along_axis(d.points[rows[:, 0]], d.element.face_nodes[rows[:, 1]], axis=1).ravel()
+    parts = list(cells.in_order(lambda part: at_nodes(d, rows[part]), mesh_terms.batches(len(rows))))
+    found = {name: np.concatenate([material[name] for _, material in parts]) for name in parts[0][1]}
+    return points, np.concatenate([vectors for vectors, _ in parts]), found
+
+
+def at_nodes(d, rows):
+    """Area vectors (m, 3) and material (m,) at the nodes of a few faces."""
     nodes = d.element.face_nodes[rows[:, 1]]
-    points = np.take_along_axis(d.points[rows[:, 0]], nodes, axis=1).ravel()
-    vectors = mesh_terms.area_vectors(d.element, d.local, rows).reshape(-1, 3)
-    parts = []
-    for some in mesh_terms.batches(len(rows)):
-        found = d.material(rows[some, 0])
-        parts.append({name: of_nodes(v, nodes[some]) for name, v in found.items()})
-    return points, vectors, {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
+    return area_vectors(d, rows).reshape(-1, 3), {name: of_nodes(v, nodes) for name, v in d.material(rows[:, 0]).items()}
+
+
+def area_vectors(d, rows):
+    """Area vectors at the nodes of faces, (nf, n^2, 3), m2."""
+    return mesh_terms.area_vectors(d.element, d.shapes(rows[:, 0]), np.column_stack([np.arange(len(rows)), rows[:, 1]]))
 
 
 def of_nodes(values, nodes):
@@ -72,19 +85,21 @@ def of_nodes(values, nodes):
 
 
 def absorbing(d, mass):
-    """Arrays and launches of absorbing faces by medium: arrays, {"solid": [...], "fluid": [...]}."""
+    """Arrays and launches of absorbing faces by medium: arrays, {"solid": [...], "fluid": [...]}.
+
+    A point of several ranks is damped by what all of them have of its faces.
+    """
     arrays, launches = {}, {"solid": [], "fluid": []}
     for fluid, medium in enumerate(("solid", "fluid")):
         rows = of_kind(d, "stacey", bool(fluid))
-        if not len(rows):
+        own = dampings(d, rows, fluid) if len(rows) else (np.empty(0, int), np.empty((0, 1 if fluid else 6)))
+        own, damping = d.division.shared[medium].united(*own)
+        if not len(own):
             continue
-        points, vectors, found = on_faces(d, rows)
         if fluid:
-            own, damping = assembled(points, np.linalg.norm(vectors, axis=1) / (found["rho"] * found["vp"]))
+            damping = damping[:, 0]
             terms = np.stack([mass[1][own] / (mass[1][own] + d.dt / 2 * damping), damping])
         else:
-            own, matrices = assembled(points, impedance(found, vectors))
-            damping = np.stack([matrices[:, a, b] for a, b in SIX], axis=1)
             terms = np.concatenate([mesh_terms.implicit(damping, mass[0][own], d.dt), damping], axis=1).T
         op = operators.fluid_stacey() if fluid else operators.stacey()
         arrays |= table(f"{op.name}", points=(own, np.int32), terms=(terms, d.precision))
@@ -92,13 +107,22 @@ def absorbing(d, mass):
     return arrays, launches
 
 
+def dampings(d, rows, fluid):
+    """Points of absorbing faces, rising, and their damping: (m, 6) of the solid, (m, 1) of the fluid."""
+    points, vectors, found = on_faces(d, rows)
+    if fluid:
+        return assembled(points, (np.linalg.norm(vectors, axis=1) / (found["rho"] * found["vp"]))[:, None])
+    return damped(points, vectors, found)
+
+
 def still(d):
     """Arrays and launches of points that stand still: rigid faces of the solid, free surfaces of the fluid."""
     arrays, launches = {}, {"solid": [], "fluid": []}
     for fluid, medium, kind in ((False, "solid", "rigid"), (True, "fluid", "free")):
         rows = of_kind(d, kind, fluid)
-        if len(rows):
-            points = np.unique(np.take_along_axis(d.points[rows[:, 0]], d.element.face_nodes[rows[:, 1]], axis=1))
+        points = np.unique(np.take_along_axis(d.points[rows[:, 0]], d.element.face_nodes[rows[:, 1]], axis=1))
+        points, _ = d.division.shared[medium].united(points, np.empty((len(points), 0)))
+        if len(points):
             op = operators.rigid(1 if fluid else 3)
             arrays |= table(op.name, points=(points, np.int32))
             launches[medium].append(on_list(op, op.name, len(points), force="potential_force" if fluid else "force"))
@@ -152,7 +176,7 @@ def coupled_points(d, rows):
     distance = np.linalg.norm(places[0][:, :, :, None] - places[1][:, :, None, :], axis=1)
     match = np.take_along_axis(dry, distance.argmin(axis=2), axis=1)
     solid, fluid = (np.take_along_axis(d.points[e], at, axis=1) for e, at in ((rows[:, 2], match), (rows[:, 0], wet)))
-    return mesh_terms.coupled(solid, fluid, mesh_terms.area_vectors(d.element, d.local, rows[:, :2]))
+    return mesh_terms.coupled(solid, fluid, area_vectors(d, rows))
 
 
 def table(name, **values):

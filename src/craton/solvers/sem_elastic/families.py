@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.plan.plan import Array, Launch
-from craton.solvers.sem_elastic import mesh_terms, operators
+from craton.solvers.sem_elastic import material, mesh_terms, operators
 from craton.solvers.sem_elastic.assembly import ordered
 
+SHAPES = ("box", "corners", "nodes")  # descriptions of elements, the cheapest first
 FEW = 0.02  # of a medium's elements: a kind with less joins the more general one, a launch being dearer than what it saves
 
 
@@ -18,6 +19,8 @@ class Family:
     ----------
     name : str
         Of its arrays and its operator.
+    outer : bool
+        Other ranks wait for it.
     kind : operators.Kind
     elements : (n,) int array
     fluid : bool
@@ -27,30 +30,43 @@ class Family:
     kind: operators.Kind
     elements: np.ndarray
     fluid: bool
+    outer: bool = False
 
 
-def families(d, varying):
-    """The families of a discretised problem: list.
-
-    Parameters
-    ----------
-    d : Discretisation
-    varying : (ne,) bool array
-        Elements in which the material is not the same at all nodes.
-    """
+def families(d):
+    """The families of a `Discretisation`: list."""
     found = []
-    box = np.isfinite(mesh_terms.boxes(d.local)).all(axis=1)
+    shapes, varying = shapes_of(d), d.first.varying
     for fluid in (False, True):
         own = np.flatnonzero(d.fluid == fluid)
         if not len(own):
             continue
-        plain, constant = few(box[own]), few(~varying[own])
-        for geometry in (True, False):
+        shape, constant = general(shapes[own]), few(~varying[own])
+        for n, name in enumerate(SHAPES):
             for per_node in (False, True):
-                members = own[(plain == geometry) & (constant != per_node)]
-                if len(members):
-                    found.append(family(d, members, "box" if geometry else "nodes", per_node, fluid))
+                members = own[(shape == n) & (constant != per_node)]
+                cut = np.searchsorted(members, d.division.outer)
+                for some, outer in ((members[:cut], True), (members[cut:], False)):
+                    if len(some):
+                        found.append(family(d, some, name, per_node, fluid, outer))
     return found
+
+
+def shapes_of(d):
+    """Place in `SHAPES` of the simplest description of each element: (ne,)."""
+    bent = np.where(d.first.straight, SHAPES.index("corners"), SHAPES.index("nodes"))
+    return np.where(np.isnan(d.first.edges[:, 0]), bent, SHAPES.index("box"))
+
+
+def general(shape):
+    """Shapes of which too few are there become the next more general one that is there."""
+    counts = np.bincount(shape, minlength=len(SHAPES))
+    for n in range(len(SHAPES) - 1):
+        if 0 < counts[n] < FEW * len(shape):
+            target = next((m for m in range(n + 1, len(SHAPES)) if counts[m]), n)
+            counts[target] += counts[n] * (target != n)
+            shape = np.where(shape == n, target, shape)
+    return shape
 
 
 def few(flags):
@@ -58,44 +74,42 @@ def few(flags):
     return flags if flags.mean() >= FEW else np.zeros_like(flags)
 
 
-def family(d, elements, geometry, per_node, fluid):
+def family(d, elements, geometry, per_node, fluid, outer=False):
     """One family."""
     relaxation = d.relaxation if not fluid else None
     kind = operators.Kind(
         d.element.degree, geometry, per_node, d.anisotropic and not fluid,
         operators.relaxing(relaxation, d.dt) if relaxation else (), bool(relaxation) and d.first.bulk_loss, d.coloured,
     )  # fmt: skip
-    return Family(f"{'fluid' if fluid else 'solid'}_{geometry}{'_varying' if per_node else ''}", kind, elements, fluid)
+    name = f"{'fluid' if fluid else 'solid'}_{geometry}{'_varying' if per_node else ''}{'_outer' if outer else ''}"
+    return Family(name, kind, elements, fluid, outer)
 
 
-def arrays_and_launch(d, own, material):
-    """Arrays of a family, and the launch that adds its forces.
-
-    Parameters
-    ----------
-    d : Discretisation
-    own : Family
-    material : Material
-        Moduli and losses of all elements.
-    """
+def arrays_and_launch(d, own):
+    """Arrays of a family, and the launch that adds its forces."""
     order = ordered(own.elements, d.mesh.corners[own.elements], d.coloured)
     dummy = d.state.fluid if own.fluid else d.state.solid
-    values = {
-        "points": (order.arranged(d.points, dummy), np.int32),
-        "geometry": (order.arranged(mesh_terms.boxes(d.local) if own.kind.geometry == "box" else d.local), d.precision),
-        "moduli": (material.of(order, own, "moduli"), d.precision),
-    }  # fmt: skip
-    if own.kind.relaxation:
-        values["loss"] = (material.of(order, own, "loss"), d.precision)
+    values = {"points": order.arranged(d.points, dummy), "geometry": geometry(d, own, order), **material.arrays(d, own, order)}
     kinds = {"points": "mesh", "geometry": "mesh", "moduli": "material", "loss": "material"}
-    arrays = {f"{own.name}_{name}": Array(kinds[name], v.shape, dtype, np.asarray(v, dtype), lanes=True)
-              for name, (v, dtype) in values.items()}  # fmt: skip
+    arrays = {f"{own.name}_{name}": Array(kinds[name], v.shape, v.dtype, v, lanes=True) for name, v in values.items()}
     if own.kind.relaxation:
-        rows = len(own.kind.relaxation) * (5 + own.kind.bulk)
-        arrays[f"{own.name}_memory"] = Array("wavefield", (len(order), rows, d.element.size), d.precision, lanes=True)
+        arrays[f"{own.name}_memory"] = Array("wavefield", (len(order), d.element.size, own.kind.stored), d.precision, lanes=True)
     if order.by_colour is not None:
         arrays[f"{own.name}_order"] = Array("mesh", order.by_colour.shape, np.int32, order.by_colour)
     op = operators.fluid(own.kind) if own.fluid else operators.stiffness(own.kind)
     names = tuple(name if name in d.state.fields else f"{own.name}_{name}" if f"{own.name}_{name}" in arrays else "" for name in op.arrays)
     named = replace(op, name=own.name, kernel=op.function)
-    return arrays, Launch(named, names, (0, 1, 0, 1, 0, len(order)), {"first": 0}, turns=order.turns)
+    return arrays, Launch(named, names, (0, 1, 0, 1, 0, len(order)), {"first": 0}, turns=order.turns, outer=own.outer)
+
+
+def geometry(d, own, order):
+    """Edges of boxes, (n, 3), corners of straight elements, (n, 3, 8), or nodes of others, (n, 3, 27); padding is like the first one."""
+    elements = np.where(order.elements >= 0, order.elements, own.elements[0])
+    if own.kind.geometry == "box":
+        return d.first.edges[elements].astype(d.precision)
+    straight = own.kind.geometry == "corners"
+    out = np.empty((len(order), 3, 8 if straight else 27), d.precision)
+    for part in mesh_terms.batches(len(order)):
+        shapes = d.shapes(elements[part])
+        out[part] = mesh_terms.corners(shapes)[0] if straight else shapes
+    return out

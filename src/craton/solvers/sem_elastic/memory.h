@@ -3,7 +3,8 @@
 //   stress uses  S_l + held e,  then  S_l <- decay S_l + carried e;
 //   decay = exp(-w dt),  held = 1 - (1 - decay) / (w dt),  carried = decay held + (1 - decay) / (w dt) - decay
 // for the deviatoric strain with 2 mu and, where BULK = 1, its trace with kappa. Y_l = s (c0 + s (c1 + s (c2 + s c3))), s = 1/Q.
-//   memory[e][l * MEMORIES + m][node]   m: deviatoric xx, yy, yz, xz, xy (tensor strains), then the trace
+//   memory[e][node][l * MEMORIES + m]   m: deviatoric xx, yy, yz, xz, xy (tensor strains), then the trace; STORE of them, a multiple of 4: a node's
+//                                       variables are fetched and written in pieces of 16 bytes, no two nodes share one
 //   loss[e][m][node]                    1/Q_mu, then 1/Q_kappa where BULK = 1; loss[e][m] where PER_NODE = 0
 // RELAXATION: for each mechanism decay, held, carried, c0 .. c3.
 #pragma once
@@ -13,16 +14,34 @@
 constexpr int MEMORIES = 5 + BULK, LOSSES = 1 + BULK;
 constexpr real MECHANISM[MECHANISMS][7] = RELAXATION;
 
-struct Memories { value of[MECHANISMS][MEMORIES]; };
+constexpr int STORE = (MECHANISMS * MEMORIES + 3) / 4 * 4;
 
-BODY ptrdiff_t place_of(ptrdiff_t e, int l, int m, int node) { return (e * (MECHANISMS * MEMORIES) + l * MEMORIES + m) * NODES + node; }
+struct alignas(16) Memories { value of[STORE]; };
 
 BODY Memories memories(const real* memory, ptrdiff_t e, int node)  // all at once: one after another each would be waited for
 {
-    Memories out;
-    UNROLL for (int l = 0; l < MECHANISMS; ++l)
-        UNROLL for (int m = 0; m < MEMORIES; ++m) out.of[l][m] = VALUES(memory)[place_of(e, l, m, node)];
-    return out;
+    const Memories* const from = (const Memories*)memory + e * NODES + node;
+#if GPU_INSTRUCTIONS
+    if constexpr (IN_TURN) __syncwarp(__activemask());  // loads of a node come after the stores of the one before
+    if constexpr (PAST_L1) {
+        Memories out;
+        UNROLL for (int n = 0; n < (int)(sizeof(Memories) / 16); ++n) ((float4*)&out)[n] = __ldcg((const float4*)from + n);
+        return out;
+    }
+#endif
+    return *from;
+}
+
+BODY void keep(real* memory, const Memories& now, ptrdiff_t e, int node)
+{
+    Memories* const to = (Memories*)memory + e * NODES + node;
+#if GPU_INSTRUCTIONS
+    if constexpr (PAST_L1) {
+        UNROLL for (int n = 0; n < (int)(sizeof(Memories) / 16); ++n) __stcg((float4*)to + n, ((const float4*)&now)[n]);
+        return;
+    }
+#endif
+    *to = now;
 }
 
 BODY value coefficient(int l, value s)
@@ -38,16 +57,19 @@ BODY void relax(
     const value part[6] = {strain[0] - third, strain[1] - third, real(0.5) * strain[3], real(0.5) * strain[4], real(0.5) * strain[5], trace};
     const value* const s = VALUES(loss) + (PER_NODE ? e * LOSSES * NODES + node : e * LOSSES);
     value lost[6] = {};
+    Memories now = {};
     UNROLL for (int l = 0; l < MECHANISMS; ++l)
     {
         const value y = coefficient(l, s[0]), of_bulk = BULK ? coefficient(l, s[BULK * (PER_NODE ? NODES : 1)]) : y;
         UNROLL for (int m = 0; m < MEMORIES; ++m)
         {
-            lost[m] += (m < 5 ? y : of_bulk) * (before.of[l][m] + MECHANISM[l][1] * part[m]);
-            ((value*)memory)[place_of(e, l, m, node)] = MECHANISM[l][0] * before.of[l][m] + MECHANISM[l][2] * part[m];
+            const value s_l = before.of[l * MEMORIES + m];
+            lost[m] += (m < 5 ? y : of_bulk) * (s_l + MECHANISM[l][1] * part[m]);
+            now.of[l * MEMORIES + m] = MECHANISM[l][0] * s_l + MECHANISM[l][2] * part[m];
         }
     }
-    const value mu2 = 2 * mu, bulk = BULK ? (lambda + mu2 * real(1.0 / 3)) * lost[5] : value{};
+    keep(memory, now, e, node);
+    const value mu2 = real(2) * mu, bulk = BULK ? (lambda + mu2 * real(1.0 / 3)) * lost[5] : value{};
     stress[0] -= mu2 * lost[0] + bulk;
     stress[1] -= mu2 * lost[1] + bulk;
     stress[2] -= bulk - mu2 * (lost[0] + lost[1]);

@@ -1,14 +1,18 @@
-"""What the elements' shapes give: coordinates, metric terms, mass, area vectors of faces; absorbing and coupled points. All in float64.
+"""What the elements' shapes give: coordinates, metric terms, area vectors of faces; matrices of points on faces. All in float64.
 
 An element is given by 27 nodes relative to its centre, local (ne, 3, 27): node (c * 3 + b) * 3 + a at the a-th, b-th, c-th of the positions
 -1, 0, 1 along xi, eta, zeta. Arrays over its points are (ne, ..., n^3). Where meshes are large, callers go batch by batch (`batches`).
 """
+from functools import lru_cache
+
 import numpy as np
 
-from craton.solvers.sem_elastic.element import lagrange, lagrange_slopes
+from craton.solvers.sem_elastic.element import Element, lagrange, lagrange_slopes
 
 NODES = np.array([-1.0, 0.0, 1.0])
-BATCH = 8192  # elements: some hundred MB of temporaries at degree 4
+HALVES = np.array([[1, 0.5, 0], [0, 0.5, 1]])
+MIDDLES = np.kron(HALVES, np.kron(HALVES, HALVES))  # (8, 27): nodes in the middle between corners
+BATCH = 256  # elements at a time: their temporaries stay in the cache
 
 
 def batches(count, size=BATCH):
@@ -25,38 +29,52 @@ def relative(nodes):
 
 def corners(local, tolerance=1e-7):
     """Corners (ne, 3, 8) of elements, and True (ne,) where the other nodes lie in the middle between them, to `tolerance` of the size."""
-    cube = local.reshape(len(local), 3, 3, 3, 3)
-    eight = cube[..., ::2, ::2, ::2]
-    half = np.array([[1, 0], [0.5, 0.5], [0, 1]])
-    ideal = np.einsum("Cc,Bb,Aa,excba->exCBA", half, half, half, eight, optimize=True)
-    straight = np.abs(cube - ideal).max((1, 2, 3, 4)) <= tolerance * np.ptp(eight.reshape(len(local), 3, 8), axis=2).min(1)
-    return np.ascontiguousarray(eight).reshape(len(local), 3, 8), straight
+    eight = np.ascontiguousarray(local.reshape(-1, 3, 3, 3, 3)[..., ::2, ::2, ::2]).reshape(-1, 3, 8)
+    away = np.abs(local - eight @ MIDDLES).max((1, 2))
+    return eight, away <= tolerance * np.ptp(eight, axis=2).min(1)
 
 
-def contracted(local, along_xi, along_eta, along_zeta):
-    """Sum over the nodes, axis after axis: (ne, 3, n^3)."""
-    cube = local.reshape(len(local), 3, 3, 3, 3)
-    for matrix in (along_xi, along_eta, along_zeta):  # the last axis goes, the new one comes first of the three
-        cube = np.moveaxis(cube @ matrix.T, -1, 2)
-    return cube.reshape(len(local), 3, -1)
+@lru_cache
+def interpolation(degree):
+    """Values of the 27 shape functions at the points, (27, n^3), and their slopes along xi, eta, zeta, (27, 3, n^3)."""
+    points = Element(degree).points
+    value, slope = lagrange(NODES, points).T, lagrange_slopes(NODES, points).T  # (3, n)
+    lines = [[slope if m == s else value for m in range(3)] for s in range(4)]
+    tables = [np.einsum("ai,bj,ck->cbakji", *line).reshape(27, -1) for line in lines]
+    return tables[3], np.stack(tables[:3], axis=1)
 
 
 def coordinates(element, local):
     """Coordinates of the points relative to the centre, (ne, 3, n^3)."""
-    values = lagrange(NODES, element.points)
-    return contracted(local, values, values, values)
+    return local @ interpolation(element.degree)[0]
 
 
-def jacobian(element, local):
-    """J[s, r] = d x_r / d xi_s at the points, (ne, 3, 3, n^3)."""
-    values, slopes = lagrange(NODES, element.points), lagrange_slopes(NODES, element.points)
-    return np.stack([contracted(local, *(slopes if m == s else values for m in range(3))) for s in range(3)], 1)
+def jacobian(element, local, nodes=slice(None)):
+    """J[s, r] = d x_r / d xi_s at the points, or some of them, (ne, 3, 3, n^3)."""
+    slopes = interpolation(element.degree)[1][:, :, nodes]
+    return (local.reshape(-1, 27) @ slopes.reshape(27, -1)).reshape(len(local), 3, 3, -1).swapaxes(1, 2)
+
+
+def cross(t, u):
+    """Cross products of vectors (ne, 3, ...), one component after another."""
+    out = np.empty(t.shape)
+    for r in range(3):
+        a, b = (r + 1) % 3, (r + 2) % 3
+        np.multiply(t[:, a], u[:, b], out=out[:, r])
+        out[:, r] -= t[:, b] * u[:, a]
+    return out
 
 
 def cofactors(jacobian):
     """A[s, r] = det J * d xi_s / d x_r, and det J: (ne, 3, 3, n^3), (ne, n^3)."""
-    a = [np.cross(jacobian[:, (s + 1) % 3], jacobian[:, (s + 2) % 3], axis=1) for s in range(3)]
-    return np.stack(a, 1), (jacobian[:, 0] * a[0]).sum(1)
+    a = np.stack([cross(jacobian[:, (s + 1) % 3], jacobian[:, (s + 2) % 3]) for s in range(3)], 1)
+    return a, (jacobian[:, 0] * a[:, 0]).sum(1)
+
+
+def determinants(element, local):
+    """det J at the points, (ne, n^3)."""
+    j = jacobian(element, local)
+    return (j[:, 0] * cross(j[:, 1], j[:, 2])).sum(1)
 
 
 def metric(element, local):
@@ -74,32 +92,6 @@ def boxes(local, tolerance=1e-6):
     ideal = np.stack([a, b, c])[None] * (edges / 2)[:, :, None, None, None]
     off = np.abs(cube - ideal).max((1, 2, 3, 4)) > tolerance * np.abs(edges).min(1)
     return np.where((off | (edges <= 0).any(1))[:, None], np.nan, edges)
-
-
-def mass(element, local, points, count, weight):
-    """Diagonal mass matrix.
-
-    Parameters
-    ----------
-    element : Element
-    local : (ne, 3, 27) array
-        Nodes.
-    points : (ne, n^3) int array
-        Global numbers.
-    count : int
-        Global points.
-    weight : (ne, n^3) or (ne, 1) array
-        Density; of a fluid 1 / kappa.
-
-    Returns
-    -------
-    (count,) array
-    """
-    total = np.zeros(count)
-    for part in batches(len(local)):
-        det = cofactors(jacobian(element, local[part]))[1]
-        total += np.bincount(points[part].ravel(), (det * element.volume_weights * weight[part]).ravel(), count)
-    return total
 
 
 def area_vectors(element, local, faces):
@@ -120,39 +112,14 @@ def area_vectors(element, local, faces):
     """
     faces = np.asarray(faces)
     out = np.empty((len(faces), element.n**2, 3))
-    for part in batches(len(faces)):
-        which, side = faces[part].T
-        a = cofactors(jacobian(element, local[which]))[0]
-        rows = np.arange(len(which))
-        own = a[rows, side // 2].transpose(0, 2, 1)  # (nf, n^3, 3)
-        signed = own[rows[:, None], element.face_nodes[side]] * np.where(side % 2, 1.0, -1.0)[:, None, None]
-        out[part] = signed * element.face_weights[:, None]
+    for side in range(6):
+        own = np.flatnonzero(faces[:, 1] == side)
+        for part in batches(len(own)):
+            some = own[part]
+            j = jacobian(element, local[faces[some, 0]], element.face_nodes[side])
+            vectors = cross(j[:, (side // 2 + 1) % 3], j[:, (side // 2 + 2) % 3])
+            out[some] = vectors.transpose(0, 2, 1) * (element.face_weights * (1 if side % 2 else -1))[:, None]
     return out
-
-
-def absorbing(points, vectors, rho, vp, vs):
-    """Damping of absorbing faces, C = sum of rho area (vp n n^T + vs (I - n n^T)), once for each point.
-
-    Parameters
-    ----------
-    points : (nf, n^2) int array
-        Global numbers of the faces' nodes.
-    vectors : (nf, n^2, 3) array
-        Their area vectors, m2.
-    rho, vp, vs : (nf, n^2) or broadcast
-        Density and speeds of P and S waves there.
-
-    Returns
-    -------
-    (m,) int array, (m, 6) array
-        The points, rising; C as xx, yy, zz, yz, xz, xy in kg/s.
-    """
-    area = np.linalg.norm(vectors, axis=-1)
-    n = vectors / area[..., None]
-    pairs = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
-    terms = [area * rho * ((vp - vs) * n[..., a] * n[..., b] + vs * (a == b)) for a, b in pairs]
-    found, at = np.unique(points, return_inverse=True)
-    return found, np.stack([np.bincount(at.ravel(), t.ravel(), len(found)) for t in terms], 1)
 
 
 def implicit(damping, mass, dt):
@@ -178,6 +145,8 @@ def coupled(solid, fluid, vectors):
     (m, 2) int array, (m, 3) array
         Solid and fluid point; the sum of the area vectors.
     """
-    pairs, at = np.unique(np.stack([np.ravel(solid), np.ravel(fluid)], 1), axis=0, return_inverse=True)
+    span = int(np.max(fluid, initial=0)) + 1
+    keys, at = np.unique(np.ravel(solid).astype(np.int64) * span + np.ravel(fluid), return_inverse=True)
+    pairs = np.stack(np.divmod(keys, span), 1)
     flat = vectors.reshape(-1, 3)
     return pairs, np.stack([np.bincount(at.ravel(), flat[:, c], len(pairs)) for c in range(3)], 1)

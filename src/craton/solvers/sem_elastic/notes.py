@@ -1,19 +1,15 @@
 """What `craton plan` prints of a spectral-element plan: algorithm, mesh, step, resolution, sources, memory, phases."""
-import numpy as np
-
+from craton.solvers.sem_elastic import quality
 from craton.solvers.shared.notes import memory, phases, receivers, sources_of
-
-FEWEST = 4.5  # points per wavelength, at their average distance, below which a warning is due: at degree 4 phases are off by 0.3 % there
-WORST = 3  # elements named
 
 
 def sections(d, plan, sources):
     """All sections, in the order in which they are printed."""
     return {
         plan.title or "Elastic waves": algorithm(d, plan),
-        "Mesh": mesh(d, plan),
+        "Mesh": mesh(d, plan, sources),
         "Time": time(d),
-        "Resolution": resolution(d, sources),
+        "Model": model(d),
         "Sources": sources_of(sources),
         "Receivers": receivers(d, plan),
         "Memory": memory(plan) + [("an element", f"{plan.nbytes / d.mesh.size:,.0f} bytes")],
@@ -40,18 +36,14 @@ def algorithm(d, plan):
     ]  # fmt: skip
 
 
-def mesh(d, plan):
-    """Elements, extent, shape."""
+def mesh(d, plan, sources):
+    """Elements, extent, shape; points per wavelength at the sources' f95, the worst elements named."""
     low, high = d.mesh.bounds()
-    quality = d.mesh.quality()
     extent = "  ".join(f"{a} {x:,.0f} .. {y:,.0f}" for a, x, y in zip("xyz", low, high))
     rows = [("elements", plan.grid.words()), ("extent", f"{extent}  m")]
     if d.fluid.any():
         rows.append(("fluid", f"{d.fluid.sum():,} elements"))
-    rows.append(("scaled Jacobian", f"{quality.min():.3f} to {quality.max():.3f} (1 is a box)"))
-    if quality.min() < 1 - 1e-6:
-        rows.append(("worst shapes", "; ".join(f"element {e} at {place(d, e)}: {quality[e]:.3f}" for e in np.argsort(quality)[:WORST])))
-    return rows
+    return rows + quality.report(d.first.quality, d.mesh, highest(sources))
 
 
 def place(d, element):
@@ -70,8 +62,8 @@ def time(d):
     ]
 
 
-def resolution(d, sources):
-    """Points per wavelength at the sources' f95, the worst elements named."""
+def model(d):
+    """Speeds and density, attenuation."""
     found = d.first.speeds
     rows = [("model", "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *found[name]) for name in ("vp", "vs", "rho")) + "  (m/s, kg/m3)")]
     if d.relaxation:
@@ -79,15 +71,6 @@ def resolution(d, sources):
         error = d.relaxation.error(d.first.loss)
         rows.append(("attenuation", f"{len(d.relaxation.omega)} mechanisms, Q from {1 / d.first.loss:.4g}, within {error:.1%} "
                                     f"over {low:g} to {high:g} Hz"))  # fmt: skip
-    f95 = highest(sources)
-    if f95:
-        points = d.first.resolved / f95
-        judged = "ok" if points.min() >= FEWEST else "TOO FEW"
-        worst = np.argsort(points)[:WORST]
-        rows += [
-            ("points per wavelength", f"{points.min():.1f} at f95 = {f95:.4g} Hz, GLL points at their average distance ({judged})"),
-            ("worst resolved", "; ".join(f"element {e} at {place(d, e)}: {points[e]:.1f}" for e in worst)),
-        ]
     return rows
 
 
@@ -97,10 +80,10 @@ def highest(sources):
 
 
 def warnings(d, sources):
-    """A warning where the mesh does not carry the sources' frequencies."""
-    f95 = highest(sources)
-    if not f95 or d.first.resolved.min() / f95 >= FEWEST:
-        return []
-    points = d.first.resolved.min() / f95
-    return [f"{points:.1f} GLL points per wavelength at f95 = {f95:.4g} Hz are too few, {FEWEST:g} are wanted: use elements of "
-            f"{points / FEWEST:.2f} times the size, or a source with lower frequencies"]  # fmt: skip
+    """A warning where the mesh, on any rank, does not carry the sources' frequencies: of the rank where it is worst."""
+    found = d.first.quality
+
+    def own():
+        return float((found.slowest / found.longest).min()), quality.warnings(found, d.mesh, highest(sources))
+
+    return min(d.division.team.every(own))[1]

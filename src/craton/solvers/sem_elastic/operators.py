@@ -2,11 +2,16 @@
 
 Arrays of elements are logically (ne, rows, n^3), `Array(..., lanes=True)`; ne a multiple of `LANES`. Elements that fill up have the dummy
 point everywhere, the shape of a true element, and moduli 0. Traffic and flops are per element for element kernels, whose boxes count
-elements along x: (0, 1, 0, 1, first, last + 1).
+elements along x:
+
+    Launch(stiffness(kind), arrays, (0, 1, 0, 1, begin, end), {"first": 0}, turns=Turns(runs, order))
+
+Limits of boxes and of `runs` are multiples of `LANES`. `first` is the row of `points` that element 0 of the other arrays has: runs of
+elements of different kinds may share one array of points. `order` has rows as the box counts them.
 
 =============  ============================================================================================================================
 force          ((N + 1) * 3,) reals, component fastest; so are displacement, velocity
-memory         (ne, mechanisms * (5 or 6), n^3) reals: attenuation's variables, kind "wavefield"; "" without
+memory         (ne, n^3, `Kind.stored`) reals: attenuation's variables, kind "wavefield"; "" without
 points         (ne, n^3) int32: global points
 geometry       "stored": (ne, 10, n^3), see mesh_terms.metric; "nodes": (ne, 3, 27), mesh_terms.relative; "corners": (ne, 3, 8), of
                elements with straight edges, mesh_terms.corners; "box": (ne, 3), mesh_terms.boxes
@@ -68,6 +73,11 @@ class Kind:
     coloured: bool = False
 
     @property
+    def stored(self):
+        """Memory variables of a node: 5 of each mechanism, 6 with bulk attenuation, filled up to a multiple of 4."""
+        return -(-len(self.relaxation) * (5 + self.bulk) // 4) * 4
+
+    @property
     def suffix(self):
         """What sets it apart among the operators of a plan."""
         words = {self.geometry: self.geometry != "nodes", "per_element": not self.per_node, "full": self.full,
@@ -101,19 +111,23 @@ def constants(kind):
     """Constants of the text."""
     element, text = Element(kind.degree), "{" + ",".join("{" + ",".join(map(repr, row)) + "}" for row in kind.relaxation) + "}"
     rule = [*element.derivative.T.ravel(), *element.points, *element.weights]
-    single, double = RESIDENT[kind.degree > 5]
-    width = threads(kind.degree)
+    width, (single, double) = threads(kind.degree), resident(kind)
     return (("DEGREE", kind.degree), ("RULE_VALUES", "{" + ",".join(f"real({float(v)!r})" for v in rule) + "}"), ("LANES", LANES),
             ("ELEMENTS", elements(kind.degree)), ("THREADS", width), ("KEEP", f"(THREAD_PER_POINT && {int(kind.degree <= KEPT)})"),
             ("MIN_BLOCKS", f"(sizeof(real) == 4 ? {single // width} : {double // width})"), ("COLOURED", int(kind.coloured)),
             ("LATE", "(THREAD_PER_POINT && DEGREE == 8 && sizeof(real) == 8)"), ("SPREAD", "(THREAD_PER_POINT && !LATE)"),
             ("GEOMETRY", GEOMETRY[kind.geometry]), ("PER_NODE", int(kind.per_node)), ("FULL", int(kind.full)), ("BULK", int(kind.bulk)),
-            ("MECHANISMS", len(kind.relaxation)), ("RELAXATION", text))  # fmt: skip
+            ("MECHANISMS", len(kind.relaxation)), ("RELAXATION", text), ("PAST_L1", 0), ("IN_TURN", 1))  # fmt: skip
 
 
 KEPT = 5  # highest degree at which a thread keeps its column of the field
-RESIDENT = ((512, 256), (384, 256))  # threads that shall fit a GPU's multiprocessor: float32, float64, up to degree 5 and beyond
 SHARED_BYTES = 48 << 10  # of a block
+
+
+def resident(kind):
+    """Threads that shall fit a GPU's multiprocessor, in float32 and in float64: what has many numbers a thread gets more registers."""
+    many = kind.degree > 5 or kind.relaxation or (kind.geometry == "nodes" and not kind.full)
+    return 384 if many else 512, 256
 
 
 def elements(degree):
@@ -139,7 +153,7 @@ def cost(kind, fields):
     nodes = n**3
     rows = {(1, False): 1, (3, False): 2, (3, True): 21}[fields, kind.full] + bool(kind.relaxation) * (1 + kind.bulk)
     reals = 3 * fields * unique + nodes + {"stored": 10 * nodes, "nodes": 81, "corners": 24, "box": 3}[kind.geometry]
-    reals += rows * (nodes if kind.per_node else 1) + 2 * len(kind.relaxation) * (5 + kind.bulk) * nodes
+    reals += rows * (nodes if kind.per_node else 1) + 2 * kind.stored * nodes
     derivatives = 12 * fields * n  # of a node: six sums of n products
     metric = {"stored": 30 * fields, "nodes": 30 * fields + 36 + 36 + 486 // n, "corners": 30 * fields + 18 + 36 + 120 // n,
               "box": 6 * fields}[kind.geometry]  # fmt: skip
@@ -208,5 +222,5 @@ def to_solid():
 
 
 def listed():
-    """How machines run through lists of points."""
-    return {"grain": (1, 1, 4096), "block": (128, 1, 1)}
+    """How machines run through lists of points: one list after another, for each may touch any point."""
+    return {"pointwise": False, "grain": (1, 1, 4096), "block": (128, 1, 1)}

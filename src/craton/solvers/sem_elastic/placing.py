@@ -10,6 +10,7 @@ from craton.model.hexmesh import named_by_place
 from craton.survey import receivers, sources
 
 ON_FACE = 1e-6  # of the reference coordinates
+CLOSE, FAR = 2, 4  # elements from a point moment, within which velocity, or its derivatives, are off by more than some per cent
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +24,17 @@ class Places:
     fluid : (ne,) bool array
     ground : Terrain or None
         Of a model with topography: a position that is not above it is in the mesh, even where the mesh's top lies lower.
+    whole : HexMesh, optional
+        The mesh whose top counts, where `mesh` is a rank's part of it.
+    order : (ne,) int array, optional
+        Of several elements that have a position the one with the lowest number here takes it; by default the order of the mesh.
     """
 
     mesh: Any
     fluid: np.ndarray
     ground: Any = None
+    whole: Any = None
+    order: Any = None
 
     @cached_property
     def every(self):
@@ -37,7 +44,12 @@ class Places:
     @cached_property
     def top(self):
         """The top of the mesh."""
-        return mesh_top(self.mesh)
+        return mesh_top(self.mesh if self.whole is None else self.whole)
+
+    def found(self, locator, xyz, nearest):
+        """The `Located` by a locator, in the lowest element of several; in any of them where the nearest is not asked for (pictures)."""
+        found = locator.find(xyz, nearest)
+        return locator.lowest(found, xyz, np.arange(self.mesh.size) if self.order is None else self.order) if nearest else found
 
     def located(self, xyz, wet=False, nearest=True):
         """The `Located` of positions (n, 3), m; between a solid and a fluid in the fluid if `wet`, else in the solid.
@@ -45,9 +57,9 @@ class Places:
         Without `nearest` positions outside are just that: neither put on the top nor told the nearest element.
         """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
-        found = self.every.find(xyz, nearest)
+        found = self.found(self.every, xyz, nearest)
         found = self._lowered(xyz, found) if nearest else found
-        return self._on_side(xyz, found, wet) if self.fluid.any() and not self.fluid.all() else found
+        return self._on_side(xyz, found, wet, nearest) if self.fluid.any() and not self.fluid.all() else found
 
     def _lowered(self, xyz, found):
         """Positions a little above the mesh's top are put on it."""
@@ -65,16 +77,16 @@ class Places:
             return found
         put = xyz[near].copy()
         put[:, 2] = self.top.surface(put[:, 0], put[:, 1])
-        again = self.every.find(put)
+        again = self.found(self.every, put, True)
         return _with(found, near, again)
 
-    def _on_side(self, xyz, found, wet):
+    def _on_side(self, xyz, found, wet, nearest):
         """Positions on a face between solid and fluid in the element of the wanted side."""
         doubtful = (found.element >= 0) & (self.fluid[found.element] != wet) & (np.abs(found.local).max(axis=1) > 1 - ON_FACE)
         some = np.flatnonzero(doubtful)
         if not len(some):
             return found
-        again = locate.Locator(self.mesh, self.fluid == wet).find(xyz[some], nearest=False)
+        again = self.found(locate.Locator(self.mesh, self.fluid == wet), xyz[some], nearest)
         hit = again.element >= 0
         return _with(found, some[hit], again.some(hit))
 
@@ -112,8 +124,29 @@ def medium(mesh, sampler, xyz):
     return tuple(found[name][:, 0] for name in ("vp", "vs", "rho"))
 
 
+def near_sources(sources, receivers, quantities, edge):
+    """A warning where receivers are so near to a point moment that its field is not resolved: list of str.
+
+    Derivatives of the polynomials around a point moment are wrong over some elements, most of all the static ones (tests/test_sem_runs.py).
+    """
+    points = np.array([s.xyz for s in sources if s.moment is not None and len(s.points) == 1]).reshape(-1, 3)
+    if not len(points) or not len(receivers):
+        return []
+    distance = np.linalg.norm(receivers.xyz[:, None] - points, axis=2).min(axis=1) / edge
+    reach = FAR if set(quantities) - {"velocity", "displacement"} else CLOSE
+    near = np.flatnonzero(distance < reach)
+    if not len(near):
+        return []
+    names = ", ".join(receivers.names[n] for n in near[:4]) + (f" and {len(near) - 4} more" if len(near) > 4 else "")
+    what = "where the wavefield is not resolved, strain, rotation and pressure least of all"
+    return [f"within {reach} elements of a point source, {what}: {names}; use smaller elements there"]
+
+
 def problems(scenario, places):
-    """Sources and receivers outside the mesh: list of Problem. `scenario` as of `on_mesh`; files are looked at in the box only."""
+    """Sources and receivers outside the mesh: list of Problem. `scenario` as of `on_mesh`; files are looked at in the box only.
+
+    `places` is what has ``located(xyz, wet)``; where that gives less than -1 for an element, another rank has the position.
+    """
     positions, keys, names = [], [], []
     for i, entry in enumerate(scenario.source):
         if entry.at is not None or entry.shots is not None:
@@ -128,4 +161,5 @@ def problems(scenario, places):
     if not positions:
         return []
     xyz = np.array(positions, float)
-    return locate.problems(places.located(xyz), xyz, keys, names)
+    found = places.located(xyz, False)
+    return locate.problems(replace(found, element=np.where(found.element < -1, 0, found.element)), xyz, keys, names)

@@ -12,6 +12,8 @@ import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.plan.plan import Array, Launch
+from craton.plan.shares import One
+from craton.solvers.sem_elastic.ranks import ELSEWHERE, Columns
 from craton.solvers.sem_elastic.sites import VOIGT, at_sites, materials, numbers, sites, vector_index, velocity_rows
 from craton.solvers.shared import points as operators
 from craton.solvers.shared.slip import BLOCK, MOST, SORTED, available, joined, windows
@@ -28,7 +30,8 @@ def source_problems(d, sources):
     """Sources that a fluid does not have: forces, moments with shear, slipping faults."""
     found = []
     for source in sources:
-        wet = d.fluid[d.located(source.points, True).element]
+        located = d.located(source.points, True).element
+        wet = (located >= 0) & wet_at(d, located)
         if not wet.any():
             continue
         what = _not_in_fluid(source)
@@ -73,8 +76,12 @@ def sources(d, found, carried=np.inf):
     arrays, launches, bands = {}, [], []
     if points:
         series, rates = histories(d, points)
-        arrays, launch = injection("source", table_of(*rows_of_points(d, points)), series, d.precision)
-        launches, bands = [launch], [leapfrog.band(rates, d.dt)]
+        bands = [leapfrog.band(rates, d.dt)]
+        index, weight, column = rows_of_points(d, points)
+        if len(index):
+            own, column = np.unique(column, return_inverse=True)
+            arrays, launch = injection("source", table_of(index, weight, column.astype(np.int32)), series[:, own], d.precision)
+            launches = [launch]
     more, some, band = fault_sources(d, [s for s in found if isinstance(s, FiniteFault)], carried)
     return arrays | more, [*launches, *some], max([*bands, *band], default=np.inf)
 
@@ -97,13 +104,14 @@ def moments(rates, dt):
 
 
 def rows_of_points(d, points):
-    """(index, weight, column) of point sources."""
+    """(index, weight, column) of those of the point sources that lie in own elements."""
     xyz = np.array([source.xyz for source in points], float)
     located = d.located(xyz, False)
-    here = sites(d, located)
-    parts = []
-    for n, source in enumerate(points):
-        one = slice(n, n + 1)
+    there = np.flatnonzero(located.element != ELSEWHERE)
+    here = sites(d, located.some(there))
+    parts = [(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int32))]
+    for m, n in enumerate(there):
+        source, one = points[n], slice(m, m + 1)
         own = type(here)(here.element[one], here.values[one], here.slopes[one])
         index, weight = force_rows(d, own, source.force) if source.moment is None else moment_rows(d, own, source.moment[None])
         parts.append((index.ravel(), weight.ravel(), np.full(index.size, n, np.int32)))
@@ -138,6 +146,8 @@ def fault_sources(d, faults, carried):
     begin, at, rates = joined([windows(d, f, carried) for f in faults])
     series = summed(rates, at, d.dt)
     target, first, column, weight = table_of(*fault_rows(d, faults))
+    if not len(target):
+        return {}, [], [leapfrog.TAPER * carried]
     arrays = of_values("fault", target=(target, np.int64), first=(first, np.int32), column=(column, np.int32), weight=(weight, d.precision),
                        begin=(begin + 1, np.int32), at=(at, np.int64), series=(series, d.precision))  # fmt: skip
     arrays["fault_now"] = Array("points", begin.shape, d.precision)
@@ -155,20 +165,22 @@ def summed(rates, at, dt):
 
 
 def fault_rows(d, faults):
-    """(index, weight, column) of all slipping components."""
+    """(index, weight, column) of all slipping components in own elements."""
     xyz, tensors = (np.concatenate([getattr(f, name) for f in faults]) for name in ("points", "tensors"))
     count = 3 * d.element.size * len(xyz)
     most = min(MOST, available() // SORTED)
     if count > most:
         raise ResourceError(f"the point tables of {len(xyz):,} slipping subfaults do not fit: {most:,} rows are possible here, they need "
                             f"{count:,}; merge subfaults, or split the fault over runs")  # fmt: skip
-    located, parts = d.located(xyz, False), []
-    if (located.element < 0).any():
-        raise ScenarioError([Problem("source", f"{(located.element < 0).sum()} slipping subfaults lie outside the mesh", "move the fault")])
-    for low in range(0, len(xyz), BLOCK):
-        some = slice(low, low + BLOCK)
+    located, parts = d.located(xyz, False), [(np.empty(0, np.int64), np.empty(0, d.precision), np.empty(0, np.int32))]
+    outside = ((located.element < 0) & (located.element != ELSEWHERE)).sum()
+    if outside:
+        raise ScenarioError([Problem("source", f"{outside} slipping subfaults lie outside the mesh", "move the fault")])
+    own = np.flatnonzero(located.element >= 0)
+    for low in range(0, len(own), BLOCK):
+        some = own[low : low + BLOCK]
         index, weight = moment_rows(d, sites(d, located.some(some)), tensors[some])
-        column = np.repeat(np.arange(low, low + len(index), dtype=np.int32), index.shape[1])
+        column = np.repeat(some.astype(np.int32), index.shape[1])
         parts.append((index.ravel(), weight.ravel().astype(d.precision), column))
     return tuple(np.concatenate(part) for part in zip(*parts))
 
@@ -176,7 +188,12 @@ def fault_rows(d, faults):
 # --- out -----------------------------------------------------------------------------------------------------------------------------
 
 
-def recording(d, channels, receivers, slots):
+def wet_at(d, element):
+    """Whether elements are fluid; of none, -1 or `ELSEWHERE`, anything."""
+    return d.fluid[np.maximum(element, -1)]
+
+
+def recording(d, channels, receivers, slots, team=None):
     """Channels with the places of their samples, arrays, and launches that sample them at the end of a step and count the steps.
 
     Pressure of a fluid is what the step began with, everything else what it ended with.
@@ -184,6 +201,9 @@ def recording(d, channels, receivers, slots):
     Returns
     -------
     channels : list of Channel
+        All of them.
+    columns : Columns
+        Which of them each rank records.
     arrays : dict of str to Array
     launches : list of Launch
     """
@@ -193,9 +213,11 @@ def recording(d, channels, receivers, slots):
         made = fibre_rows if key[0] else receiver_rows
         for n, row, fluid in made(d, [(n, channels[n]) for n in some], receivers):
             rows[n], wet[n] = row, fluid
-    placed = [replace(c, at=0.0) if fluid and c.quantity == "pressure" else c for c, fluid in zip(channels, wet)]
-    arrays, launches = sampling(rows, slots, d.precision)
-    return placed, arrays, launches
+    own = np.array([n for n, row in enumerate(rows) if row is not None], int)
+    of_rank, all_wet = zip(*(team or One()).every(lambda: (own, wet)))
+    placed = [replace(c, at=0.0) if fluid and c.quantity == "pressure" else c for c, fluid in zip(channels, np.any(all_wet, axis=0))]
+    arrays, launches = sampling([rows[n] for n in own], slots, d.precision)
+    return placed, Columns(len(channels), list(of_rank)), arrays, launches
 
 
 def receiver_rows(d, channels, receivers):
@@ -204,7 +226,7 @@ def receiver_rows(d, channels, receivers):
     own = sorted({c.receiver for _, c in channels})
     located = d.located(receivers.xyz[own], quantity == "pressure")
     for fluid in (False, True):
-        there = np.flatnonzero(d.fluid[located.element] == fluid)
+        there = np.flatnonzero((wet_at(d, located.element) == fluid) & (located.element != ELSEWHERE))
         for some in np.array_split(there, -(-len(there) // DETAIL)) if len(there) else ():
             here, place = sites(d, located.some(some)), {own[i]: n for n, i in enumerate(some)}
             kept = [(n, c) for n, c in channels if c.receiver in place]
@@ -270,7 +292,7 @@ def fibre_rows(d, channels, receivers):
     located = d.located(np.array(places), False)
     parts = {n: [] for n, _ in channels}
     for fluid in (False, True):
-        there = np.flatnonzero(d.fluid[located.element] == fluid)
+        there = np.flatnonzero((wet_at(d, located.element) == fluid) & (located.element != ELSEWHERE))
         if not len(there):
             continue
         here, place = sites(d, located.some(there)), {places[i]: n for n, i in enumerate(there)}
@@ -279,5 +301,5 @@ def fibre_rows(d, channels, receivers):
             if at in place:
                 index, weight = (part[place[at]] for part in rows[axis])
                 parts[n].append(compact(index, factor * weight))
-    for n, some in parts.items():
+    for n, some in ((n, some) for n, some in parts.items() if some):
         yield n, tuple(np.concatenate(part) for part in zip(*some)), False

@@ -42,7 +42,8 @@ def one(d, mesh, spec, spacing):
     fields = STRESS if spec.quantity == "pressure" else FIELDS
     reads = {fields[lens.wet]: (slice(None),) for lens in lenses}
     combine = partial(picture, lenses=lenses, fields=fields, shape=(max(len(named), 1), *shape))
-    return Frames(spec.name, spec.quantity, named, coords, steps, times, reads, combine)
+    where = np.concatenate([lens.where for lens in lenses] or [np.empty(0, int)])
+    return Frames(spec.name, spec.quantity, named, coords, steps, times, reads, combine, where=where)
 
 
 def raster(d, mesh, spec, spacing):
@@ -130,7 +131,7 @@ def made(d, located, quantity, named):
     """The lenses of a picture: of its places in the solid and in the fluid."""
     found = []
     for wet in (False, True):
-        where = np.flatnonzero((located.element >= 0) & (d.fluid[located.element] == wet))
+        where = np.flatnonzero((located.element >= 0) & (d.fluid[np.maximum(located.element, -1)] == wet))
         if len(where):
             found.append(Lens(d, located.some(where), where, quantity, named))
     return found

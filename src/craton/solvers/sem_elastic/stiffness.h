@@ -4,7 +4,7 @@
 // arrays     points[e][node]; geometry: see metric.h
 //            moduli[e][row][node], or moduli[e][row] where PER_NODE = 0; rows lambda, mu; FULL = 1: the upper triangle of C in rows,
 //            c11 c12 .. c16 c22 .. c66, of xx yy zz yz xz xy with engineering shear strains
-//            memory[e][l * MEMORIES + m][node], loss[e][m][node] (or [e][m]): see memory.h; only where MECHANISMS > 0
+//            memory[e][node][l * MEMORIES + m], loss[e][m][node] (or [e][m]): see memory.h; only where MECHANISMS > 0
 //            order[place]: elements by colour, where COLOURED = 1 (plain adds; a launch is one colour); without, adds are atomic on a GPU
 // params     first: row of `points` that element 0 of the other arrays has
 #include "weak.h"
@@ -49,7 +49,7 @@ struct Elastic {
                 lambda = OUTER(m, INNER(m, lambda));
                 mu = OUTER(m, INNER(m, mu));
             }
-            const value trace = lambda * (strain[0] + strain[1] + strain[2]), mu2 = 2 * mu;
+            const value trace = lambda * (strain[0] + strain[1] + strain[2]), mu2 = real(2) * mu;
             UNROLL for (int a = 0; a < 3; ++a)
             {
                 s[a] = trace + mu2 * strain[a];

@@ -14,23 +14,28 @@ as 0.5 in SPECFEM, is either slow or unstable: at the limit, step times vp over 
 of degree 4, 0.76 for flat boxes, 0.38 for distorted cubes of fluid.
 """
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache
 
 import numpy as np
 
-from craton.model import cells
+from craton.model import cells, sampling
 from craton.solvers.sem_elastic.element import Element
+from craton.solvers.sem_elastic.mesh_terms import batches, cofactors
 
-KRYLOV, KRYLOV_WHOLE = 16, 60  # steps of Lanczos' method: of single elements, of assembled ones
+KRYLOV, KRYLOV_WHOLE = 16, 40  # most steps of Lanczos' method: of single elements, of assembled ones
+CHECK, SETTLED = 8, 1e-3  # steps after which it ends where they changed less, relative
 MARGIN = 1.08  # on the largest eigenvalue: 4 % in the step
 IRREGULAR = 1.3  # the same where not all elements are looked at and they differ: of 6156, 22 % were lacking
 ALIKE = 0.01  # indicators of elements that do not differ
-BLOCK = 1024  # elements estimated at a time
+SMALL = 64  # elements whose forces are found at a time: their fields stay in the cache
 BATCH = 256  # elements whose eigenvalues are found at a time
 CANDIDATES = 512  # elements whose own eigenvalue is looked at
 SEEDS, RINGS = 64, 2  # the worst of them, and their neighbours
-MOST = 4000  # elements that are assembled
+MOST = 250_000  # nodes of elements that are assembled
 CORNERS = np.array([[0, 0, 0], [0, 0, -1], [0, -1, 0], [0, -1, -1], [-1, 0, 0], [-1, 0, -1], [-1, -1, 0], [-1, -1, -1]])
+PAIRS = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
+CONSTANT = np.zeros((6, 6), int)  # where c_ab is among the 21
+CONSTANT[np.triu_indices(6)] = CONSTANT.T[np.triu_indices(6)] = np.arange(21)
 TENSOR = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])
 
 
@@ -72,6 +77,8 @@ class Part:
         The fluid.
     relaxation : Relaxation or None
         Attenuation: moduli are those at the highest frequencies.
+    jacobian : callable or None
+        ``jacobian(e, nodes)`` d x_r / d xi_s at some nodes, (len(e), 3, 3, nodes); without it made from the coordinates.
     """
 
     element: Element
@@ -82,14 +89,21 @@ class Part:
     some: np.ndarray
     wet: bool
     relaxation: object = None
+    jacobian: object = None
+
+    def slopes(self, some, nodes):
+        """What `jacobian` gives."""
+        if self.jacobian is not None:
+            return self.jacobian(some, nodes)
+        return derivatives(self.element, self.coordinates(some)).swapaxes(0, 1)[..., nodes]
 
 
-def stable_step(element, coordinates, material, points, fluid, masses, relaxation=None, coupling=0.0):
+def stable_step(element, coordinates, material, points, fluid, masses, relaxation=None, jacobian=None, coupling=0.0):
     """The `Stable` of a mesh.
 
     Parameters
     ----------
-    element, coordinates, material, relaxation
+    element, coordinates, material, relaxation, jacobian
         See `Part`.
     points : (ne, n^3) int array
         Numbers of the nodes, in fluid elements among the fluid's points.
@@ -103,7 +117,7 @@ def stable_step(element, coordinates, material, points, fluid, masses, relaxatio
     for wet in (False, True):
         some = np.flatnonzero(fluid == wet)
         if len(some):
-            part = Part(element, coordinates, material, points.reshape(len(points), -1), masses[wet], some, wet, relaxation)
+            part = Part(element, coordinates, material, points.reshape(len(points), -1), masses[wet], some, wet, relaxation, jacobian)
             found.append(largest(part))
     value, worst = max(found)
     if len(found) == 2:
@@ -133,7 +147,7 @@ def largest(part):
     own = np.concatenate([eigenvalues(part, candidates[at : at + BATCH]) for at in range(0, len(candidates), BATCH)])
     worst = candidates[np.argsort(-own, kind="stable")]
     chosen = grown(part, worst[:SEEDS])
-    while len(chosen) > MOST and len(worst) > 1:
+    while len(chosen) * part.element.size > MOST and len(worst) > 1:
         worst = worst[: max(1, min(SEEDS, len(worst)) // 2)]
         chosen = grown(part, worst)
     alike = np.ptp(estimate[candidates_of(estimate)]) <= ALIKE * estimate.max()
@@ -152,45 +166,22 @@ def candidates_of(estimate):
 def estimates(part):
     """The indicator of each element, 1/s2: its largest value at corners, middles and centre."""
     out, nodes = np.empty(len(part.some)), few_nodes(part.element)
-    for start in range(0, len(out), BLOCK):
-        own = part.some[start : start + BLOCK]
-        across, det = cofactors(few_slopes(part.element, part.coordinates(own)))
-        trace = sum(across[s, r] ** 2 for s in range(3) for r in range(3)) / det**2
+
+    def find(block):
+        own = part.some[block]
+        across, det = cofactors(part.slopes(own, nodes))
         samples = {name: v[..., nodes] for name, v in part.material(own).items()}
         share = inertia(samples, part.wet) * det * part.element.volume_weights[nodes] / part.mass[part.points[own][:, nodes]]
-        out[start : start + BLOCK] = (p_speed(samples, part.relaxation) ** 2 * trace * share).max(axis=1)
+        out[block] = (p_speed(samples, part.relaxation) ** 2 * (across**2).sum(axis=(1, 2)) / det**2 * share).max(axis=1)
+
+    cells.in_parallel(find, batches(len(out)))
     return out
-
-
-def few(element):
-    """First, middle and last node along an axis."""
-    return [0, element.n // 2, element.n - 1]
 
 
 def few_nodes(element):
     """Nodes at corners, middles of edges and faces and the centre (or next to the middle), (27,)."""
-    some = few(element)
+    some = [0, element.n // 2, element.n - 1]
     return np.arange(element.size).reshape(3 * (element.n,))[np.ix_(some, some, some)].ravel()
-
-
-def few_slopes(element, coordinates):
-    """d x_r / d xi_s at `few_nodes` as [s][r] arrays (ne, 27)."""
-    n, some = element.n, few(element)
-    cube, d = coordinates.reshape(-1, 3, n, n, n), element.derivative[:, some]
-    lines = (cube[:, :, some][:, :, :, some] @ d, np.swapaxes(np.swapaxes(cube[:, :, some][..., some], -1, -2) @ d, -1, -2),
-             np.moveaxis(np.moveaxis(cube[..., some, :][..., some], 2, -1) @ d, -1, 2))  # fmt: skip
-    return [[np.ascontiguousarray(line[:, r]).reshape(len(cube), -1) for r in range(3)] for line in lines]
-
-
-def cofactors(j):
-    """Cofactors A[s, r] = det d xi_s / d x_r and the determinant, of d x_r / d xi_s as [s][r] arrays of one shape."""
-    out = np.empty((3, 3, *j[0][0].shape))
-    for s in range(3):
-        t, u = j[(s + 1) % 3], j[(s + 2) % 3]
-        for r in range(3):
-            a, b = (r + 1) % 3, (r + 2) % 3
-            out[s, r] = t[a] * u[b] - t[b] * u[a]
-    return out, sum(j[0][r] * out[0, r] for r in range(3))
 
 
 def p_speed(samples, relaxation):
@@ -242,93 +233,106 @@ def grown(part, some, rings=RINGS):
     return some
 
 
+@lru_cache
+def in_plane(degree):
+    """Matrix from the n^2 values of a plane zeta = const to derivatives along xi and, behind them, eta: (n^2, 2 n^2)."""
+    d = Element(degree).derivative  # d[a, i] = l_a'(xi_i)
+    one = np.eye(len(d))
+    return np.hstack([np.kron(one, d), np.kron(d, one)])
+
+
 def derivatives(element, field):
     """Derivatives along xi, eta, zeta of fields (..., n^3) at the nodes: (3, ..., n^3)."""
-    n, d = element.n, element.derivative  # d[a, i] = l_a'(xi_i)
-    cube = field.reshape(*field.shape[:-1], n, n, n)
-    along = (cube @ d, np.swapaxes(np.swapaxes(cube, -1, -2) @ d, -1, -2), np.einsum("...kji,kl->...lji", cube, d, optimize=True))
-    return np.stack([one.reshape(field.shape) for one in along])
+    n = element.n
+    out, planes = np.empty((3, *field.shape)), field.reshape(-1, n, n * n)
+    flat = (planes.reshape(-1, n * n) @ in_plane(element.degree)).reshape(*planes.shape[:2], 2, -1)
+    out[0].reshape(planes.shape)[...], out[1].reshape(planes.shape)[...] = flat[:, :, 0], flat[:, :, 1]
+    np.matmul(element.derivative.T, planes, out=out[2].reshape(planes.shape))
+    return out
 
 
 def transposed(element, fields):
     """The transpose of `derivatives`: (3, ..., n^3) to (..., n^3)."""
-    n, d = element.n, element.derivative
-    xi, eta, zeta = (one.reshape(*one.shape[:-1], n, n, n) for one in fields)
-    total = xi @ d.T + np.swapaxes(np.swapaxes(eta, -1, -2) @ d.T, -1, -2) + np.einsum("...lji,kl->...kji", zeta, d, optimize=True)
-    return total.reshape(fields[0].shape)
+    n = element.n
+    xi, eta, zeta = fields.reshape(3, -1, n, n * n)
+    flat = np.stack([xi, eta], axis=2).reshape(-1, 2 * n * n) @ in_plane(element.degree).T
+    return (flat.reshape(xi.shape) + element.derivative @ zeta).reshape(fields.shape[1:])
 
 
 def metric(element, coordinates):
     """d xi_s / d x_r, (ne, 3, 3, n^3), and the Jacobian's determinant times the quadrature weights, (ne, n^3)."""
-    across, det = cofactors(derivatives(element, coordinates).swapaxes(1, 2))
-    return (across / det).transpose(2, 0, 1, 3), det * element.volume_weights
+    across, det = cofactors(derivatives(element, coordinates).swapaxes(0, 1))
+    return across / det[:, None, None], det * element.volume_weights
 
 
 def operator(part, some):
     """K_e of elements as a function of fields (ne, 3 or 1, n^3), their own diagonal masses (ne, n^3), and the shape of the fields."""
     slopes, weight = metric(part.element, part.coordinates(some))
     samples = part.material(some)
-    mass = inertia(samples, part.wet) * weight
     if part.wet:
-        stiffness = partial(_of_fluid, part.element, slopes, weight / samples["rho"])
+        own, law = _of_fluid, (weight / samples["rho"])[:, None]
     else:
-        stiffness = partial(_of_solid, part.element, slopes, hooke(samples, part.relaxation) * weight[:, None, None])
-    return stiffness, mass, (len(some), 1 if part.wet else 3, weight.shape[1])
+        own, law = _of_solid, constants(samples, part.relaxation) * weight[:, None]
+    blocks = batches(len(some), SMALL)
+
+    def stiffness(u):
+        return np.concatenate(list(cells.in_order(lambda block: own(part.element, slopes[block], law[block], u[block]), blocks)))
+
+    return stiffness, inertia(samples, part.wet) * weight, (len(some), 1 if part.wet else 3, weight.shape[1])
 
 
 def _of_solid(element, slopes, law, u):
-    """Elastic forces of displacements (ne, 3, n^3); `law` with quadrature weights."""
-    grad = np.einsum("nsjm,nsim->nijm", slopes, derivatives(element, u).swapaxes(0, 1), optimize=True)  # d u_i / d x_j
-    strain = np.stack([grad[:, 0, 0], grad[:, 1, 1], grad[:, 2, 2], grad[:, 1, 2] + grad[:, 2, 1], grad[:, 0, 2] + grad[:, 2, 0],
-                       grad[:, 0, 1] + grad[:, 1, 0]], axis=1)  # fmt: skip
-    stress = np.einsum("nabm,nbm->nam", law, strain, optimize=True)[:, TENSOR]  # (n, i, j, m)
-    return transposed(element, np.einsum("nsjm,nijm->snim", slopes, stress, optimize=True))
+    """Elastic forces of displacements (ne, 3, n^3); `law` (ne, 2 or 21, n^3) with quadrature weights."""
+    along = derivatives(element, u)  # [s, e, i]
+    grad = [sum(slopes[:, s, j, None] * along[s] for s in range(3)) for j in range(3)]  # d u_i / d x_j = grad[j][:, i]
+    strain = [grad[j][:, i] if i == j else grad[j][:, i] + grad[i][:, j] for i, j in PAIRS]
+    stress = np.empty((len(u), 6, u.shape[2]))
+    if law.shape[1] == 2:
+        pressure = law[:, 0] * (strain[0] + strain[1] + strain[2])
+        for a in range(6):
+            stress[:, a] = law[:, 1] * (2 * strain[a]) + pressure if a < 3 else law[:, 1] * strain[a]
+    else:
+        for a in range(6):
+            stress[:, a] = sum(law[:, CONSTANT[a, b]] * strain[b] for b in range(6))
+    flux = np.stack([sum(slopes[:, s, j, None] * stress[:, TENSOR[j]] for j in range(3)) for s in range(3)])
+    return transposed(element, flux)
 
 
-def _of_fluid(element, slopes, weight, chi):
-    """The same of (1 / kappa) chi'' = div (grad chi / rho); `weight` over density."""
-    grad = np.einsum("nsjm,nsm->njm", slopes, derivatives(element, chi[:, 0]).swapaxes(0, 1), optimize=True)
-    return transposed(element, np.einsum("nsjm,njm->snm", slopes, grad * weight[:, None], optimize=True))[:, None]
+def _of_fluid(element, slopes, law, chi):
+    """The same of (1 / kappa) chi'' = div (grad chi / rho); `law` 1 / rho with quadrature weights, (ne, 1, n^3)."""
+    along = derivatives(element, chi[:, 0])
+    grad = [law[:, 0] * sum(slopes[:, s, j] * along[s] for s in range(3)) for j in range(3)]
+    return transposed(element, np.stack([sum(slopes[:, s, j] * grad[j] for j in range(3)) for s in range(3)]))[:, None]
 
 
-def hooke(samples, relaxation):
-    """Hooke's law at the nodes, (ne, 6, 6, n^3), Pa."""
-    from craton.model.sampling import moduli
-
-    rho = samples["rho"]
-    law = np.zeros((len(rho), 6, 6, rho.shape[1]))
-    if "stiffness" in samples:
-        upper = np.triu_indices(6)
-        law[:, upper[0], upper[1]] = law[:, upper[1], upper[0]] = samples["stiffness"]
-        return law
-    lam, mu = moduli(samples, relaxation)[0].swapaxes(0, 1)
-    law[:, :3, :3] = lam[:, None, None]
-    for n in range(3):
-        law[:, n, n] += 2 * mu
-        law[:, n + 3, n + 3] = mu
-    return law
+def constants(samples, relaxation):
+    """The 21 constants, or lambda and mu, at the nodes, (ne, 21 or 2, n^3), Pa."""
+    return samples["stiffness"] if "stiffness" in samples else sampling.moduli(samples, relaxation)[0]
 
 
 def lanczos(apply, shape, steps):
-    """Largest eigenvalue of symmetric operators, one for each first index, from a random vector: from below."""
+    """Largest eigenvalue of symmetric operators, one for each first index, from a random vector: from below.
+
+    Ends before `steps` where the last `CHECK` steps raised none of them by more than `SETTLED`.
+    """
     vector = np.broadcast_to(np.random.default_rng(1).standard_normal(shape[1:]), shape)
     axes = tuple(range(1, len(shape)))
     spread = (slice(None), *(None,) * len(axes))
     norm = np.sqrt((vector**2).sum(axis=axes))
     vector, before, beta = vector / norm[spread], np.zeros(shape), np.zeros(shape[0])
-    diagonal, off = np.zeros((shape[0], steps)), np.zeros((shape[0], steps))
+    full, found = np.zeros((shape[0], steps, steps)), np.zeros(shape[0])
     for n in range(steps):
         after = apply(vector) - beta[spread] * before
-        diagonal[:, n] = (after * vector).sum(axis=axes)
-        after = after - diagonal[:, n][spread] * vector
+        full[:, n, n] = (after * vector).sum(axis=axes)
+        after = after - full[:, n, n][spread] * vector
+        if (n + 1) % CHECK == 0 or n + 1 == steps:
+            last, found = found, np.linalg.eigvalsh(full[:, : n + 1, : n + 1])[:, -1]
+            if n + 1 == steps or (found - last <= SETTLED * found).all():
+                break
         beta = np.sqrt((after**2).sum(axis=axes))
-        off[:, n] = beta
+        full[:, n, n + 1] = full[:, n + 1, n] = beta
         before, vector = vector, after / np.maximum(beta, 1e-300)[spread]
-    full = np.zeros((shape[0], steps, steps))
-    index = np.arange(steps)
-    full[:, index, index] = diagonal
-    full[:, index[1:], index[:-1]] = off[:, :-1]
-    return np.linalg.eigvalsh(full)[:, -1]
+    return found
 
 
 def shortest_times(element, coordinates, speed):

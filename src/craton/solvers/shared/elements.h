@@ -87,7 +87,7 @@ static constexpr real RULE[RULES] = RULE_VALUES;
 #define EACH_COLUMN for (int column = 0; column < COLUMNS; ++column)
 #define BARRIER
 
-BODY value reciprocal(value x) { return 1 / x; }
+BODY value reciprocal(value x) { return real(1) / x; }
 
 typedef const int* Place;  // LANES points
 struct Points {

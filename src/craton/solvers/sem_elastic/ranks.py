@@ -1,0 +1,335 @@
+"""One rank's part of a mesh of elements: who has which element, own elements and points, what is shared, what all ranks agree on.
+
+Every rank reads the mesh, corner nodes and no more; all that counts GLL points it makes for its own elements only. Elements on both sides
+of an interface between fluid and solid stay on one rank, so that it has both points of every pair.
+"""
+import zlib
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from craton.errors import Problem, ScenarioError
+from craton.model import numbering
+from craton.plan import elements
+from craton.plan.shares import One, Share, Total
+from craton.solvers.sem_elastic import look, operators
+from craton.solvers.sem_elastic.state import State
+from craton.solvers.shared.sharing import Sharing
+
+ELSEWHERE = -2  # in place of an element: another rank has the position
+NOWHERE = 1 << 40
+RINGS = 2  # of elements around own ones that the stable step looks at
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """What a rank has of a mesh.
+
+    Parameters
+    ----------
+    team : craton.comm.Together, or One
+    mesh : HexMesh
+        Its own elements, those that neighbours wait for first.
+    outer : int
+        How many these are.
+    points : (m, n^3) int32 array
+        Own numbers of their points, counted apart in the solid and in the fluid.
+    counts : (int, int)
+        Own points of the solid and of the fluid.
+    shared : dict of str to Sharing
+        Points of the "solid" and of the "fluid" that other ranks have, too.
+    media : (bool, bool)
+        Whether any rank has solid, fluid.
+    numbers : (m,) int array
+        Of its elements in the whole mesh.
+    whole : HexMesh
+    """
+
+    team: Any
+    mesh: Any
+    outer: int
+    points: np.ndarray
+    counts: tuple
+    shared: dict
+    media: tuple
+    numbers: np.ndarray
+    whole: Any
+
+    @property
+    def state(self):
+        """Where its fields lie."""
+        return State(*self.counts)
+
+
+def divide(mesh, degree, wet, owner, team=None):
+    """The `Division` of a mesh on a rank.
+
+    Parameters
+    ----------
+    mesh : HexMesh
+        Whole.
+    degree : int
+    wet : (ne,) bool array
+        Fluid elements.
+    owner : (ne,) int array
+        Rank of each element.
+    team : craton.comm.Together, optional
+    """
+    team = team or One()
+    near = elements.around(mesh.corners, owner, team.rank) if team.size > 1 else np.arange(mesh.size)
+    found = numbering.number(mesh.elements[near], degree)
+    points, solid, fluid = media(found.points.reshape(len(near), -1), found.count, wet[near])
+    if team.size == 1:
+        alone = {"solid": Sharing(team), "fluid": Sharing(team)}
+        return Division(team, mesh.elevated(), 0, points, (solid, fluid), alone, (solid > 0, fluid > 0), near, mesh)
+    own = elements.own_piece(team.rank, near, points + solid * wet[near, None], owner[near])
+    mine, fluids = np.searchsorted(near, own.elements), wet[own.elements]
+    points, solid, fluid = media(points[mine], max(solid, fluid), fluids, compact=True)
+    lists = own.points(points)
+    inside = {rank: fluids[places // points.shape[1]] for rank, places in own.shared.items()}
+    shared = {}
+    for name, which in (("solid", False), ("fluid", True)):
+        some = {rank: numbers[inside[rank] == which] for rank, numbers in lists.items()}
+        shared[name] = Sharing(team, {rank: numbers for rank, numbers in sorted(some.items()) if len(numbers)})
+    part = of_elements(mesh, own.elements).elevated()
+    return Division(team, part, own.outer, points, (solid, fluid), shared, (not wet.all(), bool(wet.any())), own.elements, mesh)
+
+
+def media(points, count, fluid, compact=False):
+    """Global points counted apart in the two media: points (ne, nodes) of the element's own medium, and how many each has.
+
+    A point on both sides of an interface between fluid and solid is in both. `compact`: some points below `count` are not there.
+    """
+    if not compact and not fluid.any():
+        return points, count, 0
+    out, counts = np.empty_like(points), []
+    for which in (~fluid, fluid):
+        used = np.zeros(count, bool)
+        used[points[which]] = True
+        out[which] = (np.cumsum(used, dtype=np.int32) - 1)[points[which]]
+        counts.append(int(used.sum()))
+    return out, *counts
+
+
+def of_elements(mesh, some):
+    """The mesh of some elements in their order, with the nodes that they use."""
+    place = np.full(mesh.size, -1, np.int32)
+    place[some] = np.arange(len(some), dtype=np.int32)
+    nodes, numbers = np.unique(mesh.elements[some], return_inverse=True)
+    faces = {name: np.column_stack([place[rows[:, 0]], rows[:, 1]])[place[rows[:, 0]] >= 0] for name, rows in mesh.faces.items()}
+    numbers = numbers.reshape(len(some), mesh.elements.shape[1])
+    return replace(mesh, nodes=mesh.nodes[nodes], elements=numbers, regions=mesh.regions[some], faces=faces)
+
+
+def surroundings(d, wet):
+    """A rank's elements and `RINGS` rings around them as a discretised problem: what its stable step depends on.
+
+    Masses are complete: one ring more adds to them. What the outermost ring lacks in stiffness is seen by other ranks. `wet`: fluid
+    elements of the whole mesh.
+    """
+    mesh, ring = d.division.whole, np.zeros(d.division.whole.size, np.int8)
+    ring[d.division.numbers] = 1
+    for n in range(2, RINGS + 3):
+        near = elements.around(mesh.corners, ring > 0, True)
+        ring[near[ring[near] == 0]] = n
+    some = np.flatnonzero(ring)
+    e = gathered(d, of_elements(mesh, some).elevated(), wet[some])
+    inside = np.flatnonzero(ring[some] < RINGS + 2)
+    kept = {f.name: v[inside] for f in fields(e.first) if isinstance(v := getattr(e.first, f.name), np.ndarray)}
+    first = replace(e.first, **kept, constant={name: v[inside] for name, v in e.first.constant.items()})
+    return replace(e, mesh=of_elements(e.mesh, inside), fluid=e.fluid[inside], points=e.points[inside], first=first)
+
+
+def gathered(d, mesh, wet):
+    """A discretised problem on another mesh, alone."""
+    found = numbering.number(mesh.elements, d.element.degree)
+    points, *counts = media(found.points.reshape(mesh.size, -1), found.count, wet)
+    e = replace(d, mesh=mesh, fluid=wet, points=points, state=State(*counts), first=None)
+    return replace(e, first=look.look(e))
+
+
+# --- who has which element ---------------------------------------------------------------------------------------------------------------
+
+
+def fluids(mesh, sampler, team):
+    """Which elements of a mesh are fluid, by their centres; each rank looks at some of them: (ne,) bool."""
+    if team.size == 1:
+        return look.fluids(mesh, sampler)
+    limits = np.linspace(0, mesh.size, team.size + 1).astype(int)
+    own = of_elements(mesh, np.arange(*limits[team.rank : team.rank + 2]))
+    return np.concatenate(team.every(lambda: look.fluids(own, sampler) if own.size else np.empty(0, bool)))
+
+
+def owners(scenario, mesh, wet, team):
+    """Rank of each element, (ne,): rank 0 finds it."""
+    if team.size == 1:
+        return np.zeros(mesh.size, np.int32)
+    return team.every(lambda: partition(scenario, mesh, wet, team.size) if team.rank == 0 else None)[0]
+
+
+def partition(scenario, mesh, wet, ranks):
+    """Rank of each element by the scenario's method, (ne,)."""
+    pairs = interface(mesh, wet)
+    corners = mesh.corners.reshape(-1, 2, 2, 2)
+    return elements.partition(corners, mesh.centroids(), ranks, scenario.run.partition, costs(scenario, wet), pairs=pairs)
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a rank would have to do.
+
+    Parameters
+    ----------
+    elements, outer : int
+        Its elements, and those of them that neighbours wait for.
+    cost, outer_cost : float
+        Least traffic of a step, reals; that of the outer elements.
+    neighbours : int
+    shared : int
+        Points of others: one that it shares with two ranks counts twice.
+    sent : int
+        Reals that it sends in a step.
+    """
+
+    elements: int
+    outer: int
+    cost: float
+    outer_cost: float
+    neighbours: int
+    shared: int
+    sent: int
+
+
+def loads(scenario, mesh, wet, ranks):
+    """What each of some ranks would have to do, from nodes, edges and faces alone: list of Load."""
+    owner = partition(scenario, mesh, wet, ranks) if ranks > 1 else np.zeros(mesh.size, np.int32)
+    found, cost = numbering.number(mesh.elements, 2), costs(scenario, wet)
+    points, solid, _ = media(found.points.reshape(mesh.size, -1), found.count, wet)
+    middles = sum((n == 1).astype(int) for n in np.indices((3, 3, 3))).ravel()
+    weight = float(scenario.run.degree - 1) ** middles
+    out = []
+    for one in elements.pieces(points + solid * wet[:, None], owner):
+        places = [(weight[at % 27], wet[one.elements[at // 27]]) for at in one.shared.values()]
+        own, first = cost[one.elements], one.elements[: one.outer]
+        out.append(Load(len(one.elements), one.outer, float(own.sum()), float(cost[first].sum()), len(places),
+                        int(sum(count.sum() for count, _ in places)), int(sum((count * np.where(w, 1, 3)).sum() for count, w in places))))
+    return out
+
+
+def interface(mesh, wet):
+    """Pairs of a fluid and a solid element with a common face, (m, 2)."""
+    if not wet.any() or wet.all():
+        return np.empty((0, 2), int)
+    numbers, _ = numbering.faces_of(mesh.elements)
+    flat = numbers.ravel()
+    order = np.argsort(flat, kind="stable")
+    twice = np.flatnonzero(flat[order][1:] == flat[order][:-1])
+    pairs = np.stack([order[twice] // 6, order[twice + 1] // 6], axis=1)
+    return pairs[wet[pairs[:, 0]] != wet[pairs[:, 1]]]
+
+
+def costs(scenario, wet):
+    """Cost of each element: the least traffic of its kernel and its points."""
+    model = scenario.model
+    mechanisms = model.attenuation.mechanisms if getattr(model, "attenuation", None) else 0
+    kind = operators.Kind(scenario.run.degree, relaxation=((0,) * 7,) * mechanisms)
+    solid, fluid = operators.cost(kind, 3)["reals_per_point"], operators.cost(replace(kind, relaxation=()), 1)["reals_per_point"]
+    return np.where(wet, fluid, solid) + np.where(wet, 8.0, 19.0) * scenario.run.degree**3
+
+
+# --- what ranks agree on -----------------------------------------------------------------------------------------------------------------
+
+
+def agreed(division, first):
+    """A rank's `look.FirstLook` with masses complete and the extremes of all ranks."""
+    mass = tuple(division.shared[medium].complete(own) for medium, own in zip(("solid", "fluid"), first.mass))
+    every = division.team.every(lambda: (first.speeds, first.smallest, first.loss, first.bulk_loss))
+    speeds, smallest, losses, bulk = zip(*every)
+    extremes = {name: (min(one[name][0] for one in speeds), max(one[name][1] for one in speeds)) for name in speeds[0]}
+    return replace(first, mass=mass, speeds=extremes, smallest=min(smallest), loss=max(losses), bulk_loss=any(bulk))
+
+
+def assigned(division, located, wet):
+    """Positions that several ranks looked for, each left to one: that with the lowest element of the wanted medium, else of any.
+
+    Parameters
+    ----------
+    division : Division
+    located : Located
+        What this rank found in its own elements.
+    wet : (n,) bool array
+        Positions found in an element of the wanted medium.
+
+    Returns
+    -------
+    Located
+        ``element`` is `ELSEWHERE` where another rank has the position. Where none has it, ``nearest`` is a number in the whole mesh.
+    """
+    team = division.team
+    if team.size == 1:
+        return located
+    own = np.where(located.element < 0, NOWHERE, np.where(wet, 0, NOWHERE // 2) + division.numbers[np.maximum(located.element, -1)])
+    scores, distances, nearest = map(np.stack, zip(*team.every(lambda: (own, located.distance, division.numbers[located.nearest]))))
+    there, at = scores.min(axis=0) < NOWHERE, np.arange(len(own))
+    elsewhere = there & (scores.argmin(axis=0) != team.rank)
+    best = distances.argmin(axis=0), at
+    return replace(located, element=np.where(elsewhere, ELSEWHERE, located.element),
+                   nearest=np.where(there, located.nearest, nearest[best]), distance=np.where(there, located.distance, distances[best]))
+
+
+def completed(d, plan):
+    """A rank's plan with its part, those of all, and what all have together."""
+    team = d.division.team
+    owned = [count - sum(_of_others(team.rank, d.division.shared[name])) for name, count in zip(("solid", "fluid"), d.division.counts)]
+    neighbours = {}
+    for sharing in d.division.shared.values():
+        for rank, numbers in sharing.lists.items():
+            neighbours[rank] = neighbours.get(rank, 0) + len(numbers)
+    part = Share(team.rank, d.mesh.size, d.division.outer, int(sum(owned)), neighbours,
+                 zlib.crc32(np.ascontiguousarray(d.division.numbers, np.int64)))
+    every = team.every(lambda: (part, plan.traffic, plan.state_bytes, plan.nbytes, plan.grid.shortest, plan.grid.longest))
+    parts, traffic, state, nbytes, shortest, longest = zip(*every)
+    points = sum(one.points for one in parts)
+    grid = replace(plan.grid, elements=sum(one.elements for one in parts), size=points, shortest=min(shortest), longest=max(longest))
+    names = dict.fromkeys(name for one in traffic for name in one)
+    total = Total(grid, points, {name: sum(one.get(name, 0) for one in traffic) for name in names}, sum(state), sum(nbytes))
+    return replace(plan, part=part, whole=total, sharing=plan.sharing | {"parts": list(parts)})
+
+
+def _of_others(rank, sharing):
+    """Whether each shared point is counted by a lower rank."""
+    lower = np.zeros(len(sharing.points), bool)
+    for other, at in sharing.places.items():
+        if other < rank:
+            lower[at] = True
+    return lower
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What ranks record of the channels: some of them whole, of others, whose points several ranks have, a part each.
+
+    Parameters
+    ----------
+    count : int
+        Channels.
+    of_rank : list of array
+        Channels that each rank records, in the order of its columns.
+    """
+
+    count: int
+    of_rank: list
+
+    def joined(self, blocks, machine):
+        """All channels (steps, channels) from the columns (steps, columns) of every rank."""
+        out = np.zeros((len(blocks[0]), self.count), blocks[0].dtype)
+        for own, block in zip(self.of_rank, blocks):
+            out[:, own] += block
+        return out
+
+
+def refuse_mesh(scenario, team):
+    """The mesh as a file, which several ranks do not write yet."""
+    if team.size > 1 and scenario.output.mesh:
+        raise ScenarioError([Problem("output.mesh", "several ranks do not write the mesh yet", "run on one rank, or leave it out")])

@@ -1,0 +1,112 @@
+"""The plan of spectral elements against the plain way: every element sampled at all its nodes, in float64, one array for all."""
+import numpy as np
+import pytest
+
+from craton import sem_benchmark
+from craton.model import blas, sampling, shape
+from craton.model.cells import in_order
+from craton.plan.shares import One
+from craton.solvers.sem_elastic import families, mesh_terms
+from craton.solvers.sem_elastic.assembly import ordered
+from craton.solvers.sem_elastic.build import assemble, discretise
+from craton.survey import receivers, sources
+
+SINGLE = 3e-7  # relative: an array in float32
+STRETCHED = {"vp_gradient": 0.5, "vs_gradient": 0.2}
+CASES = {
+    "cubes": ({}, False, False), "cubes, gradient": (STRETCHED, False, False), "irregular": ({}, True, False),
+    "gradient": (STRETCHED, True, False), "anisotropic": (STRETCHED | sem_benchmark.THOMSEN, True, False),
+    "attenuation": (STRETCHED | sem_benchmark.LOSS, True, False), "water": (STRETCHED, True, True),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=CASES)
+def problem(request):
+    """A discretised problem of 128 elements and the samples at all their nodes."""
+    more, irregular, water = CASES[request.param]
+    scenario = sem_benchmark.scenario_of(sem_benchmark.Case("small", (4, 4, 8), more, irregular, water))
+    if not irregular:
+        scenario = scenario.model_copy(update={"domain": scenario.domain.model_copy(update={"spacing": 99.0})})
+    given = sem_benchmark.irregular(scenario, moved=sem_benchmark.MOVED * irregular)
+    d = discretise(scenario, given.mesh, given.sampler, sources.build(scenario, None), One())
+    places = shape.positions(d.mesh.nodes, d.mesh.elements, d.element.points).transpose(0, 2, 1)
+    centres = d.mesh.nodes[d.mesh.elements].mean(axis=1)
+    return d, places, given.sampler.at(places, centres, d.mesh.regions)
+
+
+def test_places_and_material(problem):
+    d, places, samples = problem
+    some = np.random.default_rng(1).permutation(d.mesh.size)[:50]
+    assert np.allclose(d.coordinates(some), places[some], atol=1e-9)
+    found = d.material(some)
+    assert set(found) == set(samples)
+    for name, values in samples.items():
+        assert np.allclose(found[name], values[some], rtol=1e-12, atol=1e-12 * np.abs(values).max())
+
+
+def test_what_is_seen_at_centres_only_is_the_same_at_all_nodes(problem):
+    d, places, samples = problem
+    spread = np.max([np.ptp(values, axis=-1).reshape(d.mesh.size, -1).max(axis=1) for values in samples.values()], axis=0)
+    even = d.sampler.uniform(places[:, 2], d.centres, d.mesh.regions)
+    assert not spread[even].any() and (d.first.varying == (spread > 0)).all()
+    assert even.any() == (not d.first.varying.all()) or d.fluid.any()
+
+
+def test_masses(problem):
+    d, _, samples = problem
+    weight = shape.determinants(d.mesh.nodes, d.mesh.elements, d.element.points) * d.element.volume_weights
+    for fluid, mass in enumerate(d.first.mass):
+        own, expected = d.fluid == bool(fluid), np.zeros(len(mass))
+        density = 1 / (samples["rho"] * samples["vp"] ** 2) if fluid else samples["rho"]
+        np.add.at(expected, d.points[own], (weight * density)[own])
+        assert np.allclose(mass, expected, rtol=1e-12)
+
+
+def test_arrays_of_families(problem):
+    d, _, samples = problem
+    local = mesh_terms.relative(d.mesh.nodes[d.mesh.elements])[0]
+    seen = np.zeros(d.mesh.size, int)
+    plan = assemble(d, [], receivers.build(d.scenario), [])
+    for own in families.families(d):
+        order = ordered(own.elements, d.mesh.corners[own.elements], d.coloured)
+        there, e = order.elements >= 0, order.elements[order.elements >= 0]
+        arrays = {name: plan.arrays[f"{own.name}_{name}"].on_host() for name in ("points", "geometry", "moduli")}
+        seen[e] += 1
+        assert (arrays["points"][there] == d.points[e]).all() and not arrays["moduli"][~there].any()
+        assert (arrays["points"][~there] == (d.state.fluid if own.fluid else d.state.solid)).all()
+        nodes = {"box": lambda g: boxes(g), "corners": lambda g: g @ mesh_terms.MIDDLES, "nodes": lambda g: g}[own.kind.geometry]
+        assert np.allclose(nodes(arrays["geometry"][there]), local[e], atol=1e-4)
+        expected = 1 / samples["rho"][:, None] if own.fluid else samples.get("stiffness")
+        if expected is None:
+            expected = sampling.moduli(samples, d.relaxation)[0]
+        made = arrays["moduli"][there].reshape(*arrays["moduli"][there].shape[:2], -1)
+        assert np.allclose(made, expected[e], rtol=SINGLE, atol=SINGLE * np.abs(expected).max())
+    assert (seen == 1).all()
+
+
+def boxes(edges):
+    """Nodes of boxes with these edges, (n, 3, 27)."""
+    zeta, eta, xi = np.meshgrid(*3 * (mesh_terms.NODES,), indexing="ij")
+    return edges[:, :, None] / 2 * np.stack([xi.ravel(), eta.ravel(), zeta.ravel()])
+
+
+def test_blas_has_one_thread_within_a_block():
+    if not blas.libraries():
+        pytest.skip("this NumPy has no OpenBLAS")
+    get, change = blas.libraries()[0]
+    before = get()
+    try:
+        change(2)
+        with blas.one_thread():
+            with blas.one_thread():
+                assert get() == 1
+            assert get() == 1
+        assert get() == 2
+    finally:
+        change(before)
+
+
+def test_work_keeps_its_order():
+    assert list(in_order(lambda n: n * n, range(100))) == [n * n for n in range(100)]
+    with pytest.raises(ZeroDivisionError):
+        list(in_order(lambda n: 1 / (n - 50), range(100)))

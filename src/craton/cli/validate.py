@@ -17,10 +17,10 @@ def command(name=None, device="auto", out=None, figure=None, full=False):
         known("NAME", name, [*GROUPS, *CASES], "case")
     print(LINE.format("case", "what", "misfit", "limit", "passed"))
     rows = [told(row) for row in validate(name, device=device, full=full)]
-    if figure:
-        drawn(rows, figure)
     if out:
         keep(rows, device, out)
+    if figure:
+        drawn(rows, figure)
     failed = [row for row in rows if not row["passed"]]
     print(f"{len(rows) - len(failed)} of {len(rows)} within their limits")
     return 4 if failed else 0

@@ -1,6 +1,7 @@
 """What `craton plan` prints of a spectral-element plan: algorithm, mesh, step, resolution, sources, memory, phases."""
 import numpy as np
 
+from craton.solvers.sem_elastic import chunk_notes
 from craton.solvers.shared.notes import memory, phases, receivers, sources_of
 
 FEWEST = 4.5  # points per wavelength, at their average distance, below which a warning is due: at degree 4 phases are off by 0.3 % there
@@ -11,6 +12,7 @@ def sections(d, plan, sources):
     """All sections, in the order in which they are printed."""
     return {
         plan.title or "Elastic waves": algorithm(d, plan),
+        **earth(d),
         "Mesh": mesh(d, plan),
         "Time": time(d),
         "Resolution": resolution(d, sources),
@@ -38,6 +40,12 @@ def algorithm(d, plan):
         ("assembly", how),
         ("families", families),
     ]  # fmt: skip
+
+
+def earth(d):
+    """The section of a chunk of the Earth; none of other meshes."""
+    globe = d.scenario.domain.globe
+    return {} if globe is None else {"Chunk": chunk_notes.described(d.scenario, globe.chunk)}
 
 
 def mesh(d, plan):

@@ -103,7 +103,7 @@ def shortest_period(made, degree, points):
     for layer in made.stack.layers:
         bottom, top = layer.levels[0], layer.levels[-1]
         edge = max(*(a * top * w for a, w in zip(layer.width, widths)), float(np.diff(layer.levels).max()))
-        slow = made.model.slowest(made.radii[layer.section], made.radii[layer.section + 1])
+        slow = made.model.slowest(layer.levels[0], layer.levels[-1])
         worst = max(worst, edge * points / (degree * slow))
     return worst
 

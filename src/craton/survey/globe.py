@@ -106,7 +106,11 @@ def local(dataset, globe, source=None):
             if dim in array.dims and tuple(map(str, array[dim].values)) == labels:
                 rows = array.transpose("receiver", dim, ...)
                 out[name] = rows.copy(data=turn(rows.values, axes)).transpose(*array.dims)
-    return out.assign_coords({name: ("receiver", values, {"units": unit}) for name, values, unit in _whereabouts(globe, xyz, source)})
+    out = out.assign_coords({name: ("receiver", values, {"units": unit}) for name, values, unit in _whereabouts(globe, xyz, source)})
+    if source is not None:
+        there = zip(("longitude", "latitude", "depth"), globe.chunk.whereabouts(np.asarray(source, float)))
+        out.attrs |= {f"source_{name}": float(value) for name, value in there}
+    return out
 
 
 def _whereabouts(globe, xyz, source):

@@ -124,7 +124,8 @@ def count(scenario, ranks=1):
     step = scenario.time.step or build.timing.time_step_for(limit)
     build.refuse(build.step_problems(scenario, limit))
     degree = scenario.run.degree
-    points, shared, outer = made.stack.points(degree, window), shared_points(made.stack, window, grid, degree), outer_elements(made.stack, window, grid)
+    points = made.stack.points(degree, window)
+    shared, outer = shared_points(made.stack, window, grid, degree, points), outer_elements(made.stack, window, grid)
     real = np.dtype(scenario.run.precision).itemsize
     nbytes = per_element * own + 10 * real * points + 6 * real * shared
     rate = rate_of(scenario, made) * (DEGREE + 1) ** 3 / (degree + 1) ** 3 * 4 / real
@@ -203,18 +204,18 @@ def outer_elements(stack, window, grid):
     return total
 
 
-def shared_points(stack, window, grid, degree):
-    """Points at the sides that a window shares with others: those that it and a window beside it hold both."""
+def shared_points(stack, window, grid, degree, own):
+    """Points at the sides that a window of `own` points shares with others: those that it and a window beside it hold both."""
     x0, x1, y0, y1 = window
     wx, wy = stack.coarsest
     total, sides = 0, cuts(window, grid, stack.count)
     here = partial(stack.points, degree)
     if sides[0]:
         beside = (x1, x1 + wx, y0, y1) if x1 < stack.count[0] else (x0 - wx, x0, y0, y1)
-        total += sides[0] * (here(window) + here(beside) - here((min(x0, beside[0]), max(x1, beside[1]), y0, y1)))
+        total += sides[0] * (own + here(beside) - here((min(x0, beside[0]), max(x1, beside[1]), y0, y1)))
     if sides[1]:
         beside = (x0, x1, y1, y1 + wy) if y1 < stack.count[1] else (x0, x1, y0 - wy, y0)
-        total += sides[1] * (here(window) + here(beside) - here((x0, x1, min(y0, beside[2]), max(y1, beside[3]))))
+        total += sides[1] * (own + here(beside) - here((x0, x1, min(y0, beside[2]), max(y1, beside[3]))))
     return total
 
 

@@ -1,5 +1,8 @@
 """What `craton plan` says of a chunk of the Earth: where, its layers, what it resolves."""
+from dataclasses import replace
+
 from craton.model import earth_chunk
+from craton.survey import sources as survey_sources
 
 
 def described(scenario, made):
@@ -17,3 +20,18 @@ def described(scenario, made):
         ("layers", "; ".join(earth_chunk.layers_in_words(made))),
         ("shortest period", f"{shortest:.4g} s with {asked.points_per_wavelength:g} GLL points per wavelength at their average distance"),
     ]  # fmt: skip
+
+
+def sources(globe, found):
+    """(name, text) of sources: longitude, latitude and depth, mechanisms in east, north, up there."""
+    rows = []
+    for s in found:
+        if not hasattr(s, "force"):  # a finite fault
+            rows.append((s.name, survey_sources.describe(s).removeprefix(f"{s.name} ")))
+            continue
+        longitude, latitude, depth = (float(v[0]) for v in globe.chunk.whereabouts(s.points))
+        axes = globe.axes(s.points)[0]
+        turned = replace(s, moment=None if s.moment is None else axes.T @ s.moment @ axes, force=None if s.force is None else axes.T @ s.force)
+        where = f"at longitude {longitude:.6g}, latitude {latitude:.6g}, depth {depth / 1e3:.6g} km"
+        rows.append((s.name, f"{where}: {turned.what()}; {s.wavelet.describe()}"))
+    return rows

@@ -16,7 +16,7 @@ def sections(d, plan, sources):
         "Mesh": mesh(d, plan),
         "Time": time(d),
         "Resolution": resolution(d, sources),
-        "Sources": sources_of(sources),
+        "Sources": chunk_notes.sources(d.scenario.domain.globe, sources) if d.scenario.domain.globe and sources else sources_of(sources),
         "Receivers": receivers(d, plan),
         "Memory": memory(plan) + [("an element", f"{plan.nbytes / d.mesh.size:,.0f} bytes")],
         "Phases of a step": phases(plan),

@@ -39,7 +39,8 @@ def chunk_of(scenario, slices=(1, 1)):
     ground = None if asked.topography is None else _read("domain.chunk.topography.file", lambda: _ground(asked.topography), "")
     return _made("domain.chunk", lambda: chunk(
         model, (asked.longitude, asked.latitude), asked.width, asked.bottom, asked.period, asked.elements, asked.azimuth,
-        asked.points_per_wavelength, scenario.run.degree, asked.growth, asked.honour, slices, asked.geographic, asked.elliptic, ground))  # fmt: skip
+        asked.points_per_wavelength, scenario.run.degree, asked.growth, asked.honour, slices, asked.geographic, asked.elliptic,
+        ground))  # fmt: skip
 
 
 def _ground(asked):
@@ -66,7 +67,9 @@ def _made(key, how):
 def sampler(scenario, made):
     """The `ChunkSampler` of a scenario, and the frequency, Hz, at which it states speeds: None without attenuation."""
     over = scenario.model.perturbation
-    over = over and _read("model.perturbation.file", lambda: emc.read(over.file), "it needs vp, vs or their changes on longitude, latitude, depth")
+    if over is not None:
+        file, remedy = over.file, "it needs vp, vs, or their changes, on longitude, latitude, depth"
+        over = _read("model.perturbation.file", lambda: emc.read(file), remedy)
     wanted = scenario.model.attenuation
     if wanted is None:
         return ChunkSampler(made, over), None
@@ -101,7 +104,7 @@ def shortest_period(made, degree, points):
     widths = [w / n for w, n in zip(made.widths, made.stack.count)]
     worst = 0.0
     for layer in made.stack.layers:
-        bottom, top = layer.levels[0], layer.levels[-1]
+        top = layer.levels[-1]
         edge = max(*(a * top * w for a, w in zip(layer.width, widths)), float(np.diff(layer.levels).max()))
         slow = made.model.slowest(layer.levels[0], layer.levels[-1])
         worst = max(worst, edge * points / (degree * slow))

@@ -1,4 +1,5 @@
 """PNG picture of a run on a chunk of the Earth, from its OUT directory: record section with travel-time curves, and a map."""
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -44,10 +45,8 @@ def section(out_dir, path=None):
     array = waves[name].sel(component="Z").transpose("receiver", "time")
     source = float(waves.attrs["source_depth"])
     distance, curves = waves.distance.values, {}
-    try:
+    with suppress(ResourceError):  # without ObsPy the seismograms alone
         curves = traveltimes.curves(chunk.model, source, np.linspace(max(distance.min() - 1, 0.1), distance.max() + 1, CURVES), PHASES)
-    except ResourceError:  # without ObsPy the seismograms alone
-        pass
     page = earth.travel_time_section(waves.time.values, array.values, distance, curves, "Z")
     places = np.stack([waves.longitude.values, waves.latitude.values], axis=1)
     there = float(waves.attrs["source_longitude"]), float(waves.attrs["source_latitude"])

@@ -3,7 +3,8 @@ from craton.scenario.fields import places_on_earth
 from craton.scenario.medium import RADIAL
 from craton.scenario.words import shown
 
-NO_CHUNK = ("longitude and latitude are places in a chunk of the Earth (domain.chunk)", "give x and y in m; or a file of stations or sources")
+NO_CHUNK = ("longitude and latitude are places in a chunk of the Earth (domain.chunk)",
+            "give x and y in m; or a file of stations or sources")  # fmt: skip
 
 
 def of_elements(scenario):

@@ -103,7 +103,8 @@ def problems(scenario):
     if getattr(scenario.model, "transverse", False) and scenario.model.attenuation is not None:
         items.append(("model.attenuation", "attenuation is not computed in an anisotropic medium", "leave it out, or transverse"))
     for name in ("source", "receivers"):
-        items += [(".".join(map(str, path)), "in a chunk of the Earth, depths are below places", "write { longitude =, latitude =, depth = }")
+        remedy = "write { longitude =, latitude =, depth = }"
+        items += [(".".join(map(str, path)), "in a chunk of the Earth, depths are below places", remedy)
                   for path, at in places(getattr(scenario, name), (name,)) if at.depth is not None]  # fmt: skip
     for n, entry in enumerate(scenario.receivers):
         kind = "a lattice" if isinstance(entry, ReceiverGrid) else "a fibre" if isinstance(entry, Fibre) else ""
@@ -111,8 +112,10 @@ def problems(scenario):
             items.append((f"receivers.{n}", f"{kind} lies in a flat model, not in a chunk of the Earth", "use at, line or file"))
         if isinstance(entry, ReceiverLine):
             items += _ends(f"receivers.{n}.line", entry.line)
-    items += [item for n, entry in enumerate(scenario.source) if entry.shots is not None for item in _ends(f"source.{n}.shots", entry.shots)]
-    items += [(f"snapshots.{n}.plane", "depths are below places in a chunk of the Earth, not those of a plane", "use x, y, z or surface = true")
+    shots = [(n, entry.shots) for n, entry in enumerate(scenario.source) if entry.shots is not None]
+    items += [item for n, line in shots for item in _ends(f"source.{n}.shots", line)]
+    what = "depths are below places in a chunk of the Earth, not those of a plane"
+    items += [(f"snapshots.{n}.plane", what, "use x, y, z or surface = true")
               for n, spec in enumerate(scenario.snapshots) if spec.plane is not None and spec.plane.depth is not None]  # fmt: skip
     return items
 

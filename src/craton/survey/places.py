@@ -32,7 +32,8 @@ def globe_of(scenario):
 def line(scenario, table):
     """Coordinates (count, 3), metres, of equal distances from one position to another.
 
-    On the Earth they lie on the great circle, depths between those of the ends. Where both ends are depths, every point of the line has its depth below the ground where it is.
+    On the Earth they lie on the great circle, depths between those of the ends. Elsewhere,
+    where both ends are depths, every point of the line has its depth below the ground where it is.
     """
     ends = [table.from_, table.to]
     if globe_of(scenario) is not None and table.from_.depth is not None:

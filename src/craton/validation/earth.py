@@ -74,7 +74,8 @@ def at(place, depth=0.0):
 def moment(place, depth, tensor):
     """Source of a scenario: a moment tensor r, t, p."""
     values = {name: float(m) for name, m in zip(("rr", "tt", "pp", "rt", "rp", "tp"), tensor)}
-    return {"kind": "moment_tensor", "at": at(place, depth), "tensor": values, "wavelet": {"kind": "gaussian", "tau": SIGMA, "delay": ONSET}}
+    wavelet = {"kind": "gaussian", "tau": SIGMA, "delay": ONSET}
+    return {"kind": "moment_tensor", "at": at(place, depth), "tensor": values, "wavelet": wavelet}
 
 
 def force(place, depth, size):

@@ -31,7 +31,8 @@ def sources(globe, found):
             continue
         longitude, latitude, depth = (float(v[0]) for v in globe.chunk.whereabouts(s.points))
         axes = globe.axes(s.points)[0]
-        turned = replace(s, moment=None if s.moment is None else axes.T @ s.moment @ axes, force=None if s.force is None else axes.T @ s.force)
+        moment, force = None if s.moment is None else axes.T @ s.moment @ axes, None if s.force is None else axes.T @ s.force
+        turned = replace(s, moment=moment, force=force)
         where = f"at longitude {longitude:.6g}, latitude {latitude:.6g}, depth {depth / 1e3:.6g} km"
         rows.append((s.name, f"{where}: {turned.what()}; {s.wavelet.describe()}"))
     return rows

@@ -15,6 +15,7 @@ from craton.errors import Problem, ScenarioError
 from craton.model import earth_chunk, ordering
 from craton.model.bricks import BRICKS
 from craton.plan.performance import Speeds, step_seconds
+from craton.plan.shares import One
 from craton.solvers.sem_elastic import build, chunk_notes, families
 from craton.survey import globe
 from craton.survey import problems as survey_problems
@@ -83,7 +84,8 @@ class Counted:
         rows = [("in all", whole + ", counted without the mesh")]
         if self.ranks > 1:
             spread = self.elements * self.ranks / self.chunk.size - 1
-            rows += [("ranks", f"{self.ranks:,} in {self.grid[0]} x {self.grid[1]} slices from top to bottom, the largest {spread:.1%} above the mean"),
+            slices = f"{self.grid[0]} x {self.grid[1]} slices from top to bottom"
+            rows += [("ranks", f"{self.ranks:,} in {slices}, the largest {spread:.1%} above the mean"),
                      ("a rank", f"{self.elements:,} elements, {self.points:,} points"),
                      ("shared", f"{self.shared:,} points with its neighbours, {12 * self.shared / 1e6:.3g} MB sent in a step; "
                                 f"{self.outer:,} elements go first ({self.outer / self.elements:.0%})")]  # fmt: skip
@@ -93,9 +95,9 @@ class Counted:
     def _times(self):
         full, alone = self.seconds
         per = self.chunk.size / full
+        links_ = f"; {Speeds().bandwidth / 1e9:.0f} GB/s between GPUs of a host, {NETWORK / 1e9:.0f} GB/s beyond {HOST} GPUs"
         rows = [("steps", f"{self.steps:,} of {self.step:.4g} s, the stability limit of columns of elements times 0.95"),
-                ("GPUs", f"H200 assumed: {self.rate / 1e6:.0f} M elements/s each, float32" + (
-                    f"; {Speeds().bandwidth / 1e9:.0f} GB/s between GPUs of a host, {NETWORK / 1e9:.0f} GB/s beyond {HOST} GPUs" if self.ranks > 1 else ""))]  # fmt: skip
+                ("GPUs", f"H200 assumed: {self.rate / 1e6:.0f} M elements/s each" + (links_ if self.ranks > 1 else ""))]  # fmt: skip
         waits = f", {full / alone - 1:.1%} more than without exchange" if self.ranks > 1 else ""
         return [*rows, ("a step", f"{1e3 * full:.3g} ms{waits}: {per / 1e6:,.0f} M elements/s in all"),
                 ("run", f"about {duration(full * self.steps)}")]  # fmt: skip
@@ -192,7 +194,7 @@ def elements(stack, window):
 
 def cuts(window, grid, count):
     """How many sides across xi and across eta a window shares with others."""
-    return tuple(min(p - 1, 2) if 0 < a or b < n else 0 for p, a, b, n in zip(grid, window[::2], window[1::2], count))
+    return tuple(min(p - 1, 2) if a > 0 or b < n else 0 for p, a, b, n in zip(grid, window[::2], window[1::2], count))
 
 
 def outer_elements(stack, window, grid):
@@ -231,7 +233,7 @@ def columns(scenario, made):
     limits, nbytes, size = [], 0, 0
     for x0, y0 in {(middle[0], middle[1]), (0, middle[1]), (middle[0], 0), (0, 0)}:
         mesh = made.part((x0, x0 + stack.coarsest[0], y0, y0 + stack.coarsest[1])).mesh
-        d = build.discretise(scenario, mesh.reordered(ordering.locality(mesh)), sampler, [])
+        d = build.discretise(scenario, mesh.reordered(ordering.locality(mesh)), sampler, [], One())
         limits.append(d.stable.limit)
         for own in families.families(d):
             arrays, launch = families.arrays_and_launch(d, own)

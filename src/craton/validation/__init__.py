@@ -15,6 +15,16 @@ from craton.validation.homogeneous import full_space
 from craton.validation.loh1 import layer_over_half_space
 from craton.validation.lossy import attenuating
 from craton.validation.plane import garvin, lamb_2d, sh
+from craton.validation.spectral_conserved import absorbed, colours, rest
+from craton.validation.spectral_conserved import energy as energy_sem
+from craton.validation.spectral_conserved import reciprocity as reciprocity_sem
+from craton.validation.spectral_space import attenuating as attenuating_sem
+from craton.validation.spectral_space import full_space as full_space_sem
+from craton.validation.spectral_surface import lamb as lamb_sem
+from craton.validation.spectral_surface import two_layers as two_layers_sem
+from craton.validation.spectral_waves import absorbed as absorbed_waves
+from craton.validation.spectral_waves import anisotropic, degrees, sea_floor
+from craton.validation.spectral_waves import scholte as scholte_sem
 from craton.validation.surface import lamb, two_layers, two_layers_refined
 
 CASES = {
@@ -38,6 +48,22 @@ CASES = {
     "energy": energy,
     "reciprocity": reciprocity,
 }
+SPECTRAL = {
+    "sem-space": full_space_sem,
+    "sem-degrees": degrees,
+    "sem-lamb": lamb_sem,
+    "sem-two-layers": two_layers_sem,
+    "sem-scholte": scholte_sem,
+    "sem-sea-floor": sea_floor,
+    "sem-anisotropy": anisotropic,
+    "sem-attenuation": attenuating_sem,
+    "sem-stacey": absorbed_waves,
+    "sem-box": absorbed,
+    "sem-energy": energy_sem,
+    "sem-rest": rest,
+    "sem-reciprocity": reciprocity_sem,
+    "sem-colours": colours,
+}
 # The same at sizes for a GPU: 20 wavelengths, half the spacing.
 FULL = {
     "double-couple-4": partial(full_space, "double couple", 4, reach=20),
@@ -49,10 +75,16 @@ FULL = {
     "two-layers-100": partial(two_layers_refined, spacings=(200.0, 100.0, 50.0)),
     "loh1": partial(layer_over_half_space, spacing=50.0),
     "attenuation": partial(attenuating, spacing=15.0),
+    "sem-space": partial(full_space_sem, distances=(2.0, 5.0, 10.0)),
+    "sem-degrees": partial(degrees, limits={2: 0.15, 3: 0.02, 4: 0.002, 5: 5e-4, 6: 4e-5, 7: 1e-5}),
+    "sem-anisotropy": partial(anisotropic, directions=((1, 0.6, 0.3), (-0.2, 0.5, 1))),
+    "sem-attenuation": partial(attenuating_sem, runs=((20, 3), (20, 4), (100, 3), (100, 4))),
+    "sem-lamb": partial(lamb_sem, spacing=20.0, most=800.0, border=900.0),
+    "sem-two-layers": partial(two_layers_sem, tau=0.16, spacings=(600.0, 100.0)),
 }
 EARTH = {"earth-moment": regional, "earth-force": partial(regional, what="force"), "earth-bolivia": bolivia}  # minutes each on a CPU
-GROUPS = {"fd": tuple(CASES), "earth": tuple(EARTH)}  # what a name stands for
-CASES |= EARTH
+GROUPS = {"fd": tuple(CASES), "sem": tuple(SPECTRAL), "earth": tuple(EARTH)}  # what a name stands for
+CASES |= SPECTRAL | EARTH
 
 
 def validate(names=None, device="auto", full=False):

@@ -4,7 +4,8 @@ import numpy as np
 from craton.report.figures import figure
 from craton.report.style import COLOURS, STYLE, prefixed
 
-SHOWN = ("double-couple-4", "lamb", "two-layers-100", "lamb-2d", "garvin", "attenuation")  # of each the worst row that has curves
+SHOWN = ("double-couple-4", "lamb", "two-layers-100", "lamb-2d", "garvin", "attenuation", "sem-space",
+         "sem-lamb", "sem-two-layers", "sem-attenuation")  # of each the worst row that has curves
 MAGNIFIED = 10  # the difference
 LEAST = 1e-6  # of the limit: what is smaller is drawn there
 

@@ -110,7 +110,8 @@ def agreed_step(d, wet):
 
     def own():
         e = d if team.size == 1 else ranks.surroundings(d, wet)
-        return stable_step(e.element, e.coordinates, e.material, e.points, e.fluid, e.first.mass, e.relaxation, e.jacobian)
+        coupling = faces.coupling_strength(e, e.first.mass)
+        return stable_step(e.element, e.coordinates, e.material, e.points, e.fluid, e.first.mass, e.relaxation, e.jacobian, coupling)
 
     found = team.every(own)
     worst = found[int(np.argmin([one.limit for one in found]))]

@@ -140,6 +140,15 @@ def coupling(d):
                     "solid": [on_list(operators.to_solid(), "coupling", len(pairs))]}  # fmt: skip
 
 
+def coupling_strength(d, mass):
+    """Largest square of an area vector between fluid and solid over the masses (solid, fluid) on both sides, 1/s2; 0 where none touch."""
+    rows = interface(d)
+    if not len(rows):
+        return 0.0
+    pairs, vectors = coupled_points(d, rows)
+    return float(((vectors**2).sum(axis=1) / (mass[0][pairs[:, 0]] * mass[1][pairs[:, 1]])).max())
+
+
 def interface(d):
     """Faces of fluid elements on solid ones, with these: rows (fluid element, face, solid element, face)."""
     if not d.fluid.any() or d.fluid.all():

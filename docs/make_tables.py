@@ -18,7 +18,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "bench" / "results"
 BLOCK = re.compile(r"(<!-- (\w+)(?: ([^\n]*))? -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-PAGES = ("gravity", "run", "scenario", "spectral_elements", "speed", "validation")
+PAGES = ("earth", "gravity", "run", "scenario", "spectral_elements", "speed", "validation")
 
 
 def filled(page):
@@ -75,6 +75,8 @@ def written(text):
 
 def value_of(key, spec):
     """Unit, or what one may write."""
+    if "oneOf" in spec:
+        return "position" if any(s.get("$ref", "").endswith("Position") for s in spec["oneOf"]) else "table"
     if "enum" in spec:
         return ", ".join(f"`{json.dumps(v)}`" for v in spec["enum"])
     if spec.get("type") == "array":

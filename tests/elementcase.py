@@ -6,7 +6,8 @@ import numpy as np
 from craton.model import numbering, shape
 from craton.model.hexmesh import HexMesh, named_by_place
 from craton.model.sampling import at_nodes
-from craton.solvers.sem_elastic import time_step
+from craton.plan.shares import One
+from craton.solvers.sem_elastic import ranks, time_step
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.placing import Places
 from craton.solvers.sem_elastic.state import State
@@ -79,6 +80,10 @@ class Toy:
     def located(self, xyz, wet=False, **more):
         """Positions in the mesh."""
         return self.places.located(xyz, wet, **more)
+
+    def holding(self, xyz):
+        """All elements that hold positions."""
+        return ranks.holding(self.places, self.located(xyz), xyz, One())
 
     def masses(self):
         """Assembled mass of the solid's points and the fluid's, a dummy point at the end."""

@@ -62,6 +62,10 @@ def workplace(tmp_path, monkeypatch):
         (tmp_path / "examples" / path.name).write_text(shortened(path))
     spheres = load(ROOT / "examples" / "seven_spheres.toml", ["prisms.shape=[70, 70, 5]", "points.x.2=15", "points.y.2=10"])
     (tmp_path / "examples" / "seven_spheres.toml").write_text(dumps(spheres))
+    coarse = {"earth_chunk": ["domain.chunk.period=200", "source.0.wavelet.tau=60"], "bolivia_1994": ["domain.chunk.elements=[16, 16]"]}
+    for name, more in coarse.items():
+        short = load(ROOT / "examples" / f"{name}.toml", [*more, "time.start=-60", "time.duration=60"])
+        (tmp_path / "examples" / f"{name}.toml").write_text(dumps(short))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -257,7 +261,7 @@ def test_snippets_of_the_scenario_page_plan(text, tmp_path, monkeypatch):
 
 def test_snippets_use_every_kind():
     """Each kind of model, anomaly, source, wavelet and receiver that the page lists stands in a snippet or in an example."""
-    pages = (ROOT / "docs" / f"{name}.md" for name in ("scenario", "meshes"))
+    pages = (ROOT / "docs" / f"{name}.md" for name in ("scenario", "meshes", "earth"))
     texts = [t for page in pages for _, t in fenced(page, "toml")] + [p.read_text() for p in EXAMPLES]
     tables = Scenario.model_json_schema()["$defs"].values()
     wanted = {spec["const"] for table in tables for spec in table["properties"].values() if "const" in spec}

@@ -10,7 +10,7 @@ from craton.model.chunk import chunk
 from craton.report import earth
 
 pytest.importorskip("obspy")
-from craton.validation import traveltimes  # noqa: E402 (needs ObsPy)
+from craton.survey import traveltimes  # noqa: E402 (needs ObsPy)
 
 EARTH = Path(__file__).parents[2] / "shared" / "references" / "earth"
 MODEL = prem.prem()

@@ -62,6 +62,10 @@ class Result:
             quantities = output.waveforms if len(plan.receivers) else ()
             self._dataset = waveforms(self._records(), plan.channels, plan.receivers, plan.dt, plan.start, quantities, output.sampling,
                                       self._attributes(), plan.steps - plan.extra, plan.shots, self.scenario.domain.motion)  # fmt: skip
+            if plan.receivers.globe is not None:
+                from craton.survey.globe import local
+
+                self._dataset = local(self._dataset, plan.receivers.globe, plan.receivers.source)
         return self._dataset
 
     @property

@@ -1,11 +1,13 @@
 """craton plan: what a run would do and cost; nothing is written."""
 
+from functools import partial
 from types import SimpleNamespace
 
 from craton.cli.check import checked, warn
 
 # Of the copy bandwidth that a whole time step reaches, judged by its least traffic: bench/NOTES.md.
 ASSUMED = 0.6
+LARGE = 500_000  # elements of a chunk of the Earth: above, its mesh is not built to plan it
 COPIED = 1 << 27  # bytes; larger than caches, a fraction of a second to measure
 
 
@@ -15,8 +17,10 @@ def command(file, device=None, overrides=(), ranks=None):
     from craton.backends import backend
 
     overrides = (*overrides, *([f"run.device={device}"] if device else ()))
-    scenario, planned = checked(file, overrides, planner=one_run)
+    scenario, planned = checked(file, overrides, planner=partial(one_run, ranks=ranks))
     print(planned, flush=True)
+    if not hasattr(planned, "phases"):  # a chunk of the Earth that was counted only
+        return None
     if shots := shots_apart(scenario):
         print(f"Survey\n  this is one of {len(shots)} runs, one for each shot: craton survey {file}", flush=True)
     warn(planned)
@@ -39,10 +43,19 @@ def command(file, device=None, overrides=(), ranks=None):
     return print(estimate(planned, machine))
 
 
-def one_run(scenario):
-    """The plan of a scenario; where each shot is a run of its own, of the shot that begins first."""
+def one_run(scenario, ranks=None):
+    """The plan of a scenario; where each shot is a run of its own, of the shot that begins first.
+
+    Of a chunk of the Earth that is large, or for several ranks, what it costs without its mesh.
+    """
     from craton import api, shots
 
+    if scenario.method == "sem" and scenario.domain.chunk is not None:
+        from craton.model.earth_chunk import chunk_of
+        from craton.solvers.sem_elastic.counting import count
+
+        if (ranks or 1) > 1 or chunk_of(scenario).size > LARGE:
+            return count(scenario, ranks or 1)
     return shots.prepare(scenario).planned if shots_apart(scenario) else api.plan(scenario)
 
 

@@ -13,6 +13,7 @@ cut into quadrilaterals in the plane of that axis and the vertical; every second
                +-------+              +-----------+    lower side: one element
 """
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -78,7 +79,7 @@ class Stack:
         """Width of the largest elements along (xi, eta), in elements of the top."""
         return tuple(max(layer.width[a] for layer in self.layers) for a in range(2))
 
-    @property
+    @cached_property
     def levels(self):
         """Vertical coordinates of all levels, rising."""
         return np.array([self.layers[0].levels[0], *(z for layer in self.layers for z in layer.levels[1:])])
@@ -110,12 +111,22 @@ class Stack:
     def _counted(self, degree, x0, x, y0, y):
         """Points of x by y of the coarsest blocks, from the first or second one on."""
         wx, wy = self.coarsest
-        small = Stack(((x0 + x) * wx, (y0 + y) * wy), self.layers)
-        return number(small.build((x0 * wx, (x0 + x) * wx, y0 * wy, (y0 + y) * wy))[0], degree).count
+        if (degree, x0, x, y0, y) not in self._known:
+            small = Stack(((x0 + x) * wx, (y0 + y) * wy), self.layers)
+            self._known[degree, x0, x, y0, y] = number(small.build((x0 * wx, (x0 + x) * wx, y0 * wy, (y0 + y) * wy))[0], degree).count
+        return self._known[degree, x0, x, y0, y]
+
+    @cached_property
+    def _known(self):
+        return {}
 
     def _base(self, index):
         """Level of the lower side of a layer."""
-        return sum(len(one.levels) - 1 for one in self.layers[:index])
+        return int(self._bases[index])
+
+    @cached_property
+    def _bases(self):
+        return np.cumsum([0, *(len(one.levels) - 1 for one in self.layers)])
 
     def slices(self, px, py):
         """Limits of equal parts in elements of the top: rows (x0, x1, y0, y1), one for each slice, xi fastest.

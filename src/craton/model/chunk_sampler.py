@@ -22,11 +22,14 @@ class ChunkSampler:
         A three-dimensional model laid over the radial one.
     lossy : bool
         With 1 / Q.
+    dispersion : float
+        ln(f / f0) / pi: speeds, given at f0, are stated at f, v (1 + dispersion / Q) (Kanamori & Anderson 1977, eq. 3).
     """
 
     chunk: Any
     over: Any = None
     lossy: bool = False
+    dispersion: float = 0.0
 
     @property
     def anisotropic(self):
@@ -51,6 +54,7 @@ class ChunkSampler:
         xyz = np.moveaxis(np.asarray(coordinates, float), 1, -1)
         r, model = self.radii(xyz), self.chunk.model
         vp, vs, rho, loss_p, loss_s = self._values(model, r, xyz)
+        vp, vs = vp * (1 + self.dispersion * loss_p), vs * (1 + self.dispersion * loss_s)
         out = {"rho": rho, "vp": vp, "vs": vs}
         if self.lossy:
             out |= {"loss_p": loss_p, "loss_s": loss_s}

@@ -184,6 +184,14 @@ class Locator:
         cell, local, nearest, distance = (np.concatenate(part) for part in zip(*parts))
         return Located(np.where(cell >= 0, self.numbers[cell], -1), local, self.numbers[nearest], distance)
 
+    def holding(self, xyz):
+        """All elements that hold positions (n, 3), m: (position of each, `Located`), by position."""
+        xyz = np.asarray(xyz, float).reshape(-1, 3)
+        which, cells = self.cells.all_candidates(xyz)
+        local, inside = self._inside(cells, xyz[which])
+        which, cells, local = which[inside], cells[inside], local[inside]
+        return which, Located(self.numbers[cells], local, self.numbers[cells], self.cells.missed(cells, local, xyz[which]))
+
     def _find(self, xyz, wanted):
         """(cell or -1, local, nearest cell, distance) of some positions: the nearest centres first, then all boxes that hold one."""
         cell, local = np.full(len(xyz), -1), np.zeros_like(xyz)

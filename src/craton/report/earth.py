@@ -19,7 +19,7 @@ def travel_time_section(time, traces, distance, curves=None, component="Z", size
     distance : (n,) array
         Degrees.
     curves : dict of str to (2, m) array, optional
-        Distances (degrees) and times (s) of phases, as `validation.traveltimes.curves` gives them.
+        Distances (degrees) and times (s) of phases, as `survey.traveltimes.curves` gives them.
     component : str
     size : float, optional
         Height of a peak, degrees; by default twice the mean distance between seismograms.

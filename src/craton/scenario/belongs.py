@@ -1,10 +1,19 @@
 """What the tables that all wave methods share may say, and one method only computes."""
+from craton.scenario.fields import places_on_earth
+from craton.scenario.medium import RADIAL
 from craton.scenario.words import shown
+
+NO_CHUNK = ("longitude and latitude are places in a chunk of the Earth (domain.chunk)",
+            "give x and y in m; or a file of stations or sources")  # fmt: skip
 
 
 def of_elements(scenario):
     """(key, message, remedy) of everything in a finite-difference scenario that belongs to spectral elements."""
-    found = []
+    if scenario.model.kind in RADIAL:
+        return [("model.kind", f"{shown(scenario.model.kind)} fills a chunk of the Earth, which spectral elements compute",
+                 'write method = "sem" and domain.chunk; or kind = "layers"')]  # fmt: skip
+    found = [(".".join(map(str, path)), *NO_CHUNK) for name in ("source", "receivers")
+             for path, _ in places_on_earth(getattr(scenario, name), (name,))]  # fmt: skip
     if scenario.model.kind == "regions":
         found.append(("model.kind", 'the regions of a mesh are for method = "sem"', 'write kind = "homogeneous", "layers" or "file"'))
     elif scenario.model.regions is not None:

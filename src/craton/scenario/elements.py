@@ -4,6 +4,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PrivateAttr, model_validator
 
 from craton.conventions import FACES
+from craton.scenario import chunk as chunks
 from craton.scenario.fields import (
     Distance,
     Duration,
@@ -52,7 +53,7 @@ class Refinement(Table):
 
 class ElementDomain(Domain):
     """The box that is filled with elements: lower south-west corner ``origin``, ``size`` (m), and ``spacing``, the length of an element's
-    edge (m), or ``max_frequency`` (Hz); or the file of a ``mesh``.
+    edge (m), or ``max_frequency`` (Hz); or the file of a ``mesh``; or a ``chunk`` of the Earth.
 
     ``points_per_wavelength`` are GLL points at their average distance, an element's edge over ``run.degree``. ``refine``: larger elements
     below elevations, top down.
@@ -67,6 +68,8 @@ class ElementDomain(Domain):
     geographic: Geographic | None = None
     mesh: FilePath | None = None
     refine: many(Refinement) = ()
+    chunk: chunks.Chunk | None = None
+    _globe: Any = PrivateAttr(None)
 
     @model_validator(mode="before")
     @classmethod
@@ -79,6 +82,10 @@ class ElementDomain(Domain):
 
     @model_validator(mode="after")
     def _one_resolution(self):
+        if self.chunk is not None:
+            if items := chunks.beside(self):
+                raise wrong(*items)
+            return self
         if self.mesh is not None:
             beside = [n for n in ("origin", "size", "spacing", "max_frequency", "refine") if getattr(self, n)]
             if beside:
@@ -108,6 +115,17 @@ class ElementDomain(Domain):
         """The domain of a mesh file with the box around its nodes, corners (x, y, z) in m."""
         box = {"origin": tuple(map(float, lower)), "size": tuple(float(b - a) for a, b in zip(lower, upper))}
         return self.model_copy(update=box)
+
+    def on(self, globe):
+        """The domain with the `Globe` that turns places on Earth into positions in its axes."""
+        made = self.model_copy()
+        made._globe = globe
+        return made
+
+    @property
+    def globe(self):
+        """What `on` was given; None otherwise."""
+        return self._globe
 
     @property
     def planar(self):
@@ -203,7 +221,7 @@ class SpectralScenario(Scenario):
     @model_validator(mode="after")
     def _mesh_or_box(self):
         """What a mesh file and the box that is meshed here exclude of each other."""
-        items = _of_file(self) if self.domain.mesh is not None else _of_box(self)
+        items = chunks.problems(self) + (_of_file(self) if self.domain.mesh is not None else _of_box(self))
         if items:
             raise wrong(*items)
         return self
@@ -217,13 +235,20 @@ class SpectralScenario(Scenario):
 
     def on_mesh(self, lower, upper, top):
         """The scenario with the box of its mesh, corners (x, y, z) in m, where it has a file, and depths that count from `top`."""
-        made = self if self.domain.mesh is None else self.model_copy(update={"domain": self.domain.within(lower, upper)})
+        boxed = self.domain.mesh is None and self.domain.chunk is None
+        made = self if boxed else self.model_copy(update={"domain": self.domain.within(lower, upper)})
         made = made.model_copy()
         made._top = top
         return made
 
     def face(self, name):
-        """``"free"``, ``"stacey"`` or ``"rigid"`` of a face: the ground is free, whatever is said of the top of the air above it."""
+        """``"free"``, ``"stacey"`` or ``"rigid"`` of a face.
+
+        The ground is free, whatever is said of the top of the air above it, and so is the core-mantle boundary as a chunk's bottom, unless
+        ``bottom`` is given: the outer core hardly holds it.
+        """
+        if name == "bottom" and self.domain.chunk is not None and self.domain.chunk.bottom == "cmb" and self.boundaries.bottom is None:
+            return "free"
         return "free" if name == "top" and self.model.topography is not None else self.boundaries.face(name)
 
     @property

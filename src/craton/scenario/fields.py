@@ -314,16 +314,54 @@ def _with_y(position):
 SpatialPosition = Annotated[Position, AfterValidator(_with_y)]
 
 
+Longitude = quantity("angle", least=-180, most=360)
+Latitude = quantity("angle", least=-90, most=90)
+
+
+class Place(Table):
+    """A place on Earth, for ``domain.chunk``: ``longitude`` and ``latitude`` (deg), ``depth`` below the ground (m)."""
+
+    longitude: Longitude = Field(examples=["-67.25  # deg, east"])
+    latitude: Latitude = Field(examples=["-13.82  # deg, north"])
+    depth: Length = 0.0
+
+    @property
+    def where(self):
+        """longitude, latitude, depth."""
+        return self.longitude, self.latitude, self.depth
+
+
+def _kind_of_place(value):
+    if isinstance(value, Table):
+        return "~" + type(value).__name__
+    return "~Place" if isinstance(value, dict) and {"longitude", "latitude"} & set(value) else "~Position"
+
+
+# Where something is: in the domain's own axes, or on Earth.
+At = Annotated[
+    Union[Annotated[Position, Tag("~Position")], Annotated[Place, Tag("~Place")]], Discriminator(_kind_of_place)  # noqa: UP007 (tags)
+]
+
+
+def places_on_earth(value, path=()):
+    """Every `Place` in a table or list of tables: pairs of its key (a tuple) and itself."""
+    return _found(value, path, Place)
+
+
 def places(value, path=()):
     """Every `Position` in a table or list of tables: pairs of its key (a tuple) and itself."""
-    if isinstance(value, Position):
+    return _found(value, path, Position)
+
+
+def _found(value, path, kind):
+    if isinstance(value, kind):
         yield path, value
     elif isinstance(value, Table):
         for name, field in type(value).model_fields.items():
-            yield from places(getattr(value, name), (*path, field.alias or name))
+            yield from _found(getattr(value, name), (*path, field.alias or name), kind)
     elif isinstance(value, tuple):
         for n, item in enumerate(value):
-            yield from places(item, (*path, n))
+            yield from _found(item, (*path, n), kind)
 
 
 def key(example, default=..., **more):

@@ -1,11 +1,12 @@
 """The Earth model of a scenario: homogeneous, layers, or a file, with anomalies on top."""
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
 from craton.scenario.fields import (
     Distance,
     FilePath,
+    Flag,
     Frequency,
     Length,
     Table,
@@ -230,7 +231,45 @@ class Regions(_Medium):
     regions: dict[Text, Material] = key("{ granite = { vp = 6000, vs = 3460, rho = 2700 } }")
 
 
+class Perturbation(Table):
+    """A three-dimensional model laid over a radial one: a netCDF ``file`` on longitude, latitude and depth, as IRIS's EMC has them."""
+
+    file: FilePath = key('"model.nc"')
+
+
+class _Radial(Table):
+    """An Earth that depends on depth, and what is laid over it; its own Q is used where there is ``attenuation`` (domain.chunk)."""
+
+    topography: ClassVar[None] = None
+    water: ClassVar[None] = None
+    regions: ClassVar[None] = None
+    anomalies: ClassVar[tuple] = ()
+    perturbation: Perturbation | None = None
+    attenuation: Attenuation | None = None
+
+
+class Prem(_Radial):
+    """PREM (Dziewonski & Anderson 1981): ``transverse`` with its anisotropy above 220 km, ``ocean`` with its 3 km of water."""
+
+    kind: Literal["prem"] = "prem"
+    transverse: Flag = False
+    ocean: Flag = False
+
+
+class Ak135(_Radial):
+    """AK135 (Kennett, Engdahl & Buland 1995) with the density and Q of AK135-F."""
+
+    kind: Literal["ak135"] = "ak135"
+
+
+class Radial(_Radial):
+    """A table of depth, vp, vs, density and perhaps Q: a ``file`` .nd or .tvel of TauP, or .csv."""
+
+    kind: Literal["radial"] = "radial"
+    file: FilePath = key('"model.nd"')
+
+
+RADIAL = ("prem", "ak135", "radial")  # kinds of model that fill a chunk of the Earth
 Model = tagged(
-    "model", "kind", homogeneous=Homogeneous, layers=Layers, file=ModelFile, regions=Regions,
-    later={"prem": 'write its layers out with kind = "layers"'},
+    "model", "kind", homogeneous=Homogeneous, layers=Layers, file=ModelFile, regions=Regions, prem=Prem, ak135=Ak135, radial=Radial,
 )  # fmt: skip

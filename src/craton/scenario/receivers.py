@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from craton.conventions import QUANTITIES
 from craton.scenario.fields import (
+    At,
     Distance,
     Duration,
     FilePath,
@@ -32,14 +33,14 @@ class Station(Table):
     """One receiver."""
 
     name: Text = key('"R1"')
-    at: Position = key("[10_000, 10_000, 0]  # m, or { x =, y =, depth = }")
+    at: At = key("[10_000, 10_000, 0]  # m, or { x =, y =, depth = }")
 
 
 class Line(Table):
     """Points from one position to another, both included, at equal distances."""
 
-    from_: Position = key("[0, 0, 0]  # m", alias="from")
-    to: Position = key("[10_000, 0, 0]  # m")
+    from_: At = key("[0, 0, 0]  # m", alias="from")
+    to: At = key("[10_000, 0, 0]  # m")
     count: whole(least=2) = key("11")
 
 

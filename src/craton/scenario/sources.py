@@ -1,13 +1,13 @@
 """Sources and their wavelets, as a scenario states them."""
-from typing import Literal
+from typing import Annotated, Literal, Union
 
-from pydantic import model_validator
+from pydantic import Discriminator, Tag, model_validator
 
 from craton.scenario.fields import (
+    At,
     Duration,
     FilePath,
     Frequency,
-    Position,
     Table,
     Text,
     Time,
@@ -125,7 +125,7 @@ class _Source(Table):
     """
 
     name: Text | None = None
-    at: Position | None = None
+    at: At | None = None
     shot: Text | None = None
     shots: Line | None = None
     wavelet: Wavelet = key(_WAVELET)
@@ -151,6 +151,31 @@ class Tensor(Table):
     yz: TensorMoment = 0.0
 
 
+class CmtTensor(Table):
+    """A moment tensor as the Global CMT catalogue has it: r up, t south, p east, N m; what is left out is zero."""
+
+    rr: TensorMoment = 0.0
+    tt: TensorMoment = 0.0
+    pp: TensorMoment = 0.0
+    rt: TensorMoment = 0.0
+    rp: TensorMoment = 0.0
+    tp: TensorMoment = 0.0
+
+    @property
+    def six(self):
+        """The components in the order of a CMTSOLUTION."""
+        return tuple(getattr(self, name) for name in ("rr", "tt", "pp", "rt", "rp", "tp"))
+
+
+def _kind_of_tensor(value):
+    if isinstance(value, Table):
+        return "~" + type(value).__name__
+    return "~CmtTensor" if isinstance(value, dict) and set(CmtTensor.model_fields) & set(value) else "~Tensor"
+
+
+AnyTensor = Annotated[
+    Union[Annotated[Tensor, Tag("~Tensor")], Annotated[CmtTensor, Tag("~CmtTensor")]], Discriminator(_kind_of_tensor)  # noqa: UP007 (tags)
+]
 _MECHANISM = ("strike", "dip", "rake")
 
 
@@ -163,7 +188,7 @@ class MomentTensor(_Source):
     rake: Angle | None = None
     moment: Moment | None = None
     magnitude: Magnitude | None = None
-    tensor: Tensor | None = None
+    tensor: AnyTensor | None = None
 
     @model_validator(mode="after")
     def _one_mechanism(self):

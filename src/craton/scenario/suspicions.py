@@ -1,5 +1,5 @@
 """Magnitudes that are valid but hardly meant: velocities in km/s, densities in g/cm3, positions in km."""
-from craton.scenario.fields import places
+from craton.scenario.fields import Position, places
 from craton.scenario.receivers import Station
 from craton.scenario.words import number
 
@@ -13,7 +13,8 @@ def suspicions(scenario):
 def of_elements(scenario):
     """The same of a scenario of spectral elements, and what it says that belongs to finite differences and is not used."""
     found = [*_medium(scenario.model), *_silence(scenario), *_unused(scenario)]
-    return found if scenario.domain.mesh is not None else [*found, *_sizes(scenario.domain), *_positions(scenario)]
+    boxed = scenario.domain.mesh is None and scenario.domain.chunk is None
+    return [*found, *_sizes(scenario.domain), *_positions(scenario)] if boxed else found
 
 
 def _unused(scenario):
@@ -98,8 +99,9 @@ def _positions(scenario):
     spacing = scenario.domain.spacing
     if spacing is None or min(scenario.domain.size) < 20 * spacing or max(scenario.domain.size) < 5000:
         return
-    places = [(f"source.{i}.at", s.at) for i, s in enumerate(scenario.source) if s.at is not None]
-    places += [(f"receivers.{i}.at", r.at) for i, r in enumerate(scenario.receivers) if isinstance(r, Station)]
+    places = [(f"source.{i}.at", s.at) for i, s in enumerate(scenario.source) if isinstance(s.at, Position)]
+    places += [(f"receivers.{i}.at", r.at) for i, r in enumerate(scenario.receivers)
+               if isinstance(r, Station) and isinstance(r.at, Position)]  # fmt: skip
     for key, at in places:
         if any(at.xyz) and all(abs(c) < min(spacing, 100) for c in at.xyz):
             numbers = ", ".join(number(c) for c in at.xyz)

@@ -48,6 +48,8 @@ def outside(scenario, xyz):
         Of the first position outside.
     """
     domain, xyz = scenario.domain, np.asarray(xyz, dtype=float).reshape(-1, 3)
+    if places.globe_of(scenario) is not None:
+        return _outside_chunk(places.globe_of(scenario).outside(xyz))
     low, size = np.array(domain.corner, dtype=float), np.array(domain.extent, dtype=float)
     beyond = np.maximum(low - xyz, xyz - (low + size))
     # The nearest corner of the domain may be missed by rounding only. A coordinate that is nan is outside.
@@ -56,6 +58,10 @@ def outside(scenario, xyz):
         return _in_the_air(scenario, xyz)
     axis = int(np.nan_to_num(beyond[bad[0]] / size, nan=np.inf).argmax())
     return int(bad[0]), *_outside_words("xyz"[axis], xyz[bad[0], axis], low[axis], low[axis] + size[axis], scenario.boundaries.face("top"))
+
+
+def _outside_chunk(found):
+    return (*found[0], "move it inside, or make domain.chunk wider or deeper") if found else None
 
 
 def _in_the_air(scenario, xyz):

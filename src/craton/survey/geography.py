@@ -117,7 +117,7 @@ class Places:
 
 
 def places(domain, coordinates):
-    """The `Places` of a file in a domain.
+    """The `Places` of a file in a domain; of a chunk of the Earth its `Globe`.
 
     Raises
     ------
@@ -126,6 +126,8 @@ def places(domain, coordinates):
     """
     if coordinates == "metres":
         return Places(None)
+    if getattr(domain, "globe", None) is not None:
+        return domain.globe
     if domain.geographic is None:
         raise LookupError("its positions are longitude and latitude, but domain.geographic does not say where the model lies")
     return Places(Local(domain.geographic.longitude, domain.geographic.latitude, domain.geographic.azimuth))

@@ -25,6 +25,16 @@ class Globe:
         """Positions (..., 3), m, in the chunk's axes, of places at depths (m) below the ground."""
         return self.chunk.place(longitude, latitude, depth)
 
+    def line(self, start, end, count):
+        """Positions (count, 3), m, at equal distances on the great circle from one (longitude, latitude, depth) to another."""
+        frame = self.chunk.frame
+        a, b = (frame.direction(*place[:2]) for place in (start, end))
+        angle, part = np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b), np.linspace(0, 1, count)[:, None]
+        along = b - (a @ b) * a
+        along = along / max(np.linalg.norm(along), 1e-300)
+        way = np.cos(part * angle) * a + np.sin(part * angle) * along
+        return self.xyz(*frame.degrees(way), start[2] + part[:, 0] * (end[2] - start[2]))
+
     def rotation(self, longitude, latitude):
         """Matrices (..., 3, 3) from east-north-up at a place to the chunk's axes."""
         return self.chunk.axes(longitude, latitude)
@@ -96,7 +106,11 @@ def local(dataset, globe, source=None):
             if dim in array.dims and tuple(map(str, array[dim].values)) == labels:
                 rows = array.transpose("receiver", dim, ...)
                 out[name] = rows.copy(data=turn(rows.values, axes)).transpose(*array.dims)
-    return out.assign_coords({name: ("receiver", values, {"units": unit}) for name, values, unit in _whereabouts(globe, xyz, source)})
+    out = out.assign_coords({name: ("receiver", values, {"units": unit}) for name, values, unit in _whereabouts(globe, xyz, source)})
+    if source is not None:
+        there = zip(("longitude", "latitude", "depth"), globe.chunk.whereabouts(np.asarray(source, float)))
+        out.attrs |= {f"source_{name}": float(value) for name, value in there}
+    return out
 
 
 def _whereabouts(globe, xyz, source):

@@ -3,6 +3,7 @@ import numpy as np
 
 from craton.model import terrain
 from craton.model.cells import Region
+from craton.scenario.fields import Place
 
 
 def located(scenario, positions):
@@ -11,8 +12,11 @@ def located(scenario, positions):
     Parameters
     ----------
     scenario : Scenario
-    positions : list of Position
+    positions : list of Position or Place
+        On a chunk of the Earth the latter are turned into its axes.
     """
+    if any(isinstance(p, Place) for p in positions):
+        return np.array([globe_of(scenario).xyz(*p.where) if isinstance(p, Place) else p.xyz for p in positions])
     xyz = np.array([p.xyz for p in positions], dtype=float).reshape(-1, 3)
     if scenario.domain.planar:
         xyz[:, 1] = 0.0
@@ -20,12 +24,20 @@ def located(scenario, positions):
     return draped(scenario, xyz, deep)
 
 
+def globe_of(scenario):
+    """The `Globe` of a scenario on a chunk of the Earth; None of others."""
+    return getattr(scenario.domain, "globe", None)
+
+
 def line(scenario, table):
     """Coordinates (count, 3), metres, of equal distances from one position to another.
 
-    Where both ends are depths, every point of the line has its depth below the ground where it is.
+    On the Earth they lie on the great circle, depths between those of the ends. Elsewhere,
+    where both ends are depths, every point of the line has its depth below the ground where it is.
     """
     ends = [table.from_, table.to]
+    if globe_of(scenario) is not None and table.from_.depth is not None:
+        return globe_of(scenario).line(*(p.where for p in ends), table.count)
     if all(p.depth is not None for p in ends):
         xyz = np.linspace(*(p.xyz for p in ends), table.count)
         if scenario.domain.planar:

@@ -1,5 +1,5 @@
 """Where the wavefield is read out: names and positions of receivers, and the channels that a run records at them."""
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,14 +60,24 @@ class Receivers:
         Positions (x, y, z), metres.
     fibres : Fibres or None
         Channels of fibres beside them.
+    globe : Globe or None
+        Where they are on Earth, and what turns records to their own east, north, up.
+    source : (3,) array or None
+        Position, m, from which distances and azimuths on Earth count.
     """
 
     names: list[str]
     xyz: np.ndarray
     fibres: Any = None
+    globe: Any = None
+    source: Any = None
 
     def __len__(self):
         return len(self.names)
+
+    def on_earth(self, sources):
+        """The same with the first of some sources to count distances from, on a chunk of the Earth."""
+        return replace(self, source=sources[0].points[0]) if self.globe is not None and sources else self
 
     def fibre_channels(self):
         """A Channel for each channel of the fibres."""
@@ -108,7 +118,8 @@ def build(scenario):
     cables = [(name, along, entry.das.spacing, entry.das.gauge) for name, along, entry in ways]
     points = [(more, xyz) for i, more, xyz in entries if where(scenario.receivers[i]) != "das"]
     names = [name for more, _ in points for name in more]
-    return Receivers(names, np.concatenate([np.empty((0, 3)), *(xyz for _, xyz in points)]), fibres.build(cables) if cables else None)
+    xyz = np.concatenate([np.empty((0, 3)), *(xyz for _, xyz in points)])
+    return Receivers(names, xyz, fibres.build(cables) if cables else None, places.globe_of(scenario))
 
 
 def collect(scenario):

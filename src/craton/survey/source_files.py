@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from craton.survey import faults, geography, planes, quakeml, specfem, srf, wavelets
+from craton.survey.places import globe_of
 from craton.survey.receivers import in_file
 from craton.survey.sources import PointSource, moment_tensor, positions, shots, shots_of
 
@@ -73,9 +74,18 @@ def _own(entry, name, scenario, medium):
     names = shots_of(entry, name)
     titles = names if entry.shots is not None else [name]
     return [
-        PointSource(title, xyz, moment, force, wavelet, number.get(shot, 0), delayed)
+        PointSource(title, xyz, *there(scenario, xyz, moment, force), wavelet, number.get(shot, 0), delayed)
         for title, shot, xyz in zip(titles, names, positions(scenario, entry))
     ]
+
+
+def there(scenario, xyz, moment, force):
+    """A moment tensor and a force given in east, north, up at a position, in the axes of the domain: those of a chunk of the Earth."""
+    globe = globe_of(scenario)
+    if globe is None:
+        return moment, force
+    turn = globe.axes(np.asarray(xyz)[None])[0]
+    return None if moment is None else turn @ moment @ turn.T, None if force is None else turn @ force
 
 
 def _plane_wave(entry, name, scenario, medium):

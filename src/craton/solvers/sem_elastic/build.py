@@ -52,12 +52,14 @@ def build(scenario, given=None, team=None):
     """
     team = team or One()
     ranks.refuse_mesh(scenario, team)
+    if given is None and scenario.domain.chunk is not None:
+        scenario, given = placing.on_earth(scenario)
     mesh = checked_mesh(scenario, team) if given is None else given.mesh
     scenario = placing.on_mesh(scenario, mesh)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
     sampler = given.sampler if given else sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
     sources = survey_sources.build(scenario, partial(placing.medium, mesh, sampler))
-    receivers = survey_receivers.build(scenario)
+    receivers = survey_receivers.build(scenario).on_earth(sources)
     d = discretise(scenario, mesh, sampler, sources, team)
     refuse(placing.problems(scenario, d) or points.source_problems(d, sources))
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms) + receivers.fibre_channels()
@@ -229,7 +231,7 @@ def grid_of(d):
     found = {name: d.first.constant[name] for name in ("vp", "vs", "rho")}
     found["highest frequency"] = d.first.quality.points(1.0) / 5  # Hz, at 5 points a wavelength
     return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, middle, longest, partial(place_of, kept),
-                       d.scenario.domain.mesh is not None, partial(tuple, (d.mesh, found)))  # fmt: skip
+                       d.scenario.domain.mesh is not None or d.scenario.domain.chunk is not None, partial(tuple, (d.mesh, found)))  # fmt: skip
 
 
 def place_of(d, point):

@@ -9,7 +9,7 @@ from craton.model import terrain
 from craton.solvers.sem_elastic import mesh_terms
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.placing import Places
-from craton.solvers.sem_elastic.ranks import assigned
+from craton.solvers.sem_elastic.ranks import assigned, holding
 from craton.solvers.sem_elastic.state import State
 
 WIDE = 1 << 14  # elements at a time, of whose centres only is asked
@@ -127,7 +127,12 @@ class Discretisation:
         found = self.places.located(xyz, wet, **more)
         return assigned(self.division, found, self.fluid[np.maximum(found.element, -1)] == wet)
 
+    def holding(self, xyz):
+        """All own elements that hold positions (n, 3), m, see `ranks.holding`; all ranks must ask."""
+        return holding(self.places, self.located(xyz, False), xyz, self.division.team)
+
     @cached_property
     def places(self):
         """Finds positions in the mesh."""
-        return Places(self.mesh, self.fluid, terrain.build(self.scenario.model), self.division.whole, self.division.numbers)
+        domain, division = self.scenario.domain, self.division
+        return Places(self.mesh, self.fluid, terrain.build(self.scenario.model), division.whole, division.numbers, domain.globe)

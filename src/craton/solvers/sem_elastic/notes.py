@@ -1,5 +1,5 @@
 """What `craton plan` prints of a spectral-element plan: algorithm, mesh, step, resolution, sources, memory, phases."""
-from craton.solvers.sem_elastic import quality
+from craton.solvers.sem_elastic import chunk_notes, quality
 from craton.solvers.shared.notes import memory, phases, receivers, sources_of
 
 
@@ -7,10 +7,11 @@ def sections(d, plan, sources):
     """All sections, in the order in which they are printed."""
     return {
         plan.title or "Elastic waves": algorithm(d, plan),
+        **earth(d),
         "Mesh": mesh(d, plan, sources),
         "Time": time(d),
         "Model": model(d),
-        "Sources": sources_of(sources),
+        "Sources": chunk_notes.sources(d.scenario.domain.globe, sources) if d.scenario.domain.globe and sources else sources_of(sources),
         "Receivers": receivers(d, plan),
         "Memory": memory(plan) + [("an element", f"{plan.nbytes / d.mesh.size:,.0f} bytes")],
         "Phases of a step": phases(plan),
@@ -34,6 +35,12 @@ def algorithm(d, plan):
         ("assembly", how),
         ("families", families),
     ]  # fmt: skip
+
+
+def earth(d):
+    """The section of a chunk of the Earth; none of other meshes."""
+    globe = d.scenario.domain.globe
+    return {} if globe is None else {"Chunk": chunk_notes.described(d.scenario, globe.chunk)}
 
 
 def mesh(d, plan, sources):

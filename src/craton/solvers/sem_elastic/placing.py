@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from craton.model import locate, terrain
+from craton.model import earth_chunk, locate, terrain
 from craton.model.hexmesh import named_by_place
-from craton.survey import receivers, sources
+from craton.survey import globe, receivers, sources
 
 ON_FACE = 1e-6  # of the reference coordinates
+SLANTED = 0.05  # of the distance to a curved top, by which the way to it may be off the vertical
 CLOSE, FAR = 2, 4  # elements from a point moment, within which velocity, or its derivatives, are off by more than some per cent
 
 
@@ -28,6 +29,8 @@ class Places:
         The mesh whose top counts, where `mesh` is a rank's part of it.
     order : (ne,) int array, optional
         Of several elements that have a position the one with the lowest number here takes it; by default the order of the mesh.
+    globe : Globe or None
+        Of a chunk of the Earth: a position in the chunk is in its mesh, even where elements of 27 nodes do not quite reach.
     """
 
     mesh: Any
@@ -35,6 +38,7 @@ class Places:
     ground: Any = None
     whole: Any = None
     order: Any = None
+    globe: Any = None
 
     @cached_property
     def every(self):
@@ -66,6 +70,9 @@ class Places:
         out = np.flatnonzero(found.element < 0)
         if not len(out):
             return found
+        if self.globe is not None:
+            own = out[self._just_beyond(found.some(out), xyz[out])]
+            return _with(found, own, replace(found.some(own), element=found.nearest[own]))
         x, y, z = xyz[out].T
         top = self.top.surface(x, y)
         highest = self.top.top(x, y)
@@ -79,6 +86,16 @@ class Places:
         put[:, 2] = self.top.surface(put[:, 0], put[:, 1])
         again = self.found(self.every, put, True)
         return _with(found, near, again)
+
+    def _just_beyond(self, found, xyz):
+        """Which positions outside the mesh are in the chunk, right above or below the element nearest to them."""
+        nodes = self.mesh.nodes[self.mesh.elements[found.nearest]]
+        size = np.linalg.norm(np.ptp(nodes, axis=1), axis=1)
+        off = xyz - self.every.cells.at(found.nearest, found.local)
+        up = xyz / np.linalg.norm(xyz, axis=1, keepdims=True)
+        lateral = np.linalg.norm(off - (off * up).sum(axis=1, keepdims=True) * up, axis=1)
+        near = (found.distance <= locate.ROOM * size) & (lateral <= SLANTED * found.distance + ON_FACE * size)
+        return near & self.globe.chunk.inside(xyz)
 
     def _on_side(self, xyz, found, wet, nearest):
         """Positions on a face between solid and fluid in the element of the wanted side."""
@@ -103,6 +120,13 @@ def mesh_top(mesh):
     """The `MeshTop` of a mesh: its face set top, else all boundary faces that look up and are not on its sides."""
     faces = mesh.faces.get("top")
     return locate.MeshTop(mesh, named_by_place(mesh).get("top", np.empty((0, 2), int)) if faces is None or not len(faces) else faces)
+
+
+def on_earth(scenario):
+    """A scenario on a chunk of the Earth with what turns places into positions, and the `Prepared` mesh and medium of the chunk."""
+    made = earth_chunk.chunk_of(scenario)
+    given, scenario = earth_chunk.prepared(scenario, made)
+    return scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(made))}), given
 
 
 def on_mesh(scenario, mesh):

@@ -104,17 +104,19 @@ def moments(rates, dt):
 
 
 def rows_of_points(d, points):
-    """(index, weight, column) of those of the point sources that lie in own elements."""
+    """(index, weight, column) of the parts of point sources that own elements take; where elements meet, each has an equal share.
+
+    The polynomials of one element have slopes on its own side of a face only: a moment in one element alone would be a per cent off.
+    """
     xyz = np.array([source.xyz for source in points], float)
-    located = d.located(xyz, False)
-    there = np.flatnonzero(located.element != ELSEWHERE)
-    here = sites(d, located.some(there))
+    which, located, parts_of = d.holding(xyz)
+    here = sites(d, located)
     parts = [(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int32))]
-    for m, n in enumerate(there):
+    for m, n in enumerate(which):
         source, one = points[n], slice(m, m + 1)
         own = type(here)(here.element[one], here.values[one], here.slopes[one])
         index, weight = force_rows(d, own, source.force) if source.moment is None else moment_rows(d, own, source.moment[None])
-        parts.append((index.ravel(), weight.ravel(), np.full(index.size, n, np.int32)))
+        parts.append((index.ravel(), weight.ravel() / parts_of[n], np.full(index.size, n, np.int32)))
     return tuple(np.concatenate(part) for part in zip(*parts))
 
 

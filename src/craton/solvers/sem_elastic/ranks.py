@@ -333,3 +333,35 @@ def refuse_mesh(scenario, team):
     """The mesh as a file, which several ranks do not write yet."""
     if team.size > 1 and scenario.output.mesh:
         raise ScenarioError([Problem("output.mesh", "several ranks do not write the mesh yet", "run on one rank, or leave it out")])
+
+
+def holding(places, own, xyz, team):
+    """All own elements of one medium that hold positions (n, 3), m, those that meet in a face, edge or corner; all ranks must ask.
+
+    Parameters
+    ----------
+    places : placing.Places
+    own : Located
+        Of the positions, the solid's elements first; where none of them holds a position, as above a curved top, its element counts.
+    xyz : (n, 3) array
+    team : Together, or One
+
+    Returns
+    -------
+    which : (m,) int array
+        Position of each element, rising.
+    found : Located
+        m of them.
+    parts : (n,) int array
+        How many elements of all ranks hold each position.
+    """
+    which, found = places.every.holding(xyz)
+    counts = np.zeros((len(xyz), 2), int)
+    np.add.at(counts, (which, places.fluid[found.element].astype(int)), 1)
+    total = np.sum(team.every(lambda: counts), axis=0)
+    wet = total[:, 0] == 0
+    kept, lost = places.fluid[found.element] == wet[which], np.flatnonzero((total.sum(axis=1) == 0) & (own.element >= 0))
+    which, order = np.concatenate([which[kept], lost]), np.argsort(np.concatenate([which[kept], lost]), kind="stable")
+    parts = (np.concatenate([getattr(found.some(kept), name), getattr(own.some(lost), name)])[order]
+             for name in ("element", "local", "nearest", "distance"))  # fmt: skip
+    return which[order], type(found)(*parts), np.maximum(total[np.arange(len(xyz)), wet.astype(int)], 1)

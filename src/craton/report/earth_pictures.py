@@ -1,0 +1,57 @@
+"""PNG picture of a run on a chunk of the Earth, from its OUT directory: record section with travel-time curves, and a map."""
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from craton.errors import CratonError, ResourceError
+from craton.model.earth_chunk import chunk_of
+from craton.report import earth
+from craton.report.pictures import read_waveforms
+from craton.scenario import load
+from craton.survey import traveltimes
+
+PHASES = ("p", "P", "s", "S", "PcP", "ScS")
+CURVES = 40  # distances at which travel times are computed
+
+
+def section(out_dir, path=None):
+    """Vertical seismograms over distance with travel times by TauP, ``OUT/section.png``, and a map of the chunk, ``OUT/map.png``.
+
+    Parameters
+    ----------
+    out_dir : path-like
+        OUT directory of a run.
+    path : path-like, optional
+        PNG of the record section.
+
+    Returns
+    -------
+    pathlib.Path
+        Of the record section.
+
+    Raises
+    ------
+    CratonError
+        There are no waveforms, or they are not of a chunk of the Earth with a source.
+    """
+    out_dir = Path(out_dir)
+    waves = read_waveforms(out_dir)
+    if waves is None or "distance" not in waves.coords:
+        raise CratonError(f"{out_dir} holds no waveforms of a chunk of the Earth (domain.chunk)")
+    scenario = load(out_dir / "scenario.toml")
+    chunk = chunk_of(scenario)
+    name = next(n for n in ("displacement", "velocity", *waves.data_vars) if n in waves.data_vars and "component" in waves[n].dims)
+    array = waves[name].sel(component="Z").transpose("receiver", "time")
+    source = float(waves.attrs["source_depth"])
+    distance, curves = waves.distance.values, {}
+    with suppress(ResourceError):  # without ObsPy the seismograms alone
+        curves = traveltimes.curves(chunk.model, source, np.linspace(max(distance.min() - 1, 0.1), distance.max() + 1, CURVES), PHASES)
+    page = earth.travel_time_section(waves.time.values, array.values, distance, curves, "Z")
+    places = np.stack([waves.longitude.values, waves.latitude.values], axis=1)
+    there = float(waves.attrs["source_longitude"]), float(waves.attrs["source_latitude"])
+    drawn = earth.chunk_map(chunk, there, places, [str(n) for n in waves.receiver.values])
+    drawn.savefig(out_dir / "map.png", dpi=150)
+    path = Path(path or out_dir / "section.png")
+    page.savefig(path, dpi=150)
+    return path

@@ -1,0 +1,138 @@
+"""A chunk of the Earth in a scenario of spectral elements: domain.chunk, and what does not go together with it."""
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, TypeAdapter, WithJsonSchema, model_validator
+
+from craton.scenario.fields import (
+    Distance,
+    Duration,
+    FilePath,
+    Flag,
+    Latitude,
+    Length,
+    Longitude,
+    Table,
+    Text,
+    as_list,
+    key,
+    many,
+    places,
+    places_on_earth,
+    quantity,
+    whole,
+    wrong,
+)  # fmt: skip
+from craton.scenario.medium import RADIAL
+from craton.scenario.receivers import Fibre, ReceiverGrid, ReceiverLine
+from craton.scenario.words import listed, shown
+
+WIDEST = 120  # degrees
+Width = quantity("angle", above=0, most=WIDEST)
+_OTHERS = ("origin", "size", "spacing", "max_frequency", "mesh", "refine", "geographic")  # of a domain that is no chunk
+
+
+def word_or(word, kind):
+    """The type of one word, or of something else."""
+    adapter = TypeAdapter(kind)
+
+    def validate(value):
+        return word if value == word else adapter.validate_python(value)
+
+    return Annotated[Any, BeforeValidator(validate), WithJsonSchema(adapter.json_schema())]
+
+
+def _two(value):
+    value = as_list(value)
+    if not isinstance(value, list) or len(value) != 2:
+        raise wrong(("", f"{shown(value)} is not two numbers, along xi and eta", "write [20, 20]"))
+    return value
+
+
+class Relief(Table):
+    """Elevations over longitude and latitude from a ``file`` (netCDF, GeoTIFF), m, averaged over blocks of ``smoothing`` (deg)."""
+
+    file: FilePath = key('"etopo.nc"')
+    variable: Text | None = None
+    smoothing: quantity("angle", above=0, most=30) | None = None
+
+
+class Chunk(Table):
+    """A chunk of the Earth about ``longitude`` and ``latitude``, ``width`` [x, y] degrees wide, down to ``bottom``.
+
+    How fine: ``period``, the shortest one (s), with ``points_per_wavelength``, or ``elements`` [nx, ny] at the surface. Elements become
+    twice as large where wave speeds allow it (``growth`` "auto") or below depths (m).
+    """
+
+    longitude: Longitude = key("-67.25  # deg, east")
+    latitude: Latitude = key("-13.82  # deg, north")
+    width: Annotated[tuple[Width, Width], BeforeValidator(_two)] = key("[20, 20]  # deg")
+    azimuth: quantity("angle", least=-360, most=360) = 0.0
+    bottom: word_or("cmb", Distance) = "cmb"
+    elements: Annotated[tuple[whole(least=1), whole(least=1)], BeforeValidator(_two)] | None = None
+    period: Duration | None = None
+    points_per_wavelength: quantity("ratio", least=2, most=100) = 5.0
+    elliptic: Flag = False
+    geographic: Flag = True
+    topography: Relief | None = None
+    growth: word_or("auto", many(Distance)) = "auto"
+    honour: many(Length) = ()
+
+    @model_validator(mode="after")
+    def _one_resolution(self):
+        if self.elements is None and self.period is None:
+            raise wrong(("period", "missing: neither period nor elements is given", "write period = 40  # s; or elements = [32, 32]"))
+        if self.elements is not None and self.period is not None:
+            raise wrong(("elements", "period and elements exclude each other", "leave one of the two out"))
+        return self
+
+
+def beside(domain):
+    """(key, message, remedy) of what is given beside a chunk."""
+    return [(name, f"{name} is given beside chunk, which says it all", f"leave {name} out, or chunk")
+            for name in _OTHERS if getattr(domain, name)]  # fmt: skip
+
+
+def problems(scenario):
+    """(key, message, remedy) of what a chunk and the rest of a scenario exclude of each other."""
+    if scenario.domain.chunk is None:
+        return _without(scenario)
+    items = []
+    if scenario.model.kind not in RADIAL:
+        items.append(("model.kind", f"{shown(scenario.model.kind)} does not fill a chunk of the Earth",
+                      f"write kind = {listed([shown(k) for k in RADIAL])}; or origin, size and spacing in place of chunk"))  # fmt: skip
+    if getattr(scenario.model, "transverse", False) and scenario.model.attenuation is not None:
+        items.append(("model.attenuation", "attenuation is not computed in an anisotropic medium", "leave it out, or transverse"))
+    for name in ("source", "receivers"):
+        remedy = "write { longitude =, latitude =, depth = }"
+        items += [(".".join(map(str, path)), "in a chunk of the Earth, depths are below places", remedy)
+                  for path, at in places(getattr(scenario, name), (name,)) if at.depth is not None]  # fmt: skip
+    for n, entry in enumerate(scenario.receivers):
+        kind = "a lattice" if isinstance(entry, ReceiverGrid) else "a fibre" if isinstance(entry, Fibre) else ""
+        if kind:
+            items.append((f"receivers.{n}", f"{kind} lies in a flat model, not in a chunk of the Earth", "use at, line or file"))
+        if isinstance(entry, ReceiverLine):
+            items += _ends(f"receivers.{n}.line", entry.line)
+    shots = [(n, entry.shots) for n, entry in enumerate(scenario.source) if entry.shots is not None]
+    items += [item for n, line in shots for item in _ends(f"source.{n}.shots", line)]
+    what = "depths are below places in a chunk of the Earth, not those of a plane"
+    items += [(f"snapshots.{n}.plane", what, "use x, y, z or surface = true")
+              for n, spec in enumerate(scenario.snapshots) if spec.plane is not None and spec.plane.depth is not None]  # fmt: skip
+    return items
+
+
+def _ends(path, line):
+    """A line from a place on Earth to one in the chunk's axes."""
+    if type(line.from_) is type(line.to):
+        return []
+    return [(f"{path}.to", "one end is a place on Earth, the other is not", "write longitude and latitude for both")]
+
+
+def _without(scenario):
+    from craton.scenario.belongs import NO_CHUNK
+
+    items = [(".".join(map(str, path)), *NO_CHUNK) for name in ("source", "receivers")
+             for path, _ in places_on_earth(getattr(scenario, name), (name,))]  # fmt: skip
+    if scenario.model.kind in RADIAL:
+        items.append(("model.kind", f"{shown(scenario.model.kind)} fills a chunk of the Earth",
+                      "write chunk = { longitude =, latitude =, width =, period = } in [domain]; or kind = \"layers\""))  # fmt: skip
+    return items

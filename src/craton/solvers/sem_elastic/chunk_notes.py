@@ -1,0 +1,38 @@
+"""What `craton plan` says of a chunk of the Earth: where, its layers, what it resolves."""
+from dataclasses import replace
+
+from craton.model import earth_chunk
+from craton.survey import sources as survey_sources
+
+
+def described(scenario, made):
+    """(name, text) of a chunk, its layers and what it resolves."""
+    asked, model = scenario.domain.chunk, made.model
+    where = f"about {asked.longitude:g} E, {asked.latitude:g} N, {asked.width[0]:g} x {asked.width[1]:g} degrees, azimuth {asked.azimuth:g}"
+    shortest = earth_chunk.shortest_period(made, scenario.run.degree, asked.points_per_wavelength)
+    figure = "flattened (WGS84)" if made.figure is not None else "a sphere"
+    ground = "" if made.topography is None else ", with topography"
+    return [
+        ("chunk", f"{where}, {(model.radius - made.radii[0]) / 1e3:,.4g} km deep; {figure}{ground}"),
+        ("model", f"{model.name}; faces of elements on {len(made.radii) - 2} discontinuities or depths"),
+        ("surface", f"{made.stack.count[0]} x {made.stack.count[1]} elements, {made.size:,} in all, "
+                    f"{made.stack.coarsest[0]} times wider at the bottom"),
+        ("layers", "; ".join(earth_chunk.layers_in_words(made))),
+        ("shortest period", f"{shortest:.4g} s with {asked.points_per_wavelength:g} GLL points per wavelength at their average distance"),
+    ]  # fmt: skip
+
+
+def sources(globe, found):
+    """(name, text) of sources: longitude, latitude and depth, mechanisms in east, north, up there."""
+    rows = []
+    for s in found:
+        if not hasattr(s, "force"):  # a finite fault
+            rows.append((s.name, survey_sources.describe(s).removeprefix(f"{s.name} ")))
+            continue
+        longitude, latitude, depth = (float(v[0]) for v in globe.chunk.whereabouts(s.points))
+        axes = globe.axes(s.points)[0]
+        moment, force = None if s.moment is None else axes.T @ s.moment @ axes, None if s.force is None else axes.T @ s.force
+        turned = replace(s, moment=moment, force=force)
+        where = f"at longitude {longitude:.6g}, latitude {latitude:.6g}, depth {depth / 1e3:.6g} km"
+        rows.append((s.name, f"{where}: {turned.what()}; {s.wavelet.describe()}"))
+    return rows

@@ -41,6 +41,7 @@ def options_of():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--threads", type=int, help="ranks as threads of this process, without MPI")
     parser.add_argument("--elements", type=int, default=400_000, help="of each GPU, about")
+    parser.add_argument("--counts", type=int, nargs="+", default=[1, 2, 4, 8], help="GPUs that work together, one after another")
     parser.add_argument("--partition", default="slices")
     parser.add_argument("--seconds", type=float, default=0.7, help="of each repeat, about")
     parser.add_argument("--repeats", type=int, default=5)
@@ -138,7 +139,7 @@ def work(comm, options):
         results["parity"] = parity(comm, options)
         show(comm, results["parity"])
     for part in [p for p in wanted if p != "parity"]:
-        for count in [n for n in (1, 2, 4, 8) if n <= comm.size]:
+        for count in [n for n in options.counts if n <= comm.size]:
             team = some(comm, count, options.threads)
             for law in list(LAWS)[:1] if part == "weak" else list(LAWS)[1:]:
                 ways = WAYS if part == "weak" else ("overlap", "none")

@@ -230,8 +230,9 @@ def grid_of(d):
     kept = replace(d, first=None)  # masses are not wanted any more
     found = {name: d.first.constant[name] for name in ("vp", "vs", "rho")}
     found["highest frequency"] = d.first.quality.points(1.0) / 5  # Hz, at 5 points a wavelength
+    brought = d.scenario.domain.mesh is not None or d.scenario.domain.chunk is not None
     return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, middle, longest, partial(place_of, kept),
-                       d.scenario.domain.mesh is not None or d.scenario.domain.chunk is not None, partial(tuple, (d.mesh, found)))  # fmt: skip
+                       brought, partial(tuple, (d.mesh, found)))  # fmt: skip
 
 
 def place_of(d, point):

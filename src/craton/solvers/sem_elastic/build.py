@@ -84,9 +84,9 @@ def checked_mesh(scenario, team):
     return mesh.reordered(locality(mesh))
 
 
-def discretise(scenario, mesh, sampler, sources, team):
+def discretise(scenario, mesh, sampler, sources, team=None):
     """Points, media, step."""
-    element = Element(scenario.run.degree)
+    element, team = Element(scenario.run.degree), team or One()
     wet = ranks.fluids(mesh, sampler, team)
     division = ranks.divide(mesh, element.degree, wet, ranks.owners(scenario, mesh, wet, team), team)
     d = Discretisation(scenario, division.mesh, element, sampler, wet[division.numbers], division.points, division.state, division)
@@ -104,7 +104,8 @@ def discretise(scenario, mesh, sampler, sources, team):
 def agreed_step(d, wet):
     """The `Stable` of the elements of all ranks; its element is -1 where that is another rank's.
 
-    Each rank looks at its own elements and some around them. `wet`: fluid elements of the whole mesh.
+    Each rank looks at its own elements and some around them. The limit is rounded down to three digits: which elements are looked at
+    together, and so the last digits, depend on the partition. `wet`: fluid elements of the whole mesh.
     """
     team = d.division.team
 
@@ -115,7 +116,9 @@ def agreed_step(d, wet):
 
     found = team.every(own)
     worst = found[int(np.argmin([one.limit for one in found]))]
-    return worst if team.size == 1 else Stable(worst.limit, -1, worst.courant)
+    unit = 10.0 ** (np.floor(np.log10(worst.limit)) - 2)
+    limit = float(np.floor(worst.limit / unit) * unit)
+    return Stable(limit, worst.element if team.size == 1 else -1, worst.courant * limit / worst.limit)
 
 
 def step_problems(scenario, limit):

@@ -166,7 +166,7 @@ SCENARIOS = {
     "order three": ([('device = "cpu"', "order = 3")], [("run.order", "3", "2, 4, 6, 8, 10, 12, 14 or 16")]),
     "half precision": ([('device = "cpu"', 'precision = "float16"')], [("run.precision", '"float16"', '"float32" or "float64"')]),
     "another program's device": ([('device = "cpu"', 'device = "gpu"')], [("run.device", '"gpu"', 'did you mean "cuda"')]),
-    "method of later": ([('method = "fd"', 'method = "sem"')], [("method", '"sem"', "not available yet", '"fd"')]),
+    "unknown method": ([('method = "fd"', 'method = "fdm"')], [("method", '"fdm"', '"fd"', '"sem"', '"gravity"')]),
     "not TOML": ([("spacing = 100", "spacing = 100 m")], [("", "not valid TOML", '"100 m"')]),
     "same key twice": ([("spacing = 100", "spacing = 100\nspacing = 200")], [("", "not valid TOML", "only once")]),
 }

@@ -65,7 +65,7 @@ def _media(model):
         yield f"model.layers.{i}", layer
     for name, region in (model.regions or {}).items():
         yield f"model.regions.{name}", region
-    for i, anomaly in enumerate(model.anomalies):
+    for i, anomaly in enumerate(getattr(model, "anomalies", ())):
         yield f"model.anomalies.{i}", anomaly
 
 

@@ -229,3 +229,26 @@ def test_examples_of_chunks_load_and_plan():
         short = load(Path(__file__).parents[1] / "examples" / f"{name}.toml", [*more, "time.start=-60", "time.duration=60"])
         data = craton.run(short, device="cpu", progress=False).dataset
         assert np.isfinite(data.displacement).all() and abs(data.displacement).max() > 0
+
+
+def test_benchmark_of_the_earth(tmp_path, monkeypatch):
+    """bench/gpu_earth.py on one machine: no difference, results on disk; its table is that of TauP."""
+    import json
+
+    import benchscript
+
+    bench = benchscript.load("gpu_earth")
+    words = ["--device", "cpu", "--steps", "20", "--only", "machines", "--out", str(tmp_path / "x.json")]
+    monkeypatch.setattr("sys.argv", ["gpu_earth.py", *words])
+    bench.main()
+    row = json.loads((tmp_path / "x.json").read_text())["machines"]
+    assert row["passed"] and row["difference_over_peak"] == 0 and 3000 < row["cpu"]["elements"] < 6000
+    kept = json.loads(bench.TABLE.read_text())["arrivals"]
+    assert {a["phase"] for a in kept if a["gap"] > bench.APART * 5} == {"P", "PcP", "S", "ScS"}
+
+
+def test_ranks_share_a_chunk():
+    """Two ranks as one, with the source on a corner of four elements in the middle, which both have."""
+    text = changed(("period = 100", "elements = [8, 8]"), ("longitude = -67.0, latitude = -13.5", "longitude = -67.25, latitude = -13.82"))
+    one, two = (craton.run(loads(text), device="cpu", progress=False, devices=n).dataset.displacement.values for n in (1, 2))
+    assert np.linalg.norm(one - two) < 5e-6 * np.linalg.norm(one)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import craton
+from craton import report
 from craton.cli.plan import one_run
 from craton.errors import ScenarioError
 from craton.model import earth_chunk, prem
@@ -127,6 +128,8 @@ def test_run_leaves_places_and_components(tmp_path):
     assert np.allclose(again.source, place) and np.allclose(again.xyz[0], made.place(-65, -13))
     (own,) = sources.build(scenario.model_copy(update={"domain": scenario.domain.on(again.globe)}))
     assert np.allclose(own.moment, m)
+    pytest.importorskip("matplotlib")
+    assert report.FIGURES["section"](tmp_path / "out").stat().st_size > 10_000 and (tmp_path / "out" / "map.png").exists()
     if craton.versions.versions("obspy"):
         from obspy import read_inventory
 

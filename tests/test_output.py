@@ -399,7 +399,8 @@ def pixels(path):
     return imread(path)[..., :3]
 
 
-@pytest.mark.parametrize("name", sorted(set(report.FIGURES) - {"maps"}))  # these are of gravity runs: test_gravity_scenario.py
+# Maps are of gravity runs (test_gravity_scenario.py), sections of chunks of the Earth (test_earth_scenario.py).
+@pytest.mark.parametrize("name", sorted(set(report.FIGURES) - {"maps", "section"}))
 def test_pictures_show_something(out, name):
     pytest.importorskip("matplotlib")
     path = report.FIGURES[name](out)

@@ -16,7 +16,7 @@ from craton.model import earth_chunk, ordering
 from craton.model.bricks import BRICKS
 from craton.plan.performance import Speeds, step_seconds
 from craton.plan.shares import One
-from craton.solvers.sem_elastic import build, chunk_notes, families
+from craton.solvers.sem_elastic import build, chunk_notes, families, time_step
 from craton.survey import globe
 from craton.survey import problems as survey_problems
 
@@ -239,4 +239,9 @@ def columns(scenario, made):
             arrays, launch = families.arrays_and_launch(d, own)
             nbytes += sum(array.nbytes for array in arrays.values()) * len(own.elements) / launch.points
         size += d.mesh.size
-    return min(limits), nbytes / size
+    return min(limits) * caution(made.size, mesh.size), nbytes / size
+
+
+def caution(whole, some):
+    """What the limit of a whole mesh is lower by than that of some of its elements, all of which were looked at: see `time_step`."""
+    return (time_step.MARGIN / time_step.IRREGULAR) ** 0.5 if some <= time_step.CANDIDATES < whole else 1.0

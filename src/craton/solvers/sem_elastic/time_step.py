@@ -4,7 +4,8 @@ Central differences are stable while w dt < 2 for the highest frequency w of M^-
 speeds, at a folded corner, at an edge of the mesh: some elements and their neighbours tell it. Three steps lead there:
 
     every element       a cheap indicator: vp^2 times the trace of the inverse metric, times its share of the assembled mass, at 27 nodes
-    those worst by it   largest eigenvalue of M^-1 K_e with the assembled mass M and the stiffness K_e of the element, by Lanczos' method
+    those worst by it, and the worst of each class of shapes: largest eigenvalue of M^-1 K_e with the assembled mass M and the stiffness K_e
+                        of the element, by Lanczos' method
     those worst of them with two rings of neighbours: largest eigenvalue of M^-1 K_S with their assembled stiffness, the same way
 
 The last is at most that of the whole mesh; it was from 0.96 to 1.0 of it for uniform and distorted meshes of a thousand elements and
@@ -29,7 +30,9 @@ IRREGULAR = 1.3  # the same where not all elements are looked at and they differ
 ALIKE = 0.01  # indicators of elements that do not differ
 SMALL = 64  # elements whose forces are found at a time: their fields stay in the cache
 BATCH = 256  # elements whose eigenvalues are found at a time
-CANDIDATES = 512  # elements whose own eigenvalue is looked at
+CANDIDATES = 512  # elements whose own eigenvalue is looked at: those with the largest indicator,
+SHAPES = 2048  # and one of each shape, as the eigenvalue is from 15 to 43 times the indicator in a chunk of the Earth
+FINE = 8  # classes of shapes: in an octave of lengths and indicators, and in the unit of the cosine between two axes
 SEEDS, RINGS = 64, 2  # the worst of them, and their neighbours
 MOST = 250_000  # nodes of elements that are assembled
 CORNERS = np.array([[0, 0, 0], [0, 0, -1], [0, -1, 0], [0, -1, -1], [-1, 0, 0], [-1, 0, -1], [-1, -1, 0], [-1, -1, -1]])
@@ -142,40 +145,54 @@ def together(solid, fluid, coupling):
 
 def largest(part):
     """Largest eigenvalue of the assembled elements that are worst with its margin, 1/s2, and the worst element."""
-    estimate = estimates(part)
-    candidates = part.some[candidates_of(estimate)]
+    estimate, shapes = estimates(part)
+    candidates = part.some[candidates_of(estimate, shapes)]
     own = np.concatenate([eigenvalues(part, candidates[at : at + BATCH]) for at in range(0, len(candidates), BATCH)])
     worst = candidates[np.argsort(-own, kind="stable")]
     chosen = grown(part, worst[:SEEDS])
     while len(chosen) * part.element.size > MOST and len(worst) > 1:
         worst = worst[: max(1, min(SEEDS, len(worst)) // 2)]
         chosen = grown(part, worst)
-    alike = np.ptp(estimate[candidates_of(estimate)]) <= ALIKE * estimate.max()
+    alike = np.ptp(np.partition(estimate, -top)[-top:] if (top := min(CANDIDATES, len(estimate))) else estimate) <= ALIKE * estimate.max()
     margin = MARGIN if alike or len(estimate) <= CANDIDATES else IRREGULAR
     return margin * assembled(part, chosen), int(worst[0])
 
 
-def candidates_of(estimate):
-    """The elements whose own eigenvalue is looked at, as places in `estimate`."""
-    return np.argsort(-estimate, kind="stable")[:CANDIDATES]
+def candidates_of(estimate, shapes):
+    """The elements whose own eigenvalue is looked at, as places in `estimate`: the worst by it, and the worst of each class of shapes."""
+    order = np.argsort(-estimate, kind="stable")
+    classes = np.column_stack([shapes, np.rint(FINE * np.log2(estimate / estimate.max())).astype(np.int16)])
+    _, first = np.unique(classes[order], axis=0, return_index=True)
+    return np.unique(np.concatenate([order[:CANDIDATES], order[np.sort(first)[:SHAPES]]]))
 
 
 # --- every element ---------------------------------------------------------------------------------------------------------------------
 
 
 def estimates(part):
-    """The indicator of each element, 1/s2: its largest value at corners, middles and centre."""
-    out, nodes = np.empty(len(part.some)), few_nodes(part.element)
+    """The indicator of each element, 1/s2: its largest value at corners, middles and centre; and the class of its shape there, (ne, 5)."""
+    out, shapes, nodes = np.empty(len(part.some)), np.empty((len(part.some), 5), np.int16), few_nodes(part.element)
 
     def find(block):
         own = part.some[block]
         across, det = cofactors(part.slopes(own, nodes))
         samples = {name: v[..., nodes] for name, v in part.material(own).items()}
         share = inertia(samples, part.wet) * det * part.element.volume_weights[nodes] / part.mass[part.points[own][:, nodes]]
-        out[block] = (p_speed(samples, part.relaxation) ** 2 * (across**2).sum(axis=(1, 2)) / det**2 * share).max(axis=1)
+        found = p_speed(samples, part.relaxation) ** 2 * (across**2).sum(axis=(1, 2)) / det**2 * share
+        worst = found.argmax(axis=1)
+        rows = np.arange(len(own))
+        out[block], shapes[block] = found[rows, worst], shape_of(across[rows, :, :, worst])
 
     cells.in_parallel(find, batches(len(out)))
-    return out
+    return out, shapes
+
+
+def shape_of(gradients):
+    """Class of the shape of elements from the directions of d xi_s / d x, (n, 3, 3): ratios of lengths and angles, (n, 5) int."""
+    lengths = np.linalg.norm(gradients, axis=2)
+    along = gradients / lengths[:, :, None]
+    cosines = [(along[:, a] * along[:, b]).sum(axis=1) for a, b in ((0, 1), (0, 2), (1, 2))]
+    return np.rint(FINE * np.column_stack([np.log2(lengths[:, 1:] / lengths[:, :1]), *cosines])).astype(np.int16)
 
 
 def few_nodes(element):

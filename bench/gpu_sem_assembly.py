@@ -2,7 +2,7 @@
 
 usage: PYTHONPATH=src python3 bench/gpu_sem_assembly.py [--out FILE.json] [--device cuda] [--seconds 2]
 
-1,920 irregular elements with material at each node, Stacey faces and a free surface, eight receivers, float32; relative L2 differences of all
+1,920 irregular elements with material at each node, Stacey faces, a free surface, eight receivers, float32; relative L2 differences of all
 recorded velocities, and of displacements summed from them.
 """
 import argparse

@@ -19,7 +19,7 @@ def command(file, device=None, overrides=(), ranks=None):
     overrides = (*overrides, *([f"run.device={device}"] if device else ()))
     scenario, planned = checked(file, overrides, planner=partial(one_run, ranks=ranks))
     print(planned, flush=True)
-    if not hasattr(planned, "phases"):  # a chunk of the Earth that was counted only
+    if scenario.method == "sem" and not hasattr(planned, "phases"):  # a chunk of the Earth that was counted only
         return None
     if shots := shots_apart(scenario):
         print(f"Survey\n  this is one of {len(shots)} runs, one for each shot: craton survey {file}", flush=True)

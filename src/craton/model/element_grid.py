@@ -42,6 +42,6 @@ class ElementGrid:
         return f"{self.elements:,} elements of degree {self.degree} = {self.size / 1e6:,.2f} million points, edges {edges}"
 
     def place(self, at):
-        """Where the value ``at`` of a field of three components a point is, for messages, and whether that is at an edge: not told."""
-        where = ", ".join(f"{axis} = {v:g}" for axis, v in zip("xyz", self.where(at[0] // 3)))
+        """Where the value ``at`` of a field, (point,) or (point, component), is, for messages, and whether that is at an edge: not told."""
+        where = ", ".join(f"{axis} = {v:g}" for axis, v in zip("xyz", self.where(at[0])))
         return where, False

@@ -18,7 +18,7 @@ FREQUENCY = VS / WAVELENGTH / ONE_PERCENT  # Hz
 PULSE = 1.0 / FREQUENCY  # s, half the pulse: 1e-3 of its peak is left then
 DIRECTIONS = np.array([np.array(d) / np.linalg.norm(d) for d in ((1, 0.03, 0.02), (1, 1, 1), (1, 0.6, 0.2), (0.3, 1, 0.8))])
 GAUSS, CORNER, ANYWHERE = (-0.34, 0.34, 0.34), (1.0, 1.0, 1.0), (0.5, 0.2, 0.8)  # reference coordinates of a source in its element
-LIMIT, COUPLE_LIMIT, NODE_LIMIT = 0.005, 0.005, 0.05
+LIMIT, COUPLE_LIMIT, NODE_LIMIT = 0.005, 0.005, 0.01
 SPACE = {  # source, place in its element, degree, distorted, limit
     "single force, box elements": ("single force", ANYWHERE, 4, False, LIMIT),
     "single force, distorted elements": ("single force", ANYWHERE, 4, True, LIMIT),

@@ -139,7 +139,9 @@ def test_linear_fields_in_distorted_curved_elements():
 
 
 def test_pressure_of_isotropic_and_anisotropic_solids():
-    state_of = lambda d: d.filled(displacement=polynomial)  # noqa: E731
+    def state_of(d):
+        return d.filled(displacement=polynomial)
+
     kappa = 2000 * (3000**2 - 4 / 3 * 1700**2)
     d = Toy(brick(), MODEL)
     np.testing.assert_allclose(recorded(d, "pressure", AT, state_of(d)), -kappa * np.trace(gradient(*AT)), rtol=1e-11)
@@ -155,7 +157,9 @@ def test_pressure_of_isotropic_and_anisotropic_solids():
 def test_quantities_of_a_fluid():
     mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
     d = Toy(mesh, SEA, wet=mesh.centroids()[:, 2] > -200)
-    chi = lambda x, y, z: (x / 100) ** 3 * (y / 100) + (z / 100) ** 4  # noqa: E731
+    def chi(x, y, z):
+        return (x / 100) ** 3 * (y / 100) + (z / 100) ** 4
+
     state = d.filled(potential_rate=chi, pressure=lambda x, y, z: 2 * x - y * z)
     x, y, z = np.array(at := (37.0, 161.0, -93.0)) / 100
     np.testing.assert_allclose(recorded(d, "velocity", at, state), np.array([3 * x**2 * y, x**3, 4 * z**3]) / 100 / 1000, rtol=1e-10)
@@ -205,7 +209,9 @@ def test_forces_and_moments_do_the_right_work(mesh):
     """A force works on a displacement there, a moment on its gradient: exact for what the elements hold, linear fields in any mesh."""
     d = Toy(mesh, MODEL)
     matrix, force = np.random.default_rng(6).standard_normal((2, 3, 3))
-    linear = lambda x, y, z: np.einsum("ab,b...->a...", matrix, np.stack([x, y, z]))  # noqa: E731
+    def linear(x, y, z):
+        return np.einsum("ab,b...->a...", matrix, np.stack([x, y, z]))
+
     moment = force + force.T
     np.testing.assert_allclose(work(d, force_of(d, [source(force=force[0])]), "force", linear), force[0] @ matrix @ AT, rtol=1e-10)
     state = force_of(d, [source(moment=moment)])
@@ -263,7 +269,9 @@ def test_slip_of_windows():
 def test_samples_of_one_quantity_at_two_places_in_the_step():
     """Pressure in a solid is sampled a step later than in a fluid: both come out on the times of the dataset."""
     dt, n = 0.01, np.arange(400)
-    pulse = lambda t: np.exp(-((t - 2) ** 2) / 0.08)  # noqa: E731
+    def pulse(t):
+        return np.exp(-((t - 2) ** 2) / 0.08)
+
     used = [Channel(0, "pressure", "P", False), Channel(1, "pressure", "P", False, at=0.0)]
     samples = np.stack([pulse((n + c.place) * dt) for c in used], axis=1)
     found = waveforms(samples, used, Receivers(["A", "B"], np.zeros((2, 3))), dt, 0.0, ["pressure"])

@@ -92,16 +92,6 @@ def _below(ground, depth):
     return lambda x, y: ground.surface(x, y) + depth
 
 
-def cutting_layers(scenario):
-    """Layers whose top cuts through the mesh instead of following its faces: list of (number, elevation)."""
-    model = scenario.model
-    ground = terrain.build(model)
-    if model.kind != "layers" or followed.asked(model) or ground is None or scenario.domain.mesh is not None:
-        return []
-    low, high = terrain.heights(ground, region_of(scenario))
-    return [(n, float(layer.top)) for n, layer in enumerate(model.layers) if n and low <= layer.top < high]
-
-
 def edges(mesh):
     """Edges of the elements, straight between corners: shortest, median, longest, m."""
     corners = mesh.nodes[mesh.corners]

@@ -104,6 +104,14 @@ def boundary_faces(elements):
     return np.argwhere(np.bincount(faces.ravel(), minlength=count)[faces] == 1).astype(np.int32)
 
 
+def inner_faces(elements):
+    """Faces that two elements share: rows (element, local face, the other element, its local face), (m, 4)."""
+    flat = faces_of(elements)[0].ravel()
+    order = np.argsort(flat, kind="stable")
+    twice = np.flatnonzero(flat[order][1:] == flat[order][:-1])
+    return np.concatenate([np.stack(divmod(order[twice + side], 6), axis=1) for side in (0, 1)], axis=1)
+
+
 def faces_of(elements):
     """Number of each face of each element, the same for both elements that share it: ((ne, 6) array, count)."""
     corners = np.ascontiguousarray(np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]], dtype=np.int64)

@@ -153,16 +153,9 @@ def interface(d):
     """Faces of fluid elements on solid ones, with these: rows (fluid element, face, solid element, face)."""
     if not d.fluid.any() or d.fluid.all():
         return np.empty((0, 4), int)
-    numbers, _ = numbering.faces_of(d.mesh.elements)
-    flat = numbers.ravel()
-    order = np.argsort(flat, kind="stable")
-    twice = np.flatnonzero(flat[order][1:] == flat[order][:-1])
-    one, other = order[twice], order[twice + 1]
-    mixed = d.fluid[one // 6] != d.fluid[other // 6]
-    one, other = one[mixed], other[mixed]
-    wet = np.where(d.fluid[one // 6], one, other)
-    dry = np.where(d.fluid[one // 6], other, one)
-    return np.stack([wet // 6, wet % 6, dry // 6, dry % 6], axis=1)
+    rows = numbering.inner_faces(d.mesh.elements)
+    rows = rows[d.fluid[rows[:, 0]] != d.fluid[rows[:, 2]]]
+    return np.where(d.fluid[rows[:, :1]], rows, rows[:, [2, 3, 0, 1]])
 
 
 def coupled_points(d, rows):

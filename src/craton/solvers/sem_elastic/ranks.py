@@ -221,11 +221,7 @@ def interface(mesh, wet):
     """Pairs of a fluid and a solid element with a common face, (m, 2)."""
     if not wet.any() or wet.all():
         return np.empty((0, 2), int)
-    numbers, _ = numbering.faces_of(mesh.elements)
-    flat = numbers.ravel()
-    order = np.argsort(flat, kind="stable")
-    twice = np.flatnonzero(flat[order][1:] == flat[order][:-1])
-    pairs = np.stack([order[twice] // 6, order[twice + 1] // 6], axis=1)
+    pairs = numbering.inner_faces(mesh.elements)[:, ::2]
     return pairs[wet[pairs[:, 0]] != wet[pairs[:, 1]]]
 
 

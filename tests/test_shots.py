@@ -344,3 +344,22 @@ def test_task_reports_what_went_wrong(folder):
     assert blind["code"] == 3 and "is not seen here" in blind["reason"]
     odd = run_shot(types.SimpleNamespace(name="a", versions=versions(*COMPARED), text=None))
     assert odd["code"] == 1 and "Error" in odd["reason"]
+
+
+def test_workers_log_nothing(capfd):
+    """A survey that is stopped ends in one message: tracebacks of Dask's own threads are not shown, whichever of them is cut off."""
+    pytest.importorskip("distributed")
+    from craton.comm import workers
+
+    def speak(names):
+        import logging
+
+        print("here", file=sys.stderr, flush=True)
+        for name in names:
+            logging.getLogger(name).error("Failed to communicate with scheduler during heartbeat.")
+
+    with workers.local([{}]) as client:
+        client.submit(speak, ("distributed.worker", "distributed.core", "distributed.nanny", "tornado.application", "asyncio")).result()
+        speak(("distributed.scheduler", "asyncio"))
+    said = capfd.readouterr().err
+    assert said.count("here") == 2 and "heartbeat" not in said

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from craton.errors import Problem, ResourceError, ScenarioError
 
 INSTALL = "pip install 'craton[survey]' (dask and distributed)"
+SILENT = logging.CRITICAL  # tracebacks of Dask's own threads help nobody: what failed reaches the caller through its task
 
 
 def available():
@@ -36,14 +37,28 @@ def local(environments):
     from distributed import Client, Nanny, Scheduler, SpecCluster
 
     own = {"protocol": "tcp", "host": "127.0.0.1", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
-    process = {"nthreads": 1, "memory_limit": 0, "host": "127.0.0.1", "dashboard_address": None, "silence_logs": logging.ERROR}
+    process = {"nthreads": 1, "memory_limit": 0, "host": "127.0.0.1", "dashboard_address": None, "silence_logs": SILENT}
     workers = {n: {"cls": Nanny, "options": {**process, "env": env}} for n, env in enumerate(environments)}
     # saturation 1: a worker is given its next task when it is free, so that none waits behind a long one
-    with dask.config.set({"distributed.scheduler.worker-saturation": 1.0, "distributed.comm.timeouts.connect": "30s"}):
+    spawned = dask.config.get("distributed.nanny.pre-spawn-environ") | {"DASK_LOGGING__ASYNCIO": "critical"}
+    settings = {"distributed.scheduler.worker-saturation": 1.0, "distributed.comm.timeouts.connect": "30s"}
+    with silent("asyncio"), dask.config.set(settings | {"distributed.nanny.pre-spawn-environ": spawned}):
         with deaf():
-            cluster = SpecCluster(workers, {"cls": Scheduler, "options": own}, silence_logs=logging.ERROR, name=f"craton-{os.getpid()}")
+            cluster = SpecCluster(workers, {"cls": Scheduler, "options": own}, silence_logs=SILENT, name=f"craton-{os.getpid()}")
         with cluster, Client(cluster) as client:
             yield client
+
+
+@contextmanager
+def silent(name):
+    """A logger says nothing inside."""
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(SILENT)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 @contextmanager

@@ -136,7 +136,7 @@ def spread(mesh, values):
 def described(arrays, precision, laned):
     """Plan arrays of a dict of host arrays: reals in `precision`, those of elements with lanes."""
     def one(name, a):
-        dtype = np.int32 if a.dtype.kind == "i" else precision
+        dtype = a.dtype if a.dtype.kind == "i" else precision
         return Array("test", a.shape, dtype, np.ascontiguousarray(a, dtype), lanes=name in laned)
 
     return {name: one(name, a) for name, a in arrays.items()}

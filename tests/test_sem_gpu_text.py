@@ -25,7 +25,7 @@ def run(op, arrays, box, params, precision, path):
     """Host arrays after one launch of the GPU's text."""
     # Hidden, or shared arrays of templates would be one for all libraries of this process.
     library = build('#include "host_cuda.hpp"\n' + op.source(precision) + entry(op), path, "-fvisibility=hidden")
-    out = {name: np.array(a, np.int32 if a.dtype.kind == "i" else precision) for name, a in arrays.items()}
+    out = {name: np.array(a, a.dtype if a.dtype.kind == "i" else precision) for name, a in arrays.items()}
     pointers = (ctypes.c_void_p * len(op.arrays))(*(out[n].ctypes.data if n in out else None for n in op.arrays))
     bounds = BOX.value(precision, **dict(zip(BOUNDS, box)))
     values = op.params.value(precision, **params)
@@ -96,3 +96,20 @@ def test_coloured_gpu_text_adds_each_element_once(tmp_path):
         arrays["force"] = after["force"]
     expected = semcase.run(sem.stiffness(sem.Kind(2)), {**arrays, "force": none}, (0, 1, 0, 1, 0, 8), {"first": 0})
     assert np.abs(arrays["force"] - expected["force"]).max() <= 1e-13 * np.abs(expected["force"]).max()
+
+
+def test_gpu_text_counts_as_the_cpu_does(tmp_path):
+    """Forces in whole units: the same elements by colour on a GPU and in chunks on the CPU, to the rounding of an element's own sums."""
+    mesh, unit = semcase.Mesh(2, (4, 2, 1)), 2.0**-40
+    none, order = np.zeros((mesh.count + 1) * 3, np.int64), np.array([0, 2, 1, 3, 4, 6, 5, 7], np.int32)
+    arrays = {"force": none, "displacement": np.random.default_rng(5).random(none.size), "points": mesh.points,
+              "geometry": mesh.geometry("nodes"), "moduli": mesh.random(2), "order": order}  # fmt: skip
+    op = small_blocks(sem.stiffness(sem.Kind(2, coloured=True)), 2).exact()
+    for first in range(0, 8, 2):  # elements 0 and 2 of a row share no point
+        after = run(op, arrays, (0, 1, 0, 1, first, first + 2), {"first": 0, "unit": unit}, "float32", tmp_path / f"{first}.so")
+        arrays["force"] = after["force"]
+    whole, box, params = sem.stiffness(sem.Kind(2)).exact(), (0, 1, 0, 1, 0, 8), {"first": 0, "unit": unit}
+    atomic = run(small_blocks(whole, 2), {**arrays, "force": none}, box, params, "float32", tmp_path / "atomic.so")
+    np.testing.assert_array_equal(atomic["force"], arrays["force"])
+    expected = semcase.run(whole, {**arrays, "force": none}, box, params, "float32")["force"]
+    assert arrays["force"].any() and np.abs(arrays["force"] - expected).max() <= 16 * np.finfo("float32").eps * np.abs(expected).max()

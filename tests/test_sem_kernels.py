@@ -15,7 +15,7 @@ from craton.errors import ResourceError
 from craton.model import attenuation
 from craton.plan.operator import declared_in_text
 from craton.plan.plan import Turns
-from craton.solvers.sem_elastic import catalogue, mesh_terms
+from craton.solvers.sem_elastic import catalogue, exact, mesh_terms
 from craton.solvers.sem_elastic import operators as sem
 from craton.solvers.sem_elastic.element import DEGREES
 from craton.solvers.sem_elastic.faces import damped
@@ -400,3 +400,53 @@ def test_catalogue_has_every_kernel():
     texts = [path.read_text() for path in (*sem.HERE.glob("*.h"), sharing.FILE)]
     written = {name for text in texts for name in re.findall(r"^KERNEL (\w+)\(", text, flags=re.M)}
     assert {op.function for op in OPERATORS.values()} == written
+
+
+# --- forces in whole units --------------------------------------------------------------------------------------------------------------
+
+
+def test_counted_forces_do_not_depend_on_the_order_of_elements():
+    """The same numbers bit by bit, and nearer to float64 than single precision is."""
+    mesh, u = semcase.Mesh(4, (4, 2, 2), seed=3), None
+    u, moduli, unit = field(mesh), mesh.random(2), 2.0**-40
+    op = sem.stiffness(sem.Kind(4)).exact()
+    reals, found = semcase.forces(mesh, u, moduli, sem.Kind(4), "float32"), []
+    for order in (np.arange(mesh.size), np.random.default_rng(4).permutation(mesh.size)):
+        arrays = {"force": np.zeros(u.size, np.int64), "displacement": u.ravel(), "points": mesh.points[order],
+                  "geometry": mesh.geometry("nodes")[order], "moduli": moduli[order]}  # fmt: skip
+        after = semcase.run(op, arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0, "unit": unit}, "float32")
+        found.append(after["force"].reshape(-1, 3))
+    assert (found[0] == found[1]).all() and found[0].dtype == np.int64
+    dense = semcase.dense_force(mesh, u, moduli)
+    assert difference(found[0] * unit, dense) <= TOLERANCE["float32"]
+    assert np.linalg.norm(found[0] * unit - dense) < np.linalg.norm(reals - dense)
+
+
+def test_counted_forces_move_points_as_reals_do():
+    rng, n, unit = np.random.default_rng(1), 501, 2.0**-40
+    counts = rng.integers(-(2**41), 2**41, 3 * n)
+    arrays = {name: rng.standard_normal(3 * n).astype(np.float32) for name in ("displacement", "velocity")}
+    arrays |= {"inverse_mass": rng.random(n).astype(np.float32)}
+    box = (0, 1, 0, 1, 0, 3 * n)
+    counted = semcase.run(sem.update().exact(), arrays | {"force": counts}, box, {"dt": 0.3, "unit": unit}, "float32")
+    real = semcase.run(sem.update(), arrays | {"force": counts * unit}, box, {"dt": 0.3}, "float32")
+    assert not counted["force"].any()
+    for name in ("displacement", "velocity"):
+        np.testing.assert_array_equal(counted[name], real[name])
+
+
+def test_counted_forces_at_faces():
+    """Absorbing points and those where fluid and solid meet, against the operators on reals."""
+    rng, unit, wet = np.random.default_rng(1), 2.0**-38, 2.0**-44
+    points, n = np.array([2, 0, 5], np.int32), {"count": 3}
+    given = {"velocity": rng.standard_normal(27), "terms": rng.standard_normal((12, 3)), "points": points, "displacement": rng.random(27),
+             "potential_rate": rng.random(9), "solid": points, "fluid": points[::-1].copy(), "vectors": rng.random((3, 3)),
+             "fluid_inverse_mass": rng.random(9)}  # fmt: skip
+    counts = {"force": rng.integers(-(2**38), 2**38, 27), "potential_force": rng.integers(-(2**44), 2**44, 9)}
+    reals = {"force": counts["force"] * unit, "potential_force": counts["potential_force"] * wet}
+    for op, own, fluid in ((sem.stacey(), unit, None), (sem.fluid_stacey(), wet, None), (sem.to_fluid(), wet, wet), (sem.to_solid(), unit, wet)):
+        more = n | {"unit": own} | ({"fluid_unit": fluid} if fluid else {})
+        out = op.writes[0]
+        got = semcase.run(op.exact(exact.units_of(op)), given | counts, (0, 1, 0, 1, 0, 3), more, "float32", laned=())[out] * own
+        expected = semcase.run(op, given | reals, (0, 1, 0, 1, 0, 3), n, "float32", laned=())[out]
+        assert (got != reals[out]).any() and np.allclose(got, expected, rtol=1e-5, atol=1e-6), op.name

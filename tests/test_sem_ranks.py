@@ -20,6 +20,7 @@ from craton.plan.shares import One
 from craton.run.march import march
 from craton.scenario import loads
 from craton.solvers import build
+from craton.solvers.sem_elastic.discretisation import Discretisation
 from craton.solvers.shared.sharing import Sharing
 
 needs_mpi = pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install 'craton[mpi]'")
@@ -80,7 +81,6 @@ CASES = {
     "attenuation": {"layers": ROCK.replace("rho = 2100", "rho = 2100, qp = 60, qs = 30"), "source": MOMENT,
                     "model": "attenuation = { band = [0.5, 10], mechanisms = 2 }"},
 }  # fmt: skip
-LIMIT = {"float32": 1e-6, "float64": 1e-12}  # the issue's; sums in another order, over some seventy steps
 
 
 def text(case, precision="float32", **more):
@@ -123,14 +123,12 @@ SHARED = [("solid", 2, "metis"), ("solid", 3, "metis"), ("solid", 8, "metis"), (
 
 @pytest.mark.parametrize("case, ranks, partition", [pytest.param(*one, marks=MARKS.get(one[2], ())) for one in SHARED])
 def test_any_partition(case, ranks, partition):
-    """Displacements as near as the issue asks. Forces are small differences of large sums, so that velocities on one rank are only good to
-    5e-6 in float32, measured against float64; ranks differ by as much."""
+    """The same bits: forces are counted in whole units, and what an element adds does not depend on its rank."""
     want = alone(case)
     got = craton.run(scenario(case, partition=partition), progress=False, devices=ranks)
     assert got.plan.dt == want.plan.dt and got.plan.channels == want.plan.channels
     assert (np.abs(want.samples).max(axis=0) > 0).mean() > 0.7
-    displacement, others = off(got, want)
-    assert displacement < 1e-6 and others < 2e-5
+    np.testing.assert_array_equal(got.samples, want.samples)
 
 
 @pytest.mark.parametrize("case, ranks, partition", [("solid", 5, "bisection"), ("rigid sides", 2, "slices"), ("sea", 4, "random"),
@@ -209,8 +207,11 @@ def test_hostile_machine_changes_nothing():
 
 
 def test_what_does_not_come_is_seen(monkeypatch):
-    """Without the exchange the sum is nan at once."""
+    """Without the exchange the sum is beyond anything at once: buffers hold the largest number there is, or nan."""
+    honest = max(np.abs(one.host("displacement")).max() for one in marched("solid", 2, "slices", steps=1))
     monkeypatch.setattr(OnHost, "finish", lambda self, shared: shared and shared.unpack(0))
+    assert all(np.abs(one.host("displacement")).max() > 1e3 * honest for one in marched("solid", 2, "slices", steps=1))
+    monkeypatch.setattr(Discretisation, "exact", False)
     assert all(np.isnan(one.host("displacement")).any() for one in marched("solid", 2, "slices", steps=1))
 
 

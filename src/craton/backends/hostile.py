@@ -27,7 +27,7 @@ class Hostile(CPU):
         """One array; where it is whole and only written, nan."""
         out = super().array(spec)
         if spec.kind in ("record", "halos"):
-            out[...] = np.nan
+            out[...] = worst(out.dtype)
         return out
 
     def commit(self, plan, part=None):
@@ -45,6 +45,11 @@ def forgetful(shared, arrays):
     def unpack(step):
         shared.unpack(step)
         for m in shared.messages:
-            arrays[m.out][...] = arrays[m.into][...] = np.nan
+            arrays[m.out][...] = arrays[m.into][...] = worst(arrays[m.out].dtype)
 
     return replace(shared, unpack=unpack)
+
+
+def worst(dtype):
+    """What shows in every sum: nan, or the largest number where there is none."""
+    return np.nan if dtype.kind == "f" else np.iinfo(dtype).max

@@ -34,7 +34,8 @@ class Nccl:
 
         self.cupy, self.nccl, self.under, self.stream = cupy, nccl, under, stream
         self.rank, self.size, self.host = under.rank, under.size, under.host
-        self.types = {np.dtype(np.float32): nccl.NCCL_FLOAT32, np.dtype(np.float64): nccl.NCCL_FLOAT64}
+        self.types = {np.dtype(np.float32): nccl.NCCL_FLOAT32, np.dtype(np.float64): nccl.NCCL_FLOAT64,
+                      np.dtype(np.int64): nccl.NCCL_INT64}  # fmt: skip
         identity = under.gather(nccl.get_unique_id() if under.rank == 0 else None)[0]
         self.communicator = nccl.NcclCommunicator(self.size, identity, self.rank)
 

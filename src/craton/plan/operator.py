@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-C_TYPES = {"real": "real", "f64": "double", "i32": "int", "i64": "long long"}
+C_TYPES = {"real": "real", "force": "force_t", "f64": "double", "i32": "int", "i64": "long long"}
 REALS = {"float32": "float", "float64": "double"}
 SHARED = Path(__file__).parent.parent / "solvers" / "shared"
 
@@ -161,6 +161,19 @@ class Operator:
     def as_variant(self, variant):
         """The operator whose text is the variant's."""
         return replace(self, file=variant.file, defines=(*self.defines, *variant.defines), variants=())
+
+    def exact(self, units=("unit",), moved=0):
+        """The operator with forces counted in whole `unit`s: sums come out alike in whatever order they are added.
+
+        Parameters
+        ----------
+        units : tuple of str
+            Scalars that it gets besides its own.
+        moved : float
+            Forces that it moves per point; 64 bits each, they count as two reals then.
+        """
+        params = Struct(self.params.name, (*self.params.fields, *((name, "f64") for name in units)))
+        return replace(self.specialised(f"{self.name}_exact", EXACT=1), params=params, reals_per_point=self.reals_per_point + moved)
 
     def specialised(self, name, **defines):
         """The same operator under another name with constants added or replaced."""

@@ -12,7 +12,7 @@ from craton.model.element_grid import ElementGrid
 from craton.model.ordering import locality
 from craton.plan.plan import Array, Launch, Phase, Plan
 from craton.plan.shares import One
-from craton.solvers.sem_elastic import faces, families, notes, operators, placing, points, ranks, snapshots
+from craton.solvers.sem_elastic import exact, faces, families, notes, operators, placing, points, ranks, snapshots
 from craton.solvers.sem_elastic.discretisation import Discretisation
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.look import look
@@ -132,8 +132,8 @@ def step_problems(scenario, limit):
 
 def assemble(d, sources, receivers, channels):
     """Arrays and phases of the plan."""
-    team = d.division.team
-    arrays, elements = d.state.arrays(d.precision) | masses(d), {"solid": [], "fluid": []}
+    team, d = d.division.team, replace(d, units=exact.units(d, sources))
+    arrays, elements = d.state.arrays(d.precision, d.exact) | masses(d), {"solid": [], "fluid": []}
     for own in families.families(d):
         more, launch = families.arrays_and_launch(d, own)
         arrays |= more
@@ -178,7 +178,7 @@ def exchanges(d):
     """Arrays and, for each medium, messages that make its forces complete at points of several ranks."""
     arrays, messages = {}, {}
     for medium, field, components in (("solid", "force", 3), ("fluid", "potential_force", 1)):
-        more, messages[medium] = d.division.shared[medium].messages(field, components, d.precision)
+        more, messages[medium] = d.division.shared[medium].messages(field, components, "int64" if d.exact else d.precision, d.exact)
         arrays |= more
     return arrays, messages
 
@@ -210,7 +210,7 @@ def updates(d):
     """Both media step on in time."""
     for op, count, components in ((operators.update(), d.state.solid, 3), (operators.fluid_update(), d.state.fluid, 1)):
         if count:
-            yield Launch(op, op.arrays, (0, 1, 0, 1, 0, components * (count + 1)), {"dt": d.dt})
+            yield d.units.launch(Launch(op, op.arrays, (0, 1, 0, 1, 0, components * (count + 1)), {"dt": d.dt}), components == 1, 2)
 
 
 def guard(d, sources):

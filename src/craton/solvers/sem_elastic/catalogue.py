@@ -2,15 +2,18 @@
 from dataclasses import replace
 
 from craton.model import attenuation
+from craton.solvers.sem_elastic import exact
 from craton.solvers.sem_elastic import operators as sem
 from craton.solvers.sem_elastic.element import DEGREES
 from craton.solvers.shared import sharing
+
+COUNTED = ("stiffness", "fluid", "update", "fluid_update", "stacey", "fluid_stacey", "rigid_points", "to_fluid", "to_solid")
 
 
 def operators(degree):
     """All operators of one degree, by name; degrees above 8 are 8.
 
-    Of element kernels each geometry, law and way of adding once. The fit of attenuation stands in the text, so it is an example: three
+    Of element kernels each geometry, law and way of adding once; forces counted in whole units where elements are coloured. The fit of attenuation stands in the text, so it is an example: three
     mechanisms for Q = 50 from 0.1 to 10 Hz, steps of 1 ms.
     """
     kind = sem.Kind(min(degree, DEGREES[-1]))
@@ -23,4 +26,6 @@ def operators(degree):
     found += [sem.fluid(replace(kind, **way)) for way in (*ways[:5], *ways[-1:])]
     found += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey(), sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
     found += [make(fields) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
+    found += [op.exact(exact.units_of(op)) for op in found if op.function in COUNTED and dict(op.defines).get("COLOURED", 1)]
+    found += [make(fields).exact(()) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
     return {op.name: op for op in found}

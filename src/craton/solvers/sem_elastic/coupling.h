@@ -5,24 +5,32 @@
 // i counts the pairs; p.count is their number.
 #include "machine.h"
 
+#if EXACT
+#define FLUID_UNIT(params) (params).fluid_unit
+#else
+#define FLUID_UNIT(params) 1.0
+#endif
+
 KERNEL to_fluid(
-    real* RESTRICT potential_force, const real* RESTRICT displacement, const int* RESTRICT solid, const int* RESTRICT fluid,
+    force_t* RESTRICT potential_force, const real* RESTRICT displacement, const int* RESTRICT solid, const int* RESTRICT fluid,
     const real* RESTRICT vectors, const Box box, const FaceParams p)
 {
     FOR_EACH_POINT(box)
     {
         const ptrdiff_t s = 3 * (ptrdiff_t)solid[i], n = p.count;
-        potential_force[fluid[i]] += vectors[i] * displacement[s] + vectors[n + i] * displacement[s + 1] + vectors[2 * n + i] * displacement[s + 2];
+        const real flow = vectors[i] * displacement[s] + vectors[n + i] * displacement[s + 1] + vectors[2 * n + i] * displacement[s + 2];
+        potential_force[fluid[i]] += to_force(flow, 1 / UNIT(p));
     }
 }
 
 KERNEL to_solid(
-    real* RESTRICT force, const real* RESTRICT potential_force, const real* RESTRICT fluid_inverse_mass, const int* RESTRICT solid,
+    force_t* RESTRICT force, const force_t* RESTRICT potential_force, const real* RESTRICT fluid_inverse_mass, const int* RESTRICT solid,
     const int* RESTRICT fluid, const real* RESTRICT vectors, const Box box, const FaceParams p)
 {
     FOR_EACH_POINT(box)
     {
-        const real acceleration = potential_force[fluid[i]] * fluid_inverse_mass[fluid[i]];
-        for (int c = 0; c < 3; ++c) force[3 * (ptrdiff_t)solid[i] + c] -= acceleration * vectors[c * (ptrdiff_t)p.count + i];
+        const real acceleration = to_real(potential_force[fluid[i]], FLUID_UNIT(p)) * fluid_inverse_mass[fluid[i]];
+        for (int c = 0; c < 3; ++c)
+            force[3 * (ptrdiff_t)solid[i] + c] -= to_force(acceleration * vectors[c * (ptrdiff_t)p.count + i], 1 / UNIT(p));
     }
 }

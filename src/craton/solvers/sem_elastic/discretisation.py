@@ -8,6 +8,7 @@ import numpy as np
 from craton.model import terrain
 from craton.solvers.sem_elastic import mesh_terms
 from craton.solvers.sem_elastic.element import Element
+from craton.solvers.sem_elastic.exact import Reals
 from craton.solvers.sem_elastic.placing import Places
 from craton.solvers.sem_elastic.ranks import assigned, holding
 from craton.solvers.sem_elastic.state import State
@@ -46,6 +47,8 @@ class Discretisation:
         Those of `extra` included.
     extra : int
         Steps past the end, from which records are corrected in time up to it.
+    units : exact.Units or exact.Reals
+        How forces are summed.
     """
 
     scenario: Any
@@ -63,6 +66,7 @@ class Discretisation:
     start: float = 0.0
     steps: int = 0
     extra: int = 0
+    units: Any = Reals()
 
     @property
     def precision(self):
@@ -118,6 +122,11 @@ class Discretisation:
     def coloured(self):
         """The same bits in every run."""
         return self.scenario.run.assembly == "colour"
+
+    @property
+    def exact(self):
+        """Forces are counted in whole units; in double their sums are alike to 1e-12 anyway."""
+        return self.coloured and self.precision == "float32"
 
     def located(self, xyz, wet, **more):
         """The `Located` of positions (n, 3), m; what is in the solid and in the fluid is in the fluid if `wet`, else in the solid.

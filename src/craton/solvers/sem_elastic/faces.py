@@ -103,7 +103,7 @@ def absorbing(d, mass):
             terms = np.concatenate([mesh_terms.implicit(damping, mass[0][own], d.dt), damping], axis=1).T
         op = operators.fluid_stacey() if fluid else operators.stacey()
         arrays |= table(f"{op.name}", points=(own, np.int32), terms=(terms, d.precision))
-        launches[medium].append(on_list(op, op.name, len(own)))
+        launches[medium].append(d.units.launch(on_list(op, op.name, len(own)), fluid))
     return arrays, launches
 
 
@@ -125,19 +125,26 @@ def still(d):
         if len(points):
             op = operators.rigid(1 if fluid else 3)
             arrays |= table(op.name, points=(points, np.int32))
-            launches[medium].append(on_list(op, op.name, len(points), force="potential_force" if fluid else "force"))
+            made = on_list(op, op.name, len(points), force="potential_force" if fluid else "force")
+            launches[medium].append(d.units.launch(made, fluid))
     return arrays, launches
 
 
 def coupling(d):
-    """Arrays and launches between fluid and solid: {"fluid": [to_fluid], "solid": [to_solid]}."""
-    rows = interface(d)
-    if not len(rows):
-        return {}, {"solid": [], "fluid": []}
-    pairs, vectors = coupled_points(d, rows)
+    """Arrays and launches between fluid and solid: {"fluid": [to_fluid], "solid": [to_solid]}.
+
+    A pair that several ranks have acts on one of them, with the area vectors of all.
+    """
+    nothing = {}, {"solid": [], "fluid": []}
+    if not all(d.division.media):
+        return nothing
+    pairs, vectors = coupled_points(d, interface(d))
+    pairs, vectors = d.division.shared["solid"].dealt(pairs[:, 0], pairs, vectors)
+    if not len(pairs):
+        return nothing
     arrays = table("coupling", solid=(pairs[:, 0], np.int32), fluid=(pairs[:, 1], np.int32), vectors=(vectors.T, d.precision))
-    return arrays, {"fluid": [on_list(operators.to_fluid(), "coupling", len(pairs))],
-                    "solid": [on_list(operators.to_solid(), "coupling", len(pairs))]}  # fmt: skip
+    made = (on_list(op, "coupling", len(pairs)) for op in (operators.to_fluid(), operators.to_solid()))
+    return arrays, {medium: [d.units.launch(one, medium == "fluid")] for medium, one in zip(("fluid", "solid"), made)}
 
 
 def coupling_strength(d, mass):

@@ -41,7 +41,9 @@ def families(d):
         own = np.flatnonzero(d.fluid == fluid)
         if not len(own):
             continue
-        shape, constant = general(shapes[own]), few(~varying[own])
+        shape, constant = shapes[own], ~varying[own]
+        if not d.coloured:  # there, what an element adds must not depend on which others its rank has
+            shape, constant = general(shape), few(constant)
         for n, name in enumerate(SHAPES):
             for per_node in (False, True):
                 members = own[(shape == n) & (constant != per_node)]
@@ -99,7 +101,8 @@ def arrays_and_launch(d, own):
     op = operators.fluid(own.kind) if own.fluid else operators.stiffness(own.kind)
     names = tuple(name if name in d.state.fields else f"{own.name}_{name}" if f"{own.name}_{name}" in arrays else "" for name in op.arrays)
     named = replace(op, name=own.name, kernel=op.function)
-    return arrays, Launch(named, names, (0, 1, 0, 1, 0, len(order)), {"first": 0}, turns=order.turns, outer=own.outer)
+    launch = Launch(named, names, (0, 1, 0, 1, 0, len(order)), {"first": 0}, turns=order.turns, outer=own.outer)
+    return arrays, d.units.launch(launch, own.fluid, 2 * (1 if own.fluid else 3) * d.element.degree**3)
 
 
 def geometry(d, own, order):

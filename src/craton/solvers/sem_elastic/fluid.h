@@ -17,8 +17,8 @@ struct Acoustic {
 };
 
 KERNEL fluid(
-    real* RESTRICT potential_force, const real* RESTRICT potential, const int* RESTRICT points, const real* RESTRICT geometry,
+    force_t* RESTRICT potential_force, const real* RESTRICT potential, const int* RESTRICT points, const real* RESTRICT geometry,
     const real* RESTRICT moduli, const int* RESTRICT order, const Box box, const ElementParams p)
 {
-    weak_form<1>(potential_force, potential, points, geometry, order, Acoustic{moduli}, box, p.first);
+    weak_form<1>(potential_force, potential, points, geometry, order, Acoustic{moduli}, box, p.first, 1 / UNIT(p));
 }

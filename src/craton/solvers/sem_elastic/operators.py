@@ -10,7 +10,7 @@ Limits of boxes and of `runs` are multiples of `LANES`. `first` is the row of `p
 elements of different kinds may share one array of points. `order` has rows as the box counts them.
 
 =============  ============================================================================================================================
-force          ((N + 1) * 3,) reals, component fastest; so are displacement, velocity
+force          ((N + 1) * 3,) reals, component fastest; so are displacement, velocity. Doubles for an operator's `exact()`
 memory         (ne, n^3, `Kind.stored`) reals: attenuation's variables, kind "wavefield"; "" without
 points         (ne, n^3) int32: global points
 geometry       "stored": (ne, 10, n^3), see mesh_terms.metric; "nodes": (ne, 3, 27), mesh_terms.relative; "corners": (ne, 3, 8), of
@@ -35,7 +35,7 @@ ELEMENT = Struct("ElementParams", (("first", "i32"),))
 UPDATE = Struct("UpdateParams", (("dt", "real"),))
 FACE = Struct("FaceParams", (("count", "i32"),))
 GEOMETRY = {"stored": 0, "nodes": 1, "box": 2, "corners": 3}
-TYPES = tuple((name, "i32") for name in ("points", "order", "solid", "fluid"))
+TYPES = (*((name, "i32") for name in ("points", "order", "solid", "fluid")), ("force", "force"), ("potential_force", "force"))
 CHUNK = 64  # consecutive elements that a CPU thread takes: chunks are coloured
 THREADS = 128  # of a GPU's block
 WORDS = 4  # reals of a thread in the update

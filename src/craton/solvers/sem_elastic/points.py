@@ -1,4 +1,4 @@
-"""Sources and receivers of spectral elements as point tables: (index, weight, column) rows into the block "state".
+"""Sources and receivers of spectral elements as point tables: (index, weight, column) rows into the blocks "forces" and "state".
 
 In the weak form a force F at x acts on node a with F l_a(x), a moment tensor M with M . grad l_a(x) (Aki & Richards 2002, section 3.3:
 the force equivalent to M is -M . grad delta). The displacement scheme needs the moment itself where a scenario gives its rate: M(t_n) is
@@ -78,10 +78,15 @@ def sources(d, found, carried=np.inf):
         series, rates = histories(d, points)
         bands = [leapfrog.band(rates, d.dt)]
         index, weight, column = rows_of_points(d, points)
-        if len(index):
-            own, column = np.unique(column, return_inverse=True)
-            arrays, launch = injection("source", table_of(index, weight, column.astype(np.int32)), series[:, own], d.precision)
-            launches = [launch]
+        wet = index >= d.offset("potential_force") if d.state.fluid else np.zeros(len(index), bool)
+        for name, fluid in (("source", False), ("fluid_source", True)):
+            some = np.flatnonzero(wet == fluid)
+            if len(some):
+                own, at = np.unique(column[some], return_inverse=True)
+                table = table_of(index[some], weight[some], at.astype(np.int32))
+                more, launch = injection(name, table, series[:, own], d.precision, "forces")
+                arrays |= more
+                launches.append(d.units.launch(launch, fluid))
     more, some, band = fault_sources(d, [s for s in found if isinstance(s, FiniteFault)], carried)
     return arrays | more, [*launches, *some], max([*bands, *band], default=np.inf)
 
@@ -155,8 +160,8 @@ def fault_sources(d, faults, carried):
     arrays["fault_now"] = Array("points", begin.shape, d.precision)
     now = Launch(operators.HOLD, ("fault_now", "fault_begin", "fault_at", "fault_series", "step"), (0, 1, 0, 1, 0, len(begin)),
                  {"columns": 1, "slots": 1})  # fmt: skip
-    names = ("state", *(f"fault_{name}" for name in ("target", "first", "column", "weight", "now")), "step")
-    inject = Launch(operators.INJECT, names, (0, 1, 0, 1, 0, len(target)), {"columns": 0, "slots": 1})
+    names = ("forces", *(f"fault_{name}" for name in ("target", "first", "column", "weight", "now")), "step")
+    inject = d.units.launch(Launch(operators.INJECT, names, (0, 1, 0, 1, 0, len(target)), {"columns": 0, "slots": 1}))
     return arrays, [now, inject], [leapfrog.TAPER * carried]
 
 

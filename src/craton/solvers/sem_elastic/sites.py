@@ -6,8 +6,8 @@ What these functions need to know of the discretised problem, `d`:
     d.points              (ne, n^3) or (ne, n, n, n) numbers of the nodes: of solid elements among the points of the solid, of fluid ones
                           among those of the fluid
     d.fluid               (ne,) bool
-    d.offset(field)       start in "state" of "displacement", "velocity", "force" (3 reals a solid point), "potential", "potential_rate",
-                          "potential_force", "pressure" (1 real a fluid point)
+    d.offset(field)       start in "state" of "displacement", "velocity" (3 reals a solid point), "potential", "potential_rate", "pressure"
+                          (1 real a fluid point), in "forces" of "force" (3 a solid point), "potential_force" (1 a fluid point)
     d.coordinates(e)      (len(e), 3, n^3) coordinates of the nodes of elements e, m, from any origin that each element may have of its own
     d.material(e)         dict of arrays over these nodes as of `craton.model.sampling`: rho, vp, vs, perhaps stiffness (len(e), 21, n^3)
     d.located(xyz, wet)   Located, see `placing.Places.located`; `d.places` is that Places

@@ -7,7 +7,7 @@
 #include "machine.h"
 
 KERNEL stacey(
-    real* RESTRICT force, const real* RESTRICT velocity, const int* RESTRICT points, const real* RESTRICT terms, const Box box,
+    force_t* RESTRICT force, const real* RESTRICT velocity, const int* RESTRICT points, const real* RESTRICT terms, const Box box,
     const FaceParams p)
 {
     FOR_EACH_POINT(box)
@@ -16,27 +16,28 @@ KERNEL stacey(
         real t[12];
         for (int m = 0; m < 12; ++m) t[m] = terms[m * (ptrdiff_t)p.count + i];
         const real x = velocity[g], y = velocity[g + 1], z = velocity[g + 2];
-        const real fx = force[g] - (t[6] * x + t[11] * y + t[10] * z);
-        const real fy = force[g + 1] - (t[11] * x + t[7] * y + t[9] * z);
-        const real fz = force[g + 2] - (t[10] * x + t[9] * y + t[8] * z);
-        force[g] = t[0] * fx + t[5] * fy + t[4] * fz;
-        force[g + 1] = t[5] * fx + t[1] * fy + t[3] * fz;
-        force[g + 2] = t[4] * fx + t[3] * fy + t[2] * fz;
+        const real fx = to_real(force[g], UNIT(p)) - (t[6] * x + t[11] * y + t[10] * z);
+        const real fy = to_real(force[g + 1], UNIT(p)) - (t[11] * x + t[7] * y + t[9] * z);
+        const real fz = to_real(force[g + 2], UNIT(p)) - (t[10] * x + t[9] * y + t[8] * z);
+        force[g] = to_force(t[0] * fx + t[5] * fy + t[4] * fz, 1 / UNIT(p));
+        force[g + 1] = to_force(t[5] * fx + t[1] * fy + t[3] * fz, 1 / UNIT(p));
+        force[g + 2] = to_force(t[4] * fx + t[3] * fy + t[2] * fz, 1 / UNIT(p));
     }
 }
 
 KERNEL fluid_stacey(
-    real* RESTRICT potential_force, const real* RESTRICT potential_rate, const int* RESTRICT points, const real* RESTRICT terms,
+    force_t* RESTRICT potential_force, const real* RESTRICT potential_rate, const int* RESTRICT points, const real* RESTRICT terms,
     const Box box, const FaceParams p)
 {
     FOR_EACH_POINT(box)
     {
         const int g = points[i];
-        potential_force[g] = terms[i] * (potential_force[g] - terms[(ptrdiff_t)p.count + i] * potential_rate[g]);
+        const real f = to_real(potential_force[g], UNIT(p)) - terms[(ptrdiff_t)p.count + i] * potential_rate[g];
+        potential_force[g] = to_force(terms[i] * f, 1 / UNIT(p));
     }
 }
 
-KERNEL rigid_points(real* RESTRICT force, const int* RESTRICT points, const Box box, const FaceParams p)
+KERNEL rigid_points(force_t* RESTRICT force, const int* RESTRICT points, const Box box, const FaceParams p)
 {
     FOR_EACH_POINT(box)
     {

@@ -6,7 +6,7 @@
 //            c11 c12 .. c16 c22 .. c66, of xx yy zz yz xz xy with engineering shear strains
 //            memory[e][node][l * MEMORIES + m], loss[e][m][node] (or [e][m]): see memory.h; only where MECHANISMS > 0
 //            order[place]: elements by colour, where COLOURED = 1 (plain adds; a launch is one colour); without, adds are atomic on a GPU
-// params     first: row of `points` that element 0 of the other arrays has
+// params     first: row of `points` that element 0 of the other arrays has; unit of forces, where EXACT = 1
 #include "weak.h"
 #include "memory.h"
 
@@ -67,9 +67,9 @@ struct Elastic {
 };
 
 KERNEL stiffness(
-    real* RESTRICT force, real* RESTRICT memory, const real* RESTRICT displacement, const int* RESTRICT points,
+    force_t* RESTRICT force, real* RESTRICT memory, const real* RESTRICT displacement, const int* RESTRICT points,
     const real* RESTRICT geometry, const real* RESTRICT moduli, const real* RESTRICT loss, const int* RESTRICT order,
     const Box box, const ElementParams p)
 {
-    weak_form<3>(force, displacement, points, geometry, order, Elastic{moduli, loss, memory}, box, p.first);
+    weak_form<3>(force, displacement, points, geometry, order, Elastic{moduli, loss, memory}, box, p.first, 1 / UNIT(p));
 }

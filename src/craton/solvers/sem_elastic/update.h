@@ -16,24 +16,25 @@
 
 #if THREAD_PER_POINT && WIDE
 // Four reals of a thread side by side, where the arrays lie on 16 bytes; a block takes WORDS * blockDim.x reals.
-struct alignas(16) Four { real of[4]; };
+template <class T> struct alignas(16) Four { T of[4]; };
 
-INLINE void four(Four* u, Four* v, Four* f, const real* inverse_mass, const int i, const real dt)
+INLINE void four(Four<real>* u, Four<real>* v, Four<force_t>* f, const real* inverse_mass, const int i, const real dt, const double unit)
 {
-    Four a = *u, b = *v, c = *f;
+    Four<real> a = *u, b = *v;
+    const Four<force_t> c = *f;
     _Pragma("unroll") for (int m = 0; m < 4; ++m)
     {
-        b.of[m] += dt * inverse_mass[(unsigned)(i + m) / 3] * c.of[m];
+        b.of[m] += dt * inverse_mass[(unsigned)(i + m) / 3] * to_real(c.of[m], unit);
         a.of[m] += dt * b.of[m];
     }
     *v = b;
     *u = a;
-    *f = Four{};
+    *f = Four<force_t>{};
 }
 #endif
 
 KERNEL update(
-    real* RESTRICT displacement, real* RESTRICT velocity, real* RESTRICT force, const real* RESTRICT inverse_mass, const Box box,
+    real* RESTRICT displacement, real* RESTRICT velocity, force_t* RESTRICT force, const real* RESTRICT inverse_mass, const Box box,
     const UpdateParams p)
 {
 #if THREAD_PER_POINT && WIDE
@@ -43,14 +44,14 @@ KERNEL update(
         _Pragma("unroll") for (int n = 0; n < WORDS / 4; ++n)
         {
             const int i = start + 4 * (n * blockDim.x + threadIdx.x);
-            four((Four*)(displacement + i), (Four*)(velocity + i), (Four*)(force + i), inverse_mass, i, p.dt);
+            four((Four<real>*)(displacement + i), (Four<real>*)(velocity + i), (Four<force_t>*)(force + i), inverse_mass, i, p.dt, UNIT(p));
         }
         return;
     }
 #endif
     FOR_EACH_WORD(box)
     {
-        const real v = velocity[i] + p.dt * inverse_mass[(unsigned)i / 3] * force[i];
+        const real v = velocity[i] + p.dt * inverse_mass[(unsigned)i / 3] * to_real(force[i], UNIT(p));
         velocity[i] = v;
         displacement[i] += p.dt * v;
         force[i] = 0;
@@ -58,12 +59,12 @@ KERNEL update(
 }
 
 KERNEL fluid_update(
-    real* RESTRICT potential, real* RESTRICT potential_rate, real* RESTRICT potential_force, real* RESTRICT pressure,
+    real* RESTRICT potential, real* RESTRICT potential_rate, force_t* RESTRICT potential_force, real* RESTRICT pressure,
     const real* RESTRICT fluid_inverse_mass, const Box box, const UpdateParams p)
 {
     FOR_EACH_WORD(box)
     {
-        const real acceleration = fluid_inverse_mass[i] * potential_force[i], v = potential_rate[i] + p.dt * acceleration;
+        const real acceleration = fluid_inverse_mass[i] * to_real(potential_force[i], UNIT(p)), v = potential_rate[i] + p.dt * acceleration;
         pressure[i] = -acceleration;
         potential_rate[i] = v;
         potential[i] += p.dt * v;

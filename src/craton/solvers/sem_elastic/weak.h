@@ -7,8 +7,8 @@
 
 template <int FIELDS, class Law>
 BODY void weak_form(
-    real* RESTRICT out, const real* RESTRICT in, const int* RESTRICT points, const real* RESTRICT geometry, const int* RESTRICT order,
-    const Law& law, const Box& box, const int first)
+    force_t* RESTRICT out, const real* RESTRICT in, const int* RESTRICT points, const real* RESTRICT geometry, const int* RESTRICT order,
+    const Law& law, const Box& box, const int first, const double per_unit)
 {
     RULE_HERE(rule)
     FOR_EACH_ELEMENT(box, order)
@@ -106,12 +106,12 @@ BODY void weak_form(
                     total[c] = t;
                 }
                 if constexpr (SPREAD) UNROLL for (int c = 0; c < FIELDS; ++c) u[node * FIELDS + c] = total[c];
-                else add<FIELDS>(out, point[node], total);
+                else add<FIELDS>(out, point[node], total, per_unit);
             }
         }
         if constexpr (SPREAD) {
             BARRIER
-            EACH_COLUMN add_spread<FIELDS>(out, point, u, column);
+            EACH_COLUMN add_spread<FIELDS>(out, point, u, column, per_unit);
         }
     }
 }

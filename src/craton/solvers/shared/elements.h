@@ -52,22 +52,27 @@ template <int FIELDS> INLINE void gather(value* out, int stride, const real* fie
 {
     UNROLL for (int c = 0; c < FIELDS; ++c) out[c * stride] = field[(ptrdiff_t)FIELDS * g + c];
 }
-INLINE void add_one(real* to, value more)
+INLINE void add_one(force_t* to, value more, double per_unit)
 {
-    if constexpr (COLOURED) *to += more;
-    else atomicAdd(to, more);
+#if COLOURED
+    *to += to_force(more, per_unit);
+#elif EXACT
+    atomicAdd((unsigned long long*)to, (unsigned long long)to_force(more, per_unit));
+#else
+    atomicAdd(to, more);
+#endif
 }
-template <int FIELDS> INLINE void add(real* field, Place g, const value (&sum)[FIELDS])
+template <int FIELDS> INLINE void add(force_t* field, Place g, const value (&sum)[FIELDS], double per_unit)
 {
-    UNROLL for (int c = 0; c < FIELDS; ++c) add_one(field + (ptrdiff_t)FIELDS * g + c, sum[c]);
+    UNROLL for (int c = 0; c < FIELDS; ++c) add_one(field + (ptrdiff_t)FIELDS * g + c, sum[c], per_unit);
 }
-template <int FIELDS> INLINE void add_spread(real* field, const Points& point, const value* sum, int column)
+template <int FIELDS> INLINE void add_spread(force_t* field, const Points& point, const value* sum, int column, double per_unit)
 {
     UNROLL for (int r = 0; r < FIELDS; ++r)  // reals r * COLUMNS + column and so on, FIELDS * COLUMNS apart
     {
         const int m = r * COLUMNS + column, node = m / FIELDS;
-        real* const to = field + m % FIELDS;
-        UNROLL for (int k = 0; k < N; ++k) add_one(to + (ptrdiff_t)FIELDS * point[node + k * COLUMNS], sum[m + k * FIELDS * COLUMNS]);
+        force_t* const to = field + m % FIELDS;
+        UNROLL for (int k = 0; k < N; ++k) add_one(to + (ptrdiff_t)FIELDS * point[node + k * COLUMNS], sum[m + k * FIELDS * COLUMNS], per_unit);
     }
 }
 #else
@@ -100,11 +105,11 @@ template <int FIELDS> BODY void gather(value* out, int stride, const real* field
     for (int lane = 0; lane < LANES; ++lane)
         for (int c = 0; c < FIELDS; ++c) ((real*)(out + c * stride))[lane] = field[(ptrdiff_t)FIELDS * g[lane] + c];
 }
-template <int FIELDS> BODY void add(real* field, Place g, const value (&sum)[FIELDS])
+template <int FIELDS> BODY void add(force_t* field, Place g, const value (&sum)[FIELDS], double per_unit)
 {
     for (int lane = 0; lane < LANES; ++lane)  // one after another: they may share points
-        for (int c = 0; c < FIELDS; ++c) field[(ptrdiff_t)FIELDS * g[lane] + c] += sum[c][lane];
+        for (int c = 0; c < FIELDS; ++c) field[(ptrdiff_t)FIELDS * g[lane] + c] += to_force(sum[c][lane], per_unit);
 }
-template <int FIELDS> BODY void add_spread(real*, const Points&, const value*, int) {}  // for a GPU
+template <int FIELDS> BODY void add_spread(force_t*, const Points&, const value*, int, double) {}  // for a GPU
 #endif
 #define VALUES(array) ((const value*)(array))

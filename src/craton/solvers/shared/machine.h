@@ -30,3 +30,23 @@ typedef decltype((char*)0 - (char*)0) ptrdiff_t;  // NVRTC 13 has this very type
 #else
 #define GPU_INSTRUCTIONS 0
 #endif
+
+// Forces, which many add: reals, or whole units where sums shall not depend on their order.
+#ifndef EXACT
+#define EXACT 0
+#endif
+#if EXACT
+typedef long long force_t;
+#define UNIT(params) (params).unit
+#if GPU_INSTRUCTIONS
+INLINE force_t to_force(real x, double per_unit) { return __double2ll_rn((double)x * per_unit); }
+#else
+INLINE force_t to_force(real x, double per_unit) { return (force_t)__builtin_rint((double)x * per_unit); }
+#endif
+INLINE real to_real(force_t f, double unit) { return (real)((double)f * unit); }
+#else
+typedef real force_t;
+#define UNIT(params) 1.0
+INLINE force_t to_force(real x, double) { return x; }
+INLINE real to_real(force_t f, double) { return f; }
+#endif

@@ -1,5 +1,5 @@
 // Point tables: sources and receivers reach the wavefield only as (index, weight, column) rows, sorted by what they add to.
-//   inject  state[target[i]] += sum of weight[r] * series[step, column[r]]    over the rows r of target i
+//   inject  state[target[i]] += sum of weight[r] * series[step, column[r]]    over the rows r of target i; state as force_t
 //   window  now[i] = column i of short series at this step; inject reads it with columns = 0
 //   hold    the same of series that keep their last value
 //   sample  ring[step % slots, i] = sum of weight[r] * state[source[r]]       over the rows r of channel i
@@ -8,14 +8,14 @@
 #include "machine.h"
 
 KERNEL inject(
-    real* RESTRICT state, const long long* RESTRICT target, const int* RESTRICT first, const int* RESTRICT column,
+    force_t* RESTRICT state, const long long* RESTRICT target, const int* RESTRICT first, const int* RESTRICT column,
     const real* RESTRICT weight, const real* RESTRICT series, const int* RESTRICT step, const Box box, const PointParams p)
 {
     FOR_EACH_POINT(box)
     {
         const real* now = series + (ptrdiff_t)step[0] * p.columns;
-        real sum = 0;
-        for (int r = first[i]; r < first[i + 1]; ++r) sum += weight[r] * now[column[r]];
+        force_t sum = 0;
+        for (int r = first[i]; r < first[i + 1]; ++r) sum += to_force(weight[r] * now[column[r]], 1 / UNIT(p));
         state[target[i]] += sum;
     }
 }

@@ -9,7 +9,7 @@ TYPES = (("target", "i64"), ("source", "i64"), ("first", "i32"), ("column", "i32
 
 TABLE = ("target", "first", "column", "weight", "series", "step")
 
-INJECT = Operator("inject", FILE, ("state",), TABLE, PARAMS, types=TYPES, pointwise=False)
+INJECT = Operator("inject", FILE, ("state",), TABLE, PARAMS, types=(*TYPES, ("state", "force")), pointwise=False)
 SAMPLE = Operator("sample", FILE, ("ring",), ("state", "source", "first", "weight", "step"), PARAMS, types=TYPES, pointwise=False)
 WINDOW = Operator("window", FILE, ("now",), ("begin", "at", "series", "step"), PARAMS, types=TYPES, pointwise=False)
 HOLD = Operator("hold", FILE, ("now",), ("begin", "at", "series", "step"), PARAMS, types=TYPES, pointwise=False)

@@ -5,7 +5,7 @@
 #include "machine.h"
 
 KERNEL pack_shared(
-    real* RESTRICT buffer, const real* RESTRICT f, const int* RESTRICT points, const Box box, const SharedParams p)
+    force_t* RESTRICT buffer, const force_t* RESTRICT f, const int* RESTRICT points, const Box box, const SharedParams p)
 {
     FOR_EACH_POINT(box)
     {
@@ -14,14 +14,14 @@ KERNEL pack_shared(
 }
 
 KERNEL add_shared(
-    real* RESTRICT f, const real* RESTRICT buffer, const int* RESTRICT points, const int* RESTRICT first, const int* RESTRICT source,
+    force_t* RESTRICT f, const force_t* RESTRICT buffer, const int* RESTRICT points, const int* RESTRICT first, const int* RESTRICT source,
     const Box box, const SharedParams p)
 {
     FOR_EACH_POINT(box)
     {
         const ptrdiff_t at = FIELDS * (ptrdiff_t)points[i];
         for (int c = 0; c < FIELDS; ++c) {
-            real total = 0;
+            force_t total = 0;
             for (int r = first[i]; r < first[i + 1]; ++r) total += source[r] < 0 ? f[at + c] : buffer[FIELDS * (ptrdiff_t)source[r] + c];
             f[at + c] = total;
         }

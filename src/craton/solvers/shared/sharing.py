@@ -27,7 +27,7 @@ def add(fields):
 
 def _operator(name, writes, reads, fields, reals):
     return Operator(name if fields == 3 else f"{name}_{fields}", FILE, writes, reads, PARAMS, reals_per_point=reals, kernel=name,
-                    defines=(("FIELDS", fields),), types=TYPES, pointwise=False, grain=(1, 1, 4096), block=(128, 1, 1))  # fmt: skip
+                    defines=(("FIELDS", fields),), types=(*TYPES, ("f", "force"), ("buffer", "force")), pointwise=False, grain=(1, 1, 4096), block=(128, 1, 1))  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +83,31 @@ class Sharing:
         sums = np.concatenate([flat[alone], total[some, 1:]])[order]
         return found[order], sums.reshape(len(found), *values.shape[1:])
 
-    def messages(self, field, fields, precision):
-        """Arrays, and a message to each neighbour, that make a field of `fields` reals a point complete in a step."""
+    def dealt(self, points, items, values):
+        """Items at own points (m,), each point once, left to the lowest rank that has one there; values (m, ...) summed over the ranks.
+
+        All must ask. Items and values that stay here are returned.
+        """
+        at = np.searchsorted(self.points, points)
+        common = np.flatnonzero(np.isin(points, self.points))
+        flat = values.reshape(len(values), int(np.prod(values.shape[1:]))).copy()
+        own = np.zeros((len(self.points), 1 + flat.shape[1]))
+        own[at[common], 0], own[at[common], 1:] = 1, flat[common]
+        out = {rank: np.ascontiguousarray(own[self.places[rank], 0]) for rank in self.lists or {}}
+        taken = np.zeros(len(self.points), bool)
+        for rank, there in self.team.swap(out).items():
+            if rank < self.team.rank:
+                taken[self.places[rank]] |= there > 0
+        flat[common] = self.summed(own)[at[common], 1:]
+        kept = np.ones(len(points), bool)
+        kept[common] = ~taken[at[common]]
+        return items[kept], flat[kept].reshape(-1, *values.shape[1:])
+
+    def messages(self, field, fields, precision, exact=False):
+        """Arrays, and a message to each neighbour, that make a field of `fields` numbers a point complete in a step.
+
+        `precision` is that of the field; `exact` where it is counted in whole units.
+        """
         if not self.lists:
             return {}, ()
         counts = [len(numbers) for numbers in self.lists.values()]
@@ -94,8 +117,9 @@ class Sharing:
         tables = {"packed": np.concatenate(list(self.lists.values())), "points": self.points, "first": first, "source": source}
         arrays = {f"{name}_{part}": Array("shared points", v.shape, np.int32, v.astype(np.int32)) for part, v in tables.items()}
         arrays |= {f"{name}_{way}": Array("halos", (fields * total,), precision) for way in ("out", "in")}
-        packs = Launch(pack(fields), (f"{name}_out", field, f"{name}_packed"), (0, 1, 0, 1, 0, total), {"count": total})
-        adds = Launch(add(fields), (field, f"{name}_in", *(f"{name}_{part}" for part in ("points", "first", "source"))),
+        packing, adding = (op.exact(()) if exact else op for op in (pack(fields), add(fields)))
+        packs = Launch(packing, (f"{name}_out", field, f"{name}_packed"), (0, 1, 0, 1, 0, total), {"count": total})
+        adds = Launch(adding, (field, f"{name}_in", *(f"{name}_{part}" for part in ("points", "first", "source"))),
                       (0, 1, 0, 1, 0, len(self.points)), {"count": len(self.points)})  # fmt: skip
         found = []
         for rank, start, count in zip(self.lists, starts, counts):

@@ -12,12 +12,12 @@ def table_of(index, weight, column):
     return target, np.append(first, len(index)).astype(np.int32), column[order], weight[order]
 
 
-def injection(name, table, series, precision):
-    """Arrays, called NAME_target and so on, and the launch that adds `series` (steps, columns) to "state" by a `table_of` rows."""
+def injection(name, table, series, precision, into="state"):
+    """Arrays, called NAME_target and so on, and the launch that adds `series` (steps, columns) to a block by a `table_of` rows."""
     target, first, column, weight = table
     arrays = of_values(name, target=(target, np.int64), first=(first, np.int32), column=(column, np.int32), weight=(weight, precision),
                        series=(series, precision))  # fmt: skip
-    names = ("state", *(f"{name}_{part}" for part in ("target", "first", "column", "weight", "series")), "step")
+    names = (into, *(f"{name}_{part}" for part in ("target", "first", "column", "weight", "series")), "step")
     return arrays, Launch(operators.INJECT, names, (0, 1, 0, 1, 0, len(target)), {"columns": series.shape[1], "slots": 1})
 
 

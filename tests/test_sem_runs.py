@@ -72,3 +72,25 @@ def test_fibres_and_the_surface(tmp_path):
     xarray = pytest.importorskip("xarray")
     surface = xarray.open_zarr(tmp_path / "out" / "result.zarr", group="snapshots/section")
     assert surface.velocity.dims == ("time", "component", "y", "x")
+
+
+def test_anisotropic_media_attenuate():
+    """Q of 21 constants: those of an isotropic medium as that medium; with Thomsen's parameters another wave, damped as much."""
+    kappa, mu = 2300 * (3000**2 - 4 / 3 * 1700**2), 2300 * 1700**2
+    names = {"c11": kappa + 4 / 3 * mu, "c12": kappa - 2 / 3 * mu, "c44": mu}
+    same = {"c22": "c11", "c33": "c11", "c13": "c12", "c23": "c12", "c55": "c44", "c66": "c44"}
+    constants = ", ".join(f"{name} = {names[same.get(name, name)]:.17g}" for name in (*names, *same))
+    def run(medium, lossy=True):
+        more = "attenuation = { band = [0.5, 10], frequency = 2 }\nqp = 15\nqs = 10\n" if lossy else ""
+        text = SEM.replace('kind = "homogeneous"\n', f'kind = "homogeneous"\n{more}')
+        text = text.replace("vp = 3000\nvs = 1700\n", medium)
+        return craton.run(loads(text, ["run.precision=float64", "run.degree=3", "time.duration=1.2", "time.step=0.01"]), progress=False).dataset.velocity.values
+
+    plain = "vp = 3000\nvs = 1700\n"
+    isotropic, full = run(plain), run(f"stiffness = {{ {constants} }}\n")
+    assert np.linalg.norm(full - isotropic) < 1e-10 * np.linalg.norm(isotropic)
+    thomsen = f"{plain}epsilon = 0.1\ndelta = 0.05\ngamma = 0.1\n"
+    tilted, lossless, elastic = run(thomsen), run(thomsen, False), run(plain, False)
+    assert np.linalg.norm(tilted - isotropic) > 0.05 * np.linalg.norm(isotropic)
+    damped = np.abs(isotropic).max() / np.abs(elastic).max()
+    assert damped < 0.95 and np.abs(tilted).max() / np.abs(lossless).max() == pytest.approx(damped, abs=0.02)

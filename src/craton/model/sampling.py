@@ -18,6 +18,10 @@ NEARLY = 0.05  # of an element's height, within which a node takes the layer of 
 BLOCK = 256  # elements at a time: their temporaries stay in the cache
 UPPER = np.triu_indices(6)
 SHEAR = [15, 18, 20]  # c44, c55, c66 among the 21 constants
+CROSS, NORMAL = [1, 2, 7], [0, 6, 11]  # c12, c13, c23; c11, c22, c33
+SHEARING, SQUEEZING = np.zeros((2, 21))  # the constants of mu = 1, kappa = 0 and of mu = 0, kappa = 1
+SHEARING[SHEAR], SHEARING[CROSS], SHEARING[NORMAL] = 1, -2 / 3, 4 / 3
+SQUEEZING[CROSS + NORMAL] = 1
 _VTI = {(0, 0): 0, (1, 1): 0, (0, 1): 5, (0, 2): 1, (1, 2): 1, (2, 2): 2, (3, 3): 3, (4, 4): 3, (5, 5): 4}  # place of c11 c13 c33 c44 c66
 
 
@@ -256,21 +260,33 @@ def relaxation(model, largest):
 
 
 def moduli(samples, relaxation=None):
-    """lambda and mu, Pa, and where they relax 1/Q_mu and 1/Q_kappa.
+    """lambda and mu, or 21 constants, Pa, and where they relax 1/Q_mu and 1/Q_kappa.
 
-    Unrelaxed moduli M_U where there is attenuation: speeds are phase velocities at its reference frequency.
+    Unrelaxed moduli M_U where there is attenuation: speeds are phase velocities at its reference frequency. Of 21 constants the isotropic
+    part relaxes, mu = (c44 + c55 + c66) / 3, lambda = (c12 + c13 + c23) / 3; the rest is elastic.
 
     Returns
     -------
-    moduli, losses : (ne, 2, n) arrays
-        Losses None without attenuation.
+    moduli : (ne, 2 or 21, n) array
+    losses : (ne, 2, n) array
+        None without attenuation.
     """
-    kappa, mu = cells.moduli(samples["vp"], samples["vs"], samples["rho"])
-    losses = None
+    full = samples.get("stiffness")
+    if full is None:
+        kappa, mu = cells.moduli(samples["vp"], samples["vs"], samples["rho"])
+    else:
+        mu = full[:, SHEAR].mean(axis=1)
+        kappa = full[:, CROSS].mean(axis=1) + 2 / 3 * mu
+    more, losses = (0.0, 0.0), None
     if relaxation is not None:
         losses = np.stack([samples["loss_s"], bulk(samples)], axis=1)
-        mu, kappa = mu * relaxation.unrelaxed(losses[:, 0]), kappa * relaxation.unrelaxed(losses[:, 1])
-    return np.stack([kappa - 2 / 3 * mu, mu], axis=1), losses
+        more = [modulus * (relaxation.unrelaxed(loss) - 1) for modulus, loss in zip((mu, kappa), np.moveaxis(losses, 1, 0))]
+    if full is None:
+        mu, kappa = mu + more[0], kappa + more[1]
+        return np.stack([kappa - 2 / 3 * mu, mu], axis=1), losses
+    if losses is not None:
+        full = full + SHEARING[:, None] * more[0][:, None] + SQUEEZING[:, None] * more[1][:, None]
+    return full, losses
 
 
 def slowest(samples):
@@ -322,11 +338,6 @@ def problems(model, region, region_names=(), key="model"):
     found = _region_problems(model, region_names, key)
     if model.kind != "regions":
         found += earth.problems(model, region, key) or rheology.problems(model, region, key)
-    anisotropic = any(_anisotropic(m) for m in (model.regions or {}).values()) or (not found and model.kind != "regions" and (
-        stiff(model) or rheology.anisotropic(model, region)))  # fmt: skip
-    if anisotropic and model.attenuation is not None:
-        found.append(Problem(f"{key}.attenuation", "attenuation is not computed in an anisotropic medium",
-                             "leave it out, or epsilon, delta, gamma and stiffness"))  # fmt: skip
     return found
 
 

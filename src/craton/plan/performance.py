@@ -52,10 +52,14 @@ class ElementSpeeds(Speeds):
     Parameters
     ----------
     traffic : float
-        Bytes a second of a step's least traffic: 216 M isotropic, irregular elements of degree 4 in float32 on an H200.
+        Bytes a second of a step's least traffic: 247 M isotropic elements of 27 nodes, degree 4, float32 on an H200.
+
+    Fitted to one and two H200s with 399,748 elements each (bench/results/sem_ranks_h200.json): 1.620 ms alone, 1.629 without the exchange,
+    1.639 with it behind the inner elements.
     """
 
-    traffic: float = 1.7e12
+    traffic: float = 2.2e12
+    launch: float = 5e-6
 
 
 def element_seconds(load, itemsize, speeds):

@@ -100,8 +100,6 @@ def problems(scenario):
     if scenario.model.kind not in RADIAL:
         items.append(("model.kind", f"{shown(scenario.model.kind)} does not fill a chunk of the Earth",
                       f"write kind = {listed([shown(k) for k in RADIAL])}; or origin, size and spacing in place of chunk"))  # fmt: skip
-    if getattr(scenario.model, "transverse", False) and scenario.model.attenuation is not None:
-        items.append(("model.attenuation", "attenuation is not computed in an anisotropic medium", "leave it out, or transverse"))
     for name in ("source", "receivers"):
         remedy = "write { longitude =, latitude =, depth = }"
         items += [(".".join(map(str, path)), "in a chunk of the Earth, depths are below places", remedy)

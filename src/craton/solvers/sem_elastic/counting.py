@@ -14,13 +14,13 @@ import numpy as np
 from craton.errors import Problem, ScenarioError
 from craton.model import earth_chunk, ordering
 from craton.model.bricks import BRICKS
-from craton.plan.performance import Speeds, step_seconds
+from craton.plan.performance import ElementSpeeds, step_seconds
 from craton.plan.shares import One
 from craton.solvers.sem_elastic import build, chunk_notes, families, time_step
 from craton.survey import globe
 from craton.survey import problems as survey_problems
 
-ISOTROPIC, ANISOTROPIC, RELAXING = 232e6, 166e6, 55e6  # elements a second, degree 4, float32, 27 nodes an element
+ISOTROPIC, ANISOTROPIC, RELAXING = 247e6, 173e6, 102e6  # elements a second, degree 4, float32, 27 nodes an element (sem_h200.json)
 HOST = 4  # GPUs that NVLink joins
 NETWORK, FARTHER = 50e9, 5e-6  # B/s out of a GPU beyond its host (4 x 400 Gbit/s for 4 GPUs), s more of an exchange: assumed, not measured
 DEGREE = 4
@@ -95,7 +95,7 @@ class Counted:
     def _times(self):
         full, alone = self.seconds
         per = self.chunk.size / full
-        links_ = f"; {Speeds().bandwidth / 1e9:.0f} GB/s between GPUs of a host, {NETWORK / 1e9:.0f} GB/s beyond {HOST} GPUs"
+        links_ = f"; {ElementSpeeds().bandwidth / 1e9:.0f} GB/s between GPUs of a host, {NETWORK / 1e9:.0f} GB/s beyond {HOST} GPUs"
         rows = [("steps", f"{self.steps:,} of {self.step:.4g} s, the stability limit of columns of elements times 0.95"),
                 ("GPUs", f"H200 assumed: {self.rate / 1e6:.0f} M elements/s each" + (links_ if self.ranks > 1 else ""))]  # fmt: skip
         waits = f", {full / alone - 1:.1%} more than without exchange" if self.ranks > 1 else ""
@@ -144,8 +144,8 @@ def rate_of(scenario, made):
 
 
 def links(rate, ranks):
-    """`Speeds` of so many GPUs, in elements."""
-    own = Speeds(rate=rate, thin=1.0)
+    """`ElementSpeeds` of so many GPUs, in elements."""
+    own = ElementSpeeds(rate=rate, thin=1.0)
     return own if ranks <= HOST else replace(own, bandwidth=NETWORK, latency=own.latency + FARTHER)
 
 

@@ -40,9 +40,7 @@ def arrays(d, own, order):
 
 
 def of_nodes(d, found, fluid):
-    """Unrelaxed moduli (n, rows, nodes), Pa, of a fluid 1 / rho, m3/kg; 1/Q of shear and bulk modulus, None without attenuation."""
+    """Unrelaxed moduli (n, 2 or 21, nodes), Pa, of a fluid 1 / rho, m3/kg; 1/Q of shear and bulk modulus, None without attenuation."""
     if fluid:
         return {"moduli": 1 / found["rho"][:, None], "loss": None}
-    if d.anisotropic:
-        return {"moduli": found["stiffness"], "loss": None}
     return dict(zip(("moduli", "loss"), sampling.moduli(found, d.relaxation)))

@@ -209,8 +209,8 @@ def few_nodes(element):
 def p_speed(samples, relaxation):
     """Speed of P waves at the highest frequencies; of an anisotropic medium along the stiffest axis."""
     if "stiffness" in samples:
-        diagonal = np.max([samples["stiffness"][:, n] for n in (0, 6, 11)], axis=0)  # c11, c22, c33
-        return np.sqrt(diagonal / samples["rho"])
+        law = sampling.moduli(samples, relaxation)[0]
+        return np.sqrt(law[:, sampling.NORMAL].max(axis=1) / samples["rho"])
     return samples["vp"] * (np.sqrt(relaxation.unrelaxed(samples["loss_p"])) if relaxation is not None else 1.0)
 
 
@@ -294,7 +294,7 @@ def operator(part, some):
     if part.wet:
         own, law = _of_fluid, (weight / samples["rho"])[:, None]
     else:
-        own, law = _of_solid, constants(samples, part.relaxation) * weight[:, None]
+        own, law = _of_solid, sampling.moduli(samples, part.relaxation)[0] * weight[:, None]
     blocks = batches(len(some), SMALL)
 
     def stiffness(u):
@@ -325,11 +325,6 @@ def _of_fluid(element, slopes, law, chi):
     along = derivatives(element, chi[:, 0])
     grad = [law[:, 0] * sum(slopes[:, s, j] * along[s] for s in range(3)) for j in range(3)]
     return transposed(element, np.stack([sum(slopes[:, s, j] * grad[j] for j in range(3)) for s in range(3)]))[:, None]
-
-
-def constants(samples, relaxation):
-    """The 21 constants, or lambda and mu, at the nodes, (ne, 21 or 2, n^3), Pa."""
-    return samples["stiffness"] if "stiffness" in samples else sampling.moduli(samples, relaxation)[0]
 
 
 def lanczos(apply, shape, steps):

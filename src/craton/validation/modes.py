@@ -70,7 +70,8 @@ class Waves:
         pieces = np.broadcast_to(self.model.piece((low + high) / 2), r.shape)
         moduli = self.model.moduli(r, piece=pieces)
         if (moduli[3] <= 0).any():
-            raise ValueError(f"{self.model.name} is fluid at a radius of {r[moduli[3] <= 0][0] / 1e3:.6g} km: modes are those of solid shells")
+            where = f"{r[moduli[3] <= 0][0] / 1e3:.6g} km"
+            raise ValueError(f"{self.model.name} is fluid at a radius of {where}; these are modes of solid shells: lessen depth, or ocean=False")
         return r, half * weights, derivative / half[:, :, None], self.model.parameters(r, piece=pieces)[0], moduli
 
     @cached_property

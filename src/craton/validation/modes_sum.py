@@ -1,15 +1,16 @@
-"""Seismograms of a radial model by the sum of its modes, with all overtones or the surface waves alone (Dahlen & Tromp 1998, section 10.3)."""
+"""Seismograms of a radial model by the sum of its modes, overtones or surface waves alone (Dahlen & Tromp 1998, section 10.3)."""
 import numpy as np
 
 from craton.validation.modes import DEGREE, Waves, gauss_lobatto
 
-SMALLEST = 1e-7  # of the source's spectrum: what it leaves below that of a mode is not summed
+SMALLEST = 1e-5  # of the source's spectrum: modes beyond are not summed
+BOTTOM = 2.891e6  # m, PREM's core-mantle boundary
 
 
-def velocity(model, tensor, depth, sigma, distance, azimuth, t, branches=None, bottom=2.891e6):
-    """Velocity up, away from the source and 90 degrees clockwise from that, m/s: (3, nt).
+def velocity(model, tensor, depth, sigma, distances, azimuth, t, branches=None, bottom=BOTTOM):
+    """Velocity up, away from the source and 90 degrees clockwise from that, m/s: (stations, 3, nt).
 
-    Of the shells above `bottom`, which is free, as the surface is. The moment rate is a Gaussian about t = 0; the sum holds from 5 sigma on.
+    Of the shells above `bottom`, which is free, as the surface is. The moment rate is a Gaussian about t = 0; it holds from 5 sigma on.
 
     Parameters
     ----------
@@ -18,8 +19,10 @@ def velocity(model, tensor, depth, sigma, distance, azimuth, t, branches=None, b
         Moment rr, tt, pp, rt, rp, tp, N m (r up, t south, p east).
     depth, sigma : float
         m, s.
-    distance, azimuth : float
-        Degrees; azimuth clockwise from north at the source.
+    distances : sequence of float
+        Degrees.
+    azimuth : float
+        Of all stations, degrees clockwise from north at the source.
     t : (nt,) array
         s.
     branches : int, optional
@@ -28,25 +31,27 @@ def velocity(model, tensor, depth, sigma, distance, azimuth, t, branches=None, b
         Depth, m.
     """
     most = np.sqrt(-2 * np.log(SMALLEST)) / sigma
-    phi = np.pi - np.radians(azimuth)  # counted from south over east
-    cosines = np.array([[np.cos(m * phi), np.sin(m * phi)] for m in range(3)])
-    turned = np.array([[-m * np.sin(m * phi), m * np.cos(m * phi)] for m in range(3)])  # their derivatives
-    out = np.zeros((3, len(t)))
+    out = np.zeros((len(distances), 3, len(t)))
     for waves in (Waves(model, "rayleigh", bottom), Waves(model, "love", bottom)):
-        for l in range(1, 10_000):
+        l, omega = 0, np.ones(1)
+        while len(omega) or l < 10:  # the lowest modes of the Earth are those of l = 2
+            l += 1
             omega, shapes = waves.below(l, most, branches)
-            if not len(omega) and l > 10:
-                break
-            p, slope = legendre(l, np.radians(distance))
-            excited = excitation(waves, shapes, l, tensor, depth) * (2 * l + 1) / (4 * np.pi)  # (modes, 3, 2)
-            spectrum = np.exp(-((omega * sigma) ** 2) / 2) / omega
-            value, south, east = (np.einsum("nms,ms,m->n", excited, c, q) for c, q in (
-                (cosines, p), (cosines, slope), (turned, p / np.sin(np.radians(distance)))))  # fmt: skip
-            top, k = shapes[-1], np.sqrt(l * (l + 1))  # (fields, modes)
-            parts = (np.array([top[0] * value, top[1] * south / k, -top[1] * east / k]) if waves.kind == "rayleigh"
-                     else np.array([0 * value, top[0] * east / k, top[0] * south / k]))  # fmt: skip
-            out += (parts * spectrum) @ np.sin(omega[:, None] * t)
+            excited = excitation(waves, shapes, l, tensor, depth) * (2 * l + 1) / (4 * np.pi)
+            parts = np.array([seen(waves, shapes[-1], excited, l, np.radians(d), azimuth) for d in distances])
+            out += parts * (np.exp(-((omega * sigma) ** 2) / 2) / omega) @ np.sin(omega[:, None] * t)
     return out
+
+
+def seen(waves, top, excited, l, angle, azimuth):
+    """Amplitudes up, away, clockwise at the surface, (3, modes), of modes with functions of radius `top` (fields, modes) there."""
+    m, phi, k = np.arange(3), np.pi - np.radians(azimuth), np.sqrt(l * (l + 1))  # phi counts from south over east
+    p, slope = legendre(l, angle)
+    around, turned = np.array([np.cos(m * phi), np.sin(m * phi)]), np.array([-m * np.sin(m * phi), m * np.cos(m * phi)])
+    value, south, east = (np.einsum("nms,sm,m->n", excited, c, q) for c, q in ((around, p), (around, slope), (turned, p / np.sin(angle))))
+    if waves.kind == "rayleigh":
+        return np.array([top[0] * value, top[1] * south / k, -top[1] * east / k])
+    return np.array([0 * value, top[0] * east / k, top[0] * south / k])
 
 
 def excitation(waves, shapes, l, tensor, depth):

@@ -1,4 +1,4 @@
-"""Love and Rayleigh waves of a radial model, exactly: toroidal and spheroidal modes of real angular order, by spectral elements of radius.
+"""Love and Rayleigh waves of a radial model: toroidal and spheroidal modes of any real angular order, by spectral elements along radius.
 
 No gravity, no rotation, no loss: the physics of `sem`. Displacement of a mode (Dahlen & Tromp 1998, eq. 8.22 and 8.36), k^2 = nu (nu + 1):
 toroidal W(r) times the unit vector spherical harmonic C, spheroidal U(r) P + V(r) B. At large nu it runs along the surface as
@@ -71,7 +71,7 @@ class Waves:
         moduli = self.model.moduli(r, piece=pieces)
         if (moduli[3] <= 0).any():
             where = f"{r[moduli[3] <= 0][0] / 1e3:.6g} km"
-            raise ValueError(f"{self.model.name} is fluid at a radius of {where}; these are modes of solid shells: lessen depth, or ocean=False")
+            raise ValueError(f"{self.model.name} is fluid at a radius of {where}, modes are of solid shells: take less depth, no ocean")
         return r, half * weights, derivative / half[:, :, None], self.model.parameters(r, piece=pieces)[0], moduli
 
     @cached_property

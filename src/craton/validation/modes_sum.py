@@ -7,7 +7,7 @@ SMALLEST = 1e-5  # of the source's spectrum: modes beyond are not summed
 BOTTOM = 2.891e6  # m, PREM's core-mantle boundary
 
 
-def velocity(model, tensor, depth, sigma, distances, azimuth, t, branches=None, bottom=BOTTOM):
+def velocity(model, tensor, depth, sigma, distances, azimuths, t, branches=None, bottom=BOTTOM):
     """Velocity up, away from the source and 90 degrees clockwise from that, m/s: (stations, 3, nt).
 
     Of the shells above `bottom`, which is free, as the surface is. The moment rate is a Gaussian about t = 0; it holds from 5 sigma on.
@@ -19,10 +19,8 @@ def velocity(model, tensor, depth, sigma, distances, azimuth, t, branches=None, 
         Moment rr, tt, pp, rt, rp, tp, N m (r up, t south, p east).
     depth, sigma : float
         m, s.
-    distances : sequence of float
-        Degrees.
-    azimuth : float
-        Of all stations, degrees clockwise from north at the source.
+    distances, azimuths : sequences of float
+        Of the stations, degrees; azimuths clockwise from north at the source.
     t : (nt,) array
         s.
     branches : int, optional
@@ -38,14 +36,14 @@ def velocity(model, tensor, depth, sigma, distances, azimuth, t, branches=None, 
             l += 1
             omega, shapes = waves.below(l, most, branches)
             excited = excitation(waves, shapes, l, tensor, depth) * (2 * l + 1) / (4 * np.pi)
-            parts = np.array([seen(waves, shapes[-1], excited, l, np.radians(d), azimuth) for d in distances])
+            parts = np.array([seen(waves, shapes[-1], excited, l, *np.radians(place)) for place in zip(distances, azimuths)])
             out += parts * (np.exp(-((omega * sigma) ** 2) / 2) / omega) @ np.sin(omega[:, None] * t)
     return out
 
 
 def seen(waves, top, excited, l, angle, azimuth):
     """Amplitudes up, away, clockwise at the surface, (3, modes), of modes with functions of radius `top` (fields, modes) there."""
-    m, phi, k = np.arange(3), np.pi - np.radians(azimuth), np.sqrt(l * (l + 1))  # phi counts from south over east
+    m, phi, k = np.arange(3), np.pi - azimuth, np.sqrt(l * (l + 1))  # phi counts from south over east
     p, slope = legendre(l, angle)
     around, turned = np.array([np.cos(m * phi), np.sin(m * phi)]), np.array([-m * np.sin(m * phi), m * np.cos(m * phi)])
     value, south, east = (np.einsum("nms,sm,m->n", excited, c, q) for c, q in ((around, p), (around, slope), (turned, p / np.sin(angle))))

@@ -29,7 +29,7 @@ def surface(device, period=60.0, width=(36.0, 30.0), until=650.0, transverse=Fal
     data, size = records(device, period, width, until, transverse)
     t = np.arange(6 * SIGMA, until - 2)
     found = [earth.turned(at_times(data.time.values, one, t), 270.0) for one in data.velocity.values]
-    wanted = velocity(model, TENSOR, DEPTH, SIGMA, DISTANCES, 90.0, t)
+    wanted = velocity(model, TENSOR, DEPTH, SIGMA, DISTANCES, [90.0] * len(DISTANCES), t)
     text = f"PREM{' (transversely isotropic)' * transverse}, chunk of {size} elements"
     return [one for kind in COMPONENTS for one in rows(kind, model, t, found, wanted, text)]
 
@@ -48,7 +48,8 @@ def rows(kind, model, t, found, wanted, text):
         late = np.array([lateness(t, one, other, period, x / mode.group) for one, other, x in pairs])
         total = pairs[-1][2] / mode.group
         for what, off in zip(("phase", "group"), late.T):
-            out.append(row(f"{name} at {period:g} s: {what} late by {off[0]:+.2f}, {off[1]:+.2f} of {total:.0f} s", np.abs(off).max() / total, LIMIT))
+            text = f"{name} at {period:g} s: {what} late by {off[0]:+.2f}, {off[1]:+.2f} of {total:.0f} s"
+            out.append(row(text, np.abs(off).max() / total, LIMIT))
     return out
 
 

@@ -85,7 +85,8 @@ FULL = {
     "earth-surface": partial(surface_of_earth, period=40.0, width=(44.0, 36.0)),
 }
 EARTH = {"earth-moment": regional, "earth-force": partial(regional, what="force"), "earth-bolivia": bolivia,
-         "earth-surface": surface_of_earth}  # a minute or more each on a CPU
+         "earth-surface": surface_of_earth,
+         "earth-surface-ti": partial(surface_of_earth, transverse=True)}  # a minute or more each on a CPU  # fmt: skip
 GROUPS = {"fd": tuple(CASES), "sem": tuple(SPECTRAL), "earth": tuple(EARTH)}  # what a name stands for
 CASES |= SPECTRAL | EARTH
 

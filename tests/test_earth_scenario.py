@@ -9,7 +9,7 @@ from craton import report
 from craton.cli.plan import one_run
 from craton.errors import ScenarioError
 from craton.model import earth_chunk, prem
-from craton.scenario import Scenario, dumps, load, loads, reads
+from craton.scenario import dumps, load, loads, reads
 from craton.solvers.sem_elastic import counting
 from craton.survey import sources, specfem
 
@@ -194,30 +194,7 @@ def test_counts_of_very_many_ranks():
     assert "shortest period" in str(found) and "10,000 in 100 x 100 slices" in str(found)
 
 
-# --- sources between elements, positions on the surface ---------------------------------------------------------------------------------
-
-
-def test_chunk_of_no_width_is_a_box(tmp_path):
-    """0.1 degrees of a uniform Earth against a box of its size and elements: what remains is curvature, 2 m over the chunk."""
-    (tmp_path / "even.csv").write_text("depth,vp,vs,rho\n0,5500,3200,2600\n6371,5500,3200,2600\n")
-    length, deep = math.radians(0.1) * 6371e3, 6000.0
-    source = {"kind": "moment_tensor", "strike": 30, "dip": 60, "rake": 70, "moment": 1e16, "wavelet": {"kind": "gaussian", "tau": 0.15}}
-    rest = {"time": {"duration": 2.5, "start": -0.8, "step": 0.01}, "output": {"waveforms": ["displacement"]}, "method": "sem"}
-    degree = 1 / math.radians(6371e3)
-    chunk = {"longitude": 0, "latitude": 0, "width": [0.1, 0.1], "bottom": deep, "elements": [12, 12], "growth": [], "geographic": False}
-    places = [(0.011, 0.007), (-0.02, 0.015)]
-    globe = Scenario(domain={"chunk": chunk}, model={"kind": "radial", "file": str(tmp_path / "even.csv")},
-                     source=[source | {"at": {"longitude": 0.002, "latitude": -0.003, "depth": 2800}}],
-                     receivers=[{"name": f"R{n}", "at": {"longitude": x, "latitude": y}} for n, (x, y) in enumerate(places)],
-                     **rest)  # fmt: skip
-    box = Scenario(domain={"origin": [-length / 2, -length / 2, -deep], "size": [length, length, deep], "spacing": length / 12 * 1.0001},
-                   model={"kind": "homogeneous", "vp": 5500, "vs": 3200, "rho": 2600},
-                   source=[source | {"at": [0.002 / degree, -0.003 / degree, -2800]}],
-                   receivers=[{"name": f"R{n}", "at": [x / degree, y / degree, 0]} for n, (x, y) in enumerate(places)], **rest)  # fmt: skip
-    found, wanted = (craton.run(one, device="cpu", progress=False) for one in (globe, box))
-    assert found.plan.grid.elements == wanted.plan.grid.elements
-    a, b = found.dataset.displacement.values, wanted.dataset.displacement.values
-    assert np.linalg.norm(a - b) < 0.01 * np.linalg.norm(b)
+# --- examples, benchmark, ranks ---------------------------------------------------------------------------------------------------------
 
 
 def test_examples_of_chunks_load_and_plan():

@@ -26,6 +26,7 @@ from craton.validation.spectral_waves import absorbed as absorbed_waves
 from craton.validation.spectral_waves import anisotropic, degrees, sea_floor
 from craton.validation.spectral_waves import scholte as scholte_sem
 from craton.validation.surface import lamb, two_layers, two_layers_refined
+from craton.validation.surface_waves import surface as surface_of_earth
 
 CASES = {
     "double-couple-4": partial(full_space, "double couple", 4),
@@ -81,8 +82,11 @@ FULL = {
     "sem-attenuation": partial(attenuating_sem, runs=((20, 3), (20, 4), (100, 3), (100, 4))),
     "sem-lamb": partial(lamb_sem, spacing=20.0, most=800.0, border=900.0),
     "sem-two-layers": partial(two_layers_sem, tau=0.16, spacings=(600.0, 100.0)),
+    "earth-surface": partial(surface_of_earth, period=40.0, width=(44.0, 36.0)),
 }
-EARTH = {"earth-moment": regional, "earth-force": partial(regional, what="force"), "earth-bolivia": bolivia}  # minutes each on a CPU
+EARTH = {"earth-moment": regional, "earth-force": partial(regional, what="force"), "earth-bolivia": bolivia,
+         "earth-surface": surface_of_earth,
+         "earth-surface-ti": partial(surface_of_earth, transverse=True)}  # a minute or more each on a CPU  # fmt: skip
 GROUPS = {"fd": tuple(CASES), "sem": tuple(SPECTRAL), "earth": tuple(EARTH)}  # what a name stands for
 CASES |= SPECTRAL | EARTH
 

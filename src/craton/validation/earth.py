@@ -84,12 +84,12 @@ def force(place, depth, size):
             "wavelet": {"kind": "ricker", "frequency": 1 / (2**0.5 * np.pi * SIGMA), "delay": ONSET}}  # fmt: skip
 
 
-def run(area, source, stations, until, device, model="prem", **more):
-    """Displacement at stations (longitude, latitude), with their own east, north, up, and the number of elements: xarray.Dataset, int."""
+def run(area, source, stations, until, device, model="prem", start=0.0, quantity="displacement", **more):
+    """Waveforms at stations (longitude, latitude), with their own east, north, up, and the number of elements: xarray.Dataset, int."""
     scenario = SpectralScenario(
-        domain={"chunk": area}, model={"kind": model, **more}, time={"start": 0, "duration": until}, source=[source],
+        domain={"chunk": area}, model={"kind": model, **more}, time={"start": start, "duration": until - start}, source=[source],
         receivers=[{"name": f"S{n}", "at": at(station)} for n, station in enumerate(stations)],
-        output={"waveforms": ["displacement"]},
+        output={"waveforms": [quantity]},
     )  # fmt: skip
     result = api.run(scenario, device, progress=False)
     return result.dataset, result.plan.grid.elements

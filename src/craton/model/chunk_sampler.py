@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.model import ordering, radial
+from craton.model import radial
 from craton.model.chunk import INWARD
 
 UPPER = np.triu_indices(6)
@@ -100,17 +100,3 @@ class ChunkSampler:
         for _ in range(TURNS):
             r = r + (height - self.chunk.distance(directions, r))
         return r
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """A mesh and what samples its medium, ready for a solver: elements near each other lie near each other."""
-
-    mesh: Any
-    sampler: ChunkSampler
-
-
-def prepared(chunk, over=None, lossy=False):
-    """The `Prepared` of a whole chunk; see `ChunkSampler`."""
-    mesh = chunk.part().mesh
-    return Prepared(mesh.reordered(ordering.locality(mesh)), ChunkSampler(chunk, over, lossy))

@@ -1,5 +1,5 @@
 """The choices of one discretised problem that all builders share: elements in their order, global points of each medium, step."""
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +33,7 @@ class Discretisation:
         Global points, counted apart in the solid and in the fluid.
     state : State
         Where the fields lie.
-    division : ranks.Division
+    division : division.Division
         Own elements and points, and what other ranks have of them.
     first : look.FirstLook
     relaxation : Relaxation or None
@@ -90,24 +90,34 @@ class Discretisation:
         """First element of a field in the state."""
         return self.state.offset(field)
 
-    def coordinates(self, elements):
-        """Positions of the nodes of some elements, (n, 3, n^3), m."""
-        return mesh_terms.coordinates(self.element, self.shapes(elements)) + self.centres[elements][:, :, None]
+    def coordinates(self, elements, nodes=slice(None)):
+        """Positions of nodes of some elements, (n, 3, nodes), m."""
+        return mesh_terms.coordinates(self.element, self.shapes(elements), nodes) + self.centres[elements][:, :, None]
 
     def jacobian(self, elements, nodes=slice(None)):
         """d x_r / d xi_s at nodes of some elements, (n, 3, 3, nodes), m."""
         return mesh_terms.jacobian(self.element, self.shapes(elements), nodes)
 
-    def material(self, elements):
-        """Material at the nodes of some elements: dict of arrays (n, n^3), stiffness (n, 21, n^3); see `craton.model.sampling`."""
+    def material(self, elements, nodes=slice(None)):
+        """Material at nodes of some elements: dict of arrays (n, nodes), stiffness (n, 21, nodes); see `craton.model.sampling`.
+
+        Of the `nodes` that are asked for, corners must be among them: samplers know from these where an element lies.
+        """
         elements = np.arange(*elements.indices(self.mesh.size)) if isinstance(elements, slice) else np.asarray(elements)
-        out = {name: np.repeat(values[elements][..., None], self.element.size, axis=-1) for name, values in self.first.constant.items()}
-        some = np.flatnonzero(self.first.varying[elements])
-        own = elements[some]
-        if len(own):
-            for name, values in self.sampler.at(self.coordinates(own), self.centres[own], self.mesh.regions[own]).items():
-                out[name][some] = values
+        varying, count = self.first.varying[elements], len(np.arange(self.element.size)[nodes])
+        own = elements[varying]
+        found = self.sampler.at(self.coordinates(own, nodes), self.centres[own], self.mesh.regions[own]) if len(own) else {}
+        if len(own) == len(elements) > 0:
+            return found
+        out = {name: np.repeat(values[elements][..., None], count, axis=-1) for name, values in self.first.constant.items()}
+        for name, values in found.items():
+            out[name][varying] = values
         return out
+
+    def leading(self, count, state, mesh):
+        """The problem of the first elements alone, whose points come first; nothing is copied."""
+        first = self.first.leading(count, (state.solid, state.fluid))
+        return replace(self, mesh=mesh, fluid=self.fluid[:count], points=self.points[:count], state=state, first=first)
 
     @property
     def anisotropic(self):
@@ -135,4 +145,5 @@ class Discretisation:
     def places(self):
         """Finds positions in the mesh."""
         domain, division = self.scenario.domain, self.division
-        return Places(self.mesh, self.fluid, terrain.build(self.scenario.model), division.whole, division.numbers, domain.globe)
+        team = division.team if division.whole is None else None
+        return Places(self.mesh, self.fluid, terrain.build(self.scenario.model), division.whole, division.numbers, domain.globe, team)

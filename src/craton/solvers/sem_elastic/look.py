@@ -1,5 +1,5 @@
 """One pass over all elements before the step is known: shapes, material, masses; what later builders need is kept for each element."""
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 
 import numpy as np
@@ -51,6 +51,14 @@ class FirstLook:
     smallest: float
     loss: float = 0.0
     bulk_loss: bool = False
+
+    def leading(self, count, points):
+        """That of the first elements, with the masses of the first (solid, fluid) points, and extremes of all."""
+        kept = {name: getattr(self, name)[:count] for name in ("edges", "straight", "varying")}
+        kept["constant"] = {name: values[:count] for name, values in self.constant.items()}
+        quality = Quality(**{f.name: getattr(self.quality, f.name)[:count] for f in fields(Quality) if f.name != "degree"},
+                          degree=self.quality.degree)  # fmt: skip
+        return replace(self, **kept, quality=quality, mass=tuple(mass[:n] for mass, n in zip(self.mass, points)))
 
 
 @dataclass(frozen=True)

@@ -44,15 +44,16 @@ def interpolation(degree):
     return tables[3], np.stack(tables[:3], axis=1)
 
 
-def coordinates(element, local):
-    """Coordinates of the points relative to the centre, (ne, 3, n^3)."""
-    return local @ interpolation(element.degree)[0]
+def coordinates(element, local, nodes=slice(None)):
+    """Coordinates of the points, or some of them, relative to the centre, (ne, 3, n^3)."""
+    values = interpolation(element.degree)[0][:, nodes]
+    return (local.reshape(-1, 27) @ values).reshape(len(local), 3, values.shape[1])
 
 
 def jacobian(element, local, nodes=slice(None)):
     """J[s, r] = d x_r / d xi_s at the points, or some of them, (ne, 3, 3, n^3)."""
     slopes = interpolation(element.degree)[1][:, :, nodes]
-    return (local.reshape(-1, 27) @ slopes.reshape(27, -1)).reshape(len(local), 3, 3, -1).swapaxes(1, 2)
+    return (local.reshape(-1, 27) @ slopes.reshape(27, -1)).reshape(len(local), 3, 3, slopes.shape[2]).swapaxes(1, 2)
 
 
 def cross(t, u):

@@ -18,6 +18,7 @@ from craton.solvers.sem_elastic.discretisation import Discretisation
 from craton.solvers.sem_elastic.division import bounds, divide, leading
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.look import look
+from craton.solvers.sem_elastic.mesh_terms import centres
 from craton.solvers.sem_elastic.time_step import Stable, stable_step
 from craton.solvers.shared import timing
 from craton.survey import leapfrog
@@ -91,7 +92,8 @@ def discretise(scenario, given, sources, team=None):
     element, team = Element(scenario.run.degree), team or One()
     wet = ranks.fluids(given, team)
     division, near = divide(given, element.degree, wet, ranks.owners(scenario, given, wet, team), team)
-    wide = Discretisation(scenario, near.mesh, element, given.sampler, near.fluid, near.points, near.state, division)
+    wide = Discretisation(scenario, near.mesh, element, given.sampler, near.fluid, near.points, near.state, division,
+                          centres=centres(near.mesh))  # fmt: skip
     wide = replace(wide, first=look(wide))
     d = wide.leading(division.mesh.size, division.state, division.mesh)
     first = ranks.agreed(division, d.first)

@@ -12,7 +12,6 @@ from craton.solvers.sem_elastic.placing import Places
 from craton.solvers.sem_elastic.ranks import assigned, holding
 from craton.solvers.sem_elastic.state import State
 
-WIDE = 1 << 14  # elements at a time, of whose centres only is asked
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,8 @@ class Discretisation:
         Those of `extra` included.
     extra : int
         Steps past the end, from which records are corrected in time up to it.
+    centres : (ne, 3) array
+        Of the elements, m.
     """
 
     scenario: Any
@@ -63,6 +64,7 @@ class Discretisation:
     start: float = 0.0
     steps: int = 0
     extra: int = 0
+    centres: np.ndarray = None
 
     @property
     def precision(self):
@@ -76,15 +78,8 @@ class Discretisation:
 
     def shapes(self, elements):
         """Nodes of some elements relative to their centres, (n, 3, 27), m; float64."""
-        return mesh_terms.relative(self.mesh.nodes[self.mesh.elements[elements]])[0]
-
-    @cached_property
-    def centres(self):
-        """Centres of the elements, (ne, 3), m."""
-        found = np.empty((self.mesh.size, 3))
-        for part in mesh_terms.batches(self.mesh.size, WIDE):
-            found[part] = self.mesh.nodes[self.mesh.elements[part]].mean(axis=1)
-        return found
+        own = self.mesh.nodes[self.mesh.elements[elements]]
+        return np.ascontiguousarray((own - self.centres[elements][:, None]).transpose(0, 2, 1))
 
     def offset(self, field):
         """First element of a field in the state."""
@@ -117,7 +112,8 @@ class Discretisation:
     def leading(self, count, state, mesh):
         """The problem of the first elements alone, whose points come first; nothing is copied."""
         first = self.first.leading(count, (state.solid, state.fluid))
-        return replace(self, mesh=mesh, fluid=self.fluid[:count], points=self.points[:count], state=state, first=first)
+        own = {name: getattr(self, name)[:count] for name in ("fluid", "points", "centres")}
+        return replace(self, mesh=mesh, state=state, first=first, **own)
 
     @property
     def anisotropic(self):

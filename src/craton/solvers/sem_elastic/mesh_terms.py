@@ -12,12 +12,21 @@ from craton.solvers.sem_elastic.element import Element, lagrange, lagrange_slope
 NODES = np.array([-1.0, 0.0, 1.0])
 HALVES = np.array([[1, 0.5, 0], [0, 0.5, 1]])
 MIDDLES = np.kron(HALVES, np.kron(HALVES, HALVES))  # (8, 27): nodes in the middle between corners
+WIDE = 1 << 14  # elements at a time, of whose centres only is asked
 BATCH = 256  # elements at a time: their temporaries stay in the cache
 
 
 def batches(count, size=BATCH):
     """Slices of at most `size` elements."""
     return [slice(a, min(a + size, count)) for a in range(0, count, size)]
+
+
+def centres(mesh):
+    """Means of the nodes of each element, (ne, 3), m."""
+    found = np.empty((mesh.size, 3))
+    for part in batches(mesh.size, WIDE):
+        found[part] = mesh.nodes[mesh.elements[part]].mean(axis=1)
+    return found
 
 
 def relative(nodes):

@@ -26,7 +26,7 @@ def wrong(vp, vs, rho):
 
 def sound(vp, vs, rho):
     """Whether nothing is `wrong`, in fewer looks at the values; nan is at no side of anything."""
-    return bool(np.size(vp) and 0 < vp.min() and 0 <= vs.min() and 0 < rho.min() and max(v.max() for v in (vp, vs, rho)) < np.inf
+    return bool(np.size(vp) and vp.min() > 0 and vs.min() >= 0 and rho.min() > 0 and max(v.max() for v in (vp, vs, rho)) < np.inf
                 and (vs <= vp * LIMIT).all())  # fmt: skip
 
 

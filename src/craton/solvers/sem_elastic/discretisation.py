@@ -13,7 +13,6 @@ from craton.solvers.sem_elastic.ranks import assigned, holding
 from craton.solvers.sem_elastic.state import State
 
 
-
 @dataclass(frozen=True)
 class Discretisation:
     """What the scenario became on the mesh.

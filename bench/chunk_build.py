@@ -17,6 +17,7 @@ from functools import wraps
 from pathlib import Path
 
 from craton import benchmark
+from craton.backends import backend
 from craton.comm import Together, ranks
 from craton.model import cells
 from craton.scenario import loads
@@ -163,7 +164,7 @@ def main():
     print(json.dumps(row, indent=1))
     if options.out:
         out = Path(options.out)
-        kept = json.loads(out.read_text()) if out.exists() else {"bench": "chunk_build", **benchmark.about()}
+        kept = json.loads(out.read_text()) if out.exists() else {"bench": "chunk_build", **benchmark.provenance(backend("cpu"))}
         kept.setdefault("rows", {})[options.name] = row
         out.write_text(json.dumps(kept, indent=1) + "\n")
 

@@ -63,6 +63,7 @@ def build(scenario, given=None, team=None):
     sources = survey_sources.build(scenario, partial(placing.medium, given))
     receivers = survey_receivers.build(scenario).on_earth(sources)
     d = discretise(scenario, given, sources, team)
+    del given  # its mesh, which is not wanted any more, is as large as that of `d`
     refuse(placing.problems(scenario, d) or points.source_problems(d, sources))
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms) + receivers.fibre_channels()
     return assemble(d, sources, receivers, channels)

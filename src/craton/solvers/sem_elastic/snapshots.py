@@ -53,7 +53,7 @@ def raster(d, bounds, spec, spacing):
     axes = {a: axis(low[i], high[i], spacing)[:: spec.stride] for i, a in enumerate("xyz")}
     if spec.plane is not None and spec.plane.surface:
         y, x = np.meshgrid(axes["y"], axes["x"], indexing="ij")
-        z = d.places.top.surface(x, y)
+        z = np.nan_to_num(d.places.top.surface(x, y), nan=2 * high[2] - low[2])  # beside the mesh: above it, which is outside, too
         return {a: axes[a] for a in "yx"}, np.stack([x, y, z], axis=-1).reshape(-1, 3), x.shape
     coords = {a: axes[a] for a in "zyx"}
     if spec.plane is not None:

@@ -13,8 +13,10 @@ from craton.comm.local import spawn
 from craton.errors import ScenarioError
 from craton.model import earth_chunk, meshing, prem
 from craton.model.chunk import Chunk, chunk
+from craton.plan.shares import One
 from craton.scenario import loads
 from craton.solvers import build
+from craton.solvers.sem_elastic import worst
 
 TEXT = """
 method = "sem"
@@ -70,8 +72,11 @@ def alone(case, precision="float32"):
     return craton.run(loads(text(case, precision)), progress=False)
 
 
-@pytest.mark.parametrize("case, precision, ranks", [("mantle", "float32", 2), ("mantle", "float32", 4), ("mantle", "float64", 3),
-                                                    ("core", "float32", 4), ("core", "float64", 2), ("blast in the core", "float64", 4)])  # fmt: skip
+RUNS = [("mantle", "float32", 2), ("mantle", "float32", 4), ("mantle", "float64", 3), ("core", "float32", 4), ("core", "float64", 2),
+        ("blast in the core", "float64", 4)]  # fmt: skip
+
+
+@pytest.mark.parametrize("case, precision, ranks", RUNS)
 def test_slices_are_as_one_rank(case, precision, ranks):
     """Limits as for any partition, with sources and receivers on cuts. The step is not given: all ranks find that of one. Waves are
     some ten elements long: the pressure of a solid, small differences of displacements, is only good to 1e-4 in float32."""
@@ -133,6 +138,27 @@ def test_large_chunks_are_built_in_slices(monkeypatch):
     marks = [plan.part.mark for plan in plans("mantle", 2, "auto")]
     part = made.part().local()
     assert len(set(marks)) == 2 and zlib.crc32(np.empty(0, np.int64)) not in marks and part.mesh.size == made.size
+
+
+@pytest.mark.parametrize("cuts", [[300], [0, 7, 900]])
+def test_ranks_choose_the_worst_elements_of_all(cuts):
+    """The largest values and one of each class, as one rank would; a rank may have no element of a medium."""
+    rng = np.random.default_rng(3)
+    values, shapes = rng.integers(1, 200, 1000).astype(float), rng.integers(0, 4, (1000, 2))
+    parts = np.split(np.arange(1000), cuts)
+
+    def chosen(own, team):
+        """Numbers of own elements that are chosen, and how many classes there are."""
+        fall = own[np.argsort(-values[own], kind="stable")]
+        top, count = worst.largest(values[fall], 50, team)
+        classes, number = worst.of_classes(values[own], shapes[own], top[0], 30, team)
+        return {*fall[:count].tolist()}, {*own[classes].tolist()}, min(number, 30), top.tolist()
+
+    alone_ = chosen(np.arange(1000), One())
+    found = spawn(len(parts), lambda comm: chosen(parts[comm.rank], Together(comm)))
+    for n in (0, 1):
+        assert set.union(*(one[n] for one in found)) == alone_[n] and sum(len(one[n]) for one in found) == len(alone_[n])
+    assert all(one[2:] == alone_[2:] for one in found) and len(alone_[0]) == 50 and len(alone_[1]) == 30
 
 
 def test_too_many_ranks_for_the_columns():

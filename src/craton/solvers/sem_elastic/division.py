@@ -205,7 +205,8 @@ def bounds(given, team):
     """Lowest and highest x, y, z of the whole mesh of which a rank is `given` a part, or all of it: (2, 3), m; all must ask."""
     if given.bounds is not None or given.owner is None:
         return given.mesh.bounds() if given.bounds is None else given.bounds
-    low, high = zip(*team.every(lambda: of_elements(given.mesh, np.flatnonzero(given.owner == team.rank)).bounds()))
+    own = replace(given.mesh, elements=given.mesh.elements[given.owner == team.rank], regions=None, faces={})
+    low, high = zip(*team.every(own.bounds))
     return np.array([np.min(low, axis=0), np.max(high, axis=0)])
 
 

@@ -19,6 +19,8 @@ def largest(values, count, team):
 def of_classes(estimate, shapes, most, count, team):
     """Own elements that are the worst of their class on all ranks, of the `count` worst such, and how many classes there are.
 
+    Of more than `count` classes not all are counted.
+
     Parameters
     ----------
     estimate : (ne,) array

@@ -73,9 +73,9 @@ class Toy:
         """Coordinates of the nodes of elements."""
         return shape.positions(self.mesh.nodes, self.mesh.elements[e], self.element.points).transpose(0, 2, 1)
 
-    def material(self, e):
+    def material(self, e, nodes=slice(None)):
         """The model there."""
-        return at_nodes(self.model, self.coordinates(e), self.mesh.centroids()[e])
+        return at_nodes(self.model, self.coordinates(e)[:, :, nodes], self.mesh.centroids()[e])
 
     def located(self, xyz, wet=False, **more):
         """Positions in the mesh."""

@@ -28,7 +28,7 @@ def problem(request):
     if not irregular:
         scenario = scenario.model_copy(update={"domain": scenario.domain.model_copy(update={"spacing": 99.0})})
     given = sem_benchmark.irregular(scenario, moved=sem_benchmark.MOVED * irregular)
-    d = discretise(scenario, given.mesh, given.sampler, sources.build(scenario, None), One())
+    d = discretise(scenario, given, sources.build(scenario, None), One())
     places = shape.positions(d.mesh.nodes, d.mesh.elements, d.element.points).transpose(0, 2, 1)
     centres = d.mesh.nodes[d.mesh.elements].mean(axis=1)
     return d, places, given.sampler.at(places, centres, d.mesh.regions)

@@ -11,7 +11,7 @@ from craton.solvers.sem_elastic.points import COMPONENT_AXES
 
 def shot(d, mesh, state, **spec):
     """The Frames of a snapshot and its picture of a state."""
-    (made,) = snapshots.frames(d, mesh, [Snapshot(**{"name": "p", "every": 0.02} | spec)], 20.0)
+    (made,) = snapshots.frames(d, mesh.bounds(), [Snapshot(**{"name": "p", "every": 0.02} | spec)], 20.0)
     found = d.state.fields
     parts = {name: state[found[name][0] :][: found[name][1] * found[name][2]] for name in made.reads}
     return made, made.combine(parts)

@@ -1,6 +1,5 @@
 """Speed of spectral elements, measured: elements per second of whole time steps with Stacey faces and a free surface."""
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -80,6 +79,7 @@ def scenario_of(case):
 def irregular(scenario, moved=MOVED, seed=1):
     """What `sem_elastic.build` takes in place of a scenario's mesh: it with inner nodes moved at random, and the model there."""
     from craton.model import meshing, numbering, sampling
+    from craton.model.prepared import Prepared
 
     mesh, region = meshing.mesh_of(scenario), meshing.region_of(scenario)
     levels = [level for level in meshing.interfaces_of(scenario) if not callable(level)]
@@ -91,7 +91,7 @@ def irregular(scenario, moved=MOVED, seed=1):
     nodes = mesh.nodes.copy()
     nodes[inner] += moved * EDGE * np.random.default_rng(seed).uniform(-1, 1, (int(inner.sum()), 3))
     mesh = replace(mesh, nodes=nodes).elevated()
-    return SimpleNamespace(mesh=mesh.reordered(numbering.locality(mesh)), sampler=sampling.sampler(scenario.model, region))
+    return Prepared(mesh.reordered(numbering.locality(mesh)), sampling.sampler(scenario.model, region))
 
 
 def plan_of(case):

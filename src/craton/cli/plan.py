@@ -7,7 +7,6 @@ from craton.cli.check import checked, warn
 
 # Of the copy bandwidth that a whole time step reaches, judged by its least traffic: bench/NOTES.md.
 ASSUMED = 0.6
-LARGE = 500_000  # elements of a chunk of the Earth: above, its mesh is not built to plan it
 COPIED = 1 << 27  # bytes; larger than caches, a fraction of a second to measure
 
 
@@ -51,7 +50,7 @@ def one_run(scenario, ranks=None):
     from craton import api, shots
 
     if scenario.method == "sem" and scenario.domain.chunk is not None:
-        from craton.model.earth_chunk import chunk_of
+        from craton.model.earth_chunk import LARGE, chunk_of
         from craton.solvers.sem_elastic.counting import count
 
         if (ranks or 1) > 1 or chunk_of(scenario).size > LARGE:

@@ -87,7 +87,12 @@ class Stack:
     @property
     def size(self):
         """Number of elements."""
-        return sum(self._elements(layer) for layer in self.layers)
+        return sum(self.counts)
+
+    @property
+    def counts(self):
+        """Number of elements of each layer."""
+        return [self._elements(layer) for layer in self.layers]
 
     def _elements(self, layer):
         columns = (self.count[0] // layer.width[0]) * (self.count[1] // layer.width[1])
@@ -142,6 +147,17 @@ class Stack:
         x, y = (w * (np.arange(p + 1) * (n // w) // p) for p, n, w in zip((px, py), self.count, self.coarsest))
         return np.array([(x[i], x[i + 1], y[j], y[j + 1]) for j in range(py) for i in range(px)])
 
+    def numbers(self, window=None):
+        """Number in the whole stack of each element that `build` makes of a window, in its order: (ne,) int64."""
+        x0, x1, y0, y1 = (0, self.count[0], 0, self.count[1]) if window is None else window
+        first, found = 0, [np.empty(0, np.int64)]
+        for layer in self.layers:
+            (wx, wy), each = layer.width, 1 if layer.axis is None else len(BRICKS[layer.factor])
+            columns = np.arange(y0 // wy, y1 // wy)[:, None] * (self.count[0] // wx) + np.arange(x0 // wx, x1 // wx)
+            found.append((first + columns[:, :, None] * each + np.arange(each)).ravel())
+            first += self._elements(layer)
+        return np.concatenate(found)
+
     def corners(self, index, window):
         """Places (I, J, K) of the corners of the elements of layer `index` over a window (x0, x1, y0, y1): (ne, 8, 3) int64.
 
@@ -176,6 +192,11 @@ class Stack:
         row, i = np.divmod(keys, nx)
         k, j = np.divmod(row, ny)
         return np.stack([i, j, k], axis=-1)
+
+    def around(self, window, columns):
+        """A window with so many columns of the largest elements more on each side, as far as the stack reaches."""
+        wide = [(low - columns * w, high + columns * w) for low, high, w in zip(window[::2], window[1::2], self.coarsest)]
+        return tuple(int(v) for (low, high), n in zip(wide, self.count) for v in (max(low, 0), min(high, n)))
 
     def heights(self, k):
         """Vertical coordinates at places K: linear between levels."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.model import chunk_layers, shape, sphere
+from craton.model import chunk_layers, ordering, shape, sphere
 from craton.model.bricks import QUARTERS
 from craton.model.hexmesh import HexMesh
 
@@ -141,12 +141,12 @@ class Chunk:
         regions = np.array([names.index(name) for name in self._section_names()])[sections]
         faces = {name: rows for name, rows in faces.items() if len(rows)}
         mesh = HexMesh(self.positions(self._directions(x[i], y[j]), radius), elements, regions, names, faces)
-        return Part(self, mesh, keys, radius, sections.astype(np.int32))
+        return Part(self, mesh, keys, radius, sections.astype(np.int32), self.stack.numbers(window))
 
     def slice_of(self, part, xi=1, eta=1):
         """Number of the slice that each element of a part lies in: (ne,) int32."""
         windows = self.slices(xi, eta)
-        i, j, _ = np.moveaxis(self.stack.places(part.keys[part.mesh.elements[:, 13]]), -1, 0)
+        i, j, _ = np.moveaxis(part.centres(), -1, 0)
         across = np.searchsorted(QUARTERS * windows[:xi, 1], i, side="right")
         return (np.searchsorted(QUARTERS * windows[::xi, 3], j, side="right") * xi + across).astype(np.int32)
 
@@ -186,6 +186,8 @@ class Part:
         Of each node in the spherical model, m: before flattening and topography.
     sections : (ne,) int32 array
         Number of the section of `Chunk.radii` that each element lies in.
+    numbers : (ne,) int64 array
+        Of each element in the whole chunk.
     """
 
     chunk: Chunk
@@ -193,10 +195,24 @@ class Part:
     keys: np.ndarray
     radius: np.ndarray
     sections: np.ndarray
+    numbers: np.ndarray
 
     def reordered(self, permutation):
         """The same part with its elements in another order: new [i] = old number."""
-        return replace(self, mesh=self.mesh.reordered(permutation), sections=self.sections[permutation])
+        return replace(self, mesh=self.mesh.reordered(permutation), sections=self.sections[permutation], numbers=self.numbers[permutation])
+
+    def centres(self):
+        """Places (ne, 3) of the elements' centres in the stack."""
+        return self.chunk.stack.places(self.keys[self.mesh.elements[:, 13]])
+
+    def local(self):
+        """The same part with its elements along a space-filling curve: any two of them follow one another alike in all parts."""
+        stack, centres = self.chunk.stack, self.centres()
+        edges = [w / (QUARTERS * n) * self.chunk.model.radius for w, n in zip(self.chunk.widths, stack.count)]
+        heights = stack.heights(np.arange(QUARTERS * (len(stack.levels) - 1) + 1))
+        places = np.stack([centres[:, 0] * edges[0], centres[:, 1] * edges[1], heights[centres[:, 2]] - heights[0]], axis=1)
+        extent = max(*(e * QUARTERS * n for e, n in zip(edges, stack.count)), heights[-1] - heights[0])
+        return self.reordered(ordering.along_curve(places, extent))
 
     def radii(self, points, chosen=slice(None)):
         """Radii of the spherical model at GLL points, (ne, n, n, n) [k][j][i], m, each well inside its element's section.

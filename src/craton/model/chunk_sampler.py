@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.model import ordering, radial
+from craton.model import radial
 from craton.model.chunk import INWARD
 
 UPPER = np.triu_indices(6)
@@ -54,7 +54,8 @@ class ChunkSampler:
         xyz = np.moveaxis(np.asarray(coordinates, float), 1, -1)
         r, model = self.radii(xyz), self.chunk.model
         vp, vs, rho, loss_p, loss_s = self._values(model, r, xyz)
-        vp, vs = vp * (1 + self.dispersion * loss_p), vs * (1 + self.dispersion * loss_s)
+        if self.dispersion:
+            vp, vs = vp * (1 + self.dispersion * loss_p), vs * (1 + self.dispersion * loss_s)
         out = {"rho": rho, "vp": vp, "vs": vs}
         if self.lossy:
             out |= {"loss_p": loss_p, "loss_s": loss_s}
@@ -67,10 +68,12 @@ class ChunkSampler:
         return np.zeros(len(z), bool)
 
     def _values(self, model, r, xyz):
-        values = model.parameters(r)
+        own = model.medium(r, self.lossy or self.dispersion != 0 or self.over is not None)
+        if self.over is None:
+            return own
         found = np.zeros((8, *r.shape))
-        found[:5] = *radial.speeds(values), *radial.losses(values)
-        return (found if self.over is None else self.over.laid_over(found, *self.chunk.frame.degrees(xyz), model.radius - r))[:5]
+        found[:5] = own
+        return self.over.laid_over(found, *self.chunk.frame.degrees(xyz), model.radius - r)[:5]
 
     def _stiffness(self, values, xyz, vp, vs, rho):
         """The 21 constants (ne, 21, n) about the radial direction; what is laid over the radial model changes its speeds in proportion."""
@@ -93,24 +96,10 @@ class ChunkSampler:
 
     def undone(self, xyz):
         """Radius, m, that positions (..., 3) had before flattening and topography."""
-        height = np.linalg.norm(xyz, axis=-1)
+        height = np.sqrt(xyz[..., 0] ** 2 + xyz[..., 1] ** 2 + xyz[..., 2] ** 2)
         if self.chunk.figure is None and self.chunk.topography is None:
             return height
         directions, r = xyz / height[..., None], height
         for _ in range(TURNS):
             r = r + (height - self.chunk.distance(directions, r))
         return r
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """A mesh and what samples its medium, ready for a solver: elements near each other lie near each other."""
-
-    mesh: Any
-    sampler: ChunkSampler
-
-
-def prepared(chunk, over=None, lossy=False):
-    """The `Prepared` of a whole chunk; see `ChunkSampler`."""
-    mesh = chunk.part().mesh
-    return Prepared(mesh.reordered(ordering.locality(mesh)), ChunkSampler(chunk, over, lossy))

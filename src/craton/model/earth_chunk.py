@@ -4,10 +4,12 @@ import math
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
-from craton.model import emc, ordering, prem, radial_files, relief
+from craton.model import emc, prem, radial_files, relief
 from craton.model.chunk import chunk
-from craton.model.chunk_sampler import ChunkSampler, Prepared
+from craton.model.chunk_sampler import ChunkSampler
+from craton.model.prepared import Prepared
 
+LARGE = 500_000  # elements: above, plans are counted without a mesh, and ranks build slices
 PERIOD = 1.0  # s, at which radial models state their speeds, where the scenario says nothing
 
 
@@ -85,10 +87,64 @@ def reference(wanted):
 
 
 def prepared(scenario, made):
-    """Mesh and sampler of the whole chunk, and the scenario with the frequency at which the sampler states speeds."""
+    """The `Prepared` of the whole chunk, and the scenario with the frequency at which the sampler states speeds."""
     found, used = sampler(scenario, made)
-    mesh = made.part().mesh
-    return Prepared(mesh.reordered(ordering.locality(mesh)), found), at_frequency(scenario, used)
+    part = made.part().local()
+    return Prepared(part.mesh, found, part.numbers), at_frequency(scenario, used)
+
+
+def prepared_slice(scenario, made, grid, rank, columns):
+    """The same of one of (along xi, along eta) slices and so many columns of the largest elements around it: nobody makes the whole."""
+    found, used = sampler(scenario, made)
+    part = made.part(made.stack.around(made.slices(*grid)[rank], columns)).local()
+    return Prepared(part.mesh, found, part.numbers, made.slice_of(part, *grid)), at_frequency(scenario, used)
+
+
+def slices_of(scenario, made, ranks):
+    """Numbers of slices (along xi, along eta) that so many ranks build, each its own; None where all of them know the whole mesh.
+
+    Raises
+    ------
+    ScenarioError
+        The chunk's largest elements cannot be shared among so many.
+    """
+    large = scenario.run.partition == "auto" and made.size > LARGE
+    return arrangement(made.stack, ranks) if ranks > 1 and (large or scenario.run.partition == "slices") else None
+
+
+def arrangement(stack, ranks):
+    """Numbers of slices (along xi, along eta) whose largest has fewest elements, and then shares least.
+
+    Raises
+    ------
+    ScenarioError
+        The chunk's largest elements cannot be shared among so many.
+    """
+    columns = tuple(n // w for n, w in zip(stack.count, stack.coarsest))
+    pairs = [(p, ranks // p) for p in range(1, ranks + 1) if ranks % p == 0 and p <= columns[0] and ranks // p <= columns[1]]
+    if not pairs:
+        what = f"{ranks:,} ranks: {columns[0]} x {columns[1]} columns of its largest elements cannot be shared among so many"
+        remedy = 'take fewer ranks, with more divisors; smaller elements, or less growth; for a small chunk run.partition = "bisection"'
+        raise ScenarioError([Problem("domain.chunk", what, remedy)])
+
+    def cost(grid):
+        own = [math.ceil(c / p) for c, p in zip(columns, grid)]
+        return own[0] * own[1], sum(own)
+
+    return min(pairs, key=cost)
+
+
+def middle_edge(made):
+    """Median length of the elements' edges as designed, m, each layer's at its middle in the chunk's centre: for any part the same."""
+    lengths, counts = [], []
+    for layer, count in zip(made.stack.layers, made.stack.counts):
+        low, high = layer.levels[0], layer.levels[-1]
+        across = [a * w / n * (low + high) / 2 for a, w, n in zip(layer.width, made.widths, made.stack.count)]
+        lengths += [*across, (high - low) / (len(layer.levels) - 1)]
+        counts += 3 * [count]
+    order = np.argsort(lengths)
+    middle = np.searchsorted(np.cumsum(np.array(counts)[order]), sum(counts) / 2)
+    return float(np.array(lengths)[order[middle]])
 
 
 def at_frequency(scenario, frequency):

@@ -42,7 +42,12 @@ def locality(mesh):
     """
     centres = mesh.centroids()
     low, high = centres.min(axis=0), centres.max(axis=0)
-    steps = (centres - low) * ((2**BITS - 1) / max((high - low).max(), 1e-300))
+    return along_curve(centres - low, (high - low).max())
+
+
+def along_curve(places, extent):
+    """Permutation of places (m, 3), from 0 to `extent` along each axis, along a Hilbert curve; equal places keep their order."""
+    steps = places * ((2**BITS - 1) / max(extent, 1e-300))
     return np.argsort(_hilbert(np.rint(steps).astype(np.int64).T), kind="stable")
 
 

@@ -1,5 +1,6 @@
 """Radial Earth models: piecewise polynomials of radius with PREM's parameters, on either side of discontinuities; elastic moduli."""
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -51,8 +52,8 @@ class RadialModel:
         found = np.searchsorted(self.knots, r, side="left" if _below(side) else "right") - 1
         return np.clip(found, 0, len(self.regions) - 1)
 
-    def parameters(self, r, side="below", piece=None):
-        """`PARAMETERS` at radii r (any shape), m: array (8, ...).
+    def parameters(self, r, side="below", piece=None, rows=slice(None)):
+        """`PARAMETERS`, or some `rows` of them, at radii r (any shape), m: array (8, ...).
 
         Parameters
         ----------
@@ -63,12 +64,38 @@ class RadialModel:
             Piece to evaluate, in place of the one that holds r.
         """
         r = np.asarray(r, float)
+        if piece is None and r.ndim == 2 and r.size:
+            return self._of_elements(r, side, rows)
         piece = np.broadcast_to(self.piece(r, side) if piece is None else piece, r.shape)
-        x, out = r / self.radius, np.empty((len(PARAMETERS), *r.shape))
+        x, out = r / self.radius, np.empty((len(self.coefficients[0, rows]), *r.shape))
         for p in np.unique(piece):
             here = piece == p
-            out[:, here] = _horner(self.coefficients[p], x[here])
+            out[:, here] = _horner(self.coefficients[p, rows], x[here])
         return out
+
+    def _of_elements(self, r, side, rows):
+        """The same at radii (ne, n), of which most rows lie in one piece each."""
+        low, high = self.piece(np.stack([r.min(axis=1), r.max(axis=1)]), side)
+        x, coefficients = r / self.radius, np.ascontiguousarray(self.coefficients[low][:, rows].T)  # (power, parameter, ne)
+        out = np.empty((coefficients.shape[1], *r.shape))
+        for own, powers in zip(out, coefficients.swapaxes(0, 1)):
+            own[...] = powers[-1, :, None]
+            for power in powers[-2::-1]:
+                own *= x
+                own += power[:, None]
+        across = np.flatnonzero(low != high)
+        if len(across):
+            out[:, across] = self.parameters(r[across], side, self.piece(r[across], side), rows)
+        return out
+
+    def medium(self, r, lossy=True):
+        """vp, vs (m/s), rho (kg/m3), 1 / Qp, 1 / Qs at radii, those of `speeds` and `losses`: five arrays; losses 0 if not `lossy`."""
+        if self.anisotropic:
+            values = self.parameters(r)
+            return *speeds(values), *losses(values)
+        names = ("rho", "vpv", "vsv", "qkappa", "qmu")[: 5 if lossy else 3]
+        rho, vp, vs, *rest = self.parameters(r, rows=[PARAMETERS.index(name) for name in names])
+        return vp, vs, rho, *(_of_waves(vp, vs, *rest) if lossy else (0.0, 0.0))
 
     def speeds(self, r, side="below", piece=None):
         """vp, vs (m/s), rho (kg/m3) at radii; of the Voigt average where the model is transversely isotropic."""
@@ -82,7 +109,7 @@ class RadialModel:
         """1 / Qp and 1 / Qs at radii."""
         return losses(self.parameters(r, side, piece))
 
-    @property
+    @cached_property
     def anisotropic(self):
         """True where it is transversely isotropic somewhere."""
         _, vpv, vph, vsv, vsh, eta = self.coefficients[:, :ELASTIC].swapaxes(0, 1)
@@ -164,9 +191,13 @@ def speeds(parameters):
 
 def losses(parameters):
     """1 / Qp and 1 / Qs of `PARAMETERS` (8, ...), from those of bulk and shear modulus (Dziewonski & Anderson 1981, eq. 4)."""
-    vp, vs, _ = speeds(parameters)
+    return _of_waves(*speeds(parameters)[:2], *parameters[6:])
+
+
+def _of_waves(vp, vs, kappa, mu):
+    """1 / Qp and 1 / Qs from 1 / Q of bulk and shear modulus."""
     shear = 4 / 3 * (vs / vp) ** 2
-    return (1 - shear) * parameters[6] + shear * parameters[7], np.where(vs > 0, parameters[7], 0.0)
+    return (1 - shear) * kappa + shear * mu, np.where(vs > 0, mu, 0.0)
 
 
 def thomsen(parameters):

@@ -365,7 +365,7 @@ def element_problems(samples, centres, key="model", numbers=None):
     noun = "nodes" if numbers is None else f"nodes of {len(centres)} elements there"
     found = checks.points(key, tuple(centres[:, a, None] for a in range(3)), samples["vp"], samples["vs"], samples["rho"], noun)
     still = samples["vs"] == 0
-    mixed = np.flatnonzero(still.any(axis=1) & ~still.all(axis=1))
+    mixed = np.flatnonzero(still.any(axis=1) & ~still.all(axis=1)) if still.any() else ()
     if len(mixed):
         place = "({:.10g}, {:.10g}, {:.10g})".format(*centres[mixed[0]])
         element = mixed[0] if numbers is None else numbers[mixed[0]]

@@ -1,5 +1,5 @@
 """Shared by the cases of spectral elements: scenarios of finite differences made theirs, runs on distorted meshes, from initial states."""
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from craton.backends import backend
 from craton.comm.local import Alone
 from craton.model import meshing, sampling
 from craton.model.cells import Region
-from craton.model.hexmesh import HexMesh
 from craton.model.ordering import locality
+from craton.model.prepared import Prepared
 from craton.plan.shares import One
 from craton.scenario import SpectralScenario
 from craton.solvers.sem_elastic.build import assemble, build, discretise
@@ -52,20 +52,12 @@ def grown(low, high, border, spacing, top=None):
     return origin.tolist(), (count * spacing).tolist()
 
 
-@dataclass(frozen=True)
-class Given:
-    """A mesh for a scenario, and its model made ready, as `build` takes them."""
-
-    mesh: HexMesh
-    sampler: sampling.Sampler
-
-
 def given(scenario, mesh):
     """A mesh of one's own, None for none."""
     if mesh is None:
         return None
     sampler = sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
-    return Given(mesh.reordered(locality(mesh)), sampler)
+    return Prepared(mesh.reordered(locality(mesh)), sampler)
 
 
 def ran(scenario, device, mesh=None):
@@ -95,7 +87,7 @@ def moved(mesh, most, seed):
 def prepared(scenario, mesh=None):
     """The Discretisation and the Plan of a scenario without sources."""
     own, receivers = given(scenario, meshing.mesh_of(scenario) if mesh is None else mesh), survey_receivers.build(scenario)
-    d = discretise(scenario, own.mesh, own.sampler, [], One())
+    d = discretise(scenario, own, [], One())
     return d, assemble(d, [], receivers, survey_receivers.channels(len(receivers), scenario.output.waveforms))
 
 

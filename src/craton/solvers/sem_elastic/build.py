@@ -5,17 +5,20 @@ from functools import partial
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
-from craton.model import hexmesh, meshing, sampling
+from craton.model import earth_chunk, hexmesh, meshing, sampling
 from craton.model.blas import one_thread
 from craton.model.cells import Region
 from craton.model.element_grid import ElementGrid
 from craton.model.ordering import locality
+from craton.model.prepared import Prepared
 from craton.plan.plan import Array, Launch, Phase, Plan
 from craton.plan.shares import One
 from craton.solvers.sem_elastic import exact, faces, families, notes, operators, placing, points, ranks, snapshots
 from craton.solvers.sem_elastic.discretisation import Discretisation
+from craton.solvers.sem_elastic.division import bounds, divide, leading
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.look import look
+from craton.solvers.sem_elastic.mesh_terms import centres
 from craton.solvers.sem_elastic.time_step import Stable, stable_step
 from craton.solvers.shared import timing
 from craton.survey import leapfrog
@@ -36,8 +39,8 @@ def build(scenario, given=None, team=None):
     Parameters
     ----------
     scenario : craton.SpectralScenario
-    given : object, optional
-        A ``mesh`` and its ``sampler`` in place of the scenario's mesh and model, such as `chunk_sampler.Prepared`.
+    given : craton.model.prepared.Prepared, optional
+        In place of the scenario's mesh and model.
     team : craton.comm.Together, optional
         Ranks each of which makes its part of the plan; all must ask.
 
@@ -52,15 +55,15 @@ def build(scenario, given=None, team=None):
     """
     team = team or One()
     ranks.refuse_mesh(scenario, team)
-    if given is None and scenario.domain.chunk is not None:
-        scenario, given = placing.on_earth(scenario)
-    mesh = checked_mesh(scenario, team) if given is None else given.mesh
-    scenario = placing.on_mesh(scenario, mesh)
+    if given is None:
+        scenario, given = placing.on_earth(scenario, team) if scenario.domain.chunk is not None else (scenario, checked(scenario, team))
+    given = replace(given, bounds=bounds(given, team))
+    scenario = placing.on_mesh(scenario, given.mesh, given.bounds)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
-    sampler = given.sampler if given else sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
-    sources = survey_sources.build(scenario, partial(placing.medium, mesh, sampler))
+    sources = survey_sources.build(scenario, partial(placing.medium, given))
     receivers = survey_receivers.build(scenario).on_earth(sources)
-    d = discretise(scenario, mesh, sampler, sources, team)
+    d = discretise(scenario, given, sources, team)
+    del given  # its mesh, which is not wanted any more, is as large as that of `d`
     refuse(placing.problems(scenario, d) or points.source_problems(d, sources))
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms) + receivers.fibre_channels()
     return assemble(d, sources, receivers, channels)
@@ -72,27 +75,31 @@ def refuse(problems):
         raise ScenarioError(problems)
 
 
-def checked_mesh(scenario, team):
-    """The mesh of a scenario in an order in which neighbours are near; nothing is wrong with it, as rank 0 sees it, or the model."""
+def checked(scenario, team):
+    """The `Prepared` of a scenario, neighbours near each other; nothing is wrong with the mesh, as rank 0 sees it, or the model."""
     box = None if scenario.domain.mesh else meshing.region_of(scenario)
     if box is not None:
         refuse(sampling.problems(scenario.model, box))
     mesh = meshing.mesh_of(scenario)
     team.every(lambda: refuse(hexmesh.problems(mesh, scenario.run.degree)) if team.rank == 0 else None)
+    region = Region(*map(tuple, mesh.bounds()))
     if box is None:
-        refuse(sampling.problems(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names))
-    return mesh.reordered(locality(mesh))
+        refuse(sampling.problems(scenario.model, region, mesh.region_names))
+    return Prepared(mesh.reordered(locality(mesh)), sampling.sampler(scenario.model, region, mesh.region_names))
 
 
-def discretise(scenario, mesh, sampler, sources, team=None):
-    """Points, media, step."""
+def discretise(scenario, given, sources, team=None):
+    """Points, media, step of a `Prepared` mesh and medium."""
     element, team = Element(scenario.run.degree), team or One()
-    wet = ranks.fluids(mesh, sampler, team)
-    division = ranks.divide(mesh, element.degree, wet, ranks.owners(scenario, mesh, wet, team), team)
-    d = Discretisation(scenario, division.mesh, element, sampler, wet[division.numbers], division.points, division.state, division)
-    first = ranks.agreed(division, look(d))
-    d = replace(d, first=first, relaxation=sampling.relaxation(scenario.model, first.loss))
-    stable = agreed_step(d, wet)
+    wet = ranks.fluids(given, team)
+    division, near = divide(given, element.degree, wet, ranks.owners(scenario, given, wet, team), team)
+    wide = Discretisation(scenario, near.mesh, element, given.sampler, near.fluid, near.points, near.state, division,
+                          centres=centres(near.mesh))  # fmt: skip
+    wide = replace(wide, first=look(wide))
+    d = wide.leading(division.mesh.size, division.state, division.mesh)
+    first = ranks.agreed(division, d.first)
+    relaxation = sampling.relaxation(scenario.model, first.loss)
+    d, stable = replace(d, first=first, relaxation=relaxation), agreed_step(replace(wide, relaxation=relaxation), near.complete)
     refuse(step_problems(scenario, stable.limit))
     dt = timing.time_step(scenario, stable.limit)
     start = timing.start_time(scenario, sources, dt)
@@ -101,24 +108,19 @@ def discretise(scenario, mesh, sampler, sources, team=None):
     return replace(d, stable=stable, dt=dt, start=start, steps=steps + extra, extra=extra)
 
 
-def agreed_step(d, wet):
+def agreed_step(wide, complete):
     """The `Stable` of the elements of all ranks; its element is -1 where that is another rank's.
 
-    Each rank looks at its own elements and some around them. The limit is rounded down to three digits: which elements are looked at
-    together, and so the last digits, depend on the partition. `wet`: fluid elements of the whole mesh.
+    `wide` are own elements and those around them, of which some have `complete` masses. The limit is rounded down to three digits: which
+    elements are looked at together, and so the last digits, depend on the partition.
     """
-    team = d.division.team
-
-    def own():
-        e = d if team.size == 1 else ranks.surroundings(d, wet)
-        coupling = faces.coupling_strength(e, e.first.mass)
-        return stable_step(e.element, e.coordinates, e.material, e.points, e.fluid, e.first.mass, e.relaxation, e.jacobian, coupling)
-
-    found = team.every(own)
-    worst = found[int(np.argmin([one.limit for one in found]))]
-    unit = 10.0 ** (np.floor(np.log10(worst.limit)) - 2)
-    limit = float(np.floor(worst.limit / unit) * unit)
-    return Stable(limit, worst.element if team.size == 1 else -1, worst.courant * limit / worst.limit)
+    e, team = wide.leading(complete, wide.state, leading(wide.mesh, complete)), wide.division.team
+    coupling = max(team.every(lambda: faces.coupling_strength(e, e.first.mass)))
+    found = stable_step(e.element, e.coordinates, e.material, e.points, e.fluid, e.first.mass, e.relaxation, e.jacobian, coupling,
+                        wide.division.mesh.size, team)  # fmt: skip
+    unit = 10.0 ** (np.floor(np.log10(found.limit)) - 2)
+    limit = float(np.floor(found.limit / unit) * unit)
+    return Stable(limit, found.element, found.courant * limit / found.limit)
 
 
 def step_problems(scenario, limit):
@@ -150,8 +152,7 @@ def assemble(d, sources, receivers, channels):
     arrays |= source_arrays | record_arrays | exchanged
     phases = (*phases_of(d, injections, elements, edges, messages), Phase("record", tuple(replace(one, outer=True) for one in record)))
     limit, watched, grid = *guard(d, sources), grid_of(d)
-    whole = d.division.whole
-    pictures = snapshots.frames(d, whole, d.scenario.snapshots, meshing.edges(whole)[1] / d.element.degree)
+    pictures = snapshots.frames(d, d.division.bounds, d.scenario.snapshots, middle_edge(d) / d.element.degree)
     plan = Plan(d.scenario.title, "sem_elastic", d.precision, grid, d.state, arrays, phases, d.steps, d.dt, d.start, channels,
                 receivers, slots, limit, watched, pictures, d.extra, band)  # fmt: skip
     plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources),
@@ -161,6 +162,12 @@ def assemble(d, sources, receivers, channels):
     plan.notes = notes.sections(d, plan, sources)
     plan.sharing = {"loads": partial(ranks.loads, d.scenario, d.division.whole, d.fluid)}
     return plan
+
+
+def middle_edge(d):
+    """Median edge of the elements of the whole mesh, m; of a chunk of the Earth that of its design, which all ranks know."""
+    globe = d.scenario.domain.globe
+    return meshing.edges(d.division.whole)[1] if globe is None else earth_chunk.middle_edge(globe.chunk)
 
 
 def masses(d):

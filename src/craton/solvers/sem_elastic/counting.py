@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from craton.errors import Problem, ScenarioError
-from craton.model import earth_chunk, ordering
+from craton.model import earth_chunk
 from craton.model.bricks import BRICKS
+from craton.model.prepared import Prepared
 from craton.plan.performance import ElementSpeeds, step_seconds
 from craton.plan.shares import One
 from craton.solvers.sem_elastic import build, chunk_notes, families, time_step
@@ -119,7 +119,7 @@ def count(scenario, ranks=1):
     made = earth_chunk.chunk_of(scenario)
     on_earth = scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(made))})
     build.refuse(survey_problems(on_earth))
-    grid = arrangement(made.stack, ranks)
+    grid = earth_chunk.arrangement(made.stack, ranks)
     window = largest(made.stack, grid)
     own = elements(made.stack, window)
     limit, per_element = columns(scenario, made)
@@ -150,27 +150,6 @@ def links(rate, ranks):
 
 
 # --- slices -----------------------------------------------------------------------------------------------------------------------------
-
-
-def arrangement(stack, ranks):
-    """Numbers of slices (along xi, along eta) whose largest has fewest elements, and then shares least.
-
-    Raises
-    ------
-    ScenarioError
-        The chunk's largest elements cannot be shared among so many.
-    """
-    columns_ = tuple(n // w for n, w in zip(stack.count, stack.coarsest))
-    pairs = [(p, ranks // p) for p in range(1, ranks + 1) if ranks % p == 0 and p <= columns_[0] and ranks // p <= columns_[1]]
-    if not pairs:
-        what = f"{ranks:,} ranks: {columns_[0]} x {columns_[1]} columns of its largest elements cannot be shared among so many"
-        raise ScenarioError([Problem("domain.chunk", what, "take fewer ranks, with more divisors; smaller elements, or less growth")])
-
-    def cost(grid):
-        own = [math.ceil(c / p) for c, p in zip(columns_, grid)]
-        return own[0] * own[1], sum(own)
-
-    return min(pairs, key=cost)
 
 
 def largest(stack, grid):
@@ -232,8 +211,8 @@ def columns(scenario, made):
     middle = [n // w // 2 * w for n, w in zip(stack.count, stack.coarsest)]
     limits, nbytes, size = [], 0, 0
     for x0, y0 in {(middle[0], middle[1]), (0, middle[1]), (middle[0], 0), (0, 0)}:
-        mesh = made.part((x0, x0 + stack.coarsest[0], y0, y0 + stack.coarsest[1])).mesh
-        d = build.discretise(scenario, mesh.reordered(ordering.locality(mesh)), sampler, [], One())
+        mesh = made.part((x0, x0 + stack.coarsest[0], y0, y0 + stack.coarsest[1])).local().mesh
+        d = build.discretise(scenario, Prepared(mesh, sampler), [], One())
         limits.append(d.stable.limit)
         for own in families.families(d):
             arrays, launch = families.arrays_and_launch(d, own)

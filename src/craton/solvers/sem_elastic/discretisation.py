@@ -1,5 +1,5 @@
 """The choices of one discretised problem that all builders share: elements in their order, global points of each medium, step."""
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,8 +12,6 @@ from craton.solvers.sem_elastic.exact import Reals
 from craton.solvers.sem_elastic.placing import Places
 from craton.solvers.sem_elastic.ranks import assigned, holding
 from craton.solvers.sem_elastic.state import State
-
-WIDE = 1 << 14  # elements at a time, of whose centres only is asked
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class Discretisation:
         Global points, counted apart in the solid and in the fluid.
     state : State
         Where the fields lie.
-    division : ranks.Division
+    division : division.Division
         Own elements and points, and what other ranks have of them.
     first : look.FirstLook
     relaxation : Relaxation or None
@@ -49,6 +47,8 @@ class Discretisation:
         Steps past the end, from which records are corrected in time up to it.
     units : exact.Units or exact.Reals
         How forces are summed.
+    centres : (ne, 3) array
+        Of the elements, m.
     """
 
     scenario: Any
@@ -67,6 +67,7 @@ class Discretisation:
     steps: int = 0
     extra: int = 0
     units: Any = Reals()
+    centres: np.ndarray = None
 
     @property
     def precision(self):
@@ -80,38 +81,42 @@ class Discretisation:
 
     def shapes(self, elements):
         """Nodes of some elements relative to their centres, (n, 3, 27), m; float64."""
-        return mesh_terms.relative(self.mesh.nodes[self.mesh.elements[elements]])[0]
-
-    @cached_property
-    def centres(self):
-        """Centres of the elements, (ne, 3), m."""
-        found = np.empty((self.mesh.size, 3))
-        for part in mesh_terms.batches(self.mesh.size, WIDE):
-            found[part] = self.mesh.nodes[self.mesh.elements[part]].mean(axis=1)
-        return found
+        own = self.mesh.nodes[self.mesh.elements[elements]]
+        return np.ascontiguousarray((own - self.centres[elements][:, None]).transpose(0, 2, 1))
 
     def offset(self, field):
         """First element of a field in the state."""
         return self.state.offset(field)
 
-    def coordinates(self, elements):
-        """Positions of the nodes of some elements, (n, 3, n^3), m."""
-        return mesh_terms.coordinates(self.element, self.shapes(elements)) + self.centres[elements][:, :, None]
+    def coordinates(self, elements, nodes=slice(None)):
+        """Positions of nodes of some elements, (n, 3, nodes), m."""
+        return mesh_terms.coordinates(self.element, self.shapes(elements), nodes) + self.centres[elements][:, :, None]
 
     def jacobian(self, elements, nodes=slice(None)):
         """d x_r / d xi_s at nodes of some elements, (n, 3, 3, nodes), m."""
         return mesh_terms.jacobian(self.element, self.shapes(elements), nodes)
 
-    def material(self, elements):
-        """Material at the nodes of some elements: dict of arrays (n, n^3), stiffness (n, 21, n^3); see `craton.model.sampling`."""
+    def material(self, elements, nodes=slice(None)):
+        """Material at nodes of some elements: dict of arrays (n, nodes), stiffness (n, 21, nodes); see `craton.model.sampling`.
+
+        Of the `nodes` that are asked for, corners must be among them: samplers know from these where an element lies.
+        """
         elements = np.arange(*elements.indices(self.mesh.size)) if isinstance(elements, slice) else np.asarray(elements)
-        out = {name: np.repeat(values[elements][..., None], self.element.size, axis=-1) for name, values in self.first.constant.items()}
-        some = np.flatnonzero(self.first.varying[elements])
-        own = elements[some]
-        if len(own):
-            for name, values in self.sampler.at(self.coordinates(own), self.centres[own], self.mesh.regions[own]).items():
-                out[name][some] = values
+        varying, count = self.first.varying[elements], len(np.arange(self.element.size)[nodes])
+        own = elements[varying]
+        found = self.sampler.at(self.coordinates(own, nodes), self.centres[own], self.mesh.regions[own]) if len(own) else {}
+        if len(own) == len(elements) > 0:
+            return found
+        out = {name: np.repeat(values[elements][..., None], count, axis=-1) for name, values in self.first.constant.items()}
+        for name, values in found.items():
+            out[name][varying] = values
         return out
+
+    def leading(self, count, state, mesh):
+        """The problem of the first elements alone, whose points come first; nothing is copied."""
+        first = self.first.leading(count, (state.solid, state.fluid))
+        own = {name: getattr(self, name)[:count] for name in ("fluid", "points", "centres")}
+        return replace(self, mesh=mesh, state=state, first=first, **own)
 
     @property
     def anisotropic(self):
@@ -144,4 +149,5 @@ class Discretisation:
     def places(self):
         """Finds positions in the mesh."""
         domain, division = self.scenario.domain, self.division
-        return Places(self.mesh, self.fluid, terrain.build(self.scenario.model), division.whole, division.numbers, domain.globe)
+        team = division.team if division.whole is None else None
+        return Places(self.mesh, self.fluid, terrain.build(self.scenario.model), division.whole, division.numbers, domain.globe, team)

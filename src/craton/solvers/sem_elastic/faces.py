@@ -160,7 +160,13 @@ def interface(d):
     """Faces of fluid elements on solid ones, with these: rows (fluid element, face, solid element, face)."""
     if not d.fluid.any() or d.fluid.all():
         return np.empty((0, 4), int)
-    rows = numbering.inner_faces(d.mesh.elements)
+    corners = d.mesh.corners
+    touched = np.zeros((2, len(d.mesh.nodes)), bool)
+    for n, which in enumerate((d.fluid, ~d.fluid)):
+        touched[n, corners[which]] = True
+    near = np.flatnonzero(touched.all(axis=0)[corners].any(axis=1))
+    rows = numbering.inner_faces(d.mesh.elements[near])
+    rows[:, ::2] = near[rows[:, ::2]]
     rows = rows[d.fluid[rows[:, 0]] != d.fluid[rows[:, 2]]]
     return np.where(d.fluid[rows[:, :1]], rows, rows[:, [2, 3, 0, 1]])
 

@@ -1,5 +1,5 @@
 """One pass over all elements before the step is known: shapes, material, masses; what later builders need is kept for each element."""
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 
 import numpy as np
@@ -51,6 +51,14 @@ class FirstLook:
     smallest: float
     loss: float = 0.0
     bulk_loss: bool = False
+
+    def leading(self, count, points):
+        """That of the first elements, with the masses of the first (solid, fluid) points, and extremes of all."""
+        kept = {name: getattr(self, name)[:count] for name in ("edges", "straight", "varying")}
+        kept["constant"] = {name: values[:count] for name, values in self.constant.items()}
+        quality = Quality(**{f.name: getattr(self.quality, f.name)[:count] for f in fields(Quality) if f.name != "degree"},
+                          degree=self.quality.degree)  # fmt: skip
+        return replace(self, **kept, quality=quality, mass=tuple(mass[:n] for mass, n in zip(self.mass, points)))
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,9 @@ def batch_of(d, part):
     local, centres = d.shapes(own), d.centres[own]
     z = centres[:, 2:] + local[:, 2] @ mesh_terms.interpolation(d.element.degree)[0]
     even = d.sampler.uniform(z, centres, d.mesh.regions[own])
-    return [see(d, own[some], local[some], at_centres) for some, at_centres in ((even, True), (~even, False)) if some.any()]
+    if even.all() or not even.any():
+        return [see(d, own, local, bool(even[0]))]
+    return [see(d, own[some], local[some], at_centres) for some, at_centres in ((even, True), (~even, False))]
 
 
 def see(d, own, local, at_centres):
@@ -128,24 +138,32 @@ def see(d, own, local, at_centres):
     samples = d.sampler.at(places, centres, d.mesh.regions[own])
     wrong = sampling.element_problems(samples, centres, numbers=own)
     slow, edges, (corners, straight) = sampling.slowest_in(samples), mesh_terms.boxes(local), mesh_terms.corners(local)
-    speeds = {name: samples[name] for name in ("vp", "vs", "rho")} | {"slowest": slow}
-    weights = np.where(d.fluid[own, None], inertia(samples, True), inertia(samples, False))
+    limits = {name: (values.min(axis=-1), values.max(axis=-1)) for name, values in samples.items()}
+    speeds = {name: limits[name] for name in ("vp", "vs", "rho")} | {"slowest": (slow, slow)}
     return Seen(
-        own, {"edges": edges, "straight": straight, "varying": varying(samples)}, of_corners(corners) | {"slowest": slow},
+        own, {"edges": edges, "straight": straight, "varying": varying(limits)}, of_corners(corners) | {"slowest": slow},
         {name: values.mean(axis=-1) for name, values in samples.items()},
-        volumes(d.element, local, edges) * weights * d.element.volume_weights,
-        {name: (values.min(), values.max()) for name, values in speeds.items()},
-        float(np.prod(np.ptp(local, axis=2), axis=1).min()),
+        volumes(d.element, local, edges) * inertias(samples, d.fluid[own]) * d.element.volume_weights,
+        {name: (low.min(), high.max()) for name, (low, high) in speeds.items()},
+        float(np.prod(local.max(axis=2) - local.min(axis=2), axis=1).min()),
         (sampling.largest_loss(samples), bool(sampling.bulk(samples).any())) if d.sampler.lossy else (0.0, False), wrong)  # fmt: skip
 
 
-def varying(samples):
-    """Elements whose values differ between nodes."""
-    def differ(values):
-        scale = np.abs(values).max(axis=tuple(range(1, values.ndim)))
-        return (np.ptp(values, axis=-1).reshape(len(values), -1) > SAME * scale[:, None]).any(axis=1)
+def inertias(samples, fluid):
+    """What the mass integrates at the nodes of solid and fluid elements."""
+    if not fluid.any():
+        return inertia(samples, False)
+    return np.where(fluid[:, None], inertia(samples, True), inertia(samples, False))
 
-    return np.any([differ(values) for values in samples.values()], axis=0)
+
+def varying(limits):
+    """Elements whose values differ between nodes, from the (least, largest) of each."""
+    def differ(low, high):
+        low, high = (values.reshape(len(values), -1) for values in (low, high))
+        scale = np.maximum(np.abs(low), np.abs(high)).max(axis=1)
+        return (high - low > SAME * scale[:, None]).any(axis=1)
+
+    return np.any([differ(*one) for one in limits.values()], axis=0)
 
 
 def volumes(element, local, edges):

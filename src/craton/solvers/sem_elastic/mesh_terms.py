@@ -12,12 +12,21 @@ from craton.solvers.sem_elastic.element import Element, lagrange, lagrange_slope
 NODES = np.array([-1.0, 0.0, 1.0])
 HALVES = np.array([[1, 0.5, 0], [0, 0.5, 1]])
 MIDDLES = np.kron(HALVES, np.kron(HALVES, HALVES))  # (8, 27): nodes in the middle between corners
+WIDE = 1 << 14  # elements at a time, of whose centres only is asked
 BATCH = 256  # elements at a time: their temporaries stay in the cache
 
 
 def batches(count, size=BATCH):
     """Slices of at most `size` elements."""
     return [slice(a, min(a + size, count)) for a in range(0, count, size)]
+
+
+def centres(mesh):
+    """Means of the nodes of each element, (ne, 3), m."""
+    found = np.empty((mesh.size, 3))
+    for part in batches(mesh.size, WIDE):
+        found[part] = mesh.nodes[mesh.elements[part]].mean(axis=1)
+    return found
 
 
 def relative(nodes):
@@ -44,15 +53,16 @@ def interpolation(degree):
     return tables[3], np.stack(tables[:3], axis=1)
 
 
-def coordinates(element, local):
-    """Coordinates of the points relative to the centre, (ne, 3, n^3)."""
-    return local @ interpolation(element.degree)[0]
+def coordinates(element, local, nodes=slice(None)):
+    """Coordinates of the points, or some of them, relative to the centre, (ne, 3, n^3)."""
+    values = interpolation(element.degree)[0][:, nodes]
+    return (local.reshape(-1, 27) @ values).reshape(len(local), 3, values.shape[1])
 
 
 def jacobian(element, local, nodes=slice(None)):
     """J[s, r] = d x_r / d xi_s at the points, or some of them, (ne, 3, 3, n^3)."""
     slopes = interpolation(element.degree)[1][:, :, nodes]
-    return (local.reshape(-1, 27) @ slopes.reshape(27, -1)).reshape(len(local), 3, 3, -1).swapaxes(1, 2)
+    return (local.reshape(-1, 27) @ slopes.reshape(27, -1)).reshape(len(local), 3, 3, slopes.shape[2]).swapaxes(1, 2)
 
 
 def cross(t, u):

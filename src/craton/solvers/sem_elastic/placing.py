@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from craton.model import earth_chunk, locate, terrain
+from craton.model.chunk_sampler import ChunkSampler
 from craton.model.hexmesh import named_by_place
+from craton.solvers.sem_elastic.division import RINGS
 from craton.survey import globe, receivers, sources
 
 ON_FACE = 1e-6  # of the reference coordinates
@@ -31,6 +33,8 @@ class Places:
         Of several elements that have a position the one with the lowest number here takes it; by default the order of the mesh.
     globe : Globe or None
         Of a chunk of the Earth: a position in the chunk is in its mesh, even where elements of 27 nodes do not quite reach.
+    team : Together, optional
+        Ranks of whose meshes the top is put together, as none has the whole.
     """
 
     mesh: Any
@@ -39,6 +43,7 @@ class Places:
     whole: Any = None
     order: Any = None
     globe: Any = None
+    team: Any = None
 
     @cached_property
     def every(self):
@@ -48,7 +53,8 @@ class Places:
     @cached_property
     def top(self):
         """The top of the mesh."""
-        return mesh_top(self.mesh if self.whole is None else self.whole)
+        own = mesh_top(self.mesh if self.whole is None else self.whole)
+        return own if self.team is None else JoinedTop(own, self.team)
 
     def found(self, locator, xyz, nearest):
         """The `Located` by a locator, in the lowest element of several; in any of them where the nearest is not asked for (pictures)."""
@@ -116,35 +122,60 @@ def _with(found, which, others):
     return replace(found, **parts)
 
 
+@dataclass(frozen=True, eq=False)
+class JoinedTop:
+    """The top of a mesh of which each rank has a part (`own`, a MeshTop); all must ask."""
+
+    own: Any
+    team: Any
+
+    def surface(self, x, y):
+        """Elevation of the top at points, m, the highest that any rank has; nan beside the mesh."""
+        return np.fmax.reduce(self.team.every(lambda: self.own.surface(x, y)))
+
+
 def mesh_top(mesh):
     """The `MeshTop` of a mesh: its face set top, else all boundary faces that look up and are not on its sides."""
     faces = mesh.faces.get("top")
     return locate.MeshTop(mesh, named_by_place(mesh).get("top", np.empty((0, 2), int)) if faces is None or not len(faces) else faces)
 
 
-def on_earth(scenario):
-    """A scenario on a chunk of the Earth with what turns places into positions, and the `Prepared` mesh and medium of the chunk."""
+def on_earth(scenario, team):
+    """A scenario on a chunk of the Earth with what turns places into positions, and the `Prepared` mesh and medium of the chunk.
+
+    Where ranks have slices, the mesh is that of the rank's own and as many columns around it as `division.divide` looks at.
+    """
     made = earth_chunk.chunk_of(scenario)
-    given, scenario = earth_chunk.prepared(scenario, made)
+    grid = earth_chunk.slices_of(scenario, made, team.size)
+    if grid is None:
+        given, scenario = earth_chunk.prepared(scenario, made)
+    else:
+        given, scenario = earth_chunk.prepared_slice(scenario, made, grid, team.rank, RINGS + 1)
     return scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(made))}), given
 
 
-def on_mesh(scenario, mesh):
+def on_mesh(scenario, mesh, bounds=None):
     """The scenario with its box where a mesh file says it, and depths that count from the mesh's top; for the survey's functions.
 
-    Without topography or mesh file, depths count from z = 0; under water from the sea floor of the model.
+    Without topography or mesh file, depths count from z = 0; under water from the sea floor of the model. `bounds`: of the whole mesh.
     """
     ground = terrain.build(scenario.model)
-    lower, upper = mesh.bounds()
+    lower, upper = mesh.bounds() if bounds is None else bounds
     wanted = ground.water is None if ground is not None else scenario.domain.mesh is not None
     return scenario.on_mesh(lower, upper, mesh_top(mesh) if wanted else None)
 
 
-def medium(mesh, sampler, xyz):
-    """vp, vs (m/s) and density (kg/m3) at positions (n, 3), m, by the elements that hold them; of the nearest for positions outside."""
-    xyz = np.asarray(xyz, float).reshape(-1, 3)
-    own = locate.Locator(mesh).find(xyz).nearest
-    found = sampler.at(xyz[:, :, None], mesh.centroids()[own], mesh.regions[own])
+def medium(given, xyz):
+    """vp, vs (m/s) and density (kg/m3) at positions (n, 3), m, by the elements that hold them; of the nearest for positions outside.
+
+    `given` is a `Prepared`; a chunk's medium is known without elements.
+    """
+    xyz, mesh = np.asarray(xyz, float).reshape(-1, 3), given.mesh
+    if isinstance(given.sampler, ChunkSampler):
+        found = given.sampler.at(xyz[:, :, None])
+    else:
+        own = locate.Locator(mesh).find(xyz).nearest
+        found = given.sampler.at(xyz[:, :, None], mesh.centroids()[own], mesh.regions[own])
     return tuple(found[name][:, 0] for name in ("vp", "vs", "rho"))
 
 

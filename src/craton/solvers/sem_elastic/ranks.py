@@ -1,171 +1,40 @@
-"""One rank's part of a mesh of elements: who has which element, own elements and points, what is shared, what all ranks agree on.
+"""Elements over ranks: who has which element, what all ranks agree on, which of them has a position.
 
-Every rank reads the mesh, corner nodes and no more; all that counts GLL points it makes for its own elements only. Elements on both sides
-of an interface between fluid and solid stay on one rank, so that it has both points of every pair.
+Elements on both sides of an interface between fluid and solid stay on one rank, so that it has both points of every pair.
 """
 import zlib
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
 from craton.model import numbering
 from craton.plan import elements
-from craton.plan.shares import One, Share, Total
+from craton.plan.shares import Share, Total
 from craton.solvers.sem_elastic import look, operators
-from craton.solvers.sem_elastic.state import State
-from craton.solvers.shared.sharing import Sharing
+from craton.solvers.sem_elastic.division import media, of_elements
 
 ELSEWHERE = -2  # in place of an element: another rank has the position
-NOWHERE = 1 << 40
-RINGS = 2  # of elements around own ones that the stable step looks at
-
-
-@dataclass(frozen=True, eq=False)
-class Division:
-    """What a rank has of a mesh.
-
-    Parameters
-    ----------
-    team : craton.comm.Together, or One
-    mesh : HexMesh
-        Its own elements, those that neighbours wait for first.
-    outer : int
-        How many these are.
-    points : (m, n^3) int32 array
-        Own numbers of their points, counted apart in the solid and in the fluid.
-    counts : (int, int)
-        Own points of the solid and of the fluid.
-    shared : dict of str to Sharing
-        Points of the "solid" and of the "fluid" that other ranks have, too.
-    media : (bool, bool)
-        Whether any rank has solid, fluid.
-    numbers : (m,) int array
-        Of its elements in the whole mesh.
-    whole : HexMesh
-    """
-
-    team: Any
-    mesh: Any
-    outer: int
-    points: np.ndarray
-    counts: tuple
-    shared: dict
-    media: tuple
-    numbers: np.ndarray
-    whole: Any
-
-    @property
-    def state(self):
-        """Where its fields lie."""
-        return State(*self.counts)
-
-
-def divide(mesh, degree, wet, owner, team=None):
-    """The `Division` of a mesh on a rank.
-
-    Parameters
-    ----------
-    mesh : HexMesh
-        Whole.
-    degree : int
-    wet : (ne,) bool array
-        Fluid elements.
-    owner : (ne,) int array
-        Rank of each element.
-    team : craton.comm.Together, optional
-    """
-    team = team or One()
-    near = elements.around(mesh.corners, owner, team.rank) if team.size > 1 else np.arange(mesh.size)
-    found = numbering.number(mesh.elements[near], degree)
-    points, solid, fluid = media(found.points.reshape(len(near), -1), found.count, wet[near])
-    if team.size == 1:
-        alone = {"solid": Sharing(team), "fluid": Sharing(team)}
-        return Division(team, mesh.elevated(), 0, points, (solid, fluid), alone, (solid > 0, fluid > 0), near, mesh)
-    own = elements.own_piece(team.rank, near, points + solid * wet[near, None], owner[near])
-    mine, fluids = np.searchsorted(near, own.elements), wet[own.elements]
-    points, solid, fluid = media(points[mine], max(solid, fluid), fluids, compact=True)
-    lists = own.points(points)
-    inside = {rank: fluids[places // points.shape[1]] for rank, places in own.shared.items()}
-    shared = {}
-    for name, which in (("solid", False), ("fluid", True)):
-        some = {rank: numbers[inside[rank] == which] for rank, numbers in lists.items()}
-        shared[name] = Sharing(team, {rank: numbers for rank, numbers in sorted(some.items()) if len(numbers)})
-    part = of_elements(mesh, own.elements).elevated()
-    return Division(team, part, own.outer, points, (solid, fluid), shared, (not wet.all(), bool(wet.any())), own.elements, mesh)
-
-
-def media(points, count, fluid, compact=False):
-    """Global points counted apart in the two media: points (ne, nodes) of the element's own medium, and how many each has.
-
-    A point on both sides of an interface between fluid and solid is in both. `compact`: some points below `count` are not there.
-    """
-    if not compact and not fluid.any():
-        return points, count, 0
-    out, counts = np.empty_like(points), []
-    for which in (~fluid, fluid):
-        used = np.zeros(count, bool)
-        used[points[which]] = True
-        out[which] = (np.cumsum(used, dtype=np.int32) - 1)[points[which]]
-        counts.append(int(used.sum()))
-    return out, *counts
-
-
-def of_elements(mesh, some):
-    """The mesh of some elements in their order, with the nodes that they use."""
-    place = np.full(mesh.size, -1, np.int32)
-    place[some] = np.arange(len(some), dtype=np.int32)
-    nodes, numbers = np.unique(mesh.elements[some], return_inverse=True)
-    faces = {name: np.column_stack([place[rows[:, 0]], rows[:, 1]])[place[rows[:, 0]] >= 0] for name, rows in mesh.faces.items()}
-    numbers = numbers.reshape(len(some), mesh.elements.shape[1])
-    return replace(mesh, nodes=mesh.nodes[nodes], elements=numbers, regions=mesh.regions[some], faces=faces)
-
-
-def surroundings(d, wet):
-    """A rank's elements and `RINGS` rings around them as a discretised problem: what its stable step depends on.
-
-    Masses are complete: one ring more adds to them. What the outermost ring lacks in stiffness is seen by other ranks. `wet`: fluid
-    elements of the whole mesh.
-    """
-    mesh, ring = d.division.whole, np.zeros(d.division.whole.size, np.int8)
-    ring[d.division.numbers] = 1
-    for n in range(2, RINGS + 3):
-        near = elements.around(mesh.corners, ring > 0, True)
-        ring[near[ring[near] == 0]] = n
-    some = np.flatnonzero(ring)
-    e = gathered(d, of_elements(mesh, some).elevated(), wet[some])
-    inside = np.flatnonzero(ring[some] < RINGS + 2)
-    kept = {f.name: v[inside] for f in fields(e.first) if isinstance(v := getattr(e.first, f.name), np.ndarray)}
-    first = replace(e.first, **kept, constant={name: v[inside] for name, v in e.first.constant.items()})
-    return replace(e, mesh=of_elements(e.mesh, inside), fluid=e.fluid[inside], points=e.points[inside], first=first)
-
-
-def gathered(d, mesh, wet):
-    """A discretised problem on another mesh, alone."""
-    found = numbering.number(mesh.elements, d.element.degree)
-    points, *counts = media(found.points.reshape(mesh.size, -1), found.count, wet)
-    e = replace(d, mesh=mesh, fluid=wet, points=points, state=State(*counts), first=None)
-    return replace(e, first=look.look(e))
-
+NOWHERE = 1 << 62  # above twice any number of an element
 
 # --- who has which element ---------------------------------------------------------------------------------------------------------------
 
 
-def fluids(mesh, sampler, team):
-    """Which elements of a mesh are fluid, by their centres; each rank looks at some of them: (ne,) bool."""
-    if team.size == 1:
-        return look.fluids(mesh, sampler)
+def fluids(given, team):
+    """Which elements of a `Prepared` mesh are fluid, by their centres: (ne,) bool; of a whole one each rank looks at some."""
+    mesh = given.mesh
+    if team.size == 1 or given.owner is not None:
+        return look.fluids(mesh, given.sampler)
     limits = np.linspace(0, mesh.size, team.size + 1).astype(int)
     own = of_elements(mesh, np.arange(*limits[team.rank : team.rank + 2]))
-    return np.concatenate(team.every(lambda: look.fluids(own, sampler) if own.size else np.empty(0, bool)))
+    return np.concatenate(team.every(lambda: look.fluids(own, given.sampler) if own.size else np.empty(0, bool)))
 
 
-def owners(scenario, mesh, wet, team):
-    """Rank of each element, (ne,): rank 0 finds it."""
-    if team.size == 1:
-        return np.zeros(mesh.size, np.int32)
-    return team.every(lambda: partition(scenario, mesh, wet, team.size) if team.rank == 0 else None)[0]
+def owners(scenario, given, wet, team):
+    """Rank of each element, (ne,): that of a slice, or rank 0 finds it."""
+    if team.size == 1 or given.owner is not None:
+        return np.zeros(given.mesh.size, np.int32) if team.size == 1 else given.owner
+    return team.every(lambda: partition(scenario, given.mesh, wet, team.size) if team.rank == 0 else None)[0]
 
 
 def partition(scenario, mesh, wet, ranks):
@@ -238,12 +107,18 @@ def costs(scenario, wet):
 
 
 def agreed(division, first):
-    """A rank's `look.FirstLook` with masses complete and the extremes of all ranks."""
-    mass = tuple(division.shared[medium].complete(own) for medium, own in zip(("solid", "fluid"), first.mass))
+    """A rank's `look.FirstLook` with the extremes of all ranks, and at shared points the same masses, complete as they are."""
+    mass = tuple(same(division.shared[medium], own) for medium, own in zip(("solid", "fluid"), first.mass))
     every = division.team.every(lambda: (first.speeds, first.smallest, first.loss, first.bulk_loss))
     speeds, smallest, losses, bulk = zip(*every)
     extremes = {name: (min(one[name][0] for one in speeds), max(one[name][1] for one in speeds)) for name in speeds[0]}
     return replace(first, mass=mass, speeds=extremes, smallest=min(smallest), loss=max(losses), bulk_loss=any(bulk))
+
+
+def same(sharing, values):
+    """Values (n,) at all own points, made in place those of the lowest rank at the shared ones: equal bits everywhere; all must ask."""
+    values[sharing.points[_of_others(sharing)]] = 0.0
+    return sharing.complete(values)
 
 
 def assigned(division, located, wet):
@@ -277,7 +152,7 @@ def assigned(division, located, wet):
 def completed(d, plan):
     """A rank's plan with its part, those of all, and what all have together."""
     team = d.division.team
-    owned = [count - sum(_of_others(team.rank, d.division.shared[name])) for name, count in zip(("solid", "fluid"), d.division.counts)]
+    owned = [count - sum(_of_others(d.division.shared[name])) for name, count in zip(("solid", "fluid"), d.division.counts)]
     neighbours = {}
     for sharing in d.division.shared.values():
         for rank, numbers in sharing.lists.items():
@@ -293,11 +168,11 @@ def completed(d, plan):
     return replace(plan, part=part, whole=total, sharing=plan.sharing | {"parts": list(parts)})
 
 
-def _of_others(rank, sharing):
+def _of_others(sharing):
     """Whether each shared point is counted by a lower rank."""
     lower = np.zeros(len(sharing.points), bool)
     for other, at in sharing.places.items():
-        if other < rank:
+        if other < sharing.team.rank:
             lower[at] = True
     return lower
 

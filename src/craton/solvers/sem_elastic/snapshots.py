@@ -15,7 +15,7 @@ FIELDS = {False: "velocity", True: "potential_rate"}  # that pictures are made o
 STRESS = {False: "displacement", True: "pressure"}  # those of pressure
 
 
-def frames(d, mesh, specs, spacing):
+def frames(d, bounds, specs, spacing):
     """One `Frames` for each snapshot of a scenario.
 
     Pressure in a fluid is that of a step before the solid's, which the picture's time is.
@@ -24,17 +24,18 @@ def frames(d, mesh, specs, spacing):
     ----------
     d : the discretised problem
         See `craton.solvers.sem_elastic.sites`; and end, extra as of a plan, and state: points of the solid and of the fluid.
-    mesh : HexMesh
+    bounds : (2, 3) array
+        Lowest and highest x, y, z of the mesh, m.
     specs : list of Snapshot
     spacing : float
         Of the rasters, m: the average distance of GLL points.
     """
-    return tuple(one(d, mesh, spec, spacing) for spec in specs)
+    return tuple(one(d, bounds, spec, spacing) for spec in specs)
 
 
-def one(d, mesh, spec, spacing):
+def one(d, bounds, spec, spacing):
     """The pictures of one series."""
-    coords, xyz, shape = raster(d, mesh, spec, spacing)
+    coords, xyz, shape = raster(d, bounds, spec, spacing)
     steps, times = picture_steps(d, spec.every, 1.0 if spec.quantity == "pressure" else 0.5)
     named = components(spec.quantity)
     located = d.located(xyz, False, nearest=False)
@@ -46,13 +47,13 @@ def one(d, mesh, spec, spacing):
     return Frames(spec.name, spec.quantity, named, coords, steps, times, reads, combine, where=where)
 
 
-def raster(d, mesh, spec, spacing):
+def raster(d, bounds, spec, spacing):
     """Coordinates by axis in memory order, (n, 3) places, and the shape of the picture."""
-    low, high = mesh.bounds()
+    low, high = bounds
     axes = {a: axis(low[i], high[i], spacing)[:: spec.stride] for i, a in enumerate("xyz")}
     if spec.plane is not None and spec.plane.surface:
         y, x = np.meshgrid(axes["y"], axes["x"], indexing="ij")
-        z = d.places.top.surface(x, y)
+        z = np.nan_to_num(d.places.top.surface(x, y), nan=2 * high[2] - low[2])  # beside the mesh: above it, which is outside, too
         return {a: axes[a] for a in "yx"}, np.stack([x, y, z], axis=-1).reshape(-1, 3), x.shape
     coords = {a: axes[a] for a in "zyx"}
     if spec.plane is not None:

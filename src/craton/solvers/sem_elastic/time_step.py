@@ -20,6 +20,8 @@ from functools import lru_cache
 import numpy as np
 
 from craton.model import cells, sampling
+from craton.plan.shares import One
+from craton.solvers.sem_elastic import worst
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.mesh_terms import batches, cofactors
 
@@ -33,7 +35,6 @@ SMALL = 64  # elements whose forces are found at a time: their fields stay in th
 BATCH = 256  # elements whose eigenvalues are found at a time
 CANDIDATES = 512  # elements whose own eigenvalue is looked at: those with the largest indicator,
 SHAPES = 2048  # and one of each shape, as the eigenvalue is from 15 to 43 times the indicator in a chunk of the Earth
-FINE = 8  # classes of shapes: in an octave of lengths and indicators, and in the unit of the cosine between two axes
 SEEDS, RINGS = 64, 2  # the worst of them, and their neighbours
 MOST = 250_000  # nodes of elements that are assembled
 CORNERS = np.array([[0, 0, 0], [0, 0, -1], [0, -1, 0], [0, -1, -1], [-1, 0, 0], [-1, 0, -1], [-1, -1, 0], [-1, -1, -1]])
@@ -70,7 +71,8 @@ class Part:
     ----------
     element : Element
     coordinates, material : callable
-        ``coordinates(e)`` (len(e), 3, n^3), m, and ``material(e)``, a dict as of `craton.model.sampling.at_nodes`, of elements e.
+        ``coordinates(e)`` (len(e), 3, n^3), m, and ``material(e, nodes)``, a dict as of `craton.model.sampling.at_nodes`, of elements e, at
+        all of their nodes or some.
     points : (ne, n^3) int array
         Numbers of the nodes among the points of the solid, or the fluid.
     mass : (points,) array
@@ -102,8 +104,8 @@ class Part:
         return derivatives(self.element, self.coordinates(some)).swapaxes(0, 1)[..., nodes]
 
 
-def stable_step(element, coordinates, material, points, fluid, masses, relaxation=None, jacobian=None, coupling=0.0):
-    """The `Stable` of a mesh.
+def stable_step(element, coordinates, material, points, fluid, masses, relaxation=None, jacobian=None, coupling=0.0, own=None, team=None):
+    """The `Stable` of a mesh; of several ranks that of all their elements, with -1 for an element of another rank.
 
     Parameters
     ----------
@@ -116,19 +118,24 @@ def stable_step(element, coordinates, material, points, fluid, masses, relaxatio
         Assembled mass of the solid, integral of density; of the fluid, integral of 1 / kappa. Perhaps with a dummy point at the end.
     coupling : float
         Where fluid and solid touch, see `together`, 1/s2.
+    own : int, optional
+        The first elements, which are a rank's own; the others are around these. By default all.
+    team : craton.comm.Together, optional
     """
-    found = []
+    team, own, found = team or One(), len(points) if own is None else own, []
     for wet in (False, True):
         some = np.flatnonzero(fluid == wet)
-        if len(some):
-            part = Part(element, coordinates, material, points.reshape(len(points), -1), masses[wet], some, wet, relaxation, jacobian)
-            found.append(largest(part))
-    value, worst = max(found)
-    if len(found) == 2:
-        value = together(*(value for value, _ in found), coupling)
-    limit = 2 / np.sqrt(value)
-    one = np.array([worst])
-    return Stable(float(limit), worst, float(limit / shortest_times(element, coordinates(one), p_speed(material(one), relaxation)).min()))
+        part = Part(element, coordinates, material, points.reshape(len(points), -1), masses[wet], some, wet, relaxation, jacobian)
+        found.append(largest(part, int(np.searchsorted(some, own)), team))
+    value, element_, rank = max(found)
+    if all(one[0] for one in found):
+        value = together(*(one[0] for one in found), coupling)
+    limit, one = 2 / np.sqrt(value), np.array([element_])
+
+    def courant():
+        return limit / shortest_times(element, coordinates(one), p_speed(material(one), relaxation)).min() if rank == team.rank else None
+
+    return Stable(float(limit), element_ if rank == team.rank else -1, float(team.every(courant)[rank]))
 
 
 def together(solid, fluid, coupling):
@@ -144,51 +151,68 @@ def together(solid, fluid, coupling):
     return middle + np.sqrt(half**2 + coupling * fluid)
 
 
-def largest(part):
-    """Largest eigenvalue of the assembled elements that are worst with its margin, 1/s2, and the worst element."""
-    estimate, shapes = estimates(part)
-    places, classes = candidates_of(estimate, shapes)
+def largest(part, own, team):
+    """Largest eigenvalue of the assembled elements that are worst with its margin, 1/s2, the worst element, and the rank that has it.
+
+    Each rank looks at its `own` elements, the first of the part, and those around the worst of them; 0 where no rank has any.
+    """
+    estimate, shapes = estimates(part, own)
+    places, alike, count = candidates_of(estimate, shapes, team)
+    if not count:
+        return 0.0, -1, 0
     candidates = part.some[places]
-    own = np.concatenate([eigenvalues(part, candidates[at : at + BATCH]) for at in range(0, len(candidates), BATCH)])
-    worst = candidates[np.argsort(-own, kind="stable")]
-    chosen = grown(part, worst[:SEEDS])
-    while len(chosen) * part.element.size > MOST and len(worst) > 1:
-        worst = worst[: max(1, min(SEEDS, len(worst)) // 2)]
-        chosen = grown(part, worst)
-    same = classes <= CLASSES and np.ptp(np.sort(estimate)[-CANDIDATES:]) <= ALIKE * estimate.max()
-    margin = MARGIN if same or len(estimate) <= CANDIDATES else IRREGULAR
-    return margin * assembled(part, chosen), int(worst[0])
+    values = np.concatenate([np.empty(0), *(eigenvalues(part, candidates[at : at + BATCH]) for at in range(0, len(candidates), BATCH))])
+    order = np.argsort(-values, kind="stable")
+    chosen = seeds(part, candidates[order], values[order], team)
+    every = team.every(lambda: (assembled(part, chosen) if len(chosen) else 0.0, values.max(initial=0)))
+    margin = MARGIN if alike or count <= CANDIDATES else IRREGULAR
+    rank = int(np.argmax([own for _, own in every]))
+    return margin * max(value for value, _ in every), int(candidates[order[0]]) if rank == team.rank else -1, rank
 
 
-def candidates_of(estimate, shapes):
+def seeds(part, candidates, values, team):
+    """The worst candidates, whose `values` fall, with the elements around them: those that all ranks together can look at."""
+    count = SEEDS
+    while True:
+        chosen = grown(part, candidates[: worst.largest(values, count, team)[1]])
+        if count == 1 or sum(team.every(lambda own=chosen: len(own))) * part.element.size <= MOST:
+            return chosen
+        count //= 2
+
+
+def candidates_of(estimate, shapes, team):
     """The elements whose own eigenvalue is looked at, as places in `estimate`: the worst by it, and the worst of each class of shapes.
 
-    Also the number of classes.
+    Also whether all elements of all ranks are alike, and how many they are.
     """
+    count = sum(team.every(lambda: len(estimate)))
+    if not count:
+        return np.empty(0, int), True, 0
     order = np.argsort(-estimate, kind="stable")
-    classes = np.column_stack([shapes, np.rint(FINE * np.log2(estimate / estimate.max())).astype(np.int16)])
-    _, first = np.unique(classes[order], axis=0, return_index=True)
-    return np.unique(np.concatenate([order[:CANDIDATES], order[np.sort(first)[:SHAPES]]])), len(first)
+    values, own = worst.largest(estimate[order], CANDIDATES, team)
+    classes, number = worst.of_classes(estimate, shapes, values[0], SHAPES, team)
+    alike = number <= CLASSES and np.ptp(values) <= ALIKE * values[0]
+    return np.unique(np.concatenate([order[:own], classes])), alike, count
 
 
 # --- every element ---------------------------------------------------------------------------------------------------------------------
 
 
-def estimates(part):
-    """The indicator of each element, 1/s2: its largest value at corners, middles and centre; and the class of its shape there, (ne, 5)."""
-    out, shapes, nodes = np.empty(len(part.some)), np.empty((len(part.some), 5), np.int16), few_nodes(part.element)
+def estimates(part, count):
+    """The indicator of the first elements, 1/s2: its largest value at corners, middles and centre; and the class of the shape, (ne, 5)."""
+    out, shapes, nodes = np.empty(count), np.empty((count, 5), np.int16), few_nodes(part.element)
 
     def find(block):
         own = part.some[block]
         across, det = cofactors(part.slopes(own, nodes))
-        samples = {name: v[..., nodes] for name, v in part.material(own).items()}
+        samples = part.material(own, nodes)
         share = inertia(samples, part.wet) * det * part.element.volume_weights[nodes] / part.mass[part.points[own][:, nodes]]
         found = p_speed(samples, part.relaxation) ** 2 * (across**2).sum(axis=(1, 2)) / det**2 * share
         worst = found.argmax(axis=1)
         rows = np.arange(len(own))
         out[block], shapes[block] = found[rows, worst], shape_of(across[rows, :, :, worst])
 
-    cells.in_parallel(find, batches(len(out)))
+    cells.in_parallel(find, batches(count))
     return out, shapes
 
 
@@ -197,7 +221,7 @@ def shape_of(gradients):
     lengths = np.linalg.norm(gradients, axis=2)
     along = gradients / lengths[:, :, None]
     cosines = [(along[:, a] * along[:, b]).sum(axis=1) for a, b in ((0, 1), (0, 2), (1, 2))]
-    return np.rint(FINE * np.column_stack([np.log2(lengths[:, 1:] / lengths[:, :1]), *cosines])).astype(np.int16)
+    return np.rint(worst.FINE * np.column_stack([np.log2(lengths[:, 1:] / lengths[:, :1]), *cosines])).astype(np.int16)
 
 
 def few_nodes(element):

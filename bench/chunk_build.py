@@ -1,0 +1,178 @@
+"""How long ranks take to build their slices of a chunk of the Earth, and how much memory: time and peak of each phase. No GPU is needed.
+
+usage: PYTHONPATH=src mpirun -n 4 python3 bench/chunk_build.py [--surface 256] [--out FILE.json] [--name NAME]
+       PYTHONPATH=src python3 bench/chunk_build.py --alone 4 [--surface 448] [--threads 1] [--out FILE.json] [--name NAME]
+
+The chunk is that of examples/bolivia_1994.toml with --surface elements along each side: 256 has 2,142,208 elements, 448 10,800,384. With
+--alone N one process is rank 0 of N, and what the others would send is a copy of what it sends itself: the same work and memory, but
+masses at the cuts that are not right; nothing is run. "wall" is the slowest rank's, "cpu" the CPU time of all threads of the busiest
+rank, in which it does not wait for others. "peak" is resident memory of the largest rank above what the process had before; "of_target"
+what 2.5 M elements take at the same time for each. The JSON grows with each call.
+"""
+import argparse
+import json
+import resource
+import time
+from contextlib import contextmanager, suppress
+from functools import wraps
+from pathlib import Path
+
+from craton import benchmark
+from craton.backends import backend
+from craton.comm import Together, ranks
+from craton.model import cells
+from craton.scenario import loads
+from craton.solvers.sem_elastic import build, families, placing, points
+
+TEXT = """
+method = "sem"
+[domain]
+chunk = {{ longitude = -67.3, latitude = -14.1, width = [60, 60], elements = [{surface}, {surface}], bottom = "cmb" }}
+[model]
+kind = "prem"
+[time]
+start = -70
+duration = 800
+[[source]]
+kind = "moment_tensor"
+at = {{ longitude = -75, latitude = -22, depth = "600 km" }}
+tensor = {{ rr = 1e20, tt = -1e20, rp = 2e19 }}
+wavelet = {{ kind = "gaussian", tau = 8.7 }}
+[[receivers]]
+name = "A"
+at = {{ longitude = -77, latitude = -21 }}
+[output]
+waveforms = ["displacement"]
+[run]
+partition = "slices"
+"""
+LIMIT, TARGET = 300.0, 2_500_000  # the issue: 10 M elements on 4 ranks in 5 minutes
+PHASES = (
+    ("mesh", placing, "on_earth"), ("fluids", build.ranks, "fluids"), ("numbering, sharing", build, "divide"),
+    ("first look", build, "look"), ("stable step", build, "agreed_step"), ("places", placing, "problems"),
+    ("element arrays", families, "arrays_and_launch"), ("faces", build.faces, "absorbing"), ("sources", points, "sources"),
+    ("receivers", points, "recording"),
+)  # fmt: skip
+
+
+class Copies:
+    """One rank of several, alone: the others answer as it does itself."""
+
+    rank = 0
+
+    def __init__(self, size):
+        self.size = size
+
+    def every(self, work):
+        """What `work()` gives, from all."""
+        return [work()] * self.size
+
+    def swap(self, arrays):
+        """What goes out comes back."""
+        return {rank: array.copy() for rank, array in arrays.items()}
+
+
+class Phases:
+    """Seconds of the clock and of the CPU, and peak memory, of each phase by its name."""
+
+    def __init__(self):
+        self.rows, self.before, self.most = {}, peak(), 0
+
+    @contextmanager
+    def of(self, name):
+        """Measure what is done within; phases do not overlap."""
+        self.most = self.so_far()
+        reset()
+        wall, cpu = time.perf_counter(), time.process_time()
+        yield
+        row = self.rows.setdefault(name, {"wall": 0.0, "cpu": 0.0, "peak": 0})
+        row["wall"] += time.perf_counter() - wall
+        row["cpu"] += time.process_time() - cpu
+        row["peak"] = max(row["peak"], peak() - self.before)
+
+    def so_far(self):
+        """Peak of resident memory up to now above what there was before, bytes."""
+        return max([self.most, peak() - self.before, *(row["peak"] for row in self.rows.values())])
+
+    def watch(self, name, module, function):
+        """Measure a function whenever it is called."""
+        real = getattr(module, function)
+
+        @wraps(real)
+        def watched(*given, **named):
+            with self.of(name):
+                return real(*given, **named)
+
+        setattr(module, function, watched)
+
+
+def reset():
+    """Forget the peak of resident memory, where the system lets it be forgotten."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak():
+    """Peak of resident memory since `reset`, bytes."""
+    try:
+        line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+        return 1024 * int(line.split()[1])
+    except OSError:
+        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def measured(surface, team):
+    """What this rank took, to be put together with the others'."""
+    reset()
+    phases, begin, cpu = Phases(), time.perf_counter(), time.process_time()
+    for name, module, function in PHASES:
+        phases.watch(name, module, function)
+    plan = build.build(loads(TEXT.format(surface=surface)), team=team)
+    wall, cpu = time.perf_counter() - begin, time.process_time() - cpu
+    return {"elements": plan.part.elements, "whole": plan.whole.grid.elements, "points": plan.part.points, "dt": plan.dt,
+            "device_bytes": plan.nbytes, "wall": wall, "cpu": cpu, "peak": phases.so_far(), "phases": phases.rows}  # fmt: skip
+
+
+def together(rows):
+    """One row of those of all ranks."""
+    elements, first = max(row["elements"] for row in rows), rows[0]
+    phases = {name: {key: max(row["phases"][name][key] for row in rows) for key in ("wall", "cpu", "peak")} for name in first["phases"]}
+    out = {key: first[key] for key in ("whole", "dt")} | {"elements_largest": elements, "elements": [row["elements"] for row in rows]}
+    for key in ("wall", "cpu"):
+        out[key] = max(row[key] for row in rows)
+        phases["others"] = phases.get("others", {}) | {key: max(r[key] - sum(p[key] for p in r["phases"].values()) for r in rows)}
+        out[f"{key}_us_per_element"] = 1e6 * out[key] / elements
+        out[f"{key}_of_target"] = out[key] / elements * TARGET
+    out["peak"] = max(row["peak"] for row in rows)
+    out["peak_per_element"] = out["peak"] / elements
+    out["device_bytes_per_element"] = max(row["device_bytes"] / row["elements"] for row in rows)
+    return out | {"phases": phases, "passed": out["cpu_of_target"] < LIMIT}
+
+
+def main():
+    """Measure, print, keep."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--surface", type=int, default=256)
+    parser.add_argument("--alone", type=int, metavar="N", help="be rank 0 of N, alone")
+    parser.add_argument("--threads", type=int, help="of each rank, for batches of elements; by default one for each core")
+    parser.add_argument("--out")
+    parser.add_argument("--name", default="slices")
+    options = parser.parse_args()
+    if options.threads:
+        cells.cores = lambda: options.threads
+    comm = ranks()
+    team = Copies(options.alone) if options.alone else Together(comm)
+    row = together(comm.gather(measured(options.surface, team)))
+    if comm.rank:
+        return
+    row = {"ranks": team.size, "alone": bool(options.alone), "surface": options.surface, "threads": cells.cores()} | row
+    print(json.dumps(row, indent=1))
+    if options.out:
+        out = Path(options.out)
+        kept = json.loads(out.read_text()) if out.exists() else {"bench": "chunk_build", **benchmark.provenance(backend("cpu"))}
+        kept.setdefault("rows", {})[options.name] = row
+        out.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -444,7 +444,8 @@ def test_counted_forces_at_faces():
              "fluid_inverse_mass": rng.random(9)}  # fmt: skip
     counts = {"force": rng.integers(-(2**38), 2**38, 27), "potential_force": rng.integers(-(2**44), 2**44, 9)}
     reals = {"force": counts["force"] * unit, "potential_force": counts["potential_force"] * wet}
-    for op, own, fluid in ((sem.stacey(), unit, None), (sem.fluid_stacey(), wet, None), (sem.to_fluid(), wet, wet), (sem.to_solid(), unit, wet)):
+    cases = ((sem.stacey(), unit, None), (sem.fluid_stacey(), wet, None), (sem.to_fluid(), wet, wet), (sem.to_solid(), unit, wet))
+    for op, own, fluid in cases:
         more = n | {"unit": own} | ({"fluid_unit": fluid} if fluid else {})
         out = op.writes[0]
         got = semcase.run(op.exact(exact.units_of(op)), given | counts, (0, 1, 0, 1, 0, 3), more, "float32", laned=())[out] * own

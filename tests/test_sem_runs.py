@@ -84,7 +84,8 @@ def test_anisotropic_media_attenuate():
         more = "attenuation = { band = [0.5, 10], frequency = 2 }\nqp = 15\nqs = 10\n" if lossy else ""
         text = SEM.replace('kind = "homogeneous"\n', f'kind = "homogeneous"\n{more}')
         text = text.replace("vp = 3000\nvs = 1700\n", medium)
-        return craton.run(loads(text, ["run.precision=float64", "run.degree=3", "time.duration=1.2", "time.step=0.01"]), progress=False).dataset.velocity.values
+        changes = ["run.precision=float64", "run.degree=3", "time.duration=1.2", "time.step=0.01"]
+        return craton.run(loads(text, changes), progress=False).dataset.velocity.values
 
     plain = "vp = 3000\nvs = 1700\n"
     isotropic, full = run(plain), run(f"stiffness = {{ {constants} }}\n")

@@ -178,8 +178,9 @@ class ElementRun(Table):
     ``partition``: which rank has which elements: METIS's parts (auto, where pymetis is installed), boxes cut in two again and again,
     columns in slices (auto in large chunks of the Earth, where each rank builds its own), or, for tests, any.
 
-    ``assembly`` "colour" gives the same bits in every run on one device, on any number of ranks too; "fast" adds in any order. ``checkpoint`` is the time
-    of the clock after which the state is written again (s). ``order``, ``weights`` and ``grid`` are of finite differences and not used.
+    ``assembly`` "colour" gives the same bits in every run on one device, on any number of ranks too; "fast" adds in any order.
+    ``checkpoint`` is the time of the clock after which the state is written again (s). ``order``, ``weights`` and ``grid`` are of finite
+    differences and not used.
     """
 
     precision: Precision = "float32"

@@ -13,8 +13,8 @@ COUNTED = ("stiffness", "fluid", "update", "fluid_update", "stacey", "fluid_stac
 def operators(degree):
     """All operators of one degree, by name; degrees above 8 are 8.
 
-    Of element kernels each geometry, law and way of adding once; forces counted in whole units where elements are coloured. The fit of attenuation stands in the text, so it is an example: three
-    mechanisms for Q = 50 from 0.1 to 10 Hz, steps of 1 ms.
+    Of element kernels each geometry, law and way of adding once; forces counted in whole units where elements are coloured. The fit of
+    attenuation stands in the text, so it is an example: three mechanisms for Q = 50 from 0.1 to 10 Hz, steps of 1 ms.
     """
     kind = sem.Kind(min(degree, DEGREES[-1]))
     lossy = sem.relaxing(attenuation.relaxation((0.1, 10.0), 1 / 50, storage="full"), 1e-3)

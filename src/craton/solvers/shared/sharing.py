@@ -12,7 +12,7 @@ from craton.plan.shares import One
 
 FILE = Path(__file__).parent / "sharing.h"
 PARAMS = Struct("SharedParams", (("count", "i32"),))
-TYPES = tuple((name, "i32") for name in ("points", "first", "source"))
+TYPES = (*((name, "i32") for name in ("points", "first", "source")), ("f", "force"), ("buffer", "force"))
 
 
 def pack(fields):
@@ -27,7 +27,7 @@ def add(fields):
 
 def _operator(name, writes, reads, fields, reals):
     return Operator(name if fields == 3 else f"{name}_{fields}", FILE, writes, reads, PARAMS, reals_per_point=reals, kernel=name,
-                    defines=(("FIELDS", fields),), types=(*TYPES, ("f", "force"), ("buffer", "force")), pointwise=False, grain=(1, 1, 4096), block=(128, 1, 1))  # fmt: skip
+                    defines=(("FIELDS", fields),), types=TYPES, pointwise=False, grain=(1, 1, 4096), block=(128, 1, 1))  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,7 +62,8 @@ def workplace(tmp_path, monkeypatch):
         (tmp_path / "examples" / path.name).write_text(shortened(path))
     spheres = load(ROOT / "examples" / "seven_spheres.toml", ["prisms.shape=[70, 70, 5]", "points.x.2=15", "points.y.2=10"])
     (tmp_path / "examples" / "seven_spheres.toml").write_text(dumps(spheres))
-    coarse = {"earth_chunk": ["domain.chunk.period=200", "source.0.wavelet.tau=60"], "bolivia_1994": ["domain.chunk.elements=[16, 16]"]}
+    coarse = {"earth_chunk": ["domain.chunk.period=200", "source.0.wavelet.tau=60"], "bolivia_1994": ["domain.chunk.elements=[16, 16]"],
+              "globe": ["domain.chunk.elements=[4, 4]", "domain.chunk.growth=[]"]}  # fmt: skip
     for name, more in coarse.items():
         short = load(ROOT / "examples" / f"{name}.toml", [*more, "time.start=-60", "time.duration=60"])
         (tmp_path / "examples" / f"{name}.toml").write_text(dumps(short))

@@ -200,12 +200,13 @@ def test_counts_of_very_many_ranks():
 def test_examples_of_chunks_load_and_plan():
     from pathlib import Path
 
-    for name in ("earth_chunk", "bolivia_1994"):
+    coarse = {"bolivia_1994": ["domain.chunk.elements=[8, 8]"], "globe": ["domain.chunk.elements=[4, 4]", "domain.chunk.growth=[]"]}
+    for name in ("earth_chunk", *coarse):
         scenario = load(Path(__file__).parents[1] / "examples" / f"{name}.toml")
         assert loads(dumps(scenario)) == scenario and not scenario.warnings
         found = one_run(scenario)
         assert found.points > 1e5
-        more = ["domain.chunk.elements=[8, 8]"] if name == "bolivia_1994" else ["domain.chunk.period=150", "source.0.wavelet.tau=50"]
+        more = coarse.get(name, ["domain.chunk.period=150", "source.0.wavelet.tau=50"])
         short = load(Path(__file__).parents[1] / "examples" / f"{name}.toml", [*more, "time.start=-60", "time.duration=60"])
         data = craton.run(short, device="cpu", progress=False).dataset
         assert np.isfinite(data.displacement).all() and abs(data.displacement).max() > 0

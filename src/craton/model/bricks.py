@@ -40,7 +40,7 @@ class Layer:
     Parameters
     ----------
     levels : tuple of float
-        Vertical coordinates of its levels, rising: lower and upper side; with one between them where elements grow.
+        Vertical coordinates of its levels, rising: lower and upper side; with one in the middle where elements grow, or do beside it.
     width : tuple of int
         Of the elements of its lower side along (xi, eta), in elements of the top of the stack.
     section : int
@@ -222,19 +222,19 @@ class Stack:
         first, nodes, shared = 0, 0, 0
         for n in range(len(self.layers)):
             corners = self.corners(n, window)
-            own, inverse = np.unique(_all_nodes(self.keys(corners)), return_inverse=True)
+            own, inverse = np.unique(all_nodes(self.keys(corners)), return_inverse=True)
             above = self.keys(np.array([0, 0, QUARTERS * self._base(n) + 1]))
             shared = int(np.searchsorted(own, above)) if n else 0  # on its lower side: the last nodes of the layer below
             elements.append((inverse.reshape(-1, 27) + (nodes - shared)).astype(np.int32))
             keys.append(own[shared:])
             layers.append(np.full(len(corners), n, np.int32))
-            for name, rows in self._sides(corners).items():
+            for name, rows in self.sides(corners).items():
                 faces[name].append(rows + (first, 0))
             first, nodes = first + len(corners), nodes + len(own) - shared
         return (np.concatenate(elements), np.concatenate(keys), np.concatenate(layers),
                 {name: np.concatenate(rows).astype(np.int32) for name, rows in faces.items()})  # fmt: skip
 
-    def _sides(self, corners):
+    def sides(self, corners):
         """Faces of elements on each side of the stack: dict of (nf, 2)."""
         ends = QUARTERS * np.array([0, self.count[0], 0, self.count[1], 0, len(self.levels) - 1])
         found = {}
@@ -250,6 +250,7 @@ def _quads(layer, columns):
     if layer.axis is None:
         quads = np.broadcast_to(PLAIN, (len(columns), 1, 4, 2)).copy()
         quads[..., 0] = width * (quads[..., 0] + columns[:, None, None])
+        quads[..., 1] *= len(layer.levels) - 1
         return quads
     plain = BRICKS[layer.factor]
     mirrored = plain[:, [1, 0, 3, 2]].copy()
@@ -260,7 +261,7 @@ def _quads(layer, columns):
     return quads
 
 
-def _all_nodes(corners):
+def all_nodes(corners):
     """Keys (ne, 27) of all nodes from those of the corners (ne, 8): means of the corners of their edge, face or element.
 
     A key is linear in the place, so its mean is the key of the mean. In floating point, because that is faster, and exact below `LARGEST`.

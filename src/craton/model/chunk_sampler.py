@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 
 from craton.model import radial
-from craton.model.chunk import INWARD
+from craton.model.planet import INWARD, directed
 
 UPPER = np.triu_indices(6)
-TURNS = 4  # of the fixed point that undoes flattening and topography: each leaves a hundredth of the error or less
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +79,7 @@ class ChunkSampler:
         own_vp, own_vs, _ = radial.speeds(values)
         values[0], values[1:3] = rho, values[1:3] * (vp / own_vp)
         values[3:5] *= np.where(own_vs > 0, vs / np.where(own_vs > 0, own_vs, 1), 1)
-        axis = np.moveaxis(xyz / np.linalg.norm(xyz, axis=-1, keepdims=True), -1, 0)
+        axis = np.moveaxis(directed(xyz)[0], -1, 0)
         return np.moveaxis(radial.stiffness(radial.love(values), axis)[UPPER], 0, 1)
 
     def radii(self, xyz):
@@ -88,18 +87,8 @@ class ChunkSampler:
 
         That is the one half-way between its highest and lowest node; a wide element's centre may lie below a thin crust.
         """
-        limits, r = self.chunk.radii, self.undone(xyz)
+        limits, r = self.chunk.radii, self.chunk.undone(xyz)
         middle = (r.min(axis=1) + r.max(axis=1)) / 2
         section = np.clip(np.searchsorted(limits, middle, side="right") - 1, 0, len(limits) - 2)[:, None]
         away = INWARD * self.chunk.model.radius
         return np.clip(r, limits[section] + away, limits[section + 1] - away)
-
-    def undone(self, xyz):
-        """Radius, m, that positions (..., 3) had before flattening and topography."""
-        height = np.sqrt(xyz[..., 0] ** 2 + xyz[..., 1] ** 2 + xyz[..., 2] ** 2)
-        if self.chunk.figure is None and self.chunk.topography is None:
-            return height
-        directions, r = xyz / height[..., None], height
-        for _ in range(TURNS):
-            r = r + (height - self.chunk.distance(directions, r))
-        return r

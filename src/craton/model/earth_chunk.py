@@ -1,4 +1,4 @@
-"""From a scenario's domain.chunk and radial model to the chunk, to its mesh and to what samples its medium."""
+"""From a scenario's domain.chunk and radial model to the chunk or the chunks of a sphere, to their mesh and to what samples its medium."""
 import math
 
 import numpy as np
@@ -7,6 +7,7 @@ from craton.errors import Problem, ScenarioError
 from craton.model import emc, prem, radial_files, relief
 from craton.model.chunk import chunk
 from craton.model.chunk_sampler import ChunkSampler
+from craton.model.cubed_sphere import cubed_sphere
 from craton.model.prepared import Prepared
 
 LARGE = 500_000  # elements: above, plans are counted without a mesh, and ranks build slices
@@ -29,7 +30,7 @@ def radial_model(model):
 
 
 def chunk_of(scenario, slices=(1, 1)):
-    """The `Chunk` of a scenario with domain.chunk, cut into `slices` blocks along xi and eta; without its mesh.
+    """The `Chunk` of a scenario with domain.chunk, cut into `slices` blocks along xi and eta, or its `CubedSphere`; without the mesh.
 
     Raises
     ------
@@ -39,10 +40,14 @@ def chunk_of(scenario, slices=(1, 1)):
     asked = scenario.domain.chunk
     model = radial_model(scenario.model)
     ground = None if asked.topography is None else _read("domain.chunk.topography.file", lambda: _ground(asked.topography), "")
-    return _made("domain.chunk", lambda: chunk(
-        model, (asked.longitude, asked.latitude), asked.width, asked.bottom, asked.period, asked.elements, asked.azimuth,
-        asked.points_per_wavelength, scenario.run.degree, asked.growth, asked.honour, slices, asked.geographic, asked.elliptic,
-        ground))  # fmt: skip
+    more = {
+        "bottom": asked.bottom, "period": asked.period, "elements": asked.elements, "azimuth": asked.azimuth, "degree": scenario.run.degree,
+        "points_per_wavelength": asked.points_per_wavelength, "growth": asked.growth, "honour": asked.honour,
+        "geographic": asked.geographic, "elliptic": asked.elliptic, "topography": ground,
+    }  # fmt: skip
+    if asked.chunks > 1:
+        return _made("domain.chunk", lambda: cubed_sphere(model, asked.chunks, asked.centre, **more))
+    return _made("domain.chunk", lambda: chunk(model, asked.centre, asked.width, slices=slices, **more))
 
 
 def _ground(asked):
@@ -108,6 +113,8 @@ def slices_of(scenario, made, ranks):
     ScenarioError
         The chunk's largest elements cannot be shared among so many.
     """
+    if made.all_chunks > 1:
+        return None
     large = scenario.run.partition == "auto" and made.size > LARGE
     return arrangement(made.stack, ranks) if ranks > 1 and (large or scenario.run.partition == "slices") else None
 
@@ -123,15 +130,21 @@ def arrangement(stack, ranks):
     columns = tuple(n // w for n, w in zip(stack.count, stack.coarsest))
     pairs = [(p, ranks // p) for p in range(1, ranks + 1) if ranks % p == 0 and p <= columns[0] and ranks // p <= columns[1]]
     if not pairs:
-        what = f"{ranks:,} ranks: {columns[0]} x {columns[1]} columns of its largest elements cannot be shared among so many"
-        remedy = 'take fewer ranks, with more divisors; smaller elements, or less growth; for a small chunk run.partition = "bisection"'
-        raise ScenarioError([Problem("domain.chunk", what, remedy)])
+        refuse_ranks(ranks, stack)
 
     def cost(grid):
         own = [math.ceil(c / p) for c, p in zip(columns, grid)]
         return own[0] * own[1], sum(own)
 
     return min(pairs, key=cost)
+
+
+def refuse_ranks(ranks, stack):
+    """Refuse more ranks than there are columns of the largest elements."""
+    columns = " x ".join(str(n // w) for n, w in zip(stack.count, stack.coarsest))
+    what = f"{ranks:,} ranks: {columns} columns of the largest elements of a chunk cannot be shared among so many"
+    remedy = 'take fewer ranks, with more divisors; smaller elements, or less growth; for a small chunk run.partition = "bisection"'
+    raise ScenarioError([Problem("domain.chunk", what, remedy)])
 
 
 def middle_edge(made):

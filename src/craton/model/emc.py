@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.model import properties
+from craton.model.relief import to_poles
 
 AXES = {"depth": ("depth", "z"), "latitude": ("latitude", "lat"), "longitude": ("longitude", "lon")}
 # Our names, and those of files in lower case; relative changes first, since "dvs" also ends in "vs".
@@ -65,6 +66,7 @@ class Geographic:
         turned = self.longitude[0] + (np.asarray(longitude, float) - self.longitude[0]) % 360.0
         around = self.longitude[-1] - self.longitude[0] + np.diff(self.longitude).max(initial=0) >= 360.0 - 1e-6
         longitude = np.append(self.longitude, self.longitude[0] + 360.0) if around else self.longitude
+        latitude = to_poles(self.latitude, latitude) if around else latitude
         return [_along(axis, at) for axis, at in zip((self.depth, self.latitude, longitude), (depth, latitude, turned))]
 
     def _interpolated(self, field, place):

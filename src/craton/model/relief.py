@@ -31,7 +31,8 @@ class Relief:
         around = self.longitude[-1] + spacing - self.longitude[0] >= 360.0 - 1e-6
         x = np.append(self.longitude, self.longitude[0] + 360.0) if around else self.longitude
         east = np.where((east > x[-1]) & (east - 360.0 >= x[0] - 1e-9), east - 360.0, east)
-        (i, p), (j, q) = _along(x, east), _along(self.latitude, np.asarray(latitude, float))
+        north = to_poles(self.latitude, latitude) if around else np.asarray(latitude, float)
+        (i, p), (j, q) = _along(x, east), _along(self.latitude, north)
         columns = [i, (i + 1) % len(self.longitude)]
         south, north = ((1 - p) * self.elevation[row, columns[0]] + p * self.elevation[row, columns[1]] for row in (j, j + 1))
         return (1 - q) * south + q * north
@@ -48,6 +49,13 @@ class Relief:
         columns, rows = len(self.longitude) // nx * nx, len(self.latitude) // ny * ny
         blocks = self.elevation[:rows, :columns].reshape(rows // ny, ny, columns // nx, nx).mean(axis=(1, 3))
         return Relief(self.longitude[:columns].reshape(-1, nx).mean(axis=1), self.latitude[:rows].reshape(-1, ny).mean(axis=1), blocks)
+
+
+def to_poles(axis, latitude):
+    """Latitudes; those beyond an end of an axis that is a spacing or less from the pole are moved to it: grids of cells end there."""
+    latitude, spacing = np.asarray(latitude, float), np.diff(axis).max(initial=0) * (1 + 1e-9)
+    low, high = axis[0] if axis[0] <= spacing - 90 else -np.inf, axis[-1] if axis[-1] >= 90 - spacing else np.inf
+    return np.clip(latitude, low, high)
 
 
 def _along(axis, at):

@@ -1,4 +1,6 @@
 """Figures of waves in the Earth: seismograms over distance with travel-time curves, and where a chunk, its source and stations lie."""
+from itertools import product
+
 import numpy as np
 
 from craton.report.figures import COMPONENT_NAMES, figure
@@ -68,12 +70,12 @@ def chunk_map(chunk, source=None, stations=(), names=()):
     stations : (n, 2) array
     names : sequence of str
     """
-    with figure(6.5, 6.0) as page:
+    with figure(*((6.5, 6.0) if chunk.all_chunks == 1 else (10.0, 5.5))) as page:
         axes = page.subplots()
         middle = chunk.frame.longitude
         for edge, width in _lines(chunk):
             longitude, latitude = chunk.frame.degrees(edge)
-            axes.plot(middle + _about(longitude - middle), latitude, color="0.55" if width < 1 else "black", linewidth=width)
+            axes.plot(middle + _unbroken(_about(longitude - middle)), latitude, color="0.55" if width < 1 else "black", linewidth=width)
         stations = np.asarray(stations, float).reshape(-1, 2)
         axes.scatter(middle + _about(stations[:, 0] - middle), stations[:, 1], marker="v", s=45, color="#1a1a1a", zorder=5)
         for (longitude, latitude), name in zip(stations, names):
@@ -82,7 +84,7 @@ def chunk_map(chunk, source=None, stations=(), names=()):
             axes.scatter(middle + _about(source[0] - middle), source[1], marker="*", s=190, color="#f2c200", edgecolor="black", zorder=6)
         axes.set(xlabel="Longitude (degrees)", ylabel="Latitude (degrees)", aspect=1 / max(np.cos(np.radians(chunk.frame.latitude)), 0.1))
         count = " x ".join(map(str, chunk.stack.count))
-        axes.set_title(f"{count} elements at the surface, {chunk.size:,} in all", loc="left")
+        axes.set_title(f"{count} elements at the surface{' of each chunk' * (chunk.all_chunks > 1)}, {chunk.size:,} in all", loc="left")
     return page
 
 
@@ -90,11 +92,16 @@ def _about(longitude):
     return (longitude + 180.0) % 360.0 - 180.0
 
 
+def _unbroken(longitude):
+    """Longitudes along a line, nan where it leaves the map on one side to come back on the other."""
+    return np.where(np.abs(np.diff(longitude, prepend=longitude[:1])) > 180.0, np.nan, longitude)
+
+
 def _lines(chunk, most=16):
-    """Directions along the sides and some lines between elements, and how thick each is."""
-    for axis in (0, 1):
+    """Directions along the sides of chunks and some lines between elements, and how thick each is."""
+    for directions, axis in product(chunk.charts, (0, 1)):
         count, step = chunk.stack.count[axis], max(1, chunk.stack.count[axis] // most)
         along = np.linspace(-0.5, 0.5, 61) * chunk.widths[1 - axis]
         for n in {*range(0, count + 1, step), count}:
             at = (n / count - 0.5) * chunk.widths[axis]
-            yield chunk.directions(*((at, along) if axis == 0 else (along, at))), 1.4 if n in (0, count) else 0.4
+            yield directions(*((at, along) if axis == 0 else (along, at))), 1.4 if n in (0, count) else 0.4

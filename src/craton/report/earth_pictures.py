@@ -12,6 +12,7 @@ from craton.scenario import load
 from craton.survey import traveltimes
 
 PHASES = ("p", "P", "s", "S", "PcP", "ScS")
+AROUND = ("P", "S", "PP", "SS", "Pdiff", "PKP", "PKIKP", "SKS")  # where there is more than one chunk
 CURVES = 40  # distances at which travel times are computed
 
 
@@ -46,7 +47,8 @@ def section(out_dir, path=None):
     source = float(waves.attrs["source_depth"])
     distance, curves = waves.distance.values, {}
     with suppress(ResourceError):  # without ObsPy the seismograms alone
-        curves = traveltimes.curves(chunk.model, source, np.linspace(max(distance.min() - 1, 0.1), distance.max() + 1, CURVES), PHASES)
+        places = np.linspace(max(distance.min() - 1, 0.1), min(distance.max() + 1, 180.0), CURVES)
+        curves = traveltimes.curves(chunk.model, source, places, PHASES if chunk.all_chunks == 1 else AROUND)
     page = earth.travel_time_section(waves.time.values, array.values, distance, curves, "Z")
     places = np.stack([waves.longitude.values, waves.latitude.values], axis=1)
     there = float(waves.attrs["source_longitude"]), float(waves.attrs["source_latitude"])

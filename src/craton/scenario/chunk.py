@@ -1,4 +1,4 @@
-"""A chunk of the Earth in a scenario of spectral elements: domain.chunk, and what does not go together with it."""
+"""A chunk of the Earth, or several, in a scenario of spectral elements: domain.chunk, and what does not go together with it."""
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, TypeAdapter, WithJsonSchema, model_validator
@@ -14,6 +14,7 @@ from craton.scenario.fields import (
     Table,
     Text,
     as_list,
+    choice,
     key,
     many,
     places,
@@ -27,16 +28,19 @@ from craton.scenario.receivers import Fibre, ReceiverGrid, ReceiverLine
 from craton.scenario.words import listed, shown
 
 WIDEST = 120  # degrees
+WHOLE = 6  # chunks
+CENTRE = "centre"
+EXAMPLES = {"longitude": "-67.25  # deg, east", "latitude": "-13.82  # deg, north", "width": "[20, 20]  # deg"}
 Width = quantity("angle", above=0, most=WIDEST)
 _OTHERS = ("origin", "size", "spacing", "max_frequency", "mesh", "refine", "geographic")  # of a domain that is no chunk
 
 
-def word_or(word, kind):
-    """The type of one word, or of something else."""
+def word_or(words, kind):
+    """The type of one of some words, or of something else."""
     adapter = TypeAdapter(kind)
 
     def validate(value):
-        return word if value == word else adapter.validate_python(value)
+        return value if isinstance(value, str) and value in words else adapter.validate_python(value)
 
     return Annotated[Any, BeforeValidator(validate), WithJsonSchema(adapter.json_schema())]
 
@@ -59,23 +63,48 @@ class Relief(Table):
 class Chunk(Table):
     """A chunk of the Earth about ``longitude`` and ``latitude``, ``width`` [x, y] degrees wide, down to ``bottom``.
 
+    Or ``chunks``, 2 or 3 of 90 degrees that meet, or all 6; these fill the Earth down to ``bottom``, which may be its "centre".
+
     How fine: ``period``, the shortest one (s), with ``points_per_wavelength``, or ``elements`` [nx, ny] at the surface. Elements become
     twice as large where wave speeds allow it (``growth`` "auto") or below depths (m).
     """
 
-    longitude: Longitude = key("-67.25  # deg, east")
-    latitude: Latitude = key("-13.82  # deg, north")
-    width: Annotated[tuple[Width, Width], BeforeValidator(_two)] = key("[20, 20]  # deg")
+    longitude: Longitude | None = None
+    latitude: Latitude | None = None
+    width: Annotated[tuple[Width, Width], BeforeValidator(_two)] | None = None
+    chunks: choice(1, 2, 3, WHOLE) = 1
     azimuth: quantity("angle", least=-360, most=360) = 0.0
-    bottom: word_or("cmb", Distance) = "cmb"
+    bottom: word_or(("cmb", CENTRE), Distance) = "cmb"
     elements: Annotated[tuple[whole(least=1), whole(least=1)], BeforeValidator(_two)] | None = None
     period: Duration | None = None
     points_per_wavelength: quantity("ratio", least=2, most=100) = 5.0
     elliptic: Flag = False
     geographic: Flag = True
     topography: Relief | None = None
-    growth: word_or("auto", many(Distance)) = "auto"
+    growth: word_or(("auto",), many(Distance)) = "auto"
     honour: many(Length) = ()
+
+    @property
+    def centre(self):
+        """Longitude and latitude of the (first) chunk; of the whole Earth 0, 0 where nothing else is said."""
+        return self.longitude or 0.0, self.latitude or 0.0
+
+    @model_validator(mode="after")
+    def _where(self):
+        wanted = {1: ("longitude", "latitude", "width"), WHOLE: ()}.get(self.chunks, ("longitude", "latitude"))
+        missing = [n for n in wanted if getattr(self, n) is None]
+        remedy = f"; or chunks = {WHOLE}, the whole Earth"
+        items = [(n, f'missing: "{n}" has to be given', f"write {n} = {EXAMPLES[n]}" + remedy) for n in missing]
+        if self.chunks > 1 and self.width is not None:
+            items.append(("width", f"width is given, but each of {self.chunks} chunks is 90 degrees wide", "leave width out, or chunks"))
+        if self.chunks != WHOLE and self.bottom == CENTRE:
+            items.append(("bottom", f'"{CENTRE}" is the bottom of all six chunks', f'write chunks = {WHOLE}; or bottom = "cmb"'))
+        if self.chunks > 1 and self.elements is not None and self.elements[0] != self.elements[1]:
+            what = f"{shown(list(self.elements))}: chunks that meet need equally many along xi and eta"
+            items.append(("elements", what, f"write [{self.elements[0]}, {self.elements[0]}]"))
+        if items:
+            raise wrong(*items)
+        return self
 
     @model_validator(mode="after")
     def _one_resolution(self):
@@ -100,6 +129,7 @@ def problems(scenario):
     if scenario.model.kind not in RADIAL:
         items.append(("model.kind", f"{shown(scenario.model.kind)} does not fill a chunk of the Earth",
                       f"write kind = {listed([shown(k) for k in RADIAL])}; or origin, size and spacing in place of chunk"))  # fmt: skip
+    items += _no_face(scenario)
     for name in ("source", "receivers"):
         remedy = "write { longitude =, latitude =, depth = }"
         items += [(".".join(map(str, path)), "in a chunk of the Earth, depths are below places", remedy)
@@ -116,6 +146,17 @@ def problems(scenario):
     items += [(f"snapshots.{n}.plane", what, "use x, y, z or surface = true")
               for n, spec in enumerate(scenario.snapshots) if spec.plane is not None and spec.plane.depth is not None]  # fmt: skip
     return items
+
+
+def _no_face(scenario):
+    """Boundaries that the whole Earth does not have."""
+    asked, names = scenario.domain.chunk, []
+    if asked.chunks == WHOLE:
+        names += ["west", "east", "south", "north"]
+    if asked.bottom == CENTRE:
+        names.append("bottom")
+    return [(f"boundaries.{name}", f"the Earth's surface is all around: there is no {name}", "leave it out")
+            for name in names if getattr(scenario.boundaries, name) is not None or name in scenario.boundaries.faces]  # fmt: skip
 
 
 def _ends(path, line):

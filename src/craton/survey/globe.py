@@ -54,10 +54,8 @@ class Globe:
         place = f"longitude {longitude:.6g}, latitude {latitude:.6g} deg, depth {depth / 1e3:.6g} km"
         if depth < 0:
             return f"{place}: above the ground"
-        xi, eta = (np.degrees(a) for a in self.chunk.angles(xyz))
-        half = np.degrees(self.chunk.widths) / 2
-        if not (abs(xi) <= half[0] and abs(eta) <= half[1]):
-            return f"{place}: {xi:.4g} and {eta:.4g} deg from the centre along xi and eta; the chunk reaches to {half[0]:g} and {half[1]:g}"
+        if beyond := self.chunk.beyond(xyz):
+            return f"{place}: {beyond}"
         return f"{place}: below the chunk, which is {(self.chunk.model.radius - self.chunk.radii[0]) / 1e3:g} km deep"
 
 

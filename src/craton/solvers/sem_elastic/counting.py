@@ -1,4 +1,4 @@
-"""What a chunk of the Earth would cost on one or many GPUs, without its mesh: counted in its stack, measured on some columns of elements.
+"""What a chunk of the Earth, or all, would cost on one or many GPUs, without the mesh: counted in stacks, measured on columns of elements.
 
 Elements, points and what slices share follow from the numbers of elements of each layer. Step and bytes an element are those of columns of
 the largest elements, from top to bottom: in the chunk's middle, at its sides and its corner, where they are narrowest and most oblique.
@@ -6,7 +6,6 @@ Rates are those of an H200 (bench/NOTES.md), links as in bench/scaling_model.py:
 """
 import math
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,14 +27,14 @@ DEGREE = 4
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """The cost of a chunk; prints as `craton plan` prints it.
+    """The cost of a chunk or a sphere; prints as `craton plan` prints it.
 
     Parameters
     ----------
-    chunk : Chunk
+    chunk : Chunk or CubedSphere
     ranks : int
-    grid : (int, int)
-        Slices along xi and eta.
+    grid : (int, int) or None
+        Slices along xi and eta; None for equal parts of a sphere.
     elements, points, shared : int
         Of the largest slice: elements, points, points that it shares with others.
     outer : int
@@ -84,7 +83,7 @@ class Counted:
         rows = [("in all", whole + ", counted without the mesh")]
         if self.ranks > 1:
             spread = self.elements * self.ranks / self.chunk.size - 1
-            slices = f"{self.grid[0]} x {self.grid[1]} slices from top to bottom"
+            slices = (f"{self.grid[0]} x {self.grid[1]} slices" if self.grid else "equal parts, about square,") + " from top to bottom"
             rows += [("ranks", f"{self.ranks:,} in {slices}, the largest {spread:.1%} above the mean"),
                      ("a rank", f"{self.elements:,} elements, {self.points:,} points"),
                      ("shared", f"{self.shared:,} points with its neighbours, {12 * self.shared / 1e6:.3g} MB sent in a step; "
@@ -119,15 +118,11 @@ def count(scenario, ranks=1):
     made = earth_chunk.chunk_of(scenario)
     on_earth = scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(made))})
     build.refuse(survey_problems(on_earth))
-    grid = earth_chunk.arrangement(made.stack, ranks)
-    window = largest(made.stack, grid)
-    own = elements(made.stack, window)
     limit, per_element = columns(scenario, made)
     step = scenario.time.step or build.timing.time_step_for(limit)
     build.refuse(build.step_problems(scenario, limit))
     degree = scenario.run.degree
-    points = made.stack.points(degree, window)
-    shared, outer = shared_points(made.stack, window, grid, degree, points), outer_elements(made.stack, window, grid)
+    own, points, shared, outer, grid = (of_sphere if made.all_chunks > 1 else of_chunk)(made, ranks, degree)
     real = np.dtype(scenario.run.precision).itemsize
     nbytes = per_element * own + 10 * real * points + 6 * real * shared
     rate = rate_of(scenario, made) * (DEGREE + 1) ** 3 / (degree + 1) ** 3 * 4 / real
@@ -136,6 +131,28 @@ def count(scenario, ranks=1):
     start = scenario.time.start or 0.0
     return Counted(made, ranks, grid, own, points, shared, outer, int(nbytes), step, math.ceil((scenario.time.duration - start) / step),
                    seconds, rate, made.stack.points(degree), scenario.title, chunk_notes.described(scenario, made))  # fmt: skip
+
+
+def of_chunk(made, ranks, degree):
+    """Elements, points, those shared and outer elements of the largest slice, and numbers of slices along xi and eta."""
+    grid = earth_chunk.arrangement(made.stack, ranks)
+    window = largest(made.stack, grid)
+    points = made.stack.points(degree, window)
+    shared, outer = shared_points(made.stack, window, grid, degree), outer_elements(made.stack, window, grid)
+    return elements(made.stack, window), points, shared, outer, grid
+
+
+def of_sphere(made, ranks, degree):
+    """The same of chunks that are shared among ranks in equal parts (METIS): about square, with neighbours on four sides; no grid."""
+    stack, total = made.stack, made.stack.points(degree)
+    if ranks == 1:
+        return made.size, total, 0, 0, None
+    if ranks > made.all_chunks * (stack.edge // stack.coarsest[0]) ** 2:
+        earth_chunk.refuse_ranks(ranks, stack)
+    sides = 4 * stack.edge * math.sqrt(made.all_chunks / ranks)  # elements of the top along all sides of a part
+    shared = sides * np.mean([one.points(degree, (0, stack.edge, 0, 0)) for one in stack.stacks]) / stack.edge
+    outer = sides * sum(1 / layer.width[0] * (1 if layer.axis is None else len(BRICKS[layer.factor]) * 2 / 3) for layer in stack.layers)
+    return math.ceil(made.size / ranks), math.ceil(total / ranks + shared / 2), math.ceil(shared), math.ceil(outer), None
 
 
 def rate_of(scenario, made):
@@ -185,19 +202,12 @@ def outer_elements(stack, window, grid):
     return total
 
 
-def shared_points(stack, window, grid, degree, own):
-    """Points at the sides that a window of `own` points shares with others: those that it and a window beside it hold both."""
+def shared_points(stack, window, grid, degree):
+    """Points at the sides that a window shares with others: those of windows without any width."""
     x0, x1, y0, y1 = window
-    wx, wy = stack.coarsest
-    total, sides = 0, cuts(window, grid, stack.count)
-    here = partial(stack.points, degree)
-    if sides[0]:
-        beside = (x1, x1 + wx, y0, y1) if x1 < stack.count[0] else (x0 - wx, x0, y0, y1)
-        total += sides[0] * (own + here(beside) - here((min(x0, beside[0]), max(x1, beside[1]), y0, y1)))
-    if sides[1]:
-        beside = (x0, x1, y1, y1 + wy) if y1 < stack.count[1] else (x0, x1, y0 - wy, y0)
-        total += sides[1] * (own + here(beside) - here((x0, x1, min(y0, beside[2]), max(y1, beside[3]))))
-    return total
+    x, y = x1 if x1 < stack.count[0] else x0, y1 if y1 < stack.count[1] else y0
+    sides = cuts(window, grid, stack.count)
+    return sides[0] * stack.points(degree, (x, x, y0, y1)) + sides[1] * stack.points(degree, (x0, x1, y, y))
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------------------------
@@ -206,12 +216,11 @@ def shared_points(stack, window, grid, degree, own):
 def columns(scenario, made):
     """The smallest stable step, s, and bytes an element without the fields of points, of some columns of a chunk."""
     sampler, used = earth_chunk.sampler(scenario, made)
-    scenario, stack = earth_chunk.at_frequency(scenario, used), made.stack
+    scenario = earth_chunk.at_frequency(scenario, used)
     scenario = scenario.model_copy(update={"receivers": (), "time": scenario.time.model_copy(update={"step": None})})
-    middle = [n // w // 2 * w for n, w in zip(stack.count, stack.coarsest)]
     limits, nbytes, size = [], 0, 0
-    for x0, y0 in {(middle[0], middle[1]), (0, middle[1]), (middle[0], 0), (0, 0)}:
-        mesh = made.part((x0, x0 + stack.coarsest[0], y0, y0 + stack.coarsest[1])).local().mesh
+    for part in made.samples():
+        mesh = part.local().mesh
         d = build.discretise(scenario, Prepared(mesh, sampler), [], One())
         limits.append(d.stable.limit)
         for own in families.families(d):

@@ -142,7 +142,7 @@ def arrangement(stack, ranks):
 def refuse_ranks(ranks, stack):
     """Refuse more ranks than there are columns of the largest elements."""
     columns = " x ".join(str(n // w) for n, w in zip(stack.count, stack.coarsest))
-    what = f"{ranks:,} ranks: {columns} columns of the largest elements of a chunk cannot be shared among so many"
+    what = f"{ranks:,} ranks: {columns} columns of its largest elements cannot be shared among so many"
     remedy = 'take fewer ranks, with more divisors; smaller elements, or less growth; for a small chunk run.partition = "bisection"'
     raise ScenarioError([Problem("domain.chunk", what, remedy)])
 

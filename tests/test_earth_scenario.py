@@ -69,7 +69,6 @@ def test_written_and_read_again(pairs):
     ([("at = { longitude = -65, latitude = -13 }", "grid = { x = [0, 1, 2], y = [0, 1, 2], z = 0 }")], "receivers.0", "a lattice"),
     ([("at = { longitude = -65, latitude = -13 }", "at = { longitude = -65, latitude = -103 }")], "receivers.0.at.latitude", "-90"),
     ([("to = { longitude = -65, latitude = -15, depth = 100 }", "to = [0, 0, 1]")], "receivers.1.line.to", "one end"),
-    ([('kind = "prem"', 'kind = "prem"\ntransverse = true\nattenuation = { band = [0.01, 0.1] }')], "model.attenuation", "anisotropic"),
     ([("rr = 1e20", "rr = 1e20, xx = 1")], "source.0.tensor.xx", "unknown key"),
 ])  # fmt: skip
 def test_problems_in_words(pairs, key, part):

@@ -7,6 +7,7 @@ reference, unless `what` says otherwise; E is its square.
 from functools import partial
 
 from craton.validation.absorbing import cpml_slice
+from craton.validation.body_waves import body
 from craton.validation.conserved import energy, reciprocity
 from craton.validation.earth import bolivia, regional
 from craton.validation.ground import flat_ground, slope
@@ -85,7 +86,7 @@ FULL = {
     "earth-surface": partial(surface_of_earth, period=40.0, width=(44.0, 36.0)),
 }
 EARTH = {"earth-moment": regional, "earth-force": partial(regional, what="force"), "earth-bolivia": bolivia,
-         "earth-surface": surface_of_earth,
+         "earth-body": body, "earth-surface": surface_of_earth,
          "earth-surface-ti": partial(surface_of_earth, transverse=True)}  # a minute or more each on a CPU  # fmt: skip
 GROUPS = {"fd": tuple(CASES), "sem": tuple(SPECTRAL), "earth": tuple(EARTH)}  # what a name stands for
 CASES |= SPECTRAL | EARTH

@@ -31,7 +31,7 @@ def toroidal(l, y):
 
 
 def spheroidal(l, y):
-    """The same without gravity, mu = lambda = 1: tractions of P and S waves regular at the centre (Takeuchi & Saito 1972, eq. 99)."""
+    """The same without gravity, mu = lambda = 1: tractions of P and S waves regular at the centre (Takeuchi & Saito 1972)."""
     x = y / 3**0.5
     normal_p = -3 * x**2 * j(l, x) + 2 * (l * (l - 1) * j(l, x) + 2 * x * j(l + 1, x))
     shear_p = 2 * ((l - 1) * j(l, x) - x * j(l + 1, x))

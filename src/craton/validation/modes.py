@@ -1,6 +1,6 @@
 """Love and Rayleigh waves of a radial model: toroidal and spheroidal modes of any real angular order, by spectral elements along radius.
 
-No gravity, no rotation, no loss: the physics of `sem`. Displacement of a mode (Dahlen & Tromp 1998, eq. 8.22 and 8.36), k^2 = nu (nu + 1):
+No gravity, no rotation, no loss: the physics of `sem`. Displacement of a mode (Dahlen & Tromp 1998, chapter 8), k^2 = nu (nu + 1):
 toroidal W(r) times the unit vector spherical harmonic C, spheroidal U(r) P + V(r) B. At large nu it runs along the surface as
 exp i (omega t - (nu + 1/2) distance) / sqrt(sin distance): phase speed there omega a / (nu + 1/2), group speed a d omega / d nu.
 """
@@ -97,7 +97,7 @@ class Waves:
     def _energy(self, k):
         """Twice the elastic energy (n * fields, n * fields) as a matrix, for any real k.
 
-        Dahlen & Tromp (1998), eq. 8.86 to 8.89 without gravity, and 8.192, 8.193 for Love's constants: with f = (2 U - k V) / r
+        Of Dahlen & Tromp (1998), chapter 8, without gravity, with Love's constants: f = (2 U - k V) / r,
         C U'^2 + 2 F U' f + (A - N) f^2 + L (V' - V/r + k U/r)^2 + N (k^2 - 2) V^2 / r^2; toroidal L (W' - W/r)^2 + N (k^2 - 2) W^2 / r^2.
         """
         r, weights, d, _, (a, c, f, l, n) = self._elements

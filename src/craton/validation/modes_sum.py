@@ -53,7 +53,7 @@ def seen(waves, top, excited, l, angle, azimuth):
 
 
 def excitation(waves, shapes, l, tensor, depth):
-    """Moment tensor times strain of each mode at the source: factors of cos m phi and sin m phi, (modes, 3, 2); eq. 10.54 to 10.59."""
+    """Moment tensor times strain of each mode at the source: factors of cos m phi and sin m phi, (modes, 3, 2)."""
     rr, tt, pp, rt, rp, tp = tensor
     r, k = waves.model.radius - depth, np.sqrt(l * (l + 1))
     values, slopes = at_radius(waves, shapes, r)

@@ -1,5 +1,6 @@
 """Shared by the tests of spectral elements' sources and receivers: bricks of elements and what point tables need to know of a problem."""
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -7,7 +8,7 @@ from craton.model import numbering, shape
 from craton.model.hexmesh import HexMesh, named_by_place
 from craton.model.sampling import at_nodes
 from craton.plan.shares import One
-from craton.solvers.sem_elastic import ranks, time_step
+from craton.solvers.sem_elastic import mesh_terms, ranks, time_step
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.placing import Places
 from craton.solvers.sem_elastic.state import State
@@ -59,6 +60,9 @@ class Toy:
         self.state = State(self.counts["solid"], self.counts["fluid"])
         self.size = max(start + points * components for start, points, components in self.state.fields.values())
         self.places = Places(self.mesh, self.fluid)
+        local, self.centres = mesh_terms.relative(self.mesh.elevated().nodes[self.mesh.elevated().elements])
+        self.first = SimpleNamespace(edges=mesh_terms.boxes(local))
+        self.division = SimpleNamespace(team=One(), numbers=np.arange(self.mesh.size))
 
     @property
     def end(self):

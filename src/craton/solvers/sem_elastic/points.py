@@ -13,6 +13,7 @@ import numpy as np
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.plan.plan import Array, Launch
 from craton.plan.shares import One
+from craton.solvers.sem_elastic import couples
 from craton.solvers.sem_elastic.ranks import ELSEWHERE, Columns
 from craton.solvers.sem_elastic.sites import VOIGT, at_sites, materials, numbers, sites, vector_index, velocity_rows
 from craton.solvers.shared import points as operators
@@ -109,20 +110,39 @@ def moments(rates, dt):
 
 
 def rows_of_points(d, points):
-    """(index, weight, column) of the parts of point sources that own elements take; where elements meet, each has an equal share.
+    """(index, weight, column) of the parts of point sources that own elements take.
 
-    The polynomials of one element have slopes on its own side of a face only: a moment in one element alone would be a per cent off.
+    A moment is shared out among Gauss points around it, see `couples`. Elsewhere, where elements meet, each has an equal share: the
+    polynomials of one have slopes on its own side of a face only, a moment in one element alone would be a per cent off.
     """
     xyz = np.array([source.xyz for source in points], float)
+    parts, shared = moment_parts(d, points, xyz)
     which, located, parts_of = d.holding(xyz)
     here = sites(d, located)
-    parts = [(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int32))]
     for m, n in enumerate(which):
+        if shared[n]:
+            continue
         source, one = points[n], slice(m, m + 1)
         own = type(here)(here.element[one], here.values[one], here.slopes[one])
         index, weight = force_rows(d, own, source.force) if source.moment is None else moment_rows(d, own, source.moment[None])
         parts.append((index.ravel(), weight.ravel() / parts_of[n], np.full(index.size, n, np.int32)))
     return tuple(np.concatenate(part) for part in zip(*parts))
+
+
+def moment_parts(d, points, xyz):
+    """(index, weight, column) of each own element that takes a part of a moment that is shared out, and which sources are."""
+    moments = np.array([n for n, source in enumerate(points) if source.moment is not None], int)
+    some, which, located, weights = couples.samples(d, xyz[moments])
+    shared = np.zeros(len(points), bool)
+    shared[moments] = some
+    parts = [(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int32))]
+    first = np.flatnonzero(np.diff(which, prepend=-1) | np.diff(located.element, prepend=-1))
+    for begin, end in zip(first, [*first[1:], len(which)]):
+        n = moments[which[begin]]
+        tensors = weights[begin:end, None, None] * points[n].moment
+        index, weight = moment_rows(d, sites(d, located.some(slice(begin, end))), tensors)
+        parts.append((index[0], weight.sum(axis=0), np.full(index.shape[1], n, np.int32)))
+    return parts, shared
 
 
 def force_rows(d, found, force):

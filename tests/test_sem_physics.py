@@ -7,7 +7,7 @@ import pytest
 from craton.validation import CASES, GROUPS, conserved, guided, spectral, spectral_conserved, spectral_space, spectral_waves
 
 SMALL = {
-    "sem-space": lambda device: spectral_space.full_space(device, ("double couple at a Gauss point, box elements",), distances=(2.0,)),
+    "sem-space": lambda device: spectral_space.full_space(device, ("double couple at a corner, box elements",), distances=(2.0,)),
     "sem-degrees": lambda device: spectral_waves.degrees(device, {n: spectral_waves.DEGREE_LIMITS[n] for n in (2, 3, 4)}),
     "sem-scholte": lambda device: spectral_waves.scholte(device, bottoms=("soft bottom",)),
     "sem-anisotropy": lambda device: spectral_waves.anisotropic(device, points=4),

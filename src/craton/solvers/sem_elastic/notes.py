@@ -26,7 +26,9 @@ def algorithm(d, plan):
             kinds.setdefault(d.scenario.face(name), []).append(name)
     waves = "acoustic" if d.fluid.all() else "elastic and acoustic" if d.fluid.any() else "elastic"
     law = "21 constants" if d.anisotropic else "isotropic"
-    how = "element by element in colours, the same bits in every run" if d.coloured else "atomic adds on a GPU, coloured chunks on a CPU"
+    how = "atomic adds on a GPU, coloured chunks on a CPU"
+    if d.coloured:
+        how = "element by element in colours, the same bits in every run" + (" and for any partition" if d.exact else "")
     families = ", ".join(sorted({op.name for op in plan.operators.values() if op.name.startswith(("solid_", "fluid_")) and op.kernel}))
     return [
         ("method", f"{waves} waves, spectral elements of degree {d.element.degree}, order 2 in time, {d.precision}"),

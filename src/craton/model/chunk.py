@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.model import chunk_layers, sphere
+from craton.model import cells, chunk_layers, sphere
 from craton.model.bricks import QUARTERS, Stack
 from craton.model.hexmesh import HexMesh
 from craton.model.mesh_part import Part
@@ -12,6 +12,7 @@ from craton.model.planet import INWARD, Planet
 
 WIDEST = 120.0  # degrees: beyond, the gnomonic elements at the edges are too thin
 FLUID_CORE = "outer_core"
+BLOCK = 1 << 14  # nodes placed at a time
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,13 +79,25 @@ class Chunk(Planet):
     def part(self, window=None):
         """The mesh of one window, or of the whole: `Part`. Slices meet in nodes of equal `Part.keys`."""
         elements, keys, layers, faces = self.stack.build(window)
-        i, j, k = np.moveaxis(self.stack.places(keys), -1, 0)
-        x, y = (np.tan((np.arange(QUARTERS * n + 1) / (QUARTERS * n) - 0.5) * w) for n, w in zip(self.stack.count, self.widths))
-        radius = self.stack.heights(k)
+        nodes, radius = self._nodes(keys)
         sections = np.array([layer.section for layer in self.stack.layers])[layers]
         faces = {name: rows for name, rows in faces.items() if len(rows)}
-        mesh = HexMesh(self.positions(self._directions(x[i], y[j]), radius), elements, self.regions(sections), self.region_names, faces)
+        mesh = HexMesh(nodes, elements, self.regions(sections), self.region_names, faces)
         return Part(self, mesh, keys, radius, sections.astype(np.int32), self.stack.numbers(window))
+
+    def _nodes(self, keys):
+        """Positions (m, 3), m, and radii in the spherical model of nodes by their numbers."""
+        x, y = (np.tan((np.arange(QUARTERS * n + 1) / (QUARTERS * n) - 0.5) * w) for n, w in zip(self.stack.count, self.widths))
+        levels = self.stack.heights(np.arange(QUARTERS * (len(self.stack.levels) - 1) + 1))
+        nodes, radius = np.empty((len(keys), 3)), np.empty(len(keys))
+
+        def place(some):
+            i, j, k = np.moveaxis(self.stack.places(keys[some]), -1, 0)
+            radius[some] = levels[k]
+            nodes[some] = self.positions(self._directions(x[i], y[j]), radius[some])
+
+        cells.in_parallel(place, [slice(a, a + BLOCK) for a in range(0, len(keys), BLOCK)])
+        return nodes, radius
 
     def unrolled(self, places):
         """Places (m, 3) in the stack as positions of a box from 0 to an extent along each axis, m, in any part alike; and the extent."""

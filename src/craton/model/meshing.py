@@ -4,9 +4,10 @@ import math
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
-from craton.model import earth, followed, layered, terrain
+from craton.model import cells, earth, followed, layered, terrain
 from craton.model.cells import Region
 
+BLOCK = 1 << 12  # elements measured at a time
 ABOVE = 1e-6  # of the spacing: interfaces nearer than this to the ground are the ground
 
 
@@ -94,7 +95,13 @@ def _below(ground, depth):
 
 def edges(mesh):
     """Edges of the elements, straight between corners: shortest, median, longest, m."""
-    corners = mesh.nodes[mesh.corners]
     pairs = [(a, a | 1 << d) for a in range(8) for d in range(3) if not a >> d & 1]
-    lengths = np.stack([np.linalg.norm(corners[:, a] - corners[:, b], axis=1) for a, b in pairs], axis=1)
+    lengths, ends = np.empty((len(pairs), mesh.size)), mesh.corners
+
+    def measure(some):
+        corners = mesh.nodes[ends[some]]
+        for row, (a, b) in zip(lengths, pairs):
+            row[some] = np.sqrt(((corners[:, a] - corners[:, b]) ** 2).sum(axis=1))
+
+    cells.in_parallel(measure, [slice(a, a + BLOCK) for a in range(0, mesh.size, BLOCK)])
     return float(lengths.min()), float(np.median(lengths)), float(lengths.max())

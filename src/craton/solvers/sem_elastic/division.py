@@ -16,7 +16,7 @@ from craton.solvers.sem_elastic.state import State
 from craton.solvers.shared.sharing import Sharing
 
 RINGS = 2  # of elements around own ones that the stable step looks at; one more completes their masses
-BLOCK = 1 << 12  # elements numbered again at a time
+BLOCK = 1 << 12  # elements numbered at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,16 +159,23 @@ def own_first(ids, order, counts, wet, size):
     """
     points, own, total = np.empty((len(order), ids.shape[1]), np.int32), [], []
     for which, count in zip((~wet, wet), counts):
-        mine, used = np.zeros(count, bool), np.zeros(count, bool)
-        for flags, most in ((mine, size), (used, len(order))):
-            flags[ids[order[:most][which[:most]]]] = True
+        mine, used, rows = np.zeros(count, bool), np.zeros(count, bool), np.flatnonzero(which)
+        split = int(np.searchsorted(rows, size))
+        for flags, some in ((mine, rows[:split]), (used, rows[split:])):
+            for at in blocks(some):
+                flags[ids[order[at]]] = True
+        number, others = np.cumsum(mine, dtype=np.int32) - np.int32(1), np.flatnonzero(used & ~mine)
         own.append(int(mine.sum()))
-        total.append(int(used.sum()))
-        number = np.where(mine, np.cumsum(mine, dtype=np.int32) - 1, own[-1] + np.cumsum(used & ~mine, dtype=np.int32) - 1)
-        rows = np.flatnonzero(which)
-        for at in range(0, len(rows), BLOCK):
-            points[rows[at : at + BLOCK]] = number[ids[order[rows[at : at + BLOCK]]]]
+        total.append(own[-1] + len(others))
+        number[others] = np.arange(own[-1], total[-1], dtype=np.int32)
+        for at in blocks(rows):
+            points[at] = number[ids[order[at]]]
     return points, tuple(own), tuple(total)
+
+
+def blocks(rows):
+    """Some rows at a time: what is made of them stays in the cache."""
+    return (rows[at : at + BLOCK] for at in range(0, len(rows), BLOCK))
 
 
 def sharings(team, own, points, fluid):
@@ -191,9 +198,12 @@ def media(points, count, fluid):
         return points, count, 0
     out, counts = np.empty_like(points), []
     for which in (~fluid, fluid):
-        used = np.zeros(count, bool)
-        used[points[which]] = True
-        out[which] = (np.cumsum(used, dtype=np.int32) - 1)[points[which]]
+        used, rows = np.zeros(count, bool), np.flatnonzero(which)
+        for at in blocks(rows):
+            used[points[at]] = True
+        number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+        for at in blocks(rows):
+            out[at] = number[points[at]]
         counts.append(int(used.sum()))
     return out, *counts
 

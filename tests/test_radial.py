@@ -181,3 +181,16 @@ def test_written_models_read_back(tmp_path, name):
     assert np.allclose(back.speeds(r), model.speeds(r), rtol=1e-5)  # linear between lines
     assert np.allclose(np.array(back.losses(r)), model.losses(r), rtol=2e-3)
     assert set(back.regions) == set(model.regions)
+
+
+@pytest.mark.parametrize("model", [prem.prem(), prem.prem(True), radial_files.ak135()], ids=("prem", "transverse", "ak135"))
+def test_radii_of_elements_as_those_of_points(model):
+    """Rows in one piece, in several, on knots: the same as one by one, from either side; and speeds and losses without other parameters."""
+    rng = np.random.default_rng(0)
+    near = rng.uniform(1e6, model.radius, (50, 1)) * rng.uniform(0.99, 1, (50, 40))
+    r = np.concatenate([rng.uniform(0, model.radius, (50, 40)), np.sort(rng.choice(model.knots, (50, 40))), near])
+    for side in ("below", "above"):
+        np.testing.assert_allclose(model.parameters(r, side), model.parameters(r.ravel(), side).reshape(-1, *r.shape), rtol=1e-13)
+    for found, wanted in zip(model.medium(r), (*model.speeds(r.ravel()), *model.losses(r.ravel()))):
+        np.testing.assert_allclose(found.ravel(), wanted, rtol=1e-12, atol=1e-15)
+    assert np.array_equal(model.medium(r, lossy=False)[2], model.medium(r)[2])

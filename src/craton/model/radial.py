@@ -76,16 +76,13 @@ class RadialModel:
     def _of_elements(self, r, side, rows):
         """The same at radii (ne, n), of which most rows lie in one piece each."""
         low, high = self.piece(np.stack([r.min(axis=1), r.max(axis=1)]), side)
-        x, coefficients = r / self.radius, np.ascontiguousarray(self.coefficients[low][:, rows].T)  # (power, parameter, ne)
-        out = np.empty((coefficients.shape[1], *r.shape))
-        for own, powers in zip(out, coefficients.swapaxes(0, 1)):
-            own[...] = powers[-1, :, None]
-            for power in powers[-2::-1]:
-                own *= x
-                own += power[:, None]
-        across = np.flatnonzero(low != high)
-        if len(across):
-            out[:, across] = self.parameters(r[across], side, self.piece(r[across], side), rows)
+        x = r / self.radius
+        out = _of_rows(self.coefficients[low][:, rows], x)
+        for n in range(1, int((high - low).max()) + 1):  # the next piece further up, where a row reaches into it
+            some = np.flatnonzero(high - low >= n)
+            knots = self.knots[low[some] + n, None]
+            there = r[some] > knots if _below(side) else r[some] >= knots
+            out[:, some] = np.where(there, _of_rows(self.coefficients[low[some] + n][:, rows], x[some]), out[:, some])
         return out
 
     def medium(self, r, lossy=True):
@@ -170,6 +167,17 @@ def _horner(coefficients, x):
     out = np.zeros((len(coefficients), len(x)))
     for power in range(coefficients.shape[1] - 1, -1, -1):
         out = out * x + coefficients[:, power, None]
+    return out
+
+
+def _of_rows(coefficients, x):
+    """Polynomials (ne, m, d), those of each row, at x (ne, n): (m, ne, n)."""
+    out = np.empty((coefficients.shape[1], *x.shape))
+    for own, powers in zip(out, coefficients.transpose(1, 2, 0)):
+        own[...] = powers[-1, :, None]
+        for power in powers[-2::-1]:
+            own *= x
+            own += power[:, None]
     return out
 
 

@@ -17,6 +17,7 @@ ROOM = 0.02  # of an edge: positions higher above a mesh's top are in the air
 NEAR = 8  # centres tried first: of plain meshes, one of them is that of the element
 BULGE = 0.15  # of its size, by which a curved element may reach beyond the box around its nodes
 BATCH = 1 << 15  # positions at a time
+FEW = 32  # positions for which a look at all boxes is quicker than to build a tree of them
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,10 @@ class Cells:
 
     def all_candidates(self, at):
         """Pairs (position, cell) of all cells whose boxes hold a position: two int arrays, sorted by position."""
+        if len(at) <= FEW:
+            low, high = self.boxes
+            lists = [np.flatnonzero(((one >= low) & (one <= high)).all(axis=1)) for one in at]
+            return np.repeat(np.arange(len(at)), [len(one) for one in lists]), np.concatenate([np.empty(0, int), *lists])
         pairs = []
         for radius, numbers, tree in self.sizes:
             lists = tree.query_ball_point(at, radius * (1 + 1e-9))

@@ -318,3 +318,16 @@ def test_samples_of_one_quantity_at_two_places_in_the_step():
 def test_stiffness_is_that_of_the_scenario():
     assert Stiffness(c11=3, c22=3, c33=3, c44=1, c55=1, c66=1).matrix[0, 0] == 3
     assert sites.VOIGT[1, 2] == 3 and sites.VOIGT[0, 2] == 4 and sites.VOIGT[0, 1] == 5
+
+
+def test_boxes_of_few_positions_are_those_of_many():
+    """A look at all boxes, or at trees of them."""
+    mesh = brick(counts=(6, 5, 4), moved=0.3)
+    cells = Locator(mesh).cells
+    at = np.random.default_rng(2).uniform([-20, -20, -220], [320, 220, 20], (100, 3))
+    which, found = cells.all_candidates(at)
+    for n in range(0, 100, 20):
+        own, few = cells.all_candidates(at[n : n + 20])
+        some = (which >= n) & (which < n + 20)
+        assert np.array_equal(own + n, which[some]) and np.array_equal(few, found[some])
+    assert len(cells.all_candidates(at[:0])[0]) == 0 < len(which)

@@ -105,7 +105,8 @@ def discretise(scenario, given, sources, team=None):
     start = timing.start_time(scenario, sources, dt)
     steps = timing.step_count(scenario, start, dt)
     extra = leapfrog.extra(steps) if scenario.receivers else 0
-    return replace(d, stable=stable, dt=dt, start=start, steps=steps + extra, extra=extra)
+    d = replace(d, stable=stable, dt=dt, start=start, steps=steps + extra, extra=extra)
+    return replace(d, units=exact.units(d, sources))
 
 
 def agreed_step(wide, complete):
@@ -134,7 +135,7 @@ def step_problems(scenario, limit):
 
 def assemble(d, sources, receivers, channels):
     """Arrays and phases of the plan."""
-    team, d = d.division.team, replace(d, units=exact.units(d, sources))
+    team = d.division.team
     arrays, elements = d.state.arrays(d.precision, d.exact) | masses(d), {"solid": [], "fluid": []}
     for own in families.families(d):
         more, launch = families.arrays_and_launch(d, own)

@@ -8,8 +8,8 @@ CPU and GPU at eight stations over the peak must be below 1/3000 (Komatitsch et 
 "times": a moment tensor at 600 km depth, stations to the east, down to the core-mantle boundary, moment rate a Gaussian of --sigma seconds;
 arrivals by correlation of velocity with its derivative, of P and PcP on the vertical, of S and ScS across the path, against TauP. ObsPy is
 not needed: bench/earth_times.json has the travel times, and how far each arrival is from others; `--table` makes it anew, with ObsPy.
-Arrivals nearer than 4 sigma to others are left out; a source at 600 km makes next to no surface waves. The chunk is so wide that what its sides
-send back comes after ScS (26 degrees are too few: bench/results/earth_times_cpu.json).
+Arrivals nearer than 4 sigma to others are left out; a source at 600 km makes next to no surface waves. The chunk is so wide that what its
+sides send back comes after ScS (26 degrees are too few: bench/results/earth_times_cpu.json).
 "bolivia": craton.validation.earth.bolivia on a finer mesh, --bolivia seconds.
 """
 import argparse

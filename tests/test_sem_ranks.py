@@ -20,6 +20,7 @@ from craton.plan.shares import One
 from craton.run.march import march
 from craton.scenario import loads
 from craton.solvers import build
+from craton.solvers.sem_elastic import exact
 from craton.solvers.sem_elastic.discretisation import Discretisation
 from craton.solvers.shared.sharing import Sharing
 
@@ -148,6 +149,15 @@ def test_hills_with_fast_assembly():
     hilly = craton.Scenario(**tables)
     want = craton.run(hilly, progress=False)
     assert max(off(craton.run(hilly, progress=False, devices=3), want)) < 1e-12
+
+
+@pytest.mark.parametrize("bits", [32, 58])
+@pytest.mark.parametrize("case", ["solid", "sea"])
+def test_units_of_forces_have_room(case, bits, monkeypatch):
+    """A unit 4,000 times finer or 16,000 times coarser: still float32's own difference from sums of reals."""
+    monkeypatch.setattr(exact, "BITS", bits)
+    got, reals = (craton.run(loads(text(case), [f"run.assembly={how}"]), progress=False) for how in ("colour", "fast"))
+    assert 0 < off(got, reals)[0] < 1e-6 and off(got, reals)[1] < 1e-5
 
 
 # --- shared points ----------------------------------------------------------------------------------------------------------------------

@@ -213,7 +213,7 @@ def off_the_box(tmp_path, degrees):
     table(tmp_path / "even.csv", vp=5500, vs=3200, rho=2600)
     size = degrees / 0.1
     length, deep, degree = math.radians(degrees) * A, 6000.0 * size, math.radians(1) * A
-    source = {"kind": "force", "force": [1e12, 2e12, -3e12], "wavelet": {"kind": "gaussian", "tau": 0.15 * size}}  # a moment is shared by boxes
+    source = {"kind": "force", "force": [1e12, 2e12, -3e12], "wavelet": {"kind": "gaussian", "tau": 0.15 * size}}  # moments: shared
     rest = {"time": {"duration": 2.5 * size, "start": -0.8 * size, "step": 0.01 * size}, "output": {"waveforms": ["displacement"]},
             "method": "sem"}  # fmt: skip
     chunk = {"longitude": 0, "latitude": 0, "width": [degrees] * 2, "bottom": deep, "elements": [12, 12], "growth": [], "geographic": False}

@@ -232,34 +232,11 @@ def test_slices_have_the_nodes_of_the_whole(sliced):
     assert "west" not in parts[1].mesh.faces and "west" in parts[3].mesh.faces
 
 
-def test_who_shares_a_node_follows_from_its_key(sliced):
-    made, whole, parts = sliced
-    found = made.sharers(whole.keys, 3, 2)
-    holds = np.array([np.isin(whole.keys, part.keys) for part in parts])
-    assert np.array_equal(np.stack([(found == n).any(axis=1) for n in range(6)]), holds)
-    assert (found >= 0).sum(axis=1).max() == 4
-
-
-@pytest.mark.parametrize("degree", [1, 2, 4, 5])
-def test_point_keys_are_the_same_everywhere(sliced, degree):
-    made, whole, parts = sliced
-    keys, numbers = whole.point_keys(degree), numbering.number(whole.mesh.elements, degree)
-    assert len(np.unique(keys)) == numbers.count
-    one_to_one = np.unique(np.stack([keys.ravel(), numbers.points.ravel()]), axis=1)
-    assert one_to_one.shape[1] == numbers.count
-    xyz = shape.positions(whole.mesh.nodes, whole.mesh.elements, shape.gll_points(degree)).reshape(-1, 3)
-    order, place = np.unique(keys.ravel(), return_index=True)
-    for part in parts[:2]:
-        own = shape.positions(part.mesh.nodes, part.mesh.elements, shape.gll_points(degree)).reshape(-1, 3)
-        there = xyz[place[np.searchsorted(order, part.point_keys(degree).ravel())]]
-        assert np.abs(there - own).max() < 1e-6 * 6371  # m: the same place
-
-
 def test_reordered_parts(sliced):
     _, whole, _ = sliced
     order = numbering.locality(whole.mesh)
     new = whole.reordered(order)
-    assert np.array_equal(new.point_keys(3), whole.point_keys(3)[order]) and np.array_equal(new.sections, whole.sections[order])
+    assert np.array_equal(new.mesh.elements, whole.mesh.elements[order]) and np.array_equal(new.sections, whole.sections[order])
     assert np.array_equal(new.radii(shape.gll_points(3)), whole.radii(shape.gll_points(3))[order])
 
 

@@ -8,7 +8,7 @@ import craton
 from craton import report
 from craton.cli.plan import one_run
 from craton.errors import ScenarioError
-from craton.model import earth_chunk, prem
+from craton.model import earth_chunk, numbering, prem
 from craton.scenario import dumps, load, loads, reads
 from craton.solvers.sem_elastic import counting
 from craton.survey import sources, specfem
@@ -177,7 +177,9 @@ def test_counts_of_slices():
     found = counting.count(scenario, 4)
     assert found.grid == (2, 2)
     made = earth_chunk.chunk_of(scenario)
-    piece = elements.slice_piece(made.part(made.slices(2, 2)[0]), 0, (2, 2), degree=4)
+    whole = made.part()
+    points = numbering.number(whole.mesh.elements, 4).points
+    piece = elements.pieces(points, made.slice_of(whole, 2, 2))[0]
     assert found.elements == len(piece.elements) and found.outer >= piece.outer
     assert found.shared == sum(len(numbers) for rank, numbers in piece.shared.items() if rank in (1, 2))
     with pytest.raises(ScenarioError, match="cannot be shared"):

@@ -106,27 +106,6 @@ def test_dual_graph(earth):
     assert all((b, a) in pairs and a != b for a, b in pairs)
 
 
-def test_slices_know_their_neighbours_alone(earth):
-    """What each slice finds from its own part is what a partition of the whole into slices gives."""
-    made, part, points, _ = earth
-    slices = (2, 2)
-    from_whole = elements.pieces(points, made.slice_of(part, *slices))
-    whole_keys = part.point_keys(DEGREE)
-    own = {}
-    for rank, window in enumerate(made.slices(*slices)):
-        mine = made.part(window)
-        found = elements.slice_piece(mine, rank, slices, DEGREE)
-        assert np.array_equal(np.sort(found.elements), np.arange(mine.mesh.size))
-        keys = mine.point_keys(DEGREE)[found.elements].reshape(-1)
-        own |= {(rank, other): keys[places] for other, places in found.shared.items()}
-        other = from_whole[rank]
-        assert found.outer == other.outer and found.shared.keys() == other.shared.keys()
-        for neighbour, places in other.shared.items():
-            wanted = whole_keys[other.elements].reshape(-1)[places]
-            assert np.array_equal(np.sort(wanted), own[rank, neighbour])
-    assert all(np.array_equal(keys, own[pair[::-1]]) for pair, keys in own.items()) and len(own) == 12
-
-
 def test_partitions_that_cannot_be(earth, monkeypatch):
     _, _, points, centroids = earth
     with pytest.raises(ScenarioError, match="5000 ranks"):

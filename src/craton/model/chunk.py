@@ -121,26 +121,6 @@ class Chunk(Planet):
         across = np.searchsorted(QUARTERS * windows[:xi, 1], i, side="right")
         return (np.searchsorted(QUARTERS * windows[::xi, 3], j, side="right") * xi + across).astype(np.int32)
 
-    def sharers(self, keys, xi=1, eta=1):
-        """Slices that hold the points at some node places: (n, 4) int32, rising, -1 where there are fewer than four.
-
-        A face, edge or node belongs to the slices whose closed blocks its centre lies in; so nobody has to be asked.
-        """
-        windows = self.slices(xi, eta)
-        i, j, _ = np.moveaxis(self.stack.places(np.asarray(keys)), -1, 0)
-        (i0, i1), (j0, j1) = (_owners(c, QUARTERS * limits) for c, limits in ((i, windows[:xi, 0]), (j, windows[::xi, 2])))
-        found = np.stack([j0 * xi + i0, j0 * xi + i1, j1 * xi + i0, j1 * xi + i1], axis=1)
-        found[:, 1][i0 == i1] = -1
-        found[:, 2][j0 == j1] = -1
-        found[:, 3][(i0 == i1) | (j0 == j1)] = -1
-        return found.astype(np.int32)
-
-
-def _owners(places, starts):
-    """First and last block that closed intervals from `starts` put a place into."""
-    last = np.searchsorted(starts, places, side="right") - 1
-    return np.where((places == starts[last]) & (last > 0), last - 1, last), last
-
 
 # --- design -----------------------------------------------------------------------------------------------------------------------------
 

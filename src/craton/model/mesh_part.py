@@ -1,4 +1,4 @@
-"""The mesh of chunks of the Earth or of a part of them: nodes and GLL points numbered in the whole, radii in the model."""
+"""The mesh of chunks of the Earth or of a part of them: nodes and elements numbered in the whole, radii in the model."""
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,53 +65,3 @@ class Part:
         low, high = (self.chunk.radii[self.sections[chosen] + side][:, None] for side in (0, 1))
         away = INWARD * self.chunk.model.radius
         return np.clip(r, low + away, high - away).reshape(-1, n, n, n)
-
-    def point_keys(self, degree, chosen=slice(None)):
-        """Number in the whole chunk of each GLL point, (ne, n, n, n) int64: equal where, and only where, two points are one.
-
-        A point on a node, edge, face, or inside an element is numbered by the key of the node at the centre of that, and by its place there
-        counted from the corner of lowest key; for any part and any order of elements the same.
-        """
-        return point_keys(self.keys[self.mesh.elements[chosen]], degree)
-
-
-def point_keys(keys, degree):
-    """Numbers (ne, n, n, n) int64 of the GLL points of 27-node elements from those of their nodes (ne, 27): see `Part.point_keys`."""
-    n, count = degree + 1, max(degree - 1, 1) ** 3
-    out = np.empty((len(keys), n, n, n), np.int64)
-    grid = keys.reshape(-1, 3, 3, 3)
-    inner = np.arange(degree - 1)
-    ends = [slice(0, 1), slice(1, degree), slice(degree, degree + 1)]
-    for c in range(3):
-        for b in range(3):
-            for a in range(3):
-                free = [axis for axis, at in enumerate((c, b, a)) if at == 1]
-                corners = grid[:, [c] if c != 1 else [0, 2]][:, :, [b] if b != 1 else [0, 2]][:, :, :, [a] if a != 1 else [0, 2]]
-                local = _ordered(corners, free, inner)
-                out[:, ends[c], ends[b], ends[a]] = grid[:, c, b, a, None, None, None] * count + local
-    return out
-
-
-def _ordered(corners, free, inner):
-    """Places of inner points on an edge, face or element, counted from its corner of lowest key along its axes of lower neighbours first.
-
-    `corners` (ne, 1 or 2, 1 or 2, 1 or 2) are keys, `free` the axes (0 zeta, 1 eta, 2 xi) with 2. Inside an element, which nobody shares,
-    it is along xi, eta, zeta.
-    """
-    m = len(inner)
-    if len(free) == 0:
-        return 0
-    if len(free) == 3:
-        return np.arange(m**3).reshape(m, m, m)
-    flat = corners.reshape(len(corners), -1)
-    lowest = flat.argmin(axis=1)
-    if len(free) == 1:
-        places = np.where((lowest == 1)[:, None], inner[::-1], inner)
-    else:
-        rows = np.arange(len(flat))
-        q, p = (np.where((lowest & bit > 0)[:, None], inner[::-1], inner) for bit in (2, 1))
-        swapped = flat[rows, lowest ^ 2] < flat[rows, lowest ^ 1]
-        plain, turned = q[:, :, None] * m + p[:, None, :], q[:, :, None] + p[:, None, :] * m
-        places = np.where(swapped[:, None, None], turned, plain)
-    sizes = [m if axis in free else 1 for axis in range(3)]
-    return places.reshape(len(flat), *sizes)

@@ -306,33 +306,3 @@ def _among(ids, some):
     if not len(some):
         return np.zeros(ids.shape, bool)
     return some[np.minimum(np.searchsorted(some, ids), len(some) - 1)] == ids
-
-
-def slice_piece(part, rank, slices, degree):
-    """What the rank of a slice has, from the slice alone: no rank holds or asks for more.
-
-    Parameters
-    ----------
-    part : chunk.Part
-        Slice number `rank`.
-    rank : int
-    slices : (int, int)
-        Slices along xi and eta.
-    degree : int
-
-    Returns
-    -------
-    Piece
-        Its elements are those of the part.
-    """
-    size = part.mesh.size
-    sharers = part.chunk.sharers(part.keys, *slices)
-    border = (sharers >= 0).sum(axis=1) > 1
-    near = np.flatnonzero(border[part.mesh.elements].any(axis=1))
-    ids = np.unique(part.point_keys(degree, near))
-    holders = part.chunk.sharers(ids // max(degree - 1, 1) ** 3, *slices)
-    others = [other for other in np.unique(holders) if other not in (-1, rank)]
-    common = {int(other): ids[(holders == other).any(axis=1)] for other in others}
-    found = piece(rank, near, part.point_keys(degree, near), common)
-    rest = np.setdiff1d(np.arange(size), found.elements[: found.outer])
-    return Piece(rank, np.concatenate([found.elements[: found.outer], rest]), found.outer, found.shared)

@@ -25,54 +25,92 @@ def slab_over(box):
     return (None, *(along(axis, box) for axis in (2, 1, 0)))
 
 
-def slab_depths(d, axis, side, thickness):
-    """Slab of a layer inside the grid and the depth (in points) of its integer and half points into the layer.
+def slab_depths(d, axis, side, thickness, first=0):
+    """Slab of a layer inside the grid, from `first` points inside it on, and the depth of its integer and half points into the layer.
 
     The layer starts `thickness` points inside the outermost point (Komatitsch & Martin 2007). Along x, where a row of ten points
     would leave most of a vector to scalar code, the slab is rounded to whole vectors; depths are negative beyond the layer.
     """
     n = d.grid.shape[2 - axis]
-    width = min(rounded(thickness + side, VECTOR), n) if axis == 0 else thickness + side
+    width = thickness - first + side
+    width = min(rounded(width, VECTOR), n) if axis == 0 else width
     low, high = (0, width) if side == 0 else (n - width, n)
     index = np.arange(low, high)
     depth = (lambda at: thickness - at) if side == 0 else (lambda at: at - (n - 1 - thickness))
     return d.slab(axis, low, high), depth(index), depth(index + 0.5)
 
 
+# A perfectly matched layer amplifies guided modes whose group and phase velocity have opposite signs (Becache et al. 2003, Skelton et al.
+# 2007): plates, fast layers over slow ones and strongly heterogeneous media have them. A frequency shift above zero and some damping of the
+# velocity, where the matched layer has absorbed most of the wave, hold them. The constants were chosen in the plane (bench/NOTES.md).
+ALPHA_FLOOR = 0.2  # of alpha at the inner edge, kept at the outer one
+DAMPING = 0.06  # of d at the outer edge: g there
+DAMPING_POWER = 6  # of the depth
+UNDAMPED = 0.3  # of the thickness from the inner edge on: g would be below a thousandth of its greatest value
+
+
 def cpml_profile(depth, thickness, spacing, dt, vp, options, frequency):
     """a, b and 1/kappa - 1 at `depth` points into the layer, shape (3, n) (Komatitsch & Martin 2007, eqs 24-25).
 
-    d = d0 (depth/L)^2 with d0 = -3 vp ln(R) / (2 L) (Collino & Tsogka 2001), alpha falling linearly from pi f to 0.
+    d = d0 (depth/L)^2, see `strongest`; alpha falls linearly from pi f at the inner edge, to `ALPHA_FLOOR` of it.
     """
     ratio = np.clip(depth / thickness, 0, None)
-    d0 = -3 * vp * np.log(options.reflection) / (2 * thickness * spacing)
     kappa = 1 + (options.kappa_max - 1) * ratio**2
-    d = d0 * ratio**2
-    alpha = np.pi * frequency * np.clip(1 - ratio, 0, None)
+    d = strongest(thickness, spacing, vp, options) * ratio**2
+    alpha = shift(ratio, frequency)
     b = np.exp(-(d / kappa + alpha) * dt)
     inside = depth > 0
     a = np.where(inside, d * (b - 1) / np.where(inside, kappa * (d + kappa * alpha), 1), 0)
     return np.stack([a, np.where(inside, b, 0), 1 / kappa - 1])
 
 
+def strongest(thickness, spacing, vp, options):
+    """d at the outer edge, 1/s: -3 vp ln(R) / (2 L) (Collino & Tsogka 2001)."""
+    return -3 * vp * np.log(options.reflection) / (2 * thickness * spacing)
+
+
+def shift(ratio, frequency):
+    """alpha, 1/s, at depths over the thickness."""
+    return np.pi * frequency * (ALPHA_FLOOR + (1 - ALPHA_FLOOR) * np.clip(1 - ratio, 0, None))
+
+
+def damping_profile(depth, thickness, spacing, dt, vp, options, frequency):
+    """1 - exp(-g dt) and 1 - exp(-alpha dt) at `depth` points into the layer, shape (2, n): see damping.h."""
+    ratio = np.clip(depth / thickness, 0, None)
+    g = np.where(ratio > UNDAMPED, DAMPING * strongest(thickness, spacing, vp, options) * ratio**DAMPING_POWER, 0)
+    return -np.expm1(-dt * np.stack([g, shift(ratio, frequency)]))
+
+
 def cpml(d):
-    """Convolutional PML: memory variables in the layers only."""
+    """Convolutional PML with damped velocities: memory variables in the layers only."""
     options = d.scenario.boundaries.cpml
-    frequency = options.frequency or d.frequency
-    arrays, phases = {}, {"velocity": [], "stress": []}
+    settings = options.thickness, d.grid.spacing, d.dt, d.vp_max, options, options.frequency or d.frequency
+    arrays, phases = {}, {"velocity": [], "stress": [], "velocity_after": []}
     count = 1 if d.acoustic else len(d.velocity)
     for axis, side in d.faces("cpml"):
         box, *depths = slab_depths(d, axis, side, options.thickness)
         face = f"{'xyz'[axis]}{side}"
-        points = tuple(int(b - a) for a, b in zip(box[::2], box[1::2]))
-        profiles = [cpml_profile(x, options.thickness, d.grid.spacing, d.dt, d.vp_max, options, frequency) for x in depths]
-        arrays[f"cpml_{face}"] = Array("boundary", (2, 3, len(depths[0])), d.precision, np.stack(profiles).astype(d.precision),
-                                        over=(None, None, along(axis, box)))  # fmt: skip
-        for phase in phases:
-            arrays[f"psi_{phase}_{face}"] = Array("boundary", (count, *points), d.precision, over=slab_over(box))
-            launch = _cpml_velocity if phase == "velocity" else _cpml_stress
+        arrays[f"cpml_{face}"] = profiled(d, axis, box, [cpml_profile(x, *settings) for x in depths])
+        for phase, launch in (("velocity", _cpml_velocity), ("stress", _cpml_stress)):
+            arrays[f"psi_{phase}_{face}"] = memories(d, count, box)
             phases[phase].append(launch(d, axis, box, f"psi_{phase}_{face}", f"cpml_{face}"))
+        box, *depths = slab_depths(d, axis, side, options.thickness, round(UNDAMPED * options.thickness))
+        arrays[f"damping_{face}"] = profiled(d, axis, box, [damping_profile(x, *settings) for x in depths])
+        arrays[f"lowpass_{face}"] = memories(d, count, box)
+        phases["velocity_after"].append(_damping(d, axis, box, f"lowpass_{face}", f"damping_{face}"))
     return arrays, phases
+
+
+def profiled(d, axis, box, profiles):
+    """Array of the coefficients at integer and at half points of a layer."""
+    values = np.stack(profiles).astype(d.precision)
+    return Array("boundary", values.shape, d.precision, values, over=(None, None, along(axis, box)))
+
+
+def memories(d, count, box):
+    """Array of `count` memory variables at each point of a layer."""
+    points = tuple(int(b - a) for a, b in zip(box[::2], box[1::2]))
+    return Array("boundary", (count, *points), d.precision, over=slab_over(box))
 
 
 def cyclic(d, axis):
@@ -91,6 +129,11 @@ def _cpml_stress(d, axis, box, psi, profile):
     velocity, normal = cyclic(d, axis)
     names = d.names(*normal, *operators.CYCLIC_SHEAR[axis], psi, "memory", *velocity, "lam", "rmu", profile, "qp", "qs")
     return Launch(operators.cpml_stress(d.stencil, axis, d.relaxing, d.free), names, box, relaxing.params(d, slab_params(d, box)))
+
+
+def _damping(d, axis, box, lowpass, profile):
+    velocity, _ = cyclic(d, axis)
+    return Launch(operators.damping(d.stencil, axis), d.names(*velocity, lowpass, profile), box, slab_params(d, box))
 
 
 def sponge(d):

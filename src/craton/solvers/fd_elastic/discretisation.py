@@ -194,6 +194,15 @@ class Discretisation:
         """(axis, side) of the faces of one kind, axis 0, 1, 2 for x, y, z."""
         return [("xyz".index(FACES[name][0]), FACES[name][1]) for name in self.faced if self.face(name) == kind]
 
+    def unstretched(self, axis):
+        """First and last + 1 index along an axis outside the CPML layers: within these the medium is that of the nearest such point.
+
+        A perfectly matched layer wants a medium that does not vary along its normal; where it does, waves can grow.
+        """
+        n, thickness = self.grid.shape[2 - axis], self.scenario.boundaries.cpml.thickness
+        layered = [side for a, side in self.faces("cpml") if a == axis]
+        return (thickness if 0 in layered else 0), (n - thickness if 1 in layered else n)
+
     @property
     def box(self):
         """The whole grid as a box."""

@@ -27,31 +27,39 @@ def arrays(d):
 def fill(out, d, name, box=None):
     """Write one parameter into a padded array of the grid or of its part `box`.
 
-    Ghosts hold what neighbours have there; at the edges of the grid its outermost points, repeated (wrapped where it is periodic).
+    Ghosts hold what neighbours have there; at the edges of the grid its outermost points, repeated (wrapped where it is periodic). So do
+    CPML layers, with the points at their inner edge (`Discretisation.unstretched`).
     """
     box = box or tuple(v for n in d.grid.shape for v in (0, n))
     axes = {2 - axis for axis, _ in d.faces("periodic")}
     if d.planar:
         box = (*box[:2], 0, 1, *box[4:])  # one plane for all shots
-    limits = list(zip(box[::2], box[1::2], d.sheet.origin, d.grid.shape, (axis in axes for axis in range(3))))
-    for (k, ka, kb), (j, ja, jb), (i, ia, ib) in product(*(pieces(*one) for one in limits)):
+    limits = list(zip(box[::2], box[1::2], d.sheet.origin, map(d.unstretched, (2, 1, 0)), (axis in axes for axis in range(3))))
+    runs = [pieces(*one) for one in limits]
+    for (k, ka, kb), (j, ja, jb), (i, ia, ib) in product(*runs):
         for k0 in range(ka, kb, CHUNK):
             k1 = min(k0 + CHUNK, kb)
             at = (slice(k + k0 - ka, k + k1 - ka), slice(j, j + jb - ja), slice(i, i + ib - ia))
             out[at] = planes_of(d, d.grid.window((k0, k1, ja, jb, ia, ib)), name)
-    for axis, (low, high, ghosts, n, periodic) in enumerate(limits):
-        before, behind = (ghosts, ghosts) if periodic else (min(ghosts, low), min(ghosts, n - high))
-        repeat_edges(out, axis, ghosts - before, ghosts + high - low + behind)
+    for axis, made in enumerate(runs):
+        repeat_edges(out, axis, min(at for at, _, _ in made), max(at + high - low for at, low, high in made))
 
 
-def pieces(low, high, ghosts, total, periodic):
-    """Runs of points along an axis from which a part low .. high - 1 and its ghosts are made: (place in the array, first, last + 1)."""
-    found = [(ghosts - min(ghosts, low), max(low - ghosts, 0), min(high + ghosts, total))]
-    wrapped = [n for n in range(low - ghosts, high + ghosts) if periodic and not 0 <= n < total]
-    for _, run in groupby(wrapped, key=lambda n: n // total):
+def pieces(low, high, ghosts, limits, periodic):
+    """Runs of points along an axis from which a part low .. high - 1 and its ghosts are made: (place in the array, first, last + 1).
+
+    `limits` are the first and last + 1 point that have a medium of their own; a part beyond them is made from the nearest.
+    """
+    least, most = limits
+    first = min(max(low - ghosts, least), most - 1)
+    last = max(min(high + ghosts, most), least + 1)
+    place = min(max(first - low + ghosts, 0), high - low + 2 * ghosts - 1)
+    wrapped = [n for n in range(low - ghosts, high + ghosts) if periodic and not least <= n < most]
+    made = [(place, first, max(last, first + 1))]
+    for _, run in groupby(wrapped, key=lambda n: n // most):
         first, *_, last = [*run] * 2
-        found.append((first - low + ghosts, first % total, last % total + 1))
-    return found
+        made.append((first - low + ghosts, first % most, last % most + 1))
+    return made
 
 
 def planes_of(d, grid, name):

@@ -42,11 +42,14 @@ def slab_depths(d, axis, side, thickness, first=0):
 
 # A perfectly matched layer amplifies guided modes whose group and phase velocity have opposite signs (Becache et al. 2003, Skelton et al.
 # 2007): plates, fast layers over slow ones and strongly heterogeneous media have them. A frequency shift above zero and some damping of the
-# velocity, where the matched layer has absorbed most of the wave, hold them. The constants were chosen in the plane (bench/NOTES.md).
-ALPHA_FLOOR = 0.2  # of alpha at the inner edge, kept at the outer one
-DAMPING = 0.06  # of d at the outer edge: g there
-DAMPING_POWER = 6  # of the depth
-UNDAMPED = 0.3  # of the thickness from the inner edge on: g would be below a thousandth of its greatest value
+# velocity, where the matched layer has absorbed most of the wave, hold them. d is set by the fastest wave, so that slow waves meet a layer
+# that is stronger for them, and are amplified further inside, by the ratio of the fastest to the slowest wave.
+# bench/NOTES.md, "Stable layers", has the trials that these constants come from.
+ALPHA_FLOOR = 0.3  # of alpha at the inner edge, kept at the outer one
+DAMPING = 0.04  # of d at the outer edge, times that ratio: g there
+DAMPING_POWER = 10  # of the depth, for ratios up to ORDINARY_RATIO
+ORDINARY_RATIO, POWER_PER_OCTAVE, LEAST_POWER = 2.5, 1.5, 4  # beyond it the power falls, and damping begins further inside
+UNDAMPED = 0.3  # of the thickness from the inner edge on: g would be below a hundredth of its greatest value
 
 
 def cpml_profile(depth, thickness, spacing, dt, vp, options, frequency):
@@ -74,11 +77,12 @@ def shift(ratio, frequency):
     return np.pi * frequency * (ALPHA_FLOOR + (1 - ALPHA_FLOOR) * np.clip(1 - ratio, 0, None))
 
 
-def damping_profile(depth, thickness, spacing, dt, vp, options, frequency):
+def damping_profile(depth, thickness, spacing, dt, vp, options, frequency, slowest):
     """1 - exp(-g dt) and 1 - exp(-alpha dt) at `depth` points into the layer, shape (2, n): see damping.h."""
-    ratio = np.clip(depth / thickness, 0, None)
-    g = np.where(ratio > UNDAMPED, DAMPING * strongest(thickness, spacing, vp, options) * ratio**DAMPING_POWER, 0)
-    return -np.expm1(-dt * np.stack([g, shift(ratio, frequency)]))
+    ratio, contrast = np.clip(depth / thickness, 0, None), vp / slowest
+    power = max(DAMPING_POWER - POWER_PER_OCTAVE * max(np.log2(contrast / ORDINARY_RATIO), 0), LEAST_POWER)
+    g = DAMPING * contrast * strongest(thickness, spacing, vp, options) * ratio**power
+    return -np.expm1(-dt * np.stack([np.where(ratio > UNDAMPED, g, 0), shift(ratio, frequency)]))
 
 
 def cpml(d):
@@ -95,7 +99,7 @@ def cpml(d):
             arrays[f"psi_{phase}_{face}"] = memories(d, count, box)
             phases[phase].append(launch(d, axis, box, f"psi_{phase}_{face}", f"cpml_{face}"))
         box, *depths = slab_depths(d, axis, side, options.thickness, round(UNDAMPED * options.thickness))
-        arrays[f"damping_{face}"] = profiled(d, axis, box, [damping_profile(x, *settings) for x in depths])
+        arrays[f"damping_{face}"] = profiled(d, axis, box, [damping_profile(x, *settings, d.slowest) for x in depths])
         arrays[f"lowpass_{face}"] = memories(d, count, box)
         phases["velocity_after"].append(_damping(d, axis, box, f"lowpass_{face}", f"damping_{face}"))
     return arrays, phases

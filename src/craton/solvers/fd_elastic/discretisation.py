@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from craton.conventions import FACES
-from craton.model import rheology, terrain
+from craton.model import earth, rheology, terrain
 from craton.plan.layout import Layout
 from craton.solvers.fd_elastic import relaxing
 from craton.solvers.fd_elastic.imaging import surface
@@ -62,6 +62,11 @@ class Discretisation:
     def relaxing(self):
         """Their constants in kernels; empty without attenuation."""
         return relaxing.constants(self.relaxation, self.dt, self.planar)
+
+    @cached_property
+    def slowest(self):
+        """Slowest wave of the model, m/s."""
+        return earth.extremes(self.scenario.model, self.grid)["slowest"]
 
     @cached_property
     def anisotropic(self):

@@ -1,6 +1,7 @@
-"""Whether anything grows in long runs: the largest particle velocity of every row of `stability_cases` late in a run, over its peak."""
+"""Whether anything grows in long runs: the largest particle velocity late in a run, over its peak, for every row of a table."""
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,15 +14,23 @@ from craton.comm.local import Alone, spawn
 from craton.run.march import march
 from craton.run.progress import progress_bar
 from craton.validation import stability_cases as cases
+from craton.validation import stability_elements as elements
 from craton.validation.compare import row as told
+from craton.validation.spectral import positions
 
 LATE, TRAPPED = 1e-4, 0.01  # limits: late / peak; difference from a wide box
 DIVERGED = 1e3  # times the peak of the beginning
 LAST = 0.05  # of the run: what is late
 BEGINNING = 4  # times that from the start to the wavelet's centre: sources have acted, and what they did has passed
-OFTEN, SELDOM = 10, 100  # steps between looks: in the beginning, and later
+OFTEN, SELDOM = 10, 100  # steps between looks: in the beginning, and later at most
 FIELDS = (("vx", "vy", "vz"), ("velocity",), ("pressure",))  # looked at together: what of it a plan has
 TINY = 1e-300
+ROWS = cases.ROWS | elements.ROWS
+# Shape (where a row has it) and steps of each method; in the suite spectral elements without what needs a wide box, or long.
+FORMS = {"quick": ("P-SV", {"fd": 12_000, "sem": 3000}), "standard": ("space", {"fd": 20_000, "sem": 10_000}),
+         "full": ("space", {"fd": 100_000, "sem": 50_000})}  # fmt: skip
+SHORT = ("cubes", "two-layers", "plate", "lossy")
+QUICK = (*cases.ROWS, *(name for name in elements.ROWS if name.split("-", 1)[1].rsplit("-", 1)[0] in SHORT))
 WIDE = 4  # widths of the box that trapped waves are compared with
 
 
@@ -37,15 +46,18 @@ class Watch:
     ----------
     program : Program
     comm : Comm
-    region : tuple of slice, optional
-        Points of the grid that are looked at; by default all.
+    total : int
+        Steps of the run.
+    region : dict of str to index, optional
+        Points of each field that are looked at; by default all.
     report : callable, optional
         Called with the steps done.
     """
 
     program: object
     comm: object
-    region: tuple = ()
+    total: int
+    region: dict | None = None
     report: object = None
     steps: list = field(default_factory=list)
     values: list = field(default_factory=list)
@@ -53,7 +65,8 @@ class Watch:
 
     def __post_init__(self):
         planned = self.program.plan
-        self.beginning = int(BEGINNING * -planned.start / planned.dt) if planned.start < 0 else planned.steps // 10
+        self.beginning = int(BEGINNING * -planned.start / planned.dt) if planned.start < 0 else self.total // 10
+        self.seldom = max(1, min(SELDOM, self.total // 400))
         names = self.program.plan.arrays
         self.groups = [[name for name in group if name in names] for group in FIELDS]
         self.groups = [group for group in self.groups if group]
@@ -61,7 +74,7 @@ class Watch:
     def sample(self, step):
         """Look after `step`, where it is time."""
         done = step + 1
-        if done % (OFTEN if done <= self.beginning else SELDOM) == 0:
+        if done % (OFTEN if done <= self.beginning else self.seldom) == 0:
             self.look(done)
 
     def look(self, done):
@@ -80,18 +93,27 @@ class Watch:
         """Largest absolute value of some fields, nan if any is."""
         machine = self.program.backend
         with machine.work():
-            fields = [self.program.grid(name)[self.region] if self.region else self.program.arrays[name] for name in group]
-            return float(np.max([float(machine.xp.abs(f).max()) for f in fields]))
+            return float(np.max([float(machine.xp.abs(self.field(name)).max()) for name in group]))
+
+    def field(self, name):
+        """What is looked at of a field."""
+        if self.region is None:
+            return self.program.arrays[name]
+        whole = self.program.grid(name) if self.program.plan.arrays[name].window else self.program.arrays[name]
+        return whole[self.region[name]]
 
 
 def lasting(scenario, steps):
-    """The plan of a scenario that is run for a number of steps, whatever it says of its duration."""
-    first = api.plan(scenario)
-    duration = first.start + (steps - first.extra + 0.5) * first.dt
-    return api.plan(scenario.model_copy(update={"time": scenario.time.model_copy(update={"duration": duration, "step": first.dt})}))
+    """The plan of a scenario that lasts for a number of steps at least, whatever it says of its duration."""
+    step, start = scenario.time.step, scenario.time.start or 0.0
+    if step is None:
+        first = api.plan(scenario)
+        step, start = first.dt, first.start
+    span = {"duration": start + (steps + 1) * step if start > 0 else (steps + 1) * step, "step": step}
+    return api.plan(scenario.model_copy(update={"time": scenario.time.model_copy(update=span)}))
 
 
-def measure(scenario, steps, device="auto", *, ranks=1, region=(), progress=False, threads=None):
+def measure(scenario, steps, device="auto", *, ranks=1, region=None, progress=False, threads=None):
     """Run a scenario for a number of steps and see how its largest particle velocity decays.
 
     Parameters
@@ -102,8 +124,8 @@ def measure(scenario, steps, device="auto", *, ranks=1, region=(), progress=Fals
     device : str
     ranks : int
         Threads of this process that share the run.
-    region : tuple of slice
-        Points of the grid (z, y, x) that are looked at; by default all, absorbing layers included.
+    region : callable, optional
+        Gives the points that are looked at, a dict of a field's name to its index, of the plan; by default all, absorbing layers included.
     progress : bool
         Show progress on standard error.
 
@@ -115,6 +137,7 @@ def measure(scenario, steps, device="auto", *, ranks=1, region=(), progress=Fals
         diverged : step at which it was seen to diverge, or None; dt (s), seconds, rate (point-steps per second), points.
     """
     planned = lasting(scenario, steps)
+    region = region and region(planned)
     with progress_bar(steps, planned.points, scenario.title, not progress) as report:
         parts = spawn(ranks, lambda comm: ran(scenario, planned, steps, device, comm, region, report, threads)) if ranks > 1 else [
             ran(scenario, planned, steps, device, Alone(), region, report, threads)]  # fmt: skip
@@ -127,7 +150,7 @@ def ran(scenario, planned, steps, device, comm, region, report, threads):
     """A Watch after the run of one rank, whether it diverged, and how long it took (s)."""
     program = wave_runs.commit(wave_runs.share(scenario, planned, comm), backend(device, threads=threads))
     halos = comm if comm.size == 1 else exchange(program, comm)
-    watch, diverged, begin = Watch(program, comm, region, report if comm.rank == 0 else None), False, time.perf_counter()
+    watch, diverged, begin = Watch(program, comm, steps, region, report if comm.rank == 0 else None), False, time.perf_counter()
     try:
         with np.errstate(invalid="ignore", over="ignore"):
             march(program, halos, watch, steps)
@@ -144,48 +167,57 @@ def summary(watch, diverged, steps):
     series, peak = values[:, worst], float(np.maximum(watch.peak, TINY)[worst])
     late = series[at > (1 - LAST) * steps]
     half = series[np.abs(at - steps / 2) <= LAST / 2 * steps]
-    found = {"steps": at, "velocity": series, "peak": peak, "diverged": int(at[-1]) if diverged else None}
-    found |= {"half": float(half.max()) if half.size else np.nan, "late": np.inf if diverged or not late.size else float(late.max())}
-    return found | {"ratio": found["late"] / peak, "half_ratio": found["half"] / peak}
+    largest = float(max(np.fmax.reduce(series), DIVERGED * peak)) if diverged else float(late.max())
+    found = {"steps": at, "velocity": series, "peak": peak, "diverged": int(at[-1]) if diverged else None, "late": largest}
+    found["half"] = float(half.max()) if half.size else largest
+    return found | {"ratio": largest / peak, "half_ratio": found["half"] / peak}
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------------------------
 
 
-def stability(device="auto", steps=20_000, shape="space", names=None, progress=False):
+def stability(device="auto", form="standard", names=None, steps=None, shape=None, progress=False):
     """Rows of the table of long runs.
 
     Parameters
     ----------
     device : str
-    steps : int
-    shape : str
-        ``"space"``, or ``"slice"`` or ``"P-SV"`` where a row has it.
+    form : str
+        A key of `FORMS`.
     names : sequence of str, optional
-        Keys of `stability_cases.ROWS`; by default all.
+        Keys of `ROWS`; by default all, of the quick form `QUICK`.
+    steps, shape : int, str, optional
+        In place of those of the form.
+    progress : bool
+        Show progress on standard error.
 
     Yields
     ------
     dict
-        As all rows of `craton.validation`; besides half (ratio about the middle of the run), diverged (step, or None), seconds, name.
+        As all rows of `craton.validation`; besides name, shape, steps, half, late (over the peak), diverged (step, or None), seconds, rate;
+        and of waves that the structure keeps what `against_wide` gives.
     """
-    for name in names or cases.ROWS:
-        yield outcome(name, cases.ROWS[name], device, steps, shape, progress)
+    for name in names or (QUICK if form == "quick" else ROWS):
+        row = ROWS[name]
+        wanted, counts = FORMS[form]
+        wanted = shape or wanted
+        chosen = wanted if wanted in row.shapes else row.shapes[-1 if wanted in cases.PLANAR else 0]
+        yield outcome(name, device, steps or counts[row.method], chosen, progress)
 
 
-def outcome(name, row, device, steps, shape, progress=False):
-    """The row of a long run: late over peak; of trapped waves the difference from a wide box, and that it does not grow."""
-    shape = shape if shape in row.shapes else row.shapes[0]
+def outcome(name, device, steps, shape="space", progress=False):
+    """The row of a long run: late over peak; of trapped waves the difference from a wide box, unless they grow."""
+    row = ROWS[name]
     with TemporaryDirectory() as folder:
-        scenario = cases.scenario(row, Path(folder), shape)
+        scenario = row.scenario(Path(folder), shape)
         found = measure(scenario, steps, device, ranks=row.ranks, progress=progress)
-        what, value, limit = f"{name}: {row.what}{'' if shape == 'space' else f' ({shape})'}: late / peak", found["ratio"], LATE
-        about = {"name": name, "half": found["half_ratio"], "late": found["ratio"], "diverged": found["diverged"],
-                 "seconds": found["seconds"], "steps": steps}  # fmt: skip
-        if row.trapped and value > limit and found["ratio"] <= found["half_ratio"]:
-            about |= (wide := against_wide(row, Path(folder), shape, device, found["dt"]))
-            what, value, limit = f"{what[: -len('late / peak')]}difference from a wide box", wide["difference"], TRAPPED
-    return told(what, value if np.isfinite(value) else 1e30, limit) | about
+        kind, value, limit, wide = "late / peak", found["ratio"], LATE, {}
+        if row.trapped and not found["diverged"] and limit < value <= found["half_ratio"]:
+            wide = against_wide(row, Path(folder), shape, device, found["dt"])
+            kind, value, limit = "from a wide box", wide["difference"], TRAPPED
+    about = {"name": name, "shape": shape, "steps": steps, "half": found["half_ratio"], "late": found["ratio"]}
+    about |= {key: found[key] for key in ("diverged", "seconds", "rate")} | wide
+    return told(f"{name}: {row.what}{'' if shape == 'space' else f', {shape}'}: {kind}", value, limit) | about
 
 
 def against_wide(row, folder, shape, device, dt):
@@ -194,29 +226,33 @@ def against_wide(row, folder, shape, device, dt):
     Returns
     -------
     dict
-        difference : of the largest values over the last twentieth of that time, over that in the wide box (at least 1 % of the peak, so that
-        `LATE` of the peak is nothing here, too); until : that time, s after the start; trapped : the value in the wide box over the peak.
+        difference : of the largest values over the last twentieth of that time, over that in the wide box (at least 1 % of the peak: a
+        difference of `LATE` of the peak is none); until : that time, s after the start; trapped : the value in the wide box over the peak.
     """
-    scenarios = [cases.scenario(row, folder, shape, wide=wide) for wide in (1, WIDE)]
+    scenarios = [row.scenario(folder, shape, wide) for wide in (1, WIDE)]
     scenarios = [s.model_copy(update={"time": s.time.model_copy(update={"step": dt})}) for s in scenarios]
-    regions = [interior(s, scenarios[0]) for s in scenarios]
-    width, half = scenarios[1].domain.extent[0], scenarios[0].domain.extent[0] / 2
+    small, wide = (s.domain.extent[0] / 2 for s in scenarios)
     delay = 1.2 / row.frequency  # of the wavelet's main part
-    until = (width / 2 - cases.THICKNESS * cases.SPACING + width / 2 - half) / fastest(scenarios[0]) + 2 * delay
-    found = [measure(s, int(until / dt), device, region=r) for s, r in zip(scenarios, regions)]
+    until = (2 * wide - row.layer - small) / fastest(scenarios[0]) + 2 * delay
+    region = partial(inside, half=small - row.layer, of_elements=row.method == "sem")
+    found = [measure(s, int(until / dt), device, region=region) for s in scenarios]
     small, large = (f["late"] for f in found)
-    return {"difference": abs(small - large) / max(large, LATE / TRAPPED * found[1]["peak"]), "until": until, "trapped": large / found[1]["peak"]}
+    peak = found[1]["peak"]
+    return {"difference": abs(small - large) / max(large, LATE / TRAPPED * peak), "until": until, "trapped": large / peak}
 
 
-def interior(scenario, small):
-    """Points (z, y, x) of a box that lie between the layers of a smaller one in its middle."""
-    spacing, thickness = scenario.domain.spacing, cases.THICKNESS
-    cut = []
-    for axis in (2, 1, 0):
-        n = scenario.domain.points(spacing)[axis]
-        offset = round((small.domain.corner[axis] - scenario.domain.corner[axis]) / spacing)
-        cut.append(slice(None) if n <= cases.SLICE else slice(offset + thickness, n - offset - (thickness if axis < 2 else 0)))
-    return tuple(cut)
+def inside(planned, half, of_elements):
+    """Index of the points of each field with |x| and |y| at most so many metres: dict."""
+    if of_elements:
+        d = planned.grid.where.args[0]
+        near = {name: np.abs(positions(d, name == "pressure")[:-1, :2]).max(axis=1) <= half for name in FIELDS[1] + FIELDS[2]
+                if name in planned.arrays}  # fmt: skip
+        return {name: np.flatnonzero(chosen) for name, chosen in near.items()}
+    grid = planned.grid
+    chosen = [np.flatnonzero(np.abs(low + grid.spacing * np.arange(n)) <= half)
+              for low, n in zip((b[0] for b in map(grid.bounds, "xy")), grid.shape[:0:-1])]  # fmt: skip
+    x, y = (slice(some[0], some[-1] + 1) for some in chosen)
+    return dict.fromkeys((name for name in FIELDS[0] if name in planned.arrays), (slice(None), y, x))
 
 
 def fastest(scenario):

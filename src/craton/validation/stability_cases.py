@@ -15,6 +15,7 @@ ROCK = {"vp": 3464.0, "vs": 2000.0, "rho": 2400.0}
 HARD = {"vp": 6000.0, "vs": 3500.0, "rho": 2700.0}
 WATER = {"vp": 1500.0, "vs": 0.0, "rho": 1000.0}
 SHAPES = ("space", "slice", "P-SV", "SH")  # of a run: three dimensions, y periodic, the (x, z) plane
+PLANAR = SHAPES[2:]
 SLICE = 5  # points along y of a slice
 EXTREMES = (0.2, 3.0)  # of the S speed of a random medium, over its mean
 MOMENT = {"xx": 0.7e13, "yy": 1.3e13, "zz": -0.9e13, "xz": 0.6e13}
@@ -55,6 +56,32 @@ class LongRun:
     trapped: bool = False
     shapes: tuple = SHAPES[:3]
     ranks: int = 1
+    method = "fd"
+    layer = THICKNESS * SPACING  # m, that waves in a wide box are compared without
+
+    def scenario(self, folder, shape="space", wide=1):
+        """The Scenario of the row; its duration means nothing.
+
+        Parameters
+        ----------
+        folder : Path
+            Where the file of a random medium is written; the plan reads it.
+        shape : str
+            One of `SHAPES`.
+        wide : float
+            Widths of the usual box along x and y, about: the middle stays where it is.
+        """
+        cells = [(n - 1) + 2 * ceil((wide - 1) * (n - 1) / 2) for n in POINTS[:2]] + [POINTS[2] - 1]
+        if shape == "slice":
+            cells[1] = SLICE - 1
+        size = SPACING * np.array(cells, float)
+        low = np.array([-size[0] / 2, -size[1] / 2, -size[2]])
+        axes = [0, 2] if shape in PLANAR else [0, 1, 2]
+        domain = {"origin": low[axes].tolist(), "size": size[axes].tolist(), "spacing": SPACING}
+        if shape in PLANAR and self.model.get("vs") != 0:
+            domain["waves"] = shape
+        return Scenario(title=self.what, domain=domain, model=model(self.model, folder, low, low + size), time={"duration": 1.0},
+                        boundaries=faces(self.boundaries, shape), source=[source(self, shape)], run=dict(self.run))  # fmt: skip
 
 
 def medium(vs, ratio=1.732, rho=2300.0, **others):
@@ -87,13 +114,17 @@ LOSSY = {"attenuation": {"band": [0.5, 20]}}
 WEAK = {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1}
 STRONG = {"epsilon": 0.3, "delta": -0.1, "gamma": 0.25}
 NEGATIVE = {"epsilon": 0.05, "delta": 0.25, "gamma": 0.05}  # eta < 0
-SOFT_INCLUSION = {"shape": "box", "min": [-587.5, -200, -500], "max": [-100, 200, -200], "vp": 900, "vs": 350, "rho": 1900}
+SOFT_INCLUSION = {"shape": "box", "min": [-587.5, -200, -500], "max": [100, 200, -200], "vp": 900, "vs": 350, "rho": 1900}
+INCLUSION = uniform(**ROCK, anomalies=[SOFT_INCLUSION])
 GRADIENT = {"vp": 1500.0, "vs": 700.0, "rho": 2000.0, "vp_gradient": 3.0, "vs_gradient": 1.8, "rho_gradient": 0.5}
 SOFT_OVER_HARD = layers((0, medium(350.0, 2.0, 1900.0)), (-200, medium(3500.0, 1.72, 2700.0)))
 FAST_OVER_SLOW = layers((0, HARD), (-300, medium(600.0, 1.732, 2000.0)))
 OCEAN = layers((0, WATER), (-300, medium(300.0, 5.0, 1700.0)), (-500, ROCK))
 ZONE = layers((0, ROCK), (-250, medium(700.0, 2.2, 2000.0)), (-400, ROCK))
 SANDWICH = layers((0, WATER), (-200, ROCK), (-400, WATER), (-550, HARD))
+
+SOFT_TOP = layers((0, medium(150.0, 10.0, 1600.0)), (-100, ROCK))
+LOSSY_LAYERS = layers((0, medium(800.0, 2.0, 2000.0, qp=40, qs=20)), (-300, {**ROCK, "qp": 160, "qs": 80}), **LOSSY)
 
 # The table of issue 12, then rows of our own.
 ISSUE = {
@@ -104,16 +135,17 @@ ISSUE = {
     "plate": LongRun("homogeneous, free top and rigid bottom", uniform(**ROCK), {"bottom": "rigid"}),
     "slow-over-fast": LongRun("slow over fast, Vs 350 over 3500", SOFT_OVER_HARD, frequency=3, trapped=True),
     "hills": LongRun("hills, three slopes, dry", uniform(**ROCK, topography=hills), depth=400),
-    "hills-water": LongRun("hills, water in the valleys", uniform(**ROCK, topography=hills, water={"level": -120}), depth=400, trapped=True),
+    "hills-water": LongRun("hills, water in the valleys", uniform(**ROCK, topography=hills, water={"level": -120}), depth=400,
+                           trapped=True),
     "ocean": LongRun("300 m of water, 200 m of Vs 300, rock", OCEAN, frequency=3, depth=560, trapped=True),
-    "soft-top": LongRun("100 m of Vs 150, vp/vs 10, over rock", layers((0, medium(150.0, 10.0, 1600.0)), (-100, ROCK)), frequency=3, trapped=True),
+    "soft-top": LongRun("100 m of Vs 150, vp/vs 10, over rock", SOFT_TOP, frequency=3, trapped=True),
     "homogeneous": LongRun("homogeneous", uniform(**ROCK)),
-    "lossy-layers": LongRun("layers with Q 20 and 80", layers((0, medium(800.0, 2.0, 2000.0, qp=40, qs=20)), (-300, {**ROCK, "qp": 160, "qs": 80}), **LOSSY)),
+    "lossy-layers": LongRun("layers with Qs 20 and 80", LOSSY_LAYERS),
     "vti-weak": LongRun("VTI, epsilon 0.1, delta 0.05, gamma 0.1", uniform(**ROCK, **WEAK)),
     "vti-strong": LongRun("VTI, epsilon 0.3, delta -0.1, gamma 0.25", uniform(**ROCK, **STRONG)),
     "vti-negative": LongRun("VTI, eta < 0: epsilon 0.05, delta 0.25", uniform(**ROCK, **NEGATIVE)),
     "acoustic": LongRun("water only", uniform(**WATER), source={"kind": "explosion", "moment": 1e13}),
-    "sponge-bottom": LongRun("homogeneous, sponge at the bottom", uniform(**ROCK), {"bottom": "sponge", "sponge": {"thickness": 20}}, depth=200),
+    "sponge-bottom": LongRun("homogeneous, sponge at the bottom", uniform(**ROCK), {"bottom": "sponge"}, depth=200),
 }  # fmt: skip
 MORE = {
     "ratio-1.5": LongRun("homogeneous, vp/vs 1.5", uniform(**medium(2000.0, 1.5))),
@@ -133,7 +165,7 @@ MORE = {
     "gradient": LongRun("Vs 700 at the top, rising by 1.8 /s", layers((0, GRADIENT)), frequency=4),
     "mixed-faces": LongRun("sponge and CPML on neighbouring faces", FAST_OVER_SLOW,
                            {"west": "sponge", "south": "sponge", "sponge": {"thickness": 15}}, depth=160),
-    "inclusion": LongRun("source inside a soft box that touches the layer", uniform(**ROCK, anomalies=[SOFT_INCLUSION]), frequency=3, depth=330),
+    "inclusion": LongRun("source inside a soft box that touches the layer", INCLUSION, frequency=3, depth=330),
     "absorbing-top": LongRun("random medium +-30 %, absorbing top", random(0.3), {"top": "cpml"}, depth=500),
     "slow-zone": LongRun("a slow zone in rock, Vs 700 in 2000", ZONE, frequency=4, depth=310, trapped=True),
     "lossy-random": LongRun("random medium +-30 %, Q 30", random(0.3, qp=60.0, qs=30.0, **LOSSY)),
@@ -141,34 +173,6 @@ MORE = {
     "shifted": LongRun("plate with rigid bottom, kappa 5", uniform(**ROCK), {"bottom": "rigid", "cpml": {"thickness": 10, "kappa_max": 5}}),
 }  # fmt: skip
 ROWS = ISSUE | MORE
-
-
-def scenario(row, folder, shape="space", duration=1.0, wide=1):
-    """The Scenario of a row.
-
-    Parameters
-    ----------
-    row : LongRun
-    folder : Path
-        Where the file of a random medium is written; the plan reads it.
-    shape : str
-        One of `SHAPES`.
-    duration : float
-        End of the run, s.
-    wide : float
-        Widths of the usual box along x and y, about: the middle stays where it is.
-    """
-    cells = [(n - 1) + 2 * ceil((wide - 1) * (n - 1) / 2) for n in POINTS[:2]] + [POINTS[2] - 1]
-    if shape == "slice":
-        cells[1] = SLICE - 1
-    size = SPACING * np.array(cells, float)
-    low = np.array([-size[0] / 2, -size[1] / 2, -size[2]])
-    planar = shape in ("P-SV", "SH")
-    axes = [0, 2] if planar else [0, 1, 2]
-    domain = {"origin": low[axes].tolist(), "size": size[axes].tolist(), "spacing": SPACING, **({"waves": shape} if planar else {})}
-    domain = {key: value for key, value in domain.items() if key != "waves" or row.model.get("vs") != 0}
-    return Scenario(title=row.what, domain=domain, model=model(row.model, folder, low, low + size, shape), time={"duration": duration},
-                    boundaries=faces(row.boundaries, shape), source=[source(row, shape)], run=dict(row.run))  # fmt: skip
 
 
 def faces(boundaries, shape):
@@ -182,26 +186,17 @@ def faces(boundaries, shape):
 def source(row, shape):
     """The source off the middle and off the points."""
     at = [17.0, -8.0 if shape == "space" else 6.0, -row.depth]
-    kind = {"kind": "moment_tensor", "tensor": MOMENT | (SHEAR if shape in ("space", "slice") else {})}
-    if shape in ("P-SV", "SH"):
+    kind = {"kind": "moment_tensor", "tensor": MOMENT | (SHEAR if shape not in PLANAR else {})}
+    if shape in PLANAR:
         at = at[::2]
     if shape == "SH":
         kind = {"kind": "force", "force": [0, 1e10, 0]}
     return {**(row.source or kind), "at": at, "wavelet": {"kind": "ricker", "frequency": row.frequency}}
 
 
-def model(table, folder, low, high, shape):
-    """The table of the model: a random one as a file, ground as a function of what the shape has."""
-    if table["kind"] == "random":
-        return random_medium(table, folder, low, high)
-    if shape in ("P-SV", "SH"):
-        table = {key: value for key, value in table.items() if key != "anomalies"} | flattened(table)
-    return table
-
-
-def flattened(table):
-    """Anomalies as the plane needs them: as they are, y is 0 within them."""
-    return {"anomalies": table["anomalies"]} if "anomalies" in table else {}
+def model(table, folder, low, high):
+    """The table of the model, a random one as a file."""
+    return random_medium(table, folder, low, high) if table["kind"] == "random" else table
 
 
 def random_medium(table, folder, low, high, seed=11):
@@ -210,7 +205,8 @@ def random_medium(table, folder, low, high, seed=11):
     Parameters
     ----------
     table : dict
-        ``vs`` (mean, m/s), ``deviation`` (standard, relative), ``correlation`` (points), ``ratio`` vp / vs, perhaps ``qp``, ``qs``, ``attenuation``.
+        ``vs`` (mean, m/s), ``deviation`` (standard, relative), ``correlation`` (points), ``ratio`` vp / vs, perhaps ``qp``, ``qs`` and
+        ``attenuation``.
     folder : Path
     low, high : array
         Corners of the box, m.

@@ -67,7 +67,8 @@ def line(row):
         return f"{row['name']:<26} {row['error'].splitlines()[0]}"
     words = f"diverged at {row['diverged']}" if row["diverged"] else f"{row['half']:.1e} half-way, {row['late']:.1e} late"
     wide = f"; {row['difference']:.1e} from a wide box until {row['until']:.2f} s" if "difference" in row else ""
-    return (f"{row['name']:<26} {row['shape']:<6} {row['steps']:>7} steps  {'ok' if row['passed'] else 'NO':<3} {words}{wide}  "
+    place = "" if row["passed"] or not row["where"] else " at ({:.0f}, {:.0f}, {:.0f}) m".format(*row["where"])
+    return (f"{row['name']:<26} {row['shape']:<6} {row['steps']:>7} steps  {'ok' if row['passed'] else 'NO':<3} {words}{wide}{place}  "
             f"({row['seconds']:.1f} of {row['all_seconds']:.1f} s, {row['rate'] / 1e6:.0f} M/s)")  # fmt: skip
 
 

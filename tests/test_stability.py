@@ -4,6 +4,7 @@ import pytest
 
 from craton.scenario import Scenario
 from craton.validation import stability_cases as cases
+from craton.validation.reflection import Incidence, measured
 from craton.validation.stability import FORMS, QUICK, ROWS, TRAPPED, Diverged, Watch, measure, stability
 
 
@@ -88,3 +89,19 @@ def test_trapped_waves_are_compared_with_a_wide_box(tmp_path):
 def test_forms():
     assert set(FORMS) == {"quick", "standard", "full"} and set(QUICK) <= set(ROWS) and len(cases.MORE) >= 12
     assert all(set(counts) == {"fd", "sem"} for _, counts in FORMS.values())
+
+
+# --- what layers send back --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wave", ["P", "S", "Rayleigh"])
+def test_layers_send_little_back(wave):
+    """Less than -60 dB up to 60 degrees; the other angles and Rayleigh waves that come aslant are in `craton validate reflection`."""
+    found = measured(Incidence(wave, (0,) if wave == "Rayleigh" else (0, 40, 60)), "cpu")
+    assert all((ratios > 1e-7).all() and (ratios < 1e-3).all() for ratios in found.values()), found
+
+
+def test_walls_send_all_back():
+    """A rigid wall 10 points behind the inner edge: what comes has gone 20 points further than to the mirror image, of 86."""
+    found = measured(Incidence("P", (0,), (("west", "rigid"),)), "cpu")
+    assert all(ratios[0] == pytest.approx((86 / 106) ** 0.5, rel=0.1) for ratios in found.values()), found

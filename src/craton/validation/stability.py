@@ -1,4 +1,5 @@
 """Whether anything grows in long runs: the largest particle velocity late in a run, over its peak, for every row of a table."""
+import sys
 import time
 from dataclasses import dataclass, field
 from functools import partial
@@ -134,7 +135,8 @@ def measure(scenario, steps, device="auto", *, ranks=1, region=None, progress=Fa
     dict
         steps, velocity : where it was looked, and the largest value there (m/s; of several media that of the worst over its peak);
         peak, half, late : in the beginning, about the middle of the run, over its last twentieth; ratio, half_ratio : over the peak;
-        diverged : step at which it was seen to diverge, or None; dt (s), seconds, rate (point-steps per second), points.
+        diverged : step at which it was seen to diverge, or None; where : x, y, z (m) of the largest value at the end, of one rank;
+        dt (s), seconds, rate (point-steps per second), points.
     """
     planned = lasting(scenario, steps)
     region = region and region(planned)
@@ -142,8 +144,9 @@ def measure(scenario, steps, device="auto", *, ranks=1, region=None, progress=Fa
         parts = spawn(ranks, lambda comm: ran(scenario, planned, steps, device, comm, region, report, threads)) if ranks > 1 else [
             ran(scenario, planned, steps, device, Alone(), region, report, threads)]  # fmt: skip
     watch, diverged, seconds = parts[0]
-    return {**summary(watch, diverged, steps), "dt": planned.dt, "start": planned.start, "points": planned.points, "seconds": seconds,
-            "rate": planned.points * watch.steps[-1] / seconds}  # fmt: skip
+    about = {"dt": planned.dt, "start": planned.start, "points": planned.points, "seconds": seconds}
+    about |= {"rate": planned.points * watch.steps[-1] / seconds, "where": None if ranks > 1 else where(watch)}
+    return summary(watch, diverged, steps) | about
 
 
 def ran(scenario, planned, steps, device, comm, region, report, threads):
@@ -158,6 +161,19 @@ def ran(scenario, planned, steps, device, comm, region, report, threads):
         diverged = True
     program.backend.finish()
     return watch, diverged, time.perf_counter() - begin
+
+
+def where(watch):
+    """Place (x, y, z), m, of the largest value at the end in the first medium."""
+    program, largest = watch.program, (-1.0, None)
+    for name in watch.groups[0]:
+        values = np.nan_to_num(np.abs(program.host(name)), nan=np.inf)
+        at = np.unravel_index(np.argmax(values), values.shape)
+        largest = max(largest, (float(values[at]), at), key=lambda pair: pair[0])
+    grid, at = program.plan.grid, largest[1]
+    if watch.groups[0][0] not in FIELDS[0]:
+        return tuple(map(float, grid.where(at[0]))) if watch.groups[0] == ["velocity"] else None
+    return tuple(float(grid.bounds(axis)[0] + grid.spacing * n) for axis, n in zip("xyz", reversed(at)))
 
 
 def summary(watch, diverged, steps):
@@ -176,7 +192,7 @@ def summary(watch, diverged, steps):
 # --- rows -------------------------------------------------------------------------------------------------------------------------------
 
 
-def stability(device="auto", form="standard", names=None, steps=None, shape=None, progress=False):
+def stability(device="auto", form="standard", names=None, steps=None, shape=None):
     """Rows of the table of long runs.
 
     Parameters
@@ -188,8 +204,6 @@ def stability(device="auto", form="standard", names=None, steps=None, shape=None
         Keys of `ROWS`; by default all, of the quick form `QUICK`.
     steps, shape : int, str, optional
         In place of those of the form.
-    progress : bool
-        Show progress on standard error.
 
     Yields
     ------
@@ -202,7 +216,7 @@ def stability(device="auto", form="standard", names=None, steps=None, shape=None
         wanted, counts = FORMS[form]
         wanted = shape or wanted
         chosen = wanted if wanted in row.shapes else row.shapes[-1 if wanted in cases.PLANAR else 0]
-        yield outcome(name, device, steps or counts[row.method], chosen, progress)
+        yield outcome(name, device, steps or counts[row.method], chosen, progress=sys.stderr.isatty())
 
 
 def outcome(name, device, steps, shape="space", progress=False):
@@ -216,7 +230,7 @@ def outcome(name, device, steps, shape="space", progress=False):
             wide = against_wide(row, Path(folder), shape, device, found["dt"])
             kind, value, limit = "from a wide box", wide["difference"], TRAPPED
     about = {"name": name, "shape": shape, "steps": steps, "half": found["half_ratio"], "late": found["ratio"]}
-    about |= {key: found[key] for key in ("diverged", "seconds", "rate")} | wide
+    about |= {key: found[key] for key in ("diverged", "where", "seconds", "rate")} | wide
     return told(f"{name}: {row.what}{'' if shape == 'space' else f', {shape}'}: {kind}", value, limit) | about
 
 

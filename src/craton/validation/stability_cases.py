@@ -107,7 +107,13 @@ def random(deviation, **others):
 def hills(x, y=0.0):
     """Elevation of a ground with three slopes, m, within 250 m below zero: 1 to 4, 1 to 2.5, 1 to 1.5."""
     along = np.interp(np.asarray(x), (-460, -180, -40, 210, 360), (-130, -60, -200, -100, -200))
-    return along + 25 * np.sin(np.asarray(y) / 130) + 0 * along
+    return along + 25 * np.sin(np.asarray(y) / 130)
+
+
+def valleys(x, y=0.0):
+    """The same between the layers, flat within them: in a wide box nothing else scatters waves back."""
+    along = np.interp(np.asarray(x), (-330, -180, -40, 210, 330), (-100, -60, -200, -100, -200))
+    return along + 25 * np.sin(np.asarray(y) / 130) * np.clip((337 - np.abs(y)) / 100, 0, 1) * np.clip((337 - np.abs(x)) / 100, 0, 1)
 
 
 LOSSY = {"attenuation": {"band": [0.5, 20]}}
@@ -135,7 +141,7 @@ ISSUE = {
     "plate": LongRun("homogeneous, free top and rigid bottom", uniform(**ROCK), {"bottom": "rigid"}),
     "slow-over-fast": LongRun("slow over fast, Vs 350 over 3500", SOFT_OVER_HARD, frequency=3, trapped=True),
     "hills": LongRun("hills, three slopes, dry", uniform(**ROCK, topography=hills), depth=400),
-    "hills-water": LongRun("hills, water in the valleys", uniform(**ROCK, topography=hills, water={"level": -120}), depth=400,
+    "hills-water": LongRun("hills, water in the valleys", uniform(**ROCK, topography=valleys, water={"level": -120}), depth=400,
                            trapped=True),
     "ocean": LongRun("300 m of water, 200 m of Vs 300, rock", OCEAN, frequency=3, depth=560, trapped=True),
     "soft-top": LongRun("100 m of Vs 150, vp/vs 10, over rock", SOFT_TOP, frequency=3, trapped=True),

@@ -117,6 +117,11 @@ def valleys(x, y=0.0):
     return along + 25 * np.sin(np.asarray(y) / 130) * np.clip((337 - np.abs(y)) / 100, 0, 1) * np.clip((337 - np.abs(x)) / 100, 0, 1)
 
 
+def peak(x, y=0.0):
+    """A hill whose top lies 2 m within a cell, one point wide."""
+    return np.maximum(-85.6 - 0.25 * np.hypot(np.asarray(x) + 187.5, np.asarray(y)), -200.0)
+
+
 LOSSY = {"attenuation": {"band": [0.5, 20]}}
 WEAK = {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1}
 STRONG = {"epsilon": 0.3, "delta": -0.1, "gamma": 0.25}
@@ -168,6 +173,7 @@ MORE = {
     "ranks": LongRun("random medium +-30 %, 2 x 1 x 2 ranks", random(0.3), run={"grid": [2, 1, 2]}, ranks=4, shapes=("space", "slice")),
     "thickness-5": LongRun("plate with rigid bottom, 5 points of CPML", uniform(**ROCK), {"bottom": "rigid", "cpml": {"thickness": 5}}),
     "thickness-20": LongRun("plate with rigid bottom, 20 points of CPML", uniform(**ROCK), {"bottom": "rigid", "cpml": {"thickness": 20}}),
+    "peak": LongRun("a hill whose top fills 2 % of a cell", uniform(**ROCK, topography=peak), depth=400),
     "sandwich": LongRun("water above rock above water above rock", SANDWICH, depth=300, trapped=True),
     "gradient": LongRun("Vs 700 at the top, rising by 1.8 /s", layers((0, GRADIENT)), frequency=3),
     "mixed-faces": LongRun("sponge and CPML on neighbouring faces", FAST_OVER_SLOW,
@@ -176,6 +182,7 @@ MORE = {
     "absorbing-top": LongRun("random medium +-30 %, absorbing top", random(0.3), {"top": "cpml"}, depth=500),
     "slow-zone": LongRun("a slow zone in rock, Vs 700 in 2000", ZONE, frequency=3, depth=310, trapped=True),
     "lossy-random": LongRun("random medium +-30 %, Q 30", random(0.3, qp=60.0, qs=30.0, **LOSSY)),
+    "a1": LongRun("homogeneous, A1 at the sides and below", uniform(**ROCK), {"others": "a1"}),
     "imaging": LongRun("fast layer over slow, free top by stress imaging", FAST_OVER_SLOW, {"surface": "imaging"}, frequency=3,
                        depth=160),
     "shifted": LongRun("plate with rigid bottom, kappa 5", uniform(**ROCK), {"bottom": "rigid", "cpml": {"thickness": 10, "kappa_max": 5}}),

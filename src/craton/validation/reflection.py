@@ -146,7 +146,8 @@ def reflection(device="auto", full=False):
 def rows(incidence, device):
     """A row for each angle; beyond `UNTIL` degrees any amplitude is let pass that is less than what came."""
     found = measured(incidence, device)
-    same = found.get("same", found["velocity"])
-    return [row(f"{incidence.wave} at {angle} degrees: sent back {decibel(all_of_it):.0f} dB, of its kind {decibel(own):.0f} dB",
-                all_of_it, LIMIT if angle <= UNTIL else 1.0)
-            for angle, all_of_it, own in zip(incidence.angles, found["velocity"], same)]  # fmt: skip
+    words = [f"{decibel(ratio):.0f} dB" for ratio in found["velocity"]]
+    if "same" in found:
+        words = [f"{text}, of its kind {decibel(ratio):.0f} dB" for text, ratio in zip(words, found["same"])]
+    return [row(f"{incidence.wave} at {angle} degrees: sent back {text}", ratio, LIMIT if angle <= UNTIL else 1.0)
+            for angle, text, ratio in zip(incidence.angles, words, found["velocity"])]  # fmt: skip

@@ -135,6 +135,7 @@ def measure(scenario, steps, device="auto", *, ranks=1, region=None, progress=Fa
     dict
         steps, velocity : where it was looked, and the largest value there (m/s; of several media that of the worst over its peak);
         peak, half, late : in the beginning, about the middle of the run, over its last twentieth; ratio, half_ratio : over the peak;
+        grows : whether late is more than ever in the half of the run about its middle;
         diverged : step at which it was seen to diverge, or None; where : x, y, z (m) of the largest value at the end, of one rank;
         dt (s), seconds, rate (point-steps per second), points.
     """
@@ -182,10 +183,10 @@ def summary(watch, diverged, steps):
     worst = int(np.argmax(np.nan_to_num(values[-1] / np.maximum(watch.peak, TINY), nan=np.inf)))
     series, peak = values[:, worst], float(np.maximum(watch.peak, TINY)[worst])
     late = series[at > (1 - LAST) * steps]
-    half = series[np.abs(at - steps / 2) <= LAST / 2 * steps]
+    half, middle = (series[np.abs(at - steps / 2) <= part * steps] for part in (LAST / 2, 1 / 4))
     largest = float(max(np.fmax.reduce(series), DIVERGED * peak)) if diverged else float(late.max())
     found = {"steps": at, "velocity": series, "peak": peak, "diverged": int(at[-1]) if diverged else None, "late": largest}
-    found["half"] = float(half.max()) if half.size else largest
+    found |= {"half": float(half.max()) if half.size else largest, "grows": diverged or bool(largest > (1 + TRAPPED) * middle.max())}
     return found | {"ratio": largest / peak, "half_ratio": found["half"] / peak}
 
 
@@ -226,7 +227,7 @@ def outcome(name, device, steps, shape="space", progress=False):
         scenario = row.scenario(Path(folder), shape)
         found = measure(scenario, steps, device, ranks=row.ranks, progress=progress)
         kind, value, limit, wide = "late / peak", found["ratio"], LATE, {}
-        if row.trapped and not found["diverged"] and limit < value <= found["half_ratio"]:
+        if row.trapped and value > limit and not found["grows"]:
             wide = against_wide(row, Path(folder), shape, device, found["dt"])
             kind, value, limit = "from a wide box", wide["difference"], TRAPPED
     about = {"name": name, "shape": shape, "steps": steps, "half": found["half_ratio"], "late": found["ratio"]}

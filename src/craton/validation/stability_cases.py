@@ -126,6 +126,7 @@ LOSSY = {"attenuation": {"band": [0.5, 20]}}
 WEAK = {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1}
 STRONG = {"epsilon": 0.3, "delta": -0.1, "gamma": 0.25}
 NEGATIVE = {"epsilon": 0.05, "delta": 0.25, "gamma": 0.05}  # eta < 0
+BACKWARD = {"epsilon": 0.0, "delta": 0.4, "gamma": 0.0}  # the quasi-shear wave runs backwards against some slownesses (Becache et al. 2003)
 SOFT_INCLUSION = {"shape": "box", "min": [-587.5, -200, -500], "max": [100, 200, -200], "vp": 900, "vs": 350, "rho": 1900}
 INCLUSION = uniform(**ROCK, anomalies=[SOFT_INCLUSION])
 GRADIENT = {"vp": 1500.0, "vs": 700.0, "rho": 2000.0, "vp_gradient": 3.0, "vs_gradient": 1.8, "rho_gradient": 0.5}
@@ -183,6 +184,7 @@ MORE = {
     "slow-zone": LongRun("a slow zone in rock, Vs 700 in 2000", ZONE, frequency=3, depth=310, trapped=True),
     "lossy-random": LongRun("random medium +-30 %, Q 30", random(0.3, qp=60.0, qs=30.0, **LOSSY)),
     "a1": LongRun("homogeneous, A1 at the sides and below", uniform(**ROCK), {"others": "a1"}),
+    "vti-backward": LongRun("VTI, eta << 0: epsilon 0, delta 0.4", uniform(**ROCK, **BACKWARD)),
     "imaging": LongRun("fast layer over slow, free top by stress imaging", FAST_OVER_SLOW, {"surface": "imaging"}, frequency=3,
                        depth=160),
     "shifted": LongRun("plate with rigid bottom, kappa 5", uniform(**ROCK), {"bottom": "rigid", "cpml": {"thickness": 10, "kappa_max": 5}}),

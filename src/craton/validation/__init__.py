@@ -16,6 +16,7 @@ from craton.validation.homogeneous import full_space
 from craton.validation.loh1 import layer_over_half_space
 from craton.validation.lossy import attenuating
 from craton.validation.plane import garvin, lamb_2d, sh
+from craton.validation.reflection import reflection as sent_back
 from craton.validation.spectral_conserved import absorbed, colours, rest
 from craton.validation.spectral_conserved import energy as energy_sem
 from craton.validation.spectral_conserved import reciprocity as reciprocity_sem
@@ -26,6 +27,7 @@ from craton.validation.spectral_surface import two_layers as two_layers_sem
 from craton.validation.spectral_waves import absorbed as absorbed_waves
 from craton.validation.spectral_waves import anisotropic, degrees, sea_floor
 from craton.validation.spectral_waves import scholte as scholte_sem
+from craton.validation.stability import stability as long_runs
 from craton.validation.surface import lamb, two_layers, two_layers_refined
 from craton.validation.surface_waves import surface as surface_of_earth
 
@@ -88,8 +90,10 @@ FULL = {
 EARTH = {"earth-moment": regional, "earth-force": partial(regional, what="force"), "earth-bolivia": bolivia,
          "earth-body": body, "earth-surface": surface_of_earth,
          "earth-surface-ti": partial(surface_of_earth, transverse=True)}  # a minute or more each on a CPU  # fmt: skip
-GROUPS = {"fd": tuple(CASES), "sem": tuple(SPECTRAL), "earth": tuple(EARTH)}  # what a name stands for
-CASES |= SPECTRAL | EARTH
+LONG = {"reflection": sent_back, "stability": long_runs}  # the latter many minutes on a CPU
+FULL |= {"reflection": partial(sent_back, full=True), "stability": partial(long_runs, form="full")}
+GROUPS = {"fd": tuple(CASES), "sem": tuple(SPECTRAL), "earth": tuple(EARTH), "long": tuple(LONG)}  # what a name stands for
+CASES |= SPECTRAL | EARTH | LONG
 
 
 def validate(names=None, device="auto", full=False):

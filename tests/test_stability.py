@@ -1,0 +1,107 @@
+"""Long runs: nothing grows in any row of the table (the quick form: planes and thin slices); and that the instrument sees what grows."""
+import numpy as np
+import pytest
+
+from craton.scenario import Scenario
+from craton.validation import stability_cases as cases
+from craton.validation.reflection import Incidence, measured
+from craton.validation.stability import FORMS, QUICK, ROWS, TRAPPED, Diverged, Watch, measure, stability
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_nothing_grows(name):
+    (row,) = stability("cpu", "quick", [name])
+    assert row["passed"], row
+
+
+def small(step=None, **boundaries):
+    """A plane of rock, 40 x 30 points."""
+    return Scenario(
+        domain={"origin": [-500, -750], "size": [1000, 750], "spacing": 25},
+        model={"kind": "homogeneous", **cases.ROCK},
+        time={"duration": 1.0, **({"step": step} if step else {})},
+        boundaries=boundaries,
+        source=[{"kind": "explosion", "at": [10, -300], "moment": 1e13, "wavelet": {"kind": "ricker", "frequency": 5}}],
+    )
+
+
+def test_what_stays_is_seen():
+    """Between rigid faces nothing leaves."""
+    found = measure(small(top="rigid", others="rigid"), 2000, "cpu")
+    assert 0.05 < found["ratio"] < 1.5 and 0.05 < found["half_ratio"] < 1.5 and found["diverged"] is None
+    assert found["steps"][-1] == 2000 and len(found["steps"]) == len(found["velocity"])
+
+
+def test_what_leaves_is_seen():
+    found = measure(small(top="cpml"), 2000, "cpu")
+    assert found["ratio"] < 1e-5 < 0.1 < found["peak"] / found["velocity"].max() <= 1
+
+
+class Growing:
+    """Stands for a program whose velocity is multiplied by 1.01 in each step."""
+
+    class plan:  # noqa: N801
+        arrays, start, dt, steps, points = {"vx": None, "vz": None}, -0.1, 0.001, 3000, 1
+
+    class backend:  # noqa: N801
+        xp = np
+        work = staticmethod(__import__("contextlib").nullcontext)
+
+    def __init__(self):
+        self.arrays = {"vx": np.zeros(4), "vz": np.ones(4)}
+
+
+def test_what_grows_ends_the_run():
+    """A thousand times the peak of the beginning (400 steps): 694 steps later, seen within 100; what is not finite, at once."""
+    from craton.comm.local import Alone
+
+    program = Growing()
+    watch = Watch(program, Alone(), 40_000)
+    with pytest.raises(Diverged):
+        for step in range(3000):
+            program.arrays["vz"] *= 1.01
+            watch.sample(step)
+    assert 1094 <= watch.steps[-1] <= 1200
+    watch = Watch(program, Alone(), 40_000)
+    program.arrays["vx"][2] = np.nan
+    with pytest.raises(Diverged):
+        watch.look(10)
+
+
+def test_ranks_see_the_same():
+    """The largest value of all ranks."""
+    scenario = small().model_copy(update={"run": small().run.model_copy(update={"grid": (2, 1, 1)})})
+    one, two = (measure(scenario, 300, "cpu", ranks=n) for n in (1, 2))
+    assert np.array_equal(one["velocity"], two["velocity"])
+
+
+def test_trapped_waves_are_compared_with_a_wide_box(tmp_path):
+    """The middle of a wide box is the small one: same points, same source; its width about four times."""
+    row = ROWS["soft-top"]
+    one, wide = (row.scenario(tmp_path, "P-SV", n) for n in (1, 4))
+    assert one.source == wide.source and one.domain.spacing == wide.domain.spacing
+    offset = (one.domain.origin[0] - wide.domain.origin[0]) / one.domain.spacing
+    assert offset == round(offset) and wide.domain.size[0] / one.domain.size[0] == pytest.approx(4, rel=0.02)
+    (found,) = stability("cpu", "quick", ["soft-top"], steps=400)
+    assert found["until"] > 1 and found["trapped"] > 1e-4 and found["limit"] == TRAPPED
+
+
+def test_forms():
+    assert set(FORMS) == {"quick", "standard", "full"} and set(QUICK) <= set(ROWS) and len(cases.MORE) >= 12
+    assert all(set(counts) == {"fd", "sem"} for _, counts in FORMS.values())
+
+
+# --- what layers send back --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wave", ["P", "S", "Rayleigh"])
+def test_layers_send_little_back(wave):
+    """Less than -60 dB up to 60 degrees; the other angles and Rayleigh waves that come aslant are in `craton validate reflection`."""
+    found = measured(Incidence(wave, (0,) if wave == "Rayleigh" else (0, 40, 60)), "cpu")
+    assert all((ratios > 1e-7).all() and (ratios < 1e-3).all() for ratios in found.values()), found
+
+
+def test_walls_send_all_back():
+    """A rigid wall 10 points behind the inner edge: what comes has gone 20 points further than to the mirror image, of 86."""
+    found = measured(Incidence("P", (0,), (("west", "rigid"),)), "cpu")
+    assert all(ratios[0] == pytest.approx((86 / 106) ** 0.5, rel=0.1) for ratios in found.values()), found

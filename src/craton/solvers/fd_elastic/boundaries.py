@@ -46,7 +46,7 @@ def slab_depths(d, axis, side, thickness, first=0):
 # that is stronger for them, and are amplified further inside, by the ratio of the fastest to the slowest wave.
 # bench/NOTES.md, "Stable layers", has the trials that these constants come from.
 ALPHA_FLOOR = 0.3  # of alpha at the inner edge, kept at the outer one
-DAMPING = 0.04  # of d at the outer edge, times that ratio: g there
+DAMPING = 0.06  # of d at the outer edge, times that ratio: g there
 DAMPING_POWER = 10  # of the depth, for ratios up to ORDINARY_RATIO
 ORDINARY_RATIO, POWER_PER_OCTAVE, LEAST_POWER = 2.5, 1.5, 4  # beyond it the power falls, and damping begins further inside
 UNDAMPED = 0.3  # of the thickness from the inner edge on: g would be below a hundredth of its greatest value

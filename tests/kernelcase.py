@@ -33,7 +33,7 @@ def of_order(order):
     plain, free = stencil(order), stencil(order, free=True)
     steps = [make(plain) for make in STEPS]
     surface = [operators.at_surface(make(free), closure(min(order, HIGHEST)), free) for make in STEPS]
-    layers = [make(plain, axis) for make in (operators.cpml_velocity, operators.cpml_stress) for axis in range(3)]
+    layers = [make(plain, axis) for make in (operators.cpml_velocity, operators.cpml_stress, operators.damping) for axis in range(3)]
     layers += [operators.a1(plain, axis, side) for axis in range(3) for side in range(2)]
     block = contact.block(plain.vertical)
     floor = [] if block is None else [make(plain, block) for make in (operators.contact_velocity, operators.contact_stress)]

@@ -485,6 +485,30 @@ def test_cpml(half_step, axis, order, precision):
 
 @both
 @pytest.mark.parametrize("axis", range(3))
+def test_damping(axis, precision):
+    """Velocities go towards their low-pass, and it towards them; the component along the normal takes the profile at half points."""
+    layout, a, rng = Layout(SHAPE, 2), AXES[axis], np.random.default_rng(5)
+    extent = tuple(n - m for m, n in zip(SLAB[::2], SLAB[1::2]))
+    profile = rng.uniform(0, 1, (2, 2, extent["zyx".index(a)])).astype(precision)
+    before = random_fields(layout, precision) | {"lowpass": rng.standard_normal((3, *extent)).astype(precision), "profile": profile}
+    names = operators.CYCLIC_VELOCITY[axis]
+    after = run(operators.damping(stencil(4), axis), (*names, "lowpass", "profile"), before, BOX, slab_params(layout), layout, precision)
+    to, at = inside(layout, SLAB), inside(layout, BOX)
+    part = tuple(slice(n - m, o - m) for m, n, o in zip(SLAB[::2], BOX[::2], BOX[1::2]))
+    for n, name in enumerate(names):
+        loss, gain = (along(values.astype(float), a) for values in profile[int(name[1] == a)])
+        velocity, lowpass = before[name][to].astype(float), before["lowpass"][n].astype(float)
+        damped = velocity - loss * (velocity - lowpass)
+        followed = lowpass + gain * (damped - lowpass)
+        rounding = 8 * np.finfo(precision).eps * (abs(velocity) + abs(lowpass)).max()
+        np.testing.assert_allclose(after[name][at], damped[part], rtol=0, atol=rounding)
+        np.testing.assert_allclose(after["lowpass"][n][part], followed[part], rtol=0, atol=rounding)
+        assert unchanged_outside(before[name], after[name], at)
+        assert unchanged_outside(before["lowpass"][n], after["lowpass"][n], part)
+
+
+@both
+@pytest.mark.parametrize("axis", range(3))
 def test_sponge(axis, precision):
     layout, extent = Layout(SHAPE, 2), SLAB[2 * (2 - axis) + 1] - SLAB[2 * (2 - axis)]
     before = random_fields(layout, precision) | {"profile": np.linspace(0.3, 0.9, extent).astype(precision)}

@@ -27,12 +27,6 @@ def test_nothing_where_nothing_is_odd():
 
 
 @pytest.mark.parametrize("bottom", ["rigid", "sponge"])
-def test_plate_between_absorbing_sides(bottom):
-    assert any("can grow" in w and bottom in w for w in warned({"bottom": bottom}))
-    assert not any("can grow" in w for w in warned({"others": "sponge", "bottom": bottom}))
-    assert not any("can grow" in w for w in warned({"top": "cpml", "bottom": bottom}))
-
-
-def test_fast_over_slow():
-    assert any("fast layers over slow ones" in w for w in warned(layers=(FAST, SLOW)))
-    assert not any("fast layers" in w for w in warned({"others": "sponge"}, layers=(FAST, SLOW)))
+def test_no_warning_of_growth_where_nothing_grows(bottom):
+    """Plates and fast layers over slow ones between absorbing sides are stable: validation/stability_cases.py runs them."""
+    assert not any("grow" in w for w in warned({"bottom": bottom}) + warned(layers=(FAST, SLOW)))

@@ -46,7 +46,7 @@ def slab_depths(d, axis, side, thickness, first=0):
 # that is stronger for them, and are amplified further inside, by the ratio of the fastest to the slowest wave.
 # bench/NOTES.md, "Stable layers", has the trials that these constants come from.
 ALPHA_FLOOR = 0.3  # of alpha at the inner edge, kept at the outer one
-DAMPING = 0.06  # of d at the outer edge, times that ratio: g there
+DAMPING = 0.06  # of d at the outer edge, times that ratio, where the medium guides waves (`Discretisation.guiding`): g there
 DAMPING_POWER = 10  # of the depth, for ratios up to ORDINARY_RATIO
 ORDINARY_RATIO, POWER_PER_OCTAVE, LEAST_POWER = 2.5, 1.5, 4  # beyond it the power falls, and damping begins further inside
 UNDAMPED = 0.3  # of the thickness from the inner edge on: g would be below a hundredth of its greatest value
@@ -77,29 +77,33 @@ def shift(ratio, frequency):
     return np.pi * frequency * (ALPHA_FLOOR + (1 - ALPHA_FLOOR) * np.clip(1 - ratio, 0, None))
 
 
-def damping_profile(depth, thickness, spacing, dt, vp, options, frequency, slowest):
+def damping_profile(d, depth, thickness, frequency):
     """1 - exp(-g dt) and 1 - exp(-alpha dt) at `depth` points into the layer, shape (2, n): see damping.h."""
-    ratio, contrast = np.clip(depth / thickness, 0, None), vp / slowest
+    ratio, contrast = np.clip(depth / thickness, 0, None), d.vp_max / d.slowest
     power = max(DAMPING_POWER - POWER_PER_OCTAVE * max(np.log2(contrast / ORDINARY_RATIO), 0), LEAST_POWER)
-    g = DAMPING * contrast * strongest(thickness, spacing, vp, options) * ratio**power
-    return -np.expm1(-dt * np.stack([np.where(ratio > UNDAMPED, g, 0), shift(ratio, frequency)]))
+    greatest = DAMPING * d.guiding * contrast * strongest(thickness, d.grid.spacing, d.vp_max, d.scenario.boundaries.cpml)
+    g = np.where(ratio > UNDAMPED, greatest * ratio**power, 0)
+    return -np.expm1(-d.dt * np.stack([g, shift(ratio, frequency)]))
 
 
 def cpml(d):
-    """Convolutional PML with damped velocities: memory variables in the layers only."""
+    """Convolutional PML, with damped velocities where waves are guided: memory variables in the layers only."""
     options = d.scenario.boundaries.cpml
-    settings = options.thickness, d.grid.spacing, d.dt, d.vp_max, options, options.frequency or d.frequency
+    thickness, frequency = options.thickness, options.frequency or d.frequency
     arrays, phases = {}, {"velocity": [], "stress": [], "velocity_after": []}
     count = 1 if d.acoustic else len(d.velocity)
     for axis, side in d.faces("cpml"):
-        box, *depths = slab_depths(d, axis, side, options.thickness)
+        box, *depths = slab_depths(d, axis, side, thickness)
         face = f"{'xyz'[axis]}{side}"
-        arrays[f"cpml_{face}"] = profiled(d, axis, box, [cpml_profile(x, *settings) for x in depths])
+        profiles = [cpml_profile(x, thickness, d.grid.spacing, d.dt, d.vp_max, options, frequency) for x in depths]
+        arrays[f"cpml_{face}"] = profiled(d, axis, box, profiles)
         for phase, launch in (("velocity", _cpml_velocity), ("stress", _cpml_stress)):
             arrays[f"psi_{phase}_{face}"] = memories(d, count, box)
             phases[phase].append(launch(d, axis, box, f"psi_{phase}_{face}", f"cpml_{face}"))
-        box, *depths = slab_depths(d, axis, side, options.thickness, round(UNDAMPED * options.thickness))
-        arrays[f"damping_{face}"] = profiled(d, axis, box, [damping_profile(x, *settings, d.slowest) for x in depths])
+        if not d.guiding:
+            continue
+        box, *depths = slab_depths(d, axis, side, thickness, round(UNDAMPED * thickness))
+        arrays[f"damping_{face}"] = profiled(d, axis, box, [damping_profile(d, x, thickness, frequency) for x in depths])
         arrays[f"lowpass_{face}"] = memories(d, count, box)
         phases["velocity_after"].append(_damping(d, axis, box, f"lowpass_{face}", f"damping_{face}"))
     return arrays, phases

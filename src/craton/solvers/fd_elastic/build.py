@@ -39,7 +39,6 @@ from craton.survey import warnings as survey_warnings
 from craton.survey.planes import PlaneWave
 from craton.survey.shots import refusal
 
-SLOWER = 1.5  # times: a layer below that much slower than the one above is worth a warning
 LONGEST = 2**31 - 64  # points along an axis
 EXPLODED = 1e3  # times what all sources together could do to one cell
 
@@ -232,32 +231,12 @@ def warnings(d, sources, receivers):
 
 
 def growing(d):
-    """Settings seen to grow after some thousand steps: A1 at the sides, a CPML beside a free surface (docs/numerics.md)."""
-    return growing_a1(d) + growing_cpml(d)
-
-
-def growing_a1(d):
     """A1 at a side where vp / vs is large; stable for 20,000 steps at 1.73, slowly growing at 2 (tests/test_a1.py)."""
     media = getattr(d.scenario.model, "layers", None) or [d.scenario.model]
     ratio = max((m.vp / m.vs for m in media if getattr(m, "vs", 0)), default=0)
     if ratio < 1.8 or not any(axis < 2 for axis, _ in d.faces("a1")):
         return []
     return [f'A1 at a side grows where vp / vs is large ({ratio:.2f} here, at 2.5 within 2,000 steps): use "sponge" or "cpml" there']
-
-
-def growing_cpml(d):
-    """A CPML beside a free surface (tests/test_warnings.py)."""
-    if not d.free or not any(axis < 2 for axis, _ in d.faces("cpml")):
-        return []
-    found = []
-    if d.face("bottom") in ("rigid", "sponge"):
-        found.append(f"a CPML at the sides of a plate with a free top and a {d.face('bottom')} bottom can grow in long runs: "
-                     'use bottom = "cpml", or "sponge" on all faces but the top')  # fmt: skip
-    layers = getattr(d.scenario.model, "layers", ())
-    if any(lower.vs < upper.vs / SLOWER for upper, lower in zip(layers, layers[1:])):
-        found.append("fast layers over slow ones: a CPML can grow below a free surface in long runs; "
-                     'watch the late part of the records, or use "sponge" at the sides')  # fmt: skip
-    return found
 
 
 def inside_layer(d, xyz):

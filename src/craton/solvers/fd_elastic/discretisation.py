@@ -69,6 +69,20 @@ class Discretisation:
         return earth.extremes(self.scenario.model, self.grid)["slowest"]
 
     @cached_property
+    def guiding(self):
+        """How well the medium and the faces guide waves along an absorbing layer, 0 (not at all) to 1.
+
+        Two faces that reflect, topography, anisotropy, or a fluid beside a solid: 1. Otherwise by how much vp or vs varies.
+        """
+        reflecting = [{self.face(name) for name in FACES if FACES[name][0] == axis} for axis in self.scenario.domain.axes]
+        if any(not kinds & {"cpml", "periodic"} for kinds in reflecting) or self.ground is not None or self.anisotropic:
+            return 1.0
+        (slow_p, fast_p), (slow_s, fast_s) = (earth.extremes(self.scenario.model, self.grid)[name] for name in ("vp", "vs"))
+        if slow_s == 0 < fast_s:
+            return 1.0
+        return min(max(fast_p / slow_p, fast_s / slow_s if slow_s else 1.0) - 1, 1.0)
+
+    @cached_property
     def anisotropic(self):
         """True where the medium has Thomsen's parameters."""
         return rheology.anisotropic(self.scenario.model, self.grid)

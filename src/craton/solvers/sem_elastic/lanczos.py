@@ -1,16 +1,24 @@
-"""Largest eigenvalue of a self-adjoint operator, with a bound from above, by Lanczos' method without reorthogonalisation.
+"""Largest eigenvalue of a self-adjoint operator, and a bound from above, by Lanczos' method without reorthogonalisation.
 
-After m steps from a random vector, theta is the largest eigenvalue of the tridiagonal matrix, y the Ritz vector, and
-|| T y - theta y || = beta_{m+1} |s_m| with s_m the last component of the eigenvector of the tridiagonal matrix: an eigenvalue of T lies
-within that distance of theta (Parlett 1998, theorem 4.5.1). theta never exceeds the largest eigenvalue. Once an eigenvalue has
-converged, vectors lose orthogonality and theta comes again as a copy: what is asked for here does not suffer (Paige 1980).
+After m steps from a random vector of n numbers, theta is the largest eigenvalue of the tridiagonal matrix, y the Ritz vector. theta never
+exceeds the largest eigenvalue. Two things say how much may be lacking:
+
+    || T y - theta y || = beta_{m+1} |s_m|, s_m the last component of the eigenvector of the tridiagonal matrix: an eigenvalue of T lies
+        within that distance of theta (Parlett 1998, theorem 4.5.1);
+    a mode with the share c of the start vector whose eigenvalue is above (1 + d) theta shows once c T_{m-1}(1 + 2 d) > 1, T_{m-1} the
+        polynomial of Chebyshev (Kaniel 1966; Saad 2011, theorem 6.4): with c = 1 / sqrt(n), d = (log(2 sqrt(n)) / (2 (m - 1)))^2.
+
+The bound is theta plus the larger of the two, and the steps end when both are small. Ends by the residual alone come too early: of 60
+random meshes one had 0.991 of its largest eigenvalue for ten steps, with a residual of 0.0014, before a mode of a few points showed.
+Once an eigenvalue has converged, vectors lose orthogonality and theta comes again as a copy: what is asked for here does not suffer
+(Paige 1980).
 """
 from dataclasses import dataclass
 
 import numpy as np
 
-CLOSE = 0.01  # residual over eigenvalue at which it ends
-FEWEST, MOST = 16, 100  # steps: a mode of few points among a hundred million begins with 1e-4 of the vector
+CLOSE = 0.01  # of the eigenvalue, by which the bound may be above it: half of that in the step
+MOST = 300  # steps
 
 
 @dataclass(frozen=True)
@@ -21,23 +29,23 @@ class Largest:
     ----------
     value : float
         Largest eigenvalue, from below.
-    residual : float
-        Norm of the Ritz vector's residual.
+    lacking : float
+        What may be missing, relative.
     weights : (steps,) array
         Of the Lanczos vectors in the Ritz vector.
     """
 
     value: float
-    residual: float
+    lacking: float
     weights: np.ndarray
 
     @property
     def bound(self):
         """Eigenvalue from above."""
-        return self.value + self.residual
+        return self.value * (1 + self.lacking)
 
 
-def largest(operator, start, keep=None, close=CLOSE, most=MOST):
+def largest(operator, start, size, keep=None, close=CLOSE):
     """The `Largest` of an operator T.
 
     Parameters
@@ -46,21 +54,20 @@ def largest(operator, start, keep=None, close=CLOSE, most=MOST):
         ``apply(r)`` gives T r, <r, r> and <r, T r>; ``scaled(r, factor)`` is factor r; ``combined(image, scale, v, alpha, before, beta)`` is
         scale image - alpha v - beta before.
     start : vector
+    size : int
+        Numbers of a vector.
     keep : callable, optional
         Is given each Lanczos vector.
     close : float
-        Residual over eigenvalue at which the steps end.
-    most : int
-        Steps.
+        Relative distance from the eigenvalue to its bound at which the steps end.
     """
-    vector, before, diagonal, beside, found = start, None, [], [], None
+    vector, before, diagonal, beside = start, None, [], []
     while True:
         image, square, product = operator.apply(vector)
         norm = float(np.sqrt(max(square, 0.0)))
         if diagonal:
-            found = ritz(diagonal, beside, norm)
-            enough = len(diagonal) >= FEWEST and found.residual <= close * found.value
-            if enough or len(diagonal) >= most or norm <= 1e-6 * found.value:
+            found = ritz(diagonal, beside, norm, size)
+            if found.lacking <= close or len(diagonal) >= min(MOST, size):
                 return found
             beside.append(norm)
         elif not norm:
@@ -72,7 +79,11 @@ def largest(operator, start, keep=None, close=CLOSE, most=MOST):
         vector, before = operator.combined(image, 1 / norm, vector, diagonal[-1], before, beside[-1] if beside else 0.0), vector
 
 
-def ritz(diagonal, beside, norm):
-    """The `Largest` of a tridiagonal matrix from its diagonal, what stands beside it, and the norm of the next vector."""
+def ritz(diagonal, beside, norm, size):
+    """The `Largest` of a tridiagonal matrix from its diagonal, what stands beside it, the norm of the next vector and its size."""
     values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
-    return Largest(float(values[-1]), float(norm * abs(vectors[-1, -1])), vectors[:, -1])
+    value, residual, steps = float(values[-1]), float(norm * abs(vectors[-1, -1])), len(diagonal)
+    if norm <= 1e-6 * value:  # nothing is left of the space
+        return Largest(value, residual / value, vectors[:, -1])
+    unseen = (np.log(2 * np.sqrt(size)) / (2 * max(steps - 1, 1))) ** 2
+    return Largest(value, max(residual / max(value, 1e-300), unseen), vectors[:, -1])

@@ -19,7 +19,7 @@ from craton.solvers.sem_elastic.mesh_terms import batches
 from craton.solvers.sem_elastic.undamped import Undamped
 from craton.solvers.shared.sharing import Sharing
 
-WHOLE = 1 << 17  # elements of all ranks up to which all are looked at
+WHOLE = 1 << 16  # elements of all ranks up to which all are looked at
 POWERS = 5  # power steps on larger meshes
 SEEDS, RINGS = 4096, 2  # of these, the elements whose field grows fastest, and their neighbours
 DIGITS = 4  # of the limit, rounded down: the last ones depend on the order of sums, and so on the partition
@@ -84,7 +84,7 @@ def largest(operator):
         """Values at the nodes, in double: (ne, nodes, components) of each medium."""
         kept.append({medium: operator.at(vector, medium, d.points[d.fluid == (medium == "fluid")][:, nodes]) for medium in operator.media})
 
-    found, energy = lanczos.largest(operator, operator.start(), keep), np.zeros(d.mesh.size)
+    found, energy = lanczos.largest(operator, operator.start(), operator.size, keep), np.zeros(d.mesh.size)
     for medium in operator.media:
         fluid = medium == "fluid"
         mode = sum(weight * vector[medium] for weight, vector in zip(found.weights, kept))

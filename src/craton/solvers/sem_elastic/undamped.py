@@ -50,6 +50,14 @@ class Undamped:
             self.mass = {medium: real(machine.asarray(self.masses[medium]))[:, None] for medium in self.media}
             self.elsewhere = {medium: machine.asarray(d.division.shared[medium].elsewhere) for medium in self.media}
 
+    @property
+    def size(self):
+        """Numbers of a vector, on all ranks."""
+        def own():
+            return sum(FIELDS[m][2] * (len(self.masses[m]) - len(self.d.division.shared[m].elsewhere)) for m in self.media)
+
+        return sum(self.team.every(own))
+
     def plan(self, elements):
         """The plan whose phases are the parts of T."""
         d, arrays, launches = self.d, {}, {}

@@ -14,6 +14,7 @@ from craton.solvers.sem_elastic.undamped import Undamped
 from craton.survey.receivers import build as receivers_of
 from craton.validation.spectral import given
 
+KINDS = ("homogeneous", "layers", "gradient", "anisotropic", "lossy", "sea", "lake")
 FACES = ("top", "bottom", "west", "east", "south", "north")
 GROWTH = 400.0  # kinetic energy over that of the start: at 0.95 of the limit at most 20 of it, in two media each in its norm, is no growth
 
@@ -34,6 +35,8 @@ class Case:
         Ratio of neighbouring edges along z less 1; shift along x over height; parts of an edge by which inner corners and then inner
         nodes of 27 are moved.
     seed : int
+    kind : str
+        Of the medium.
     """
 
     tables: dict
@@ -44,6 +47,7 @@ class Case:
     moved: float = 0.0
     curved: float = 0.0
     seed: int = 1
+    kind: str = ""
 
     @property
     def scenario(self):
@@ -62,10 +66,8 @@ def rock(vp, ratio, more=None):
     return {"vp": vp, "vs": vp / ratio, "rho": 1500 + 0.2 * vp} | (more or {})
 
 
-def model_of(rng, depth, count):
-    """Homogeneous, layers that cut elements or not, gradients, anisotropy, attenuation, water above or below rock, between elements."""
-    kind = rng.choice(("homogeneous", "layers", "gradient", "anisotropic", "lossy", "sea", "lake"))
-
+def model_of(rng, kind, depth, count):
+    """A medium of a kind: layers that cut elements but for those of water, which is above ("sea") or below the top rock."""
     def layer(top, more):
         return {"top": top} | rock(rng.uniform(600, 8000), rng.uniform(1.6, 3) if kind == "anisotropic" else ratio(rng), more)
 
@@ -95,7 +97,8 @@ def case_of(seed):
     counts, edge = tuple(int(n) for n in rng.integers(2, 6, 3)), float(rng.uniform(5, 500))
     edges = tuple(edge * part for part in rng.choice((1.0, 1.0, 0.5, 0.1, 0.04), 3).tolist())
     size = [n * e for n, e in zip(counts, edges)]
-    model = model_of(rng, size[2], counts[2])
+    kind = str(rng.choice(KINDS))
+    model = model_of(rng, kind, size[2], counts[2])
     source = {"kind": "explosion", "at": [size[0] / 2, size[1] / 2, -size[2] / 2], "moment": 1.0,
               "wavelet": {"kind": "ricker", "frequency": 1.0}}  # fmt: skip
     run = {"degree": int(rng.choice((2, 3, 4, 4, 5, 6))), "precision": str(rng.choice(("float32", "float64"))),
@@ -105,7 +108,7 @@ def case_of(seed):
               "boundaries": {name: str(rng.choice(("free", "stacey", "stacey", "rigid"))) for name in FACES}}  # fmt: skip
     fluid, shape = any(layer["vs"] == 0 for layer in model.get("layers", ())), rng.choice(("boxes", "graded", "sheared", "moved", "curved", "all"))
     most = {"graded": 0.0 if fluid else 0.5, "sheared": 0.8, "moved": 0.3, "curved": 0.05}
-    return Case(tables, counts, edges, seed=seed, **{n: float(rng.uniform(0, m)) if shape in (n, "all") else 0.0 for n, m in most.items()})
+    return Case(tables, counts, edges, seed=seed, kind=kind, **{n: float(rng.uniform(0, m)) if shape in (n, "all") else 0.0 for n, m in most.items()})
 
 
 def mesh(case):
@@ -162,7 +165,9 @@ def true_limit(d):
 
     def image(x):
         parts = np.split(x.ravel() / roots, cut)
-        found = operator.apply({medium: part.reshape(shape).copy() for part, (medium, shape) in zip(parts, shapes.items())})[0]
+        operator.load(dict(zip(shapes, parts)))
+        operator.apply()
+        found = operator.image()
         return roots * np.concatenate([found[medium].ravel() for medium in shapes])
 
     start = image(np.random.default_rng(2).standard_normal(len(roots)))

@@ -45,25 +45,22 @@ class Largest:
         return self.value * (1 + self.lacking)
 
 
-def largest(operator, start, size, keep=None, close=CLOSE):
-    """The `Largest` of an operator T.
+def largest(operator, keep=None, close=CLOSE):
+    """The `Largest` of an operator T, which has a start vector.
 
     Parameters
     ----------
     operator : object
-        ``apply(r)`` gives T r, <r, r> and <r, T r>; ``scaled(r, factor)`` is factor r; ``combined(image, scale, v, alpha, before, beta)`` is
-        scale image - alpha v - beta before.
-    start : vector
-    size : int
-        Numbers of a vector.
+        ``size`` numbers in a vector; ``apply()`` takes T of its vector r and gives <r, r> and <r, T r>; ``advance(norm, alpha, beta)`` makes
+        T v - alpha v - beta before of it, with v = r / norm, and v the one before.
     keep : callable, optional
-        Is given each Lanczos vector.
+        Is called when the operator has a Lanczos vector as the one before.
     close : float
         Relative distance from the eigenvalue to its bound at which the steps end.
     """
-    vector, before, diagonal, beside = start, None, [], []
+    diagonal, beside, size = [], [], operator.size
     while True:
-        image, square, product = operator.apply(vector)
+        square, product = operator.apply()
         norm = float(np.sqrt(max(square, 0.0)))
         if diagonal:
             found = ritz(diagonal, beside, norm, size)
@@ -72,11 +69,10 @@ def largest(operator, start, size, keep=None, close=CLOSE):
             beside.append(norm)
         elif not norm:
             return Largest(0.0, 0.0, np.ones(1))
-        vector = operator.scaled(vector, 1 / norm)
-        if keep:
-            keep(vector)
         diagonal.append(product / square)
-        vector, before = operator.combined(image, 1 / norm, vector, diagonal[-1], before, beside[-1] if beside else 0.0), vector
+        operator.advance(norm, diagonal[-1], beside[-1] if beside else 0.0)
+        if keep:
+            keep()
 
 
 def ritz(diagonal, beside, norm, size):

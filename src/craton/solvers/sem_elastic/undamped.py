@@ -13,42 +13,46 @@ dampings C >= 0 that act on the mean of two steps, as those of stacey.h do,
 |x(n)|^2 + |y(n - 1/2)|^2 - dt x(n)^T A y(n - 1/2) never grows, and it is positive while dt |A| < 2; |A|^2 is the largest eigenvalue of T.
 Beyond, a solution grows along (-1)^n, of which C knows nothing: for the solid alone, 4 M - dt^2 K is not positive any more.
 """
-from functools import partial
-
 import numpy as np
 
-from craton.plan.layout import Layout
+from craton.model import cells
 from craton.plan.plan import Array, Phase, Plan
 from craton.solvers.sem_elastic import families, faces, mesh_terms
 
 FIELDS = {"solid": ("displacement", "force", 3), "fluid": ("potential", "potential_force", 1)}
-MIXING = 1000.0  # radians to the unit: numbers of neighbouring points that differ little are mixed by the sine
+MIXING = 1000.0  # turns to the unit: numbers of neighbouring points that differ little are mixed by the sine
+SLAB = 1 << 14  # points at a time
 SEED = 12
 
 
 class Undamped:
-    """The operator T on a machine. A vector is {medium: (points, components)}, arrays of the machine.
+    """The operator T on a machine, with a vector r that it acts on and the one before it; forces on points are its image.
+
+    All ranks must ask for whatever is done.
 
     Parameters
     ----------
     d : Discretisation
-        Its points, media, masses; no step. All ranks must ask for whatever is done.
+        Its points, media, masses; no step.
     elements : list of families.Arranged
         All its elements.
     machine : backend
     """
 
     def __init__(self, d, elements, machine):
-        self.d, self.machine, self.xp, self.team = d, machine, machine.xp, d.division.team
+        self.d, self.machine, self.team = d, machine, d.division.team
         self.media = [medium for medium, there in zip(FIELDS, d.division.media) if there]
         self.precision = "float64" if d.exact else d.precision  # then ranks agree to more digits than are kept of the limit
         self.masses = dict(zip(FIELDS, d.first.mass))
         self.program = machine.commit(self.plan(elements))
         self.stages = {stage.name: stage for stage in self.program.phases}
-        real = partial(self.xp.asarray, dtype=self.precision)
         with machine.work():
-            self.mass = {medium: real(machine.asarray(self.masses[medium]))[:, None] for medium in self.media}
+            self.mass = {medium: self.real(self.masses[medium])[:, None] for medium in self.media}
             self.elsewhere = {medium: machine.asarray(d.division.shared[medium].elsewhere) for medium in self.media}
+
+    def real(self, values):
+        """Host values as an array of the machine in the operator's precision."""
+        return self.machine.asarray(np.asarray(values, self.precision))
 
     @property
     def size(self):
@@ -63,7 +67,8 @@ class Undamped:
         d, arrays, launches = self.d, {}, {}
         for medium in self.media:
             field, force, components = FIELDS[medium]
-            arrays |= {name: Array("wavefield", (len(self.masses[medium]) + 1, components), self.precision) for name in (field, force)}
+            shape = (len(self.masses[medium]) + 1, components)
+            arrays |= {name: Array("wavefield", shape, self.precision) for name in (field, force, f"{medium}_before")}
         for own in elements:
             more, launch = families.elastic(d, own)
             arrays |= more
@@ -84,45 +89,70 @@ class Undamped:
             return array
         return Array(array.kind, array.shape, np.dtype(self.precision), array.data, lanes=array.lanes)
 
+    def array(self, medium, name):
+        """Values of "vector", "image" (times -M) or the vector "before" without the dummy point, (points, components)."""
+        field, force, _ = FIELDS[medium]
+        return self.program.arrays[{"vector": field, "image": force, "before": f"{medium}_before"}[name]][:-1]
+
     # --- the operator ---------------------------------------------------------------------------------------------------------------
 
-    def apply(self, vector):
-        """T r, <r, r> and <r, T r> of a vector r; with the sums over all ranks."""
+    def apply(self):
+        """Make the image of the vector; <r, r> and <r, T r>, sums over all ranks."""
         with self.machine.work():
-            fields, forces = ({medium: self.program.arrays[FIELDS[medium][n]] for medium in self.media} for n in (0, 1))
-            for medium, values in vector.items():
-                fields[medium][:-1], forces[medium][...] = values.reshape(fields[medium][:-1].shape), 0
-            image, weighed = {}, {}  # K_f chi, M u: what makes the inner product
+            weighed = {}
+            for medium in self.media:
+                self.array(medium, "image")[...] = 0
             if "fluid" in self.media:
                 self.add("fluid", "fluid")
-                weighed["fluid"] = -self.of_points("fluid")
-                self.couple(forces["fluid"])
-                image["fluid"] = -self.of_points("fluid") / self.mass["fluid"]
+                weighed["fluid"] = self.array("fluid", "image")  # - K_f chi
+                if len(self.media) > 1:
+                    weighed["fluid"] = weighed["fluid"].copy()
+                    self.array("fluid", "image")[...] = 0
+                    self.add("fluid", "to fluid")
+                    self.array("fluid", "image")[...] += weighed["fluid"]
+                self.run("still fluid")
             if "solid" in self.media:
-                weighed["solid"] = vector["solid"] * self.mass["solid"]
                 self.add("solid", "solid", "to solid")
                 self.run("still solid")
-                image["solid"] = -self.of_points("solid") / self.mass["solid"]
-            square, product = self.inner([(weighed, vector), (weighed, image)])
-        return image, square, product
+            return self.products(weighed.get("fluid"))
 
-    def couple(self, force):
-        """Add B u to complete forces of the fluid, and hold its free surface."""
-        if len(self.media) > 1:
-            alone = force.copy()
-            force[...] = 0
-            self.add("fluid", "to fluid")
-            force += alone
-        self.run("still fluid")
+    def products(self, alone):
+        """<r, r> and <r, T r>, from -K_f chi."""
+        def own():
+            found = np.zeros(2)
+            for medium in self.media:
+                vector, image, mass = self.array(medium, "vector"), self.array(medium, "image"), self.mass[medium]
+                signs = (-1, 1) if medium == "fluid" else (1, -1)
+                for index, sign in ((slice(None), 1), (self.elsewhere[medium], -1)):
+                    r, f, m = (vector, image, mass) if sign > 0 else (vector[index], image[index], mass[index])
+                    if medium == "fluid":
+                        w = alone if sign > 0 else alone[index]
+                        found += sign * np.array(self.sums(lambda r, f, m, w: ((r, w), (w / m, f)), r, f, m, w)) * signs
+                    else:
+                        found += sign * np.array(self.sums(lambda r, f, m: ((r * m, r), (r, f)), r, f, m)) * signs
+            return found
+
+        return np.sum(self.team.every(own), axis=0).tolist()
+
+    def sums(self, pairs, *arrays):
+        """Sums of the products of two pairs of arrays that `pairs` makes of slabs of some: [float, float]."""
+        def own(part):
+            return [float(self.machine.xp.vdot(a, b)) for a, b in pairs(*(values[part] for values in arrays))]
+
+        return np.sum([np.zeros(2), *cells.in_order(own, self.slabs(len(arrays[0])))], axis=0)
+
+    def slabs(self, count):
+        """Points at a time: on a host what is made of them stays in its cache."""
+        return mesh_terms.batches(count, SLAB if self.machine.xp is np else max(count, 1))
 
     def add(self, medium, *names):
         """Add forces by some launches, and those of other ranks at shared points."""
         for name in names:
             self.run(name)
-        sharing, force = self.d.division.shared[medium], self.program.arrays[FIELDS[medium][1]]
         if self.team.size > 1:
+            sharing, force = self.d.division.shared[medium], self.array(medium, "image")
             at = self.machine.asarray(sharing.points)
-            force[at] = self.machine.asarray(sharing.summed(self.machine.to_host(force[at])))
+            force[at] = self.real(sharing.summed(self.machine.to_host(force[at])))
 
     def run(self, name):
         """All launches of a phase, if there are any."""
@@ -130,74 +160,72 @@ class Undamped:
             self.stages[name].outer(0)
             self.stages[name].inner(0)
 
-    def of_points(self, medium):
-        """Forces without the dummy point, (points, components)."""
-        return self.program.arrays[FIELDS[medium][1]][:-1].reshape(-1, FIELDS[medium][2])
+    def advance(self, norm, alpha=0.0, beta=0.0):
+        """The next vector, T v - alpha v - beta before, with v = r / norm, which becomes the one before."""
+        for medium in self.media:
+            vector, image, before = (self.array(medium, name) for name in ("vector", "image", "before"))
+            mass = self.mass[medium]
+
+            def step(part, vector=vector, image=image, before=before, mass=mass):
+                v = vector[part] * (1 / norm)
+                new = image[part] / mass[part]
+                new *= -1 / norm
+                if alpha:
+                    new -= alpha * v
+                if beta:
+                    new -= beta * before[part]
+                before[part], vector[part] = v, new
+
+            with self.machine.work():
+                cells.in_parallel(step, self.slabs(len(vector)))
 
     # --- vectors --------------------------------------------------------------------------------------------------------------------
 
-    def inner(self, pairs):
-        """Sums over all points of all ranks of the products of pairs of vectors, each point once: list of float."""
-        def own():
-            return [sum(self.of_medium(medium, a[medium], b[medium]) for medium in self.media) for a, b in pairs]
-
-        return [sum(found) for found in zip(*self.team.every(own))]
-
-    def of_medium(self, medium, a, b):
-        """Sum over the points that this rank counts."""
-        there = self.elsewhere[medium]
-        return float(self.xp.vdot(a, b)) - (float(self.xp.vdot(a[there], b[there])) if len(there) else 0.0)
-
-    def at(self, vector, medium, points):
-        """Values of a vector at some points of a medium on the host, points.shape + (components,)."""
+    def load(self, vector):
+        """Take a vector {medium: host array}."""
         with self.machine.work():
-            return self.machine.to_host(vector[medium][self.machine.asarray(points)]).astype(float)
+            for medium, values in vector.items():
+                target = self.array(medium, "vector")
+                target[...] = self.real(values).reshape(target.shape)
 
-    def scaled(self, vector, factor):
-        """factor * vector, in place."""
+    def image(self):
+        """T r on the host, {medium: (points, components)}."""
         with self.machine.work():
-            for values in vector.values():
-                values *= factor
-        return vector
+            return {medium: -self.machine.to_host(self.array(medium, "image") / self.mass[medium]) for medium in self.media}
 
-    def combined(self, image, scale, vector, alpha, before, beta):
-        """scale * image - alpha * vector - beta * before, in place of `image`."""
+    def at(self, medium, points):
+        """The vector before at some points of a medium on the host, points.shape + (components,)."""
         with self.machine.work():
-            for medium, values in image.items():
-                values *= scale
-                values -= alpha * vector[medium]
-                if before:
-                    values -= beta * before[medium]
-        return image
+            return self.machine.to_host(self.array(medium, "before")[self.machine.asarray(points)]).astype(float)
 
     def start(self):
-        """A random vector, the same however elements are shared: numbers of elements make it, not those of points."""
-        vector = {}
-        for n, medium in enumerate(self.media):
-            components, phase = FIELDS[medium][2], self.phases(medium, bool(n) or medium == "fluid")
-            values = np.stack([np.sin(MIXING * (c + 1) * phase) for c in range(components)], axis=1)
-            values /= np.sqrt(self.masses[medium])[:, None]
-            with self.machine.work():
-                vector[medium] = self.xp.asarray(self.machine.asarray(values), dtype=self.precision)
-        return self.balanced(vector)
+        """Take a random vector, the same however elements are shared: numbers of elements make it, not those of points."""
+        vector = {medium: self.random(medium) for medium in self.media}
+        if len(self.media) > 1:  # both media shall have the norm 1
+            for medium in self.media:
+                self.load({name: values if name == medium else 0 * values for name, values in vector.items()})
+                square, _ = self.apply()
+                vector[medium] = vector[medium] / np.sqrt(square or 1.0)
+        self.load(vector)
+        self.apply()  # rigid and free points leave
+        self.advance(1.0)
 
-    def phases(self, medium, fluid):
-        """A number of each point, radians / MIXING: from the numbers of its elements and its place in them."""
-        d, total = self.d, np.zeros(len(self.masses[medium]))
+    def random(self, medium):
+        """Random values at the points of a medium: (points, components)."""
+        d, phase, mass = self.d, np.zeros(len(self.masses[medium])), self.masses[medium]
         pattern = np.random.default_rng(SEED).uniform(1, 2, d.element.size)
         for part in mesh_terms.batches(d.mesh.size):
-            own = np.flatnonzero(d.fluid[part] == fluid) + part.start
-            np.add.at(total, d.points[own], hashed(d.division.numbers[own])[:, None] * pattern)
-        return d.division.shared[medium].complete(total)
+            own = np.flatnonzero(d.fluid[part] == (medium == "fluid")) + part.start
+            np.add.at(phase, d.points[own], hashed(d.division.numbers[own])[:, None] * pattern)
+        d.division.shared[medium].complete(phase)
+        out, frequencies = np.empty((len(mass), FIELDS[medium][2]), self.precision), MIXING * np.arange(1, FIELDS[medium][2] + 1)
 
-    def balanced(self, vector):
-        """A vector scaled so that both media have the norm 1, which rigid and free points leave."""
-        with self.machine.work():
-            for medium in self.media:
-                alone = {name: values if name == medium else 0 * values for name, values in vector.items()}
-                image, square, _ = self.apply(alone)
-                vector[medium] = image[medium] / np.sqrt(square or 1.0)
-        return vector
+        def fill(part):
+            turns = phase[part, None] * frequencies
+            out[part] = np.sin(2 * np.pi * (turns - np.rint(turns)).astype(self.precision)) / np.sqrt(mass[part, None])
+
+        cells.in_parallel(fill, mesh_terms.batches(len(mass), SLAB))
+        return out
 
 
 def hashed(numbers):

@@ -79,7 +79,7 @@ def model_of(rng, kind, depth, count):
         del layers[0]["top"]
         return {"kind": "homogeneous"} | layers[0]
     if kind == "gradient":
-        layers = [layers[0] | {"vp_gradient": rng.uniform(-0.2, 2.0) * layers[0]["vp"] / depth}]
+        layers = [layers[0] | {"vp_gradient": rng.uniform(-0.05, 2.0) * layers[0]["vp"] / depth}]
     if kind in ("sea", "lake"):
         layers[kind == "lake"] |= {"vp": rng.uniform(1000, 5000), "vs": 0, "rho": rng.uniform(800, 3000)}
     model = {"kind": "layers", "layers": layers}
@@ -106,9 +106,11 @@ def case_of(seed):
     tables = {"method": "sem", "title": f"random {seed}", "domain": {"origin": [0, 0, -size[2]], "size": size, "spacing": min(edges)},
               "model": model, "time": {"duration": 1.0, "start": 0.0}, "source": [source], "run": run,
               "boundaries": {name: str(rng.choice(("free", "stacey", "stacey", "rigid"))) for name in FACES}}  # fmt: skip
-    fluid, shape = any(layer["vs"] == 0 for layer in model.get("layers", ())), rng.choice(("boxes", "graded", "sheared", "moved", "curved", "all"))
+    fluid = any(layer["vs"] == 0 for layer in model.get("layers", ()))
+    shape = rng.choice(("boxes", "graded", "sheared", "moved", "curved", "all"))
     most = {"graded": 0.0 if fluid else 0.5, "sheared": 0.8, "moved": 0.3, "curved": 0.05}
-    return Case(tables, counts, edges, seed=seed, kind=kind, **{n: float(rng.uniform(0, m)) if shape in (n, "all") else 0.0 for n, m in most.items()})
+    part = {name: float(rng.uniform(0, value)) if shape in (name, "all") else 0.0 for name, value in most.items()}
+    return Case(tables, counts, edges, seed=seed, kind=kind, **part)
 
 
 def mesh(case):
@@ -144,6 +146,17 @@ def lattice(case):
 def smallest(axes):
     """Shortest edge along each axis, m."""
     return np.array([np.diff(axis).min() for axis in axes])
+
+
+def box(counts=(4, 4, 4), edge=20.0, model=None, run=None, boundaries="stacey", **more):
+    """A `Case` of cubes, or what `more` makes of them: homogeneous rock with vp / vs = 2.5 below a free top, unless said otherwise."""
+    size = [n * edge for n in counts]
+    tables = {"method": "sem", "title": "box", "domain": {"origin": [0, 0, -size[2]], "size": size, "spacing": edge},
+              "model": model or {"kind": "homogeneous", "vp": 2450, "vs": 980, "rho": 2000}, "time": {"duration": 1.0, "start": 0.0},
+              "source": [{"kind": "explosion", "at": [size[0] / 2, size[1] / 2, -size[2] / 2], "moment": 1.0,
+                          "wavelet": {"kind": "ricker", "frequency": 1.0}}],
+              "run": {"precision": "float64", "degree": 4} | (run or {}), "boundaries": {"top": "free", "others": boundaries}}  # fmt: skip
+    return Case(tables, counts, (edge, edge, edge), **more)
 
 
 def discretised(case):

@@ -51,8 +51,8 @@ def largest(operator, keep=None, close=CLOSE):
     Parameters
     ----------
     operator : object
-        ``size`` numbers in a vector; ``apply()`` takes T of its vector r and gives <r, r> and <r, T r>; ``advance(norm, alpha, beta)`` makes
-        T v - alpha v - beta before of it, with v = r / norm, and v the one before.
+        ``size`` numbers in a vector; ``apply()`` takes T of its vector r and gives <r, r> and <r, T r>; ``advance(norm, alpha, beta)``
+        makes T v - alpha v - beta before of it, with v = r / norm, and v the one before.
     keep : callable, optional
         Is called when the operator has a Lanczos vector as the one before.
     close : float

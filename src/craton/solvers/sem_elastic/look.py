@@ -7,8 +7,8 @@ import numpy as np
 from craton.errors import ScenarioError
 from craton.model import cells, sampling
 from craton.solvers.sem_elastic import mesh_terms
-from craton.solvers.sem_elastic.quality import Quality, of_corners
 from craton.solvers.sem_elastic.material import inertia
+from craton.solvers.sem_elastic.quality import Quality, of_corners
 
 SAME = 1e-6  # relative: differences between the nodes of an element below are rounding of positions
 WIDE = 1 << 14  # elements at a time, of whose centres only is asked

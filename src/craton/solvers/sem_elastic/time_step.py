@@ -104,7 +104,10 @@ def largest(operator):
 
 
 def likely(d):
-    """Own ones of the elements likely to have the worst mode, of all ranks together, with the rings around them; the same for any partition."""
+    """Own ones of the elements likely to have the worst mode, of all ranks together, and of the rings around them: (m,).
+
+    All ranks must ask. Which they are does not depend on the partition.
+    """
     team, (quotients, kinds) = d.division.team, indicator(d)
     most = max(team.every(lambda: float(quotients.max(initial=0.0))))
     some = np.flatnonzero(quotients > LEAST * most)

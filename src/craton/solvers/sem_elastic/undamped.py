@@ -17,7 +17,7 @@ import numpy as np
 
 from craton.model import cells
 from craton.plan.plan import Array, Phase, Plan
-from craton.solvers.sem_elastic import families, faces, mesh_terms
+from craton.solvers.sem_elastic import faces, families, mesh_terms
 
 FIELDS = {"solid": ("displacement", "force", 3), "fluid": ("potential", "potential_force", 1)}
 MIXING = 1000.0  # turns to the unit: numbers of neighbouring points that differ little are mixed by the sine

@@ -29,8 +29,8 @@ def row(seed, steps):
     planned, true = time.perf_counter() - begin, stepcase.true_limit(d)
     growth = stepcase.marched(d, d.dt, steps)
     return {"seed": seed, "elements": d.mesh.size, "degree": d.element.degree, "precision": d.precision, "model": case.kind,
-            "default_over_true": d.dt / true, "limit_over_true": d.stable.limit / true, "energy_over_start": growth,
-            "diverged": not np.isfinite(growth), "seconds_planned": planned}  # fmt: skip
+            "default_over_true": d.dt / true, "limit_over_true": d.stable.limit / true, "late_over_early_energy": growth,
+            "diverged": not growth < stepcase.GROWTH, "seconds_planned": planned}  # fmt: skip
 
 
 def summary(rows, steps):

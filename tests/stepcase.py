@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.backends.cpu import CPU
-from craton.model import hexmesh
+from craton.model import hexmesh, sampling
+from craton.model.cells import Region
 from craton.model.hexmesh import named_by_place
 from craton.plan.shares import One
 from craton.scenario import SpectralScenario
@@ -16,7 +17,7 @@ from craton.validation.spectral import given
 
 KINDS = ("homogeneous", "layers", "gradient", "anisotropic", "lossy", "sea", "lake")
 FACES = ("top", "bottom", "west", "east", "south", "north")
-GROWTH = 400.0  # kinetic energy over that of the start: at 0.95 of the limit at most 20 of it, in two media each in its norm, is no growth
+GROWTH = 3.0  # largest energy of the last third of a march over that before: what is stable decays or stays
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,17 @@ def ratio(rng):
 
 
 def case_of(seed):
-    """A random `Case`: small meshes of all kinds."""
+    """A random `Case`: small meshes of all kinds, the first from the seed whose medium is possible."""
     rng = np.random.default_rng(seed)
+    while True:
+        case = drawn(rng, seed)
+        size = case.tables["domain"]["size"]
+        if not sampling.problems(case.scenario.model, Region((0.0, 0.0, -size[2]), (size[0], size[1], 0.0))):
+            return case
+
+
+def drawn(rng, seed):
+    """A `Case`, whatever its medium."""
     counts, edge = tuple(int(n) for n in rng.integers(2, 6, 3)), float(rng.uniform(5, 500))
     edges = tuple(edge * part for part in rng.choice((1.0, 1.0, 0.5, 0.1, 0.04), 3).tolist())
     size = [n * e for n, e in zip(counts, edges)]
@@ -189,15 +199,15 @@ def true_limit(d):
     return float(2 / np.sqrt(solver(whole, k=1, which=which, v0=start, tol=1e-5, return_eigenvectors=False)[0].real))
 
 
-def marched(d, dt, steps, every=100):
-    """Largest kinetic energy of solid or fluid over those of the random start, until it exceeds `GROWTH`; inf where not finite."""
+def marched(d, dt, steps, every=20):
+    """Largest kinetic energy of solid or fluid in the last third of a march from a random start over that before; inf where not finite."""
     frequency = 2 / d.stable.limit  # of the fastest mode, rad/s: energy of a potential is frequency^2 M_f chi'^2, about
     d = replace(d, dt=dt, steps=steps)
     if d.exact:
         forces = [10 * scale * np.sqrt(mass.max(initial=0)) for scale, mass in zip((frequency, 1.0), d.first.mass)]
         d = replace(d, units=exact.Units(*map(exact.unit, forces)))
     program = CPU(threads=1).commit(assemble(d, [], receivers_of(d.scenario), []))
-    rng, weights, worst = np.random.default_rng(3), {}, 0.0
+    rng, weights, energies = np.random.default_rng(3), {}, []
     names = zip(("velocity", "potential_rate"), ("rigid_points_points", "fluid_rigid_points"), (1.0, frequency), d.first.mass)
     for name, still, scale, mass in names:
         if len(mass):
@@ -210,10 +220,11 @@ def marched(d, dt, steps, every=100):
             phase.outer(step)
             phase.inner(step)
         if step % every == every - 1:
-            worst = max([worst, *(energy(program.arrays[name], mass) for name, mass in weights.items())])
-            if not worst < GROWTH:
+            energies.append(max(energy(program.arrays[name], mass) for name, mass in weights.items()))
+            if not np.isfinite(energies[-1]):
                 return np.inf
-    return worst
+    cut = 2 * len(energies) // 3
+    return max(energies[cut:]) / max(energies[:cut])
 
 
 def energy(rate, mass):

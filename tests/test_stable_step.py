@@ -98,7 +98,7 @@ def test_random_scenarios_at_the_default_step(seed):
     d = stepcase.discretised(stepcase.case_of(seed))
     true = stepcase.true_limit(d)
     assert d.stable.limit <= true * (1 + 1e-4) and 0.93 * true < d.dt < 0.951 * true  # ARPACK's error
-    assert np.isfinite(stepcase.marched(d, d.dt, 500))
+    assert stepcase.marched(d, d.dt, 500) < stepcase.GROWTH
 
 
 @pytest.mark.parametrize("name, more", [("Stacey", {}), ("sea", {"model": SEA})])
@@ -106,7 +106,7 @@ def test_the_limit_is_sharp_whatever_absorbs(name, more):
     """Just below it nothing grows, just above it all does: damping at the mean of two steps does not move the limit."""
     d = stepcase.discretised(stepcase.box((3, 3, 3), run={"degree": 4}, **more))
     true = stepcase.true_limit(d)
-    assert np.isfinite(stepcase.marched(d, 0.99 * true, 3000)) and np.isinf(stepcase.marched(d, 1.005 * true, 3000))
+    assert stepcase.marched(d, 0.99 * true, 3000) < 1 and stepcase.marched(d, 1.005 * true, 3000) > 1e6
 
 
 def test_the_worst_mode_of_cubes_is_at_a_corner():

@@ -66,7 +66,7 @@ def test_limit_is_a_bound_in_random_media(tmp_path, order, spread):
 
 @pytest.mark.parametrize("model", [rock(1.73), rock(1.73, topography=HILL)], ids=("flat", "hills"))
 def test_attenuation_keeps_the_unrelaxed_limit(model):
-    """A step from rest knows nearly the unrelaxed moduli: the limit, which knows them, is within 3 %; 500 steps of 0.99 of it do not grow."""
+    """A step from rest has nearly the unrelaxed moduli, from which the limit is: within 3 %; 500 steps of 0.99 of it do not grow."""
     lossy = model | {"qp": 30, "qs": 15, "attenuation": {"band": [1, 30]}}
     free = fdstepcase.box(lossy, shape=(14, 13, 12))
     limit = fdstepcase.used(free)

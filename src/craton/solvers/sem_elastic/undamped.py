@@ -12,9 +12,9 @@ dampings C >= 0 that act on the mean of two steps, as those of stacey.h do,
 
 |x(n)|^2 + |y(n - 1/2)|^2 - dt x(n)^T A y(n - 1/2) never grows, and it is positive while dt |A| < 2; |A|^2 is the largest eigenvalue of T.
 Beyond, a solution grows along (-1)^n, of which C knows nothing: for the solid alone, 4 M - dt^2 K is not positive any more.
-A memory variable that follows the strain exactly over a step answers (-1)^n with the modulus M (1 - sum Y (1 - tanh(x/2) 2/x)) <= M, x = w dt.
+A memory variable that follows the strain exactly over a step answers (-1)^n with M (1 - sum Y (1 - tanh(x/2) 2/x)) <= M, x = w dt.
 
-Factors of each node on stiffness and mass, as of an absorbing layer, would enter by `families.elastic`, which gives the launches, and `masses`.
+Factors of each node on stiffness and mass, as of an absorbing layer, would enter by `families.elastic`, which gives launches, and `masses`.
 """
 import numpy as np
 

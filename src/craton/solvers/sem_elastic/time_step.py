@@ -6,8 +6,9 @@ of a homogeneous box of cubes with vp / vs = 2.5 the step is 0.96 of that of its
 
 Of large meshes Lanczos' method looks at a part, which never has a larger eigenvalue than the whole: the elements likely to have the worst
 mode and two rings around them. Likely is where Rayleigh's quotient of a corner point is large, assembled as the mesh is, apart for each way
-in which elements stand in it (at how many its corners are, vp / vs, flat or compact), as modes of one quotient differ by these. Of meshes
-of 20,000 to 110,000 moved elements the worst mode was at one of the first 20 elements of its kind.
+in which elements stand in it (at how many its corners are, vp / vs, flat or compact), as modes of one quotient differ by these. Of 21,600
+moved elements the worst mode was at one of the first 20 of its kind; of 101,376 of them the part had the limit of the whole, and of 52,224
+in a chunk of the Earth a part of 8,192.
 """
 from dataclasses import dataclass, replace
 

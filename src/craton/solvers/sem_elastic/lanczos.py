@@ -65,9 +65,9 @@ def largest(operator, keep=None, close=CLOSE):
         square, product = operator.apply()
         norm = float(np.sqrt(max(square, 0.0)))
         if diagonal:
-            found = ritz(diagonal, beside, norm, size)
-            if found.lacking <= close or len(diagonal) >= min(MOST, size):
-                return found
+            estimate = ritz(diagonal, beside, norm, size)
+            if estimate.lacking <= close or len(diagonal) >= min(MOST, size):
+                return estimate
             beside.append(norm)
         elif not norm:
             return Largest(0.0, 0.0, np.ones(1))

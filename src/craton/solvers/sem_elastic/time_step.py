@@ -62,15 +62,15 @@ def stable_step(d, machine):
     """
     team, some = d.division.team, np.arange(d.mesh.size)
     if sum(team.every(lambda: d.mesh.size)) <= WHOLE:
-        found, energy = largest(Undamped(d, d.elements, machine))
+        eigenvalue, energy = largest(Undamped(d, d.elements, machine))
     else:
         some = likely(d)
         part = restricted(d, some)
-        found, energy = largest(Undamped(part, part.elements, machine))
+        eigenvalue, energy = largest(Undamped(part, part.elements, machine))
     most = team.every(lambda: float(energy.max(initial=0.0)))
     rank = int(np.argmax(most))
     element = int(some[energy.argmax()]) if rank == team.rank else -1
-    limit = rounded_down(2 / np.sqrt(found.bound))
+    limit = rounded_down(2 / np.sqrt(eigenvalue.bound))
     courant = team.every(lambda: courant_number(d, element, limit) if rank == team.rank else 0.0)[rank]
     return Stable(limit, element, courant)
 
@@ -91,14 +91,14 @@ def largest(operator):
         kept.append({medium: operator.at(medium, d.points[d.fluid == (medium == "fluid")][:, nodes]) for medium in operator.media})
 
     operator.start()
-    found, energy = lanczos.largest(operator, keep), np.zeros(d.mesh.size)
+    eigenvalue, energy = lanczos.largest(operator, keep), np.zeros(d.mesh.size)
     for medium in operator.media:
         fluid = medium == "fluid"
-        mode = sum(weight * vector[medium] for weight, vector in zip(found.weights, kept))
+        mode = sum(weight * vector[medium] for weight, vector in zip(eigenvalue.weights, kept))
         mass = operator.masses[medium][d.points[d.fluid == fluid][:, nodes]]
-        scale = found.value if fluid else 1.0  # chi^T K_f chi = value chi^T M_f chi, about
+        scale = eigenvalue.value if fluid else 1.0  # chi^T K_f chi = value chi^T M_f chi, about
         energy[d.fluid == fluid] = scale * (mass[:, :, None] * mode**2).sum(axis=(1, 2))
-    return found, energy
+    return eigenvalue, energy
 
 
 # --- large meshes -------------------------------------------------------------------------------------------------------------------------

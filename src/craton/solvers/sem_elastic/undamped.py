@@ -77,9 +77,9 @@ class Undamped:
             arrays |= more
             launches.setdefault("fluid" if own.family.fluid else "solid", []).append(launch)
         for kind, word in ((faces.still, "still"), (faces.coupling, "to")):
-            more, found = kind(d)
+            more, by_medium = kind(d)
             arrays |= more
-            launches |= {f"{word} {medium}": some for medium, some in found.items()}
+            launches |= {f"{word} {medium}": some for medium, some in by_medium.items()}
         inverse = np.append(1 / self.masses["fluid"], 0.0)
         arrays = {name: self.as_real(a) for name, a in arrays.items()} | {
             "fluid_inverse_mass": Array("material", inverse.shape, self.precision, inverse)}  # fmt: skip
@@ -119,30 +119,24 @@ class Undamped:
                 self.run("still solid")
             return self.products(weighed.get("fluid"))
 
-    def products(self, alone):
-        """<r, r> and <r, T r>, from -K_f chi."""
+    def products(self, fluid_force):
+        """<r, r> and <r, T r>, sums over all ranks, each point once; `fluid_force` is -K_f chi."""
         def own():
-            found = np.zeros(2)
-            for medium in self.media:
-                vector, image, mass = self.array(medium, "vector"), self.array(medium, "image"), self.mass[medium]
-                signs = (-1, 1) if medium == "fluid" else (1, -1)
-                for index, sign in ((slice(None), 1), (self.elsewhere[medium], -1)):
-                    r, f, m = (vector, image, mass) if sign > 0 else (vector[index], image[index], mass[index])
-                    if medium == "fluid":
-                        w = alone if sign > 0 else alone[index]
-                        found += sign * np.array(self.sums(lambda r, f, m, w: ((r, w), (w / m, f)), r, f, m, w)) * signs
-                    else:
-                        found += sign * np.array(self.sums(lambda r, f, m: ((r * m, r), (r, f)), r, f, m)) * signs
-            return found
+            return sum(self.partial_products(medium, slice(None), fluid_force)
+                       - self.partial_products(medium, self.elsewhere[medium], fluid_force) for medium in self.media)  # fmt: skip
 
         return np.sum(self.team.every(own), axis=0).tolist()
 
-    def sums(self, pairs, *arrays):
-        """Sums of the products of two pairs of arrays that `pairs` makes of slabs of some: [float, float]."""
-        def own(part):
-            return [float(self.machine.xp.vdot(a, b)) for a, b in pairs(*(values[part] for values in arrays))]
+    def partial_products(self, medium, points, fluid_force):
+        """The same at some points of a medium of this rank: (2,)."""
+        vector, force, mass = (a[points] for a in (self.array(medium, "vector"), self.array(medium, "image"), self.mass[medium]))
+        stiffness = fluid_force[points] if medium == "fluid" else None
 
-        return np.sum([np.zeros(2), *cells.in_order(own, self.slabs(len(arrays[0])))], axis=0)
+        def slab(part):
+            weighed = vector[part] * mass[part] if stiffness is None else -stiffness[part]
+            return [float(self.machine.xp.vdot(weighed, a)) for a in (vector[part], -force[part] / mass[part])]
+
+        return np.sum([np.zeros(2), *cells.in_order(slab, self.slabs(len(vector)))], axis=0)
 
     def slabs(self, count):
         """Points at a time: on a host what is made of them stays in its cache."""

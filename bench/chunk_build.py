@@ -20,6 +20,7 @@ from pathlib import Path
 from craton import benchmark
 from craton.backends import backend
 from craton.comm import Together, ranks
+from craton.comm.placement import planner
 from craton.model import cells
 from craton.scenario import loads
 from craton.solvers.sem_elastic import build, families, placing, points
@@ -49,8 +50,8 @@ partition = "slices"
 LIMIT, TARGET = 300.0, 2_500_000  # the issue: 10 M elements on 4 ranks in 5 minutes
 PHASES = (
     ("mesh", placing, "on_earth"), ("fluids", build.ranks, "fluids"), ("numbering, sharing", build, "divide"),
-    ("first look", build, "look"), ("stable step", build, "agreed_step"), ("places", placing, "problems"),
-    ("element arrays", families, "arrays_and_launch"), ("faces", build.faces, "absorbing"), ("sources", points, "sources"),
+    ("first look", build, "look"), ("stable step", build, "stable_step"), ("places", placing, "problems"),
+    ("element arrays", families, "all_arranged"), ("faces", build.faces, "absorbing"), ("sources", points, "sources"),
     ("receivers", points, "recording"),
 )  # fmt: skip
 
@@ -127,7 +128,7 @@ def measured(surface, team):
     phases, begin, cpu = Phases(), time.perf_counter(), time.process_time()
     for name, module, function in PHASES:
         phases.watch(name, module, function)
-    plan = build.build(loads(TEXT.format(surface=surface)), team=team)
+    plan = build.build(loads(TEXT.format(surface=surface)), team=team, machine=planner())
     wall, cpu = time.perf_counter() - begin, time.process_time() - cpu
     return {"elements": plan.part.elements, "whole": plan.whole.grid.elements, "points": plan.part.points, "dt": plan.dt,
             "device_bytes": plan.nbytes, "wall": wall, "cpu": cpu, "peak": phases.so_far(), "phases": phases.rows}  # fmt: skip

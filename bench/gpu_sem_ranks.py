@@ -22,7 +22,7 @@ from gpu_scaling import exchange_of, finish, free, repeats, some, waiting_of
 from craton import api, benchmark, sem_benchmark
 from craton.comm import Together, ranks
 from craton.comm.local import Alone, spawn
-from craton.comm.placement import machine, place
+from craton.comm.placement import machine, place, planner
 from craton.scenario import Scenario
 from craton.solvers.sem_elastic.build import build
 
@@ -59,7 +59,7 @@ def plan_of(comm, options, law):
     begin, side = time.perf_counter(), round(options.elements ** (1 / 3))
     case = sem_benchmark.Case(law, (side * comm.size, side, max(1, round(options.elements / side**2))), LAWS[law])
     scenario = changed(sem_benchmark.scenario_of(case), device=options.device, partition=options.partition)
-    planned = build(scenario, sem_benchmark.irregular(scenario), Together(comm) if comm.size > 1 else None)
+    planned = build(scenario, sem_benchmark.irregular(scenario), Together(comm) if comm.size > 1 else None, planner())
     return planned, time.perf_counter() - begin
 
 

@@ -8,7 +8,7 @@ from craton.model import numbering, shape
 from craton.model.hexmesh import HexMesh, named_by_place
 from craton.model.sampling import at_nodes
 from craton.plan.shares import One
-from craton.solvers.sem_elastic import mesh_terms, ranks, time_step
+from craton.solvers.sem_elastic import mesh_terms, ranks
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.placing import Places
 from craton.solvers.sem_elastic.state import State
@@ -88,27 +88,6 @@ class Toy:
     def holding(self, xyz):
         """All elements that hold positions."""
         return ranks.holding(self.places, self.located(xyz), xyz, One())
-
-    def masses(self):
-        """Assembled mass of the solid's points and the fluid's, a dummy point at the end."""
-        found = []
-        for wet, name in ((False, "solid"), (True, "fluid")):
-            some = np.flatnonzero(self.fluid == wet)
-            total = np.zeros(self.counts[name] + 1)
-            if len(some):
-                weight = time_step.metric(self.element, self.coordinates(some))[1]
-                np.add.at(total, self.points[some], time_step.inertia(self.material(some), wet) * weight)
-            found.append(total)
-        return found
-
-    def stable(self, relaxation=None):
-        """The stability limit."""
-        return time_step.stable_step(self.element, self.coordinates, self.material, self.points, self.fluid, self.masses(), relaxation)
-
-    def part(self, wet=False):
-        """What the eigenvalues want."""
-        some = np.flatnonzero(self.fluid == wet)
-        return time_step.Part(self.element, self.coordinates, self.material, self.points, self.masses()[wet], some, wet)
 
     def filled(self, **fields):
         """The state with fields given as functions of x, y, z: three components of the solid's, one of the fluid's."""

@@ -8,15 +8,15 @@ import pytest
 from test_sem_ranks import command, needs_mpi, off
 
 import craton
+from craton.backends.cpu import CPU
 from craton.comm import Together
 from craton.comm.local import spawn
 from craton.errors import ScenarioError
 from craton.model import earth_chunk, meshing, prem
 from craton.model.chunk import Chunk, chunk
-from craton.plan.shares import One
 from craton.scenario import loads
 from craton.solvers import build
-from craton.solvers.sem_elastic import worst
+from craton.solvers.sem_elastic import time_step
 
 TEXT = """
 method = "sem"
@@ -90,7 +90,7 @@ def test_slices_are_as_one_rank(case, precision, ranks):
 
 def plans(case, ranks, partition="slices"):
     """The plans of all ranks."""
-    return spawn(ranks, lambda comm: build(loads(text(case, partition=partition)), Together(comm)))
+    return spawn(ranks, lambda comm: build(loads(text(case, partition=partition)), Together(comm), CPU(threads=1)))
 
 
 def test_a_position_on_cuts_belongs_to_one_rank():
@@ -140,25 +140,22 @@ def test_large_chunks_are_built_in_slices(monkeypatch):
     assert len(set(marks)) == 2 and zlib.crc32(np.empty(0, np.int64)) not in marks and part.mesh.size == made.size
 
 
-@pytest.mark.parametrize("cuts", [[300], [0, 7, 900]])
-def test_ranks_choose_the_worst_elements_of_all(cuts):
-    """The largest values and one of each class, as one rank would; a rank may have no element of a medium."""
-    rng = np.random.default_rng(3)
-    values, shapes = rng.integers(1, 200, 1000).astype(float), rng.integers(0, 4, (1000, 2))
-    parts = np.split(np.arange(1000), cuts)
+@pytest.mark.parametrize("case, ranks, partition", [("mantle", 2, "slices"), ("core", 3, "random")])
+def test_ranks_look_at_the_same_part_of_a_large_mesh(monkeypatch, case, ranks, partition):
+    """Likely elements with the rings around them are the same however the mesh is shared, and so is the step, which parts of it tell."""
+    monkeypatch.setattr(time_step, "WHOLE", 90)
+    parts = []
+    likely = time_step.likely
 
-    def chosen(own, team):
-        """Numbers of own elements that are chosen, and how many classes there are."""
-        fall = own[np.argsort(-values[own], kind="stable")]
-        top, count = worst.largest(values[fall], 50, team)
-        classes, number = worst.of_classes(values[own], shapes[own], top[0], 30, team)
-        return {*fall[:count].tolist()}, {*own[classes].tolist()}, min(number, 30), top.tolist()
+    def watched(d):
+        some = likely(d)
+        parts.append(d.division.numbers[some])
+        return some
 
-    alone_ = chosen(np.arange(1000), One())
-    found = spawn(len(parts), lambda comm: chosen(parts[comm.rank], Together(comm)))
-    for n in (0, 1):
-        assert set.union(*(one[n] for one in found)) == alone_[n] and sum(len(one[n]) for one in found) == len(alone_[n])
-    assert all(one[2:] == alone_[2:] for one in found) and len(alone_[0]) == 50 and len(alone_[1]) == 30
+    monkeypatch.setattr(time_step, "likely", watched)
+    alone_, want = build(loads(text(case)), machine=CPU(threads=1)).dt, sorted(parts.pop().tolist())
+    steps = {plan.dt for plan in plans(case, ranks, partition)}
+    assert sorted(np.concatenate(parts).tolist()) == want and 0 < len(want) <= 90 and steps == {alone_}
 
 
 def test_too_many_ranks_for_the_columns():

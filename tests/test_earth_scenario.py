@@ -6,6 +6,7 @@ import pytest
 
 import craton
 from craton import report
+from craton.backends.cpu import CPU
 from craton.cli.plan import one_run
 from craton.errors import ScenarioError
 from craton.model import earth_chunk, numbering, prem
@@ -160,7 +161,7 @@ def test_attenuation_states_speeds_where_mechanisms_are_fitted():
 def test_counts_agree_with_the_plan(more):
     """Elements and points exactly, the step within 3 % (it is that of some columns), bytes within 15 % (padding and faces)."""
     scenario = loads(changed(*more))
-    found, plan = counting.count(scenario), craton.plan(scenario)
+    found, plan = counting.count(scenario, CPU(threads=1)), craton.plan(scenario)
     assert found.elements == plan.grid.elements
     assert found.step == pytest.approx(plan.dt, rel=0.03)
     assert found.nbytes == pytest.approx(plan.nbytes, rel=0.15)
@@ -174,7 +175,7 @@ def test_counts_of_slices():
     from craton.plan import elements
 
     scenario = loads(changed(("period = 100", "elements = [16, 16], growth = [300_000]")))
-    found = counting.count(scenario, 4)
+    found = counting.count(scenario, CPU(threads=1), 4)
     assert found.grid == (2, 2)
     made = earth_chunk.chunk_of(scenario)
     whole = made.part()
@@ -183,7 +184,7 @@ def test_counts_of_slices():
     assert found.elements == len(piece.elements) and found.outer >= piece.outer
     assert found.shared == sum(len(numbers) for rank, numbers in piece.shared.items() if rank in (1, 2))
     with pytest.raises(ScenarioError, match="cannot be shared"):
-        counting.count(scenario, 1000)
+        counting.count(scenario, CPU(threads=1), 1000)
 
 
 def test_counts_of_very_many_ranks():

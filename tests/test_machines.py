@@ -33,7 +33,7 @@ each_kind = pytest.mark.parametrize("kind", [kind for kind in BOUNDARIES if kind
 @cache
 def plan(kind="free and absorbing", order=4, precision="float32"):
     """A small plan with every kind of source, receiver and some kinds of boundary."""
-    return build(loads(text(kind, order, precision)))
+    return build(loads(text(kind, order, precision)), machine=CPU(threads=1))
 
 
 def march(program, steps=STEPS):

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from craton import sem_benchmark
+from craton.backends.cpu import CPU
 from craton.model import blas, sampling, shape
 from craton.model.cells import in_order
 from craton.plan.shares import One
@@ -28,7 +29,7 @@ def problem(request):
     if not irregular:
         scenario = scenario.model_copy(update={"domain": scenario.domain.model_copy(update={"spacing": 99.0})})
     given = sem_benchmark.irregular(scenario, moved=sem_benchmark.MOVED * irregular)
-    d = discretise(scenario, given, sources.build(scenario, None), One())
+    d = discretise(scenario, given, sources.build(scenario, None), One(), CPU(threads=1))
     places = shape.positions(d.mesh.nodes, d.mesh.elements, d.element.points).transpose(0, 2, 1)
     centres = d.mesh.nodes[d.mesh.elements].mean(axis=1)
     return d, places, given.sampler.at(places, centres, d.mesh.regions)

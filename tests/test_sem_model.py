@@ -1,4 +1,4 @@
-"""The Earth model at the nodes of elements, the mesh of a scenario, the quality of a mesh, and the stable step of its elements."""
+"""The Earth model at the nodes of elements, the mesh of a scenario, and the quality of a mesh."""
 import numpy as np
 import pytest
 import smallcase
@@ -8,7 +8,7 @@ from craton.errors import ScenarioError
 from craton.model import cells, layered, meshing, sampling
 from craton.model.cells import Region
 from craton.scenario import Homogeneous, Layers, Material, ModelFile, Regions, dumps, loads
-from craton.solvers.sem_elastic import quality, time_step
+from craton.solvers.sem_elastic import quality
 from craton.solvers.sem_elastic.placing import on_mesh, problems
 
 SOFT = {"top": 0, "vp": 2000, "vs": 1000, "rho": 2000}
@@ -240,46 +240,3 @@ def test_quality_of_a_box_and_of_a_worst_element():
     found = quality.quality(worse, 4, Toy(worse, model).material)
     assert found.jacobian.min() < 0.8 and found.skewness.max() > 0.2 and "element" in dict(quality.report(found, worse, 5.0))["skewness"]
     assert "too few" in quality.warnings(found, worse, 50.0)[0] and not quality.warnings(found, worse, 1.0)
-
-
-@pytest.mark.parametrize("degree, wet", [(2, False), (4, False), (3, True)])
-def test_eigenvalues_of_an_element_against_its_dense_matrix(degree, wet):
-    """Lanczos' method in 16 steps within 1 % of the dense matrix; eigenvalue zero for the six rigid motions, or a constant potential."""
-    model = Homogeneous(vp=1500, vs=0, rho=1000) if wet else Homogeneous(vp=3000, vs=1700, rho=2000)
-    d = Toy(brick((1, 1, 1), (100.0, 130.0, 70.0), bump=12), model, degree, wet=np.array([wet]))
-    stiffness, mass, shape = time_step.operator(d.part(wet), np.array([0]))
-    root = 1 / np.sqrt(mass)[:, None]
-    matrix = np.stack([(stiffness(row.reshape(shape) * root) * root).ravel() for row in np.eye(int(np.prod(shape)))])
-    np.testing.assert_allclose(matrix, matrix.T, atol=1e-12 * np.abs(matrix).max())
-    values, still = np.linalg.eigvalsh(matrix), 1 if wet else 6
-    assert np.abs(values[:still]).max() < 1e-12 * values[-1] < values[still]
-    found = time_step.eigenvalues(d.part(wet), np.array([0]))[0]  # its mass is the assembled one
-    assert 0.99 * values[-1] < found <= values[-1] * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("moved, order, bump", [(0.0, 1, 0), (0.4, 1, 0), (0.3, 2, 60)])
-def test_stable_step_is_that_of_the_whole_mesh(moved, order, bump):
-    """At most the limit of all elements assembled, at least 0.93 of it: the margin of 4 %, and what Lanczos' method lacks."""
-    d = Toy(brick((5, 4, 4), (500.0, 400.0, 400.0), moved=moved, order=order, bump=bump), Homogeneous(vp=3000, vs=1700, rho=2000), 3)
-    limit = 2 / np.sqrt(time_step.assembled(d.part(), np.arange(80), 120))
-    found = d.stable()
-    assert 0.93 * limit < found.limit < limit and 0 <= found.element < 80 and 0.3 < found.courant < 0.9
-
-
-def test_a_part_of_a_mesh_tells_the_step_of_the_whole(monkeypatch):
-    d = Toy(brick((7, 7, 6), (700.0, 700.0, 600.0), moved=0.4), Homogeneous(vp=3000, vs=1700, rho=2000), 2)
-    limit = 2 / np.sqrt(time_step.assembled(d.part(), np.arange(294), 120))
-    monkeypatch.setattr(time_step, "SEEDS", 16)  # of 294 elements
-    assert 0.9 * limit < d.stable().limit < limit
-
-
-def test_stable_step_of_a_fluid_and_of_attenuation():
-    """A fluid beside a solid: the slower medium allows the longer step, the limit is the solid's. Unrelaxed moduli are stiffer."""
-    mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
-    sea = Layers(layers=[{"top": 0, "vp": 1500, "vs": 0, "rho": 1000}, {"top": -200, "vp": 3000, "vs": 1700, "rho": 2000}])
-    both = Toy(mesh, sea, wet=mesh.centroids()[:, 2] > -200).stable()
-    assert mesh.centroids()[both.element, 2] < -200
-    model = Homogeneous(vp=3000, vs=1700, rho=2000, qp=40, qs=20, attenuation={"band": [0.5, 20], "mechanisms": 3})
-    fitted = sampling.relaxation(model, 0.05)
-    slow, fast = Toy(mesh, model).stable(fitted).limit, Toy(mesh, Homogeneous(vp=3000, vs=1700, rho=2000)).stable().limit
-    assert 0.9 < slow / fast < 0.99

@@ -7,6 +7,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import spherical_jn, spherical_yn
 
 import craton
+from craton.backends.cpu import CPU
 from craton.cli.plan import one_run
 from craton.errors import ScenarioError
 from craton.model import chunk_medium, chunk_sampler, cube_stacks, emc, hexmesh, numbering, prem, relief, shape, sphere
@@ -285,7 +286,7 @@ def scenario_of(shells, folder, domain, **more):
 def mounted(scenario):
     """The scenario on its mesh, discretised, its plan without sources, its receivers."""
     scenario, own = placing.on_earth(scenario, One())
-    d, receivers = discretise(scenario, own, [], One()), survey_receivers.build(scenario)
+    d, receivers = discretise(scenario, own, [], One(), CPU(threads=1)), survey_receivers.build(scenario)
     return scenario, d, assemble(d, [], receivers, survey_receivers.channels(len(receivers), ("velocity",))), receivers
 
 
@@ -464,7 +465,7 @@ def test_picture_of_the_surface():
 def test_counts_agree_with_the_plan(more):
     """As for one chunk: elements and points exactly, the step within 5 %, bytes within 15 %."""
     scenario = loads(changed(*more))
-    found, plan = counting.count(scenario), craton.plan(scenario)
+    found, plan = counting.count(scenario, CPU(threads=1)), craton.plan(scenario)
     assert found.elements == plan.grid.elements
     assert found.step == pytest.approx(plan.dt, rel=0.05) and found.nbytes == pytest.approx(plan.nbytes, rel=0.15)
     assert found.points == pytest.approx(plan.points, rel=0.06)  # points between solid and fluid are two

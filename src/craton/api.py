@@ -55,10 +55,12 @@ def plan(scenario, comm=None):
         With every problem found.
     """
     from craton.comm import Together
-    from craton.solvers import build
+    from craton.comm.placement import planner
+    from craton.solvers import TRYING, build
 
     apart = comm is not None and comm.size > 1 and scenario.method in getattr(runs(scenario), "BUILT_APART", ())
-    return build(scenario, Together(comm) if apart else None)
+    machine = planner(comm, scenario.run.threads) if scenario.method in TRYING else None
+    return build(scenario, Together(comm) if apart else None, machine)
 
 
 def run(scenario, device=None, out=None, force=False, progress=True, comm=None, devices=None):

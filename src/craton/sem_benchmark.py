@@ -96,10 +96,11 @@ def irregular(scenario, moved=MOVED, seed=1):
 
 def plan_of(case):
     """The plan of a case."""
+    from craton.comm.placement import planner
     from craton.solvers.sem_elastic.build import build
 
     scenario = scenario_of(case)
-    return build(scenario, irregular(scenario) if case.irregular else None)
+    return build(scenario, irregular(scenario) if case.irregular else None, machine=planner())
 
 
 def figures(case, plan, found, device):

@@ -50,11 +50,12 @@ def one_run(scenario, ranks=None):
     from craton import api, shots
 
     if scenario.method == "sem" and scenario.domain.chunk is not None:
+        from craton.comm.placement import planner
         from craton.model.earth_chunk import LARGE, chunk_of
         from craton.solvers.sem_elastic.counting import count
 
         if (ranks or 1) > 1 or chunk_of(scenario).size > LARGE:
-            return count(scenario, ranks or 1)
+            return count(scenario, planner(threads=scenario.run.threads), ranks or 1)
     return shots.prepare(scenario).planned if shots_apart(scenario) else api.plan(scenario)
 
 

@@ -3,8 +3,10 @@
 import os
 from dataclasses import dataclass
 
-from craton.backends import backend
+from craton.backends import ResourceError, backend
+from craton.backends.compile import compiler
 from craton.backends.cpu import cores
+from craton.comm.local import Alone
 
 CORES_OF_A_TASK = 4  # where tasks run side by side on the CPU and nobody says how many
 
@@ -59,6 +61,22 @@ def machine(device, comm, here, threads=None):
     if comm.size > 1 and threads is None and "OMP_NUM_THREADS" not in os.environ:
         threads = here.threads
     return backend("cpu" if device == "auto" else device, threads=threads)
+
+
+def planner(comm=None, threads=None):
+    """The machine on which a rank applies operators while it makes its plan: the CPU; a GPU where there is no C++ compiler.
+
+    All ranks must ask.
+    """
+    comm = comm or Alone()
+    here = place(comm)
+    try:
+        compiler()
+        return machine("cpu", comm, here, threads)
+    except ResourceError:
+        if not devices():
+            raise
+        return machine("cuda", comm, here, threads)
 
 
 def devices():

@@ -12,9 +12,22 @@ OPERATORS = {
 DOUBLE = {"gravity": "craton.solvers.gravity.catalogue:DOUBLE"}
 
 
-def build(scenario, team=None):
-    """The plan of a scenario, by its method; of spectral elements that of one rank of a team (`craton.comm.Together`)."""
-    return _named(SOLVERS[scenario.method])(scenario, **({"team": team} if team else {}))
+TRYING = ("sem",)  # methods whose builder applies operators: to find their stable step
+
+
+def build(scenario, team=None, machine=None):
+    """The plan of a scenario, by its method.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    team : craton.comm.Together, optional
+        Of spectral elements: ranks each of which builds its part.
+    machine : backend, optional
+        Where operators are applied while the plan is made; methods of `TRYING` need one.
+    """
+    more = ({"team": team} if team else {}) | ({"machine": machine} if scenario.method in TRYING else {})
+    return _named(SOLVERS[scenario.method])(scenario, **more)
 
 
 def operators(method, order, precision):

@@ -6,6 +6,7 @@ import numpy as np
 from craton import wave_runs
 from craton.backends import backend
 from craton.comm.local import Alone
+from craton.comm.placement import planner
 from craton.model import meshing, sampling
 from craton.model.cells import Region
 from craton.model.ordering import locality
@@ -62,7 +63,7 @@ def given(scenario, mesh):
 
 def ran(scenario, device, mesh=None):
     """The dataset of a run, perhaps on a mesh of one's own."""
-    planned, machine = build(scenario, given(scenario, mesh)), backend(device)
+    planned, machine = build(scenario, given(scenario, mesh), machine=planner()), backend(device)
     wave_runs.check_memory(planned, machine)
     return wave_runs.run(scenario, planned, machine, progress=False).dataset
 
@@ -87,7 +88,7 @@ def moved(mesh, most, seed):
 def prepared(scenario, mesh=None):
     """The Discretisation and the Plan of a scenario without sources."""
     own, receivers = given(scenario, meshing.mesh_of(scenario) if mesh is None else mesh), survey_receivers.build(scenario)
-    d = discretise(scenario, own, [], One())
+    d = discretise(scenario, own, [], One(), planner())
     return d, assemble(d, [], receivers, survey_receivers.channels(len(receivers), scenario.output.waveforms))
 
 

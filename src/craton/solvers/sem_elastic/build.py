@@ -15,11 +15,11 @@ from craton.plan.plan import Array, Launch, Phase, Plan
 from craton.plan.shares import One
 from craton.solvers.sem_elastic import exact, faces, families, notes, operators, placing, points, ranks, snapshots
 from craton.solvers.sem_elastic.discretisation import Discretisation
-from craton.solvers.sem_elastic.division import bounds, divide, leading
+from craton.solvers.sem_elastic.division import bounds, divide
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.look import look
 from craton.solvers.sem_elastic.mesh_terms import centres
-from craton.solvers.sem_elastic.time_step import Stable, stable_step
+from craton.solvers.sem_elastic.time_step import stable_step
 from craton.solvers.shared import timing
 from craton.survey import leapfrog
 from craton.survey import problems as survey_problems
@@ -33,7 +33,7 @@ EXPLODED = 1e3  # times what all sources together could do to one element
 
 
 @one_thread()
-def build(scenario, given=None, team=None):
+def build(scenario, given=None, team=None, machine=None):
     """Discretise a scenario.
 
     Parameters
@@ -43,6 +43,8 @@ def build(scenario, given=None, team=None):
         In place of the scenario's mesh and model.
     team : craton.comm.Together, optional
         Ranks each of which makes its part of the plan; all must ask.
+    machine : backend
+        Where the stable step is found; needed even where the scenario names a step, which is checked.
 
     Returns
     -------
@@ -62,7 +64,7 @@ def build(scenario, given=None, team=None):
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
     sources = survey_sources.build(scenario, partial(placing.medium, given))
     receivers = survey_receivers.build(scenario).on_earth(sources)
-    d = discretise(scenario, given, sources, team)
+    d = discretise(scenario, given, sources, team, machine)
     del given  # its mesh, which is not wanted any more, is as large as that of `d`
     refuse(placing.problems(scenario, d) or points.source_problems(d, sources))
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms) + receivers.fibre_channels()
@@ -88,18 +90,18 @@ def checked(scenario, team):
     return Prepared(mesh.reordered(locality(mesh)), sampling.sampler(scenario.model, region, mesh.region_names))
 
 
-def discretise(scenario, given, sources, team=None):
-    """Points, media, step of a `Prepared` mesh and medium."""
+def discretise(scenario, given, sources, team=None, machine=None):
+    """Points, media, elements, step of a `Prepared` mesh and medium; see `build`."""
     element, team = Element(scenario.run.degree), team or One()
     wet = ranks.fluids(given, team)
     division, near = divide(given, element.degree, wet, ranks.owners(scenario, given, wet, team), team)
     wide = Discretisation(scenario, near.mesh, element, given.sampler, near.fluid, near.points, near.state, division,
                           centres=centres(near.mesh))  # fmt: skip
-    wide = replace(wide, first=look(wide))
-    d = wide.leading(division.mesh.size, division.state, division.mesh)
+    d = replace(wide, first=look(wide)).leading(division.mesh.size, division.state, division.mesh)
     first = ranks.agreed(division, d.first)
-    relaxation = sampling.relaxation(scenario.model, first.loss)
-    d, stable = replace(d, first=first, relaxation=relaxation), agreed_step(replace(wide, relaxation=relaxation), near.complete)
+    d = replace(d, first=first, relaxation=sampling.relaxation(scenario.model, first.loss))
+    d = replace(d, elements=families.all_arranged(d))
+    stable = stable_step(d, machine)
     refuse(step_problems(scenario, stable.limit))
     dt = timing.time_step(scenario, stable.limit)
     start = timing.start_time(scenario, sources, dt)
@@ -107,21 +109,6 @@ def discretise(scenario, given, sources, team=None):
     extra = leapfrog.extra(steps) if scenario.receivers else 0
     d = replace(d, stable=stable, dt=dt, start=start, steps=steps + extra, extra=extra)
     return replace(d, units=exact.units(d, sources))
-
-
-def agreed_step(wide, complete):
-    """The `Stable` of the elements of all ranks; its element is -1 where that is another rank's.
-
-    `wide` are own elements and those around them, of which some have `complete` masses. The limit is rounded down to three digits: which
-    elements are looked at together, and so the last digits, depend on the partition.
-    """
-    e, team = wide.leading(complete, wide.state, leading(wide.mesh, complete)), wide.division.team
-    coupling = max(team.every(lambda: faces.coupling_strength(e, e.first.mass)))
-    found = stable_step(e.element, e.coordinates, e.material, e.points, e.fluid, e.first.mass, e.relaxation, e.jacobian, coupling,
-                        wide.division.mesh.size, team)  # fmt: skip
-    unit = 10.0 ** (np.floor(np.log10(found.limit)) - 2)
-    limit = float(np.floor(found.limit / unit) * unit)
-    return Stable(limit, found.element, found.courant * limit / found.limit)
 
 
 def step_problems(scenario, limit):
@@ -137,10 +124,10 @@ def assemble(d, sources, receivers, channels):
     """Arrays and phases of the plan."""
     team = d.division.team
     arrays, elements = d.state.arrays(d.precision, d.exact) | masses(d), {"solid": [], "fluid": []}
-    for own in families.families(d):
+    for own in d.elements:
         more, launch = families.arrays_and_launch(d, own)
         arrays |= more
-        elements["fluid" if own.fluid else "solid"].append(launch)
+        elements["fluid" if own.family.fluid else "solid"].append(launch)
     edges = []
     for kind in (partial(faces.absorbing, mass=d.first.mass), faces.still, faces.coupling):
         more, launches = kind(d)
@@ -238,7 +225,7 @@ def guard(d, sources):
 def grid_of(d):
     """What messages say of the points."""
     shortest, middle, longest = meshing.edges(d.mesh)
-    kept = replace(d, first=None)  # masses are not wanted any more
+    kept = replace(d, first=None, elements=())  # masses are not wanted any more
     found = {name: d.first.constant[name] for name in ("vp", "vs", "rho")}
     found["highest frequency"] = d.first.quality.points(1.0) / 5  # Hz, at 5 points a wavelength
     brought = d.scenario.domain.mesh is not None or d.scenario.domain.chunk is not None

@@ -15,7 +15,7 @@ from craton.model.bricks import BRICKS
 from craton.model.prepared import Prepared
 from craton.plan.performance import ElementSpeeds, step_seconds
 from craton.plan.shares import One
-from craton.solvers.sem_elastic import build, chunk_notes, families, time_step
+from craton.solvers.sem_elastic import build, chunk_notes, families
 from craton.survey import globe
 from craton.survey import problems as survey_problems
 
@@ -107,8 +107,8 @@ def duration(seconds):
     return f"{seconds:.2g} s" if seconds < 100 else f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def count(scenario, ranks=1):
-    """The `Counted` of a scenario on a chunk of the Earth.
+def count(scenario, machine, ranks=1):
+    """The `Counted` of a scenario on a chunk of the Earth; the stable step of its columns is found on a machine.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def count(scenario, ranks=1):
     made = earth_chunk.chunk_of(scenario)
     on_earth = scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(made))})
     build.refuse(survey_problems(on_earth))
-    limit, per_element = columns(scenario, made)
+    limit, per_element = columns(scenario, made, machine)
     step = scenario.time.step or build.timing.time_step_for(limit)
     build.refuse(build.step_problems(scenario, limit))
     degree = scenario.run.degree
@@ -213,7 +213,7 @@ def shared_points(stack, window, grid, degree):
 # --- columns ----------------------------------------------------------------------------------------------------------------------------
 
 
-def columns(scenario, made):
+def columns(scenario, made, machine):
     """The smallest stable step, s, and bytes an element without the fields of points, of some columns of a chunk."""
     sampler, used = earth_chunk.sampler(scenario, made)
     scenario = earth_chunk.at_frequency(scenario, used)
@@ -221,15 +221,11 @@ def columns(scenario, made):
     limits, nbytes, size = [], 0, 0
     for part in made.samples():
         mesh = part.local().mesh
-        d = build.discretise(scenario, Prepared(mesh, sampler), [], One())
+        d = build.discretise(scenario, Prepared(mesh, sampler), [], One(), machine)
         limits.append(d.stable.limit)
-        for own in families.families(d):
+        for own in d.elements:
             arrays, launch = families.arrays_and_launch(d, own)
-            nbytes += sum(array.nbytes for array in arrays.values()) * len(own.elements) / launch.points
+            nbytes += sum(array.nbytes for array in arrays.values()) * len(own.family.elements) / launch.points
         size += d.mesh.size
-    return min(limits) * caution(made.size, mesh.size), nbytes / size
+    return min(limits), nbytes / size
 
-
-def caution(whole, some):
-    """What the limit of a whole mesh is lower by than that of some of its elements, all of which were looked at: see `time_step`."""
-    return (time_step.MARGIN / time_step.IRREGULAR) ** 0.5 if some <= time_step.CANDIDATES < whole else 1.0

@@ -49,6 +49,8 @@ class Discretisation:
         How forces are summed.
     centres : (ne, 3) array
         Of the elements, m.
+    elements : list of families.Arranged
+        Its elements as the kernels take them.
     """
 
     scenario: Any
@@ -68,6 +70,7 @@ class Discretisation:
     extra: int = 0
     units: Any = Reals()
     centres: np.ndarray = None
+    elements: Any = ()
 
     @property
     def precision(self):
@@ -114,7 +117,7 @@ class Discretisation:
 
     def leading(self, count, state, mesh):
         """The problem of the first elements alone, whose points come first; nothing is copied."""
-        first = self.first.leading(count, (state.solid, state.fluid))
+        first = self.first.some(slice(count), [mass[:n] for mass, n in zip(self.first.mass, (state.solid, state.fluid))])
         own = {name: getattr(self, name)[:count] for name in ("fluid", "points", "centres")}
         return replace(self, mesh=mesh, state=state, first=first, **own)
 

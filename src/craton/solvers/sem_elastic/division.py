@@ -1,8 +1,7 @@
 """A rank's part of a mesh: its elements and points, what it shares with others, and the elements around it that its build looks at.
 
 A rank knows the whole mesh, corner nodes and no more, or of a chunk of the Earth in slices only what lies around its own elements. All that
-counts GLL points it makes for its own elements and three rings around them: the mass of a point is the sum over all elements that hold it,
-and the stable step depends on the elements around the worst ones.
+counts GLL points it makes for its own elements and those around them: the mass of a point is the sum over all elements that hold it.
 """
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +14,6 @@ from craton.plan.shares import One
 from craton.solvers.sem_elastic.state import State
 from craton.solvers.shared.sharing import Sharing
 
-RINGS = 2  # of elements around own ones that the stable step looks at; one more completes their masses
 BLOCK = 1 << 12  # elements numbered at a time
 
 
@@ -65,7 +63,7 @@ class Division:
 
 @dataclass(frozen=True, eq=False)
 class Near:
-    """Own elements of a rank, the first ones, and the rings around them.
+    """Own elements of a rank, the first ones, and those around them.
 
     Parameters
     ----------
@@ -75,15 +73,12 @@ class Near:
         As of a `Division`; own points come first.
     counts : (int, int)
         Points of the solid and of the fluid.
-    complete : int
-        Elements, from the first on, all of whose points have their complete mass.
     """
 
     mesh: Any
     fluid: np.ndarray
     points: np.ndarray
     counts: tuple
-    complete: int
 
     @property
     def state(self):
@@ -109,33 +104,23 @@ def divide(given, degree, wet, owner, team=None):
     if team.size == 1:
         found = numbering.number(mesh.elements, degree)
         points, *counts = media(found.points.reshape(mesh.size, -1), found.count, wet)
-        alone, near = {"solid": Sharing(team), "fluid": Sharing(team)}, Near(mesh.elevated(), wet, points, tuple(counts), mesh.size)
+        alone, near = {"solid": Sharing(team), "fluid": Sharing(team)}, Near(mesh.elevated(), wet, points, tuple(counts))
         having = counts[0] > 0, counts[1] > 0
         return Division(team, near.mesh, 0, points, near.counts, alone, having, numbers, bounds(given, team), mesh), near
-    ring = rings(mesh.corners, owner == team.rank)
-    some = np.flatnonzero(ring)
+    mine = owner == team.rank
+    some = elements.around(mesh.corners, mine, True)  # own elements, and those that complete their points' masses
     found = numbering.number(mesh.elements[some], degree)
     ids, solid, fluid = media(found.points.reshape(len(some), -1), found.count, wet[some])
     own = border(mesh.corners[some], owner[some], team.rank, ids, solid, wet[some])
-    inner = np.setdiff1d(np.flatnonzero(ring[some] == 1), own.elements)
-    order = np.concatenate([own.elements, inner, *(np.flatnonzero(ring[some] == n) for n in range(2, RINGS + 3))])
-    size, complete = len(own.elements) + len(inner), int((ring[some] < RINGS + 2).sum())
+    inner = np.setdiff1d(np.flatnonzero(mine[some]), own.elements)
+    order, size = np.concatenate([own.elements, inner, np.flatnonzero(~mine[some])]), len(own.elements) + len(inner)
     places, fluids = some[order], wet[some[order]]
     points, counts, totals = own_first(ids, order, (solid, fluid), fluids, size)
-    near = Near(of_elements(mesh, places).elevated(), fluids, points, totals, complete)
+    near = Near(of_elements(mesh, places).elevated(), fluids, points, totals)
     shared = sharings(team, own, points, fluids)
     having = team.every(lambda: (not wet.all(), bool(wet.any())))
     return Division(team, leading(near.mesh, size), own.outer, points[:size], counts, shared, tuple(map(any, zip(*having))),
                     numbers[places[:size]], bounds(given, team), mesh if given.owner is None else None), near  # fmt: skip
-
-
-def rings(corners, own):
-    """1 for own elements, 2 for those that touch them, and so on, up to one more than `RINGS` rings; 0 for others: (ne,) int8."""
-    ring = own.astype(np.int8)
-    for n in range(2, RINGS + 3):
-        near = elements.around(corners, ring > 0, True)
-        ring[near[ring[near] == 0]] = n
-    return ring
 
 
 def border(corners, owner, rank, ids, solid, wet):

@@ -3,9 +3,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from craton.plan.plan import Array, Launch
+from craton.plan.plan import Array, Launch, Turns
 from craton.solvers.sem_elastic import material, mesh_terms, operators
-from craton.solvers.sem_elastic.assembly import ordered
+from craton.solvers.sem_elastic.assembly import Order, ordered
 
 SHAPES = ("box", "corners", "nodes")  # descriptions of elements, the cheapest first
 FEW = 0.02  # of a medium's elements: a kind with less joins the more general one, a launch being dearer than what it saves
@@ -77,32 +77,73 @@ def few(flags):
 
 
 def family(d, elements, geometry, per_node, fluid, outer=False):
-    """One family."""
-    relaxation = d.relaxation if not fluid else None
-    kind = operators.Kind(
-        d.element.degree, geometry, per_node, d.anisotropic and not fluid,
-        operators.relaxing(relaxation, d.dt) if relaxation else (), bool(relaxation) and d.first.bulk_loss, d.coloured,
-    )  # fmt: skip
+    """One family; the constants of its attenuation, which follow from the step, are zeros."""
+    mechanisms = 0 if fluid or d.relaxation is None else len(d.relaxation.omega)
+    kind = operators.Kind(d.element.degree, geometry, per_node, d.anisotropic and not fluid, ((0.0,) * 7,) * mechanisms,
+                          mechanisms > 0 and d.first.bulk_loss, d.coloured)  # fmt: skip
     name = f"{'fluid' if fluid else 'solid'}_{geometry}{'_varying' if per_node else ''}{'_outer' if outer else ''}"
     return Family(name, kind, elements, fluid, outer)
 
 
-def arrays_and_launch(d, own):
-    """Arrays of a family, and the launch that adds its forces."""
+@dataclass(frozen=True, eq=False)
+class Arranged:
+    """A family whose elements are in their order.
+
+    Parameters
+    ----------
+    family : Family
+    order : assembly.Order
+    arrays : dict of str to Array
+        All but memory variables.
+    """
+
+    family: Family
+    order: Order
+    arrays: dict
+
+
+def all_arranged(d):
+    """The families of a `Discretisation`, each `Arranged`: list."""
+    return [arranged(d, own) for own in families(d)]
+
+
+def arranged(d, own):
+    """A family of a `Discretisation` as an `Arranged`; nothing of it depends on the step."""
     order = ordered(own.elements, d.mesh.corners[own.elements], d.coloured)
     dummy = d.state.fluid if own.fluid else d.state.solid
     values = {"points": order.arranged(d.points, dummy), "geometry": geometry(d, own, order), **material.arrays(d, own, order)}
     kinds = {"points": "mesh", "geometry": "mesh", "moduli": "material", "loss": "material"}
     arrays = {f"{own.name}_{name}": Array(kinds[name], v.shape, v.dtype, v, lanes=True) for name, v in values.items()}
-    if own.kind.relaxation:
-        arrays[f"{own.name}_memory"] = Array("wavefield", (len(order), d.element.size, own.kind.stored), d.precision, lanes=True)
     if order.by_colour is not None:
         arrays[f"{own.name}_order"] = Array("mesh", order.by_colour.shape, np.int32, order.by_colour)
-    op = operators.fluid(own.kind) if own.fluid else operators.stiffness(own.kind)
-    names = tuple(name if name in d.state.fields else f"{own.name}_{name}" if f"{own.name}_{name}" in arrays else "" for name in op.arrays)
-    named = replace(op, name=own.name, kernel=op.function)
-    launch = Launch(named, names, (0, 1, 0, 1, 0, len(order)), {"first": 0}, turns=order.turns, outer=own.outer)
-    return arrays, d.units.launch(launch, own.fluid, 2 * (1 if own.fluid else 3) * d.element.degree**3)
+    return Arranged(own, order, arrays)
+
+
+def arrays_and_launch(d, own):
+    """Arrays of an `Arranged` family, and the launch that adds its forces."""
+    kind, arrays = own.family.kind, own.arrays
+    if kind.relaxation:
+        kind = replace(kind, relaxation=operators.relaxing(d.relaxation, d.dt))
+        memory = Array("wavefield", (len(own.order), d.element.size, kind.stored), d.precision, lanes=True)
+        arrays = arrays | {f"{own.family.name}_memory": memory}
+    launched = launch(d, own, kind, arrays)
+    return arrays, d.units.launch(launched, own.family.fluid, 2 * (1 if own.family.fluid else 3) * d.element.degree**3)
+
+
+def elastic(d, own):
+    """The same without attenuation and without colours: forces of the unrelaxed moduli, added in any order."""
+    left_out = [f"{own.family.name}_{name}" for name in ("loss", "order")]
+    arrays = {name: array for name, array in own.arrays.items() if name not in left_out}
+    return arrays, launch(d, own, replace(own.family.kind, relaxation=(), bulk=False, coloured=False), arrays)
+
+
+def launch(d, own, kind, arrays):
+    """The launch of a family's operator of a kind; of its arrays those that are not there are not named."""
+    name, fluid = own.family.name, own.family.fluid
+    op = operators.fluid(kind) if fluid else operators.stiffness(kind)
+    names = tuple(a if a in d.state.fields else f"{name}_{a}" if f"{name}_{a}" in arrays else "" for a in op.arrays)
+    box, turns = (0, 1, 0, 1, 0, len(own.order)), own.order.turns if kind.coloured else Turns(own.order.turns.runs)
+    return Launch(replace(op, name=name, kernel=op.function), names, box, {"first": 0}, turns=turns, outer=own.family.outer)
 
 
 def geometry(d, own, order):

@@ -7,8 +7,8 @@ import numpy as np
 from craton.errors import ScenarioError
 from craton.model import cells, sampling
 from craton.solvers.sem_elastic import mesh_terms
+from craton.solvers.sem_elastic.material import inertia
 from craton.solvers.sem_elastic.quality import Quality, of_corners
-from craton.solvers.sem_elastic.time_step import inertia
 
 SAME = 1e-6  # relative: differences between the nodes of an element below are rounding of positions
 WIDE = 1 << 14  # elements at a time, of whose centres only is asked
@@ -52,13 +52,13 @@ class FirstLook:
     loss: float = 0.0
     bulk_loss: bool = False
 
-    def leading(self, count, points):
-        """That of the first elements, with the masses of the first (solid, fluid) points, and extremes of all."""
-        kept = {name: getattr(self, name)[:count] for name in ("edges", "straight", "varying")}
-        kept["constant"] = {name: values[:count] for name, values in self.constant.items()}
-        quality = Quality(**{f.name: getattr(self.quality, f.name)[:count] for f in fields(Quality) if f.name != "degree"},
+    def some(self, own, masses):
+        """That of some elements, an index, with the masses (solid, fluid) of their points, and extremes of all."""
+        kept = {name: getattr(self, name)[own] for name in ("edges", "straight", "varying")}
+        kept["constant"] = {name: values[own] for name, values in self.constant.items()}
+        quality = Quality(**{f.name: getattr(self.quality, f.name)[own] for f in fields(Quality) if f.name != "degree"},
                           degree=self.quality.degree)  # fmt: skip
-        return replace(self, **kept, quality=quality, mass=tuple(mass[:n] for mass, n in zip(self.mass, points)))
+        return replace(self, **kept, quality=quality, mass=tuple(masses))
 
 
 @dataclass(frozen=True)

@@ -44,3 +44,8 @@ def of_nodes(d, found, fluid):
     if fluid:
         return {"moduli": 1 / found["rho"][:, None], "loss": None}
     return dict(zip(("moduli", "loss"), sampling.moduli(found, d.relaxation)))
+
+
+def inertia(samples, fluid):
+    """What the mass integrates: density, of a fluid 1 / kappa."""
+    return 1 / cells.moduli(samples["vp"], 0.0, samples["rho"])[0] if fluid else samples["rho"]

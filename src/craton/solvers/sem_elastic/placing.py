@@ -8,7 +8,6 @@ import numpy as np
 from craton.model import earth_chunk, locate, terrain
 from craton.model.chunk_sampler import ChunkSampler
 from craton.model.hexmesh import named_by_place
-from craton.solvers.sem_elastic.division import RINGS
 from craton.survey import globe, receivers, sources
 
 ON_FACE = 1e-6  # of the reference coordinates
@@ -150,7 +149,7 @@ def on_earth(scenario, team):
     if grid is None:
         given, scenario = earth_chunk.prepared(scenario, made)
     else:
-        given, scenario = earth_chunk.prepared_slice(scenario, made, grid, team.rank, RINGS + 1)
+        given, scenario = earth_chunk.prepared_slice(scenario, made, grid, team.rank, 1)
     return scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(made))}), given
 
 

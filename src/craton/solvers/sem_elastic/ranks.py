@@ -117,7 +117,7 @@ def agreed(division, first):
 
 def same(sharing, values):
     """Values (n,) at all own points, made in place those of the lowest rank at the shared ones: equal bits everywhere; all must ask."""
-    values[sharing.points[_of_others(sharing)]] = 0.0
+    values[sharing.elsewhere] = 0.0
     return sharing.complete(values)
 
 
@@ -152,7 +152,7 @@ def assigned(division, located, wet):
 def completed(d, plan):
     """A rank's plan with its part, those of all, and what all have together."""
     team = d.division.team
-    owned = [count - sum(_of_others(d.division.shared[name])) for name, count in zip(("solid", "fluid"), d.division.counts)]
+    owned = [count - len(d.division.shared[name].elsewhere) for name, count in zip(("solid", "fluid"), d.division.counts)]
     neighbours = {}
     for sharing in d.division.shared.values():
         for rank, numbers in sharing.lists.items():
@@ -166,15 +166,6 @@ def completed(d, plan):
     names = dict.fromkeys(name for one in traffic for name in one)
     total = Total(grid, points, {name: sum(one.get(name, 0) for one in traffic) for name in names}, sum(state), sum(nbytes))
     return replace(plan, part=part, whole=total, sharing=plan.sharing | {"parts": list(parts)})
-
-
-def _of_others(sharing):
-    """Whether each shared point is counted by a lower rank."""
-    lower = np.zeros(len(sharing.points), bool)
-    for other, at in sharing.places.items():
-        if other < sharing.team.rank:
-            lower[at] = True
-    return lower
 
 
 @dataclass(frozen=True)

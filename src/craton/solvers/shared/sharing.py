@@ -55,6 +55,15 @@ class Sharing:
         found = {rank: np.searchsorted(self.points, numbers) for rank, numbers in (self.lists or {}).items()}
         return dict(sorted((found | {self.team.rank: np.arange(len(self.points))}).items()))
 
+    @cached_property
+    def elsewhere(self):
+        """Own numbers of the shared points that a lower rank counts, rising."""
+        lower = np.zeros(len(self.points), bool)
+        for rank, at in self.places.items():
+            if rank < self.team.rank:
+                lower[at] = True
+        return self.points[lower]
+
     def summed(self, values):
         """Sums over the ranks of values (len(points), ...) at the shared points, added in the order of the ranks; all must ask."""
         out = {rank: np.ascontiguousarray(values[self.places[rank]], float) for rank in self.lists or {}}

@@ -1,0 +1,234 @@
+"""Shared by the tests of the stable step: random scenarios of spectral elements, their true limit, a march from a random state."""
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from craton.backends.cpu import CPU
+from craton.model import hexmesh, sampling
+from craton.model.cells import Region
+from craton.model.hexmesh import named_by_place
+from craton.plan.shares import One
+from craton.scenario import SpectralScenario
+from craton.solvers.sem_elastic import exact
+from craton.solvers.sem_elastic.build import assemble, discretise
+from craton.solvers.sem_elastic.undamped import Undamped
+from craton.survey.receivers import build as receivers_of
+from craton.validation.spectral import given
+
+KINDS = ("homogeneous", "layers", "gradient", "anisotropic", "lossy", "sea", "lake")
+FACES = ("top", "bottom", "west", "east", "south", "north")
+GROWTH = 3.0  # largest energy of the last third of a march over that before: what is stable decays or stays
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario, and how its mesh departs from boxes.
+
+    Parameters
+    ----------
+    tables : dict
+        Of the scenario.
+    counts : tuple
+        Elements along x, y, z.
+    edges : tuple
+        Mean edges along x, y, z, m.
+    graded, sheared, moved, curved : float
+        Ratio of neighbouring edges along z less 1; shift along x over height; parts of an edge by which inner corners and then inner
+        nodes of 27 are moved.
+    seed : int
+    kind : str
+        Of the medium.
+    """
+
+    tables: dict
+    counts: tuple
+    edges: tuple
+    graded: float = 0.0
+    sheared: float = 0.0
+    moved: float = 0.0
+    curved: float = 0.0
+    seed: int = 1
+    kind: str = ""
+
+    @property
+    def scenario(self):
+        """The scenario, whose mesh is `mesh`."""
+        return SpectralScenario(**self.tables)
+
+    @property
+    def interfaces(self):
+        """Levels of the boundaries of fluids, m: those of the layers where any is fluid."""
+        layers = self.tables["model"].get("layers", ())
+        return [layer["top"] for layer in layers[1:]] if any(layer["vs"] == 0 for layer in layers) else []
+
+
+def rock(vp, ratio, more=None):
+    """A solid."""
+    return {"vp": vp, "vs": vp / ratio, "rho": 1500 + 0.2 * vp} | (more or {})
+
+
+def model_of(rng, kind, depth, count):
+    """A medium of a kind: layers that cut elements but for those of water, which is above ("sea") or below the top rock."""
+    def layer(top, more):
+        return {"top": top} | rock(rng.uniform(600, 8000), rng.uniform(1.6, 3) if kind == "anisotropic" else ratio(rng), more)
+
+    more = {"anisotropic": {name: rng.uniform(-0.1, 0.2) for name in ("epsilon", "delta", "gamma")},
+            "lossy": {"qp": rng.uniform(15, 200), "qs": rng.uniform(10, 100)}}.get(kind, {})  # fmt: skip
+    cuts = rng.integers(1, count, 2) / count if kind in ("sea", "lake") else rng.uniform(0.2, 0.8, 2)
+    layers = [layer(float(-part * depth), more) for part in sorted({0.0, *cuts})]
+    if kind == "homogeneous":
+        del layers[0]["top"]
+        return {"kind": "homogeneous"} | layers[0]
+    if kind == "gradient":
+        layers = [layers[0] | {"vp_gradient": rng.uniform(-0.05, 2.0) * layers[0]["vp"] / depth}]
+    if kind in ("sea", "lake"):
+        layers[kind == "lake"] |= {"vp": rng.uniform(1000, 5000), "vs": 0, "rho": rng.uniform(800, 3000)}
+    model = {"kind": "layers", "layers": layers}
+    return model | ({"attenuation": {"band": [1.0, 30.0], "mechanisms": int(rng.integers(2, 4))}} if kind == "lossy" else {})
+
+
+def ratio(rng):
+    """vp / vs, 1.5 to 10."""
+    return 1.5 * (10 / 1.5) ** rng.uniform()
+
+
+def case_of(seed):
+    """A random `Case`: small meshes of all kinds, the first from the seed whose medium is possible."""
+    rng = np.random.default_rng(seed)
+    while True:
+        case = drawn(rng, seed)
+        size = case.tables["domain"]["size"]
+        if not sampling.problems(case.scenario.model, Region((0.0, 0.0, -size[2]), (size[0], size[1], 0.0))):
+            return case
+
+
+def drawn(rng, seed):
+    """A `Case`, whatever its medium."""
+    counts, edge = tuple(int(n) for n in rng.integers(2, 6, 3)), float(rng.uniform(5, 500))
+    edges = tuple(edge * part for part in rng.choice((1.0, 1.0, 0.5, 0.1, 0.04), 3).tolist())
+    size = [n * e for n, e in zip(counts, edges)]
+    kind = str(rng.choice(KINDS))
+    model = model_of(rng, kind, size[2], counts[2])
+    source = {"kind": "explosion", "at": [size[0] / 2, size[1] / 2, -size[2] / 2], "moment": 1.0,
+              "wavelet": {"kind": "ricker", "frequency": 1.0}}  # fmt: skip
+    run = {"degree": int(rng.choice((2, 3, 4, 4, 5, 6))), "precision": str(rng.choice(("float32", "float64"))),
+           "assembly": str(rng.choice(("fast", "fast", "colour")))}  # fmt: skip
+    tables = {"method": "sem", "title": f"random {seed}", "domain": {"origin": [0, 0, -size[2]], "size": size, "spacing": min(edges)},
+              "model": model, "time": {"duration": 1.0, "start": 0.0}, "source": [source], "run": run,
+              "boundaries": {name: str(rng.choice(("free", "stacey", "stacey", "rigid"))) for name in FACES}}  # fmt: skip
+    fluid = any(layer["vs"] == 0 for layer in model.get("layers", ()))
+    shape = rng.choice(("boxes", "graded", "sheared", "moved", "curved", "all"))
+    most = {"graded": 0.0 if fluid else 0.5, "sheared": 0.8, "moved": 0.3, "curved": 0.05}
+    part = {name: float(rng.uniform(0, value)) if shape in (name, "all") else 0.0 for name, value in most.items()}
+    return Case(tables, counts, edges, seed=seed, kind=kind, **part)
+
+
+def mesh(case):
+    """The mesh of a case; what folds its elements is halved until they are valid."""
+    while hexmesh.problems(found := lattice(case), case.tables["run"]["degree"]):
+        case = replace(case, moved=case.moved / 2, curved=case.curved / 2, sheared=case.sheared / 2)
+    return found
+
+
+def lattice(case):
+    """The mesh as the case says."""
+    heights = np.append(0, np.cumsum((1 + case.graded) ** np.arange(case.counts[2])))
+    axes = [np.linspace(0, n * e, n + 1) for n, e in zip(case.counts, case.edges)]
+    axes[2] = axes[2][-1] * (heights / heights[-1] - 1)
+    axes[2] = [next((level for level in case.interfaces if abs(level - z) < 1e-6 * case.edges[2]), z) for z in axes[2]]
+    z, y, x = np.meshgrid(*axes[::-1], indexing="ij")
+    places, rng = np.stack([x, y, z], axis=-1), np.random.default_rng(case.seed)
+    away = ~np.isin(places[..., 2:], case.interfaces) * np.array([0, 0, 1]) + np.array([1, 1, 0])  # the boundary of a fluid stays level
+    places[1:-1, 1:-1, 1:-1] += (case.moved * smallest(axes) * rng.uniform(-1, 1, places.shape) * away)[1:-1, 1:-1, 1:-1]
+    ids = np.arange(x.size).reshape(x.shape)
+    nz, ny, nx = case.counts[::-1]
+    elements = np.stack([ids[c : nz + c, b : ny + b, a : nx + a].ravel() for c in (0, 1) for b in (0, 1) for a in (0, 1)], axis=1)
+    found = hexmesh.HexMesh(places.reshape(-1, 3), elements).elevated()
+    low, high = found.bounds()
+    inside = ((found.nodes > low + 1e-9) & (found.nodes < high - 1e-9)).all(axis=1)
+    found = replace(found, faces=named_by_place(found))
+    away = ~np.isin(found.nodes[:, 2:], case.interfaces) * np.array([0, 0, 1]) + np.array([1, 1, 0])
+    nodes = found.nodes + case.curved * smallest(axes) * rng.uniform(-1, 1, found.nodes.shape) * inside[:, None] * away
+    nodes[:, 0] += case.sheared * (nodes[:, 2] - low[2])
+    return replace(found, nodes=nodes)
+
+
+def smallest(axes):
+    """Shortest edge along each axis, m."""
+    return np.array([np.diff(axis).min() for axis in axes])
+
+
+def box(counts=(4, 4, 4), edge=20.0, model=None, run=None, boundaries="stacey", **more):
+    """A `Case` of cubes, or what `more` makes of them: homogeneous rock with vp / vs = 2.5 below a free top, unless said otherwise."""
+    size = [n * edge for n in counts]
+    tables = {"method": "sem", "title": "box", "domain": {"origin": [0, 0, -size[2]], "size": size, "spacing": edge},
+              "model": model or {"kind": "homogeneous", "vp": 2450, "vs": 980, "rho": 2000}, "time": {"duration": 1.0, "start": 0.0},
+              "source": [{"kind": "explosion", "at": [size[0] / 2, size[1] / 2, -size[2] / 2], "moment": 1.0,
+                          "wavelet": {"kind": "ricker", "frequency": 1.0}}],
+              "run": {"precision": "float64", "degree": 4} | (run or {}), "boundaries": {"top": "free", "others": boundaries}}  # fmt: skip
+    return Case(tables, counts, (edge, edge, edge), **more)
+
+
+def discretised(case):
+    """Discretisation without sources."""
+    scenario = case.scenario
+    return discretise(scenario, given(scenario, mesh(case)), [], One(), CPU(threads=1))
+
+
+def true_limit(d):
+    """2 / sqrt of the largest eigenvalue of the operator, by ARPACK, s."""
+    from scipy.sparse.linalg import LinearOperator, eigs, eigsh
+
+    double = d if d.precision == "float64" else replace(d, scenario=d.scenario.model_copy(update={
+        "run": d.scenario.run.model_copy(update={"precision": "float64"})}), units=exact.Reals())  # fmt: skip
+    operator = Undamped(double, d.elements, CPU(threads=1))
+    shapes = {medium: (len(operator.masses[medium]), 3 if medium == "solid" else 1) for medium in operator.media}
+    roots = np.concatenate([np.repeat(np.sqrt(operator.masses[m]), c) for m, (_, c) in shapes.items()])
+    cut = np.cumsum([n * c for n, c in shapes.values()])[:-1]
+
+    def image(x):
+        parts = np.split(x.ravel() / roots, cut)
+        operator.load(dict(zip(shapes, parts)))
+        operator.apply()
+        found = operator.image()
+        return roots * np.concatenate([found[medium].ravel() for medium in shapes])
+
+    start = image(np.random.default_rng(2).standard_normal(len(roots)))
+    whole, solver = LinearOperator((len(roots), len(roots)), matvec=image, dtype=float), eigs if len(shapes) > 1 else eigsh
+    which = "LR" if len(shapes) > 1 else "LA"
+    return float(2 / np.sqrt(solver(whole, k=1, which=which, v0=start, tol=1e-5, return_eigenvectors=False)[0].real))
+
+
+def marched(d, dt, steps, every=20):
+    """Largest kinetic energy of solid or fluid in the last third of a march from a random start over that before; inf where not finite."""
+    frequency = 2 / d.stable.limit  # of the fastest mode, rad/s: energy of a potential is frequency^2 M_f chi'^2, about
+    d = replace(d, dt=dt, steps=steps)
+    if d.exact:
+        forces = [10 * scale * np.sqrt(mass.max(initial=0)) for scale, mass in zip((frequency, 1.0), d.first.mass)]
+        d = replace(d, units=exact.Units(*map(exact.unit, forces)))
+    program = CPU(threads=1).commit(assemble(d, [], receivers_of(d.scenario), []))
+    rng, weights, energies = np.random.default_rng(3), {}, []
+    names = zip(("velocity", "potential_rate"), ("rigid_points_points", "fluid_rigid_points"), (1.0, frequency), d.first.mass)
+    for name, still, scale, mass in names:
+        if len(mass):
+            rate = program.arrays[name]
+            rate[:-1] = (rng.standard_normal(rate[:-1].shape).T / (scale * np.sqrt(mass))).T
+            rate[program.arrays.get(still, slice(0))] = 0
+            weights[name] = scale**2 * mass[:, None]
+    for step in range(steps):
+        for phase in program.phases:
+            phase.outer(step)
+            phase.inner(step)
+        if step % every == every - 1:
+            energies.append(max(energy(program.arrays[name], mass) for name, mass in weights.items()))
+            if not np.isfinite(energies[-1]):
+                return np.inf
+    cut = 2 * len(energies) // 3
+    return max(energies[cut:]) / max(energies[:cut])
+
+
+def energy(rate, mass):
+    """Kinetic energy over that of the start."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = rate[:-1].reshape(len(mass), -1).astype(float)
+        return float(np.nan_to_num((mass * values**2).sum() / values.size, nan=np.inf))

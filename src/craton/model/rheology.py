@@ -137,6 +137,26 @@ def fastest_anisotropic(model, region, speed="vp"):
     return most
 
 
+def backwardness(model, region):
+    """How far quasi-P and quasi-SV waves run backwards, 0 where none does.
+
+    The greatest -s_i c_i over axes i (x, z) and directions, with slowness s and group velocity c; s . c = 1. Where it is above zero a perfectly
+    matched layer across that axis is unstable (Becache, Fauqueux & Joly 2003, J. Comput. Phys. 188, 399).
+    """
+    angle = np.linspace(0, np.pi / 2, 91)
+    s, c = np.sin(angle) ** 2, np.cos(angle) ** 2
+    most = 0.0
+    for *_, (vp, vs, rho, _, _, *thomsen) in samples(model, region):
+        c11, c13, c33, c44, _ = (np.asarray(m)[..., None] for m in cells.stiffness(*map(np.asarray, (vp, vs, rho, *thomsen))))
+        root = np.sqrt(((c11 - c44) * s - (c33 - c44) * c) ** 2 + 4 * (c13 + c44) ** 2 * s * c)
+        for sign in (1, -1):
+            square = ((c11 + c44) * s + (c33 + c44) * c + sign * root) / 2
+            change = np.gradient(square, angle, axis=-1) / (2 * square)  # of the logarithm of phase speed with the angle from z
+            along = s + np.sqrt(s * c) * change, c - np.sqrt(s * c) * change  # s_i c_i of x and z
+            most = max(most, *(float(-value.min()) for value in along))
+    return most
+
+
 def anisotropic(model, region):
     """Whether a model gives Thomsen's parameters other than zero."""
     return any(np.any(v) for *_, values in samples(model, region) for v in values[5:])

@@ -127,7 +127,7 @@ WEAK = {"epsilon": 0.1, "delta": 0.05, "gamma": 0.1}
 STRONG = {"epsilon": 0.3, "delta": -0.1, "gamma": 0.25}
 NEGATIVE = {"epsilon": 0.05, "delta": 0.25, "gamma": 0.05}  # eta < 0
 BACKWARD = {"epsilon": 0.0, "delta": 0.4, "gamma": 0.0}  # the quasi-shear wave runs backwards against some slownesses (Becache et al. 2003)
-SOFT_INCLUSION = {"shape": "box", "min": [-587.5, -200, -500], "max": [100, 200, -200], "vp": 900, "vs": 350, "rho": 1900}
+SOFT_INCLUSION = {"shape": "box", "min": [-2400, -200, -500], "max": [100, 200, -200], "vp": 900, "vs": 350, "rho": 1900}
 INCLUSION = uniform(**ROCK, anomalies=[SOFT_INCLUSION])
 GRADIENT = {"vp": 1500.0, "vs": 700.0, "rho": 2000.0, "vp_gradient": 3.0, "vs_gradient": 1.8, "rho_gradient": 0.5}
 SOFT_OVER_HARD = layers((0, medium(350.0, 2.0, 1900.0)), (-200, medium(3500.0, 1.72, 2700.0)))
@@ -179,7 +179,7 @@ MORE = {
     "gradient": LongRun("Vs 700 at the top, rising by 1.8 /s", layers((0, GRADIENT)), frequency=3),
     "mixed-faces": LongRun("sponge and CPML on neighbouring faces", FAST_OVER_SLOW,
                            {"west": "sponge", "south": "sponge", "sponge": {"thickness": 15}}, frequency=3, depth=160),
-    "inclusion": LongRun("source inside a soft box that touches the layer", INCLUSION, frequency=3, depth=330),
+    "inclusion": LongRun("source inside a soft box that touches the layer", INCLUSION, frequency=3, depth=330, trapped=True),
     "absorbing-top": LongRun("random medium +-30 %, absorbing top", random(0.3), {"top": "cpml"}, depth=500),
     "slow-zone": LongRun("a slow zone in rock, Vs 700 in 2000", ZONE, frequency=3, depth=310, trapped=True),
     "lossy-random": LongRun("random medium +-30 %, Q 30", random(0.3, qp=60.0, qs=30.0, **LOSSY)),

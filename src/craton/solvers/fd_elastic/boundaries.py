@@ -46,9 +46,10 @@ def slab_depths(d, axis, side, thickness, first=0):
 # that is stronger for them, and are amplified further inside, by the ratio of the fastest to the slowest wave.
 # bench/NOTES.md, "Stable layers", has the trials that these constants come from.
 ALPHA_FLOOR = 0.3  # of alpha at the inner edge, kept at the outer one
-DAMPING = 0.06  # of d at the outer edge, times that ratio, where the medium guides waves (`Discretisation.guiding`): g there
+DAMPING = 0.12  # of d at the outer edge, times that ratio, where the medium guides waves (`Discretisation.guiding`): g there
 DAMPING_POWER = 10  # of the depth, for ratios up to ORDINARY_RATIO
 ORDINARY_RATIO, POWER_PER_OCTAVE, LEAST_POWER = 2.5, 1.5, 4  # beyond it the power falls, and damping begins further inside
+BACKWARD_DAMPING = 2.5  # of d, times `rheology.backwardness`: above 2, at which damped velocities outweigh what the layer amplifies
 UNDAMPED = 0.3  # of the thickness from the inner edge on: g would be below a hundredth of its greatest value
 
 
@@ -81,8 +82,9 @@ def damping_profile(d, depth, thickness, frequency):
     """1 - exp(-g dt) and 1 - exp(-alpha dt) at `depth` points into the layer, shape (2, n): see damping.h."""
     ratio, contrast = np.clip(depth / thickness, 0, None), d.vp_max / d.slowest
     power = max(DAMPING_POWER - POWER_PER_OCTAVE * max(np.log2(contrast / ORDINARY_RATIO), 0), LEAST_POWER)
-    greatest = DAMPING * d.guiding * contrast * strongest(thickness, d.grid.spacing, d.vp_max, d.scenario.boundaries.cpml)
-    g = np.where(ratio > UNDAMPED, greatest * ratio**power, 0)
+    d0 = strongest(thickness, d.grid.spacing, d.vp_max, d.scenario.boundaries.cpml)
+    greatest = DAMPING * d.guiding * contrast * d0
+    g = np.where(ratio > UNDAMPED, greatest * ratio**power, 0) + BACKWARD_DAMPING * d.backward * d0 * ratio**2
     return -np.expm1(-d.dt * np.stack([g, shift(ratio, frequency)]))
 
 
@@ -102,7 +104,7 @@ def cpml(d):
             phases[phase].append(launch(d, axis, box, f"psi_{phase}_{face}", f"cpml_{face}"))
         if not d.guiding:
             continue
-        box, *depths = slab_depths(d, axis, side, thickness, round(UNDAMPED * thickness))
+        box, *depths = slab_depths(d, axis, side, thickness, 0 if d.backward else round(UNDAMPED * thickness))
         arrays[f"damping_{face}"] = profiled(d, axis, box, [damping_profile(d, x, thickness, frequency) for x in depths])
         arrays[f"lowpass_{face}"] = memories(d, count, box)
         phases["velocity_after"].append(_damping(d, axis, box, f"lowpass_{face}", f"damping_{face}"))

@@ -69,6 +69,11 @@ class Discretisation:
         return earth.extremes(self.scenario.model, self.grid)["slowest"]
 
     @cached_property
+    def backward(self):
+        """How far waves of an anisotropic medium run backwards, see `rheology.backwardness`; 0 in an isotropic one."""
+        return rheology.backwardness(self.scenario.model, self.grid) if self.anisotropic and self.motion != "SH" else 0.0
+
+    @cached_property
     def guiding(self):
         """How well the medium and the faces guide waves along an absorbing layer, 0 (not at all) to 1.
 

@@ -33,7 +33,7 @@ def of_order(order):
     plain, free = stencil(order), stencil(order, free=True)
     steps = [make(plain) for make in STEPS]
     surface = [operators.at_surface(make(free), closure(min(order, HIGHEST)), free) for make in STEPS]
-    layers = [make(plain, axis) for make in (operators.cpml_velocity, operators.cpml_stress, operators.damping) for axis in range(3)]
+    layers = [make(plain, axis) for make in (operators.cpml_velocity, operators.cpml_stress) for axis in range(3)]
     layers += [operators.a1(plain, axis, side) for axis in range(3) for side in range(2)]
     block = contact.block(plain.vertical)
     floor = [] if block is None else [make(plain, block) for make in (operators.contact_velocity, operators.contact_stress)]
@@ -53,7 +53,7 @@ def every_operator():
     """{id: operator}: all orders in space, some in the plane, each text that does not depend on the order once."""
     found = {f"{op.name}-{order}": op for order in ORDERS for op in of_order(order)}
     tables = (points.INJECT, points.WINDOW, points.HOLD, points.SAMPLE, points.ADVANCE)
-    others = [*map(operators.sponge, range(3)), operators.rigid(), operators.wrap(), *tables]
+    others = [*map(operators.damping, range(3)), *map(operators.sponge, range(3)), operators.rigid(), operators.wrap(), *tables]
     others += [way(count) for way in (halo.pack, halo.unpack) for count in (1, 2, 3)]
     found |= {op.name: op for op in others}
     for motion in ("P-SV", "SH"):

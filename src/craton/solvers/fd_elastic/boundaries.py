@@ -143,7 +143,7 @@ def _cpml_stress(d, axis, box, psi, profile):
 
 def _damping(d, axis, box, lowpass, profile):
     velocity, _ = cyclic(d, axis)
-    return Launch(operators.damping(d.stencil, axis), d.names(*velocity, lowpass, profile), box, slab_params(d, box))
+    return Launch(operators.damping(axis, d.motion, d.acoustic), d.names(*velocity, lowpass, profile), box, slab_params(d, box))
 
 
 def sponge(d):

@@ -22,8 +22,9 @@ def operators(order, motion=None):
     surface += [fd.among_air(op) for op in steps[:2]]
     block = contact.block(differences.vertical)
     surface += [] if block is None else [fd.contact_velocity(differences, block), fd.contact_stress(differences, block)]
-    layers = [kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress, fd.damping) for axis in axes]
+    layers = [kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes]
     layers += [fd.cpml_laminate(differences, axis) for axis in axes if axis < 2]
+    layers += [fd.damping(axis, motion) for axis in axes]
     layers += [fd.a1(differences, axis, side) for axis in axes for side in range(2)]
     layers += [fd.sponge(axis, count) for axis in axes for count in counts]
     layers += [fd.cpml_vti(differences, axis) for axis in axes if axis < 2 or motion != "SH"]
@@ -56,5 +57,6 @@ def acoustic(order, motion):
     axes = range(0, 3, 2 if motion else 1)
     steps = [fd.velocity(differences), fd.stress(differences)]
     surface = [fd.at_surface(op, closure(min(order, HIGHEST)), differences) for op in steps]
-    layers = [kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress, fd.damping) for axis in axes]
+    layers = [kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes]
+    layers += [fd.damping(axis, motion, acoustic=True) for axis in axes]
     return [*steps, *surface, *layers, *(fd.a1(differences, axis, side) for axis in axes for side in range(2))]

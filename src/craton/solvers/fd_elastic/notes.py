@@ -10,6 +10,10 @@ FEWEST = {  # points per shortest wavelength below which a warning is due: from 
     "holberg": {2: 10, 4: 4.5, 6: 3.4, 8: 2.9, 10: 2.6, 12: 2.5, 14: 2.4, 16: 2.3},
 }
 
+# Largest amplitude that a CPML of so many points sends back of P and S waves up to 60 degrees from its normal, in dB: homogeneous medium, order 4,
+# 25 points to the S wavelength of a Ricker's peak (`craton validate reflection`), by how well medium and faces guide waves.
+REFLECTED = {5: {0.0: -48, 0.43: -48, 1.0: -43}, 10: {0.0: -76, 0.43: -52, 1.0: -46}, 20: {0.0: -82, 0.43: -60, 1.0: -53}}
+
 SURFACE = {"sbp": "summation-by-parts closure", "imaging": "stress imaging", "imaging-2": "stress imaging of vertical order 2"}
 
 
@@ -43,11 +47,24 @@ def algorithm(d, sources):
     return [
         ("method", f"{waves}{grid}, order 2 in time, {d.order} in space{chosen}{closure}, {d.precision}"),
         ("boundaries", "; ".join(f"{kind}: {', '.join(faces)}" for kind, faces in kinds.items())),
+        *absorbing(d),
         ("material", f"{stored} stored once per point; density averaged arithmetically{mu}, on the fly"),
         *([("anisotropy", "transversely isotropic about z; cells are averaged as thin layers (Backus 1962)")] if d.anisotropic else []),
         *acoustic.notes(d, sources),
         *interfaces(d),
     ]
+
+
+def absorbing(d):
+    """What CPML layers send back, as it was measured, and how much of it the damping of guided waves costs."""
+    if not d.faces("cpml"):
+        return []
+    thickness = d.scenario.boundaries.cpml.thickness
+    measured = REFLECTED[max((n for n in REFLECTED if n <= thickness), default=min(REFLECTED))]
+    damped = min(g for g in measured if g >= d.guiding)
+    words = f"{thickness} points; they send back less than {measured[damped]} dB of waves up to 60 degrees from their normal"
+    more = f" ({measured[0.0]} dB without the damping that guided waves need here)" if damped else ""
+    return [("absorbing layers", words + more)]
 
 
 def interfaces(d):

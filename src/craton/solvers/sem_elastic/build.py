@@ -13,7 +13,7 @@ from craton.model.ordering import locality
 from craton.model.prepared import Prepared
 from craton.plan.plan import Array, Launch, Phase, Plan
 from craton.plan.shares import One
-from craton.solvers.sem_elastic import exact, faces, families, notes, operators, placing, points, ranks, snapshots
+from craton.solvers.sem_elastic import absorbing_layer, exact, faces, families, notes, operators, placing, points, ranks, snapshots
 from craton.solvers.sem_elastic.discretisation import Discretisation
 from craton.solvers.sem_elastic.division import bounds, divide, leading
 from craton.solvers.sem_elastic.element import Element
@@ -106,7 +106,7 @@ def discretise(scenario, given, sources, team=None):
     steps = timing.step_count(scenario, start, dt)
     extra = leapfrog.extra(steps) if scenario.receivers else 0
     d = replace(d, stable=stable, dt=dt, start=start, steps=steps + extra, extra=extra)
-    return replace(d, units=exact.units(d, sources))
+    return replace(d, units=exact.units(d, sources), layers=absorbing_layer.layers(d, sources))
 
 
 def agreed_step(wide, complete):

@@ -49,6 +49,7 @@ class Discretisation:
         How forces are summed.
     centres : (ne, 3) array
         Of the elements, m.
+    layers : absorbing_layer.Layers or None
     """
 
     scenario: Any
@@ -68,6 +69,7 @@ class Discretisation:
     extra: int = 0
     units: Any = Reals()
     centres: np.ndarray = None
+    layers: Any = None
 
     @property
     def precision(self):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.plan.plan import Array, Launch
-from craton.solvers.sem_elastic import material, mesh_terms, operators
+from craton.solvers.sem_elastic import absorbing_layer, material, mesh_terms, operators
 from craton.solvers.sem_elastic.assembly import ordered
 
 SHAPES = ("box", "corners", "nodes")  # descriptions of elements, the cheapest first
@@ -35,22 +35,30 @@ class Family:
 
 def families(d):
     """The families of a `Discretisation`: list."""
-    found = []
-    shapes, varying = shapes_of(d), d.first.varying
+    found, axes = [], axes_of(d)
     for fluid in (False, True):
-        own = np.flatnonzero(d.fluid == fluid)
-        if not len(own):
-            continue
-        shape, constant = shapes[own], ~varying[own]
-        if not d.coloured:  # there, what an element adds must not depend on which others its rank has
-            shape, constant = general(shape), few(constant)
-        for n, name in enumerate(SHAPES):
-            for per_node in (False, True):
-                members = own[(shape == n) & (constant != per_node)]
-                cut = np.searchsorted(members, d.division.outer)
-                for some, outer in ((members[:cut], True), (members[cut:], False)):
-                    if len(some):
-                        found.append(family(d, some, name, per_node, fluid, outer))
+        for some in np.unique(axes[d.fluid == fluid]):
+            found += alike(d, np.flatnonzero((d.fluid == fluid) & (axes == some)), fluid, int(some))
+    return found
+
+
+def axes_of(d):
+    """`Kind.axes` of all elements: (ne,) int."""
+    return np.zeros(d.mesh.size, int) if d.layers is None else d.layers.axes
+
+
+def alike(d, own, fluid, axes):
+    """The families of elements of one medium, all outside absorbing layers or in the same ones: list."""
+    shape, constant, found = shapes_of(d)[own], ~d.first.varying[own], []
+    if not d.coloured:  # there, what an element adds must not depend on which others its rank has
+        shape, constant = general(shape), few(constant)
+    for n, name in enumerate(SHAPES):
+        for per_node in (False, True):
+            members = own[(shape == n) & (constant != per_node)]
+            cut = np.searchsorted(members, d.division.outer)
+            for some, outer in ((members[:cut], True), (members[cut:], False)):
+                if len(some):
+                    found.append(family(d, some, name, per_node, fluid, outer, axes))
     return found
 
 
@@ -76,14 +84,15 @@ def few(flags):
     return flags if flags.mean() >= FEW else np.zeros_like(flags)
 
 
-def family(d, elements, geometry, per_node, fluid, outer=False):
+def family(d, elements, geometry, per_node, fluid, outer=False, axes=0):
     """One family."""
     relaxation = d.relaxation if not fluid else None
     kind = operators.Kind(
         d.element.degree, geometry, per_node, d.anisotropic and not fluid,
-        operators.relaxing(relaxation, d.dt) if relaxation else (), bool(relaxation) and d.first.bulk_loss, d.coloured,
+        operators.relaxing(relaxation, d.dt) if relaxation else (), bool(relaxation) and d.first.bulk_loss, d.coloured, axes,
     )  # fmt: skip
-    name = f"{'fluid' if fluid else 'solid'}_{geometry}{'_varying' if per_node else ''}{'_outer' if outer else ''}"
+    layer = "_layer_" + "".join(name for n, name in enumerate("xyz") if axes >> n & 1) if axes else ""
+    name = f"{'fluid' if fluid else 'solid'}{layer}_{geometry}{'_varying' if per_node else ''}{'_outer' if outer else ''}"
     return Family(name, kind, elements, fluid, outer)
 
 
@@ -96,6 +105,8 @@ def arrays_and_launch(d, own):
     arrays = {f"{own.name}_{name}": Array(kinds[name], v.shape, v.dtype, v, lanes=True) for name, v in values.items()}
     if own.kind.relaxation:
         arrays[f"{own.name}_memory"] = Array("wavefield", (len(order), d.element.size, own.kind.stored), d.precision, lanes=True)
+    if own.kind.axes:
+        arrays |= layer_arrays(d, own, order)
     if order.by_colour is not None:
         arrays[f"{own.name}_order"] = Array("mesh", order.by_colour.shape, np.int32, order.by_colour)
     op = operators.fluid(own.kind) if own.fluid else operators.stiffness(own.kind)
@@ -103,6 +114,17 @@ def arrays_and_launch(d, own):
     named = replace(op, name=own.name, kernel=op.function)
     launch = Launch(named, names, (0, 1, 0, 1, 0, len(order)), {"first": 0}, turns=order.turns, outer=own.outer)
     return arrays, d.units.launch(launch, own.fluid, 2 * (1 if own.fluid else 3) * d.element.degree**3)
+
+
+def layer_arrays(d, own, order):
+    """Memory variables and rates of a family in absorbing layers; padding is like the first element."""
+    size, count = (len(order), d.element.size), own.kind.directions
+    rates, elements = np.empty((size[0], 2 * count, size[1]), d.precision), order.arranged(np.arange(d.mesh.size))
+    for part in mesh_terms.batches(len(order)):
+        rates[part] = absorbing_layer.rates(d, elements[part], own.kind.axes)
+    fields = 1 if own.fluid else 3
+    return {f"{own.name}_rates": Array("boundary", rates.shape, d.precision, rates, lanes=True),
+            f"{own.name}_layer": Array("boundary", (size[0], 2 * fields * count, size[1]), d.precision, lanes=True)}  # fmt: skip
 
 
 def geometry(d, own, order):

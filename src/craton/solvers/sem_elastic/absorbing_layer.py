@@ -16,28 +16,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
-from craton.solvers.sem_elastic import mesh_terms
+from craton.plan.plan import Array
+from craton.solvers.sem_elastic import faces, mesh_terms, operators
 from craton.solvers.sem_elastic.element import Element
+from craton.solvers.sem_elastic.ranks import same
 
+SHARE = 0.2  # of d, by which inertia grows
 FLOOR = 0.3  # of alpha at the outer face, of that at the inner one
 INSIDE = 1e-3  # of the layer: as deep as this an element must reach into it
+ALIGNED = 1e-2  # of the change of depth along one line of an element, how much it may change along the other lines
 PLANE = 1e-3  # of the layer: so far nodes of its face may be out of plane
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Side:
-    """A layer along one plane face.
+    """A layer along one face.
 
     Parameters
     ----------
     name : str
         Of the face.
-    normal : (3,) array
-        Outwards.
-    outer : float
-        normal . x on the face, m.
     width : float
-        m.
+        m, of a chunk's side at the surface.
     damping : float
         d on the face, 1/s.
     shift : float
@@ -45,20 +45,73 @@ class Side:
     """
 
     name: str
-    normal: np.ndarray
-    outer: float
     width: float
     damping: float = 0.0
     shift: float = 0.0
-
-    def depth(self, coordinates):
-        """Part of the layer behind positions (n, 3, m) from its inner edge on, negative outside it: (n, m)."""
-        return 1 - (self.outer - np.einsum("a,nam->nm", self.normal, coordinates)) / self.width
 
     def profile(self, coordinates):
         """d and alpha at positions (n, 3, m), 1/s: d = d0 q^2, alpha falls linearly to `FLOOR` of itself (Collino & Tsogka 2001)."""
         q = np.clip(self.depth(coordinates), 0, 1)
         return self.damping * q**2, self.shift * (1 - (1 - FLOOR) * q)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaneSide(Side):
+    """A layer along a plane face: normal (3,) outwards, and `outer` = normal . x on the face, m."""
+
+    normal: np.ndarray
+    outer: float
+
+    def depth(self, coordinates):
+        """Part of the layer behind positions (n, 3, m) from its inner edge on, negative outside it: (n, m)."""
+        return 1 - (self.outer - np.einsum("a,nam->nm", self.normal, coordinates)) / self.width
+
+    def slopes(self, coordinates):
+        """d depth / d x, 1/m, and d x / d depth along the layer's own coordinate, m, at positions (n, 3, m): both (n, 3, m)."""
+        normal = np.broadcast_to(self.normal[:, None], coordinates.shape)
+        return normal / self.width, normal * self.width
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChunkSide(Side):
+    """A layer along a side of a chunk of the Earth: across angle `axis` (0: xi, 1: eta), on its high or low side (`sign`); `angle` wide."""
+
+    chunk: object
+    axis: int
+    sign: int
+    angle: float
+
+    def depth(self, coordinates):
+        """See `PlaneSide`."""
+        found = self.chunk.angles(np.moveaxis(coordinates, 1, -1))[self.axis]
+        return 1 - (self.chunk.widths[self.axis] / 2 - self.sign * found) / self.angle
+
+    def slopes(self, coordinates):
+        """See `PlaneSide`; along the angle at equal radius and equal other angle."""
+        x, y, z = np.moveaxis(coordinates, 1, 0)
+        own, radius = np.stack(self.chunk.straight(x, y)) / z, np.sqrt(x**2 + y**2 + z**2)
+        square, scale = 1 + own[self.axis] ** 2, 1 + (own**2).sum(axis=0)
+        ahead, other = self.sign / (self.angle * square * z), np.eye(2)[self.axis]
+        gradient = np.stack([*np.stack(self.chunk.turned(*(other[:, None, None] * ahead))), -own[self.axis] * ahead], axis=1)
+        flat = np.array([*(other[:, None, None] - own * own[self.axis] / scale), -own[self.axis] / scale])
+        flat *= self.sign * self.angle * square * radius / np.sqrt(scale)
+        return gradient, np.stack([*self.chunk.turned(flat[0], flat[1]), flat[2]], axis=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SphereSide(Side):
+    """A layer above the bottom of a chunk of the Earth, a sphere of a radius, m."""
+
+    radius: float
+
+    def depth(self, coordinates):
+        """See `PlaneSide`."""
+        return 1 - (np.linalg.norm(coordinates, axis=1) - self.radius) / self.width
+
+    def slopes(self, coordinates):
+        """See `PlaneSide`."""
+        along = -coordinates / np.linalg.norm(coordinates, axis=1)[:, None]
+        return along / self.width, along * self.width
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +123,20 @@ class Layers:
     sides : tuple of Side
     directions : (sides, ne) int8 array
         Reference direction of each element across each side's layer; -1 where it is not in that layer.
+    general : (ne,) bool array
+        Elements whose lines do not follow their layers.
     """
 
     sides: tuple
     directions: np.ndarray
+    general: np.ndarray
 
     @property
     def axes(self):
         """`Kind.axes` of each element: (ne,) int."""
-        bits = np.where(self.directions >= 0, 1 << np.maximum(self.directions, 0).astype(int), 0)
-        return np.bitwise_or.reduce(bits, axis=0)
+        inside = self.directions >= 0
+        bits = np.where(inside, 1 << np.maximum(self.directions, 0).astype(int), 0)
+        return np.where(self.general, (1 << inside.sum(axis=0)) - 1, np.bitwise_or.reduce(bits, axis=0))
 
 
 def layers(d, sources):
@@ -87,23 +144,22 @@ def layers(d, sources):
     names = [name for name in sorted({*d.mesh.faces}) if d.scenario.face(name) == "pml"]
     if not names:
         return None
-    options = d.scenario.boundaries.pml
-    vp = d.first.speeds["vp"][1]
+    options, vp = d.scenario.boundaries.pml, d.first.speeds["vp"][1]
     frequency = options.frequency or max((s.wavelet.peak_frequency for s in sources), default=0.0)
-    sides = []
+    globe, sides = d.scenario.domain.globe, []
     for name in names:
-        side = side_of(d, name, options)
+        side = plane_side(d, name, options) if globe is None else chunk_side(globe.chunk, name, options)
         if side is not None:
-            strength = -3 * vp * np.log(options.reflection) / (2 * side.width)
-            own = frequency or 0.1 * vp / side.width
-            sides.append(replace(side, damping=strength, shift=np.pi * own))
-    return Layers(tuple(sides), np.stack([direction_across(d, side) for side in sides]))
+            shift = np.pi * (frequency or 0.1 * vp / side.width)
+            sides.append(replace(side, damping=-3 * vp * np.log(options.reflection) / (2 * side.width), shift=shift))
+    found = [directions_across(d, side) for side in sides]
+    return Layers(tuple(sides), np.stack([one for one, _ in found]), np.any([bent for _, bent in found], axis=0))
 
 
-def side_of(d, name, options):
-    """The `Side` of a face without its profile; None where the face has no elements on any rank."""
+def plane_side(d, name, options):
+    """The `PlaneSide` of a face without its profile; None where the face has no elements on any rank."""
     rows = d.mesh.faces[name]
-    vectors = corner_vectors(d, rows).sum(axis=0) if len(rows) else np.zeros(3)
+    vectors = faces.area_vectors(d, rows).sum(axis=(0, 1)) if len(rows) else np.zeros(3)
     vector = np.sum(d.division.team.every(lambda: vectors), axis=0)
     if not vector.any():
         return None
@@ -112,14 +168,9 @@ def side_of(d, name, options):
     low, high, thick = min(one[0] for one in every), max(one[1] for one in every), max(one[2] for one in every)
     width = options.width or options.thickness * thick
     if high - low > PLANE * width:
-        raise ScenarioError([Problem(f"boundaries.{name}", f"an absorbing layer needs a plane face; its nodes are {high - low:.4g} m apart "
-                                     "along its normal", 'use "stacey" there')])  # fmt: skip
-    return Side(name, normal, (low + high) / 2, width)
-
-
-def corner_vectors(d, rows):
-    """Area vectors of faces: (nf, 3), m2."""
-    return mesh_terms.area_vectors(d.element, d.shapes(rows[:, 0]), np.column_stack([np.arange(len(rows)), rows[:, 1]])).sum(axis=1)
+        text = f"an absorbing layer needs a plane face; nodes of this one are {high - low:.4g} m apart along its normal"
+        raise ScenarioError([Problem(f"boundaries.{name}", text, 'use "stacey" there')])
+    return PlaneSide(name=name, normal=normal, outer=(low + high) / 2, width=width)
 
 
 def extents(d, rows, normal):
@@ -127,35 +178,99 @@ def extents(d, rows, normal):
     if not len(rows):
         return None
     along = d.mesh.nodes[d.mesh.elements[rows[:, 0]]] @ normal  # 27 nodes
-    nodes = Element(2).face_nodes[rows[:, 1]]
-    on_face = np.take_along_axis(along, nodes, axis=1)
+    on_face = np.take_along_axis(along, Element(2).face_nodes[rows[:, 1]], axis=1)
     return float(on_face.min()), float(on_face.max()), float(np.ptp(along, axis=1).max())
 
 
-def direction_across(d, side):
-    """Reference direction of each element along which the depth in a layer changes; -1 outside the layer: (ne,) int8."""
-    out = np.full(d.mesh.size, -1, np.int8)
+def chunk_side(chunk, name, options):
+    """The layer of a side or the bottom of a chunk, without its profile."""
+    if chunk.all_chunks > 1:
+        raise ScenarioError([Problem(f"boundaries.{name}", "absorbing layers are for one chunk of the Earth", 'use "stacey"')])
+    if name == "bottom":
+        radius, stack = chunk.radii[0], chunk.stack
+        width = options.width or options.thickness * float(np.diff(stack.levels[:2])[0])
+        return SphereSide(name=name, radius=radius, width=width)
+    axis, sign = {"west": (0, -1), "east": (0, 1), "south": (1, -1), "north": (1, 1)}[name]
+    angle = options.thickness * chunk.widths[axis] / chunk.stack.count[axis] * chunk.stack.coarsest[axis] ** 0.5
+    angle = options.width / chunk.model.radius if options.width else angle
+    return ChunkSide(name=name, width=angle * chunk.model.radius, chunk=chunk, axis=axis, sign=sign, angle=angle)
+
+
+def directions_across(d, side):
+    """Reference direction of each element along which the depth in a layer changes, -1 outside the layer, (ne,) int8; and (ne,) bool, where
+    it changes along others, too."""
+    out, general = np.full(d.mesh.size, -1, np.int8), np.zeros(d.mesh.size, bool)
     for part in mesh_terms.batches(d.mesh.size):
         depth = side.depth(d.mesh.nodes[d.mesh.elements[part]].transpose(0, 2, 1))
-        some = depth.max(axis=1) > INSIDE
+        some = np.flatnonzero(depth.max(axis=1) > INSIDE)
         cube = depth[some].reshape(-1, 3, 3, 3)
         spread = np.stack([np.ptp(cube, axis=axis).max(axis=(1, 2)) for axis in (3, 2, 1)])
-        out[part][some] = spread.argmax(axis=0)
-    return out
+        out[part.start + some] = spread.argmax(axis=0)
+        general[part.start + some] = np.sort(spread, axis=0)[1] > ALIGNED * spread.max(axis=0)
+    return out, general
 
 
-def rates(d, elements, axes):
-    """Rows held, decay of each direction of `axes` at the nodes of elements, see layer.h: (n, 2 directions, n^3)."""
-    places, h = d.coordinates(elements), d.dt / 2
+def rates(d, elements, axes, general=False):
+    """Rows of each direction of `axes` at the nodes of elements, see layer.h: (n, 2 or 8 directions, n^3)."""
     own = [s for s in range(3) if axes >> s & 1]
-    out = np.zeros((len(elements), 2 * len(own), d.element.size))
+    count = 8 if general else 2
+    out, places = np.zeros((len(elements), len(own), count, d.element.size)), d.coordinates(elements)
+    inverse = np.linalg.inv(d.jacobian(elements).transpose(0, 3, 1, 2)) if general else None  # d xi_s / d x_r at [.., r, s]
+    directions = d.layers.directions[:, elements]
+    number = np.cumsum(directions >= 0, axis=0) - 1
     for n, s in enumerate(own):
-        damping, shift = np.zeros((2, len(elements), d.element.size))
-        for side, directions in zip(d.layers.sides, d.layers.directions):
-            inside = directions[elements] == s
-            more, alpha = side.profile(places[inside])
-            damping[inside] += more
-            shift[inside] = np.maximum(shift[inside], alpha)
-        whole = 1 + (shift + damping) * h
-        out[:, 2 * n], out[:, 2 * n + 1] = damping * h / whole, (1 - (shift + damping) * h) / whole
-    return out
+        for side, across, which in zip(d.layers.sides, directions, number):
+            inside = (across >= 0) & (which == n) if general else across == s
+            if not inside.any():
+                continue
+            damping, shift = side.profile(places[inside])
+            out[inside, n, :2] = filter_rates(damping, shift + damping, d.dt / 2)
+            if general:
+                gradient, tangent = side.slopes(places[inside])
+                out[inside, n, 2:5] = np.einsum("nsrm,nrm->nsm", d.jacobian(elements[inside]), gradient)
+                out[inside, n, 5:] = np.einsum("nmrs,nrm->nsm", inverse[inside], tangent)
+    return out.reshape(len(elements), -1, d.element.size)
+
+
+def filter_rates(damping, beta, h):
+    """held, decay of layer.h from d and alpha + d, 1/s, and half a step, s: (n, 2, m)."""
+    return np.stack([damping * h / (1 + beta * h), (1 - beta * h) / (1 + beta * h)], axis=1)
+
+
+# --- points -----------------------------------------------------------------------------------------------------------------------------
+
+
+def damped_points(d):
+    """Arrays and launches of the points of absorbing layers by medium, see layer_points.h: arrays, {"solid": [...], "fluid": [...]}."""
+    arrays, launches = {}, {"solid": [], "fluid": []}
+    if d.layers is None or not SHARE:
+        return arrays, launches
+    for fluid, medium in enumerate(("solid", "fluid")):
+        if not d.division.media[fluid]:
+            continue
+        damping, beta = (same(d.division.shared[medium], values) for values in at_points(d, bool(fluid)))
+        points = np.flatnonzero(damping > 0)
+        if not len(points):
+            continue
+        h, op = d.dt / 2, operators.layer_points(1 if fluid else 3)
+        whole = 1 + beta[points] * h
+        terms = np.stack([SHARE * damping[points] / whole, (1 - beta[points] * h) / whole])
+        arrays |= faces.table(op.name, points=(points, np.int32), terms=(terms, d.precision))
+        arrays[f"{op.name}_kept"] = Array("boundary", (1 if fluid else 3, len(points)), d.precision)
+        made = faces.on_list(op, op.name, len(points), force="potential_force" if fluid else "force")
+        made = replace(made, params=made.params | {"half_step": h})
+        launches[medium].append(d.units.launch(made, bool(fluid), 2 * (1 if fluid else 3)))
+    return arrays, launches
+
+
+def at_points(d, fluid):
+    """Sum of d and largest alpha + d at all points of a medium, 1/s; 0 outside layers."""
+    damping, beta = np.zeros((2, d.division.counts[fluid]))
+    elements = np.flatnonzero((d.fluid == fluid) & (d.layers.directions >= 0).any(axis=0))
+    for part in mesh_terms.batches(len(elements)):
+        some = elements[part]
+        profiles = [side.profile(d.coordinates(some)) for side in d.layers.sides]
+        points = d.points[some]
+        damping[points] = sum(more for more, _ in profiles)
+        beta[points] = np.max([more + alpha for more, alpha in profiles], axis=0)
+    return damping, beta

@@ -142,7 +142,7 @@ def assemble(d, sources, receivers, channels):
         arrays |= more
         elements["fluid" if own.fluid else "solid"].append(launch)
     edges = []
-    for kind in (partial(faces.absorbing, mass=d.first.mass), faces.still, faces.coupling):
+    for kind in (partial(faces.absorbing, mass=d.first.mass), faces.still, faces.coupling, absorbing_layer.damped_points):
         more, launches = kind(d)
         arrays |= more
         edges.append(launches)
@@ -197,15 +197,15 @@ def phases_of(d, injections, elements, edges, messages):
     The fluid's accelerations must be complete before the solid's forces are, and are used up when the fluid steps. What neighbours add is
     added before absorbing and rigid faces act. Every rank has the same phases, empty ones too.
     """
-    absorbing, still, coupling = edges
+    absorbing, still, coupling, layers = edges
     found = []
     if d.division.media[1]:
         found.append(phase("fluid", [*injections, *coupling["fluid"]], elements["fluid"], messages["fluid"]))
-        found.append(phase("fluid faces", [*absorbing["fluid"], *still["fluid"]]))
+        found.append(phase("fluid faces", [*layers["fluid"], *absorbing["fluid"], *still["fluid"]]))
         injections = []
     if d.division.media[0]:
         found.append(phase("solid", [*injections, *coupling["solid"]], elements["solid"], messages["solid"]))
-    return (*found, phase("step", [*absorbing["solid"], *still["solid"], *updates(d)]))
+    return (*found, phase("step", [*layers["solid"], *absorbing["solid"], *still["solid"], *updates(d)]))
 
 
 def phase(name, launches, elements=(), messages=()):

@@ -35,19 +35,14 @@ class Family:
 
 def families(d):
     """The families of a `Discretisation`: list."""
-    found, axes = [], axes_of(d)
+    found, layers = [], np.zeros(d.mesh.size, int) if d.layers is None else 2 * d.layers.axes + d.layers.general
     for fluid in (False, True):
-        for some in np.unique(axes[d.fluid == fluid]):
-            found += alike(d, np.flatnonzero((d.fluid == fluid) & (axes == some)), fluid, int(some))
+        for some in np.unique(layers[d.fluid == fluid]):
+            found += alike(d, np.flatnonzero((d.fluid == fluid) & (layers == some)), fluid, *map(int, divmod(some, 2)))
     return found
 
 
-def axes_of(d):
-    """`Kind.axes` of all elements: (ne,) int."""
-    return np.zeros(d.mesh.size, int) if d.layers is None else d.layers.axes
-
-
-def alike(d, own, fluid, axes):
+def alike(d, own, fluid, axes, across):
     """The families of elements of one medium, all outside absorbing layers or in the same ones: list."""
     shape, constant, found = shapes_of(d)[own], ~d.first.varying[own], []
     if not d.coloured:  # there, what an element adds must not depend on which others its rank has
@@ -58,7 +53,7 @@ def alike(d, own, fluid, axes):
             cut = np.searchsorted(members, d.division.outer)
             for some, outer in ((members[:cut], True), (members[cut:], False)):
                 if len(some):
-                    found.append(family(d, some, name, per_node, fluid, outer, axes))
+                    found.append(family(d, some, name, per_node, fluid, outer, axes, bool(across)))
     return found
 
 
@@ -84,14 +79,15 @@ def few(flags):
     return flags if flags.mean() >= FEW else np.zeros_like(flags)
 
 
-def family(d, elements, geometry, per_node, fluid, outer=False, axes=0):
+def family(d, elements, geometry, per_node, fluid, outer=False, axes=0, across=False):
     """One family."""
     relaxation = d.relaxation if not fluid else None
     kind = operators.Kind(
         d.element.degree, geometry, per_node, d.anisotropic and not fluid,
-        operators.relaxing(relaxation, d.dt) if relaxation else (), bool(relaxation) and d.first.bulk_loss, d.coloured, axes,
+        operators.relaxing(relaxation, d.dt) if relaxation else (), bool(relaxation) and d.first.bulk_loss, d.coloured, axes, across,
     )  # fmt: skip
     layer = "_layer_" + "".join(name for n, name in enumerate("xyz") if axes >> n & 1) if axes else ""
+    layer += "_across" if across else ""
     name = f"{'fluid' if fluid else 'solid'}{layer}_{geometry}{'_varying' if per_node else ''}{'_outer' if outer else ''}"
     return Family(name, kind, elements, fluid, outer)
 
@@ -119,9 +115,9 @@ def arrays_and_launch(d, own):
 def layer_arrays(d, own, order):
     """Memory variables and rates of a family in absorbing layers; padding is like the first element."""
     size, count = (len(order), d.element.size), own.kind.directions
-    rates, elements = np.empty((size[0], 2 * count, size[1]), d.precision), order.arranged(np.arange(d.mesh.size))
+    rates, elements = np.empty((size[0], (8 if own.kind.general else 2) * count, size[1]), d.precision), order.arranged(np.arange(d.mesh.size))
     for part in mesh_terms.batches(len(order)):
-        rates[part] = absorbing_layer.rates(d, elements[part], own.kind.axes)
+        rates[part] = absorbing_layer.rates(d, elements[part], own.kind.axes, own.kind.general)
     fields = 1 if own.fluid else 3
     return {f"{own.name}_rates": Array("boundary", rates.shape, d.precision, rates, lanes=True),
             f"{own.name}_layer": Array("boundary", (size[0], 2 * fields * count, size[1]), d.precision, lanes=True)}  # fmt: skip

@@ -18,6 +18,7 @@ BODY void weak_form(
         SHARED(fx, FIELDS * NODES)
         SHARED(fy_apart, LATE ? 1 : FIELDS * NODES)
         SHARED(fz, THREAD_PER_POINT ? 1 : FIELDS * NODES)
+        SHARED(through, GENERAL ? LAYERED * FIELDS * NODES : 1)
         value* const fy = LATE ? u : fy_apart;
         value mine[KEEP ? FIELDS : 1][N], late[LATE ? FIELDS : 1][N];
         [[maybe_unused]] value sum[FIELDS][N];  // on a GPU
@@ -68,12 +69,25 @@ BODY void weak_form(
                     d[c][2] = z;
                 }
                 UNROLL for (int s = 0; s < 3; ++s)
-                    if (layered(s)) UNROLL for (int c = 0; c < FIELDS; ++c) d[c][s] = layer.template filtered<0>(d[c][s], filters, s, c, e, node);
+                    if (layered(s)) UNROLL for (int c = 0; c < FIELDS; ++c) d[c][s] = layer.template filtered<0>(d[c][s], filters, rank_of(s), c, e, node);
+                if constexpr (GENERAL) UNROLL for (int a = 0; a < LAYERED; ++a) UNROLL for (int c = 0; c < FIELDS; ++c)
+                {
+                    value x = layer.across(e, a, 0, node) * d[c][0];
+                    UNROLL for (int s = 1; s < 3; ++s) x += layer.across(e, a, s, node) * d[c][s];
+                    x -= layer.template filtered<0>(x, filters, a, c, e, node);
+                    UNROLL for (int s = 0; s < 3; ++s) d[c][s] -= layer.slope(e, a, s, node) * x;
+                }
                 const real weight = area * RULE[WEIGHTS + k];
                 const Metric m = metric_of(shape, terms, node, RULE[POINTS + k], weight);
                 to_gradient<FIELDS>(g, d, m);
                 law(flux, g, m, loaded, e, node);
                 to_reference<FIELDS>(f, flux, m);
+                if constexpr (GENERAL) UNROLL for (int a = 0; a < LAYERED; ++a) UNROLL for (int c = 0; c < FIELDS; ++c)
+                {
+                    value x = layer.slope(e, a, 0, node) * f[c][0];
+                    UNROLL for (int s = 1; s < 3; ++s) x += layer.slope(e, a, s, node) * f[c][s];
+                    through[(a * FIELDS + c) * NODES + node] = x;
+                }
                 UNROLL for (int c = 0; c < FIELDS; ++c)
                 {
                     fx[c * NODES + node] = f[c][0];
@@ -111,7 +125,7 @@ BODY void weak_form(
                     }
                     total[c] = t[0];
                     UNROLL for (int s = 0; s < 3; ++s)
-                        if (layered(s)) total[c] += layer.template filtered<1>(t[sum_of(s)], filters, s, c, e, node);
+                        if (layered(s)) total[c] += layer.template filtered<1>(t[sum_of(s)], filters, rank_of(s), c, e, node);
                 }
                 if constexpr (SPREAD) UNROLL for (int c = 0; c < FIELDS; ++c) u[node * FIELDS + c] = total[c];
                 else add<FIELDS>(out, point[node], total, per_unit);
@@ -120,6 +134,45 @@ BODY void weak_form(
         if constexpr (SPREAD) {
             BARRIER
             EACH_COLUMN add_spread<FIELDS>(out, point, u, column, per_unit);
+        }
+        if constexpr (GENERAL) for (int a = 0; a < LAYERED; ++a)  // what the filter takes away from the forces of the flux across the layer
+        {
+            BARRIER
+            EACH_COLUMN for (int k = 0; k < N; ++k)
+            {
+                const int node = k * COLUMNS + column;
+                UNROLL for (int c = 0; c < FIELDS; ++c)
+                {
+                    const value flow = through[(a * FIELDS + c) * NODES + node];
+                    fx[c * NODES + node] = layer.across(e, a, 0, node) * flow;
+                    fy[c * NODES + node] = layer.across(e, a, 1, node) * flow;
+                }
+            }
+            BARRIER
+            EACH_COLUMN
+            {
+                const int i = column % N, j = column / N;
+                for (int k = 0; k < N; ++k)
+                {
+                    const int node = k * COLUMNS + column;
+                    const auto filters = layer.template load<1>(e, node);
+                    value less[FIELDS];
+                    UNROLL for (int c = 0; c < FIELDS; ++c)
+                    {
+                        const value *row = fx + c * NODES + k * COLUMNS + j * N, *line = fy + c * NODES + k * COLUMNS + i;
+                        value t = {};
+                        UNROLL for (int l = 0; l < N; ++l)
+                        {
+                            const int above = l * COLUMNS + column;
+                            t -= rule[l * N + i] * row[l];
+                            t -= rule[l * N + j] * line[l * N];
+                            t -= rule[l * N + k] * (layer.across(e, a, 2, above) * through[(a * FIELDS + c) * NODES + above]);
+                        }
+                        less[c] = layer.template filtered<1>(t, filters, a, c, e, node) - t;
+                    }
+                    add<FIELDS>(out, point[node], less, per_unit);
+                }
+            }
         }
     }
 }

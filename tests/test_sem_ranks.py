@@ -75,7 +75,10 @@ wavelet = { kind = "gaussian", tau = 0.05 }
 """
 ROCK = "{ top = 0, vp = 3000, vs = 1700, rho = 2100 }, { top = -500, vp = 4200, vs = 2400, rho = 2500, vp_gradient = 0.3 }"
 SEA = "{ top = 0, vp = 1500, vs = 0, rho = 1000 }, { top = -500, vp = 3400, vs = 1900, rho = 2300 }"
+LAYER = 'others = "pml"\npml = { thickness = 1 }'
 CASES = {
+    "layers": {"layers": ROCK, "source": MOMENT, "boundaries": LAYER},
+    "sea layers": {"layers": SEA, "source": BLAST, "boundaries": LAYER},
     "solid": {"layers": ROCK, "source": MOMENT},
     "rigid sides": {"layers": ROCK, "source": MOMENT, "boundaries": 'west = "rigid"\neast = "free"\nothers = "stacey"'},
     "sea": {"layers": SEA, "source": BLAST + MOMENT},

@@ -16,13 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
-from craton.plan.plan import Array
 from craton.solvers.sem_elastic import faces, mesh_terms, operators
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.ranks import same
 
-SHARE = 0.2  # of d, by which inertia grows
-FLOOR = 0.3  # of alpha at the outer face, of that at the inner one
+FRICTION, POWER = 0.006, 4  # rate of friction on the outer face, of d there; of the depth
+FLOOR = 0.5  # of alpha at the outer face, of that at the inner one
 INSIDE = 1e-3  # of the layer: as deep as this an element must reach into it
 ALIGNED = 1e-2  # of the change of depth along one line of an element, how much it may change along the other lines
 PLANE = 1e-3  # of the layer: so far nodes of its face may be out of plane
@@ -53,6 +52,10 @@ class Side:
         """d and alpha at positions (n, 3, m), 1/s: d = d0 q^2, alpha falls linearly to `FLOOR` of itself (Collino & Tsogka 2001)."""
         q = np.clip(self.depth(coordinates), 0, 1)
         return self.damping * q**2, self.shift * (1 - (1 - FLOOR) * q)
+
+    def friction(self, coordinates):
+        """Rate of friction at positions (n, 3, m), 1/s."""
+        return FRICTION * self.damping * np.clip(self.depth(coordinates), 0, 1) ** POWER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,37 +243,33 @@ def filter_rates(damping, beta, h):
 # --- points -----------------------------------------------------------------------------------------------------------------------------
 
 
-def damped_points(d):
-    """Arrays and launches of the points of absorbing layers by medium, see layer_points.h: arrays, {"solid": [...], "fluid": [...]}."""
+def damped(d):
+    """Arrays and launches of the points of absorbing layers by medium: arrays, {"solid": [...], "fluid": [...]}.
+
+    Layered media have waves whose energy goes the other way than their phase, and PML amplifies them (Skelton, Adams & Craster 2007): a
+    little friction, rate times momentum, takes more from them than that.
+    """
     arrays, launches = {}, {"solid": [], "fluid": []}
-    if d.layers is None or not SHARE:
-        return arrays, launches
-    for fluid, medium in enumerate(("solid", "fluid")):
+    for fluid, medium in enumerate(("solid", "fluid")) if d.layers is not None else ():
         if not d.division.media[fluid]:
             continue
-        damping, beta = (same(d.division.shared[medium], values) for values in at_points(d, bool(fluid)))
-        points = np.flatnonzero(damping > 0)
+        rate = same(d.division.shared[medium], friction(d, bool(fluid)))
+        points = np.flatnonzero(rate > 0)
         if not len(points):
             continue
-        h, op = d.dt / 2, operators.layer_points(1 if fluid else 3)
-        whole = 1 + beta[points] * h
-        terms = np.stack([SHARE * damping[points] / whole, (1 - beta[points] * h) / whole])
+        terms = np.stack([1 / (1 + d.dt / 2 * rate[points]), rate[points] * d.first.mass[fluid][points]])
+        op = operators.damped(1 if fluid else 3)
         arrays |= faces.table(op.name, points=(points, np.int32), terms=(terms, d.precision))
-        arrays[f"{op.name}_kept"] = Array("boundary", (1 if fluid else 3, len(points)), d.precision)
-        made = faces.on_list(op, op.name, len(points), force="potential_force" if fluid else "force")
-        made = replace(made, params=made.params | {"half_step": h})
-        launches[medium].append(d.units.launch(made, bool(fluid), 2 * (1 if fluid else 3)))
+        fields = {"force": "potential_force", "velocity": "potential_rate"} if fluid else {}
+        launches[medium].append(d.units.launch(faces.on_list(op, op.name, len(points), **fields), bool(fluid)))
     return arrays, launches
 
 
-def at_points(d, fluid):
-    """Sum of d and largest alpha + d at all points of a medium, 1/s; 0 outside layers."""
-    damping, beta = np.zeros((2, d.division.counts[fluid]))
+def friction(d, fluid):
+    """Rate of friction at all points of a medium, 1/s; 0 outside layers."""
+    rate = np.zeros(d.division.counts[fluid])
     elements = np.flatnonzero((d.fluid == fluid) & (d.layers.directions >= 0).any(axis=0))
     for part in mesh_terms.batches(len(elements)):
-        some = elements[part]
-        profiles = [side.profile(d.coordinates(some)) for side in d.layers.sides]
-        points = d.points[some]
-        damping[points] = sum(more for more, _ in profiles)
-        beta[points] = np.max([more + alpha for more, alpha in profiles], axis=0)
-    return damping, beta
+        places = d.coordinates(elements[part])
+        rate[d.points[elements[part]]] = sum(side.friction(places) for side in d.layers.sides)
+    return rate

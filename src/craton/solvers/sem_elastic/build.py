@@ -142,7 +142,7 @@ def assemble(d, sources, receivers, channels):
         arrays |= more
         elements["fluid" if own.fluid else "solid"].append(launch)
     edges = []
-    for kind in (partial(faces.absorbing, mass=d.first.mass), faces.still, faces.coupling, absorbing_layer.damped_points):
+    for kind in (partial(faces.absorbing, mass=d.first.mass), faces.still, faces.coupling, absorbing_layer.damped):
         more, launches = kind(d)
         arrays |= more
         edges.append(launches)

@@ -17,12 +17,12 @@
 #endif
 
 constexpr int LAYERED = (AXES & 1) + (AXES >> 1 & 1) + (AXES >> 2 & 1);  // directions of the layer
-constexpr int RATES = GENERAL ? 8 : 2;
 INLINE constexpr bool layered(int s) { return !GENERAL && (AXES >> s & 1); }
 INLINE constexpr int rank_of(int s) { return (s > 0 ? AXES & 1 : 0) + (s > 1 ? AXES >> 1 & 1 : 0); }  // among them
 INLINE constexpr int sum_of(int s) { return layered(s) ? 1 + rank_of(s) : 0; }  // sums of the other directions are one, the first
 
 #if AXES
+constexpr int RATES = GENERAL ? 8 : 2;
 template <int FIELDS> struct Filters { value held[LAYERED], decay[LAYERED], w[LAYERED][FIELDS]; };
 
 template <int FIELDS> struct Layer {
@@ -63,7 +63,5 @@ template <int FIELDS> struct Layer {
     const real* rates;
     template <int VISIT> MEMBER Filters<FIELDS> load(ptrdiff_t, int) const { return {}; }
     template <int VISIT> MEMBER value filtered(value x, const Filters<FIELDS>&, int, int, ptrdiff_t, int) const { return x; }
-    MEMBER value slope(ptrdiff_t, int, int, int) const { return value{}; }
-    MEMBER value across(ptrdiff_t, int, int, int) const { return value{}; }
 };
 #endif

@@ -36,7 +36,6 @@ HERE = Path(__file__).parent
 ELEMENT = Struct("ElementParams", (("first", "i32"),))
 UPDATE = Struct("UpdateParams", (("dt", "real"),))
 FACE = Struct("FaceParams", (("count", "i32"),))
-LAYER = Struct("LayerParams", (("count", "i32"), ("half_step", "real")))
 GEOMETRY = {"stored": 0, "nodes": 1, "box": 2, "corners": 3}
 TYPES = (*((name, "i32") for name in ("points", "order", "solid", "fluid")), ("force", "force"), ("potential_force", "force"))
 CHUNK = 64  # consecutive elements that a CPU thread takes: chunks are coloured
@@ -234,10 +233,10 @@ def rigid(fields=3):
 FIELDS = {n: (("FIELDS", n),) for n in (1, 3)}
 
 
-def layer_points(fields=3):
-    """Points of absorbing layers: force, kept (fields, m), points (m,), terms (2, m), see layer_points.h; fields = 1 for a fluid."""
-    return pointwise("layer_points" if fields == 3 else "fluid_layer_points", "layer_points.h", ("force", "kept"), ("points", "terms"),
-                     LAYER, kernel="layer_points", defines=FIELDS[fields], reals_per_point=3 + 4 * fields, flops=8 * fields,
+def damped(fields=3):
+    """Points of absorbing layers: force, velocity, points (m,), terms (2, m), see stacey.h; fields = 1 for a fluid; count = m."""
+    return pointwise("damped_points" if fields == 3 else "fluid_damped", "stacey.h", ("force",), ("velocity", "points", "terms"), FACE,
+                     kernel="damped_points", defines=FIELDS[fields], reals_per_point=3 + 3 * fields, flops=3 * fields,
                      **listed())  # fmt: skip
 
 

@@ -18,7 +18,9 @@ BODY void weak_form(
         SHARED(fx, FIELDS * NODES)
         SHARED(fy_apart, LATE ? 1 : FIELDS * NODES)
         SHARED(fz, THREAD_PER_POINT ? 1 : FIELDS * NODES)
-        SHARED(through, GENERAL ? LAYERED * FIELDS * NODES : 1)
+#if GENERAL
+        SHARED(through, LAYERED * FIELDS * NODES)
+#endif
         value* const fy = LATE ? u : fy_apart;
         value mine[KEEP ? FIELDS : 1][N], late[LATE ? FIELDS : 1][N];
         [[maybe_unused]] value sum[FIELDS][N];  // on a GPU
@@ -70,24 +72,30 @@ BODY void weak_form(
                 }
                 UNROLL for (int s = 0; s < 3; ++s)
                     if (layered(s)) UNROLL for (int c = 0; c < FIELDS; ++c) d[c][s] = layer.template filtered<0>(d[c][s], filters, rank_of(s), c, e, node);
-                if constexpr (GENERAL) UNROLL for (int a = 0; a < LAYERED; ++a) UNROLL for (int c = 0; c < FIELDS; ++c)
+#if GENERAL
+                UNROLL for (int a = 0; a < LAYERED; ++a)
+                    UNROLL for (int c = 0; c < FIELDS; ++c)
                 {
                     value x = layer.across(e, a, 0, node) * d[c][0];
                     UNROLL for (int s = 1; s < 3; ++s) x += layer.across(e, a, s, node) * d[c][s];
                     x -= layer.template filtered<0>(x, filters, a, c, e, node);
                     UNROLL for (int s = 0; s < 3; ++s) d[c][s] -= layer.slope(e, a, s, node) * x;
                 }
+#endif
                 const real weight = area * RULE[WEIGHTS + k];
                 const Metric m = metric_of(shape, terms, node, RULE[POINTS + k], weight);
                 to_gradient<FIELDS>(g, d, m);
                 law(flux, g, m, loaded, e, node);
                 to_reference<FIELDS>(f, flux, m);
-                if constexpr (GENERAL) UNROLL for (int a = 0; a < LAYERED; ++a) UNROLL for (int c = 0; c < FIELDS; ++c)
+#if GENERAL
+                UNROLL for (int a = 0; a < LAYERED; ++a)
+                    UNROLL for (int c = 0; c < FIELDS; ++c)
                 {
                     value x = layer.slope(e, a, 0, node) * f[c][0];
                     UNROLL for (int s = 1; s < 3; ++s) x += layer.slope(e, a, s, node) * f[c][s];
                     through[(a * FIELDS + c) * NODES + node] = x;
                 }
+#endif
                 UNROLL for (int c = 0; c < FIELDS; ++c)
                 {
                     fx[c * NODES + node] = f[c][0];
@@ -135,7 +143,8 @@ BODY void weak_form(
             BARRIER
             EACH_COLUMN add_spread<FIELDS>(out, point, u, column, per_unit);
         }
-        if constexpr (GENERAL) for (int a = 0; a < LAYERED; ++a)  // what the filter takes away from the forces of the flux across the layer
+#if GENERAL
+        for (int a = 0; a < LAYERED; ++a)  // what the filter takes away from the forces of the flux across the layer
         {
             BARRIER
             EACH_COLUMN for (int k = 0; k < N; ++k)
@@ -174,5 +183,6 @@ BODY void weak_form(
                 }
             }
         }
+#endif
     }
 }

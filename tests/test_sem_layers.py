@@ -167,7 +167,29 @@ def test_static_offset_stays():
     assert np.abs(small - large).max() <= 0.03 * np.abs(large).max()
 
 
-@pytest.mark.parametrize("face, remedy", [("top", "free"), ("others", "pml")])
-def test_layer_that_fills_the_domain_is_refused(face, remedy):
-    with pytest.raises(ScenarioError, match="layer"):
-        build(box(320.0, boundaries={face: "pml", "pml": {"thickness": 9}}))
+def test_layers_that_meet_are_refused():
+    with pytest.raises(ScenarioError, match="absorbing layers meet"):
+        build(box(320.0, boundaries={"others": "pml", "pml": {"thickness": 9}}))
+
+
+def test_layers_below_a_sea_floor_within_them_are_refused():
+    model = {"kind": "layers", "layers": [{"top": 0, "vp": 1500, "vs": 0, "rho": 1000}, {"top": -240, "vp": 2500, "vs": 1200, "rho": 2000}]}
+    source = [{"kind": "explosion", "at": [10, 0, -90], "moment": 1e12, "wavelet": {"kind": "ricker", "frequency": 5}}]
+    given = {"model": model, "source": source, "boundaries": {"bottom": "pml", "others": "stacey"}, "time": {"duration": 0.5}}
+    with pytest.raises(ScenarioError, match="fluid and solid touch"):
+        build(box(320.0, **given, receivers=[]))
+    build(box(320.0, **given | {"boundaries": {"others": "pml", "bottom": "stacey"}}, receivers=[]))
+
+
+def test_plan_tells_of_layers():
+    plan = build(box(320.0, receivers=[{"name": "near", "at": [300, 0, 0]}, {"name": "inner", "at": [0, 0, 0]}]))
+    assert "convolutional PML, bottom 120 m, east 120 m" in str(plan)
+    assert [one for one in plan.warnings if "inside an absorbing layer" in one] == ["inside an absorbing layer, where waves are damped: near"]
+
+
+def test_width_in_metres():
+    sides = {}
+    for given in ({"thickness": 2}, {"width": 80}):
+        d = build(box(320.0, boundaries={"others": "pml", "pml": given}))
+        sides[str(given)] = d.arrays["solid_layer_x_box_rates"].data
+    assert len({values.tobytes() for values in sides.values()}) == 1

@@ -122,7 +122,8 @@ def off(got, want):
 MARKS = {"metis": pytest.mark.skipif(not importlib.util.find_spec("pymetis"), reason="pymetis is not installed: pip install pymetis")}
 SHARED = [("solid", 2, "metis"), ("solid", 3, "metis"), ("solid", 8, "metis"), ("solid", 4, "slices"), ("solid", 8, "bisection"),
           ("solid", 4, "random"), ("rigid sides", 3, "bisection"), ("rigid sides", 4, "random"), ("sea", 2, "metis"), ("sea", 4, "slices"),
-          ("sea", 3, "random"), ("sea", 8, "bisection"), ("attenuation", 4, "metis"), ("attenuation", 3, "random")]  # fmt: skip
+          ("sea", 3, "random"), ("sea", 8, "bisection"), ("attenuation", 4, "metis"), ("attenuation", 3, "random"),
+          ("layers", 3, "metis"), ("layers", 4, "random"), ("sea layers", 3, "bisection"), ("sea layers", 4, "random")]  # fmt: skip
 
 
 @pytest.mark.parametrize("case, ranks, partition", [pytest.param(*one, marks=MARKS.get(one[2], ())) for one in SHARED])

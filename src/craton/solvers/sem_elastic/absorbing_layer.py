@@ -155,8 +155,41 @@ def layers(d, sources):
         if side is not None:
             shift = np.pi * (frequency or 0.1 * vp / side.width)
             sides.append(replace(side, damping=-3 * vp * np.log(options.reflection) / (2 * side.width), shift=shift))
+    if not sides:
+        return None
     found = [directions_across(d, side) for side in sides]
-    return Layers(tuple(sides), np.stack([one for one, _ in found]), np.any([bent for _, bent in found], axis=0))
+    made = Layers(tuple(sides), np.stack([one for one, _ in found]), np.any([bent for _, bent in found], axis=0))
+    refuse(d, made)
+    return made
+
+
+def refuse(d, made):
+    """Raise where layers meet or leave no room, and where fluid and solid touch in a face along a layer; all ranks must ask."""
+    inside = made.directions >= 0
+    along = np.where(inside, made.directions, np.arange(3, 3 + len(inside))[:, None])
+    meet = [(a, b) for a in range(len(inside)) for b in range(a) if (along[a] == along[b])[~made.general].any()]
+    rows = faces.interface(d)
+    across = ((made.directions[:, rows[:, 0]] == rows[:, 1] // 2) | (made.directions[:, rows[:, 2]] == rows[:, 3] // 2)).any()
+    every = d.division.team.every(lambda: (bool(meet), bool((~inside.any(axis=0)).any()), bool(across)))
+    meet, room, across = (any(one) for one in zip(*every))
+    found, widths = [], ", ".join(f"{side.name} {side.width:,.4g} m" for side in made.sides)
+    if meet or not room:
+        found.append(Problem("boundaries.pml", f"absorbing layers meet, or leave no room: {widths}", "make them thinner, or the domain larger"))
+    if across:
+        found.append(Problem("boundaries.pml", "fluid and solid touch along a layer, within it", 'make the layer thinner, or use "stacey"'))
+    if found:
+        raise ScenarioError(found)
+
+
+def placed_in(d, placed):
+    """A warning that names sources and receivers, (name, positions), inside absorbing layers: list."""
+    sides = d.layers.sides if d.layers is not None else ()
+    names = [name for name, xyz in placed
+             if any((side.depth(np.atleast_2d(xyz)[:, :, None]) > INSIDE).any() for side in sides)]  # fmt: skip
+    if not names:
+        return []
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return [f"inside an absorbing layer, where waves are damped: {', '.join(names[:5])}{more}"]
 
 
 def plane_side(d, name, options):

@@ -149,12 +149,14 @@ FaceKind = Annotated[choice(*KINDS, *ABSORBING), BeforeValidator(_face)]
 
 class Pml(Table):
     """Absorbing layer inside a plane face: ``thickness`` in elements as they are at the face, or ``width`` (m); ``reflection`` of P waves
-    across it by its profile, ``frequency`` (Hz) of its frequency shift, by default the sources' peak frequency."""
+    across it by its profile, ``frequency`` (Hz) of its frequency shift, by default the sources' peak frequency; ``friction`` on the outer
+    face, as part of its damping, by default after the medium."""
 
     thickness: whole(least=1, most=100) = 3
     width: Distance | None = None
     reflection: quantity("ratio", above=0, below=1) = 1e-5
     frequency: Frequency | None = None
+    friction: quantity("ratio", least=0, most=1) | None = None
 
 
 class Faces(Boundaries):

@@ -20,11 +20,13 @@ from craton.solvers.sem_elastic import faces, mesh_terms, operators
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.ranks import same
 
-FRICTION, POWER = 0.006, 4  # rate of friction on the outer face, of d there; of the depth
+FRICTION, MODERATE = 0.006, 4.0  # rate of friction on the outer face, of d there, up to a contrast of speeds; beyond, in proportion to it
+PLATE = 0.04  # the same between two faces that reflect
+POWER = 4  # of the depth, of friction
 FLOOR = 0.5  # of alpha at the outer face, of that at the inner one
 INSIDE = 1e-3  # of the layer: as deep as this an element must reach into it
 ALIGNED = 1e-2  # of the change of depth along one line of an element, how much it may change along the other lines
-PLANE = 1e-3  # of the layer: so far nodes of its face may be out of plane
+FLAT = 1e-3  # of the layer: so far nodes of its face may be out of plane
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +43,15 @@ class Side:
         d on the face, 1/s.
     shift : float
         alpha at the inner edge, 1/s.
+    rate : float
+        Of friction on the face, 1/s.
     """
 
     name: str
     width: float
     damping: float = 0.0
     shift: float = 0.0
+    rate: float = 0.0
 
     def profile(self, coordinates):
         """d and alpha at positions (n, 3, m), 1/s: d = d0 q^2, alpha falls linearly to `FLOOR` of itself (Collino & Tsogka 2001)."""
@@ -55,7 +60,7 @@ class Side:
 
     def friction(self, coordinates):
         """Rate of friction at positions (n, 3, m), 1/s."""
-        return FRICTION * self.damping * np.clip(self.depth(coordinates), 0, 1) ** POWER
+        return self.rate * np.clip(self.depth(coordinates), 0, 1) ** POWER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +159,8 @@ def layers(d, sources):
         side = plane_side(d, name, options) if globe is None else chunk_side(globe.chunk, name, options)
         if side is not None:
             shift = np.pi * (frequency or 0.1 * vp / side.width)
-            sides.append(replace(side, damping=-3 * vp * np.log(options.reflection) / (2 * side.width), shift=shift))
+            damping = -3 * vp * np.log(options.reflection) / (2 * side.width)
+            sides.append(replace(side, damping=damping, shift=shift, rate=share_of_friction(d) * damping))
     if not sides:
         return None
     found = [directions_across(d, side) for side in sides]
@@ -192,6 +198,19 @@ def placed_in(d, placed):
     return [f"inside an absorbing layer, where waves are damped: {', '.join(names[:5])}{more}"]
 
 
+def share_of_friction(d):
+    """Rate of friction on the outer faces of layers, of d there.
+
+    Waves whose energy goes against their phase, which PML amplifies, need a guide: faces that reflect, or media of very different speeds.
+    """
+    if d.scenario.boundaries.pml.friction is not None:
+        return d.scenario.boundaries.pml.friction
+    if all(d.scenario.face(name) in ("free", "rigid") for name in ("top", "bottom")):
+        return PLATE
+    contrast = d.first.speeds["vp"][1] / d.first.speeds["slowest"][0]
+    return FRICTION * max(1.0, contrast / MODERATE)
+
+
 def plane_side(d, name, options):
     """The `PlaneSide` of a face without its profile; None where the face has no elements on any rank."""
     rows = d.mesh.faces[name]
@@ -203,7 +222,7 @@ def plane_side(d, name, options):
     every = [one for one in d.division.team.every(lambda: extents(d, rows, normal)) if one is not None]
     low, high, thick = min(one[0] for one in every), max(one[1] for one in every), max(one[2] for one in every)
     width = options.width or options.thickness * thick
-    if high - low > PLANE * width:
+    if high - low > FLAT * width:
         text = f"an absorbing layer needs a plane face; nodes of this one are {high - low:.4g} m apart along its normal"
         raise ScenarioError([Problem(f"boundaries.{name}", text, 'use "stacey" there')])
     return PlaneSide(name=name, normal=normal, outer=(low + high) / 2, width=width)

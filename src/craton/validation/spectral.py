@@ -37,7 +37,8 @@ def by_elements(scenario, spacing, degree=4, box=None, run=None, absorbing="stac
     """
     tables = scenario.model_dump(by_alias=True, exclude_none=True, exclude_unset=True)
     origin, size = box or (scenario.domain.origin, scenario.domain.size)
-    faces = {"others": absorbing} | {name: absorbing if kind == "cpml" else kind for name, kind in tables.get("boundaries", {}).items() if isinstance(kind, str)}
+    kinds = {name: kind for name, kind in tables.get("boundaries", {}).items() if isinstance(kind, str)}
+    faces = {"others": absorbing} | {name: absorbing if kind == "cpml" else kind for name, kind in kinds.items()}
     kept = {key: value for key, value in tables.get("run", {}).items() if key in ("precision", "device", "threads")}
     changed = {"method": "sem", "domain": {"origin": list(origin), "size": list(size), "spacing": spacing}, "boundaries": faces,
                "run": kept | {"degree": degree} | (run or {})}  # fmt: skip

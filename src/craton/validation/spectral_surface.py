@@ -57,11 +57,11 @@ def near_layers(device, tau=0.16, spacing=600.0, border=2200.0):
     kept = reference("lamb3d")
     near = kept["r"] <= 400.0
     of_differences = surface.lamb_scenario(kept["r"][near], 10.0, 4)
-    data = ran(by_elements(of_differences, 40.0, 4, grown((0, 0, 0), (400, 0, 0), 240.0, 40.0, top=0.0), absorbing="pml"), device)
+    data = ran(by_elements(of_differences, 100 / 3, 4, grown((0, 0, 0), (400, 0, 0), 250.0, 100 / 3, top=0.0), absorbing="pml"), device)
     t = kept["t"][kept["t"] < data.time.values[-1]]
     for station, (r, radial, down) in enumerate(zip(*(kept[name][near] for name in ("r", "vr", "vz_down")))):
         wanted, found = np.stack([radial, 0 * radial, -down])[:, : len(t)], at_times(data.time.values, data.velocity.values[station], t)
-        what = f"Lamb 3-D, sides 240 m from source and stations: velocity at {r:g} m"
+        what = f"Lamb 3-D, sides 250 m from source and stations: velocity at {r:g} m"
         rows.append(row(what, misfit(found, wanted), LAMB_NEAR_LIMIT, (t, found[2], wanted[2])))
     return rows
 

@@ -21,8 +21,8 @@ from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.ranks import same
 
 FRICTION, MODERATE = 0.006, 4.0  # rate of friction on the outer face, of d there, up to a contrast of speeds; beyond, in proportion to it
-PLATE = 0.04  # the same between two faces that reflect
-POWER = 4  # of the depth, of friction
+PLATE = 0.03  # the same between two faces that reflect
+POWER, POWER_OF_PLATE = 4, 2  # of the depth, of friction
 FLOOR = 0.5  # of alpha at the outer face, of that at the inner one
 INSIDE = 1e-3  # of the layer: as deep as this an element must reach into it
 ALIGNED = 1e-2  # of the change of depth along one line of an element, how much it may change along the other lines
@@ -45,6 +45,8 @@ class Side:
         alpha at the inner edge, 1/s.
     rate : float
         Of friction on the face, 1/s.
+    power : int
+        Of the depth, with which friction rises.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Side:
     damping: float = 0.0
     shift: float = 0.0
     rate: float = 0.0
+    power: int = POWER
 
     def profile(self, coordinates):
         """d and alpha at positions (n, 3, m), 1/s: d = d0 q^2, alpha falls linearly to `FLOOR` of itself (Collino & Tsogka 2001)."""
@@ -60,7 +63,7 @@ class Side:
 
     def friction(self, coordinates):
         """Rate of friction at positions (n, 3, m), 1/s."""
-        return self.rate * np.clip(self.depth(coordinates), 0, 1) ** POWER
+        return self.rate * np.clip(self.depth(coordinates), 0, 1) ** self.power
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +163,8 @@ def layers(d, sources):
         if side is not None:
             shift = np.pi * (frequency or 0.1 * vp / side.width)
             damping = -3 * vp * np.log(options.reflection) / (2 * side.width)
-            sides.append(replace(side, damping=damping, shift=shift, rate=share_of_friction(d) * damping))
+            share, power = friction_of(d)
+            sides.append(replace(side, damping=damping, shift=shift, rate=share * damping, power=power))
     if not sides:
         return None
     found = [directions_across(d, side) for side in sides]
@@ -180,7 +184,8 @@ def refuse(d, made):
     meet, room, across = (any(one) for one in zip(*every))
     found, widths = [], ", ".join(f"{side.name} {side.width:,.4g} m" for side in made.sides)
     if meet or not room:
-        found.append(Problem("boundaries.pml", f"absorbing layers meet, or leave no room: {widths}", "make them thinner, or the domain larger"))
+        remedy = "make them thinner, or the domain larger"
+        found.append(Problem("boundaries.pml", f"absorbing layers meet, or leave no room: {widths}", remedy))
     if across:
         found.append(Problem("boundaries.pml", "fluid and solid touch along a layer, within it", 'make the layer thinner, or use "stacey"'))
     if found:
@@ -198,17 +203,16 @@ def placed_in(d, placed):
     return [f"inside an absorbing layer, where waves are damped: {', '.join(names[:5])}{more}"]
 
 
-def share_of_friction(d):
-    """Rate of friction on the outer faces of layers, of d there.
+def friction_of(d):
+    """Rate of friction on the outer faces of layers, of d there, and the power of depth with which it rises.
 
     Waves whose energy goes against their phase, which PML amplifies, need a guide: faces that reflect, or media of very different speeds.
     """
-    if d.scenario.boundaries.pml.friction is not None:
-        return d.scenario.boundaries.pml.friction
-    if all(d.scenario.face(name) in ("free", "rigid") for name in ("top", "bottom")):
-        return PLATE
-    contrast = d.first.speeds["vp"][1] / d.first.speeds["slowest"][0]
-    return FRICTION * max(1.0, contrast / MODERATE)
+    plate = all(d.scenario.face(name) in ("free", "rigid") for name in ("top", "bottom"))
+    power, contrast = POWER_OF_PLATE if plate else POWER, d.first.speeds["vp"][1] / d.first.speeds["slowest"][0]
+    asked = d.scenario.boundaries.pml.friction
+    share = asked if asked is not None else PLATE if plate else FRICTION * max(1.0, contrast / MODERATE)
+    return share, power
 
 
 def plane_side(d, name, options):

@@ -116,7 +116,7 @@ def dampings(d, rows, fluid):
 
 
 def still(d):
-    """Arrays and launches of points that stand still: rigid faces of the solid, free surfaces of the fluid, what closes absorbing layers."""
+    """Arrays and launches of points that stand still: rigid faces of the solid, free ones of the fluid, what closes absorbing layers."""
     arrays, launches = {}, {"solid": [], "fluid": []}
     for fluid, medium, kind in ((False, "solid", "rigid"), (True, "fluid", "free")):
         rows = of_kind(d, (kind, "pml"), fluid)

@@ -115,7 +115,8 @@ def arrays_and_launch(d, own):
 def layer_arrays(d, own, order):
     """Memory variables and rates of a family in absorbing layers; padding is like the first element."""
     size, count = (len(order), d.element.size), own.kind.directions
-    rates, elements = np.empty((size[0], (8 if own.kind.general else 2) * count, size[1]), d.precision), order.arranged(np.arange(d.mesh.size))
+    rows = (8 if own.kind.general else 2) * count
+    rates, elements = np.empty((size[0], rows, size[1]), d.precision), order.arranged(np.arange(d.mesh.size))
     for part in mesh_terms.batches(len(order)):
         rates[part] = absorbing_layer.rates(d, elements[part], own.kind.axes, own.kind.general)
     fields = 1 if own.fluid else 3

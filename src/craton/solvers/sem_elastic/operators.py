@@ -94,8 +94,9 @@ class Kind:
     def suffix(self):
         """What sets it apart among the operators of a plan."""
         axes = "".join(name for n, name in enumerate("xyz") if self.axes >> n & 1)
-        words = {f"layer_{axes}": self.axes, "across": self.general, self.geometry: self.geometry != "nodes", "per_element": not self.per_node, "full": self.full,
-                 "attenuated": bool(self.relaxation), "bulk": self.bulk, "coloured": self.coloured}  # fmt: skip
+        words = {f"layer_{axes}": self.axes, "across": self.general, self.geometry: self.geometry != "nodes",
+                 "per_element": not self.per_node, "full": self.full, "attenuated": bool(self.relaxation),
+                 "bulk": self.bulk, "coloured": self.coloured}  # fmt: skip
         return "".join(f"_{word}" for word, there in words.items() if there)
 
 

@@ -208,7 +208,7 @@ def friction_of(d):
 
     Waves whose energy goes against their phase, which PML amplifies, need a guide: faces that reflect, or media of very different speeds.
     """
-    plate = all(d.scenario.face(name) in ("free", "rigid") for name in ("top", "bottom"))
+    plate = d.scenario.domain.globe is None and all(d.scenario.face(name) in ("free", "rigid") for name in ("top", "bottom"))
     power, contrast = POWER_OF_PLATE if plate else POWER, d.first.speeds["vp"][1] / d.first.speeds["slowest"][0]
     asked = d.scenario.boundaries.pml.friction
     share = asked if asked is not None else PLATE if plate else FRICTION * max(1.0, contrast / MODERATE)

@@ -11,7 +11,7 @@ from craton.solvers.sem_elastic import operators as sem
 from craton.solvers.sem_elastic.element import Element
 
 VOIGT = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])
-LANED = ("points", "geometry", "moduli", "memory", "loss")  # arrays of elements
+LANED = ("points", "geometry", "moduli", "memory", "loss", "layer", "rates")  # arrays of elements
 ROW = {(a, b): n for n, (a, b) in enumerate((a, b) for a in range(6) for b in range(a, 6))}
 
 

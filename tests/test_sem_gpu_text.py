@@ -46,6 +46,8 @@ CASES = {
     "nodes": sem.Kind(3), "stored": sem.Kind(2, "stored", per_node=False), "full": sem.Kind(3, full=True),
     "attenuated": sem.Kind(2, relaxation=((0.9, 0.05, 0.1, 0.5, 0.1, 0.1, 0.1), (0.8, 0.06, 0.2, 0.4, 0.1, 0.1, 0.1)), bulk=True),
     "corners": sem.Kind(4, "corners"), "high": sem.Kind(6), "highest": sem.Kind(8, "stored"), "box": sem.Kind(2, "box"),
+    "layer": sem.Kind(4, "box", axes=1), "edge": sem.Kind(3, axes=6), "corner": sem.Kind(2, axes=7, full=True),
+    "across": sem.Kind(3, axes=3, general=True), "high layer": sem.Kind(8, "stored", axes=4),
 }  # fmt: skip
 
 
@@ -60,10 +62,13 @@ def test_gpu_text_does_what_the_cpu_does(name, precision, tmp_path):
     if kind.relaxation:
         arrays["memory"] = rng.random((mesh.size, mesh.element.size, kind.stored))
         arrays["loss"] = rng.random((mesh.size, 1 + kind.bulk, mesh.element.size)) / 10
+    if kind.axes:
+        arrays["layer"] = rng.random((mesh.size, 6 * kind.directions, mesh.element.size))
+        arrays["rates"] = rng.random((mesh.size, (8 if kind.general else 2) * kind.directions, mesh.element.size)) / 2
     op, box = sem.stiffness(kind), (0, 1, 0, 1, 0, mesh.size)
     expected = semcase.run(op, arrays, box, {"first": 0}, precision)
     got = run(small_blocks(op, 2 if kind.degree < 6 else 1), arrays, box, {"first": 0}, precision, tmp_path / "gpu.so")
-    for field in {"force", "memory"} & set(arrays):
+    for field in {"force", "memory", "layer"} & set(arrays):
         assert np.abs(expected[field] - arrays[field].astype(precision)).max() > 1e-3  # something happened
         error = np.abs(got[field] - expected[field]).max() / np.abs(expected[field]).max()
         assert error <= 16 * np.finfo(precision).eps, field

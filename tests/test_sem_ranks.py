@@ -76,7 +76,10 @@ wavelet = { kind = "gaussian", tau = 0.05 }
 """
 ROCK = "{ top = 0, vp = 3000, vs = 1700, rho = 2100 }, { top = -500, vp = 4200, vs = 2400, rho = 2500, vp_gradient = 0.3 }"
 SEA = "{ top = 0, vp = 1500, vs = 0, rho = 1000 }, { top = -500, vp = 3400, vs = 1900, rho = 2300 }"
+LAYER = 'others = "pml"\npml = { thickness = 1 }'
 CASES = {
+    "layers": {"layers": ROCK, "source": MOMENT, "boundaries": LAYER},
+    "sea layers": {"layers": SEA, "source": BLAST, "boundaries": LAYER},
     "solid": {"layers": ROCK, "source": MOMENT},
     "rigid sides": {"layers": ROCK, "source": MOMENT, "boundaries": 'west = "rigid"\neast = "free"\nothers = "stacey"'},
     "sea": {"layers": SEA, "source": BLAST + MOMENT},
@@ -120,7 +123,8 @@ def off(got, want):
 MARKS = {"metis": pytest.mark.skipif(not importlib.util.find_spec("pymetis"), reason="pymetis is not installed: pip install pymetis")}
 SHARED = [("solid", 2, "metis"), ("solid", 3, "metis"), ("solid", 8, "metis"), ("solid", 4, "slices"), ("solid", 8, "bisection"),
           ("solid", 4, "random"), ("rigid sides", 3, "bisection"), ("rigid sides", 4, "random"), ("sea", 2, "metis"), ("sea", 4, "slices"),
-          ("sea", 3, "random"), ("sea", 8, "bisection"), ("attenuation", 4, "metis"), ("attenuation", 3, "random")]  # fmt: skip
+          ("sea", 3, "random"), ("sea", 8, "bisection"), ("attenuation", 4, "metis"), ("attenuation", 3, "random"),
+          ("layers", 3, "metis"), ("layers", 4, "random"), ("sea layers", 3, "bisection"), ("sea layers", 4, "random")]  # fmt: skip
 
 
 @pytest.mark.parametrize("case, ranks, partition", [pytest.param(*one, marks=MARKS.get(one[2], ())) for one in SHARED])

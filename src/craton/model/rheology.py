@@ -151,7 +151,7 @@ def backwardness(model, region):
         root = np.sqrt(((c11 - c44) * s - (c33 - c44) * c) ** 2 + 4 * (c13 + c44) ** 2 * s * c)
         for sign in (1, -1):
             square = ((c11 + c44) * s + (c33 + c44) * c + sign * root) / 2
-            change = np.gradient(square, angle, axis=-1) / (2 * square)  # of the logarithm of phase speed with the angle from z
+            change = np.gradient(square, angle, axis=-1) / np.maximum(2 * square, 1e-300)  # of the logarithm of phase speed with the angle from z
             along = s + np.sqrt(s * c) * change, c - np.sqrt(s * c) * change  # s_i c_i of x and z
             most = max(most, *(float(-value.min()) for value in along))
     return most

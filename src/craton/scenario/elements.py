@@ -26,8 +26,8 @@ from craton.scenario.fields import (
 from craton.scenario.schema import Boundaries, Cpml, Device, Domain, Geographic, Method, Output, Precision, Scenario, Sponge
 from craton.scenario.words import listed, number, shown
 
-KINDS = ("free", "stacey", "rigid")
-ABSORBING = ("cpml", "sponge", "a1")  # of finite differences: absorbing faces of first order take their place
+KINDS = ("free", "pml", "stacey", "rigid")
+ABSORBING = {"cpml": "pml", "sponge": "stacey", "a1": "stacey"}  # of finite differences, and what takes their place
 PATHS = 4  # places along an element's edge at which functions of the ground are looked up
 
 
@@ -140,18 +140,30 @@ class ElementDomain(Domain):
 
 def _face(value):
     if value == "periodic":
-        raise wrong(("", "spectral elements have no periodic faces", 'write "free", "stacey" or "rigid"; or method = "fd"'))
+        raise wrong(("", "spectral elements have no periodic faces", 'write "free", "pml", "stacey" or "rigid"; or method = "fd"'))
     return value
 
 
 FaceKind = Annotated[choice(*KINDS, *ABSORBING), BeforeValidator(_face)]
 
 
+class Pml(Table):
+    """Absorbing layer inside a plane face: ``thickness`` in elements as they are at the face, or ``width`` (m); ``reflection`` of P waves
+    across it by its profile, ``frequency`` (Hz) of its frequency shift, by default the sources' peak frequency; ``friction`` on the outer
+    face, as part of its damping, by default after the medium."""
+
+    thickness: whole(least=1, most=100) = 3
+    width: Distance | None = None
+    reflection: quantity("ratio", above=0, below=1) = 1e-5
+    frequency: Frequency | None = None
+    friction: quantity("ratio", least=0, most=1) | None = None
+
+
 class Faces(Boundaries):
-    """What each face is: free, stacey (first-order absorbing, Clayton & Engquist) or rigid.
+    """What each face is: free, pml (absorbing layer), stacey (first-order absorbing, Clayton & Engquist) or rigid.
 
     ``others`` holds for the faces not named, `face` gives the answer for one; ``faces`` = { name = "free" } are the face sets of a mesh
-    file. The absorbing kinds of finite differences, cpml, sponge and a1, mean stacey; what belongs to them is not used.
+    file. Of the absorbing kinds of finite differences cpml means pml, sponge and a1 mean stacey; what belongs to them is not used.
     """
 
     top: FaceKind = "free"
@@ -163,13 +175,14 @@ class Faces(Boundaries):
     bottom: FaceKind | None = None
     faces: dict[Text, FaceKind] = {}
     surface: choice("sbp", "imaging", "imaging-2") | None = None
+    pml: Pml = Pml()
     cpml: Cpml | None = None
     sponge: Sponge | None = None
 
     def face(self, name):
-        """``"free"``, ``"stacey"`` or ``"rigid"`` of a face by its name: top, ... or that of a mesh's face set."""
+        """``"free"``, ``"pml"``, ``"stacey"`` or ``"rigid"`` of a face by its name: top, ... or that of a mesh's face set."""
         kind = self.faces.get(name) or (getattr(self, name) if name in FACES else None) or self.others
-        return "stacey" if kind in ABSORBING else kind
+        return ABSORBING.get(kind, kind)
 
 
 class ElementRun(Table):
@@ -243,7 +256,7 @@ class SpectralScenario(Scenario):
         return made
 
     def face(self, name):
-        """``"free"``, ``"stacey"`` or ``"rigid"`` of a face.
+        """``"free"``, ``"pml"``, ``"stacey"`` or ``"rigid"`` of a face.
 
         The ground is free, whatever is said of the top of the air above it, and so is the core-mantle boundary as a chunk's bottom, unless
         ``bottom`` is given: the outer core hardly holds it.

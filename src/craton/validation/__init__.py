@@ -23,6 +23,7 @@ from craton.validation.spectral_conserved import reciprocity as reciprocity_sem
 from craton.validation.spectral_space import attenuating as attenuating_sem
 from craton.validation.spectral_space import full_space as full_space_sem
 from craton.validation.spectral_surface import lamb as lamb_sem
+from craton.validation.spectral_surface import near_layers
 from craton.validation.spectral_surface import two_layers as two_layers_sem
 from craton.validation.spectral_waves import absorbed as absorbed_waves
 from craton.validation.spectral_waves import anisotropic, degrees, sea_floor
@@ -57,6 +58,7 @@ SPECTRAL = {
     "sem-degrees": degrees,
     "sem-lamb": lamb_sem,
     "sem-two-layers": two_layers_sem,
+    "sem-layers": near_layers,
     "sem-scholte": scholte_sem,
     "sem-sea-floor": sea_floor,
     "sem-anisotropy": anisotropic,

@@ -20,7 +20,7 @@ MOST_MOVED, MOST_CURVED = 0.15, 0.03  # of an edge
 UNUSED = {"kind": "explosion", "at": [0, 0, 0], "moment": 1.0, "wavelet": {"kind": "ricker", "frequency": 1}}  # `prepared` leaves it out
 
 
-def by_elements(scenario, spacing, degree=4, box=None, run=None):
+def by_elements(scenario, spacing, degree=4, box=None, run=None, absorbing="stacey"):
     """A scenario of finite differences by spectral elements, absorbing faces in place of CPML.
 
     Parameters
@@ -33,10 +33,13 @@ def by_elements(scenario, spacing, degree=4, box=None, run=None):
         In place of the scenario's.
     run : dict, optional
         Keys of its table.
+    absorbing : str
+        Kind of the faces that absorb: "stacey", "pml".
     """
     tables = scenario.model_dump(by_alias=True, exclude_none=True, exclude_unset=True)
     origin, size = box or (scenario.domain.origin, scenario.domain.size)
-    faces = {name: "stacey" if kind == "cpml" else kind for name, kind in tables.get("boundaries", {}).items() if isinstance(kind, str)}
+    kinds = {name: kind for name, kind in tables.get("boundaries", {}).items() if isinstance(kind, str)}
+    faces = {"others": absorbing} | {name: absorbing if kind == "cpml" else kind for name, kind in kinds.items()}
     kept = {key: value for key, value in tables.get("run", {}).items() if key in ("precision", "device", "threads")}
     changed = {"method": "sem", "domain": {"origin": list(origin), "size": list(size), "spacing": spacing}, "boundaries": faces,
                "run": kept | {"degree": degree} | (run or {})}  # fmt: skip

@@ -6,6 +6,8 @@ from craton.validation.compare import at_times, misfit, reference, row
 from craton.validation.spectral import by_elements, grown, ran
 
 LAYERS_LIMIT, AGREEMENT_LIMIT = 0.01, 0.015  # relative L2
+NEAR_LIMIT = 0.01  # of the two layers with sides 2.2 km from source and stations, absorbing layers of three elements within
+LAMB_NEAR_LIMIT = 0.005
 WINDOW = 6.5  # s: then the S wave has passed all stations; later, what absorbing faces send back at slanting incidence is a tenth
 
 
@@ -42,12 +44,35 @@ def two_layers(device, tau=0.32, spacings=(1200.0, 200.0), degree=4, border=14_0
     return rows
 
 
-def layers_run(kept, spacing, tau, degree, border, device):
+def near_layers(device, tau=0.16, spacing=600.0, border=2200.0):
+    """Lamb's problem and the two layers in small boxes with absorbing layers of three elements inside."""
+    kept = reference("two_layers")
+    places = 1e3 * kept["stations_km"]
+    low, high = -np.full(2, border), places.max(axis=0)[:2] + border
+    box = [*low, -6000.0], [*(high - low), 6000.0]
+    t, found = layers_run(kept, spacing, tau, 4, border, device, box, "pml", None)
+    rows = surface.layers_rows(kept, t, found, spacing, tau, NEAR_LIMIT)
+    what = f"two layers, sides {border / 1e3:g} km from source and stations, tau = {tau:g} s: velocity at"
+    rows = [one | {"what": f"{what}{one['what'].rpartition('at')[2]}"} for one in rows]
+    kept = reference("lamb3d")
+    near = kept["r"] <= 400.0
+    of_differences = surface.lamb_scenario(kept["r"][near], 10.0, 4)
+    data = ran(by_elements(of_differences, 100 / 3, 4, grown((0, 0, 0), (400, 0, 0), 250.0, 100 / 3, top=0.0), absorbing="pml"), device)
+    t = kept["t"][kept["t"] < data.time.values[-1]]
+    for station, (r, radial, down) in enumerate(zip(*(kept[name][near] for name in ("r", "vr", "vz_down")))):
+        wanted, found = np.stack([radial, 0 * radial, -down])[:, : len(t)], at_times(data.time.values, data.velocity.values[station], t)
+        what = f"Lamb 3-D, sides 250 m from source and stations: velocity at {r:g} m"
+        rows.append(row(what, misfit(found, wanted), LAMB_NEAR_LIMIT, (t, found[2], wanted[2])))
+    return rows
+
+
+def layers_run(kept, spacing, tau, degree, border, device, box=None, absorbing="stacey", window=WINDOW):
     """Times of the reference within the run, and velocity at them."""
     places = 1e3 * kept["stations_km"]
     scenario = surface.layers_scenario(places, 200.0, tau)
-    scenario = scenario.model_copy(update={"time": scenario.time.model_copy(update={"duration": WINDOW})})
-    box = grown((0, 0, -2500), (*places.max(axis=0), 0), border, spacing, top=0.0)
-    data = ran(by_elements(scenario, spacing, degree, box), device)
+    if window is not None:
+        scenario = scenario.model_copy(update={"time": scenario.time.model_copy(update={"duration": window})})
+    box = box or grown((0, 0, -2500), (*places.max(axis=0), 0), border, spacing, top=0.0)
+    data = ran(by_elements(scenario, spacing, degree, box, absorbing=absorbing), device)
     t = kept["t"][kept["t"] < data.time.values[-1]]
     return t, at_times(data.time.values, data.velocity.values, t)

@@ -106,7 +106,7 @@ def cpml(d):
             continue
         box, *depths = slab_depths(d, axis, side, thickness, 0 if d.backward else round(UNDAMPED * thickness))
         arrays[f"damping_{face}"] = profiled(d, axis, box, [damping_profile(d, x, thickness, frequency) for x in depths])
-        arrays[f"lowpass_{face}"] = memories(d, count, box)
+        arrays[f"lowpass_{face}"] = memories(d, len(d.velocity), box)
         phases["velocity_after"].append(_damping(d, axis, box, f"lowpass_{face}", f"damping_{face}"))
     return arrays, phases
 
@@ -142,8 +142,8 @@ def _cpml_stress(d, axis, box, psi, profile):
 
 
 def _damping(d, axis, box, lowpass, profile):
-    velocity, _ = cyclic(d, axis)
-    return Launch(operators.damping(axis, d.motion, d.acoustic), d.names(*velocity, lowpass, profile), box, slab_params(d, box))
+    names = d.names(*operators.CYCLIC_VELOCITY[axis], lowpass, profile)
+    return Launch(operators.damping(axis, d.motion), names, box, slab_params(d, box))
 
 
 def sponge(d):

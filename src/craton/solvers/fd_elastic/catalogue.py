@@ -58,5 +58,4 @@ def acoustic(order, motion):
     steps = [fd.velocity(differences), fd.stress(differences)]
     surface = [fd.at_surface(op, closure(min(order, HIGHEST)), differences) for op in steps]
     layers = [kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes]
-    layers += [fd.damping(axis, motion, acoustic=True) for axis in axes]
     return [*steps, *surface, *layers, *(fd.a1(differences, axis, side) for axis in axes for side in range(2))]

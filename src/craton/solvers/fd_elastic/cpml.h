@@ -10,6 +10,10 @@
 #include "moduli.h"
 #include "relax.h"
 
+// Components along B and C that differ from those along A, and shear stresses with A: there are none in acoustic waves.
+#define SHEARED_B (ON_B && !ACOUSTIC)
+#define SHEARED_C (ON_C && !ACOUSTIC)
+
 #define CPML_POINT                                                                                                  \
     POINT;                                                                                                          \
     [[maybe_unused]] const ptrdiff_t A = AXIS == 0 ? X : AXIS == 1 ? Y : Z;                                         \

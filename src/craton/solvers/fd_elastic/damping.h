@@ -22,11 +22,11 @@ KERNEL damping(
     {
         const ptrdiff_t q = k * (ptrdiff_t)p.plane + j * (ptrdiff_t)p.row + i, slab = (ptrdiff_t)p.nk * p.nj * p.ni;
         const ptrdiff_t at_a = ((ptrdiff_t)(k - p.k0) * p.nj + (j - p.j0)) * p.ni + (i - p.i0);
-        [[maybe_unused]] const ptrdiff_t at_b = at_a + ON_A * slab, at_c = at_b + SHEARED_B * slab;
+        [[maybe_unused]] const ptrdiff_t at_b = at_a + ON_A * slab, at_c = at_b + ON_B * slab;
         const int n = AXIS == 0 ? i - p.i0 : AXIS == 1 ? j - p.j0 : k - p.k0, N = AXIS == 0 ? p.ni : AXIS == 1 ? p.nj : p.nk;
         [[maybe_unused]] const real *at = profile + n, *half = profile + 2 * N + n;
         if constexpr (ON_A) damp(va + q, lowpass + at_a, half, N);
-        if constexpr (SHEARED_B) damp(vb + q, lowpass + at_b, at, N);
-        if constexpr (SHEARED_C) damp(vc + q, lowpass + at_c, at, N);
+        if constexpr (ON_B) damp(vb + q, lowpass + at_b, at, N);
+        if constexpr (ON_C) damp(vc + q, lowpass + at_c, at, N);
     }
 }

@@ -12,10 +12,6 @@
 #define ON_B (AXIS == 0 ? SH : PSV)
 #define ON_C (AXIS == 2 ? SH : PSV)
 
-// Components along B and C that differ from those along A, and shear stresses with A: there are none in acoustic waves.
-#define SHEARED_B (ON_B && !ACOUSTIC)
-#define SHEARED_C (ON_C && !ACOUSTIC)
-
 // 1 / (arithmetic mean of density) half-way along the axis of stride S. TERRAIN = 1: some cells hold nothing, rho = lam = mu = 0;
 // between two of these nothing moves, and next to one there is half the mass (Takenaka et al. 2009).
 INLINE real buoyancy(const real* rho, const ptrdiff_t S)

@@ -13,7 +13,7 @@ from craton.model.ordering import locality
 from craton.model.prepared import Prepared
 from craton.plan.plan import Array, Launch, Phase, Plan
 from craton.plan.shares import One
-from craton.solvers.sem_elastic import exact, faces, families, notes, operators, placing, points, ranks, snapshots
+from craton.solvers.sem_elastic import absorbing_layer, exact, faces, families, notes, operators, placing, points, ranks, snapshots
 from craton.solvers.sem_elastic.discretisation import Discretisation
 from craton.solvers.sem_elastic.division import bounds, divide
 from craton.solvers.sem_elastic.element import Element
@@ -100,6 +100,7 @@ def discretise(scenario, given, sources, team=None, machine=None):
     d = replace(wide, first=look(wide)).leading(division.mesh.size, division.state, division.mesh)
     first = ranks.agreed(division, d.first)
     d = replace(d, first=first, relaxation=sampling.relaxation(scenario.model, first.loss))
+    d = replace(d, layers=absorbing_layer.layers(d, sources))
     d = replace(d, elements=families.all_arranged(d))
     stable = stable_step(d, machine)
     refuse(step_problems(scenario, stable.limit))
@@ -129,7 +130,7 @@ def assemble(d, sources, receivers, channels):
         arrays |= more
         elements["fluid" if own.family.fluid else "solid"].append(launch)
     edges = []
-    for kind in (partial(faces.absorbing, mass=d.first.mass), faces.still, faces.coupling):
+    for kind in (partial(faces.absorbing, mass=d.first.mass), faces.still, faces.coupling, absorbing_layer.damped):
         more, launches = kind(d)
         arrays |= more
         edges.append(launches)
@@ -144,6 +145,7 @@ def assemble(d, sources, receivers, channels):
     plan = Plan(d.scenario.title, "sem_elastic", d.precision, grid, d.state, arrays, phases, d.steps, d.dt, d.start, channels,
                 receivers, slots, limit, watched, pictures, d.extra, band)  # fmt: skip
     plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources),
+                     *absorbing_layer.placed_in(d, [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]),
                      *placing.near_sources(sources, receivers, d.scenario.output.waveforms, grid.spacing)]  # fmt: skip
     if team.size > 1:
         return ranks.completed(d, replace(plan, sharing={"gathering": columns}))
@@ -184,15 +186,15 @@ def phases_of(d, injections, elements, edges, messages):
     The fluid's accelerations must be complete before the solid's forces are, and are used up when the fluid steps. What neighbours add is
     added before absorbing and rigid faces act. Every rank has the same phases, empty ones too.
     """
-    absorbing, still, coupling = edges
+    absorbing, still, coupling, layers = edges
     found = []
     if d.division.media[1]:
         found.append(phase("fluid", [*injections, *coupling["fluid"]], elements["fluid"], messages["fluid"]))
-        found.append(phase("fluid faces", [*absorbing["fluid"], *still["fluid"]]))
+        found.append(phase("fluid faces", [*layers["fluid"], *absorbing["fluid"], *still["fluid"]]))
         injections = []
     if d.division.media[0]:
         found.append(phase("solid", [*injections, *coupling["solid"]], elements["solid"], messages["solid"]))
-    return (*found, phase("step", [*absorbing["solid"], *still["solid"], *updates(d)]))
+    return (*found, phase("step", [*layers["solid"], *absorbing["solid"], *still["solid"], *updates(d)]))
 
 
 def phase(name, launches, elements=(), messages=()):

@@ -7,7 +7,8 @@ from craton.solvers.sem_elastic import operators as sem
 from craton.solvers.sem_elastic.element import DEGREES
 from craton.solvers.shared import sharing
 
-COUNTED = ("stiffness", "fluid", "update", "fluid_update", "stacey", "fluid_stacey", "rigid_points", "to_fluid", "to_solid")
+COUNTED = ("stiffness", "stiffness_layer", "fluid", "fluid_layer", "damped_points",
+           "update", "fluid_update", "stacey", "fluid_stacey", "rigid_points", "to_fluid", "to_solid")
 
 
 def operators(degree):
@@ -22,8 +23,12 @@ def operators(degree):
             {"full": True, "per_node": False}, {"relaxation": lossy}, {"relaxation": lossy, "bulk": True},
             {"relaxation": lossy, "full": True, "bulk": True},
             {"coloured": True}]  # fmt: skip
-    found = [sem.stiffness(replace(kind, **way)) for way in ways]
-    found += [sem.fluid(replace(kind, **way)) for way in (*ways[:5], *ways[-1:])]
+    layers = [{"axes": 1, "geometry": "box", "per_node": False}, {"axes": 2}, {"axes": 4, "coloured": True}, {"axes": 6}, {"axes": 7},
+              {"axes": 1, "general": True}, {"axes": 7, "general": True}]  # fmt: skip
+    lossy_layers = [{"axes": 4, "relaxation": lossy, "bulk": True}, {"axes": 2, "full": True}]
+    found = [sem.stiffness(replace(kind, **way)) for way in (*ways, *layers, *lossy_layers)]
+    found += [sem.fluid(replace(kind, **way)) for way in (*ways[:5], *ways[-1:], *layers)]
+    found += [sem.damped(), sem.damped(1)]
     found += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey(), sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
     found += [make(fields) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
     found += [op.exact(exact.units_of(op)) for op in found if op.function in COUNTED and dict(op.defines).get("COLOURED", 1)]

@@ -51,6 +51,7 @@ class Discretisation:
         Of the elements, m.
     elements : list of families.Arranged
         Its elements as the kernels take them.
+    layers : absorbing_layer.Layers or None
     """
 
     scenario: Any
@@ -71,6 +72,7 @@ class Discretisation:
     units: Any = Reals()
     centres: np.ndarray = None
     elements: Any = ()
+    layers: Any = None
 
     @property
     def precision(self):

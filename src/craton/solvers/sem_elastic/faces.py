@@ -52,9 +52,9 @@ def damped(points, vectors, found):
     return assembled(points, np.stack([matrices[:, a, b] for a, b in SIX], axis=1))
 
 
-def of_kind(d, kind, fluid):
-    """Faces (nf, 2) of one kind on one medium."""
-    rows = [faces for name, faces in d.mesh.faces.items() if len(faces) and d.scenario.face(name) == kind]
+def of_kind(d, kinds, fluid):
+    """Faces (nf, 2) of some kinds on one medium."""
+    rows = [faces for name, faces in d.mesh.faces.items() if len(faces) and d.scenario.face(name) in kinds]
     rows = np.concatenate(rows) if rows else np.empty((0, 2), int)
     return rows[d.fluid[rows[:, 0]] == fluid]
 
@@ -91,7 +91,7 @@ def absorbing(d, mass):
     """
     arrays, launches = {}, {"solid": [], "fluid": []}
     for fluid, medium in enumerate(("solid", "fluid")):
-        rows = of_kind(d, "stacey", bool(fluid))
+        rows = of_kind(d, ("stacey",), bool(fluid))
         own = dampings(d, rows, fluid) if len(rows) else (np.empty(0, int), np.empty((0, 1 if fluid else 6)))
         own, damping = d.division.shared[medium].united(*own)
         if not len(own):
@@ -116,10 +116,10 @@ def dampings(d, rows, fluid):
 
 
 def still(d):
-    """Arrays and launches of points that stand still: rigid faces of the solid, free surfaces of the fluid."""
+    """Arrays and launches of points that stand still: rigid faces of the solid, free ones of the fluid, what closes absorbing layers."""
     arrays, launches = {}, {"solid": [], "fluid": []}
     for fluid, medium, kind in ((False, "solid", "rigid"), (True, "fluid", "free")):
-        rows = of_kind(d, kind, fluid)
+        rows = of_kind(d, (kind, "pml"), fluid)
         points = np.unique(np.take_along_axis(d.points[rows[:, 0]], d.element.face_nodes[rows[:, 1]], axis=1))
         points, _ = d.division.shared[medium].united(points, np.empty((len(points), 0)))
         if len(points):

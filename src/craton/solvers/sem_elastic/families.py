@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.plan.plan import Array, Launch, Turns
-from craton.solvers.sem_elastic import material, mesh_terms, operators
+from craton.solvers.sem_elastic import absorbing_layer, material, mesh_terms, operators
 from craton.solvers.sem_elastic.assembly import Order, ordered
 
 SHAPES = ("box", "corners", "nodes")  # descriptions of elements, the cheapest first
@@ -35,22 +35,25 @@ class Family:
 
 def families(d):
     """The families of a `Discretisation`: list."""
-    found = []
-    shapes, varying = shapes_of(d), d.first.varying
+    found, layers = [], np.zeros(d.mesh.size, int) if d.layers is None else 2 * d.layers.axes + d.layers.general
     for fluid in (False, True):
-        own = np.flatnonzero(d.fluid == fluid)
-        if not len(own):
-            continue
-        shape, constant = shapes[own], ~varying[own]
-        if not d.coloured:  # there, what an element adds must not depend on which others its rank has
-            shape, constant = general(shape), few(constant)
-        for n, name in enumerate(SHAPES):
-            for per_node in (False, True):
-                members = own[(shape == n) & (constant != per_node)]
-                cut = np.searchsorted(members, d.division.outer)
-                for some, outer in ((members[:cut], True), (members[cut:], False)):
-                    if len(some):
-                        found.append(family(d, some, name, per_node, fluid, outer))
+        for some in np.unique(layers[d.fluid == fluid]):
+            found += alike(d, np.flatnonzero((d.fluid == fluid) & (layers == some)), fluid, *map(int, divmod(some, 2)))
+    return found
+
+
+def alike(d, own, fluid, axes, across):
+    """The families of elements of one medium, all outside absorbing layers or in the same ones: list."""
+    shape, constant, found = shapes_of(d)[own], ~d.first.varying[own], []
+    if not d.coloured:  # there, what an element adds must not depend on which others its rank has
+        shape, constant = general(shape), few(constant)
+    for n, name in enumerate(SHAPES):
+        for per_node in (False, True):
+            members = own[(shape == n) & (constant != per_node)]
+            cut = np.searchsorted(members, d.division.outer)
+            for some, outer in ((members[:cut], True), (members[cut:], False)):
+                if len(some):
+                    found.append(family(d, some, name, per_node, fluid, outer, axes, bool(across)))
     return found
 
 
@@ -76,12 +79,14 @@ def few(flags):
     return flags if flags.mean() >= FEW else np.zeros_like(flags)
 
 
-def family(d, elements, geometry, per_node, fluid, outer=False):
+def family(d, elements, geometry, per_node, fluid, outer=False, axes=0, across=False):
     """One family; the constants of its attenuation, which follow from the step, are zeros."""
     mechanisms = 0 if fluid or d.relaxation is None else len(d.relaxation.omega)
     kind = operators.Kind(d.element.degree, geometry, per_node, d.anisotropic and not fluid, ((0.0,) * 7,) * mechanisms,
-                          mechanisms > 0 and d.first.bulk_loss, d.coloured)  # fmt: skip
-    name = f"{'fluid' if fluid else 'solid'}_{geometry}{'_varying' if per_node else ''}{'_outer' if outer else ''}"
+                          mechanisms > 0 and d.first.bulk_loss, d.coloured, axes, across)  # fmt: skip
+    layer = "_layer_" + "".join(name for n, name in enumerate("xyz") if axes >> n & 1) if axes else ""
+    layer += "_across" if across else ""
+    name = f"{'fluid' if fluid else 'solid'}{layer}_{geometry}{'_varying' if per_node else ''}{'_outer' if outer else ''}"
     return Family(name, kind, elements, fluid, outer)
 
 
@@ -126,15 +131,20 @@ def arrays_and_launch(d, own):
         kind = replace(kind, relaxation=operators.relaxing(d.relaxation, d.dt))
         memory = Array("wavefield", (len(own.order), d.element.size, kind.stored), d.precision, lanes=True)
         arrays = arrays | {f"{own.family.name}_memory": memory}
+    if kind.axes:
+        arrays = arrays | layer_arrays(d, own.family, own.order)
     launched = launch(d, own, kind, arrays)
     return arrays, d.units.launch(launched, own.family.fluid, 2 * (1 if own.family.fluid else 3) * d.element.degree**3)
 
 
 def elastic(d, own):
-    """The same without attenuation and without colours: forces of the unrelaxed moduli, added in any order."""
+    """The same without attenuation, absorbing layers and colours: forces of the unrelaxed moduli, added in any order.
+
+    At the highest frequency the filters of a layer take away from both the strain and the force: the limit of the step holds with them.
+    """
     left_out = [f"{own.family.name}_{name}" for name in ("loss", "order")]
     arrays = {name: array for name, array in own.arrays.items() if name not in left_out}
-    return arrays, launch(d, own, replace(own.family.kind, relaxation=(), bulk=False, coloured=False), arrays)
+    return arrays, launch(d, own, replace(own.family.kind, relaxation=(), bulk=False, coloured=False, axes=0, general=False), arrays)
 
 
 def launch(d, own, kind, arrays):
@@ -144,6 +154,18 @@ def launch(d, own, kind, arrays):
     names = tuple(a if a in d.state.fields else f"{name}_{a}" if f"{name}_{a}" in arrays else "" for a in op.arrays)
     box, turns = (0, 1, 0, 1, 0, len(own.order)), own.order.turns if kind.coloured else Turns(own.order.turns.runs)
     return Launch(replace(op, name=name, kernel=op.function), names, box, {"first": 0}, turns=turns, outer=own.family.outer)
+
+
+def layer_arrays(d, own, order):
+    """Memory variables and rates of a family in absorbing layers; padding is like the first element."""
+    size, count = (len(order), d.element.size), own.kind.directions
+    rows = (8 if own.kind.general else 2) * count
+    rates, elements = np.empty((size[0], rows, size[1]), d.precision), order.arranged(np.arange(d.mesh.size))
+    for part in mesh_terms.batches(len(order)):
+        rates[part] = absorbing_layer.rates(d, elements[part], own.kind.axes, own.kind.general)
+    fields = 1 if own.fluid else 3
+    return {f"{own.name}_rates": Array("boundary", rates.shape, d.precision, rates, lanes=True),
+            f"{own.name}_layer": Array("boundary", (size[0], 2 * fields * count, size[1]), d.precision, lanes=True)}  # fmt: skip
 
 
 def geometry(d, own, order):

@@ -1,4 +1,6 @@
 """What `craton plan` prints of a spectral-element plan: algorithm, mesh, step, resolution, sources, memory, phases."""
+import numpy as np
+
 from craton.solvers.sem_elastic import chunk_notes, quality
 from craton.solvers.shared.notes import memory, phases, receivers, sources_of
 
@@ -33,10 +35,21 @@ def algorithm(d, plan):
     return [
         ("method", f"{waves} waves, spectral elements of degree {d.element.degree}, order 2 in time, {d.precision}"),
         ("faces", "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())),
+        *layers(d),
         ("material", f"{law}, at the GLL points; for each element once where it is the same at all of them"),
         ("assembly", how),
         ("families", families),
     ]  # fmt: skip
+
+
+def layers(d):
+    """Absorbing layers: how thick, how many elements, their frequency; none of other meshes."""
+    if d.layers is None:
+        return []
+    inside, width = (d.layers.axes > 0).sum(), ", ".join(f"{side.name} {side.width:,.4g} m" for side in d.layers.sides)
+    shift = d.layers.sides[0].shift / np.pi
+    return [("layers", f"convolutional PML, {width}; {inside:,} elements ({inside / d.mesh.size:.0%}); reflection "
+                       f"{d.scenario.boundaries.pml.reflection:g} at a right angle, frequency {shift:.3g} Hz")]  # fmt: skip
 
 
 def earth(d):

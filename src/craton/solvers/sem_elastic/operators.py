@@ -18,6 +18,8 @@ geometry       "stored": (ne, 10, n^3), see mesh_terms.metric; "nodes": (ne, 3, 
 moduli         isotropic (ne, 2, n^3): lambda, mu; 21 constants (ne, 21, n^3): c11 c12 .. c16 c22 .. c66 of xx yy zz yz xz xy;
                fluid (ne, 1, n^3): 1 / rho. Without `per_node` (ne, rows)
 loss           (ne, 1 or 2, n^3) or (ne, 1 or 2): 1/Q_mu, 1/Q_kappa; "" without attenuation
+layer          (ne, 6 or, in a fluid, 2 of each of the layer's directions, n^3) reals, memory variables; of elements in absorbing layers
+rates          (ne, 2 or 8 of each direction, n^3): see layer.h
 order          (ne,) int32: elements by colour, `Turns.order` has the limits; "" where not coloured
 =============  ============================================================================================================================
 """
@@ -62,6 +64,10 @@ class Kind:
         Bulk attenuation too.
     coloured : bool
         GPU: elements come by colour and add without atomics.
+    axes : int
+        Reference directions along which an absorbing layer damps: bits 1, 2, 4 for xi, eta, zeta; 0 outside layers.
+    general : bool
+        Lines of the mesh do not follow the layer; then there are as many bits, the lowest, as layers.
     """
 
     degree: int = 4
@@ -71,6 +77,13 @@ class Kind:
     relaxation: tuple = ()
     bulk: bool = False
     coloured: bool = False
+    axes: int = 0
+    general: bool = False
+
+    @property
+    def directions(self):
+        """Number of reference directions along which an absorbing layer damps."""
+        return self.axes.bit_count()
 
     @property
     def stored(self):
@@ -80,8 +93,10 @@ class Kind:
     @property
     def suffix(self):
         """What sets it apart among the operators of a plan."""
-        words = {self.geometry: self.geometry != "nodes", "per_element": not self.per_node, "full": self.full,
-                 "attenuated": bool(self.relaxation), "bulk": self.bulk, "coloured": self.coloured}  # fmt: skip
+        axes = "".join(name for n, name in enumerate("xyz") if self.axes >> n & 1)
+        words = {f"layer_{axes}": self.axes, "across": self.general, self.geometry: self.geometry != "nodes",
+                 "per_element": not self.per_node, "full": self.full, "attenuated": bool(self.relaxation),
+                 "bulk": self.bulk, "coloured": self.coloured}  # fmt: skip
         return "".join(f"_{word}" for word, there in words.items() if there)
 
 
@@ -95,29 +110,36 @@ def relaxing(relaxation, dt):
 
 
 def stiffness(kind):
-    """Elastic elements; see stiffness.h. Arrays: force, memory, displacement, points, geometry, moduli, loss, order."""
-    reads = ("displacement", "points", "geometry", "moduli", "loss", "order")
-    return Operator(f"stiffness{kind.suffix}", HERE / "stiffness.h", ("force", "memory"), reads, ELEMENT, kernel="stiffness",
-                    defines=constants(kind), **machines(kind), **cost(kind, 3))  # fmt: skip
+    """Elastic elements; see stiffness.h. Arrays: force, memory, [layer,] displacement, points, geometry, moduli, loss, [rates,] order."""
+    return of_elements("stiffness", kind, 3, ("force", "memory"), ("displacement", "points", "geometry", "moduli", "loss", "order"))
 
 
 def fluid(kind):
-    """Acoustic elements; see fluid.h. Arrays: potential_force, potential, points, geometry, moduli, order."""
-    return Operator(f"fluid{kind.suffix}", HERE / "fluid.h", ("potential_force",), ("potential", "points", "geometry", "moduli", "order"),
-                    ELEMENT, kernel="fluid", defines=constants(kind), **machines(kind), **cost(kind, 1))  # fmt: skip
+    """Acoustic elements; see fluid.h. Arrays: potential_force, [layer,] potential, points, geometry, moduli, [rates,] order."""
+    return of_elements("fluid", kind, 1, ("potential_force",), ("potential", "points", "geometry", "moduli", "order"))
+
+
+def of_elements(name, kind, fields, writes, reads):
+    """Operator of elements of a kind; in absorbing layers another function with the layer's arrays."""
+    function = name
+    if kind.axes:
+        function, writes, reads = f"{name}_layer", (*writes, "layer"), (*reads[:-1], "rates", reads[-1])
+    return Operator(f"{name}{kind.suffix}", HERE / f"{function}.h", writes, reads, ELEMENT, kernel=function, defines=constants(kind),
+                    **machines(kind), **cost(kind, fields))  # fmt: skip
 
 
 def constants(kind):
     """Constants of the text."""
     element, text = Element(kind.degree), "{" + ",".join("{" + ",".join(map(repr, row)) + "}" for row in kind.relaxation) + "}"
     rule = [*element.derivative.T.ravel(), *element.points, *element.weights]
-    width, (single, double) = threads(kind.degree), resident(kind)
+    width, (single, double) = threads(kind), resident(kind)
     return (("DEGREE", kind.degree), ("RULE_VALUES", "{" + ",".join(f"real({float(v)!r})" for v in rule) + "}"), ("LANES", LANES),
-            ("ELEMENTS", elements(kind.degree)), ("THREADS", width), ("KEEP", f"(THREAD_PER_POINT && {int(kind.degree <= KEPT)})"),
+            ("ELEMENTS", elements(kind)), ("THREADS", width), ("KEEP", f"(THREAD_PER_POINT && {int(kind.degree <= KEPT)})"),
             ("MIN_BLOCKS", f"(sizeof(real) == 4 ? {single // width} : {double // width})"), ("COLOURED", int(kind.coloured)),
             ("LATE", "(THREAD_PER_POINT && DEGREE == 8 && sizeof(real) == 8)"), ("SPREAD", "(THREAD_PER_POINT && !LATE)"),
             ("GEOMETRY", GEOMETRY[kind.geometry]), ("PER_NODE", int(kind.per_node)), ("FULL", int(kind.full)), ("BULK", int(kind.bulk)),
-            ("MECHANISMS", len(kind.relaxation)), ("RELAXATION", text), ("PAST_L1", 0), ("IN_TURN", 1))  # fmt: skip
+            ("MECHANISMS", len(kind.relaxation)), ("RELAXATION", text), ("PAST_L1", 0), ("IN_TURN", 1), ("AXES", kind.axes),
+            ("GENERAL", int(kind.general)))  # fmt: skip
 
 
 KEPT = 5  # highest degree at which a thread keeps its column of the field
@@ -130,21 +152,22 @@ def resident(kind):
     return 384 if many else 512, 256
 
 
-def elements(degree):
+def elements(kind):
     """Elements of a GPU's block: about a column for each of its threads, in float64 within the shared memory."""
-    n = degree + 1
-    return max(1, min(THREADS // n**2, (SHARED_BYTES - 8 * n * (n + 2)) // (8 * (9 * n**3 + 81))))
+    n = kind.degree + 1
+    own = (9 + 3 * kind.general * kind.directions) * n**3 + 81  # reals of an element
+    return max(1, min(THREADS // n**2, (SHARED_BYTES - 8 * n * (n + 2)) // (8 * own)))
 
 
-def threads(degree):
+def threads(kind):
     """Threads of a block: whole warps."""
-    return -(-elements(degree) * (degree + 1) ** 2 // 32) * 32
+    return -(-elements(kind) * (kind.degree + 1) ** 2 // 32) * 32
 
 
 def machines(kind):
     """How machines run it: alone, chunk by chunk, so many elements a block."""
-    return {"types": TYPES, "pointwise": False, "grain": (1, 1, CHUNK), "block": (threads(kind.degree), 1, 1),
-            "span": (elements(kind.degree), 1, 1)}  # fmt: skip
+    return {"types": TYPES, "pointwise": False, "grain": (1, 1, CHUNK), "block": (threads(kind), 1, 1),
+            "span": (elements(kind), 1, 1)}  # fmt: skip
 
 
 def cost(kind, fields):
@@ -154,12 +177,14 @@ def cost(kind, fields):
     rows = {(1, False): 1, (3, False): 2, (3, True): 21}[fields, kind.full] + bool(kind.relaxation) * (1 + kind.bulk)
     reals = 3 * fields * unique + nodes + {"stored": 10 * nodes, "nodes": 81, "corners": 24, "box": 3}[kind.geometry]
     reals += rows * (nodes if kind.per_node else 1) + 2 * kind.stored * nodes
+    reals += kind.directions * nodes * (4 * fields + (8 if kind.general else 2))  # memory variables read and written, rates
     derivatives = 12 * fields * n  # of a node: six sums of n products
     metric = {"stored": 30 * fields, "nodes": 30 * fields + 36 + 36 + 486 // n, "corners": 30 * fields + 18 + 36 + 120 // n,
               "box": 6 * fields}[kind.geometry]  # fmt: skip
     law = 3 if fields == 1 else 78 if kind.full else 18
     memory = len(kind.relaxation) * (5 + kind.bulk) * 6 + len(kind.relaxation) * 8 * (1 + kind.bulk)
-    return {"reals_per_point": reals, "flops": nodes * (derivatives + metric + law + memory)}
+    filters = kind.directions * 2 * fields * 6
+    return {"reals_per_point": reals, "flops": nodes * (derivatives + metric + law + memory + filters)}
 
 
 def pointwise(name, file, writes, reads, params, **more):
@@ -207,6 +232,13 @@ def rigid(fields=3):
 
 
 FIELDS = {n: (("FIELDS", n),) for n in (1, 3)}
+
+
+def damped(fields=3):
+    """Points of absorbing layers: force, velocity, points (m,), terms (2, m), see stacey.h; fields = 1 for a fluid; count = m."""
+    return pointwise("damped_points" if fields == 3 else "fluid_damped", "stacey.h", ("force",), ("velocity", "points", "terms"), FACE,
+                     kernel="damped_points", defines=FIELDS[fields], reals_per_point=3 + 3 * fields, flops=3 * fields,
+                     **listed())  # fmt: skip
 
 
 def to_fluid():

@@ -2,6 +2,7 @@
 //   stacey        F <- G (F - C v), G = M (M + dt/2 C)^-1: absorbing faces, implicit in v, so that v(n) = (v(n + 1/2) + v(n - 1/2)) / 2
 //                 terms[m][i]: G as xx, yy, zz, yz, xz, xy, then C likewise
 //   fluid_stacey  the same for the potential; terms[m][i]: G, C
+//   damped_points F <- g (F - c v), g = 1 / (1 + rate dt/2), c = rate M: in absorbing layers; terms[m][i]: g, c
 //   rigid_points  F <- 0: what stands still (of a fluid: pressure 0)
 // i counts the entries of `points`; p.count is their number.
 #include "machine.h"
@@ -34,6 +35,21 @@ KERNEL fluid_stacey(
         const int g = points[i];
         const real f = to_real(potential_force[g], UNIT(p)) - terms[(ptrdiff_t)p.count + i] * potential_rate[g];
         potential_force[g] = to_force(terms[i] * f, 1 / UNIT(p));
+    }
+}
+
+KERNEL damped_points(
+    force_t* RESTRICT force, const real* RESTRICT velocity, const int* RESTRICT points, const real* RESTRICT terms, const Box box,
+    const FaceParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        for (int c = 0; c < FIELDS; ++c)
+        {
+            const ptrdiff_t g = (ptrdiff_t)FIELDS * points[i] + c;
+            const real f = to_real(force[g], UNIT(p)) - terms[(ptrdiff_t)p.count + i] * velocity[g];
+            force[g] = to_force(terms[i] * f, 1 / UNIT(p));
+        }
     }
 }
 

@@ -7,69 +7,12 @@
 //            memory[e][node][l * MEMORIES + m], loss[e][m][node] (or [e][m]): see memory.h; only where MECHANISMS > 0
 //            order[place]: elements by colour, where COLOURED = 1 (plain adds; a launch is one colour); without, adds are atomic on a GPU
 // params     first: row of `points` that element 0 of the other arrays has; unit of forces, where EXACT = 1
-#include "weak.h"
-#include "memory.h"
-
-constexpr int ROWS = FULL ? 21 : 2;
-
-INLINE constexpr int row_of(int a, int b) { return a * 6 - a * (a - 1) / 2 + b - a; }  // of c_ab, a <= b
-
-struct Elastic {
-    const real* moduli;
-    const real* loss;
-    real* memory;
-
-    MEMBER value modulus(int row, ptrdiff_t e, int node) const
-    {
-        return VALUES(moduli)[PER_NODE ? (e * ROWS + row) * NODES + node : e * ROWS + row];
-    }
-
-    MEMBER Memories load(ptrdiff_t e, int node) const { return memories(memory, e, node); }
-
-    MEMBER void operator()(value (&flux)[3][3], const value (&g)[3][3], const Metric& m, const Memories& before, ptrdiff_t e, int node) const
-    {
-        value strain[6] = {g[0][0], g[1][1], g[2][2], g[1][2] + g[2][1], g[0][2] + g[2][0], g[0][1] + g[1][0]}, s[6], lambda, mu;
-        if constexpr (MECHANISMS > 0) UNROLL for (int a = 0; a < 6; ++a) strain[a] = INNER(m, strain[a]);
-        if constexpr (FULL) {
-            value c[ROWS];
-            UNROLL_ROWS for (int r = 0; r < ROWS; ++r) c[r] = modulus(r, e, node);
-            UNROLL for (int a = 0; a < 6; ++a)
-            {
-                s[a] = c[row_of(0, a)] * strain[0];
-                UNROLL for (int b = 1; b < 6; ++b) s[a] += c[a < b ? row_of(a, b) : row_of(b, a)] * strain[b];
-            }
-            if constexpr (MECHANISMS > 0) {  // the isotropic part relaxes
-                mu = (c[row_of(3, 3)] + c[row_of(4, 4)] + c[row_of(5, 5)]) * real(1.0 / 3);
-                lambda = (c[row_of(0, 1)] + c[row_of(0, 2)] + c[row_of(1, 2)]) * real(1.0 / 3);
-            }
-        } else {
-            lambda = modulus(0, e, node);
-            mu = modulus(1, e, node);
-            if constexpr (MECHANISMS == 0) {  // two products in place of twelve
-                lambda = OUTER(m, INNER(m, lambda));
-                mu = OUTER(m, INNER(m, mu));
-            }
-            const value trace = lambda * (strain[0] + strain[1] + strain[2]), mu2 = real(2) * mu;
-            UNROLL for (int a = 0; a < 3; ++a)
-            {
-                s[a] = trace + mu2 * strain[a];
-                s[a + 3] = mu * strain[a + 3];
-            }
-        }
-        if constexpr (MECHANISMS > 0) relax(s, memory, before, loss, lambda, mu, strain, e, node);
-        if constexpr (MECHANISMS > 0) UNROLL for (int a = 0; a < 6; ++a) s[a] = OUTER(m, s[a]);
-        else if constexpr (FULL) UNROLL for (int a = 0; a < 6; ++a) s[a] = OUTER(m, INNER(m, s[a]));
-        UNROLL for (int a = 0; a < 3; ++a) flux[a][a] = s[a];
-        flux[1][2] = flux[2][1] = s[3];
-        flux[0][2] = flux[2][0] = s[4];
-        flux[0][1] = flux[1][0] = s[5];
-    }
-};
+#include "elastic_law.h"
 
 KERNEL stiffness(
     force_t* RESTRICT force, real* RESTRICT memory, const real* RESTRICT displacement, const int* RESTRICT points,
     const real* RESTRICT geometry, const real* RESTRICT moduli, const real* RESTRICT loss, const int* RESTRICT order,
     const Box box, const ElementParams p)
 {
-    weak_form<3>(force, displacement, points, geometry, order, Elastic{moduli, loss, memory}, box, p.first, 1 / UNIT(p));
+    weak_form<3>(force, displacement, points, geometry, order, Elastic{moduli, loss, memory}, Layer<3>{}, box, p.first, 1 / UNIT(p));
 }

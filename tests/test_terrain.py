@@ -6,7 +6,7 @@ from scipy.interpolate import CubicSpline
 
 import craton
 from craton.errors import ScenarioError
-from craton.model import Grid, cell_averages, extremes, problems
+from craton.model import Grid, cell_averages, extremes, problems, terrain
 from craton.scenario import Scenario, dumps, loads
 from craton.scenario.medium import Homogeneous, Layers
 from craton.solvers.fd_elastic import build, contact
@@ -61,6 +61,33 @@ def test_slopes_keep_their_volume():
     rho, _, _ = cell_averages(Homogeneous(**ROCK, topography={"x": x, "z": [-30.0, 10.0]}), GRID, 0, 16)
     depth = rho[:, 0, 1:4].sum(0) / ROCK["rho"] * 10  # of the columns at x = 10, 20, 30 m; the lowest cell is half a cell
     assert np.allclose(depth - 5, np.array([-20, -10, 0]) + 100, atol=0.1)  # LEAST of a cell may be lost
+
+
+ROUGH = np.random.default_rng(5).normal(0, 14, (37, 49)).cumsum(0).cumsum(1)
+ROUGH = {"x": np.arange(0, 121, 2.5), "y": np.arange(0, 91, 2.5), "z": 60 * ROUGH / np.abs(ROUGH).max()}
+
+
+@pytest.mark.parametrize("water", [None, {"level": -4.0}, {"level": 5.05}])
+@pytest.mark.parametrize("ground", [ROUGH, ROUGH | {"z": np.random.default_rng(6).uniform(-60, 70, (37, 49))}], ids=["rough", "needles"])
+def test_rock_stands_on_rock_in_blocks(ground, water):
+    """A cell of rock with none beside it to both sides has no shear stress: there is none such, nor on water, in whole grids and parts."""
+    model, grid = Homogeneous(**ROCK, topography=ground, water=water), Grid((0.0, 0.0, -100.0), 10.0, (20, 10, 13))
+    averages = cell_averages(model, grid, 0, 20)
+    rho, _, mu = averages
+    solid = mu > 0
+    assert not (solid[1:] & ~solid[:-1]).any() and not ((rho[1:] > 0) & (rho[:-1] == 0)).any()
+    blocks = solid[:, 1:, 1:] & solid[:, :-1, 1:] & solid[:, 1:, :-1] & solid[:, :-1, :-1]
+    covered = np.zeros_like(solid)
+    for j, i in np.ndindex(2, 2):
+        covered[:, j : j + 9, i : i + 12] |= blocks
+    assert (solid == covered).all() and rho[rho > 0].min() >= terrain.LEAST * (1000 if water else 2000)
+    for box in ((0, 20, 0, 4, 0, 13), (0, 20, 4, 5, 3, 9), (8, 14, 4, 10, 12, 13)):
+        part = (slice(*box[:2]), slice(*box[2:4]), slice(*box[4:]))
+        for here, whole in zip(cell_averages(model, grid.window(box), 0, box[1] - box[0]), averages):
+            assert (here == whole[part]).all()
+    built = terrain.build(model)
+    assert (terrain.filled(built, grid) == (rho > 0).sum(0)).all()
+    assert (terrain.whole(built, grid, (3, 17, 2, 8, 1, 12)) <= (rho > 0)[3:17, 2:8, 1:12]).all()
 
 
 def test_layers_follow_the_ground():

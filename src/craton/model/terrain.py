@@ -64,21 +64,51 @@ class Terrain:
         return ground if self.water is None else np.maximum(ground, self.water.level)
 
     def shares(self, grid, k0, k1):
-        """Parts of the cells of planes k0 to k1 - 1 that are ground and water: two arrays (k1 - k0, ny, nx), 0 to 1."""
-        ground, top = columns(self, grid)
+        """Parts of the cells of planes k0 to k1 - 1 that act as ground and as water: two arrays (k1 - k0, ny, nx), 0 to 1.
+
+        In the cells of a `Grid` ground that no shear stress holds counts as water or as nothing (`held`), and so does less than `LEAST`.
+        """
+        wide, inside = wider(grid)
+        ground, top = columns(self, wide)
         lower, upper = (edge[k0:k1] for edge in cells.edges(grid, "z"))
-        rock, water = np.zeros((2, k1 - k0, *grid.shape[1:]))
+        rock, water = np.zeros((2, k1 - k0, *ground.shape[1:]))
         rock[upper <= ground.min()] = 1
-        cut = np.flatnonzero((upper > ground.min()) & (lower < top.max()))  # the planes that are neither full nor empty
-        for k in cut:
-            rock[k] = np.clip((ground - lower[k]) / (upper[k] - lower[k]), 0, 1).mean(axis=0)
-            if self.water is not None:
-                water[k] = np.clip((top - lower[k]) / (upper[k] - lower[k]), 0, 1).mean(axis=0) - rock[k]
-        return rock, water
+        parts = self.parts if isinstance(grid, cells.Blocks) else self.held
+        for k in np.flatnonzero((upper > ground.min()) & (lower < top.max())):  # the planes that are neither full nor empty
+            rock[k], water[k] = parts(wide, lower[k], upper[k])
+        return rock[inside], water[inside]
+
+    def parts(self, grid, lower, upper):
+        """Parts of the cells between two elevations that are ground and water: two arrays (ny, nx), 0 to 1."""
+        rock, both = (np.clip((z - lower) / (upper - lower), 0, 1).mean(axis=0) for z in columns(self, grid))
+        return rock, both - rock
+
+    def held(self, grid, lower, upper):
+        """`parts` as they act on waves: rock is in cells that shear stresses tie to the rock below, water below its level.
+
+        Where mu is 0 in one of the four cells around a shear stress there is none (`moduli.h`). In a cell of rock with none beside it to
+        both sides along an axis, both points of the velocity along that axis have no shear stress: nothing but the far weights of the
+        differences holds them, and together they swing for ever. So rock counts in blocks of 2 x 2 cells on rock only (2 in the plane).
+        """
+        rock, water = self.parts(grid, lower, upper)
+        share, level = rock + water, -np.inf if self.water is None else self.water.level
+        solid = (rock >= water) & (share >= LEAST)
+        if self.water is not None and upper >= level:
+            solid &= self.base(grid)
+        kept = in_blocks(solid, grid)
+        other = np.where(kept, water, share if level - lower >= LEAST * (upper - lower) else 0)
+        return np.where(kept, rock, 0), other
+
+    def base(self, grid):
+        """Which columns are rock in the cell that the water's level cuts and in the one below: only on these is there rock above."""
+        lower, upper = cells.edges(grid.window((-grid.start[0], grid.whole[0] - grid.start[0], 0, grid.shape[1], 0, grid.shape[2])), "z")
+        cut = int(np.searchsorted(upper, self.water.level))
+        parts = [self.parts(grid, lower[k], upper[k]) for k in (cut - 1, cut) if 0 <= k < len(upper)]
+        return np.all([rock >= water for rock, water in parts], axis=0)
 
     def above(self, grid, k1):
         """True where the planes of cells below k1 hold nothing but ground."""
-        return cells.edges(grid, "z")[1][k1 - 1] <= columns(self, grid)[0].min()
+        return cells.edges(grid, "z")[1][k1 - 1] <= columns(self, wider(grid)[0])[0].min()
 
 
 @lru_cache(4)
@@ -92,6 +122,34 @@ def _columns(terrain, x, y):
 def columns(terrain, grid):
     """Elevations of ground and of the highest matter at some columns of each cell: two arrays (columns, ny, nx), m."""
     return _columns(terrain, *(tuple(tuple(e) for e in cells.edges(grid, name)) for name in "xy"))
+
+
+def wider(grid):
+    """A part of a grid with a ring of neighbouring cells along x and y where the grid goes on, and the index of the part in its arrays."""
+    if isinstance(grid, cells.Blocks):
+        return grid, np.index_exp[...]
+    axes = list(zip(grid.start, grid.shape, grid.whole))[1:]
+    low, high = [min(start, 1) for start, _, _ in axes], [min(whole - start - n, 1) for start, n, whole in axes]
+    (_, ny, nx), inside = grid.shape, tuple(slice(a, a + n) for a, (_, n, _) in zip(low, axes))
+    return grid.window((0, grid.shape[0], -low[0], ny + high[0], -low[1], nx + high[1])), (slice(None), *inside)
+
+
+def in_blocks(chosen, grid):
+    """Those of some cells of a plane (ny, nx) that lie in a block of two of them along each axis; beyond the grid there are none."""
+    axes = [axis for axis in (0, 1) if grid.whole[1 + axis] > 1]
+    for axis in axes:  # the first cells of blocks
+        chosen = chosen & beside(chosen, axis, 1)
+    for axis in axes:
+        chosen = chosen | beside(chosen, axis, -1)
+    return chosen
+
+
+def beside(chosen, axis, step):
+    """Of each cell of a plane what its neighbour one step (1 or -1) along an axis is; False beyond the plane."""
+    out, rows, others = np.zeros_like(chosen), np.moveaxis(chosen, axis, 0), slice(1, None)
+    ahead, behind = (slice(-1), others) if step > 0 else (others, slice(-1))
+    np.moveaxis(out, axis, 0)[ahead] = rows[behind]
+    return out
 
 
 def build(model):
@@ -135,14 +193,14 @@ def fill(terrain, grid, k0, k1, averages):
     """Cell averages with the terrain in them: rho, kappa, mu (k1 - k0, ny, nx) of a medium that reached everywhere.
 
     Part of a cell above the surface is nothing: density and moduli are those of the rest times its share, which keeps the mass and the
-    stiffness along the surface. Where water and rock share a cell it is the one that fills more of it.
+    stiffness along the surface. Where water and rock share a cell it is the one that fills more of it. A cell of rock that no shear stress
+    holds is empty, or water (`Terrain.held`).
     """
     rho, kappa, mu = averages
     if terrain.above(grid, k1):
         return averages
     rock, water = terrain.shares(grid, k0, k1)
     share = rock + water
-    share[share < LEAST] = 0
     if terrain.water is None:
         return share * rho, share * kappa, share * mu
     wet = water > rock
@@ -165,7 +223,7 @@ def filled(terrain, grid):
     out = np.full(grid.shape[1:], highest)
     for k in range(highest - 1, max(int(low) - 1, 0) - 1, -1):
         rock, water = shares(terrain, grid, k)
-        out[rock + water < LEAST] = k
+        out[rock + water == 0] = k
     return out
 
 

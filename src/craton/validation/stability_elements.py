@@ -6,7 +6,7 @@ import numpy as np
 from craton.scenario import SpectralScenario
 from craton.validation.stability_cases import LOSSY, MOMENT, ROCK, SHEAR, WATER, layers, medium, uniform
 
-ABSORBING = ("stacey",)  # kinds of absorbing faces that are tried in every row
+ABSORBING = ("stacey", "pml")  # kinds of absorbing faces that are tried in every row
 LAMB = {"vp": 2450.0, "vs": 980.0, "rho": 2000.0}
 
 
@@ -82,7 +82,7 @@ BELOW = {"longitude": 20.4, "latitude": 40.3, "depth": "150 km"}
 
 TABLE = {
     "cubes": SpectralRun("cubes of 20 m, vp/vs 2.5", uniform(**LAMB), 20.0, 12.0, 70.0),
-    "cubes-8": SpectralRun("cubes of 40 m, vp/vs 2.5, degree 8", uniform(**LAMB), 40.0, 12.0, 70.0, (6, 6, 5), run={"degree": 8}),
+    "cubes-8": SpectralRun("cubes of 40 m, vp/vs 2.5, degree 8", uniform(**LAMB), 40.0, 12.0, 70.0, (9, 9, 6), run={"degree": 8}),
     "two-layers": SpectralRun("two layers", TWO_LAYERS, 350.0, 2.0, 1700.0, (12, 12, 8)),
     "ocean": SpectralRun("300 m of water, 150 m of Vs 300, rock", SOFT_OCEAN, 75.0, 1.5, 480.0, (12, 12, 10), trapped=True),
     "plate": SpectralRun("homogeneous, free top and rigid bottom", uniform(**ROCK), 100.0, 5.0, 310.0, boundaries={"bottom": "rigid"}),
@@ -92,6 +92,7 @@ TABLE = {
     "fast-over-slow": SpectralRun("fast layer over slow, Vs 3500 over 600", layers((0, medium(3500.0)), (-300, medium(600.0))), 75.0, 3.0,
                                   160.0),
     "lossy": SpectralRun("homogeneous, Qs 50", LOSSY_ROCK, 100.0, 5.0, 310.0),
-    "chunk": SpectralRun("PREM in a chunk of 12 x 12 degrees", {"kind": "prem"}, 100e3, 1 / 150, 150e3, domain=SMALL_CHUNK, at=BELOW),
+    "chunk": SpectralRun("PREM in a chunk of 12 x 12 degrees", {"kind": "prem"}, 100e3, 1 / 150, 150e3, domain=SMALL_CHUNK, at=BELOW,
+                         boundaries={"pml": {"width": 300e3}}),
 }  # fmt: skip
 ROWS = {f"sem-{name}-{kind}": replace(row, absorbing=kind) for kind in ABSORBING for name, row in TABLE.items()}

@@ -21,7 +21,8 @@ ARCHITECTURES = ("sm_80", "sm_90")
 BUDGET = {
     "velocity": (32, 48), "stress": (40, 56), "velocity_surface": (48, 64), "stress_surface": (40, 64), "cpml_velocity": (40, 48),
     "laminate": (40, 40), "laminate_surface": (40, 48), "cpml_laminate": (32, 32), "cpml_stress": (40, 56),
-    "damping": (32, 32), "sponge": (16, 24), "rigid": (16, 16), "wrap": (16, 16), "inject": (40, 40), "window": (24, 24), "hold": (24, 24), "sample": (32, 32),
+    "sponge": (16, 24), "rigid": (16, 16), "wrap": (16, 16), "inject": (40, 40), "window": (24, 24), "hold": (24, 24), "sample": (32, 32),
+    "damping": (32, 32),
     "advance": (16, 16), "a1": (32, 40), "contact_velocity": (32, 40), "contact_stress": (32, 40),
     "stress_coarse": (56, 72), "stress_mixed": (56, 80), "stress_paired": (56, 80), "stress_full": (56, 80),
     "stress_surface_mixed": (64, 88), "cpml_stress_x_mixed": (48, 64), "cpml_stress_y_mixed": (48, 64), "cpml_stress_z_mixed": (48, 64),

@@ -140,8 +140,8 @@ def fastest_anisotropic(model, region, speed="vp"):
 def backwardness(model, region):
     """How far quasi-P and quasi-SV waves run backwards, 0 where none does.
 
-    The greatest -s_i c_i over axes i (x, z) and directions, with slowness s and group velocity c; s . c = 1. Where it is above zero a perfectly
-    matched layer across that axis is unstable (Becache, Fauqueux & Joly 2003, J. Comput. Phys. 188, 399).
+    The greatest -s_i c_i over axes i (x, z) and directions, with slowness s and group velocity c; s . c = 1. Where it is above zero a
+    perfectly matched layer across that axis is unstable (Becache, Fauqueux & Joly 2003, J. Comput. Phys. 188, 399).
     """
     angle = np.linspace(0, np.pi / 2, 91)
     s, c = np.sin(angle) ** 2, np.cos(angle) ** 2
@@ -151,7 +151,7 @@ def backwardness(model, region):
         root = np.sqrt(((c11 - c44) * s - (c33 - c44) * c) ** 2 + 4 * (c13 + c44) ** 2 * s * c)
         for sign in (1, -1):
             square = ((c11 + c44) * s + (c33 + c44) * c + sign * root) / 2
-            change = np.gradient(square, angle, axis=-1) / np.maximum(2 * square, 1e-300)  # of the logarithm of phase speed with the angle from z
+            change = np.gradient(square, angle, axis=-1) / np.maximum(2 * square, 1e-300)  # of log phase speed with the angle from z
             along = s + np.sqrt(s * c) * change, c - np.sqrt(s * c) * change  # s_i c_i of x and z
             most = max(most, *(float(-value.min()) for value in along))
     return most

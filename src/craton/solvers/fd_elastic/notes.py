@@ -10,8 +10,8 @@ FEWEST = {  # points per shortest wavelength below which a warning is due: from 
     "holberg": {2: 10, 4: 4.5, 6: 3.4, 8: 2.9, 10: 2.6, 12: 2.5, 14: 2.4, 16: 2.3},
 }
 
-# Largest amplitude that a CPML of so many points sends back of P and S waves up to 60 degrees from its normal, in dB: homogeneous medium, order 4,
-# 25 points to the S wavelength of a Ricker's peak (`craton validate reflection`), by how well medium and faces guide waves.
+# Largest amplitude that a CPML of so many points sends back of P and S waves up to 60 degrees from its normal, in dB: homogeneous medium,
+# order 4, 25 points to the S wavelength of a Ricker's peak (`craton validate reflection`), by how well medium and faces guide waves.
 REFLECTED = {5: {0.0: -48, 0.43: -48, 1.0: -43}, 10: {0.0: -76, 0.43: -52, 1.0: -46}, 20: {0.0: -82, 0.43: -60, 1.0: -53}}
 
 SURFACE = {"sbp": "summation-by-parts closure", "imaging": "stress imaging", "imaging-2": "stress imaging of vertical order 2"}

@@ -212,7 +212,7 @@ def restricted(d, some):
     division = replace(d.division, mesh=of_elements(d.mesh, some), points=points, counts=counts, shared=shared, outer=0,
                        numbers=d.division.numbers[some])  # fmt: skip
     part = replace(d, mesh=division.mesh, fluid=d.fluid[some], points=points, state=division.state, division=division,
-                   centres=d.centres[some], first=d.first.some(some, masses))  # fmt: skip
+                   centres=d.centres[some], first=d.first.some(some, masses), layers=None)  # fmt: skip
     return replace(part, elements=families.all_arranged(part))
 
 

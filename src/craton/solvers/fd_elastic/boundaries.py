@@ -50,7 +50,7 @@ DAMPING = 0.12  # of d at the outer edge, times that ratio, where the medium gui
 DAMPING_POWER = 10  # of the depth, for ratios up to ORDINARY_RATIO
 ORDINARY_RATIO, POWER_PER_OCTAVE, LEAST_POWER = 2.5, 1.5, 4  # beyond it the power falls, and damping begins further inside
 BACKWARD_DAMPING = 2.5  # of d, times `rheology.backwardness`: above 2, at which damped velocities outweigh what the layer amplifies
-UNDAMPED = 0.3  # of the thickness from the inner edge on: g would be below a hundredth of its greatest value
+LEAST_DAMPING = 0.01  # of the greatest g: points with less are not damped
 
 
 def cpml_profile(depth, thickness, spacing, dt, vp, options, frequency):
@@ -78,14 +78,22 @@ def shift(ratio, frequency):
     return np.pi * frequency * (ALPHA_FLOOR + (1 - ALPHA_FLOOR) * np.clip(1 - ratio, 0, None))
 
 
+def damping_power(d):
+    """The power of the depth with which damping rises."""
+    return max(DAMPING_POWER - POWER_PER_OCTAVE * max(np.log2(d.vp_max / d.slowest / ORDINARY_RATIO), 0), LEAST_POWER)
+
+
+def undamped(d, thickness):
+    """Points from the inner edge of a layer that need no damping."""
+    return 0 if d.backward else int(LEAST_DAMPING ** (1 / damping_power(d)) * thickness)
+
+
 def damping_profile(d, depth, thickness, frequency):
     """1 - exp(-g dt) and 1 - exp(-alpha dt) at `depth` points into the layer, shape (2, n): see damping.h."""
-    ratio, contrast = np.clip(depth / thickness, 0, None), d.vp_max / d.slowest
-    power = max(DAMPING_POWER - POWER_PER_OCTAVE * max(np.log2(contrast / ORDINARY_RATIO), 0), LEAST_POWER)
+    ratio = np.clip(depth / thickness, 0, None)
     d0 = strongest(thickness, d.grid.spacing, d.vp_max, d.scenario.boundaries.cpml)
-    greatest = DAMPING * d.guiding * contrast * d0
-    g = np.where(ratio > UNDAMPED, greatest * ratio**power, 0) + BACKWARD_DAMPING * d.backward * d0 * ratio**2
-    return -np.expm1(-d.dt * np.stack([g, shift(ratio, frequency)]))
+    g = DAMPING * d.guiding * d.vp_max / d.slowest * d0 * ratio ** damping_power(d) + BACKWARD_DAMPING * d.backward * d0 * ratio**2
+    return -np.expm1(-d.dt * np.stack([np.where(ratio * thickness > undamped(d, thickness), g, 0), shift(ratio, frequency)]))
 
 
 def cpml(d):
@@ -104,7 +112,7 @@ def cpml(d):
             phases[phase].append(launch(d, axis, box, f"psi_{phase}_{face}", f"cpml_{face}"))
         if not d.guiding:
             continue
-        box, *depths = slab_depths(d, axis, side, thickness, 0 if d.backward else round(UNDAMPED * thickness))
+        box, *depths = slab_depths(d, axis, side, thickness, undamped(d, thickness))
         arrays[f"damping_{face}"] = profiled(d, axis, box, [damping_profile(d, x, thickness, frequency) for x in depths])
         arrays[f"lowpass_{face}"] = memories(d, len(d.velocity), box)
         phases["velocity_after"].append(_damping(d, axis, box, f"lowpass_{face}", f"damping_{face}"))

@@ -28,7 +28,7 @@ FIELDS = (("vx", "vy", "vz"), ("velocity",), ("pressure",))  # looked at togethe
 TINY = 1e-300
 ROWS = cases.ROWS | elements.ROWS
 # Shape (where a row has it) and steps of each method; in the suite spectral elements without what needs a wide box, or long.
-FORMS = {"quick": ("P-SV", {"fd": 16_000, "sem": 3000}), "standard": ("space", {"fd": 20_000, "sem": 10_000}),
+FORMS = {"quick": ("P-SV", {"fd": 20_000, "sem": 3000}), "standard": ("space", {"fd": 20_000, "sem": 10_000}),
          "full": ("space", {"fd": 100_000, "sem": 50_000})}  # fmt: skip
 SHORT = ("cubes", "two-layers", "lossy")
 QUICK = (*cases.ROWS, *(name for name in elements.ROWS if name.split("-", 1)[1].rsplit("-", 1)[0] in SHORT))

@@ -47,6 +47,7 @@ def slab_depths(d, axis, side, thickness, first=0):
 # bench/NOTES.md, "Stable layers", has the trials that these constants come from.
 ALPHA_FLOOR = 0.3  # of alpha at the inner edge, kept at the outer one
 DAMPING = 0.12  # of d at the outer edge, times that ratio, where the medium guides waves (`Discretisation.guiding`): g there
+GREATEST_RATIO = 4  # beyond it damping begins further inside, and is not stronger
 DAMPING_POWER = 10  # of the depth, for ratios up to ORDINARY_RATIO
 ORDINARY_RATIO, POWER_PER_OCTAVE, LEAST_POWER = 2.5, 1.5, 4  # beyond it the power falls, and damping begins further inside
 BACKWARD_DAMPING = 2.5  # of d, times `rheology.backwardness`: above 2, at which damped velocities outweigh what the layer amplifies
@@ -92,7 +93,8 @@ def damping_profile(d, depth, thickness, frequency):
     """1 - exp(-g dt) and 1 - exp(-alpha dt) at `depth` points into the layer, shape (2, n): see damping.h."""
     ratio = np.clip(depth / thickness, 0, None)
     d0 = strongest(thickness, d.grid.spacing, d.vp_max, d.scenario.boundaries.cpml)
-    g = DAMPING * d.guiding * d.vp_max / d.slowest * d0 * ratio ** damping_power(d) + BACKWARD_DAMPING * d.backward * d0 * ratio**2
+    strength = DAMPING * d.guiding * min(d.vp_max / d.slowest, GREATEST_RATIO)
+    g = d0 * (strength * ratio ** damping_power(d) + BACKWARD_DAMPING * d.backward * ratio**2)
     return -np.expm1(-d.dt * np.stack([np.where(ratio * thickness > undamped(d, thickness), g, 0), shift(ratio, frequency)]))
 
 

@@ -75,12 +75,15 @@ class Discretisation:
 
     @cached_property
     def guiding(self):
-        """How well the medium and the faces guide waves along an absorbing layer, 0 (not at all) to 1.
+        """How well the medium and the faces guide waves along an absorbing layer, 0 (not at all) to 2.
 
-        Two faces that reflect, topography, anisotropy, or a fluid beside a solid: 1. Otherwise by how much vp or vs varies.
+        A plate between two faces that reflect: 2. Topography, anisotropy, or a fluid beside a solid: 1. Otherwise by how much vp or vs
+        varies, up to 1.
         """
         reflecting = [{self.face(name) for name in FACES if FACES[name][0] == axis} for axis in self.scenario.domain.axes]
-        if any(not kinds & {"cpml", "periodic"} for kinds in reflecting) or self.ground is not None or self.anisotropic:
+        if any(not kinds & {"cpml", "periodic"} for kinds in reflecting):
+            return 2.0
+        if self.ground is not None or self.anisotropic:
             return 1.0
         (slow_p, fast_p), (slow_s, fast_s) = (earth.extremes(self.scenario.model, self.grid)[name] for name in ("vp", "vs"))
         if slow_s == 0 < fast_s:

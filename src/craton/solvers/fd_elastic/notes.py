@@ -61,7 +61,7 @@ def absorbing(d):
         return []
     thickness = d.scenario.boundaries.cpml.thickness
     measured = REFLECTED[max((n for n in REFLECTED if n <= thickness), default=min(REFLECTED))]
-    damped = min(g for g in measured if g >= d.guiding)
+    damped = min((g for g in measured if g >= d.guiding), default=max(measured))
     words = f"{thickness} points; they send back less than {measured[damped]} dB of waves up to 60 degrees from their normal"
     more = f" ({measured[0.0]} dB without the damping that guided waves need here)" if damped else ""
     return [("absorbing layers", words + more)]

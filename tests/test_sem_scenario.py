@@ -23,8 +23,8 @@ def test_the_same_file_by_both_methods():
     fd, sem = loads(smallcase.TEXT), loads(SEM)
     assert type(fd) is Scenario and type(sem) is SpectralScenario
     assert sem.source == fd.source and sem.receivers == fd.receivers and sem.snapshots == fd.snapshots and sem.model == fd.model
-    assert sem.face("top") == "free" and sem.face("west") == sem.face("bottom") == "pml"
-    assert any("boundaries.others" in text and "pml" in text for text in sem.warnings)
+    assert sem.face("top") == "free" and sem.face("west") == sem.face("bottom") == "stacey"
+    assert any("boundaries.others" in text and "stacey" in text for text in sem.warnings)
     assert sem.domain.points_per_wavelength == 5 and sem.run.degree == 4 and sem.run.assembly == "fast"
 
 

@@ -27,7 +27,7 @@ from craton.scenario.schema import Boundaries, Cpml, Device, Domain, Geographic,
 from craton.scenario.words import listed, number, shown
 
 KINDS = ("free", "pml", "stacey", "rigid")
-ABSORBING = {"cpml": "pml", "sponge": "stacey", "a1": "stacey"}  # of finite differences, and what takes their place
+ABSORBING = ("cpml", "sponge", "a1")  # of finite differences: absorbing faces of first order take their place
 PATHS = 4  # places along an element's edge at which functions of the ground are looked up
 
 
@@ -163,7 +163,7 @@ class Faces(Boundaries):
     """What each face is: free, pml (absorbing layer), stacey (first-order absorbing, Clayton & Engquist) or rigid.
 
     ``others`` holds for the faces not named, `face` gives the answer for one; ``faces`` = { name = "free" } are the face sets of a mesh
-    file. Of the absorbing kinds of finite differences cpml means pml, sponge and a1 mean stacey; what belongs to them is not used.
+    file. The absorbing kinds of finite differences, cpml, sponge and a1, mean stacey; what belongs to them is not used.
     """
 
     top: FaceKind = "free"
@@ -182,7 +182,7 @@ class Faces(Boundaries):
     def face(self, name):
         """``"free"``, ``"pml"``, ``"stacey"`` or ``"rigid"`` of a face by its name: top, ... or that of a mesh's face set."""
         kind = self.faces.get(name) or (getattr(self, name) if name in FACES else None) or self.others
-        return ABSORBING.get(kind, kind)
+        return "stacey" if kind in ABSORBING else kind
 
 
 class ElementRun(Table):

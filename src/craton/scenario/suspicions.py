@@ -22,9 +22,7 @@ def _unused(scenario):
     told = {f"boundaries.{name}": getattr(faces, name) for name in ("top", "bottom", "west", "east", "south", "north", "others")}
     told |= {f"boundaries.faces.{name}": kind for name, kind in faces.faces.items()}
     for key, kind in told.items():
-        if kind == "cpml":
-            yield f'{key}: "cpml" is of finite differences; an absorbing layer of elements, "pml", takes its place'
-        elif kind in ("sponge", "a1"):
+        if kind in ("cpml", "sponge", "a1"):
             yield f'{key}: "{kind}" is of finite differences; absorbing faces of first order, "stacey", take its place'
     if scenario.model.topography is not None and faces.face("top") != "free":
         yield f'boundaries.top: the ground is the top of the mesh and free; "{faces.top}" is not used'

@@ -5,6 +5,7 @@ from craton.plan.layout import rounded
 from craton.plan.plan import Array, Launch
 from craton.solvers.fd_elastic import operators, relaxing
 from craton.solvers.fd_elastic.scheme import VELOCITY
+from craton.solvers.shared import guided
 
 VECTOR = 8  # points
 
@@ -40,16 +41,7 @@ def slab_depths(d, axis, side, thickness, first=0):
     return d.slab(axis, low, high), depth(index), depth(index + 0.5)
 
 
-# A perfectly matched layer amplifies guided modes whose group and phase velocity have opposite signs (Becache et al. 2003, Skelton et al.
-# 2007): plates, fast layers over slow ones and strongly heterogeneous media have them. A frequency shift above zero and some damping of the
-# velocity, where the matched layer has absorbed most of the wave, hold them. d is set by the fastest wave, so that slow waves meet a layer
-# that is stronger for them, and are amplified further inside, by the ratio of the fastest to the slowest wave.
-# bench/NOTES.md, "Stable layers", has the trials that these constants come from.
 ALPHA_FLOOR = 0.3  # of alpha at the inner edge, kept at the outer one
-DAMPING = 0.12  # of d at the outer edge, times that ratio, where the medium guides waves (`Discretisation.guiding`): g there
-GREATEST_RATIO = 4  # beyond it damping begins further inside, and is not stronger
-DAMPING_POWER = 10  # of the depth, for ratios up to ORDINARY_RATIO
-ORDINARY_RATIO, POWER_PER_OCTAVE, LEAST_POWER = 2.5, 1.5, 4  # beyond it the power falls, and damping begins further inside
 BACKWARD_DAMPING = 2.5  # of d, times `rheology.backwardness`: above 2, at which damped velocities outweigh what the layer amplifies
 LEAST_DAMPING = 0.01  # of the greatest g: points with less are not damped
 
@@ -79,22 +71,17 @@ def shift(ratio, frequency):
     return np.pi * frequency * (ALPHA_FLOOR + (1 - ALPHA_FLOOR) * np.clip(1 - ratio, 0, None))
 
 
-def damping_power(d):
-    """The power of the depth with which damping rises."""
-    return max(DAMPING_POWER - POWER_PER_OCTAVE * max(np.log2(d.vp_max / d.slowest / ORDINARY_RATIO), 0), LEAST_POWER)
-
-
 def undamped(d, thickness):
     """Points from the inner edge of a layer that need no damping."""
-    return 0 if d.backward else int(LEAST_DAMPING ** (1 / damping_power(d)) * thickness)
+    return 0 if d.backward else int(LEAST_DAMPING ** (1 / guided.power(d.vp_max / d.slowest)) * thickness)
 
 
 def damping_profile(d, depth, thickness, frequency):
     """1 - exp(-g dt) and 1 - exp(-alpha dt) at `depth` points into the layer, shape (2, n): see damping.h."""
     ratio = np.clip(depth / thickness, 0, None)
     d0 = strongest(thickness, d.grid.spacing, d.vp_max, d.scenario.boundaries.cpml)
-    strength = DAMPING * d.guiding * min(d.vp_max / d.slowest, GREATEST_RATIO)
-    g = d0 * (strength * ratio ** damping_power(d) + BACKWARD_DAMPING * d.backward * ratio**2)
+    speeds = d.vp_max / d.slowest
+    g = d0 * (guided.strength(d.guiding, speeds) * ratio ** guided.power(speeds) + BACKWARD_DAMPING * d.backward * ratio**2)
     return -np.expm1(-d.dt * np.stack([np.where(ratio * thickness > undamped(d, thickness), g, 0), shift(ratio, frequency)]))
 
 

@@ -11,6 +11,7 @@ from craton.plan.layout import Layout
 from craton.solvers.fd_elastic import relaxing
 from craton.solvers.fd_elastic.imaging import surface
 from craton.solvers.fd_elastic.scheme import ACOUSTIC, HALF, MOTION, VELOCITY, stencil
+from craton.solvers.shared import guided
 
 
 @dataclass(frozen=True)
@@ -82,13 +83,11 @@ class Discretisation:
         """
         reflecting = [{self.face(name) for name in FACES if FACES[name][0] == axis} for axis in self.scenario.domain.axes]
         if any(not kinds & {"cpml", "periodic"} for kinds in reflecting):
-            return 2.0
+            return guided.PLATE
         if self.ground is not None or self.anisotropic:
             return 1.0
-        (slow_p, fast_p), (slow_s, fast_s) = (earth.extremes(self.scenario.model, self.grid)[name] for name in ("vp", "vs"))
-        if slow_s == 0 < fast_s:
-            return 1.0
-        return min(max(fast_p / slow_p, fast_s / slow_s if slow_s else 1.0) - 1, 1.0)
+        speeds = earth.extremes(self.scenario.model, self.grid)
+        return guided.guiding(speeds["vp"], speeds["vs"])
 
     @cached_property
     def anisotropic(self):

@@ -19,11 +19,11 @@ from craton.errors import Problem, ScenarioError
 from craton.solvers.sem_elastic import faces, mesh_terms, operators
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.ranks import same
+from craton.solvers.shared import guided
 
-FRICTION, MODERATE = 0.006, 4.0  # rate of friction on the outer face, of d there, up to a contrast of speeds; beyond, in proportion to it
-PLATE = 0.03  # the same between two faces that reflect
-POWER, POWER_OF_PLATE = 4, 2  # of the depth, of friction
+LEAST_GUIDING = 0.25  # a homogeneous medium of vp/vs 10 grows with a fifteenth of it
 FLOOR = 0.5  # of alpha at the outer face, of that at the inner one
+SAFE_STEPS = 8000  # a fast layer over a slow one diverged at 9,400 steps, a homogeneous medium of vp/vs 10 at 36,800
 INSIDE = 1e-3  # of the layer: as deep as this an element must reach into it
 ALIGNED = 1e-2  # of the change of depth along one line of an element, how much it may change along the other lines
 FLAT = 1e-3  # of the layer: so far nodes of its face may be out of plane
@@ -45,7 +45,7 @@ class Side:
         alpha at the inner edge, 1/s.
     rate : float
         Of friction on the face, 1/s.
-    power : int
+    power : float
         Of the depth, with which friction rises.
     """
 
@@ -54,7 +54,7 @@ class Side:
     damping: float = 0.0
     shift: float = 0.0
     rate: float = 0.0
-    power: int = POWER
+    power: float = guided.DAMPING_POWER
 
     def profile(self, coordinates):
         """d and alpha at positions (n, 3, m), 1/s: d = d0 q^2, alpha falls linearly to `FLOOR` of itself (Collino & Tsogka 2001)."""
@@ -203,16 +203,21 @@ def placed_in(d, placed):
     return [f"inside an absorbing layer, where waves are damped: {', '.join(names[:5])}{more}"]
 
 
-def friction_of(d):
-    """Rate of friction on the outer faces of layers, of d there, and the power of depth with which it rises.
+def growing(d):
+    """A warning where a run is longer than layers of elements were seen to stay stable (`craton validate stability`): list."""
+    if d.layers is None or d.steps < SAFE_STEPS:
+        return []
+    return [f'absorbing layers of elements can grow in long runs: seen from {SAFE_STEPS:,} steps on where speeds vary much, this run has '
+            f'{d.steps:,}; use "stacey", or watch the late part of the records']  # fmt: skip
 
-    Waves whose energy goes against their phase, which PML amplifies, need a guide: faces that reflect, or media of very different speeds.
-    """
+
+def friction_of(d):
+    """Rate of friction on the outer faces of layers, of d there, and the power of depth with which it rises; see `guided`."""
+    speeds, options = d.first.speeds, d.scenario.boundaries.pml
+    ratio = speeds["vp"][1] / speeds["slowest"][0]
     plate = d.scenario.domain.globe is None and all(d.scenario.face(name) in ("free", "rigid") for name in ("top", "bottom"))
-    power, contrast = POWER_OF_PLATE if plate else POWER, d.first.speeds["vp"][1] / d.first.speeds["slowest"][0]
-    asked = d.scenario.boundaries.pml.friction
-    share = asked if asked is not None else PLATE if plate else FRICTION * max(1.0, contrast / MODERATE)
-    return share, power
+    guide = guided.PLATE if plate else 1.0 if d.anisotropic else max(guided.guiding(speeds["vp"], speeds["vs"]), LEAST_GUIDING)
+    return guided.strength(guide, ratio) if options.friction is None else options.friction, guided.power(ratio)
 
 
 def plane_side(d, name, options):

@@ -16,14 +16,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
+from craton.plan.plan import Array
 from craton.solvers.sem_elastic import faces, mesh_terms, operators
 from craton.solvers.sem_elastic.element import Element
 from craton.solvers.sem_elastic.ranks import same
 from craton.solvers.shared import guided
 
-LEAST_GUIDING = 0.25  # a homogeneous medium of vp/vs 10 grows with a fifteenth of it
+LEAST_GUIDING = 0.6  # two layers (0.43) grew from 20,000 steps on, a homogeneous medium of vp/vs 10 from 30,000 on
 FLOOR = 0.5  # of alpha at the outer face, of that at the inner one
-SAFE_STEPS = 8000  # a fast layer over a slow one diverged at 9,400 steps, a homogeneous medium of vp/vs 10 at 36,800
+SAFE_STEPS = 30_000  # two layers rise from 1e-7 of the peak to 2e-6 by 36,000 steps
+LEAST_RATE = 1e-3  # of the greatest rate of friction: points with less have none
 INSIDE = 1e-3  # of the layer: as deep as this an element must reach into it
 ALIGNED = 1e-2  # of the change of depth along one line of an element, how much it may change along the other lines
 FLAT = 1e-3  # of the layer: so far nodes of its face may be out of plane
@@ -308,29 +310,32 @@ def damped(d):
     """Arrays and launches of the points of absorbing layers by medium: arrays, {"solid": [...], "fluid": [...]}.
 
     Layered media have waves whose energy goes the other way than their phase, and PML amplifies them (Skelton, Adams & Craster 2007): a
-    little friction, rate times momentum, takes more from them than that.
+    little friction, rate times the momentum of motion faster than alpha, takes more from them than that.
     """
     arrays, launches = {}, {"solid": [], "fluid": []}
     for fluid, medium in enumerate(("solid", "fluid")) if d.layers is not None else ():
         if not d.division.media[fluid]:
             continue
-        rate = same(d.division.shared[medium], friction(d, bool(fluid)))
-        points = np.flatnonzero(rate > 0)
+        rate, shift = (same(d.division.shared[medium], values) for values in friction(d, bool(fluid)))
+        points = np.flatnonzero(rate > LEAST_RATE * max(side.rate for side in d.layers.sides))
         if not len(points):
             continue
-        terms = np.stack([1 / (1 + d.dt / 2 * rate[points]), rate[points] * d.first.mass[fluid][points]])
+        rate, shift = rate[points], shift[points]
+        terms = np.stack([1 / (1 + d.dt / 2 * rate), rate * d.first.mass[fluid][points], -np.expm1(-d.dt * shift)])
         op = operators.damped(1 if fluid else 3)
         arrays |= faces.table(op.name, points=(points, np.int32), terms=(terms, d.precision))
+        arrays[f"{op.name}_lowpass"] = Array("boundary points", (1 if fluid else 3, len(points)), d.precision)
         fields = {"force": "potential_force", "velocity": "potential_rate"} if fluid else {}
         launches[medium].append(d.units.launch(faces.on_list(op, op.name, len(points), **fields), bool(fluid)))
     return arrays, launches
 
 
 def friction(d, fluid):
-    """Rate of friction at all points of a medium, 1/s; 0 outside layers."""
-    rate = np.zeros(d.division.counts[fluid])
+    """Rate of friction at all points of a medium, and alpha, 1/s; 0 outside layers: (2, points)."""
+    out = np.zeros((2, d.division.counts[fluid]))
     elements = np.flatnonzero((d.fluid == fluid) & (d.layers.directions >= 0).any(axis=0))
     for part in mesh_terms.batches(len(elements)):
-        places = d.coordinates(elements[part])
-        rate[d.points[elements[part]]] = sum(side.friction(places) for side in d.layers.sides)
-    return rate
+        places, points = d.coordinates(elements[part]), d.points[elements[part]]
+        out[0, points] = sum(side.friction(places) for side in d.layers.sides)
+        out[1, points] = np.min([side.profile(places)[1] for side in d.layers.sides], axis=0)
+    return out

@@ -193,6 +193,6 @@ def table(name, **values):
 
 def on_list(op, name, count, **renamed):
     """Launch of an operator over a list of points whose arrays are NAME_part."""
-    own = ("points", "terms", "solid", "fluid", "vectors")
+    own = ("points", "terms", "solid", "fluid", "vectors", "lowpass")
     names = tuple(renamed.get(a, f"{name}_{a}" if a in own else a) for a in op.arrays)
     return Launch(op, names, (0, 1, 0, 1, 0, count), {"count": count})

@@ -235,9 +235,9 @@ FIELDS = {n: (("FIELDS", n),) for n in (1, 3)}
 
 
 def damped(fields=3):
-    """Points of absorbing layers: force, velocity, points (m,), terms (2, m), see stacey.h; fields = 1 for a fluid; count = m."""
-    return pointwise("damped_points" if fields == 3 else "fluid_damped", "stacey.h", ("force",), ("velocity", "points", "terms"), FACE,
-                     kernel="damped_points", defines=FIELDS[fields], reals_per_point=3 + 3 * fields, flops=3 * fields,
+    """Points of absorbing layers: force, lowpass (fields, m), velocity, points (m,), terms (3, m), see stacey.h; fields = 1 for a fluid."""
+    return pointwise("damped_points" if fields == 3 else "fluid_damped", "stacey.h", ("force", "lowpass"), ("velocity", "points", "terms"),
+                     FACE, kernel="damped_points", defines=FIELDS[fields], reals_per_point=4 + 5 * fields, flops=6 * fields,
                      **listed())  # fmt: skip
 
 

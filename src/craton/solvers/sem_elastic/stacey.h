@@ -2,7 +2,8 @@
 //   stacey        F <- G (F - C v), G = M (M + dt/2 C)^-1: absorbing faces, implicit in v, so that v(n) = (v(n + 1/2) + v(n - 1/2)) / 2
 //                 terms[m][i]: G as xx, yy, zz, yz, xz, xy, then C likewise
 //   fluid_stacey  the same for the potential; terms[m][i]: G, C
-//   damped_points F <- g (F - c v), g = 1 / (1 + rate dt/2), c = rate M: in absorbing layers; terms[m][i]: g, c
+//   damped_points F <- g (F - c (v - w)), g = 1 / (1 + rate dt/2), c = rate M, then w <- w + b (v - w), b = 1 - exp(-alpha dt): friction in
+//                 absorbing layers, of motion that is faster than alpha; terms[m][i]: g, c, b; lowpass[m][i]: w of component m
 //   rigid_points  F <- 0: what stands still (of a fluid: pressure 0)
 // i counts the entries of `points`; p.count is their number.
 #include "machine.h"
@@ -39,16 +40,18 @@ KERNEL fluid_stacey(
 }
 
 KERNEL damped_points(
-    force_t* RESTRICT force, const real* RESTRICT velocity, const int* RESTRICT points, const real* RESTRICT terms, const Box box,
-    const FaceParams p)
+    force_t* RESTRICT force, real* RESTRICT lowpass, const real* RESTRICT velocity, const int* RESTRICT points, const real* RESTRICT terms,
+    const Box box, const FaceParams p)
 {
     FOR_EACH_POINT(box)
     {
+        const ptrdiff_t count = p.count;
         for (int c = 0; c < FIELDS; ++c)
         {
             const ptrdiff_t g = (ptrdiff_t)FIELDS * points[i] + c;
-            const real f = to_real(force[g], UNIT(p)) - terms[(ptrdiff_t)p.count + i] * velocity[g];
-            force[g] = to_force(terms[i] * f, 1 / UNIT(p));
+            const real fast = velocity[g] - lowpass[c * count + i];
+            force[g] = to_force(terms[i] * (to_real(force[g], UNIT(p)) - terms[count + i] * fast), 1 / UNIT(p));
+            lowpass[c * count + i] += terms[2 * count + i] * fast;
         }
     }
 }

@@ -71,7 +71,8 @@ def test_gpu_text_does_what_the_cpu_does(name, precision, tmp_path):
     for field in {"force", "memory", "layer"} & set(arrays):
         assert np.abs(expected[field] - arrays[field].astype(precision)).max() > 1e-3  # something happened
         error = np.abs(got[field] - expected[field]).max() / np.abs(expected[field]).max()
-        assert error <= 16 * np.finfo(precision).eps, field
+        # rounding of a node's sums; of degree 8 in a layer 27 products and as many filtered ones, added in any order
+        assert error <= (24 if name == "high layer" else 16) * np.finfo(precision).eps, field
 
 
 @pytest.mark.parametrize("offset", [0, 1])

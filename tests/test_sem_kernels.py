@@ -346,7 +346,7 @@ def texts():
 
 
 CASES = texts()
-LISTS = {"update": 32, "fluid_update": 32, "stacey": 48, "fluid_stacey": 24, "rigid_points": 16, "damped_points": 24,
+LISTS = {"update": 32, "fluid_update": 32, "stacey": 48, "fluid_stacey": 24, "rigid_points": 16, "damped_points": 32,
          "to_fluid": 32, "to_solid": 32,
          "pack_shared": 32, "add_shared": 40}  # fmt: skip
 # Bytes of a thread in memory: of high degree, a column of float64 has more numbers than there are registers.

@@ -41,7 +41,7 @@ def slab_depths(d, axis, side, thickness, first=0):
     return d.slab(axis, low, high), depth(index), depth(index + 0.5)
 
 
-ALPHA_FLOOR = 0.3  # of alpha at the inner edge, kept at the outer one
+ALPHA_FLOOR = 0.3  # of alpha at the inner edge, kept at the outer one: slow guided waves are amplified less, what it costs is below 1e-4
 BACKWARD_DAMPING = 2.5  # of d, times `rheology.backwardness`: above 2, at which damped velocities outweigh what the layer amplifies
 LEAST_DAMPING = 0.01  # of the greatest g: points with less are not damped
 

@@ -65,9 +65,14 @@ class Discretisation:
         return relaxing.constants(self.relaxation, self.dt, self.planar)
 
     @cached_property
+    def speeds(self):
+        """What `earth.extremes` says of the model on the grid."""
+        return earth.extremes(self.scenario.model, self.grid)
+
+    @property
     def slowest(self):
         """Slowest wave of the model, m/s."""
-        return earth.extremes(self.scenario.model, self.grid)["slowest"]
+        return self.speeds["slowest"]
 
     @cached_property
     def backward(self):
@@ -86,8 +91,7 @@ class Discretisation:
             return guided.PLATE
         if self.ground is not None or self.anisotropic:
             return 1.0
-        speeds = earth.extremes(self.scenario.model, self.grid)
-        return guided.guiding(speeds["vp"], speeds["vs"])
+        return guided.guiding(self.speeds["vp"], self.speeds["vs"])
 
     @cached_property
     def anisotropic(self):

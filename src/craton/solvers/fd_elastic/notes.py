@@ -3,6 +3,7 @@ import numpy as np
 
 from craton.model import earth
 from craton.solvers.fd_elastic import acoustic, laminate, relaxing, scheme
+from craton.solvers.shared import guided
 from craton.solvers.shared.notes import memory, phases, receivers, sources_of
 
 FEWEST = {  # points per shortest wavelength below which a warning is due: from order 6 on, phase velocity is in error by 0.7 % there
@@ -11,8 +12,9 @@ FEWEST = {  # points per shortest wavelength below which a warning is due: from 
 }
 
 # Largest amplitude that a CPML of so many points sends back of P and S waves up to 60 degrees from its normal, in dB: homogeneous medium,
-# order 4, 25 points to the S wavelength of a Ricker's peak (`craton validate reflection`), by how well medium and faces guide waves.
-REFLECTED = {5: {0.0: -48, 0.43: -48, 1.0: -43}, 10: {0.0: -76, 0.43: -52, 1.0: -46}, 20: {0.0: -82, 0.43: -60, 1.0: -53}}
+# order 4, 25 points to the S wavelength of a Ricker's peak (`craton validate reflection`), by the strength of damping over
+# `guided.DAMPING`.
+REFLECTED = {5: {0.0: -48, 0.75: -48, 1.75: -43}, 10: {0.0: -76, 0.75: -52, 1.75: -46}, 20: {0.0: -82, 0.75: -60, 1.75: -53}}
 
 SURFACE = {"sbp": "summation-by-parts closure", "imaging": "stress imaging", "imaging-2": "stress imaging of vertical order 2"}
 
@@ -61,9 +63,12 @@ def absorbing(d):
         return []
     thickness = d.scenario.boundaries.cpml.thickness
     measured = REFLECTED[max((n for n in REFLECTED if n <= thickness), default=min(REFLECTED))]
-    damped = min((g for g in measured if g >= d.guiding), default=max(measured))
-    words = f"{thickness} points; they send back less than {measured[damped]} dB of waves up to 60 degrees from their normal"
-    more = f" ({measured[0.0]} dB without the damping that guided waves need here)" if damped else ""
+    ratio = d.vp_max / d.slowest
+    damping = guided.strength(d.guiding, ratio) / guided.DAMPING
+    known = damping <= max(measured) and ratio <= guided.ORDINARY_RATIO and not d.backward
+    sent = measured[min(strength for strength in measured if strength >= damping)] if known else measured[max(measured)]
+    words = f"{thickness} points; they send back {'less' if known else 'more'} than {sent} dB of waves up to 60 degrees from their normal"
+    more = f" ({measured[0.0]} dB without the damping that guided waves need here)" if damping else ""
     return [("absorbing layers", words + more)]
 
 

@@ -53,7 +53,7 @@ def every_operator():
     """{id: operator}: all orders in space, some in the plane, each text that does not depend on the order once."""
     found = {f"{op.name}-{order}": op for order in ORDERS for op in of_order(order)}
     tables = (points.INJECT, points.WINDOW, points.HOLD, points.SAMPLE, points.ADVANCE)
-    others = [*map(operators.damping, range(3)), *map(operators.sponge, range(3)), operators.rigid(), operators.wrap(), *tables]
+    others = [*(operators.damping(axis, friction=reach) for axis in range(3) for reach in (0, 1, 3)), *map(operators.sponge, range(3)), operators.rigid(), operators.wrap(), *tables]
     others += [way(count) for way in (halo.pack, halo.unpack) for count in (1, 2, 3)]
     found |= {op.name: op for op in others}
     for motion in ("P-SV", "SH"):

@@ -31,6 +31,7 @@ BUDGET = {
     "acoustic_velocity": (40, 48), "acoustic_pressure": (40, 40), "acoustic_velocity_surface": (40, 48),
     "acoustic_pressure_surface": (40, 40),
 }  # fmt: skip
+BUDGET |= {f"damping_{axis}_friction_{reach}": (48, 56) for axis in "xyz" for reach in (1, 3)}
 LONG = {  # of orders 10 to 16
     "velocity": (48, 56), "stress": (48, 56), "velocity_surface": (48, 64), "stress_surface": (48, 72), "cpml_velocity": (48, 48),
     "laminate": (32, 56), "laminate_surface": (40, 64), "cpml_laminate": (32, 40), "cpml_stress": (40, 48),

@@ -43,6 +43,7 @@ def slab_depths(d, axis, side, thickness, first=0):
 
 ALPHA_FLOOR = 0.3  # of alpha at the inner edge, kept at the outer one: slow guided waves are amplified less, what it costs is below 1e-4
 BACKWARD_DAMPING = 2.5  # of d, times `rheology.backwardness`: above 2, at which damped velocities outweigh what the layer amplifies
+FRICTION = 0.06  # of d, of a fluid along a wall: three times what holds water between rock through 100,000 steps
 LEAST_DAMPING = 0.01  # of the greatest g: points with less are not damped
 
 
@@ -77,12 +78,23 @@ def undamped(d, thickness):
 
 
 def damping_profile(d, depth, thickness, frequency):
-    """1 - exp(-g dt) and 1 - exp(-alpha dt) at `depth` points into the layer, shape (2, n): see damping.h."""
+    """1 - exp(-rate dt) of g, alpha and, in media with a fluid, f at `depth` points into the layer, shape (2 or 3, n): see damping.h."""
     ratio = np.clip(depth / thickness, 0, None)
     d0 = strongest(thickness, d.grid.spacing, d.vp_max, d.scenario.boundaries.cpml)
     speeds = d.vp_max / d.slowest
     g = d0 * (guided.strength(d.guiding, speeds) * ratio ** guided.power(speeds) + BACKWARD_DAMPING * d.backward * ratio**2)
-    return -np.expm1(-d.dt * np.stack([np.where(ratio * thickness > undamped(d, thickness), g, 0), shift(ratio, frequency)]))
+    rates = [np.where(ratio * thickness > undamped(d, thickness), g, 0), shift(ratio, frequency)]
+    if friction_reach(d):
+        rates.append(FRICTION * d0 * ratio**2)
+    return -np.expm1(-d.dt * np.stack(rates))
+
+
+def friction_reach(d):
+    """Points from a wall to which a fluid is damped in CPML layers: those that differences tie to the shear stress of the solid.
+
+    Eddies of the fluid have no stiffness but this, oscillate slowly, and would be amplified in proportion to the layer's d.
+    """
+    return max(len(weights) for weights in d.stencil.axes) - 1 if d.partly_fluid else 0
 
 
 def cpml(d):
@@ -101,7 +113,8 @@ def cpml(d):
             phases[phase].append(launch(d, axis, box, f"psi_{phase}_{face}", f"cpml_{face}"))
         if not d.guiding:
             continue
-        box, *depths = slab_depths(d, axis, side, thickness, undamped(d, thickness))
+        first = 0 if friction_reach(d) else undamped(d, thickness)
+        box, *depths = slab_depths(d, axis, side, thickness, first)
         arrays[f"damping_{face}"] = profiled(d, axis, box, [damping_profile(d, x, thickness, frequency) for x in depths])
         arrays[f"lowpass_{face}"] = memories(d, len(d.velocity), box)
         phases["velocity_after"].append(_damping(d, axis, box, f"lowpass_{face}", f"damping_{face}"))
@@ -139,8 +152,8 @@ def _cpml_stress(d, axis, box, psi, profile):
 
 
 def _damping(d, axis, box, lowpass, profile):
-    names = d.names(*operators.CYCLIC_VELOCITY[axis], lowpass, profile)
-    return Launch(operators.damping(axis, d.motion), names, box, slab_params(d, box))
+    names = d.names(*operators.CYCLIC_VELOCITY[axis], lowpass, "rmu" if friction_reach(d) else "", profile)
+    return Launch(operators.damping(axis, d.motion, friction_reach(d)), names, box, slab_params(d, box))
 
 
 def sponge(d):

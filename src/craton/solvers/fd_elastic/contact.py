@@ -13,7 +13,7 @@ little and swing at low frequencies, seen to grow in CPML layers. At the steps b
 """
 import numpy as np
 
-from craton.model.earth import cell_averages, extremes
+from craton.model.earth import cell_averages
 from craton.plan.plan import Array, Launch
 from craton.solvers.fd_elastic import operators
 from craton.solvers.fd_elastic.boundaries import slab_params
@@ -65,10 +65,7 @@ def columns_to_constants(closed, plain, weights):
 def contact(d):
     """Arrays and launches of both steps; none where no flat contact of solid under fluid lies in the grid."""
     added = block(d.stencil.vertical)
-    fluid = d.ground is not None and d.ground.water is not None
-    if added is None or d.acoustic or d.motion == "SH" or d.anisotropic or not (  # not made for what vti.h adds
-        fluid or extremes(d.scenario.model, d.grid)["vs"][0] == 0
-    ):
+    if added is None or d.motion == "SH" or d.anisotropic or not d.partly_fluid:  # not made for what vti.h adds
         return {}, {}
     floor = unvaried(d, highest_solid(d))
     inner = inner_planes(d)

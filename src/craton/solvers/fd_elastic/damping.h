@@ -1,32 +1,52 @@
 // Velocities damped towards their own low-pass w in the outer part of an absorbing layer across one axis A:
 //   dv/dt = .. - g (v - w),   dw/dt = alpha (v - w)
 // Slow motion, a static offset above all, passes undamped. Each half is exact for the other held still.
+// FRICTION > 0: a fluid's velocity along a wall, up to FRICTION points from it, is damped itself, dv/dt = .. - f v.
 // layout  fields as in elastic.h, axes (A, B, C) in cyclic order of (x, y, z), AXIS = 0, 1, 2 for A;
 //         lowpass[.][slab], the slab x fastest, one for each of va vb vc that is there;
-//         profile[2][2][n]: at integer and at half points along A; 1 - exp(-g dt), 1 - exp(-alpha dt)
-// where   va at half points along A, vb and vc at integer points; reach 0
+//         profile[2][2 or 3][n]: at integer and at half points along A; 1 - exp(-g dt), 1 - exp(-alpha dt), 1 - exp(-f dt)
+// where   va at half points along A, vb and vc at integer points; reach 0 of the fields, FRICTION of rmu
 #include "moduli.h"
 
-INLINE void damp(real* v, real* lowpass, const real* profile, const int N)
+constexpr int RATES = FRICTION ? 3 : 2;
+
+INLINE bool fluid(const real* rmu, const ptrdiff_t S) { return 1 / rmu[0] + 1 / rmu[S] <= 0; }
+
+// True for a velocity along the axis of stride S between fluid points, with solid near along the axis of stride T.
+INLINE bool along_wall(const real* rmu, const ptrdiff_t S, const ptrdiff_t T)
 {
+    if (!fluid(rmu, S)) return false;
+    bool wall = false;
+    for (int n = 1; n <= FRICTION; ++n) wall = wall || !fluid(rmu + n * T, S) || !fluid(rmu - n * T, S);
+    return wall;
+}
+
+INLINE void damp(real* v, real* lowpass, const real* profile, const int N, const bool wall)
+{
+    if (FRICTION && wall) *v -= profile[2 * N] * *v;
     const real damped = *v - profile[0] * (*v - *lowpass);
     *v = damped;
     *lowpass += profile[N] * (damped - *lowpass);
 }
 
 KERNEL damping(
-    real* RESTRICT va, real* RESTRICT vb, real* RESTRICT vc, real* RESTRICT lowpass, const real* RESTRICT profile, const Box box,
-    const SlabParams p)
+    real* RESTRICT va, real* RESTRICT vb, real* RESTRICT vc, real* RESTRICT lowpass, const real* RESTRICT rmu,
+    const real* RESTRICT profile, const Box box, const SlabParams p)
 {
     FOR_EACH_POINT(box)
     {
-        const ptrdiff_t q = k * (ptrdiff_t)p.plane + j * (ptrdiff_t)p.row + i, slab = (ptrdiff_t)p.nk * p.nj * p.ni;
-        const ptrdiff_t at_a = ((ptrdiff_t)(k - p.k0) * p.nj + (j - p.j0)) * p.ni + (i - p.i0);
+        POINT;
+        const ptrdiff_t slab = (ptrdiff_t)p.nk * p.nj * p.ni, at_a = ((ptrdiff_t)(k - p.k0) * p.nj + (j - p.j0)) * p.ni + (i - p.i0);
         [[maybe_unused]] const ptrdiff_t at_b = at_a + ON_A * slab, at_c = at_b + ON_B * slab;
         const int n = AXIS == 0 ? i - p.i0 : AXIS == 1 ? j - p.j0 : k - p.k0, N = AXIS == 0 ? p.ni : AXIS == 1 ? p.nj : p.nk;
-        [[maybe_unused]] const real *at = profile + n, *half = profile + 2 * N + n;
-        if constexpr (ON_A) damp(va + q, lowpass + at_a, half, N);
-        if constexpr (ON_B) damp(vb + q, lowpass + at_b, at, N);
-        if constexpr (ON_C) damp(vc + q, lowpass + at_c, at, N);
+        [[maybe_unused]] const real *at = profile + n, *half = profile + RATES * N + n;
+        [[maybe_unused]] const ptrdiff_t A = AXIS == 0 ? X : AXIS == 1 ? MY : MZ, B = AXIS == 0 ? MY : AXIS == 1 ? MZ : X,
+                                         C = AXIS == 0 ? MZ : AXIS == 1 ? X : MY;
+        const auto wall = [=](const ptrdiff_t S, const ptrdiff_t T, const ptrdiff_t U) {
+            return FRICTION && (along_wall(rmu + m, S, T) || along_wall(rmu + m, S, U));
+        };
+        if constexpr (ON_A) damp(va + q, lowpass + at_a, half, N, wall(A, B, C));
+        if constexpr (ON_B) damp(vb + q, lowpass + at_b, at, N, wall(B, C, A));
+        if constexpr (ON_C) damp(vc + q, lowpass + at_c, at, N, wall(C, A, B));
     }
 }

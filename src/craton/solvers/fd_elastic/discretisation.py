@@ -93,6 +93,11 @@ class Discretisation:
             return 1.0
         return guided.guiding(self.speeds["vp"], self.speeds["vs"])
 
+    @property
+    def partly_fluid(self):
+        """True where fluid lies beside solid."""
+        return not self.acoustic and (self.speeds["vs"][0] == 0 or (self.ground is not None and self.ground.water is not None))
+
     @cached_property
     def anisotropic(self):
         """True where the medium has Thomsen's parameters."""

@@ -192,13 +192,14 @@ def cpml_stress(stencil, axis, relaxing=(), free=False):
     return _relaxing(op, constants, {None: (1, 2), "P-SV": (1, 1), "SH": (0, 1)}[stencil.motion]) if relaxing else op
 
 
-def damping(axis, motion=None):
-    """Velocities damped in the outer part of the layer across one axis; see damping.h."""
+def damping(axis, motion=None, friction=0):
+    """Velocities damped in the outer part of the layer across one axis, of a fluid up to `friction` points from a wall; see damping.h."""
     waves = (("PLANE", int(motion is not None)), ("PSV", int(motion != "SH")), ("SH", int(motion != "P-SV")))
     count = {None: 3, "P-SV": 2, "SH": 1}[motion]
-    return Operator(f"damping_{'xyz'[axis]}", HERE / "damping.h", ("va", "vb", "vc", "lowpass"), ("profile",), SLAB, kernel="damping",
-                    reals_per_point=4 * count, flops=6 * count,
-                    defines=(*waves, ("ACOUSTIC", 0), ("TERRAIN", 0), ("AXIS", axis)))  # fmt: skip
+    return Operator(f"damping_{'xyz'[axis]}" + (f"_friction_{friction}" if friction else ""), HERE / "damping.h",
+                    ("va", "vb", "vc", "lowpass"), ("rmu", "profile"), SLAB, kernel="damping", reach=friction,
+                    reals_per_point=4 * count + (friction > 0), flops=6 * count,
+                    defines=(*waves, ("ACOUSTIC", 0), ("TERRAIN", 0), ("AXIS", axis), ("FRICTION", friction)))  # fmt: skip
 
 
 def cpml_laminate(stencil, axis):

@@ -36,9 +36,9 @@ def tables(size, spacing, model, source_depth, duration, run, boundaries):
             "receivers": receivers, "run": run}  # fmt: skip
 
 
-def differences(precision, duration=1.0, **model):
+def differences(precision, duration=1.0, top=ROCK, **model):
     """Finite differences with all CPML layers below a free surface, their velocities damped."""
-    medium = layers((0, {**ROCK, **model}), (-820, {**HARD, **model}))
+    medium = layers((0, {**top, **model}), (-820, {**HARD, **model}))
     boundaries = {"top": "free", "others": "cpml"}
     return Scenario(**tables((2050, 1850, 1500), 50, medium, 640, duration, {"precision": precision}, boundaries))
 
@@ -57,7 +57,7 @@ def elements(precision, duration=1.0, sea=False, lossy=False, size=(1600, 1600, 
 def cases(precision, duration):
     """Scenarios that have every kernel of absorbing layers, by name."""
     small = {"fd": differences(precision, duration), "fd, VTI": differences(precision, duration, epsilon=0.05, delta=0.3),
-             "sem": elements(precision, duration), "sem, sea": elements(precision, duration, sea=True)}  # fmt: skip
+             "fd, sea": differences(precision, duration, WATER), "sem": elements(precision, duration), "sem, sea": elements(precision, duration, sea=True)}  # fmt: skip
     return small | {"sem, attenuation": elements(precision, duration, lossy=True)}
 
 

@@ -145,7 +145,6 @@ def assemble(d, sources, receivers, channels):
     plan = Plan(d.scenario.title, "sem_elastic", d.precision, grid, d.state, arrays, phases, d.steps, d.dt, d.start, channels,
                 receivers, slots, limit, watched, pictures, d.extra, band)  # fmt: skip
     plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources),
-                     *absorbing_layer.growing(d),
                      *absorbing_layer.placed_in(d, [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]),
                      *placing.near_sources(sources, receivers, d.scenario.output.waveforms, grid.spacing)]  # fmt: skip
     if team.size > 1:

@@ -21,9 +21,9 @@ from craton import benchmark
 from craton.backends import backend
 from craton.comm import Together, ranks
 from craton.comm.placement import planner
-from craton.model import cells
+from craton.methods.spectral_element import build, families, placing, points
+from craton.model.media import cells
 from craton.scenario import loads
-from craton.solvers.sem_elastic import build, families, placing, points
 
 TEXT = """
 method = "sem"

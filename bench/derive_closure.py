@@ -1,4 +1,4 @@
-"""Derives the tables of craton/solvers/fd_elastic/closure.py: accuracy conditions in rational arithmetic, free numbers, and their fit.
+"""Derives the tables of finite_difference/closure.py: accuracy conditions in rational arithmetic, free numbers, and their fit.
 
     python bench/derive_closure.py            prints the tables, checks them against the module, prints their accuracy
     python bench/derive_closure.py --fit 4    searches the free numbers of an order anew (minutes for orders 6 and 8)
@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import brentq, least_squares
 
-from craton.solvers.fd_elastic import closure
+from craton.methods.finite_difference import closure
 
 DEGREE = {2: 1, 4: 2, 6: 2, 8: 2}  # polynomials that the boundary rows differentiate exactly, by order
 # order: (rows, denominator, numerators of the free unknowns in the order of elimination)

@@ -1,4 +1,4 @@
-"""Derives the tables of craton/solvers/fd_elastic/contact.py: a fit to the modes of a layer (setting: docstring of contact.py).
+"""Derives the tables of craton/methods/finite_difference/contact.py: a fit to the modes of a layer (setting: docstring of contact.py).
 
     python bench/derive_contact.py            prints how well the tables of the module do
     python bench/derive_contact.py --fit 4    fits an order anew (a minute for 4, some for 8) and compares with the module
@@ -14,8 +14,8 @@ import numpy as np
 from scipy.linalg import null_space
 from scipy.optimize import least_squares
 
-from craton.solvers.fd_elastic import contact
-from craton.solvers.fd_elastic.closure import closure, taylor
+from craton.methods.finite_difference import contact
+from craton.methods.finite_difference.closure import closure, taylor
 
 ROWS = {4: 3, 8: 5}
 CELLS = 22

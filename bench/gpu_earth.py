@@ -84,7 +84,7 @@ def rate_of(result):
 
 def table():
     """Travel times by TauP, and the distance in time to the nearest other arrival on the same component."""
-    from craton.model.prem import prem
+    from craton.model.globe.prem import prem
     from craton.survey.traveltimes import arrivals
 
     rows, model = [], prem()

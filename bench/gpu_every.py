@@ -21,10 +21,10 @@ from craton.backends import backend
 from craton.benchmark import provenance
 from craton.comm.halos import exchange
 from craton.comm.local import Alone, spawn
-from craton.run.checkpoint import Checkpoints, latest
-from craton.run.march import march
+from craton.driver.checkpoint import Checkpoints, latest
+from craton.driver.march import march
+from craton.methods.shared.ranks import shared
 from craton.scenario import Scenario
-from craton.solvers.shared.ranks import shared
 
 LIMITS = {"float32": 1e-5, "float64": 1e-12}  # of the normalised root mean square; rounding grows with the square root of the steps
 RUPTURE = Path(__file__).parents[1] / "tests" / "data" / "sources" / "rupture_v2.srf"

@@ -25,12 +25,12 @@ import numpy as np
 
 import craton.gravity
 from craton.backends import backend
-from craton.run.sweep import Runner, sweep
-from craton.solvers.gravity import direct, far, fft, lattice, vertex
-from craton.solvers.gravity.cost import speed
-from craton.solvers.gravity.fields import FIELDS
-from craton.solvers.gravity.groups import Far
-from craton.solvers.gravity.problem import problem
+from craton.driver.sweep import Runner, sweep
+from craton.methods.gravity import direct, far, fft, lattice, vertex
+from craton.methods.gravity.cost import speed
+from craton.methods.gravity.fields import FIELDS
+from craton.methods.gravity.groups import Far
+from craton.methods.gravity.problem import problem
 
 NINE = FIELDS[1:]
 GOALS = {"g_z float64 closed form": 20e9, "nine float64 closed form": 6e9, "g_z float32": 90e9, "nine float32, far": 150e9,

@@ -2,7 +2,7 @@
 import numpy as np
 
 from craton import gravity
-from craton.solvers.gravity.fields import FIELDS
+from craton.methods.gravity.fields import FIELDS
 
 
 def irregular(rng):

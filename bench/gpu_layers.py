@@ -57,7 +57,8 @@ def elements(precision, duration=1.0, sea=False, lossy=False, size=(1600, 1600, 
 def cases(precision, duration):
     """Scenarios that have every kernel of absorbing layers, by name."""
     small = {"fd": differences(precision, duration), "fd, VTI": differences(precision, duration, epsilon=0.05, delta=0.3),
-             "fd, sea": differences(precision, duration, WATER), "sem": elements(precision, duration), "sem, sea": elements(precision, duration, sea=True)}  # fmt: skip
+             "fd, sea": differences(precision, duration, WATER), "sem": elements(precision, duration),
+             "sem, sea": elements(precision, duration, sea=True)}  # fmt: skip
     return small | {"sem, attenuation": elements(precision, duration, lossy=True)}
 
 

@@ -18,7 +18,7 @@ from craton import api, benchmark
 from craton.comm import halos, ranks
 from craton.comm.local import Alone, spawn
 from craton.comm.placement import machine, place
-from craton.run.march import march
+from craton.driver.march import march
 from craton.scenario import loads
 
 PARTS = ("parity", "weak", "laden", "strong512", "strong1024", "cuts", "overlap", "okamoto", "graph")

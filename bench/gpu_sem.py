@@ -19,12 +19,12 @@ import numpy as np
 from craton.backends import backend
 from craton.backends.cpu import CPU
 from craton.benchmark import provenance
-from craton.plan.layout import Layout
-from craton.plan.operator import BOX
-from craton.plan.plan import LANES, Array, Launch, Phase, Plan, Turns
-from craton.solvers.sem_elastic import mesh_terms
-from craton.solvers.sem_elastic import operators as sem
-from craton.solvers.sem_elastic.element import Element
+from craton.core.layout import Layout
+from craton.core.operator import BOX
+from craton.core.plan import LANES, Array, Launch, Phase, Plan, Turns
+from craton.methods.spectral_element import mesh_terms
+from craton.methods.spectral_element import operators as sem
+from craton.methods.spectral_element.element import Element
 
 BOUNDS = tuple(name for name, _ in BOX.fields)
 RELAXATION = ((0.99, 0.004, 0.009, 1.2, 0.1, 0.02, 0.01), (0.95, 0.02, 0.04, 1.1, 0.1, 0.02, 0.01), (0.8, 0.1, 0.15, 1.3, 0.1, 0.02, 0.01))

@@ -23,8 +23,8 @@ from craton import api, benchmark, sem_benchmark
 from craton.comm import Together, ranks
 from craton.comm.local import Alone, spawn
 from craton.comm.placement import machine, place, planner
+from craton.methods.spectral_element.build import build
 from craton.scenario import Scenario
-from craton.solvers.sem_elastic.build import build
 
 PARTS = ("parity", "weak", "laws")
 WAYS = ("overlap", "waits", "after", "none")

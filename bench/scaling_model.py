@@ -1,4 +1,4 @@
-"""Weak and strong scaling to many GPUs, from the model of craton.plan.performance fitted to bench/gpu_scaling.py. JSON and PNG with --out.
+"""Weak and strong scaling to many GPUs, from the model of craton.core.performance fitted to bench/gpu_scaling.py. JSON and PNG with --out.
 
 usage: PYTHONPATH=src python3 bench/scaling_model.py [MEASURED.json] [--out docs/scaling.png] [--json FILE]
 Without measurements the rates of single pieces are taken (bench/NOTES.md). Fitted, by least squares of relative misfits over all rows with
@@ -11,8 +11,8 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from craton.plan.partition import arrangements
-from craton.plan.performance import Speeds, step_seconds
+from craton.core.partition import arrangements
+from craton.core.performance import Speeds, step_seconds
 
 THICK = 4  # points of a slab along y and z; 32 along x
 PLANES = 3 * (2 + 2) / 2 * 2  # numbers that a point of a cut sends each way in a step, order 4: 3 fields, 2 planes, 2 phases

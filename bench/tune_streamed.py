@@ -13,9 +13,9 @@ from pathlib import Path
 import cupy as cp
 import numpy as np
 
-from craton.plan.operator import BOX, Variant
-from craton.solvers.fd_elastic import operators
-from craton.solvers.fd_elastic.scheme import stencil
+from craton.core.operator import BOX, Variant
+from craton.methods.finite_difference import operators
+from craton.methods.finite_difference.scheme import stencil
 
 STREAMED = operators.HERE / "elastic_streamed.cu"
 PLAIN_BLOCK = (32, 4, 4)

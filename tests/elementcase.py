@@ -4,14 +4,14 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from craton.model import numbering, shape
-from craton.model.hexmesh import HexMesh, named_by_place
-from craton.model.sampling import at_nodes
-from craton.plan.shares import One
-from craton.solvers.sem_elastic import mesh_terms, ranks
-from craton.solvers.sem_elastic.element import Element
-from craton.solvers.sem_elastic.placing import Places
-from craton.solvers.sem_elastic.state import State
+from craton.core.shares import One
+from craton.methods.spectral_element import mesh_terms, ranks
+from craton.methods.spectral_element.element import Element
+from craton.methods.spectral_element.placing import Places
+from craton.methods.spectral_element.state import State
+from craton.model.media.sampling import at_nodes
+from craton.model.mesh import numbering, shape
+from craton.model.mesh.hexmesh import HexMesh, named_by_place
 
 
 def brick(counts=(3, 2, 2), size=(300.0, 200.0, 200.0), moved=0.0, order=1, bump=0.0, seed=1):
@@ -35,7 +35,7 @@ def brick(counts=(3, 2, 2), size=(300.0, 200.0, 200.0), moved=0.0, order=1, bump
 
 @dataclass
 class Toy:
-    """A discretised problem as `craton.solvers.sem_elastic.sites` wants it; solid and fluid points are numbered apart."""
+    """A discretised problem as `craton.methods.spectral_element.sites` wants it; solid and fluid points are numbered apart."""
 
     mesh: HexMesh
     model: object

@@ -2,9 +2,9 @@
 import numpy as np
 
 from craton.backends.cpu import CPU
+from craton.methods.finite_difference.build import build, fastest, grid_of, stability_limit
+from craton.methods.finite_difference.scheme import STRESS, VELOCITY
 from craton.scenario import Scenario
-from craton.solvers.fd_elastic.build import build, fastest, grid_of, stability_limit
-from craton.solvers.fd_elastic.scheme import STRESS, VELOCITY
 
 MEMORY = ("memory", "memory variables")  # kinds of arrays
 SILENT = {"wavelet": {"kind": "ricker", "frequency": 0.1}}

@@ -4,11 +4,11 @@ from dataclasses import replace
 import numpy as np
 
 from craton.backends.cpu import CPU
-from craton.plan.plan import Array, Launch, Phase, Plan
-from craton.solvers.fd_elastic import catalogue, contact, operators
-from craton.solvers.fd_elastic.closure import HIGHEST, closure
-from craton.solvers.fd_elastic.scheme import ORDERS, stencil
-from craton.solvers.shared import halo, points
+from craton.core.plan import Array, Launch, Phase, Plan
+from craton.methods.finite_difference import catalogue, contact, operators
+from craton.methods.finite_difference.closure import HIGHEST, closure
+from craton.methods.finite_difference.scheme import ORDERS, stencil
+from craton.methods.shared import halo, points
 
 ABSENT = ("memory", "qp", "qs")  # without attenuation
 PRECISIONS = ("float32", "float64")
@@ -53,7 +53,8 @@ def every_operator():
     """{id: operator}: all orders in space, some in the plane, each text that does not depend on the order once."""
     found = {f"{op.name}-{order}": op for order in ORDERS for op in of_order(order)}
     tables = (points.INJECT, points.WINDOW, points.HOLD, points.SAMPLE, points.ADVANCE)
-    others = [*(operators.damping(axis, friction=reach) for axis in range(3) for reach in (0, 1, 3)), *map(operators.sponge, range(3)), operators.rigid(), operators.wrap(), *tables]
+    damping = [operators.damping(axis, friction=reach) for axis in range(3) for reach in (0, 1, 3)]
+    others = [*damping, *map(operators.sponge, range(3)), operators.rigid(), operators.wrap(), *tables]
     others += [way(count) for way in (halo.pack, halo.unpack) for count in (1, 2, 3)]
     found |= {op.name: op for op in others}
     for motion in ("P-SV", "SH"):

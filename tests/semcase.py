@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from craton.backends.cpu import CPU
-from craton.plan.layout import Layout
-from craton.plan.plan import LANES, Array, Launch, Phase, Plan
-from craton.solvers.sem_elastic import mesh_terms
-from craton.solvers.sem_elastic import operators as sem
-from craton.solvers.sem_elastic.element import Element
+from craton.core.layout import Layout
+from craton.core.plan import LANES, Array, Launch, Phase, Plan
+from craton.methods.spectral_element import mesh_terms
+from craton.methods.spectral_element import operators as sem
+from craton.methods.spectral_element.element import Element
 
 VOIGT = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])
 LANED = ("points", "geometry", "moduli", "memory", "loss", "layer", "rates")  # arrays of elements

@@ -4,14 +4,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.backends.cpu import CPU
-from craton.model import hexmesh, sampling
-from craton.model.cells import Region
-from craton.model.hexmesh import named_by_place
-from craton.plan.shares import One
+from craton.core.shares import One
+from craton.methods.spectral_element import exact
+from craton.methods.spectral_element.build import assemble, discretise
+from craton.methods.spectral_element.undamped import Undamped
+from craton.model.media import sampling
+from craton.model.media.cells import Region
+from craton.model.mesh import hexmesh
+from craton.model.mesh.hexmesh import named_by_place
 from craton.scenario import SpectralScenario
-from craton.solvers.sem_elastic import exact
-from craton.solvers.sem_elastic.build import assemble, discretise
-from craton.solvers.sem_elastic.undamped import Undamped
 from craton.survey.receivers import build as receivers_of
 from craton.validation.spectral import given
 

@@ -4,10 +4,10 @@ import pytest
 from kernelcase import inside, run, unchanged_outside
 
 from craton import api
-from craton.plan.layout import Layout
+from craton.core.layout import Layout
+from craton.methods.finite_difference import operators
+from craton.methods.finite_difference.scheme import stencil
 from craton.scenario import Scenario
-from craton.solvers.fd_elastic import operators
-from craton.solvers.fd_elastic.scheme import stencil
 
 H, FREQUENCY, LENGTH, DELAY = 50.0, 2.0, 4000.0, 0.7
 VP, VS, RHO = 3000.0, 1732.0, 2400.0

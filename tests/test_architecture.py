@@ -18,17 +18,17 @@ KERNELS = sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".h", ".cpp", ".c
 # Who may import whom (DESIGN section 1). A layer may always import itself.
 BASE = {"errors", "conventions", "versions"}
 INPUT = BASE | {"scenario"}
-PHYSICS = INPUT | {"model", "survey", "plan"}
-MACHINE = BASE | {"plan"}
-RUN = INPUT | {"survey", "plan", "backends", "comm"}
-OUTPUT = RUN | {"model", "run"}
+PHYSICS = INPUT | {"model", "survey", "core"}
+MACHINE = BASE | {"core"}
+RUN = INPUT | {"survey", "core", "backends", "comm"}
+OUTPUT = RUN | {"model", "driver"}
 REPORT = OUTPUT | {"output"}
-API = REPORT | {"solvers", "report"}
+API = REPORT | {"methods", "report"}
 BENCHES = {"gravity_benchmark", "sem_benchmark", "nakata"}
 COMMANDS = API | BENCHES | {"api", "shots", "gravity", "gravity_runs", "wave_runs", "benchmark", "validation"}
 ALLOWED = {
     "errors": set(), "conventions": {"errors"}, "versions": set(), "scenario": BASE, "model": INPUT, "survey": INPUT | {"model"},
-    "plan": BASE | {"model"}, "solvers": PHYSICS, "backends": MACHINE, "comm": MACHINE | {"backends"}, "run": RUN, "output": OUTPUT,
+    "core": BASE | {"model"}, "methods": PHYSICS, "backends": MACHINE, "comm": MACHINE | {"backends"}, "driver": RUN, "output": OUTPUT,
     "report": REPORT, "api": API | {"gravity_runs", "wave_runs"}, "wave_runs": API, "gravity_runs": API | {"gravity"},
     "benchmark": API | BENCHES | {"api", "wave_runs"}, "gravity_benchmark": API | {"gravity"}, "sem_benchmark": API, "nakata": set(),
     "validation": API | {"api", "wave_runs"}, "shots": API | {"api"}, "commands": COMMANDS, "cli": COMMANDS | {"commands"},
@@ -64,7 +64,7 @@ def imported(path, text):
             module = absolute(path, node)
             names = [f"{module}.{alias.name}" for alias in node.names] if module == "craton" else [module]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("craton.") and " " not in node.value:
-            names = [node.value.split(":")[0]]  # "craton.solvers.fd_elastic.build:build", for import_module
+            names = [node.value.split(":")[0]]  # "craton.methods.finite_difference.build:build", for import_module
         for name in names:
             parts = name.split(".")
             if parts[0] == "craton" and len(parts) > 1:
@@ -93,10 +93,10 @@ def test_imports_run_one_way(path):
 
 
 def test_the_reader_of_imports_sees_them():
-    text = "import craton.run.march\ndef f():\n    from craton import backends\n    from ..comm import local\n"
+    text = "import craton.driver.march\ndef f():\n    from craton import backends\n    from ..comm import local\n"
     text += "    from . import shared\nT = 'craton.cli:main'\n"
-    found = [layer for _, layer in imported(PACKAGE / "solvers" / "probe.py", text)]
-    assert sorted(found) == ["backends", "cli", "comm", "run", "solvers"]
+    found = [layer for _, layer in imported(PACKAGE / "methods" / "probe.py", text)]
+    assert sorted(found) == ["backends", "cli", "comm", "driver", "methods"]
 
 
 # --- sizes ------------------------------------------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def test_scenario_names_machines_only_to_choose_one():
     assert [name for name, _ in saying] == ["schema.py"] and "device" in saying[0][1].lower()
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if layer(p) in ("backends", "comm", "run")], ids=name_of)
+@pytest.mark.parametrize("path", [p for p in FILES if layer(p) in ("backends", "comm", "driver")], ids=name_of)
 def test_machines_and_loop_know_no_physics(path):
     words = {w.lower() for node in ast.walk(ast.parse(path.read_text())) for w in identifiers(node)}
     physics = {"vp", "vs", "rho", "lam", "mu", "vx", "vy", "vz", "sxx", "cpml", "psi", "sponge", "stress", "strain"}

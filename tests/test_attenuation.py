@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import craton
-from craton.model import Grid, Region, cell_averages, cell_losses, rheology
-from craton.model.attenuation import STORAGES, classes, relaxation
+from craton.model import Grid, Region, cell_averages, cell_losses
+from craton.model.media import rheology
+from craton.model.media.attenuation import STORAGES, classes, relaxation
 from craton.scenario import loads, reads
 from craton.scenario.medium import Box, Homogeneous, Layer, Layers
 from craton.validation.lossy import constant_q

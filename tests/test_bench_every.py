@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from craton import api
-from craton.solvers.fd_elastic import catalogue
-from craton.solvers.shared.ranks import shared
+from craton.methods.finite_difference import catalogue
+from craton.methods.shared.ranks import shared
 
 # Launched by no scenario: counts of fields that a dimension does not have; no tangential motion at a sea floor, no point of a fault in SH.
 NEVER = {"P-SV": {"window", "pack", "unpack"}, "SH": {"window", "contact_velocity", "contact_stress", "pack_2", "unpack_2"}}

@@ -15,10 +15,10 @@ from test_ranks import needs_mpi
 import craton
 from craton import wave_runs
 from craton.cli import main
+from craton.driver import checkpoint
+from craton.driver.checkpoint import Checkpoints, latest
+from craton.driver.recorder import Recorder
 from craton.errors import Interrupted, ResourceError, ScenarioError
-from craton.run import checkpoint
-from craton.run.checkpoint import Checkpoints, latest
-from craton.run.recorder import Recorder
 from craton.scenario import loads
 
 LOSSY = 'kind = "homogeneous"\nqp = 60\nqs = 40\nattenuation = { band = [0.5, 5] }'

@@ -2,9 +2,10 @@
 import numpy as np
 import pytest
 
-from craton.model import chunk_layers, hexmesh, numbering, prem, radial_files, shape, sphere
-from craton.model.bricks import Layer, Stack
-from craton.model.chunk import chunk
+from craton.model.globe import chunk_layers, prem, radial_files, sphere
+from craton.model.globe.chunk import chunk
+from craton.model.mesh import hexmesh, numbering, shape
+from craton.model.mesh.doubling import Layer, Stack
 from craton.survey import geography, specfem
 
 CENTRE = (-67.25, -13.82)

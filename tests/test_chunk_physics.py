@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import craton
-from craton.model import prem
+from craton.model.globe import prem
 from craton.scenario import Scenario
 
 A, VP, VS, RHO = 6371e3, 8000.0, 4600.0, 3300.0

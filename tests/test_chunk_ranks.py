@@ -12,11 +12,12 @@ from craton.backends.cpu import CPU
 from craton.comm import Together
 from craton.comm.local import spawn
 from craton.errors import ScenarioError
-from craton.model import earth_chunk, meshing, prem
-from craton.model.chunk import Chunk, chunk
+from craton.methods import build
+from craton.methods.spectral_element import time_step
+from craton.model.globe import earth_chunk, prem
+from craton.model.globe.chunk import Chunk, chunk
+from craton.model.mesh import meshing
 from craton.scenario import loads
-from craton.solvers import build
-from craton.solvers.sem_elastic import time_step
 
 TEXT = """
 method = "sem"

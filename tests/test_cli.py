@@ -72,7 +72,7 @@ def test_first_step_needs_no_heavy_import(tmp_path):
     write(tmp_path)
     code = """
 import sys
-from craton.run.recorder import Recorder
+from craton.driver.recorder import Recorder
 sample = Recorder.sample
 def spy(self, step):
     if step == 0:
@@ -187,7 +187,7 @@ def test_values_set_on_the_command_line_are_kept(cli, tmp_path):
 
 def test_explosion_is_stopped_and_what_was_recorded_is_kept(cli, tmp_path, monkeypatch):
     """A step a third beyond the limit, which the plan would refuse if it were asked for."""
-    from craton.solvers.shared import timing
+    from craton.methods.shared import timing
 
     monkeypatch.setattr(timing, "COURANT", 1.3)
     write(tmp_path, ("duration = 1.0", "duration = 10"))
@@ -203,7 +203,7 @@ def test_explosion_is_stopped_and_what_was_recorded_is_kept(cli, tmp_path, monke
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e30])
 def test_guard_stops_within_200_steps(bad, cli, tmp_path, monkeypatch):
     """One bad value appears at one point after step 73."""
-    from craton.run.recorder import Recorder
+    from craton.driver.recorder import Recorder
 
     sample = Recorder.sample
 

@@ -5,7 +5,7 @@ from math import factorial, pi, sqrt
 import numpy as np
 import pytest
 
-from craton.solvers.fd_elastic.closure import closure, operators, taylor
+from craton.methods.finite_difference.closure import closure, operators, taylor
 
 ORDERS = (2, 4, 6, 8)
 RAYLEIGH_PER_VS = 0.9194016867619662  # Vp / Vs = sqrt 3: sqrt(2 - 2 / sqrt 3)

@@ -9,9 +9,10 @@ from craton import report
 from craton.backends.cpu import CPU
 from craton.cli.plan import one_run
 from craton.errors import ScenarioError
-from craton.model import earth_chunk, numbering, prem
+from craton.methods.spectral_element import counting
+from craton.model.globe import earth_chunk, prem
+from craton.model.mesh import numbering
 from craton.scenario import dumps, load, loads, reads
-from craton.solvers.sem_elastic import counting
 from craton.survey import sources, specfem
 
 TEXT = """
@@ -172,7 +173,7 @@ def test_counts_agree_with_the_plan(more):
 
 def test_counts_of_slices():
     """What ranks hold, and what they share, as their meshes say it."""
-    from craton.plan import elements
+    from craton.core import elements
 
     scenario = loads(changed(("period = 100", "elements = [16, 16], growth = [300_000]")))
     found = counting.count(scenario, CPU(threads=1), 4)

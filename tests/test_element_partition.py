@@ -5,10 +5,11 @@ import importlib.util
 import numpy as np
 import pytest
 
+from craton.core import elements
 from craton.errors import ResourceError, ScenarioError
-from craton.model import numbering, prem
-from craton.model.chunk import chunk
-from craton.plan import elements
+from craton.model.globe import prem
+from craton.model.globe.chunk import chunk
+from craton.model.mesh import numbering
 
 METIS = pytest.param("metis", marks=pytest.mark.skipif(not importlib.util.find_spec("pymetis"), reason="pymetis is not installed"))
 DEGREE = 3

@@ -3,8 +3,10 @@ import numpy as np
 import pytest
 import xarray
 
-from craton.model import chunk_medium, chunk_sampler, emc, prem, properties, shape
-from craton.model.chunk import chunk
+from craton.model.globe import chunk_medium, chunk_sampler, emc, prem
+from craton.model.globe.chunk import chunk
+from craton.model.media import properties
+from craton.model.mesh import shape
 
 LON, LAT, DEPTH = np.array([-80.0, -70, -60, -50]), np.array([-30.0, -20, -10, 0]), np.array([0.0, 100, 300, 700])
 VP, VS, RHO = (properties.NAMES.index(n) for n in ("vp", "vs", "rho"))
@@ -131,7 +133,7 @@ def test_stiffness_of_a_chunk():
 @pytest.mark.parametrize("options", [{}, {"elliptic": True, "topography": lambda x, y: 3000 * np.cos(x / 3) * np.sin(y / 2)}],
                          ids=["sphere", "ellipsoid"])  # fmt: skip
 def test_the_medium_by_position_is_that_of_the_mesh(tmp_path, options):
-    """What solvers ask for by position, in any order of elements, is what the mesh knows of its nodes."""
+    """What methods ask for by position, in any order of elements, is what the mesh knows of its nodes."""
     made = chunk(prem.prem(), (-65, -15), (8, 8), 900e3, elements=(8, 8), growth=(300e3,), **options)
     part, points = made.part(), shape.gll_points(4)
     coordinates = np.moveaxis(chunk_medium.places(part, points).reshape(part.mesh.size, -1, 3), 2, 1)

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import craton
+from craton.methods.finite_difference import build as fd
+from craton.methods.finite_difference import faults as grid_faults
+from craton.methods.finite_difference.interpolate import axis_weights
 from craton.scenario import Scenario
-from craton.solvers.fd_elastic import build as fd
-from craton.solvers.fd_elastic import faults as grid_faults
-from craton.solvers.fd_elastic.interpolate import axis_weights
 from craton.survey import faults, geography, srf
 from craton.survey import sources as survey_sources
 

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 import xarray
 
-from craton.model import prem
-from craton.model.chunk import chunk
+from craton.model.globe import prem
+from craton.model.globe.chunk import chunk
 from craton.survey import globe, receivers, source_files, specfem
 
 CMT = """PDE 1994 6 9 0 33 16.4 -13.8300 -67.5600 637.0 6.9 6.8 NORTHERN BOLIVIA

@@ -13,12 +13,12 @@ import pytest
 
 from craton import gravity
 from craton.backends import backend
-from craton.plan.operator import declared_in_text
-from craton.run.sweep import Runner
-from craton.solvers import gravity as methods
-from craton.solvers.gravity import direct, far, fields, operators, tree
-from craton.solvers.gravity.groups import Far
-from craton.solvers.gravity.problem import problem
+from craton.core.operator import declared_in_text
+from craton.driver.sweep import Runner
+from craton.methods import gravity as methods
+from craton.methods.gravity import direct, far, fields, operators, tree
+from craton.methods.gravity.groups import Far
+from craton.methods.gravity.problem import problem
 
 HERE = Path(__file__).parent
 GRADIENTS = ("g_ee", "g_nn", "g_zz", "g_en", "g_ez", "g_nz")
@@ -142,7 +142,7 @@ def test_elementary_functions_err_by_few_ulp(real, limit):
     import ctypes
 
     from craton.backends import compile as host
-    from craton.plan.operator import REALS, inlined
+    from craton.core.operator import REALS, inlined
 
     text = f"typedef {REALS[real]} real;\n#define LANES 64\n" + inlined(operators.HERE / "elementary.h")
     text += """extern "C" void both(const real* a, const real* b, real* l, real* t, int n)

@@ -12,10 +12,10 @@ import pytest
 import craton
 from craton import gravity
 from craton.backends import backend
-from craton.run.sweep import Runner
-from craton.solvers.gravity import accuracy, direct
-from craton.solvers.gravity.fields import FIELDS, UNITS
-from craton.solvers.gravity.problem import problem
+from craton.driver.sweep import Runner
+from craton.methods.gravity import accuracy, direct
+from craton.methods.gravity.fields import FIELDS, UNITS
+from craton.methods.gravity.problem import problem
 
 ROOT = Path(__file__).parents[1]
 

@@ -12,10 +12,10 @@ import pytest
 
 from craton import gravity
 from craton.backends import cpu, nvrtc
+from craton.core.operator import declared_in_text
 from craton.errors import ResourceError
-from craton.plan.operator import declared_in_text
-from craton.solvers import operators
-from craton.solvers.gravity import catalogue, raster
+from craton.methods import operators
+from craton.methods.gravity import catalogue, raster
 
 CASES = {
     f"{name}-{precision}": (op, precision)

@@ -6,13 +6,13 @@ import pytest
 
 from craton import gravity
 from craton.backends import backend, nvrtc, units
+from craton.core.operator import declared_in_text
+from craton.driver.sweep import Runner
 from craton.errors import ResourceError
-from craton.plan.operator import declared_in_text
-from craton.run.sweep import Runner
-from craton.solvers.gravity import estimates, fft, lattice, linear, operators, raster, vertex
-from craton.solvers.gravity.cost import speed
-from craton.solvers.gravity.fields import FIELDS, G
-from craton.solvers.gravity.problem import problem
+from craton.methods.gravity import estimates, fft, lattice, linear, operators, raster, vertex
+from craton.methods.gravity.cost import speed
+from craton.methods.gravity.fields import FIELDS, G
+from craton.methods.gravity.problem import problem
 
 GRADIENTS = FIELDS[4:]
 EAST, NORTH = 500e3, 4.5e6  # as in UTM

@@ -25,12 +25,12 @@ from craton.backends import cpu
 from craton.backends.cpu import CPU
 from craton.comm import launcher
 from craton.comm.local import Alone, spawn
+from craton.driver.sweep import Runner
 from craton.errors import ResourceError
 from craton.gravity import forward, solve
-from craton.run.sweep import Runner
+from craton.methods.gravity import METHODS, far, shares
+from craton.methods.gravity.problem import problem
 from craton.scenario import loads
-from craton.solvers.gravity import METHODS, far, shares
-from craton.solvers.gravity.problem import problem
 
 SIZES = (2, 3, 4, 8)
 NAMES = ("potential", "g_z", "g_e", "g_zz", "g_en")
@@ -95,7 +95,7 @@ def test_layers_stay_whole():
 
 def test_the_tree_is_split_by_points_where_these_are_many(monkeypatch):
     """Half of a tree costs nearly as much at every point; but half of it grows in half the time."""
-    from craton.solvers.gravity.cost import Speed
+    from craton.methods.gravity.cost import Speed
 
     made = asked()
     many = replace(made, prisms=np.tile(made.prisms, (50, 1)), density=np.tile(made.density, 50))
@@ -188,7 +188,7 @@ def scattered(count=300):
 
 
 def test_progress_is_shown_once(capfd, monkeypatch):
-    from craton.run import sweep
+    from craton.driver import sweep
 
     monkeypatch.setattr(sweep, "_lines", lambda total: lambda done: print(f"{done} of {total}", file=sys.stderr))
     together(3, asked(), "direct", progress=True)
@@ -369,7 +369,7 @@ def test_what_is_wrong_is_said_once(place):
 
 FAULT = """
     import os, signal, sys, time
-    import craton.solvers.gravity.direct as direct
+    import craton.methods.gravity.direct as direct
     real = direct.solve
     def solve(problem, runner):
         if os.environ["PMI_RANK"] == "1":

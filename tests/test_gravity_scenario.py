@@ -12,7 +12,12 @@ import xarray as xr
 import craton
 from craton.cli import main
 from craton.errors import ScenarioError
-from craton.model import prisms, prisms_layer, prisms_model, prisms_overlap, prisms_table, surfaces
+from craton.model.ground import surfaces
+from craton.model.prisms import ensembles as prisms
+from craton.model.prisms import from_model as prisms_model
+from craton.model.prisms import layer as prisms_layer
+from craton.model.prisms import overlap as prisms_overlap
+from craton.model.prisms import table as prisms_table
 from craton.scenario import GravityScenario, dumps, loads
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from craton.errors import ResourceError, ScenarioError
-from craton.model import numbering, shape
-from craton.model.box_mesh import box_mesh
-from craton.model.hexmesh import HexMesh, boundary_faces, named_by_place, problems
+from craton.model.mesh import numbering, shape
+from craton.model.mesh.box import box_mesh
+from craton.model.mesh.hexmesh import HexMesh, boundary_faces, named_by_place, problems
 
 
 def bricks(nx, ny, nz, seed=None):

@@ -7,11 +7,11 @@ from test_plane import plane, run, space
 import craton
 from craton.backends import nvrtc
 from craton.errors import ResourceError, ScenarioError
+from craton.methods.finite_difference import closure, operators
+from craton.methods.finite_difference.imaging import imaging, surface
+from craton.methods.finite_difference.imaging import operators as differences
+from craton.methods.finite_difference.scheme import stencil
 from craton.scenario import Scenario, loads
-from craton.solvers.fd_elastic import closure, operators
-from craton.solvers.fd_elastic.imaging import imaging, surface
-from craton.solvers.fd_elastic.imaging import operators as differences
-from craton.solvers.fd_elastic.scheme import stencil
 from craton.validation.compare import at_times, misfit, reference
 
 KINDS = ("imaging", "imaging-2")

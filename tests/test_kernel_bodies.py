@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from kernelcase import ABSENT, PRECISIONS, SURFACE_ORDERS, commit, inside, run, unchanged_outside
 
-from craton.model import attenuation
-from craton.plan.layout import Layout
-from craton.plan.plan import Launch
-from craton.solvers.fd_elastic import operators, relaxing
-from craton.solvers.fd_elastic.closure import closure, taylor
-from craton.solvers.fd_elastic.closure import operators as dense_closure
-from craton.solvers.fd_elastic.scheme import ORDERS, stencil
-from craton.solvers.shared import points
+from craton.core.layout import Layout
+from craton.core.plan import Launch
+from craton.methods.finite_difference import operators, relaxing
+from craton.methods.finite_difference.closure import closure, taylor
+from craton.methods.finite_difference.closure import operators as dense_closure
+from craton.methods.finite_difference.scheme import ORDERS, stencil
+from craton.methods.shared import points
+from craton.model.media import attenuation
 
 LONGEST = max(ORDERS)
 # The last is 16: its differences reach to the outermost ghost of a row.

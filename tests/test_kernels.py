@@ -8,10 +8,10 @@ import pytest
 from kernelcase import PRECISIONS, every_operator
 
 from craton.backends import nvrtc
+from craton.core.operator import declared_in_text
 from craton.errors import ResourceError
-from craton.plan.operator import declared_in_text
-from craton.solvers.fd_elastic import operators
-from craton.solvers.fd_elastic.scheme import stencil
+from craton.methods.finite_difference import operators
+from craton.methods.finite_difference.scheme import stencil
 
 OPERATORS = every_operator()
 ARCHITECTURES = ("sm_80", "sm_90")

@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 
 import craton
-from craton.model import cells
+from craton.methods.finite_difference import laminate
+from craton.model.media import cells
 from craton.scenario import Scenario
-from craton.solvers.fd_elastic import laminate
 
 LAYERS = [
     {"top": 0, "vp": 2000, "vs": 900, "rho": 1800}, {"top": -230, "vp": 3000, "vs": 1800, "rho": 2200},

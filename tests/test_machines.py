@@ -16,13 +16,13 @@ from layeredcase import BOUNDARIES, text
 from craton.backends import backend
 from craton.backends import compile as host
 from craton.backends.cpu import CPU
+from craton.core.layout import Layout
+from craton.core.partition import Part, regions, shells
+from craton.core.plan import Launch
 from craton.errors import ResourceError
-from craton.plan.layout import Layout
-from craton.plan.partition import Part, regions, shells
-from craton.plan.plan import Launch
+from craton.methods import build
+from craton.methods.finite_difference import operators
 from craton.scenario import loads
-from craton.solvers import build
-from craton.solvers.fd_elastic import operators
 
 STEPS = 12
 PERIODIC = {"periodic sides": "xy", "rigid and damped": "z", "rigid above": "y"}  # axes: no rank can be behind their faces
@@ -286,8 +286,8 @@ def compiler_path():
 PROGRAM = """
 import numpy as np
 from kernelcase import run
-from craton.plan.layout import Layout
-from craton.solvers.fd_elastic import operators
+from craton.core.layout import Layout
+from craton.methods.finite_difference import operators
 layout = Layout((5, 6, 7), 1)
 arrays = {"f": np.ones(layout.padded, np.float32)}
 params = {"row": layout.row, "plane": layout.plane, "sheet": layout.plane, "top": 4, "dt_h": 0.0}

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from craton.errors import ScenarioError
-from craton.model import shape
-from craton.model.box_mesh import box_mesh
-from craton.model.hexmesh import HexMesh, boundary_faces, named_by_place, problems, subdivided
-from craton.model.mesh_files import read_mesh
-from craton.model.numbering import face_corners, face_nodes, number
+from craton.model.mesh import shape
+from craton.model.mesh.box import box_mesh
+from craton.model.mesh.files import read_mesh
+from craton.model.mesh.hexmesh import HexMesh, boundary_faces, named_by_place, problems, subdivided
+from craton.model.mesh.numbering import face_corners, face_nodes, number
 from craton.output.mesh import write_mesh, write_series
 
 SIDES = ("west", "east", "south", "north", "bottom", "top")

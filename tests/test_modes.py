@@ -7,7 +7,7 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq
 from scipy.special import spherical_jn as j
 
-from craton.model import prem, radial
+from craton.model.globe import prem, radial
 from craton.validation import modes_sum
 from craton.validation.compare import misfit, reference
 from craton.validation.modes import Waves

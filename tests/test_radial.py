@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from craton.model import prem, radial, radial_files
+from craton.model.globe import prem, radial, radial_files
 
 EARTH = Path(__file__).parents[2] / "shared" / "references" / "earth"
 # Dziewonski & Anderson (1981), table II: radius km, vp, vs m/s, density kg/m3, kappa, mu in 1e8 Pa, isotropic.

@@ -21,12 +21,12 @@ from craton.backends import backend
 from craton.backends.cpu import CPU
 from craton.comm.halos import exchange
 from craton.comm.local import Alone, spawn
+from craton.core.partition import split
+from craton.driver.march import march
 from craton.errors import ComputationError, CratonError, ScenarioError
-from craton.plan.partition import split
-from craton.run.march import march
+from craton.methods import build
+from craton.methods.shared.ranks import shared
 from craton.scenario import loads
-from craton.solvers import build
-from craton.solvers.shared.ranks import shared
 
 STEPS = 10
 needs_mpi = pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install 'craton[mpi]'")

@@ -3,8 +3,10 @@ import numpy as np
 import pytest
 import xarray
 
-from craton.model import prem, relief, shape
-from craton.model.chunk import chunk
+from craton.model.globe import prem
+from craton.model.globe.chunk import chunk
+from craton.model.ground import relief
+from craton.model.mesh import shape
 
 
 def grid(longitude, latitude, values=None, names=("lat", "lon"), unit="m"):

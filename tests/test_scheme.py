@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 from craton import api
+from craton.methods.finite_difference import scheme
 from craton.scenario import loads
-from craton.solvers.fd_elastic import scheme
 from craton.validation import conserved
 
 PHASE = np.linspace(1e-3, np.pi, 20001)

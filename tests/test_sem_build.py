@@ -4,12 +4,14 @@ import pytest
 
 from craton import sem_benchmark
 from craton.backends.cpu import CPU
-from craton.model import blas, sampling, shape
-from craton.model.cells import in_order
-from craton.plan.shares import One
-from craton.solvers.sem_elastic import families, mesh_terms
-from craton.solvers.sem_elastic.assembly import ordered
-from craton.solvers.sem_elastic.build import assemble, discretise
+from craton.core.shares import One
+from craton.methods.spectral_element import families, mesh_terms
+from craton.methods.spectral_element.assembly import ordered
+from craton.methods.spectral_element.build import assemble, discretise
+from craton.model import blas
+from craton.model.media import sampling
+from craton.model.media.cells import in_order
+from craton.model.mesh import shape
 from craton.survey import receivers, sources
 
 SINGLE = 3e-7  # relative: an array in float32

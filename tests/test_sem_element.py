@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 import semcase
 
-from craton.solvers.sem_elastic import faces, look, mesh_terms
-from craton.solvers.sem_elastic.element import DEGREES, Element, lagrange, lagrange_slopes
+from craton.methods.spectral_element import faces, look, mesh_terms
+from craton.methods.spectral_element.element import DEGREES, Element, lagrange, lagrange_slopes
 
 
 def test_points_and_weights_of_degree_4_are_the_tabulated_ones():

@@ -7,8 +7,8 @@ import pytest
 import semcase
 from test_streamed import build
 
-from craton.plan.operator import BOX
-from craton.solvers.sem_elastic import operators as sem
+from craton.core.operator import BOX
+from craton.methods.spectral_element import operators as sem
 
 BOUNDS = tuple(name for name, _ in BOX.fields)
 

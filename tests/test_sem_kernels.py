@@ -11,15 +11,15 @@ import semcase
 from craton.backends import nvrtc
 from craton.backends.base import interleaved, separate
 from craton.backends.cpu import CPU, slabs
+from craton.core.operator import declared_in_text
+from craton.core.plan import Turns
 from craton.errors import ResourceError
-from craton.model import attenuation
-from craton.plan.operator import declared_in_text
-from craton.plan.plan import Turns
-from craton.solvers.sem_elastic import catalogue, exact, mesh_terms
-from craton.solvers.sem_elastic import operators as sem
-from craton.solvers.sem_elastic.element import DEGREES
-from craton.solvers.sem_elastic.faces import damped
-from craton.solvers.shared import sharing
+from craton.methods.shared import sharing
+from craton.methods.spectral_element import catalogue, exact, mesh_terms
+from craton.methods.spectral_element import operators as sem
+from craton.methods.spectral_element.element import DEGREES
+from craton.methods.spectral_element.faces import damped
+from craton.model.media import attenuation
 
 OPERATORS = catalogue.operators(4)
 # Relative to the largest force: sums of some 100 products; cofactors of coordinates cost float32 a digit.

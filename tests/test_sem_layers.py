@@ -7,10 +7,10 @@ import semcase
 
 from craton.backends.cpu import CPU
 from craton.errors import ScenarioError
+from craton.methods.spectral_element import absorbing_layer
+from craton.methods.spectral_element import operators as sem
+from craton.methods.spectral_element.build import build as built
 from craton.scenario import SpectralScenario
-from craton.solvers.sem_elastic import absorbing_layer
-from craton.solvers.sem_elastic import operators as sem
-from craton.solvers.sem_elastic.build import build as built
 from craton.validation.compare import misfit
 from craton.validation.spectral import ran
 

@@ -5,11 +5,12 @@ import smallcase
 from elementcase import Toy, brick
 
 from craton.errors import ScenarioError
-from craton.model import cells, layered, meshing, sampling
-from craton.model.cells import Region
+from craton.methods.spectral_element import quality
+from craton.methods.spectral_element.placing import on_mesh, problems
+from craton.model.media import cells, layered, sampling
+from craton.model.media.cells import Region
+from craton.model.mesh import meshing
 from craton.scenario import Homogeneous, Layers, Material, ModelFile, Regions, dumps, loads
-from craton.solvers.sem_elastic import quality
-from craton.solvers.sem_elastic.placing import on_mesh, problems
 
 SOFT = {"top": 0, "vp": 2000, "vs": 1000, "rho": 2000}
 TWO = Layers(layers=[SOFT, {"top": -100, "vp": 4000, "vs": 2300, "rho": 2500, "vp_gradient": 0.5}])
@@ -203,7 +204,7 @@ def test_water_needs_a_ground_below_it():
 
 
 def test_sources_and_receivers_outside_the_mesh():
-    from craton.solvers.sem_elastic.placing import Places
+    from craton.methods.spectral_element.placing import Places
 
     one = scenario(("at = [2000, 1500, 0]", "at = [2000, 1500, 400]"), ("at = [1500, 1500, -1000]", "at = [1500, 1500, -2600]"))
     mesh = meshing.mesh_of(one)

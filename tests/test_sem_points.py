@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from elementcase import Toy, brick
 
-from craton.model import locate
-from craton.model.locate import Cells, Locator
+from craton.core.layout import Layout
+from craton.core.plan import Launch
+from craton.methods.shared import points as tables
+from craton.methods.spectral_element import couples, points, sites
+from craton.methods.spectral_element.placing import Places, mesh_top
+from craton.model.mesh import locate
+from craton.model.mesh.locate import Cells, Locator
 from craton.output.dataset import waveforms
-from craton.plan.layout import Layout
-from craton.plan.plan import Launch
 from craton.scenario import Homogeneous, Layers, Stiffness
-from craton.solvers.sem_elastic import couples, points, sites
-from craton.solvers.sem_elastic.placing import Places, mesh_top
-from craton.solvers.shared import points as tables
 from craton.survey import leapfrog
 from craton.survey.receivers import Channel, Receivers, channels
 from craton.survey.sources import PointSource

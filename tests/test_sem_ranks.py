@@ -16,14 +16,14 @@ from craton.backends.cpu import CPU
 from craton.comm import Together
 from craton.comm.halos import OnHost, exchange
 from craton.comm.local import spawn
+from craton.core.shares import One
+from craton.driver.march import march
 from craton.errors import ResourceError, ScenarioError
-from craton.plan.shares import One
-from craton.run.march import march
+from craton.methods import build
+from craton.methods.shared.sharing import Sharing
+from craton.methods.spectral_element import exact
+from craton.methods.spectral_element.discretisation import Discretisation
 from craton.scenario import loads
-from craton.solvers import build
-from craton.solvers.sem_elastic import exact
-from craton.solvers.sem_elastic.discretisation import Discretisation
-from craton.solvers.shared.sharing import Sharing
 
 needs_mpi = pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install 'craton[mpi]'")
 
@@ -308,7 +308,7 @@ def test_a_mesh_file_of_several_ranks_is_refused():
 @pytest.mark.parametrize("victim", [0, 1])
 def test_an_error_of_one_rank_is_one_of_all(victim, monkeypatch):
     """Also in the middle of a build, before the others ask it for something."""
-    from craton.solvers.sem_elastic import look
+    from craton.methods.spectral_element import look
 
     real = look.add_mass
 

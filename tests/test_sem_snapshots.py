@@ -4,9 +4,9 @@ import pytest
 from elementcase import Toy, brick
 from test_sem_points import MODEL, SEA, gradient, polynomial
 
+from craton.methods.spectral_element import snapshots
+from craton.methods.spectral_element.points import COMPONENT_AXES
 from craton.scenario import Layers, Snapshot
-from craton.solvers.sem_elastic import snapshots
-from craton.solvers.sem_elastic.points import COMPONENT_AXES
 
 
 def shot(d, mesh, state, **spec):

@@ -99,7 +99,7 @@ def test_another_survey_is_not_mixed_in(folder, counted):
 
 def test_a_failing_shot_is_told_at_the_end(folder, monkeypatch, capsys):
     """A value that is not finite appears in the second shot; the others are kept, and a second start runs that one alone."""
-    from craton.run.recorder import Recorder
+    from craton.driver.recorder import Recorder
 
     sample, bad = Recorder.sample, craton.load("survey.toml").source[0].name + ".2"
 

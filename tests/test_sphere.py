@@ -9,14 +9,16 @@ from scipy.special import spherical_jn, spherical_yn
 import craton
 from craton.backends.cpu import CPU
 from craton.cli.plan import one_run
+from craton.core.shares import One
 from craton.errors import ScenarioError
-from craton.model import chunk_medium, chunk_sampler, cube_stacks, emc, hexmesh, numbering, prem, relief, shape, sphere
-from craton.model.bricks import Layer, Stack
-from craton.model.cubed_sphere import cubed_sphere
-from craton.plan.shares import One
+from craton.methods.spectral_element import counting, placing
+from craton.methods.spectral_element.build import assemble, discretise
+from craton.model.globe import chunk_medium, chunk_sampler, cube_stacks, emc, prem, sphere
+from craton.model.globe.cubed_sphere import cubed_sphere
+from craton.model.ground import relief
+from craton.model.mesh import hexmesh, numbering, shape
+from craton.model.mesh.doubling import Layer, Stack
 from craton.scenario import Scenario, dumps, loads, reads
-from craton.solvers.sem_elastic import counting, placing
-from craton.solvers.sem_elastic.build import assemble, discretise
 from craton.survey import receivers as survey_receivers
 from craton.validation import absorbing, spectral
 from craton.validation.modes import Waves

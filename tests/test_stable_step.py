@@ -10,10 +10,10 @@ from craton.backends.cpu import CPU
 from craton.comm import Together, placement
 from craton.comm.local import spawn
 from craton.errors import ResourceError
-from craton.model import sampling
-from craton.solvers.sem_elastic import faces, lanczos, time_step
-from craton.solvers.sem_elastic.build import build
-from craton.solvers.sem_elastic.undamped import Undamped
+from craton.methods.spectral_element import faces, lanczos, time_step
+from craton.methods.spectral_element.build import build
+from craton.methods.spectral_element.undamped import Undamped
+from craton.model.media import sampling
 
 ROCK, WATER = {"vp": 3000, "vs": 1700, "rho": 2200}, {"vp": 1500, "vs": 0, "rho": 1000}
 THOMSEN = {"epsilon": 0.2, "delta": 0.1, "gamma": 0.15}

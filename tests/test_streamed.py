@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from craton.backends import nvrtc
+from craton.core.operator import BOX, Variant, declared_in_text
 from craton.errors import ResourceError
-from craton.model.attenuation import STORAGES, relaxation
-from craton.plan.operator import BOX, Variant, declared_in_text
-from craton.solvers.fd_elastic import operators, relaxing
-from craton.solvers.fd_elastic.scheme import stencil
+from craton.methods.finite_difference import operators, relaxing
+from craton.methods.finite_difference.scheme import stencil
+from craton.model.media.attenuation import STORAGES, relaxation
 
 FILE = operators.HERE / "elastic_streamed.cu"
 KERNELS = (operators.velocity, operators.stress)

@@ -6,10 +6,11 @@ from scipy.interpolate import CubicSpline
 
 import craton
 from craton.errors import ScenarioError
-from craton.model import Grid, cell_averages, extremes, problems, terrain
+from craton.methods.finite_difference import build, contact
+from craton.model import Grid, cell_averages, extremes, problems
+from craton.model.ground import terrain
 from craton.scenario import Scenario, dumps, loads
 from craton.scenario.medium import Homogeneous, Layers
-from craton.solvers.fd_elastic import build, contact
 from craton.survey import problems as survey_problems
 from craton.survey import receivers, sources
 
@@ -241,7 +242,7 @@ def test_air_shows_nothing_in_pictures():
 
 def test_contact_block_is_skew_with_the_plain_differences():
     """Constants have no difference on any row of half points, the points above the contact no tie to the solid."""
-    from craton.solvers.fd_elastic.scheme import taylor
+    from craton.methods.finite_difference.scheme import taylor
 
     for order in contact.BLOCKS:
         c = taylor(order)

@@ -8,10 +8,11 @@ import xarray
 
 import craton
 from craton.errors import ScenarioError
-from craton.model import Grid, cell_averages, terrain
+from craton.methods.finite_difference import build, faults
+from craton.model import Grid, cell_averages
+from craton.model.ground import terrain
 from craton.scenario import Scenario, dumps, loads
 from craton.scenario.medium import Homogeneous
-from craton.solvers.fd_elastic import build, faults
 from craton.survey import problems as survey_problems
 from craton.survey import sources
 from craton.validation import stability

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from craton.model import prem, sphere
-from craton.model.chunk import chunk
+from craton.model.globe import prem, sphere
+from craton.model.globe.chunk import chunk
 from craton.report import earth
 
 pytest.importorskip("obspy")

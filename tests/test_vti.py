@@ -8,11 +8,12 @@ import pytest
 from craton import api, wave_runs
 from craton.backends import backend
 from craton.errors import ScenarioError
-from craton.model import Grid, earth, rheology
+from craton.methods.finite_difference.laminate import cut_planes
+from craton.methods.finite_difference.scheme import HALF, STRESS, VELOCITY
+from craton.model import Grid
+from craton.model.media import earth, rheology
 from craton.scenario import Scenario
 from craton.scenario.medium import Layers
-from craton.solvers.fd_elastic.laminate import cut_planes
-from craton.solvers.fd_elastic.scheme import HALF, STRESS, VELOCITY
 from craton.validation.absorbing import advance
 from craton.validation.conserved import QUIET, WAVELET, planes, random_medium
 

@@ -1,7 +1,4 @@
 """Forward modelling in geophysics on CPUs and GPUs: one Earth model, one scenario file, laptop to many GPUs."""
-# Two names are both a function for users and a folder of the package. The folders are imported first: then the functions stay.
-import craton.plan
-import craton.run  # noqa: F401
 from craton.api import Result, load, plan, resume, run
 
 __all__ = ["Result", "Scenario", "load", "plan", "resume", "run", "run_survey"]

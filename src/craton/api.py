@@ -56,7 +56,7 @@ def plan(scenario, comm=None):
     """
     from craton.comm import Together
     from craton.comm.placement import planner
-    from craton.solvers import TRYING, build
+    from craton.methods import TRYING, build
 
     apart = comm is not None and comm.size > 1 and scenario.method in getattr(runs(scenario), "BUILT_APART", ())
     machine = planner(comm, scenario.run.threads) if scenario.method in TRYING else None

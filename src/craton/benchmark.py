@@ -148,8 +148,8 @@ def timed(plan, machine, bandwidth):
     """Whole time steps of a plan on random data, several times; and each of its operators."""
     from craton import wave_runs
     from craton.comm.local import Alone
-    from craton.run.march import march
-    from craton.run.recorder import Recorder
+    from craton.driver.march import march
+    from craton.driver.recorder import Recorder
 
     wave_runs.check_memory(plan, machine)
     program = wave_runs.commit(plan, machine)

@@ -83,7 +83,7 @@ def forward(prisms, density, points, fields=("g_z",), device="auto", precision="
     from craton.comm.local import Alone, spawn
     from craton.comm.placement import machine as on
     from craton.comm.placement import place
-    from craton.solvers.gravity.problem import problem
+    from craton.methods.gravity.problem import problem
 
     if comm is not None and devices is not None:
         raise ValueError("give either comm or devices: a rank has one device")
@@ -121,9 +121,9 @@ def operator(prisms, points, fields=("g_z",), device="auto", threads=None):
         Bad input, with the index of the first offending prism or point.
     """
     from craton.backends import backend
-    from craton.run.sweep import Runner
-    from craton.solvers.gravity import linear
-    from craton.solvers.gravity.problem import check_prisms, problem
+    from craton.driver.sweep import Runner
+    from craton.methods.gravity import linear
+    from craton.methods.gravity.problem import check_prisms, problem
 
     prisms, ones = check_prisms(prisms, 1.0)
     places = np.flatnonzero((prisms[:, 1] > prisms[:, 0]) & (prisms[:, 3] > prisms[:, 2]) & (prisms[:, 5] > prisms[:, 4]))
@@ -139,7 +139,7 @@ def from_model(model, points, fields=("g_z",), region=None, shape=None, spacing=
     Parameters
     ----------
     model : Scenario, model of a scenario, xarray.Dataset, or path of any of these
-        The model of a wave scenario (homogeneous, layers, file; with anomalies), averaged over the prisms as the wave solvers average it
+        The model of a wave scenario (homogeneous, layers, file; with anomalies), averaged over the prisms as the wave methods average it
         over their cells; or a dataset with ``rho`` (or ``density``) over x, y, z, linear between its points.
     points : tuple of array_like
         (x, y, z), m, z up, of one shape.
@@ -170,7 +170,7 @@ def from_model(model, points, fields=("g_z",), region=None, shape=None, spacing=
     ValueError
         Anything else that is wrong, with the index of the first offending point.
     """
-    from craton.model.prisms_model import of_anything
+    from craton.model.prisms.from_model import of_anything
 
     cells = of_anything(model, region, shape, spacing, reference)
     return forward(cells.prisms, cells.density, points, fields, device, precision, method, rtol, threads, progress, comm, devices)
@@ -208,7 +208,7 @@ def solve(problem, device="auto", method="auto", threads=None, progress=False, c
 def decide(problem, machine, method, comm):
     """The method that all ranks take, why, and what each would cost one rank: rank 0 looks at the whole problem."""
     from craton.comm import agreed, broadcast
-    from craton.solvers import gravity as methods
+    from craton.methods import gravity as methods
 
     decision = None
     with agreed(comm):
@@ -226,12 +226,12 @@ def decide(problem, machine, method, comm):
 def summed(problem, name, machine, comm, progress):
     """Fields (fields, points) of a problem by a method, the sum of what the ranks find for their shares of it; and their errors."""
     from craton.comm import broadcast
-    from craton.run.sweep import Runner
-    from craton.run.sweep import progress as shown
-    from craton.solvers import gravity as methods
-    from craton.solvers.gravity import accuracy
-    from craton.solvers.gravity.cost import speed
-    from craton.solvers.gravity.shares import share
+    from craton.driver.sweep import Runner
+    from craton.driver.sweep import progress as shown
+    from craton.methods import gravity as methods
+    from craton.methods.gravity import accuracy
+    from craton.methods.gravity.cost import speed
+    from craton.methods.gravity.shares import share
 
     rates = broadcast(comm, replace(speed(machine, problem.fields, problem.precision), machine=None))
     mine, places = share(problem, name, rates, comm.rank, comm.size)
@@ -253,7 +253,7 @@ def combined(errors, of_all):
 
 def choose(problem, machine):
     """What every method would cost on a machine, the best first."""
-    from craton.solvers.gravity import estimates
-    from craton.solvers.gravity.cost import speed
+    from craton.methods.gravity import estimates
+    from craton.methods.gravity.cost import speed
 
     return estimates(problem, speed(machine, problem.fields, problem.precision))

@@ -47,7 +47,7 @@ class Case:
 
 def cases(device):
     """The cases for a machine of that name: under a minute on two cores."""
-    from craton.solvers.gravity.fields import FIELDS
+    from craton.methods.gravity.fields import FIELDS
 
     prisms, many, few = SIZES.get(device, LARGE)
     every = (("g_z", ("g_z",)), ("nine fields", FIELDS[1:]))
@@ -62,7 +62,7 @@ def cases(device):
 @cache
 def seven_spheres():
     """Prisms and density of the paper's case."""
-    from craton.model.prisms import cells, edges
+    from craton.model.prisms.ensembles import cells, edges
 
     planes = (edges(low, low + size, n) for low, size, n in zip((0, 0, -EXTENT[2]), EXTENT, CELLS))
     bodies = [SimpleNamespace(shape="sphere", center=at, radius=RADIUS, density=density) for *at, density in SPHERES]
@@ -97,9 +97,9 @@ def rate(case, given, machine):
 
     Records are timed apart: some 1e-4 of the sum at the points of a GPU, but percents of it at the few points of the CPU's cases in single.
     """
-    from craton.solvers.gravity import direct
-    from craton.solvers.gravity.operators import flops
-    from craton.solvers.gravity.problem import problem
+    from craton.methods.gravity import direct
+    from craton.methods.gravity.operators import flops
+    from craton.methods.gravity.problem import problem
 
     begin = time.perf_counter()
     plan = direct.plan(problem(*given, case.fields, case.precision), machine.width)

@@ -78,8 +78,9 @@ def scenario_of(case):
 
 def irregular(scenario, moved=MOVED, seed=1):
     """What `sem_elastic.build` takes in place of a scenario's mesh: it with inner nodes moved at random, and the model there."""
-    from craton.model import meshing, numbering, sampling
-    from craton.model.prepared import Prepared
+    from craton.model.media import sampling
+    from craton.model.mesh import meshing, numbering
+    from craton.model.mesh.prepared import Prepared
 
     mesh, region = meshing.mesh_of(scenario), meshing.region_of(scenario)
     levels = [level for level in meshing.interfaces_of(scenario) if not callable(level)]
@@ -97,7 +98,7 @@ def irregular(scenario, moved=MOVED, seed=1):
 def plan_of(case):
     """The plan of a case."""
     from craton.comm.placement import planner
-    from craton.solvers.sem_elastic.build import build
+    from craton.methods.spectral_element.build import build
 
     scenario = scenario_of(case)
     return build(scenario, irregular(scenario) if case.irregular else None, machine=planner())

@@ -111,7 +111,7 @@ def share(scenario, planned, comm):
     """
     if comm.size == 1 or planned.part:
         return planned
-    from craton.solvers.shared.ranks import shared
+    from craton.methods.shared.ranks import shared
 
     return shared(planned, comm.rank, comm.size, scenario.run.grid)
 
@@ -153,15 +153,15 @@ def run(scenario, planned, machine, progress=True, comm=None):
 
 
 def resumable(out):
-    """The checkpoint from which a run can go on: `craton.run.checkpoint.Saved`.
+    """The checkpoint from which a run can go on: `craton.driver.checkpoint.Saved`.
 
     Raises
     ------
     ScenarioError
         There is no run, it is finished or goes on, or it has left no checkpoint.
     """
+    from craton.driver.checkpoint import latest
     from craton.output.store import check_alone, read_run
-    from craton.run.checkpoint import latest
 
     state, saved = read_run(out), latest(out)
     if not state:
@@ -182,8 +182,8 @@ def run_into(scenario, planned, machine, out, force=False, progress=True, comm=N
     """
     from craton.comm import agreed, ranks
     from craton.comm.local import Alone
+    from craton.driver.checkpoint import remove
     from craton.output.store import Store, ended
-    from craton.run.checkpoint import remove
 
     comm, store = ranks(comm) if comm else Alone(), None
     with agreed(comm):
@@ -243,9 +243,9 @@ def begun(scenario, planned, machine, out, force):
 def filmed(scenario, program, out, progress, comm, store, saved):
     """The time loop with its snapshots: every rank writes its part of them. Rank 0 lays the series out and closes them."""
     from craton.comm import agreed
+    from craton.driver.checkpoint import Checkpoints
     from craton.output.snapshots import SnapshotWriter
     from craton.output.store import RESULT
-    from craton.run.checkpoint import Checkpoints
     from craton.scenario import dumps
 
     writer = SnapshotWriter(Path(out) / RESULT)
@@ -269,7 +269,7 @@ def filmed(scenario, program, out, progress, comm, store, saved):
 
 def declare(planned, writer, create, saved=None):
     """Name all series of snapshots to a writer; those of a run that goes on are there."""
-    from craton.run.pictures import tiling
+    from craton.driver.snapshots import tiling
 
     parts = planned.sharing.get("parts")
     for f in planned.frames:
@@ -314,9 +314,9 @@ def march(scenario, program, writer, progress, comm, checkpoints=None, saved=Non
     A run that is interrupted leaves a checkpoint.
     """
     from craton.comm.halos import exchange
-    from craton.run.march import march as loop
-    from craton.run.progress import progress_bar
-    from craton.run.recorder import Recorder, Signals
+    from craton.driver.march import march as loop
+    from craton.driver.progress import progress_bar
+    from craton.driver.recorder import Recorder, Signals
 
     planned, error = program.plan, None
     halos = comm if comm.size == 1 else exchange(program, comm, say if comm.rank == 0 else None)

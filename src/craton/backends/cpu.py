@@ -13,8 +13,8 @@ import numpy as np
 from craton.backends import compile as host
 from craton.backends.base import Program, Shared, Stage, aligned, interleaved, separate
 from craton.backends.work import bound, late, skewable
-from craton.plan.partition import Part, regions
-from craton.plan.plan import LANES, Phase, Turns
+from craton.core.partition import Part, regions
+from craton.core.plan import LANES, Phase, Turns
 
 RUNNER = Path(__file__).parent / "runner.cpp"
 TILE = (8, 16)  # planes and rows; measured in bench/NOTES.md

@@ -5,10 +5,10 @@ from functools import cache, cached_property
 import numpy as np
 
 from craton.backends.base import Program, Shared, Stage
+from craton.core.operator import BOX
+from craton.core.partition import Part, regions
+from craton.core.plan import Turns
 from craton.errors import ResourceError
-from craton.plan.operator import BOX
-from craton.plan.partition import Part, regions
-from craton.plan.plan import Turns
 
 OPTIONS = ("-std=c++17",)
 ALONG_X, THICK = 32, 4  # points of the slabs that neighbours wait for: whole cache lines along x, a block's rows along y

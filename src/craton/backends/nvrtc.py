@@ -72,7 +72,7 @@ def compile(source, arch="sm_90", options=OPTIONS):
     Parameters
     ----------
     source : str
-        The whole translation unit; see `craton.plan.operator.Operator.source`.
+        The whole translation unit; see `craton.core.operator.Operator.source`.
     arch : str
         ``"sm_80"``, ``"sm_90"``, ...
     options : tuple of str

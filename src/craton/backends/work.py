@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from craton.plan.operator import BOX
+from craton.core.operator import BOX
 
 BOUNDS = tuple(name for name, _ in BOX.fields)
 ITEM = np.dtype([("kernel", np.uintp), ("arrays", np.uintp), ("params", np.uintp), *((n, np.int32) for n in BOUNDS)], align=True)

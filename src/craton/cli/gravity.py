@@ -4,7 +4,7 @@
 def header(scenario, planned, machine, out):
     """What will be computed, on what, into what."""
     from craton.gravity_runs import choose
-    from craton.solvers.gravity.cost import words
+    from craton.methods.gravity.cost import words
 
     taken, _ = choose(planned, machine)
     made = planned.problem
@@ -22,7 +22,7 @@ def header(scenario, planned, machine, out):
 def estimate(planned, machine):
     """The method that will be taken and why, and what the others would cost."""
     from craton.gravity_runs import choose
-    from craton.solvers.gravity.cost import words
+    from craton.methods.gravity.cost import words
 
     taken, found = choose(planned, machine)
     lines = ["Estimate", f"  {machine.describe()}"]
@@ -34,8 +34,8 @@ def estimate(planned, machine):
 
 def summary(result):
     """How fast it was, how exact it is, and where everything is."""
-    from craton.run.sweep import rate
-    from craton.solvers.gravity.cost import words
+    from craton.driver.sweep import rate
+    from craton.methods.gravity.cost import words
 
     report, out = result.report, result.out
     lines = [

@@ -9,7 +9,7 @@ ORDERS = (2, 4, 6, 8, 10, 12, 14, 16)
 
 def command(name=None, order=4, precision="float32", arch=None):
     """List the operators, or print the translation units of one; with an architecture, compile them for it."""
-    from craton.solvers import OPERATORS, operators
+    from craton.methods import OPERATORS, operators
 
     if order not in ORDERS:
         refuse("--order", f"{order} is not an order in space", "write 2, 4, 6, 8, 10, 12, 14 or 16")

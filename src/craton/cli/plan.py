@@ -51,8 +51,8 @@ def one_run(scenario, ranks=None):
 
     if scenario.method == "sem" and scenario.domain.chunk is not None:
         from craton.comm.placement import planner
-        from craton.model.earth_chunk import LARGE, chunk_of
-        from craton.solvers.sem_elastic.counting import count
+        from craton.methods.spectral_element.counting import count
+        from craton.model.globe.earth_chunk import LARGE, chunk_of
 
         if (ranks or 1) > 1 or chunk_of(scenario).size > LARGE:
             return count(scenario, planner(threads=scenario.run.threads), ranks or 1)
@@ -68,7 +68,7 @@ def shots_apart(scenario):
 
 def estimate(planned, machine):
     """Time that the steps will need on a machine, from its copy bandwidth measured now."""
-    from craton.run.progress import rate
+    from craton.driver.progress import rate
 
     bandwidth = machine.copy_bandwidth(COPIED)
     step = sum(planned.traffic.values()) / (ASSUMED * bandwidth)

@@ -12,8 +12,8 @@ def words(scenario, planned, ranks):
     ScenarioError
         The grid cannot be cut so.
     """
-    from craton.plan.partition import split
-    from craton.plan.performance import Speeds, step_seconds, table
+    from craton.core.partition import split
+    from craton.core.performance import Speeds, step_seconds, table
 
     parts, speeds = split(planned, ranks, scenario.run.grid), Speeds()
     rows = table(parts, planned.sharing, [phase.shared for phase in planned.phases], np.dtype(planned.precision).itemsize, speeds)
@@ -43,7 +43,7 @@ def line(rank, part, cost, nbytes, seconds):
 
 def memory(planned, parts):
     """Bytes of the plan of the rank with the most points, and its reals a point."""
-    from craton.solvers.shared.ranks import shared
+    from craton.methods.shared.ranks import shared
 
     rank = int(np.argmax([np.prod(part.shape, dtype=np.int64) for part in parts]))
     grid = parts[0].ranks[::-1]
@@ -59,7 +59,7 @@ def of_elements(planned, ranks):
     ScenarioError
         There are fewer elements than ranks.
     """
-    from craton.plan.performance import ElementSpeeds, element_seconds
+    from craton.core.performance import ElementSpeeds, element_seconds
 
     speeds, size, loads = ElementSpeeds(), np.dtype(planned.precision).itemsize, planned.sharing["loads"](ranks)
     seconds, costs = [element_seconds(one, size, speeds) for one in loads], [one.cost for one in loads]

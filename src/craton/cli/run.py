@@ -55,8 +55,8 @@ def command(file, out=None, device=None, ranks=None, force=False, overrides=(), 
 def together(ranks, words, out):
     """Start ranks, each of which runs this command line; their exit code."""
     from craton.comm import launcher
+    from craton.driver.checkpoint import saving
     from craton.output.store import ended
-    from craton.run.checkpoint import saving
 
     code, reason = launcher.run(ranks, words, busy=lambda: saving(out))
     if reason:
@@ -86,7 +86,7 @@ def one(file, overrides, out, force, quiet, comm):
 def told(scenario, planned, machine, out, quiet, comm, work, note=""):
     """Do what a rank has to do, `work(progress)`; the first one says before what will be computed, and then what came of it."""
     from craton.comm import agreed
-    from craton.run.checkpoint import latest
+    from craton.driver.checkpoint import latest
 
     first = comm.rank == 0
     with agreed(comm):
@@ -166,7 +166,7 @@ def size(nbytes):
 
 def summary(result):
     """How fast it was, and where everything is."""
-    from craton.run.progress import rate
+    from craton.driver.progress import rate
 
     report, out = result.report, result.out
     seconds = report["seconds"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import ResourceError
-from craton.model.shape import CORNERS, ORDERS
+from craton.model.mesh.shape import CORNERS, ORDERS
 
 TYPES = {8: 12, 27: 29}  # VTK_HEXAHEDRON, VTK_TRIQUADRATIC_HEXAHEDRON
 VTK_NAMES = {"f4": "Float32", "f8": "Float64", "i4": "Int32", "i8": "Int64", "u1": "UInt8"}

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import CratonError, ResourceError
-from craton.model.earth_chunk import chunk_of
+from craton.model.globe.earth_chunk import chunk_of
 from craton.report import earth
 from craton.report.pictures import read_waveforms
 from craton.scenario import load

@@ -166,7 +166,7 @@ def ways(survey, workers, client):
 
 def run_all(store, outcomes, before, total, progress):
     """Note how each shot ends, and show how many have; an end for all where the first ones do not fit on their workers."""
-    from craton.run.progress import task_bar
+    from craton.driver.progress import task_bar
 
     with task_bar(total, before, "shots", quiet=not progress) as report:
         for task, outcome in outcomes:

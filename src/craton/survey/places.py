@@ -1,8 +1,8 @@
 """Where positions of a scenario are: depths count from the local ground where the model has topography or a mesh, else from z = 0."""
 import numpy as np
 
-from craton.model import terrain
-from craton.model.cells import Region
+from craton.model.ground import terrain
+from craton.model.media.cells import Region
 from craton.scenario.fields import Place
 
 

@@ -1,4 +1,4 @@
-"""Every kind of source of a scenario, to what solvers take: from its own keys, from files of other programs."""
+"""Every kind of source of a scenario, to what methods take: from its own keys, from files of other programs."""
 import math
 import os
 from dataclasses import replace

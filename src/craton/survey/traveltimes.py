@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from craton.errors import ResourceError
-from craton.model import radial_files
+from craton.model.globe import radial_files
 
 
 @dataclass(frozen=True)

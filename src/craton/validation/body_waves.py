@@ -6,7 +6,7 @@ core is empty, and so is that of a chunk down to the core-mantle boundary.
 """
 import numpy as np
 
-from craton.model.prem import prem
+from craton.model.globe.prem import prem
 from craton.survey.traveltimes import delay
 from craton.validation import earth
 from craton.validation.compare import at_times, row

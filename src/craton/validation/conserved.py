@@ -3,8 +3,8 @@ import numpy as np
 
 from craton import api, wave_runs
 from craton.backends import backend
+from craton.methods.finite_difference.closure import HIGHEST, closure
 from craton.scenario import Scenario
-from craton.solvers.fd_elastic.closure import HIGHEST, closure
 from craton.validation.absorbing import STRESS, advance
 from craton.validation.compare import row
 

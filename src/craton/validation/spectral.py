@@ -7,13 +7,14 @@ from craton import wave_runs
 from craton.backends import backend
 from craton.comm.local import Alone
 from craton.comm.placement import planner
-from craton.model import meshing, sampling
-from craton.model.cells import Region
-from craton.model.ordering import locality
-from craton.model.prepared import Prepared
-from craton.plan.shares import One
+from craton.core.shares import One
+from craton.methods.spectral_element.build import assemble, build, discretise
+from craton.model.media import sampling
+from craton.model.media.cells import Region
+from craton.model.mesh import meshing
+from craton.model.mesh.ordering import locality
+from craton.model.mesh.prepared import Prepared
 from craton.scenario import SpectralScenario
-from craton.solvers.sem_elastic.build import assemble, build, discretise
 from craton.survey import receivers as survey_receivers
 
 MOST_MOVED, MOST_CURVED = 0.15, 0.03  # of an edge

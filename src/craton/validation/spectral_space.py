@@ -2,7 +2,7 @@
 
 Where a moment tensor lies in its element matters on distorted meshes: there it acts through slopes of polynomials, whose error at degree N
 goes like the Legendre polynomial P_N, so that it vanishes at the Gauss points and is largest at the nodes; up to 3 % of the motion at 5
-points per wavelength of degree 4. Among boxes it is shared out among Gauss points (`solvers.sem_elastic.couples`).
+points per wavelength of degree 4. Among boxes it is shared out among Gauss points (`methods.sem_elastic.couples`).
 """
 import numpy as np
 

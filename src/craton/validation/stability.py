@@ -12,8 +12,8 @@ from craton import api, wave_runs
 from craton.backends import backend
 from craton.comm.halos import exchange
 from craton.comm.local import Alone, spawn
-from craton.run.march import march
-from craton.run.progress import progress_bar
+from craton.driver.march import march
+from craton.driver.progress import progress_bar
 from craton.validation import stability_cases as cases
 from craton.validation import stability_elements as elements
 from craton.validation.compare import row as told
@@ -42,7 +42,7 @@ class Diverged(Exception):
 
 @dataclass
 class Watch:
-    """Looks at the largest particle velocity now and then; stands where a recorder does in `craton.run.march`.
+    """Looks at the largest particle velocity now and then; stands where a recorder does in `craton.driver.march`.
 
     Parameters
     ----------

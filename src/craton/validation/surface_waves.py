@@ -6,7 +6,7 @@ is compared when the fundamental mode's group arrives, after distance / U, and t
 """
 import numpy as np
 
-from craton.model.prem import prem
+from craton.model.globe.prem import prem
 from craton.validation import earth
 from craton.validation.compare import at_times, misfit, row
 from craton.validation.modes import Waves

@@ -1,0 +1,212 @@
+"""An operator is declared once, as data; its body is one C++ text for every machine. `source` is all that a compiler sees."""
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+C_TYPES = {"real": "real", "force": "force_t", "f64": "double", "i32": "int", "i64": "long long"}
+REALS = {"float32": "float", "float64": "double"}
+SHARED = Path(__file__).parent.parent / "methods" / "shared" / "kernels"
+
+
+@dataclass(frozen=True)
+class Struct:
+    """Scalars of a kernel, declared once: a NumPy dtype for the host, a C struct for the machine.
+
+    Parameters
+    ----------
+    name : str
+        Name of the C struct.
+    fields : tuple of (str, str)
+        Name and type (``"i32"``, ``"i64"``, ``"f64"`` or ``"real"``) of each member.
+    """
+
+    name: str
+    fields: tuple
+
+    def dtype(self, precision):
+        """Aligned NumPy dtype with the layout of the C struct."""
+        types = {"i32": np.int32, "i64": np.int64, "f64": np.float64, "real": np.dtype(precision)}
+        return np.dtype([(name, types[kind]) for name, kind in self.fields], align=True)
+
+    def text(self):
+        """The C declaration."""
+        return f"struct {self.name} {{ " + " ".join(f"{C_TYPES[kind]} {name};" for name, kind in self.fields) + " };"
+
+    def value(self, precision, **values):
+        """One value as a size-1 structured array; raises TypeError on a missing or an unknown name."""
+        names = {name for name, _ in self.fields}
+        if names != set(values):
+            raise TypeError(f"{self.name}: missing {sorted(names - set(values))}, unknown {sorted(set(values) - names)}")
+        out = np.zeros(1, self.dtype(precision))
+        for name, given in values.items():
+            out[name] = given
+        return out
+
+
+BOX = Struct("Box", tuple((n, "i32") for n in ("k0", "k1", "j0", "j1", "i0", "i1")))
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Another text for the same operator on one machine; the plain body stays as referee.
+
+    The machine is the one that takes files of that suffix: ``.cu`` a GPU, ``.cpp`` the CPU.
+
+    Parameters
+    ----------
+    name : str
+        What is different: ``"streamed"``.
+    file : Path
+        The text; the function keeps its name and arguments.
+    block : tuple of int
+        Threads of a block along (x, y, z).
+    span : tuple of int
+        Points that a block covers along (x, y, z).
+    defines : tuple of (str, value)
+        Constants besides the operator's own.
+    precisions : tuple of str
+        Precisions it is meant for; the plain body serves the others.
+    """
+
+    name: str
+    file: Path
+    block: tuple
+    span: tuple
+    defines: tuple = ()
+    precisions: tuple = ("float32",)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A kernel: what it writes and reads, its scalars, its least memory traffic. Holds no array and no machine.
+
+    Parameters
+    ----------
+    name : str
+        Name in plans, timings and reports.
+    file : Path
+        The text that holds the body.
+    writes, reads : tuple of str
+        Names of the arrays in the order of the kernel's arguments; written arrays (also where they are updated) come first.
+    params : Struct
+        Scalars, passed by value.
+    reach : int
+        Points that it reads beyond the box on each side.
+    reals_per_point : float
+        Least memory traffic: reals read plus reals written per point.
+    flops : int
+        Floating-point operations per point.
+    kernel : str
+        Name of the function in the text, where it differs from `name`.
+    defines : tuple of (str, value)
+        Constants by which the body is specialised.
+    types : tuple of (str, str)
+        Element type of the arrays that do not hold reals.
+    pointwise : bool
+        What it writes at a point, it reads nowhere else: then the operators of a phase may run tile after tile.
+    grain : tuple of int
+        Planes and rows that a thread takes at a time, where the machine's own tile is too much work, and how much along x, where there is a
+        third number (what is not pointwise then runs on threads too); empty: the machine's.
+    block : tuple of int
+        Threads of a block along x, y, z on a GPU, where the machine's own is too many; empty: the machine's.
+    span : tuple of int
+        Points or elements that a block covers along x, y, z; empty: as many as it has threads.
+    variants : tuple of Variant
+        Faster texts for one machine.
+    """
+
+    name: str
+    file: Path
+    writes: tuple
+    reads: tuple
+    params: Struct
+    reach: int = 0
+    reals_per_point: float = 0
+    flops: int = 0
+    kernel: str = ""
+    defines: tuple = ()
+    types: tuple = ()
+    pointwise: bool = True
+    grain: tuple = ()
+    block: tuple = ()
+    span: tuple = ()
+    variants: tuple = ()
+
+    @property
+    def function(self):
+        """Name of the C function."""
+        return self.kernel or self.name
+
+    @property
+    def arrays(self):
+        """Names of all array arguments, in order."""
+        return (*self.writes, *self.reads)
+
+    def c_type(self, name):
+        """C element type of one array argument."""
+        return C_TYPES[dict(self.types).get(name, "real")]
+
+    def source(self, precision):
+        """The whole translation unit: constants, real type, structs, headers inlined once, kernels."""
+        head = [f"typedef {REALS[precision]} real;", *(f"#define {name} {value}" for name, value in self.defines)]
+        return "\n".join([*head, BOX.text(), self.params.text(), inlined(self.file)]) + "\n"
+
+    def variant(self, suffix, precision):
+        """The variant in a file of that suffix for a precision, or None where the plain body is meant."""
+        return next((v for v in self.variants if v.file.suffix == suffix and precision in v.precisions), None)
+
+    def as_variant(self, variant):
+        """The operator whose text is the variant's."""
+        return replace(self, file=variant.file, defines=(*self.defines, *variant.defines), variants=())
+
+    def exact(self, units=("unit",), moved=0):
+        """The operator with forces counted in whole `unit`s: sums come out alike in whatever order they are added.
+
+        Parameters
+        ----------
+        units : tuple of str
+            Scalars that it gets besides its own.
+        moved : float
+            Forces that it moves per point; 64 bits each, they count as two reals then.
+        """
+        params = Struct(self.params.name, (*self.params.fields, *((name, "f64") for name in units)))
+        return replace(self.specialised(f"{self.name}_exact", EXACT=1), params=params, reals_per_point=self.reals_per_point + moved)
+
+    def specialised(self, name, **defines):
+        """The same operator under another name with constants added or replaced."""
+        return replace(self, name=name, kernel=self.function, variants=(), defines=tuple({**dict(self.defines), **defines}.items()))
+
+
+@cache
+def inlined(file):
+    """Text of a kernel file with every ``#include "..."`` replaced by that file's text, each one once.
+
+    One text per kernel: CuPy's cache does not look into files that are reached with -I.
+    """
+    seen = set()
+
+    def text_of(path):
+        def include(match):
+            found = next((d / match[1] for d in (path.parent, SHARED) if (d / match[1]).exists()), None)
+            if found is None:
+                raise FileNotFoundError(f"{path}: cannot find {match[1]!r} beside it or in {SHARED}")
+            if found in seen:
+                return ""
+            seen.add(found)
+            return text_of(found)
+
+        text = path.read_text().replace("#pragma once\n", "")
+        return re.sub(r'#include "([^"]+)"\n', include, text)
+
+    return text_of(Path(file))
+
+
+def declared_in_text(op):
+    """Argument names and element types as the kernel's text has them, to be compared with the declaration."""
+    text = re.sub(r"//[^\n]*", "", inlined(op.file))
+    found = re.search(rf"KERNEL(?:_BOUNDS\([^)]*\))?\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)
+    arguments = [" ".join(a.replace("*", " ").replace("const", " ").replace("RESTRICT", " ").split()) for a in found[1].split(",")]
+    return [(a.rsplit(" ", 1)[1], a.rsplit(" ", 1)[0]) for a in arguments]

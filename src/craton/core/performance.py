@@ -1,0 +1,99 @@
+"""What a step over ranks takes: kernel rate, links, latency, surface to volume. The same model as in bench/scaling_model.py."""
+from dataclasses import dataclass
+
+import numpy as np
+
+from craton.core.partition import costs, shells
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """Of a GPU and its links; the defaults are those of H200s of one host (bench/NOTES.md).
+
+    Parameters
+    ----------
+    rate : float
+        Plain points a second.
+    bandwidth : float
+        Bytes a second out of a rank.
+    latency : float
+        s of an exchange however small.
+    thin : float
+        How much more a point costs in the slabs that neighbours wait for.
+    launch : float
+        s of a phase that nothing hides.
+    """
+
+    rate: float = 31e9
+    bandwidth: float = 166e9
+    latency: float = 25e-6
+    thin: float = 1.5
+    launch: float = 8e-6
+
+
+def step_seconds(cost, outer, nbytes, speeds):
+    """Seconds of a step of one rank: slabs first, then the rest while halos travel; two phases.
+
+    Parameters
+    ----------
+    cost, outer : float
+        All its points, and those in the slabs that neighbours wait for, in plain points.
+    nbytes : float
+        That it sends in a step.
+    """
+    travel = nbytes / speeds.bandwidth + 2 * speeds.latency if nbytes else 0.0
+    return speeds.thin * outer / speeds.rate + max((cost - outer) / speeds.rate, travel) + (2 * speeds.launch if nbytes else 0.0)
+
+
+@dataclass(frozen=True)
+class ElementSpeeds(Speeds):
+    """The same of spectral elements.
+
+    Parameters
+    ----------
+    traffic : float
+        Bytes a second of a step's least traffic: 247 M isotropic elements of 27 nodes, degree 4, float32 on an H200.
+
+    Fitted to one and two H200s with 399,748 elements each (bench/results/sem_ranks_h200.json): 1.620 ms alone, 1.629 without the exchange,
+    1.639 with it behind the inner elements.
+    """
+
+    traffic: float = 2.2e12
+    launch: float = 5e-6
+
+
+def element_seconds(load, itemsize, speeds):
+    """Seconds of a step of a rank with some load: outer elements, then the inner ones while sums at shared points travel.
+
+    Parameters
+    ----------
+    load : object with cost, outer_cost, sent
+        Reals.
+    itemsize : int
+    speeds : ElementSpeeds
+    """
+    outer, inner = (n * itemsize / speeds.traffic for n in (load.outer_cost, load.cost - load.outer_cost))
+    travel = load.sent * itemsize / speeds.bandwidth + 2 * speeds.latency if load.sent else 0.0
+    return outer + max(inner, travel) + (2 * speeds.launch if load.sent else 0.0)
+
+
+def table(parts, known, halos, itemsize, speeds, thickness=4):
+    """Per rank: (part, cost in plain points, bytes sent in a step, seconds of a step)."""
+    limits = [np.unique([n for part in parts for n in part.box[2 * a : 2 * a + 2]]) for a in range(3)]
+    alone = costs(limits, known | {"cut": dict.fromkeys("zyx", 0.0)})
+    rows = []
+    for part, cost in zip(parts, alone):
+        nbytes = sum(sent(part, face, halos) for face in part.neighbours) * itemsize
+        outer = sum(float(np.prod([b - a for a, b in zip(box[::2], box[1::2])])) for box in shells(part, thickness, 32)[0])
+        rows.append((part, float(cost), nbytes, step_seconds(float(cost), min(outer, float(cost)), nbytes, speeds)))
+    return rows
+
+
+def sent(part, face, halos):
+    """Numbers that go to the neighbour behind a face in a step; fields of a phase travel as thick as the thickest of them."""
+    axis, side = face
+    total = 0
+    for of_phase in halos:
+        along = [one for one in of_phase if one.axis == axis]
+        total += len(along) * max((one.low if side else one.high for one in along), default=0)
+    return total * int(np.prod([n for a, n in zip("zyx", part.shape) if a != axis], dtype=np.int64))

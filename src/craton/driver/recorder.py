@@ -1,0 +1,189 @@
+"""What looks at the wavefield while it marches: drains the record, takes snapshots, guards against explosion, reports progress."""
+import signal
+import time
+
+import numpy as np
+
+from craton.comm.local import Alone
+from craton.driver.snapshots import Camera, Collected, tiling
+from craton.errors import ComputationError, Interrupted
+
+GUARD_EVERY = 50  # steps between looks at the wavefield, at most
+LISTEN = 1.0  # s between two times at which ranks tell each other whether to stop, about
+
+
+class Recorder:
+    """Sees a program after every step.
+
+    Parameters
+    ----------
+    program : Program
+    snapshots : object with put(name, time, arrays, copy), optional
+        Takes the pictures of `plan.frames`.
+    progress : callable, optional
+        Called with the number of steps done whenever the machine has caught up.
+    comm : Comm, optional
+        Ranks that run together: all stop after the same step, and rank 0 has what all recorded.
+    checkpoints : Checkpoints, optional
+        Where the state is kept.
+    begun : int
+        Steps that were done before.
+    before : ndarray, optional
+        Samples of these steps, (begun, channels), on rank 0.
+    """
+
+    def __init__(self, program, snapshots=None, progress=None, comm=None, checkpoints=None, begun=0, before=None):
+        self.program, self.plan, self.snapshots, self.progress = program, program.plan, snapshots, progress
+        self.comm, self.gathering = comm or Alone(), self.plan.sharing.get("gathering")
+        columns = len(self.plan.channels) if self.comm.rank == 0 else 0
+        self.samples = np.empty((self.plan.steps, columns), self.plan.precision)
+        self.checkpoints = checkpoints
+        self.begun = self.done = self.drained = self.guarded = begun
+        if before is not None:
+            self.samples[:begun] = before
+        self.pause = GUARD_EVERY if self.patience == np.inf else 2
+        self.stopped = None
+        self.clock = {"start": time.perf_counter()}
+        self.frames = {}
+        for number, f in enumerate(self.plan.frames if snapshots else ()):
+            made = self.camera(f, number)
+            for step, at in zip(f.steps, f.times):
+                self.frames.setdefault(int(step), []).append((f, made, float(at)))
+
+    def camera(self, frames, number):
+        """What takes the pictures of a series: a function that gives a picture, and the region of the series that it is."""
+        if self.comm.size == 1:
+            return lambda: frames.combine({name: self.program.host(name, index) for name, index in frames.reads.items()}), None
+        if not frames.lattice:
+            return Collected(self.program, self.comm, frames).take, None
+        tiles = tiling(frames, self.plan.sharing["parts"])
+        region = tiles.region(self.comm.rank)
+        return Camera(self.program, self.comm, number, tiles).take, tuple(slice(*limits) for limits in (region or {}).values())
+
+    def sample(self, step):
+        """Look at the state after `step`."""
+        self.done = step + 1
+        for frames, camera, at in self.frames.get(step, ()):
+            self.take(frames, camera, at)
+        if self.done == self.begun + 1:
+            self.program.backend.finish()
+            self.clock["first step"] = time.perf_counter()
+        if self.done - self.drained == self.plan.slots or self.done == self.plan.steps:
+            self.drain()
+        if self.done - self.guarded >= self.pause or self.done == self.plan.steps:
+            self.guard()
+            if self.progress:
+                self.progress(self.done)
+        if self.stopped and self.comm.size == 1:
+            raise Interrupted(self.interruption(self.stopped))
+
+    def drain(self):
+        """Fetch the record of the steps since the last time."""
+        if self.plan.channels and self.done > self.drained:
+            steps = slice(self.drained, self.done)
+            block = np.empty((self.done - self.drained, 0), self.plan.precision)
+            if "record" in self.program.arrays:
+                block = self.program.host("record")[np.arange(self.drained, self.done) % self.plan.slots]
+            blocks = self.comm.collect(block)
+            if blocks:
+                self.samples[steps] = self.gathering.joined(blocks, self.program.backend) if self.gathering else blocks[0]
+        self.drained = self.done
+
+    def take(self, frames, camera, at):
+        """Hand the writer a picture, or its part that this rank makes."""
+        picture, region = camera
+        values = picture()
+        if self.comm.size == 1:
+            self.snapshots.put(frames.name, at, {frames.quantity: values}, copy=False)
+        else:
+            self.snapshots.put(frames.name, at, None if values is None else {frames.quantity: values}, copy=False, region=region)
+
+    def guard(self):
+        """Stop where the wavefield is not finite or beyond what the sources can have done, or where a rank was told to.
+
+        Raises
+        ------
+        ComputationError, Interrupted
+            On all ranks after the same step; with the place and the likely reason.
+        """
+        pace = (time.perf_counter() - self.clock.get("first step", self.clock["start"])) / max(self.done - self.begun - 1, 1)
+        due = bool(self.checkpoints and self.checkpoints.due())
+        told = self.comm.gather((self.trouble(), self.stopped, pace, due))
+        self.guarded = self.done
+        self.pause = max(1, int(min(GUARD_EVERY, self.patience / max(told[0][2], 1e-9))))
+        trouble = next((text for text, *_ in told if text), None)
+        signal_name = next((name for _, name, *_ in told if name), None)
+        if trouble or (signal_name and self.comm.size > 1):
+            error = ComputationError(trouble) if trouble else Interrupted(self.interruption(signal_name))
+            if self.comm.size > 1:
+                error.agreed = error.exit_code
+            raise error
+        if told[0][3] and self.done < self.plan.steps:
+            self.keep()
+
+    def keep(self):
+        """Write a checkpoint, where there is a place for it; all ranks after the same step."""
+        self.drain()
+        if self.checkpoints:
+            self.checkpoints.save(self.done, self.recorded)
+
+    @property
+    def patience(self):
+        """Seconds until ranks talk again, or until it is looked whether a checkpoint is due."""
+        every = self.checkpoints and self.checkpoints.every
+        return min(LISTEN if self.comm.size > 1 else np.inf, every / 20 if every else np.inf)
+
+    def trouble(self):
+        """What is wrong with the wavefield, in words, or None."""
+        for name in self.plan.watched:
+            low, high = self.program.backend.extremes(self.program.arrays[name])  # ghosts and padding too: one contiguous pass
+            if not max(-low, high) <= self.plan.limit:
+                return explosion(self.program, name, self.done)
+        return None
+
+    def interruption(self, name):
+        """What a signal did, in words."""
+        return f"stopped by {name} after step {self.done} of {self.plan.steps}"
+
+    @property
+    def recorded(self):
+        """Samples of the steps done: (steps, channels); on ranks other than 0 without channels."""
+        return self.samples[: self.drained]
+
+
+def explosion(program, name, step):
+    """Where a field exploded, in words."""
+    plan = program.plan
+    field = program.host(name)
+    at = np.unravel_index(np.argmax(np.where(np.isfinite(field), np.abs(field), np.inf)), field.shape)
+    where, edge = plan.grid.place(at)
+    place = "at an edge of the grid" if edge else "inside the grid"
+    return (f"unstable at step {step} of {plan.steps} (t = {plan.start + step * plan.dt:.4g} s): {name} = {field[at]:.3g} m/s at "
+            f"{where} m, {place}.\n"
+            f"    dt = {plan.dt:.4g} s: try a smaller time.step; "
+            "strong contrasts at an absorbing layer: try sponge there, or a thicker layer")  # fmt: skip
+
+
+class Signals:
+    """While inside, SIGTERM and Ctrl-C let the step at hand end and the recorder stop the run; a second Ctrl-C stops at once."""
+
+    def __init__(self, recorder):
+        self.recorder = recorder
+
+    def __enter__(self):
+        self.before = {}
+        for one in (signal.SIGTERM, signal.SIGINT):
+            try:
+                self.before[one] = signal.signal(one, self.note)
+            except ValueError:  # not the main thread: the caller's business
+                break
+
+    def note(self, number, frame):
+        """Remember the signal; the recorder acts on it."""
+        if self.recorder.stopped:
+            raise KeyboardInterrupt
+        self.recorder.stopped = signal.Signals(number).name
+
+    def __exit__(self, *exception):
+        for one, handler in self.before.items():
+            signal.signal(one, handler)

@@ -1,0 +1,225 @@
+"""What happens at the faces of the grid. A kind of boundary is one function that gives its arrays and its launches per phase."""
+import numpy as np
+
+from craton.core.layout import rounded
+from craton.core.plan import Array, Launch
+from craton.methods.finite_difference import operators, relaxing
+from craton.methods.finite_difference.scheme import VELOCITY
+from craton.methods.shared import guided
+
+VECTOR = 8  # points
+
+
+def slab_params(d, box):
+    """Scalars of an operator on a slab with arrays of its own."""
+    k0, k1, j0, j1, i0, i1 = box
+    return {**d.fd_params, "k0": k0, "j0": j0, "i0": i0, "nk": k1 - k0, "nj": j1 - j0, "ni": i1 - i0}
+
+
+def along(axis, box):
+    """How an array along an axis (0, 1, 2 for x, y, z) of a slab follows the grid."""
+    return "xyz"[axis], int(box[2 * (2 - axis)])
+
+
+def slab_over(box):
+    """How an array (n, z, y, x) over a slab follows the grid."""
+    return (None, *(along(axis, box) for axis in (2, 1, 0)))
+
+
+def slab_depths(d, axis, side, thickness, first=0):
+    """Slab of a layer inside the grid, from `first` points inside it on, and the depth of its integer and half points into the layer.
+
+    The layer starts `thickness` points inside the outermost point (Komatitsch & Martin 2007). Along x, where a row of ten points
+    would leave most of a vector to scalar code, the slab is rounded to whole vectors; depths are negative beyond the layer.
+    """
+    n = d.grid.shape[2 - axis]
+    width = thickness - first + side
+    width = min(rounded(width, VECTOR), n) if axis == 0 else width
+    low, high = (0, width) if side == 0 else (n - width, n)
+    index = np.arange(low, high)
+    depth = (lambda at: thickness - at) if side == 0 else (lambda at: at - (n - 1 - thickness))
+    return d.slab(axis, low, high), depth(index), depth(index + 0.5)
+
+
+ALPHA_FLOOR = 0.3  # of alpha at the inner edge, kept at the outer one: slow guided waves are amplified less, what it costs is below 1e-4
+BACKWARD_DAMPING = 2.5  # of d, times `rheology.backwardness`: above 2, at which damped velocities outweigh what the layer amplifies
+FRICTION = 0.06  # of d, of a fluid along a wall: three times what holds water between rock through 100,000 steps
+LEAST_DAMPING = 0.01  # of the greatest g: points with less are not damped
+
+
+def cpml_profile(depth, thickness, spacing, dt, vp, options, frequency):
+    """a, b and 1/kappa - 1 at `depth` points into the layer, shape (3, n) (Komatitsch & Martin 2007, eqs 24-25).
+
+    d = d0 (depth/L)^2, see `strongest`; alpha falls linearly from pi f at the inner edge, to `ALPHA_FLOOR` of it.
+    """
+    ratio = np.clip(depth / thickness, 0, None)
+    kappa = 1 + (options.kappa_max - 1) * ratio**2
+    d = strongest(thickness, spacing, vp, options) * ratio**2
+    alpha = shift(ratio, frequency)
+    b = np.exp(-(d / kappa + alpha) * dt)
+    inside = depth > 0
+    a = np.where(inside, d * (b - 1) / np.where(inside, kappa * (d + kappa * alpha), 1), 0)
+    return np.stack([a, np.where(inside, b, 0), 1 / kappa - 1])
+
+
+def strongest(thickness, spacing, vp, options):
+    """d at the outer edge, 1/s: -3 vp ln(R) / (2 L) (Collino & Tsogka 2001)."""
+    return -3 * vp * np.log(options.reflection) / (2 * thickness * spacing)
+
+
+def shift(ratio, frequency):
+    """alpha, 1/s, at depths over the thickness."""
+    return np.pi * frequency * (ALPHA_FLOOR + (1 - ALPHA_FLOOR) * np.clip(1 - ratio, 0, None))
+
+
+def undamped(d, thickness):
+    """Points from the inner edge of a layer that need no damping."""
+    return 0 if d.backward else int(LEAST_DAMPING ** (1 / guided.power(d.vp_max / d.slowest)) * thickness)
+
+
+def damping_profile(d, depth, thickness, frequency):
+    """1 - exp(-rate dt) of g, alpha and, in media with a fluid, f at `depth` points into the layer, shape (2 or 3, n): see damping.h."""
+    ratio = np.clip(depth / thickness, 0, None)
+    d0 = strongest(thickness, d.grid.spacing, d.vp_max, d.scenario.boundaries.cpml)
+    speeds = d.vp_max / d.slowest
+    g = d0 * (guided.strength(d.guiding, speeds) * ratio ** guided.power(speeds) + BACKWARD_DAMPING * d.backward * ratio**2)
+    rates = [np.where(ratio * thickness > undamped(d, thickness), g, 0), shift(ratio, frequency)]
+    if friction_reach(d):
+        rates.append(FRICTION * d0 * ratio**2)
+    return -np.expm1(-d.dt * np.stack(rates))
+
+
+def friction_reach(d):
+    """Points from a wall to which a fluid is damped in CPML layers: those that differences tie to the shear stress of the solid.
+
+    Eddies of the fluid have no stiffness but this, oscillate slowly, and would be amplified in proportion to the layer's d.
+    """
+    return max(len(weights) for weights in d.stencil.axes) - 1 if d.partly_fluid else 0
+
+
+def cpml(d):
+    """Convolutional PML, with damped velocities where waves are guided: memory variables in the layers only."""
+    options = d.scenario.boundaries.cpml
+    thickness, frequency = options.thickness, options.frequency or d.frequency
+    arrays, phases = {}, {"velocity": [], "stress": [], "velocity_after": []}
+    count = 1 if d.acoustic else len(d.velocity)
+    for axis, side in d.faces("cpml"):
+        box, *depths = slab_depths(d, axis, side, thickness)
+        face = f"{'xyz'[axis]}{side}"
+        profiles = [cpml_profile(x, thickness, d.grid.spacing, d.dt, d.vp_max, options, frequency) for x in depths]
+        arrays[f"cpml_{face}"] = profiled(d, axis, box, profiles)
+        for phase, launch in (("velocity", _cpml_velocity), ("stress", _cpml_stress)):
+            arrays[f"psi_{phase}_{face}"] = memories(d, count, box)
+            phases[phase].append(launch(d, axis, box, f"psi_{phase}_{face}", f"cpml_{face}"))
+        if not d.guiding:
+            continue
+        first = 0 if friction_reach(d) else undamped(d, thickness)
+        box, *depths = slab_depths(d, axis, side, thickness, first)
+        arrays[f"damping_{face}"] = profiled(d, axis, box, [damping_profile(d, x, thickness, frequency) for x in depths])
+        arrays[f"lowpass_{face}"] = memories(d, len(d.velocity), box)
+        phases["velocity_after"].append(_damping(d, axis, box, f"lowpass_{face}", f"damping_{face}"))
+    return arrays, phases
+
+
+def profiled(d, axis, box, profiles):
+    """Array of the coefficients at integer and at half points of a layer."""
+    values = np.stack(profiles).astype(d.precision)
+    return Array("boundary", values.shape, d.precision, values, over=(None, None, along(axis, box)))
+
+
+def memories(d, count, box):
+    """Array of `count` memory variables at each point of a layer."""
+    points = tuple(int(b - a) for a, b in zip(box[::2], box[1::2]))
+    return Array("boundary", (count, *points), d.precision, over=slab_over(box))
+
+
+def cyclic(d, axis):
+    """Velocities and normal stresses along (A, B, C) that a layer across A sees; in acoustic waves nothing but the first of each."""
+    velocity, normal = operators.CYCLIC_VELOCITY[axis], operators.CYCLIC_NORMAL[axis]
+    return ((velocity[0], "", ""), ("s", "", "")) if d.acoustic else (velocity, normal)
+
+
+def _cpml_velocity(d, axis, box, psi, profile):
+    velocity, (saa, *_) = cyclic(d, axis)
+    names = d.names(*velocity, psi, saa, *operators.CYCLIC_SHEAR[axis], "rho", profile)
+    return Launch(operators.cpml_velocity(d.stencil, axis), names, box, slab_params(d, box))
+
+
+def _cpml_stress(d, axis, box, psi, profile):
+    velocity, normal = cyclic(d, axis)
+    names = d.names(*normal, *operators.CYCLIC_SHEAR[axis], psi, "memory", *velocity, "lam", "rmu", profile, "qp", "qs")
+    return Launch(operators.cpml_stress(d.stencil, axis, d.relaxing, d.free), names, box, relaxing.params(d, slab_params(d, box)))
+
+
+def _damping(d, axis, box, lowpass, profile):
+    names = d.names(*operators.CYCLIC_VELOCITY[axis], lowpass, "rmu" if friction_reach(d) else "", profile)
+    return Launch(operators.damping(axis, d.motion, friction_reach(d)), names, box, slab_params(d, box))
+
+
+def sponge(d):
+    """Cerjan et al. (1985): all fields times exp(-(strength depth)^2) after each half step."""
+    options = d.scenario.boundaries.sponge
+    arrays, phases = {}, {"velocity_after": [], "stress_after": []}
+    for axis, side in d.faces("sponge"):
+        box, depth, _ = slab_depths(d, axis, side, options.thickness)
+        face = f"sponge_{'xyz'[axis]}{side}"
+        factors = np.exp(-((options.strength * np.clip(depth, 0, None)) ** 2))
+        arrays[face] = Array("boundary", depth.shape, d.precision, factors, over=(along(axis, box),))
+        for phase, fields in (("velocity_after", d.velocity), ("stress_after", d.stress)):
+            phases[phase] += [Launch(operators.sponge(axis, len(some)), (*padded(some), face), box, slab_params(d, box))
+                              for some in threes(fields)]  # fmt: skip
+    return arrays, phases
+
+
+def threes(fields):
+    """Fields in groups of three at most."""
+    return [fields[n : n + 3] for n in range(0, len(fields), 3)]
+
+
+def padded(fields):
+    """Names for the three fields of an operator."""
+    return (*fields, *[""] * (3 - len(fields)))
+
+
+def a1(d):
+    """Clayton & Engquist (1977): velocities on the outermost planes leave the grid, see a1.h."""
+    arrays, launches = {}, []
+    for axis, side in d.faces("a1"):
+        op, n = operators.a1(d.stencil, axis, side), d.grid.shape[2 - axis]
+        inner = n - 1 - op.reach // 2 if side else op.reach // 2
+        box = d.slab(axis, inner, inner + 1)
+        points = tuple(b - a for a, b in zip(box[::2], box[1::2]))
+        name = f"past_{'xyz'[axis]}{side}"
+        arrays[name] = Array("boundary", (len(d.velocity), op.reach + 1, *points), d.precision, over=(None, *slab_over(box)))
+        names = d.names(*operators.CYCLIC_VELOCITY[axis], name, "rho", "lam", "rmu")
+        launches.append(Launch(op, names, box, slab_params(d, box)))
+    return arrays, {"velocity_last": launches}
+
+
+def rigid(d):
+    """Velocities zero on the outermost points: along the face on its plane, across it half a cell further out."""
+    launches = []
+    for axis, side in d.faces("rigid"):
+        n = d.grid.shape[2 - axis]
+        plane = d.slab(axis, 0, 1) if side == 0 else d.slab(axis, n - 1, n)
+        held = [f for f in d.velocity if side == 1 or f != VELOCITY[axis]]
+        launches += [Launch(operators.rigid(), (f,), plane, d.fd_params) for f in held]
+    return {}, {"velocity_last": launches}
+
+
+def periodic(d):
+    """Ghost points copied from the other end before a half step reads them; point n of a periodic axis is point 0."""
+    phases = {"velocity_first": [], "stress_first": []}
+    stride = (1, d.layout.row, d.layout.plane)
+    for axis, side in d.faces("periodic"):
+        n = d.grid.shape[2 - axis]
+        ghosts = d.slab(axis, -d.reach, 0) if side == 0 else d.slab(axis, n, n + d.reach)
+        shift = (n if side == 0 else -n) * stride[axis]
+        params = {"row": d.layout.row, "plane": d.layout.plane, "shift": shift}
+        for phase, fields in (("velocity_first", d.stress), ("stress_first", d.velocity)):
+            phases[phase] += [Launch(operators.wrap(len(some)), padded(some), ghosts, params) for some in threes(fields)]
+    return {}, phases
+
+
+# The free surface is the step itself with the closure's rows: see build.steps_of.
+BOUNDARIES = {"cpml": cpml, "sponge": sponge, "a1": a1, "rigid": rigid, "periodic": periodic}

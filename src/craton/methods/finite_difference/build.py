@@ -1,0 +1,319 @@
+"""From a scenario to the Plan of the elastic staggered grid: step, arrays, phases. All thought happens here, once."""
+import math
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from craton.conventions import components
+from craton.core.plan import Array, Launch, Phase, Plan
+from craton.errors import Problem, ScenarioError
+from craton.methods.finite_difference import (  # fmt: skip
+    acoustic,
+    contact,
+    faults,
+    laminate,
+    material,
+    notes,
+    operators,
+    points,
+    ranks,
+    relaxing,
+    scheme,
+    snapshots,
+    vti,
+)
+from craton.methods.finite_difference.boundaries import BOUNDARIES
+from craton.methods.finite_difference.closure import HIGHEST
+from craton.methods.finite_difference.discretisation import Discretisation
+from craton.methods.finite_difference.imaging import surface
+from craton.methods.shared import timing
+from craton.model.grid import Grid
+from craton.model.media import earth, rheology
+from craton.model.media.cells import Region
+from craton.survey import leapfrog
+from craton.survey import problems as survey_problems
+from craton.survey import receivers as survey_receivers
+from craton.survey import sources as survey_sources
+from craton.survey import warnings as survey_warnings
+from craton.survey.planes import PlaneWave
+from craton.survey.shots import refusal
+
+LONGEST = 2**31 - 64  # points along an axis
+EXPLODED = 1e3  # times what all sources together could do to one cell
+
+
+def build(scenario):
+    """Discretise a scenario.
+
+    Parameters
+    ----------
+    scenario : craton.Scenario
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ScenarioError
+        With every problem found: model, sources, receivers, step, size.
+    """
+    grid = grid_of(scenario)
+    refuse(problems(scenario, grid))
+    sources = survey_sources.build(scenario, partial(earth.point_values, scenario.model))
+    refuse(acoustic.source_problems(scenario, sources))
+    receivers = survey_receivers.build(scenario)
+    d = discretise(scenario, grid, sources)
+    channels = survey_receivers.channels(len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1))
+    channels += receivers.fibre_channels()
+    return assemble(d, sources, receivers, channels)
+
+
+def problems(scenario, grid):
+    """Everything that is wrong with a scenario on a grid: size, model, step, sources, receivers, snapshots."""
+    wrong_model = earth.problems(scenario.model, grid) or rheology_problems(scenario.model, grid) or acoustic.problems(scenario, grid)
+    wrong_step = [] if wrong_model else step_problems(scenario, grid)
+    asked = [*surface_problems(scenario), *survey_problems(scenario), *snapshots.problems(scenario)]
+    asked += output_problems(scenario, grid, not wrong_model)
+    return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *refusal(scenario), *asked]
+
+
+def rheology_problems(model, grid):
+    """What is wrong with attenuation and anisotropy, or not computed here."""
+    found = rheology.problems(model, grid)
+    excluded = [name for name in ("attenuation", "topography") if getattr(model, name, None) is not None]
+    if found or not (excluded and rheology.anisotropic(model, grid)):
+        return found
+    return [Problem(f"model.{name}", f"{name} is not computed in an anisotropic medium", f"leave {name} out, or epsilon, delta, gamma")
+            for name in excluded]  # fmt: skip
+
+
+def surface_problems(scenario):
+    """A kind of free surface where there is none along the top plane."""
+    top, kind = scenario.boundaries.face("top"), scenario.boundaries.surface
+    if kind == "sbp" or (top == "free" and scenario.model.topography is None):
+        return []
+    why = f'the top is "{top}"' if top != "free" else "a topography is made of cells"
+    return [Problem("boundaries.surface", f'"{kind}" is for a flat free surface: {why}', "leave surface out")]
+
+
+def output_problems(scenario, grid, readable):
+    """Quantities that waves in the plane do not have, or that are not known there."""
+    motion = scenario.domain.motion
+    if readable and motion and "pressure" in scenario.output.waveforms and rheology.anisotropic(scenario.model, grid):
+        return [Problem("output.waveforms", "pressure in the plane is not computed in an anisotropic medium", "ask for velocity")]
+    return [Problem(f"output.waveforms.{n}", f"{motion} waves have no {quantity}", "leave it out, or compute other waves")
+            for n, quantity in enumerate(scenario.output.waveforms) if components(quantity, motion) is None]  # fmt: skip
+
+
+def refuse(problems):
+    """Raise all problems at once, if there are any."""
+    if problems:
+        raise ScenarioError(problems)
+
+
+def grid_of(scenario):
+    """The grid of a scenario; a spacing follows from max_frequency and points_per_wavelength if that is what is given."""
+    domain = scenario.domain
+    spacing = domain.spacing or derived_spacing(scenario)
+    nx, ny, nz = domain.points(spacing)
+    x, y, _ = domain.corner
+    return Grid((x, y, domain.top - (nz - 1) * spacing), spacing, (nz, ny, nx))  # the top stays where it was said to be
+
+
+def derived_spacing(scenario):
+    """Spacing that gives the slowest wave its points per wavelength at max_frequency, m, rounded down to three digits."""
+    domain = scenario.domain
+    region = Region(domain.corner, tuple(o + s for o, s in zip(domain.corner, domain.extent)))
+    refuse(earth.problems(scenario.model, region) + survey_problems(scenario) + snapshots.problems(scenario))
+    spacing = earth.extremes(scenario.model, region)["slowest"] / (domain.max_frequency * domain.points_per_wavelength)
+    digits = 2 - math.floor(math.log10(spacing))
+    return math.floor(spacing * 10**digits) / 10**digits
+
+
+def discretise(scenario, grid, sources):
+    """Order, step, start and number of steps."""
+    order, precision = scenario.run.order, scenario.run.precision
+    vp_max = fastest(scenario, grid)
+    dt = timing.time_step(scenario, stability_limit(scenario, grid, vp_max))
+    start = timing.start_time(scenario, sources, dt)
+    steps = timing.step_count(scenario, start, dt)
+    extra = leapfrog.extra(steps) if scenario.receivers else 0
+    frequency = max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing
+    shots = survey_sources.shots(scenario)
+    return Discretisation(scenario, grid, order, precision, dt, start, steps + extra, vp_max, frequency, extra, shots,
+                          acoustic.chosen(scenario, grid, sources))  # fmt: skip
+
+
+def fastest(scenario, grid):
+    """The fastest wave that is computed, m/s: in any direction, and where there is attenuation at the highest frequencies."""
+    speed = "vs" if scenario.domain.motion == "SH" else "vp"
+    if rheology.anisotropic(scenario.model, grid):
+        return rheology.fastest_anisotropic(scenario.model, grid, speed)
+    return relaxing.fastest(scenario, grid) or earth.extremes(scenario.model, grid)[speed][1]
+
+
+def size_problems(scenario, grid):
+    """Every axis must hold its layers with room between them, and the differences; indices must fit 32 bits."""
+    order, found = scenario.run.order, []
+    surface = 2 * min(order, HIGHEST) + 2
+    layers = {"cpml": scenario.boundaries.cpml.thickness + 1, "sponge": scenario.boundaries.sponge.thickness + 1}
+    layers |= {"free": surface, "a1": order // 2 + 1}
+    for axis, faces in (("x", ("west", "east")), ("y", ("south", "north")), ("z", ("bottom", "top"))):
+        n = grid.shape[2 - "xyz".index(axis)]
+        if axis == "y" and grid.planar:
+            continue
+        least = max(sum(layers.get(scenario.boundaries.face(f), 0) for f in faces) + 1, order + 1)
+        if n < least:
+            what = f"{n} points along {axis} are too few: its boundaries and differences of order {order} need {least}"
+            found.append(Problem("domain.size", what,
+                                 f"make the domain longer along {axis}, the spacing smaller, or the absorbing layers thinner"))  # fmt: skip
+        if n > LONGEST:
+            what = f"{n:,} points along {axis} exceed 32-bit indices"
+            found.append(Problem("domain.size", what, "use a larger spacing or a smaller domain"))
+    return found
+
+
+def stability_limit(scenario, grid, vp_max):
+    """Largest stable step, s."""
+    free = scenario.boundaries.face("top") == "free" and scenario.model.topography is None
+    radius = surface(scenario.boundaries.surface, scenario.run.order).spectral_radius if free else None
+    stencil = scheme.stencil(scenario.run.order, scenario.run.weights, free, scenario.domain.motion)
+    return scheme.stable_step(stencil, grid.spacing, vp_max, radius)
+
+
+def step_problems(scenario, grid):
+    """A step beyond the stability limit."""
+    step, limit = scenario.time.step, stability_limit(scenario, grid, fastest(scenario, grid))
+    if step is None or step <= limit:
+        return []
+    return [Problem("time.step", f"step = {step:g} s is unstable: the limit is {limit:.4g} s on this grid and model",
+                    f"use at most {limit:.4g} s, or leave step out: {timing.time_step_for(limit):.4g} s is chosen then")]  # fmt: skip
+
+
+def assemble(d, sources, receivers, channels):
+    """Arrays and phases of the plan."""
+    slots = timing.slots(d.steps, len(channels))
+    arrays = wavefield(d) | relaxing.arrays(d) | material.arrays(d)
+    pieces = {}
+    for kind in (*BOUNDARIES.values(), laminate.laminate, contact.contact, vti.vti):
+        more, launches = kind(d)
+        arrays |= more
+        for phase, some in launches.items():
+            pieces.setdefault(phase, []).extend(some)
+    source_arrays, injections, band = points.sources(d, sources)
+    fault_arrays, launches, fault_band = faults.sources(d, sources)
+    for phase, some in launches.items():
+        pieces.setdefault(phase, []).extend(some)
+    arrays |= fault_arrays
+    band = max(fault_band, band if np.isfinite(band) or not fault_band else 0.0)
+    record_arrays, record = points.recording(d, channels, receivers, slots)
+    arrays |= source_arrays | record_arrays
+    phases = tuple(phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")) + (Phase("record", tuple(record)),)
+    known = ranks.sharing(d, phases)
+    plan = Plan(d.scenario.title, "fd_elastic", d.precision, d.grid, d.layout, arrays, phases, d.steps, d.dt, d.start, channels, receivers,
+                slots, exploded(d, sources), d.velocity, snapshots.frames(d), d.extra, band, shots=d.shots, sharing=known)  # fmt: skip
+    plan.warnings = warnings(d, sources, receivers)
+    plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
+    return plan
+
+
+def warnings(d, sources, receivers):
+    """Sentences about what can be computed but is probably not meant."""
+    found = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *acoustic.warnings(d, sources)]
+    placed = [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]
+    in_layer = [name for name, xyz in placed if inside_layer(d, xyz)]
+    if in_layer:
+        names = ", ".join(in_layer[:5]) + (f" and {len(in_layer) - 5} more" if len(in_layer) > 5 else "")
+        found.append(f"inside an absorbing layer, where waves are damped: {names}")
+    return found + growing(d) + notes.too_coarse(d, sources)
+
+
+def growing(d):
+    """A1 at a side of a solid: slowly at vp / vs = 1.73 (validation/stability_cases.py), sooner where it is larger."""
+    media = getattr(d.scenario.model, "layers", None) or [d.scenario.model]
+    ratio = max((m.vp / m.vs for m in media if getattr(m, "vs", 0)), default=0)
+    if not ratio or not any(axis < 2 for axis, _ in d.faces("a1")):
+        return []
+    return [f'A1 at a side grows in long runs, the sooner the larger vp / vs is ({ratio:.2f} here; at 2.5 within 2,000 steps): '
+            'use "sponge" or "cpml" there']  # fmt: skip
+
+
+def inside_layer(d, xyz):
+    """True where a position, or any of several, is within an absorbing layer."""
+    xyz, options = np.atleast_2d(xyz), d.scenario.boundaries
+    for kind, planes in (("cpml", options.cpml.thickness), ("sponge", options.sponge.thickness), ("a1", d.reach)):
+        thickness = planes * d.grid.spacing
+        for axis, side in d.faces(kind):
+            if (np.abs(xyz[:, axis] - d.grid.bounds("xyz"[axis])[side]) < thickness * (1 - 1e-9)).any():
+                return True
+    return False
+
+
+def wavefield(d):
+    """The state: all fields in one block, so that point tables need one index, and each field as a part of it."""
+    layout, dtype = d.layout, np.dtype(d.precision)
+    parts = {"first": layout.first, "part_of": "state", "window": layout.window(), "defined": defined(d), "over": layout}
+    state = {"state": Array("wavefield", (layout.block(len(d.fields)),), dtype, first=layout.start(0) + layout.first, over=layout)}
+    return state | {name: Array("wavefield", layout.padded, dtype, start=layout.start(n), **parts) for n, name in enumerate(d.fields)}
+
+
+def defined(d):
+    """Where a field holds defined values from the start: the grid, and the ghosts behind its edges, which stay zero."""
+    bare = {axis for axis, _ in d.faces("periodic")} | ({1} if d.planar else set())
+    return tuple(
+        slice(o, o + n) if 2 - axis in bare else slice(o - d.reach, o + n + d.reach)
+        for axis, (o, n) in enumerate(zip(d.layout.origin, d.shape))
+    )
+
+
+def phase_of(d, name, pieces, injection):
+    """One half step: ghosts that it reads, the step itself, layers, the step below a free surface (which sets szz last), damping, edges.
+
+    Forces come before the velocity step and moments after the stress step: nothing then stands between the two, and a machine may
+    take both in one pass through memory.
+    """
+    before, after = ([injection], []) if name == "velocity" else ([], [injection])
+    plain, *surface = steps_of(d, name)
+    steps = [plain, *pieces.get(name, ()), *surface]
+    if d.relaxing and name == "stress":  # layers add to memory variables what follows the step, and leave szz = 0 alone
+        steps = [plain, *surface, *pieces.get(name, ())]
+    steps = [*steps, *pieces.get(f"{name}_after", ()), *pieces.get(f"{name}_last", ())]
+    launches = [*pieces.get(f"{name}_first", ()), *before, *steps, *after]
+    return Phase(name, tuple(one for one in launches if one), ranks.halos(d, name))
+
+
+def steps_of(d, name):
+    """The plain step, below the planes that the closure of a free surface covers or that topography cuts, and the step of those planes.
+
+    Above the highest point of a topography nothing is computed.
+    """
+    plain = replace(d.stencil, terrain=False)
+    op = operators.velocity(plain) if name == "velocity" else operators.stress(plain, d.relaxing)
+    scalars = d.fd_params if name == "velocity" else relaxing.params(d, d.fd_params)
+    full, empty = d.airy
+    top = min(d.grid.shape[0] - d.surface_planes, full)
+    names = d.names(*op.arrays)
+    launches = [Launch(op, names, d.slab(2, 0, top), scalars)]
+    if full < empty:
+        launches.append(Launch(operators.among_air(op), names, d.slab(2, full, empty), scalars))
+    if d.free:
+        launches.append(Launch(operators.at_surface(op, d.closure, d.stencil), names, d.slab(2, top, d.grid.shape[0]), scalars))
+    return launches
+
+
+def exploded(d, sources):
+    """Particle velocity beyond reach: a thousand times what all sources, spread over one cell, could leave behind."""
+    found = earth.extremes(d.scenario.model, d.grid)
+    rho, vs = found["rho"][0], found["slowest"]
+    volume, times = d.volume, d.start + np.arange(d.steps) * d.dt
+    total = 0.0
+    for s in sources:
+        impulse = np.abs(s.wavelet(times)).sum() * d.dt
+        if isinstance(s, PlaneWave):
+            total += abs(s.velocity) * s.wavelet.peak
+            continue
+        strength = np.abs(s.force).max() if s.force is not None else np.abs(s.moment).max() / vs
+        total += impulse * strength / (rho * volume)
+    return float(EXPLODED * total) if total > 0 else np.inf

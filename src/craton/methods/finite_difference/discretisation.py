@@ -1,0 +1,271 @@
+"""The choices of one discretised problem that all builders share: grid, layout, order, step, closure, periodic axes."""
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from craton.conventions import FACES
+from craton.core.layout import Layout
+from craton.methods.finite_difference import relaxing
+from craton.methods.finite_difference.imaging import surface
+from craton.methods.finite_difference.scheme import ACOUSTIC, HALF, MOTION, VELOCITY, stencil
+from craton.methods.shared import guided
+from craton.model.ground import terrain
+from craton.model.media import earth, rheology
+
+
+@dataclass(frozen=True)
+class Discretisation:
+    """What the scenario became on the grid.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    grid : Grid
+    order : int
+        Order in space.
+    precision : str
+    dt, start : float
+        Step and time of the first stress state, s.
+    steps : int
+        Those of `extra` included.
+    vp_max : float
+        Fastest wave, m/s: stability and CPML.
+    frequency : float
+        Peak frequency of the sources, Hz: CPML.
+    extra : int
+        Steps past the end, from which records are corrected in time up to it.
+    shots : tuple of str
+        Names of the shots that are computed side by side in the plane.
+    acoustic : bool
+        Velocity and pressure only.
+    """
+
+    scenario: Any
+    grid: Any
+    order: int
+    precision: str
+    dt: float
+    start: float
+    steps: int
+    vp_max: float
+    frequency: float
+    extra: int = 0
+    shots: tuple = ()
+    acoustic: bool = False
+
+    @cached_property
+    def relaxation(self):
+        """Mechanisms of attenuation, or None."""
+        return rheology.relaxation(self.scenario.model, self.grid)
+
+    @cached_property
+    def relaxing(self):
+        """Their constants in kernels; empty without attenuation."""
+        return relaxing.constants(self.relaxation, self.dt, self.planar)
+
+    @cached_property
+    def speeds(self):
+        """What `earth.extremes` says of the model on the grid."""
+        return earth.extremes(self.scenario.model, self.grid)
+
+    @property
+    def slowest(self):
+        """Slowest wave of the model, m/s."""
+        return self.speeds["slowest"]
+
+    @cached_property
+    def backward(self):
+        """How far waves of an anisotropic medium run backwards, see `rheology.backwardness`; 0 in an isotropic one."""
+        return rheology.backwardness(self.scenario.model, self.grid) if self.anisotropic and self.motion != "SH" else 0.0
+
+    @cached_property
+    def guiding(self):
+        """How well the medium and the faces guide waves along an absorbing layer, 0 (not at all) to 2.
+
+        A plate between two faces that reflect: 2. Topography, anisotropy, or a fluid beside a solid: 1. Otherwise by how much vp or vs
+        varies, up to 1.
+        """
+        reflecting = [{self.face(name) for name in FACES if FACES[name][0] == axis} for axis in self.scenario.domain.axes]
+        if any(not kinds & {"cpml", "periodic"} for kinds in reflecting):
+            return guided.PLATE
+        if self.ground is not None or self.anisotropic:
+            return 1.0
+        return guided.guiding(self.speeds["vp"], self.speeds["vs"])
+
+    @property
+    def partly_fluid(self):
+        """True where fluid lies beside solid."""
+        return not self.acoustic and (self.speeds["vs"][0] == 0 or (self.ground is not None and self.ground.water is not None))
+
+    @cached_property
+    def anisotropic(self):
+        """True where the medium has Thomsen's parameters."""
+        return rheology.anisotropic(self.scenario.model, self.grid)
+
+    @property
+    def motion(self):
+        """``"P-SV"`` or ``"SH"`` in the (x, z) plane, None in space."""
+        return self.scenario.domain.motion
+
+    @property
+    def planar(self):
+        """True where the (x, z) plane is computed."""
+        return self.grid.planar
+
+    @property
+    def fields(self):
+        """Names of the fields that are computed."""
+        return (ACOUSTIC if self.acoustic else MOTION)[self.motion]
+
+    @property
+    def velocity(self):
+        """Components of velocity that are computed."""
+        return tuple(f for f in VELOCITY if f in self.fields)
+
+    @property
+    def stress(self):
+        """Components of stress that are computed."""
+        return tuple(f for f in self.fields if f not in VELOCITY)
+
+    @property
+    def normal(self):
+        """Normal stresses that are computed."""
+        return tuple(f for f in self.stress if not any(HALF[f]))
+
+    def names(self, *arrays):
+        """Array names of a launch, empty where a field is not computed."""
+        absent = {name for name in HALF if name not in self.fields} | set(relaxing.names(self)) | ({"rmu"} if self.acoustic else set())
+        return tuple("" if name in absent else name for name in arrays)
+
+    @property
+    def horizontal(self):
+        """Horizontal axes that anything depends on."""
+        return (0,) if self.planar else (0, 1)
+
+    @property
+    def shape(self):
+        """Points of a field along (z, y, x); in the plane y counts shots."""
+        nz, ny, nx = self.grid.shape
+        return (nz, max(len(self.shots), 1) if self.planar else ny, nx)
+
+    @property
+    def volume(self):
+        """Of a cell, m3; in the plane its area, m2."""
+        return self.grid.spacing ** (2 if self.planar else 3)
+
+    def half(self, field):
+        """Axes (x, y, z) along which a field lies half a cell after the integer point; in the plane there is no y."""
+        x, y, z = HALF[field]
+        return (x, 0 if self.planar else y, z)
+
+    def cell(self, at):
+        """Cells of the grid at the points (k, j, i) of fields: all shots share those of the plane."""
+        return (at[0], np.zeros_like(at[1]), at[2]) if self.planar else at
+
+    @property
+    def end(self):
+        """Time at which the waveforms end, s."""
+        return self.start + (self.steps - self.extra) * self.dt
+
+    @property
+    def reach(self):
+        """Points to each side that differences reach."""
+        return self.order // 2
+
+    @cached_property
+    def stencil(self):
+        """Differences along the axes."""
+        return stencil(self.order, self.scenario.run.weights, self.free, self.motion, self.ground is not None, self.acoustic)
+
+    @cached_property
+    def layout(self):
+        """Memory of a field."""
+        return Layout(self.shape, self.reach, self.planar)
+
+    @cached_property
+    def sheet(self):
+        """Memory of a material parameter: of one plane for all shots."""
+        return Layout(self.grid.shape, self.reach, self.planar)
+
+    @property
+    def free(self):
+        """True where the top plane is a free surface."""
+        return self.face("top") == "free" and self.ground is None
+
+    @cached_property
+    def ground(self):
+        """The `Terrain`, None where the model has no topography."""
+        return terrain.build(self.scenario.model)
+
+    @cached_property
+    def airy(self):
+        """First plane with an empty cell, and the plane above the highest with a filled one."""
+        if self.ground is None:
+            return (self.grid.shape[0],) * 2
+        filled = terrain.filled(self.ground, self.grid)
+        return int(filled.min()), int(filled.max())
+
+    @cached_property
+    def closure(self):
+        """Differences and norms below the free surface, or None."""
+        return surface(self.scenario.boundaries.surface, 2 * len(self.stencil.vertical)) if self.free else None
+
+    @property
+    def surface_planes(self):
+        """Planes that the closure covers."""
+        return self.closure.rows + 1 if self.free else 0
+
+    @property
+    def faced(self):
+        """Names of the faces."""
+        return [name for name, (axis, _) in FACES.items() if axis in self.scenario.domain.axes]
+
+    def face(self, name):
+        """Kind of boundary on a face."""
+        return self.scenario.boundaries.face(name)
+
+    def faces(self, kind):
+        """(axis, side) of the faces of one kind, axis 0, 1, 2 for x, y, z."""
+        return [("xyz".index(FACES[name][0]), FACES[name][1]) for name in self.faced if self.face(name) == kind]
+
+    def unstretched(self, axis):
+        """First and last + 1 index along an axis outside the CPML layers: within these the medium is that of the nearest such point.
+
+        A perfectly matched layer wants a medium that does not vary along its normal; where it does, waves can grow.
+        """
+        n, thickness = self.grid.shape[2 - axis], self.scenario.boundaries.cpml.thickness
+        layered = [side for a, side in self.faces("cpml") if a == axis]
+        return (thickness if 0 in layered else 0), (n - thickness if 1 in layered else n)
+
+    @property
+    def box(self):
+        """The whole grid as a box."""
+        nz, ny, nx = self.shape
+        return (0, nz, 0, ny, 0, nx)
+
+    def slab(self, axis, low, high):
+        """The box of all points with index low .. high - 1 along an axis."""
+        box = list(self.box)
+        box[2 * (2 - axis)], box[2 * (2 - axis) + 1] = low, high
+        return tuple(box)
+
+    @property
+    def fd_params(self):
+        """Scalars of the plain step."""
+        layout, top = self.layout, self.grid.shape[0] - 1
+        return {"row": layout.row, "plane": layout.plane, "sheet": self.sheet.plane, "top": top, "dt_h": self.dt / self.grid.spacing}
+
+    def start_of(self, name):
+        """Elements from a point of the state's first field to that point of field `name`."""
+        return self.fields.index(name) * self.layout.field
+
+    def norms(self, k, half):
+        """Quadrature weights along z of planes k, in units of the spacing: less than a cell's below a free surface (closure.py)."""
+        out = np.ones(len(k))
+        if self.free:
+            depth = self.grid.shape[0] - 1 - np.asarray(k) - half
+            near = (depth >= 0) & (depth < self.closure.rows)
+            out[near] = (self.closure.hm if half else self.closure.hp)[depth[near]]
+        return out

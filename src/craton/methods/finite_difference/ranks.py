@@ -1,0 +1,47 @@
+"""What several ranks need to know of the elastic staggered grid: halos that each half step reads, and what planes of points cost."""
+import numpy as np
+
+from craton.core.plan import Halo
+from craton.methods.finite_difference.boundaries import slab_depths
+
+# Of a point on top of the plain step, in plain points: bench/results/fd_h200.json, 768^3, order 4, float32.
+CPML = {0: 2.3, 1: 1.75, 2: 1.8}
+SURFACE = 1.9
+SPONGE = 0.6  # by its traffic: 18 of 30 reals
+COST_OF_HALO = {"z": 4.0, "y": 5.0, "x": 20.0}  # of a point on a cut, in plain points: packing, thin regions, what is not hidden
+
+
+def halos(d, phase):
+    """What the half step after `phase` ("velocity", "stress") reads of its neighbours: tuple of Halo.
+
+    A difference is half-way between the points that it reads: of a field at half points along the axis R before it and R - 1 behind,
+    of one at integer points the other way round. Velocities are differentiated along every axis, stresses along their own ones, the one
+    stress of acoustic waves along every axis.
+    """
+    found = []
+    for field in d.velocity if phase == "velocity" else d.stress:
+        for n, axis in enumerate("xyz"):
+            reach = len(d.stencil.axes[n])
+            if reach and (phase == "velocity" or d.acoustic or axis in field):
+                low, high = (reach, reach - 1) if d.half(field)[n] else (reach - 1, reach)
+                found.append(Halo(field, axis, low, high))
+    return tuple(found)
+
+
+def sharing(d, phases):
+    """For `craton.core.partition.split`: least planes of a part and at the top, planes along z that stay together, periodic axes, cost of
+    planes, cost of a point of a cut."""
+    cost = {axis: np.ones(n) for axis, n in zip("zyx", d.shape)}
+    for kind, extra in (("cpml", CPML), ("sponge", dict.fromkeys(range(3), SPONGE))):
+        for axis, side in d.faces(kind):
+            box, *_ = slab_depths(d, axis, side, getattr(d.scenario.boundaries, kind).thickness)
+            cost["xyz"[axis]][slice(*box[2 * (2 - axis) : 2 * (2 - axis) + 2])] += extra[axis]
+    if d.free:
+        cost["z"][d.shape[0] - d.surface_planes :] += SURFACE
+    floors = [one.box for phase in phases for one in phase.launches if "floor" in one.arrays]  # differences wider than halos
+    return {
+        "together": {"z": floors[0][:2]} if floors else {},
+        "least": max(d.reach, 2), "least_at_top": d.surface_planes + d.reach if d.free else max(d.reach, 2),
+        "periodic": "".join("xyz"[axis] for axis, side in d.faces("periodic") if side == 0),
+        "whole": "y" if d.planar else "", "cost": cost, "cut": COST_OF_HALO,
+    }  # fmt: skip

@@ -1,0 +1,140 @@
+"""From a gravity scenario to its plan: prisms, points, the checked Problem, and what `craton plan` prints of it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from craton.errors import Problem, ScenarioError
+from craton.methods.gravity import direct
+from craton.methods.gravity.operators import LANES, record
+from craton.methods.gravity.problem import problem
+from craton.model.prisms import ensembles as prisms
+from craton.model.prisms import from_scenario as prisms_scenario
+from craton.model.prisms import table as prisms_table
+from craton.survey import points
+
+
+@dataclass
+class GravityPlan:
+    """What a gravity run computes, as data.
+
+    Parameters
+    ----------
+    title : str
+    problem : methods.gravity.problem.Problem
+        Prisms, density, points, fields, precision, rtol.
+    points : survey.points.Points
+        The points with their layout.
+    ensembles : list
+        One for each prisms table.
+    method : str
+        As asked for: ``"auto"`` or a name.
+    solver : str
+        Name of the solver that built it.
+    notes : dict of str to list of (str, str)
+        What `craton plan` prints, by section.
+    warnings : list of str
+        What can be computed but is probably not meant.
+    """
+
+    title: str
+    problem: Any
+    points: Any
+    ensembles: list
+    method: str = "auto"
+    solver: str = "gravity"
+    notes: dict = field(default_factory=dict)
+    warnings: list = field(default_factory=list)
+
+    @property
+    def precision(self):
+        """``"float32"`` or ``"float64"``."""
+        return self.problem.precision
+
+    @property
+    def nbytes(self):
+        """Bytes on the host of one rank: prisms, density, points as given and in working order, results with their sum, a tile."""
+        p = self.problem
+        return p.prisms.nbytes + p.density.nbytes + 2 * p.points.nbytes + 24 * p.points.shape[1] * len(p.fields) + self.tile_nbytes
+
+    @property
+    def tile_nbytes(self):
+        """Bytes of what is on the machine at a time where prisms and points are streamed: more is used where there is more."""
+        p = self.problem
+        points = min(direct.POINTS, p.points.shape[1] + LANES)
+        prism = 56 + record(p.precision, p.precision == "float32") * np.dtype(p.precision).itemsize
+        return min(direct.PRISMS, len(p.prisms)) * prism + points * (32 + 16 * len(p.fields))
+
+    def __str__(self):
+        width = max((len(label) for rows in self.notes.values() for label, _ in rows), default=0)
+        sections = ([f"{title}", *(f"  {label:<{width}}  {text}" for label, text in rows)] for title, rows in self.notes.items())
+        return "\n".join(line for section in sections for line in section)
+
+
+def build(scenario):
+    """The plan of a gravity scenario.
+
+    Raises
+    ------
+    ScenarioError
+        With every problem of prisms and points found.
+    """
+    problems, ensembles, laid = [], [], None
+    try:
+        ensembles = prisms_scenario.build(scenario.prisms)
+        problems += prisms_scenario.overlap_problems(ensembles, scenario.prisms) if scenario.gravity.check_overlap else []
+    except ScenarioError as error:
+        problems += error.problems
+    try:
+        laid = points.build(scenario.points, prisms_scenario.surface, prisms_table.read)
+    except ValueError as error:
+        problems.append(Problem("points", str(error)))
+    if problems:
+        raise ScenarioError(problems)
+    asked = scenario.gravity
+    whole = prisms.union(ensembles)
+    made = problem(whole.prisms, whole.density, laid.xyz, asked.fields, scenario.run.precision, asked.rtol, whole)
+    plan = GravityPlan(scenario.title, made, laid, ensembles, asked.method)
+    plan.notes = sections(plan, scenario)
+    plan.warnings = [*scenario.warnings, *prisms_scenario.warnings(ensembles, scenario.prisms)]
+    return plan
+
+
+def sections(plan, scenario):
+    """What `craton plan` prints."""
+    made, rtol = plan.problem, scenario.gravity.rtol
+    named = [("prisms" if len(plan.ensembles) == 1 else f"prisms {i}", prisms_scenario.describe(e)) for i, e in enumerate(plan.ensembles)]
+    return {
+        plan.title or "Gravity": [
+            ("method", f"{plan.method}, {made.precision}" + (f", rtol {rtol:g}" if rtol else "")),
+            ("fields", ", ".join(made.fields)),
+        ],
+        "Prisms": [*named, ("extent", extent(made.prisms[:, ::2].min(axis=0), made.prisms[:, 1::2].max(axis=0))), *weight(plan)],
+        "Points": [("layout", plan.points.words), *span(made.points)],
+        "Work": [
+            ("pairs", f"{len(made.prisms):,} prisms x {made.points.shape[1]:,} points = {made.pairs:,}, {len(made.fields)} fields each")
+        ],
+        "Memory": [("total", f"{plan.nbytes / 2**20:,.1f} MiB")],
+    }
+
+
+def weight(plan):
+    """Mass and its centre; excess and missing mass where densities are contrasts of both signs."""
+    (more, less), centre = prisms.mass(plan.problem)
+    if centre is None:
+        return [("mass", f"{more + less:.6g} kg: excess {more:.6g}, missing {-less:.6g}")]
+    return [("mass", f"{more + less:.6g} kg, centre ({', '.join(f'{c:,.0f}' for c in centre)}) m")]
+
+
+def span(xyz):
+    """Extent of the points."""
+    return [("extent", extent(xyz.min(axis=1), xyz.max(axis=1)))] if xyz.size else [("extent", "no points")]
+
+
+def extent(low, high):
+    """A box in words."""
+    return (
+        "  ".join(f"{a} {p:,.0f} .. {q:,.0f}" if q > p else f"{a} {p:,.10g}" for a, p, q in zip("xyz", np.asarray(low), np.asarray(high)))
+        + "  m"
+    )

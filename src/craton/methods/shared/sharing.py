@@ -1,0 +1,148 @@
+"""Points that several ranks have: sums over the ranks while a plan is built, and the operators, tables and messages of those in a step."""
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from craton.core.operator import Operator, Struct
+from craton.core.plan import Array, Launch, Message
+from craton.core.shares import One
+
+FILE = Path(__file__).parent / "kernels" / "sharing.h"
+PARAMS = Struct("SharedParams", (("count", "i32"),))
+TYPES = (*((name, "i32") for name in ("points", "first", "source")), ("f", "force"), ("buffer", "force"))
+
+
+def pack(fields):
+    """Own sums at the points of all neighbours, (0, 1, 0, 1, 0, entries), into their buffers; see sharing.h."""
+    return _operator("pack_shared", ("buffer",), ("f", "points"), fields, 2 * fields + 1)
+
+
+def add(fields):
+    """Sums of all ranks at shared points, (0, 1, 0, 1, 0, points); see sharing.h."""
+    return _operator("add_shared", ("f",), ("buffer", "points", "first", "source"), fields, 3 * fields + 4)
+
+
+def _operator(name, writes, reads, fields, reals):
+    return Operator(name if fields == 3 else f"{name}_{fields}", FILE, writes, reads, PARAMS, reals_per_point=reals, kernel=name,
+                    defines=(("FIELDS", fields),), types=TYPES, pointwise=False, grain=(1, 1, 4096), block=(128, 1, 1))  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Sharing:
+    """Points of one kind that a rank has in common with others.
+
+    Parameters
+    ----------
+    team : craton.comm.Together, or One
+    lists : dict of int to (n,) int array
+        For each neighbour, rising, the own numbers of the points that both have; in the same order on both sides.
+    """
+
+    team: Any = One()
+    lists: Any = None
+
+    @cached_property
+    def points(self):
+        """Own numbers of all shared points, each once, rising."""
+        return np.unique(np.concatenate([np.empty(0, int), *(self.lists or {}).values()]))
+
+    @cached_property
+    def places(self):
+        """For each rank that has some of them, this one included, rising: where these are in `points`."""
+        found = {rank: np.searchsorted(self.points, numbers) for rank, numbers in (self.lists or {}).items()}
+        return dict(sorted((found | {self.team.rank: np.arange(len(self.points))}).items()))
+
+    @cached_property
+    def elsewhere(self):
+        """Own numbers of the shared points that a lower rank counts, rising."""
+        lower = np.zeros(len(self.points), bool)
+        for rank, at in self.places.items():
+            if rank < self.team.rank:
+                lower[at] = True
+        return self.points[lower]
+
+    def summed(self, values):
+        """Sums over the ranks of values (len(points), ...) at the shared points, added in the order of the ranks; all must ask."""
+        out = {rank: np.ascontiguousarray(values[self.places[rank]], float) for rank in self.lists or {}}
+        found = self.team.swap(out) | {self.team.rank: values}
+        total = np.zeros(values.shape)
+        for rank, at in self.places.items():
+            total[at] += found[rank]
+        return total
+
+    def complete(self, values):
+        """Values (n, ...) at all own points, made complete in place at the shared ones; all must ask."""
+        values[self.points] = self.summed(values[self.points])
+        return values
+
+    def united(self, points, values):
+        """Points, rising, at which any rank has a value, and the sums, from own points (m,), rising, and values (m, ...); all must ask."""
+        at = np.searchsorted(points, self.points)
+        there = np.isin(self.points, points)
+        flat = values.reshape(len(values), int(np.prod(values.shape[1:])))
+        own = np.zeros((len(self.points), 1 + flat.shape[1]))
+        own[there, 0], own[there, 1:] = 1, flat[at[there]]
+        total = self.summed(own)
+        some, alone = total[:, 0] > 0, ~np.isin(points, self.points)
+        found = np.concatenate([points[alone], self.points[some]]).astype(int)
+        order = np.argsort(found)
+        sums = np.concatenate([flat[alone], total[some, 1:]])[order]
+        return found[order], sums.reshape(len(found), *values.shape[1:])
+
+    def dealt(self, points, items, values):
+        """Items at own points (m,), each point once, left to the lowest rank that has one there; values (m, ...) summed over the ranks.
+
+        All must ask. Items and values that stay here are returned.
+        """
+        at = np.searchsorted(self.points, points)
+        common = np.flatnonzero(np.isin(points, self.points))
+        flat = values.reshape(len(values), int(np.prod(values.shape[1:]))).copy()
+        own = np.zeros((len(self.points), 1 + flat.shape[1]))
+        own[at[common], 0], own[at[common], 1:] = 1, flat[common]
+        out = {rank: np.ascontiguousarray(own[self.places[rank], 0]) for rank in self.lists or {}}
+        taken = np.zeros(len(self.points), bool)
+        for rank, there in self.team.swap(out).items():
+            if rank < self.team.rank:
+                taken[self.places[rank]] |= there > 0
+        flat[common] = self.summed(own)[at[common], 1:]
+        kept = np.ones(len(points), bool)
+        kept[common] = ~taken[at[common]]
+        return items[kept], flat[kept].reshape(-1, *values.shape[1:])
+
+    def messages(self, field, fields, precision, exact=False):
+        """Arrays, and a message to each neighbour, that make a field of `fields` numbers a point complete in a step.
+
+        `precision` is that of the field; `exact` where it is counted in whole units.
+        """
+        if not self.lists:
+            return {}, ()
+        counts = [len(numbers) for numbers in self.lists.values()]
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        first, source = self.rows(dict(zip(self.lists, starts)))
+        name, total = f"shared_{field}", int(starts[-1])
+        tables = {"packed": np.concatenate(list(self.lists.values())), "points": self.points, "first": first, "source": source}
+        arrays = {f"{name}_{part}": Array("shared points", v.shape, np.int32, v.astype(np.int32)) for part, v in tables.items()}
+        arrays |= {f"{name}_{way}": Array("halos", (fields * total,), precision) for way in ("out", "in")}
+        packing, adding = (op.exact(()) if exact else op for op in (pack(fields), add(fields)))
+        packs = Launch(packing, (f"{name}_out", field, f"{name}_packed"), (0, 1, 0, 1, 0, total), {"count": total})
+        adds = Launch(adding, (field, f"{name}_in", *(f"{name}_{part}" for part in ("points", "first", "source"))),
+                      (0, 1, 0, 1, 0, len(self.points)), {"count": len(self.points)})  # fmt: skip
+        found = []
+        for rank, start, count in zip(self.lists, starts, counts):
+            out, into = (f"{name}_{way}_{rank}" for way in ("out", "in"))
+            for part, way in ((out, "out"), (into, "in")):
+                arrays[part] = Array("halos", (fields * count,), precision, start=int(fields * start), part_of=f"{name}_{way}")
+            found.append(Message(rank, None, out, into, packs, adds))
+        return arrays, tuple(found)
+
+    def rows(self, starts):
+        """For each shared point, in the order of the ranks that have it: first rows (n + 1,), entries of the buffer that comes in; -1 is
+        this rank's own. `starts`: entry at which each neighbour's run begins."""
+        point = np.concatenate(list(self.places.values()))
+        entry = np.concatenate([np.full(len(at), -1) if rank == self.team.rank else starts[rank] + np.arange(len(at))
+                                for rank, at in self.places.items()])  # fmt: skip
+        order = np.argsort(point, kind="stable")
+        return np.searchsorted(point[order], np.arange(len(self.points) + 1)), entry[order]

@@ -1,0 +1,332 @@
+"""Absorbing layers: convolutional PML of second order in displacement, along reference directions of elements; see layer.h.
+
+With p = d/dt, the derivative across a layer is multiplied by 1/s, s = 1 + d / (alpha + p) (Komatitsch & Martin 2007), twice:
+
+    rho p^2 u = 1/s_x d_x sigma_x + 1/s_y d_y sigma_y + 1/s_z d_z sigma_z,   sigma = C : (d_x / s_x, d_y / s_y, d_z / s_z) u
+
+This is the stretched equation of Xie et al. (2014), s_x s_y s_z rho p^2 u = ..., divided by s_x s_y s_z: each direction keeps its own two
+filters, in faces, edges and corners of the domain alike, the mass stays what it is and no filter follows another. At p = 0 the stretch is
+1 + d / alpha, finite: static displacement goes on behind the layer as it would some layer thicknesses further out.
+
+Derivatives are those along the lines of the mesh. Where the layer's depth is constant on the other two families of lines, that is the
+derivative across the layer in the coordinates that the mesh makes.
+"""
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from craton.core.plan import Array
+from craton.errors import Problem, ScenarioError
+from craton.methods.shared import guided
+from craton.methods.spectral_element import faces, mesh_terms, operators
+from craton.methods.spectral_element.element import Element
+from craton.methods.spectral_element.ranks import same
+
+LEAST_GUIDING = 0.8  # with 0.6 two layers (0.43) double every 5,000 steps, with 0.7 they stay as they are
+FLOOR = 0.5  # of alpha at the outer face, of that at the inner one
+LEAST_RATE = 1e-3  # of the greatest rate of friction: points with less have none
+INSIDE = 1e-3  # of the layer: as deep as this an element must reach into it
+ALIGNED = 1e-2  # of the change of depth along one line of an element, how much it may change along the other lines
+FLAT = 1e-3  # of the layer: so far nodes of its face may be out of plane
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """A layer along one face.
+
+    Parameters
+    ----------
+    name : str
+        Of the face.
+    width : float
+        m, of a chunk's side at the surface.
+    damping : float
+        d on the face, 1/s.
+    shift : float
+        alpha at the inner edge, 1/s.
+    rate : float
+        Of friction on the face, 1/s.
+    power : float
+        Of the depth, with which friction rises.
+    """
+
+    name: str
+    width: float
+    damping: float = 0.0
+    shift: float = 0.0
+    rate: float = 0.0
+    power: float = guided.DAMPING_POWER
+
+    def profile(self, coordinates):
+        """d and alpha at positions (n, 3, m), 1/s: d = d0 q^2, alpha falls linearly to `FLOOR` of itself (Collino & Tsogka 2001)."""
+        q = np.clip(self.depth(coordinates), 0, 1)
+        return self.damping * q**2, self.shift * (1 - (1 - FLOOR) * q)
+
+    def friction(self, coordinates):
+        """Rate of friction at positions (n, 3, m), 1/s."""
+        return self.rate * np.clip(self.depth(coordinates), 0, 1) ** self.power
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaneSide(Side):
+    """A layer along a plane face: normal (3,) outwards, and `outer` = normal . x on the face, m."""
+
+    normal: np.ndarray
+    outer: float
+
+    def depth(self, coordinates):
+        """Part of the layer behind positions (n, 3, m) from its inner edge on, negative outside it: (n, m)."""
+        return 1 - (self.outer - np.einsum("a,nam->nm", self.normal, coordinates)) / self.width
+
+    def slopes(self, coordinates):
+        """d depth / d x, 1/m, and d x / d depth along the layer's own coordinate, m, at positions (n, 3, m): both (n, 3, m)."""
+        normal = np.broadcast_to(self.normal[:, None], coordinates.shape)
+        return normal / self.width, normal * self.width
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChunkSide(Side):
+    """A layer along a side of a chunk of the Earth: across angle `axis` (0: xi, 1: eta), on its high or low side (`sign`); `angle` wide."""
+
+    chunk: object
+    axis: int
+    sign: int
+    angle: float
+
+    def depth(self, coordinates):
+        """See `PlaneSide`."""
+        found = self.chunk.angles(np.moveaxis(coordinates, 1, -1))[self.axis]
+        return 1 - (self.chunk.widths[self.axis] / 2 - self.sign * found) / self.angle
+
+    def slopes(self, coordinates):
+        """See `PlaneSide`; along the angle at equal radius and equal other angle."""
+        x, y, z = np.moveaxis(coordinates, 1, 0)
+        own, radius = np.stack(self.chunk.straight(x, y)) / z, np.sqrt(x**2 + y**2 + z**2)
+        square, scale = 1 + own[self.axis] ** 2, 1 + (own**2).sum(axis=0)
+        ahead, other = self.sign / (self.angle * square * z), np.eye(2)[self.axis]
+        gradient = np.stack([*np.stack(self.chunk.turned(*(other[:, None, None] * ahead))), -own[self.axis] * ahead], axis=1)
+        flat = np.array([*(other[:, None, None] - own * own[self.axis] / scale), -own[self.axis] / scale])
+        flat *= self.sign * self.angle * square * radius / np.sqrt(scale)
+        return gradient, np.stack([*self.chunk.turned(flat[0], flat[1]), flat[2]], axis=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SphereSide(Side):
+    """A layer above the bottom of a chunk of the Earth, a sphere of a radius, m."""
+
+    radius: float
+
+    def depth(self, coordinates):
+        """See `PlaneSide`."""
+        return 1 - (np.linalg.norm(coordinates, axis=1) - self.radius) / self.width
+
+    def slopes(self, coordinates):
+        """See `PlaneSide`."""
+        along = -coordinates / np.linalg.norm(coordinates, axis=1)[:, None]
+        return along / self.width, along * self.width
+
+
+@dataclass(frozen=True, eq=False)
+class Layers:
+    """The absorbing layers of a mesh.
+
+    Parameters
+    ----------
+    sides : tuple of Side
+    directions : (sides, ne) int8 array
+        Reference direction of each element across each side's layer; -1 where it is not in that layer.
+    general : (ne,) bool array
+        Elements whose lines do not follow their layers.
+    """
+
+    sides: tuple
+    directions: np.ndarray
+    general: np.ndarray
+
+    @property
+    def axes(self):
+        """`Kind.axes` of each element: (ne,) int."""
+        inside = self.directions >= 0
+        bits = np.where(inside, 1 << np.maximum(self.directions, 0).astype(int), 0)
+        return np.where(self.general, (1 << inside.sum(axis=0)) - 1, np.bitwise_or.reduce(bits, axis=0))
+
+
+def layers(d, sources):
+    """The `Layers` of a `Discretisation`, None where no face has one; all ranks must ask."""
+    names = [name for name in sorted({*d.mesh.faces}) if d.scenario.face(name) == "pml"]
+    if not names:
+        return None
+    options, vp = d.scenario.boundaries.pml, d.first.speeds["vp"][1]
+    frequency = options.frequency or max((s.wavelet.peak_frequency for s in sources), default=0.0)
+    globe, sides = d.scenario.domain.globe, []
+    for name in names:
+        side = plane_side(d, name, options) if globe is None else chunk_side(globe.chunk, name, options)
+        if side is not None:
+            shift = np.pi * (frequency or 0.1 * vp / side.width)
+            damping = -3 * vp * np.log(options.reflection) / (2 * side.width)
+            share, power = friction_of(d)
+            sides.append(replace(side, damping=damping, shift=shift, rate=share * damping, power=power))
+    if not sides:
+        return None
+    found = [directions_across(d, side) for side in sides]
+    made = Layers(tuple(sides), np.stack([one for one, _ in found]), np.any([bent for _, bent in found], axis=0))
+    refuse(d, made)
+    return made
+
+
+def refuse(d, made):
+    """Raise where layers meet or leave no room, and where fluid and solid touch in a face along a layer; all ranks must ask."""
+    inside = made.directions >= 0
+    along = np.where(inside, made.directions, np.arange(3, 3 + len(inside))[:, None])
+    meet = [(a, b) for a in range(len(inside)) for b in range(a) if (along[a] == along[b])[~made.general].any()]
+    rows = faces.interface(d)
+    across = ((made.directions[:, rows[:, 0]] == rows[:, 1] // 2) | (made.directions[:, rows[:, 2]] == rows[:, 3] // 2)).any()
+    every = d.division.team.every(lambda: (bool(meet), bool((~inside.any(axis=0)).any()), bool(across)))
+    meet, room, across = (any(one) for one in zip(*every))
+    found, widths = [], ", ".join(f"{side.name} {side.width:,.4g} m" for side in made.sides)
+    if meet or not room:
+        remedy = "make them thinner, or the domain larger"
+        found.append(Problem("boundaries.pml", f"absorbing layers meet, or leave no room: {widths}", remedy))
+    if across:
+        found.append(Problem("boundaries.pml", "fluid and solid touch along a layer, within it", 'make the layer thinner, or use "stacey"'))
+    if found:
+        raise ScenarioError(found)
+
+
+def placed_in(d, placed):
+    """A warning that names sources and receivers, (name, positions), inside absorbing layers: list."""
+    sides = d.layers.sides if d.layers is not None else ()
+    names = [name for name, xyz in placed
+             if any((side.depth(np.atleast_2d(xyz)[:, :, None]) > INSIDE).any() for side in sides)]  # fmt: skip
+    if not names:
+        return []
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return [f"inside an absorbing layer, where waves are damped: {', '.join(names[:5])}{more}"]
+
+
+def friction_of(d):
+    """Rate of friction on the outer faces of layers, of d there, and the power of depth with which it rises; see `guided`."""
+    speeds, options = d.first.speeds, d.scenario.boundaries.pml
+    ratio = speeds["vp"][1] / speeds["slowest"][0]
+    plate = d.scenario.domain.globe is None and all(d.scenario.face(name) in ("free", "rigid") for name in ("top", "bottom"))
+    guide = guided.PLATE if plate else 1.0 if d.anisotropic else max(guided.guiding(speeds["vp"], speeds["vs"]), LEAST_GUIDING)
+    return guided.strength(guide, ratio) if options.friction is None else options.friction, guided.power(ratio)
+
+
+def plane_side(d, name, options):
+    """The `PlaneSide` of a face without its profile; None where the face has no elements on any rank."""
+    rows = d.mesh.faces[name]
+    vectors = faces.area_vectors(d, rows).sum(axis=(0, 1)) if len(rows) else np.zeros(3)
+    vector = np.sum(d.division.team.every(lambda: vectors), axis=0)
+    if not vector.any():
+        return None
+    normal = vector / np.linalg.norm(vector)
+    every = [one for one in d.division.team.every(lambda: extents(d, rows, normal)) if one is not None]
+    low, high, thick = min(one[0] for one in every), max(one[1] for one in every), max(one[2] for one in every)
+    width = options.width or options.thickness * thick
+    if high - low > FLAT * width:
+        text = f"an absorbing layer needs a plane face; nodes of this one are {high - low:.4g} m apart along its normal"
+        raise ScenarioError([Problem(f"boundaries.{name}", text, 'use "stacey" there')])
+    return PlaneSide(name=name, normal=normal, outer=(low + high) / 2, width=width)
+
+
+def extents(d, rows, normal):
+    """Least and largest normal . x on some faces, and the largest extent of their elements along the normal, m; None without faces."""
+    if not len(rows):
+        return None
+    along = d.mesh.nodes[d.mesh.elements[rows[:, 0]]] @ normal  # 27 nodes
+    on_face = np.take_along_axis(along, Element(2).face_nodes[rows[:, 1]], axis=1)
+    return float(on_face.min()), float(on_face.max()), float(np.ptp(along, axis=1).max())
+
+
+def chunk_side(chunk, name, options):
+    """The layer of a side or the bottom of a chunk, without its profile."""
+    if chunk.all_chunks > 1:
+        raise ScenarioError([Problem(f"boundaries.{name}", "absorbing layers are for one chunk of the Earth", 'use "stacey"')])
+    if name == "bottom":
+        radius, stack = chunk.radii[0], chunk.stack
+        width = options.width or options.thickness * float(np.diff(stack.levels[:2])[0])
+        return SphereSide(name=name, radius=radius, width=width)
+    axis, sign = {"west": (0, -1), "east": (0, 1), "south": (1, -1), "north": (1, 1)}[name]
+    angle = options.thickness * chunk.widths[axis] / chunk.stack.count[axis] * chunk.stack.coarsest[axis] ** 0.5
+    angle = options.width / chunk.model.radius if options.width else angle
+    return ChunkSide(name=name, width=angle * chunk.model.radius, chunk=chunk, axis=axis, sign=sign, angle=angle)
+
+
+def directions_across(d, side):
+    """Reference direction of each element along which the depth in a layer changes, -1 outside the layer, (ne,) int8; and (ne,) bool, where
+    it changes along others, too."""
+    out, general = np.full(d.mesh.size, -1, np.int8), np.zeros(d.mesh.size, bool)
+    for part in mesh_terms.batches(d.mesh.size):
+        depth = side.depth(d.mesh.nodes[d.mesh.elements[part]].transpose(0, 2, 1))
+        some = np.flatnonzero(depth.max(axis=1) > INSIDE)
+        cube = depth[some].reshape(-1, 3, 3, 3)
+        spread = np.stack([np.ptp(cube, axis=axis).max(axis=(1, 2)) for axis in (3, 2, 1)])
+        out[part.start + some] = spread.argmax(axis=0)
+        general[part.start + some] = np.sort(spread, axis=0)[1] > ALIGNED * spread.max(axis=0)
+    return out, general
+
+
+def rates(d, elements, axes, general=False):
+    """Rows of each direction of `axes` at the nodes of elements, see layer.h: (n, 2 or 8 directions, n^3)."""
+    own = [s for s in range(3) if axes >> s & 1]
+    count = 8 if general else 2
+    out, places = np.zeros((len(elements), len(own), count, d.element.size)), d.coordinates(elements)
+    inverse = np.linalg.inv(d.jacobian(elements).transpose(0, 3, 1, 2)) if general else None  # d xi_s / d x_r at [.., r, s]
+    directions = d.layers.directions[:, elements]
+    number = np.cumsum(directions >= 0, axis=0) - 1
+    for n, s in enumerate(own):
+        for side, across, which in zip(d.layers.sides, directions, number):
+            inside = (across >= 0) & (which == n) if general else across == s
+            if not inside.any():
+                continue
+            damping, shift = side.profile(places[inside])
+            out[inside, n, :2] = filter_rates(damping, shift + damping, d.dt / 2)
+            if general:
+                gradient, tangent = side.slopes(places[inside])
+                out[inside, n, 2:5] = np.einsum("nsrm,nrm->nsm", d.jacobian(elements[inside]), gradient)
+                out[inside, n, 5:] = np.einsum("nmrs,nrm->nsm", inverse[inside], tangent)
+    return out.reshape(len(elements), -1, d.element.size)
+
+
+def filter_rates(damping, beta, h):
+    """held, decay of layer.h from d and alpha + d, 1/s, and half a step, s: (n, 2, m)."""
+    return np.stack([damping * h / (1 + beta * h), (1 - beta * h) / (1 + beta * h)], axis=1)
+
+
+# --- points -----------------------------------------------------------------------------------------------------------------------------
+
+
+def damped(d):
+    """Arrays and launches of the points of absorbing layers by medium: arrays, {"solid": [...], "fluid": [...]}.
+
+    Layered media have waves whose energy goes the other way than their phase, and PML amplifies them (Skelton, Adams & Craster 2007): a
+    little friction, rate times the momentum of motion faster than alpha, takes more from them than that.
+    """
+    arrays, launches = {}, {"solid": [], "fluid": []}
+    for fluid, medium in enumerate(("solid", "fluid")) if d.layers is not None else ():
+        if not d.division.media[fluid]:
+            continue
+        rate, shift = (same(d.division.shared[medium], values) for values in friction(d, bool(fluid)))
+        points = np.flatnonzero(rate > LEAST_RATE * max(side.rate for side in d.layers.sides))
+        if not len(points):
+            continue
+        rate, shift = rate[points], shift[points]
+        terms = np.stack([1 / (1 + d.dt / 2 * rate), rate * d.first.mass[fluid][points], -np.expm1(-d.dt * shift)])
+        op = operators.damped(1 if fluid else 3)
+        arrays |= faces.table(op.name, points=(points, np.int32), terms=(terms, d.precision))
+        arrays[f"{op.name}_lowpass"] = Array("boundary points", (1 if fluid else 3, len(points)), d.precision)
+        fields = {"force": "potential_force", "velocity": "potential_rate"} if fluid else {}
+        launches[medium].append(d.units.launch(faces.on_list(op, op.name, len(points), **fields), bool(fluid)))
+    return arrays, launches
+
+
+def friction(d, fluid):
+    """Rate of friction at all points of a medium, and alpha, 1/s; 0 outside layers: (2, points)."""
+    out = np.zeros((2, d.division.counts[fluid]))
+    elements = np.flatnonzero((d.fluid == fluid) & (d.layers.directions >= 0).any(axis=0))
+    for part in mesh_terms.batches(len(elements)):
+        places, points = d.coordinates(elements[part]), d.points[elements[part]]
+        out[0, points] = sum(side.friction(places) for side in d.layers.sides)
+        out[1, points] = np.min([side.profile(places)[1] for side in d.layers.sides], axis=0)
+    return out

@@ -1,0 +1,122 @@
+"""How good a mesh is for a model: points per wavelength, shape and time step of each element, the worst of them for `craton plan`."""
+from dataclasses import dataclass
+
+import numpy as np
+
+from craton.methods.spectral_element.mesh_terms import cross
+from craton.model.media import sampling
+
+FEWEST = {2: 9.0, 3: 6.0, 4: 4.5, 5: 4.2, 6: 4.0, 7: 3.7, 8: 3.5}  # GLL points per wavelength below which a warning is due, by degree
+BLOCK = 4096  # elements at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """Of each element, (ne,) arrays.
+
+    Parameters
+    ----------
+    shortest, longest : array
+        Edge, straight between corners, m.
+    slowest : array
+        Slowest wave, m/s.
+    jacobian : array
+        Least scaled Jacobian at the corners: 1 for a box, 0 for a folded corner.
+    skewness : array
+        Largest deviation of an angle between edges from the right angle, 0 to 1.
+    degree : int
+    """
+
+    shortest: np.ndarray
+    longest: np.ndarray
+    slowest: np.ndarray
+    jacobian: np.ndarray
+    skewness: np.ndarray
+    degree: int
+
+    @property
+    def aspect(self):
+        """Longest over shortest edge."""
+        return self.longest / self.shortest
+
+    def points(self, frequency):
+        """GLL points per wavelength of the slowest wave at a frequency, Hz, at their average distance along the longest edge."""
+        return self.slowest * self.degree / (frequency * self.longest)
+
+
+def quality(mesh, degree, material):
+    """The `Quality` of a mesh; ``material(e)`` is the model at the nodes of elements e as in `craton.model.media.sampling.at_nodes`."""
+    parts = []
+    for start in range(0, mesh.size, BLOCK):
+        some = np.arange(start, min(start + BLOCK, mesh.size))
+        found = of_corners(mesh.nodes[mesh.corners[some]].transpose(0, 2, 1))
+        parts.append(found | {"slowest": sampling.slowest_in(material(some))})
+    return Quality(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, degree=degree)
+
+
+def of_corners(corners):
+    """What corners (ne, 3, 8) tell: shortest, longest, jacobian, skewness of a `Quality`, a dict of (ne,) arrays."""
+    cube, lengths, along = corners.reshape(-1, 3, 2, 2, 2), [], []
+    for axis in (4, 3, 2):  # xi, eta, zeta: the edge from each corner, and its length
+        edges = np.diff(cube, axis=axis)
+        length = np.sqrt((edges**2).sum(axis=1, keepdims=True))
+        lengths.append(length.reshape(len(cube), 4))
+        along.append(np.repeat(edges / length, 2, axis=axis).reshape(-1, 3, 8))
+    lengths = np.concatenate(lengths, axis=1)
+    xi, eta, zeta = along
+    sines = [np.abs((u * v).sum(axis=1)).max(axis=1) for u, v in ((xi, eta), (xi, zeta), (eta, zeta))]
+    return {"shortest": lengths.min(axis=1), "longest": lengths.max(axis=1), "jacobian": (cross(xi, eta) * zeta).sum(axis=1).min(axis=1),
+            "skewness": np.arcsin(np.minimum(np.max(sines, axis=0), 1)) / (np.pi / 2)}  # fmt: skip
+
+
+def report(found, mesh, f95=None, stable=None):
+    """Rows (label, text) for `craton plan`: the worst elements with their numbers and places.
+
+    Parameters
+    ----------
+    found : Quality
+    mesh : HexMesh
+    f95 : float, optional
+        Frequency below which 95 % of the sources' spectra lie, Hz.
+    stable : Stable, optional
+    """
+    rows = []
+    if f95:
+        points = found.points(f95)
+        worst = int(np.argmin(points))
+        judged = "ok" if points[worst] >= FEWEST[found.degree] else "TOO FEW"
+        rows.append(("points per wavelength", f"{points[worst]:.1f} at f95 = {f95:.4g} Hz ({judged}) in {named(mesh, worst)}: edge "
+                     f"{found.longest[worst]:,.4g} m, {found.slowest[worst]:,.0f} m/s; median {np.median(points):.1f}"))  # fmt: skip
+    rows += [_worst(mesh, "aspect ratio", found.aspect, np.argmax, "{:.3g}", " (longest edge over shortest)"),
+             _worst(mesh, "skewness", found.skewness, np.argmax, "{:.2f}", " (0: right angles)"),
+             _worst(mesh, "scaled Jacobian", found.jacobian, np.argmin, "{:.2f}", " (1: a box)")]  # fmt: skip
+    if stable is not None:
+        rows.append(("time step", f"limited by {named(mesh, stable.element)}, shortest edge {found.shortest[stable.element]:,.4g} m; "
+                     f"Courant number {stable.courant:.2f} there at the limit"))  # fmt: skip
+    return rows
+
+
+def _worst(mesh, label, values, which, form, meaning):
+    at = int(which(values))
+    everywhere = np.ptp(values) <= 1e-6 * max(abs(float(values[at])), 1.0)
+    return label, form.format(values[at]) + meaning + (", everywhere" if everywhere else f" at worst, in {named(mesh, at)}")
+
+
+def named(mesh, element):
+    """An element with its number and the place of its centre."""
+    nodes = mesh.nodes[mesh.corners[element]].mean(axis=0)
+    return f"element {element} at ({', '.join(f'{v:,.10g}' for v in np.round(nodes, 3) + 0.0)}) m"
+
+
+def warnings(found, mesh, f95):
+    """A warning where elements do not carry the sources' frequencies."""
+    points = found.points(f95) if f95 else np.array([np.inf])
+    worst, wanted = int(np.argmin(points)), FEWEST[found.degree]
+    few = int((points < wanted).sum())
+    if not few:
+        return []
+    edge = found.slowest[worst] * found.degree / f95 / wanted
+    where = f"{found.slowest[worst]:,.0f} m/s, {named(mesh, worst)}"
+    judged = f"too few, degree {found.degree} wants {wanted:g}"
+    return [f"{points[worst]:.1f} points per wavelength at f95 = {f95:.4g} Hz ({where}) are {judged}; "
+            f"{few:,} of {mesh.size:,} elements are so: use edges of at most {edge:.4g} m there, or a source with lower frequencies"]

@@ -1,0 +1,57 @@
+"""The state of a spectral-element run in memory: fields over global points in two blocks, so that point tables need one index each."""
+from dataclasses import dataclass
+
+import numpy as np
+
+from craton.core.layout import ALIGNMENT, rounded
+from craton.core.plan import Array
+
+SOLID = {"displacement": 3, "velocity": 3, "force": 3}  # reals a point, component fastest
+FLUID = {"potential": 1, "potential_rate": 1, "potential_force": 1, "pressure": 1}
+FORCES = ("force", "potential_force")  # the block "forces"; all else is "state"
+
+
+@dataclass(frozen=True)
+class State:
+    """Fields over the points of the solid and of the fluid, one dummy point behind each, to which padding elements add.
+
+    Parameters
+    ----------
+    solid, fluid : int
+        Global points of each, the dummy not counted.
+    """
+
+    solid: int
+    fluid: int
+    reach: int = 0  # no ghosts: a machine asks
+
+    @property
+    def shape(self):
+        """Points, as the grid of a machine: one row."""
+        return (1, 1, self.solid + self.fluid)
+
+    @property
+    def fields(self):
+        """Name of each field: (first element in its block, points with the dummy, components)."""
+        found, start = {}, {True: 0, False: 0}
+        for points, kinds in ((self.solid, SOLID), (self.fluid, FLUID)):
+            for name, components in kinds.items() if points else ():
+                own = name in FORCES
+                found[name] = (start[own], points + 1, components)
+                start[own] += rounded((points + 1) * components, ALIGNMENT)
+        return found
+
+    def offset(self, name):
+        """First element of a field in its block."""
+        return self.fields[name][0]
+
+    def arrays(self, precision, exact=False):
+        """Blocks and their parts as arrays of a plan; forces in whole units if `exact`."""
+        found = {}
+        for block, dtype in (("state", precision), ("forces", "int64" if exact else precision)):
+            own = {name: field for name, field in self.fields.items() if (name in FORCES) == (block == "forces")}
+            last, points, components = list(own.values())[-1]
+            found[block] = Array("wavefield", (last + rounded(points * components, ALIGNMENT),), np.dtype(dtype))
+            found |= {name: Array("wavefield", (n, c) if c > 1 else (n,), np.dtype(dtype), start=start, part_of=block)
+                      for name, (start, n, c) in own.items()}  # fmt: skip
+        return found

@@ -1,0 +1,245 @@
+"""A chunk of the Earth: a cubed-sphere block of 27-node hexahedra about a place, from a radial model, whole or slice by slice."""
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from craton.model.globe import chunk_layers, sphere
+from craton.model.globe.chunk_mesh import Part
+from craton.model.globe.planet import INWARD, Planet
+from craton.model.media import cells
+from craton.model.mesh.doubling import QUARTERS, Stack
+from craton.model.mesh.hexmesh import HexMesh
+
+WIDEST = 120.0  # degrees: beyond, the gnomonic elements at the edges are too thin
+FLUID_CORE = "outer_core"
+BLOCK = 1 << 14  # nodes placed at a time
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Chunk(Planet):
+    """What is to be meshed, and where all its nodes are; no array is longer than the stack is high until a part is built.
+
+    Parameters
+    ----------
+    widths : (float, float)
+        Along xi and eta, radians.
+    stack : bricks.Stack
+        Its elements in index space.
+    """
+
+    widths: tuple
+    stack: Any
+    all_chunks = 1
+
+    @property
+    def charts(self):
+        """Functions of two angles that give directions, of each chunk."""
+        return (self.directions,)
+
+    @property
+    def size(self):
+        """Number of elements."""
+        return self.stack.size
+
+    def directions(self, xi, eta):
+        """Unit vectors (..., 3) at gnomonic angles from the centre, radians (Ronchi, Iacono & Paolucci 1996): tan xi, tan eta, 1."""
+        return self._directions(np.tan(xi), np.tan(eta))
+
+    def _directions(self, x, y):
+        x, y = np.broadcast_arrays(x, y)
+        return np.stack([*self.turned(x, y), np.ones_like(x)], axis=-1) / np.sqrt(1 + x**2 + y**2)[..., None]
+
+    def angles(self, xyz):
+        """Gnomonic angles xi, eta (radians) of positions (..., 3) before the chunk (z > 0); nan behind it."""
+        x, y, z = np.moveaxis(np.asarray(xyz, float), -1, 0)
+        z = np.where(z > 0, z, np.nan)
+        return tuple(np.arctan(one / z) for one in self.straight(x, y))
+
+    def inside(self, xyz):
+        """True for positions (..., 3) between the chunk's sides, its bottom and the ground."""
+        xi, eta = self.angles(xyz)
+        with np.errstate(invalid="ignore"):
+            within = (np.abs(xi) <= self.widths[0] / 2 * (1 + INWARD)) & (np.abs(eta) <= self.widths[1] / 2 * (1 + INWARD))
+        return within & self.deep_enough(xyz)
+
+    def beyond(self, xyz):
+        """In words, why a position that is neither too high nor too deep is not in the chunk; "" where that is not so."""
+        xi, eta = (np.degrees(a) for a in self.angles(xyz))
+        half = np.degrees(self.widths) / 2
+        if abs(xi) <= half[0] and abs(eta) <= half[1]:
+            return ""
+        return f"{xi:.4g} and {eta:.4g} deg from the centre along xi and eta; the chunk reaches to {half[0]:g} and {half[1]:g}"
+
+    # --- parts --------------------------------------------------------------------------------------------------------------------------
+
+    def slices(self, xi=1, eta=1):
+        """Windows (x0, x1, y0, y1), in surface elements, of xi times eta blocks from top to bottom, xi fastest: (n, 4)."""
+        return self.stack.slices(xi, eta)
+
+    def part(self, window=None):
+        """The mesh of one window, or of the whole: `Part`. Slices meet in nodes of equal `Part.keys`."""
+        elements, keys, layers, faces = self.stack.build(window)
+        nodes, radius = self._nodes(keys)
+        sections = np.array([layer.section for layer in self.stack.layers])[layers]
+        faces = {name: rows for name, rows in faces.items() if len(rows)}
+        mesh = HexMesh(nodes, elements, self.regions(sections), self.region_names, faces)
+        return Part(self, mesh, keys, radius, sections.astype(np.int32), self.stack.numbers(window))
+
+    def _nodes(self, keys):
+        """Positions (m, 3), m, and radii in the spherical model of nodes by their numbers."""
+        x, y = (np.tan((np.arange(QUARTERS * n + 1) / (QUARTERS * n) - 0.5) * w) for n, w in zip(self.stack.count, self.widths))
+        levels = self.stack.heights(np.arange(QUARTERS * (len(self.stack.levels) - 1) + 1))
+        nodes, radius = np.empty((len(keys), 3)), np.empty(len(keys))
+
+        def place(some):
+            i, j, k = np.moveaxis(self.stack.places(keys[some]), -1, 0)
+            radius[some] = levels[k]
+            nodes[some] = self.positions(self._directions(x[i], y[j]), radius[some])
+
+        cells.in_parallel(place, [slice(a, a + BLOCK) for a in range(0, len(keys), BLOCK)])
+        return nodes, radius
+
+    def unrolled(self, places):
+        """Places (m, 3) in the stack as positions of a box from 0 to an extent along each axis, m, in any part alike; and the extent."""
+        stack = self.stack
+        edges = [w / (QUARTERS * n) * self.model.radius for w, n in zip(self.widths, stack.count)]
+        heights = stack.heights(np.arange(QUARTERS * (len(stack.levels) - 1) + 1))
+        xyz = np.stack([places[:, 0] * edges[0], places[:, 1] * edges[1], heights[places[:, 2]] - heights[0]], axis=1)
+        return xyz, max(*(e * QUARTERS * n for e, n in zip(edges, stack.count)), heights[-1] - heights[0])
+
+    def samples(self):
+        """Parts that have the shapes of all elements, or nearly: columns of the largest, in the middle, at two sides and in a corner."""
+        wide = self.stack.coarsest
+        middle = [n // w // 2 * w for n, w in zip(self.stack.count, wide)]
+        for x, y in {(middle[0], middle[1]), (0, middle[1]), (middle[0], 0), (0, 0)}:
+            yield self.part((x, x + wide[0], y, y + wide[1]))
+
+    def slice_of(self, part, xi=1, eta=1):
+        """Number of the slice that each element of a part lies in: (ne,) int32."""
+        windows = self.slices(xi, eta)
+        i, j, _ = np.moveaxis(part.centres(), -1, 0)
+        across = np.searchsorted(QUARTERS * windows[:xi, 1], i, side="right")
+        return (np.searchsorted(QUARTERS * windows[::xi, 3], j, side="right") * xi + across).astype(np.int32)
+
+
+# --- design -----------------------------------------------------------------------------------------------------------------------------
+
+
+def chunk(model, centre, widths, bottom="cmb", period=None, elements=None, azimuth=0.0, points_per_wavelength=5.0, degree=4, growth="auto",
+          honour=(), slices=(1, 1), geographic=True, elliptic=False, topography=None, root=None):  # fmt: skip
+    """Design the mesh of a chunk of the Earth.
+
+    Parameters
+    ----------
+    model : RadialModel
+    centre : (float, float)
+        Longitude and latitude, degrees.
+    widths : (float, float)
+        Along xi and eta, degrees at the centre, up to 120.
+    bottom : "cmb" or float
+        The core-mantle boundary, or a depth in m.
+    period, elements : float, or (int, int)
+        One of them: the shortest period, s, to be resolved; or elements along xi and eta at the surface.
+    azimuth : float
+        Of the eta axis, degrees clockwise from north.
+    points_per_wavelength : float
+        GLL points at their mean distance, in the slowest medium of each section; also where `elements` is given, for what lies below.
+    degree : int
+        Of the elements.
+    growth : "auto" or sequence of float
+        Depths, m, below which elements become twice as large along xi and eta (the next place where there is room); "auto": where wave
+        speeds allow; () for none.
+    honour : sequence of float
+        Depths, m, on which element faces shall lie beside the model's discontinuities.
+    slices : (int, int)
+        Numbers of blocks along xi and eta into which the chunk shall be cut.
+    geographic : bool
+        Latitudes are geographic, else geocentric.
+    elliptic : bool
+        Flatten it: WGS84 at the surface, with depth by Clairaut's equation.
+    topography : callable, optional
+        Elevation (m) at longitudes and latitudes (arrays, degrees).
+    root : float, optional
+        Depth, m, at which topography has died out; by default that of the Moho.
+
+    Returns
+    -------
+    Chunk
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and what to change.
+    """
+    _check(widths, period, elements)
+    wide = tuple(np.radians(widths))
+    radii = chunk_layers.sections(model, bottom_radius(model, bottom), [model.radius - d for d in honour])
+    sizes, given = wanted(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
+    stack = Stack(*divided(radii, sizes, wide, elements, given, slices))
+    around = surroundings(model, centre, geographic, elliptic, topography, root)
+    return Chunk(widths=wide, stack=stack, azimuth=float(azimuth), radii=radii, **around)
+
+
+def surroundings(model, centre, geographic, elliptic, topography, root):
+    """What a `Planet` has of places: its frame, figure and topography; see `chunk`."""
+    depth = model.radius - root if root is not None else _moho(model)
+    frame = sphere.Frame(float(centre[0]), float(centre[1]), geographic)
+    return {"frame": frame, "model": model, "figure": sphere.clairaut(model) if elliptic else None, "topography": topography, "root": depth}
+
+
+def wanted(model, radii, wide, period, elements, points, degree, growth):
+    """`chunk_layers.Sizes`, and the radii of growths where depths are given; see `chunk`."""
+    if period is None:
+        edge = max(w / n for w, n in zip(wide, elements)) * model.radius
+        period = edge * points / (degree * model.slowest(radii[-2], radii[-1]))
+    given = None if isinstance(growth, str) else [model.radius - d for d in sorted(growth)]
+    return chunk_layers.Sizes(model, period, points, degree), given
+
+
+def _check(widths, period, elements):
+    if len(widths) != 2 or not all(0 < w <= WIDEST for w in widths):
+        raise ValueError(f"widths = {tuple(widths)} must be two angles up to {WIDEST:g} degrees")
+    check_size(period, elements)
+
+
+def check_size(period, elements):
+    """Refuse what does not say how large elements are."""
+    if (period is None) == (elements is None):
+        raise ValueError("give either period (s, the shortest) or elements (along xi and eta at the surface)")
+    if period is not None and not period > 0:
+        raise ValueError(f"period = {period} s is not above 0")
+    if elements is not None and (len(elements) != 2 or min(elements) < 1):
+        raise ValueError(f"elements = {tuple(elements)} must be two numbers, 1 or more")
+
+
+def bottom_radius(model, bottom):
+    """Radius, m, of the bottom as `chunk` has it."""
+    if not isinstance(bottom, str):
+        return model.radius - float(bottom)
+    if bottom != "cmb":
+        raise ValueError(f'bottom = {bottom!r} is neither "cmb" nor a depth in m')
+    return model.boundary(FLUID_CORE)[1]
+
+
+def _moho(model):
+    return model.boundary("crust")[0] if "crust" in model.regions else model.radius * 0.99
+
+
+def divided(radii, sizes, wide, elements, growths, slices, axes=2):
+    """Elements (nx, ny) at the surface, as many as growths and slices divide, and the layers: see `chunk_layers.stack`."""
+    count = chunk_layers.surface_elements(wide, sizes, radii[-2], elements is None, elements, slices)
+    for _ in range(20):  # more surface elements are smaller ones, which may grow once more
+        angle = max(w / n for w, n in zip(wide, count))
+        found = growths if growths is not None else chunk_layers.automatic(radii, sizes, angle, axes)
+        multiple = tuple(2 ** len(found) * s for s in slices)
+        if all(n % m == 0 for n, m in zip(count, multiple)):
+            return tuple(count), chunk_layers.stack(radii, sizes, angle, found, axes)
+        if elements is not None and growths is not None:
+            raise ValueError(f"elements = {tuple(elements)} must be multiples of {multiple[0]} and {multiple[1]} "
+                             f"({len(found)} doublings, {slices[0]} x {slices[1]} slices)")  # fmt: skip
+        if elements is not None:
+            growths = found[:-1]  # automatic: as many as the number given divides
+            continue
+        count = chunk_layers.surface_elements(wide, sizes, radii[-2], True, None, multiple)
+    raise ValueError("no number of surface elements fits: give elements and growth")

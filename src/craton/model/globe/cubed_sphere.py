@@ -1,0 +1,206 @@
+"""The whole Earth, or two or three chunks of 90 degrees: the cubed sphere of 27-node hexahedra, down to any depth or to the centre.
+
+Chunks are the sides of a cube seen from its centre, at equal angles (Ronchi, Iacono & Paolucci 1996), three axes x, y, z of which are those
+of the mesh turned by the azimuth: a node's direction is (tan, tan, tan) of pi/4 times its place (a, b, c) on the cube from -1 to 1. How
+the sides fit, where elements grow, too, is told in `cube_stacks`.
+
+About the centre lies a cube, in the innermost section of the model (the inner core). Its surface is blended from a cube and a sphere,
+S = R (0.5 cube + 0.5 direction), both with tangents of equal angles, R 0.55 of the section's radius: a cube's edge would leave 45 degrees
+to the elements beside it, a sphere's would leave no angle to those within. From S to the section's top, layers go linearly to spheres;
+within, the cube's nodes are interpolated from its surface (transfinite: Gordon & Hall 1973). The worst scaled Jacobian is 0.70 beside the
+cube's edges, with four elements along them, and 0.71 with eight; a rounder cube has 0.75 and shorter steps. Where elements grow it is 0.41.
+"""
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from craton.model.globe import chunk_layers
+from craton.model.globe.chunk import bottom_radius, check_size, divided, surroundings, wanted
+from craton.model.globe.chunk_mesh import Part
+from craton.model.globe.cube_stacks import SIX, WHOLE, CubeStacks
+from craton.model.globe.planet import Planet, directed
+from craton.model.mesh.doubling import QUARTERS
+from craton.model.mesh.hexmesh import HexMesh
+
+CHUNKS = (1, 2, 3, WHOLE)
+WIDTH = np.pi / 2  # of a chunk, radians
+CUBE = 0.55  # of the innermost section's radius: R of the cube's surface
+ROUND = 0.5  # of the cube's surface is sphere, the rest cube
+CENTRE = "centre"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CubedSphere(Planet):
+    """What is to be meshed, and where all its nodes are; used as a `chunk.Chunk` is.
+
+    Parameters
+    ----------
+    stack : cube_stacks.CubeStacks
+        Its elements in index space.
+    """
+
+    stack: CubeStacks
+    widths = (WIDTH, WIDTH)  # of each chunk
+
+    @property
+    def all_chunks(self):
+        """How many there are: 6 are the whole Earth."""
+        return self.stack.sides
+
+    @property
+    def charts(self):
+        """Functions of two angles that give directions, of each chunk."""
+        return tuple(partial(self.directions, chunk=n) for n in range(self.all_chunks))
+
+    @property
+    def size(self):
+        """Number of elements."""
+        return self.stack.size
+
+    @property
+    def turn(self):
+        """Matrix from the cube's axes to those of the mesh."""
+        east, north = self.turned(*np.eye(2))
+        return np.array([[*east, 0], [*north, 0], [0, 0, 1]])
+
+    def directions(self, xi, eta, chunk=0):
+        """Unit vectors (..., 3) at angles from the centre of one of the chunks, radians."""
+        x, y = np.broadcast_arrays(np.tan(xi), np.tan(eta))
+        return directed(np.stack([x, y, np.ones_like(x)], axis=-1) @ SIX[chunk] @ self.turn.T)[0]
+
+    def inside(self, xyz):
+        """True for positions (..., 3) in one of the chunks, between the bottom and the ground."""
+        return self.deep_enough(xyz) & self._aside(xyz)
+
+    def _aside(self, xyz):
+        """Whether positions are in the directions of the chunks: on none of the cube's other sides alone."""
+        if self.all_chunks == WHOLE:
+            return np.ones(np.shape(xyz)[:-1], bool)
+        along = directed(np.asarray(xyz, float) @ self.turn)[0] @ SIX[:, 2].T
+        return along[..., : self.all_chunks].max(axis=-1) >= along.max(axis=-1) - 1e-9
+
+    def beyond(self, xyz):
+        """In words, why a position that is neither too high nor too deep is in none of the chunks; "" where that is not so."""
+        return "" if self._aside(xyz) else f"in none of the {self.all_chunks} chunks of 90 degrees"
+
+    def part(self, sides=None, window=None, block=None):
+        """The mesh, or a part of it; see `cube_stacks.CubeStacks.build`."""
+        elements, keys, layers, faces = self.stack.build(sides, window, block)
+        sections = np.array([layer.section for layer in self.stack.layers], np.int32)[layers]
+        directions, radius = directed(self._spherical(self.stack.places(keys)))
+        nodes = self.positions(directions @ self.turn.T, radius)
+        faces = {name: rows for name, rows in faces.items() if len(rows)}
+        mesh = HexMesh(nodes, elements, self.regions(sections), self.region_names, faces)
+        return Part(self, mesh, keys, radius, sections, np.arange(mesh.size))
+
+    def unrolled(self, places):
+        """Positions of places (m, 4) on the spherical Earth from 0 along each axis, m; and how far they reach."""
+        return self._spherical(places) + self.model.radius, 2 * self.model.radius
+
+    def samples(self):
+        """Parts that have the shapes of all elements, or nearly: columns in the middle, at a side and in corners, blocks of the cube."""
+        wide, middle = self.stack.coarsest[0], self.stack.edge // self.stack.coarsest[0] // 2 * self.stack.coarsest[0]
+        for side, x, y in {(0, middle, middle), (0, 0, middle), *((side, 0, 0) for side in range(min(self.all_chunks, 3)))}:
+            yield self.part([side], (x, x + wide, y, y + wide), (0,) * 6)
+        n = min(self.stack.inner, 4)
+        for low in {0, self.stack.inner // 2 - n // 2} if n else ():
+            yield self.part([], None, (low, low + n) * 3)
+
+    def _spherical(self, places):
+        """Positions (m, 3) in the cube's axes, before flattening and topography, of nodes by their places (m, 4)."""
+        t = places[:, :3] / (QUARTERS * self.stack.edge / 2) - 1
+        radius = self.stack.heights(places[:, 3])
+        if not self.stack.filled:
+            return outward(t) * radius[:, None]
+        out, (low, high) = np.empty_like(t), (self.stack.levels[0], self.radii[1])
+        within = np.abs(t).max(axis=1) < 1
+        out[within] = low * interpolated(t[within])
+        t, part = t[~within], np.minimum((radius[~within, None] - low) / (high - low), 1)
+        out[~within] = (1 - part) * low * surface(t) + np.where(part < 1, part * high, radius[~within, None]) * outward(t)
+        return out
+
+
+def tangents(t):
+    """tan of pi/4 times places from -1 to 1; the ends exactly."""
+    return np.where(np.abs(t) == 1, t, np.tan(np.pi / 4 * t))
+
+
+def outward(t):
+    """Directions of places (..., 3) on the surface of the cube."""
+    return directed(tangents(t))[0]
+
+
+def surface(t):
+    """The blended surface of the cube about the centre, R = 1."""
+    return (1 - ROUND) * tangents(t) + ROUND * outward(t)
+
+
+def interpolated(t):
+    """Positions of places (m, 3) within the cube from its surface: all faces, less the edges, plus the corners, each linearly weighted."""
+    out = np.zeros_like(t)
+    for ends in product((-1, 0, 1), repeat=3):
+        fixed = np.flatnonzero(ends)
+        if len(fixed):
+            at = np.where(np.array(ends) == 0, t, ends)
+            weight = np.prod((1 + np.array(ends)[fixed] * t[:, fixed]) / 2, axis=1)
+            out += (-1.0) ** (len(fixed) + 1) * weight[:, None] * surface(at)
+    return out
+
+
+# --- design -----------------------------------------------------------------------------------------------------------------------------
+
+
+def cubed_sphere(model, chunks=WHOLE, centre=(0.0, 0.0), bottom="cmb", period=None, elements=None, azimuth=0.0, points_per_wavelength=5.0,
+                 degree=4, growth="auto", honour=(), geographic=True, elliptic=False, topography=None, root=None):  # fmt: skip
+    """Design the mesh of two, three or all six chunks of 90 degrees of the Earth.
+
+    Parameters
+    ----------
+    chunks : int
+        2, 3 or 6: the first about `centre`, the second east of it, the third north of both.
+    bottom : "cmb", "centre" or float
+        The core-mantle boundary, the Earth's centre (all six chunks), or a depth in m.
+    period, elements : float, or (int, int)
+        One of them: the shortest period, s, to be resolved; or elements at the surface along xi and eta of each chunk, equally many.
+
+    All others are those of `chunk.chunk`; elements grow in three layers, one for each axis of the cube.
+
+    Returns
+    -------
+    CubedSphere
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and what to change.
+    """
+    filled = bottom == CENTRE
+    _check(chunks, filled, model, period, elements)
+    depths = [model.radius - d for d in honour]
+    radii = chunk_layers.sections(model, _cube_radius(model, depths) if filled else bottom_radius(model, bottom), depths)
+    wide = (WIDTH, WIDTH)
+    sizes, given = wanted(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
+    count, layers = divided(radii, sizes, wide, elements, given, (2, 2), axes=3)
+    radii = np.array([0.0, *radii[1:]]) if filled else radii
+    stack = CubeStacks(count[0], layers, chunks, filled)
+    around = surroundings(model, centre, geographic, elliptic, topography, root)
+    return CubedSphere(stack=stack, azimuth=float(azimuth), radii=radii, **around)
+
+
+def _check(chunks, filled, model, period, elements):
+    check_size(period, elements)
+    if chunks not in CHUNKS[1:]:
+        raise ValueError(f"chunks = {chunks} is neither 2, 3 nor 6; one chunk has a width")
+    if filled and chunks != WHOLE:
+        raise ValueError(f'bottom = "{CENTRE}" needs chunks = {WHOLE}, all around the centre')
+    if filled and model.knots[0] > 0:
+        raise ValueError(f"{model.name} begins at radius {model.knots[0] / 1e3:.10g} km: it does not reach the centre")
+    if elements is not None and elements[0] != elements[1]:
+        raise ValueError(f"elements = {tuple(elements)}: chunks that meet need equally many along xi and eta")
+
+
+def _cube_radius(model, depths):
+    """Of the cube in the innermost section, m."""
+    return CUBE * min([model.radius, *model.jumps(), *depths])

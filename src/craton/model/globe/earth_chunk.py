@@ -1,0 +1,194 @@
+"""From a scenario's domain.chunk and radial model to the chunk or the chunks of a sphere, to their mesh and to what samples its medium."""
+import math
+
+import numpy as np
+
+from craton.errors import Problem, ScenarioError
+from craton.model.globe import emc, prem, radial_files
+from craton.model.globe.chunk import chunk
+from craton.model.globe.chunk_sampler import ChunkSampler
+from craton.model.globe.cubed_sphere import cubed_sphere
+from craton.model.ground import relief
+from craton.model.mesh.prepared import Prepared
+
+LARGE = 500_000  # elements: above, plans are counted without a mesh, and ranks build slices
+PERIOD = 1.0  # s, at which radial models state their speeds, where the scenario says nothing
+
+
+def radial_model(model):
+    """The `RadialModel` of a scenario's model.
+
+    Raises
+    ------
+    ScenarioError
+        A file that is no radial model.
+    """
+    if model.kind == "prem":
+        return prem.prem(model.transverse, model.ocean)
+    if model.kind == "ak135":
+        return radial_files.ak135()
+    return _read("model.file", lambda: radial_files.model(model.file), "docs/earth.md says how such a file looks")
+
+
+def chunk_of(scenario, slices=(1, 1)):
+    """The `Chunk` of a scenario with domain.chunk, cut into `slices` blocks along xi and eta, or its `CubedSphere`; without the mesh.
+
+    Raises
+    ------
+    ScenarioError
+        A file that cannot be read, a bottom that the model does not reach, numbers of elements that do not divide.
+    """
+    asked = scenario.domain.chunk
+    model = radial_model(scenario.model)
+    ground = None if asked.topography is None else _read("domain.chunk.topography.file", lambda: _ground(asked.topography), "")
+    more = {
+        "bottom": asked.bottom, "period": asked.period, "elements": asked.elements, "azimuth": asked.azimuth, "degree": scenario.run.degree,
+        "points_per_wavelength": asked.points_per_wavelength, "growth": asked.growth, "honour": asked.honour,
+        "geographic": asked.geographic, "elliptic": asked.elliptic, "topography": ground,
+    }  # fmt: skip
+    if asked.chunks > 1:
+        return _made("domain.chunk", lambda: cubed_sphere(model, asked.chunks, asked.centre, **more))
+    return _made("domain.chunk", lambda: chunk(model, asked.centre, asked.width, slices=slices, **more))
+
+
+def _ground(asked):
+    found = relief.read(asked.file, asked.variable)
+    return found if asked.smoothing is None else found.lowered(asked.smoothing)
+
+
+def _read(key, how, remedy):
+    try:
+        return how()
+    except OSError as error:
+        raise ScenarioError([Problem(key, f"cannot be read: {error.strerror or error}", "give the path of the file")]) from None
+    except ValueError as error:
+        raise ScenarioError([Problem(key, str(error), remedy)]) from None
+
+
+def _made(key, how):
+    try:
+        return how()
+    except (ValueError, KeyError) as error:
+        raise ScenarioError([Problem(key, str(error.args[0]), "change bottom, growth, elements or period")]) from None
+
+
+def sampler(scenario, made):
+    """The `ChunkSampler` of a scenario, and the frequency, Hz, at which it states speeds: None without attenuation."""
+    over = scenario.model.perturbation
+    if over is not None:
+        file, remedy = over.file, "it needs vp, vs, or their changes, on longitude, latitude, depth"
+        over = _read("model.perturbation.file", lambda: emc.read(file), remedy)
+    wanted = scenario.model.attenuation
+    if wanted is None:
+        return ChunkSampler(made, over), None
+    own, used = wanted.frequency or 1 / PERIOD, reference(wanted)
+    return ChunkSampler(made, over, True, math.log(used / own) / math.pi), used
+
+
+def reference(wanted):
+    """Frequency, Hz, at which mechanisms are fitted: the scenario's, or that of radial models, if the band holds it, else its middle."""
+    low, high = wanted.band
+    own = wanted.frequency or 1 / PERIOD
+    return own if low <= own <= high else math.sqrt(low * high)
+
+
+def prepared(scenario, made):
+    """The `Prepared` of the whole chunk, and the scenario with the frequency at which the sampler states speeds."""
+    found, used = sampler(scenario, made)
+    part = made.part().local()
+    return Prepared(part.mesh, found, part.numbers), at_frequency(scenario, used)
+
+
+def prepared_slice(scenario, made, grid, rank, columns):
+    """The same of one of (along xi, along eta) slices and so many columns of the largest elements around it: nobody makes the whole."""
+    found, used = sampler(scenario, made)
+    part = made.part(made.stack.around(made.slices(*grid)[rank], columns)).local()
+    return Prepared(part.mesh, found, part.numbers, made.slice_of(part, *grid)), at_frequency(scenario, used)
+
+
+def slices_of(scenario, made, ranks):
+    """Numbers of slices (along xi, along eta) that so many ranks build, each its own; None where all of them know the whole mesh.
+
+    Raises
+    ------
+    ScenarioError
+        The chunk's largest elements cannot be shared among so many.
+    """
+    if made.all_chunks > 1:
+        return None
+    large = scenario.run.partition == "auto" and made.size > LARGE
+    return arrangement(made.stack, ranks) if ranks > 1 and (large or scenario.run.partition == "slices") else None
+
+
+def arrangement(stack, ranks):
+    """Numbers of slices (along xi, along eta) whose largest has fewest elements, and then shares least.
+
+    Raises
+    ------
+    ScenarioError
+        The chunk's largest elements cannot be shared among so many.
+    """
+    columns = tuple(n // w for n, w in zip(stack.count, stack.coarsest))
+    pairs = [(p, ranks // p) for p in range(1, ranks + 1) if ranks % p == 0 and p <= columns[0] and ranks // p <= columns[1]]
+    if not pairs:
+        refuse_ranks(ranks, stack)
+
+    def cost(grid):
+        own = [math.ceil(c / p) for c, p in zip(columns, grid)]
+        return own[0] * own[1], sum(own)
+
+    return min(pairs, key=cost)
+
+
+def refuse_ranks(ranks, stack):
+    """Refuse more ranks than there are columns of the largest elements."""
+    columns = " x ".join(str(n // w) for n, w in zip(stack.count, stack.coarsest))
+    what = f"{ranks:,} ranks: {columns} columns of its largest elements cannot be shared among so many"
+    remedy = 'take fewer ranks, with more divisors; smaller elements, or less growth; for a small chunk run.partition = "bisection"'
+    raise ScenarioError([Problem("domain.chunk", what, remedy)])
+
+
+def middle_edge(made):
+    """Median length of the elements' edges as designed, m, each layer's at its middle in the chunk's centre: for any part the same."""
+    lengths, counts = [], []
+    for layer, count in zip(made.stack.layers, made.stack.counts):
+        low, high = layer.levels[0], layer.levels[-1]
+        across = [a * w / n * (low + high) / 2 for a, w, n in zip(layer.width, made.widths, made.stack.count)]
+        lengths += [*across, (high - low) / (len(layer.levels) - 1)]
+        counts += 3 * [count]
+    order = np.argsort(lengths)
+    middle = np.searchsorted(np.cumsum(np.array(counts)[order]), sum(counts) / 2)
+    return float(np.array(lengths)[order[middle]])
+
+
+def at_frequency(scenario, frequency):
+    """A scenario whose attenuation has its reference at a frequency, Hz; the same one for None."""
+    if frequency is None:
+        return scenario
+    attenuation = scenario.model.attenuation.model_copy(update={"frequency": frequency})
+    return scenario.model_copy(update={"model": scenario.model.model_copy(update={"attenuation": attenuation})})
+
+
+def shortest_period(made, degree, points):
+    """Shortest period, s, with so many GLL points a wavelength: of the widest element's edges in each section of a chunk, as designed."""
+    widths = [w / n for w, n in zip(made.widths, made.stack.count)]
+    worst = 0.0
+    for layer in made.stack.layers:
+        top = layer.levels[-1]
+        edge = max(*(a * top * w for a, w in zip(layer.width, widths)), float(np.diff(layer.levels).max()))
+        slow = made.model.slowest(layer.levels[0], layer.levels[-1])
+        worst = max(worst, edge * points / (degree * slow))
+    return worst
+
+
+def layers_in_words(made):
+    """(region, depths, layers, doublings) of the sections of a chunk, from above: list of str."""
+    rows, radius = [], made.model.radius
+    for section in range(len(made.radii) - 2, -1, -1):
+        own = [layer for layer in made.stack.layers if layer.section == section]
+        grown = sum(getattr(layer, "factor", 1) > 1 for layer in own)
+        top, bottom = (radius - r for r in (made.radii[section + 1], made.radii[section]))
+        text = f"{top / 1e3:.4g} to {bottom / 1e3:.4g} km {made.model.region((made.radii[section] + made.radii[section + 1]) / 2)}"
+        rows.append(f"{text}: {len(own)}" + (f" (elements grow in {grown})" if grown else ""))
+    return rows
+

@@ -1,0 +1,220 @@
+"""Earth models on longitude, latitude and depth: netCDF files as IRIS/EarthScope's EMC gives them, laid over a radial model."""
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from craton.model.ground.relief import to_poles
+from craton.model.media import properties
+
+AXES = {"depth": ("depth", "z"), "latitude": ("latitude", "lat"), "longitude": ("longitude", "lon")}
+# Our names, and those of files in lower case; relative changes first, since "dvs" also ends in "vs".
+RELATIVE = {"vp": ("dvp", "dlnvp", "dvpv", "vp_percent", "dvp_percent"), "vs": ("dvs", "dlnvs", "dvsv", "dvs_percent", "vs_percent"),
+            "rho": ("drho", "dlnrho", "ddensity", "drho_percent")}  # fmt: skip
+ABSOLUTE = {"vp": ("vp", "vpv", "v_p", "alpha"), "vs": ("vs", "vsv", "v_s", "beta"), "rho": ("rho", "density")}
+PAIRS = {"vp": ("vpv", "vph"), "vs": ("vsv", "vsh")}
+PERCENT = ("%", "percent", "per cent", "pct")
+WHOLE = ("1", "fraction", "ratio", "")
+THOUSANDS = ("km/s", "km.s-1", "km s-1", "km.s^-1", "kilometers/second", "km s^-1", "g/cm3", "g/cm^3", "g.cm-3", "g/cc", "g cm-3", "mg/m3")
+UNITS = ("m/s", "m.s-1", "m s-1", "kg/m3", "kg/m^3", "kg.m-3", "kg m-3")
+METRES = ("m", "meter", "meters", "metre", "metres")
+KILOMETRES = ("km", "kilometer", "kilometers", "kilometre", "kilometres", "")
+HALF_CIRCLE = 180.0
+
+
+@dataclass(frozen=True, eq=False)
+class Geographic:
+    """Values on longitude, latitude and depth.
+
+    Parameters
+    ----------
+    longitude, latitude : (nx,), (ny,) arrays
+        Degrees, rising.
+    depth : (nz,) array
+        m below the reference surface, rising.
+    relative, absolute : dict of str to (nz, ny, nx) arrays
+        Changes relative to a radial model (0.01 is one per cent) and values in SI, of vp, vs, rho; nan where the file has none.
+    taken : tuple of str
+        What was taken as what, for people.
+    """
+
+    longitude: np.ndarray
+    latitude: np.ndarray
+    depth: np.ndarray
+    relative: dict
+    absolute: dict
+    taken: tuple = ()
+
+    def laid_over(self, values, longitude, latitude, depth):
+        """Properties of a radial model (8, ...) (`properties.NAMES`) with this one's where it has values, at places of their shape.
+
+        Values that are given replace those of the radial model, changes multiply them. Outside the file's region, and in its gaps, the
+        radial model stays as it is; between points it is linear in longitude, latitude and depth. A fluid stays one.
+        """
+        out, place = np.array(values, float), self._place(longitude, latitude, depth)
+        solid = out[1] > 0
+        for name, field in self.absolute.items():
+            row, found = properties.NAMES.index(name), self._interpolated(field, place)
+            out[row] = np.where(np.isfinite(found) & solid, found, out[row])
+        for name, field in self.relative.items():
+            row, found = properties.NAMES.index(name), self._interpolated(field, place)
+            out[row] *= 1 + np.where(np.isfinite(found) & solid, found, 0.0)
+        return out
+
+    def _place(self, longitude, latitude, depth):
+        """Indices and parts along depth, latitude and longitude; nan outside."""
+        turned = self.longitude[0] + (np.asarray(longitude, float) - self.longitude[0]) % 360.0
+        around = self.longitude[-1] - self.longitude[0] + np.diff(self.longitude).max(initial=0) >= 360.0 - 1e-6
+        longitude = np.append(self.longitude, self.longitude[0] + 360.0) if around else self.longitude
+        latitude = to_poles(self.latitude, latitude) if around else latitude
+        return [_along(axis, at) for axis, at in zip((self.depth, self.latitude, longitude), (depth, latitude, turned))]
+
+    def _interpolated(self, field, place):
+        out = 0.0
+        for corner in range(8):
+            weight, index = 1.0, []
+            for axis, (low, part) in enumerate(place):
+                upper = corner >> axis & 1
+                weight = weight * (part if upper else 1 - part)
+                index.append((low + upper) % field.shape[axis])  # the last longitude's neighbour may be the first
+            with np.errstate(invalid="ignore"):
+                out = out + np.where(weight == 0, 0.0, weight * field[tuple(index)])  # a gap does not reach to its neighbours
+        return out
+
+
+def _along(axis, at):
+    """Lower index and part of the way to the next of places along a rising axis; part is nan outside it."""
+    at = np.asarray(at, float)
+    if len(axis) == 1:
+        return np.zeros(at.shape, int), np.where(at == axis[0], 0.0, np.nan)
+    low = np.clip(np.searchsorted(axis, at, side="right") - 1, 0, len(axis) - 2)
+    part = (at - axis[low]) / (axis[low + 1] - axis[low])
+    near = 1e-9 * (1 + abs(part))
+    return low, np.where((part < -near) | (part > 1 + near), np.nan, np.clip(part, 0, 1))
+
+
+# --- files ------------------------------------------------------------------------------------------------------------------------------
+
+
+def read(path, scaling=None):
+    """A `Geographic` from a netCDF file.
+
+    Parameters
+    ----------
+    path : path-like
+        With vp, vs, density (or vsv and vsh: their Voigt average sqrt((2 vsv^2 + vsh^2) / 3); vpv and vph: sqrt((vpv^2 + 4 vph^2) / 5)),
+        or dvp, dvs, drho in per cent or as a ratio, over depth, latitude and longitude in any order.
+    scaling : dict, optional
+        Changes that the file does not give from those of vs: ``{"vp": 0.55, "rho": 0.33}`` is dlnvp = 0.55 dlnvs.
+
+    Raises
+    ------
+    ValueError
+        A file that cannot be read or understood: says what it holds and what is wanted.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise ValueError(f"there is no file {path}")
+    import xarray
+
+    try:
+        dataset = xarray.open_dataset(path, decode_times=False)
+    except Exception as error:  # each engine has its own kinds of failure; all mean the same to the user
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ValueError(f"cannot read {path} as netCDF: {reason[:150]}") from error
+    with dataset:
+        made = from_dataset(dataset, path.name)
+    scaled = {name: factor * made.relative["vs"] for name, factor in (scaling or {}).items()
+              if "vs" in made.relative and name not in (*made.relative, *made.absolute)}  # fmt: skip
+    return Geographic(made.longitude, made.latitude, made.depth, made.relative | scaled, made.absolute, made.taken)
+
+
+def from_dataset(dataset, name="the dataset"):
+    """A `Geographic` from an xarray.Dataset; see `read`."""
+    words = {str(n).lower(): n for n in dataset.variables}
+    axes, values, order = _axes(dataset, words, name)
+    taken = []
+    relative = {ours: _field(dataset, words, file_names, axes, order, name, taken, ours, True) for ours, file_names in RELATIVE.items()}
+    absolute = {ours: _absolute(dataset, words, ours, axes, order, name, taken) for ours in ABSOLUTE if relative[ours] is None}
+    relative, absolute = ({k: v for k, v in d.items() if v is not None} for d in (relative, absolute))
+    if not relative and not absolute:
+        there = ", ".join(str(n) for n in dataset.data_vars) or "no variable"
+        raise ValueError(f"{name} holds {there}; it needs vp, vs or density, or dvp, dvs, drho, over depth, latitude and longitude")
+    depth, latitude, longitude = values
+    return Geographic(longitude, latitude, depth, relative, absolute, tuple(taken))
+
+
+def _axes(dataset, words, name):
+    """Names of the dimensions (depth, latitude, longitude), their rising values, and which indices make them rise."""
+    found, values, order = [], [], []
+    for ours, names in AXES.items():
+        theirs = next((words[n] for n in names if n in words), None)
+        if theirs is None:
+            raise ValueError(f"{name} has no {ours}; its variables are {', '.join(map(str, words.values()))}")
+        variable = dataset[theirs]
+        if variable.ndim != 1:
+            raise ValueError(f"{name}: {theirs} has {variable.ndim} dimensions, the model is on a projected grid; "
+                             "convert it to one of longitude and latitude first, with EMC's tools")  # fmt: skip
+        axis = np.asarray(variable.values, float) * (_depth_scale(variable, name) if ours == "depth" else 1.0)
+        if ours == "depth" and str(variable.attrs.get("positive", "down")).lower() == "up":
+            axis = -axis
+        if ours == "longitude":
+            axis = np.unwrap(axis, period=2 * HALF_CIRCLE)
+        rising = np.argsort(axis)
+        axis = axis[rising]
+        if not np.isfinite(axis).all() or (np.diff(axis) <= 0).any():
+            raise ValueError(f"{name}: the values of {theirs} repeat or are no numbers")
+        if ours == "longitude" and len(axis) > 1 and axis[-1] - axis[0] >= 2 * HALF_CIRCLE - 1e-9:  # 0 and 360 are one
+            axis, rising = axis[:-1], rising[:-1]
+        found.append(theirs), values.append(axis), order.append(rising)
+    return [dataset[a].dims[0] for a in found], values, order
+
+
+def _depth_scale(variable, name):
+    unit = str(variable.attrs.get("units", "")).strip().lower()
+    if unit not in (*METRES, *KILOMETRES):
+        raise ValueError(f"{name}: the unit of depth, {unit!r}, is neither m nor km")
+    return 1.0 if unit in METRES else 1e3
+
+
+def _absolute(dataset, words, ours, axes, order, name, taken):
+    """Values in SI of one property; Voigt's average of both polarisations where the file has both (Babuska & Cara 1991)."""
+    pair = PAIRS.get(ours, ())
+    if pair and all(p in words for p in pair):
+        v, h = (_field(dataset, words, (p,), axes, order, name, taken, ours, False) for p in pair)
+        return np.sqrt((v**2 + 4 * h**2) / 5) if ours == "vp" else np.sqrt((2 * v**2 + h**2) / 3)
+    return _field(dataset, words, ABSOLUTE[ours], axes, order, name, taken, ours, False)
+
+
+def _field(dataset, words, names, axes, order, name, taken, ours, relative):
+    """One variable (depth, latitude, longitude) in SI or as a ratio; None where there is none."""
+    theirs = next((words[n] for n in names if n in words), None)
+    if theirs is None or set(dataset[theirs].dims) != set(axes):
+        return None
+    variable = dataset[theirs].transpose(*axes)
+    values = np.asarray(variable.values, float)[np.ix_(*order)]
+    for key in ("missing_value", "_FillValue"):
+        if key in variable.attrs:
+            values = np.where(values == variable.attrs[key], np.nan, values)
+    unit = str(variable.attrs.get("units", "")).strip()
+    factor = _ratio(unit, values, theirs, name) if relative else _scale(unit, values, theirs, name)
+    taken.append(f"{theirs} ({unit or 'no unit'}) as {'relative change of ' if relative else ''}{ours}, times {factor:g}")
+    return values * factor
+
+
+def _ratio(unit, values, theirs, name):
+    """Factor to a ratio. Without a unit, changes beyond 0.5 somewhere are per cent."""
+    if unit.lower() in PERCENT or (unit == "" and np.nanmax(np.abs(values)) > 0.5):
+        return 0.01
+    if unit.lower() in WHOLE:
+        return 1.0
+    raise ValueError(f"{name}: the unit of {theirs}, {unit!r}, is neither per cent nor 1")
+
+
+def _scale(unit, values, theirs, name):
+    """Factor to SI. Without a unit, values below 100 are km/s or g/cm3."""
+    if unit.lower() in THOUSANDS or (unit == "" and np.nanmax(values) < 100):
+        return 1e3
+    if unit.lower() in (*UNITS, ""):
+        return 1.0
+    raise ValueError(f"{name}: the unit of {theirs}, {unit!r}, is not understood; write km/s, m/s, g/cm3 or kg/m3")

@@ -1,0 +1,128 @@
+"""An Earth with places on and in it: a radial model, its figure and topography about the frame of a mesh."""
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from craton.model.globe import sphere
+
+INWARD = 1e-9  # of the radius: so far from a section's ends its model is looked up, that rounding does not change sides
+TURNS = 4  # of the fixed point that undoes flattening and topography: each leaves a hundredth of the error or less
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Planet:
+    """What turns places into positions in a mesh's axes, and back; of a chunk (`chunk.Chunk`) and of the whole sphere.
+
+    Parameters
+    ----------
+    frame : sphere.Frame
+        The centre of the (first) chunk, and its axes.
+    azimuth : float
+        Of the chunk's eta axis at its centre, degrees clockwise from north.
+    radii : (n + 1,) array
+        Of the boundaries between sections, m, rising: discontinuities, on which element faces lie; 0 where they begin at the centre.
+    model : RadialModel
+    figure : sphere.Figure or None
+        Flattening; None for a sphere.
+    topography : callable or None
+        Elevations (m) above the figure at arrays of longitude and latitude (degrees, as the frame has them).
+    root : float
+        Radius, m, at which topography has died out.
+    """
+
+    frame: sphere.Frame
+    azimuth: float
+    radii: np.ndarray
+    model: Any
+    figure: Any = None
+    topography: Any = None
+    root: float = 0.0
+
+    @property
+    def region_names(self):
+        """Names of the regions, from below."""
+        return tuple(dict.fromkeys(self.section_names()))
+
+    def section_names(self):
+        """Name of the region that each section lies in."""
+        return [self.model.region((a + b) / 2) for a, b in zip(self.radii[:-1], self.radii[1:])]
+
+    def regions(self, sections):
+        """Index into `region_names` of elements in some sections."""
+        names = self.region_names
+        return np.array([names.index(name) for name in self.section_names()])[sections]
+
+    def turned(self, x, y):
+        """East and north of places x along xi and y along eta."""
+        a = np.radians(self.azimuth)
+        return np.cos(a) * x + np.sin(a) * y, np.cos(a) * y - np.sin(a) * x
+
+    def straight(self, east, north):
+        """The way back."""
+        a = np.radians(self.azimuth)
+        return np.cos(a) * east - np.sin(a) * north, np.cos(a) * north + np.sin(a) * east
+
+    def positions(self, directions, r):
+        """Positions (n, 3), m, of places at radius r (n,) of the spherical model in some directions (n, 3): flattened, with topography."""
+        return directions * self.distance(directions, np.broadcast_to(r, directions.shape[:-1]))[..., None]
+
+    def distance(self, directions, r):
+        """Distance from the Earth's centre of places at radius r of the spherical model, m."""
+        out = r * self.figure.factor(r, directions @ self.frame.pole) if self.figure else np.array(r, float)
+        high = r > self.root
+        if self.topography is not None and high.any():
+            ground = np.asarray(self.topography(*self.frame.degrees(directions[high])), float)
+            if not np.isfinite(ground).all():
+                lon, lat = (c[~np.isfinite(ground)][0] for c in self.frame.degrees(directions[high]))
+                raise ValueError(f"the topography has no elevation at longitude {lon:.6g}, latitude {lat:.6g}")
+            out[high] += ground * (r[high] - self.root) / (self.model.radius - self.root)
+        return out
+
+    def undone(self, xyz):
+        """Radius, m, that positions (..., 3) had before flattening and topography."""
+        if self.figure is None and self.topography is None:
+            return length(xyz)
+        directions, height = directed(xyz)
+        r = height
+        for _ in range(TURNS):
+            r = r + (height - self.distance(directions, r))
+        return r
+
+    def ground(self, longitude, latitude):
+        """Distance of the ground from the Earth's centre at places in degrees, m."""
+        directions = self.frame.direction(longitude, latitude).reshape(-1, 3)
+        return self.distance(directions, np.full(len(directions), self.model.radius)).reshape(np.shape(np.asarray(longitude) + latitude))
+
+    def place(self, longitude, latitude, depth=0.0):
+        """Positions (..., 3), m, of places in degrees at depths (m) below the ground, along the line to the Earth's centre."""
+        r = self.ground(longitude, latitude) - depth
+        return self.frame.direction(longitude, latitude) * np.asarray(r)[..., None]
+
+    def whereabouts(self, xyz):
+        """Longitude, latitude (degrees) and depth below the ground (m) of positions (..., 3): the inverse of `place`."""
+        longitude, latitude = self.frame.degrees(xyz)
+        return longitude, latitude, self.ground(longitude, latitude) - np.linalg.norm(xyz, axis=-1)
+
+    def axes(self, longitude, latitude):
+        """East, north, up at places as columns of matrices (..., 3, 3): see `sphere.Frame.axes`; up is radial on a sphere."""
+        return self.frame.axes(longitude, latitude, normal=self.figure is not None)
+
+    def deep_enough(self, xyz):
+        """True for positions (..., 3) between the mesh's bottom and the ground."""
+        directions, height = directed(xyz)
+        floor = self.distance(directions, np.full(height.shape, self.radii[0]))
+        fuzz = INWARD * self.model.radius
+        return (height >= floor - fuzz) & (height <= self.ground(*self.frame.degrees(xyz)) + fuzz)
+
+
+def length(xyz):
+    """Distance from the centre of positions (..., 3), m; quicker than a norm along the last axis."""
+    return np.sqrt(xyz[..., 0] ** 2 + xyz[..., 1] ** 2 + xyz[..., 2] ** 2)
+
+
+def directed(xyz):
+    """Directions (..., 3) of positions, and how far they are from the centre, m; 0, 0, 0 at the centre itself."""
+    xyz = np.asarray(xyz, float)
+    height = length(xyz)
+    return xyz / np.maximum(height, np.finfo(float).tiny)[..., None], height

@@ -1,0 +1,1 @@
+"""The ground: topography, bathymetry and other surfaces, and what they leave of a cell."""

@@ -1,0 +1,283 @@
+"""The ground and the water of a model: elevations anywhere, and how much of each cell is rock, water and nothing."""
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from craton.errors import Problem, ScenarioError
+from craton.model.ground import surfaces
+from craton.model.media import cells
+
+SIDES = 4  # columns per axis and cell at which the elevation is looked up
+LEAST = 0.01  # of a cell: with less in it, it is empty
+FULL = 0.95  # of a cell: with more in it, its stresses are those of the medium
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Elevations along x, constant along y and beyond both ends: x (n,) and z (n,), m."""
+
+    x: np.ndarray
+    z: np.ndarray
+    name: str = "topography"
+
+    def at(self, x, y):
+        """Elevations at points (arrays that broadcast together), m."""
+        return np.broadcast_to(np.interp(x, self.x, self.z), np.broadcast_shapes(np.shape(x), np.shape(y)))
+
+
+@dataclass(frozen=True)
+class Level:
+    """One elevation everywhere, m."""
+
+    z: float
+    name: str = "topography"
+
+    def at(self, x, y):
+        """Elevations at points (arrays that broadcast together), m."""
+        return np.full(np.broadcast_shapes(np.shape(x), np.shape(y)), self.z)
+
+
+@dataclass(frozen=True, eq=False)
+class Terrain:
+    """The ground, and the water on it.
+
+    Parameters
+    ----------
+    ground : Surface, Profile or Level
+        Elevations, m.
+    water : object or None
+        With level (m), vp (m/s), rho (kg/m3).
+    """
+
+    ground: Any
+    water: Any = None
+
+    def surface(self, x, y):
+        """Elevation of the ground at points, m; under water that of its bottom. nan beyond a surface's grid."""
+        return self.ground.at(np.asarray(x, float), np.asarray(y, float))
+
+    def top(self, x, y):
+        """Elevation of the highest matter at points, ground or water, m."""
+        ground = self.surface(x, y)
+        return ground if self.water is None else np.maximum(ground, self.water.level)
+
+    def shares(self, grid, k0, k1):
+        """Parts of the cells of planes k0 to k1 - 1 that act as ground and as water: two arrays (k1 - k0, ny, nx), 0 to 1.
+
+        In the cells of a `Grid` ground that no shear stress holds counts as water or as nothing (`held`), and so does less than `LEAST`.
+        """
+        wide, inside = wider(grid)
+        ground, top = columns(self, wide)
+        lower, upper = (edge[k0:k1] for edge in cells.edges(grid, "z"))
+        rock, water = np.zeros((2, k1 - k0, *ground.shape[1:]))
+        rock[upper <= ground.min()] = 1
+        parts = self.parts if isinstance(grid, cells.Blocks) else self.held
+        for k in np.flatnonzero((upper > ground.min()) & (lower < top.max())):  # the planes that are neither full nor empty
+            rock[k], water[k] = parts(wide, lower[k], upper[k])
+        return rock[inside], water[inside]
+
+    def parts(self, grid, lower, upper):
+        """Parts of the cells between two elevations that are ground and water: two arrays (ny, nx), 0 to 1."""
+        rock, both = (np.clip((z - lower) / (upper - lower), 0, 1).mean(axis=0) for z in columns(self, grid))
+        return rock, both - rock
+
+    def held(self, grid, lower, upper):
+        """`parts` as they act on waves: rock is in cells that shear stresses tie to the rock below, water below its level.
+
+        Where mu is 0 in one of the four cells around a shear stress there is none (`moduli.h`). In a cell of rock with none beside it to
+        both sides along an axis, both points of the velocity along that axis have no shear stress: nothing but the far weights of the
+        differences holds them, and together they swing for ever. So rock counts in blocks of 2 x 2 cells on rock only (2 in the plane).
+        """
+        rock, water = self.parts(grid, lower, upper)
+        share, level = rock + water, -np.inf if self.water is None else self.water.level
+        solid = (rock >= water) & (share >= LEAST)
+        if self.water is not None and upper >= level:
+            solid &= self.base(grid)
+        kept = in_blocks(solid, grid)
+        other = np.where(kept, water, share if level - lower >= LEAST * (upper - lower) else 0)
+        return np.where(kept, rock, 0), other
+
+    def base(self, grid):
+        """Which columns are rock in the cell that the water's level cuts and in the one below: only on these is there rock above."""
+        lower, upper = cells.edges(grid.window((-grid.start[0], grid.whole[0] - grid.start[0], 0, grid.shape[1], 0, grid.shape[2])), "z")
+        cut = int(np.searchsorted(upper, self.water.level))
+        parts = [self.parts(grid, lower[k], upper[k]) for k in (cut - 1, cut) if 0 <= k < len(upper)]
+        return np.all([rock >= water for rock, water in parts], axis=0)
+
+    def above(self, grid, k1):
+        """True where the planes of cells below k1 hold nothing but ground."""
+        return cells.edges(grid, "z")[1][k1 - 1] <= columns(self, wider(grid)[0])[0].min()
+
+
+@lru_cache(4)
+def _columns(terrain, x, y):
+    x, y = (cells.middles(*np.array(edges), SIDES if len(edges[0]) > 1 else 1) for edges in (x, y))
+    at = [(x[:, a], y[:, b, None]) for a in range(x.shape[1]) for b in range(y.shape[1])]
+    ground = np.stack([terrain.surface(*one) for one in at])
+    return ground, ground if terrain.water is None else np.maximum(ground, terrain.water.level)
+
+
+def columns(terrain, grid):
+    """Elevations of ground and of the highest matter at some columns of each cell: two arrays (columns, ny, nx), m."""
+    return _columns(terrain, *(tuple(tuple(e) for e in cells.edges(grid, name)) for name in "xy"))
+
+
+def wider(grid):
+    """A part of a grid with a ring of neighbouring cells along x and y where the grid goes on, and the index of the part in its arrays."""
+    if isinstance(grid, cells.Blocks):
+        return grid, np.index_exp[...]
+    axes = list(zip(grid.start, grid.shape, grid.whole))[1:]
+    low, high = [min(start, 1) for start, _, _ in axes], [min(whole - start - n, 1) for start, n, whole in axes]
+    (_, ny, nx), inside = grid.shape, tuple(slice(a, a + n) for a, (_, n, _) in zip(low, axes))
+    return grid.window((0, grid.shape[0], -low[0], ny + high[0], -low[1], nx + high[1])), (slice(None), *inside)
+
+
+def in_blocks(chosen, grid):
+    """Those of some cells of a plane (ny, nx) that lie in a block of two of them along each axis; beyond the grid there are none."""
+    axes = [axis for axis in (0, 1) if grid.whole[1 + axis] > 1]
+    for axis in axes:  # the first cells of blocks
+        chosen = chosen & beside(chosen, axis, 1)
+    for axis in axes:
+        chosen = chosen | beside(chosen, axis, -1)
+    return chosen
+
+
+def beside(chosen, axis, step):
+    """Of each cell of a plane what its neighbour one step (1 or -1) along an axis is; False beyond the plane."""
+    out, rows, others = np.zeros_like(chosen), np.moveaxis(chosen, axis, 0), slice(1, None)
+    ahead, behind = (slice(-1), others) if step > 0 else (others, slice(-1))
+    np.moveaxis(out, axis, 0)[ahead] = rows[behind]
+    return out
+
+
+def build(model):
+    """The `Terrain` of a model, None where it has no topography.
+
+    Raises
+    ------
+    ScenarioError
+        A file that is no surface.
+    """
+    given = getattr(model, "topography", None)
+    return None if given is None else _terrain(given, getattr(model, "water", None), _modified(given))
+
+
+def _modified(given):
+    """When the file was changed, so that a changed file is read anew."""
+    path = getattr(given, "file", None)
+    return os.stat(path).st_mtime_ns if path and os.path.exists(path) else None
+
+
+@lru_cache(4)
+def _terrain(given, water, modified):
+    try:
+        return Terrain(_ground(given), water)
+    except ValueError as error:
+        remedy = "give elevations in m over x and y that reach over the domain"
+        raise ScenarioError([Problem("model.topography", str(error), remedy)]) from None
+
+
+def _ground(given):
+    if hasattr(given, "file"):
+        return surfaces.read(given.file, given.variable)
+    if not hasattr(given, "x"):
+        return Level(float(given))
+    if given.y is None:
+        return Profile(np.array(given.x), np.array(given.z))
+    return surfaces.Surface(*(np.array(values) for values in (given.x, given.y, given.z)), "topography")
+
+
+def fill(terrain, grid, k0, k1, averages):
+    """Cell averages with the terrain in them: rho, kappa, mu (k1 - k0, ny, nx) of a medium that reached everywhere.
+
+    Part of a cell above the surface is nothing: density and moduli are those of the rest times its share, which keeps the mass and the
+    stiffness along the surface. Where water and rock share a cell it is the one that fills more of it. A cell of rock that no shear stress
+    holds is empty, or water (`Terrain.held`).
+    """
+    rho, kappa, mu = averages
+    if terrain.above(grid, k1):
+        return averages
+    rock, water = terrain.shares(grid, k0, k1)
+    share = rock + water
+    if terrain.water is None:
+        return share * rho, share * kappa, share * mu
+    wet = water > rock
+    return share * np.where(wet, terrain.water.rho, rho), share * np.where(wet, terrain.water.rho * terrain.water.vp**2, kappa), \
+        share * np.where(wet, 0, mu)
+
+
+def lossless(terrain, grid, k0, k1, losses):
+    """Losses of the cells of some planes with none in the water."""
+    if terrain.water is None:
+        return losses
+    rock, water = terrain.shares(grid, k0, k1)
+    return tuple(np.where(water > rock, 0.0, values) for values in losses)
+
+
+def filled(terrain, grid):
+    """Plane of the lowest empty cell in each column: (ny, nx) whole numbers."""
+    low, high = ((z - grid.origin[2]) / grid.spacing for z in heights(terrain, grid))
+    highest = min(int(high) + 2, grid.shape[0])
+    out = np.full(grid.shape[1:], highest)
+    for k in range(highest - 1, max(int(low) - 1, 0) - 1, -1):
+        rock, water = shares(terrain, grid, k)
+        out[rock + water == 0] = k
+    return out
+
+
+def whole(terrain, grid, box):
+    """Which cells of a box (k0, k1, j0, j1, i0, i1) are full: booleans of its shape."""
+    k0, k1, j0, j1, i0, i1 = box
+    rock, water = terrain.shares(grid, k0, k1)
+    return (rock + water)[:, j0:j1, i0:i1] > FULL
+
+
+def shares(terrain, grid, k):
+    """`Terrain.shares` of one plane."""
+    return (part[0] for part in terrain.shares(grid, k, k + 1))
+
+
+def clipped(terrain, region):
+    """The part of a region below the highest matter in it: what a medium must describe."""
+    (x0, x1), (y0, y1), (z0, z1) = cells.box(region)
+    _, high = heights(terrain, region)
+    return cells.Region((x0, y0, z0), (x1, y1, float(max(min(z1, high), z0))))
+
+
+def heights(terrain, region):
+    """Lowest ground and highest matter over a region, m; nan where the surface does not reach over it."""
+    x, y = (_lookup(terrain.ground, region, name) for name in "xy")
+    return float(terrain.surface(x, y[:, None]).min()), float(terrain.top(x, y[:, None]).max())
+
+
+def _lookup(ground, region, name):
+    """Coordinates at which elevations are extreme within a region: those of the surface there, and its ends."""
+    low, high = region.bounds(name)
+    own = np.asarray(getattr(ground, name, ()) if not (name == "y" and isinstance(ground, Profile)) else (), float)
+    return np.unique(np.concatenate([[low, high], own[(own > low) & (own < high)]]))
+
+
+def problems(terrain, region, key="model"):
+    """What is wrong with a terrain for a grid or region: gaps, too small, above or below the domain."""
+    where, name = f"{key}.topography", terrain.ground.name
+    x, y = (_lookup(terrain.ground, region, axis) for axis in "xy")
+    z = terrain.surface(x, y[:, None])
+    if np.isnan(z).any():
+        j, i = np.argwhere(np.isnan(z))[0]
+        what = f"{name} has no elevation at (x, y) = ({x[i]:.10g}, {y[j]:.10g}) m; {np.isnan(z).sum()} of {z.size} places are so"
+        return [Problem(where, what, "fill its gaps, or make the domain smaller")]
+    low, high = region.bounds("z")
+    room = getattr(region, "spacing", 0.0)
+    lowest, highest = float(z.min()), float(terrain.top(x, y[:, None]).max())
+    found = []
+    if highest > high - room * (1 - 1e-9):
+        found.append(Problem(where, f"the surface rises to {highest:.10g} m, the domain to {high:.10g} m: "
+                             f"it needs {'a spacing of ' if room else ''}air above it",
+                             f"raise the top of the domain above {highest + room:.10g} m (domain.size)"))  # fmt: skip
+    if lowest <= low:
+        found.append(Problem(where, f"the ground sinks to {lowest:.10g} m, the bottom of the domain is at {low:.10g} m",
+                             "lower domain.origin, or check the unit and the sign of the elevations"))  # fmt: skip
+    return found

@@ -1,0 +1,249 @@
+"""The Earth model of a scenario as methods see it: cell averages, values at points, extremes, and what is wrong with it.
+
+A model is any object with the names of the scenario's `model` table: `kind` homogeneous (vp, vs, rho), layers (layers) or file
+(file), and for each `anomalies`. Inside, it becomes a medium (`Layered` or `Gridded`) with anomalies on top.
+"""
+from pathlib import Path
+
+import numpy as np
+
+from craton.errors import ScenarioError
+from craton.model.ground import terrain
+from craton.model.media import anomalies, cells, checks, followed, gridded, layered, readers
+
+CUT = 4  # samples per axis in a cell that the surface of an anomaly cuts
+BATCH = 1 << 18  # samples held at a time while such cells are averaged
+
+
+def cell_averages(model, grid, k0, k1):
+    """Density and moduli averaged over the cells of some planes of a grid.
+
+    A cell has the size of the spacing, is centred on its integer point and is clipped at the first and last point of the grid:
+    the cells of the top plane are their lower halves. Density is the arithmetic mean over the cell, the bulk and the shear modulus
+    are harmonic means (Moczo et al. 2002, BSSA 92, 3042-3066). Flat layers are exact wherever an interface crosses a cell; a cell that an
+    anomaly's surface cuts is sampled 4 times along each axis (its share of the cell is known to 1/8 at worst, where the surface runs along
+    the grid; exactly for the horizontal faces of boxes); model files are interpolated linearly at 2 points along each axis.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    grid : Grid
+    k0, k1 : int
+        Planes k0 to k1 - 1, counted from the bottom.
+
+    Returns
+    -------
+    rho, kappa, mu : arrays (k1 - k0, ny, nx), float64
+        kg/m3, Pa, Pa. Read-only views, constant along y and x, where the model depends on z only. mu is 0 in a cell with fluid in it.
+        All three are 0 in a cell above the surface of a model with topography (`terrain.fill`).
+
+    Raises
+    ------
+    ScenarioError
+        A model file cannot be read.
+    """
+    ground = terrain.build(model)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        averages = _averages(model, grid, k0, k1, cells.ELASTIC)
+    return averages if ground is None else terrain.fill(ground, grid, k0, k1, averages)
+
+
+def cell_losses(model, grid, k0, k1):
+    """1/Qp and 1/Qs averaged over the cells of some planes of a grid, 0 where a model says nothing of Q.
+
+    As `cell_averages`, with the losses of bulk and shear modulus weighted with compliances: harmonic means of complex moduli (Kristek &
+    Moczo 2003, BSSA 93, 2273-2280) to first order in 1/Q. 1/Qs is 0 in a cell with fluid in it.
+
+    Returns
+    -------
+    1/Qp, 1/Qs : arrays (k1 - k0, ny, nx), float64
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        losses = _averages(model, grid, k0, k1, cells.LOSSES)
+    ground = terrain.build(model)
+    return losses if ground is None else terrain.lossless(ground, grid, k0, k1, losses)
+
+
+def cell_stiffness(model, grid, k0, k1):
+    """Density and c11, c13, c33, c44, c66 averaged over the cells of some planes of a grid: transverse isotropy about z.
+
+    As `cell_averages`, with the mean of thin horizontal layers (Backus 1962) for the stiffness, Pa.
+
+    Returns
+    -------
+    rho, c11, c13, c33, c44, c66 : arrays (k1 - k0, ny, nx), float64
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _averages(model, grid, k0, k1, cells.VTI)
+
+
+def _averages(model, grid, k0, k1, average):
+    """An average over cells, as if there were no surface in the grid."""
+    box = cells.slab(grid, k0, k1)
+    medium = medium_of(model, box, average.names)
+    averages = medium.averages(grid, k0, k1, average)
+    found = [a for a in anomalies.build(model) if a.meets(box)]
+    if not found:
+        return averages
+    averages = tuple(np.array(values) for values in averages)
+    cells.in_parallel(lambda k: _overlay(medium, found, grid, k, [values[k - k0] for values in averages], average), range(k0, k1))
+    return averages
+
+
+def medium_of(model, box, names=checks.NAMES):
+    """The medium of a model without its anomalies, at least for a box ((x0, x1), (y0, y1), (z0, z1))."""
+    if model.kind != "file":
+        flat, ground = layered.build(model, names), terrain.build(model)
+        return followed.Followed(flat, ground) if followed.asked(model) else flat
+    with readers.open_model(model.file, variables=names) as source:
+        return source.read(source.ranges(box))
+
+
+def _overlay(medium, found, grid, k, plane, average):
+    """Average anew the cells of plane k that anomalies touch, into `plane`: an array (ny, nx) for each value of the average."""
+    whole, cut = anomalies.cover(found, grid, k)
+    faces = np.array([z for a in found if not a.radius for z in (a.lower[2], a.upper[2])])
+    lower, upper = cells.edges(grid, "z")
+    parts, pieces, order = medium.whole
+    for where, sides, nodes in (
+        (whole, parts, cells.quadrature(lower[k], upper[k], medium.breaks, pieces, order)),
+        # the horizontal faces of boxes are known exactly: no need to sample for them
+        (cut, CUT, cells.quadrature(lower[k], upper[k], np.append(medium.breaks, faces), CUT, 1)),
+    ):
+        j, i = np.nonzero(where)
+        batch = max(BATCH // (sides * sides * len(nodes[0])), 1)
+        for some in range(0, len(j), batch):
+            at = j[some : some + batch], i[some : some + batch]
+            for values, mean in zip(plane, _sampled(medium, found, grid, at, sides, nodes, average)):
+                values[at] = mean
+
+
+def _sampled(medium, found, grid, at, sides, nodes, average):
+    """Means over cells at rows and columns `at`, from `sides` samples along x and y, and nodes and weights along z."""
+    (xa, xb), (ya, yb) = (cells.edges(grid, name) for name in "xy")
+    j, i = at
+    x = cells.middles(xa[i], xb[i], sides)[:, None, None, :]
+    y = cells.middles(ya[j], yb[j], sides)[:, None, :, None]
+    z, weights = (values[None, :, None, None] for values in nodes)
+    sampled = anomalies.apply(found, x, y, z, medium.values(x, y, z))
+    shape = (len(i), z.shape[1], sides, sides)
+    with np.errstate(divide="ignore", invalid="ignore"):  # in another thread than its caller's
+        return average([np.broadcast_to(values, shape) for values in sampled], weights / sides**2, (1, 2, 3))
+
+
+def point_values(model, xyz):
+    """vp, vs and density at points, anomalies included.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    xyz : array (n, 3)
+        Positions, metres. A point on an interface takes the layer below; outside a model file the nearest value.
+
+    Returns
+    -------
+    vp, vs, rho : arrays (n,)
+        m/s, m/s, kg/m3.
+    """
+    xyz = np.asarray(xyz, dtype=float).reshape(-1, 3)
+    if not len(xyz):
+        return np.empty(0), np.empty(0), np.empty(0)
+    medium = medium_of(model, list(zip(xyz.min(0), xyz.max(0))))
+    return anomalies.apply(anomalies.build(model), *xyz.T, medium.values(*xyz.T))
+
+
+def extremes(model, region):
+    """Smallest and largest values of a model in a grid or `Region`.
+
+    Exact for layers; for a file those of its points in the region (interpolation stays between them); for relative
+    anomalies those at a lattice of points in them.
+
+    Returns
+    -------
+    dict
+        ``vp``, ``vs`` (m/s), ``rho`` (kg/m3): (smallest, largest); ``slowest``: the slowest wave, m/s: the smallest vs of the solid
+        and vp of the fluid, which limits the spacing.
+    """
+    ground = terrain.build(model)
+    region = region if ground is None else terrain.clipped(ground, region)
+    box = cells.box(region)
+    seen = [] if getattr(model, "water", None) is None else [_summary(*(np.full(1, v) for v in (model.water.vp, 0.0, model.water.rho)))]
+    if model.kind == "file":
+        with readers.open_model(model.file) as source:
+            seen += [_summary(*slab.fields) for slab in source.slabs(box)]
+    else:
+        seen += [_summary(*layered.build(model).ends(*_depths(model, ground, region)))]
+    found = anomalies.build(model)
+    medium = medium_of(model, around(found, box)) if any(a.meets(box) for a in found) else None
+    for anomaly in (a for a in found if a.meets(box)):
+        xyz = anomalies.samples(anomaly, box, medium.breaks)
+        if len(xyz[0]):
+            seen.append(_summary(*anomalies.apply(found, *xyz, medium.values(*xyz))))
+    low, high, slowest = zip(*seen)
+    limits = zip(checks.NAMES, np.min(low, 0), np.max(high, 0))
+    return {name: (float(a), float(b)) for name, a, b in limits} | {"slowest": float(min(slowest))}
+
+
+def _depths(model, ground, region):
+    """Lowest and highest z of a layered medium in a region, counted from the ground where it follows that."""
+    low, high = region.bounds("z")
+    if not followed.asked(model):
+        return low, high
+    _, highest = terrain.heights(ground, region)
+    return low - highest, 0.0
+
+
+def _summary(vp, vs, rho):
+    slow = np.where(vs > 0, vs, vp)
+    return [v.min() for v in (vp, vs, rho)], [v.max() for v in (vp, vs, rho)], slow.min()
+
+
+def around(found, box):
+    """The part of a box that the anomalies meet."""
+    met = [a for a in found if a.meets(box)]
+    lower, upper = np.min([a.lower for a in met], 0), np.max([a.upper for a in met], 0)
+    return [(max(a, low), min(b, high)) for a, b, (low, high) in zip(lower, upper, box)]
+
+
+def problems(model, region, key="model"):
+    """Everything that is wrong with a model for a grid or `Region`.
+
+    Values that are not finite, vp or density not above zero, vs > vp / sqrt(2), layers out of order or starting below the top of the
+    domain, a file that is missing, unreadable, incomplete or smaller than the domain, anomalies outside or with wrong values.
+
+    Returns
+    -------
+    list of Problem
+        Empty where all is well.
+    """
+    try:
+        ground = terrain.build(model)
+        wrong = [] if ground is None else terrain.problems(ground, region, key)
+        if wrong:
+            return wrong
+        region = region if ground is None else terrain.clipped(ground, region)
+        box = cells.box(region)
+        wrong = _file_problems(model, region, box, key) if model.kind == "file" else _layer_problems(model, ground, region, key)
+    except ScenarioError as error:
+        return list(error.problems)
+    found = anomalies.build(model)
+    if wrong or not found:
+        return wrong
+    medium = medium_of(model, around(found, box)) if any(a.meets(box) for a in found) else None
+    return anomalies.problems(found, medium, box, key)
+
+
+def _layer_problems(model, ground, region, key):
+    low, high = _depths(model, ground, region) if ground is not None else region.bounds("z")
+    (x0, y0, _), (x1, y1, _) = zip(*(region.bounds(name) for name in "xyz"))
+    return layered.problems(layered.build(model), cells.Region((x0, y0, low), (x1, y1, high)), key)
+
+
+def _file_problems(model, region, box, key):
+    with readers.open_model(model.file, f"{key}.file") as source:
+        wrong = gridded.extent_problems(source.axes, region, Path(model.file).name, f"{key}.file")
+        for slab in source.slabs(box):
+            worse = checks.points(f"{key}.file", slab.points(), *slab.fields, noun="points read")
+            if worse:
+                return wrong + worse
+    return wrong

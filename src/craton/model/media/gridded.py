@@ -1,0 +1,108 @@
+"""Media given on a rectangular grid of their own: linear interpolation, and averages over the cells of another grid."""
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from craton.conventions import AXES
+from craton.errors import Problem
+from craton.model.media import cells, checks
+
+STRIP = 48  # rows that are worked on at a time: their samples stay in the cache
+
+
+@dataclass(frozen=True)
+class Gridded:
+    """vp, vs, rho on a rectangular grid, spacing free; outside it the nearest value.
+
+    Parameters
+    ----------
+    axes : tuple of arrays
+        x, y, z of the points, metres, each rising.
+    fields : tuple of arrays
+        vp, vs (m/s), rho (kg/m3) and perhaps more of `properties.NAMES`, each (nz, ny, nx).
+    """
+
+    axes: tuple[np.ndarray, np.ndarray, np.ndarray]
+    fields: tuple[np.ndarray, np.ndarray, np.ndarray]
+    breaks: np.ndarray = field(default_factory=lambda: np.empty(0))  # it jumps nowhere
+
+    # Parts along x and y, parts along z and Gauss points in each, that average a cell which no anomaly cuts.
+    whole = (2, 2, 1)
+
+    def values(self, x, y, z):
+        """vp, vs (m/s), rho (kg/m3) at points, trilinear; arrays that broadcast together."""
+        (i, p, u), (j, q, v), (k, r, w) = (_weights(axis, np.asarray(c, dtype=float)) for axis, c in zip(self.axes, (x, y, z)))
+
+        def one(f):
+            low = _mix(_mix(f[k, j, i], f[k, j, p], u), _mix(f[k, q, i], f[k, q, p], u), v)
+            return _mix(low, _mix(_mix(f[r, j, i], f[r, j, p], u), _mix(f[r, q, i], f[r, q, p], u), v), w)
+
+        return tuple(one(f) for f in self.fields)
+
+    def averages(self, grid, k0, k1, average=cells.ELASTIC):
+        """Effective media of the cells of planes k0 to k1 - 1, without anomalies, from 2 x 2 x 2 samples each."""
+        x, y, z = (_weights(axis, cells.middles(*cells.edges(grid, name), 2).ravel()) for axis, name in zip(self.axes, AXES))
+        out = tuple(np.empty((k1 - k0, *grid.shape[1:])) for _ in range(average.size))
+
+        def plane(k):
+            levels = [[_mix(f[a], f[b], w) for a, b, w in zip(*(part[2 * k : 2 * k + 2] for part in z))] for f in self.fields]
+            for j in range(0, grid.shape[1], STRIP):
+                rows = tuple(part[2 * j : 2 * (j + STRIP)] for part in y)
+                mean = _mean_of_pairs([[_resample(level, rows, x) for level in pair] for pair in levels], average)
+                for whole, part in zip(out, mean):
+                    whole[k - k0, j : j + STRIP] = part
+
+        cells.in_parallel(plane, range(k0, k1))
+        return out
+
+    def points(self):
+        """x, y, z of its points as arrays that broadcast to (nz, ny, nx)."""
+        x, y, z = self.axes
+        return x, y[:, None], z[:, None, None]
+
+
+def _weights(axis, at):
+    """Indices before and after, and weight of the one after, for linear interpolation at points."""
+    before = np.clip(np.searchsorted(axis, at, side="right") - 1, 0, max(len(axis) - 2, 0))
+    after = np.minimum(before + 1, len(axis) - 1)
+    step = np.where(after > before, axis[after] - axis[before], 1.0)
+    return before, after, np.clip((at - axis[before]) / step, 0.0, 1.0)
+
+
+def _mix(a, b, weight):
+    return a + weight * (b - a)
+
+
+def _resample(plane, rows, columns):
+    """One level (ny, nx) of a field at rows and columns of other coordinates."""
+    before, after, weight = rows
+    part = _mix(plane[before], plane[after], weight[:, None])
+    before, after, weight = columns
+    return _mix(part[:, before], part[:, after], weight)
+
+
+def _mean_of_pairs(levels, average):
+    """Effective media of cells from samples of vp, vs, rho and perhaps more, each on two levels, two rows and two columns a cell."""
+    total = None
+    for values in zip(*levels):
+        terms = [(t := term[0::2] + term[1::2])[:, 0::2] + t[:, 1::2] for term in average.terms(*values)]
+        total = terms if total is None else [a + b for a, b in zip(total, terms)]
+    return average.finish(*(sums / 8 for sums in total))
+
+
+def extent_problems(axes, region, name, key):
+    """Problems of a file whose axes (x, y, z) do not reach over the domain."""
+    found = []
+    for axis, label in zip(axes, AXES):
+        low, high = region.bounds(label)
+        fuzz = checks.tolerance(low, high, axis[0], axis[-1])
+        ends = {"start": axis[0] - low, "end": high - axis[-1]}
+        short = [f"{gap:.10g} m at its {end}" for end, gap in ends.items() if gap > fuzz]
+        if short:
+            found.append(Problem(
+                key,
+                f"{name}: {label} runs from {axis[0]:.10g} to {axis[-1]:.10g} m, the domain from {low:.10g} to {high:.10g} m: "
+                f"missing {' and '.join(short)}",
+                f"Extend the file along {label}, or make the domain smaller.",
+            ))
+    return found

@@ -1,0 +1,161 @@
+"""Earth models from files: netCDF or zarr with vp, vs, rho on x, y, z, turned to metres, SI and rising axes at this border."""
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from craton.conventions import AXES
+from craton.errors import Problem, ScenarioError
+from craton.model.media import properties
+from craton.model.media.gridded import Gridded
+from craton.scenario.units import UnitError, si
+
+COORDINATES = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north"), "z": ("z", "elevation", "upward", "depth")}
+VARIABLES = {"vp": ("vp", "v_p"), "vs": ("vs", "v_s"), "rho": ("rho", "density")}
+OPTIONAL = {"qp": ("qp", "q_p"), "qs": ("qs", "q_s")} | {name: (name,) for name in properties.THOMSEN}
+DIMENSIONS = dict.fromkeys(AXES, "length") | {"vp": "velocity", "vs": "velocity", "rho": "density"} | dict.fromkeys(OPTIONAL, "ratio")
+SPELT = {f"{prefix}{word}": f"{unit}m" for prefix, unit in (("", ""), ("kilo", "k")) for word in ("metre", "metres", "meter", "meters")}
+
+
+@contextmanager
+def open_model(path, key="model.file", variables=tuple(VARIABLES)):
+    """Open a model file; gives a `Source` of some of its variables. Raises ScenarioError where it cannot be understood."""
+    path = Path(path)
+    if not path.exists():
+        raise ScenarioError([Problem(key, f"there is no file {path}", "Give the path of a netCDF file (.nc) or a zarr folder (.zarr).")])
+    import xarray
+
+    kind = {"engine": "zarr", "consolidated": False} if path.is_dir() or path.suffix == ".zarr" else {}
+    try:
+        # chunks stays None: reading is lazy, by blocks, without dask
+        dataset = xarray.open_dataset(path, decode_times=False, **kind)
+    except Exception as error:  # each engine has its own kinds of failure; all mean the same to the user
+        raise ScenarioError([_unreadable(path, key, error)]) from error
+    with dataset:
+        yield Source(dataset, path, key, variables)
+
+
+def _unreadable(path, key, error):
+    from importlib.util import find_spec
+
+    reader = path.is_dir() or any(find_spec(name) for name in ("h5netcdf", "netCDF4"))
+    remedy = "Check that it is a netCDF file (.nc) or a zarr folder (.zarr)."
+    remedy = remedy if reader else 'Install what reads netCDF 4: pip install "craton[netcdf]".'
+    reason = str(error).strip().splitlines()
+    return Problem(key, f"cannot read {path}: {reason[0][:150] if reason else type(error).__name__}", remedy)
+
+
+class Source:
+    """An open model file: its axes in metres, rising, and blocks of its values in SI.
+
+    Attributes
+    ----------
+    axes : tuple of arrays
+        x, y, z in metres, each strictly rising, z up.
+
+    `variables` are the names, of `VARIABLES`, that are read.
+    """
+
+    def __init__(self, dataset, path, key, variables=tuple(VARIABLES)):
+        names = {str(name).lower(): name for name in dataset.variables}
+        self._problems = []
+        self._path, self._key = path, key
+        axes = [self._axis(dataset, names, axis) for axis in AXES]
+        there = [name not in OPTIONAL or any(word in names for word in OPTIONAL[name]) for name in variables]
+        fields = [self._field(dataset, names, name, axes) if known else None for name, known in zip(variables, there)]
+        if self._problems:
+            raise ScenarioError(self._problems)
+        self.axes = tuple(values for _, values, _ in axes)
+        self._flipped = tuple(flipped for *_, flipped in axes)
+        self._fields = tuple(zip(variables, fields))
+
+    def _complain(self, message, remedy=""):
+        self._problems.append(Problem(self._key, f"{self._path.name}: {message}", remedy))
+
+    def _find(self, names, wanted, noun):
+        """The variable of a file that one of our names means, case aside; None and a problem where there is none."""
+        candidates = (COORDINATES | VARIABLES | OPTIONAL)[wanted]
+        found = next((names[name] for name in candidates if name in names), None)
+        if found is None:
+            there = ", ".join(map(str, names.values())) or "nothing"
+            self._complain(f"no {noun} {wanted} (the file has {there})", f"Name it {wanted}, with a units attribute.")
+        return found
+
+    def _scale(self, variable, wanted):
+        """Factor from the unit in a variable's attributes to SI; no unit is SI."""
+        unit = str(variable.attrs.get("units", "")).strip()
+        unit = "" if unit == "1" else unit  # CF's way to say that there is none
+        try:
+            return si(f"1 {SPELT.get(unit.lower(), unit)}", DIMENSIONS[wanted]) if unit else 1.0
+        except UnitError as error:
+            self._complain(f"the units attribute of {wanted}, {unit!r}, is not understood: {error}", error.remedy)
+            return 1.0
+
+    def _axis(self, dataset, names, axis):
+        """Name of a dimension, its coordinates in metres rising, and whether the file lists them the other way."""
+        name = self._find(names, axis, "coordinate")
+        if name is None:
+            return None, None, False
+        variable = dataset.variables[name]
+        if variable.dims != (name,):
+            self._complain(f"coordinate {name} must have one dimension of its own name, not {variable.dims}")
+            return name, None, False
+        values = np.asarray(variable.values, dtype=float) * self._scale(variable, axis)
+        down = str(variable.attrs.get("positive", "down" if name.lower() == "depth" else "up")).lower() == "down"
+        values = -values if axis == "z" and down else values
+        flipped = len(values) > 1 and values[0] > values[-1]
+        values = values[::-1] if flipped else values
+        if not len(values) or not np.isfinite(values).all() or (np.diff(values) <= 0).any():
+            self._complain(f"coordinate {name} must rise or fall without repeats or gaps in its values")
+        return name, np.ascontiguousarray(values), flipped
+
+    def _field(self, dataset, names, wanted, axes):
+        """One quantity as a lazy array (z, y, x), and its factor to SI."""
+        name = self._find(names, wanted, "variable")
+        dims = tuple(dim for dim, *_ in reversed(axes))
+        if name is None or None in dims:
+            return None
+        array = dataset[name]
+        if set(array.dims) != set(dims):
+            self._complain(f"{name} has the dimensions {', '.join(map(str, array.dims)) or 'none'}; it needs {', '.join(map(str, dims))}")
+            return None
+        return array.transpose(*dims), self._scale(array.variable, wanted)
+
+    def ranges(self, box):
+        """First and one past the last index on x, y, z of the points that a box needs; rounding does not draw in one more."""
+        found = []
+        for axis, (low, high) in zip(self.axes, box):
+            fuzz = 1e-6 * (axis[-1] - axis[0]) / max(len(axis) - 1, 1)
+            start = np.searchsorted(axis, low + fuzz, side="right") - 1
+            stop = np.searchsorted(axis, high - fuzz, side="left") + 1
+            start = min(max(int(start), 0), len(axis) - 1)
+            found.append((start, max(min(int(stop), len(axis)), start + 1)))
+        return tuple(found)
+
+    def read(self, ranges):
+        """A block of the file as `Gridded`, by index ranges on x, y, z."""
+        index = [
+            slice(len(axis) - stop, len(axis) - start) if flipped else slice(start, stop)
+            for axis, (start, stop), flipped in zip(self.axes, ranges, self._flipped)
+        ]
+        turn = tuple(slice(None, None, -1 if flipped else 1) for flipped in reversed(self._flipped))
+
+        def block(name, field):
+            if field is None:
+                return np.zeros([stop - start for start, stop in reversed(ranges)])
+            array, scale = field
+            values = np.ascontiguousarray(np.asarray(array[tuple(reversed(index))].values, dtype=float)[turn]) * scale
+            with np.errstate(divide="ignore"):
+                return properties.inside(name, values)
+
+        values = {name: block(name, field) for name, field in self._fields}
+        if "qs" in values:
+            values["qs"][values["vs"] == 0] = 0  # Qs of a fluid is often written as 0
+        return Gridded(tuple(axis[start:stop] for axis, (start, stop) in zip(self.axes, ranges)), tuple(values.values()))
+
+    def slabs(self, box, values=8_000_000):
+        """The part of the file that a box needs, in blocks of whole planes with about so many points each."""
+        x, y, (first, last) = self.ranges(box)
+        planes = max(values // ((x[1] - x[0]) * (y[1] - y[0])), 1)
+        for start in range(first, last, planes):
+            yield self.read((x, y, (start, min(start + planes, last))))

@@ -1,0 +1,162 @@
+"""Attenuation and anisotropy of a scenario's model: what is wrong with their values, the largest loss, and the mechanisms fitted to it."""
+import numpy as np
+
+from craton.errors import Problem, ScenarioError
+from craton.model.media import anomalies, attenuation, cells, checks, earth, layered, properties, readers
+
+COARSE = 1 / 60  # largest 1/Q for which it is taken where the scenario leaves the storage open
+EXACT = 1e-9  # of 1/Q: rounding where bulk loss is zero
+
+
+def samples(model, region):
+    """Values that show the extremes of a model in a grid or `Region`: yields (key, (x, y, z), values of `properties.NAMES`).
+
+    Both ends of each layer, the points of a file, a lattice in each anomaly; arrays that broadcast together.
+    """
+    box = cells.box(region)
+    if model.kind == "file":
+        with readers.open_model(model.file, variables=properties.NAMES) as source:
+            yield from (("file", slab.points(), slab.fields) for slab in source.slabs(box))
+    else:
+        medium = layered.build(model, properties.NAMES)
+        ends = medium.ends(*box[2])
+        for n, (i, low, high) in enumerate(medium.sections(*box[2])):
+            z = np.array([low, high])
+            yield medium.keys[i], (box[0][0], box[1][0], z), tuple(values[2 * n : 2 * n + 2] for values in ends)
+    yield from _in_anomalies(model, box)
+
+
+def _in_anomalies(model, box):
+    found = anomalies.build(model)
+    if not any(a.meets(box) for a in found):
+        return
+    medium = earth.medium_of(model, earth.around(found, box), properties.NAMES)
+    for i, anomaly in enumerate(found):
+        xyz = anomalies.samples(anomaly, box, medium.breaks) if anomaly.meets(box) else [np.empty(0)]
+        if len(xyz[0]):
+            yield f"anomalies.{i}", xyz, anomalies.apply(found, *xyz, medium.values(*xyz))
+
+
+def problems(model, region, key="model"):
+    """What is wrong with Q and Thomsen's parameters, in a model whose vp, vs and density are right: list of Problem.
+
+    Q that is not above zero, a bulk modulus that would gain energy, a stiffness that is not positive, attenuation asked for and no Q
+    given, losses too large for the mechanisms.
+    """
+    found, worst, some = [], 0.0, False
+    try:
+        for where, xyz, values in samples(model, region):
+            found += _at_points(".".join(part for part in (key, where) if part), xyz, values)
+            worst, some = max(worst, _largest(values)), some or any(np.any(v) for v in values[3:5])
+    except ScenarioError as error:
+        return list(error.problems)
+    wanted = getattr(model, "attenuation", None)
+    if wanted is None or found:
+        return found
+    if not some:
+        return [Problem(f"{key}.attenuation", "the model gives no Q", "Give qp and qs, or leave attenuation out.")]
+    try:
+        _fit(wanted, worst)
+    except ValueError as error:
+        return [Problem(f"{key}.attenuation", str(error), 'Raise Q, narrow the band, or write storage = "full" and mechanisms = 4.')]
+    return []
+
+
+def _at_points(key, xyz, values):
+    """One problem for each kind of wrong value, with its count and first place."""
+    found = []
+    for (sentence, remedy), mask in _wrong(*np.broadcast_arrays(*values)).items():
+        if mask.any():
+            first = np.unravel_index(np.argmax(mask), mask.shape)
+            place = "({:.10g}, {:.10g}, {:.10g})".format(*(np.broadcast_to(c, mask.shape)[first] for c in xyz))
+            found.append(Problem(key, f"{sentence} at (x, y, z) = {place} m; {mask.sum()} of {mask.size} points looked at are so", remedy))
+    return found
+
+
+def _wrong(vp, vs, rho, qp, qs, epsilon, delta, gamma):
+    """Where values are impossible: dict of (message, remedy) -> boolean array."""
+    with np.errstate(invalid="ignore"):
+        q = {(f"{n} is not a finite number above 0", f"Give {n} above 0, or leave it out."): ~np.isfinite(v) | (v < 0)
+             for n, v in (("qp", qp), ("qs", np.where(vs > 0, qs, 0)))}  # fmt: skip
+        bulk = (vp**2 * qp < 4 / 3 * vs**2 * qs * (1 - EXACT)) & (vs > 0)
+        ratio = vs**2 / vp**2
+        c11, c66, square = 1 + 2 * epsilon, ratio * (1 + 2 * gamma), 2 * (1 - ratio) * delta + (1 - ratio) ** 2
+        c13 = np.sqrt(np.maximum(square, 0)) - ratio
+        stiff = (square >= 0) & (c11 > 0) & (c66 >= 0) & (c11 > c66) & (c11 - c66 >= c13**2 * (1 - EXACT))
+    return q | {
+        ("1/Qp is less than 4/3 (vs/vp)^2 / Qs: the bulk modulus would gain energy", "Lower qp or raise qs."): bulk,
+        ("epsilon, delta, gamma give a stiffness that is not positive", "Make them smaller."): ~stiff,
+    }
+
+
+def _largest(values):
+    qp, qs = (np.broadcast_to(v, np.broadcast_shapes(*map(np.shape, values))) for v in values[3:5])
+    return float(max(qp.max(), np.where(values[1] > 0, qs, 0).max()))
+
+
+def _fit(wanted, largest):
+    """Mechanisms of an attenuation table for losses up to `largest`."""
+    storage = wanted.storage or _storage(wanted.mechanisms, largest * (1 - EXACT))
+    return attenuation.relaxation(wanted.band, largest, wanted.mechanisms, wanted.frequency, wanted.power, storage)
+
+
+def _storage(mechanisms, largest):
+    """The least that keeps a full space within 2 % in amplitude and phase (docs/numerics.md)."""
+    if largest <= COARSE:
+        return "coarse"
+    return "full" if mechanisms < 4 else "paired"
+
+
+def relaxation(model, region):
+    """The `Relaxation` of a model in a grid or `Region`; None where no attenuation is wanted."""
+    wanted = getattr(model, "attenuation", None)
+    if wanted is None:
+        return None
+    return _fit(wanted, max(_largest(values) for *_, values in samples(model, region)))
+
+
+def fastest(model, region, relaxation, speed="vp"):
+    """Largest unrelaxed P or S speed, m/s: it limits the time step."""
+    n = checks.NAMES.index(speed)  # Qp and Qs stand three places further on
+    return float(max((values[n] * np.sqrt(relaxation.unrelaxed(values[n + 3]))).max() for *_, values in samples(model, region)))
+
+
+def fastest_anisotropic(model, region, speed="vp"):
+    """Largest phase speed in any direction, m/s: of quasi-P waves (Musgrave 1970), or with "vs" of SH waves."""
+    angle = np.linspace(0, np.pi / 2, 46)
+    s, c = np.sin(angle) ** 2, np.cos(angle) ** 2
+    most = 0.0
+    for *_, (vp, vs, rho, _, _, *thomsen) in samples(model, region):
+        c11, c13, c33, c44, c66 = (np.asarray(m)[..., None] for m in cells.stiffness(*map(np.asarray, (vp, vs, rho, *thomsen))))
+        if speed == "vs":
+            squares = c66 * s + c44 * c
+        else:
+            root = np.sqrt(((c11 - c44) * s - (c33 - c44) * c) ** 2 + 4 * (c13 + c44) ** 2 * s * c)
+            squares = np.maximum(((c11 + c44) * s + (c33 + c44) * c + root) / 2, c66 * s)
+        most = max(most, float(np.sqrt(squares / np.asarray(rho)[..., None]).max()))
+    return most
+
+
+def backwardness(model, region):
+    """How far quasi-P and quasi-SV waves run backwards, 0 where none does.
+
+    The greatest -s_i c_i over axes i (x, z) and directions, with slowness s and group velocity c; s . c = 1. Where it is above zero a
+    perfectly matched layer across that axis is unstable (Becache, Fauqueux & Joly 2003, J. Comput. Phys. 188, 399).
+    """
+    angle = np.linspace(0, np.pi / 2, 91)
+    s, c = np.sin(angle) ** 2, np.cos(angle) ** 2
+    most = 0.0
+    for *_, (vp, vs, rho, _, _, *thomsen) in samples(model, region):
+        c11, c13, c33, c44, _ = (np.asarray(m)[..., None] for m in cells.stiffness(*map(np.asarray, (vp, vs, rho, *thomsen))))
+        root = np.sqrt(((c11 - c44) * s - (c33 - c44) * c) ** 2 + 4 * (c13 + c44) ** 2 * s * c)
+        for sign in (1, -1):
+            square = ((c11 + c44) * s + (c33 + c44) * c + sign * root) / 2
+            change = np.gradient(square, angle, axis=-1) / np.maximum(2 * square, 1e-300)  # of log phase speed with the angle from z
+            along = s + np.sqrt(s * c) * change, c - np.sqrt(s * c) * change  # s_i c_i of x and z
+            most = max(most, *(float(-value.min()) for value in along))
+    return most
+
+
+def anisotropic(model, region):
+    """Whether a model gives Thomsen's parameters other than zero."""
+    return any(np.any(v) for *_, values in samples(model, region) for v in values[5:])

@@ -1,0 +1,1 @@
+"""Meshes of hexahedra: built, read, numbered, ordered, searched."""

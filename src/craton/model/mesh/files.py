@@ -1,0 +1,220 @@
+"""Meshes from files: Gmsh (.msh), VTK (.vtk, .vtu), Exodus/CUBIT (.e, .exo), and the folder of text files of SPECFEM3D."""
+from pathlib import Path
+
+import numpy as np
+
+from craton.errors import Problem, ScenarioError
+from craton.model.mesh import exodus as mesh_exodus
+from craton.model.mesh import numbering, shape
+from craton.model.mesh import specfem as mesh_specfem
+from craton.model.mesh.groups import MeshFileError, Parts
+from craton.model.mesh.hexmesh import HexMesh, completed, named_by_place
+
+# Cell data of VTK files that may say what a cell is made of, or which boundary it lies on.
+TAGS = ("gmsh:physical", "region", "regions", "material", "materials", "material_id", "MaterialIDs", "block_id", "BlockId", "ObjectId")
+SAVE_GROUPS = "In Gmsh, put all volumes and their outer surfaces into physical groups, and save without Mesh.SaveAll."
+PLURAL = {"tetra": "tetrahedra", "wedge": "wedges", "pyramid": "pyramids", "polyhedron": "polyhedra"}
+
+
+def read_mesh(path, key="domain.mesh"):
+    """Read a mesh of hexahedra with 8, 20 or 27 nodes (those of 20 are completed).
+
+    Parameters
+    ----------
+    path : path-like
+        File, known by its suffix, or the folder with ``nodes_coords_file`` and ``mesh_file`` of SPECFEM3D's external meshes.
+    key : str
+        Key in the scenario, for messages.
+
+    Returns
+    -------
+    HexMesh
+        Regions from physical groups, blocks or materials; face sets from physical surfaces, side sets, blocks of quadrilaterals, or
+        SPECFEM's surface files (named top, bottom, west, east, south, north). A file without face sets gets these names by the place of
+        its faces. Elements are in the file's order and numbered from 0. See `hexmesh.problems` for checks.
+
+    Raises
+    ------
+    ScenarioError
+        With what is missing or wrong.
+    """
+    path = Path(path)
+    try:
+        return assembled(_reader(path)(path))
+    except MeshFileError as error:
+        raise ScenarioError([Problem(key, f"{path.name}: {error.args[0]}", error.args[1])]) from None
+
+
+def _reader(path):
+    """The function(path) -> Parts that reads it."""
+    if not path.exists():
+        raise MeshFileError("there is no such file or folder", f"Looked for {path.resolve()}.")
+    if path.is_dir():
+        return mesh_specfem.read
+    readers = {".msh": _by_meshlane, ".vtk": _by_meshlane, ".vtu": _by_meshlane} | dict.fromkeys(mesh_exodus.SUFFIXES, mesh_exodus.read)
+    if path.suffix.lower() not in readers:
+        text = f"the suffix {path.suffix or '(none)'} is not that of a mesh file craton reads"
+        raise MeshFileError(text, f"It reads {', '.join(readers)}, and SPECFEM3D's mesh folders.")
+    return readers[path.suffix.lower()]
+
+
+# --- Gmsh and VTK -----------------------------------------------------------------------------------------------------------------------
+
+
+def _by_meshlane(path):
+    """Parts of a Gmsh or VTK file."""
+    try:
+        import meshlane
+    except ImportError:
+        raise MeshFileError("Gmsh and VTK meshes need meshlane", "Install it: pip install meshlane (or craton[mesh]).") from None
+    try:
+        # Not meshlane.read: it prints, and ends the program where it fails.
+        mesh = {".msh": meshlane.gmsh, ".vtk": meshlane.vtk, ".vtu": meshlane.vtu}[path.suffix.lower()].read(str(path))
+    except Exception as error:  # a reader of foreign files fails in many ways; all mean the same to the user
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise MeshFileError(f"meshlane {meshlane.__version__} cannot read it: {reason[:160]}",
+                            SAVE_GROUPS if path.suffix.lower() == ".msh" else "Write an unstructured grid.") from error  # fmt: skip
+    return _sorted_cells(mesh)
+
+
+def _sorted_cells(mesh):
+    """Parts from the cells of a meshlane.Mesh, which are in VTK's order."""
+    parts = Parts(np.asarray(mesh.points, float))
+    names = {(int(dim), int(tag)): name for name, (tag, dim) in ((n, v) for n, v in mesh.field_data.items() if np.size(v) == 2)}
+    source = next((name for name in TAGS if name in mesh.cell_data), None)
+    data, none = mesh.cell_data.get(source), 0 if source == "gmsh:physical" else None  # in Gmsh, group 0 is no group
+    for i, block in enumerate(mesh.cells):
+        tags = None if data is None else np.asarray(data[i]).astype(np.int64).ravel()
+        cells = np.asarray(block.data)
+        if block.type in ("hexahedron", "hexahedron20", "hexahedron27"):
+            parts.add_elements(cells, "VTK", _named(tags, names, 3, len(cells), none))
+        elif block.type in ("quad", "quad8", "quad9"):
+            parts.add_quads(cells[:, :4], _named(tags, names, 2, len(cells), none))
+        else:
+            parts.add_others(block.type, cells)
+    lost = sorted({name for (dimension, _), name in names.items() if dimension == 3})
+    if lost and parts.names and all(name is None for name in np.concatenate(parts.names)):
+        raise MeshFileError(f"it names the physical volumes {', '.join(lost)}, but no element belongs to one", SAVE_GROUPS)
+    return parts
+
+
+def _named(tags, names, dimension, count, none):
+    """Name of each cell from its tag, None where it has none."""
+    if tags is None:
+        return np.full(count, None, object)
+    lookup = {tag: None if tag == none else names.get((dimension, tag), str(tag)) for tag in np.unique(tags).tolist()}
+    return np.array([lookup[tag] for tag in tags.tolist()], object)
+
+
+# --- from parts to a mesh ---------------------------------------------------------------------------------------------------------------
+
+
+def assembled(parts):
+    """The mesh of what a file holds.
+
+    Raises
+    ------
+    MeshFileError
+    """
+    _only_hexahedra(parts)
+    elements, names = parts.gathered()
+    nodes, renumbered = _used(parts, elements)
+    regions, region_names = _regions(names)
+    corners = renumbered[elements[:, :8]]
+    mesh = HexMesh(nodes, shape.lexicographic(corners, "VTK"), regions, region_names)
+    if elements.shape[1] == 27:
+        mesh = HexMesh(nodes, shape.lexicographic(renumbered[elements], "VTK"), regions, region_names)
+    elif elements.shape[1] == 20:
+        mesh = completed(mesh, _serendipity(parts.points[elements]))
+    faces = _face_sets(parts, renumbered, shape.lexicographic(corners, "VTK"))
+    return HexMesh(mesh.nodes, mesh.elements, regions, region_names, faces or named_by_place(mesh))
+
+
+def _only_hexahedra(parts):
+    solid = {kind: n for kind, n in parts.counts.items() if kind.rstrip("0123456789") in PLURAL or kind.startswith("VTK_")}
+    if solid:
+        found = ", ".join(f"{n} {PLURAL.get(kind.rstrip('0123456789'), f'cells of type {kind}')}" for kind, n in solid.items())
+        raise MeshFileError(f"it holds {found}; spectral elements here are hexahedra with 8, 20 or 27 nodes only",
+                            "Mesh with hexahedra (Gmsh: transfinite or extruded and recombined; CUBIT: map, sweep).")  # fmt: skip
+    if not parts.elements:
+        held = ", ".join(f"{n} {kind}" for kind, n in parts.counts.items()) or "no cells"
+        raise MeshFileError(f"it holds no hexahedra, but {held}", "Gmsh: mesh in 3-D, and put the volumes into a physical group.")
+    widths = {block.shape[1] for block in parts.elements}
+    if len(widths) > 1:
+        raise MeshFileError(f"it mixes hexahedra of {' and '.join(map(str, sorted(widths)))} nodes", "Write all elements with one order.")
+
+
+def _used(parts, elements):
+    """Nodes without those that only points, lines and surfaces use, and the new number of each: unused ones remain, to be told."""
+    hexahedra, lower = (np.zeros(len(parts.points), bool) for _ in range(2))
+    if elements.min() < 0 or elements.max() >= len(parts.points):
+        raise MeshFileError(f"an element names node {elements.max()} (from 0), but there are {len(parts.points)} nodes", "Write it again.")
+    hexahedra[elements.ravel()] = True
+    for cells in parts.others:
+        lower[cells] = True
+    # Completing elements of 20 nodes makes all nodes anew; the corners are then all that counts.
+    keep = hexahedra | ~lower
+    renumbered = np.where(keep, np.cumsum(keep) - 1, -1)
+    return parts.points[keep], renumbered
+
+
+def _regions(names):
+    """Region index of each element, and the names; -1 where some have a name and this has none."""
+    present = sorted({name for name in names if name is not None}, key=_natural)
+    if not present:
+        return np.zeros(len(names), np.int32), ()
+    index = {name: i for i, name in enumerate(present)} | {None: -1}
+    return np.array([index[name] for name in names], np.int32), tuple(present)
+
+
+def _natural(name):
+    """Sort numbers by value, before words."""
+    return (0, int(name), "") if name.lstrip("-").isdigit() else (1, 0, name)
+
+
+def _serendipity(places):
+    """Places of 27 nodes, lexicographic, from those of 20 (ne, 20, 3) in VTK's order, where the 20-node shape functions put them."""
+    full = np.empty((len(places), 27, 3))
+    order = np.array(shape.ORDERS["VTK"])
+    full[:, order[:20]] = places
+    grid = np.arange(27).reshape(3, 3, 3)
+    corners, middles = [0, 2], 1
+    for axis in range(3):
+        for side in (0, 2):
+            face = grid.take(side, axis=axis)
+            ends = face[np.ix_(corners, corners)].ravel()
+            full[:, face[1, 1]] = full[:, [face[0, 1], face[1, 0], face[1, 2], face[2, 1]]].sum(axis=1) / 2 - full[:, ends].sum(axis=1) / 4
+    edges = [n for n in range(27) if sum(i == middles for i in np.unravel_index(n, (3, 3, 3))) == 1]
+    full[:, 13] = full[:, edges].sum(axis=1) / 4 - full[:, shape.CORNERS[27]].sum(axis=1) / 4
+    return full
+
+
+def _face_sets(parts, renumbered, corners):
+    """Face sets: those that the file gives by element and side, and those that it gives as quadrilaterals."""
+    sets = {name: [np.column_stack(pair)] for name, pair in parts.sides.items()}
+    if parts.quads:
+        quads = renumbered[np.concatenate([q for q, _ in parts.quads])]
+        names = np.concatenate([n for _, n in parts.quads])
+        named = np.array([name is not None for name in names], bool)
+        rows = _matched(quads[named], names[named], corners)
+        for name in sorted(set(names[named])):
+            sets.setdefault(name, []).append(rows[names[named] == name])
+    return {name: np.concatenate(rows).astype(np.int32) for name, rows in sets.items()}
+
+
+def _matched(quads, names, corners):
+    """The (element, face) of each quadrilateral (nq, 4), by its nodes; of two elements that share it the first."""
+    own = np.zeros(int(max(corners.max(), quads.max(initial=-1))) + 1, bool)
+    own[quads[quads >= 0]] = True
+    faces = numbering.face_corners(corners)
+    rows = np.argwhere(own[faces].all(axis=2))
+    candidates = np.sort(faces[rows[:, 0], rows[:, 1]], axis=1)
+    both = np.concatenate([candidates, np.sort(quads, axis=1)])
+    _, first, same = np.unique(both, axis=0, return_index=True, return_inverse=True)
+    found = first[same.reshape(-1)[len(rows) :]]
+    lost = found >= len(rows)
+    if lost.any():
+        i = np.argmax(lost)
+        raise MeshFileError(f"{lost.sum()} quadrilaterals are not faces of hexahedra, the first in {names[i]!r}",
+                            "Mesh surfaces and volumes together, so that they share nodes.")  # fmt: skip
+    return rows[found]

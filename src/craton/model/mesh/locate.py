@@ -1,0 +1,339 @@
+"""Where positions are in a mesh: the element that holds each and its reference coordinates; the elevation of the mesh's top."""
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from craton.errors import Problem
+from craton.model.mesh.shape import functions
+
+INSIDE = 1e-6  # of the reference coordinates: a position that rounding puts outside by less is on the face
+FACE = 10 * INSIDE  # that near to a face, another element may have the position as well
+TURNS = 30  # of Newton's method at most; from 3 to 6 are needed
+EXACT = 1e-12  # step of the reference coordinates at which it ends
+MAPPED = 1e-9  # of a cell's size, by which a position may be missed: Newton's method did end
+ROOM = 0.02  # of an edge: positions higher above a mesh's top are in the air
+NEAR = 8  # centres tried first: of plain meshes, one of them is that of the element
+BULGE = 0.15  # of its size, by which a curved element may reach beyond the box around its nodes
+BATCH = 1 << 15  # positions at a time
+FEW = 32  # positions for which a look at all boxes is quicker than to build a tree of them
+
+
+@dataclass(frozen=True)
+class Located:
+    """Positions in a mesh.
+
+    Parameters
+    ----------
+    element : (n,) int array
+        -1 where a position is outside.
+    local : (n, 3) array
+        Reference coordinates (xi, eta, zeta) in [-1, 1]; outside those of the nearest point found.
+    nearest : (n,) int array
+        The element, or outside the nearest one found.
+    distance : (n,) array
+        From the position to the point that `nearest` and `local` name, m.
+    """
+
+    element: np.ndarray
+    local: np.ndarray
+    nearest: np.ndarray
+    distance: np.ndarray
+
+    def __len__(self):
+        return len(self.element)
+
+    def some(self, which):
+        """Those of some positions."""
+        return Located(*(getattr(self, name)[which] for name in ("element", "local", "nearest", "distance")))
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Cells given by nodes in as many dimensions as they have: elements in space, faces seen from above.
+
+    Parameters
+    ----------
+    places : (m, d) array
+        Coordinates of the nodes, m.
+    cells : (nc, p^d) int array
+        Node numbers, lexicographic.
+    """
+
+    places: np.ndarray
+    cells: np.ndarray
+
+    @property
+    def edge(self):
+        """Nodes along an edge: 2 or 3."""
+        return 2 if self.cells.shape[1] in (4, 8) else 3
+
+    @cached_property
+    def boxes(self):
+        """Lowest and highest coordinates that a cell may reach: two arrays (nc, d)."""
+        low, high = self.places[self.cells[:, 0]], self.places[self.cells[:, 0]]
+        for n in range(1, self.cells.shape[1]):
+            low, high = np.minimum(low, self.places[self.cells[:, n]]), np.maximum(high, self.places[self.cells[:, n]])
+        room = (BULGE if self.edge == 3 else 1e-6) * (high - low).max(axis=1, keepdims=True)
+        return low - room, high + room
+
+    @cached_property
+    def tree(self):
+        """k-d tree of the centres of the boxes."""
+        from scipy.spatial import cKDTree
+
+        return cKDTree((self.boxes[0] + self.boxes[1]) / 2)
+
+    @cached_property
+    def sizes(self):
+        """Cells by their size, each class with a tree of its own: list of (radius of the largest, numbers, tree)."""
+        from scipy.spatial import cKDTree
+
+        radius = np.linalg.norm(self.boxes[1] - self.boxes[0], axis=1) / 2
+        classes = np.floor(np.log2(radius / radius.min() * (1 + 1e-9))).astype(int)
+        found = [np.flatnonzero(classes == c) for c in np.unique(classes)]
+        return [(radius[some].max(), some, cKDTree(self.tree.data[some])) for some in found]
+
+    def inverse(self, cells, at):
+        """Reference coordinates (m, d) that a cell each maps to positions (m, d), and what is missing of them, m: Newton's method."""
+        nodes = self.places[self.cells[cells]]
+        origin = nodes.mean(axis=1)
+        nodes, target = nodes - origin[:, None], at - origin
+        local, active = np.zeros_like(target), np.arange(len(target))
+        for _ in range(TURNS):
+            values, slopes = functions(self.edge, local[active])
+            own = nodes[active]
+            lacking = target[active] - np.einsum("ma,mad->md", values, own)
+            jacobian = np.einsum("mas,mad->mds", slopes, own)
+            step = np.clip(_solved(jacobian, lacking), -1.0, 1.0)
+            local[active] = np.clip(local[active] + step, -3.0, 3.0)
+            active = active[np.abs(step).max(axis=1) > EXACT]
+            if not len(active):
+                break
+        return local, self.missed(cells, local, at)
+
+    def missed(self, cells, local, at):
+        """Distance of positions from the points that reference coordinates name, m."""
+        return np.linalg.norm(at - self.at(cells, local), axis=1)
+
+    def at(self, cells, local):
+        """Coordinates of reference coordinates in cells: (m, d)."""
+        values, _ = functions(self.edge, local)
+        return np.einsum("ma,mad->md", values, self.places[self.cells[cells]])
+
+    def candidates(self, at, near=NEAR):
+        """Cells with the nearest centres, (n, NEAR or fewer), nearest first."""
+        near = min(near, len(self.cells))
+        return self.tree.query(at, k=near)[1].reshape(len(at), near)
+
+    def all_candidates(self, at):
+        """Pairs (position, cell) of all cells whose boxes hold a position: two int arrays, sorted by position."""
+        if len(at) <= FEW:
+            low, high = self.boxes
+            lists = [np.flatnonzero(((one >= low) & (one <= high)).all(axis=1)) for one in at]
+            return np.repeat(np.arange(len(at)), [len(one) for one in lists]), np.concatenate([np.empty(0, int), *lists])
+        pairs = []
+        for radius, numbers, tree in self.sizes:
+            lists = tree.query_ball_point(at, radius * (1 + 1e-9))
+            which = np.repeat(np.arange(len(at)), [len(one) for one in lists])
+            cells = numbers[np.concatenate([np.asarray(one, int) for one in lists])] if len(which) else np.empty(0, int)
+            held = self.hold(cells, at[which])
+            pairs.append((which[held], cells[held]))
+        which, cells = (np.concatenate(part) for part in zip(*pairs))
+        order = np.lexsort((cells, which))
+        return which[order], cells[order]
+
+    def hold(self, cells, at):
+        """Whether the boxes of cells hold positions."""
+        low, high = self.boxes
+        return ((at >= low[cells]) & (at <= high[cells])).all(axis=1)
+
+
+def _solved(matrix, right):
+    """Solutions of small systems; where one is singular, the step of steepest descent takes its place."""
+    try:
+        return np.linalg.solve(matrix, right[..., None])[..., 0]
+    except np.linalg.LinAlgError:
+        return np.einsum("mij,mj->mi", np.linalg.pinv(matrix), right)
+
+
+class Locator:
+    """Finds positions in a mesh.
+
+    Parameters
+    ----------
+    mesh : HexMesh
+    among : (ne,) bool array, optional
+        Elements that are looked at, such as the solid ones.
+    """
+
+    def __init__(self, mesh, among=None):
+        self.numbers = np.arange(mesh.size) if among is None else np.flatnonzero(among)
+        self.cells = Cells(mesh.nodes, mesh.elements[self.numbers])
+
+    def find(self, xyz, nearest=True):
+        """The `Located` of positions (n, 3), m; those on a face, edge or corner belong to one of the elements there.
+
+        Of positions outside the nearest element is only looked for where `nearest` is true.
+
+        Raises
+        ------
+        ValueError
+            There are no elements.
+        """
+        xyz = np.asarray(xyz, float).reshape(-1, 3)
+        if not len(self.numbers):
+            raise ValueError("there is no element to look at")
+        parts = [self._find(xyz[some : some + BATCH], nearest) for some in range(0, max(len(xyz), 1), BATCH)]
+        cell, local, nearest, distance = (np.concatenate(part) for part in zip(*parts))
+        return Located(np.where(cell >= 0, self.numbers[cell], -1), local, self.numbers[nearest], distance)
+
+    def holding(self, xyz):
+        """All elements that hold positions (n, 3), m: (position of each, `Located`), by position."""
+        xyz = np.asarray(xyz, float).reshape(-1, 3)
+        which, cells = self.cells.all_candidates(xyz)
+        local, inside = self._inside(cells, xyz[which])
+        which, cells, local = which[inside], cells[inside], local[inside]
+        return which, Located(self.numbers[cells], local, self.numbers[cells], self.cells.missed(cells, local, xyz[which]))
+
+    def _find(self, xyz, wanted):
+        """(cell or -1, local, nearest cell, distance) of some positions: the nearest centres first, then all boxes that hold one."""
+        cell, local = np.full(len(xyz), -1), np.zeros_like(xyz)
+        near = self.cells.candidates(xyz)
+        for column in near.T:
+            todo = np.flatnonzero(cell < 0)
+            todo = todo[self.cells.hold(column[todo], xyz[todo])]
+            self._try(todo, column[todo], xyz, cell, local)
+        todo = np.flatnonzero(cell < 0)
+        which, cells = self.cells.all_candidates(xyz[todo]) if len(todo) else (np.empty(0, int),) * 2
+        turn = np.arange(len(which)) - np.searchsorted(which, which)
+        for n in range(int(turn.max(initial=-1)) + 1):
+            now = (turn == n) & (cell[todo[which]] < 0)
+            self._try(todo[which[now]], cells[now], xyz, cell, local)
+        nearest, distance = cell.copy(), np.full(len(xyz), np.inf)
+        found = np.flatnonzero(cell >= 0)
+        distance[found] = self.cells.missed(cell[found], local[found], xyz[found])
+        lost = np.flatnonzero(cell < 0)
+        if wanted and len(lost):
+            nearest[lost], local[lost], distance[lost] = self._nearest(xyz[lost], near[lost])
+        return cell, local, nearest, distance
+
+    def lowest(self, found, xyz, order):
+        """The same with positions on faces, edges and corners in that of the elements there which is lowest in `order`, (ne,)."""
+        near = np.flatnonzero((found.element >= 0) & (np.abs(found.local).max(axis=1) > 1 - FACE))
+        which, cells = self.cells.all_candidates(xyz[near]) if len(near) else (np.empty(0, int),) * 2
+        local, inside = self._inside(cells, xyz[near[which]])
+        which, cells, local = which[inside], cells[inside], local[inside]
+        sort = np.lexsort((order[self.numbers[cells]], which))
+        which, first = np.unique(which[sort], return_index=True)
+        at, taken = near[which], sort[first]
+        element, nearest, places, distance = (a.copy() for a in (found.element, found.nearest, found.local, found.distance))
+        element[at] = nearest[at] = self.numbers[cells[taken]]
+        places[at], distance[at] = local[taken], self.cells.missed(cells[taken], local[taken], xyz[at])
+        return Located(element, places, nearest, distance)
+
+    def _inside(self, cells, at):
+        """Reference coordinates of positions in a cell each, and whether the cells hold them."""
+        found, missed = self.cells.inverse(cells, at)
+        size = np.linalg.norm(self.cells.boxes[1][cells] - self.cells.boxes[0][cells], axis=1)
+        return np.clip(found, -1, 1), (np.abs(found).max(axis=1, initial=0) <= 1 + INSIDE) & (missed <= MAPPED * size)
+
+    def _try(self, todo, cells, xyz, cell, local):
+        """Note the cells that hold positions `todo`."""
+        if not len(todo):
+            return
+        found, inside = self._inside(cells, xyz[todo])
+        cell[todo[inside]], local[todo[inside]] = cells[inside], found[inside]
+
+    def _nearest(self, xyz, near):
+        """The nearest of some cells to positions outside: cell, reference coordinates on its faces, distance in m."""
+        best, where, distance = near[:, 0].copy(), np.zeros_like(xyz), np.full(len(xyz), np.inf)
+        for column in near.T:
+            local = np.clip(self.cells.inverse(column, xyz)[0], -1, 1)
+            far = self.cells.missed(column, local, xyz)
+            closer = far < distance
+            best[closer], where[closer], distance[closer] = column[closer], local[closer], far[closer]
+        return best, where, distance
+
+
+def problems(located, xyz, keys, names=None):
+    """One problem for each key that has positions outside the mesh, with its first one.
+
+    Parameters
+    ----------
+    located : Located
+    xyz : (n, 3) array
+    keys : list of str
+        Of each position: ``"source.0.at"``.
+    names : list of str, optional
+        Of each position, for the message.
+    """
+    found = {}
+    for n in np.flatnonzero(located.element < 0):
+        place = "({:.10g}, {:.10g}, {:.10g})".format(*xyz[n])
+        name = f'"{names[n]}": ' if names and names[n] else ""
+        what = f"{name}{place} m is outside the mesh, {located.distance[n]:.4g} m from its nearest element, {located.nearest[n]}"
+        found.setdefault(keys[n], Problem(keys[n], what, "move it inside; for a depth below the ground write { x =, y =, depth = }"))
+    return list(found.values())
+
+
+@dataclass(frozen=True, eq=False)
+class MeshTop:
+    """The top of a mesh as the ground from which depths count: what `craton.model.ground.terrain.Terrain` is for a model's topography.
+
+    Parameters
+    ----------
+    mesh : HexMesh
+    faces : (nf, 2) int array
+        Rows (element, local face) that look up.
+    """
+
+    mesh: Any
+    faces: np.ndarray
+    water: None = None
+
+    @cached_property
+    def cells(self):
+        """The faces seen from above."""
+        from craton.model.mesh.numbering import face_nodes
+
+        degree = {8: 1, 27: 2}[self.mesh.elements.shape[1]]
+        nodes = self.mesh.elements[self.faces[:, :1], face_nodes(degree)[self.faces[:, 1]]]
+        return Cells(self.mesh.nodes, nodes), Cells(self.mesh.nodes[:, :2], nodes)
+
+    def surface(self, x, y):
+        """Elevation of the top at points (arrays that broadcast together), m: the highest face there; nan beside the mesh."""
+        x, y = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
+        at = np.stack([x.ravel(), y.ravel()], axis=1)
+        parts = [self._elevations(at[some : some + BATCH]) for some in range(0, max(len(at), 1), BATCH)]
+        return np.concatenate(parts).reshape(x.shape)
+
+    def top(self, x, y):
+        """The highest elevation that still counts as on the top, m: a little above it, as places on the ground are given."""
+        return self.surface(x, y) + self.room
+
+    @cached_property
+    def room(self):
+        """`ROOM` of the faces' longest edges, in the middle, m."""
+        low, high = self.cells[1].boxes
+        return ROOM * float(np.median((high - low).max(axis=1)))
+
+    def _elevations(self, at):
+        face, local, z = self.faces_at(at)
+        return np.where(face >= 0, z, np.nan)
+
+    def faces_at(self, at):
+        """Face (-1 beside the mesh), its reference coordinates and its elevation at places (n, 2)."""
+        space, flat = self.cells
+        best, where, z = np.full(len(at), -1), np.zeros_like(at), np.full(len(at), -np.inf)
+        which, cells = flat.all_candidates(at)
+        if len(which):
+            local, _ = flat.inverse(cells, at[which])
+            inside = np.abs(local).max(axis=1) <= 1 + INSIDE
+            which, cells, local = which[inside], cells[inside], np.clip(local[inside], -1, 1)
+            values, _ = functions(space.edge, local)
+            height = np.einsum("ma,ma->m", values, space.places[space.cells[cells], 2])
+            order = np.argsort(height, kind="stable")  # of several, the highest comes last and stays
+            best[which[order]], where[which[order]], z[which[order]] = cells[order], local[order], height[order]
+        return best, where, z

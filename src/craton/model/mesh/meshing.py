@@ -1,0 +1,108 @@
+"""The mesh of a scenario: its file, or a box of elements whose faces follow topography, water and layers."""
+import math
+
+import numpy as np
+
+from craton.errors import Problem, ScenarioError
+from craton.model.ground import terrain
+from craton.model.media import cells, earth, followed, layered
+from craton.model.media.cells import Region
+
+BLOCK = 1 << 12  # elements measured at a time
+ABOVE = 1e-6  # of the spacing: interfaces nearer than this to the ground are the ground
+
+
+def region_of(scenario):
+    """The `Region` of a scenario's box."""
+    domain = scenario.domain
+    return Region(domain.corner, tuple(o + s for o, s in zip(domain.corner, domain.extent)))
+
+
+def spacing_of(scenario):
+    """Length of an element's edge, m: as given, or such that GLL points at their average distance, edge over degree, resolve the slowest
+    wave at max_frequency; rounded down to three digits."""
+    domain = scenario.domain
+    if domain.spacing is not None:
+        return domain.spacing
+    slowest = earth.extremes(scenario.model, region_of(scenario))["slowest"]
+    spacing = scenario.run.degree * slowest / (domain.max_frequency * domain.points_per_wavelength)
+    digits = 2 - math.floor(math.log10(spacing))
+    return math.floor(spacing * 10**digits) / 10**digits
+
+
+def mesh_of(scenario):
+    """The `HexMesh` of a scenario of spectral elements whose model is right.
+
+    Raises
+    ------
+    ScenarioError
+        A file that is no mesh, interfaces that cross, a ground that rises above its water.
+    """
+    domain = scenario.domain
+    if domain.mesh is not None:
+        from craton.model.mesh.files import read_mesh
+
+        return read_mesh(domain.mesh)
+    from craton.model.mesh.box import box_mesh
+
+    top, surface, curved = top_of(scenario)
+    size = (*domain.extent[:2], top - domain.corner[2])
+    refine = [(one.below, one.factor) for one in domain.refine]
+    return box_mesh(domain.corner, size, spacing_of(scenario), interfaces_of(scenario), surface, refine, 2 if curved else 1)
+
+
+def top_of(scenario):
+    """Elevation of the mesh's top, its surface z(x, y) or None where it is flat, and whether any surface of the mesh is curved."""
+    ground, domain = terrain.build(scenario.model), scenario.domain
+    if ground is None:
+        return domain.top, None, False
+    curved = not isinstance(ground.ground, terrain.Level)
+    if ground.water is None:
+        return domain.top, ground.surface, curved
+    highest = highest_ground(ground, region_of(scenario))
+    if highest >= ground.water.level:
+        level = f"{ground.water.level:.10g} m"
+        what = f"the ground rises to {highest:.10g} m, above the water at {level}: water that ends at a coast has no mesh"
+        raise ScenarioError([Problem("model.water", what, 'raise water.level, leave water out, or use method = "fd"')])
+    return ground.water.level, None, curved
+
+
+def highest_ground(ground, region):
+    """Highest elevation of the ground without the water over a region, m."""
+    return terrain.heights(terrain.Terrain(ground.ground), region)[1]
+
+
+def interfaces_of(scenario):
+    """Elevations or surfaces z(x, y) that faces of elements follow, top down: the sea floor, and the tops of layers that lie below the
+    ground everywhere. Other layers cut through elements."""
+    model, domain = scenario.model, scenario.domain
+    ground = terrain.build(model)
+    found = [] if ground is None or ground.water is None else [ground.surface]
+    if model.kind != "layers":
+        return found
+    tops = layered.build(model).breaks
+    if followed.asked(model):
+        lowest = terrain.heights(ground, region_of(scenario))[0]
+        return found + [_below(ground, top) for top in tops if top < 0 and lowest + top > domain.corner[2]]
+    roof = domain.top if ground is None else terrain.heights(ground, region_of(scenario))[0]
+    room = ABOVE * spacing_of(scenario)
+    return found + [float(top) for top in tops if domain.corner[2] + room < top < roof - room]
+
+
+def _below(ground, depth):
+    """The surface at a depth, given as a negative elevation, below the ground."""
+    return lambda x, y: ground.surface(x, y) + depth
+
+
+def edges(mesh):
+    """Edges of the elements, straight between corners: shortest, median, longest, m."""
+    pairs = [(a, a | 1 << d) for a in range(8) for d in range(3) if not a >> d & 1]
+    lengths, ends = np.empty((len(pairs), mesh.size)), mesh.corners
+
+    def measure(some):
+        corners = mesh.nodes[ends[some]]
+        for row, (a, b) in zip(lengths, pairs):
+            row[some] = np.sqrt(((corners[:, a] - corners[:, b]) ** 2).sum(axis=1))
+
+    cells.in_parallel(measure, [slice(a, a + BLOCK) for a in range(0, mesh.size, BLOCK)])
+    return float(lengths.min()), float(np.median(lengths)), float(lengths.max())

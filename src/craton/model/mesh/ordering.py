@@ -1,0 +1,184 @@
+"""Order of elements in memory: along a space-filling curve, in chunks, and in colours that share no point."""
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from craton.model.mesh.shape import CORNERS
+
+BITS = 16  # of each coordinate along the curve
+GROUP = 64  # chunks of a group, when groups are coloured
+PASSES = 10  # of colouring again
+ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """Runs of consecutive elements, and the nodes at their corners.
+
+    Parameters
+    ----------
+    offsets : (nc + 1,) array
+        Chunk c holds the elements offsets[c] to offsets[c + 1] - 1.
+    starts : (nc + 1,) array
+        Its corners are nodes[starts[c]:starts[c + 1]], each once.
+    nodes : array
+    """
+
+    offsets: np.ndarray
+    starts: np.ndarray
+    nodes: np.ndarray
+
+    def __len__(self):
+        return len(self.offsets) - 1
+
+
+def locality(mesh):
+    """Permutation of the elements along a Hilbert curve through their centres: new order [i] = old number.
+
+    Parameters
+    ----------
+    mesh : HexMesh
+    """
+    centres = mesh.centroids()
+    low, high = centres.min(axis=0), centres.max(axis=0)
+    return along_curve(centres - low, (high - low).max())
+
+
+def along_curve(places, extent):
+    """Permutation of places (m, 3), from 0 to `extent` along each axis, along a Hilbert curve; equal places keep their order."""
+    steps = places * ((2**BITS - 1) / max(extent, 1e-300))
+    return np.argsort(_hilbert(np.rint(steps).astype(np.int64).T), kind="stable")
+
+
+def _hilbert(axes):
+    """Place along the Hilbert curve of integer coordinates (3, m) of `BITS` bits (Skilling 2004, AIP Conf. Proc. 707, 381)."""
+    x = axes.copy()
+    for bit in range(BITS - 1, 0, -1):
+        for i in range(3):
+            hit = x[i] >> bit & 1 == 1
+            exchange = np.where(hit, 0, (x[0] ^ x[i]) & ((1 << bit) - 1))
+            x[0] ^= np.where(hit, (1 << bit) - 1, exchange)
+            x[i] ^= exchange
+    x[1] ^= x[0]
+    x[2] ^= x[1]
+    turn = np.zeros_like(x[0])
+    for bit in range(BITS - 1, 0, -1):
+        turn ^= np.where(x[2] >> bit & 1 == 1, (1 << bit) - 1, 0)
+    x ^= turn
+    place = np.zeros_like(x[0])
+    for bit in range(BITS - 1, -1, -1):
+        for i in range(3):
+            place = place << 1 | x[i] >> bit & 1
+    return place
+
+
+def chunks(elements, size):
+    """Cut the elements, in their order, into chunks of `size` (the last may be smaller).
+
+    Parameters
+    ----------
+    elements : (ne, 8 or 27) integer array
+    size : int
+
+    Returns
+    -------
+    Chunks
+    """
+    corners = np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]].astype(np.int64)
+    offsets = np.append(np.arange(0, len(corners), size), len(corners))
+    owner = np.repeat(np.arange(len(corners)) // size, 8)
+    return _incidence(offsets, owner, corners.ravel())
+
+
+def _incidence(offsets, owner, nodes):
+    """Chunks from pairs of a chunk and a node, in which pairs may come more than once."""
+    span = int(nodes.max(initial=0)) + 1
+    pairs = np.sort(owner * span + nodes)
+    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
+    return Chunks(offsets, np.searchsorted(pairs, np.arange(len(offsets)) * span), pairs % span)
+
+
+def colour(chunks):
+    """Colours of chunks, such that two of one colour share no node (and so no edge, face or GLL point).
+
+    Greedy, in rounds that take many chunks at once: groups of `GROUP` chunks are coloured first, and of all groups of one colour the
+    chunks at the same place in their group share nothing. Then again, colour by colour, which never takes more colours and mostly fewer
+    (Culberson 1992, Iterated greedy graph coloring and the difficulty landscape).
+
+    Parameters
+    ----------
+    chunks : Chunks
+
+    Returns
+    -------
+    (nc,) int32 array
+        From 0.
+    """
+    rounds = number = np.arange(len(chunks))
+    if not len(chunks):
+        return np.empty(0, np.int32)
+    if len(chunks) > GROUP:
+        rounds = colour(_grouped(chunks))[number // GROUP] * GROUP + number % GROUP
+    colours = _greedy(chunks, rounds)
+    for turn in range(PASSES):
+        sizes = np.bincount(colours)
+        # The largest colours first, and, in turn, the last ones first.
+        rank = np.argsort(np.argsort(-sizes, kind="stable")) if turn % 2 == 0 else len(sizes) - 1 - np.arange(len(sizes))
+        colours = _greedy(chunks, rank[colours])
+    return colours
+
+
+def by_colour(chunks, colours):
+    """Elements sorted by the colour of their chunk; within a colour, chunks and elements keep their order.
+
+    Parameters
+    ----------
+    chunks : Chunks
+    colours : (nc,) integer array
+
+    Returns
+    -------
+    permutation : (ne,) array
+        New order [i] = old number, for `HexMesh.reordered`.
+    limits : (colours + 1,) array
+        Elements of colour c are limits[c] to limits[c + 1] - 1 in the new order.
+    """
+    sequence = np.argsort(colours, kind="stable")
+    lengths = np.diff(chunks.offsets)
+    counts = np.zeros(int(np.max(colours, initial=-1)) + 1, np.int64)
+    np.add.at(counts, colours, lengths)
+    return _joined(chunks.offsets[sequence], lengths[sequence]), np.append(0, np.cumsum(counts))
+
+
+def _joined(starts, lengths):
+    """The ranges of the given starts and lengths, one behind the other."""
+    return np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+
+
+def _grouped(chunks):
+    """Chunks of `GROUP` chunks."""
+    owner = np.repeat(np.arange(len(chunks)) // GROUP, np.diff(chunks.starts))
+    offsets = np.append(chunks.offsets[:-1:GROUP], chunks.offsets[-1])
+    return _incidence(offsets, owner, chunks.nodes)
+
+
+def _greedy(chunks, rounds):
+    """The lowest colour free at the nodes of each chunk, round after round; chunks of one round share no node."""
+    sequence = np.argsort(rounds, kind="stable")
+    lengths = np.diff(chunks.starts)[sequence]
+    ends = np.cumsum(lengths)
+    nodes = chunks.nodes[_joined(chunks.starts[sequence], lengths)]
+    used = np.zeros(int(nodes.max(initial=0)) + 1, np.uint64)  # bit c: colour c is taken at this node
+    bits = np.empty(len(sequence), np.uint64)
+    limits = np.flatnonzero(np.diff(rounds[sequence], prepend=-1, append=rounds.max() + 1))
+    for low, high in pairwise(limits):
+        own = slice(ends[low] - lengths[low], ends[high - 1])
+        taken = np.bitwise_or.reduceat(used[nodes[own]], ends[low:high] - lengths[low:high] - own.start)
+        if (taken == ALL).any():
+            raise ValueError("more than 64 chunks meet: use smaller chunks")
+        bits[low:high] = ~taken & (taken + np.uint64(1))
+        used[nodes[own]] |= np.repeat(bits[low:high], lengths[low:high])
+    out = np.empty(len(sequence), np.int32)
+    out[sequence] = np.log2(bits.astype(float))
+    return out

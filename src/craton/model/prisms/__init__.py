@@ -1,0 +1,1 @@
+"""Ensembles of rectangular prisms for gravity."""

@@ -1,0 +1,203 @@
+"""The density of an Earth model as prisms: the model of a wave scenario, a file or a dataset, less a reference."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from craton.conventions import AXES
+from craton.errors import ScenarioError
+from craton.model.media import cells as gridcells
+from craton.model.media import earth, readers
+from craton.model.prisms.ensembles import Cells, edges, edges_around
+
+REFERENCES = ("background", "mean")
+SAME = 1e-12  # part of a density below which a difference is rounding
+PLANES = 1 << 22  # cells sampled at a time
+MOST = 1 << 21  # cells that are taken where nothing is said about their size
+
+
+def of_model(model, axes, reference=0.0):
+    """Cells with the mean density of a scenario's model, less a reference.
+
+    Parameters
+    ----------
+    model : model of a scenario
+        homogeneous, layers or file, with anomalies: averaged as the wave methods average it (`earth.cell_averages`).
+    axes : tuple of arrays
+        Edges x, y, z of the cells, m.
+    reference : float or str
+        kg/m3 to subtract; ``"background"``: the model without its anomalies; ``"mean"``: the mean of each horizontal layer of cells.
+
+    Returns
+    -------
+    Cells
+
+    Raises
+    ------
+    ScenarioError
+        The model does not cover the cells, or has impossible values.
+    """
+    blocks = gridcells.Blocks(dict(zip(AXES, axes)))
+    wrong = earth.problems(model, blocks)
+    if wrong:
+        raise ScenarioError(wrong)
+    plain = SimpleNamespace(
+        **{name: getattr(model, name) for name in ("kind", "vp", "vs", "rho", "layers", "file") if hasattr(model, name)}
+    )
+    without = (lambda k0, k1: earth.cell_averages(plain, blocks, k0, k1)[0]) if reference == "background" else None
+    return _contrast(axes, lambda k0, k1: earth.cell_averages(model, blocks, k0, k1)[0], reference, without)
+
+
+def of_dataset(dataset, axes=None, reference=0.0, name="dataset"):
+    """Cells with the mean density of a gridded model: trilinear between its points, integrated exactly.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        ``rho`` or ``density`` over x, y, z, with units attributes as in a model file.
+    axes : tuple of arrays, optional
+        Edges x, y, z of the cells, m; by default the points themselves: a cell between each two.
+    reference : float or str
+        As in `of_model`; ``"background"`` has no meaning here.
+    """
+    source = readers.Source(dataset, Path(name), "model", ("rho",))
+    axes = source.axes if axes is None else axes
+    for axis, own, wanted in zip(AXES, source.axes, axes):
+        fuzz = 1e-9 * (own[-1] - own[0])
+        if wanted[0] < own[0] - fuzz or wanted[-1] > own[-1] + fuzz:
+            raise ValueError(
+                f"the model covers {axis} from {own[0]:.10g} to {own[-1]:.10g} m, the cells go from {wanted[0]:.10g} to {wanted[-1]:.10g} m"
+            )
+    rho = source.read(tuple((0, len(axis)) for axis in source.axes)).fields[0]
+    _finite(rho, source.axes, name)
+    x, y, z = (_means(own, wanted) for own, wanted in zip(source.axes, axes))
+
+    def density(k0, k1):
+        return y @ (z[k0:k1] @ rho.reshape(len(rho), -1)).reshape(k1 - k0, *rho.shape[1:]) @ x.T
+
+    return _contrast(axes, density, reference, None)
+
+
+def of_cells(path, reference=0.0):
+    """Cells centred on the points of a file's density (netCDF or zarr, ``density`` or ``rho`` over x, y, z), less a reference."""
+    with readers.open_model(path, "prisms.file", ("rho",)) as source:
+        rho = source.read(tuple((0, len(axis)) for axis in source.axes)).fields[0]
+        _finite(rho, source.axes, Path(path).name)
+        axes = tuple(edges_around(axis, name) for axis, name in zip(source.axes, AXES))
+    return _contrast(axes, lambda k0, k1: rho[k0:k1], reference, None)
+
+
+def axes_of(region, shape=None, spacing=None):
+    """Edges of equal cells in a box.
+
+    Parameters
+    ----------
+    region : tuple of float
+        West, east, south, north, bottom, top, m.
+    shape : tuple of int, optional
+        Cells along x, y, z.
+    spacing : float or tuple of float, optional
+        Their greatest width (along x, y, z), m: the box is divided evenly.
+    """
+    if shape is None:
+        widths = np.broadcast_to(np.asarray(spacing, float), 3)
+        if not (np.isfinite(widths) & (widths > 0)).all():
+            raise ValueError(f"spacing {spacing} must be greater than 0 m")
+        shape = [max(int(np.ceil((region[2 * a + 1] - region[2 * a]) / widths[a] - 1e-6)), 1) for a in range(3)]
+    return tuple(edges(region[2 * a], region[2 * a + 1], int(n)) for a, n in enumerate(shape))
+
+
+def sensible(region, finest):
+    """A width of cells, m: `finest`, or more where there would be more than `MOST` cells."""
+    volume = np.prod(np.diff(np.reshape(region, (3, 2)), axis=1))
+    return max(finest, float((volume / MOST) ** (1 / 3)))
+
+
+def of_anything(model, region=None, shape=None, spacing=None, reference=0.0):
+    """The density of an Earth model as Cells; parameters as in `craton.gravity.from_model`."""
+    if isinstance(model, str | Path):
+        model = _opened(model)
+    if hasattr(model, "data_vars"):
+        axes = None
+        if region is not None or shape is not None or spacing is not None:
+            axes = _axes(region or _extent(model), shape, spacing, 0.0)
+        return of_dataset(model, axes, reference)
+    if hasattr(model, "domain"):
+        model, domain = model.model, model.domain
+        region = region or tuple(np.stack([domain.origin, np.add(domain.origin, domain.size)], axis=1).ravel())
+        return of_model(model, _axes(region, shape, spacing, domain.spacing or 0.0), reference)
+    if not hasattr(model, "kind"):
+        raise ValueError(f"a model is a scenario of waves, its model, an xarray.Dataset or a path of these, not {type(model).__name__}")
+    if region is None:
+        raise ValueError("a model without a domain needs region = (west, east, south, north, bottom, top)")
+    return of_model(model, _axes(region, shape, spacing, 0.0), reference)
+
+
+def _axes(region, shape, spacing, finest):
+    region = tuple(float(c) for c in region)
+    if len(region) != 6 or not all(region[2 * a] < region[2 * a + 1] for a in range(3)):
+        raise ValueError(f"region {region} is not (west, east, south, north, bottom, top), each pair rising")
+    return axes_of(region, shape, spacing or sensible(region, finest))
+
+
+def _extent(dataset):
+    axes = readers.Source(dataset, Path("dataset"), "model", ("rho",)).axes
+    return tuple(float(end) for axis in axes for end in (axis[0], axis[-1]))
+
+
+def _opened(path):
+    if not Path(path).exists():
+        raise ValueError(f"there is no file {path}")
+    if Path(path).suffix == ".toml":
+        from craton.scenario import load
+
+        return load(path)
+    import xarray
+
+    kind = {"engine": "zarr", "consolidated": False} if Path(path).is_dir() else {}
+    with xarray.open_dataset(path, decode_times=False, **kind) as dataset:
+        return dataset.load()
+
+
+def _finite(rho, axes, name):
+    if not np.isfinite(rho).all():
+        k, j, i = np.argwhere(~np.isfinite(rho))[0]
+        where = ", ".join(f"{a} {axis[n]:.10g}" for a, axis, n in zip(AXES, axes, (i, j, k)))
+        raise ValueError(f"{name}: the density at [{k}, {j}, {i}] ({where} m) is not finite")
+
+
+def _contrast(axes, density, reference, without):
+    """Cells of density(k0, k1) less the reference; what is left is nothing where the two are equal to rounding."""
+    if isinstance(reference, str) and (reference not in REFERENCES or (reference == "background" and without is None)):
+        raise ValueError(
+            f"reference {reference!r}: give a density in kg/m3, or {' or '.join(map(repr, REFERENCES if without else REFERENCES[1:]))}"
+        )
+    x, y, z = (np.asarray(axis, float) for axis in axes)
+    plane = (len(x) - 1) * (len(y) - 1)
+    area = np.diff(y)[:, None] * np.diff(x) / ((x[-1] - x[0]) * (y[-1] - y[0]))
+    index, values, step = [], [], max(PLANES // plane, 1)
+    for k0 in range(0, len(z) - 1, step):
+        k1 = min(k0 + step, len(z) - 1)
+        rho = density(k0, k1)
+        less = (without(k0, k1) if reference == "background" else (rho * area).sum(axis=(1, 2), keepdims=True) if reference == "mean"
+                else float(reference))  # fmt: skip
+        left = (rho - less).reshape(-1)
+        kept = np.flatnonzero(np.abs(left) > SAME * np.abs(rho).reshape(-1))
+        index.append(kept + k0 * plane)
+        values.append(left[kept])
+    return Cells(x, y, z, np.concatenate(index), np.concatenate(values))
+
+
+def _means(axis, edges):
+    """Matrix (cells, points): mean over each cell of what is linear between points of an axis."""
+    steps, before = np.diff(axis), np.clip(np.searchsorted(axis, edges, side="right") - 1, 0, len(axis) - 2)
+    rows, n = np.arange(len(edges)), before[:, None]
+    whole = np.arange(len(steps)) < n  # intervals that lie wholly before an edge
+    integral = np.zeros((len(edges), len(axis)))
+    integral[:, :-1] += whole * steps / 2
+    integral[:, 1:] += whole * steps / 2
+    u = np.clip((edges - axis[before]) / steps[before], 0, 1)
+    integral[rows, before] += steps[before] * (u - u**2 / 2)
+    integral[rows, before + 1] += steps[before] * u**2 / 2
+    return np.diff(integral, axis=0) / np.diff(edges)[:, None]

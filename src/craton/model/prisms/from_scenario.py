@@ -1,0 +1,142 @@
+"""Ensembles of a scenario: from its [prisms] tables to cells and lists of prisms, and what they are in words."""
+
+from pathlib import Path
+
+import numpy as np
+
+from craton.errors import Problem, ScenarioError
+from craton.model.ground import surfaces
+from craton.model.prisms import ensembles as prisms
+from craton.model.prisms import from_model as prisms_model
+from craton.model.prisms import layer as prisms_layer
+from craton.model.prisms import overlap as prisms_overlap
+from craton.model.prisms import table as prisms_table
+
+SHOWN = 5  # overlaps that are named
+
+
+def build(tables):
+    """The ensembles of a scenario's prisms tables.
+
+    Returns
+    -------
+    list of Cells and PrismList
+        One for each table.
+
+    Raises
+    ------
+    ScenarioError
+        With every problem found.
+    """
+    built, problems = [], []
+    for i, table in enumerate(tables):
+        at = key(tables, i)
+        try:
+            built.append(KINDS[table.kind](table))
+            problems += [] if len(built[-1]) else [_empty(table, at)]
+        except ValueError as error:
+            problems.append(Problem(f"{at}.file" if getattr(table, "file", None) else at, str(error)))
+        except ScenarioError as error:  # of the Earth model, with keys from its own scenario
+            problems += [Problem(f"{at}.{p.key.removeprefix('prisms.')}", p.message, p.remedy) for p in error.problems]
+    if problems:
+        raise ScenarioError(problems)
+    return built
+
+
+def key(tables, i):
+    """Where table i stands in the scenario."""
+    return "prisms" if len(tables) == 1 else f"prisms.{i}"
+
+
+def _empty(table, at):
+    remedy = (
+        "move the bodies into the cells; a cell belongs to a body that holds its centre"
+        if getattr(table, "bodies", ())
+        else "check the densities"
+    )
+    return Problem(at, "no prism has density and volume", remedy)
+
+
+def _grid(table):
+    region = np.stack([table.origin, np.add(table.origin, table.size)], axis=1).ravel()
+    return prisms.cells(*prisms_model.axes_of(region, table.shape, table.spacing), table.density, table.bodies)
+
+
+def _rectilinear(table):
+    return prisms.cells(table.x, table.y, table.z, table.density, table.bodies)
+
+
+def _layer(table):
+    return prisms_layer.layer(table.top, table.bottom, table.density, table.density_below, table.missing)
+
+
+def _table(table):
+    if table.file is not None:
+        return prisms_table.table(table.file, table.density)
+    rows = np.array(table.rows, float).reshape(len(table.rows), -1)
+    return prisms_table.listed(rows[:, :6], rows[:, 6] if table.density is None else np.full(len(rows), table.density), "rows")
+
+
+def _file(table):
+    return prisms_model.of_cells(table.file, table.reference)
+
+
+def _model(table):
+    region = None if table.origin is None else np.stack([table.origin, np.add(table.origin, table.size)], axis=1).ravel()
+    try:
+        return prisms_model.of_anything(table.model or table.file, region, table.shape, table.spacing, table.reference)
+    except ScenarioError as error:
+        if table.file is None:
+            raise
+        name = Path(table.file).name  # its keys are not those of this scenario
+        raise ScenarioError([Problem("prisms.file", f"{name}: {p.key}: {p.message}", p.remedy) for p in error.problems]) from None
+
+
+KINDS = {"grid": _grid, "rectilinear": _rectilinear, "layer": _layer, "table": _table, "file": _file, "model": _model}
+
+
+def surface(table):
+    """A Surface of a table with file and variable."""
+    return surfaces.as_surface(table)
+
+
+def overlap_problems(ensembles, tables):
+    """Prisms that share volume, named by their number: list of Problem."""
+    counts = np.cumsum([0, *map(len, ensembles)])
+    all_prisms = np.concatenate([e.prisms for e in ensembles])
+    pairs = prisms_overlap.overlaps(all_prisms, SHOWN + 1)
+
+    def name(n):
+        which = int(np.searchsorted(counts, n, side="right")) - 1
+        own = int(n - counts[which])
+        rows = getattr(ensembles[which], "rows", None)
+        return f"{own if rows is None else int(rows[own])}" + (f" of {key(tables, which)}" if len(tables) > 1 else "")
+
+    words = [f"{name(a)} and {name(b)}" for a, b in pairs[:SHOWN]]
+    if not words:
+        return []
+    more = ", and more" if len(pairs) > SHOWN else ""
+    return [Problem("prisms", f"prisms overlap: {', '.join(words)}{more} (counted from 0)",
+                    "their densities add up where they overlap; if that is meant, set gravity.check_overlap = false")]  # fmt: skip
+
+
+def warnings(ensembles, tables):
+    """Sentences about bodies that take no cell."""
+    found = []
+    for i, (ensemble, table) in enumerate(zip(ensembles, tables)):
+        for n, body in enumerate(getattr(table, "bodies", ())):
+            if not len(prisms.inside(ensemble.shape, (ensemble.x, ensemble.y, ensemble.z), body)):
+                found.append(
+                    f"{key(tables, i)}.bodies.{n}: no cell has its centre in this {body.shape}; it lies outside or is smaller than a cell"
+                )
+    return found
+
+
+def describe(ensemble):
+    """An ensemble in words."""
+    rho = f"density {ensemble.density.min():,.6g} to {ensemble.density.max():,.6g} kg/m3"
+    if not hasattr(ensemble, "shape"):
+        return f"{len(ensemble):,} prisms, {rho}"
+    nz, ny, nx = ensemble.shape
+    width = " x ".join("unequal" if w is None else f"{w:.5g}" for w in ensemble.spacing) + " m"
+    return f"{len(ensemble):,} of {nx} x {ny} x {nz} cells of {width}, {rho}"

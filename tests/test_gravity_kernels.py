@@ -49,7 +49,7 @@ def compiled():
 
 def test_catalogue_has_every_kernel():
     """Each KERNEL of the folder's texts is there, and no two operators share a name."""
-    texts = [path.read_text() for path in Path(catalogue.__file__).parent.glob("*.h")]
+    texts = [path.read_text() for path in (Path(catalogue.__file__).parent / "kernels").glob("*.h")]
     written = {name for text in texts for name in re.findall(r"^KERNEL (\w+)\(", text, flags=re.M)}
     assert {op.function for op, _ in CASES.values()} == written
     assert {name.rsplit("-", 1)[0] for name in CASES} == set(BUDGET)

@@ -19,6 +19,7 @@ from craton.comm import halos, ranks
 from craton.comm.local import Alone, spawn
 from craton.comm.placement import machine, place
 from craton.driver.march import march
+from craton.driver.run import plan_of_rank
 from craton.scenario import loads
 
 PARTS = ("parity", "weak", "laden", "strong512", "strong1024", "cuts", "overlap", "okamoto", "graph")
@@ -94,7 +95,7 @@ def measure(comm, options, shape, faces, grid=None, order=4, overlap=True, graph
     """One case on the ranks of `comm`: a row, the same on all of them."""
     begin = time.perf_counter()
     asked = scenario(shape, faces, grid, order=order, device=options.device)
-    planned = api.shared(asked, api.plan(asked), comm)
+    planned = plan_of_rank(asked, api.plan(asked), comm)
     here = machine(options.device, comm, place(comm), 1 if options.device == "cpu" else None)
     program = here.commit(planned)
     exchange = comm if comm.size == 1 else exchange_of(program, comm, overlap)

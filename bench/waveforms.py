@@ -354,7 +354,7 @@ def run(tables, folder):
 
     Returns
     -------
-    Result or GravityResult
+    Result
     """
     path = Path(folder) / "scenario.toml"
     path.write_text("\n".join(tables.values()) + "\n")
@@ -366,7 +366,7 @@ def values(result):
 
     Parameters
     ----------
-    result : Result or GravityResult
+    result : Result
 
     Returns
     -------
@@ -378,8 +378,8 @@ def values(result):
     ValueError
         An array has a value that is not finite, or zeros only: its hash would say nothing.
     """
-    samples = getattr(result, "samples", None)
-    arrays = [np.asarray(samples)] if samples is not None else [field.values for field in result.dataset.data_vars.values()]
+    waves = result.scenario.method != "gravity"
+    arrays = [np.asarray(result.samples)] if waves else [field.values for field in result.dataset.data_vars.values()]
     for array in arrays:
         if not (np.isfinite(array).all() and array.any()):
             raise ValueError("the run records zeros only, or values that are not finite")

@@ -15,24 +15,23 @@ PACKAGE = SRC / "craton"
 FILES = sorted(PACKAGE.rglob("*.py"))
 KERNELS = sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".h", ".cpp", ".cu"))
 
-# Who may import whom (DESIGN section 1). A layer may always import itself.
-BASE = {"errors", "conventions", "versions"}
+# Who may import whom (docs/developer/architecture.md). A layer may always import itself.
+BASE = {"errors", "conventions", "versions", "text"}
 INPUT = BASE | {"scenario"}
-PHYSICS = INPUT | {"model", "survey", "core"}
+MODEL = INPUT | {"model"}
+OUTPUT = MODEL | {"survey", "core"}
 MACHINE = BASE | {"core"}
-RUN = INPUT | {"survey", "core", "backends", "comm"}
-OUTPUT = RUN | {"model", "driver"}
-REPORT = OUTPUT | {"output"}
-API = REPORT | {"methods", "report"}
+METHODS = OUTPUT | {"output"}
+DRIVER = METHODS | {"methods", "backends", "comm"}
+PUBLIC = DRIVER | {"driver"}
 BENCHES = {"gravity_benchmark", "sem_benchmark", "nakata"}
-COMMANDS = API | BENCHES | {"api", "shots", "gravity", "gravity_runs", "wave_runs", "benchmark", "validation"}
+COMMANDS = PUBLIC | BENCHES | {"report", "api", "shots", "gravity", "benchmark", "validation"}
 ALLOWED = {
-    "errors": set(), "conventions": {"errors"}, "versions": set(), "scenario": BASE, "model": INPUT, "survey": INPUT | {"model"},
-    "core": BASE | {"model"}, "methods": PHYSICS, "backends": MACHINE, "comm": MACHINE | {"backends"}, "driver": RUN, "output": OUTPUT,
-    "report": REPORT, "api": API | {"gravity_runs", "wave_runs"}, "wave_runs": API, "gravity_runs": API | {"gravity"},
-    "benchmark": API | BENCHES | {"api", "wave_runs"}, "gravity_benchmark": API | {"gravity"}, "sem_benchmark": API, "nakata": set(),
-    "validation": API | {"api", "wave_runs"}, "shots": API | {"api"}, "commands": COMMANDS, "cli": COMMANDS | {"commands"},
-    "__init__": API | {"api", "shots", "gravity"}, "gravity": API, "__main__": {"cli"},
+    "errors": set(), "conventions": {"errors"}, "versions": set(), "text": set(), "scenario": BASE, "model": INPUT, "survey": MODEL,
+    "core": BASE | {"model"}, "output": OUTPUT, "methods": METHODS, "backends": MACHINE, "comm": MACHINE | {"backends"}, "driver": DRIVER,
+    "report": OUTPUT | {"output"}, "api": PUBLIC, "gravity": PUBLIC, "shots": PUBLIC | {"api"}, "benchmark": PUBLIC | BENCHES | {"api"},
+    "gravity_benchmark": PUBLIC | {"gravity"}, "sem_benchmark": PUBLIC, "nakata": set(), "validation": PUBLIC | {"api", "report"},
+    "commands": COMMANDS, "cli": COMMANDS | {"commands"}, "__init__": PUBLIC | {"api", "shots", "gravity"}, "__main__": {"cli"},
 }  # fmt: skip
 
 

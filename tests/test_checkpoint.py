@@ -13,9 +13,8 @@ from smallcase import opened, pictured, same_results
 from test_ranks import needs_mpi
 
 import craton
-from craton import wave_runs
 from craton.cli import main
-from craton.driver import checkpoint
+from craton.driver import checkpoint, waves
 from craton.driver.checkpoint import Checkpoints, latest
 from craton.driver.recorder import Recorder
 from craton.errors import Interrupted, ResourceError, ScenarioError
@@ -279,7 +278,9 @@ def test_room_for_two_is_asked_for(tmp_path, monkeypatch):
 
     asked = []
     monkeypatch.setattr(store, "check_space", lambda path, nbytes: asked.append(nbytes))
-    plan = craton.plan(pictured())
+    scenario = pictured()
+    plan = craton.plan(scenario)
     for every in (None, 600):
-        wave_runs.check_disk(plan, tmp_path / "out", False, every)
+        asking = scenario.model_copy(update={"run": scenario.run.model_copy(update={"checkpoint": every})})
+        waves.check_disk(asking, plan, tmp_path / "out", False)
     assert asked[1] - asked[0] == 2 * sum(plan.arrays[name].nbytes for name in plan.changing) > 0

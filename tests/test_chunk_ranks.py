@@ -12,7 +12,7 @@ from craton.backends.cpu import CPU
 from craton.comm import Together
 from craton.comm.local import spawn
 from craton.errors import ScenarioError
-from craton.methods import build
+from craton.methods import METHODS
 from craton.methods.spectral_element import time_step
 from craton.model.globe import earth_chunk, prem
 from craton.model.globe.chunk import Chunk, chunk
@@ -62,6 +62,11 @@ CORE = {"width": [36, 18], "elements": [16, 8], "growth": '["80 km"]', "bottom":
 CASES = {"mantle": MANTLE, "core": CORE | {"depth": "2700 km"}, "blast in the core": CORE | {"depth": "2950 km", "tensor": BLAST}}
 
 
+def planned_by_method(scenario, team=None, machine=None):
+    """The plan of a scenario by its method."""
+    return METHODS[scenario.method].plan(scenario, team, machine)
+
+
 def text(case, precision="float32", partition="slices"):
     """A scenario of some hundred elements."""
     return TEXT.format(precision=precision, partition=partition, **CASES[case])
@@ -91,7 +96,7 @@ def test_slices_are_as_one_rank(case, precision, ranks):
 
 def plans(case, ranks, partition="slices"):
     """The plans of all ranks."""
-    return spawn(ranks, lambda comm: build(loads(text(case, partition=partition)), Together(comm), CPU(threads=1)))
+    return spawn(ranks, lambda comm: planned_by_method(loads(text(case, partition=partition)), Together(comm), CPU(threads=1)))
 
 
 def test_a_position_on_cuts_belongs_to_one_rank():
@@ -154,7 +159,7 @@ def test_ranks_look_at_the_same_part_of_a_large_mesh(monkeypatch, case, ranks, p
         return some
 
     monkeypatch.setattr(time_step, "likely", watched)
-    alone_, want = build(loads(text(case)), machine=CPU(threads=1)).dt, sorted(parts.pop().tolist())
+    alone_, want = planned_by_method(loads(text(case)), machine=CPU(threads=1)).dt, sorted(parts.pop().tolist())
     steps = {plan.dt for plan in plans(case, ranks, partition)}
     assert sorted(np.concatenate(parts).tolist()) == want and 0 < len(want) <= 90 and steps == {alone_}
 

@@ -249,9 +249,9 @@ def test_signal_ends_cleanly(number, tmp_path):
 
 
 def test_signal_before_the_first_step(cli, tmp_path, monkeypatch):
-    from craton import wave_runs
+    from craton.driver import waves
 
-    monkeypatch.setattr(wave_runs, "check_memory", lambda *a: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(waves, "check_memory", lambda *a: os.kill(os.getpid(), signal.SIGTERM))
     write(tmp_path)
     code, out, err = cli("run", "small.toml", "-o", "out")
     assert code == 75 and "interrupted" in err and "Traceback" not in err and not (tmp_path / "out").exists()
@@ -290,7 +290,8 @@ def test_plan_says_all_and_writes_nothing(cli, tmp_path):
 
 
 def test_estimate_follows_from_traffic(tmp_path):
-    from craton.cli.plan import ASSUMED, estimate
+    from craton.methods import METHODS
+    from craton.methods.shared.waves import ASSUMED
 
     class Machine:
         def describe(self):
@@ -301,7 +302,7 @@ def test_estimate_follows_from_traffic(tmp_path):
 
     planned = craton.plan(craton.load(write(tmp_path)))
     seconds = planned.steps * sum(planned.traffic.values()) / (ASSUMED * 1e9)
-    assert f"about {seconds:.2g} s for 85 steps" in estimate(planned, Machine())
+    assert f"about {seconds:.2g} s for 85 steps" in METHODS["fd"].estimate(planned, Machine())
 
 
 def test_new_scenario_is_small_and_sound(cli, tmp_path):

@@ -16,7 +16,7 @@ from craton.backends import backend
 from craton.core.operator import declared_in_text
 from craton.driver.sweep import Runner
 from craton.methods import gravity as methods
-from craton.methods.gravity import direct, far, fields, operators, tree
+from craton.methods.gravity import choose, direct, far, fields, operators, tree
 from craton.methods.gravity.groups import Far
 from craton.methods.gravity.problem import problem
 
@@ -455,7 +455,7 @@ def test_threads_change_nothing_at_all(method):
 def test_hostile_machine_gives_the_same_bits():
     prisms, density, points = ensemble(200)
     asked = problem(prisms, density, points, fields.FIELDS)
-    plain, hostile = (methods.method("direct").solve(asked, Runner(backend(name))) for name in ("cpu", "hostile"))
+    plain, hostile = (methods.algorithm("direct").solve(asked, Runner(backend(name))) for name in ("cpu", "hostile"))
     assert np.array_equal(plain, hostile)
 
 
@@ -464,7 +464,7 @@ def test_auto_takes_the_quickest_and_says_why():
     assert small.method == "direct"
     assert "pairs" in small.report["why"]
     many = problem(np.tile([0.0, 1, 0, 1, -2, -1], (1_000_000, 1)), 1.0, tuple(np.zeros((3, 100_000))))
-    assert gravity.choose(many, backend("cpu"))[0].method != "direct"
+    assert choose(many, backend("cpu"))[0].method != "direct"
 
 
 def test_shapes_orders_and_names():

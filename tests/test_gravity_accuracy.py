@@ -12,6 +12,7 @@ import pytest
 import craton
 from craton import gravity
 from craton.backends import backend
+from craton.driver.sums import solve
 from craton.driver.sweep import Runner
 from craton.methods.gravity import accuracy, direct
 from craton.methods.gravity.fields import FIELDS, UNITS
@@ -123,11 +124,11 @@ def test_estimate_of_the_error_is_cheap():
 
     for method in ("vertex", "fft", "direct"):
         asked = problem(*ensemble, points, FIELDS)
-        values, report = gravity.solve(asked, "cpu", method)
+        values, report = solve(asked, "cpu", method)
         Counting.pairs = 0
         assert accuracy.stated(asked, values, method, Counting(backend("cpu"))) == report["error"] and Counting.pairs == 0
     asked = problem(*ensemble, points, FIELDS)
-    values, _ = gravity.solve(asked, "cpu", "far")
+    values, _ = solve(asked, "cpu", "far")
     accuracy.stated(asked, values, "far", Counting(backend("cpu")))
     assert 0 < Counting.pairs <= 64 * len(asked.prisms) <= 0.1 * asked.pairs
 
@@ -144,7 +145,7 @@ def test_norms_of_the_paper_on_coarser_cells(precision):
     asked = craton.plan(craton.load(ROOT / "examples" / "seven_spheres.toml", sets)).problem
     some = np.arange(0, 150, 15)
     reference = l2().exact(asked.prisms, asked.density, asked.points[:, some], FIELDS)
-    values, report = gravity.solve(asked, "cpu")
+    values, report = solve(asked, "cpu")
     for row in (values, direct.solve(asked, Runner(backend("cpu")))):
         for name, found in l2().compared(row[:, some], reference, FIELDS, 15_000).items():
             if name != "potential":

@@ -20,15 +20,16 @@ import smallcase
 import xarray as xr
 
 import craton
-from craton import gravity_runs
 from craton.backends import cpu
 from craton.backends.cpu import CPU
 from craton.comm import launcher
 from craton.comm.local import Alone, spawn
+from craton.driver import sums
+from craton.driver.sums import solve
 from craton.driver.sweep import Runner
 from craton.errors import ResourceError
-from craton.gravity import forward, solve
-from craton.methods.gravity import METHODS, far, shares
+from craton.gravity import forward
+from craton.methods.gravity import ALGORITHMS, far, shares
 from craton.methods.gravity.problem import problem
 from craton.scenario import loads
 
@@ -108,7 +109,7 @@ def test_the_tree_is_split_by_points_where_these_are_many(monkeypatch):
 # --- threads ----------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ALGORITHMS)
 @pytest.mark.parametrize("precision", ("float64", "float32"))
 def test_ranks_change_nothing_but_rounding(method, precision):
     """Double: sums in another order. Single: closed form and series round every term to 6e-8, and a share has an origin of its own.
@@ -132,7 +133,7 @@ def test_all_take_the_method_of_the_whole():
     assert {report["method"] for _, report in together(8, made, "auto")} == {chosen}
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ALGORITHMS)
 def test_more_ranks_than_work(method):
     prisms, density, (x, y, z) = cells(nx=2, ny=2, nz=1)
     made = problem(prisms[:3], [100.0, 200, 300], (x[:1, :2], y[:1, :2], z[:1, :2]), ("g_z",), rtol=1e-9)
@@ -150,7 +151,7 @@ def test_points_on_edges_are_undefined_for_every_number_of_ranks():
     assert not np.isnan(shared["g_z"]).any() and shared.report["ranks"] == 3
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ALGORITHMS)
 def test_stated_error_is_that_of_the_whole(method):
     """As for one rank: the true error is less than twice what is stated. Errors of ranks add up: up to N times as much is stated."""
     made = asked("float32", fields=("g_z", "g_zz"))
@@ -259,21 +260,21 @@ def test_a_machine_needs_room_for_a_tile_only(monkeypatch):
     assert plan.problem.points.shape == (3, 4_000_000)
     assert plan.tile_nbytes < 0.3 * plan.nbytes
     machine = Small(threads=1, nbytes=int(0.4 * plan.nbytes))
-    gravity_runs.check_memory(plan, machine)
+    sums.check_memory(plan, machine)
     with pytest.raises(ResourceError, match="a tile of prisms and points need"):
-        gravity_runs.check_memory(plan, Small(threads=1, nbytes=plan.tile_nbytes // 2))
+        sums.check_memory(plan, Small(threads=1, nbytes=plan.tile_nbytes // 2))
     monkeypatch.setattr(cpu, "host_memory", lambda: (3 * plan.nbytes, 4 * plan.nbytes))
-    gravity_runs.check_memory(plan, machine, ranks=3)
+    sums.check_memory(plan, machine, ranks=3)
     with pytest.raises(ResourceError, match="prisms and points on 4 ranks need .* free on this host"):
-        gravity_runs.check_memory(plan, machine, ranks=4)
+        sums.check_memory(plan, machine, ranks=4)
 
 
 def test_bytes_said_are_those_taken():
     """The host's arrays: within a factor of two of what a run holds at its peak."""
     plan = planned(points=1000)
-    gravity_runs.run(None, planned(points=10), CPU(threads=1), progress=False)
+    sums.compute(None, planned(points=10), CPU(threads=1), Alone(), progress=False)
     tracemalloc.start()
-    gravity_runs.run(None, plan, CPU(threads=1), progress=False)
+    sums.compute(None, plan, CPU(threads=1), Alone(), progress=False)
     peak = tracemalloc.get_traced_memory()[1] + plan.problem.points.nbytes + plan.problem.prisms.nbytes
     tracemalloc.stop()
     assert 0.5 * plan.nbytes < peak < 2 * plan.nbytes

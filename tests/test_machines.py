@@ -20,7 +20,7 @@ from craton.core.layout import Layout
 from craton.core.partition import Part, regions, shells
 from craton.core.plan import Launch
 from craton.errors import ResourceError
-from craton.methods import build
+from craton.methods import METHODS
 from craton.methods.finite_difference import operators
 from craton.scenario import loads
 
@@ -30,10 +30,15 @@ PERIODIC = {"periodic sides": "xy", "rigid and damped": "z", "rigid above": "y"}
 each_kind = pytest.mark.parametrize("kind", [kind for kind in BOUNDARIES if kind != "one-way"])
 
 
+def planned_by_method(scenario, team=None, machine=None):
+    """The plan of a scenario by its method."""
+    return METHODS[scenario.method].plan(scenario, team, machine)
+
+
 @cache
 def plan(kind="free and absorbing", order=4, precision="float32"):
     """A small plan with every kind of source, receiver and some kinds of boundary."""
-    return build(loads(text(kind, order, precision)), machine=CPU(threads=1))
+    return planned_by_method(loads(text(kind, order, precision)), machine=CPU(threads=1))
 
 
 def march(program, steps=STEPS):

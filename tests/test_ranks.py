@@ -16,15 +16,15 @@ from layeredcase import BOUNDARIES, text
 from smallcase import PICTURES, pictured, same_results
 
 import craton
-from craton import wave_runs
 from craton.backends import backend
 from craton.backends.cpu import CPU
 from craton.comm.halos import exchange
 from craton.comm.local import Alone, spawn
 from craton.core.partition import split
+from craton.driver import waves
 from craton.driver.march import march
 from craton.errors import ComputationError, CratonError, ScenarioError
-from craton.methods import build
+from craton.methods import METHODS
 from craton.methods.shared.ranks import shared
 from craton.scenario import loads
 
@@ -38,6 +38,11 @@ class Blind:
         """Nothing."""
 
 
+def planned_by_method(scenario, team=None, machine=None):
+    """The plan of a scenario by its method."""
+    return METHODS[scenario.method].plan(scenario, team, machine)
+
+
 def fields_of(program):
     """Every field that is computed, at the grid's points."""
     return {name: program.host(name) for name, a in program.plan.arrays.items() if a.part_of == "state"}
@@ -46,7 +51,7 @@ def fields_of(program):
 @cache
 def alone(scenario):
     """Fields and record after a few steps on one rank, and the plan."""
-    plan = build(loads(scenario))
+    plan = planned_by_method(loads(scenario))
     program = CPU(threads=1).commit(plan)
     march(program, Alone(), Blind(), STEPS)
     assert plan.slots >= STEPS
@@ -257,7 +262,7 @@ def test_parts_cover_the_grid_once(ranks):
 
 def test_ranks_in_layers_have_fewer_points():
     """Four ranks along z: the free surface and the CPML below cost more a point."""
-    plan = build(loads(text(x=2700, y=2500, z=19900)))
+    plan = planned_by_method(loads(text(x=2700, y=2500, z=19900)))
     parts = split(plan, 4, (1, 1, 4))
     heights = [part.shape[0] for part in parts]
     assert heights[0] < heights[1] and heights[3] < heights[1] and sum(heights) == 200
@@ -273,7 +278,7 @@ def test_too_many_ranks_are_refused():
 
 def test_no_rank_holds_the_whole_grid():
     """Memory of a rank is its share: fields, material and layers, with ghosts."""
-    plan = build(loads(text(x=9900, y=9900, z=9900)))
+    plan = planned_by_method(loads(text(x=9900, y=9900, z=9900)))
     local = shared(plan, 0, 8, (2, 2, 2))
     assert local.nbytes < 0.22 * plan.nbytes  # an eighth, rows of 50 points padded to 96 (of 100 to 128)
     assert max(a.nbytes for a in local.arrays.values()) < 0.22 * max(a.nbytes for a in plan.arrays.values())
@@ -314,7 +319,7 @@ def test_an_explosion_ends_all_ranks(tmp_path):
         local = shared(plan, comm.rank, comm.size, (1, 1, 2))
         local.limit = 1e-30 if comm.rank == 1 else local.limit  # only this rank sees it
         with pytest.raises(ComputationError, match="unstable at step") as error:
-            wave_runs.march(scenario, wave_runs.commit(local, backend("cpu", threads=1)), None, False, comm).finished()
+            waves.march(scenario, waves.commit(local, backend("cpu", threads=1)), None, False, comm).finished()
         return error.value.agreed, str(error.value)
 
     found = spawn(2, rank)

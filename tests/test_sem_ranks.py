@@ -19,7 +19,7 @@ from craton.comm.local import spawn
 from craton.core.shares import One
 from craton.driver.march import march
 from craton.errors import ResourceError, ScenarioError
-from craton.methods import build
+from craton.methods import METHODS
 from craton.methods.shared.sharing import Sharing
 from craton.methods.spectral_element import exact
 from craton.methods.spectral_element.discretisation import Discretisation
@@ -86,6 +86,11 @@ CASES = {
     "attenuation": {"layers": ROCK.replace("rho = 2100", "rho = 2100, qp = 60, qs = 30"), "source": MOMENT,
                     "model": "attenuation = { band = [0.5, 10], mechanisms = 2 }"},
 }  # fmt: skip
+
+
+def planned_by_method(scenario, team=None, machine=None):
+    """The plan of a scenario by its method."""
+    return METHODS[scenario.method].plan(scenario, team, machine)
 
 
 def text(case, precision="float32", **more):
@@ -180,7 +185,7 @@ def marched(case, ranks, partition, device="hostile", steps=12, change=lambda pl
     given = scenario(case, partition=partition)
 
     def rank(comm):
-        program = backend(device, threads=1).commit(change(build(given, Together(comm), CPU(threads=1))))
+        program = backend(device, threads=1).commit(change(planned_by_method(given, Together(comm), CPU(threads=1))))
         march(program, exchange(program, comm), Blind(), steps)
         return program
 
@@ -259,8 +264,8 @@ def test_a_fluid_and_the_solid_below_it_stay_together():
 def test_ranks_agree_on_the_step(case, ranks, partition):
     """And one rank takes the same: sums over ranks are the same to rounding, and the limit has four digits."""
     free = text(case).replace("step = 0.006", "")
-    steps = spawn(ranks, lambda comm: build(loads(free, [f"run.partition={partition}"]), Together(comm), CPU(threads=1)).dt)
-    assert len(set(steps)) == 1 and steps[0] == build(loads(free), machine=CPU(threads=1)).dt
+    steps = spawn(ranks, lambda comm: planned_by_method(loads(free, [f"run.partition={partition}"]), Together(comm), CPU(threads=1)).dt)
+    assert len(set(steps)) == 1 and steps[0] == planned_by_method(loads(free), machine=CPU(threads=1)).dt
 
 
 class Pair:
@@ -385,7 +390,7 @@ def test_plan_says_who_has_what(tmp_path):
     (tmp_path / "case.toml").write_text(text("sea"))
     said = command(tmp_path, "plan", "case.toml", "--ranks", "3", "--set", "run.partition=bisection")
     assert "Ranks: 3" in said and all(word in said for word in ("shared points", "outer", "memory", "imbalance", "efficiency"))
-    loads_ = build(scenario("sea", partition="bisection"), machine=CPU(threads=1)).sharing["loads"](3)
+    loads_ = planned_by_method(scenario("sea", partition="bisection"), machine=CPU(threads=1)).sharing["loads"](3)
     for one, program in zip(loads_, marched("sea", 3, "bisection", "cpu", steps=0)):
         part = program.plan.part
         assert (one.elements, one.outer, one.neighbours) == (part.elements, part.outer, len(part.neighbours))

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from craton import api, wave_runs
+from craton import api
 from craton.backends import backend
+from craton.driver import waves
 from craton.errors import ScenarioError
 from craton.methods.finite_difference.laminate import cut_planes
 from craton.methods.finite_difference.scheme import HALF, STRESS, VELOCITY
@@ -50,7 +51,7 @@ def periodic(model, waves=None):
 def measured_speed(direction, polarisation, waves=None):
     """Phase speed of a standing plane wave: a_(n+1) + a_(n-1) = (2 - dt^2 W^2) a_n for its amplitudes a; W over the wavenumber."""
     planned = api.plan(periodic(THOMSEN, waves))
-    program = wave_runs.commit(planned, backend("cpu", threads=1))
+    program = waves.commit(planned, backend("cpu", threads=1))
     k = 2 * np.pi / (POINTS * SPACING) * np.array(direction)
     shapes = {}
     for axis, name in enumerate(VELOCITY):
@@ -131,7 +132,7 @@ def test_energy_is_conserved():
     quiet, found = int(QUIET / planned.dt), []
     for name in ("stress_series", "velocity_series"):
         planned.arrays[name].data[quiet:] = 0
-    program = wave_runs.commit(planned, backend("cpu", threads=1))
+    program = waves.commit(planned, backend("cpu", threads=1))
     density, shear, normal = compliances(planned, program)
     for step in range(planned.steps):
         looked = step > quiet and step % 11 == 0

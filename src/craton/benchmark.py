@@ -146,13 +146,13 @@ def measure_elements(case, machine, bandwidth):
 
 def timed(plan, machine, bandwidth):
     """Whole time steps of a plan on random data, several times; and each of its operators."""
-    from craton import wave_runs
     from craton.comm.local import Alone
+    from craton.driver import waves
     from craton.driver.march import march
     from craton.driver.recorder import Recorder
 
-    wave_runs.check_memory(plan, machine)
-    program = wave_runs.commit(plan, machine)
+    waves.check_memory(plan, machine)
+    program = waves.commit(plan, machine)
     randomise(program, machine)
     recorder = Recorder(program)
 

@@ -1,7 +1,4 @@
 """Gravity of prisms on plain arrays: names, signs and units of Harmonica (z downward in fields; mGal, Eotvos, J/kg)."""
-import time
-from dataclasses import replace
-
 import numpy as np
 
 
@@ -83,6 +80,7 @@ def forward(prisms, density, points, fields=("g_z",), device="auto", precision="
     from craton.comm.local import Alone, spawn
     from craton.comm.placement import machine as on
     from craton.comm.placement import place
+    from craton.driver.sums import solve
     from craton.methods.gravity.problem import problem
 
     if comm is not None and devices is not None:
@@ -174,86 +172,3 @@ def from_model(model, points, fields=("g_z",), region=None, shape=None, spacing=
 
     cells = of_anything(model, region, shape, spacing, reference)
     return forward(cells.prisms, cells.density, points, fields, device, precision, method, rtol, threads, progress, comm, devices)
-
-
-def solve(problem, device="auto", method="auto", threads=None, progress=False, comm=None):
-    """Solve a checked Problem: (fields, points) in the fields' units, and a report; the same on every rank.
-
-    Parameters
-    ----------
-    problem : Problem
-    device : str or backend
-    method, threads, progress
-        As in `forward`.
-    comm : Comm, optional
-        Ranks that share the work.
-    """
-    from craton.comm import agreed
-    from craton.comm.local import Alone
-    from craton.comm.placement import machine as on
-    from craton.comm.placement import place
-
-    comm = comm or Alone()
-    machine, here = device, place(comm)
-    if isinstance(device, str):
-        with agreed(comm):
-            machine = on(device, comm, here, threads)
-    begin, decision = time.perf_counter(), decide(problem, machine, method, comm)
-    values, error = summed(problem, decision["method"], machine, comm, progress)
-    spent = time.perf_counter() - begin
-    return values, {**decision, "error": error, "device": machine.describe(), "ranks": comm.size, "precision": problem.precision,
-                    "seconds": spent, "pairs": problem.pairs}  # fmt: skip
-
-
-def decide(problem, machine, method, comm):
-    """The method that all ranks take, why, and what each would cost one rank: rank 0 looks at the whole problem."""
-    from craton.comm import agreed, broadcast
-    from craton.methods import gravity as methods
-
-    decision = None
-    with agreed(comm):
-        if comm.rank == 0:
-            if method != "auto":
-                methods.method(method)
-            best = choose(problem, machine)
-            chosen = best[0] if method == "auto" else next(e for e in best if e.method == method)
-            if not chosen.applies and problem.pairs:
-                raise ValueError(f"method {method!r} does not apply: {chosen.why}")
-            decision = {"method": chosen.method, "why": chosen.why, "estimates": {e.method: e.seconds for e in best if e.applies}}
-    return broadcast(comm, decision)
-
-
-def summed(problem, name, machine, comm, progress):
-    """Fields (fields, points) of a problem by a method, the sum of what the ranks find for their shares of it; and their errors."""
-    from craton.comm import broadcast
-    from craton.driver.sweep import Runner
-    from craton.driver.sweep import progress as shown
-    from craton.methods import gravity as methods
-    from craton.methods.gravity import accuracy
-    from craton.methods.gravity.cost import speed
-    from craton.methods.gravity.shares import share
-
-    rates = broadcast(comm, replace(speed(machine, problem.fields, problem.precision), machine=None))
-    mine, places = share(problem, name, rates, comm.rank, comm.size)
-    values, error = np.zeros((len(problem.fields), problem.points.shape[1])), {}
-    if mine.pairs:
-        if comm.size > 1 and not methods.method(name).estimate(mine, replace(rates, machine=machine)).applies:
-            name = choose(mine, machine)[0].method  # a few prisms left over, without the whole ensemble's regularity
-        with shown(mine.pairs, f"gravity, {name}", quiet=not progress or comm.rank > 0) as report:
-            found = methods.method(name).solve(mine, Runner(machine, report))
-        error = accuracy.stated(mine, found, name, Runner(machine))
-        values[:, places] = found
-    return comm.reduce(values), combined(comm.gather(error), sum if isinstance(places, slice) else max)
-
-
-def combined(errors, of_all):
-    """Errors of the fields from those of the ranks: their sum where ranks have prisms, the greatest where they have points."""
-    return {field: of_all(one[field] for one in errors if one) for field in next(filter(None, errors), {})}
-
-
-def choose(problem, machine):
-    """What every method would cost on a machine, the best first."""
-    from craton.methods.gravity import estimates
-    from craton.methods.gravity.cost import speed
-
-    return estimates(problem, speed(machine, problem.fields, problem.precision))

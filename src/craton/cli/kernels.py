@@ -9,13 +9,13 @@ ORDERS = (2, 4, 6, 8, 10, 12, 14, 16)
 
 def command(name=None, order=4, precision="float32", arch=None):
     """List the operators, or print the translation units of one; with an architecture, compile them for it."""
-    from craton.methods import OPERATORS, operators
+    from craton.methods import METHODS
 
     if order not in ORDERS:
         refuse("--order", f"{order} is not an order in space", "write 2, 4, 6, 8, 10, 12, 14 or 16")
     if arch is not None and not re.fullmatch(r"sm_\d+[a-z]?", arch):
         refuse("--arch", f'"{arch}" is not a GPU architecture', "write for example sm_80 or sm_90")
-    found = {key: value for method in OPERATORS for key, value in operators(method, order, precision).items()}
+    found = {key: value for method in METHODS.values() for key, value in method.operators(order, precision).items()}
     if name is not None:
         known("NAME", name, found, "operator")
         found = {name: found[name]}

@@ -23,7 +23,7 @@ def command(out, device=None, ranks=None, quiet=False, debug=False):
     """
     from craton.comm import launcher
     from craton.comm import ranks as communicator
-    from craton.wave_runs import resumable
+    from craton.driver.run import resumable
 
     out = Path(out)
     with ended_by_signal():
@@ -42,9 +42,9 @@ def command(out, device=None, ranks=None, quiet=False, debug=False):
 
 def one(out, device, quiet, comm):
     """What every rank does; the first one writes and prints."""
-    from craton import api
+    from craton.driver import run as driver
 
-    scenario, planned, saved = api.again(out, comm)
-    machine = api.fitting(scenario, planned, comm, device)
+    scenario, planned, saved = driver.restart(out, comm)
+    machine = driver.choose_machine(scenario, planned, comm, device)
     told(scenario, planned, machine, out, quiet, comm, note=f"  from    step {saved.step:,}\n",
-         work=lambda show: api.runs(scenario).run_into(scenario, planned, machine, out, False, show, comm, saved))  # fmt: skip
+         work=lambda show: driver.run_into(scenario, planned, machine, out, False, show, comm, saved))  # fmt: skip

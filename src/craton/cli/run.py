@@ -4,7 +4,6 @@ import signal
 import sys
 import threading
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 
 from craton.cli.check import checked, refuse, warn
@@ -69,31 +68,30 @@ def together(ranks, words, out):
 
 def one(file, overrides, out, force, quiet, comm):
     """What every rank does; the first one writes and prints."""
-    from craton import api
     from craton.comm import agreed
+    from craton.driver import run as driver
 
     first = comm.rank == 0
     with agreed(comm):
-        scenario, planned = checked(file, overrides, out if first else None, force, lambda scenario: api.plan(scenario, comm))
-        api.check_ranks(scenario, comm)
-        planned = api.shared(scenario, planned, comm)
-    machine = api.fitting(scenario, planned, comm)
-    more = {"comm": comm} if comm.size > 1 else {}
-    run_into = api.runs(scenario).run_into
-    told(scenario, planned, machine, out, quiet, comm, lambda show: run_into(scenario, planned, machine, out, force, show, **more))
+        scenario, planned = checked(file, overrides, out if first else None, force, lambda scenario: driver.plan(scenario, comm))
+        driver.check_ranks(scenario, comm)
+        planned = driver.plan_of_rank(scenario, planned, comm)
+    machine = driver.choose_machine(scenario, planned, comm)
+    told(scenario, planned, machine, out, quiet, comm, lambda show: driver.run_into(scenario, planned, machine, out, force, show, comm))
 
 
 def told(scenario, planned, machine, out, quiet, comm, work, note=""):
     """Do what a rank has to do, `work(progress)`; the first one says before what will be computed, and then what came of it."""
     from craton.comm import agreed
     from craton.driver.checkpoint import latest
+    from craton.methods import METHODS
 
-    first = comm.rank == 0
+    first, method = comm.rank == 0, METHODS[scenario.method]
     with agreed(comm):
         if first:
             warn(planned)
         if first and not quiet:
-            print(words(scenario).header(scenario, planned, machine, out), flush=True)
+            print(method.header(scenario, planned, machine, out), flush=True)
             print(f"  ranks   {comm.size}\n" if comm.size > 1 else "", note, sep="", end="", flush=True)
     try:
         result = work(first and not quiet)
@@ -104,7 +102,7 @@ def told(scenario, planned, machine, out, quiet, comm, work, note=""):
             print(f"to go on from here: craton resume {out}", file=sys.stderr)
         raise
     if first and not quiet:
-        print(words(scenario).summary(result), flush=True)
+        print(method.summary(result, written(out)), flush=True)
 
 
 @contextmanager
@@ -116,11 +114,6 @@ def on_all(comm):
         if comm.size > 1:
             error.comm = comm
         raise
-
-
-def words(scenario):
-    """The module that has the words for a method's header and summary."""
-    return import_module("craton.cli.gravity" if scenario.method == "gravity" else "craton.cli.run")
 
 
 @contextmanager
@@ -138,56 +131,6 @@ def ended_by_signal():
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def header(scenario, planned, machine, out):
-    """What will be computed, on what, into what."""
-    (free, _), whole = machine.memory(), planned.whole or planned
-    rows = [
-        ("grid", f"{whole.grid.words()}{f' for each of {len(planned.shots)} shots' if planned.shots else ''}"),
-        ("steps", f"{planned.steps:,} of {planned.dt:.6g} s, to t = {planned.end:.4g} s"),
-        ("method", f"{planned.solver}, {sharpness(scenario.run)}, {planned.precision}"),
-        ("memory", f"{size(planned.nbytes)} of {size(free)} free"),
-        ("device", machine.describe()),
-        ("out", f"{out}"),
-    ]
-    return "\n".join([planned.title or "Elastic waves", *(f"  {label:<8}{text}" for label, text in rows)])
-
-
-def sharpness(run):
-    """Order of the differences or degree of the elements."""
-    return f"degree {run.degree}" if hasattr(run, "degree") else f"order {run.order}"
-
-
-def size(nbytes):
-    """Bytes in words."""
-    return f"{nbytes / 2**30:,.2f} GiB" if nbytes >= 2**30 else f"{nbytes / 2**20:,.1f} MiB"
-
-
-def summary(result):
-    """How fast it was, and where everything is."""
-    from craton.driver.progress import rate
-
-    report, out = result.report, result.out
-    seconds = report["seconds"]
-    lines = [f"done: {report['steps_done']:,} steps, {rate(report['point_steps_per_second'], 1)} over {seconds['steady']:.1f} s, "
-             f"after {seconds['commit'] + seconds['first step']:.1f} s for kernels and the first step"]  # fmt: skip
-    frames = result.plan.frames
-    receivers = result.plan.receivers
-    told = {
-        "result.zarr": [f"{', '.join(result.scenario.output.waveforms)} at {len(receivers)} receivers"] * bool(len(receivers))
-        + ([f"fibres: strain rate in {len(receivers.fibres)} channels"] if receivers.fibres is not None else [])
-        + [f"snapshots/{f.name}: {len(f.steps)} of {f.quantity}" for f in frames],
-        "waveforms.mseed": ["the waveforms as MiniSEED"],
-        "stations.xml": ["the receivers as StationXML"],
-        "mesh.vtu": ["the mesh with its media, for ParaView and PyVista"],
-        "scenario.toml": ["the scenario as it was run"],
-        "run.json": ["device, timings, versions"],
-    }
-    there = written(out)
-    width = max(len(str(p)) for p in there)
-    lines += [f"  {str(path):<{width}}  {'; '.join(told.get(path.name, ()))}".rstrip() for path in there]
-    return "\n".join([*lines, f"next: craton plot {out}"])
 
 
 def formats():

@@ -6,8 +6,9 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from craton.cli.check import checked, in_words, refuse
-from craton.cli.run import ended_by_signal, size
+from craton.cli.run import ended_by_signal
 from craton.errors import Interrupted, ScenarioError
+from craton.text import megabytes
 
 
 def command(files, out=None, workers=None, scheduler=None, device=None, force=False, overrides=(), quiet=False):
@@ -104,7 +105,7 @@ def header(survey, out):
         ("shots", f"{len(names)}: {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}"),
         ("grid", f"{planned.grid.words()} for each"),
         ("steps", f"{planned.steps:,} of {planned.dt:.6g} s, to t = {planned.end:.4g} s"),
-        ("memory", f"{size(planned.nbytes)} for each shot that runs"),
+        ("memory", f"{megabytes(planned.nbytes)} for each shot that runs"),
         ("out", f"{os.fspath(out)}"),
     ]
     return "\n".join([survey.title or "Survey", *(f"  {label:<8}{text}" for label, text in rows)])

@@ -3,6 +3,8 @@ import sys
 import time
 from contextlib import contextmanager
 
+from craton.text import rate
+
 
 @contextmanager
 def progress_bar(steps, points, title="", quiet=False, begun=0):
@@ -83,9 +85,3 @@ def _task_lines(total, done, noun):
         print(f"{name} {state}: {done + ended[0]} of {total} {noun}, {left:.0f} s left", file=sys.stderr, flush=True)
 
     return report
-
-
-def rate(point_steps, seconds):
-    """Points times steps per second, in words."""
-    value = point_steps / max(seconds, 1e-9)
-    return f"{value / 1e9:.2f} Gpoint-steps/s" if value >= 1e9 else f"{value / 1e6:.1f} Mpoint-steps/s"

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from craton.text import interactions
+
 
 @dataclass
 class Runner:
@@ -71,7 +73,7 @@ def sweep(program, report=None):
 
 
 @contextmanager
-def progress(total, title="gravity", quiet=False):
+def progress_of_sweep(total, title="gravity", quiet=False):
     """A function to be called with the number of interactions done; a bar on a terminal, else a line every tenth after two seconds."""
     if quiet:
         yield None
@@ -86,7 +88,7 @@ def progress(total, title="gravity", quiet=False):
                TimeRemainingColumn(), TextColumn("left"))  # fmt: skip
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task, began = bar.add_task(title, total=total, rate=""), time.perf_counter()
-        yield lambda done: bar.update(task, completed=done, rate=rate(done, time.perf_counter() - began))
+        yield lambda done: bar.update(task, completed=done, rate=interactions(done, time.perf_counter() - began))
 
 
 def _lines(total):
@@ -97,12 +99,6 @@ def _lines(total):
         if spent > 2 and done * 10 // total > shown[0]:
             shown[0] = done * 10 // total
             left = spent / done * (total - done)
-            print(f"{100 * done // total} % done, {rate(done, spent)}, {left:.0f} s left", file=sys.stderr, flush=True)
+            print(f"{100 * done // total} % done, {interactions(done, spent)}, {left:.0f} s left", file=sys.stderr, flush=True)
 
     return report
-
-
-def rate(interactions, seconds):
-    """Interactions per second in words."""
-    value = interactions / max(seconds, 1e-9)
-    return f"{value / 1e9:.2f} G interactions/s" if value >= 1e9 else f"{value / 1e6:.1f} M interactions/s"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from craton.errors import Problem, ScenarioError
+from craton.methods import METHODS
 
 
 @dataclass
@@ -117,7 +118,7 @@ def unfit(scenario):
     """Problems of a scenario that no survey can be made of."""
     from craton.scenario.receivers import Fibre
 
-    if scenario.method == "gravity":
+    if METHODS[scenario.method].drive != "march":
         return [Problem("method", "a survey is of waves", "use craton run")]
     found = [Problem(f"receivers.{n}.das", "a survey keeps no fibres", "run the shots one by one")
              for n, entry in enumerate(scenario.receivers) if isinstance(entry, Fibre)]  # fmt: skip

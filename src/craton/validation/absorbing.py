@@ -3,8 +3,9 @@ import math
 
 import numpy as np
 
-from craton import api, wave_runs
+from craton import api
 from craton.backends import backend
+from craton.driver import waves
 from craton.scenario import Scenario
 from craton.validation.compare import row
 
@@ -61,7 +62,7 @@ def scenario(duration, width, boundaries, sources):
 def energies(wanted, device, every=0.05):
     """Times and the energy inside the layers over its largest value."""
     planned = api.plan(wanted)
-    program = wave_runs.commit(planned, backend(device))
+    program = waves.commit(planned, backend(device))
     layered = ["cpml" if wanted.boundaries.face(low) == "cpml" else "" for low in ("bottom", "south", "west")]
     inside = tuple(slice(THICKNESS, -THICKNESS) if kind else slice(None) for kind in layered)
     gap, times, found = round(every / planned.dt), [], []

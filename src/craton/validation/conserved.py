@@ -1,8 +1,9 @@
 """What may not be lost: energy without absorbing layers, exchange of source and receiver; random medium, free surface, float64."""
 import numpy as np
 
-from craton import api, wave_runs
+from craton import api
 from craton.backends import backend
+from craton.driver import waves
 from craton.methods.finite_difference.closure import HIGHEST, closure
 from craton.scenario import Scenario
 from craton.validation.absorbing import STRESS, advance
@@ -60,7 +61,7 @@ def energies(wanted, order, device, every=11):
     quiet = int(QUIET / planned.dt)
     for name in ("stress_series", "velocity_series"):
         planned.arrays[name].data[quiet:] = 0
-    program = wave_runs.commit(planned, backend(device))
+    program = waves.commit(planned, backend(device))
     weights, found = weighted(program, order), []
     for step in range(planned.steps):
         if step > quiet and step % every == 0:

@@ -3,11 +3,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from craton import wave_runs
 from craton.backends import backend
 from craton.comm.local import Alone
 from craton.comm.placement import planner
 from craton.core.shares import One
+from craton.driver import waves
 from craton.methods.spectral_element.build import assemble, build, discretise
 from craton.model.media import sampling
 from craton.model.media.cells import Region
@@ -68,8 +68,8 @@ def given(scenario, mesh):
 def ran(scenario, device, mesh=None):
     """The dataset of a run, perhaps on a mesh of one's own."""
     planned, machine = build(scenario, given(scenario, mesh), machine=planner()), backend(device)
-    wave_runs.check_memory(planned, machine)
-    return wave_runs.run(scenario, planned, machine, progress=False).dataset
+    waves.check_memory(planned, machine)
+    return waves.compute(scenario, planned, waves.commit(planned, machine), Alone(), progress=False).finished().dataset
 
 
 def distorted(scenario, seed=5):
@@ -106,7 +106,7 @@ def positions(d, fluid=False):
 
 def begun(planned, device, fields):
     """A program whose fields have values: dict of name to array (N + 1, ...)."""
-    program = wave_runs.commit(planned, backend(device))
+    program = waves.commit(planned, backend(device))
     with program.backend.work():
         for name, values in fields.items():
             array = program.arrays[name]
@@ -116,5 +116,5 @@ def begun(planned, device, fields):
 
 def recorded(scenario, planned, device, fields):
     """Samples (steps, channels) of a run from an initial state, as the scheme has them."""
-    result = wave_runs.march(scenario, begun(planned, device, fields), None, False, Alone()).finished()
+    result = waves.march(scenario, begun(planned, device, fields), None, False, Alone()).finished()
     return result.samples[: planned.steps - planned.extra].astype(float)

@@ -8,12 +8,14 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from craton import api, wave_runs
+from craton import api
 from craton.backends import backend
 from craton.comm.halos import exchange
 from craton.comm.local import Alone, spawn
+from craton.driver import waves
 from craton.driver.march import march
 from craton.driver.progress import progress_bar
+from craton.driver.run import plan_of_rank
 from craton.validation import stability_cases as cases
 from craton.validation import stability_elements as elements
 from craton.validation.compare import row as told
@@ -153,7 +155,7 @@ def measure(scenario, steps, device="auto", *, ranks=1, region=None, progress=Fa
 
 def ran(scenario, planned, steps, device, comm, region, report, threads):
     """A Watch after the run of one rank, whether it diverged, and how long it took (s)."""
-    program = wave_runs.commit(wave_runs.share(scenario, planned, comm), backend(device, threads=threads))
+    program = waves.commit(plan_of_rank(scenario, planned, comm), backend(device, threads=threads))
     halos = comm if comm.size == 1 else exchange(program, comm)
     watch, diverged, begin = Watch(program, comm, steps, region, report if comm.rank == 0 else None), False, time.perf_counter()
     try:

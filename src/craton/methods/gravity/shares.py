@@ -57,5 +57,5 @@ def share(problem, method, speed, rank, size):
         return problem, slice(None)
     ways = SHARES[method]
     if len(ways) > 1:
-        ways = sorted(ways, key=lambda way: gravity.method(method).estimate(way(problem, 0, size)[0], speed).seconds)
+        ways = sorted(ways, key=lambda way: gravity.algorithm(method).estimate(way(problem, 0, size)[0], speed).seconds)
     return ways[0](problem, rank, size)

@@ -4,7 +4,7 @@ import numpy as np
 SHOWN = 16  # ranks that are listed one by one
 
 
-def words(scenario, planned, ranks):
+def of_grid(scenario, planned, ranks):
     """The section, in lines.
 
     Raises

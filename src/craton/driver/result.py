@@ -1,0 +1,96 @@
+"""What a run leaves: one class for all methods."""
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from craton.errors import ComputationError, CratonError
+
+
+@dataclass
+class Result:
+    """What a run leaves.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    plan : Plan
+    samples : ndarray
+        Of waves the recorded channels as they were sampled, (steps, channels), some steps past the end included (`plan.extra`); of gravity
+        the fields in their units, (fields, points).
+    report : dict
+        Device, timings, rate.
+    out : Path or None
+        The OUT directory, if there is one.
+    error : CratonError or None
+        What ended the run early.
+    """
+
+    scenario: Any
+    plan: Any
+    samples: Any
+    report: dict
+    out: Path | None = None
+    error: Exception | None = None
+    _dataset: Any = field(default=None, repr=False)
+    _corrected: Any = field(default=None, repr=False)
+
+    def finished(self):
+        """Return self, or raise the error that ended the run early."""
+        if self.error:
+            raise self.error
+        return self
+
+    @property
+    def dataset(self):
+        """Waveforms, velocity(receiver, component, time) and the like, or fields, g_z(y, x) and the like: xarray.Dataset.
+
+        Waveforms are corrected for temporal dispersion, unless the computation failed. Of several ranks, rank 0 has them.
+        """
+        if self._dataset is None:
+            from craton.methods import METHODS
+
+            self._dataset = METHODS[self.scenario.method].dataset(self)
+        return self._dataset
+
+    @property
+    def fibres(self):
+        """What fibres recorded as an xarray.Dataset, strain_rate(channel, time); None without fibres."""
+        plan = self.plan
+        if plan.receivers.fibres is None:
+            return None
+        from craton.output.fibres import dataset
+
+        return dataset(self.records, plan.channels, plan.receivers.fibres, plan.dt, plan.start, self.scenario.output.sampling,
+                       self.attributes, plan.steps - plan.extra)  # fmt: skip
+
+    @property
+    def records(self):
+        """Channels corrected for temporal dispersion; as they are where the computation failed.
+
+        Raises
+        ------
+        CratonError
+            Another rank has them.
+        """
+        from craton.output.dataset import corrected
+
+        if self.plan.part and any(self.plan.part.place):
+            raise CratonError("rank 0 has the waveforms")
+        if self._corrected is None:
+            failed = isinstance(self.error, ComputationError)
+            self._corrected = self.samples if failed else corrected(self.samples, self.plan.channels, self.plan.dt, self.plan.band)
+        return self._corrected
+
+    @property
+    def attributes(self):
+        """Attributes of all datasets: title, scenario as TOML, precision, device."""
+        from craton.scenario import dumps
+
+        about = {"title": self.plan.title, "scenario": dumps(self.scenario)}
+        return about | {"precision": self.plan.precision, "device": self.report["device"]}
+
+    def stream(self):
+        """The waveforms as an obspy.Stream; needs the `seis` extra."""
+        from craton.output.waveforms import stream
+
+        return stream(self.dataset, self.scenario.output.network)

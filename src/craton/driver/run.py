@@ -1,0 +1,283 @@
+"""The run, once for all methods, for Python, command line, resumed runs and surveys: plan, machine, computation, what is kept."""
+import os
+from pathlib import Path
+
+from craton.errors import Interrupted, Problem, ScenarioError
+from craton.methods import METHODS
+
+__all__ = ["check_ranks", "choose_machine", "load", "plan", "plan_of_rank", "restart", "resumable", "resume", "run", "run_into"]
+
+
+def load(path, overrides=()):
+    """A scenario from a TOML file; see `craton.scenario.load`."""
+    from craton.scenario import load
+
+    return load(path, overrides)
+
+
+def plan(scenario, comm=None):
+    """The discretised problem of a scenario: prints as `craton plan`; `.nbytes`, `.steps`, `.phases`.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    comm : Comm, optional
+        Ranks that will share the run, all of which must ask: where each can plan its own subdomain, the plan is that of this rank.
+
+    Raises
+    ------
+    ScenarioError
+        With every problem found.
+    """
+    from craton.comm import Together
+    from craton.comm.placement import planner
+
+    method = METHODS[scenario.method]
+    team = Together(comm) if comm is not None and comm.size > 1 and method.plans_by_rank else None
+    return method.plan(scenario, team, planner(comm, scenario.run.threads) if method.tries_operators else None)
+
+
+def check_ranks(scenario, comm):
+    """Refuse several ranks where a method has only one.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if comm.size > 1 and not METHODS[scenario.method].many_ranks:
+        message = f'{comm.size} ranks, but "{scenario.method}" runs on one rank for now'
+        raise ScenarioError([Problem("method", message, "leave out --ranks and mpiexec")])
+
+
+def plan_of_rank(scenario, planned, comm):
+    """The plan of this rank from what `plan` gave.
+
+    Raises
+    ------
+    ScenarioError
+        The domain cannot be cut into so many parts.
+    """
+    method = METHODS[scenario.method]
+    return planned if comm.size == 1 or method.plans_by_rank else method.subdomain(scenario, planned, comm.rank, comm.size)
+
+
+def drive(scenario):
+    """The module that computes plans of a method: `craton.driver.waves` or `craton.driver.sums`."""
+    from craton.driver import sums, waves
+
+    return {"march": waves, "sweep": sums}[METHODS[scenario.method].drive]
+
+
+def choose_machine(scenario, planned, comm, device=None):
+    """The machine of this rank, on which the plan fits; all ranks must ask.
+
+    Raises
+    ------
+    ResourceError
+        On every rank, if it does not fit on one, or a machine is not there.
+    """
+    from craton.comm import agreed
+    from craton.comm.placement import machine, place
+
+    here = place(comm)
+    with agreed(comm):
+        chosen = machine(device or scenario.run.device, comm, here, scenario.run.threads)
+        drive(scenario).check_memory(planned, chosen, here.ranks if comm.size > 1 else 1)
+    return chosen
+
+
+def run(scenario, device=None, out=None, force=False, progress=True, comm=None, devices=None):
+    """Run a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    device : str, optional
+        ``"auto"``, ``"cpu"`` or the name of another machine; by default what the scenario says.
+    out : path-like, optional
+        Directory to keep the run in; without, nothing is written and snapshots are not taken.
+    force : bool
+        Replace a finished run in `out`.
+    progress : bool
+        Show progress on standard error.
+    comm : mpi4py communicator or craton.comm.Comm, optional
+        Ranks that share the run; all must call with the same scenario. By default this process alone.
+    devices : int, optional
+        GPUs of this computer that share the run, without MPI; on a CPU groups of its cores.
+
+    Returns
+    -------
+    Result
+        Of several ranks, rank 0 has the waveforms.
+
+    Raises
+    ------
+    ScenarioError
+        The scenario is wrong; nothing was written.
+    ResourceError
+        It does not fit, or there is nothing to run it on; nothing was written.
+    ComputationError, Interrupted
+        It failed or was stopped; what was recorded is in `out`.
+    """
+    from craton.comm import agreed, ranks
+    from craton.comm.local import Alone, spawn
+
+    if devices is not None and devices > 1 and comm is None:
+        return spawn(devices, lambda member: run(scenario, device, out, force, progress and member.rank == 0, member))[0]
+    comm = Alone() if comm is None else ranks(comm)
+    with agreed(comm):
+        check_ranks(scenario, comm)
+        planned = plan_of_rank(scenario, plan(scenario, comm), comm)
+    machine = choose_machine(scenario, planned, comm, device)
+    if out is not None:
+        return run_into(scenario, planned, machine, out, force, progress, comm)
+    with agreed(comm):
+        program = drive(scenario).prepare(planned, machine, comm)
+    return drive(scenario).compute(scenario, planned, program, comm, progress).finished()
+
+
+def run_into(scenario, planned, machine, out, force=False, progress=True, comm=None, saved=None):
+    """Run with an OUT directory: snapshots as it goes, waveforms or fields at the end, whatever the end is. Rank 0 keeps the books.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    planned : Plan
+        Of this rank.
+    machine : backend
+    out : path-like
+    force, progress, comm
+        See `run`.
+    saved : craton.driver.checkpoint.Saved, optional
+        Checkpoint (`resumable`) from which it goes on.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ScenarioError, ResourceError, ComputationError, Interrupted
+        See `run`.
+    """
+    from craton.comm import agreed
+    from craton.comm.local import Alone
+    from craton.output.store import Store, ended
+
+    comm, kind, store = comm or Alone(), drive(scenario), None
+    with agreed(comm):
+        if comm.rank == 0:
+            kind.check_disk(scenario, planned, out, force)
+        program = kind.prepare(planned, machine, comm, saved)
+    with agreed(comm):
+        if comm.rank == 0:
+            store = Store.again(out) if saved else open_store(scenario, planned, machine, out, force)
+    team = comm.gather({"rank": comm.rank, "host": comm.host, "pid": os.getpid(), "device": machine.describe(), "nbytes": planned.nbytes})
+    try:
+        if store:
+            store.update(ranks=team)
+        result = kind.compute(scenario, planned, program, comm, progress, out, store, saved)
+        result.out = Path(out)
+        if store:
+            kind.keep(result, store)
+    except BaseException as failure:
+        ended(out, failure, f"rank {comm.rank} on {comm.host}: " if comm.size > 1 else "")
+        raise
+    if store:
+        close_store(store, result)
+    return result.finished()
+
+
+def open_store(scenario, planned, machine, out, force):
+    """The Store of a run that can begin."""
+    from craton.output.store import Store
+    from craton.scenario import dumps
+
+    store = Store(out, force)
+    try:
+        store.write_scenario(dumps(scenario))
+        store.update(device=machine.describe(), **drive(scenario).facts(planned))
+    except BaseException as failure:
+        store.finish("failed", reason=str(failure) or type(failure).__name__)
+        raise
+    return store
+
+
+def close_store(store, result):
+    """Note how a run ended; a finished one needs no checkpoint any more."""
+    from craton.driver.checkpoint import remove
+
+    state = {type(None): "finished", Interrupted: "interrupted"}.get(type(result.error), "failed")
+    if state == "finished":
+        remove(store.path)
+    report = {name: value for name, value in result.report.items() if name != "ranks"}
+    store.finish(state, **report, **({"reason": str(result.error)} if result.error else {}))
+
+
+def resumable(out):
+    """The checkpoint from which a run can go on: `craton.driver.checkpoint.Saved`.
+
+    Raises
+    ------
+    ScenarioError
+        There is no run, it is finished or goes on, or it has left no checkpoint.
+    """
+    from craton.driver.checkpoint import latest
+    from craton.output.store import check_alone, read_run
+
+    state, saved = read_run(out), latest(out)
+    if not state:
+        raise ScenarioError([Problem("OUT", f"there is no run in {out}", "name the directory that `craton run` wrote to")])
+    check_alone(Path(out), state)
+    if state.get("state") == "finished":
+        raise ScenarioError([Problem("OUT", f"the run in {out} is finished: there is nothing to go on with", "")])
+    if saved is None:
+        remedy = f'run {Path(out) / "scenario.toml"} anew; run.checkpoint = "10 min" writes one every ten minutes'
+        raise ScenarioError([Problem("OUT", f"the run in {out} has left no checkpoint", remedy)])
+    return saved
+
+
+def resume(out, device=None, progress=True, comm=None, devices=None):
+    """Go on with a run that was interrupted, from its last checkpoint; on a CPU every bit is that of a run that was not.
+
+    Parameters
+    ----------
+    out : path-like
+        The directory of the run.
+    device, progress, comm, devices
+        See `run`; as many ranks or devices as before.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ScenarioError
+        There is nothing to go on with, or not with so many ranks, this scenario or this version.
+    ResourceError, ComputationError, Interrupted
+        See `run`.
+    """
+    from craton.comm import ranks
+    from craton.comm.local import Alone, spawn
+
+    if devices is not None and devices > 1 and comm is None:
+        return spawn(devices, lambda member: resume(out, device, progress and member.rank == 0, member))[0]
+    comm = Alone() if comm is None else ranks(comm)
+    scenario, planned, saved = restart(out, comm)
+    return run_into(scenario, planned, choose_machine(scenario, planned, comm, device), out, False, progress, comm, saved)
+
+
+def restart(out, comm):
+    """Scenario, plan of this rank and checkpoint of a run that can go on; all ranks must ask."""
+    from craton.comm import agreed
+    from craton.scenario import dumps
+
+    with agreed(comm):
+        saved = resumable(out)
+        scenario = load(Path(out) / "scenario.toml")
+        saved.check_ranks(comm.size)
+        saved.check_scenario(dumps(scenario))
+        planned = plan_of_rank(scenario, plan(scenario, comm), comm)
+        saved.check_plan(planned)
+    return scenario, planned, saved

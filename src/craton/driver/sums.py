@@ -1,0 +1,149 @@
+"""Sums over sources, driven: which algorithm, whether it fits, the computation over ranks, what is kept of it."""
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from craton.errors import ResourceError
+
+
+def check_memory(planned, machine, ranks=1):
+    """Refuse what does not fit: prisms, points and fields into this host's memory, once for each of its ranks; a tile into the machine's.
+
+    Parameters
+    ----------
+    planned : GravityPlan
+    machine : backend
+    ranks : int
+        On this host.
+    """
+    from craton.backends.cpu import host_memory
+
+    (free, _), (host, _) = machine.memory(), host_memory()
+    for needed, there, what, where in (
+        (planned.nbytes * ranks, host, f"prisms and points{f' on {ranks} ranks' if ranks > 1 else ''}", "on this host"),
+        (planned.tile_nbytes, free, "a tile of prisms and points", f"on {machine.describe()}"),
+    ):
+        if needed > there:
+            raise ResourceError(f"{what} need {needed / 2**30:.2f} GiB, {there / 2**30:.2f} GiB are free {where}.\n"
+                                "    take larger cells, or fewer points at a time")  # fmt: skip
+
+
+def check_disk(scenario, plan, out, force):
+    """Refuse a directory that cannot be written to or has too little space."""
+    from craton.output.store import check_out, check_space
+
+    check_out(out, force)
+    check_space(out, 8 * len(plan.problem.fields) * plan.problem.points.shape[1])
+
+
+def prepare(plan, machine, comm, saved=None):
+    """The machine, where the algorithm asked for applies.
+
+    Raises
+    ------
+    ScenarioError
+        It does not.
+    """
+    from craton.methods.gravity import chosen
+
+    if comm.rank == 0:
+        chosen(plan, machine)
+    return machine
+
+
+def facts(plan):
+    """What run.json says of a plan."""
+    return {"precision": plan.precision, "nbytes": plan.nbytes}
+
+
+def compute(scenario, plan, machine, comm, progress=True, out=None, store=None, saved=None):
+    """Compute the fields of a plan: `Result`, the same on every rank."""
+    from craton.driver.result import Result
+    from craton.versions import versions
+
+    values, report = solve(plan.problem, machine, plan.method, progress=progress, comm=comm)
+    undefined = {name: int(np.isnan(row).sum()) for name, row in zip(plan.problem.fields, values) if np.isnan(row).any()}
+    report |= {"prisms": len(plan.problem.prisms), "points": plan.problem.points.shape[1], "undefined": undefined}
+    report["pairs_per_second"] = report["pairs"] / max(report["seconds"], 1e-9)
+    report["versions"] = versions()
+    return Result(scenario, plan, values, report)
+
+
+def keep(result, store):
+    """Write the fields."""
+    store.write_waveforms(result.dataset)
+
+
+def solve(problem, device="auto", method="auto", threads=None, progress=False, comm=None):
+    """Solve a checked Problem: (fields, points) in the fields' units, and a report; the same on every rank.
+
+    Parameters
+    ----------
+    problem : Problem
+    device : str or backend
+    method, threads, progress
+        As in `forward`.
+    comm : Comm, optional
+        Ranks that share the work.
+    """
+    from craton.comm import agreed
+    from craton.comm.local import Alone
+    from craton.comm.placement import machine as on
+    from craton.comm.placement import place
+
+    comm = comm or Alone()
+    machine, here = device, place(comm)
+    if isinstance(device, str):
+        with agreed(comm):
+            machine = on(device, comm, here, threads)
+    begin, decision = time.perf_counter(), decide(problem, machine, method, comm)
+    values, error = summed(problem, decision["method"], machine, comm, progress)
+    spent = time.perf_counter() - begin
+    return values, {**decision, "error": error, "device": machine.describe(), "ranks": comm.size, "precision": problem.precision,
+                    "seconds": spent, "pairs": problem.pairs}  # fmt: skip
+
+
+def decide(problem, machine, method, comm):
+    """The method that all ranks take, why, and what each would cost one rank: rank 0 looks at the whole problem."""
+    from craton.comm import agreed, broadcast
+    from craton.methods import gravity
+
+    decision = None
+    with agreed(comm):
+        if comm.rank == 0:
+            if method != "auto":
+                gravity.algorithm(method)
+            best = gravity.choose(problem, machine)
+            chosen = best[0] if method == "auto" else next(e for e in best if e.method == method)
+            if not chosen.applies and problem.pairs:
+                raise ValueError(f"method {method!r} does not apply: {chosen.why}")
+            decision = {"method": chosen.method, "why": chosen.why, "estimates": {e.method: e.seconds for e in best if e.applies}}
+    return broadcast(comm, decision)
+
+
+def summed(problem, name, machine, comm, progress):
+    """Fields (fields, points) of a problem by a method, the sum of what the ranks find for their shares of it; and their errors."""
+    from craton.comm import broadcast
+    from craton.driver.sweep import Runner, progress_of_sweep
+    from craton.methods import gravity
+    from craton.methods.gravity import accuracy
+    from craton.methods.gravity.cost import speed
+    from craton.methods.gravity.shares import share
+
+    rates = broadcast(comm, replace(speed(machine, problem.fields, problem.precision), machine=None))
+    mine, places = share(problem, name, rates, comm.rank, comm.size)
+    values, error = np.zeros((len(problem.fields), problem.points.shape[1])), {}
+    if mine.pairs:
+        if comm.size > 1 and not gravity.algorithm(name).estimate(mine, replace(rates, machine=machine)).applies:
+            name = gravity.choose(mine, machine)[0].method  # a few prisms left over, without the whole ensemble's regularity
+        with progress_of_sweep(mine.pairs, f"gravity, {name}", quiet=not progress or comm.rank > 0) as report:
+            found = gravity.algorithm(name).solve(mine, Runner(machine, report))
+        error = accuracy.stated(mine, found, name, Runner(machine))
+        values[:, places] = found
+    return comm.reduce(values), combined(comm.gather(error), sum if isinstance(places, slice) else max)
+
+
+def combined(errors, of_all):
+    """Errors of the fields from those of the ranks: their sum where ranks have prisms, the greatest where they have points."""
+    return {field: of_all(one[field] for one in errors if one) for field in next(filter(None, errors), {})}

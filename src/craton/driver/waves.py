@@ -1,0 +1,193 @@
+"""Waves, driven: whether a plan fits, its program, the time loop with what looks at it, what is kept of it."""
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+from craton.driver.result import Result
+from craton.errors import CratonError, Interrupted, ResourceError
+
+MESH = "mesh.vtu"
+
+
+def check_memory(planned, machine, ranks=1):
+    """Refuse what does not fit into the machine's free memory; on a CPU into the host's, for all its `ranks`."""
+    free, _ = machine.memory()
+    needed = planned.nbytes * (1 if hasattr(machine, "stream") else ranks)
+    if needed > free:
+        coarser = 1.01 * (needed / free) ** (1 / 3)
+        fits = f"domain.spacing = {planned.grid.spacing * coarser:.4g} m, or a smaller domain"
+        if getattr(planned.grid, "from_file", False):
+            fits = f"a mesh whose elements are {coarser:.3g} times longer"
+        raise ResourceError(f"the run needs {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free on {machine.describe()}.\n"
+                            f"    it fits with {fits}")  # fmt: skip
+
+
+def commit(planned, machine):
+    """The plan on the machine."""
+    begin = time.perf_counter()
+    try:
+        program = machine.commit(planned)
+    except MemoryError as e:
+        raise ResourceError(f"{machine.describe()} ran out of memory: the run needs {planned.nbytes / 2**30:.1f} GiB") from e
+    machine.finish()
+    program.seconds = time.perf_counter() - begin
+    return program
+
+
+def check_disk(scenario, planned, out, force):
+    """Refuse a directory that cannot be written to or has too little space, for two checkpoints as well where they are asked for."""
+    from craton.output.store import check_out, check_space
+
+    whole = planned.whole or planned
+    state = 2 * whole.state_bytes if scenario.run.checkpoint else 0
+    check_out(out, force)
+    check_space(out, 4 * planned.steps * len(planned.channels) + sum(f.nbytes for f in planned.frames) + state)
+
+
+def prepare(plan, machine, comm, saved=None):
+    """The plan on the machine, in the state of a checkpoint where there is one."""
+    program = commit(plan, machine)
+    if saved:
+        saved.restore(program, comm.rank)
+    return program
+
+
+def facts(plan):
+    """What run.json says of a plan."""
+    return {"precision": plan.precision, "steps": plan.steps, "points": (plan.whole or plan).points, "nbytes": plan.nbytes}
+
+
+def compute(scenario, plan, program, comm, progress=True, out=None, store=None, saved=None):
+    """The time loop: `Result`; with a directory, every rank writes its part of the snapshots."""
+    if out is None:
+        return march(scenario, program, None, progress, comm)
+    return with_snapshots(scenario, program, out, progress, comm, store, saved)
+
+
+def with_snapshots(scenario, program, out, progress, comm, store, saved):
+    """The time loop with its snapshots: every rank writes its part of them. Rank 0 lays the series out and closes them."""
+    from craton.comm import agreed
+    from craton.driver.checkpoint import Checkpoints
+    from craton.output.snapshots import SnapshotWriter
+    from craton.output.store import RESULT
+    from craton.scenario import dumps
+
+    writer = SnapshotWriter(Path(out) / RESULT)
+    try:
+        for first in (True, False):
+            with agreed(comm):
+                if (comm.rank == 0) == first:
+                    declare(program.plan, writer, first, saved)
+                    writer.settle()
+        flush = partial(flushed, scenario, program, store) if store else None
+        checkpoints = Checkpoints(out, program, comm, dumps(scenario), scenario.run.checkpoint, writer.settle, flush,
+                                  saved.step if saved else 0)  # fmt: skip
+        result = march(scenario, program, writer, progress, comm, checkpoints, saved)
+        with agreed(comm):
+            if comm.rank:
+                writer.close(last=False)
+        return result
+    finally:
+        writer.close(last=comm.rank == 0)
+
+
+def declare(planned, writer, create, saved=None):
+    """Name all series of snapshots to a writer; those of a run that goes on are there."""
+    from craton.driver.snapshots import tiling
+
+    parts = planned.sharing.get("parts")
+    for f in planned.frames:
+        chunk, done = tiling(f, parts).chunk if parts and f.lattice else None, int((f.steps < saved.step).sum()) if saved else None
+        writer.add_series(f.name, {f.quantity: f.components}, f.coords, f.times, chunk=chunk, create=create, done=done)
+
+
+def flushed(scenario, program, store, samples):
+    """Write the waveforms of a run that goes on."""
+    write_records(Result(scenario, program.plan, samples, {"device": program.backend.describe()}), store)
+
+
+def keep(result, store):
+    """Write waveforms in every format that can be written."""
+    from craton.output import export
+
+    write_records(result, store)
+    if len(result.plan.receivers) and len(result.samples) and not result.plan.shots:  # the other formats know one experiment
+        export(result.dataset, store.path, result.scenario.output.network)
+    if getattr(result.scenario.output, "mesh", False):
+        from craton.output.mesh import write_mesh
+
+        mesh, media = (result.plan.whole or result.plan).grid.media()
+        write_mesh(store.path / MESH, mesh, cell_data=media)
+
+
+def write_records(result, store):
+    """Write waveforms and fibres to the store."""
+    from craton.output.dataset import time_axis
+
+    plan = result.plan
+    samples = len(time_axis(plan.steps - plan.extra, plan.dt, plan.start, result.scenario.output.sampling))
+    if plan.receivers.fibres is not None and len(result.samples):
+        store.write_fibres(result.fibres, samples)
+    if len(plan.receivers) and len(result.samples):
+        store.write_waveforms(result.dataset, samples)
+
+
+def march(scenario, program, writer, progress, comm, checkpoints=None, saved=None):
+    """The time loop with its recorder; an error that ends it early is kept in the result, beside what was recorded.
+
+    A run that is interrupted leaves a checkpoint.
+    """
+    from craton.comm.halos import exchange
+    from craton.driver.march import march as loop
+    from craton.driver.progress import progress_bar
+    from craton.driver.recorder import Recorder, Signals
+
+    planned, error = program.plan, None
+    halos = comm if comm.size == 1 else exchange(program, comm, say if comm.rank == 0 else None)
+    with progress_bar(planned.steps, (planned.whole or planned).points, planned.title, not progress, saved.step if saved else 0) as report:
+        before = saved.record if saved and comm.rank == 0 else None
+        recorder = Recorder(program, writer, report, comm, checkpoints, saved.step if saved else 0, before)
+        with Signals(recorder):
+            try:
+                loop(program, halos, recorder, planned.steps, recorder.begun)
+            except CratonError as e:
+                if comm.size > 1 and not hasattr(e, "agreed"):
+                    raise
+                error = e
+                recorder.drain()
+                if isinstance(e, Interrupted):
+                    leave(recorder, e)
+    program.backend.finish()
+    return Result(scenario, planned, recorder.recorded, timings(program, recorder, time.perf_counter(), halos, comm), error=error)
+
+
+def leave(recorder, error):
+    """A checkpoint of a run that was interrupted; where it cannot be written, the error says so."""
+    try:
+        recorder.keep()
+    except ResourceError as reason:
+        error.args = (f"{error}; it cannot be resumed: {reason}",)
+
+
+def say(text):
+    """A sentence about how it is run, on standard error."""
+    print(f"note: {text}", file=sys.stderr, flush=True)
+
+
+def timings(program, recorder, end, halos, comm):
+    """What run.json says of the run: compile and first step apart from steady steps."""
+    from craton.versions import versions
+
+    planned, machine, clock = program.plan, program.backend, recorder.clock
+    points = (planned.whole or planned).points
+    first = clock.get("first step", end)
+    steady = recorder.done - recorder.begun - 1
+    rate = steady * points / (end - first) if steady > 0 and end > first else 0.0
+    shared = {"waiting": comm.gather(halos.waited / max(end - clock["start"], 1e-9)), "exchange": halos.name} if comm.size > 1 else {}
+    return {
+        "device": machine.describe(), "precision": planned.precision, "steps_done": recorder.done, "points": points,
+        "seconds": {"commit": program.seconds, "first step": first - clock["start"], "steady": end - first},
+        "point_steps_per_second": rate, "least_bytes_per_step": sum((planned.whole or planned).traffic.values()), **shared,
+        "versions": versions(),
+    }  # fmt: skip

@@ -1,0 +1,30 @@
+"""Finite differences on the staggered grid as a `craton.methods.protocol.Method`."""
+from craton.methods.shared.waves import WaveMethod
+
+
+class FiniteDifferences(WaveMethod):
+    """Elastic and acoustic waves in two and three dimensions."""
+
+    name = "fd"
+
+    def plan(self, scenario, team=None, machine=None):
+        """See `Method.plan`; the whole grid, whoever asks."""
+        from craton.methods.finite_difference.build import build
+
+        return build(scenario)
+
+    def cut(self, scenario, plan, ranks):
+        """Boxes of the ranks, their halos, memory and expected efficiency."""
+        from craton.methods.shared.cuts import of_grid
+
+        return of_grid(scenario, plan, ranks)
+
+    def sharpness(self, run):
+        """Order of the differences, in words."""
+        return f"order {run.order}"
+
+    def operators(self, order, precision):
+        """See `Method.operators`."""
+        from craton.methods.finite_difference.catalogue import operators
+
+        return {name: (op, precision) for name, op in operators(order).items()}

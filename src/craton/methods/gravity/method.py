@@ -1,0 +1,96 @@
+"""Gravity of prisms as a `craton.methods.protocol.Method`."""
+
+
+class PrismGravity:
+    """Gravity and its gradient tensor from ensembles of rectangular prisms."""
+
+    name, drive, many_ranks, plans_by_rank, tries_operators = "gravity", "sweep", True, False, False
+
+    def plan(self, scenario, team=None, machine=None):
+        """See `Method.plan`."""
+        from craton.methods.gravity.build import build
+
+        return build(scenario)
+
+    def outline(self, scenario, ranks, planner):
+        """Plans are quick: none is needed."""
+
+    def subdomain(self, scenario, plan, rank, ranks):
+        """The plan itself: prisms or points are shared out while it is computed."""
+        return plan
+
+    def shots(self, scenario):
+        """None: fields do not depend on time."""
+        return ()
+
+    def dataset(self, result):
+        """The fields, g_z(y, x) and the like, or over (point)."""
+        from craton.output.potential import fields
+
+        plan = result.plan
+        named = dict(zip(plan.problem.fields, result.samples))
+        attributes = {key: value or None for key, value in result.attributes.items()} | {"method": result.report["method"]}
+        return fields({name: named[name] for name in result.scenario.gravity.fields}, plan.points, attributes, result.report["error"])
+
+    def cut(self, scenario, plan, ranks):
+        """Nothing to say: ranks have equal shares."""
+
+    def estimate(self, plan, machine):
+        """The algorithm that will be taken and why, and what the others would cost."""
+        from craton.methods.gravity import chosen
+        from craton.methods.gravity.cost import words
+
+        taken, estimates = chosen(plan, machine)
+        lines = ["Estimate", f"  {machine.describe()}"]
+        for e in estimates:
+            mark = "->" if e is taken else "  "
+            lines.append(f"  {mark} {e.method:<7} {'about ' + words(e.seconds) if e.applies else 'no':<13} {e.why}".rstrip())
+        return "\n".join(lines)
+
+    def header(self, scenario, plan, machine, out):
+        """Fields, prisms, points, algorithm, device."""
+        from craton.methods.gravity import chosen
+        from craton.methods.gravity.cost import words
+
+        (taken, _), problem = chosen(plan, machine), plan.problem
+        rows = [
+            ("fields", ", ".join(scenario.gravity.fields)),
+            ("prisms", f"{len(problem.prisms):,}"),
+            ("points", f"{problem.points.shape[1]:,}, {plan.points.words}"),
+            ("method", f"{taken.method}, {plan.precision}: {taken.why}, about {words(taken.seconds)}"),
+            ("device", machine.describe()),
+            ("out", f"{out}"),
+        ]
+        return "\n".join([plan.title or "Gravity", *(f"  {label:<8}{text}" for label, text in rows)])
+
+    def summary(self, result, kept):
+        """How fast it was, how exact it is, and where everything is."""
+        from craton.methods.gravity.cost import words
+        from craton.text import interactions
+
+        report = result.report
+        lines = [f"done: {report['pairs']:,} pairs by {report['method']} in {words(report['seconds'])}, "
+                 f"{interactions(report['pairs'], report['seconds'])}"]  # fmt: skip
+        units = {}
+        for name, values in result.dataset.data_vars.items():
+            units.setdefault(values.attrs["units"], []).append(name)
+        if report["error"]:
+            worst = {unit: max(report["error"][name] for name in names) for unit, names in units.items()}
+            lines.append("  error at most about " + ", ".join(f"{error:.1e} {unit}" for unit, error in worst.items()))
+        if report["undefined"]:
+            counts = ", ".join(f"{name} at {count} points" for name, count in report["undefined"].items())
+            lines.append(f"  not defined on edges of prisms: {counts}")
+        contents = {
+            "result.zarr": "; ".join(f"{' '.join(names)} in {unit}" for unit, names in units.items()),
+            "scenario.toml": "the scenario as it was run",
+            "run.json": "method, error, device, timings, versions",
+        }
+        width = max(len(str(path)) for path in kept)
+        lines += [f"  {str(path):<{width}}  {contents.get(path.name, '')}".rstrip() for path in kept]
+        return "\n".join([*lines, f"next: craton plot {result.out}"])
+
+    def operators(self, order, precision):
+        """See `Method.operators`; there is no order."""
+        from craton.methods.gravity.catalogue import DOUBLE, operators
+
+        return {name: (op, "float64" if name in DOUBLE else precision) for name, op in operators(precision).items()}

@@ -1,0 +1,92 @@
+"""What a method is: one object with the verbs of a run, in the order in which they are called."""
+from typing import Protocol
+
+
+class Method(Protocol):
+    """A method of computation, the value of a scenario's ``method``.
+
+    Attributes
+    ----------
+    name : str
+        Key in `craton.methods.METHODS`.
+    drive : str
+        How its plans are computed: ``"march"`` (a time loop) or ``"sweep"`` (a sum over tiles).
+    many_ranks : bool
+        Several ranks can share a run.
+    plans_by_rank : bool
+        Each rank plans its own subdomain; otherwise the whole is planned and then cut.
+    tries_operators : bool
+        Operators are applied while it plans: `plan` needs a machine.
+    """
+
+    name: str
+    drive: str
+    many_ranks: bool
+    plans_by_rank: bool
+    tries_operators: bool
+
+    def plan(self, scenario, team=None, machine=None):
+        """The plan of a scenario.
+
+        Parameters
+        ----------
+        scenario : Scenario
+        team : craton.comm.Together, optional
+            Ranks that plan a subdomain each (`plans_by_rank`).
+        machine : backend, optional
+            Where operators are applied (`tries_operators`).
+
+        Raises
+        ------
+        ScenarioError
+            With every problem found.
+        """
+
+    def outline(self, scenario, ranks, planner):
+        """The plan for `craton plan`, or what it costs where the plan itself is too large; None where there is no such short cut.
+
+        Parameters
+        ----------
+        scenario : Scenario
+        ranks : int
+        planner : callable
+            Gives a machine for trials.
+        """
+
+    def subdomain(self, scenario, plan, rank, ranks):
+        """The plan of one rank from the plan of the whole.
+
+        Raises
+        ------
+        ScenarioError
+            The domain cannot be cut into so many parts.
+        """
+
+    def shots(self, scenario):
+        """Names of the shots that must be run one by one."""
+
+    def dataset(self, result):
+        """The `xarray.Dataset` of a `craton.driver.result.Result`."""
+
+    def cut(self, scenario, plan, ranks):
+        """What `craton plan --ranks N` prints of who owns what, in lines; None where ranks are alike."""
+
+    def estimate(self, plan, machine):
+        """What a run will take on a machine, in lines."""
+
+    def header(self, scenario, plan, machine, out):
+        """What will be computed, on what, into what, in lines."""
+
+    def summary(self, result, kept):
+        """What was computed, how fast, and where it is, in lines; `kept` are the paths in its directory."""
+
+    def operators(self, order, precision):
+        """All operators of a method: dict of name to (Operator, precision).
+
+        Parameters
+        ----------
+        order : int
+            In space, or degree of elements, where the method has one.
+        precision : str
+            The one asked for; operators that always work in double say so.
+        """

@@ -1,0 +1,85 @@
+"""What methods that march waves in time have in common: shots, the dataset of their records, and their words."""
+from craton.text import duration, megabytes, rate
+
+# Of the copy bandwidth that a whole time step reaches, judged by its least traffic: bench/NOTES.md.
+ASSUMED = 0.6
+COPIED = 1 << 27  # bytes; larger than caches, a fraction of a second to measure
+
+
+class WaveMethod:
+    """The part of `craton.methods.protocol.Method` that does not depend on the discretisation of waves."""
+
+    drive, many_ranks, plans_by_rank, tries_operators = "march", True, False, False
+
+    def outline(self, scenario, ranks, planner):
+        """Plans are quick: none is needed."""
+
+    def subdomain(self, scenario, plan, rank, ranks):
+        """The part of a plan that a rank owns."""
+        from craton.methods.shared.ranks import shared
+
+        return shared(plan, rank, ranks, scenario.run.grid)
+
+    def shots(self, scenario):
+        """Names of the shots, unless all are computed side by side."""
+        from craton.survey import shots, sources
+
+        return () if shots.side_by_side(scenario) else sources.shots(scenario)
+
+    def dataset(self, result):
+        """Waveforms, velocity(receiver, component, time) and the like, corrected for temporal dispersion."""
+        from craton.output.dataset import waveforms
+
+        output, plan = result.scenario.output, result.plan
+        quantities = output.waveforms if len(plan.receivers) else ()
+        dataset = waveforms(result.records, plan.channels, plan.receivers, plan.dt, plan.start, quantities, output.sampling,
+                            result.attributes, plan.steps - plan.extra, plan.shots, result.scenario.domain.motion)  # fmt: skip
+        if plan.receivers.globe is not None:
+            from craton.survey.globe import local
+
+            dataset = local(dataset, plan.receivers.globe, plan.receivers.source)
+        return dataset
+
+    def estimate(self, plan, machine):
+        """Time that the steps will need on a machine, from its copy bandwidth measured now."""
+        bandwidth = machine.copy_bandwidth(COPIED)
+        step = sum(plan.traffic.values()) / (ASSUMED * bandwidth)
+        return "\n".join([
+            "Estimate",
+            f"  {machine.describe()}: copies {bandwidth / 1e9:,.1f} GB/s (measured now)",
+            f"  about {duration(step * plan.steps)} for {plan.steps:,} steps, {rate(plan.points, step)}, "
+            f"if steps reach {ASSUMED:.0%} of that (assumed)",
+        ])  # fmt: skip
+
+    def header(self, scenario, plan, machine, out):
+        """Grid, steps, order, memory, device."""
+        (free, _), whole = machine.memory(), plan.whole or plan
+        rows = [
+            ("grid", f"{whole.grid.words()}{f' for each of {len(plan.shots)} shots' if plan.shots else ''}"),
+            ("steps", f"{plan.steps:,} of {plan.dt:.6g} s, to t = {plan.end:.4g} s"),
+            ("method", f"{plan.solver}, {self.sharpness(scenario.run)}, {plan.precision}"),
+            ("memory", f"{megabytes(plan.nbytes)} of {megabytes(free)} free"),
+            ("device", machine.describe()),
+            ("out", f"{out}"),
+        ]
+        return "\n".join([plan.title or "Elastic waves", *(f"  {label:<8}{text}" for label, text in rows)])
+
+    def summary(self, result, kept):
+        """How fast it was, and where everything is."""
+        report, out = result.report, result.out
+        seconds, receivers = report["seconds"], result.plan.receivers
+        lines = [f"done: {report['steps_done']:,} steps, {rate(report['point_steps_per_second'], 1)} over {seconds['steady']:.1f} s, "
+                 f"after {seconds['commit'] + seconds['first step']:.1f} s for kernels and the first step"]  # fmt: skip
+        contents = {
+            "result.zarr": [f"{', '.join(result.scenario.output.waveforms)} at {len(receivers)} receivers"] * bool(len(receivers))
+            + ([f"fibres: strain rate in {len(receivers.fibres)} channels"] if receivers.fibres is not None else [])
+            + [f"snapshots/{f.name}: {len(f.steps)} of {f.quantity}" for f in result.plan.frames],
+            "waveforms.mseed": ["the waveforms as MiniSEED"],
+            "stations.xml": ["the receivers as StationXML"],
+            "mesh.vtu": ["the mesh with its media, for ParaView and PyVista"],
+            "scenario.toml": ["the scenario as it was run"],
+            "run.json": ["device, timings, versions"],
+        }
+        width = max(len(str(path)) for path in kept)
+        lines += [f"  {str(path):<{width}}  {'; '.join(contents.get(path.name, ()))}".rstrip() for path in kept]
+        return "\n".join([*lines, f"next: craton plot {out}"])

@@ -1,0 +1,39 @@
+"""Spectral elements as a `craton.methods.protocol.Method`."""
+from craton.methods.shared.waves import WaveMethod
+
+
+class SpectralElements(WaveMethod):
+    """Elastic and acoustic waves on hexahedra, in boxes, meshes from files and chunks of the Earth."""
+
+    name, plans_by_rank, tries_operators = "sem", True, True
+
+    def plan(self, scenario, team=None, machine=None):
+        """See `Method.plan`; of several ranks the plan of this one."""
+        from craton.methods.spectral_element.build import build
+
+        return build(scenario, **({"team": team} if team else {}), machine=machine)
+
+    def outline(self, scenario, ranks, planner):
+        """Of a chunk of the Earth that is large, or for several ranks, what it costs without its mesh."""
+        if scenario.domain.chunk is None:
+            return None
+        from craton.methods.spectral_element.counting import count
+        from craton.model.globe.earth_chunk import LARGE, chunk_of
+
+        return count(scenario, planner(), ranks) if ranks > 1 or chunk_of(scenario).size > LARGE else None
+
+    def cut(self, scenario, plan, ranks):
+        """Elements, shared points, memory and expected efficiency of the ranks."""
+        from craton.methods.shared.cuts import of_elements
+
+        return of_elements(plan, ranks)
+
+    def sharpness(self, run):
+        """Degree of the elements, in words."""
+        return f"degree {run.degree}"
+
+    def operators(self, order, precision):
+        """See `Method.operators`; `order` is the degree."""
+        from craton.methods.spectral_element.catalogue import operators
+
+        return {name: (op, precision) for name, op in operators(order).items()}

@@ -85,19 +85,7 @@ class Turns:
 
     @staticmethod
     def cut(box, limits):
-        """Parts of a box between limits; limits outside it do not cut.
-
-        Parameters
-        ----------
-        box : tuple of int
-            (k0, k1, j0, j1, i0, i1).
-        limits : sequence of int
-            Along x.
-
-        Returns
-        -------
-        list of tuple of int
-        """
+        """Parts of a box between limits; limits outside it do not cut."""
         inner = sorted({box[4], box[5], *(n for n in limits if box[4] < n < box[5])})
         return [(*box[:4], a, b) for a, b in zip(inner, inner[1:])]
 

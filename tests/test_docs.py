@@ -23,7 +23,8 @@ from craton.scenario import Scenario, dumps, load, loads
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = [p for p in sorted((ROOT / "examples").glob("*.toml")) if tomllib.loads(p.read_text()).get("method", "fd") == "fd"]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DEVELOPER = sorted((ROOT / "docs" / "developer").glob("*.md"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md", *DEVELOPER]
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LEAST = 26  # points along the shortest axis of a shortened example: two absorbing layers, or one and a free surface, fit
 SCALED = {"tau": 1, "delay": 1, "duration": 1, "frequency": -1, "corner_frequency": -1}  # keys of wavelets and the power of the factor
@@ -148,7 +149,7 @@ def test_links_lead_somewhere(page):
     assert not missing and not [path for path in paths if not (ROOT / path).exists()]
 
 
-@pytest.mark.parametrize("page", [ROOT / "docs" / "one_run.md", ROOT / "docs" / "extend.md"], ids=name_of)
+@pytest.mark.parametrize("page", [ROOT / "docs" / "one_run.md", *(page for page in DEVELOPER if page.stem != "vocabulary")], ids=name_of)
 def test_files_named_are_there(page):
     named = re.findall(r"`([\w/]+(?:\.(?:py|h|cpp|cu)|/))`", page.read_text())
     there = ["/" + str(p.relative_to(ROOT)) + ("/" if p.is_dir() else "") for p in ROOT.joinpath("src").rglob("*")]
@@ -157,8 +158,12 @@ def test_files_named_are_there(page):
 
 
 def test_every_page_is_linked_from_the_readme():
+    """The developer's pages from README, CONTRIBUTING or docs/developer/architecture.md."""
     text = (ROOT / "README.md").read_text()
-    assert not [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in text]
+    assert not [page.name for page in sorted((ROOT / "docs").glob("*.md")) if f"(docs/{page.name})" not in text]
+    assert "(CONTRIBUTING.md)" in text and "(docs/developer/architecture.md)" in text
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    assert not [page.name for page in DEVELOPER if f"(docs/developer/{page.name})" not in text]
 
 
 # --- what is made by docs/make_tables.py -------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from craton.methods.spectral_element import counting
 from craton.model.globe import earth_chunk, prem
 from craton.model.mesh import numbering
 from craton.scenario import dumps, load, loads, reads
-from craton.survey import sources, specfem
+from craton.survey import source_files, sources, specfem
 
 TEXT = """
 title = "chunk"
@@ -127,7 +127,7 @@ def test_run_leaves_places_and_components(tmp_path):
     m = axes @ specfem.tensor([1e20, -1e20, 0, 0, 2e19, 0]) @ axes.T
     again = craton.plan(scenario).receivers
     assert np.allclose(again.source, place) and np.allclose(again.xyz[0], made.place(-65, -13))
-    (own,) = sources.build(scenario.model_copy(update={"domain": scenario.domain.on(again.globe)}))
+    (own,) = source_files.build_all(scenario.model_copy(update={"domain": scenario.domain.on(again.globe)}))
     assert np.allclose(own.moment, m)
     pytest.importorskip("matplotlib")
     assert report.FIGURES["section"](tmp_path / "out").stat().st_size > 10_000 and (tmp_path / "out" / "map.png").exists()

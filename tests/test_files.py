@@ -111,7 +111,7 @@ def test_half_duration_is_that_of_specfem():
 
     s = scenario(source("cmtsolution", "CMTSOLUTION_cartesian", 'coordinates = "metres"'))
     assert not problems(s)
-    one, two = sources.build(s, medium)
+    one, two = source_files.build_all(s, medium)
     t = np.linspace(-3, 4, 70_001)
     moment = np.cumsum(two.wavelet(t)) * (t[1] - t[0])
     wanted = [(1 + erf(1.628 * (x - 0.25) / 0.5)) / 2 for x in t[::700]]
@@ -130,7 +130,7 @@ def test_mechanism_turns_with_the_model():
 
 def test_forcesolution():
     s = scenario(source("forcesolution", "FORCESOLUTION", 'coordinates = "metres"'))
-    ricker, gaussian = sources.build(s, medium)
+    ricker, gaussian = source_files.build_all(s, medium)
     assert ricker.xyz == (1200.0, 1500.0, -500.0) and np.allclose(ricker.force, [0, 1.2e10, -1.6e10])
     assert ricker.wavelet.kind == "ricker" and ricker.wavelet.delay == 0.1 and ricker.wavelet.peak_frequency == pytest.approx(2.5)
     assert gaussian.wavelet.area == pytest.approx(1) and gaussian.wavelet.peak == pytest.approx(1.628 / 0.6 / np.sqrt(np.pi))
@@ -138,7 +138,7 @@ def test_forcesolution():
 
 def test_own_wavelet_is_moved_by_the_time_shift():
     s = scenario(source("cmtsolution", "CMTSOLUTION_cartesian", 'coordinates = "metres"', 'wavelet = { kind = "gaussian", tau = 0.2 }'))
-    one, two = sources.build(s, medium)
+    one, two = source_files.build_all(s, medium)
     assert two.wavelet.delay == 0.25 and two.wavelet(0.25) == pytest.approx(one.wavelet(0.0))
     assert two.wavelet.start == pytest.approx(one.wavelet.start + 0.25)
     assert sources.start_time(s, [one, two]) == pytest.approx(one.wavelet.start)
@@ -156,7 +156,7 @@ def test_quakeml():
     pytest.importorskip("obspy")
     s = scenario(source("quakeml", "event.xml"), geographic=HERE.replace("20", "0"))
     assert not problems(s)
-    (one,) = sources.build(s, medium)
+    (one,) = source_files.build_all(s, medium)
     assert np.allclose(one.xyz, [*geography.Local(-118.2, 34.1).xy(-118.195, 34.105), -1200.0])
     assert one.wavelet.delay == pytest.approx(0.4) and one.wavelet.peak == pytest.approx(1.628 / 0.5 / np.sqrt(np.pi))
     # rtp to enu, and a convergence of 0.003 degrees
@@ -351,9 +351,9 @@ def test_broken_stations(tmp_path, text, says):
 def test_file_is_read_again_when_it_changes(tmp_path):
     shutil.copy(DATA / "CMTSOLUTION_cartesian", tmp_path / "c")
     s = scenario(source("cmtsolution", tmp_path / "c", 'coordinates = "metres"'))
-    before = sources.build(s, medium)[0].moment[0, 0]
+    before = source_files.build_all(s, medium)[0].moment[0, 0]
     (tmp_path / "c").write_text((tmp_path / "c").read_text().replace("1.000000d+21", "3.0d+21"))
-    assert sources.build(s, medium)[0].moment[0, 0] == pytest.approx(3 * before)
+    assert source_files.build_all(s, medium)[0].moment[0, 0] == pytest.approx(3 * before)
 
 
 # --- fibres and plane waves: their geometry ---------------------------------------------------------------------------------------------

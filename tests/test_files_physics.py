@@ -9,7 +9,7 @@ from craton.methods.finite_difference import build as fd
 from craton.methods.finite_difference import faults as grid_faults
 from craton.methods.finite_difference.interpolate import axis_weights
 from craton.scenario import Scenario
-from craton.survey import faults, geography, srf
+from craton.survey import faults, geography, source_files, srf
 from craton.survey import sources as survey_sources
 
 MEDIUM = {"kind": "homogeneous", "vp": 3000.0, "vs": 1700.0, "rho": 2300.0}
@@ -198,7 +198,8 @@ def test_plan_of_a_fault_prints_its_bytes_and_refuses_what_does_not_fit(tmp_path
 def test_fault_starts_the_run_early_enough(tmp_path):
     table = rupture(tmp_path / "r.srf", [(1530.0, 1480.0, 0.91, 20, 70, -0.5, 30)], smooth())
     s = scenario([table], [{"name": "A", "at": [2000, 1700, 0]}])
-    assert survey_sources.start_time(s, survey_sources.build(s, lambda xyz: (np.full(1, 3e3), np.full(1, 1.7e3), np.full(1, 2e3)))) <= -0.5
+    built = source_files.build_all(s, lambda xyz: (np.full(1, 3e3), np.full(1, 1.7e3), np.full(1, 2e3)))
+    assert survey_sources.start_time(s, built) <= -0.5
     assert craton.plan(s).start <= -0.5
 
 

@@ -12,7 +12,7 @@ from craton.model import blas
 from craton.model.media import sampling
 from craton.model.media.cells import in_order
 from craton.model.mesh import shape
-from craton.survey import receivers, sources
+from craton.survey import receivers, source_files
 
 SINGLE = 3e-7  # relative: an array in float32
 STRETCHED = {"vp_gradient": 0.5, "vs_gradient": 0.2}
@@ -31,7 +31,7 @@ def problem(request):
     if not irregular:
         scenario = scenario.model_copy(update={"domain": scenario.domain.model_copy(update={"spacing": 99.0})})
     given = sem_benchmark.irregular(scenario, moved=sem_benchmark.MOVED * irregular)
-    d = discretise(scenario, given, sources.build(scenario, None), One(), CPU(threads=1))
+    d = discretise(scenario, given, source_files.build_all(scenario, None), One(), CPU(threads=1))
     places = shape.positions(d.mesh.nodes, d.mesh.elements, d.element.points).transpose(0, 2, 1)
     centres = d.mesh.nodes[d.mesh.elements].mean(axis=1)
     return d, places, given.sampler.at(places, centres, d.mesh.regions)

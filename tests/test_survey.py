@@ -9,7 +9,7 @@ import pytest
 
 from craton.errors import ScenarioError
 from craton.scenario import loads
-from craton.survey import filters, problems, receivers, sources, warnings, wavelets
+from craton.survey import filters, problems, receivers, source_files, sources, warnings, wavelets
 
 SPECS = {
     "gaussian": Spec(kind="gaussian", delay=None, tau=0.045),
@@ -263,7 +263,7 @@ def test_magnitudes():
 
 
 def test_sources_of_a_scenario():
-    built = sources.build(scenario(DOUBLE_COUPLE, """
+    built = source_files.build_all(scenario(DOUBLE_COUPLE, """
         [[source]]
         kind = "moment_tensor"
         name = "general"
@@ -311,7 +311,7 @@ def test_sources_of_a_scenario():
 ])  # fmt: skip
 def test_start_time(wavelet, start):
     s = scenario(DOUBLE_COUPLE.replace("tau = 0.1", wavelet))
-    built = sources.build(s)
+    built = source_files.build_all(s)
     assert sources.start_time(s, built) == pytest.approx(start, abs=1e-12)
     assert sources.start_time(loads(SCENARIO + DOUBLE_COUPLE, ["time.start=-2"]), built) == -2.0
     assert len(warnings(s, built, sources.start_time(s, built))) == ("delay = 5" in wavelet)
@@ -320,7 +320,7 @@ def test_start_time(wavelet, start):
 def test_warnings_about_wavelets():
     late = DOUBLE_COUPLE.replace("tau = 0.1", "tau = 0.1, delay = 4.9")
     s = scenario(late, DOUBLE_COUPLE.replace('"gaussian", tau = 0.1', '"ricker", frequency = 5'))
-    texts = warnings(s, sources.build(s), 0.0)
+    texts = warnings(s, source_files.build_all(s), 0.0)
     assert len(texts) == 3
     assert "source 1: its wavelet is over at 5.33 s, after the end of the run at 5 s" in texts[0]
     assert "source 2: when the run starts at 0 s the wavelet has reached 100 % of its peak" in texts[1]

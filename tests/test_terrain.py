@@ -12,7 +12,7 @@ from craton.model.ground import terrain
 from craton.scenario import Scenario, dumps, loads
 from craton.scenario.medium import Homogeneous, Layers
 from craton.survey import problems as survey_problems
-from craton.survey import receivers, sources
+from craton.survey import receivers, source_files
 
 ROCK = {"vp": 1732.0508, "vs": 1000.0, "rho": 2000.0}
 GRID = Grid((0.0, 0.0, -100.0), 10.0, (16, 3, 5))
@@ -136,7 +136,7 @@ def test_ground_from_arrays_and_files_and_back_from_text(tmp_path):
 def test_depths_count_from_the_ground():
     hill = {"kind": "homogeneous", **ROCK, "topography": {"x": [0, 2000], "z": [-200, 0]}, "water": {"level": -50}}
     asked = scenario(hill, at={"x": 1000, "depth": 30}, receivers=[{"x": 500, "depth": 0}, [500, -60]])
-    assert sources.build(asked)[0].xyz == (1000, 0, -130)
+    assert source_files.build_all(asked)[0].xyz == (1000, 0, -130)
     assert np.allclose(receivers.build(asked).xyz[:, 2], [-150, -60])
     assert not survey_problems(asked)
     (problem,) = survey_problems(scenario(hill, at={"x": 1000, "depth": 30}, receivers=[[500, -40]]))

@@ -1,13 +1,248 @@
-"""What every machine offers: commit a plan, run its phases, show its arrays. A backend is one file beside this one."""
+"""What every machine offers: commit a plan, run its phases, show its arrays. A backend is one file beside this one.
+
+`Machine` is the contract between a backend and the rest of craton: nothing outside `backends/` asks a machine for more, apart from
+the exchange between GPUs, which needs a `DeviceMachine`. `Committable` is what a machine reads of a plan. docs/developer/add_a_backend.md
+shows how to write one.
+"""
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+
+from craton.core.layout import Layout
+
+
+class Committable(Protocol):
+    """What a machine reads of a plan: `craton.core.plan.Plan` and `craton.core.sweep.SweepPlan` have it.
+
+    Parameters
+    ----------
+    precision : str
+        ``"float32"`` or ``"float64"``: the type `real` of the kernels.
+    layout : Layout
+        Memory of a field: ghosts, rows, planes.
+    arrays : dict of str to Array
+        Every array by name, with its shape and initial values.
+    phases : tuple of Phase
+        One step: launches in order, and the messages that neighbours exchange after a phase.
+    part : Part, Share or None
+        The subdomain of this rank; None where one rank has everything.
+    operators : dict of str to Operator
+        Every operator that the phases launch, by name.
+    """
+
+    precision: str
+    layout: Layout
+    arrays: dict
+    phases: tuple
+    part: Any
+
+    @property
+    def operators(self) -> dict: ...
+
+
+class Machine(Protocol):
+    """A machine that runs plans.
+
+    All arrays that a machine returns or takes are its own, unless a verb says "host array" (numpy.ndarray). Work may be queued: it is
+    done after `finish`, or when its values are asked for (`to_host`, `extremes`).
+
+    Parameters
+    ----------
+    name : str
+        Its row in `craton.backends.BACKENDS`.
+    threads : int or None
+        Threads of the host that it uses; None where they are not its concern.
+    shares_host_memory : bool
+        True where its arrays lie in the memory of the host: all ranks of a computer then share that memory, arrays can be given to
+        MPI as they are, and large temporary arrays should be cut into slabs that fit a cache. False where the machine has memory of its
+        own, as a GPU.
+    width : int
+        Points or elements side by side that keep it busy: sums over sources are cut into pieces of at least this. It must not depend
+        on the number of threads, so that sums do not.
+    """
+
+    name: str
+    threads: int | None
+    shares_host_memory: bool
+
+    @property
+    def width(self) -> int: ...
+
+    @property
+    def xp(self) -> Any:
+        """Module with the array functions of NumPy for arrays of this machine: numpy or cupy."""
+
+    def describe(self) -> str:
+        """One line for people: the device, its threads or its driver."""
+
+    def memory(self) -> tuple[int, int]:
+        """Free and total bytes of the memory in which its arrays lie."""
+
+    def commit(self, plan: Committable, part=None) -> "Program":
+        """Allocate, compile and bind a plan.
+
+        Parameters
+        ----------
+        plan : Committable
+        part : Part, optional
+            Subdomain whose outer region runs before the exchange; by default that of the plan.
+
+        Returns
+        -------
+        Program
+
+        Raises
+        ------
+        MemoryError
+            The arrays do not fit.
+        ResourceError
+            There is no compiler, or it fails.
+        """
+
+    def single(self, launch, program) -> Callable[[], None]:
+        """A function without arguments that runs one launch by itself: for benchmarks, and for operators applied while a plan is built.
+
+        Parameters
+        ----------
+        launch : Launch
+        program : Program
+            Whose arrays it works on; only its `plan` and `arrays` are read.
+        """
+
+    def separate(self, array) -> Any:
+        """A host copy of an array whose Array has `lanes`, its elements one after another whatever the machine interleaves.
+
+        Parameters
+        ----------
+        array : ndarray
+            Host copy of the array as the machine keeps it.
+        """
+
+    def asarray(self, array) -> Any:
+        """An array of this machine with the values of a host array; may be the same memory.
+
+        Parameters
+        ----------
+        array : array_like
+            On the host.
+        """
+
+    def fill(self, array, values) -> None:
+        """Overwrite the first rows of an array.
+
+        Parameters
+        ----------
+        array : array of this machine
+        values : ndarray
+            Host array with at most as many rows.
+        """
+
+    def to_host(self, array) -> np.ndarray:
+        """A copy on the host, when the work queued before it is done.
+
+        Parameters
+        ----------
+        array : array of this machine
+        """
+
+    def work(self) -> AbstractContextManager:
+        """Context in which expressions of `xp` run in order with the launches."""
+
+    def rfft2(self, array) -> Any:
+        """Discrete Fourier transform of real numbers over the last two axes, not scaled, as `numpy.fft.rfft2`.
+
+        Parameters
+        ----------
+        array : array of this machine, shape (..., ny, nx)
+        """
+
+    def irfft2(self, array, shape) -> Any:
+        """Inverse of `rfft2`; the argument may be overwritten.
+
+        Parameters
+        ----------
+        array : array of this machine, shape (..., ny, nx // 2 + 1)
+        shape : tuple of int
+            (ny, nx) of the result.
+        """
+
+    def extremes(self, array) -> tuple[float, float]:
+        """Least and greatest value of an array; nan if any value is nan.
+
+        Parameters
+        ----------
+        array : array of this machine
+        """
+
+    def finish(self) -> None:
+        """Wait until all queued work is done."""
+
+    def copy_bandwidth(self, nbytes=..., repeats=...) -> float:
+        """Bytes per second, read plus written, of a large copy in its memory: the figure that speeds are compared with.
+
+        Parameters
+        ----------
+        nbytes : int
+            Size of the copied array.
+        repeats : int
+            Number of copies that are timed.
+        """
+
+    def timed(self, work) -> float:
+        """Seconds that the machine needs for `work()`.
+
+        Parameters
+        ----------
+        work : callable
+            Without arguments; queues or does the work.
+        """
+
+
+class DeviceMachine(Machine, Protocol):
+    """A machine with memory of its own (`shares_host_memory` False): what `craton.comm.device` needs to exchange on a second stream.
+
+    Parameters
+    ----------
+    cupy : module
+        CuPy, or a module with its streams, events and pinned memory.
+    """
+
+    cupy: Any
+
+    @property
+    def stream(self) -> Any:
+        """The stream on which all its work is queued."""
+
+    def region(self, calls) -> "Region":
+        """Launches as a region that queues them one by one.
+
+        Parameters
+        ----------
+        calls : list of callable
+            Functions without arguments, each of which queues a kernel on the current stream.
+        """
+
+
+class Region(Protocol):
+    """Part of a phase that is run at once: a function of the step. A device's region also lists the `calls` that it makes."""
+
+    def __call__(self, step: int) -> Any: ...
 
 
 @dataclass(frozen=True)
 class Shared:
-    """What neighbours exchange after a phase: its messages, functions of the step that fill and empty their buffers."""
+    """What neighbours exchange after a phase.
+
+    Parameters
+    ----------
+    messages : tuple of Message
+    pack, unpack : callable or list of callable
+        What fills and empties the buffers of the messages, in the form in which the exchange of the machine takes it: functions of the
+        step in host memory (`comm.halos.OnHost`), lists of calls for a stream of their own on a device (`comm.device`).
+    """
 
     messages: tuple
     pack: Any
@@ -16,20 +251,31 @@ class Shared:
 
 @dataclass(frozen=True)
 class Stage:
-    """One phase on a machine: the work that neighbours wait for, the rest, and what they wait for (Shared or None)."""
+    """One phase on a machine.
+
+    Parameters
+    ----------
+    name : str
+    outer, inner : Region
+        The points or elements that neighbours wait for, and the rest.
+    shared : Shared or None
+        What is exchanged between the two.
+    """
 
     name: str
-    outer: Any
-    inner: Any
-    shared: Any = None
+    outer: Region
+    inner: Region
+    shared: Shared | None = None
 
 
 @dataclass
 class Program:
-    """A plan on a machine.
+    """A plan on a machine: what the time loop runs.
 
     Parameters
     ----------
+    plan : Committable
+    backend : Machine
     phases : list of Stage
         One time step, in order.
     arrays : dict
@@ -38,18 +284,31 @@ class Program:
         Time that the commit took.
     """
 
-    plan: Any
-    backend: Any
+    plan: Committable
+    backend: Machine
     phases: list
     arrays: dict
     seconds: float = 0.0
 
     def grid(self, name):
-        """The grid's points of a field, as an array of the machine."""
+        """The grid's points of a field, as an array of the machine.
+
+        Parameters
+        ----------
+        name : str
+            Of an array with a `window`.
+        """
         return self.arrays[name][self.plan.arrays[name].window]
 
     def host(self, name, index=...):
-        """A copy on the host of part of an array; of a field, its grid's points."""
+        """A copy on the host of part of an array; of a field, its grid's points.
+
+        Parameters
+        ----------
+        name : str
+        index : index expression
+            Which part, counted in the grid's points of a field, in elements of an array with `lanes`.
+        """
         spec = self.plan.arrays[name]
         if spec.lanes:
             return self.backend.separate(self.backend.to_host(self.arrays[name]))[index]
@@ -58,7 +317,15 @@ class Program:
 
 
 def aligned(shape, dtype, alignment=128):
-    """An uninitialised host array whose data start on an aligned address."""
+    """An uninitialised host array whose data start on an aligned address.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : numpy dtype
+    alignment : int
+        Bytes.
+    """
     dtype = np.dtype(dtype)
     raw = np.empty(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize + alignment, np.uint8)
     start = -raw.ctypes.data % alignment
@@ -67,6 +334,11 @@ def aligned(shape, dtype, alignment=128):
 
 def interleaved(array, lanes):
     """Elements (n, ...) side by side: (n / lanes, ..., lanes).
+
+    Parameters
+    ----------
+    array : ndarray, shape (n, ...)
+    lanes : int
 
     Raises
     ------
@@ -79,5 +351,14 @@ def interleaved(array, lanes):
 
 
 def separate(array):
-    """What `interleaved` put side by side, as it was."""
+    """Undo `interleaved`.
+
+    Parameters
+    ----------
+    array : ndarray, shape (n / lanes, ..., lanes)
+
+    Returns
+    -------
+    ndarray, shape (n, ...)
+    """
     return np.ascontiguousarray(np.moveaxis(array, -1, 1)).reshape(-1, *array.shape[1:-1])

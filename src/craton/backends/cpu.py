@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,6 +45,7 @@ class CPU:
     block: int | None = None
     fuse: bool = True
     name: str = "cpu"
+    shares_host_memory: ClassVar[bool] = True
     pool: ThreadPoolExecutor | None = field(default=None, repr=False)
 
     def __post_init__(self):
@@ -66,7 +68,7 @@ class CPU:
         """Allocate, compile, bind: the plan as a Program."""
         compiled = self.compile(plan.operators.values(), plan.precision)
         arrays = self.allocate(plan)
-        part = part or getattr(plan, "part", None) or Part.whole(plan.layout.shape)
+        part = part or plan.part or Part.whole(plan.layout.shape)
         if self.fuse and plan.layout.reach and not part.neighbours and (host.has_openmp() or self.threads == 1):
             return Program(plan, self, self.fused(plan, compiled, arrays), arrays)
         stages = []

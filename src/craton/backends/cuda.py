@@ -1,6 +1,7 @@
 """The CUDA machine: kernels compiled by NVRTC through CuPy; a step of one rank is one graph, replayed without the host."""
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,6 +62,7 @@ class CUDA:
     threads: int | None = None  # of the CPU machine; a GPU has its own
     name: str = "cuda"
     index: int | None = None
+    shares_host_memory: ClassVar[bool] = False
 
     def __post_init__(self):
         if not available():
@@ -97,7 +99,7 @@ class CUDA:
         """Allocate, compile, bind: the plan as a Program. Of a rank, points that neighbours wait for are one graph, the rest another."""
         with self.stream:
             arrays = self.allocate(plan)
-            part = part or getattr(plan, "part", None) or Part.whole(plan.layout.shape)
+            part = part or plan.part or Part.whole(plan.layout.shape)
             thick = max(plan.layout.reach, THICK) if part.neighbours else plan.layout.reach
             cut = [regions(p.launches, part, thick, ALONG_X) for p in plan.phases]
             bound = [[self.bind(some, arrays, plan) for some in two] for two in cut]
@@ -241,8 +243,7 @@ class CUDA:
                 for call in calls:
                     call()
 
-        run.keep = calls
-        return run
+        return Queued(run, calls)
 
     def captured(self, calls):
         """A function of the step that replays the calls as one graph."""
@@ -261,8 +262,26 @@ class CUDA:
         def run(step):
             graph.launch(self.stream)
 
-        run.keep = calls
-        return run
+        return Queued(run, calls)
+
+
+@dataclass(frozen=True)
+class Queued:
+    """A Region of a device.
+
+    Parameters
+    ----------
+    run : callable
+        Function of the step that queues everything.
+    calls : list of callable
+        The kernels that it queues, one by one: an exchange may put them into a graph of its own, and a graph needs their arguments alive.
+    """
+
+    run: Any
+    calls: list
+
+    def __call__(self, step):
+        return self.run(step)
 
 
 class Filled:

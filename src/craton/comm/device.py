@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from craton.comm import nccl
-from craton.comm.halos import tag
+from craton.comm.base import tag
 
 
 def on_device(program, comm, say=None, overlap=True):
@@ -202,6 +202,6 @@ def one_graph(program, exchange):
 
 
 def queue(region):
-    """Launch what a captured region has kept, one by one."""
-    for call in getattr(region, "keep", ()):
+    """Launch the kernels of a captured region, one by one."""
+    for call in region.calls:
         call()

@@ -1,18 +1,7 @@
 """Halos and shared points of a program between ranks: packed on the machine, sent by what the ranks have, unpacked or added."""
 import time
 
-TAGS = 8  # of one phase
-
-
-def tag(phase, face, coming=False):
-    """Number of a message: of its phase, axis and direction of travel. What comes from behind a face travels towards the other one.
-
-    Of the messages of shared points there is one each way.
-    """
-    if face is None:
-        return TAGS * phase + TAGS - 1
-    axis, side = face
-    return TAGS * phase + 2 * "xyz".index(axis) + (1 - side if coming else side)
+from craton.comm.base import tag
 
 
 class OnHost:
@@ -52,14 +41,14 @@ class OnHost:
 
 def exchange(program, comm, say=None):
     """The Exchange of a program of one of several ranks, ghosts filled; all must call it. `say` is told what is slower than it could be."""
-    if hasattr(program.backend, "stream"):
+    if program.backend.shares_host_memory:
+        between = OnHost(program, comm)
+    else:
         from craton.comm.device import on_device
 
-        found = on_device(program, comm, say)
-    else:
-        found = OnHost(program, comm)
-    fill(program, found)
-    return found
+        between = on_device(program, comm, say)
+    fill(program, between)
+    return between
 
 
 def fill(program, exchange):

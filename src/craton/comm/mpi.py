@@ -57,9 +57,9 @@ def world():
     return comm
 
 
-def check_versions(comm, mine):
-    """Refuse ranks that run other versions of what they compute with; `mine` are those of this rank by name."""
-    every = comm.gather((comm.host, mine))
+def check_versions(comm, of_this_rank):
+    """Refuse ranks that run other versions of what they compute with; `of_this_rank`: version by name."""
+    every = comm.gather((comm.host, of_this_rank))
     other = next(((rank, host, found) for rank, (host, found) in enumerate(every) if found != every[0][1]), None)
     if other:
         rank, host, found = other

@@ -28,7 +28,12 @@ class Part:
 
     @classmethod
     def whole(cls, shape):
-        """The whole grid of `shape` (nz, ny, nx) on one rank."""
+        """The whole grid of `shape` (nz, ny, nx) on one rank.
+
+        Parameters
+        ----------
+        shape : tuple of int
+        """
         nz, ny, nx = shape
         return cls((0, nz, 0, ny, 0, nx), {})
 
@@ -40,13 +45,24 @@ class Part:
 
 
     def range(self, axis):
-        """First and last + 1 index along ``"x"``, ``"y"`` or ``"z"``."""
+        """First and last + 1 index along ``"x"``, ``"y"`` or ``"z"``.
+
+        Parameters
+        ----------
+        axis : str
+        """
         n = 2 * "zyx".index(axis)
         return self.box[n : n + 2]
 
 
 def clip(box, other):
-    """Common part of two boxes, or None."""
+    """Common part of two boxes, or None.
+
+    Parameters
+    ----------
+    box, other : tuple of int
+        (k0, k1, j0, j1, i0, i1), upper bounds excluded.
+    """
     low = [max(a, b) for a, b in zip(box[::2], other[::2])]
     high = [min(a, b) for a, b in zip(box[1::2], other[1::2])]
     return None if any(a >= b for a, b in zip(low, high)) else tuple(v for pair in zip(low, high) for v in pair)
@@ -56,6 +72,18 @@ def shells(part, thickness, along_x=1):
     """Disjoint slabs of the part's own points that lie within `thickness` of a neighbour, and the box that is left.
 
     Slabs along x are as thick as a multiple of `along_x`.
+
+    Parameters
+    ----------
+    part : Part
+    thickness : int
+        Points.
+    along_x : int
+
+    Returns
+    -------
+    list of box, box
+        In points of the part: the slabs, and what is left.
     """
     rest = [v for n in part.shape for v in (0, n)]
     outer = []
@@ -77,6 +105,20 @@ def regions(launches, part, thickness, along_x=1):
     Boxes and point tables are cut. What else is not pointwise runs whole where it fills ghosts or comes before the first step of the phase;
     after it, it is cut like the steps (columns of points across a face). Where launches say themselves whether they are waited for,
     they are only sorted.
+
+    Parameters
+    ----------
+    launches : sequence of Launch
+    part : Part
+    thickness : int
+        Points of the slabs that neighbours wait for.
+    along_x : int
+        Slabs along x are as thick as a multiple of it.
+
+    Returns
+    -------
+    (tuple of Launch, tuple of Launch)
+        Outer and inner ones.
     """
     if not part.neighbours:
         return (), tuple(launches)
@@ -154,13 +196,26 @@ def split(plan, ranks, grid=None):
 
 
 def arrangements(ranks):
-    """All (z, y, x) whose product is `ranks`."""
+    """All (z, y, x) whose product is `ranks`.
+
+    Parameters
+    ----------
+    ranks : int
+    """
     divisors = [n for n in range(1, ranks + 1) if ranks % n == 0]
     return [(a, b, ranks // a // b) for a in divisors for b in divisors if ranks // a % b == 0]
 
 
 def cuts(counts, known):
-    """Limits of the parts along z, y and x: three rising arrays (count + 1,); None where they do not fit."""
+    """Limits of the parts along z, y and x: three rising arrays (count + 1,); None where they do not fit.
+
+    Parameters
+    ----------
+    counts : tuple of int
+        Parts along z, y and x.
+    known : dict
+        `Plan.sharing`: weights of planes, least lengths, axes that stay whole.
+    """
     out = []
     for axis, count in zip("zyx", counts):
         if count > 1 and axis in known["whole"]:
@@ -177,6 +232,20 @@ def balanced(weights, count, least, least_last, together=None):
     """Even limits that give each of `count` runs the same weight, as well as it goes; None where a run would be too short.
 
     No limit lies within the run `together` (first, last + 1).
+
+    Parameters
+    ----------
+    weights : ndarray
+        Cost of each plane.
+    count : int
+        Number of runs.
+    least, least_last : int
+        Planes that a run must have, and the last one.
+    together : (int, int), optional
+
+    Returns
+    -------
+    ndarray of int, shape (count + 1,), or None
     """
     total, n = np.concatenate([[0], np.cumsum(weights)]), len(weights)
     inner = 2 * np.rint(np.interp(total[-1] * np.arange(1, count) / count, total, np.arange(n + 1)) / 2).astype(int)
@@ -195,7 +264,20 @@ def balanced(weights, count, least, least_last, together=None):
 
 
 def costs(cut, known):
-    """Cost of every part in plain points: its points with their layers, and its cuts."""
+    """Cost of every part in plain points: its points with their layers, and its cuts.
+
+    Parameters
+    ----------
+    cut : sequence of ndarray
+        Limits along z, y and x, see `cuts`.
+    known : dict
+        `Plan.sharing`.
+
+    Returns
+    -------
+    ndarray, shape (parts,)
+        x fastest.
+    """
     lengths = [np.diff(limits) for limits in cut]
     extra = [np.add.reduceat(known["cost"][axis] - 1, limits[:-1]) / np.diff(limits) for axis, limits in zip("zyx", cut)]
     z, y, x = np.ix_(*lengths)
@@ -211,7 +293,19 @@ def costs(cut, known):
 
 
 def parts(cut, periodic):
-    """Parts between limits, x fastest; behind a cut periodic axis comes its other end."""
+    """Parts between limits, x fastest; behind a cut periodic axis comes its other end.
+
+    Parameters
+    ----------
+    cut : sequence of ndarray
+        Limits along z, y and x, see `cuts`.
+    periodic : collection of str
+        Axes whose ends are neighbours.
+
+    Returns
+    -------
+    list of Part
+    """
     counts, found = tuple(len(limits) - 1 for limits in cut), []
     for place in np.ndindex(counts):
         box = tuple(int(v) for limits, p in zip(cut, place) for v in limits[p : p + 2])

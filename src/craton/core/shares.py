@@ -64,9 +64,21 @@ class One:
     rank, size = 0, 1
 
     def every(self, work):
-        """What `work()` gives on every rank: list."""
+        """What `work()` gives on every rank: list.
+
+        Parameters
+        ----------
+        work : callable
+            Without arguments.
+        """
         return [work()]
 
     def swap(self, arrays):
-        """What other ranks send for what goes to them."""
+        """What other ranks send for what goes to them.
+
+        Parameters
+        ----------
+        arrays : dict of int to ndarray
+            By rank: empty, there are no others.
+        """
         return {}

@@ -50,6 +50,8 @@ class SweepPlan:
         Factor of each field from sums over G in the kernels' length unit to the result's units.
     notes : dict of str to list of (str, str)
         What `craton plan` prints, by section.
+    part : None
+        A machine computes the points of a sweep whole: no subdomains, no halos.
     """
 
     title: str
@@ -63,6 +65,7 @@ class SweepPlan:
     scale: Any
     total: str = "total"
     notes: dict = field(default_factory=dict)
+    part: None = None
 
     @property
     def nbytes(self):

@@ -1,9 +1,9 @@
 """The scenario: what a run is, in the words of the field; read from TOML or built in Python, checked, in SI units."""
 from craton.scenario.chunk import Chunk, Relief
+from craton.scenario.document import Reading, dumps, format_problems, load, loads, read, reads, with_overrides
 from craton.scenario.elements import ElementDomain, ElementRun, Faces, Refinement, SpectralScenario
 from craton.scenario.fields import Place, Position
 from craton.scenario.gravity import GravityScenario
-from craton.scenario.load import Reading, dumps, format_problems, load, loads, read, reads, with_overrides
 from craton.scenario.medium import (
     Ak135,
     Box,

@@ -26,7 +26,7 @@ def warnings(scenario, built, start):
     ----------
     scenario : Scenario
     built : list of PointSource
-        From ``sources.build``.
+        From ``source_files.build_all``.
     start : float
         When the run begins, s (``sources.start_time``).
     """

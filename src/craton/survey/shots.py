@@ -6,7 +6,7 @@ import numpy as np
 
 from craton.errors import Problem
 from craton.scenario import Position
-from craton.survey import sources
+from craton.survey import source_files, sources
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Shot:
 
     def start_time(self):
         """When its run would begin, s."""
-        return sources.start_time(self.scenario, sources.build(self.scenario))
+        return sources.start_time(self.scenario, source_files.build_all(self.scenario))
 
     def place(self):
         """Mean position of its sources that stand in the scenario, (3,) in metres; NaN where there is none."""

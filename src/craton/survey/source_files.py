@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from craton.errors import Problem, ScenarioError
 from craton.survey import faults, geography, planes, quakeml, specfem, srf, wavelets
 from craton.survey.places import globe_of
 from craton.survey.receivers import in_file
@@ -39,6 +40,33 @@ def tau_of(half_duration):
     SPECFEM's moment is (1 + erf(1.628 t / hd)) / 2, its rate exp(-(1.628 t / hd)^2) 1.628 / (sqrt(pi) hd): tau = hd / (1.628 sqrt(2)).
     """
     return half_duration / (MIMIC_TRIANGLE * math.sqrt(2))
+
+
+def build_all(scenario, medium=None):
+    """The sources of a scenario, in its order: PointSource, and where it says so FiniteFault and PlaneWave.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    medium : callable, optional
+        vp, vs, density (m/s, m/s, kg/m3) at positions (n, 3), m: finite faults and plane waves need it.
+
+    Returns
+    -------
+    list of PointSource, FiniteFault or PlaneWave
+
+    Raises
+    ------
+    ScenarioError
+        Of a file that cannot be used in this medium; ``survey.problems`` reports what is wrong with files in any.
+    """
+    built = []
+    for i, entry in enumerate(scenario.source):
+        try:
+            built += build(entry, entry.name or f"source {i + 1}", scenario, medium)
+        except ValueError as error:  # what only the medium shows
+            raise ScenarioError([Problem(f"source.{i}", str(error), "move the source, or change the model there")]) from None
+    return built
 
 
 def build(entry, name, scenario, medium):

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from craton.errors import Problem, ScenarioError
 from craton.survey import places, specfem, wavelets
 
 EARLY_ENOUGH = 1e-2    # of the peak: an explicit delay with less than this at t = 0 was chosen so that the run can start there
@@ -61,31 +60,6 @@ def shots_of(entry, default_name):
     if entry.shots is None:
         return [entry.shot]
     return [f"{entry.name or default_name}.{n}" for n in range(1, entry.shots.count + 1)]
-
-
-def build(scenario, medium=None):
-    """The sources of a scenario, in its order: PointSource, and where it says so FiniteFault and PlaneWave.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    medium : callable, optional
-        vp, vs, density (m/s, m/s, kg/m3) at positions (n, 3), m: finite faults and plane waves need it.
-
-    Raises
-    ------
-    ScenarioError
-        Of a file that cannot be used in this medium; ``survey.problems`` reports what is wrong with files in any.
-    """
-    from craton.survey import source_files
-
-    found = []
-    for i, entry in enumerate(scenario.source):
-        try:
-            found += source_files.build(entry, entry.name or f"source {i + 1}", scenario, medium)
-        except ValueError as error:  # what only the medium shows
-            raise ScenarioError([Problem(f"source.{i}", str(error), "move the source, or change the model there")]) from None
-    return found
 
 
 def positions(scenario, entry):

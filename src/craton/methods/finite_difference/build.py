@@ -31,7 +31,7 @@ from craton.methods.shared import timing
 from craton.model.grid import Grid
 from craton.model.media import earth, rheology
 from craton.model.media.cells import Region
-from craton.survey import leapfrog
+from craton.survey import leapfrog, source_files
 from craton.survey import problems as survey_problems
 from craton.survey import receivers as survey_receivers
 from craton.survey import sources as survey_sources
@@ -61,7 +61,7 @@ def build(scenario):
     """
     grid = grid_of(scenario)
     refuse(problems(scenario, grid))
-    sources = survey_sources.build(scenario, partial(earth.point_values, scenario.model))
+    sources = source_files.build_all(scenario, partial(earth.point_values, scenario.model))
     refuse(acoustic.source_problems(scenario, sources))
     receivers = survey_receivers.build(scenario)
     d = discretise(scenario, grid, sources)

@@ -23,10 +23,9 @@ from craton.model.mesh import hexmesh, meshing
 from craton.model.mesh.element_grid import ElementGrid
 from craton.model.mesh.ordering import locality
 from craton.model.mesh.prepared import Prepared
-from craton.survey import leapfrog
+from craton.survey import leapfrog, source_files
 from craton.survey import problems as survey_problems
 from craton.survey import receivers as survey_receivers
-from craton.survey import sources as survey_sources
 from craton.survey import warnings as survey_warnings
 from craton.survey.shots import refusal
 from craton.survey.snapshots import problems as snapshot_problems
@@ -64,7 +63,7 @@ def build(scenario, given=None, team=None, machine=None):
     given = replace(given, bounds=bounds(given, team))
     scenario = placing.on_mesh(scenario, given.mesh, given.bounds)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
-    sources = survey_sources.build(scenario, partial(placing.medium, given))
+    sources = source_files.build_all(scenario, partial(placing.medium, given))
     receivers = survey_receivers.build(scenario).on_earth(sources)
     d = discretise(scenario, given, sources, team, machine)
     del given  # its mesh, which is not wanted any more, is as large as that of `d`

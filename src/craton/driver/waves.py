@@ -13,12 +13,9 @@ MESH = "mesh.vtu"
 def check_memory(planned, machine, ranks=1):
     """Refuse what does not fit into the machine's free memory; on a CPU into the host's, for all its `ranks`."""
     free, _ = machine.memory()
-    needed = planned.nbytes * (1 if hasattr(machine, "stream") else ranks)
+    needed = planned.nbytes * (ranks if machine.shares_host_memory else 1)
     if needed > free:
-        coarser = 1.01 * (needed / free) ** (1 / 3)
-        fits = f"domain.spacing = {planned.grid.spacing * coarser:.4g} m, or a smaller domain"
-        if getattr(planned.grid, "from_file", False):
-            fits = f"a mesh whose elements are {coarser:.3g} times longer"
+        fits = planned.grid.coarser(1.01 * (needed / free) ** (1 / 3))
         raise ResourceError(f"the run needs {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free on {machine.describe()}.\n"
                             f"    it fits with {fits}")  # fmt: skip
 

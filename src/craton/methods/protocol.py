@@ -77,8 +77,8 @@ class Method(Protocol):
     def header(self, scenario, plan, machine, out):
         """What will be computed, on what, into what, in lines."""
 
-    def summary(self, result, kept):
-        """What was computed, how fast, and where it is, in lines; `kept` are the paths in its directory."""
+    def summary(self, result, paths):
+        """What was computed, how fast, and where it is, in lines; `paths` are those in its directory."""
 
     def operators(self, order, precision):
         """All operators of a method: dict of name to (Operator, precision).

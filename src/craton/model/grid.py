@@ -57,6 +57,10 @@ class Grid:
         points = f"{nx} x {nz}" if self.planar else f"{nx} x {ny} x {nz}"
         return f"{points} = {self.size / 1e6:,.2f} million points, spacing {self.spacing:g} m"
 
+    def coarser(self, factor):
+        """How a scenario asks for a spacing that is wider by a factor, in words."""
+        return f"domain.spacing = {self.spacing * factor:.4g} m, or a smaller domain"
+
     def axis(self, name):
         """Coordinates of the integer points along ``"x"``, ``"y"`` or ``"z"``, metres."""
         a = "xyz".index(name)

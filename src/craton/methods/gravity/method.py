@@ -63,7 +63,7 @@ class PrismGravity:
         ]
         return "\n".join([plan.title or "Gravity", *(f"  {label:<8}{text}" for label, text in rows)])
 
-    def summary(self, result, kept):
+    def summary(self, result, paths):
         """How fast it was, how exact it is, and where everything is."""
         from craton.methods.gravity.cost import words
         from craton.text import interactions
@@ -85,8 +85,8 @@ class PrismGravity:
             "scenario.toml": "the scenario as it was run",
             "run.json": "method, error, device, timings, versions",
         }
-        width = max(len(str(path)) for path in kept)
-        lines += [f"  {str(path):<{width}}  {contents.get(path.name, '')}".rstrip() for path in kept]
+        width = max(len(str(path)) for path in paths)
+        lines += [f"  {str(path):<{width}}  {contents.get(path.name, '')}".rstrip() for path in paths]
         return "\n".join([*lines, f"next: craton plot {result.out}"])
 
     def operators(self, order, precision):

@@ -64,7 +64,7 @@ class WaveMethod:
         ]
         return "\n".join([plan.title or "Elastic waves", *(f"  {label:<8}{text}" for label, text in rows)])
 
-    def summary(self, result, kept):
+    def summary(self, result, paths):
         """How fast it was, and where everything is."""
         report, out = result.report, result.out
         seconds, receivers = report["seconds"], result.plan.receivers
@@ -80,6 +80,6 @@ class WaveMethod:
             "scenario.toml": ["the scenario as it was run"],
             "run.json": ["device, timings, versions"],
         }
-        width = max(len(str(path)) for path in kept)
-        lines += [f"  {str(path):<{width}}  {'; '.join(contents.get(path.name, ()))}".rstrip() for path in kept]
+        width = max(len(str(path)) for path in paths)
+        lines += [f"  {str(path):<{width}}  {'; '.join(contents.get(path.name, ()))}".rstrip() for path in paths]
         return "\n".join([*lines, f"next: craton plot {out}"])

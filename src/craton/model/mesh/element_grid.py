@@ -41,6 +41,12 @@ class ElementGrid:
             edges = f"{self.shortest:.4g} to {self.longest:.4g} m"
         return f"{self.elements:,} elements of degree {self.degree} = {self.size / 1e6:,.2f} million points, edges {edges}"
 
+    def coarser(self, factor):
+        """How a scenario asks for elements that are longer by a factor, in words."""
+        if self.from_file:
+            return f"a mesh whose elements are {factor:.3g} times longer"
+        return f"elements {factor:.3g} times longer (domain.element_size, or period of a chunk), or a smaller domain"
+
     def place(self, at):
         """Where the value ``at`` of a field, (point,) or (point, component), is, for messages, and whether that is at an edge: not told."""
         where = ", ".join(f"{axis} = {v:g}" for axis, v in zip("xyz", self.where(at[0])))

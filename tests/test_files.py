@@ -102,7 +102,6 @@ def test_turn_is_that_of_the_meridian(place):
 
 def test_map_without_pyproj(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyproj", None)
-    geography._projection.cache_clear()
     with pytest.raises(ResourceError, match="pip install pyproj"):
         geography.Local(10.0, 47.0).xy(10.1, 47.1)
 

@@ -435,7 +435,8 @@ WATCH = """
     names = [m.name for m in pkgutil.walk_packages(craton.__path__, "craton.") if not m.name.endswith("__main__")]
     for name in names:
         __import__(name)
-    heavy = [m for m in ("cupy", "mpi4py", "matplotlib", "obspy", "xarray", "zarr", "scipy", "distributed") if m in sys.modules]
+    heavy = [m for m in ("cupy", "mpi4py", "matplotlib", "obspy", "xarray", "zarr", "scipy", "distributed",
+                         "pyproj", "meshlane", "meshio", "cuda.bindings") if m in sys.modules]
     print(len(names), *heavy, *happened)
 """
 

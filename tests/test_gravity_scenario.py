@@ -315,6 +315,15 @@ def test_overlaps_are_those_of_all_pairs():
     assert not prisms_overlap.overlaps(prisms.cells(edges, edges, edges, 1.0).prisms).size
 
 
+def test_columns_of_different_depths_are_few_pairs(monkeypatch):
+    """Relief: each column is compared to its neighbours in the plane, whatever their depths."""
+    looked, meeting = [], prisms_overlap.meeting
+    monkeypatch.setattr(prisms_overlap, "meeting", lambda low, high, pairs: looked.append(len(pairs)) or meeting(low, high, pairs))
+    x, y = np.meshgrid(np.arange(100.0), np.arange(100.0))
+    p = np.stack([x, x + 1, y, y + 1, -10 - 90 * np.random.default_rng(0).random(x.shape), 0 * x], axis=-1).reshape(-1, 6)
+    assert not prisms_overlap.overlaps(p).size and sum(looked) < 50 * len(p)
+
+
 # --- scenarios --------------------------------------------------------------------------------------------------------------------------
 
 

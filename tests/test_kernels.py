@@ -1,8 +1,10 @@
 """Every kernel as text: declared as written, and compiled for GPUs in two precisions without a GPU, within a register budget."""
 import dataclasses
 import re
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 from kernelcase import PRECISIONS, every_operator
@@ -173,7 +175,21 @@ def test_spills_are_seen():
     assert spilling.ok and spilling.registers["f"] <= 64 and spilling.spills_bytes["f"] > 0, spilling.log
 
 
-def test_missing_wheel_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(nvrtc.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ResourceError, match="pip install nvidia-cuda-nvrtc"):
+def refused():
+    """Why there is no NVRTC."""
+    with pytest.raises(ResourceError, match="pip install cuda-bindings nvidia-cuda-nvrtc") as error:
         nvrtc.library.__wrapped__()
+    return str(error.value)
+
+
+def test_missing_wheel_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    assert "cuda.bindings" in refused()
+
+
+def test_bindings_without_nvrtc_say_what_to_install(monkeypatch):
+    def missing():
+        raise RuntimeError('Failure finding "libnvrtc.so"\nhere and there')
+
+    monkeypatch.setitem(sys.modules, "cuda.bindings", SimpleNamespace(nvrtc=SimpleNamespace(nvrtcVersion=missing)))
+    assert '(Failure finding "libnvrtc.so")' in refused()

@@ -1,5 +1,7 @@
 """Mesh files: every format read back against the mesh that a writer of the test's own, or Gmsh, wrote; messages; .vtu output."""
+import sys
 from dataclasses import replace
+from types import SimpleNamespace as Spec
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from craton.model.mesh.hexmesh import HexMesh, boundary_faces, named_by_place, p
 from craton.model.mesh.numbering import face_corners, face_nodes, number
 from craton.output.mesh import write_mesh, write_series
 
+LIBRARIES = ("meshlane", "meshio")
 SIDES = ("west", "east", "south", "north", "bottom", "top")
 # Where the nodes of a hexahedron lie in each format, written out here from the formats' manuals and independent of craton's own tables.
 CORNERS = [(0, 0, 0), (2, 0, 0), (2, 2, 0), (0, 2, 0), (0, 0, 2), (2, 0, 2), (2, 2, 2), (0, 2, 2)]
@@ -183,6 +186,16 @@ def test_stray_nodes_of_surfaces_are_dropped_and_others_told(tmp_path):
     meshlane.write(tmp_path / "mesh.vtu", meshlane.Mesh(nodes, blocks))
     read = read_mesh(tmp_path / "mesh.vtu")
     assert [p.message for p in problems(read)] == [f"node {m} at (x, y, z) = (1, 1, 9000) m belongs to no element"]
+
+
+@pytest.mark.parametrize("suffix", [".msh", ".vtk", ".vtu"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_files_read_by_meshio_are_the_same(tmp_path, monkeypatch, order, suffix):
+    pytest.importorskip("meshio", reason="meshio is not installed")
+    by_meshlane(tmp_path / f"mesh{suffix}", sample(order))
+    mesh = read_mesh(tmp_path / f"mesh{suffix}")
+    monkeypatch.setitem(sys.modules, "meshlane", None)
+    assert_same(read_mesh(tmp_path / f"mesh{suffix}"), mesh, tuple(mesh.faces), mesh.region_names)
 
 
 # --- Exodus -----------------------------------------------------------------------------------------------------------------------------
@@ -373,9 +386,24 @@ def test_files_that_are_no_mesh(tmp_path):
 
 
 def test_a_reader_that_is_missing_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "meshlane", None)
+    for library in LIBRARIES:
+        monkeypatch.setitem(sys.modules, library, None)
     (tmp_path / "mesh.msh").write_text("")
     assert refusal(tmp_path / "mesh.msh") == "mesh.msh: Gmsh and VTK meshes need meshlane"
+
+
+def test_meshio_reads_where_meshlane_is_missing(tmp_path, monkeypatch):
+    """A stub of it, which knows one format and fails at another."""
+    mesh = sample(2)
+    read = Spec(points=mesh.nodes, field_data={}, cell_data={"region": [mesh.regions + 3]},
+                cells=[Spec(type="hexahedron27", data=given(mesh, VTK))])  # fmt: skip
+    stub = Spec(__name__="meshio", __version__="5.0", gmsh=None, vtk=Spec(read=lambda path: {}[path]), vtu=Spec(read=lambda path: read))
+    monkeypatch.setitem(sys.modules, "meshlane", None)
+    monkeypatch.setitem(sys.modules, "meshio", stub)
+    for name in ("mesh.vtu", "mesh.vtk"):
+        (tmp_path / name).write_text("")
+    assert_same(read_mesh(tmp_path / "mesh.vtu"), mesh, regions=("3", "4"))
+    assert refusal(tmp_path / "mesh.vtk").startswith("mesh.vtk: meshio 5.0 cannot read it: ")
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------------------------------

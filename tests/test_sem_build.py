@@ -1,6 +1,7 @@
 """The plan of spectral elements against the plain way: every element sampled at all its nodes, in float64, one array for all."""
 import numpy as np
 import pytest
+import threadpoolctl
 
 from craton import sem_benchmark
 from craton.backends.cpu import CPU
@@ -93,20 +94,33 @@ def boxes(edges):
     return edges[:, :, None] / 2 * np.stack([xi.ravel(), eta.ravel(), zeta.ravel()])
 
 
+def blas_threads():
+    """Threads of each BLAS that is loaded."""
+    return {pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
+
+
 def test_blas_has_one_thread_within_a_block():
-    if not blas.libraries():
-        pytest.skip("this NumPy has no OpenBLAS")
-    get, change = blas.libraries()[0]
-    before = get()
-    try:
-        change(2)
+    if not blas_threads():
+        pytest.skip("threadpoolctl does not know this NumPy's BLAS")
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
         with blas.one_thread():
             with blas.one_thread():
-                assert get() == 1
-            assert get() == 1
-        assert get() == 2
-    finally:
-        change(before)
+                assert blas_threads() == {1}
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}
+
+
+def test_blocks_of_one_thread_end_in_any_order():
+    if not blas_threads():
+        pytest.skip("threadpoolctl does not know this NumPy's BLAS")
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        first, second = blas.one_thread(), blas.one_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert blas_threads() == {1}
+        second.__exit__(None, None, None)
+        assert blas_threads() == {2}
 
 
 def test_work_keeps_its_order():

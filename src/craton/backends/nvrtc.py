@@ -1,10 +1,7 @@
-"""Compilation for a GPU without a GPU: NVRTC from its pip wheel through ctypes; no driver, no CuPy. For tests and `craton kernels`."""
-import ctypes
-import importlib.util
+"""Compilation for a GPU without a GPU: NVRTC through cuda-bindings; no driver, no CuPy. For tests and `craton kernels`."""
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
 from craton.errors import ResourceError
 
@@ -42,28 +39,28 @@ class Compiled:
 
 @cache
 def library():
-    """NVRTC from the wheel ``nvidia-cuda-nvrtc`` (CUDA 13) or ``nvidia-cuda-nvrtc-cu12``.
+    """The module ``cuda.bindings.nvrtc``; it finds NVRTC in a wheel, a conda environment or a CUDA toolkit.
 
     Raises
     ------
     ResourceError
-        If neither is installed.
+        If it is not installed, or NVRTC is not.
     """
-    spec = importlib.util.find_spec("nvidia")
-    folders = [Path(place) for place in spec.submodule_search_locations] if spec else []
-    patterns = ("*/lib/libnvrtc.so.[0-9]*", "*/bin/nvrtc64_*_0.dll", "*/bin/*/nvrtc64_*_0.dll")
-    found = [path for folder in folders for pattern in patterns for path in sorted(folder.glob(pattern), reverse=True)]
-    if not found:
-        raise ResourceError("NVRTC is not installed: it compiles kernels for GPUs, also where there is none.\n"
-                            "    pip install nvidia-cuda-nvrtc (CUDA 13) or nvidia-cuda-nvrtc-cu12")  # fmt: skip
-    return ctypes.CDLL(str(found[0]))
+    try:
+        from cuda.bindings import nvrtc
+
+        nvrtc.nvrtcVersion()
+    except (ImportError, RuntimeError) as error:  # the second where the bindings find no NVRTC
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ResourceError(f"NVRTC is not installed ({reason}): it compiles kernels for GPUs, also where there is none.\n"
+                            "    pip install cuda-bindings nvidia-cuda-nvrtc (CUDA 13), "
+                            "or 'cuda-bindings<13' nvidia-cuda-nvrtc-cu12") from None  # fmt: skip
+    return nvrtc
 
 
 def version():
     """(major, minor) of NVRTC."""
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    check("nvrtcVersion", library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
-    return major.value, minor.value
+    return asked("nvrtcVersion")
 
 
 def compile(source, arch="sm_90", options=OPTIONS):
@@ -88,32 +85,37 @@ def compile(source, arch="sm_90", options=OPTIONS):
     ResourceError
         If NVRTC is not installed.
     """
-    nvrtc, program = library(), ctypes.c_void_p()
-    flags = [f"--gpu-architecture={arch}", *ALWAYS, *options]
-    check("nvrtcCreateProgram", nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernels.cu", 0, None, None))
+    flags = [flag.encode() for flag in (f"--gpu-architecture={arch}", *ALWAYS, *options)]
+    (program,) = asked("nvrtcCreateProgram", source.encode(), b"kernels.cu", 0, [], [])
     try:
-        status = nvrtc.nvrtcCompileProgram(program, len(flags), (ctypes.c_char_p * len(flags))(*(f.encode() for f in flags)))
-        log = fetched(nvrtc, program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
-        cubin = fetched(nvrtc, program, "CUBIN") if status == 0 else b""
+        (status,) = library().nvrtcCompileProgram(program, len(flags), flags)
+        log = fetched(program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
+        cubin = b"" if status else fetched(program, "CUBIN")
     finally:
-        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-    return Compiled(status == 0, log, *usage(log), cubin)
+        asked("nvrtcDestroyProgram", program)
+    return Compiled(not status, log, *usage(log), cubin)
 
 
-def fetched(nvrtc, program, what):
-    """Something that NVRTC holds for a program, as bytes."""
-    size = ctypes.c_size_t()
-    check(what, nvrtc[f"nvrtcGet{what}Size"](program, ctypes.byref(size)))
-    out = ctypes.create_string_buffer(size.value)
-    check(what, nvrtc[f"nvrtcGet{what}"](program, out))
-    return out.raw
+def fetched(program, name):
+    """Bytes that NVRTC holds for a program: its ``"ProgramLog"`` or ``"CUBIN"``."""
+    (size,) = asked(f"nvrtcGet{name}Size", program)
+    out = bytearray(size)
+    asked(f"nvrtcGet{name}", program, out)
+    return bytes(out)
 
 
-def check(what, status):
-    """Raise where a call of NVRTC failed for another reason than the text."""
+def asked(name, *arguments):
+    """What a function of NVRTC returns besides its status.
+
+    Raises
+    ------
+    RuntimeError
+        It failed for another reason than the text.
+    """
+    status, *values = getattr(library(), name)(*arguments)
     if status:
-        library().nvrtcGetErrorString.restype = ctypes.c_char_p
-        raise RuntimeError(f"{what}: {library().nvrtcGetErrorString(status).decode()}")
+        raise RuntimeError(f"{name}: {library().nvrtcGetErrorString(status)[1].decode()}")
+    return tuple(values)
 
 
 def usage(log):

@@ -230,7 +230,11 @@ def _fit(omega, rates, loss, stored):
 
 
 def _non_negative(matrix, target):
-    """Least squares without negative unknowns: those that come out negative are left out, the worst first."""
+    """Least squares without negative unknowns: those that come out negative are left out, the worst first.
+
+    scipy.optimize.nnls solves a round exactly and fits in 0.16 s rather than 0.20 s. After all rounds the worst error of Q is the same in
+    174 of 176 fits (1 to 4 mechanisms, Q 10 to 100), and in two it is larger: 1.2 % rather than 0.9 %.
+    """
     used = np.ones(matrix.shape[1], dtype=bool)
     while True:
         y = np.zeros(len(used))

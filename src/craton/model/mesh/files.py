@@ -1,4 +1,5 @@
 """Meshes from files: Gmsh (.msh), VTK (.vtk, .vtu), Exodus/CUBIT (.e, .exo), and the folder of text files of SPECFEM3D."""
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -61,18 +62,25 @@ def _reader(path):
 # --- Gmsh and VTK -----------------------------------------------------------------------------------------------------------------------
 
 
+def _mesh_library():
+    """The module meshlane; where it is not installed meshio, whose functions are the same."""
+    for name in ("meshlane", "meshio"):
+        try:
+            return import_module(name)
+        except ImportError:
+            continue
+    raise MeshFileError("Gmsh and VTK meshes need meshlane", "Install it: pip install meshlane (or craton[mesh]); meshio does as well.")
+
+
 def _by_meshlane(path):
     """Parts of a Gmsh or VTK file."""
+    library = _mesh_library()
     try:
-        import meshlane
-    except ImportError:
-        raise MeshFileError("Gmsh and VTK meshes need meshlane", "Install it: pip install meshlane (or craton[mesh]).") from None
-    try:
-        # Not meshlane.read: it prints, and ends the program where it fails.
-        mesh = {".msh": meshlane.gmsh, ".vtk": meshlane.vtk, ".vtu": meshlane.vtu}[path.suffix.lower()].read(str(path))
+        # Not the library's read: it prints, and ends the program where it fails.
+        mesh = {".msh": library.gmsh, ".vtk": library.vtk, ".vtu": library.vtu}[path.suffix.lower()].read(str(path))
     except Exception as error:  # a reader of foreign files fails in many ways; all mean the same to the user
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise MeshFileError(f"meshlane {meshlane.__version__} cannot read it: {reason[:160]}",
+        raise MeshFileError(f"{library.__name__} {library.__version__} cannot read it: {reason[:160]}",
                             SAVE_GROUPS if path.suffix.lower() == ".msh" else "Write an unstructured grid.") from error  # fmt: skip
     return _sorted_cells(mesh)
 

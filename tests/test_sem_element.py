@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import semcase
 
-from craton.methods.spectral_element import faces, look, mesh_terms
+from craton.methods.spectral_element import faces, mesh_statistics, mesh_terms
 from craton.methods.spectral_element.element import DEGREES, Element, lagrange, lagrange_slopes
 
 
@@ -69,7 +69,7 @@ def test_volumes_of_boxes_and_distorted_elements():
     inner = mesh.local.copy()
     inner[:, :, 13] += rng.uniform(-0.1, 0.1, (mesh.size, 3))  # the node in the middle moves: volumes stay
     for local in (mesh.local, inner):
-        weight = look.volumes(mesh.element, local, mesh_terms.boxes(local)) * mesh.element.volume_weights
+        weight = mesh_statistics.volumes(mesh.element, local, mesh_terms.boxes(local)) * mesh.element.volume_weights
         assert np.isclose(weight.sum(), 8 * 0.8 * 1.3, rtol=1e-13) and (weight > 0).all()
 
 

@@ -55,7 +55,7 @@ def neighbours(points):
     corners = np.asarray(points)[:, :: points.shape[1] - 1, :: points.shape[1] - 1, :: points.shape[1] - 1]
     faces = np.concatenate([corners.take(side, axis=axis).reshape(-1, 4) for axis in (3, 2, 1) for side in (0, 1)])
     faces = np.sort(faces, axis=1)
-    order = np.argsort(_mixed(faces), kind="stable")
+    order = np.argsort(_hash_corners(faces), kind="stable")
     same = (faces[order[1:]] == faces[order[:-1]]).all(axis=1)
     a, b = order[:-1][same] % len(corners), order[1:][same] % len(corners)
     first, second = np.concatenate([a, b]), np.concatenate([b, a])
@@ -64,7 +64,7 @@ def neighbours(points):
     return offsets.astype(np.int32), second[by_first].astype(np.int32)
 
 
-def _mixed(faces):
+def _hash_corners(faces):
     """One number for each face, the same for the same corners; for others, of 10 million elements, in all likelihood not."""
     key = np.zeros(len(faces), np.uint64)
     for corner in faces.T:
@@ -116,13 +116,13 @@ def slices(graph, centroids, ranks, weights, seed=0):
     counts = [(n, ranks // n) for n in range(1, ranks + 1) if ranks % n == 0]
     nx, ny = min(counts, key=lambda c: abs(np.log(extent[0] / c[0] * c[1] / extent[1])))
     out = np.empty(len(centroids), np.int32)
-    for i, strip in enumerate(_shares(centroids[:, 0], np.arange(len(centroids)), weights, nx)):
-        for j, own in enumerate(_shares(centroids[:, 1], strip, weights, ny)):
+    for i, strip in enumerate(_cut_by_weight(centroids[:, 0], np.arange(len(centroids)), weights, nx)):
+        for j, own in enumerate(_cut_by_weight(centroids[:, 1], strip, weights, ny)):
             out[own] = j * nx + i
     return out
 
 
-def _shares(along, own, weights, count):
+def _cut_by_weight(along, own, weights, count):
     """Some elements cut into `count` runs of equal weight along an axis; none of them is empty where there are enough."""
     own = own[np.argsort(along[own], kind="stable")]
     total = np.cumsum(weights[own])
@@ -130,12 +130,12 @@ def _shares(along, own, weights, count):
     return np.split(own, np.clip(cuts, np.arange(1, count), len(own) - np.arange(count - 1, 0, -1)))
 
 
-def scattered(graph, centroids, ranks, weights, seed=0):
+def scatter(graph, centroids, ranks, weights, seed=0):
     """Every element anywhere: the worst partition there is, for tests. Equal numbers, `seed` makes it repeatable."""
     return np.random.default_rng(seed).permutation(np.arange(len(centroids)) % ranks).astype(np.int32)
 
 
-METHODS = {"metis": metis, "bisection": bisection, "slices": slices, "random": scattered}
+METHODS = {"metis": metis, "bisection": bisection, "slices": slices, "random": scatter}
 
 
 def partition(points, centroids, ranks, method="auto", weights=None, seed=0, pairs=None):
@@ -172,7 +172,7 @@ def partition(points, centroids, ranks, method="auto", weights=None, seed=0, pai
     total = np.bincount(group, weights)
     centres = np.stack([np.bincount(group, weights * x) / total for x in np.asarray(centroids, float).T], axis=1)
     chosen = METHODS[_installed() if method == "auto" else method]
-    return chosen(lambda: contracted(*neighbours(points), group), centres, ranks, total, seed)[group]
+    return chosen(lambda: contract_graph(*neighbours(points), group), centres, ranks, total, seed)[group]
 
 
 def groups(pairs, count):
@@ -184,7 +184,7 @@ def groups(pairs, count):
     return connected_components(links, directed=False)[1]
 
 
-def contracted(offsets, found, group):
+def contract_graph(offsets, found, group):
     """The graph of groups of elements from that of the elements: offsets, neighbours."""
     if len(group) == group.max() + 1:
         return offsets, found
@@ -248,15 +248,15 @@ def _holders(point, rank, count):
     return [{other: np.sort(np.concatenate(lists)) for other, lists in sorted(found.items())} for found in out]
 
 
-def around(corners, ranks, rank):
+def touching_elements(corners, ranks, rank):
     """Elements of a rank and those that touch them, rising, from corner nodes (ne, 8) and the rank of each element."""
     touched = np.zeros(int(corners.max()) + 1, bool)
     touched[corners[ranks == rank]] = True
     return np.flatnonzero(touched[corners].any(axis=1))
 
 
-def own_piece(rank, elements, ids, ranks):
-    """What a rank has, from its own elements and those `around` them.
+def piece_from_neighbourhood(rank, elements, ids, ranks):
+    """What a rank has, from its own elements and those `touching_elements` them.
 
     Parameters
     ----------
@@ -294,14 +294,14 @@ def piece(rank, elements, ids, common):
     """
     ids = np.asarray(ids).reshape(len(elements), -1)
     every = np.unique(np.concatenate([*common.values(), np.empty(0, np.int64)]))
-    outside = _among(ids, every).any(axis=1)
+    outside = _is_member(ids, every).any(axis=1)
     order = np.concatenate([np.flatnonzero(outside), np.flatnonzero(~outside)])
     outer = int(outside.sum())
     near, places = np.unique(ids[order[:outer]], return_index=True)
     return Piece(rank, np.asarray(elements)[order], outer, {other: places[np.searchsorted(near, own)] for other, own in common.items()})
 
 
-def _among(ids, some):
+def _is_member(ids, some):
     """Which ids are in a rising list."""
     if not len(some):
         return np.zeros(ids.shape, bool)

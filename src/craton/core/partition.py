@@ -85,33 +85,33 @@ def regions(launches, part, thickness, along_x=1):
     slabs, rest = shells(part, thickness, along_x)
     whole = tuple(v for n in part.shape for v in (0, n))
     columns = [one for one in launches if not one.op.pointwise and one.places is None and one.on_grid and clip(one.box, whole) == one.box]
-    if any(_apart(one.box, rest) for one in columns):  # too thin a part: nothing is left for later
+    if any(_column_in_slab(one.box, rest) for one in columns):  # too thin a part: nothing is left for later
         return tuple(launches), ()
     outer, inner, begun = [], [], False
     for one in launches:
         if one.op.pointwise or (begun and any(one is other for other in columns)):
             begun = True
-            outer += _clipped(one, slabs)
-            inner += _clipped(one, [rest])
+            outer += _clip_launch(one, slabs)
+            inner += _clip_launch(one, [rest])
         elif one.places is not None:
             inside = np.all([(a <= n) & (n < b) for n, a, b in zip(one.places, rest[::2], rest[1::2])], axis=0)
-            outer += _runs(one, ~inside)
-            inner += _runs(one, inside)
+            outer += _split_into_runs(one, ~inside)
+            inner += _split_into_runs(one, inside)
         else:
             (inner if begun else outer).append(one)
     return tuple(outer), tuple(inner)
 
 
-def _apart(box, rest):
+def _column_in_slab(box, rest):
     """True where a plane of columns lies in a slab along its own axis: steps of the rest would come after it."""
     return any(b - a == 1 and not low <= a < high for a, b, low, high in zip(box[::2], box[1::2], rest[::2], rest[1::2]))
 
 
-def _clipped(launch, boxes):
+def _clip_launch(launch, boxes):
     return [replace(launch, box=common) for box in boxes if (common := clip(launch.box, box))]
 
 
-def _runs(launch, chosen):
+def _split_into_runs(launch, chosen):
     """The launch on each run of chosen entries of its table."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], chosen.astype(np.int8), [0]])))
     return [replace(launch, box=(0, 1, 0, 1, int(a), int(b))) for a, b in zip(edges[::2], edges[1::2])]
@@ -167,13 +167,13 @@ def cuts(counts, known):
             return None
         others = sum(known["cost"][b].mean() - 1 for b in "zyx" if b != axis)
         least_last = known["least_at_top"] if axis == "z" else known["least"]
-        out.append(balanced(known["cost"][axis] + others, count, known["least"], least_last, known.get("together", {}).get(axis)))
+        out.append(balance_limits(known["cost"][axis] + others, count, known["least"], least_last, known.get("together", {}).get(axis)))
         if out[-1] is None:
             return None
     return out
 
 
-def balanced(weights, count, least, least_last, together=None):
+def balance_limits(weights, count, least, least_last, together=None):
     """Even limits that give each of `count` runs the same weight, as well as it goes; None where a run would be too short.
 
     No limit lies within the run `together` (first, last + 1).

@@ -68,16 +68,19 @@ class Array:
 
 
 @dataclass(frozen=True)
-class Turns:
-    """Where along x a launch must stop, so that what runs side by side adds to different points: rising limits, in elements.
+class ColourBoundaries:
+    """Colour boundaries: elements of one colour share no GLL point and may be assembled concurrently.
+
+    Limits rise and count elements along x.
 
     Parameters
     ----------
     runs : tuple of int
-        Between two limits chunks of `Operator.grain` elements, counted from the lower limit, share no point: for threads of a CPU.
+        Limits of the colours of chunks: between two limits, chunks of `Operator.grain` elements, counted from the lower limit, share no
+        point. For threads of a CPU.
     order : tuple of int
-        Between two limits single elements, as the operator's array `order` has them, share none: for a GPU that adds without atomics.
-        Empty: one launch, whatever they share.
+        Limits of the colours of single elements, in the order of the operator's array `order`. For a GPU that adds without atomics.
+        Empty: one launch for all elements.
     """
 
     runs: tuple
@@ -85,18 +88,30 @@ class Turns:
 
     @staticmethod
     def cut(box, limits):
-        """Parts of a box between limits; limits outside it do not cut."""
+        """Return the parts of a box between limits; limits outside the box do not cut."""
         inner = sorted({box[4], box[5], *(n for n in limits if box[4] < n < box[5])})
         return [(*box[:4], a, b) for a, b in zip(inner, inner[1:])]
 
 
 @dataclass(frozen=True)
 class Launch:
-    """An operator on a box of points: (k0, k1, j0, j1, i0, i1), upper bounds excluded.
+    """An operator on a box of points or elements.
 
-    An array that the operator can do without is "". A point table runs over i; `places` then holds the grid points (k, j, i) that its
-    entries write to. `turns`: None, or a Turns where what runs side by side must not add to one point. `outer`: whether neighbours wait for
-    it; None where that depends on the points, whose box is then cut.
+    Parameters
+    ----------
+    op : Operator
+    arrays : tuple of str
+        Names of the operator's arrays, in order; "" for an optional array that is absent.
+    box : tuple of int
+        (k0, k1, j0, j1, i0, i1), upper bounds excluded. A point table runs over i.
+    params : dict of str to number
+        Scalars of the operator.
+    places : tuple of arrays or None
+        Grid points (k, j, i) that the entries of a point table write to.
+    colours : ColourBoundaries or None
+        Limits of colours, where work that runs concurrently must not add to one point.
+    outer : bool or None
+        Whether neighbours wait for it; None where that depends on the points, whose box is then cut.
     """
 
     op: Operator
@@ -104,7 +119,7 @@ class Launch:
     box: tuple
     params: dict
     places: tuple | None = None
-    turns: Turns | None = None
+    colours: ColourBoundaries | None = None
     outer: bool | None = None
 
     @property
@@ -251,9 +266,9 @@ class Plan:
     slots : int
         Steps that the record holds before it is drained.
     limit : float
-        Particle velocity, m/s, above which the wavefield must have exploded.
+        Particle velocity, m/s, above which the wavefield has diverged.
     watched : tuple of str
-        Fields that the guard against explosion looks at.
+        Fields that the divergence guard watches.
     frames : tuple of Frames
         Pictures of the wavefield.
     extra : int

@@ -56,7 +56,7 @@ class Cut:
         return (index + self.old.first) // self.old.field * self.new.field + self.new.offset(*at)
 
 
-def localised(plan, part):
+def localise_plan(plan, part):
     """The plan of one rank.
 
     Parameters

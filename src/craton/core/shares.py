@@ -58,7 +58,7 @@ class Total:
     nbytes: int
 
 
-class One:
+class SingleRank:
     """One rank alone, where builders ask for others."""
 
     rank, size = 0, 1

@@ -20,7 +20,7 @@ from craton.errors import Problem, ScenarioError
 from craton.methods.shared import guided
 from craton.methods.spectral_element import faces, mesh_terms, operators
 from craton.methods.spectral_element.element import Element
-from craton.methods.spectral_element.ranks import same
+from craton.methods.spectral_element.ranks import copy_lowest_rank_values
 
 LEAST_GUIDING = 0.8  # with 0.6 two layers (0.43) double every 5,000 steps, with 0.7 they stay as they are
 FLOOR = 0.5  # of alpha at the outer face, of that at the inner one
@@ -151,12 +151,12 @@ class Layers:
         return np.where(self.general, (1 << inside.sum(axis=0)) - 1, np.bitwise_or.reduce(bits, axis=0))
 
 
-def layers(d, sources):
+def build_layers(d, sources):
     """The `Layers` of a `Discretisation`, None where no face has one; all ranks must ask."""
     names = [name for name in sorted({*d.mesh.faces}) if d.scenario.face(name) == "pml"]
     if not names:
         return None
-    options, vp = d.scenario.boundaries.pml, d.first.speeds["vp"][1]
+    options, vp = d.scenario.boundaries.pml, d.statistics.speeds["vp"][1]
     frequency = options.frequency or max((s.wavelet.peak_frequency for s in sources), default=0.0)
     globe, sides = d.scenario.domain.globe, []
     for name in names:
@@ -181,7 +181,7 @@ def refuse(d, made):
     meet = [(a, b) for a in range(len(inside)) for b in range(a) if (along[a] == along[b])[~made.general].any()]
     rows = faces.interface(d)
     across = ((made.directions[:, rows[:, 0]] == rows[:, 1] // 2) | (made.directions[:, rows[:, 2]] == rows[:, 3] // 2)).any()
-    every = d.division.team.every(lambda: (bool(meet), bool((~inside.any(axis=0)).any()), bool(across)))
+    every = d.subdomain.team.every(lambda: (bool(meet), bool((~inside.any(axis=0)).any()), bool(across)))
     meet, room, across = (any(one) for one in zip(*every))
     found, widths = [], ", ".join(f"{side.name} {side.width:,.4g} m" for side in made.sides)
     if meet or not room:
@@ -193,7 +193,7 @@ def refuse(d, made):
         raise ScenarioError(found)
 
 
-def placed_in(d, placed):
+def warn_inside_layers(d, placed):
     """A warning that names sources and receivers, (name, positions), inside absorbing layers: list."""
     sides = d.layers.sides if d.layers is not None else ()
     names = [name for name, xyz in placed
@@ -206,7 +206,7 @@ def placed_in(d, placed):
 
 def friction_of(d):
     """Rate of friction on the outer faces of layers, of d there, and the power of depth with which it rises; see `guided`."""
-    speeds, options = d.first.speeds, d.scenario.boundaries.pml
+    speeds, options = d.statistics.speeds, d.scenario.boundaries.pml
     ratio = speeds["vp"][1] / speeds["slowest"][0]
     plate = d.scenario.domain.globe is None and all(d.scenario.face(name) in ("free", "rigid") for name in ("top", "bottom"))
     guide = guided.PLATE if plate else 1.0 if d.anisotropic else max(guided.guiding(speeds["vp"], speeds["vs"]), LEAST_GUIDING)
@@ -217,11 +217,11 @@ def plane_side(d, name, options):
     """The `PlaneSide` of a face without its profile; None where the face has no elements on any rank."""
     rows = d.mesh.faces[name]
     vectors = faces.area_vectors(d, rows).sum(axis=(0, 1)) if len(rows) else np.zeros(3)
-    vector = np.sum(d.division.team.every(lambda: vectors), axis=0)
+    vector = np.sum(d.subdomain.team.every(lambda: vectors), axis=0)
     if not vector.any():
         return None
     normal = vector / np.linalg.norm(vector)
-    every = [one for one in d.division.team.every(lambda: extents(d, rows, normal)) if one is not None]
+    every = [one for one in d.subdomain.team.every(lambda: extents(d, rows, normal)) if one is not None]
     low, high, thick = min(one[0] for one in every), max(one[1] for one in every), max(one[2] for one in every)
     width = options.width or options.thickness * thick
     if high - low > FLAT * width:
@@ -297,7 +297,7 @@ def filter_rates(damping, beta, h):
 # --- points -----------------------------------------------------------------------------------------------------------------------------
 
 
-def damped(d):
+def friction_points(d):
     """Arrays and launches of the points of absorbing layers by medium: arrays, {"solid": [...], "fluid": [...]}.
 
     Layered media have waves whose energy goes the other way than their phase, and PML amplifies them (Skelton, Adams & Craster 2007): a
@@ -305,25 +305,25 @@ def damped(d):
     """
     arrays, launches = {}, {"solid": [], "fluid": []}
     for fluid, medium in enumerate(("solid", "fluid")) if d.layers is not None else ():
-        if not d.division.media[fluid]:
+        if not d.subdomain.media[fluid]:
             continue
-        rate, shift = (same(d.division.shared[medium], values) for values in friction(d, bool(fluid)))
+        rate, shift = (copy_lowest_rank_values(d.subdomain.shared[medium], values) for values in friction(d, bool(fluid)))
         points = np.flatnonzero(rate > LEAST_RATE * max(side.rate for side in d.layers.sides))
         if not len(points):
             continue
         rate, shift = rate[points], shift[points]
-        terms = np.stack([1 / (1 + d.dt / 2 * rate), rate * d.first.mass[fluid][points], -np.expm1(-d.dt * shift)])
+        terms = np.stack([1 / (1 + d.dt / 2 * rate), rate * d.statistics.mass[fluid][points], -np.expm1(-d.dt * shift)])
         op = operators.damped(1 if fluid else 3)
-        arrays |= faces.table(op.name, points=(points, np.int32), terms=(terms, d.precision))
+        arrays |= faces.point_arrays(op.name, points=(points, np.int32), terms=(terms, d.precision))
         arrays[f"{op.name}_lowpass"] = Array("boundary points", (1 if fluid else 3, len(points)), d.precision)
         fields = {"force": "potential_force", "velocity": "potential_rate"} if fluid else {}
-        launches[medium].append(d.units.launch(faces.on_list(op, op.name, len(points), **fields), bool(fluid)))
+        launches[medium].append(d.units.launch(faces.launch_on_points(op, op.name, len(points), **fields), bool(fluid)))
     return arrays, launches
 
 
 def friction(d, fluid):
     """Rate of friction at all points of a medium, and alpha, 1/s; 0 outside layers: (2, points)."""
-    out = np.zeros((2, d.division.counts[fluid]))
+    out = np.zeros((2, d.subdomain.counts[fluid]))
     elements = np.flatnonzero((d.fluid == fluid) & (d.layers.directions >= 0).any(axis=0))
     for part in mesh_terms.batches(len(elements)):
         places, points = d.coordinates(elements[part]), d.points[elements[part]]

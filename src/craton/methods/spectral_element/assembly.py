@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from craton.core.plan import LANES, Turns
+from craton.core.plan import LANES, ColourBoundaries
 from craton.methods.spectral_element.operators import CHUNK
 from craton.model.mesh import numbering
 
@@ -20,13 +20,13 @@ class Order:
     ----------
     elements : (n,) int array
         Element at each place; -1 for padding.
-    turns : Turns
+    colours : ColourBoundaries
     by_colour : (n,) int32 array or None
         Places of single elements, colour after colour.
     """
 
     elements: np.ndarray
-    turns: Turns
+    colours: ColourBoundaries
     by_colour: np.ndarray | None = None
 
     def __len__(self):
@@ -40,7 +40,7 @@ class Order:
         return out
 
 
-def ordered(which, corners, coloured=False):
+def order_elements(which, corners, coloured=False):
     """The `Order` of some elements.
 
     Chunks of one colour follow one another; the last chunk, which may be shorter, ends its colour and is filled up to whole lanes.
@@ -63,12 +63,12 @@ def ordered(which, corners, coloured=False):
     runs = (0, *ends[np.append(np.flatnonzero(np.diff(colours[sequence])), len(sequence) - 1)].tolist())
     elements = np.where(place >= 0, which[np.maximum(place, 0)], -1)
     if not coloured:
-        return Order(elements, Turns(runs))
-    by_colour, limits = single(place, corners)
-    return Order(elements, Turns(runs, limits), by_colour)
+        return Order(elements, ColourBoundaries(runs))
+    by_colour, limits = colour_elements(place, corners)
+    return Order(elements, ColourBoundaries(runs, limits), by_colour)
 
 
-def single(place, corners):
+def colour_elements(place, corners):
     """Places by colour of their elements, and the limits of colours; padding, which adds nothing, ends the last one."""
     colours = numbering.colour(numbering.chunks(corners, 1))
     of_place = np.where(place >= 0, colours[np.maximum(place, 0)], colours.max(initial=0))

@@ -2,7 +2,7 @@
 from dataclasses import replace
 
 from craton.methods.shared import sharing
-from craton.methods.spectral_element import exact
+from craton.methods.spectral_element import fixed_point
 from craton.methods.spectral_element import operators as sem
 from craton.methods.spectral_element.element import DEGREES
 from craton.model.media import attenuation
@@ -31,6 +31,6 @@ def operators(degree):
     found += [sem.damped(), sem.damped(1)]
     found += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey(), sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
     found += [make(fields) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
-    found += [op.exact(exact.units_of(op)) for op in found if op.function in COUNTED and dict(op.defines).get("COLOURED", 1)]
+    found += [op.exact(fixed_point.units_of(op)) for op in found if op.function in COUNTED and dict(op.defines).get("COLOURED", 1)]
     found += [make(fields).exact(()) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
     return {op.name: op for op in found}

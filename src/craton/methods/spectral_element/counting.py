@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from craton.core.performance import ElementSpeeds, step_seconds
-from craton.core.shares import One
+from craton.core.shares import SingleRank
 from craton.methods.spectral_element import build, chunk_notes, families
 from craton.model.globe import earth_chunk
 from craton.model.mesh.doubling import BRICKS
@@ -221,9 +221,9 @@ def columns(scenario, made, machine):
     limits, nbytes, size = [], 0, 0
     for part in made.samples():
         mesh = part.local().mesh
-        d = build.discretise(scenario, Prepared(mesh, sampler), [], One(), machine)
+        d = build.discretise(scenario, Prepared(mesh, sampler), [], SingleRank(), machine)
         limits.append(d.stable.limit)
-        for own in d.elements:
+        for own in d.families:
             arrays, launch = families.arrays_and_launch(d, own)
             nbytes += sum(array.nbytes for array in arrays.values()) * len(own.family.elements) / launch.points
         size += d.mesh.size

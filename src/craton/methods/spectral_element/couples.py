@@ -51,14 +51,14 @@ def samples(d, xyz):
     weights : (m,) array
         Those of a moment add up to 1, over all ranks.
     """
-    team, rows = d.division.team, []
+    team, rows = d.subdomain.team, []
     shared = np.zeros(len(xyz), bool)
     if len(xyz) <= MOST:
         homes = nearest_homes(d, xyz)
         near = [[] if home is None else boxes_at(d, home) for home in homes]
         every = team.every(lambda: near)
         for n, home in enumerate(homes):
-            parts = None if home is None else sampled(home, [box for one in every for box in one[n]], xyz[n], d.element.degree)
+            parts = None if home is None else moment_samples(home, [box for one in every for box in one[n]], xyz[n], d.element.degree)
             shared[n] = parts is not None
             rows += [(n, box.own, local, weight) for box, local, weight in parts or () if box.rank == team.rank]
     which = np.concatenate([np.empty(0, int), *(np.full(len(weight), n) for n, _, _, weight in rows)])
@@ -70,18 +70,18 @@ def samples(d, xyz):
 
 def nearest_homes(d, xyz):
     """The `Box` with the lowest number of those that hold each position, or None."""
-    own, found = [None] * len(xyz), d.holding(xyz)
+    own, found = [None] * len(xyz), d.elements_holding(xyz)
     for n, element in zip(found[0], found[1].element):
         box = box_of(d, element)
         if box is not None and (own[n] is None or box.number < own[n].number):
             own[n] = box
-    every = d.division.team.every(lambda: own)
+    every = d.subdomain.team.every(lambda: own)
     return [min((one[n] for one in every if one[n] is not None), key=lambda box: box.number, default=None) for n in range(len(xyz))]
 
 
 def box_of(d, element):
     """An own element as a `Box`; None where it is none, or fluid."""
-    edges = d.first.edges[element]
+    edges = d.statistics.edges[element]
     if np.isnan(edges[0]) or d.fluid[element]:
         return None
     ends = d.centres[element] + np.array([[-0.5], [0.5]]) * edges
@@ -89,22 +89,22 @@ def box_of(d, element):
     nodes = np.arange(d.element.size).reshape(3 * (d.element.n,))[np.ix_(corners, corners, corners)].ravel()
     found = d.material([element], nodes)
     medium = np.concatenate([found[name].reshape(-1, 8) for name in ("rho", "vp", "vs", "stiffness") if name in found])
-    return Box(d.division.team.rank, int(element), int(d.division.numbers[element]), ends, medium)
+    return Box(d.subdomain.team.rank, int(element), int(d.subdomain.numbers[element]), ends, medium)
 
 
 def boxes_at(d, home):
     """Own boxes that touch another, itself too."""
     middle, edges = home.ends.mean(axis=0), np.ptp(home.ends, axis=0)
-    reach = (edges + d.first.edges) / 2 + TOUCH * edges
+    reach = (edges + d.statistics.edges) / 2 + TOUCH * edges
     found = (box_of(d, e) for e in np.flatnonzero((np.abs(d.centres - middle) <= reach).all(axis=1)))  # nan is not near
     return [box for box in found if box is not None]
 
 
-def sampled(home, boxes, at, degree):
+def moment_samples(home, boxes, at, degree):
     """(box, local coordinates (m, 3), weights (m,)) of a moment's samples; None where it is not shared out."""
     lattice = lattice_of(home, boxes)
     points = np.polynomial.legendre.leggauss(degree)[0]
-    axes = [along(a, at[a], home, lattice, points) for a in range(3)]
+    axes = [axis_samples(a, at[a], home, lattice, points) for a in range(3)]
     if any(axis is None for axis in axes):
         return None
     found = []
@@ -157,7 +157,7 @@ def continues(home, box):
     return len(a) > 0 and bool((np.abs(home.medium[:, a] - box.medium[:, b]) <= SMOOTH * np.abs(home.medium).max(axis=1)[:, None]).all())
 
 
-def along(axis, at, home, lattice, points):
+def axis_samples(axis, at, home, lattice, points):
     """(side, local coordinate, weight) of the Gauss points along an axis that a position is shared out to; itself where these do not
     surround it; None where it lies on a face then, which two elements hold."""
     places = []

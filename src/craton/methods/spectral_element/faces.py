@@ -39,7 +39,7 @@ def impedance(found, vectors):
     return np.einsum("n,nia,na,nja->nij", area * rho, axes, np.sqrt(np.maximum(squares, 0)), axes)
 
 
-def assembled(points, values):
+def sum_at_points(points, values):
     """Sums of values (m, ...) at equal points (m,): the points, rising, and the sums."""
     unique, at = np.unique(points, return_inverse=True)
     flat = values.reshape(len(values), -1)
@@ -47,20 +47,20 @@ def assembled(points, values):
     return unique, summed.reshape(len(unique), *values.shape[1:])
 
 
-def damped(points, vectors, found):
+def stacey_damping(points, vectors, found):
     """Damping C of absorbing faces of a solid from points (m,), area vectors (m, 3) and material: the points, rising, and C (.., 6)."""
     matrices = impedance(found, vectors)
-    return assembled(points, np.stack([matrices[:, a, b] for a, b in SIX], axis=1))
+    return sum_at_points(points, np.stack([matrices[:, a, b] for a, b in SIX], axis=1))
 
 
-def of_kind(d, kinds, fluid):
+def faces_of_kind(d, kinds, fluid):
     """Faces (nf, 2) of some kinds on one medium."""
     rows = [faces for name, faces in d.mesh.faces.items() if len(faces) and d.scenario.face(name) in kinds]
     rows = np.concatenate(rows) if rows else np.empty((0, 2), int)
     return rows[d.fluid[rows[:, 0]] == fluid]
 
 
-def on_faces(d, rows):
+def values_on_faces(d, rows):
     """Points (m,), area vectors (m, 3) and material (m,) at the nodes of faces."""
     points = np.take_along_axis(d.points[rows[:, 0]], d.element.face_nodes[rows[:, 1]], axis=1).ravel()
     parts = list(cells.in_order(lambda part: at_nodes(d, rows[part]), mesh_terms.batches(len(rows))))
@@ -85,67 +85,80 @@ def of_nodes(values, nodes):
     return np.moveaxis(np.take_along_axis(values, at, axis=-1), -1, 1).reshape(-1, *values.shape[1:-1])
 
 
-def absorbing(d, mass):
-    """Arrays and launches of absorbing faces by medium: arrays, {"solid": [...], "fluid": [...]}.
+def absorbing(d):
+    """Return arrays and launches of absorbing (Stacey) faces by medium: arrays, {"solid": [...], "fluid": [...]}.
 
-    A point of several ranks is damped by what all of them have of its faces.
+    A point of several ranks is damped by the faces of all of them.
     """
-    arrays, launches = {}, {"solid": [], "fluid": []}
+    arrays, launches, mass = {}, {"solid": [], "fluid": []}, d.statistics.mass
     for fluid, medium in enumerate(("solid", "fluid")):
-        rows = of_kind(d, ("stacey",), bool(fluid))
-        own = dampings(d, rows, fluid) if len(rows) else (np.empty(0, int), np.empty((0, 1 if fluid else 6)))
-        own, damping = d.division.shared[medium].united(*own)
-        if not len(own):
+        rows = faces_of_kind(d, ("stacey",), bool(fluid))
+        local = damping_of_faces(d, rows, fluid) if len(rows) else (np.empty(0, int), np.empty((0, 1 if fluid else 6)))
+        points, damping = d.subdomain.shared[medium].unite_points(*local)
+        if not len(points):
             continue
         if fluid:
             damping = damping[:, 0]
-            terms = np.stack([mass[1][own] / (mass[1][own] + d.dt / 2 * damping), damping])
+            terms = np.stack([mass[1][points] / (mass[1][points] + d.dt / 2 * damping), damping])
         else:
-            terms = np.concatenate([mesh_terms.implicit(damping, mass[0][own], d.dt), damping], axis=1).T
+            terms = np.concatenate([mesh_terms.implicit(damping, mass[0][points], d.dt), damping], axis=1).T
         op = operators.fluid_stacey() if fluid else operators.stacey()
-        arrays |= table(f"{op.name}", points=(own, np.int32), terms=(terms, d.precision))
-        launches[medium].append(d.units.launch(on_list(op, op.name, len(own)), fluid))
+        arrays |= point_arrays(f"{op.name}", points=(points, np.int32), terms=(terms, d.precision))
+        launches[medium].append(d.units.launch(launch_on_points(op, op.name, len(points)), fluid))
     return arrays, launches
 
 
-def dampings(d, rows, fluid):
-    """Points of absorbing faces, rising, and their damping: (m, 6) of the solid, (m, 1) of the fluid."""
-    points, vectors, found = on_faces(d, rows)
+def damping_of_faces(d, rows, fluid):
+    """Return the points of absorbing faces, rising, and their damping: (m, 6) of the solid, (m, 1) of the fluid."""
+    points, vectors, samples = values_on_faces(d, rows)
     if fluid:
-        return assembled(points, (np.linalg.norm(vectors, axis=1) / (found["rho"] * found["vp"]))[:, None])
-    return damped(points, vectors, found)
+        return sum_at_points(points, (np.linalg.norm(vectors, axis=1) / (samples["rho"] * samples["vp"]))[:, None])
+    return stacey_damping(points, vectors, samples)
 
 
-def still(d):
-    """Arrays and launches of points that stand still: rigid faces of the solid, free ones of the fluid, what closes absorbing layers."""
+def rigid_points(d, units):
+    """Return arrays and launches of points that do not move, by medium: arrays, {"solid": [...], "fluid": [...]}.
+
+    These are points on rigid faces of the solid, on free faces of the fluid (pressure 0), and on the outer faces of absorbing layers.
+
+    Parameters
+    ----------
+    d : Medium
+    units : fixed_point.FixedPoint or fixed_point.FloatingPoint
+    """
     arrays, launches = {}, {"solid": [], "fluid": []}
     for fluid, medium, kind in ((False, "solid", "rigid"), (True, "fluid", "free")):
-        rows = of_kind(d, (kind, "pml"), fluid)
+        rows = faces_of_kind(d, (kind, "pml"), fluid)
         points = np.unique(np.take_along_axis(d.points[rows[:, 0]], d.element.face_nodes[rows[:, 1]], axis=1))
-        points, _ = d.division.shared[medium].united(points, np.empty((len(points), 0)))
+        points, _ = d.subdomain.shared[medium].unite_points(points, np.empty((len(points), 0)))
         if len(points):
             op = operators.rigid(1 if fluid else 3)
-            arrays |= table(op.name, points=(points, np.int32))
-            made = on_list(op, op.name, len(points), force="potential_force" if fluid else "force")
-            launches[medium].append(d.units.launch(made, fluid))
+            arrays |= point_arrays(op.name, points=(points, np.int32))
+            launch = launch_on_points(op, op.name, len(points), force="potential_force" if fluid else "force")
+            launches[medium].append(units.launch(launch, fluid))
     return arrays, launches
 
 
-def coupling(d):
-    """Arrays and launches between fluid and solid: {"fluid": [to_fluid], "solid": [to_solid]}.
+def coupling(d, units):
+    """Return arrays and launches of the coupling between fluid and solid: arrays, {"fluid": [to_fluid], "solid": [to_solid]}.
 
-    A pair that several ranks have acts on one of them, with the area vectors of all.
+    A pair of points that several ranks have acts on one of them, with the area vectors of all.
+
+    Parameters
+    ----------
+    d : Medium
+    units : fixed_point.FixedPoint or fixed_point.FloatingPoint
     """
     nothing = {}, {"solid": [], "fluid": []}
-    if not all(d.division.media):
+    if not all(d.subdomain.media):
         return nothing
     pairs, vectors = coupled_points(d, interface(d))
-    pairs, vectors = d.division.shared["solid"].dealt(pairs[:, 0], pairs, vectors)
+    pairs, vectors = d.subdomain.shared["solid"].assign_items(pairs[:, 0], pairs, vectors)
     if not len(pairs):
         return nothing
-    arrays = table("coupling", solid=(pairs[:, 0], np.int32), fluid=(pairs[:, 1], np.int32), vectors=(vectors.T, d.precision))
-    made = (on_list(op, "coupling", len(pairs)) for op in (operators.to_fluid(), operators.to_solid()))
-    return arrays, {medium: [d.units.launch(one, medium == "fluid")] for medium, one in zip(("fluid", "solid"), made)}
+    arrays = point_arrays("coupling", solid=(pairs[:, 0], np.int32), fluid=(pairs[:, 1], np.int32), vectors=(vectors.T, d.precision))
+    to_fluid, to_solid = (launch_on_points(op, "coupling", len(pairs)) for op in (operators.to_fluid(), operators.to_solid()))
+    return arrays, {"fluid": [units.launch(to_fluid, True)], "solid": [units.launch(to_solid, False)]}
 
 
 def coupling_strength(d, mass):
@@ -186,13 +199,13 @@ def coupled_points(d, rows):
     return mesh_terms.coupled(solid, fluid, area_vectors(d, rows))
 
 
-def table(name, **values):
+def point_arrays(name, **values):
     """Arrays NAME_part of a list of points."""
     return {f"{name}_{part}": Array("boundary points", v.shape, dtype, np.ascontiguousarray(v, dtype))
             for part, (v, dtype) in values.items()}  # fmt: skip
 
 
-def on_list(op, name, count, **renamed):
+def launch_on_points(op, name, count, **renamed):
     """Launch of an operator over a list of points whose arrays are NAME_part."""
     own = ("points", "terms", "solid", "fluid", "vectors", "lowpass")
     names = tuple(renamed.get(a, f"{name}_{a}" if a in own else a) for a in op.arrays)

@@ -30,7 +30,7 @@ def arrays(d, own, order):
     def fill(part):
         places = part.start + np.flatnonzero(order.elements[part] >= 0)
         elements = order.elements[places]
-        found = d.material(elements) if nodes else {name: v[elements][..., None] for name, v in d.first.constant.items()}
+        found = d.material(elements) if nodes else {name: v[elements][..., None] for name, v in d.statistics.constant.items()}
         values = of_nodes(d, found, own.fluid)
         for name, array in out.items():
             array[places] = values[name][:, : rows[name]].reshape(len(places), *array.shape[1:])

@@ -29,7 +29,7 @@ def algorithm(d, plan):
     waves = "acoustic" if d.fluid.all() else "elastic and acoustic" if d.fluid.any() else "elastic"
     law = "21 constants" if d.anisotropic else "isotropic"
     how = "atomic adds on a GPU, coloured chunks on a CPU"
-    if d.coloured:
+    if d.deterministic:
         how = "element by element in colours, the same bits in every run" + (" and for any partition" if d.exact else "")
     families = ", ".join(sorted({op.name for op in plan.operators.values() if op.name.startswith(("solid_", "fluid_")) and op.kernel}))
     return [
@@ -65,7 +65,7 @@ def mesh(d, plan, sources):
     rows = [("elements", plan.grid.words()), ("extent", f"{extent}  m")]
     if d.fluid.any():
         rows.append(("fluid", f"{d.fluid.sum():,} elements"))
-    return rows + quality.report(d.first.quality, d.mesh, highest(sources))
+    return rows + quality.report(d.statistics.quality, d.mesh, highest(sources))
 
 
 def place(d, element):
@@ -86,12 +86,12 @@ def time(d):
 
 def model(d):
     """Speeds and density, attenuation."""
-    found = d.first.speeds
+    found = d.statistics.speeds
     rows = [("model", "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *found[name]) for name in ("vp", "vs", "rho")) + "  (m/s, kg/m3)")]
     if d.relaxation:
         low, high = d.relaxation.band
-        error = d.relaxation.error(d.first.loss)
-        rows.append(("attenuation", f"{len(d.relaxation.omega)} mechanisms, Q from {1 / d.first.loss:.4g}, within {error:.1%} "
+        error = d.relaxation.error(d.statistics.loss)
+        rows.append(("attenuation", f"{len(d.relaxation.omega)} mechanisms, Q from {1 / d.statistics.loss:.4g}, within {error:.1%} "
                                     f"over {low:g} to {high:g} Hz"))  # fmt: skip
     return rows
 
@@ -103,9 +103,9 @@ def highest(sources):
 
 def warnings(d, sources):
     """A warning where the mesh, on any rank, does not carry the sources' frequencies: of the rank where it is worst."""
-    found = d.first.quality
+    found = d.statistics.quality
 
     def own():
         return float((found.slowest / found.longest).min()), quality.warnings(found, d.mesh, highest(sources))
 
-    return min(d.division.team.every(own))[1]
+    return min(d.subdomain.team.every(own))[1]

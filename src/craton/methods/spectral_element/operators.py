@@ -4,7 +4,7 @@ Arrays of elements are logically (ne, rows, n^3), `Array(..., lanes=True)`; ne a
 point everywhere, the shape of a true element, and moduli 0. Traffic and flops are per element for element kernels, whose boxes count
 elements along x:
 
-    Launch(stiffness(kind), arrays, (0, 1, 0, 1, begin, end), {"first": 0}, turns=Turns(runs, order))
+    Launch(stiffness(kind), arrays, (0, 1, 0, 1, begin, end), {"first": 0}, colours=ColourBoundaries(runs, order))
 
 Limits of boxes and of `runs` are multiples of `LANES`. `first` is the row of `points` that element 0 of the other arrays has: runs of
 elements of different kinds may share one array of points. `order` has rows as the box counts them.
@@ -20,7 +20,7 @@ moduli         isotropic (ne, 2, n^3): lambda, mu; 21 constants (ne, 21, n^3): c
 loss           (ne, 1 or 2, n^3) or (ne, 1 or 2): 1/Q_mu, 1/Q_kappa; "" without attenuation
 layer          (ne, 6 or, in a fluid, 2 of each of the layer's directions, n^3) reals, memory variables; of elements in absorbing layers
 rates          (ne, 2 or 8 of each direction, n^3): see layer.h
-order          (ne,) int32: elements by colour, `Turns.order` has the limits; "" where not coloured
+order          (ne,) int32: elements by colour, `ColourBoundaries.order` has the limits; "" where not coloured
 =============  ============================================================================================================================
 """
 from dataclasses import dataclass

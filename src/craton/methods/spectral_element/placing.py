@@ -57,29 +57,29 @@ class Places:
         own = mesh_top(self.mesh if self.whole is None else self.whole)
         return own if self.team is None else JoinedTop(own, self.team)
 
-    def found(self, locator, xyz, nearest):
+    def find_elements(self, locator, xyz, nearest):
         """The `Located` by a locator, in the lowest element of several; in any of them where the nearest is not asked for (pictures)."""
         found = locator.find(xyz, nearest)
         return locator.lowest(found, xyz, np.arange(self.mesh.size) if self.order is None else self.order) if nearest else found
 
-    def located(self, xyz, wet=False, nearest=True):
+    def locate(self, xyz, wet=False, nearest=True):
         """The `Located` of positions (n, 3), m; between a solid and a fluid in the fluid if `wet`, else in the solid.
 
         Without `nearest` positions outside are just that: neither put on the top nor told the nearest element.
         """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
-        found = self.found(self.every, xyz, nearest)
-        found = self._lowered(xyz, found) if nearest else found
-        return self._on_side(xyz, found, wet, nearest) if self.fluid.any() and not self.fluid.all() else found
+        found = self.find_elements(self.every, xyz, nearest)
+        found = self._project_to_top(xyz, found) if nearest else found
+        return self._move_to_medium(xyz, found, wet, nearest) if self.fluid.any() and not self.fluid.all() else found
 
-    def _lowered(self, xyz, found):
+    def _project_to_top(self, xyz, found):
         """Positions a little above the mesh's top are put on it."""
         out = np.flatnonzero(found.element < 0)
         if not len(out):
             return found
         if self.globe is not None:
-            own = out[self._just_beyond(found.some(out), xyz[out])]
-            return _with(found, own, replace(found.some(own), element=found.nearest[own]))
+            own = out[self._is_just_outside(found.some(out), xyz[out])]
+            return _replace_rows(found, own, replace(found.some(own), element=found.nearest[own]))
         x, y, z = xyz[out].T
         top = self.top.surface(x, y)
         highest = self.top.top(x, y)
@@ -91,10 +91,10 @@ class Places:
             return found
         put = xyz[near].copy()
         put[:, 2] = self.top.surface(put[:, 0], put[:, 1])
-        again = self.found(self.every, put, True)
-        return _with(found, near, again)
+        again = self.find_elements(self.every, put, True)
+        return _replace_rows(found, near, again)
 
-    def _just_beyond(self, found, xyz):
+    def _is_just_outside(self, found, xyz):
         """Which positions outside the mesh are in the chunk, right above or below the element nearest to them."""
         nodes = self.mesh.nodes[self.mesh.elements[found.nearest]]
         size = np.linalg.norm(np.ptp(nodes, axis=1), axis=1)
@@ -104,18 +104,18 @@ class Places:
         near = (found.distance <= locate.ROOM * size) & (lateral <= SLANTED * found.distance + ON_FACE * size)
         return near & self.globe.chunk.inside(xyz)
 
-    def _on_side(self, xyz, found, wet, nearest):
+    def _move_to_medium(self, xyz, found, wet, nearest):
         """Positions on a face between solid and fluid in the element of the wanted side."""
         doubtful = (found.element >= 0) & (self.fluid[found.element] != wet) & (np.abs(found.local).max(axis=1) > 1 - ON_FACE)
         some = np.flatnonzero(doubtful)
         if not len(some):
             return found
-        again = self.found(locate.Locator(self.mesh, self.fluid == wet), xyz[some], nearest)
+        again = self.find_elements(locate.Locator(self.mesh, self.fluid == wet), xyz[some], nearest)
         hit = again.element >= 0
-        return _with(found, some[hit], again.some(hit))
+        return _replace_rows(found, some[hit], again.some(hit))
 
 
-def _with(found, which, others):
+def _replace_rows(found, which, others):
     """Some of the positions replaced."""
     parts = {name: getattr(found, name).copy() for name in ("element", "local", "nearest", "distance")}
     for name, values in parts.items():
@@ -201,7 +201,7 @@ def near_sources(sources, receivers, quantities, edge):
 def problems(scenario, places):
     """Sources and receivers outside the mesh: list of Problem. `scenario` as of `on_mesh`; files are looked at in the box only.
 
-    `places` is what has ``located(xyz, wet)``; where that gives less than -1 for an element, another rank has the position.
+    `places` is what has ``locate(xyz, wet)``; where that gives less than -1 for an element, another rank has the position.
     """
     positions, keys, names = [], [], []
     for i, entry in enumerate(scenario.source):
@@ -217,5 +217,5 @@ def problems(scenario, places):
     if not positions:
         return []
     xyz = np.array(positions, float)
-    found = places.located(xyz, False)
+    found = places.locate(xyz, False)
     return locate.problems(replace(found, element=np.where(found.element < -1, 0, found.element)), xyz, keys, names)

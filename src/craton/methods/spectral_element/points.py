@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from craton.core.plan import Array, Launch
-from craton.core.shares import One
+from craton.core.shares import SingleRank
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.methods.shared import points as operators
 from craton.methods.shared.slip import BLOCK, MOST, SORTED, available, joined, windows
@@ -31,8 +31,8 @@ def source_problems(d, sources):
     """Sources that a fluid does not have: forces, moments with shear, slipping faults."""
     found = []
     for source in sources:
-        located = d.located(source.points, True).element
-        wet = (located >= 0) & wet_at(d, located)
+        located = d.locate(source.points, True).element
+        wet = (located >= 0) & is_fluid_at(d, located)
         if not wet.any():
             continue
         what = _not_in_fluid(source)
@@ -117,7 +117,7 @@ def rows_of_points(d, points):
     """
     xyz = np.array([source.xyz for source in points], float)
     parts, shared = moment_parts(d, points, xyz)
-    which, located, parts_of = d.holding(xyz)
+    which, located, parts_of = d.elements_holding(xyz)
     here = sites(d, located)
     for m, n in enumerate(which):
         if shared[n]:
@@ -171,7 +171,7 @@ def fault_sources(d, faults, carried):
     if not faults:
         return {}, [], []
     begin, at, rates = joined([windows(d, f, carried) for f in faults])
-    series = summed(rates, at, d.dt)
+    series = integrate_slip(rates, at, d.dt)
     target, first, column, weight = table_of(*fault_rows(d, faults))
     if not len(target):
         return {}, [], [leapfrog.TAPER * carried]
@@ -185,7 +185,7 @@ def fault_sources(d, faults, carried):
     return arrays, [now, inject], [leapfrog.TAPER * carried]
 
 
-def summed(rates, at, dt):
+def integrate_slip(rates, at, dt):
     """Slip after each step of each window: values behind each other as those of the rates, (n,) from `at` (columns + 1,)."""
     total = np.concatenate([[0.0], np.cumsum(rates, dtype=float)])
     return dt * (total[1:] - np.repeat(total[at[:-1]], np.diff(at)))
@@ -199,7 +199,7 @@ def fault_rows(d, faults):
     if count > most:
         raise ResourceError(f"the point tables of {len(xyz):,} slipping subfaults do not fit: {most:,} rows are possible here, they need "
                             f"{count:,}; merge subfaults, or split the fault over runs")  # fmt: skip
-    located, parts = d.located(xyz, False), [(np.empty(0, np.int64), np.empty(0, d.precision), np.empty(0, np.int32))]
+    located, parts = d.locate(xyz, False), [(np.empty(0, np.int64), np.empty(0, d.precision), np.empty(0, np.int32))]
     outside = ((located.element < 0) & (located.element != ELSEWHERE)).sum()
     if outside:
         raise ScenarioError([Problem("source", f"{outside} slipping subfaults lie outside the mesh", "move the fault")])
@@ -215,7 +215,7 @@ def fault_rows(d, faults):
 # --- out -----------------------------------------------------------------------------------------------------------------------------
 
 
-def wet_at(d, element):
+def is_fluid_at(d, element):
     """Whether elements are fluid; of none, -1 or `ELSEWHERE`, anything."""
     return d.fluid[np.maximum(element, -1)]
 
@@ -241,7 +241,7 @@ def recording(d, channels, receivers, slots, team=None):
         for n, row, fluid in made(d, [(n, channels[n]) for n in some], receivers):
             rows[n], wet[n] = row, fluid
     own = np.array([n for n, row in enumerate(rows) if row is not None], int)
-    of_rank, all_wet = zip(*(team or One()).every(lambda: (own, wet)))
+    of_rank, all_wet = zip(*(team or SingleRank()).every(lambda: (own, wet)))
     placed = [replace(c, at=0.0) if fluid and c.quantity == "pressure" else c for c, fluid in zip(channels, np.any(all_wet, axis=0))]
     arrays, launches = sampling([rows[n] for n in own], slots, d.precision)
     return placed, Columns(len(channels), list(of_rank)), arrays, launches
@@ -251,9 +251,9 @@ def receiver_rows(d, channels, receivers):
     """(number, (index, weight), in a fluid) of numbered channels of one quantity."""
     quantity = channels[0][1].quantity
     own = sorted({c.receiver for _, c in channels})
-    located = d.located(receivers.xyz[own], quantity == "pressure")
+    located = d.locate(receivers.xyz[own], quantity == "pressure")
     for fluid in (False, True):
-        there = np.flatnonzero((wet_at(d, located.element) == fluid) & (located.element != ELSEWHERE))
+        there = np.flatnonzero((is_fluid_at(d, located.element) == fluid) & (located.element != ELSEWHERE))
         for some in np.array_split(there, -(-len(there) // DETAIL)) if len(there) else ():
             here, place = sites(d, located.some(some)), {own[i]: n for n, i in enumerate(some)}
             kept = [(n, c) for n, c in channels if c.receiver in place]
@@ -261,10 +261,10 @@ def receiver_rows(d, channels, receivers):
                 index, weight = quantity_rows(d, here, quantity, component)
                 for n, c in kept:
                     if c.component == component:
-                        yield n, compact(index[place[c.receiver]], weight[place[c.receiver]]), fluid
+                        yield n, drop_zero_weights(index[place[c.receiver]], weight[place[c.receiver]]), fluid
 
 
-def compact(index, weight):
+def drop_zero_weights(index, weight):
     """A row without what has no weight."""
     there = weight != 0
     return (index[there], weight[there]) if there.any() else (index[:1], weight[:1])
@@ -316,10 +316,10 @@ def fibre_rows(d, channels, receivers):
     """(number, (index, weight), False) of the numbered channels of fibres: sums of velocities at the ends of gauge lengths."""
     terms = [(n, at, axis, factor) for n, c in channels for at, axis, factor in c.terms]
     places = list(dict.fromkeys(at for _, at, _, _ in terms))
-    located = d.located(np.array(places), False)
+    located = d.locate(np.array(places), False)
     parts = {n: [] for n, _ in channels}
     for fluid in (False, True):
-        there = np.flatnonzero((wet_at(d, located.element) == fluid) & (located.element != ELSEWHERE))
+        there = np.flatnonzero((is_fluid_at(d, located.element) == fluid) & (located.element != ELSEWHERE))
         if not len(there):
             continue
         here, place = sites(d, located.some(there)), {places[i]: n for n, i in enumerate(there)}
@@ -327,6 +327,6 @@ def fibre_rows(d, channels, receivers):
         for n, at, axis, factor in terms:
             if at in place:
                 index, weight = (part[place[at]] for part in rows[axis])
-                parts[n].append(compact(index, factor * weight))
+                parts[n].append(drop_zero_weights(index, factor * weight))
     for n, some in ((n, some) for n, some in parts.items() if some):
         yield n, tuple(np.concatenate(part) for part in zip(*some)), False

@@ -10,8 +10,8 @@ import numpy as np
 from craton.core import elements
 from craton.core.shares import Share, Total
 from craton.errors import Problem, ScenarioError
-from craton.methods.spectral_element import look, operators
-from craton.methods.spectral_element.division import media, of_elements
+from craton.methods.spectral_element import mesh_statistics, operators
+from craton.methods.spectral_element.subdomain import number_by_medium, select_elements
 from craton.model.mesh import numbering
 
 ELSEWHERE = -2  # in place of an element: another rank has the position
@@ -20,17 +20,17 @@ NOWHERE = 1 << 62  # above twice any number of an element
 # --- who has which element ---------------------------------------------------------------------------------------------------------------
 
 
-def fluids(given, team):
+def find_fluid_elements(given, team):
     """Which elements of a `Prepared` mesh are fluid, by their centres: (ne,) bool; of a whole one each rank looks at some."""
     mesh = given.mesh
     if team.size == 1 or given.owner is not None:
-        return look.fluids(mesh, given.sampler)
+        return mesh_statistics.find_fluid_elements(mesh, given.sampler)
     limits = np.linspace(0, mesh.size, team.size + 1).astype(int)
-    own = of_elements(mesh, np.arange(*limits[team.rank : team.rank + 2]))
-    return np.concatenate(team.every(lambda: look.fluids(own, given.sampler) if own.size else np.empty(0, bool)))
+    own = select_elements(mesh, np.arange(*limits[team.rank : team.rank + 2]))
+    return np.concatenate(team.every(lambda: mesh_statistics.find_fluid_elements(own, given.sampler) if own.size else np.empty(0, bool)))
 
 
-def owners(scenario, given, wet, team):
+def assign_owners(scenario, given, wet, team):
     """Rank of each element, (ne,): that of a slice, or rank 0 finds it."""
     if team.size == 1 or given.owner is not None:
         return np.zeros(given.mesh.size, np.int32) if team.size == 1 else given.owner
@@ -70,11 +70,11 @@ class Load:
     sent: int
 
 
-def loads(scenario, mesh, wet, ranks):
+def rank_loads(scenario, mesh, wet, ranks):
     """What each of some ranks would have to do, from nodes, edges and faces alone: list of Load."""
     owner = partition(scenario, mesh, wet, ranks) if ranks > 1 else np.zeros(mesh.size, np.int32)
     found, cost = numbering.number(mesh.elements, 2), costs(scenario, wet)
-    points, solid, _ = media(found.points.reshape(mesh.size, -1), found.count, wet)
+    points, solid, _ = number_by_medium(found.points.reshape(mesh.size, -1), found.count, wet)
     middles = sum((n == 1).astype(int) for n in np.indices((3, 3, 3))).ravel()
     weight = float(scenario.run.degree - 1) ** middles
     out = []
@@ -106,27 +106,27 @@ def costs(scenario, wet):
 # --- what ranks agree on -----------------------------------------------------------------------------------------------------------------
 
 
-def agreed(division, first):
-    """A rank's `look.FirstLook` with the extremes of all ranks, and at shared points the same masses, complete as they are."""
-    mass = tuple(same(division.shared[medium], own) for medium, own in zip(("solid", "fluid"), first.mass))
+def combine_statistics(division, first):
+    """A rank's `mesh_statistics.MeshStatistics` with the extremes of all ranks, and at shared points the same masses, complete as they are."""
+    mass = tuple(copy_lowest_rank_values(division.shared[medium], own) for medium, own in zip(("solid", "fluid"), first.mass))
     every = division.team.every(lambda: (first.speeds, first.smallest, first.loss, first.bulk_loss))
     speeds, smallest, losses, bulk = zip(*every)
     extremes = {name: (min(one[name][0] for one in speeds), max(one[name][1] for one in speeds)) for name in speeds[0]}
     return replace(first, mass=mass, speeds=extremes, smallest=min(smallest), loss=max(losses), bulk_loss=any(bulk))
 
 
-def same(sharing, values):
+def copy_lowest_rank_values(sharing, values):
     """Values (n,) at all own points, made in place those of the lowest rank at the shared ones: equal bits everywhere; all must ask."""
     values[sharing.elsewhere] = 0.0
     return sharing.complete(values)
 
 
-def assigned(division, located, wet):
+def assign_positions(division, located, wet):
     """Positions that several ranks looked for, each left to one: that with the lowest element of the wanted medium, else of any.
 
     Parameters
     ----------
-    division : Division
+    division : Subdomain
     located : Located
         What this rank found in its own elements.
     wet : (n,) bool array
@@ -149,16 +149,16 @@ def assigned(division, located, wet):
                    nearest=np.where(there, located.nearest, nearest[best]), distance=np.where(there, located.distance, distances[best]))
 
 
-def completed(d, plan):
+def complete_plan(d, plan):
     """A rank's plan with its part, those of all, and what all have together."""
-    team = d.division.team
-    owned = [count - len(d.division.shared[name].elsewhere) for name, count in zip(("solid", "fluid"), d.division.counts)]
+    team = d.subdomain.team
+    owned = [count - len(d.subdomain.shared[name].elsewhere) for name, count in zip(("solid", "fluid"), d.subdomain.counts)]
     neighbours = {}
-    for sharing in d.division.shared.values():
+    for sharing in d.subdomain.shared.values():
         for rank, numbers in sharing.lists.items():
             neighbours[rank] = neighbours.get(rank, 0) + len(numbers)
-    part = Share(team.rank, d.mesh.size, d.division.outer, int(sum(owned)), neighbours,
-                 zlib.crc32(np.ascontiguousarray(d.division.numbers, np.int64)))
+    part = Share(team.rank, d.mesh.size, d.subdomain.outer, int(sum(owned)), neighbours,
+                 zlib.crc32(np.ascontiguousarray(d.subdomain.numbers, np.int64)))
     every = team.every(lambda: (part, plan.traffic, plan.state_bytes, plan.nbytes, plan.grid.shortest, plan.grid.longest))
     parts, traffic, state, nbytes, shortest, longest = zip(*every)
     points = sum(one.points for one in parts)
@@ -197,7 +197,7 @@ def refuse_mesh(scenario, team):
         raise ScenarioError([Problem("output.mesh", "several ranks do not write the mesh yet", "run on one rank, or leave it out")])
 
 
-def holding(places, own, xyz, team):
+def elements_holding(places, own, xyz, team):
     """All own elements of one medium that hold positions (n, 3), m, those that meet in a face, edge or corner; all ranks must ask.
 
     Parameters
@@ -206,7 +206,7 @@ def holding(places, own, xyz, team):
     own : Located
         Of the positions, the solid's elements first; where none of them holds a position, as above a curved top, its element counts.
     xyz : (n, 3) array
-    team : Together, or One
+    team : Together, or SingleRank
 
     Returns
     -------

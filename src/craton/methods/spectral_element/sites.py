@@ -10,7 +10,7 @@ What these functions need to know of the discretised problem, `d`:
                           (1 real a fluid point), in "forces" of "force" (3 a solid point), "potential_force" (1 a fluid point)
     d.coordinates(e)      (len(e), 3, n^3) coordinates of the nodes of elements e, m, from any origin that each element may have of its own
     d.material(e)         dict of arrays over these nodes as in `media.sampling`: rho, vp, vs, perhaps stiffness (len(e), 21, n^3)
-    d.located(xyz, wet)   Located, see `placing.Places.located`; `d.places` is that Places
+    d.locate(xyz, wet)   Located, see `placing.Places.locate`; `d.places` is that Places
     d.precision, d.dt, d.start, d.steps
 """
 from dataclasses import dataclass

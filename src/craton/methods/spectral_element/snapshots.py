@@ -30,20 +30,20 @@ def frames(d, bounds, specs, spacing):
     spacing : float
         Of the rasters, m: the average distance of GLL points.
     """
-    return tuple(one(d, bounds, spec, spacing) for spec in specs)
+    return tuple(snapshot_series(d, bounds, spec, spacing) for spec in specs)
 
 
-def one(d, bounds, spec, spacing):
+def snapshot_series(d, bounds, spec, spacing):
     """The pictures of one series."""
     coords, xyz, shape = raster(d, bounds, spec, spacing)
     steps, times = picture_steps(d, spec.every, 1.0 if spec.quantity == "pressure" else 0.5)
     named = components(spec.quantity)
-    located = d.located(xyz, False, nearest=False)
-    lenses = made(d, located, spec.quantity, named or ("",))
+    located = d.locate(xyz, False, nearest=False)
+    interpolators = build_interpolators(d, located, spec.quantity, named or ("",))
     fields = STRESS if spec.quantity == "pressure" else FIELDS
-    reads = {fields[lens.wet]: (slice(None),) for lens in lenses}
-    combine = partial(picture, lenses=lenses, fields=fields, shape=(max(len(named), 1), *shape))
-    where = np.concatenate([lens.where for lens in lenses] or [np.empty(0, int)])
+    reads = {fields[interpolator.wet]: (slice(None),) for interpolator in interpolators}
+    combine = partial(gather_image, interpolators=interpolators, fields=fields, shape=(max(len(named), 1), *shape))
+    where = np.concatenate([interpolator.where for interpolator in interpolators] or [np.empty(0, int)])
     return Frames(spec.name, spec.quantity, named, coords, steps, times, reads, combine, where=where)
 
 
@@ -68,7 +68,7 @@ def axis(low, high, spacing):
     return np.linspace(low, high, max(int(np.ceil((high - low) / spacing - 1e-6)), 1) + 1)
 
 
-class Lens:
+class Interpolator:
     """What makes the picture's values at some places from a field: sparse matrices, one for each component or one for all.
 
     Parameters
@@ -90,13 +90,13 @@ class Lens:
         field = (STRESS if quantity == "pressure" else FIELDS)[self.wet]
         self.start, self.columns = d.offset(field), (d.state.fluid if self.wet else d.state.solid) + 1
         cost = 12 * d.element.size * len(where) * (1 if self.vector or self.wet else 3) * (1 if self.vector else len(named))
-        self.matrices = [self.made(some) for some in self.batches()] if cost <= KEPT else None
+        self.matrices = [self.build_matrices(some) for some in self.batches()] if cost <= KEPT else None
 
     def batches(self):
         """Slices of the places."""
         return [slice(a, a + BATCH) for a in range(0, len(self.where), BATCH)]
 
-    def made(self, some):
+    def build_matrices(self, some):
         """Matrices of some places."""
         found = sites(self.d, self.located.some(some))
         if self.vector:
@@ -110,7 +110,7 @@ class Lens:
         field = np.asarray(field).ravel()
         parts = []
         for n, some in enumerate(self.batches()):
-            matrices = self.made(some) if self.matrices is None else self.matrices[n]
+            matrices = self.build_matrices(some) if self.matrices is None else self.matrices[n]
             if self.vector:
                 three = (matrices[0] @ field.reshape(-1, 3)[: self.columns]).T
                 parts.append(three[["ENZ".index(c) for c in self.named]])
@@ -128,21 +128,21 @@ def sparse(index, weight, columns, precision):
     return csr_array((weight[there].astype(precision), index[there].astype(np.int32), first), shape=(len(index), columns))
 
 
-def made(d, located, quantity, named):
-    """The lenses of a picture: of its places in the solid and in the fluid."""
+def build_interpolators(d, located, quantity, named):
+    """The interpolators of a picture: of its places in the solid and in the fluid."""
     found = []
     for wet in (False, True):
         where = np.flatnonzero((located.element >= 0) & (d.fluid[np.maximum(located.element, -1)] == wet))
         if len(where):
-            found.append(Lens(d, located.some(where), where, quantity, named))
+            found.append(Interpolator(d, located.some(where), where, quantity, named))
     return found
 
 
-@np.errstate(invalid="ignore", over="ignore")  # of a wavefield that explodes: the guard speaks of it
-def picture(arrays, lenses, fields, shape):
+@np.errstate(invalid="ignore", over="ignore")  # of a wavefield that diverges, which the divergence guard reports
+def gather_image(arrays, interpolators, fields, shape):
     """The picture, ([component,] z, y, x), float32, nan outside the mesh."""
     out = np.full((shape[0], int(np.prod(shape[1:]))), np.nan, np.float32)
-    for lens in lenses:
-        out[:, lens.where] = lens(arrays[fields[lens.wet]])
+    for interpolator in interpolators:
+        out[:, interpolator.where] = interpolator(arrays[fields[interpolator.wet]])
     out = out.reshape(shape)
     return out[0] if len(out) == 1 else out

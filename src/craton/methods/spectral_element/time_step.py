@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.methods.shared.sharing import Sharing
-from craton.methods.spectral_element import faces, families, lanczos
-from craton.methods.spectral_element.division import of_elements
+from craton.methods.spectral_element import faces, lanczos
+from craton.methods.spectral_element.families import arrange_families
 from craton.methods.spectral_element.material import inertia
 from craton.methods.spectral_element.mesh_terms import batches, cofactors
+from craton.methods.spectral_element.subdomain import select_elements
 from craton.methods.spectral_element.undamped import Undamped
 from craton.model.media import cells, sampling
 
@@ -51,37 +52,39 @@ class Stable:
     courant: float
 
 
-def stable_step(d, machine):
-    """The `Stable` of a `Discretisation` whose elements are arranged; all ranks must ask.
+def stable_step(medium, families, machine):
+    """Return the `Stable` step of a `Medium`; all ranks must call.
 
     Parameters
     ----------
-    d : Discretisation
+    medium : Medium
+    families : list of families.ArrangedFamily
+        All its elements.
     machine : backend
         Where the operator is applied.
     """
-    team, some = d.division.team, np.arange(d.mesh.size)
-    if sum(team.every(lambda: d.mesh.size)) <= WHOLE:
-        eigenvalue, energy = largest(Undamped(d, d.elements, machine))
+    team, selected = medium.subdomain.team, np.arange(medium.mesh.size)
+    if sum(team.every(lambda: medium.mesh.size)) <= WHOLE:
+        eigenvalue, energy = largest_eigenvalue(Undamped(medium, families, machine))
     else:
-        some = likely(d)
-        part = restricted(d, some)
-        eigenvalue, energy = largest(Undamped(part, part.elements, machine))
-    most = team.every(lambda: float(energy.max(initial=0.0)))
-    rank = int(np.argmax(most))
-    element = int(some[energy.argmax()]) if rank == team.rank else -1
-    limit = rounded_down(2 / np.sqrt(eigenvalue.bound))
-    courant = team.every(lambda: courant_number(d, element, limit) if rank == team.rank else 0.0)[rank]
+        selected = likely_elements(medium)
+        part = restrict_to(medium, selected)
+        eigenvalue, energy = largest_eigenvalue(Undamped(part, arrange_families(part), machine))
+    peaks = team.every(lambda: float(energy.max(initial=0.0)))
+    rank = int(np.argmax(peaks))
+    element = int(selected[energy.argmax()]) if rank == team.rank else -1
+    limit = round_down(2 / np.sqrt(eigenvalue.bound))
+    courant = team.every(lambda: courant_number(medium, element, limit) if rank == team.rank else 0.0)[rank]
     return Stable(limit, element, courant)
 
 
-def rounded_down(value):
+def round_down(value):
     """A positive number with `DIGITS` digits."""
     unit = 10.0 ** (np.floor(np.log10(value)) - DIGITS + 1)
     return float(np.floor(value / unit) * unit)
 
 
-def largest(operator):
+def largest_eigenvalue(operator):
     """The `lanczos.Largest` of an `Undamped`, and the energy of its mode at some nodes of each element, relative: (ne,)."""
     d, kept = operator.d, []
     nodes = np.linspace(0, d.element.size - 1, SAMPLES).astype(int)
@@ -91,7 +94,7 @@ def largest(operator):
         kept.append({medium: operator.at(medium, d.points[d.fluid == (medium == "fluid")][:, nodes]) for medium in operator.media})
 
     operator.start()
-    eigenvalue, energy = lanczos.largest(operator, keep), np.zeros(d.mesh.size)
+    eigenvalue, energy = lanczos.largest_eigenvalue(operator, keep), np.zeros(d.mesh.size)
     for medium in operator.media:
         fluid = medium == "fluid"
         mode = sum(weight * vector[medium] for weight, vector in zip(eigenvalue.weights, kept))
@@ -104,19 +107,19 @@ def largest(operator):
 # --- large meshes -------------------------------------------------------------------------------------------------------------------------
 
 
-def likely(d):
+def likely_elements(d):
     """Own ones of the elements likely to have the worst mode, of all ranks together, and of the rings around them: (m,).
 
     All ranks must ask. Which they are does not depend on the partition.
     """
-    team, (quotients, kinds) = d.division.team, indicator(d)
+    team, (quotients, kinds) = d.subdomain.team, indicator(d)
     most = max(team.every(lambda: float(quotients.max(initial=0.0))))
     some = np.flatnonzero(quotients > LEAST * most)
     places = np.rint(np.log(quotients[some] / most) / EQUAL).astype(int)
-    table = first_of_kinds(np.column_stack([kinds[some], -places, d.division.numbers[some]]), SEEDS)
+    table = first_of_kinds(np.column_stack([kinds[some], -places, d.subdomain.numbers[some]]), SEEDS)
     table, count = np.concatenate(team.every(lambda: table)), SEEDS
     while True:
-        chosen = grown(d, np.isin(d.division.numbers, first_of_kinds(table, count)[:, 2]))
+        chosen = grow_selection(d, np.isin(d.subdomain.numbers, first_of_kinds(table, count)[:, 2]))
         if count == 1 or sum(team.every(lambda part=chosen: len(part))) <= WHOLE:
             return chosen
         count //= 2
@@ -148,7 +151,7 @@ def indicator(d):
 
     cells.in_parallel(find, batches(d.mesh.size, 1 << 11))
     out = np.empty(d.mesh.size)
-    for fluid, (mass, sharing) in enumerate(zip(d.first.mass, d.division.shared.values())):
+    for fluid, (mass, sharing) in enumerate(zip(d.statistics.mass, d.subdomain.shared.values())):
         own, points = corners(d, fluid)
         sums, counts = (sharing.complete(np.bincount(points.ravel(), v, len(mass)).astype(float)) for v in (stiff[own].ravel(), None))
         out[own] = (sums / mass)[points].max(axis=1)
@@ -156,19 +159,19 @@ def indicator(d):
     return out, kinds
 
 
-def around(d, values, pairs):
+def sum_over_touching(d, values, pairs):
     """Sums of values (ne,) over each element and those that touch it, one of them as often as they have corners in common.
 
     Pairs (m, 2) of a solid and a fluid point join the two media.
     """
     sums, every = {}, {medium: corners(d, fluid) for fluid, medium in enumerate(("solid", "fluid"))}
     for fluid, (medium, (own, points)) in enumerate(every.items()):
-        total = np.bincount(points.ravel(), np.repeat(values[own], 8), len(d.first.mass[fluid]))
-        sums[medium] = d.division.shared[medium].complete(total)
+        total = np.bincount(points.ravel(), np.repeat(values[own], 8), len(d.statistics.mass[fluid]))
+        sums[medium] = d.subdomain.shared[medium].complete(total)
     across = {medium: np.zeros(len(total)) for medium, total in sums.items()}
     for n, (medium, other) in enumerate((("solid", "fluid"), ("fluid", "solid"))):
         across[medium][pairs[:, n]] = sums[other][pairs[:, 1 - n]]
-    sums = {medium: total + d.division.shared[medium].complete(across[medium]) for medium, total in sums.items()}
+    sums = {medium: total + d.subdomain.shared[medium].complete(across[medium]) for medium, total in sums.items()}
     out = np.zeros(d.mesh.size)
     for medium, (own, points) in every.items():
         out[own] = sums[medium][points].sum(axis=1)
@@ -186,34 +189,39 @@ def corner_nodes(n):
     return np.array([(c * n + b) * n + a for c in (0, n - 1) for b in (0, n - 1) for a in (0, n - 1)])
 
 
-def grown(d, some, rings=RINGS):
-    """Own ones of some elements of all ranks, flags (ne,), and of those around them, `rings` times; all ranks must ask."""
+def grow_selection(d, selected, rings=RINGS):
+    """Return the owned elements among selected ones of all ranks, flags (ne,), and `rings` rings around them: (m,); all ranks must call."""
     rows = faces.interface(d)
     pairs = faces.coupled_points(d, rows)[0] if len(rows) else np.empty((0, 2), int)
     for _ in range(rings):
-        some = around(d, some.astype(float), pairs) > 0
-    return np.flatnonzero(some)
+        selected = sum_over_touching(d, selected.astype(float), pairs) > 0
+    return np.flatnonzero(selected)
 
 
-def restricted(d, some):
-    """The problem of some of the elements, with the masses of all, its elements arranged; faces between them and the rest are free."""
-    points, shared, masses = np.empty((len(some), d.points.shape[1]), np.int32), {}, []
-    for fluid, (medium, sharing) in enumerate(d.division.shared.items()):
-        own = d.fluid[some] == bool(fluid)
-        used = np.zeros(len(d.first.mass[fluid]), bool)
-        used[d.points[some[own]]] = True
+def restrict_to(d, elements):
+    """Return the `Medium` of some elements, (m,), with the masses of all elements; faces between them and the rest are free."""
+    points, shared, masses = np.empty((len(elements), d.points.shape[1]), np.int32), {}, []
+    for fluid, (medium, sharing) in enumerate(d.subdomain.shared.items()):
+        in_medium = d.fluid[elements] == bool(fluid)
+        used = np.zeros(len(d.statistics.mass[fluid]), bool)
+        used[d.points[elements[in_medium]]] = True
         number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-        points[own] = number[d.points[some[own]]]
-        masses.append(d.first.mass[fluid][used])
-        there = sharing.team.swap({rank: used[at].astype(float) for rank, at in (sharing.lists or {}).items()})
-        both = {rank: number[at[used[at] & (there[rank] > 0)]] for rank, at in (sharing.lists or {}).items()}
-        shared[medium] = Sharing(sharing.team, {rank: at for rank, at in both.items() if len(at)})
+        points[in_medium] = number[d.points[elements[in_medium]]]
+        masses.append(d.statistics.mass[fluid][used])
+        shared[medium] = restrict_sharing(sharing, used, number)
     counts = tuple(len(mass) for mass in masses)
-    division = replace(d.division, mesh=of_elements(d.mesh, some), points=points, counts=counts, shared=shared, outer=0,
-                       numbers=d.division.numbers[some])  # fmt: skip
-    part = replace(d, mesh=division.mesh, fluid=d.fluid[some], points=points, state=division.state, division=division,
-                   centres=d.centres[some], first=d.first.some(some, masses), layers=None)  # fmt: skip
-    return replace(part, elements=families.all_arranged(part))
+    subdomain = replace(d.subdomain, mesh=select_elements(d.mesh, elements), points=points, counts=counts, shared=shared, outer=0,
+                        numbers=d.subdomain.numbers[elements])  # fmt: skip
+    return replace(d, mesh=subdomain.mesh, fluid=d.fluid[elements], points=points, state=subdomain.state, subdomain=subdomain,
+                   centres=d.centres[elements], statistics=d.statistics.select(elements, masses))  # fmt: skip
+
+
+def restrict_sharing(sharing, used, number):
+    """Return the `Sharing` of the points that both sides still use, by their new numbers; all ranks must call."""
+    lists = sharing.lists or {}
+    used_by_neighbour = sharing.team.swap({rank: used[points].astype(float) for rank, points in lists.items()})
+    both = {rank: number[points[used[points] & (used_by_neighbour[rank] > 0)]] for rank, points in lists.items()}
+    return Sharing(sharing.team, {rank: points for rank, points in both.items() if len(points)})
 
 
 # --- in words -----------------------------------------------------------------------------------------------------------------------------

@@ -14,12 +14,14 @@ dampings C >= 0 that act on the mean of two steps, as those of stacey.h do,
 Beyond, a solution grows along (-1)^n, of which C knows nothing: for the solid alone, 4 M - dt^2 K is not positive any more.
 A memory variable that follows the strain exactly over a step answers (-1)^n with M (1 - sum Y (1 - tanh(x/2) 2/x)) <= M, x = w dt.
 
-Factors of each node on stiffness and mass, as of an absorbing layer, would enter by `families.elastic`, which gives launches, and `masses`.
+Factors of each node on stiffness and mass, as of an absorbing layer, would enter by `families.elastic_launch`, which returns launches, and
+`masses`.
 """
 import numpy as np
 
 from craton.core.plan import Array, Phase, Plan
 from craton.methods.spectral_element import faces, families, mesh_terms
+from craton.methods.spectral_element.fixed_point import FloatingPoint
 from craton.model.media import cells
 
 FIELDS = {"solid": ("displacement", "force", 3), "fluid": ("potential", "potential_force", 1)}
@@ -37,21 +39,21 @@ class Undamped:
     ----------
     d : Discretisation
         Its points, media, masses; no step.
-    elements : list of families.Arranged
+    elements : list of families.ArrangedFamily
         All its elements.
     machine : backend
     """
 
     def __init__(self, d, elements, machine):
-        self.d, self.machine, self.team = d, machine, d.division.team
-        self.media = [medium for medium, there in zip(FIELDS, d.division.media) if there]
+        self.d, self.machine, self.team = d, machine, d.subdomain.team
+        self.media = [medium for medium, there in zip(FIELDS, d.subdomain.media) if there]
         self.precision = "float64" if d.exact else d.precision  # then ranks agree to more digits than are kept of the limit
-        self.masses = dict(zip(FIELDS, d.first.mass))
+        self.masses = dict(zip(FIELDS, d.statistics.mass))
         self.program = machine.commit(self.plan(elements))
         self.stages = {stage.name: stage for stage in self.program.phases}
         with machine.work():
             self.mass = {medium: self.real(self.masses[medium])[:, None] for medium in self.media}
-            self.elsewhere = {medium: machine.asarray(d.division.shared[medium].elsewhere) for medium in self.media}
+            self.elsewhere = {medium: machine.asarray(d.subdomain.shared[medium].elsewhere) for medium in self.media}
 
     def real(self, values):
         """Host values as an array of the machine in the operator's precision."""
@@ -61,7 +63,7 @@ class Undamped:
     def size(self):
         """Numbers of a vector, on all ranks."""
         def own():
-            return sum(FIELDS[m][2] * (len(self.masses[m]) - len(self.d.division.shared[m].elsewhere)) for m in self.media)
+            return sum(FIELDS[m][2] * (len(self.masses[m]) - len(self.d.subdomain.shared[m].elsewhere)) for m in self.media)
 
         return sum(self.team.every(own))
 
@@ -73,13 +75,13 @@ class Undamped:
             shape = (len(self.masses[medium]) + 1, components)
             arrays |= {name: Array("wavefield", shape, self.precision) for name in (field, force, f"{medium}_before")}
         for own in elements:
-            more, launch = families.elastic(d, own)
+            more, launch = families.elastic_launch(d, own)
             arrays |= more
             launches.setdefault("fluid" if own.family.fluid else "solid", []).append(launch)
-        for kind, word in ((faces.still, "still"), (faces.coupling, "to")):
-            more, by_medium = kind(d)
-            arrays |= more
-            launches |= {f"{word} {medium}": some for medium, some in by_medium.items()}
+        for kind, word in ((faces.rigid_points, "rigid"), (faces.coupling, "to")):
+            kind_arrays, by_medium = kind(d, FloatingPoint())
+            arrays |= kind_arrays
+            launches |= {f"{word} {medium}": medium_launches for medium, medium_launches in by_medium.items()}
         inverse = np.append(1 / self.masses["fluid"], 0.0)
         arrays = {name: self.as_real(a) for name, a in arrays.items()} | {
             "fluid_inverse_mass": Array("material", inverse.shape, self.precision, inverse)}  # fmt: skip
@@ -113,10 +115,10 @@ class Undamped:
                     self.array("fluid", "image")[...] = 0
                     self.add("fluid", "to fluid")
                     self.array("fluid", "image")[...] += weighed["fluid"]
-                self.run("still fluid")
+                self.run("rigid fluid")
             if "solid" in self.media:
                 self.add("solid", "solid", "to solid")
-                self.run("still solid")
+                self.run("rigid solid")
             return self.products(weighed.get("fluid"))
 
     def products(self, fluid_force):
@@ -147,9 +149,9 @@ class Undamped:
         for name in names:
             self.run(name)
         if self.team.size > 1:
-            sharing, force = self.d.division.shared[medium], self.array(medium, "image")
+            sharing, force = self.d.subdomain.shared[medium], self.array(medium, "image")
             at = self.machine.asarray(sharing.points)
-            force[at] = self.real(sharing.summed(self.machine.to_host(force[at])))
+            force[at] = self.real(sharing.sum_over_ranks(self.machine.to_host(force[at])))
 
     def run(self, name):
         """All launches of a phase, if there are any."""
@@ -213,8 +215,8 @@ class Undamped:
         pattern = np.random.default_rng(SEED).uniform(1, 2, d.element.size)
         for part in mesh_terms.batches(d.mesh.size):
             own = np.flatnonzero(d.fluid[part] == (medium == "fluid")) + part.start
-            np.add.at(phase, d.points[own], hashed(d.division.numbers[own])[:, None] * pattern)
-        d.division.shared[medium].complete(phase)
+            np.add.at(phase, d.points[own], hash_numbers(d.subdomain.numbers[own])[:, None] * pattern)
+        d.subdomain.shared[medium].complete(phase)
         out, frequencies = np.empty((len(mass), FIELDS[medium][2]), self.precision), MIXING * np.arange(1, FIELDS[medium][2] + 1)
 
         def fill(part):
@@ -225,7 +227,7 @@ class Undamped:
         return out
 
 
-def hashed(numbers):
+def hash_numbers(numbers):
     """Numbers in (0, 1) that look random, of whole ones (splitmix64: Steele, Lea & Flood 2014)."""
     z = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -112,10 +112,10 @@ def test_absorbing_faces_damp_p_and_s_waves():
     mesh = semcase.Mesh(2, (1, 1, 1), distortion=0)
     vectors = mesh_terms.area_vectors(mesh.element, mesh.local, [(0, 1)])
     nodes, medium = mesh.element.face_nodes, {"rho": np.full(18, 2.0), "vp": np.full(18, 5.0), "vs": np.full(18, 3.0)}
-    points, c = faces.damped(mesh.points[0, nodes[1]], vectors[0], {name: values[:9] for name, values in medium.items()})
+    points, c = faces.stacey_damping(mesh.points[0, nodes[1]], vectors[0], {name: values[:9] for name, values in medium.items()})
     assert np.allclose(c.sum(0), 0.8 * 1.3 * 2.0 * np.array([5.0, 3.0, 3.0, 0, 0, 0]), atol=1e-12) and len(points) == 9
     corner = mesh_terms.area_vectors(mesh.element, mesh.local, [(0, 1), (0, 3)])
-    both, c = faces.damped(mesh.points[0, nodes[[1, 3]]].ravel(), corner.reshape(-1, 3), medium)
+    both, c = faces.stacey_damping(mesh.points[0, nodes[[1, 3]]].ravel(), corner.reshape(-1, 3), medium)
     assert len(both) == 15 and np.isclose(c[:, 1].sum(), 2.0 * (0.8 * 1.3 * 3.0 + 1.0 * 1.3 * 5.0))
 
 

@@ -84,11 +84,11 @@ def metis(graph, centroids, ranks, weights, seed=0):
         raise ResourceError("partition = metis needs pymetis; install it with: pip install pymetis") from error
     if ranks == 1:
         return np.zeros(len(centroids), np.int32)
-    offsets, found = graph()
+    offsets, adjacency = graph()
     whole = np.maximum(np.rint(weights / weights.mean() * INTEGER), 1).astype(int)
     options = pymetis.Options(seed=seed)
-    made = pymetis.part_graph(ranks, pymetis.CSRAdjacency(offsets, found), vweights=whole, recursive=ranks <= 8, options=options)
-    return np.asarray(made[1], np.int32)
+    result = pymetis.part_graph(ranks, pymetis.CSRAdjacency(offsets, adjacency), vweights=whole, recursive=ranks <= 8, options=options)
+    return np.asarray(result[1], np.int32)
 
 
 def bisection(graph, centroids, ranks, weights, seed=0):
@@ -96,17 +96,17 @@ def bisection(graph, centroids, ranks, weights, seed=0):
     out = np.zeros(len(centroids), np.int32)
     todo = [(np.arange(len(centroids)), 0, ranks)]
     while todo:
-        own, first, count = todo.pop()
+        members, first_rank, count = todo.pop()
         if count == 1:
-            out[own] = first
+            out[members] = first_rank
             continue
-        place = centroids[own]
-        own = own[np.argsort(place[:, np.ptp(place, axis=0).argmax()], kind="stable")]
-        total = np.cumsum(weights[own])
+        place = centroids[members]
+        members = members[np.argsort(place[:, np.ptp(place, axis=0).argmax()], kind="stable")]
+        total = np.cumsum(weights[members])
         low = count // 2
-        cut = int(np.searchsorted(total - weights[own] / 2, total[-1] * low / count))
-        cut = min(max(cut, low), len(own) - (count - low))  # an element for each rank
-        todo += [(own[:cut], first, low), (own[cut:], first + low, count - low)]
+        cut = int(np.searchsorted(total - weights[members] / 2, total[-1] * low / count))
+        cut = min(max(cut, low), len(members) - (count - low))  # an element for each rank
+        todo += [(members[:cut], first_rank, low), (members[cut:], first_rank + low, count - low)]
     return out
 
 
@@ -117,17 +117,17 @@ def slices(graph, centroids, ranks, weights, seed=0):
     nx, ny = min(counts, key=lambda c: abs(np.log(extent[0] / c[0] * c[1] / extent[1])))
     out = np.empty(len(centroids), np.int32)
     for i, strip in enumerate(_cut_by_weight(centroids[:, 0], np.arange(len(centroids)), weights, nx)):
-        for j, own in enumerate(_cut_by_weight(centroids[:, 1], strip, weights, ny)):
-            out[own] = j * nx + i
+        for j, members in enumerate(_cut_by_weight(centroids[:, 1], strip, weights, ny)):
+            out[members] = j * nx + i
     return out
 
 
-def _cut_by_weight(along, own, weights, count):
+def _cut_by_weight(along, members, weights, count):
     """Some elements cut into `count` runs of equal weight along an axis; none of them is empty where there are enough."""
-    own = own[np.argsort(along[own], kind="stable")]
-    total = np.cumsum(weights[own])
-    cuts = np.searchsorted(total - weights[own] / 2, total[-1] * np.arange(1, count) / count)
-    return np.split(own, np.clip(cuts, np.arange(1, count), len(own) - np.arange(count - 1, 0, -1)))
+    members = members[np.argsort(along[members], kind="stable")]
+    total = np.cumsum(weights[members])
+    cuts = np.searchsorted(total - weights[members] / 2, total[-1] * np.arange(1, count) / count)
+    return np.split(members, np.clip(cuts, np.arange(1, count), len(members) - np.arange(count - 1, 0, -1)))
 
 
 def scatter(graph, centroids, ranks, weights, seed=0):
@@ -184,12 +184,12 @@ def groups(pairs, count):
     return connected_components(links, directed=False)[1]
 
 
-def contract_graph(offsets, found, group):
+def contract_graph(offsets, adjacency, group):
     """The graph of groups of elements from that of the elements: offsets, neighbours."""
     if len(group) == group.max() + 1:
-        return offsets, found
+        return offsets, adjacency
     count = int(group.max()) + 1
-    a, b = group[np.repeat(np.arange(len(group)), np.diff(offsets))], group[found]
+    a, b = group[np.repeat(np.arange(len(group)), np.diff(offsets))], group[adjacency]
     keys = np.unique(a[a != b].astype(np.int64) * count + b[a != b])
     return np.searchsorted(keys, np.arange(count + 1) * count).astype(np.int32), (keys % count).astype(np.int32)
 
@@ -228,8 +228,8 @@ def pieces(points, ranks):
     holders = _holders(*np.divmod(keys, count), count)
     out = []
     for rank in range(count):
-        own = np.flatnonzero(ranks == rank)
-        out.append(piece(rank, own, flat[own], holders[rank]))
+        owned = np.flatnonzero(ranks == rank)
+        out.append(piece(rank, owned, flat[owned], holders[rank]))
     return out
 
 
@@ -239,13 +239,13 @@ def _holders(point, rank, count):
     starts = np.flatnonzero(np.diff(point, prepend=-1))
     lengths = np.diff(np.append(starts, len(point)))
     for reach in range(1, int(lengths.max(initial=1))):  # pairs of holders `reach` places apart in the list of a point
-        first = np.flatnonzero((np.arange(len(point)) - np.repeat(starts, lengths)) + reach < np.repeat(lengths, lengths))
-        a, b, shared = rank[first], rank[first + reach], point[first]
+        starts_of_pairs = np.flatnonzero((np.arange(len(point)) - np.repeat(starts, lengths)) + reach < np.repeat(lengths, lengths))
+        a, b, shared = rank[starts_of_pairs], rank[starts_of_pairs + reach], point[starts_of_pairs]
         for pair in np.unique(a * count + b):
             both = shared[a * count + b == pair]
             for mine, other in (divmod(int(pair), count), divmod(int(pair), count)[::-1]):
                 out[mine].setdefault(other, []).append(both)
-    return [{other: np.sort(np.concatenate(lists)) for other, lists in sorted(found.items())} for found in out]
+    return [{other: np.sort(np.concatenate(lists)) for other, lists in sorted(lists_by_neighbour.items())} for lists_by_neighbour in out]
 
 
 def touching_elements(corners, ranks, rank):
@@ -268,15 +268,15 @@ def piece_from_neighbourhood(rank, elements, ids, ranks):
         elements that hold such a point are among those of both.
     ranks : (m,) array
     """
-    mine, common = np.zeros(int(ids.max()) + 1, bool), {}
-    mine[ids[ranks == rank]] = True
+    is_owned, common = np.zeros(int(ids.max()) + 1, bool), {}
+    is_owned[ids[ranks == rank]] = True
     for other in np.unique(ranks[ranks != rank]):
         both = np.unique(ids[ranks == other])
-        both = both[mine[both]]
+        both = both[is_owned[both]]
         if len(both):
             common[int(other)] = both
-    own = np.flatnonzero(ranks == rank)
-    return piece(rank, elements[own], ids[own], common)
+    owned = np.flatnonzero(ranks == rank)
+    return piece(rank, elements[owned], ids[owned], common)
 
 
 def piece(rank, elements, ids, common):
@@ -297,12 +297,13 @@ def piece(rank, elements, ids, common):
     outside = _is_member(ids, every).any(axis=1)
     order = np.concatenate([np.flatnonzero(outside), np.flatnonzero(~outside)])
     outer = int(outside.sum())
-    near, places = np.unique(ids[order[:outer]], return_index=True)
-    return Piece(rank, np.asarray(elements)[order], outer, {other: places[np.searchsorted(near, own)] for other, own in common.items()})
+    outer_points, places = np.unique(ids[order[:outer]], return_index=True)
+    shared = {other: places[np.searchsorted(outer_points, points)] for other, points in common.items()}
+    return Piece(rank, np.asarray(elements)[order], outer, shared)
 
 
-def _is_member(ids, some):
+def _is_member(ids, members):
     """Which ids are in a rising list."""
-    if not len(some):
+    if not len(members):
         return np.zeros(ids.shape, bool)
-    return some[np.minimum(np.searchsorted(some, ids), len(some) - 1)] == ids
+    return members[np.minimum(np.searchsorted(members, ids), len(members) - 1)] == ids

@@ -17,7 +17,7 @@ RECORD_BYTES = 1 << 28  # of a rank's record, at most
 
 def sampling(plan):
     """The launch that samples the channels, or None."""
-    return next((one for phase in plan.phases for one in phase.launches if one.op.function == "sample"), None)
+    return next((launch for phase in plan.phases for launch in phase.launches if launch.op.function == "sample"), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +48,9 @@ class Gathering:
     @cached_property
     def owners(self):
         """Rank that owns the point of each row."""
-        at = self.plan.layout.place(self.table[0])
+        indices = self.plan.layout.place(self.table[0])
         lows = [np.unique([part.box[2 * n] for part in self.parts]) for n in range(3)]
-        place = [np.searchsorted(low, a, side="right") - 1 for low, a in zip(lows, at)]
+        place = [np.searchsorted(low, a, side="right") - 1 for low, a in zip(lows, indices)]
         return np.ravel_multi_index(place, self.parts[0].ranks)
 
     @cached_property

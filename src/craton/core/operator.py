@@ -41,8 +41,8 @@ class Struct:
         if names != set(values):
             raise TypeError(f"{self.name}: missing {sorted(names - set(values))}, unknown {sorted(set(values) - names)}")
         out = np.zeros(1, self.dtype(precision))
-        for name, given in values.items():
-            out[name] = given
+        for name, scalar in values.items():
+            out[name] = scalar
         return out
 
 
@@ -190,13 +190,13 @@ def inlined(file):
 
     def text_of(path):
         def include(match):
-            found = next((d / match[1] for d in (path.parent, SHARED) if (d / match[1]).exists()), None)
-            if found is None:
+            included = next((d / match[1] for d in (path.parent, SHARED) if (d / match[1]).exists()), None)
+            if included is None:
                 raise FileNotFoundError(f"{path}: cannot find {match[1]!r} beside it or in {SHARED}")
-            if found in seen:
+            if included in seen:
                 return ""
-            seen.add(found)
-            return text_of(found)
+            seen.add(included)
+            return text_of(included)
 
         text = path.read_text().replace("#pragma once\n", "")
         return re.sub(r'#include "([^"]+)"\n', include, text)
@@ -207,6 +207,6 @@ def inlined(file):
 def declared_in_text(op):
     """Argument names and element types as the kernel's text has them, to be compared with the declaration."""
     text = re.sub(r"//[^\n]*", "", inlined(op.file))
-    found = re.search(rf"KERNEL(?:_BOUNDS\([^)]*\))?\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)
-    arguments = [" ".join(a.replace("*", " ").replace("const", " ").replace("RESTRICT", " ").split()) for a in found[1].split(",")]
+    match = re.search(rf"KERNEL(?:_BOUNDS\([^)]*\))?\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)
+    arguments = [" ".join(a.replace("*", " ").replace("const", " ").replace("RESTRICT", " ").split()) for a in match[1].split(",")]
     return [(a.rsplit(" ", 1)[1], a.rsplit(" ", 1)[0]) for a in arguments]

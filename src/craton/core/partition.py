@@ -80,25 +80,26 @@ def regions(launches, part, thickness, along_x=1):
     """
     if not part.neighbours:
         return (), tuple(launches)
-    if all(one.outer is not None for one in launches):
-        return tuple(tuple(one for one in launches if one.outer == first) for first in (True, False))
+    if all(launch.outer is not None for launch in launches):
+        return tuple(tuple(launch for launch in launches if launch.outer == is_outer) for is_outer in (True, False))
     slabs, rest = shells(part, thickness, along_x)
     whole = tuple(v for n in part.shape for v in (0, n))
-    columns = [one for one in launches if not one.op.pointwise and one.places is None and one.on_grid and clip(one.box, whole) == one.box]
-    if any(_column_in_slab(one.box, rest) for one in columns):  # too thin a part: nothing is left for later
+    columns = [launch for launch in launches if not launch.op.pointwise and launch.places is None and launch.on_grid
+               and clip(launch.box, whole) == launch.box]  # fmt: skip
+    if any(_column_in_slab(launch.box, rest) for launch in columns):  # too thin a part: nothing is left for later
         return tuple(launches), ()
-    outer, inner, begun = [], [], False
-    for one in launches:
-        if one.op.pointwise or (begun and any(one is other for other in columns)):
-            begun = True
-            outer += _clip_launch(one, slabs)
-            inner += _clip_launch(one, [rest])
-        elif one.places is not None:
-            inside = np.all([(a <= n) & (n < b) for n, a, b in zip(one.places, rest[::2], rest[1::2])], axis=0)
-            outer += _split_into_runs(one, ~inside)
-            inner += _split_into_runs(one, inside)
+    outer, inner, stepping = [], [], False
+    for launch in launches:
+        if launch.op.pointwise or (stepping and any(launch is other for other in columns)):
+            stepping = True
+            outer += _clip_launch(launch, slabs)
+            inner += _clip_launch(launch, [rest])
+        elif launch.places is not None:
+            inside = np.all([(a <= n) & (n < b) for n, a, b in zip(launch.places, rest[::2], rest[1::2])], axis=0)
+            outer += _split_into_runs(launch, ~inside)
+            inner += _split_into_runs(launch, inside)
         else:
-            (inner if begun else outer).append(one)
+            (inner if stepping else outer).append(launch)
     return tuple(outer), tuple(inner)
 
 
@@ -139,18 +140,19 @@ def split(plan, ranks, grid=None):
     ScenarioError
         The grid is too small for so many ranks, or `grid` is not theirs.
     """
-    shape, known = plan.layout.shape, plan.sharing
+    shape, sharing = plan.layout.shape, plan.sharing
     if grid is not None and int(np.prod(grid)) != ranks:
         message = f"{' x '.join(map(str, grid))} parts are not {ranks}"
         raise ScenarioError([Problem("run.grid", message, "give three numbers whose product is the number of ranks")])
-    found = [made for counts in ([tuple(grid)[::-1]] if grid else arrangements(ranks)) if (made := cuts(counts, known))]
-    if not found:
+    candidates = [limits for counts in ([tuple(grid)[::-1]] if grid else arrangements(ranks)) if (limits := cuts(counts, sharing))]
+    if not candidates:
         words = f"{ranks} ranks" + (f" as {' x '.join(map(str, grid))}" if grid else "")
         nz, ny, nx = shape
-        message = f"{words} do not fit {nx} x {ny} x {nz} points: each needs {known['least']} along an axis that is cut, and the planes " \
-                  "of a free surface" + (", and those of a sea floor," * bool(known.get("together"))) + " stay together"  # fmt: skip
+        sea_floor = ", and those of a sea floor," if sharing.get("together") else ""
+        message = f"{words} do not fit {nx} x {ny} x {nz} points: each needs {sharing['least']} along an axis that is cut, " \
+                  f"and the planes of a free surface{sea_floor} stay together"  # fmt: skip
         raise ScenarioError([Problem("--ranks", message, "use fewer ranks")])
-    return parts(min(found, key=lambda cut: max(costs(cut, known))), known["periodic"])
+    return parts(min(candidates, key=lambda cut: max(costs(cut, sharing))), sharing["periodic"])
 
 
 def arrangements(ranks):
@@ -212,16 +214,16 @@ def costs(cut, known):
 
 def parts(cut, periodic):
     """Parts between limits, x fastest; behind a cut periodic axis comes its other end."""
-    counts, found = tuple(len(limits) - 1 for limits in cut), []
+    counts, all_parts = tuple(len(limits) - 1 for limits in cut), []
     for place in np.ndindex(counts):
         box = tuple(int(v) for limits, p in zip(cut, place) for v in limits[p : p + 2])
         neighbours = {}
         for n, axis in enumerate("zyx"):
             for side, step in ((0, -1), (1, 1)):
-                at = list(place)
-                at[n] += step
-                if counts[n] > 1 and (0 <= at[n] < counts[n] or axis in periodic):
-                    at[n] %= counts[n]
-                    neighbours[axis, side] = int(np.ravel_multi_index(at, counts))
-        found.append(Part(box, neighbours, place, counts))
-    return found
+                neighbour_place = list(place)
+                neighbour_place[n] += step
+                if counts[n] > 1 and (0 <= neighbour_place[n] < counts[n] or axis in periodic):
+                    neighbour_place[n] %= counts[n]
+                    neighbours[axis, side] = int(np.ravel_multi_index(neighbour_place, counts))
+        all_parts.append(Part(box, neighbours, place, counts))
+    return all_parts

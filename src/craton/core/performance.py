@@ -94,6 +94,6 @@ def sent(part, face, halos):
     axis, side = face
     total = 0
     for of_phase in halos:
-        along = [one for one in of_phase if one.axis == axis]
-        total += len(along) * max((one.low if side else one.high for one in along), default=0)
+        along = [halo for halo in of_phase if halo.axis == axis]
+        total += len(along) * max((halo.low if side else halo.high for halo in along), default=0)
     return total * int(np.prod([n for a, n in zip("zyx", part.shape) if a != axis], dtype=np.int64))

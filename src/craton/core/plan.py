@@ -180,12 +180,12 @@ class Phase:
     @property
     def packing(self):
         """Launches that fill the buffers of its messages."""
-        return tuple({id(one.pack): one.pack for one in self.messages}.values())
+        return tuple({id(message.pack): message.pack for message in self.messages}.values())
 
     @property
     def unpacking(self):
         """Launches that empty them."""
-        return tuple({id(one.unpack): one.unpack for one in self.messages}.values())
+        return tuple({id(message.unpack): message.unpack for message in self.messages}.values())
 
 
 @dataclass(frozen=True)
@@ -332,8 +332,8 @@ class Plan:
     @property
     def changing(self):
         """Names of the arrays that a later start needs: all that changes in time, and the step counter."""
-        own = {name: a for name, a in self.arrays.items() if a.data is None and not a.part_of and 0 not in a.shape}
-        return tuple(name for name, a in own.items() if a.kind in STATE or name == "step")
+        allocated = {name: a for name, a in self.arrays.items() if a.data is None and not a.part_of and 0 not in a.shape}
+        return tuple(name for name, a in allocated.items() if a.kind in STATE or name == "step")
 
     @property
     def state_bytes(self):
@@ -358,7 +358,7 @@ class Plan:
         """Least bytes moved per step, by operator."""
         size = np.dtype(self.precision).itemsize
         out = {}
-        for launch in (one for phase in self.phases for one in phase.launches):
+        for launch in (phase_launch for phase in self.phases for phase_launch in phase.launches):
             out[launch.op.name] = out.get(launch.op.name, 0) + launch.points * launch.op.reals_per_point * size
         return out
 

@@ -40,8 +40,8 @@ class Cut:
     def box(self, box):
         """A box in points of the part, or None. Ghosts behind an edge of the grid belong to the part at that edge."""
         limits = []
-        for low, high, n, own in zip(self.part.box[::2], self.part.box[1::2], self.old.shape, self.new.shape):
-            limits += [low if low > 0 else -own - n, high if high < n else n + own + n]
+        for low, high, n, owned in zip(self.part.box[::2], self.part.box[1::2], self.old.shape, self.new.shape):
+            limits += [low if low > 0 else -owned - n, high if high < n else n + owned + n]
         common = clip(box, tuple(limits))
         return common and tuple(v - self.part.box[n - n % 2] for n, v in enumerate(common))
 
@@ -52,8 +52,8 @@ class Cut:
 
     def moved(self, index):
         """Elements of the whole state, all owned, in the part's state."""
-        at = (n - low for n, low in zip(self.old.place(index), self.part.box[::2]))
-        return (index + self.old.first) // self.old.field * self.new.field + self.new.offset(*at)
+        indices = (n - low for n, low in zip(self.old.place(index), self.part.box[::2]))
+        return (index + self.old.first) // self.old.field * self.new.field + self.new.offset(*indices)
 
 
 def localise_plan(plan, part):
@@ -81,12 +81,12 @@ def localise_plan(plan, part):
     phases = []
     for phase in plan.phases:
         launches = []
-        for one in phase.launches:
-            made, tables = launch(one, plan, cut)
-            launches += made
+        for whole_launch in phase.launches:
+            local_launches, tables = launch(whole_launch, plan, cut)
+            launches += local_launches
             arrays |= tables
         phases.append(replace(phase, launches=tuple(launches)))
-    used = {name for phase in phases for one in phase.launches for name in one.arrays}
+    used = {name for phase in phases for whole_launch in phase.launches for name in whole_launch.arrays}
     used |= {"step"} | {a.part_of for name, a in arrays.items() if name in used}
     arrays = {name: a for name, a in arrays.items() if name in used or a.kind == "wavefield"}
     grid = plan.grid.window(grid_box(part, plan.grid))
@@ -128,23 +128,23 @@ def defined(spec, new, cut):
     if spec.defined is None:
         return None
     out = []
-    for axis, (whole, o, n, own) in enumerate(zip(spec.defined, new.origin, cut.old.shape, new.shape)):
+    for axis, (whole, o, n, owned) in enumerate(zip(spec.defined, new.origin, cut.old.shape, new.shape)):
         low, high = cut.part.box[2 * axis : 2 * axis + 2]
         before = o - whole.start if low == 0 and ("zyx"[axis], 0) not in cut.part.neighbours else 0
         behind = whole.stop - o - n if high == n and ("zyx"[axis], 1) not in cut.part.neighbours else 0
-        out.append(slice(o - before, o + own + behind))
+        out.append(slice(o - before, o + owned + behind))
     return tuple(out)
 
 
 def along(spec, part):
     """An array whose dimensions run along axes of the grid: the part's share of each."""
     index, over = [], []
-    for n, one in zip(spec.shape, spec.over):
-        if one is None:
+    for n, axis_and_first in zip(spec.shape, spec.over):
+        if axis_and_first is None:
             index.append(slice(0, n))
             over.append(None)
             continue
-        axis, first = one
+        axis, first = axis_and_first
         low, high = part.range(axis)
         a, b = min(max(low - first, 0), n), min(max(high - first, 0), n)
         index.append(slice(a, max(a, b)))
@@ -157,27 +157,27 @@ def along(spec, part):
 # --- launches ---------------------------------------------------------------------------------------------------------------------------
 
 
-def launch(one, plan, cut):
+def launch(whole_launch, plan, cut):
     """A launch on the part: list of launches (none, or one) and the arrays of its own table."""
-    if one.places is not None:
-        return table(one, plan, cut)
-    if not one.on_grid:
-        return ([] if one.op.function == "sample" else [one]), {}
-    if "shift" in one.params and split_behind(one, cut):
+    if whole_launch.places is not None:
+        return table(whole_launch, plan, cut)
+    if not whole_launch.on_grid:
+        return ([] if whole_launch.op.function == "sample" else [whole_launch]), {}
+    if "shift" in whole_launch.params and split_behind(whole_launch, cut):
         return [], {}
-    box = cut.box(one.box)
-    return ([replace(one, box=box, params=scalars(one, cut))] if box else []), {}
+    box = cut.box(whole_launch.box)
+    return ([replace(whole_launch, box=box, params=scalars(whole_launch, cut))] if box else []), {}
 
 
-def split_behind(one, cut):
+def split_behind(whole_launch, cut):
     """True for ghosts of a periodic axis that is cut: neighbours fill them."""
-    outside = [axis for axis, a, n in zip("zyx", one.box[::2], cut.old.shape) if a < 0 or a >= n]
+    outside = [axis for axis, a, n in zip("zyx", whole_launch.box[::2], cut.old.shape) if a < 0 or a >= n]
     return any((axis, side) in cut.part.neighbours for axis in outside for side in (0, 1))
 
 
-def scalars(one, cut):
+def scalars(whole_launch, cut):
     """The scalars of a launch with strides, distances and limits of the part."""
-    p, low, old, new = dict(one.params), dict(zip("kji", cut.part.box[::2])), cut.old, cut.new
+    p, low, old, new = dict(whole_launch.params), dict(zip("kji", cut.part.box[::2])), cut.old, cut.new
     p |= {"row": new.row, "plane": new.plane}
     if "sheet" in p:
         p["sheet"] = new.plane if p["sheet"] == old.plane else cut.layout(replace(old, shape=(old.shape[0], 1, old.shape[2]))).plane
@@ -203,9 +203,9 @@ def shifted(shift, old, new):
     raise CratonError("a copy between points that are not a whole axis apart cannot be shared by ranks")
 
 
-def table(one, plan, cut):
+def table(whole_launch, plan, cut):
     """An injection: the rows whose targets the part owns."""
-    named = dict(zip(("state", *TABLE), one.arrays))
+    named = dict(zip(("state", *TABLE), whole_launch.arrays))
     target, first, column, weight = (plan.arrays[named[name]] for name in TABLE)
     mine = cut.owned(target.data)
     if not mine.any():
@@ -214,9 +214,9 @@ def table(one, plan, cut):
     counts = np.diff(first.data)[chosen]
     rows = np.repeat(mine, np.diff(first.data))
     values = (cut.moved(target.data[chosen]), np.append(0, np.cumsum(counts)), column.data[rows], weight.data[rows])
-    made = {named[name]: replace(spec, shape=v.shape, data=np.asarray(v, spec.dtype)) for name, spec, v in
+    arrays = {named[name]: replace(spec, shape=v.shape, data=np.asarray(v, spec.dtype)) for name, spec, v in
             zip(TABLE, (target, first, column, weight), values)}  # fmt: skip
-    places = tuple(n[chosen] - low for n, low in zip(one.places, cut.part.box[::2]))
-    return [replace(one, box=(0, 1, 0, 1, 0, len(chosen)), places=places)], made
+    places = tuple(n[chosen] - low for n, low in zip(whole_launch.places, cut.part.box[::2]))
+    return [replace(whole_launch, box=(0, 1, 0, 1, 0, len(chosen)), places=places)], arrays
 
 

@@ -95,17 +95,17 @@ class ChunkSide(Side):
 
     def depth(self, coordinates):
         """See `PlaneSide`."""
-        found = self.chunk.angles(np.moveaxis(coordinates, 1, -1))[self.axis]
-        return 1 - (self.chunk.widths[self.axis] / 2 - self.sign * found) / self.angle
+        angle = self.chunk.angles(np.moveaxis(coordinates, 1, -1))[self.axis]
+        return 1 - (self.chunk.widths[self.axis] / 2 - self.sign * angle) / self.angle
 
     def slopes(self, coordinates):
         """See `PlaneSide`; along the angle at equal radius and equal other angle."""
         x, y, z = np.moveaxis(coordinates, 1, 0)
-        own, radius = np.stack(self.chunk.straight(x, y)) / z, np.sqrt(x**2 + y**2 + z**2)
-        square, scale = 1 + own[self.axis] ** 2, 1 + (own**2).sum(axis=0)
+        tangents, radius = np.stack(self.chunk.straight(x, y)) / z, np.sqrt(x**2 + y**2 + z**2)
+        square, scale = 1 + tangents[self.axis] ** 2, 1 + (tangents**2).sum(axis=0)
         ahead, other = self.sign / (self.angle * square * z), np.eye(2)[self.axis]
-        gradient = np.stack([*np.stack(self.chunk.turned(*(other[:, None, None] * ahead))), -own[self.axis] * ahead], axis=1)
-        flat = np.array([*(other[:, None, None] - own * own[self.axis] / scale), -own[self.axis] / scale])
+        gradient = np.stack([*np.stack(self.chunk.turned(*(other[:, None, None] * ahead))), -tangents[self.axis] * ahead], axis=1)
+        flat = np.array([*(other[:, None, None] - tangents * tangents[self.axis] / scale), -tangents[self.axis] / scale])
         flat *= self.sign * self.angle * square * radius / np.sqrt(scale)
         return gradient, np.stack([*self.chunk.turned(flat[0], flat[1]), flat[2]], axis=1)
 
@@ -168,29 +168,30 @@ def build_layers(d, sources):
             sides.append(replace(side, damping=damping, shift=shift, rate=share * damping, power=power))
     if not sides:
         return None
-    found = [directions_across(d, side) for side in sides]
-    made = Layers(tuple(sides), np.stack([one for one, _ in found]), np.any([bent for _, bent in found], axis=0))
-    refuse(d, made)
-    return made
+    by_side = [directions_across(d, side) for side in sides]
+    layers = Layers(tuple(sides), np.stack([directions for directions, _ in by_side]), np.any([bent for _, bent in by_side], axis=0))
+    refuse(d, layers)
+    return layers
 
 
-def refuse(d, made):
+def refuse(d, layers):
     """Raise where layers meet or leave no room, and where fluid and solid touch in a face along a layer; all ranks must ask."""
-    inside = made.directions >= 0
-    along = np.where(inside, made.directions, np.arange(3, 3 + len(inside))[:, None])
-    meet = [(a, b) for a in range(len(inside)) for b in range(a) if (along[a] == along[b])[~made.general].any()]
+    inside = layers.directions >= 0
+    along = np.where(inside, layers.directions, np.arange(3, 3 + len(inside))[:, None])
+    meet = [(a, b) for a in range(len(inside)) for b in range(a) if (along[a] == along[b])[~layers.general].any()]
     rows = faces.interface(d)
-    across = ((made.directions[:, rows[:, 0]] == rows[:, 1] // 2) | (made.directions[:, rows[:, 2]] == rows[:, 3] // 2)).any()
-    every = d.subdomain.team.every(lambda: (bool(meet), bool((~inside.any(axis=0)).any()), bool(across)))
-    meet, room, across = (any(one) for one in zip(*every))
-    found, widths = [], ", ".join(f"{side.name} {side.width:,.4g} m" for side in made.sides)
+    across = ((layers.directions[:, rows[:, 0]] == rows[:, 1] // 2) | (layers.directions[:, rows[:, 2]] == rows[:, 3] // 2)).any()
+    by_rank = d.subdomain.team.every(lambda: (bool(meet), bool((~inside.any(axis=0)).any()), bool(across)))
+    meet, room, across = (any(flags) for flags in zip(*by_rank))
+    problems, widths = [], ", ".join(f"{side.name} {side.width:,.4g} m" for side in layers.sides)
     if meet or not room:
         remedy = "make them thinner, or the domain larger"
-        found.append(Problem("boundaries.pml", f"absorbing layers meet, or leave no room: {widths}", remedy))
+        problems.append(Problem("boundaries.pml", f"absorbing layers meet, or leave no room: {widths}", remedy))
     if across:
-        found.append(Problem("boundaries.pml", "fluid and solid touch along a layer, within it", 'make the layer thinner, or use "stacey"'))
-    if found:
-        raise ScenarioError(found)
+        remedy = 'make the layer thinner, or use "stacey"'
+        problems.append(Problem("boundaries.pml", "fluid and solid touch along a layer, within it", remedy))
+    if problems:
+        raise ScenarioError(problems)
 
 
 def warn_inside_layers(d, placed):
@@ -200,8 +201,8 @@ def warn_inside_layers(d, placed):
              if any((side.depth(np.atleast_2d(xyz)[:, :, None]) > INSIDE).any() for side in sides)]  # fmt: skip
     if not names:
         return []
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return [f"inside an absorbing layer, where waves are damped: {', '.join(names[:5])}{more}"]
+    rest = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return [f"inside an absorbing layer, where waves are damped: {', '.join(names[:5])}{rest}"]
 
 
 def friction_of(d):
@@ -221,8 +222,9 @@ def plane_side(d, name, options):
     if not vector.any():
         return None
     normal = vector / np.linalg.norm(vector)
-    every = [one for one in d.subdomain.team.every(lambda: extents(d, rows, normal)) if one is not None]
-    low, high, thick = min(one[0] for one in every), max(one[1] for one in every), max(one[2] for one in every)
+    extents_by_rank = [extent for extent in d.subdomain.team.every(lambda: extents(d, rows, normal)) if extent is not None]
+    lows, highs, thicknesses = zip(*extents_by_rank)
+    low, high, thick = min(lows), max(highs), max(thicknesses)
     width = options.width or options.thickness * thick
     if high - low > FLAT * width:
         text = f"an absorbing layer needs a plane face; nodes of this one are {high - low:.4g} m apart along its normal"
@@ -259,23 +261,23 @@ def directions_across(d, side):
     out, general = np.full(d.mesh.size, -1, np.int8), np.zeros(d.mesh.size, bool)
     for part in mesh_terms.batches(d.mesh.size):
         depth = side.depth(d.mesh.nodes[d.mesh.elements[part]].transpose(0, 2, 1))
-        some = np.flatnonzero(depth.max(axis=1) > INSIDE)
-        cube = depth[some].reshape(-1, 3, 3, 3)
+        inside = np.flatnonzero(depth.max(axis=1) > INSIDE)
+        cube = depth[inside].reshape(-1, 3, 3, 3)
         spread = np.stack([np.ptp(cube, axis=axis).max(axis=(1, 2)) for axis in (3, 2, 1)])
-        out[part.start + some] = spread.argmax(axis=0)
-        general[part.start + some] = np.sort(spread, axis=0)[1] > ALIGNED * spread.max(axis=0)
+        out[part.start + inside] = spread.argmax(axis=0)
+        general[part.start + inside] = np.sort(spread, axis=0)[1] > ALIGNED * spread.max(axis=0)
     return out, general
 
 
 def rates(d, elements, axes, general=False):
     """Rows of each direction of `axes` at the nodes of elements, see layer.h: (n, 2 or 8 directions, n^3)."""
-    own = [s for s in range(3) if axes >> s & 1]
+    directions_used = [s for s in range(3) if axes >> s & 1]
     count = 8 if general else 2
-    out, places = np.zeros((len(elements), len(own), count, d.element.size)), d.coordinates(elements)
+    out, places = np.zeros((len(elements), len(directions_used), count, d.element.size)), d.coordinates(elements)
     inverse = np.linalg.inv(d.jacobian(elements).transpose(0, 3, 1, 2)) if general else None  # d xi_s / d x_r at [.., r, s]
     directions = d.layers.directions[:, elements]
     number = np.cumsum(directions >= 0, axis=0) - 1
-    for n, s in enumerate(own):
+    for n, s in enumerate(directions_used):
         for side, across, which in zip(d.layers.sides, directions, number):
             inside = (across >= 0) & (which == n) if general else across == s
             if not inside.any():

@@ -58,7 +58,7 @@ def order_elements(which, corners, coloured=False):
     colours, lengths = numbering.colour(cut), np.diff(cut.offsets)
     sequence = np.lexsort((-lengths, colours))
     padding = -lengths[sequence] % LANES
-    place = np.concatenate([np.append(np.arange(*cut.offsets[c : c + 2]), np.full(more, -1)) for c, more in zip(sequence, padding)])
+    place = np.concatenate([np.append(np.arange(*cut.offsets[c : c + 2]), np.full(count, -1)) for c, count in zip(sequence, padding)])
     ends = np.cumsum(lengths[sequence] + padding)
     runs = (0, *ends[np.append(np.flatnonzero(np.diff(colours[sequence])), len(sequence) - 1)].tolist())
     elements = np.where(place >= 0, which[np.maximum(place, 0)], -1)

@@ -26,11 +26,13 @@ def operators(degree):
     layers = [{"axes": 1, "geometry": "box", "per_node": False}, {"axes": 2}, {"axes": 4, "coloured": True}, {"axes": 6}, {"axes": 7},
               {"axes": 1, "general": True}, {"axes": 7, "general": True}]  # fmt: skip
     lossy_layers = [{"axes": 4, "relaxation": lossy, "bulk": True}, {"axes": 2, "full": True}]
-    found = [sem.stiffness(replace(kind, **way)) for way in (*ways, *layers, *lossy_layers)]
-    found += [sem.fluid(replace(kind, **way)) for way in (*ways[:5], *ways[-1:], *layers)]
-    found += [sem.damped(), sem.damped(1)]
-    found += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey(), sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
-    found += [make(fields) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
-    found += [op.exact(fixed_point.units_of(op)) for op in found if op.function in COUNTED and dict(op.defines).get("COLOURED", 1)]
-    found += [make(fields).exact(()) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
-    return {op.name: op for op in found}
+    all_operators = [sem.stiffness(replace(kind, **way)) for way in (*ways, *layers, *lossy_layers)]
+    all_operators += [sem.fluid(replace(kind, **way)) for way in (*ways[:5], *ways[-1:], *layers)]
+    all_operators += [sem.damped(), sem.damped(1)]
+    all_operators += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey()]
+    all_operators += [sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
+    all_operators += [make(fields) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
+    in_fixed_point = [op for op in all_operators if op.function in COUNTED and dict(op.defines).get("COLOURED", 1)]
+    all_operators += [op.exact(fixed_point.units_of(op)) for op in in_fixed_point]
+    all_operators += [make(fields).exact(()) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
+    return {op.name: op for op in all_operators}

@@ -115,55 +115,56 @@ def count(scenario, machine, ranks=1):
     ScenarioError
         Too many ranks for the chunk; sources or receivers outside it.
     """
-    made = earth_chunk.chunk_of(scenario)
-    on_earth = scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(made))})
+    chunk = earth_chunk.chunk_of(scenario)
+    on_earth = scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(chunk))})
     build.refuse(survey_problems(on_earth))
-    limit, per_element = columns(scenario, made, machine)
+    limit, per_element = columns(scenario, chunk, machine)
     step = scenario.time.step or build.timing.time_step_for(limit)
     build.refuse(build.step_problems(scenario, limit))
     degree = scenario.run.degree
-    own, points, shared, outer, grid = (of_sphere if made.all_chunks > 1 else of_chunk)(made, ranks, degree)
+    largest_slice, points, shared, outer, grid = (of_sphere if chunk.all_chunks > 1 else of_chunk)(chunk, ranks, degree)
     real = np.dtype(scenario.run.precision).itemsize
-    nbytes = per_element * own + 10 * real * points + 6 * real * shared
-    rate = rate_of(scenario, made) * (DEGREE + 1) ** 3 / (degree + 1) ** 3 * 4 / real
+    nbytes = per_element * largest_slice + 10 * real * points + 6 * real * shared
+    rate = rate_of(scenario, chunk) * (DEGREE + 1) ** 3 / (degree + 1) ** 3 * 4 / real
     speeds = links(rate, ranks)
-    seconds = tuple(step_seconds(own, min(outer, own), size, speeds) for size in (3 * real * shared, 0))
+    seconds = tuple(step_seconds(largest_slice, min(outer, largest_slice), size, speeds) for size in (3 * real * shared, 0))
     start = scenario.time.start or 0.0
-    return Counted(made, ranks, grid, own, points, shared, outer, int(nbytes), step, math.ceil((scenario.time.duration - start) / step),
-                   seconds, rate, made.stack.points(degree), scenario.title, chunk_notes.described(scenario, made))  # fmt: skip
+    steps = math.ceil((scenario.time.duration - start) / step)
+    return Counted(chunk, ranks, grid, largest_slice, points, shared, outer, int(nbytes), step, steps, seconds, rate,
+                   chunk.stack.points(degree), scenario.title, chunk_notes.described(scenario, chunk))  # fmt: skip
 
 
-def of_chunk(made, ranks, degree):
+def of_chunk(chunk, ranks, degree):
     """Elements, points, those shared and outer elements of the largest slice, and numbers of slices along xi and eta."""
-    grid = earth_chunk.arrangement(made.stack, ranks)
-    window = largest(made.stack, grid)
-    points = made.stack.points(degree, window)
-    shared, outer = shared_points(made.stack, window, grid, degree), outer_elements(made.stack, window, grid)
-    return elements(made.stack, window), points, shared, outer, grid
+    grid = earth_chunk.arrangement(chunk.stack, ranks)
+    window = largest(chunk.stack, grid)
+    points = chunk.stack.points(degree, window)
+    shared, outer = shared_points(chunk.stack, window, grid, degree), outer_elements(chunk.stack, window, grid)
+    return elements(chunk.stack, window), points, shared, outer, grid
 
 
-def of_sphere(made, ranks, degree):
+def of_sphere(sphere, ranks, degree):
     """The same of chunks that are shared among ranks in equal parts (METIS): about square, with neighbours on four sides; no grid."""
-    stack, total = made.stack, made.stack.points(degree)
+    stack, total = sphere.stack, sphere.stack.points(degree)
     if ranks == 1:
-        return made.size, total, 0, 0, None
-    if ranks > made.all_chunks * (stack.edge // stack.coarsest[0]) ** 2:
+        return sphere.size, total, 0, 0, None
+    if ranks > sphere.all_chunks * (stack.edge // stack.coarsest[0]) ** 2:
         earth_chunk.refuse_ranks(ranks, stack)
-    sides = 4 * stack.edge * math.sqrt(made.all_chunks / ranks)  # elements of the top along all sides of a part
-    shared = sides * np.mean([one.points(degree, (0, stack.edge, 0, 0)) for one in stack.stacks]) / stack.edge
+    sides = 4 * stack.edge * math.sqrt(sphere.all_chunks / ranks)  # elements of the top along all sides of a part
+    shared = sides * np.mean([layer_stack.points(degree, (0, stack.edge, 0, 0)) for layer_stack in stack.stacks]) / stack.edge
     outer = sides * sum(1 / layer.width[0] * (1 if layer.axis is None else len(BRICKS[layer.factor]) * 2 / 3) for layer in stack.layers)
-    return math.ceil(made.size / ranks), math.ceil(total / ranks + shared / 2), math.ceil(shared), math.ceil(outer), None
+    return math.ceil(sphere.size / ranks), math.ceil(total / ranks + shared / 2), math.ceil(shared), math.ceil(outer), None
 
 
-def rate_of(scenario, made):
+def rate_of(scenario, chunk):
     """Elements a second of one GPU at degree 4 in float32."""
-    return RELAXING if scenario.model.attenuation is not None else ANISOTROPIC if made.model.anisotropic else ISOTROPIC
+    return RELAXING if scenario.model.attenuation is not None else ANISOTROPIC if chunk.model.anisotropic else ISOTROPIC
 
 
 def links(rate, ranks):
     """`ElementSpeeds` of so many GPUs, in elements."""
-    own = ElementSpeeds(rate=rate, thin=1.0)
-    return own if ranks <= HOST else replace(own, bandwidth=NETWORK, latency=own.latency + FARTHER)
+    within_host = ElementSpeeds(rate=rate, thin=1.0)
+    return within_host if ranks <= HOST else replace(within_host, bandwidth=NETWORK, latency=within_host.latency + FARTHER)
 
 
 # --- slices -----------------------------------------------------------------------------------------------------------------------------
@@ -213,19 +214,19 @@ def shared_points(stack, window, grid, degree):
 # --- columns ----------------------------------------------------------------------------------------------------------------------------
 
 
-def columns(scenario, made, machine):
+def columns(scenario, chunk, machine):
     """The smallest stable step, s, and bytes an element without the fields of points, of some columns of a chunk."""
-    sampler, used = earth_chunk.sampler(scenario, made)
+    sampler, used = earth_chunk.sampler(scenario, chunk)
     scenario = earth_chunk.at_frequency(scenario, used)
     scenario = scenario.model_copy(update={"receivers": (), "time": scenario.time.model_copy(update={"step": None})})
     limits, nbytes, size = [], 0, 0
-    for part in made.samples():
+    for part in chunk.samples():
         mesh = part.local().mesh
         d = build.discretise(scenario, Prepared(mesh, sampler), [], SingleRank(), machine)
         limits.append(d.stable.limit)
-        for own in d.families:
-            arrays, launch = families.arrays_and_launch(d, own)
-            nbytes += sum(array.nbytes for array in arrays.values()) * len(own.family.elements) / launch.points
+        for arranged in d.families:
+            arrays, launch = families.arrays_and_launch(d, arranged)
+            nbytes += sum(array.nbytes for array in arrays.values()) * len(arranged.family.elements) / launch.points
         size += d.mesh.size
     return min(limits), nbytes / size
 

@@ -55,14 +55,15 @@ def samples(d, xyz):
     shared = np.zeros(len(xyz), bool)
     if len(xyz) <= MOST:
         homes = nearest_homes(d, xyz)
-        near = [[] if home is None else boxes_at(d, home) for home in homes]
-        every = team.every(lambda: near)
+        nearby = [[] if home is None else boxes_at(d, home) for home in homes]
+        nearby_by_rank = team.every(lambda: nearby)
         for n, home in enumerate(homes):
-            parts = None if home is None else moment_samples(home, [box for one in every for box in one[n]], xyz[n], d.element.degree)
+            boxes = [box for of_rank in nearby_by_rank for box in of_rank[n]]
+            parts = None if home is None else moment_samples(home, boxes, xyz[n], d.element.degree)
             shared[n] = parts is not None
             rows += [(n, box.own, local, weight) for box, local, weight in parts or () if box.rank == team.rank]
     which = np.concatenate([np.empty(0, int), *(np.full(len(weight), n) for n, _, _, weight in rows)])
-    element = np.concatenate([np.empty(0, int), *(np.full(len(weight), own) for _, own, _, weight in rows)])
+    element = np.concatenate([np.empty(0, int), *(np.full(len(weight), element_number) for _, element_number, _, weight in rows)])
     local = np.concatenate([np.empty((0, 3)), *(local for _, _, local, _ in rows)])
     weights = np.concatenate([np.empty(0), *(weight for *_, weight in rows)])
     return shared, which, Located(element, local, element, np.zeros(len(element))), weights
@@ -70,13 +71,14 @@ def samples(d, xyz):
 
 def nearest_homes(d, xyz):
     """The `Box` with the lowest number of those that hold each position, or None."""
-    own, found = [None] * len(xyz), d.elements_holding(xyz)
-    for n, element in zip(found[0], found[1].element):
+    lowest, holding = [None] * len(xyz), d.elements_holding(xyz)
+    for n, element in zip(holding[0], holding[1].element):
         box = box_of(d, element)
-        if box is not None and (own[n] is None or box.number < own[n].number):
-            own[n] = box
-    every = d.subdomain.team.every(lambda: own)
-    return [min((one[n] for one in every if one[n] is not None), key=lambda box: box.number, default=None) for n in range(len(xyz))]
+        if box is not None and (lowest[n] is None or box.number < lowest[n].number):
+            lowest[n] = box
+    lowest_by_rank = d.subdomain.team.every(lambda: lowest)
+    candidates = [[box for box in boxes if box is not None] for boxes in zip(*lowest_by_rank)]
+    return [min(boxes, key=lambda box: box.number, default=None) for boxes in candidates]
 
 
 def box_of(d, element):
@@ -87,8 +89,8 @@ def box_of(d, element):
     ends = d.centres[element] + np.array([[-0.5], [0.5]]) * edges
     corners = np.array([0, -1])
     nodes = np.arange(d.element.size).reshape(3 * (d.element.n,))[np.ix_(corners, corners, corners)].ravel()
-    found = d.material([element], nodes)
-    medium = np.concatenate([found[name].reshape(-1, 8) for name in ("rho", "vp", "vs", "stiffness") if name in found])
+    material = d.material([element], nodes)
+    medium = np.concatenate([material[name].reshape(-1, 8) for name in ("rho", "vp", "vs", "stiffness") if name in material])
     return Box(d.subdomain.team.rank, int(element), int(d.subdomain.numbers[element]), ends, medium)
 
 
@@ -96,37 +98,38 @@ def boxes_at(d, home):
     """Own boxes that touch another, itself too."""
     middle, edges = home.ends.mean(axis=0), np.ptp(home.ends, axis=0)
     reach = (edges + d.statistics.edges) / 2 + TOUCH * edges
-    found = (box_of(d, e) for e in np.flatnonzero((np.abs(d.centres - middle) <= reach).all(axis=1)))  # nan is not near
-    return [box for box in found if box is not None]
+    touching = (box_of(d, e) for e in np.flatnonzero((np.abs(d.centres - middle) <= reach).all(axis=1)))  # nan is not near
+    return [box for box in touching if box is not None]
 
 
-def moment_samples(home, boxes, at, degree):
+def moment_samples(home, boxes, position, degree):
     """(box, local coordinates (m, 3), weights (m,)) of a moment's samples; None where it is not shared out."""
     lattice = lattice_of(home, boxes)
     points = np.polynomial.legendre.leggauss(degree)[0]
-    axes = [axis_samples(a, at[a], home, lattice, points) for a in range(3)]
+    axes = [axis_samples(a, position[a], home, lattice, points) for a in range(3)]
     if any(axis is None for axis in axes):
         return None
-    found = []
+    samples = []
     for side in SIDES:
-        parts = [[(local, weight) for one, local, weight in axis if one == s] for axis, s in zip(axes, side)]
+        parts = [[(local, weight) for sample_side, local, weight in axis if sample_side == s] for axis, s in zip(axes, side)]
         if all(parts):
             z, y, x = np.meshgrid(*(np.arange(len(part)) for part in parts[::-1]), indexing="ij")
-            own = [np.array(part)[n.ravel()] for part, n in zip(parts, (x, y, z))]
-            found.append((lattice[side], np.stack([one[:, 0] for one in own], 1), np.prod([one[:, 1] for one in own], axis=0)))
-    return found
+            columns = [np.array(part)[n.ravel()] for part, n in zip(parts, (x, y, z))]
+            local, weight = np.stack([values[:, 0] for values in columns], 1), np.prod([values[:, 1] for values in columns], axis=0)
+            samples.append((lattice[side], local, weight))
+    return samples
 
 
 def lattice_of(home, boxes):
     """The boxes around one and itself by their side of it, as far as they make a lattice with it and have its medium where they touch."""
-    found = {side_of(home, box): box for box in boxes if continues(home, box)}
-    sides = [(a, s) for a in range(3) for s in (-1, 1) if face(a, s) in found]
+    neighbours = {side_of(home, box): box for box in boxes if continues(home, box)}
+    sides = [(a, s) for a in range(3) for s in (-1, 1) if face(a, s) in neighbours]
     while True:
-        kept = [[0, *(s for b, s in sides if b == a)] for a in range(3)]
-        lost = [side for side in itertools.product(*kept) if not fits(home, found, side)]
+        choices = [[0, *(s for b, s in sides if b == a)] for a in range(3)]
+        lost = [side for side in itertools.product(*choices) if not fits(home, neighbours, side)]
         if not lost:
-            return {side: found[side] for side in itertools.product(*kept)}
-        sides.remove(max(sides, key=lambda one: sum(side[one[0]] == one[1] for side in lost)))
+            return {side: neighbours[side] for side in itertools.product(*choices)}
+        sides.remove(max(sides, key=lambda axis_side: sum(side[axis_side[0]] == axis_side[1] for side in lost)))
 
 
 def face(axis, side):
@@ -140,24 +143,29 @@ def side_of(home, box):
     return tuple(int(s) for s in np.where(np.abs(off) <= TOUCH * edges, 0, np.sign(off)))
 
 
-def fits(home, found, side):
+def fits(home, neighbours, side):
     """Whether there is a box on a side, with the ends that the neighbours across faces have."""
-    if side not in found:
+    if side not in neighbours:
         return False
-    own = found[side].ends
-    off = [np.abs(own[:, a] - found[face(a, s)].ends[:, a]).max() for a, s in enumerate(side)]
+    ends = neighbours[side].ends
+    off = [np.abs(ends[:, a] - neighbours[face(a, s)].ends[:, a]).max() for a, s in enumerate(side)]
     return bool((off <= TOUCH * np.ptp(home.ends, axis=0)).all())
+
+
+def corners_of(box):
+    """Return the corners of a box, (8, 3), m."""
+    return np.stack(np.meshgrid(*box.ends.T[::-1], indexing="ij")[::-1], -1).reshape(8, 3)
 
 
 def continues(home, box):
     """Whether a box has the medium of another at the corners that both have."""
-    here, there = (np.stack(np.meshgrid(*one.ends.T[::-1], indexing="ij")[::-1], -1).reshape(8, 3) for one in (home, box))
-    same = (np.abs(here[:, None] - there) <= TOUCH * np.ptp(home.ends, axis=0)).all(axis=2)
+    home_corners, box_corners = corners_of(home), corners_of(box)
+    same = (np.abs(home_corners[:, None] - box_corners) <= TOUCH * np.ptp(home.ends, axis=0)).all(axis=2)
     a, b = np.nonzero(same)
     return len(a) > 0 and bool((np.abs(home.medium[:, a] - box.medium[:, b]) <= SMOOTH * np.abs(home.medium).max(axis=1)[:, None]).all())
 
 
-def axis_samples(axis, at, home, lattice, points):
+def axis_samples(axis, position, home, lattice, points):
     """(side, local coordinate, weight) of the Gauss points along an axis that a position is shared out to; itself where these do not
     surround it; None where it lies on a face then, which two elements hold."""
     places = []
@@ -165,11 +173,11 @@ def axis_samples(axis, at, home, lattice, points):
         if face(axis, side) in lattice:
             low, high = lattice[face(axis, side)].ends[:, axis]
             places += [(side, local, low + (local + 1) / 2 * (high - low)) for local in points]
-    nearest = sorted(sorted(places, key=lambda one: abs(one[2] - at))[: 2 * len(points)], key=lambda one: one[2])
-    below = sum(x < at for _, _, x in nearest)
+    nearest = sorted(sorted(places, key=lambda place: abs(place[2] - position))[: 2 * len(points)], key=lambda place: place[2])
+    below = sum(x < position for _, _, x in nearest)
     if len(nearest) == 2 * len(points) and INSIDE <= below <= len(nearest) - INSIDE:
         x = np.array([x for _, _, x in nearest])
-        return [(side, local, weight) for (side, local, _), weight in zip(nearest, lagrange(x, np.array([at]))[0])]
+        return [(side, local, weight) for (side, local, _), weight in zip(nearest, lagrange(x, np.array([position]))[0])]
     low, high = home.ends[:, axis]
-    local = 2 * (at - low) / (high - low) - 1
+    local = 2 * (position - low) / (high - low) - 1
     return [(0, local, 1.0)] if abs(local) < 1 - TOUCH else None

@@ -65,7 +65,7 @@ class Element:
         return np.outer(self.weights, self.weights).ravel()
 
 
-def lagrange(points, at):
+def lagrange(points, where):
     """Values of the Lagrange polynomials of some points.
 
     Parameters
@@ -80,22 +80,22 @@ def lagrange(points, at):
     (..., n) array
         l_a(at), exactly 0 and 1 at the points.
     """
-    points, at = np.asarray(points, float), np.asarray(at, float)
-    away = at[..., None, None] - points  # row a: all factors of l_a
-    own = np.eye(len(points), dtype=bool)
-    return np.prod(np.where(own, 1.0, away), -1) / np.prod(np.where(own, 1.0, points[:, None] - points), -1)
+    points, where = np.asarray(points, float), np.asarray(where, float)
+    away = where[..., None, None] - points  # row a: all factors of l_a
+    diagonal = np.eye(len(points), dtype=bool)
+    return np.prod(np.where(diagonal, 1.0, away), -1) / np.prod(np.where(diagonal, 1.0, points[:, None] - points), -1)
 
 
-def lagrange_slopes(points, at):
+def lagrange_slopes(points, where):
     """Derivatives of the Lagrange polynomials of some points: (..., n), arguments as for `lagrange`."""
-    points, at = np.asarray(points, float), np.asarray(at, float)
+    points, where = np.asarray(points, float), np.asarray(where, float)
     n = len(points)
-    total = np.zeros((*at.shape, n))
+    total = np.zeros((*where.shape, n))
     for left in range(n):  # product rule: one factor after another is left out
-        kept = ~np.eye(n, dtype=bool)
-        kept[:, left] = False
-        terms = np.prod(np.where(kept, at[..., None, None] - points, 1.0), -1)
+        factors = ~np.eye(n, dtype=bool)
+        factors[:, left] = False
+        terms = np.prod(np.where(factors, where[..., None, None] - points, 1.0), -1)
         terms[..., left] = 0
         total += terms
-    own = np.eye(n, dtype=bool)
-    return total / np.prod(np.where(own, 1.0, points[:, None] - points), -1)
+    diagonal = np.eye(n, dtype=bool)
+    return total / np.prod(np.where(diagonal, 1.0, points[:, None] - points), -1)

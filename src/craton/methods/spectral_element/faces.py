@@ -17,7 +17,7 @@ UPPER = np.triu_indices(6)
 SIX = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))  # order of the six reals of a symmetric matrix in stacey.h
 
 
-def impedance(found, vectors):
+def impedance(samples, vectors):
     """Impedances times areas at nodes of solid faces: (m, 3, 3), kg/s.
 
     Parameters
@@ -28,12 +28,13 @@ def impedance(found, vectors):
         Area vectors, m2.
     """
     area = np.linalg.norm(vectors, axis=1)
-    normal, rho = vectors / area[:, None], found["rho"]
-    if "stiffness" not in found:
+    normal, rho = vectors / area[:, None], samples["rho"]
+    if "stiffness" not in samples:
         along = np.einsum("na,nb->nab", normal, normal)
-        return (area * rho)[:, None, None] * ((found["vp"] - found["vs"])[:, None, None] * along + found["vs"][:, None, None] * np.eye(3))
+        vp, vs = samples["vp"], samples["vs"]
+        return (area * rho)[:, None, None] * ((vp - vs)[:, None, None] * along + vs[:, None, None] * np.eye(3))
     law = np.empty((len(rho), 6, 6))
-    law[:, UPPER[0], UPPER[1]] = law[:, UPPER[1], UPPER[0]] = found["stiffness"]
+    law[:, UPPER[0], UPPER[1]] = law[:, UPPER[1], UPPER[0]] = samples["stiffness"]
     christoffel = np.einsum("nabcd,nb,nd->nac", law[:, VOIGT][:, :, :, VOIGT], normal, normal, optimize=True)
     squares, axes = np.linalg.eigh(christoffel / rho[:, None, None])
     return np.einsum("n,nia,na,nja->nij", area * rho, axes, np.sqrt(np.maximum(squares, 0)), axes)
@@ -41,15 +42,15 @@ def impedance(found, vectors):
 
 def sum_at_points(points, values):
     """Sums of values (m, ...) at equal points (m,): the points, rising, and the sums."""
-    unique, at = np.unique(points, return_inverse=True)
+    unique, row = np.unique(points, return_inverse=True)
     flat = values.reshape(len(values), -1)
-    summed = np.stack([np.bincount(at, column, len(unique)) for column in flat.T], axis=1)
+    summed = np.stack([np.bincount(row, column, len(unique)) for column in flat.T], axis=1)
     return unique, summed.reshape(len(unique), *values.shape[1:])
 
 
-def stacey_damping(points, vectors, found):
+def stacey_damping(points, vectors, samples):
     """Damping C of absorbing faces of a solid from points (m,), area vectors (m, 3) and material: the points, rising, and C (.., 6)."""
-    matrices = impedance(found, vectors)
+    matrices = impedance(samples, vectors)
     return sum_at_points(points, np.stack([matrices[:, a, b] for a, b in SIX], axis=1))
 
 
@@ -64,8 +65,8 @@ def values_on_faces(d, rows):
     """Points (m,), area vectors (m, 3) and material (m,) at the nodes of faces."""
     points = np.take_along_axis(d.points[rows[:, 0]], d.element.face_nodes[rows[:, 1]], axis=1).ravel()
     parts = list(cells.in_order(lambda part: at_nodes(d, rows[part]), mesh_terms.batches(len(rows))))
-    found = {name: np.concatenate([material[name] for _, material in parts]) for name in parts[0][1]}
-    return points, np.concatenate([vectors for vectors, _ in parts]), found
+    samples = {name: np.concatenate([material[name] for _, material in parts]) for name in parts[0][1]}
+    return points, np.concatenate([vectors for vectors, _ in parts]), samples
 
 
 def at_nodes(d, rows):
@@ -81,8 +82,8 @@ def area_vectors(d, rows):
 
 def of_nodes(values, nodes):
     """Values (n, ..., n^3) of elements at some of their nodes (n, m): (n m, ...)."""
-    at = np.broadcast_to(nodes.reshape(len(nodes), *(1,) * (values.ndim - 2), -1), (*values.shape[:-1], nodes.shape[1]))
-    return np.moveaxis(np.take_along_axis(values, at, axis=-1), -1, 1).reshape(-1, *values.shape[1:-1])
+    indices = np.broadcast_to(nodes.reshape(len(nodes), *(1,) * (values.ndim - 2), -1), (*values.shape[:-1], nodes.shape[1]))
+    return np.moveaxis(np.take_along_axis(values, indices, axis=-1), -1, 1).reshape(-1, *values.shape[1:-1])
 
 
 def absorbing(d):
@@ -178,9 +179,9 @@ def interface(d):
     touched = np.zeros((2, len(d.mesh.nodes)), bool)
     for n, which in enumerate((d.fluid, ~d.fluid)):
         touched[n, corners[which]] = True
-    near = np.flatnonzero(touched.all(axis=0)[corners].any(axis=1))
-    rows = numbering.inner_faces(d.mesh.elements[near])
-    rows[:, ::2] = near[rows[:, ::2]]
+    nearby = np.flatnonzero(touched.all(axis=0)[corners].any(axis=1))
+    rows = numbering.inner_faces(d.mesh.elements[nearby])
+    rows[:, ::2] = nearby[rows[:, ::2]]
     rows = rows[d.fluid[rows[:, 0]] != d.fluid[rows[:, 2]]]
     return np.where(d.fluid[rows[:, :1]], rows, rows[:, [2, 3, 0, 1]])
 
@@ -190,12 +191,14 @@ def coupled_points(d, rows):
 
     Nodes of the two sides of a face are matched by their place.
     """
-    wet, dry = (d.element.face_nodes[rows[:, n]] for n in (1, 3))
+    fluid_nodes, solid_nodes = (d.element.face_nodes[rows[:, n]] for n in (1, 3))
     origin = d.centres[rows[:, 0], :, None]
-    places = [np.take_along_axis(d.coordinates(e) - origin, at[:, None], axis=2) for e, at in ((rows[:, 0], wet), (rows[:, 2], dry))]
+    places = [np.take_along_axis(d.coordinates(elements) - origin, face_nodes[:, None], axis=2)
+              for elements, face_nodes in ((rows[:, 0], fluid_nodes), (rows[:, 2], solid_nodes))]  # fmt: skip
     distance = np.linalg.norm(places[0][:, :, :, None] - places[1][:, :, None, :], axis=1)
-    match = np.take_along_axis(dry, distance.argmin(axis=2), axis=1)
-    solid, fluid = (np.take_along_axis(d.points[e], at, axis=1) for e, at in ((rows[:, 2], match), (rows[:, 0], wet)))
+    match = np.take_along_axis(solid_nodes, distance.argmin(axis=2), axis=1)
+    solid = np.take_along_axis(d.points[rows[:, 2]], match, axis=1)
+    fluid = np.take_along_axis(d.points[rows[:, 0]], fluid_nodes, axis=1)
     return mesh_terms.coupled(solid, fluid, area_vectors(d, rows))
 
 
@@ -207,6 +210,6 @@ def point_arrays(name, **values):
 
 def launch_on_points(op, name, count, **renamed):
     """Launch of an operator over a list of points whose arrays are NAME_part."""
-    own = ("points", "terms", "solid", "fluid", "vectors", "lowpass")
-    names = tuple(renamed.get(a, f"{name}_{a}" if a in own else a) for a in op.arrays)
+    listed = ("points", "terms", "solid", "fluid", "vectors", "lowpass")
+    names = tuple(renamed.get(a, f"{name}_{a}" if a in listed else a) for a in op.arrays)
     return Launch(op, names, (0, 1, 0, 1, 0, count), {"count": count})

@@ -45,17 +45,17 @@ def families(medium, layers=None):
     -------
     list of Family
     """
-    found, layer_kind = [], np.zeros(medium.mesh.size, int) if layers is None else 2 * layers.axes + layers.general
+    all_families, layer_kind = [], np.zeros(medium.mesh.size, int) if layers is None else 2 * layers.axes + layers.general
     for fluid in (False, True):
         for kind in np.unique(layer_kind[medium.fluid == fluid]):
             elements = np.flatnonzero((medium.fluid == fluid) & (layer_kind == kind))
-            found += families_of_medium(medium, elements, fluid, *map(int, divmod(kind, 2)))
-    return found
+            all_families += families_of_medium(medium, elements, fluid, *map(int, divmod(kind, 2)))
+    return all_families
 
 
 def families_of_medium(d, elements, fluid, axes, across):
     """Return the families of elements of one medium, all outside absorbing layers or in the same layers: list."""
-    shape, constant, found = shapes_of(d)[elements], ~d.statistics.varying[elements], []
+    shape, constant, medium_families = shapes_of(d)[elements], ~d.statistics.varying[elements], []
     if not d.deterministic:  # there, the contribution of an element must not depend on the other elements of its rank
         shape, constant = merge_rare_shapes(shape), unless_few(constant)
     for n, name in enumerate(SHAPES):
@@ -64,8 +64,8 @@ def families_of_medium(d, elements, fluid, axes, across):
             cut = np.searchsorted(members, d.subdomain.outer)
             for part, outer in ((members[:cut], True), (members[cut:], False)):
                 if len(part):
-                    found.append(family(d, part, name, per_node, fluid, outer, axes, bool(across)))
-    return found
+                    medium_families.append(family(d, part, name, per_node, fluid, outer, axes, bool(across)))
+    return medium_families
 
 
 def shapes_of(d):

@@ -23,10 +23,10 @@ def batches(count, size=BATCH):
 
 def centres(mesh):
     """Means of the nodes of each element, (ne, 3), m."""
-    found = np.empty((mesh.size, 3))
+    means = np.empty((mesh.size, 3))
     for part in batches(mesh.size, WIDE):
-        found[part] = mesh.nodes[mesh.elements[part]].mean(axis=1)
-    return found
+        means[part] = mesh.nodes[mesh.elements[part]].mean(axis=1)
+    return means
 
 
 def relative(nodes):
@@ -130,12 +130,12 @@ def area_vectors(element, local, faces):
     faces = np.asarray(faces)
     out = np.empty((len(faces), element.n**2, 3))
     for side in range(6):
-        own = np.flatnonzero(faces[:, 1] == side)
-        for part in batches(len(own)):
-            some = own[part]
-            j = jacobian(element, local[faces[some, 0]], element.face_nodes[side])
+        rows = np.flatnonzero(faces[:, 1] == side)
+        for part in batches(len(rows)):
+            batch = rows[part]
+            j = jacobian(element, local[faces[batch, 0]], element.face_nodes[side])
             vectors = cross(j[:, (side // 2 + 1) % 3], j[:, (side // 2 + 2) % 3])
-            out[some] = vectors.transpose(0, 2, 1) * (element.face_weights * (1 if side % 2 else -1))[:, None]
+            out[batch] = vectors.transpose(0, 2, 1) * (element.face_weights * (1 if side % 2 else -1))[:, None]
     return out
 
 
@@ -163,7 +163,7 @@ def coupled(solid, fluid, vectors):
         Solid and fluid point; the sum of the area vectors.
     """
     span = int(np.max(fluid, initial=0)) + 1
-    keys, at = np.unique(np.ravel(solid).astype(np.int64) * span + np.ravel(fluid), return_inverse=True)
+    keys, pair = np.unique(np.ravel(solid).astype(np.int64) * span + np.ravel(fluid), return_inverse=True)
     pairs = np.stack(np.divmod(keys, span), 1)
     flat = vectors.reshape(-1, 3)
-    return pairs, np.stack([np.bincount(at.ravel(), flat[:, c], len(pairs)) for c in range(3)], 1)
+    return pairs, np.stack([np.bincount(pair.ravel(), flat[:, c], len(pairs)) for c in range(3)], 1)

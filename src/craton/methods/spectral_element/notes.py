@@ -86,8 +86,8 @@ def time(d):
 
 def model(d):
     """Speeds and density, attenuation."""
-    found = d.statistics.speeds
-    rows = [("model", "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *found[name]) for name in ("vp", "vs", "rho")) + "  (m/s, kg/m3)")]
+    speeds = d.statistics.speeds
+    rows = [("model", "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *speeds[name]) for name in ("vp", "vs", "rho")) + "  (m/s, kg/m3)")]
     if d.relaxation:
         low, high = d.relaxation.band
         error = d.relaxation.error(d.statistics.loss)
@@ -103,9 +103,9 @@ def highest(sources):
 
 def warnings(d, sources):
     """A warning where the mesh, on any rank, does not carry the sources' frequencies: of the rank where it is worst."""
-    found = d.statistics.quality
+    mesh_quality = d.statistics.quality
 
     def own():
-        return float((found.slowest / found.longest).min()), quality.warnings(found, d.mesh, highest(sources))
+        return float((mesh_quality.slowest / mesh_quality.longest).min()), quality.warnings(mesh_quality, d.mesh, highest(sources))
 
     return min(d.subdomain.team.every(own))[1]

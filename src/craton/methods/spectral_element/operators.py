@@ -97,7 +97,7 @@ class Kind:
         words = {f"layer_{axes}": self.axes, "across": self.general, self.geometry: self.geometry != "nodes",
                  "per_element": not self.per_node, "full": self.full, "attenuated": bool(self.relaxation),
                  "bulk": self.bulk, "coloured": self.coloured}  # fmt: skip
-        return "".join(f"_{word}" for word, there in words.items() if there)
+        return "".join(f"_{word}" for word, present in words.items() if present)
 
 
 def relaxing(relaxation, dt):
@@ -155,8 +155,8 @@ def resident(kind):
 def elements(kind):
     """Elements of a GPU's block: about a column for each of its threads, in float64 within the shared memory."""
     n = kind.degree + 1
-    own = (9 + 3 * kind.general * kind.directions) * n**3 + 81  # reals of an element
-    return max(1, min(THREADS // n**2, (SHARED_BYTES - 8 * n * (n + 2)) // (8 * own)))
+    reals = (9 + 3 * kind.general * kind.directions) * n**3 + 81  # reals of an element
+    return max(1, min(THREADS // n**2, (SHARED_BYTES - 8 * n * (n + 2)) // (8 * reals)))
 
 
 def threads(kind):
@@ -187,9 +187,9 @@ def cost(kind, fields):
     return {"reals_per_point": reals, "flops": nodes * (derivatives + metric + law + memory + filters)}
 
 
-def pointwise(name, file, writes, reads, params, **more):
+def pointwise(name, file, writes, reads, params, **options):
     """An operator on a list of points or reals along x."""
-    return Operator(name, HERE / file, writes, reads, params, types=TYPES, **more)
+    return Operator(name, HERE / file, writes, reads, params, types=TYPES, **options)
 
 
 def update():

@@ -48,9 +48,9 @@ def quality(mesh, degree, material):
     """The `Quality` of a mesh; ``material(e)`` is the model at the nodes of elements e as in `craton.model.media.sampling.at_nodes`."""
     parts = []
     for start in range(0, mesh.size, BLOCK):
-        some = np.arange(start, min(start + BLOCK, mesh.size))
-        found = of_corners(mesh.nodes[mesh.corners[some]].transpose(0, 2, 1))
-        parts.append(found | {"slowest": sampling.slowest_in(material(some))})
+        elements = np.arange(start, min(start + BLOCK, mesh.size))
+        shapes = of_corners(mesh.nodes[mesh.corners[elements]].transpose(0, 2, 1))
+        parts.append(shapes | {"slowest": sampling.slowest_in(material(elements))})
     return Quality(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, degree=degree)
 
 
@@ -69,7 +69,7 @@ def of_corners(corners):
             "skewness": np.arcsin(np.minimum(np.max(sines, axis=0), 1)) / (np.pi / 2)}  # fmt: skip
 
 
-def report(found, mesh, f95=None, stable=None):
+def report(quality, mesh, f95=None, stable=None):
     """Rows (label, text) for `craton plan`: the worst elements with their numbers and places.
 
     Parameters
@@ -82,24 +82,24 @@ def report(found, mesh, f95=None, stable=None):
     """
     rows = []
     if f95:
-        points = found.points(f95)
+        points = quality.points(f95)
         worst = int(np.argmin(points))
-        judged = "ok" if points[worst] >= FEWEST[found.degree] else "TOO FEW"
+        judged = "ok" if points[worst] >= FEWEST[quality.degree] else "TOO FEW"
         rows.append(("points per wavelength", f"{points[worst]:.1f} at f95 = {f95:.4g} Hz ({judged}) in {named(mesh, worst)}: edge "
-                     f"{found.longest[worst]:,.4g} m, {found.slowest[worst]:,.0f} m/s; median {np.median(points):.1f}"))  # fmt: skip
-    rows += [_worst(mesh, "aspect ratio", found.aspect, np.argmax, "{:.3g}", " (longest edge over shortest)"),
-             _worst(mesh, "skewness", found.skewness, np.argmax, "{:.2f}", " (0: right angles)"),
-             _worst(mesh, "scaled Jacobian", found.jacobian, np.argmin, "{:.2f}", " (1: a box)")]  # fmt: skip
+                     f"{quality.longest[worst]:,.4g} m, {quality.slowest[worst]:,.0f} m/s; median {np.median(points):.1f}"))  # fmt: skip
+    rows += [_worst(mesh, "aspect ratio", quality.aspect, np.argmax, "{:.3g}", " (longest edge over shortest)"),
+             _worst(mesh, "skewness", quality.skewness, np.argmax, "{:.2f}", " (0: right angles)"),
+             _worst(mesh, "scaled Jacobian", quality.jacobian, np.argmin, "{:.2f}", " (1: a box)")]  # fmt: skip
     if stable is not None:
-        rows.append(("time step", f"limited by {named(mesh, stable.element)}, shortest edge {found.shortest[stable.element]:,.4g} m; "
+        rows.append(("time step", f"limited by {named(mesh, stable.element)}, shortest edge {quality.shortest[stable.element]:,.4g} m; "
                      f"Courant number {stable.courant:.2f} there at the limit"))  # fmt: skip
     return rows
 
 
 def _worst(mesh, label, values, which, form, meaning):
-    at = int(which(values))
-    everywhere = np.ptp(values) <= 1e-6 * max(abs(float(values[at])), 1.0)
-    return label, form.format(values[at]) + meaning + (", everywhere" if everywhere else f" at worst, in {named(mesh, at)}")
+    worst = int(which(values))
+    everywhere = np.ptp(values) <= 1e-6 * max(abs(float(values[worst])), 1.0)
+    return label, form.format(values[worst]) + meaning + (", everywhere" if everywhere else f" at worst, in {named(mesh, worst)}")
 
 
 def named(mesh, element):
@@ -108,15 +108,15 @@ def named(mesh, element):
     return f"element {element} at ({', '.join(f'{v:,.10g}' for v in np.round(nodes, 3) + 0.0)}) m"
 
 
-def warnings(found, mesh, f95):
+def warnings(quality, mesh, f95):
     """A warning where elements do not carry the sources' frequencies."""
-    points = found.points(f95) if f95 else np.array([np.inf])
-    worst, wanted = int(np.argmin(points)), FEWEST[found.degree]
-    few = int((points < wanted).sum())
+    points = quality.points(f95) if f95 else np.array([np.inf])
+    worst, fewest = int(np.argmin(points)), FEWEST[quality.degree]
+    few = int((points < fewest).sum())
     if not few:
         return []
-    edge = found.slowest[worst] * found.degree / f95 / wanted
-    where = f"{found.slowest[worst]:,.0f} m/s, {named(mesh, worst)}"
-    judged = f"too few, degree {found.degree} wants {wanted:g}"
+    edge = quality.slowest[worst] * quality.degree / f95 / fewest
+    where = f"{quality.slowest[worst]:,.0f} m/s, {named(mesh, worst)}"
+    judged = f"too few, degree {quality.degree} wants {fewest:g}"
     return [f"{points[worst]:.1f} points per wavelength at f95 = {f95:.4g} Hz ({where}) are {judged}; "
             f"{few:,} of {mesh.size:,} elements are so: use edges of at most {edge:.4g} m there, or a source with lower frequencies"]

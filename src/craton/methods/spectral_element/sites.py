@@ -67,8 +67,8 @@ def sites(d, located):
 
 def nodes_of(d, elements):
     """Coordinates of the nodes of elements, (n, 3, n^3), each element's asked for once."""
-    own, which = np.unique(elements, return_inverse=True)
-    return d.coordinates(own)[which]
+    distinct, which = np.unique(elements, return_inverse=True)
+    return d.coordinates(distinct)[which]
 
 
 def slopes_in_space(reference, coordinates):
@@ -84,13 +84,13 @@ def numbers(d, elements):
 
 def materials(d, elements):
     """Material at the nodes of elements: dict of arrays (n, ..., n^3)."""
-    own, which = np.unique(elements, return_inverse=True)
-    return {name: values[which] for name, values in d.material(own).items()}
+    distinct, which = np.unique(elements, return_inverse=True)
+    return {name: values[which] for name, values in d.material(distinct).items()}
 
 
-def at_sites(found, field):
+def at_sites(positions, field):
     """A field of the elements' nodes, (n, ..., n^3), at the sites: (n, ...)."""
-    return np.einsum("n...m,nm->n...", field, found.values)
+    return np.einsum("n...m,nm->n...", field, positions.values)
 
 
 # --- the velocity of the solid and of the fluid ---------------------------------------------------------------------------------------
@@ -106,19 +106,19 @@ def fluid_velocity(d, elements):
     return slopes.transpose(0, 2, 1, 3) / materials(d, elements)["rho"][:, None, :, None]
 
 
-def velocity_rows(d, found, weights):
+def velocity_rows(d, positions, weights):
     """(index, weight) in "state" of sums over axes and nodes of weights (n, 3, n^3) times velocity.
 
     Both (n, 3 n^3), or in a fluid (n, n^3). All sites are in a solid, or all in a fluid.
     """
-    number = numbers(d, found.element)
-    if len(found) and d.fluid[found.element[0]]:
+    number = numbers(d, positions.element)
+    if len(positions) and d.fluid[positions.element[0]]:
         rate = np.empty(number.shape)
-        for start in range(0, len(found), 256):  # (n^3)^2 reals a site
-            some = slice(start, start + 256)
-            rate[some] = np.einsum("nam,namq->nq", weights[some], fluid_velocity(d, found.element[some]))
+        for start in range(0, len(positions), 256):  # (n^3)^2 reals a site
+            block = slice(start, start + 256)
+            rate[block] = np.einsum("nam,namq->nq", weights[block], fluid_velocity(d, positions.element[block]))
         return d.offset("potential_rate") + number, rate
-    return vector_index(d, "velocity", number), weights.reshape(len(found), -1)
+    return vector_index(d, "velocity", number), weights.reshape(len(positions), -1)
 
 
 def vector_index(d, field, number):

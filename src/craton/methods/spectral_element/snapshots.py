@@ -90,18 +90,18 @@ class Interpolator:
         field = (STRESS if quantity == "pressure" else FIELDS)[self.wet]
         self.start, self.columns = d.offset(field), (d.state.fluid if self.wet else d.state.solid) + 1
         cost = 12 * d.element.size * len(where) * (1 if self.vector or self.wet else 3) * (1 if self.vector else len(named))
-        self.matrices = [self.build_matrices(some) for some in self.batches()] if cost <= KEPT else None
+        self.matrices = [self.build_matrices(batch) for batch in self.batches()] if cost <= KEPT else None
 
     def batches(self):
         """Slices of the places."""
         return [slice(a, a + BATCH) for a in range(0, len(self.where), BATCH)]
 
-    def build_matrices(self, some):
+    def build_matrices(self, batch):
         """Matrices of some places."""
-        found = sites(self.d, self.located.some(some))
+        positions = sites(self.d, self.located.some(batch))
         if self.vector:
-            return [sparse(numbers(self.d, found.element), found.values, self.columns, self.d.precision)]
-        rows = [quantity_rows(self.d, found, self.quantity, c) for c in self.named]
+            return [sparse(numbers(self.d, positions.element), positions.values, self.columns, self.d.precision)]
+        rows = [quantity_rows(self.d, positions, self.quantity, c) for c in self.named]
         width = self.columns if self.wet else 3 * self.columns
         return [sparse(index - self.start, weight, width, self.d.precision) for index, weight in rows]
 
@@ -109,8 +109,8 @@ class Interpolator:
         """Values (components, places) from a field on the host."""
         field = np.asarray(field).ravel()
         parts = []
-        for n, some in enumerate(self.batches()):
-            matrices = self.build_matrices(some) if self.matrices is None else self.matrices[n]
+        for n, batch in enumerate(self.batches()):
+            matrices = self.build_matrices(batch) if self.matrices is None else self.matrices[n]
             if self.vector:
                 three = (matrices[0] @ field.reshape(-1, 3)[: self.columns]).T
                 parts.append(three[["ENZ".index(c) for c in self.named]])
@@ -123,19 +123,19 @@ def sparse(index, weight, columns, precision):
     """A sparse matrix of rows (n, m) of column numbers and weights, zeros left out."""
     from scipy.sparse import csr_array
 
-    there = weight != 0
-    first = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-    return csr_array((weight[there].astype(precision), index[there].astype(np.int32), first), shape=(len(index), columns))
+    nonzero = weight != 0
+    first = np.concatenate([[0], np.cumsum(nonzero.sum(axis=1))])
+    return csr_array((weight[nonzero].astype(precision), index[nonzero].astype(np.int32), first), shape=(len(index), columns))
 
 
 def build_interpolators(d, located, quantity, named):
     """The interpolators of a picture: of its places in the solid and in the fluid."""
-    found = []
-    for wet in (False, True):
-        where = np.flatnonzero((located.element >= 0) & (d.fluid[np.maximum(located.element, -1)] == wet))
+    interpolators = []
+    for in_fluid in (False, True):
+        where = np.flatnonzero((located.element >= 0) & (d.fluid[np.maximum(located.element, -1)] == in_fluid))
         if len(where):
-            found.append(Interpolator(d, located.some(where), where, quantity, named))
-    return found
+            interpolators.append(Interpolator(d, located.some(where), where, quantity, named))
+    return interpolators
 
 
 @np.errstate(invalid="ignore", over="ignore")  # of a wavefield that diverges, which the divergence guard reports

@@ -86,18 +86,18 @@ def round_down(value):
 
 def largest_eigenvalue(operator):
     """The `lanczos.Largest` of an `Undamped`, and the energy of its mode at some nodes of each element, relative: (ne,)."""
-    d, kept = operator.d, []
+    d, samples = operator.d, []
     nodes = np.linspace(0, d.element.size - 1, SAMPLES).astype(int)
 
-    def keep():
+    def store_sample():
         """Values at the nodes, in double: (ne, nodes, components) of each medium."""
-        kept.append({medium: operator.at(medium, d.points[d.fluid == (medium == "fluid")][:, nodes]) for medium in operator.media})
+        samples.append({medium: operator.at(medium, d.points[d.fluid == (medium == "fluid")][:, nodes]) for medium in operator.media})
 
     operator.start()
-    eigenvalue, energy = lanczos.largest_eigenvalue(operator, keep), np.zeros(d.mesh.size)
+    eigenvalue, energy = lanczos.largest_eigenvalue(operator, store_sample), np.zeros(d.mesh.size)
     for medium in operator.media:
         fluid = medium == "fluid"
-        mode = sum(weight * vector[medium] for weight, vector in zip(eigenvalue.weights, kept))
+        mode = sum(weight * vector[medium] for weight, vector in zip(eigenvalue.weights, samples))
         mass = operator.masses[medium][d.points[d.fluid == fluid][:, nodes]]
         scale = eigenvalue.value if fluid else 1.0  # chi^T K_f chi = value chi^T M_f chi, about
         energy[d.fluid == fluid] = scale * (mass[:, :, None] * mode**2).sum(axis=(1, 2))
@@ -113,10 +113,10 @@ def likely_elements(d):
     All ranks must ask. Which they are does not depend on the partition.
     """
     team, (quotients, kinds) = d.subdomain.team, indicator(d)
-    most = max(team.every(lambda: float(quotients.max(initial=0.0))))
-    some = np.flatnonzero(quotients > LEAST * most)
-    places = np.rint(np.log(quotients[some] / most) / EQUAL).astype(int)
-    table = first_of_kinds(np.column_stack([kinds[some], -places, d.subdomain.numbers[some]]), SEEDS)
+    largest = max(team.every(lambda: float(quotients.max(initial=0.0))))
+    candidates = np.flatnonzero(quotients > LEAST * largest)
+    classes = np.rint(np.log(quotients[candidates] / largest) / EQUAL).astype(int)
+    table = first_of_kinds(np.column_stack([kinds[candidates], -classes, d.subdomain.numbers[candidates]]), SEEDS)
     table, count = np.concatenate(team.every(lambda: table)), SEEDS
     while True:
         chosen = grow_selection(d, np.isin(d.subdomain.numbers, first_of_kinds(table, count)[:, 2]))
@@ -138,10 +138,10 @@ def indicator(d):
     nodes, stiff, kinds = corner_nodes(d.element.n), np.empty((d.mesh.size, 8)), np.empty(d.mesh.size, int)
 
     def find(part):
-        own = np.arange(part.start, part.stop)
-        across, det = cofactors(d.jacobian(own, nodes))
-        samples, slopes = d.material(own, nodes), across / det[:, None, None]
-        metric, fluid = (slopes**2).sum(axis=2), d.fluid[own, None]  # |grad xi_s|^2
+        in_medium = np.arange(part.start, part.stop)
+        across, det = cofactors(d.jacobian(in_medium, nodes))
+        samples, slopes = d.material(in_medium, nodes), across / det[:, None, None]
+        metric, fluid = (slopes**2).sum(axis=2), d.fluid[in_medium, None]  # |grad xi_s|^2
         speed = p_speed(samples, d.relaxation)
         inert = np.where(fluid, inertia(samples, True), inertia(samples, False)) if fluid.any() else inertia(samples, False)
         stiff[part] = speed**2 * metric.sum(axis=1) * inert * det * d.element.volume_weights[nodes]
@@ -152,10 +152,10 @@ def indicator(d):
     cells.in_parallel(find, batches(d.mesh.size, 1 << 11))
     out = np.empty(d.mesh.size)
     for fluid, (mass, sharing) in enumerate(zip(d.statistics.mass, d.subdomain.shared.values())):
-        own, points = corners(d, fluid)
-        sums, counts = (sharing.complete(np.bincount(points.ravel(), v, len(mass)).astype(float)) for v in (stiff[own].ravel(), None))
-        out[own] = (sums / mass)[points].max(axis=1)
-        kinds[own] += 16 * np.minimum(counts[points].min(axis=1).astype(int), 8) + 256 * fluid
+        in_medium, points = corners(d, fluid)
+        sums, counts = (sharing.complete(np.bincount(points.ravel(), v, len(mass)).astype(float)) for v in (stiff[in_medium].ravel(), None))
+        out[in_medium] = (sums / mass)[points].max(axis=1)
+        kinds[in_medium] += 16 * np.minimum(counts[points].min(axis=1).astype(int), 8) + 256 * fluid
     return out, kinds
 
 
@@ -164,24 +164,24 @@ def sum_over_touching(d, values, pairs):
 
     Pairs (m, 2) of a solid and a fluid point join the two media.
     """
-    sums, every = {}, {medium: corners(d, fluid) for fluid, medium in enumerate(("solid", "fluid"))}
-    for fluid, (medium, (own, points)) in enumerate(every.items()):
-        total = np.bincount(points.ravel(), np.repeat(values[own], 8), len(d.statistics.mass[fluid]))
+    sums, corners_by_medium = {}, {medium: corners(d, fluid) for fluid, medium in enumerate(("solid", "fluid"))}
+    for fluid, (medium, (in_medium, points)) in enumerate(corners_by_medium.items()):
+        total = np.bincount(points.ravel(), np.repeat(values[in_medium], 8), len(d.statistics.mass[fluid]))
         sums[medium] = d.subdomain.shared[medium].complete(total)
     across = {medium: np.zeros(len(total)) for medium, total in sums.items()}
     for n, (medium, other) in enumerate((("solid", "fluid"), ("fluid", "solid"))):
         across[medium][pairs[:, n]] = sums[other][pairs[:, 1 - n]]
     sums = {medium: total + d.subdomain.shared[medium].complete(across[medium]) for medium, total in sums.items()}
     out = np.zeros(d.mesh.size)
-    for medium, (own, points) in every.items():
-        out[own] = sums[medium][points].sum(axis=1)
+    for medium, (in_medium, points) in corners_by_medium.items():
+        out[in_medium] = sums[medium][points].sum(axis=1)
     return out
 
 
 def corners(d, fluid):
     """Elements of a medium, and the points at their corners, (m, 8)."""
-    own = np.flatnonzero(d.fluid == bool(fluid))
-    return own, d.points[own][:, corner_nodes(d.element.n)]
+    in_medium = np.flatnonzero(d.fluid == bool(fluid))
+    return in_medium, d.points[in_medium][:, corner_nodes(d.element.n)]
 
 
 def corner_nodes(n):
@@ -229,8 +229,8 @@ def restrict_sharing(sharing, used, number):
 
 def courant_number(d, element, step):
     """A step over the shortest distance of neighbouring nodes of an element divided by the P speed there."""
-    one = np.array([element])
-    return float(step / shortest_times(d.element, d.coordinates(one), p_speed(d.material(one), d.relaxation)).min())
+    elements = np.array([element])
+    return float(step / shortest_times(d.element, d.coordinates(elements), p_speed(d.material(elements), d.relaxation)).min())
 
 
 def p_speed(samples, relaxation):

@@ -46,7 +46,7 @@ class Undamped:
 
     def __init__(self, d, elements, machine):
         self.d, self.machine, self.team = d, machine, d.subdomain.team
-        self.media = [medium for medium, there in zip(FIELDS, d.subdomain.media) if there]
+        self.media = [medium for medium, present in zip(FIELDS, d.subdomain.media) if present]
         self.precision = "float64" if d.exact else d.precision  # then ranks agree to more digits than are kept of the limit
         self.masses = dict(zip(FIELDS, d.statistics.mass))
         self.program = machine.commit(self.plan(elements))
@@ -74,10 +74,10 @@ class Undamped:
             field, force, components = FIELDS[medium]
             shape = (len(self.masses[medium]) + 1, components)
             arrays |= {name: Array("wavefield", shape, self.precision) for name in (field, force, f"{medium}_before")}
-        for own in elements:
-            more, launch = families.elastic_launch(d, own)
-            arrays |= more
-            launches.setdefault("fluid" if own.family.fluid else "solid", []).append(launch)
+        for arranged in elements:
+            family_arrays, launch = families.elastic_launch(d, arranged)
+            arrays |= family_arrays
+            launches.setdefault("fluid" if arranged.family.fluid else "solid", []).append(launch)
         for kind, word in ((faces.rigid_points, "rigid"), (faces.coupling, "to")):
             kind_arrays, by_medium = kind(d, FloatingPoint())
             arrays |= kind_arrays
@@ -85,7 +85,7 @@ class Undamped:
         inverse = np.append(1 / self.masses["fluid"], 0.0)
         arrays = {name: self.as_real(a) for name, a in arrays.items()} | {
             "fluid_inverse_mass": Array("material", inverse.shape, self.precision, inverse)}  # fmt: skip
-        phases = tuple(Phase(name, tuple(some)) for name, some in launches.items())
+        phases = tuple(Phase(name, tuple(phase_launches)) for name, phase_launches in launches.items())
         return Plan("", "", self.precision, None, d.state, arrays, phases, 1, 1.0, 0.0, [], None, 1, np.inf)
 
     def as_real(self, array):
@@ -150,8 +150,8 @@ class Undamped:
             self.run(name)
         if self.team.size > 1:
             sharing, force = self.d.subdomain.shared[medium], self.array(medium, "image")
-            at = self.machine.asarray(sharing.points)
-            force[at] = self.real(sharing.sum_over_ranks(self.machine.to_host(force[at])))
+            shared_points = self.machine.asarray(sharing.points)
+            force[shared_points] = self.real(sharing.sum_over_ranks(self.machine.to_host(force[shared_points])))
 
     def run(self, name):
         """All launches of a phase, if there are any."""
@@ -214,8 +214,8 @@ class Undamped:
         d, phase, mass = self.d, np.zeros(len(self.masses[medium])), self.masses[medium]
         pattern = np.random.default_rng(SEED).uniform(1, 2, d.element.size)
         for part in mesh_terms.batches(d.mesh.size):
-            own = np.flatnonzero(d.fluid[part] == (medium == "fluid")) + part.start
-            np.add.at(phase, d.points[own], hash_numbers(d.subdomain.numbers[own])[:, None] * pattern)
+            in_medium = np.flatnonzero(d.fluid[part] == (medium == "fluid")) + part.start
+            np.add.at(phase, d.points[in_medium], hash_numbers(d.subdomain.numbers[in_medium])[:, None] * pattern)
         d.subdomain.shared[medium].complete(phase)
         out, frequencies = np.empty((len(mass), FIELDS[medium][2]), self.precision), MIXING * np.arange(1, FIELDS[medium][2] + 1)
 

@@ -300,7 +300,7 @@ def test_a_held_series_keeps_its_last_value():
 
 def test_slip_of_windows():
     rates, at = np.array([1.0, 2.0, 3.0, 10.0, 20.0]), np.array([0, 3, 3, 5])
-    np.testing.assert_allclose(points.summed(rates, at, 0.5), [0.5, 1.5, 3.0, 5.0, 15.0])
+    np.testing.assert_allclose(points.integrate_slip(rates, at, 0.5), [0.5, 1.5, 3.0, 5.0, 15.0])
 
 
 def test_samples_of_one_quantity_at_two_places_in_the_step():

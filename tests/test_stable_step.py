@@ -66,7 +66,7 @@ def rigid_points(d):
     """1 at points that move, 0 at rigid points of the solid and at the free surface of the fluid."""
     out = [np.ones(d.state.solid), np.ones(d.state.fluid)]
     for fluid, name in enumerate(("rigid", "free")):
-        for face in faces.of_kind(d, name, bool(fluid)):
+        for face in faces.faces_of_kind(d, name, bool(fluid)):
             out[fluid][d.points[face[0]][d.element.face_nodes[face[1]]]] = 0
     return out
 

@@ -1,4 +1,4 @@
-"""Which rank has which elements of a mesh, the points that ranks share, and the elements that neighbours wait for."""
+"""Partition of a mesh's elements over ranks: owner of each element, points that ranks share, outer elements."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,16 +10,16 @@ INTEGER = 1000  # METIS weighs in whole numbers: the mean weight of an element i
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """What one rank has of a mesh.
+    """Owned elements of one rank, and the points that it shares.
 
     Parameters
     ----------
     rank : int
     elements : (m,) array
-        Its elements in the whole mesh (or in its own, where it built that itself): first the outer ones, which hold a shared point, then
-        the inner ones; each in the order of the mesh.
+        Numbers of its elements in the whole mesh (or in its own, where it built that itself): first the outer elements, which hold a
+        shared point, then the inner ones; each group in the order of the mesh.
     outer : int
-        How many are outer.
+        Number of outer elements.
     shared : dict of int to (s,) int64 array
         For each neighbour the points that both have, as places ``position in elements * n^3 + node``. Both sides list the same points in
         the same order, that of the points' numbers in the whole mesh.
@@ -31,16 +31,16 @@ class Piece:
     shared: dict
 
     def points(self, numbering):
-        """Numbers of the shared points in a numbering (m, n, n, n) of its own elements, for each neighbour, in the order of `shared`."""
+        """Return the numbers of the shared points by neighbour, in the order of `shared`, from a numbering (m, n, n, n) of the elements."""
         flat = np.asarray(numbering).reshape(-1)
         return {rank: flat[places] for rank, places in self.shared.items()}
 
 
-# --- who has which element --------------------------------------------------------------------------------------------------------------
+# --- owner of each element --------------------------------------------------------------------------------------------------------------
 
 
 def neighbours(points):
-    """Elements across faces: the dual graph.
+    """Return the dual graph: the elements across the faces of each element.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def neighbours(points):
 
     Returns
     -------
-    offsets, found : (ne + 1,), (edges,) int32 arrays
-        Neighbours of element e are found[offsets[e]:offsets[e + 1]].
+    offsets, adjacency : (ne + 1,), (edges,) int32 arrays
+        Neighbours of element e are adjacency[offsets[e]:offsets[e + 1]].
     """
     corners = np.asarray(points)[:, :: points.shape[1] - 1, :: points.shape[1] - 1, :: points.shape[1] - 1]
     faces = np.concatenate([corners.take(side, axis=axis).reshape(-1, 4) for axis in (3, 2, 1) for side in (0, 1)])
@@ -65,7 +65,7 @@ def neighbours(points):
 
 
 def _hash_corners(faces):
-    """One number for each face, the same for the same corners; for others, of 10 million elements, in all likelihood not."""
+    """Return a hash of the corners of each face; among 10 million elements, faces with different corners almost surely differ."""
     key = np.zeros(len(faces), np.uint64)
     for corner in faces.T:
         key = (key ^ corner.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
@@ -111,7 +111,7 @@ def bisection(graph, centroids, ranks, weights, seed=0):
 
 
 def slices(graph, centroids, ranks, weights, seed=0):
-    """Columns from top to bottom: nx along x of equal weight, each in ny along y, nx ny = ranks, as near to squares as it goes."""
+    """Slices from top to bottom: nx of equal weight along x, each cut into ny along y; nx ny = ranks, as near to squares as possible."""
     extent = np.maximum(np.ptp(centroids[:, :2], axis=0), 1e-300)
     counts = [(n, ranks // n) for n in range(1, ranks + 1) if ranks % n == 0]
     nx, ny = min(counts, key=lambda c: abs(np.log(extent[0] / c[0] * c[1] / extent[1])))
@@ -123,7 +123,7 @@ def slices(graph, centroids, ranks, weights, seed=0):
 
 
 def _cut_by_weight(along, members, weights, count):
-    """Some elements cut into `count` runs of equal weight along an axis; none of them is empty where there are enough."""
+    """Cut elements into `count` runs of equal weight along an axis; no run is empty where there are enough elements."""
     members = members[np.argsort(along[members], kind="stable")]
     total = np.cumsum(weights[members])
     cuts = np.searchsorted(total - weights[members] / 2, total[-1] * np.arange(1, count) / count)
@@ -131,7 +131,7 @@ def _cut_by_weight(along, members, weights, count):
 
 
 def scatter(graph, centroids, ranks, weights, seed=0):
-    """Every element anywhere: the worst partition there is, for tests. Equal numbers, `seed` makes it repeatable."""
+    """Scatter elements at random, in equal numbers: the worst partition, for tests; `seed` makes it repeatable."""
     return np.random.default_rng(seed).permutation(np.arange(len(centroids)) % ranks).astype(np.int32)
 
 
@@ -139,7 +139,7 @@ METHODS = {"metis": metis, "bisection": bisection, "slices": slices, "random": s
 
 
 def partition(points, centroids, ranks, method="auto", weights=None, seed=0, pairs=None):
-    """The rank of each element.
+    """Partition the elements of a mesh: the rank of each element.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def partition(points, centroids, ranks, method="auto", weights=None, seed=0, pai
 
 
 def groups(pairs, count):
-    """Number of the group of each of `count` elements: elements that pairs (m, 2) connect are in one."""
+    """Return the group number of each of `count` elements: elements that pairs (m, 2) connect are in one group."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -185,7 +185,7 @@ def groups(pairs, count):
 
 
 def contract_graph(offsets, adjacency, group):
-    """The graph of groups of elements from that of the elements: offsets, neighbours."""
+    """Contract the dual graph of elements to the graph of their groups: offsets, adjacency."""
     if len(group) == group.max() + 1:
         return offsets, adjacency
     count = int(group.max()) + 1
@@ -204,7 +204,7 @@ def _installed():
 
 
 def pieces(points, ranks):
-    """What each rank has, from a mesh that is whole on this one.
+    """Return the `Piece` of every rank from a mesh that is whole on this one.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def pieces(points, ranks):
 
 
 def _holders(point, rank, count):
-    """For each rank a dict of neighbour to the numbers, rising, of the points that both hold; from pairs sorted by point."""
+    """Return for each rank the numbers, rising, of the points that it shares, by neighbour; from (point, rank) pairs sorted by point."""
     out = [{} for _ in range(count)]
     starts = np.flatnonzero(np.diff(point, prepend=-1))
     lengths = np.diff(np.append(starts, len(point)))
@@ -249,14 +249,14 @@ def _holders(point, rank, count):
 
 
 def touching_elements(corners, ranks, rank):
-    """Elements of a rank and those that touch them, rising, from corner nodes (ne, 8) and the rank of each element."""
+    """Return the elements of a rank and those that touch them, rising, from corner nodes (ne, 8) and the rank of each element."""
     touched = np.zeros(int(corners.max()) + 1, bool)
     touched[corners[ranks == rank]] = True
     return np.flatnonzero(touched[corners].any(axis=1))
 
 
 def piece_from_neighbourhood(rank, elements, ids, ranks):
-    """What a rank has, from its own elements and those `touching_elements` them.
+    """Return the `Piece` of a rank from its own elements and the `touching_elements`.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def piece_from_neighbourhood(rank, elements, ids, ranks):
 
 
 def piece(rank, elements, ids, common):
-    """What a rank has, from its own elements and the points that it shares.
+    """Return the `Piece` of a rank from its own elements and the points that it shares.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def piece(rank, elements, ids, common):
 
 
 def _is_member(ids, members):
-    """Which ids are in a rising list."""
+    """Return which ids are in a rising list of members."""
     if not len(members):
         return np.zeros(ids.shape, bool)
     return members[np.minimum(np.searchsorted(members, ids), len(members) - 1)] == ids

@@ -1,4 +1,4 @@
-"""How a grid lies in memory: ghost points on all sides, rows padded so that each starts on an aligned address."""
+"""Memory layout of a grid: ghost points on all sides, rows padded so that each starts on an aligned address."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ FIELD_GAP = 17 * ALIGNMENT  # between fields of one block, against conflicts of 
 
 
 def rounded(n, to):
-    """The next multiple of `to`."""
+    """Round up to a multiple of `to`."""
     return -(-n // to) * to
 
 

@@ -27,16 +27,16 @@ class Struct:
     fields: tuple
 
     def dtype(self, precision):
-        """Aligned NumPy dtype with the layout of the C struct."""
+        """Return the aligned NumPy dtype with the layout of the C struct."""
         types = {"i32": np.int32, "i64": np.int64, "f64": np.float64, "real": np.dtype(precision)}
         return np.dtype([(name, types[kind]) for name, kind in self.fields], align=True)
 
     def text(self):
-        """The C declaration."""
+        """Return the C declaration."""
         return f"struct {self.name} {{ " + " ".join(f"{C_TYPES[kind]} {name};" for name, kind in self.fields) + " };"
 
     def value(self, precision, **values):
-        """One value as a size-1 structured array; raises TypeError on a missing or an unknown name."""
+        """Return one value as a size-1 structured array; raise TypeError on a missing or an unknown name."""
         names = {name for name, _ in self.fields}
         if names != set(values):
             raise TypeError(f"{self.name}: missing {sorted(names - set(values))}, unknown {sorted(set(values) - names)}")
@@ -106,7 +106,7 @@ class Operator:
     types : tuple of (str, str)
         Element type of the arrays that do not hold reals.
     pointwise : bool
-        What it writes at a point, it reads nowhere else: then the operators of a phase may run tile after tile.
+        True where an output at a point is read at no other point: then the operators of a phase may run tile after tile.
     grain : tuple of int
         Planes and rows that a thread takes at a time, where the machine's own tile is too much work, and how much along x, where there is a
         third number (what is not pointwise then runs on threads too); empty: the machine's.
@@ -146,24 +146,24 @@ class Operator:
         return (*self.writes, *self.reads)
 
     def c_type(self, name):
-        """C element type of one array argument."""
+        """Return the C element type of one array argument."""
         return C_TYPES[dict(self.types).get(name, "real")]
 
     def source(self, precision):
-        """The whole translation unit: constants, real type, structs, headers inlined once, kernels."""
+        """Return the whole translation unit: constants, real type, structs, headers inlined once, kernels."""
         head = [f"typedef {REALS[precision]} real;", *(f"#define {name} {value}" for name, value in self.defines)]
         return "\n".join([*head, BOX.text(), self.params.text(), inlined(self.file)]) + "\n"
 
     def variant(self, suffix, precision):
-        """The variant in a file of that suffix for a precision, or None where the plain body is meant."""
+        """Return the variant in a file of that suffix for a precision, or None where the plain body serves."""
         return next((v for v in self.variants if v.file.suffix == suffix and precision in v.precisions), None)
 
     def as_variant(self, variant):
-        """The operator whose text is the variant's."""
+        """Return the operator with the text of a variant."""
         return replace(self, file=variant.file, defines=(*self.defines, *variant.defines), variants=())
 
     def exact(self, units=("unit",), moved=0):
-        """The operator with forces counted in whole `unit`s: sums come out alike in whatever order they are added.
+        """Return the operator with fixed-point accumulation of forces: sums are equal in whatever order they are added.
 
         Parameters
         ----------
@@ -176,13 +176,13 @@ class Operator:
         return replace(self.specialised(f"{self.name}_exact", EXACT=1), params=params, reals_per_point=self.reals_per_point + moved)
 
     def specialised(self, name, **defines):
-        """The same operator under another name with constants added or replaced."""
+        """Return the operator under another name, with constants added or replaced."""
         return replace(self, name=name, kernel=self.function, variants=(), defines=tuple({**dict(self.defines), **defines}.items()))
 
 
 @cache
 def inlined(file):
-    """Text of a kernel file with every ``#include "..."`` replaced by that file's text, each one once.
+    """Return the text of a kernel file with every ``#include "..."`` replaced by that file's text, each one once.
 
     One text per kernel: CuPy's cache does not look into files that are reached with -I.
     """
@@ -205,7 +205,7 @@ def inlined(file):
 
 
 def declared_in_text(op):
-    """Argument names and element types as the kernel's text has them, to be compared with the declaration."""
+    """Return argument names and element types from the kernel's text, to be compared with the declaration."""
     text = re.sub(r"//[^\n]*", "", inlined(op.file))
     match = re.search(rf"KERNEL(?:_BOUNDS\([^)]*\))?\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)
     arguments = [" ".join(a.replace("*", " ").replace("const", " ").replace("RESTRICT", " ").split()) for a in match[1].split(",")]

@@ -1,4 +1,4 @@
-"""Who owns what: the part of the grid that a rank owns, and the regions of its work that neighbours wait for."""
+"""Partition of a grid over ranks: the box that each rank owns, and the regions of its work that neighbours wait for."""
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +9,7 @@ from craton.errors import Problem, ScenarioError
 
 @dataclass(frozen=True)
 class Part:
-    """A rank's box of the grid and its neighbours.
+    """Subdomain of a rank: its box of the grid and its neighbours.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ class Part:
     neighbours : dict of (str, int) to int
         Rank behind each side, ("x", 0) for the low side of x; a side without neighbour is an edge of the grid.
     place, ranks : tuple of int
-        Where it is among how many parts along (z, y, x).
+        Its place among the ranks along (z, y, x), and their numbers.
     """
 
     box: tuple
@@ -38,22 +38,21 @@ class Part:
         k0, k1, j0, j1, i0, i1 = self.box
         return (k1 - k0, j1 - j0, i1 - i0)
 
-
     def range(self, axis):
-        """First and last + 1 index along ``"x"``, ``"y"`` or ``"z"``."""
+        """Return the first and last + 1 index along ``"x"``, ``"y"`` or ``"z"``."""
         n = 2 * "zyx".index(axis)
         return self.box[n : n + 2]
 
 
 def clip(box, other):
-    """Common part of two boxes, or None."""
+    """Return the intersection of two boxes, or None."""
     low = [max(a, b) for a, b in zip(box[::2], other[::2])]
     high = [min(a, b) for a, b in zip(box[1::2], other[1::2])]
     return None if any(a >= b for a, b in zip(low, high)) else tuple(v for pair in zip(low, high) for v in pair)
 
 
 def shells(part, thickness, along_x=1):
-    """Disjoint slabs of the part's own points that lie within `thickness` of a neighbour, and the box that is left.
+    """Return disjoint slabs of the owned points within `thickness` of a neighbour, and the box of the other points.
 
     Slabs along x are as thick as a multiple of `along_x`.
     """
@@ -74,9 +73,8 @@ def shells(part, thickness, along_x=1):
 def regions(launches, part, thickness, along_x=1):
     """Split the launches of a phase into those of points that neighbours wait for and those of the rest.
 
-    Boxes and point tables are cut. What else is not pointwise runs whole where it fills ghosts or comes before the first step of the phase;
-    after it, it is cut like the steps (columns of points across a face). Where launches say themselves whether they are waited for,
-    they are only sorted.
+    Boxes and point tables are cut. Other launches that are not pointwise run whole where they fill ghosts or precede the first update of
+    the phase; after it, they are cut like the updates (columns of points across a face). Launches that state `outer` are only sorted.
     """
     if not part.neighbours:
         return (), tuple(launches)
@@ -104,7 +102,7 @@ def regions(launches, part, thickness, along_x=1):
 
 
 def _column_in_slab(box, rest):
-    """True where a plane of columns lies in a slab along its own axis: steps of the rest would come after it."""
+    """Return True where a plane of columns lies in a slab along its own axis: updates of the rest would come after it."""
     return any(b - a == 1 and not low <= a < high for a, b, low, high in zip(box[::2], box[1::2], rest[::2], rest[1::2]))
 
 
@@ -113,7 +111,7 @@ def _clip_launch(launch, boxes):
 
 
 def _split_into_runs(launch, chosen):
-    """The launch on each run of chosen entries of its table."""
+    """Split a launch into runs of chosen entries of its table."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], chosen.astype(np.int8), [0]])))
     return [replace(launch, box=(0, 1, 0, 1, int(a), int(b))) for a, b in zip(edges[::2], edges[1::2])]
 
@@ -122,7 +120,7 @@ def _split_into_runs(launch, chosen):
 
 
 def split(plan, ranks, grid=None):
-    """The Part of every rank: boxes of about equal cost.
+    """Return the Part of every rank: boxes of about equal cost.
 
     All ways to arrange the ranks along z, y and x are tried, each with its cuts where planes of points cost the same on both sides; taken
     is the one whose slowest rank is the fastest, halos included. Cuts lie at even points, so that patterns of two points go on across them.
@@ -156,13 +154,13 @@ def split(plan, ranks, grid=None):
 
 
 def arrangements(ranks):
-    """All (z, y, x) whose product is `ranks`."""
+    """Return all arrangements (z, y, x) of `ranks` ranks."""
     divisors = [n for n in range(1, ranks + 1) if ranks % n == 0]
     return [(a, b, ranks // a // b) for a in divisors for b in divisors if ranks // a % b == 0]
 
 
 def cuts(counts, known):
-    """Limits of the parts along z, y and x: three rising arrays (count + 1,); None where they do not fit."""
+    """Return the limits of the parts along z, y and x: three rising arrays (count + 1,); None where they do not fit."""
     out = []
     for axis, count in zip("zyx", counts):
         if count > 1 and axis in known["whole"]:
@@ -176,7 +174,7 @@ def cuts(counts, known):
 
 
 def balance_limits(weights, count, least, least_last, together=None):
-    """Even limits that give each of `count` runs the same weight, as well as it goes; None where a run would be too short.
+    """Return even limits that give `count` runs nearly equal weight; None where a run would be too short.
 
     No limit lies within the run `together` (first, last + 1).
     """
@@ -197,7 +195,7 @@ def balance_limits(weights, count, least, least_last, together=None):
 
 
 def costs(cut, known):
-    """Cost of every part in plain points: its points with their layers, and its cuts."""
+    """Return the cost of every part in plain points: its points with their layers, and its cuts."""
     lengths = [np.diff(limits) for limits in cut]
     extra = [np.add.reduceat(known["cost"][axis] - 1, limits[:-1]) / np.diff(limits) for axis, limits in zip("zyx", cut)]
     z, y, x = np.ix_(*lengths)
@@ -213,7 +211,7 @@ def costs(cut, known):
 
 
 def parts(cut, periodic):
-    """Parts between limits, x fastest; behind a cut periodic axis comes its other end."""
+    """Return the parts between limits, x fastest; a cut periodic axis continues at its other end."""
     counts, all_parts = tuple(len(limits) - 1 for limits in cut), []
     for place in np.ndindex(counts):
         box = tuple(int(v) for limits, p in zip(cut, place) for v in limits[p : p + 2])

@@ -32,22 +32,22 @@ FLAT = 1e-3  # of the layer: so far nodes of its face may be out of plane
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """A layer along one face.
+    """Absorbing layer along one face.
 
     Parameters
     ----------
     name : str
-        Of the face.
+        Name of the face.
     width : float
-        m, of a chunk's side at the surface.
+        Width, m; of a chunk's side, at the surface.
     damping : float
         d on the face, 1/s.
     shift : float
         alpha at the inner edge, 1/s.
     rate : float
-        Of friction on the face, 1/s.
+        Rate of friction on the face, 1/s.
     power : float
-        Of the depth, with which friction rises.
+        Power of the depth with which friction rises.
     """
 
     name: str
@@ -58,12 +58,12 @@ class Side:
     power: float = guided.DAMPING_POWER
 
     def profile(self, coordinates):
-        """d and alpha at positions (n, 3, m), 1/s: d = d0 q^2, alpha falls linearly to `FLOOR` of itself (Collino & Tsogka 2001)."""
+        """Return d and alpha at positions (n, 3, m), 1/s: d = d0 q^2, alpha falls linearly to `FLOOR` of itself (Collino & Tsogka 2001)."""
         q = np.clip(self.depth(coordinates), 0, 1)
         return self.damping * q**2, self.shift * (1 - (1 - FLOOR) * q)
 
     def friction(self, coordinates):
-        """Rate of friction at positions (n, 3, m), 1/s."""
+        """Return the rate of friction at positions (n, 3, m), 1/s."""
         return self.rate * np.clip(self.depth(coordinates), 0, 1) ** self.power
 
 
@@ -75,11 +75,11 @@ class PlaneSide(Side):
     outer: float
 
     def depth(self, coordinates):
-        """Part of the layer behind positions (n, 3, m) from its inner edge on, negative outside it: (n, m)."""
+        """Return the depth in the layer of positions (n, 3, m), 0 at its inner edge, 1 on the face, negative outside: (n, m)."""
         return 1 - (self.outer - np.einsum("a,nam->nm", self.normal, coordinates)) / self.width
 
     def slopes(self, coordinates):
-        """d depth / d x, 1/m, and d x / d depth along the layer's own coordinate, m, at positions (n, 3, m): both (n, 3, m)."""
+        """Return d depth / d x, 1/m, and d x / d depth along the layer's own coordinate, m, at positions (n, 3, m): both (n, 3, m)."""
         normal = np.broadcast_to(self.normal[:, None], coordinates.shape)
         return normal / self.width, normal * self.width
 
@@ -152,7 +152,7 @@ class Layers:
 
 
 def build_layers(d, sources):
-    """The `Layers` of a `Discretisation`, None where no face has one; all ranks must ask."""
+    """Build the `Layers` of a `Medium`, None where no face has an absorbing layer; all ranks must call."""
     names = [name for name in sorted({*d.mesh.faces}) if d.scenario.face(name) == "pml"]
     if not names:
         return None
@@ -175,7 +175,7 @@ def build_layers(d, sources):
 
 
 def refuse(d, layers):
-    """Raise where layers meet or leave no room, and where fluid and solid touch in a face along a layer; all ranks must ask."""
+    """Raise where layers meet or leave no room, and where fluid and solid touch in a face along a layer; all ranks must call."""
     inside = layers.directions >= 0
     along = np.where(inside, layers.directions, np.arange(3, 3 + len(inside))[:, None])
     meet = [(a, b) for a in range(len(inside)) for b in range(a) if (along[a] == along[b])[~layers.general].any()]
@@ -186,16 +186,16 @@ def refuse(d, layers):
     problems, widths = [], ", ".join(f"{side.name} {side.width:,.4g} m" for side in layers.sides)
     if meet or not room:
         remedy = "make them thinner, or the domain larger"
-        problems.append(Problem("boundaries.pml", f"absorbing layers meet, or leave no room: {widths}", remedy))
+        problems.append(Problem("boundaries.pml", f"absorbing layers meet, or leave no room between them: {widths}", remedy))
     if across:
         remedy = 'make the layer thinner, or use "stacey"'
-        problems.append(Problem("boundaries.pml", "fluid and solid touch along a layer, within it", remedy))
+        problems.append(Problem("boundaries.pml", "an interface of fluid and solid runs along an absorbing layer, inside it", remedy))
     if problems:
         raise ScenarioError(problems)
 
 
 def warn_inside_layers(d, placed):
-    """A warning that names sources and receivers, (name, positions), inside absorbing layers: list."""
+    """Warn of sources and receivers, (name, positions), inside absorbing layers: list of str."""
     sides = d.layers.sides if d.layers is not None else ()
     names = [name for name, xyz in placed
              if any((side.depth(np.atleast_2d(xyz)[:, :, None]) > INSIDE).any() for side in sides)]  # fmt: skip
@@ -206,7 +206,7 @@ def warn_inside_layers(d, placed):
 
 
 def friction_of(d):
-    """Rate of friction on the outer faces of layers, of d there, and the power of depth with which it rises; see `guided`."""
+    """Return the rate of friction on the outer faces of layers over d there, and its power of depth; see `guided`."""
     speeds, options = d.statistics.speeds, d.scenario.boundaries.pml
     ratio = speeds["vp"][1] / speeds["slowest"][0]
     plate = d.scenario.domain.globe is None and all(d.scenario.face(name) in ("free", "rigid") for name in ("top", "bottom"))
@@ -215,7 +215,7 @@ def friction_of(d):
 
 
 def plane_side(d, name, options):
-    """The `PlaneSide` of a face without its profile; None where the face has no elements on any rank."""
+    """Return the `PlaneSide` of a face without its profile; None where the face has no elements on any rank."""
     rows = d.mesh.faces[name]
     vectors = faces.area_vectors(d, rows).sum(axis=(0, 1)) if len(rows) else np.zeros(3)
     vector = np.sum(d.subdomain.team.every(lambda: vectors), axis=0)
@@ -227,13 +227,13 @@ def plane_side(d, name, options):
     low, high, thick = min(lows), max(highs), max(thicknesses)
     width = options.width or options.thickness * thick
     if high - low > FLAT * width:
-        text = f"an absorbing layer needs a plane face; nodes of this one are {high - low:.4g} m apart along its normal"
+        text = f"an absorbing layer requires a plane face; nodes of this face are {high - low:.4g} m apart along its normal"
         raise ScenarioError([Problem(f"boundaries.{name}", text, 'use "stacey" there')])
     return PlaneSide(name=name, normal=normal, outer=(low + high) / 2, width=width)
 
 
 def extents(d, rows, normal):
-    """Least and largest normal . x on some faces, and the largest extent of their elements along the normal, m; None without faces."""
+    """Return least and largest normal . x on faces, and the largest extent of their elements along the normal, m; None without faces."""
     if not len(rows):
         return None
     along = d.mesh.nodes[d.mesh.elements[rows[:, 0]]] @ normal  # 27 nodes
@@ -242,7 +242,7 @@ def extents(d, rows, normal):
 
 
 def chunk_side(chunk, name, options):
-    """The layer of a side or the bottom of a chunk, without its profile."""
+    """Return the layer of a side or the bottom of a chunk, without its profile."""
     if chunk.all_chunks > 1:
         raise ScenarioError([Problem(f"boundaries.{name}", "absorbing layers are for one chunk of the Earth", 'use "stacey"')])
     if name == "bottom":
@@ -256,8 +256,14 @@ def chunk_side(chunk, name, options):
 
 
 def directions_across(d, side):
-    """Reference direction of each element along which the depth in a layer changes, -1 outside the layer, (ne,) int8; and (ne,) bool, where
-    it changes along others, too."""
+    """Return the reference direction of each element across a layer, and where the depth changes along other directions, too.
+
+    Returns
+    -------
+    directions : (ne,) int8 array
+        -1 outside the layer.
+    general : (ne,) bool array
+    """
     out, general = np.full(d.mesh.size, -1, np.int8), np.zeros(d.mesh.size, bool)
     for part in mesh_terms.batches(d.mesh.size):
         depth = side.depth(d.mesh.nodes[d.mesh.elements[part]].transpose(0, 2, 1))
@@ -270,7 +276,7 @@ def directions_across(d, side):
 
 
 def rates(d, elements, axes, general=False):
-    """Rows of each direction of `axes` at the nodes of elements, see layer.h: (n, 2 or 8 directions, n^3)."""
+    """Return the rows of each direction of `axes` at the nodes of elements, see layer.h: (n, 2 or 8 directions, n^3)."""
     directions_used = [s for s in range(3) if axes >> s & 1]
     count = 8 if general else 2
     out, places = np.zeros((len(elements), len(directions_used), count, d.element.size)), d.coordinates(elements)
@@ -292,7 +298,7 @@ def rates(d, elements, axes, general=False):
 
 
 def filter_rates(damping, beta, h):
-    """held, decay of layer.h from d and alpha + d, 1/s, and half a step, s: (n, 2, m)."""
+    """Return held, decay of layer.h from d and alpha + d, 1/s, and half a step, s: (n, 2, m)."""
     return np.stack([damping * h / (1 + beta * h), (1 - beta * h) / (1 + beta * h)], axis=1)
 
 
@@ -300,7 +306,7 @@ def filter_rates(damping, beta, h):
 
 
 def friction_points(d):
-    """Arrays and launches of the points of absorbing layers by medium: arrays, {"solid": [...], "fluid": [...]}.
+    """Return arrays and launches of the points of absorbing layers by medium: arrays, {"solid": [...], "fluid": [...]}.
 
     Layered media have waves whose energy goes the other way than their phase, and PML amplifies them (Skelton, Adams & Craster 2007): a
     little friction, rate times the momentum of motion faster than alpha, takes more from them than that.
@@ -324,7 +330,7 @@ def friction_points(d):
 
 
 def friction(d, fluid):
-    """Rate of friction at all points of a medium, and alpha, 1/s; 0 outside layers: (2, points)."""
+    """Return the rate of friction at all points of a medium, and alpha, 1/s; 0 outside layers: (2, points)."""
     out = np.zeros((2, d.subdomain.counts[fluid]))
     elements = np.flatnonzero((d.fluid == fluid) & (d.layers.directions >= 0).any(axis=0))
     for part in mesh_terms.batches(len(elements)):

@@ -1,7 +1,7 @@
-"""In which order elements are visited: along a space-filling curve, in chunks that are coloured, so that threads never add to one point.
+"""Order of elements in memory: along a space-filling curve, in coloured chunks, so that threads never add to one point concurrently.
 
 A machine that adds atomically takes all elements of a family in one launch. One that does not takes whole chunks of consecutive elements
-to a thread, colour after colour; or single elements by colour, where the same bits are wanted in every run.
+to a thread, colour after colour; for deterministic assembly, single elements by colour.
 """
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from craton.model.mesh import numbering
 
 @dataclass(frozen=True)
 class Order:
-    """Elements of a family as they lie in memory.
+    """Order in memory of the elements of a family.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Order:
         return len(self.elements)
 
     def arranged(self, values, padding=None):
-        """Values of all elements, (ne, ...), at their places; at the others `padding`, or where it is None the first element's."""
+        """Return values of all elements, (ne, ...), in this order; padding gets `padding`, or if None the first element's values."""
         out = values[np.maximum(self.elements, 0)]
         if padding is not None:
             out[self.elements < 0] = padding
@@ -41,18 +41,18 @@ class Order:
 
 
 def order_elements(which, corners, coloured=False):
-    """The `Order` of some elements.
+    """Return the `Order` of elements.
 
     Chunks of one colour follow one another; the last chunk, which may be shorter, ends its colour and is filled up to whole lanes.
 
     Parameters
     ----------
     which : (n,) int array
-        Elements, in an order in which neighbours are near to each other.
+        Numbers of the elements, neighbours near each other.
     corners : (n, 8) int array
         Their corner nodes.
     coloured : bool
-        Colour single elements, too.
+        Colour single elements, too, for deterministic assembly.
     """
     cut = numbering.chunks(corners, CHUNK)
     colours, lengths = numbering.colour(cut), np.diff(cut.offsets)
@@ -69,7 +69,7 @@ def order_elements(which, corners, coloured=False):
 
 
 def colour_elements(place, corners):
-    """Places by colour of their elements, and the limits of colours; padding, which adds nothing, ends the last one."""
+    """Return places sorted by the colour of their elements, and the limits of colours; padding, which adds nothing, comes last."""
     colours = numbering.colour(numbering.chunks(corners, 1))
     of_place = np.where(place >= 0, colours[np.maximum(place, 0)], colours.max(initial=0))
     by_colour = np.argsort(of_place, kind="stable").astype(np.int32)

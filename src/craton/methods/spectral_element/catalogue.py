@@ -1,4 +1,4 @@
-"""Every operator of spectral elements, for those who want to see or compile them all."""
+"""Catalogue of every operator of spectral elements, to inspect or compile them all."""
 from dataclasses import replace
 
 from craton.methods.shared import sharing
@@ -12,10 +12,10 @@ COUNTED = ("stiffness", "stiffness_layer", "fluid", "fluid_layer", "damped_point
 
 
 def operators(degree):
-    """All operators of one degree, by name; degrees above 8 are 8.
+    """Return all operators of one degree, by name; degrees above 8 are 8.
 
-    Of element kernels each geometry, law and way of adding once; forces counted in whole units where elements are coloured. The fit of
-    attenuation stands in the text, so it is an example: three mechanisms for Q = 50 from 0.1 to 10 Hz, steps of 1 ms.
+    Element kernels appear once with each geometry, law and assembly; forces are in fixed point where elements are coloured. The fit of
+    attenuation is part of the text, so it is an example: three mechanisms for Q = 50 from 0.1 to 10 Hz, steps of 1 ms.
     """
     kind = sem.Kind(min(degree, DEGREES[-1]))
     lossy = sem.relaxing(attenuation.relaxation((0.1, 10.0), 1 / 50, storage="full"), 1e-3)

@@ -1,4 +1,4 @@
-"""What `craton plan` says of a chunk of the Earth: where, its layers, what it resolves."""
+"""Description of a chunk of the Earth for `craton plan`: place, layers, resolution."""
 from dataclasses import replace
 
 from craton.model.globe import earth_chunk
@@ -6,7 +6,7 @@ from craton.survey import sources as survey_sources
 
 
 def described(scenario, chunk):
-    """(name, text) of a chunk, its layers and what it resolves."""
+    """Return (name, text) rows of a chunk, its layers and its shortest period."""
     asked, model = scenario.domain.chunk, chunk.model
     alone, count, inner = chunk.all_chunks == 1, chunk.stack.count, getattr(chunk.stack, "inner", 0)
     wide = f"{asked.width[0]:g} x {asked.width[1]:g} degrees" if alone else "90 x 90 degrees each"
@@ -26,7 +26,7 @@ def described(scenario, chunk):
 
 
 def sources(globe, all_sources):
-    """(name, text) of sources: longitude, latitude and depth, mechanisms in east, north, up there."""
+    """Return (name, text) rows of sources: longitude, latitude and depth, mechanisms in local east, north, up."""
     rows = []
     for s in all_sources:
         if not hasattr(s, "force"):  # a finite fault

@@ -1,7 +1,8 @@
-"""What a chunk of the Earth, or all, would cost on one or many GPUs, without the mesh: counted in stacks, measured on columns of elements.
+"""Cost of a chunk of the Earth, or of all chunks, on one or many GPUs without the mesh: counted in stacks, measured on columns.
 
-Elements, points and what slices share follow from the numbers of elements of each layer. Step and bytes an element are those of columns of
-the largest elements, from top to bottom: in the chunk's middle, at its sides and its corner, where they are narrowest and most oblique.
+Elements, points and the shared points of slices follow from the numbers of elements of each layer. Step and bytes per element are those
+of columns of the largest elements, from top to bottom: in the chunk's middle, at its sides and its corner, where they are narrowest and
+most oblique.
 Rates are those of an H200 (bench/NOTES.md), links as in bench/scaling_model.py: within a host NVLink, beyond it a network.
 """
 import math
@@ -36,13 +37,13 @@ class Counted:
     grid : (int, int) or None
         Slices along xi and eta; None for equal parts of a sphere.
     elements, points, shared : int
-        Of the largest slice: elements, points, points that it shares with others.
+        Elements, points and shared points of the largest slice.
     outer : int
-        Its elements that neighbours wait for.
+        Elements of the largest slice that neighbours wait for.
     nbytes : int
-        Of the largest slice, on its GPU.
+        Bytes of the largest slice, on its GPU.
     step : float
-        Of time, s.
+        Time step, s.
     steps : int
     seconds : (float, float)
         A step, with the exchange hidden as far as it can be; and without exchange.
@@ -52,7 +53,7 @@ class Counted:
         Points of the whole.
     title : str
     rows : list
-        Of the chunk itself, in words.
+        Description of the chunk.
     """
 
     chunk: Any
@@ -80,16 +81,16 @@ class Counted:
 
     def _counts(self):
         whole = f"{self.chunk.size:,} elements, {self.total:,} points ({self.total / 1e9:.3g} billion)"
-        rows = [("in all", whole + ", counted without the mesh")]
+        rows = [("in all", whole + ", counted without building the mesh")]
         if self.ranks > 1:
             spread = self.elements * self.ranks / self.chunk.size - 1
             slices = (f"{self.grid[0]} x {self.grid[1]} slices" if self.grid else "equal parts, about square,") + " from top to bottom"
             rows += [("ranks", f"{self.ranks:,} in {slices}, the largest {spread:.1%} above the mean"),
                      ("a rank", f"{self.elements:,} elements, {self.points:,} points"),
                      ("shared", f"{self.shared:,} points with its neighbours, {12 * self.shared / 1e6:.3g} MB sent in a step; "
-                                f"{self.outer:,} elements go first ({self.outer / self.elements:.0%})")]  # fmt: skip
+                                f"{self.outer:,} outer elements are computed first ({self.outer / self.elements:.0%})")]  # fmt: skip
         return [*rows, ("memory", f"{self.nbytes / 2**30:.3g} GiB a rank, {self.nbytes * self.ranks / 2**40:.3g} TiB in all, "
-                                  f"{self.nbytes / self.elements:,.0f} bytes an element")]  # fmt: skip
+                                  f"{self.nbytes / self.elements:,.0f} bytes per element")]  # fmt: skip
 
     def _times(self):
         full, alone = self.seconds
@@ -103,12 +104,12 @@ class Counted:
 
 
 def duration(seconds):
-    """A time in words."""
+    """Return a time in words."""
     return f"{seconds:.2g} s" if seconds < 100 else f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def count(scenario, machine, ranks=1):
-    """The `Counted` of a scenario on a chunk of the Earth; the stable step of its columns is found on a machine.
+    """Count the cost of a scenario on a chunk of the Earth; the stable step of its columns is found on a machine.
 
     Raises
     ------
@@ -135,7 +136,7 @@ def count(scenario, machine, ranks=1):
 
 
 def of_chunk(chunk, ranks, degree):
-    """Elements, points, those shared and outer elements of the largest slice, and numbers of slices along xi and eta."""
+    """Return elements, points, shared points and outer elements of the largest slice, and numbers of slices along xi and eta."""
     grid = earth_chunk.arrangement(chunk.stack, ranks)
     window = largest(chunk.stack, grid)
     points = chunk.stack.points(degree, window)
@@ -144,7 +145,7 @@ def of_chunk(chunk, ranks, degree):
 
 
 def of_sphere(sphere, ranks, degree):
-    """The same of chunks that are shared among ranks in equal parts (METIS): about square, with neighbours on four sides; no grid."""
+    """Return the counts of `of_chunk` for chunks in equal parts (METIS), about square, with neighbours on four sides; no grid."""
     stack, total = sphere.stack, sphere.stack.points(degree)
     if ranks == 1:
         return sphere.size, total, 0, 0, None
@@ -157,12 +158,12 @@ def of_sphere(sphere, ranks, degree):
 
 
 def rate_of(scenario, chunk):
-    """Elements a second of one GPU at degree 4 in float32."""
+    """Return elements per second of one GPU at degree 4 in float32."""
     return RELAXING if scenario.model.attenuation is not None else ANISOTROPIC if chunk.model.anisotropic else ISOTROPIC
 
 
 def links(rate, ranks):
-    """`ElementSpeeds` of so many GPUs, in elements."""
+    """Return `ElementSpeeds` of a number of GPUs, in elements."""
     within_host = ElementSpeeds(rate=rate, thin=1.0)
     return within_host if ranks <= HOST else replace(within_host, bandwidth=NETWORK, latency=within_host.latency + FARTHER)
 
@@ -171,7 +172,7 @@ def links(rate, ranks):
 
 
 def largest(stack, grid):
-    """The window of the largest slice with most neighbours."""
+    """Return the window of the largest slice with most neighbours."""
     windows = stack.slices(*grid)
     middle = (windows[:, :2].mean(axis=1) - stack.count[0] / 2) ** 2 + (windows[:, 2:].mean(axis=1) - stack.count[1] / 2) ** 2
     area = (windows[:, 1] - windows[:, 0]) * (windows[:, 3] - windows[:, 2])
@@ -179,23 +180,23 @@ def largest(stack, grid):
 
 
 def across(layer, window):
-    """Columns of a layer in a window along xi and eta, and elements in each."""
+    """Return columns of a layer in a window along xi and eta, and elements in each."""
     x0, x1, y0, y1 = window
     return (x1 - x0) // layer.width[0], (y1 - y0) // layer.width[1], 1 if layer.axis is None else len(BRICKS[layer.factor])
 
 
 def elements(stack, window):
-    """Number of elements of a window."""
+    """Return the number of elements of a window."""
     return sum(math.prod(across(layer, window)) for layer in stack.layers)
 
 
 def cuts(window, grid, count):
-    """How many sides across xi and across eta a window shares with others."""
+    """Return the numbers of sides across xi and across eta that a window shares with others."""
     return tuple(min(p - 1, 2) if a > 0 or b < n else 0 for p, a, b, n in zip(grid, window[::2], window[1::2], count))
 
 
 def outer_elements(stack, window, grid):
-    """Elements at the sides that a window shares with others; of growing layers all that stand there."""
+    """Return the number of elements at the sides that a window shares with others; in mesh-doubling layers all elements there."""
     total, sides = 0, cuts(window, grid, stack.count)
     for layer in stack.layers:
         m, n, each = across(layer, window)
@@ -204,7 +205,7 @@ def outer_elements(stack, window, grid):
 
 
 def shared_points(stack, window, grid, degree):
-    """Points at the sides that a window shares with others: those of windows without any width."""
+    """Return the number of points at the sides that a window shares with others: the points of windows of no width."""
     x0, x1, y0, y1 = window
     x, y = x1 if x1 < stack.count[0] else x0, y1 if y1 < stack.count[1] else y0
     sides = cuts(window, grid, stack.count)
@@ -215,7 +216,7 @@ def shared_points(stack, window, grid, degree):
 
 
 def columns(scenario, chunk, machine):
-    """The smallest stable step, s, and bytes an element without the fields of points, of some columns of a chunk."""
+    """Return the smallest stable step, s, of some columns of a chunk, and bytes per element without the fields of points."""
     sampler, used = earth_chunk.sampler(scenario, chunk)
     scenario = earth_chunk.at_frequency(scenario, used)
     scenario = scenario.model_copy(update={"receivers": (), "time": scenario.time.model_copy(update={"step": None})})

@@ -1,9 +1,9 @@
-"""Point moments in a lattice of boxes: shared out among the Gauss points around them, where slopes of polynomials are most exact.
+"""Point moments in a lattice of boxes: distributed over the Gauss points around them, where slopes of polynomials are most exact.
 
 The slope of degree N in one element is off like the Legendre polynomial P_N: least at the N Gauss points, most at nodes, where a moment at
 5 points a wavelength would be up to 3 % off. Slopes at any place follow from those at the nearest 2 N Gauss points along each axis, in the
-element and its neighbours, by Lagrange's formula (superconvergent recovery: Zienkiewicz & Zhu 1992). That wants boxes that meet face to
-face in one smooth medium; where that is not so, on curved elements, at interfaces, the elements that hold the moment take it as it is.
+element and its neighbours, by Lagrange's formula (superconvergent recovery: Zienkiewicz & Zhu 1992). This requires boxes that meet face to
+face in one smooth medium; elsewhere, on curved elements and at interfaces, the elements that hold the moment take it as it is.
 """
 import itertools
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import numpy as np
 from craton.methods.spectral_element.element import lagrange
 from craton.model.mesh.locate import Located
 
-MOST = 256  # moments that are looked at: each has rows for 27 elements
+MOST = 256  # moments that are distributed: each has rows for 27 elements
 SMOOTH = 1e-3  # of the medium's values: so far neighbours may differ at the corners they share
 TOUCH = 1e-6  # of an edge
 INSIDE = 2  # Gauss points at least on either side of the moment
@@ -32,7 +32,7 @@ class Box:
 
 
 def samples(d, xyz):
-    """What of point moments in the solid is acted on at which Gauss points of own elements; all ranks must ask.
+    """Distribute point moments in the solid over Gauss points of owned elements; all ranks must call.
 
     Parameters
     ----------
@@ -43,11 +43,11 @@ def samples(d, xyz):
     Returns
     -------
     shared : (n,) bool array
-        Which moments are shared out; the others are left to the elements that hold them.
+        Moments that are distributed; the others are left to the elements that hold them.
     which : (m,) int array
         Moment of each sample, rising, one element's behind one another.
-    found : Located
-        m of them.
+    located : Located
+        Positions of the m samples.
     weights : (m,) array
         Those of a moment add up to 1, over all ranks.
     """
@@ -70,7 +70,7 @@ def samples(d, xyz):
 
 
 def nearest_homes(d, xyz):
-    """The `Box` with the lowest number of those that hold each position, or None."""
+    """Return the `Box` with the lowest number among those that hold each position, or None: list."""
     lowest, holding = [None] * len(xyz), d.elements_holding(xyz)
     for n, element in zip(holding[0], holding[1].element):
         box = box_of(d, element)
@@ -82,7 +82,7 @@ def nearest_homes(d, xyz):
 
 
 def box_of(d, element):
-    """An own element as a `Box`; None where it is none, or fluid."""
+    """Return an owned element as a `Box`; None where it is not a box, or is fluid."""
     edges = d.statistics.edges[element]
     if np.isnan(edges[0]) or d.fluid[element]:
         return None
@@ -95,7 +95,7 @@ def box_of(d, element):
 
 
 def boxes_at(d, home):
-    """Own boxes that touch another, itself too."""
+    """Return the owned boxes that touch a box, which may be among them."""
     middle, edges = home.ends.mean(axis=0), np.ptp(home.ends, axis=0)
     reach = (edges + d.statistics.edges) / 2 + TOUCH * edges
     touching = (box_of(d, e) for e in np.flatnonzero((np.abs(d.centres - middle) <= reach).all(axis=1)))  # nan is not near
@@ -103,7 +103,7 @@ def boxes_at(d, home):
 
 
 def moment_samples(home, boxes, position, degree):
-    """(box, local coordinates (m, 3), weights (m,)) of a moment's samples; None where it is not shared out."""
+    """Return (box, local coordinates (m, 3), weights (m,)) of a moment's samples; None where it is not distributed."""
     lattice = lattice_of(home, boxes)
     points = np.polynomial.legendre.leggauss(degree)[0]
     axes = [axis_samples(a, position[a], home, lattice, points) for a in range(3)]
@@ -121,7 +121,7 @@ def moment_samples(home, boxes, position, degree):
 
 
 def lattice_of(home, boxes):
-    """The boxes around one and itself by their side of it, as far as they make a lattice with it and have its medium where they touch."""
+    """Return a box and its neighbours by side, as far as they form a lattice and have equal material where they touch: dict."""
     neighbours = {side_of(home, box): box for box in boxes if continues(home, box)}
     sides = [(a, s) for a in range(3) for s in (-1, 1) if face(a, s) in neighbours]
     while True:
@@ -133,18 +133,18 @@ def lattice_of(home, boxes):
 
 
 def face(axis, side):
-    """The side of a box on which its neighbour across a face lies."""
+    """Return the side of a box on which its neighbour across a face lies."""
     return tuple(side if a == axis else 0 for a in range(3))
 
 
 def side_of(home, box):
-    """On which side of a box another one lies that touches it: -1, 0 or 1 along each axis."""
+    """Return the side of a box on which a touching box lies: -1, 0 or 1 along each axis."""
     off, edges = box.ends.mean(axis=0) - home.ends.mean(axis=0), np.ptp(home.ends, axis=0)
     return tuple(int(s) for s in np.where(np.abs(off) <= TOUCH * edges, 0, np.sign(off)))
 
 
 def fits(home, neighbours, side):
-    """Whether there is a box on a side, with the ends that the neighbours across faces have."""
+    """Return True where a box lies on a side and has the ends of the neighbours across faces."""
     if side not in neighbours:
         return False
     ends = neighbours[side].ends
@@ -158,7 +158,7 @@ def corners_of(box):
 
 
 def continues(home, box):
-    """Whether a box has the medium of another at the corners that both have."""
+    """Return True where two boxes have the same medium at the corners that both have."""
     home_corners, box_corners = corners_of(home), corners_of(box)
     same = (np.abs(home_corners[:, None] - box_corners) <= TOUCH * np.ptp(home.ends, axis=0)).all(axis=2)
     a, b = np.nonzero(same)
@@ -166,8 +166,10 @@ def continues(home, box):
 
 
 def axis_samples(axis, position, home, lattice, points):
-    """(side, local coordinate, weight) of the Gauss points along an axis that a position is shared out to; itself where these do not
-    surround it; None where it lies on a face then, which two elements hold."""
+    """Return (side, local coordinate, weight) of the Gauss points along an axis over which a position is distributed.
+
+    A position that these do not surround stays as it is; None where it then lies on a face, which two elements hold.
+    """
     places = []
     for side in (-1, 0, 1):
         if face(axis, side) in lattice:

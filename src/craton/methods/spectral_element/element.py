@@ -66,19 +66,19 @@ class Element:
 
 
 def lagrange(points, where):
-    """Values of the Lagrange polynomials of some points.
+    """Evaluate the Lagrange polynomials of points.
 
     Parameters
     ----------
     points : (n,) array
         Interpolation points.
-    at : (...) array
-        Where.
+    where : (...) array
+        Positions at which they are evaluated.
 
     Returns
     -------
     (..., n) array
-        l_a(at), exactly 0 and 1 at the points.
+        l_a(where), exactly 0 and 1 at the points.
     """
     points, where = np.asarray(points, float), np.asarray(where, float)
     away = where[..., None, None] - points  # row a: all factors of l_a
@@ -87,7 +87,7 @@ def lagrange(points, where):
 
 
 def lagrange_slopes(points, where):
-    """Derivatives of the Lagrange polynomials of some points: (..., n), arguments as for `lagrange`."""
+    """Evaluate the derivatives of the Lagrange polynomials of points: (..., n), arguments as for `lagrange`."""
     points, where = np.asarray(points, float), np.asarray(where, float)
     n = len(points)
     total = np.zeros((*where.shape, n))

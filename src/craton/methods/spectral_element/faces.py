@@ -1,4 +1,4 @@
-"""What happens on faces: absorbing (Stacey), rigid, free surfaces of a fluid, and between fluid and solid; as lists of global points.
+"""Conditions on faces as lists of global points: absorbing (Stacey), rigid, free surface of a fluid, coupling of fluid and solid.
 
 A first-order absorbing face takes the traction -Z v, Z the impedance of waves along its normal n. In an isotropic solid Z = rho (vp n n^T
 + vs (1 - n n^T)) (Clayton & Engquist 1977; Stacey 1988; Komatitsch & Vilotte 1998, eq. 27); in an anisotropic one Z = rho sqrt(Gamma / rho)
@@ -18,12 +18,12 @@ SIX = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))  # order of the six reals
 
 
 def impedance(samples, vectors):
-    """Impedances times areas at nodes of solid faces: (m, 3, 3), kg/s.
+    """Return impedances times areas at nodes of solid faces: (m, 3, 3), kg/s.
 
     Parameters
     ----------
-    found : dict of arrays (m,), stiffness (m, 21)
-        Material there.
+    samples : dict of arrays (m,), stiffness (m, 21)
+        Material at the nodes.
     vectors : (m, 3) array
         Area vectors, m2.
     """
@@ -41,7 +41,7 @@ def impedance(samples, vectors):
 
 
 def sum_at_points(points, values):
-    """Sums of values (m, ...) at equal points (m,): the points, rising, and the sums."""
+    """Sum values (m, ...) at equal points (m,); return the points, rising, and the sums."""
     unique, row = np.unique(points, return_inverse=True)
     flat = values.reshape(len(values), -1)
     summed = np.stack([np.bincount(row, column, len(unique)) for column in flat.T], axis=1)
@@ -49,20 +49,29 @@ def sum_at_points(points, values):
 
 
 def stacey_damping(points, vectors, samples):
-    """Damping C of absorbing faces of a solid from points (m,), area vectors (m, 3) and material: the points, rising, and C (.., 6)."""
+    """Return the points, rising, and the damping C (.., 6) of absorbing faces of a solid.
+
+    Parameters
+    ----------
+    points : (m,) int array
+    vectors : (m, 3) array
+        Area vectors, m2.
+    samples : dict of arrays (m,), stiffness (m, 21)
+        Material at the points.
+    """
     matrices = impedance(samples, vectors)
     return sum_at_points(points, np.stack([matrices[:, a, b] for a, b in SIX], axis=1))
 
 
 def faces_of_kind(d, kinds, fluid):
-    """Faces (nf, 2) of some kinds on one medium."""
+    """Return the faces (nf, 2) of one medium whose boundary condition is one of `kinds`."""
     rows = [faces for name, faces in d.mesh.faces.items() if len(faces) and d.scenario.face(name) in kinds]
     rows = np.concatenate(rows) if rows else np.empty((0, 2), int)
     return rows[d.fluid[rows[:, 0]] == fluid]
 
 
 def values_on_faces(d, rows):
-    """Points (m,), area vectors (m, 3) and material (m,) at the nodes of faces."""
+    """Return points (m,), area vectors (m, 3) and material (m,) at the nodes of faces."""
     points = np.take_along_axis(d.points[rows[:, 0]], d.element.face_nodes[rows[:, 1]], axis=1).ravel()
     parts = list(cells.in_order(lambda part: at_nodes(d, rows[part]), mesh_terms.batches(len(rows))))
     samples = {name: np.concatenate([material[name] for _, material in parts]) for name in parts[0][1]}
@@ -70,18 +79,18 @@ def values_on_faces(d, rows):
 
 
 def at_nodes(d, rows):
-    """Area vectors (m, 3) and material (m,) at the nodes of a few faces."""
+    """Return area vectors (m, 3) and material (m,) at the nodes of a batch of faces."""
     nodes = d.element.face_nodes[rows[:, 1]]
     return area_vectors(d, rows).reshape(-1, 3), {name: of_nodes(v, nodes) for name, v in d.material(rows[:, 0]).items()}
 
 
 def area_vectors(d, rows):
-    """Area vectors at the nodes of faces, (nf, n^2, 3), m2."""
+    """Return area vectors at the nodes of faces, (nf, n^2, 3), m2."""
     return mesh_terms.area_vectors(d.element, d.shapes(rows[:, 0]), np.column_stack([np.arange(len(rows)), rows[:, 1]]))
 
 
 def of_nodes(values, nodes):
-    """Values (n, ..., n^3) of elements at some of their nodes (n, m): (n m, ...)."""
+    """Return values (n, ..., n^3) of elements at selected nodes (n, m): (n m, ...)."""
     indices = np.broadcast_to(nodes.reshape(len(nodes), *(1,) * (values.ndim - 2), -1), (*values.shape[:-1], nodes.shape[1]))
     return np.moveaxis(np.take_along_axis(values, indices, axis=-1), -1, 1).reshape(-1, *values.shape[1:-1])
 
@@ -163,7 +172,7 @@ def coupling(d, units):
 
 
 def coupling_strength(d, mass):
-    """Largest square of an area vector between fluid and solid over the masses (solid, fluid) on both sides, 1/s2; 0 where none touch."""
+    """Return the largest square of an area vector between fluid and solid over the masses (solid, fluid), 1/s2; 0 without interface."""
     rows = interface(d)
     if not len(rows):
         return 0.0
@@ -172,7 +181,7 @@ def coupling_strength(d, mass):
 
 
 def interface(d):
-    """Faces of fluid elements on solid ones, with these: rows (fluid element, face, solid element, face)."""
+    """Return the faces between fluid and solid elements: rows (fluid element, face, solid element, face)."""
     if not d.fluid.any() or d.fluid.all():
         return np.empty((0, 4), int)
     corners = d.mesh.corners
@@ -187,9 +196,9 @@ def interface(d):
 
 
 def coupled_points(d, rows):
-    """Pairs of a solid and a fluid point (m, 2), and the area vectors there, out of the fluid (m, 3).
+    """Return pairs of a solid and a fluid point (m, 2), and the area vectors there, out of the fluid (m, 3).
 
-    Nodes of the two sides of a face are matched by their place.
+    Nodes of the two sides of a face are matched by their positions.
     """
     fluid_nodes, solid_nodes = (d.element.face_nodes[rows[:, n]] for n in (1, 3))
     origin = d.centres[rows[:, 0], :, None]
@@ -203,13 +212,13 @@ def coupled_points(d, rows):
 
 
 def point_arrays(name, **values):
-    """Arrays NAME_part of a list of points."""
+    """Return the arrays NAME_part of a list of points."""
     return {f"{name}_{part}": Array("boundary points", v.shape, dtype, np.ascontiguousarray(v, dtype))
             for part, (v, dtype) in values.items()}  # fmt: skip
 
 
 def launch_on_points(op, name, count, **renamed):
-    """Launch of an operator over a list of points whose arrays are NAME_part."""
+    """Return the launch of an operator over a list of points whose arrays are NAME_part."""
     listed = ("points", "terms", "solid", "fluid", "vectors", "lowpass")
     names = tuple(renamed.get(a, f"{name}_{a}" if a in listed else a) for a in op.arrays)
     return Launch(op, names, (0, 1, 0, 1, 0, count), {"count": count})

@@ -1,19 +1,19 @@
-"""Moduli of the elements as kernels take them: lambda and mu, or 21 constants, or 1 / rho of a fluid; and what attenuation takes away."""
+"""Moduli of the elements as kernels take them: lambda and mu, or 21 constants, or 1 / rho of a fluid; and losses of attenuation."""
 import numpy as np
 
 from craton.methods.spectral_element import mesh_terms
 from craton.model.media import cells, sampling
 
-WIDE = 1 << 14  # elements at a time, of which one value each is needed
+BATCH = 1 << 14  # elements per batch where one value per element is needed
 
 
 def arrays(d, family, order):
-    """Moduli and losses of a family in its order, padding with zeros.
+    """Return moduli and losses of a family in its order, padded with zeros.
 
     Parameters
     ----------
-    d : Discretisation
-    own : families.Family
+    d : Medium
+    family : families.Family
     order : assembly.Order
 
     Returns
@@ -35,17 +35,17 @@ def arrays(d, family, order):
         for name, array in out.items():
             array[places] = values[name][:, : rows[name]].reshape(len(places), *array.shape[1:])
 
-    cells.in_parallel(fill, mesh_terms.batches(len(order), mesh_terms.BATCH if nodes else WIDE))
+    cells.in_parallel(fill, mesh_terms.batches(len(order), mesh_terms.BATCH if nodes else BATCH))
     return out
 
 
 def of_nodes(d, samples, fluid):
-    """Unrelaxed moduli (n, 2 or 21, nodes), Pa, of a fluid 1 / rho, m3/kg; 1/Q of shear and bulk modulus, None without attenuation."""
+    """Return unrelaxed moduli (n, 2 or 21, nodes), Pa, of a fluid 1 / rho, m3/kg; 1/Q of shear and bulk modulus, or None."""
     if fluid:
         return {"moduli": 1 / samples["rho"][:, None], "loss": None}
     return dict(zip(("moduli", "loss"), sampling.moduli(samples, d.relaxation)))
 
 
 def inertia(samples, fluid):
-    """What the mass integrates: density, of a fluid 1 / kappa."""
+    """Return the integrand of the mass: density, of a fluid 1 / kappa."""
     return 1 / cells.moduli(samples["vp"], 0.0, samples["rho"])[0] if fluid else samples["rho"]

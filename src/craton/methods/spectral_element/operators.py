@@ -46,7 +46,7 @@ ROW = 3 << 12  # reals of the update that a CPU thread takes
 
 @dataclass(frozen=True)
 class Kind:
-    """What specialises an element kernel.
+    """Specialisation of an element kernel.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Kind:
     geometry : str
         ``"stored"``, ``"nodes"``, ``"corners"`` or ``"box"``.
     per_node : bool
-        Material for each node, not for each element.
+        Material at each node, instead of one value per element.
     full : bool
         21 constants.
     relaxation : tuple
@@ -63,7 +63,7 @@ class Kind:
     bulk : bool
         Bulk attenuation too.
     coloured : bool
-        GPU: elements come by colour and add without atomics.
+        Deterministic assembly on a GPU: elements come by colour and add without atomics.
     axes : int
         Reference directions along which an absorbing layer damps: bits 1, 2, 4 for xi, eta, zeta; 0 outside layers.
     general : bool
@@ -92,7 +92,7 @@ class Kind:
 
     @property
     def suffix(self):
-        """What sets it apart among the operators of a plan."""
+        """Suffix that identifies the kind among the operators of a plan."""
         axes = "".join(name for n, name in enumerate("xyz") if self.axes >> n & 1)
         words = {f"layer_{axes}": self.axes, "across": self.general, self.geometry: self.geometry != "nodes",
                  "per_element": not self.per_node, "full": self.full, "attenuated": bool(self.relaxation),
@@ -165,7 +165,7 @@ def threads(kind):
 
 
 def machines(kind):
-    """How machines run it: alone, chunk by chunk, so many elements a block."""
+    """Return how machines run the kernel: alone, chunk by chunk, elements per block."""
     return {"types": TYPES, "pointwise": False, "grain": (1, 1, CHUNK), "block": (threads(kind), 1, 1),
             "span": (elements(kind), 1, 1)}  # fmt: skip
 
@@ -193,13 +193,13 @@ def pointwise(name, file, writes, reads, params, **options):
 
 
 def update():
-    """The solid's step; see update.h. Box (0, 1, 0, 1, 0, 3 (N + 1)); arrays displacement, velocity, force, inverse_mass; dt."""
+    """Update of the solid; see update.h. Box (0, 1, 0, 1, 0, 3 (N + 1)); arrays displacement, velocity, force, inverse_mass; dt."""
     return pointwise("update", "update.h", ("displacement", "velocity", "force"), ("inverse_mass",), UPDATE, defines=STEP,
                      reals_per_point=6 + 1 / 3, flops=5, **stream())  # fmt: skip
 
 
 def fluid_update():
-    """The fluid's step; box (0, 1, 0, 1, 0, Nf + 1); potential, potential_rate, potential_force, pressure, fluid_inverse_mass; dt."""
+    """Update of the fluid; box (0, 1, 0, 1, 0, Nf + 1); potential, potential_rate, potential_force, pressure, fluid_inverse_mass; dt."""
     writes = ("potential", "potential_rate", "potential_force", "pressure")
     return pointwise("fluid_update", "update.h", writes, ("fluid_inverse_mass",), UPDATE, defines=STEP, reals_per_point=8,
                      flops=6, **stream())  # fmt: skip
@@ -209,7 +209,7 @@ STEP = (("WORDS", WORDS), ("WIDE", 1))
 
 
 def stream():
-    """How machines run through long arrays."""
+    """Return how machines run through long arrays."""
     return {"grain": (1, 1, ROW), "block": (256, 1, 1), "span": (256 * WORDS, 1, 1)}
 
 
@@ -226,7 +226,7 @@ def fluid_stacey():
 
 
 def rigid(fields=3):
-    """Points that stand still: force, points (m,); fields = 1 for a fluid's potential (pressure 0); count = m."""
+    """Points that do not move: force, points (m,); fields = 1 for a fluid's potential (pressure 0); count = m."""
     return pointwise("rigid_points" if fields == 3 else "fluid_rigid", "stacey.h", ("force",), ("points",), FACE, kernel="rigid_points",
                      defines=FIELDS[fields], reals_per_point=1 + fields, **listed())  # fmt: skip
 
@@ -254,5 +254,5 @@ def to_solid():
 
 
 def listed():
-    """How machines run through lists of points: one list after another, for each may touch any point."""
+    """Return how machines run through lists of points: one list after another, because each may touch any point."""
     return {"pointwise": False, "grain": (1, 1, 4096), "block": (128, 1, 1)}

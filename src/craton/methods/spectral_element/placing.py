@@ -1,4 +1,4 @@
-"""A scenario's positions on its mesh: depths below its top, positions that the top misses by little, both sides of a sea floor."""
+"""Positions of a scenario on its mesh: depths below its top, positions slightly above the top, both sides of a sea floor."""
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -24,12 +24,12 @@ class Places:
     Parameters
     ----------
     mesh : HexMesh
-        In the order of elements that the solver has.
+        Its elements in the order of the solver.
     fluid : (ne,) bool array
     ground : Terrain or None
         Of a model with topography: a position that is not above it is in the mesh, even where the mesh's top lies lower.
     whole : HexMesh, optional
-        The mesh whose top counts, where `mesh` is a rank's part of it.
+        The mesh whose top counts, where `mesh` is the part of one rank.
     order : (ne,) int array, optional
         Of several elements that have a position the one with the lowest number here takes it; by default the order of the mesh.
     globe : Globe or None
@@ -48,7 +48,7 @@ class Places:
 
     @cached_property
     def every(self):
-        """Locator of all elements."""
+        """The locator of all elements."""
         return locate.Locator(self.mesh)
 
     @cached_property
@@ -58,14 +58,14 @@ class Places:
         return local_top if self.team is None else JoinedTop(local_top, self.team)
 
     def find_elements(self, locator, xyz, nearest):
-        """The `Located` by a locator, in the lowest element of several; in any of them where the nearest is not asked for (pictures)."""
+        """Locate positions in the lowest of several elements; in any of them without `nearest`, for snapshots."""
         located = locator.find(xyz, nearest)
         return locator.lowest(located, xyz, np.arange(self.mesh.size) if self.order is None else self.order) if nearest else located
 
     def locate(self, xyz, prefer_fluid=False, nearest=True):
-        """The `Located` of positions (n, 3), m; between a solid and a fluid in the fluid if `wet`, else in the solid.
+        """Locate positions (n, 3), m; a position between a solid and a fluid is in the fluid if `prefer_fluid`, else in the solid.
 
-        Without `nearest` positions outside are just that: neither put on the top nor told the nearest element.
+        Without `nearest`, positions outside the mesh are neither projected onto the top nor assigned a nearest element.
         """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
         located = self.find_elements(self.every, xyz, nearest)
@@ -73,7 +73,7 @@ class Places:
         return self._move_to_medium(xyz, located, prefer_fluid, nearest) if self.fluid.any() and not self.fluid.all() else located
 
     def _project_to_top(self, xyz, located):
-        """Positions a little above the mesh's top are put on it."""
+        """Project positions slightly above the mesh's top onto it."""
         outside = np.flatnonzero(located.element < 0)
         if not len(outside):
             return located
@@ -95,7 +95,7 @@ class Places:
         return _replace_rows(located, just_above, relocated)
 
     def _is_just_outside(self, located, xyz):
-        """Which positions outside the mesh are in the chunk, right above or below the element nearest to them."""
+        """Return which positions outside the mesh are in the chunk, right above or below the element nearest to them."""
         nodes = self.mesh.nodes[self.mesh.elements[located.nearest]]
         size = np.linalg.norm(np.ptp(nodes, axis=1), axis=1)
         off = xyz - self.every.cells.at(located.nearest, located.local)
@@ -105,7 +105,7 @@ class Places:
         return is_near & self.globe.chunk.inside(xyz)
 
     def _move_to_medium(self, xyz, located, prefer_fluid, nearest):
-        """Positions on a face between solid and fluid in the element of the wanted side."""
+        """Move positions on a face between solid and fluid into the element of the preferred side."""
         on_face = np.abs(located.local).max(axis=1) > 1 - ON_FACE
         doubtful_rows = np.flatnonzero((located.element >= 0) & (self.fluid[located.element] != prefer_fluid) & on_face)
         if not len(doubtful_rows):
@@ -116,7 +116,7 @@ class Places:
 
 
 def _replace_rows(located, which, others):
-    """Some of the positions replaced."""
+    """Replace rows of a `Located` by those of another."""
     parts = {name: getattr(located, name).copy() for name in ("element", "local", "nearest", "distance")}
     for name, values in parts.items():
         values[which] = getattr(others, name)
@@ -125,14 +125,14 @@ def _replace_rows(located, which, others):
 
 @dataclass(frozen=True, eq=False)
 class JoinedTop:
-    """The top of a mesh of which each rank has a part (`own`, a MeshTop); all must ask."""
+    """The top of a mesh of which each rank has a part (`local`, a MeshTop); all ranks must call."""
 
-    own: Any
+    local: Any
     team: Any
 
     def surface(self, x, y):
         """Elevation of the top at points, m, the highest that any rank has; nan beside the mesh."""
-        return np.fmax.reduce(self.team.every(lambda: self.own.surface(x, y)))
+        return np.fmax.reduce(self.team.every(lambda: self.local.surface(x, y)))
 
 
 def mesh_top(mesh):
@@ -142,9 +142,9 @@ def mesh_top(mesh):
 
 
 def on_earth(scenario, team):
-    """A scenario on a chunk of the Earth with what turns places into positions, and the `Prepared` mesh and medium of the chunk.
+    """Return a scenario on a chunk of the Earth with the `Globe` of its coordinates, and the `Prepared` mesh and medium of the chunk.
 
-    Where ranks have slices, the mesh is that of the rank's own and as many columns around it as `division.divide` looks at.
+    Where ranks have slices, the mesh is that of the rank's own and the columns around it that `subdomain.build_subdomain` needs.
     """
     chunk = earth_chunk.chunk_of(scenario)
     grid = earth_chunk.slices_of(scenario, chunk, team.size)
@@ -156,7 +156,7 @@ def on_earth(scenario, team):
 
 
 def on_mesh(scenario, mesh, bounds=None):
-    """The scenario with its box where a mesh file says it, and depths that count from the mesh's top; for the survey's functions.
+    """Return the scenario with the box of its mesh file, and depths that count from the mesh's top; for the survey's functions.
 
     Without topography or mesh file, depths count from z = 0; under water from the sea floor of the model. `bounds`: of the whole mesh.
     """
@@ -167,9 +167,9 @@ def on_mesh(scenario, mesh, bounds=None):
 
 
 def medium(prepared, xyz):
-    """vp, vs (m/s) and density (kg/m3) at positions (n, 3), m, by the elements that hold them; of the nearest for positions outside.
+    """Return vp, vs (m/s) and density (kg/m3) at positions (n, 3), m, in the elements that hold them; outside, in the nearest element.
 
-    `given` is a `Prepared`; a chunk's medium is known without elements.
+    `prepared` is a `Prepared`; a chunk's medium is known without elements.
     """
     xyz, mesh = np.asarray(xyz, float).reshape(-1, 3), prepared.mesh
     if isinstance(prepared.sampler, ChunkSampler):
@@ -181,7 +181,7 @@ def medium(prepared, xyz):
 
 
 def near_sources(sources, receivers, quantities, edge):
-    """A warning where receivers are so near to a point moment that its field is not resolved: list of str.
+    """Warn of receivers so near a point moment that its field is not resolved: list of str.
 
     Derivatives of the polynomials around a point moment are wrong over some elements, most of all the static ones (tests/test_sem_runs.py).
     """
@@ -194,14 +194,16 @@ def near_sources(sources, receivers, quantities, edge):
     if not len(close):
         return []
     names = ", ".join(receivers.names[n] for n in close[:4]) + (f" and {len(close) - 4} more" if len(close) > 4 else "")
-    consequence = "where the wavefield is not resolved, strain, rotation and pressure least of all"
-    return [f"within {reach} elements of a point source, {consequence}: {names}; use smaller elements there"]
+    return [f"receivers within {reach} elements of a point source: {names}; the wavefield is not resolved there, strain, rotation and "
+            "pressure least of all: use smaller elements there"]  # fmt: skip
 
 
 def problems(scenario, places):
-    """Sources and receivers outside the mesh: list of Problem. `scenario` as of `on_mesh`; files are looked at in the box only.
+    """Return the problems of sources and receivers outside the mesh: list.
 
-    `places` is what has ``locate(xyz, wet)``; where that gives less than -1 for an element, another rank has the position.
+    `scenario` is that of `on_mesh`; files are checked in the box only.
+
+    `places` has ``locate(xyz, prefer_fluid)``; where that gives less than -1 for an element, another rank has the position.
     """
     positions, keys, names = [], [], []
     for i, entry in enumerate(scenario.source):

@@ -24,11 +24,11 @@ from craton.survey.faults import FiniteFault
 
 COMPONENT_AXES = {"EE": (0, 0), "NN": (1, 1), "ZZ": (2, 2), "EN": (0, 1), "EZ": (0, 2), "NZ": (1, 2)}
 SHEAR = 1e-6  # of the largest component of a moment tensor: below, it is isotropic
-DETAIL = 4096  # sites handled at a time
+DETAIL = 4096  # sites per batch
 
 
 def source_problems(d, sources):
-    """Sources that a fluid does not have: forces, moments with shear, slipping faults."""
+    """Return the problems of sources that a fluid cannot have: forces, moments with shear, slipping faults."""
     problems = []
     for source in sources:
         located = d.locate(source.points, True).element
@@ -57,12 +57,12 @@ def _not_in_fluid(source):
 
 
 def sources(d, all_sources, carried=np.inf):
-    """Arrays and launches that add all sources to "force" and "potential_force" at the start of a step, and the highest frequency, Hz.
+    """Return arrays and launches that add all sources to "force" and "potential_force" at the start of a step, and the highest frequency, Hz.
 
     Parameters
     ----------
     d : the discretised problem, see `sites`
-    found : list of PointSource and FiniteFault
+    all_sources : list of PointSource and FiniteFault
     carried : float
         Frequency up to which the slip rates of finite faults are kept, Hz.
 
@@ -93,7 +93,7 @@ def sources(d, all_sources, carried=np.inf):
 
 
 def histories(d, points):
-    """Forces and moments at the steps, corrected for the leapfrog, and the wavelets that they come from: (steps, n) each."""
+    """Return forces and moments at the steps, corrected for time dispersion, and the wavelets themselves: (steps, n) each."""
     half = np.array([source.moment is not None for source in points])
     steps = np.arange(d.steps)
     rates = np.stack([s.wavelet(d.start + (steps + 0.5 * h) * d.dt) for s, h in zip(points, half)], axis=1).astype(float)
@@ -104,16 +104,16 @@ def histories(d, points):
 
 
 def moments(rates, dt):
-    """Moments at the steps from moment rates at the half steps behind them, (steps, n)."""
+    """Integrate moment rates at the half steps to moments at the steps: (steps, n)."""
     sums = dt * np.cumsum(rates, axis=0)
     return np.concatenate([np.zeros_like(sums[:1]), sums[:-1]])
 
 
 def rows_of_points(d, points):
-    """(index, weight, column) of the parts of point sources that own elements take.
+    """Return (index, weight, column) of the parts of point sources that owned elements take.
 
-    A moment is shared out among Gauss points around it, see `couples`. Elsewhere, where elements meet, each has an equal share: the
-    polynomials of one have slopes on its own side of a face only, a moment in one element alone would be a per cent off.
+    A moment is distributed over Gauss points around it, see `couples`. Elsewhere, where elements meet, each has an equal share: the
+    polynomials of an element have slopes on its own side of a face only; a moment in one element alone would be off by a per cent.
     """
     xyz = np.array([source.xyz for source in points], float)
     parts, shared = moment_parts(d, points, xyz)
@@ -130,7 +130,7 @@ def rows_of_points(d, points):
 
 
 def moment_parts(d, points, xyz):
-    """(index, weight, column) of each own element that takes a part of a moment that is shared out, and which sources are."""
+    """Return (index, weight, column) of the owned elements that take a part of a distributed moment, and which sources these are."""
     moments = np.array([n for n, source in enumerate(points) if source.moment is not None], int)
     is_shared, which, located, weights = couples.samples(d, xyz[moments])
     shared = np.zeros(len(points), bool)
@@ -146,13 +146,13 @@ def moment_parts(d, points, xyz):
 
 
 def force_rows(d, positions, force):
-    """(index, weight) of a force (3,) at sites of the solid: (n, 3 n^3)."""
+    """Return (index, weight) of a force (3,) at sites of the solid: (n, 3 n^3)."""
     weight = np.asarray(force)[None, :, None] * positions.values[:, None, :]
     return vector_index(d, "force", numbers(d, positions.element)), weight.reshape(len(positions), -1)
 
 
 def moment_rows(d, positions, tensors):
-    """(index, weight) of moment tensors (n, 3, 3) at sites of the solid, (n, 3 n^3), or of the fluid, (n, n^3)."""
+    """Return (index, weight) of moment tensors (n, 3, 3) at sites of the solid, (n, 3 n^3), or of the fluid, (n, n^3)."""
     number = numbers(d, positions.element)
     if d.fluid[positions.element].any():
         material = materials(d, positions.element)
@@ -167,7 +167,7 @@ def moment_rows(d, positions, tensors):
 
 
 def fault_sources(d, faults, carried):
-    """Arrays, launches and bands of finite faults: moments that stay when slip has ended."""
+    """Return arrays, launches and bands of finite faults, whose moments remain after slip has ended."""
     if not faults:
         return {}, [], []
     begin, limits, rates = joined([windows(d, f, carried) for f in faults])
@@ -186,13 +186,13 @@ def fault_sources(d, faults, carried):
 
 
 def integrate_slip(rates, limits, dt):
-    """Slip after each step of each window: values behind each other as those of the rates, (n,) from `at` (columns + 1,)."""
+    """Integrate slip rates: slip after each step of each window, (n,), windows one after another between `limits` (columns + 1,)."""
     total = np.concatenate([[0.0], np.cumsum(rates, dtype=float)])
     return dt * (total[1:] - np.repeat(total[limits[:-1]], np.diff(limits)))
 
 
 def fault_rows(d, faults):
-    """(index, weight, column) of all slipping components in own elements."""
+    """Return (index, weight, column) of all slipping components in owned elements."""
     xyz, tensors = (np.concatenate([getattr(f, name) for f in faults]) for name in ("points", "tensors"))
     count = 3 * d.element.size * len(xyz)
     most = min(MOST, available() // SORTED)
@@ -216,21 +216,21 @@ def fault_rows(d, faults):
 
 
 def is_fluid_at(d, element):
-    """Whether elements are fluid; of none, -1 or `ELSEWHERE`, anything."""
+    """Return which elements are fluid; the values where there is no element, -1 or `ELSEWHERE`, have no meaning."""
     return d.fluid[np.maximum(element, -1)]
 
 
 def recording(d, channels, receivers, slots, team=None):
-    """Channels with the places of their samples, arrays, and launches that sample them at the end of a step and count the steps.
+    """Return channels with the times of their samples, arrays, and launches that sample them at the end of a step and count the steps.
 
-    Pressure of a fluid is what the step began with, everything else what it ended with.
+    Pressure of a fluid is that at the start of the step, all other quantities those at its end.
 
     Returns
     -------
     channels : list of Channel
-        All of them.
+        All channels.
     columns : Columns
-        Which of them each rank records.
+        Channels that each rank records.
     arrays : dict of str to Array
     launches : list of Launch
     """
@@ -249,7 +249,7 @@ def recording(d, channels, receivers, slots, team=None):
 
 
 def receiver_rows(d, channels, receivers):
-    """(number, (index, weight), in a fluid) of numbered channels of one quantity."""
+    """Yield (number, (index, weight), in a fluid) of numbered channels of one quantity."""
     quantity = channels[0][1].quantity
     receiver_numbers = sorted({c.receiver for _, c in channels})
     located = d.locate(receivers.xyz[receiver_numbers], quantity == "pressure")
@@ -266,13 +266,13 @@ def receiver_rows(d, channels, receivers):
 
 
 def drop_zero_weights(index, weight):
-    """A row without what has no weight."""
+    """Return a row without its zero weights."""
     nonzero = weight != 0
     return (index[nonzero], weight[nonzero]) if nonzero.any() else (index[:1], weight[:1])
 
 
 def quantity_rows(d, positions, quantity, component):
-    """(index, weight), (n, m) each, of one component of a quantity at sites that are all in a solid or all in a fluid."""
+    """Return (index, weight), (n, m) each, of one component of a quantity at sites that are all in a solid or all in a fluid."""
     if quantity == "pressure":
         return pressure_rows(d, positions)
     weights = np.zeros((len(positions), 3, positions.values.shape[1]))
@@ -294,7 +294,7 @@ def quantity_rows(d, positions, quantity, component):
 
 
 def pressure_rows(d, positions):
-    """Pressure of a fluid; in a solid minus a third of the trace of the elastic stress."""
+    """Return (index, weight) of pressure; in a solid, minus a third of the trace of the elastic stress."""
     number = numbers(d, positions.element)
     if len(positions) and d.fluid[positions.element[0]]:
         return d.offset("pressure") + number, positions.values
@@ -303,7 +303,7 @@ def pressure_rows(d, positions):
 
 
 def mean_stress(positions, material):
-    """A third of the trace of the stress that displacement gradients u_a,b make at sites: symmetric (n, 3, 3), Pa."""
+    """Return a third of the trace of the stress due to displacement gradients u_a,b at sites: symmetric (n, 3, 3), Pa."""
     if "stiffness" not in material:
         kappa = at_sites(positions, material["rho"] * (material["vp"] ** 2 - 4 / 3 * material["vs"] ** 2))
         return kappa[:, None, None] * np.eye(3)
@@ -314,7 +314,7 @@ def mean_stress(positions, material):
 
 
 def fibre_rows(d, channels, receivers):
-    """(number, (index, weight), False) of the numbered channels of fibres: sums of velocities at the ends of gauge lengths."""
+    """Yield (number, (index, weight), False) of the numbered channels of fibres: sums of velocities at the ends of gauge lengths."""
     terms = [(n, place_number, axis, factor) for n, c in channels for place_number, axis, factor in c.terms]
     places = list(dict.fromkeys(place_number for _, place_number, _, _ in terms))
     located = d.locate(np.array(places), False)

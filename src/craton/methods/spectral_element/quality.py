@@ -1,4 +1,4 @@
-"""How good a mesh is for a model: points per wavelength, shape and time step of each element, the worst of them for `craton plan`."""
+"""Quality of a mesh for a model: points per wavelength, shape and time step of each element, the worst elements for `craton plan`."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,12 +12,12 @@ BLOCK = 4096  # elements at a time
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """Of each element, (ne,) arrays.
+    """Quality of each element, (ne,) arrays.
 
     Parameters
     ----------
     shortest, longest : array
-        Edge, straight between corners, m.
+        Edges, straight between corners, m.
     slowest : array
         Slowest wave, m/s.
     jacobian : array
@@ -45,7 +45,7 @@ class Quality:
 
 
 def quality(mesh, degree, material):
-    """The `Quality` of a mesh; ``material(e)`` is the model at the nodes of elements e as in `craton.model.media.sampling.at_nodes`."""
+    """Return the `Quality` of a mesh; ``material(e)`` is the model at the nodes of elements e, see `media.sampling.at_nodes`."""
     parts = []
     for start in range(0, mesh.size, BLOCK):
         elements = np.arange(start, min(start + BLOCK, mesh.size))
@@ -55,7 +55,7 @@ def quality(mesh, degree, material):
 
 
 def of_corners(corners):
-    """What corners (ne, 3, 8) tell: shortest, longest, jacobian, skewness of a `Quality`, a dict of (ne,) arrays."""
+    """Return shortest, longest, jacobian, skewness of a `Quality` from corners (ne, 3, 8): a dict of (ne,) arrays."""
     cube, lengths, along = corners.reshape(-1, 3, 2, 2, 2), [], []
     for axis in (4, 3, 2):  # xi, eta, zeta: the edge from each corner, and its length
         edges = np.diff(cube, axis=axis)
@@ -70,11 +70,11 @@ def of_corners(corners):
 
 
 def report(quality, mesh, f95=None, stable=None):
-    """Rows (label, text) for `craton plan`: the worst elements with their numbers and places.
+    """Return rows (label, text) for `craton plan`: the worst elements with their numbers and places.
 
     Parameters
     ----------
-    found : Quality
+    quality : Quality
     mesh : HexMesh
     f95 : float, optional
         Frequency below which 95 % of the sources' spectra lie, Hz.
@@ -103,20 +103,19 @@ def _worst(mesh, label, values, which, form, meaning):
 
 
 def named(mesh, element):
-    """An element with its number and the place of its centre."""
+    """Describe an element by its number and the position of its centre."""
     nodes = mesh.nodes[mesh.corners[element]].mean(axis=0)
     return f"element {element} at ({', '.join(f'{v:,.10g}' for v in np.round(nodes, 3) + 0.0)}) m"
 
 
 def warnings(quality, mesh, f95):
-    """A warning where elements do not carry the sources' frequencies."""
+    """Warn where elements do not resolve the sources' frequencies: list of str."""
     points = quality.points(f95) if f95 else np.array([np.inf])
     worst, fewest = int(np.argmin(points)), FEWEST[quality.degree]
     few = int((points < fewest).sum())
     if not few:
         return []
     edge = quality.slowest[worst] * quality.degree / f95 / fewest
-    where = f"{quality.slowest[worst]:,.0f} m/s, {named(mesh, worst)}"
-    judged = f"too few, degree {quality.degree} wants {fewest:g}"
-    return [f"{points[worst]:.1f} points per wavelength at f95 = {f95:.4g} Hz ({where}) are {judged}; "
-            f"{few:,} of {mesh.size:,} elements are so: use edges of at most {edge:.4g} m there, or a source with lower frequencies"]
+    return [f"mesh under-resolved: {points[worst]:.1f} GLL points per minimum wavelength at f95 = {f95:.4g} Hz ({fewest:g} required for "
+            f"degree {quality.degree}) in {few:,} of {mesh.size:,} elements; the worst is {named(mesh, worst)}, slowest wave "
+            f"{quality.slowest[worst]:,.0f} m/s: use edges of at most {edge:.4g} m there, or a source with lower frequencies"]

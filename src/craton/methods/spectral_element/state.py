@@ -23,7 +23,7 @@ class State:
 
     solid: int
     fluid: int
-    reach: int = 0  # no ghosts: a machine asks
+    reach: int = 0  # no ghosts; machines read this
 
     @property
     def shape(self):
@@ -42,11 +42,11 @@ class State:
         return fields
 
     def offset(self, name):
-        """First element of a field in its block."""
+        """Return the first element of a field in its block."""
         return self.fields[name][0]
 
     def arrays(self, precision, exact=False):
-        """Blocks and their parts as arrays of a plan; forces in whole units if `exact`."""
+        """Return blocks and their parts as arrays of a plan; forces in fixed point (int64) if `exact`."""
         arrays = {}
         for block, dtype in (("state", precision), ("forces", "int64" if exact else precision)):
             fields = {name: field for name, field in self.fields.items() if (name in FORCES) == (block == "forces")}

@@ -4,11 +4,11 @@ The leapfrog is stable while dt^2 times that eigenvalue is below 4, whatever abs
 elements are smallest for their speeds, at a folded corner, and often at an edge or a corner of the box, where masses have no neighbours:
 of a homogeneous box of cubes with vp / vs = 2.5 the step is 0.96 of that of its inside at faces, 0.89 at edges, 0.82 at corners.
 
-Of large meshes Lanczos' method looks at a part, which never has a larger eigenvalue than the whole: the elements likely to have the worst
-mode and two rings around them. Likely is where Rayleigh's quotient of a corner point is large, assembled as the mesh is, apart for each way
-in which elements stand in it (at how many its corners are, vp / vs, flat or compact), as modes of one quotient differ by these. Of 21,600
-moved elements the worst mode was at one of the first 20 of its kind; of 101,376 of them the part had the limit of the whole, and of 52,224
-in a chunk of the Earth a part of 8,192.
+On a large mesh Lanczos' method is applied to a part, which never has a larger eigenvalue than the whole: the elements likely to have the
+worst mode and two rings around them. Likely elements have a large Rayleigh quotient at a corner point, assembled over the mesh. They are
+chosen separately for each kind of element (elements at its corners, vp / vs, flat or compact), because modes with equal quotient differ
+by these. In a mesh of 21,600 moved elements the worst mode was at one of the first 20 of its kind; in one of 101,376 the part had the
+limit of the whole, as had a part of 8,192 of 52,224 elements in a chunk of the Earth.
 """
 from dataclasses import dataclass, replace
 
@@ -23,9 +23,9 @@ from craton.methods.spectral_element.subdomain import select_elements
 from craton.methods.spectral_element.undamped import Undamped
 from craton.model.media import cells, sampling
 
-WHOLE = 1 << 15  # elements of all ranks up to which all are looked at; as many at most of a larger mesh
-SEEDS, RINGS = 256, 2  # of those, the likeliest elements of each kind, and their neighbours
-LEAST = 0.25  # quotients below this part of the largest are of no interest
+WHOLE = 1 << 15  # elements of all ranks: the whole mesh up to this number, at most this number of a larger mesh
+SEEDS, RINGS = 256, 2  # likeliest elements of each kind, and rings of neighbours around them
+LEAST = 0.25  # quotients below this part of the largest are ignored
 EQUAL = 1e-6  # relative: quotients that differ less are equal, and the numbers of elements decide
 RATIOS = np.array([1.6, 2.2, 3.5])  # vp / vs between kinds
 COMPACT = np.array([1.2, 1.7, 2.3])  # trace of the inverse metric over its largest eigenvalue, 1 (flat) to 3 (a cube), between kinds
@@ -42,7 +42,7 @@ class Stable:
     limit : float
         Largest stable step, s.
     element : int
-        Where the worst mode is largest; -1 if that is another rank's.
+        Element in which the worst mode is largest; -1 if another rank has it.
     courant : float
         At the limit: step over the shortest distance of neighbouring nodes divided by the P speed there, of this element.
     """
@@ -79,18 +79,18 @@ def stable_step(medium, families, machine):
 
 
 def round_down(value):
-    """A positive number with `DIGITS` digits."""
+    """Round a positive number down to `DIGITS` digits."""
     unit = 10.0 ** (np.floor(np.log10(value)) - DIGITS + 1)
     return float(np.floor(value / unit) * unit)
 
 
 def largest_eigenvalue(operator):
-    """The `lanczos.Largest` of an `Undamped`, and the energy of its mode at some nodes of each element, relative: (ne,)."""
+    """Return the `lanczos.Largest` of an `Undamped`, and the relative energy of its mode at `SAMPLES` nodes of each element: (ne,)."""
     d, samples = operator.d, []
     nodes = np.linspace(0, d.element.size - 1, SAMPLES).astype(int)
 
     def store_sample():
-        """Values at the nodes, in double: (ne, nodes, components) of each medium."""
+        """Store the values at the nodes, in double: (ne, nodes, components) of each medium."""
         samples.append({medium: operator.at(medium, d.points[d.fluid == (medium == "fluid")][:, nodes]) for medium in operator.media})
 
     operator.start()
@@ -108,9 +108,9 @@ def largest_eigenvalue(operator):
 
 
 def likely_elements(d):
-    """Own ones of the elements likely to have the worst mode, of all ranks together, and of the rings around them: (m,).
+    """Return the owned elements among those of all ranks that are likely to have the worst mode, with the rings around them: (m,).
 
-    All ranks must ask. Which they are does not depend on the partition.
+    All ranks must call. The choice does not depend on the partition.
     """
     team, (quotients, kinds) = d.subdomain.team, indicator(d)
     largest = max(team.every(lambda: float(quotients.max(initial=0.0))))
@@ -126,7 +126,7 @@ def likely_elements(d):
 
 
 def first_of_kinds(table, count):
-    """The first `count` rows (kind, ...) of each kind, in rising order."""
+    """Return the first `count` rows (kind, ...) of each kind, in rising order."""
     table = table[np.lexsort(table.T[::-1])]
     _, first = np.unique(table[:, 0], return_index=True)
     place = np.arange(len(table)) - np.repeat(first, np.diff(np.append(first, len(table))))
@@ -134,7 +134,7 @@ def first_of_kinds(table, count):
 
 
 def indicator(d):
-    """Largest quotient of stiffness and mass at a corner of each element, (ne,), 1/s2, and its kind, (ne,) int; all ranks must ask."""
+    """Return the largest quotient of stiffness and mass at corners of each element, (ne,), 1/s2, and its kind; all ranks must call."""
     nodes, stiff, kinds = corner_nodes(d.element.n), np.empty((d.mesh.size, 8)), np.empty(d.mesh.size, int)
 
     def find(part):
@@ -160,7 +160,7 @@ def indicator(d):
 
 
 def sum_over_touching(d, values, pairs):
-    """Sums of values (ne,) over each element and those that touch it, one of them as often as they have corners in common.
+    """Sum values (ne,) over each element and those that touch it, each as often as they have corners in common.
 
     Pairs (m, 2) of a solid and a fluid point join the two media.
     """
@@ -179,13 +179,13 @@ def sum_over_touching(d, values, pairs):
 
 
 def corners(d, fluid):
-    """Elements of a medium, and the points at their corners, (m, 8)."""
+    """Return the elements of a medium, and the points at their corners, (m, 8)."""
     in_medium = np.flatnonzero(d.fluid == bool(fluid))
     return in_medium, d.points[in_medium][:, corner_nodes(d.element.n)]
 
 
 def corner_nodes(n):
-    """Nodes at the corners of an element with n nodes along an axis, (8,)."""
+    """Return the nodes at the corners of an element with n nodes along an axis, (8,)."""
     return np.array([(c * n + b) * n + a for c in (0, n - 1) for b in (0, n - 1) for a in (0, n - 1)])
 
 
@@ -228,13 +228,13 @@ def restrict_sharing(sharing, used, number):
 
 
 def courant_number(d, element, step):
-    """A step over the shortest distance of neighbouring nodes of an element divided by the P speed there."""
+    """Return the Courant number: a step over the shortest distance of neighbouring nodes of an element divided by the P speed there."""
     elements = np.array([element])
     return float(step / shortest_times(d.element, d.coordinates(elements), p_speed(d.material(elements), d.relaxation)).min())
 
 
 def p_speed(samples, relaxation):
-    """Speed of P waves at the highest frequencies; of an anisotropic medium along the stiffest axis."""
+    """Return the speed of P waves at the highest frequencies; in an anisotropic medium along the stiffest axis."""
     if "stiffness" in samples:
         law = sampling.moduli(samples, relaxation)[0]
         return np.sqrt(law[:, sampling.NORMAL].max(axis=1) / samples["rho"])
@@ -242,7 +242,7 @@ def p_speed(samples, relaxation):
 
 
 def shortest_times(element, coordinates, speed):
-    """Distance of neighbouring nodes over the faster of their speeds, the shortest of each element, s: (ne,)."""
+    """Return the shortest time between neighbouring nodes of each element at the faster of their speeds, s: (ne,)."""
     n = element.n
     cube, fast = coordinates.reshape(-1, 3, n, n, n), speed.reshape(-1, n, n, n)
     least = np.full(len(cube), np.inf)

@@ -1,4 +1,4 @@
-"""The oscillations of a problem without sources, attenuation and absorbing faces: their operator, applied by the problem's own kernels.
+"""Operator of the undamped oscillations of a problem, without sources, attenuation and absorbing faces, applied by its own kernels.
 
     u'' = -M^-1 (K u + B^T a),   a = chi'' = M_f^-1 (B u - K_f chi)
 
@@ -26,19 +26,18 @@ from craton.model.media import cells
 
 FIELDS = {"solid": ("displacement", "force", 3), "fluid": ("potential", "potential_force", 1)}
 MIXING = 1000.0  # turns to the unit: numbers of neighbouring points that differ little are mixed by the sine
-SLAB = 1 << 14  # points at a time
+SLAB = 1 << 14  # points per batch
 SEED = 12
 
 
 class Undamped:
-    """The operator T on a machine, with a vector r that it acts on and the one before it; forces on points are its image.
+    """The operator T on a machine, with a vector r and the previous vector; the forces at the points are its image.
 
-    All ranks must ask for whatever is done.
+    All ranks must call every method.
 
     Parameters
     ----------
-    d : Discretisation
-        Its points, media, masses; no step.
+    d : Medium
     elements : list of families.ArrangedFamily
         All its elements.
     machine : backend
@@ -56,19 +55,19 @@ class Undamped:
             self.elsewhere = {medium: machine.asarray(d.subdomain.shared[medium].elsewhere) for medium in self.media}
 
     def real(self, values):
-        """Host values as an array of the machine in the operator's precision."""
+        """Copy host values to an array of the machine in the operator's precision."""
         return self.machine.asarray(np.asarray(values, self.precision))
 
     @property
     def size(self):
-        """Numbers of a vector, on all ranks."""
+        """Length of a vector, over all ranks."""
         def own():
             return sum(FIELDS[m][2] * (len(self.masses[m]) - len(self.d.subdomain.shared[m].elsewhere)) for m in self.media)
 
         return sum(self.team.every(own))
 
     def plan(self, elements):
-        """The plan whose phases are the parts of T."""
+        """Return the plan whose phases are the parts of T."""
         d, arrays, launches = self.d, {}, {}
         for medium in self.media:
             field, force, components = FIELDS[medium]
@@ -89,20 +88,20 @@ class Undamped:
         return Plan("", "", self.precision, None, d.state, arrays, phases, 1, 1.0, 0.0, [], None, 1, np.inf)
 
     def as_real(self, array):
-        """An array in this operator's precision; integers stay."""
+        """Return an array in this operator's precision; integers stay."""
         if np.dtype(array.dtype).kind == "i":
             return array
         return Array(array.kind, array.shape, np.dtype(self.precision), array.data, lanes=array.lanes)
 
     def array(self, medium, name):
-        """Values of "vector", "image" (times -M) or the vector "before" without the dummy point, (points, components)."""
+        """Return "vector", "image" (times -M) or the previous vector, "before", without the dummy point: (points, components)."""
         field, force, _ = FIELDS[medium]
         return self.program.arrays[{"vector": field, "image": force, "before": f"{medium}_before"}[name]][:-1]
 
     # --- the operator ---------------------------------------------------------------------------------------------------------------
 
     def apply(self):
-        """Make the image of the vector; <r, r> and <r, T r>, sums over all ranks."""
+        """Compute the image of the vector; return <r, r> and <r, T r>, sums over all ranks."""
         with self.machine.work():
             weighed = {}
             for medium in self.media:
@@ -122,7 +121,7 @@ class Undamped:
             return self.products(weighed.get("fluid"))
 
     def products(self, fluid_force):
-        """<r, r> and <r, T r>, sums over all ranks, each point once; `fluid_force` is -K_f chi."""
+        """Return <r, r> and <r, T r>, sums over all ranks, each point once; `fluid_force` is -K_f chi."""
         def own():
             return sum(self.partial_products(medium, slice(None), fluid_force)
                        - self.partial_products(medium, self.elsewhere[medium], fluid_force) for medium in self.media)  # fmt: skip
@@ -130,7 +129,7 @@ class Undamped:
         return np.sum(self.team.every(own), axis=0).tolist()
 
     def partial_products(self, medium, points, fluid_force):
-        """The same at some points of a medium of this rank: (2,)."""
+        """Return the contribution of points of a medium of this rank to `products`: (2,)."""
         vector, force, mass = (a[points] for a in (self.array(medium, "vector"), self.array(medium, "image"), self.mass[medium]))
         stiffness = fluid_force[points] if medium == "fluid" else None
 
@@ -141,11 +140,11 @@ class Undamped:
         return np.sum([np.zeros(2), *cells.in_order(slab, self.slabs(len(vector)))], axis=0)
 
     def slabs(self, count):
-        """Points at a time: on a host what is made of them stays in its cache."""
+        """Return batches of points: on a host their temporaries stay in the cache."""
         return mesh_terms.batches(count, SLAB if self.machine.xp is np else max(count, 1))
 
     def add(self, medium, *names):
-        """Add forces by some launches, and those of other ranks at shared points."""
+        """Add the forces of the named phases, and those of other ranks at shared points."""
         for name in names:
             self.run(name)
         if self.team.size > 1:
@@ -154,13 +153,13 @@ class Undamped:
             force[shared_points] = self.real(sharing.sum_over_ranks(self.machine.to_host(force[shared_points])))
 
     def run(self, name):
-        """All launches of a phase, if there are any."""
+        """Run all launches of a phase, if it exists."""
         if name in self.stages:
             self.stages[name].outer(0)
             self.stages[name].inner(0)
 
     def advance(self, norm, alpha=0.0, beta=0.0):
-        """The next vector, T v - alpha v - beta before, with v = r / norm, which becomes the one before."""
+        """Make the next vector, T v - alpha v - beta previous, with v = r / norm, which becomes the previous vector."""
         for medium in self.media:
             vector, image, before = (self.array(medium, name) for name in ("vector", "image", "before"))
             mass = self.mass[medium]
@@ -181,24 +180,24 @@ class Undamped:
     # --- vectors --------------------------------------------------------------------------------------------------------------------
 
     def load(self, vector):
-        """Take a vector {medium: host array}."""
+        """Set the vector from {medium: host array}."""
         with self.machine.work():
             for medium, values in vector.items():
                 target = self.array(medium, "vector")
                 target[...] = self.real(values).reshape(target.shape)
 
     def image(self):
-        """T r on the host, {medium: (points, components)}."""
+        """Return T r on the host, {medium: (points, components)}."""
         with self.machine.work():
             return {medium: -self.machine.to_host(self.array(medium, "image") / self.mass[medium]) for medium in self.media}
 
     def at(self, medium, points):
-        """The vector before at some points of a medium on the host, points.shape + (components,)."""
+        """Return the previous vector at points of a medium on the host, points.shape + (components,)."""
         with self.machine.work():
             return self.machine.to_host(self.array(medium, "before")[self.machine.asarray(points)]).astype(float)
 
     def start(self):
-        """Take a random vector, the same however elements are shared: numbers of elements make it, not those of points."""
+        """Set a random vector that does not depend on the partition: it follows from numbers of elements, not of points."""
         vector = {medium: self.random(medium) for medium in self.media}
         if len(self.media) > 1:  # both media shall have the norm 1
             for medium in self.media:
@@ -210,7 +209,7 @@ class Undamped:
         self.advance(1.0)
 
     def random(self, medium):
-        """Random values at the points of a medium: (points, components)."""
+        """Return random values at the points of a medium: (points, components)."""
         d, phase, mass = self.d, np.zeros(len(self.masses[medium])), self.masses[medium]
         pattern = np.random.default_rng(SEED).uniform(1, 2, d.element.size)
         for part in mesh_terms.batches(d.mesh.size):
@@ -228,7 +227,7 @@ class Undamped:
 
 
 def hash_numbers(numbers):
-    """Numbers in (0, 1) that look random, of whole ones (splitmix64: Steele, Lea & Flood 2014)."""
+    """Hash integers to pseudo-random numbers in (0, 1) (splitmix64: Steele, Lea & Flood 2014)."""
     z = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -243,8 +243,8 @@ def _holders(point, rank, count):
         a, b, shared = rank[starts_of_pairs], rank[starts_of_pairs + reach], point[starts_of_pairs]
         for pair in np.unique(a * count + b):
             both = shared[a * count + b == pair]
-            for mine, other in (divmod(int(pair), count), divmod(int(pair), count)[::-1]):
-                out[mine].setdefault(other, []).append(both)
+            for holder, other in (divmod(int(pair), count), divmod(int(pair), count)[::-1]):
+                out[holder].setdefault(other, []).append(both)
     return [{other: np.sort(np.concatenate(lists)) for other, lists in sorted(lists_by_neighbour.items())} for lists_by_neighbour in out]
 
 
@@ -293,8 +293,8 @@ def piece(rank, elements, ids, common):
         For each neighbour the numbers, rising, of the points that both have.
     """
     ids = np.asarray(ids).reshape(len(elements), -1)
-    every = np.unique(np.concatenate([*common.values(), np.empty(0, np.int64)]))
-    outside = _is_member(ids, every).any(axis=1)
+    all_shared = np.unique(np.concatenate([*common.values(), np.empty(0, np.int64)]))
+    outside = _is_member(ids, all_shared).any(axis=1)
     order = np.concatenate([np.flatnonzero(outside), np.flatnonzero(~outside)])
     outer = int(outside.sum())
     outer_points, places = np.unique(ids[order[:outer]], return_index=True)

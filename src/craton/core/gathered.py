@@ -101,7 +101,7 @@ class Gathering:
         params = {"columns": len(counts), "slots": self.slots}
         return arrays, [replace(self.launch, box=(0, 1, 0, 1, 0, len(counts)), params=params)]
 
-    def joined(self, blocks, machine):
+    def join_columns(self, blocks, machine):
         """Return all channels (steps, channels) from the columns (steps, columns) of every rank."""
         steps = len(blocks[0])
         out, points = np.empty((steps, len(self.whole)), self.plan.precision), np.empty((steps, len(self.single)), self.plan.precision)
@@ -110,10 +110,10 @@ class Gathering:
             out[:, channels] = block[:, : len(channels)]
             points[:, np.searchsorted(self.single, rows)] = block[:, len(channels) :]
         if len(self.single):
-            out[:, self.whole < 0] = self.summed(points, machine)
+            out[:, self.whole < 0] = self.sum_channels(points, machine)
         return out
 
-    def summed(self, points, machine):
+    def sum_channels(self, points, machine):
         """Return the channels of several owners, (steps, channels), from their points (steps, rows)."""
         _, first, weight = self.table
         counts = np.diff(first)[self.whole < 0]

@@ -64,23 +64,23 @@ class Layout:
         return self.offset(0, 0, 0) + self.origin[0] * self.plane + self.origin[1] * self.row + self.origin[2]
 
     def block(self, fields):
-        """Elements of a block of several fields."""
+        """Return the elements of a block of several fields."""
         return LEAD + fields * self.field
 
     def start(self, number):
-        """Elements from the start of a block to field `number`, padding included."""
+        """Return the elements from the start of a block to field `number`, padding included."""
         return LEAD + number * self.field
 
     def offset(self, k, j, i):
-        """Elements from the grid's point (0, 0, 0) to (k, j, i); works on arrays, int64."""
+        """Return the elements from the grid's point (0, 0, 0) to (k, j, i); works on arrays, int64."""
         return np.int64(self.plane) * k + np.int64(self.row) * j + i
 
     def place(self, offset):
-        """(k, j, i) of offsets into a block of fields, counted from the first field's point (0, 0, 0): the inverse of `offset`."""
+        """Return (k, j, i) of offsets into a block of fields, counted from the first field's point (0, 0, 0): the inverse of `offset`."""
         padding = self.first
         within = (offset + padding) % self.field
         return tuple(n - o for n, o in zip((within // self.plane, within % self.plane // self.row, within % self.row), self.origin))
 
     def window(self):
-        """Slices of the padded array that hold the grid's points."""
+        """Return the slices of the padded array that hold the grid's points."""
         return tuple(slice(o, o + n) for o, n in zip(self.origin, self.shape))

@@ -28,7 +28,7 @@ class Part:
 
     @classmethod
     def whole(cls, shape):
-        """The whole grid of `shape` (nz, ny, nx) on one rank."""
+        """Return the whole grid of `shape` (nz, ny, nx) on one rank."""
         nz, ny, nx = shape
         return cls((0, nz, 0, ny, 0, nx), {})
 

@@ -80,9 +80,9 @@ def element_seconds(load, itemsize, speeds):
 def table(parts, known, halos, itemsize, speeds, thickness=4):
     """Return for each rank (part, cost in plain points, bytes sent in a step, seconds of a step)."""
     limits = [np.unique([n for part in parts for n in part.box[2 * a : 2 * a + 2]]) for a in range(3)]
-    alone = costs(limits, known | {"cut": dict.fromkeys("zyx", 0.0)})
+    uncut = costs(limits, known | {"cut": dict.fromkeys("zyx", 0.0)})
     rows = []
-    for part, cost in zip(parts, alone):
+    for part, cost in zip(parts, uncut):
         nbytes = sum(sent(part, face, halos) for face in part.neighbours) * itemsize
         outer = sum(float(np.prod([b - a for a, b in zip(box[::2], box[1::2])])) for box in shells(part, thickness, 32)[0])
         rows.append((part, float(cost), nbytes, step_seconds(float(cost), min(outer, float(cost)), nbytes, speeds)))

@@ -58,7 +58,7 @@ class Array:
         return 0 if self.part_of else int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
 
     def on_host(self):
-        """The initial values as a host array."""
+        """Return the initial values as a host array."""
         if isinstance(self.data, np.ndarray):
             return np.ascontiguousarray(self.data, self.dtype)
         out = np.zeros(self.shape, self.dtype)

@@ -207,12 +207,12 @@ def cut_table(whole_launch, plan, cut):
     """Return an injection with the rows whose targets the part owns."""
     named = dict(zip(("state", *TABLE), whole_launch.arrays))
     target, first, column, weight = (plan.arrays[named[name]] for name in TABLE)
-    mine = cut.owned(target.data)
-    if not mine.any():
+    owned = cut.owned(target.data)
+    if not owned.any():
         return [], {}
-    chosen = np.flatnonzero(mine)
+    chosen = np.flatnonzero(owned)
     counts = np.diff(first.data)[chosen]
-    rows = np.repeat(mine, np.diff(first.data))
+    rows = np.repeat(owned, np.diff(first.data))
     values = (cut.moved(target.data[chosen]), np.append(0, np.cumsum(counts)), column.data[rows], weight.data[rows])
     arrays = {named[name]: replace(spec, shape=v.shape, data=np.asarray(v, spec.dtype)) for name, spec, v in
             zip(TABLE, (target, first, column, weight), values)}  # fmt: skip

@@ -65,7 +65,7 @@ class Sharing:
         return self.points[lower]
 
     def sum_over_ranks(self, values):
-        """Sums over the ranks of values (len(points), ...) at the shared points, added in the order of the ranks; all must ask."""
+        """Sum values (len(points), ...) at the shared points over the ranks, in the order of the ranks; all ranks must call."""
         out = {rank: np.ascontiguousarray(values[self.places[rank]], float) for rank in self.lists or {}}
         found = self.team.swap(out) | {self.team.rank: values}
         total = np.zeros(values.shape)
@@ -74,12 +74,19 @@ class Sharing:
         return total
 
     def complete(self, values):
-        """Values (n, ...) at all own points, made complete in place at the shared ones; all must ask."""
+        """Complete values (n, ...) at all local points, in place, by the sums at shared points; all ranks must call."""
         values[self.points] = self.sum_over_ranks(values[self.points])
         return values
 
     def unite_points(self, points, values):
-        """Points, rising, at which any rank has a value, and the sums, from own points (m,), rising, and values (m, ...); all must ask."""
+        """Return the points, rising, at which any rank has a value, and the sums of the values; all ranks must call.
+
+        Parameters
+        ----------
+        points : (m,) int array
+            Local points, rising.
+        values : (m, ...) array
+        """
         at = np.searchsorted(points, self.points)
         there = np.isin(self.points, points)
         flat = values.reshape(len(values), int(np.prod(values.shape[1:])))
@@ -93,9 +100,9 @@ class Sharing:
         return found[order], sums.reshape(len(found), *values.shape[1:])
 
     def assign_items(self, points, items, values):
-        """Items at own points (m,), each point once, left to the lowest rank that has one there; values (m, ...) summed over the ranks.
+        """Assign items at local points (m,), each point once, to the lowest rank that has one; values (m, ...) are summed over the ranks.
 
-        All must ask. Items and values that stay here are returned.
+        All ranks must call. Return the items and values that stay on this rank.
         """
         at = np.searchsorted(self.points, points)
         common = np.flatnonzero(np.isin(points, self.points))

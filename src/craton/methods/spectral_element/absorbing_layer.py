@@ -94,12 +94,12 @@ class ChunkSide(Side):
     angle: float
 
     def depth(self, coordinates):
-        """See `PlaneSide`."""
+        """Return the depth as `PlaneSide.depth`."""
         angle = self.chunk.angles(np.moveaxis(coordinates, 1, -1))[self.axis]
         return 1 - (self.chunk.widths[self.axis] / 2 - self.sign * angle) / self.angle
 
     def slopes(self, coordinates):
-        """See `PlaneSide`; along the angle at equal radius and equal other angle."""
+        """Return slopes as `PlaneSide.slopes`, along the angle at equal radius and equal other angle."""
         x, y, z = np.moveaxis(coordinates, 1, 0)
         tangents, radius = np.stack(self.chunk.straight(x, y)) / z, np.sqrt(x**2 + y**2 + z**2)
         square, scale = 1 + tangents[self.axis] ** 2, 1 + (tangents**2).sum(axis=0)
@@ -117,11 +117,11 @@ class SphereSide(Side):
     radius: float
 
     def depth(self, coordinates):
-        """See `PlaneSide`."""
+        """Return the depth as `PlaneSide.depth`."""
         return 1 - (np.linalg.norm(coordinates, axis=1) - self.radius) / self.width
 
     def slopes(self, coordinates):
-        """See `PlaneSide`."""
+        """Return slopes as `PlaneSide.slopes`."""
         along = -coordinates / np.linalg.norm(coordinates, axis=1)[:, None]
         return along / self.width, along * self.width
 

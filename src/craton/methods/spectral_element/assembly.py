@@ -32,7 +32,7 @@ class Order:
     def __len__(self):
         return len(self.elements)
 
-    def arranged(self, values, padding=None):
+    def arrange(self, values, padding=None):
         """Return values of all elements, (ne, ...), in this order; padding gets `padding`, or if None the first element's values."""
         out = values[np.maximum(self.elements, 0)]
         if padding is not None:

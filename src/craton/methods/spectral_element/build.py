@@ -45,13 +45,13 @@ DIVERGENCE_LIMIT = 1e3  # times the largest value that all sources together coul
 
 
 @one_thread()
-def build(scenario, given=None, team=None, machine=None):
+def build(scenario, prepared=None, team=None, machine=None):
     """Build the plan of a scenario.
 
     Parameters
     ----------
     scenario : craton.SpectralScenario
-    given : craton.model.mesh.prepared.Prepared, optional
+    prepared : craton.model.mesh.prepared.Prepared, optional
         Mesh and model that replace those of the scenario.
     team : craton.comm.Together, optional
         Ranks, each of which builds its part of the plan; all must call.
@@ -69,16 +69,16 @@ def build(scenario, given=None, team=None, machine=None):
     """
     team = team or SingleRank()
     ranks.refuse_mesh(scenario, team)
-    if given is None:
+    if prepared is None:
         on_earth = scenario.domain.chunk is not None
-        scenario, given = placing.on_earth(scenario, team) if on_earth else (scenario, prepare_mesh(scenario, team))
-    given = replace(given, bounds=mesh_bounds(given, team))
-    scenario = placing.on_mesh(scenario, given.mesh, given.bounds)
+        scenario, prepared = placing.on_earth(scenario, team) if on_earth else (scenario, prepare_mesh(scenario, team))
+    prepared = replace(prepared, bounds=mesh_bounds(prepared, team))
+    scenario = placing.on_mesh(scenario, prepared.mesh, prepared.bounds)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
-    sources = survey_sources.build(scenario, partial(placing.medium, given))
+    sources = survey_sources.build(scenario, partial(placing.medium, prepared))
     receivers = survey_receivers.build(scenario).on_earth(sources)
-    d = discretise(scenario, given, sources, team, machine)
-    del given  # its mesh, which is no longer needed, is as large as that of `d`
+    d = discretise(scenario, prepared, sources, team, machine)
+    del prepared  # its mesh, which is no longer needed, is as large as that of `d`
     refuse(placing.problems(scenario, d) or points.source_problems(d, sources))
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms) + receivers.fibre_channels()
     return assemble(d, sources, receivers, channels)

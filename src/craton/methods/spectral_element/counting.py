@@ -93,12 +93,12 @@ class Counted:
                                   f"{self.nbytes / self.elements:,.0f} bytes per element")]  # fmt: skip
 
     def _times(self):
-        full, alone = self.seconds
+        full, without_exchange = self.seconds
         per = self.chunk.size / full
         links_ = f"; {ElementSpeeds().bandwidth / 1e9:.0f} GB/s between GPUs of a host, {NETWORK / 1e9:.0f} GB/s beyond {HOST} GPUs"
         rows = [("steps", f"{self.steps:,} of {self.step:.4g} s, the stability limit of columns of elements times 0.95"),
                 ("GPUs", f"H200 assumed: {self.rate / 1e6:.0f} M elements/s each" + (links_ if self.ranks > 1 else ""))]  # fmt: skip
-        waits = f", {full / alone - 1:.1%} more than without exchange" if self.ranks > 1 else ""
+        waits = f", {full / without_exchange - 1:.1%} more than without exchange" if self.ranks > 1 else ""
         return [*rows, ("a step", f"{1e3 * full:.3g} ms{waits}: {per / 1e6:,.0f} M elements/s in all"),
                 ("run", f"about {duration(full * self.steps)}")]  # fmt: skip
 
@@ -132,7 +132,7 @@ def count(scenario, machine, ranks=1):
     start = scenario.time.start or 0.0
     steps = math.ceil((scenario.time.duration - start) / step)
     return Counted(chunk, ranks, grid, largest_slice, points, shared, outer, int(nbytes), step, steps, seconds, rate,
-                   chunk.stack.points(degree), scenario.title, chunk_notes.described(scenario, chunk))  # fmt: skip
+                   chunk.stack.points(degree), scenario.title, chunk_notes.describe_chunk(scenario, chunk))  # fmt: skip
 
 
 def of_chunk(chunk, ranks, degree):
@@ -179,7 +179,7 @@ def largest(stack, grid):
     return tuple(map(int, windows[np.lexsort((middle, -area))[0]]))
 
 
-def across(layer, window):
+def layer_counts(layer, window):
     """Return columns of a layer in a window along xi and eta, and elements in each."""
     x0, x1, y0, y1 = window
     return (x1 - x0) // layer.width[0], (y1 - y0) // layer.width[1], 1 if layer.axis is None else len(BRICKS[layer.factor])
@@ -187,7 +187,7 @@ def across(layer, window):
 
 def elements(stack, window):
     """Return the number of elements of a window."""
-    return sum(math.prod(across(layer, window)) for layer in stack.layers)
+    return sum(math.prod(layer_counts(layer, window)) for layer in stack.layers)
 
 
 def cuts(window, grid, count):
@@ -199,7 +199,7 @@ def outer_elements(stack, window, grid):
     """Return the number of elements at the sides that a window shares with others; in mesh-doubling layers all elements there."""
     total, sides = 0, cuts(window, grid, stack.count)
     for layer in stack.layers:
-        m, n, each = across(layer, window)
+        m, n, each = layer_counts(layer, window)
         total += each * (m * n - max(m - sides[0], 0) * max(n - sides[1], 0))
     return total
 

@@ -127,7 +127,7 @@ def arrange_family(d, family):
     """Return a family of a `Medium` as an `ArrangedFamily`; nothing of it depends on the time step."""
     order = order_elements(family.elements, d.mesh.corners[family.elements], d.deterministic)
     dummy = d.state.fluid if family.fluid else d.state.solid
-    values = {"points": order.arranged(d.points, dummy), "geometry": geometry(d, family, order), **material.arrays(d, family, order)}
+    values = {"points": order.arrange(d.points, dummy), "geometry": geometry(d, family, order), **material.arrays(d, family, order)}
     kinds = {"points": "mesh", "geometry": "mesh", "moduli": "material", "loss": "material"}
     arrays = {f"{family.name}_{name}": Array(kinds[name], v.shape, v.dtype, v, lanes=True) for name, v in values.items()}
     if order.by_colour is not None:
@@ -180,7 +180,7 @@ def layer_arrays(d, family, order):
     """Return memory variables and rates of a family in absorbing layers; padding has the values of the first element."""
     places, nodes, directions = len(order), d.element.size, family.kind.directions
     rows = (8 if family.kind.general else 2) * directions
-    rates, elements = np.empty((places, rows, nodes), d.precision), order.arranged(np.arange(d.mesh.size))
+    rates, elements = np.empty((places, rows, nodes), d.precision), order.arrange(np.arange(d.mesh.size))
     for part in mesh_terms.batches(places):
         rates[part] = absorbing_layer.rates(d, elements[part], family.kind.axes, family.kind.general)
     fields = 1 if family.fluid else 3

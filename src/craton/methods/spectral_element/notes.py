@@ -55,7 +55,7 @@ def layers(d):
 def earth(d):
     """Return the section of a chunk of the Earth; empty for other meshes."""
     globe = d.scenario.domain.globe
-    return {} if globe is None else {"Chunk": chunk_notes.described(d.scenario, globe.chunk)}
+    return {} if globe is None else {"Chunk": chunk_notes.describe_chunk(d.scenario, globe.chunk)}
 
 
 def mesh(d, plan, sources):

@@ -101,7 +101,7 @@ class Kind:
 
 
 def relaxing(relaxation, dt):
-    """Constants of memory.h for a `model.attenuation.Relaxation` of "full" storage and a step, s: a tuple for each mechanism."""
+    """Return the constants of memory.h for a `model.attenuation.Relaxation` of "full" storage and a step, s: a tuple for each mechanism."""
     x = relaxation.omega * dt
     decay, mean = np.exp(-x), -np.expm1(-x) / x
     held = 1 - mean
@@ -120,7 +120,7 @@ def fluid(kind):
 
 
 def of_elements(name, kind, fields, writes, reads):
-    """Operator of elements of a kind; in absorbing layers another function with the layer's arrays."""
+    """Return the operator of elements of a kind; in absorbing layers it has another function and the layer's arrays."""
     function = name
     if kind.axes:
         function, writes, reads = f"{name}_layer", (*writes, "layer"), (*reads[:-1], "rates", reads[-1])
@@ -129,7 +129,7 @@ def of_elements(name, kind, fields, writes, reads):
 
 
 def constants(kind):
-    """Constants of the text."""
+    """Return the constants of the text."""
     element, text = Element(kind.degree), "{" + ",".join("{" + ",".join(map(repr, row)) + "}" for row in kind.relaxation) + "}"
     rule = [*element.derivative.T.ravel(), *element.points, *element.weights]
     width, (single, double) = threads(kind), resident(kind)
@@ -147,20 +147,20 @@ SHARED_BYTES = 48 << 10  # of a block
 
 
 def resident(kind):
-    """Threads that shall fit a GPU's multiprocessor, in float32 and in float64: what has many numbers a thread gets more registers."""
+    """Return the threads resident on a GPU's multiprocessor, in float32 and in float64: fewer, with more registers, for large kernels."""
     many = kind.degree > 5 or kind.relaxation or (kind.geometry == "nodes" and not kind.full)
     return 384 if many else 512, 256
 
 
 def elements(kind):
-    """Elements of a GPU's block: about a column for each of its threads, in float64 within the shared memory."""
+    """Return the elements of a GPU's block: about a column for each of its threads, in float64 within the shared memory."""
     n = kind.degree + 1
     reals = (9 + 3 * kind.general * kind.directions) * n**3 + 81  # reals of an element
     return max(1, min(THREADS // n**2, (SHARED_BYTES - 8 * n * (n + 2)) // (8 * reals)))
 
 
 def threads(kind):
-    """Threads of a block: whole warps."""
+    """Return the threads of a block: whole warps."""
     return -(-elements(kind) * (kind.degree + 1) ** 2 // 32) * 32
 
 
@@ -171,7 +171,7 @@ def machines(kind):
 
 
 def cost(kind, fields):
-    """Least reals moved and flops of an element; global points are counted degree^3 to an element."""
+    """Return least reals moved and flops of an element; global points count as degree^3 per element."""
     n, unique = kind.degree + 1, kind.degree**3
     nodes = n**3
     rows = {(1, False): 1, (3, False): 2, (3, True): 21}[fields, kind.full] + bool(kind.relaxation) * (1 + kind.bulk)
@@ -188,7 +188,7 @@ def cost(kind, fields):
 
 
 def pointwise(name, file, writes, reads, params, **options):
-    """An operator on a list of points or reals along x."""
+    """Return an operator on a list of points or reals along x."""
     return Operator(name, HERE / file, writes, reads, params, types=TYPES, **options)
 
 

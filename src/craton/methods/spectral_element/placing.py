@@ -131,12 +131,12 @@ class JoinedTop:
     team: Any
 
     def surface(self, x, y):
-        """Elevation of the top at points, m, the highest that any rank has; nan beside the mesh."""
+        """Return the elevation of the top at points, m, the highest that any rank has; nan beside the mesh."""
         return np.fmax.reduce(self.team.every(lambda: self.local.surface(x, y)))
 
 
 def mesh_top(mesh):
-    """The `MeshTop` of a mesh: its face set top, else all boundary faces that look up and are not on its sides."""
+    """Return the `MeshTop` of a mesh: its face set top, else all boundary faces that look up and are not on its sides."""
     faces = mesh.faces.get("top")
     return locate.MeshTop(mesh, named_by_place(mesh).get("top", np.empty((0, 2), int)) if faces is None or not len(faces) else faces)
 

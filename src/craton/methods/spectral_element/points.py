@@ -57,7 +57,7 @@ def _not_in_fluid(source):
 
 
 def sources(d, all_sources, carried=np.inf):
-    """Return arrays and launches that add all sources to "force" and "potential_force" at the start of a step, and the highest frequency, Hz.
+    """Return arrays and launches that add all sources to "force" and "potential_force" at the start of a step, and the highest frequency.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class Quality:
         return self.longest / self.shortest
 
     def points(self, frequency):
-        """GLL points per wavelength of the slowest wave at a frequency, Hz, at their average distance along the longest edge."""
+        """Return GLL points per wavelength of the slowest wave at a frequency, Hz, at their average distance along the longest edge."""
         return self.slowest * self.degree / (frequency * self.longest)
 
 

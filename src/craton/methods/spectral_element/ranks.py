@@ -202,7 +202,7 @@ class Columns:
     count: int
     of_rank: list
 
-    def joined(self, blocks, machine):
+    def join_columns(self, blocks, machine):
         """Return all channels (steps, channels) from the columns (steps, columns) of every rank."""
         out = np.zeros((len(blocks[0]), self.count), blocks[0].dtype)
         for channels, block in zip(self.of_rank, blocks):

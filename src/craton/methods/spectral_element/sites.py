@@ -53,7 +53,7 @@ def polynomials(element, local):
 
 
 def _product(along):
-    """Products of the values along xi, eta and zeta, xi fastest: (n, n^3)."""
+    """Return products of the values along xi, eta and zeta, xi fastest: (n, n^3)."""
     xi, eta, zeta = along
     return (zeta[:, :, None, None] * eta[:, None, :, None] * xi[:, None, None, :]).reshape(len(xi), xi.shape[1] ** 3)
 

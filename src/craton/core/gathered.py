@@ -27,7 +27,7 @@ class Gathering:
     Parameters
     ----------
     plan : Plan
-        Of the whole grid.
+        Plan of the whole grid.
     parts : list of Part
     """
 

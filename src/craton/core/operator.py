@@ -58,7 +58,7 @@ class Variant:
     Parameters
     ----------
     name : str
-        What is different: ``"streamed"``.
+        Name of the variant: ``"streamed"``.
     file : Path
         The text; the function keeps its name and arguments.
     block : tuple of int

@@ -18,7 +18,7 @@ class Part:
     neighbours : dict of (str, int) to int
         Rank behind each side, ("x", 0) for the low side of x; a side without neighbour is an edge of the grid.
     place, ranks : tuple of int
-        Its place among the ranks along (z, y, x), and their numbers.
+        Place among the ranks along (z, y, x), and numbers of ranks along these.
     """
 
     box: tuple
@@ -128,7 +128,7 @@ def split(plan, ranks, grid=None):
     Parameters
     ----------
     plan : Plan
-        Of the whole grid.
+        Plan of the whole grid.
     ranks : int
     grid : tuple of int, optional
         Ranks along (x, y, z), in place of the best arrangement.

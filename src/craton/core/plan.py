@@ -37,7 +37,7 @@ class Array:
         Relation to the grid, where it has one: the memory of one field or of several, or for each dimension (axis, index of its first
         element along that axis of the grid) or None. `craton.core.share` cuts it for a rank by this.
     lanes : bool
-        Its first axis counts elements, a multiple of LANES; the CPU interleaves LANES of them: (n / LANES, ..., LANES).
+        True where the first axis counts elements, a multiple of LANES; the CPU interleaves LANES of them: (n / LANES, ..., LANES).
     """
 
     kind: str
@@ -111,7 +111,7 @@ class Launch:
     colours : ColourBoundaries or None
         Limits of colours, where work that runs concurrently must not add to one point.
     outer : bool or None
-        Whether neighbours wait for it; None where that depends on the points, whose box is then cut.
+        True where neighbours wait for it; None where that depends on the points, whose box is then cut.
     """
 
     op: Operator
@@ -203,7 +203,7 @@ class Frames:
     steps : ndarray of int
         Steps after which a snapshot is taken.
     times : ndarray
-        Its times, s.
+        Times of the snapshots, s.
     reads : dict of str to tuple of slice
         Fields that it needs and where.
     combine : callable
@@ -276,7 +276,7 @@ class Plan:
     band : float
         Highest frequency that the sources carry, Hz.
     notes : dict of str to list of (str, str)
-        What `craton plan` prints, by section.
+        Text of `craton plan`, by section.
     warnings : list of str
         Settings that are valid but probably not intended.
     shots : tuple of str

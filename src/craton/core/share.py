@@ -62,13 +62,13 @@ def localise_plan(plan, part):
     Parameters
     ----------
     plan : Plan
-        Of the whole grid.
+        Plan of the whole grid.
     part : Part
 
     Returns
     -------
     Plan
-        Its `whole` is the plan that it was cut from. Channels that need points of several ranks record what this one has of them
+        Plan of the rank; its `whole` is the plan that it was cut from. Of channels with points of several ranks it records its own points
         (`craton.core.gathered`).
 
     Raises

@@ -16,7 +16,7 @@ class Tile:
     work : int
         Interactions of the pass, for progress.
     store : ndarray or slice, optional
-        Where the totals of this pass belong among the points; None while sources of these points are still to come.
+        Points to which the totals of this pass belong; None while sources of these points are still to come.
     """
 
     load: Any
@@ -49,7 +49,7 @@ class SweepPlan:
     scale : ndarray
         Factor of each field from sums over G in the kernels' length unit to the result's units.
     notes : dict of str to list of (str, str)
-        What `craton plan` prints, by section.
+        Text of `craton plan`, by section.
     """
 
     title: str

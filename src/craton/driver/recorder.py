@@ -152,7 +152,7 @@ class Recorder:
 
 
 def explosion(program, name, step):
-    """Where a field exploded, in words."""
+    """Describe where a field diverged."""
     plan = program.plan
     field = program.host(name)
     at = np.unravel_index(np.argmax(np.where(np.isfinite(field), np.abs(field), np.inf)), field.shape)

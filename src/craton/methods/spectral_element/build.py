@@ -56,7 +56,7 @@ def build(scenario, prepared=None, team=None, machine=None):
     team : craton.comm.Together, optional
         Ranks, each of which builds its part of the plan; all must call.
     machine : backend
-        Where the stable step is found; needed even where the scenario names a step, which is checked.
+        Machine on which the stable step is found; needed even if the scenario names a step, which is checked.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def discretise(scenario, prepared, sources, team=None, machine=None):
     sources : list of PointSource and FiniteFault
     team : craton.comm.Together, optional
     machine : backend
-        Where the stable step is found.
+        Machine on which the stable step is found.
 
     Returns
     -------

@@ -49,7 +49,7 @@ def samples(d, xyz):
     located : Located
         Positions of the m samples.
     weights : (m,) array
-        Those of a moment add up to 1, over all ranks.
+        Weights of the samples; those of one moment add up to 1 over all ranks.
     """
     team, rows = d.subdomain.team, []
     shared = np.zeros(len(xyz), bool)

@@ -114,7 +114,7 @@ class Discretisation(Medium):
     extra : int
         Padding steps past the end, for the time-dispersion correction of the records.
     units : fixed_point.FixedPoint or fixed_point.FloatingPoint
-        How forces are accumulated.
+        Accumulation of forces.
     """
 
     layers: Any

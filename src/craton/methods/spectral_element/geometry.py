@@ -19,11 +19,11 @@ class ElementGeometry:
         27 nodes per element; elements follow a space-filling curve.
     element : Element
     fluid : (ne,) bool array
-        Which elements are fluid.
+        Fluid elements.
     points : (ne, n^3) int32 array
         Numbers of the GLL points, counted separately in the solid and in the fluid.
     state : State
-        Where the fields lie.
+        Layout of the fields in memory.
     centres : (ne, 3) array
         Means of the 27 nodes of each element, m.
     """

@@ -59,7 +59,7 @@ class Kind:
     full : bool
         21 constants.
     relaxation : tuple
-        Of each mechanism (decay, held, carried, c0, c1, c2, c3), see `relaxing`; none without attenuation.
+        For each mechanism (decay, held, carried, c0, c1, c2, c3), see `relaxing`; empty without attenuation.
     bulk : bool
         Bulk attenuation too.
     coloured : bool

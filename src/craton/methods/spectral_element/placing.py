@@ -24,16 +24,16 @@ class Places:
     Parameters
     ----------
     mesh : HexMesh
-        Its elements in the order of the solver.
+        Elements in the order of the solver.
     fluid : (ne,) bool array
     ground : Terrain or None
-        Of a model with topography: a position that is not above it is in the mesh, even where the mesh's top lies lower.
+        Topography of the model: a position that is not above it is in the mesh, even where the mesh's top lies lower.
     whole : HexMesh, optional
         The mesh whose top counts, where `mesh` is the part of one rank.
     order : (ne,) int array, optional
-        Of several elements that have a position the one with the lowest number here takes it; by default the order of the mesh.
+        Priority: of several elements that hold a position, the one with the lowest number takes it; by default the order of the mesh.
     globe : Globe or None
-        Of a chunk of the Earth: a position in the chunk is in its mesh, even where elements of 27 nodes do not quite reach.
+        Coordinates of a chunk of the Earth: a position in the chunk is in its mesh, even slightly beyond the elements of 27 nodes.
     team : Together, optional
         Ranks of whose meshes the top is put together, as none has the whole.
     """

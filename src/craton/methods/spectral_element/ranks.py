@@ -122,7 +122,7 @@ def combine_statistics(subdomain, local):
     ----------
     subdomain : Subdomain
     local : mesh_statistics.MeshStatistics
-        Its masses are changed in place.
+        Statistics of this rank; the masses are changed in place.
     """
     mass = tuple(copy_lowest_rank_values(subdomain.shared[medium], values) for medium, values in zip(("solid", "fluid"), local.mass))
     by_rank = subdomain.team.every(lambda: (local.speeds, local.smallest, local.loss, local.bulk_loss))
@@ -223,7 +223,7 @@ def elements_holding(places, located, xyz, team):
     ----------
     places : placing.Places
     located : Located
-        Of the positions, preferring the solid; its element is taken where no element holds a position, as above a curved top.
+        The positions, preferring the solid; its element is taken where no element holds a position, as above a curved top.
     xyz : (n, 3) array
         Positions, m.
     team : Together, or SingleRank

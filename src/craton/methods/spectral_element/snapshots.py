@@ -80,7 +80,7 @@ class Interpolator:
         Their numbers in the snapshot.
     quantity : str
     named : tuple of str
-        Its components.
+        Components of the quantity.
     """
 
     def __init__(self, d, located, where, quantity, named):

@@ -38,7 +38,7 @@ class Subdomain:
     shared : dict of str to Sharing
         Points of the "solid" and of the "fluid" that other ranks have, too.
     media : (bool, bool)
-        Whether any rank has solid, fluid.
+        True where any rank has solid, fluid.
     numbers : (m,) int array
         Numbers of the owned elements in the whole mesh.
     bounds : (2, 3) array

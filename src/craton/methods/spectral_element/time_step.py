@@ -61,7 +61,7 @@ def stable_step(medium, families, machine):
     families : list of families.ArrangedFamily
         All its elements.
     machine : backend
-        Where the operator is applied.
+        Machine on which the operator is applied.
     """
     team, selected = medium.subdomain.team, np.arange(medium.mesh.size)
     if sum(team.every(lambda: medium.mesh.size)) <= WHOLE:

@@ -10,7 +10,12 @@ FIELD_GAP = 17 * ALIGNMENT  # between fields of one block, against conflicts of 
 
 
 def rounded(n, to):
-    """Round up to a multiple of `to`."""
+    """Round up to a multiple of `to`.
+
+    Parameters
+    ----------
+    n, to : int
+    """
     return -(-n // to) * to
 
 
@@ -64,19 +69,42 @@ class Layout:
         return self.offset(0, 0, 0) + self.origin[0] * self.plane + self.origin[1] * self.row + self.origin[2]
 
     def block(self, fields):
-        """Return the elements of a block of several fields."""
+        """Return the elements of a block of several fields.
+
+        Parameters
+        ----------
+        fields : int
+            Number of fields in the block.
+        """
         return LEAD + fields * self.field
 
     def start(self, number):
-        """Return the elements from the start of a block to field `number`, padding included."""
+        """Return the elements from the start of a block to field `number`, padding included.
+
+        Parameters
+        ----------
+        number : int
+            Of the field, from 0.
+        """
         return LEAD + number * self.field
 
     def offset(self, k, j, i):
-        """Return the elements from the grid's point (0, 0, 0) to (k, j, i); works on arrays, int64."""
+        """Return the elements from the grid's point (0, 0, 0) to (k, j, i); works on arrays, int64.
+
+        Parameters
+        ----------
+        k, j, i : int or ndarray of int
+            Indices along z, y and x; ghosts have negative ones.
+        """
         return np.int64(self.plane) * k + np.int64(self.row) * j + i
 
     def place(self, offset):
-        """Return (k, j, i) of offsets into a block of fields, counted from the first field's point (0, 0, 0): the inverse of `offset`."""
+        """Return (k, j, i) of offsets into a block of fields, counted from the first field's point (0, 0, 0): the inverse of `offset`.
+
+        Parameters
+        ----------
+        offset : int or ndarray of int
+        """
         padding = self.first
         within = (offset + padding) % self.field
         return tuple(n - o for n, o in zip((within // self.plane, within % self.plane // self.row, within % self.row), self.origin))

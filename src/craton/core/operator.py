@@ -27,7 +27,13 @@ class Struct:
     fields: tuple
 
     def dtype(self, precision):
-        """Return the aligned NumPy dtype with the layout of the C struct."""
+        """Return the aligned NumPy dtype with the layout of the C struct.
+
+        Parameters
+        ----------
+        precision : str
+            ``"float32"`` or ``"float64"``: what ``"real"`` is.
+        """
         types = {"i32": np.int32, "i64": np.int64, "f64": np.float64, "real": np.dtype(precision)}
         return np.dtype([(name, types[kind]) for name, kind in self.fields], align=True)
 
@@ -36,7 +42,14 @@ class Struct:
         return f"struct {self.name} {{ " + " ".join(f"{C_TYPES[kind]} {name};" for name, kind in self.fields) + " };"
 
     def value(self, precision, **values):
-        """Return one value as a size-1 structured array; raise TypeError on a missing or an unknown name."""
+        """Return one value as a size-1 structured array; raise TypeError on a missing or an unknown name.
+
+        Parameters
+        ----------
+        precision : str
+        **values
+            A number for each field of the struct.
+        """
         names = {name for name, _ in self.fields}
         if names != set(values):
             raise TypeError(f"{self.name}: missing {sorted(names - set(values))}, unknown {sorted(set(values) - names)}")
@@ -146,20 +159,45 @@ class Operator:
         return (*self.writes, *self.reads)
 
     def c_type(self, name):
-        """Return the C element type of one array argument."""
+        """Return the C element type of one array argument.
+
+        Parameters
+        ----------
+        name : str
+            Of one of `arrays`.
+        """
         return C_TYPES[dict(self.types).get(name, "real")]
 
     def source(self, precision):
-        """Return the whole translation unit: constants, real type, structs, headers inlined once, kernels."""
+        """Return the whole translation unit: constants, real type, structs, headers inlined once, kernels.
+
+        Parameters
+        ----------
+        precision : str
+            ``"float32"`` or ``"float64"``: the C type `real`.
+        """
         head = [f"typedef {REALS[precision]} real;", *(f"#define {name} {value}" for name, value in self.defines)]
         return "\n".join([*head, BOX.text(), self.params.text(), inlined(self.file)]) + "\n"
 
     def variant(self, suffix, precision):
-        """Return the variant in a file of that suffix for a precision, or None where the plain body serves."""
+        """Return the variant in a file of that suffix for a precision, or None where the plain body serves.
+
+        Parameters
+        ----------
+        suffix : str
+            ``".cu"`` or ``".cpp"``.
+        precision : str
+        """
         return next((v for v in self.variants if v.file.suffix == suffix and precision in v.precisions), None)
 
     def as_variant(self, variant):
-        """Return the operator with the text of a variant."""
+        """Return the operator with the text of a variant.
+
+        Parameters
+        ----------
+        variant : Variant
+            One of `variants`.
+        """
         return replace(self, file=variant.file, defines=(*self.defines, *variant.defines), variants=())
 
     def exact(self, units=("unit",), moved=0):
@@ -176,7 +214,15 @@ class Operator:
         return replace(self.specialised(f"{self.name}_exact", EXACT=1), params=params, reals_per_point=self.reals_per_point + moved)
 
     def specialised(self, name, **defines):
-        """Return the operator under another name, with constants added or replaced."""
+        """Return the operator under another name, with constants added or replaced.
+
+        Parameters
+        ----------
+        name : str
+            In plans and timings; the C function keeps its name.
+        **defines
+            Constants by name.
+        """
         return replace(self, name=name, kernel=self.function, variants=(), defines=tuple({**dict(self.defines), **defines}.items()))
 
 
@@ -185,6 +231,10 @@ def inlined(file):
     """Return the text of a kernel file with every ``#include "..."`` replaced by that file's text, each one once.
 
     One text per kernel: CuPy's cache does not look into files that are reached with -I.
+
+    Parameters
+    ----------
+    file : path-like
     """
     seen = set()
 
@@ -205,7 +255,17 @@ def inlined(file):
 
 
 def declared_in_text(op):
-    """Return argument names and element types from the kernel's text, to be compared with the declaration."""
+    """Return argument names and element types from the kernel's text, to be compared with the declaration.
+
+    Parameters
+    ----------
+    op : Operator
+
+    Returns
+    -------
+    list of (str, str)
+        Name and C type of each argument, in order.
+    """
     text = re.sub(r"//[^\n]*", "", inlined(op.file))
     match = re.search(rf"KERNEL(?:_BOUNDS\([^)]*\))?\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)
     arguments = [" ".join(a.replace("*", " ").replace("const", " ").replace("RESTRICT", " ").split()) for a in match[1].split(",")]

@@ -28,7 +28,12 @@ class Part:
 
     @classmethod
     def whole(cls, shape):
-        """Return the whole grid of `shape` (nz, ny, nx) on one rank."""
+        """Return the whole grid of `shape` (nz, ny, nx) on one rank.
+
+        Parameters
+        ----------
+        shape : tuple of int
+        """
         nz, ny, nx = shape
         return cls((0, nz, 0, ny, 0, nx), {})
 
@@ -39,13 +44,24 @@ class Part:
         return (k1 - k0, j1 - j0, i1 - i0)
 
     def range(self, axis):
-        """Return the first and last + 1 index along ``"x"``, ``"y"`` or ``"z"``."""
+        """Return the first and last + 1 index along ``"x"``, ``"y"`` or ``"z"``.
+
+        Parameters
+        ----------
+        axis : str
+        """
         n = 2 * "zyx".index(axis)
         return self.box[n : n + 2]
 
 
 def clip(box, other):
-    """Return the intersection of two boxes, or None."""
+    """Return the intersection of two boxes, or None.
+
+    Parameters
+    ----------
+    box, other : tuple of int
+        (k0, k1, j0, j1, i0, i1), upper bounds excluded.
+    """
     low = [max(a, b) for a, b in zip(box[::2], other[::2])]
     high = [min(a, b) for a, b in zip(box[1::2], other[1::2])]
     return None if any(a >= b for a, b in zip(low, high)) else tuple(v for pair in zip(low, high) for v in pair)
@@ -55,6 +71,18 @@ def shells(part, thickness, along_x=1):
     """Return disjoint slabs of the owned points within `thickness` of a neighbour, and the box of the other points.
 
     Slabs along x are as thick as a multiple of `along_x`.
+
+    Parameters
+    ----------
+    part : Part
+    thickness : int
+        Points.
+    along_x : int
+
+    Returns
+    -------
+    list of box, box
+        In points of the part: the slabs, and what is left.
     """
     rest = [v for n in part.shape for v in (0, n)]
     outer = []
@@ -75,6 +103,20 @@ def regions(launches, part, thickness, along_x=1):
 
     Boxes and point tables are cut. Other launches that are not pointwise run whole where they fill ghosts or precede the first update of
     the phase; after it, they are cut like the updates (columns of points across a face). Launches that state `outer` are only sorted.
+
+    Parameters
+    ----------
+    launches : sequence of Launch
+    part : Part
+    thickness : int
+        Points of the slabs that neighbours wait for.
+    along_x : int
+        Slabs along x are as thick as a multiple of it.
+
+    Returns
+    -------
+    (tuple of Launch, tuple of Launch)
+        Outer and inner ones.
     """
     if not part.neighbours:
         return (), tuple(launches)
@@ -154,13 +196,26 @@ def split(plan, ranks, grid=None):
 
 
 def arrangements(ranks):
-    """Return all arrangements (z, y, x) of `ranks` ranks."""
+    """Return all arrangements (z, y, x) of `ranks` ranks.
+
+    Parameters
+    ----------
+    ranks : int
+    """
     divisors = [n for n in range(1, ranks + 1) if ranks % n == 0]
     return [(a, b, ranks // a // b) for a in divisors for b in divisors if ranks // a % b == 0]
 
 
 def cuts(counts, known):
-    """Return the limits of the parts along z, y and x: three rising arrays (count + 1,); None where they do not fit."""
+    """Return the limits of the parts along z, y and x: three rising arrays (count + 1,); None where they do not fit.
+
+    Parameters
+    ----------
+    counts : tuple of int
+        Parts along z, y and x.
+    known : dict
+        `Plan.sharing`: weights of planes, least lengths, axes that stay whole.
+    """
     out = []
     for axis, count in zip("zyx", counts):
         if count > 1 and axis in known["whole"]:
@@ -177,6 +232,20 @@ def balance_limits(weights, count, least, least_last, together=None):
     """Return even limits that give `count` runs nearly equal weight; None where a run would be too short.
 
     No limit lies within the run `together` (first, last + 1).
+
+    Parameters
+    ----------
+    weights : ndarray
+        Cost of each plane.
+    count : int
+        Number of runs.
+    least, least_last : int
+        Least number of planes of a run, and of the last run.
+    together : (int, int), optional
+
+    Returns
+    -------
+    ndarray of int, shape (count + 1,), or None
     """
     total, n = np.concatenate([[0], np.cumsum(weights)]), len(weights)
     inner = 2 * np.rint(np.interp(total[-1] * np.arange(1, count) / count, total, np.arange(n + 1)) / 2).astype(int)
@@ -195,7 +264,20 @@ def balance_limits(weights, count, least, least_last, together=None):
 
 
 def costs(cut, known):
-    """Return the cost of every part in plain points: its points with their layers, and its cuts."""
+    """Return the cost of every part in plain points: its points with their layers, and its cuts.
+
+    Parameters
+    ----------
+    cut : sequence of ndarray
+        Limits along z, y and x, see `cuts`.
+    known : dict
+        `Plan.sharing`.
+
+    Returns
+    -------
+    ndarray, shape (parts,)
+        x fastest.
+    """
     lengths = [np.diff(limits) for limits in cut]
     extra = [np.add.reduceat(known["cost"][axis] - 1, limits[:-1]) / np.diff(limits) for axis, limits in zip("zyx", cut)]
     z, y, x = np.ix_(*lengths)
@@ -211,7 +293,19 @@ def costs(cut, known):
 
 
 def parts(cut, periodic):
-    """Return the parts between limits, x fastest; a cut periodic axis continues at its other end."""
+    """Return the parts between limits, x fastest; a cut periodic axis continues at its other end.
+
+    Parameters
+    ----------
+    cut : sequence of ndarray
+        Limits along z, y and x, see `cuts`.
+    periodic : collection of str
+        Axes whose ends are neighbours.
+
+    Returns
+    -------
+    list of Part
+    """
     counts, all_parts = tuple(len(limits) - 1 for limits in cut), []
     for place in np.ndindex(counts):
         box = tuple(int(v) for limits, p in zip(cut, place) for v in limits[p : p + 2])

@@ -78,7 +78,21 @@ def element_seconds(load, itemsize, speeds):
 
 
 def table(parts, known, halos, itemsize, speeds, thickness=4):
-    """Return for each rank (part, cost in plain points, bytes sent in a step, seconds of a step)."""
+    """Return for each rank (part, cost in plain points, bytes sent in a step, seconds of a step).
+
+    Parameters
+    ----------
+    parts : list of Part
+    known : dict
+        `Plan.sharing`.
+    halos : list of list of Halo
+        For each phase.
+    itemsize : int
+        Bytes of a real.
+    speeds : Speeds
+    thickness : int
+        Points of the slabs that neighbours wait for.
+    """
     limits = [np.unique([n for part in parts for n in part.box[2 * a : 2 * a + 2]]) for a in range(3)]
     uncut = costs(limits, known | {"cut": dict.fromkeys("zyx", 0.0)})
     rows = []
@@ -90,7 +104,16 @@ def table(parts, known, halos, itemsize, speeds, thickness=4):
 
 
 def sent(part, face, halos):
-    """Return the numbers sent to the neighbour behind a face in a step; all fields of a phase have the halo of the thickest."""
+    """Return the numbers sent to the neighbour behind a face in a step; all fields of a phase have the halo of the thickest.
+
+    Parameters
+    ----------
+    part : Part
+    face : (str, int)
+        Axis and side.
+    halos : list of list of Halo
+        For each phase.
+    """
     axis, side = face
     total = 0
     for of_phase in halos:

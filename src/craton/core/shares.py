@@ -64,9 +64,21 @@ class SingleRank:
     rank, size = 0, 1
 
     def every(self, work):
-        """Return the results of `work()` on every rank: list."""
+        """Return the results of `work()` on every rank: list.
+
+        Parameters
+        ----------
+        work : callable
+            Without arguments.
+        """
         return [work()]
 
     def swap(self, arrays):
-        """Exchange arrays with other ranks, of which there are none."""
+        """Exchange arrays with other ranks, of which there are none.
+
+        Parameters
+        ----------
+        arrays : dict of int to ndarray
+            By rank: empty, there are no others.
+        """
         return {}

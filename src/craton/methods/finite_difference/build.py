@@ -40,7 +40,7 @@ from craton.survey.planes import PlaneWave
 from craton.survey.shots import refusal
 
 LONGEST = 2**31 - 64  # points along an axis
-DIVERGENCE_LIMIT = 1e3  # times what all sources together could do to one cell
+EXPLODED = 1e3  # times what all sources together could do to one cell
 
 
 def build(scenario):
@@ -213,8 +213,7 @@ def assemble(d, sources, receivers, channels):
     phases = tuple(phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")) + (Phase("record", tuple(record)),)
     known = ranks.sharing(d, phases)
     plan = Plan(d.scenario.title, "fd_elastic", d.precision, d.grid, d.layout, arrays, phases, d.steps, d.dt, d.start, channels, receivers,
-                slots, divergence_limit(d, sources), d.velocity, snapshots.frames(d), d.extra, band, shots=d.shots,
-                sharing=known)  # fmt: skip
+                slots, exploded(d, sources), d.velocity, snapshots.frames(d), d.extra, band, shots=d.shots, sharing=known)  # fmt: skip
     plan.warnings = warnings(d, sources, receivers)
     plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
     return plan
@@ -304,7 +303,7 @@ def steps_of(d, name):
     return launches
 
 
-def divergence_limit(d, sources):
+def exploded(d, sources):
     """Particle velocity beyond reach: a thousand times what all sources, spread over one cell, could leave behind."""
     found = earth.extremes(d.scenario.model, d.grid)
     rho, vs = found["rho"][0], found["slowest"]
@@ -317,4 +316,4 @@ def divergence_limit(d, sources):
             continue
         strength = np.abs(s.force).max() if s.force is not None else np.abs(s.moment).max() / vs
         total += impulse * strength / (rho * volume)
-    return float(DIVERGENCE_LIMIT * total) if total > 0 else np.inf
+    return float(EXPLODED * total) if total > 0 else np.inf

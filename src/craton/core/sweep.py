@@ -49,7 +49,7 @@ class SweepPlan:
     scale : ndarray
         Factor of each field from sums over G in the kernels' length unit to the result's units.
     notes : dict of str to list of (str, str)
-        Text of `craton plan`, by section.
+        What `craton plan` prints, by section.
     """
 
     title: str

@@ -189,7 +189,7 @@ def together(plan, make, grid, steps):
         program = make().commit(local)
         march(program, exchange(program, comm), Blind(), steps)
         blocks = comm.collect(recorded(program, steps))
-        return local.part, fields(program), local.sharing["gathering"].joined(blocks, program.backend) if blocks else None
+        return local.part, fields(program), local.sharing["gathering"].join_columns(blocks, program.backend) if blocks else None
 
     found = spawn(int(np.prod(grid)), rank)
     whole = {name: np.full((*plan.layout.shape,), np.nan, plan.precision) for name in found[0][1]}

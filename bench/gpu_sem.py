@@ -21,7 +21,7 @@ from craton.backends.cpu import CPU
 from craton.benchmark import provenance
 from craton.core.layout import Layout
 from craton.core.operator import BOX
-from craton.core.plan import LANES, Array, Launch, Phase, Plan, Turns
+from craton.core.plan import LANES, Array, ColourBoundaries, Launch, Phase, Plan
 from craton.methods.spectral_element import mesh_terms
 from craton.methods.spectral_element import operators as sem
 from craton.methods.spectral_element.element import Element
@@ -182,8 +182,8 @@ def compare(bench, kind, precision):
     found = []
     for machine, real in ((CPU(threads=1), "float64"), (bench.machine, precision)):
         op = sem.stiffness(kind)
-        turns = Turns((), tuple(int(n) for n in limits)) if kind.coloured else None
-        plan = small_plan([Launch(op, op.arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0}, turns=turns)], arrays, real)
+        colours = ColourBoundaries((), tuple(int(n) for n in limits)) if kind.coloured else None
+        plan = small_plan([Launch(op, op.arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0}, colours=colours)], arrays, real)
         program = machine.commit(plan)
         program.phases[0].inner(0)
         found.append([program.host(name).astype(float) for name in ("force", "memory")])
@@ -345,9 +345,9 @@ def committed(bench, fields, kind, faces):
     """The program of a step, and the bytes of its arrays."""
     mesh, op, n = fields.mesh, sem.stiffness(kind), 3 * (fields.mesh.count + 1)
     arrays = {**fields.of(kind), **faces}
-    turns = Turns((), tuple(int(n) for n in np.cumsum([0, *np.bincount(mesh.colour, minlength=8)]))) if kind.coloured else None
+    colours = ColourBoundaries((), tuple(int(n) for n in np.cumsum([0, *np.bincount(mesh.colour, minlength=8)]))) if kind.coloured else None
     launches = [
-        Launch(op, tuple(a if a in arrays else "" for a in op.arrays), (0, 1, 0, 1, 0, mesh.size), {"first": 0}, turns=turns),
+        Launch(op, tuple(a if a in arrays else "" for a in op.arrays), (0, 1, 0, 1, 0, mesh.size), {"first": 0}, colours=colours),
         Launch(sem.stacey(), ("force", "velocity", "edge", "terms"), (0, 1, 0, 1, 0, len(faces["edge"])), {"count": len(faces["edge"])}),
         Launch(sem.update(), sem.update().arrays, (0, 1, 0, 1, 0, n), {"dt": 1e-9}),
     ]

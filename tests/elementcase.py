@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from craton.core.shares import One
+from craton.core.shares import SingleRank
 from craton.methods.spectral_element import mesh_terms, ranks
 from craton.methods.spectral_element.element import Element
 from craton.methods.spectral_element.placing import Places
@@ -61,8 +61,8 @@ class Toy:
         self.size = max(start + points * components for start, points, components in self.state.fields.values())
         self.places = Places(self.mesh, self.fluid)
         local, self.centres = mesh_terms.relative(self.mesh.elevated().nodes[self.mesh.elevated().elements])
-        self.first = SimpleNamespace(edges=mesh_terms.boxes(local))
-        self.division = SimpleNamespace(team=One(), numbers=np.arange(self.mesh.size))
+        self.statistics = SimpleNamespace(edges=mesh_terms.boxes(local))
+        self.subdomain = SimpleNamespace(team=SingleRank(), numbers=np.arange(self.mesh.size))
 
     @property
     def end(self):
@@ -81,13 +81,13 @@ class Toy:
         """The model there."""
         return at_nodes(self.model, self.coordinates(e)[:, :, nodes], self.mesh.centroids()[e])
 
-    def located(self, xyz, wet=False, **more):
+    def locate(self, xyz, wet=False, **more):
         """Positions in the mesh."""
-        return self.places.located(xyz, wet, **more)
+        return self.places.locate(xyz, wet, **more)
 
-    def holding(self, xyz):
+    def elements_holding(self, xyz):
         """All elements that hold positions."""
-        return ranks.holding(self.places, self.located(xyz), xyz, One())
+        return ranks.elements_holding(self.places, self.locate(xyz), xyz, SingleRank())
 
     def filled(self, **fields):
         """The state with fields given as functions of x, y, z: three components of the solid's, one of the fluid's."""

@@ -142,10 +142,10 @@ def described(arrays, precision, laned):
     return {name: one(name, a) for name, a in arrays.items()}
 
 
-def run(op, arrays, box, params, precision="float64", machine=None, turns=None, times=1, laned=LANED):
+def run(op, arrays, box, params, precision="float64", machine=None, colours=None, times=1, laned=LANED):
     """Host arrays after one launch; an array that is not there is absent."""
     names = tuple(name if name in arrays else "" for name in op.arrays)
-    launch = Launch(op, names, box, params, turns=turns)
+    launch = Launch(op, names, box, params, colours=colours)
     phases, there = (Phase("phase", (launch,)),), described(arrays, precision, laned)
     plan = Plan("one", "test", precision, None, Layout((1, 1, 1), 0), there, phases, 1, 1.0, 0.0, [], None, 1, np.inf)
     program = (machine or CPU(threads=1)).commit(plan)

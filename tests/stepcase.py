@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.backends.cpu import CPU
-from craton.core.shares import One
-from craton.methods.spectral_element import exact
+from craton.core.shares import SingleRank
+from craton.methods.spectral_element import fixed_point
 from craton.methods.spectral_element.build import assemble, discretise
 from craton.methods.spectral_element.undamped import Undamped
 from craton.model.media import sampling
@@ -173,7 +173,7 @@ def box(counts=(4, 4, 4), edge=20.0, model=None, run=None, boundaries="stacey", 
 def discretised(case):
     """Discretisation without sources."""
     scenario = case.scenario
-    return discretise(scenario, given(scenario, mesh(case)), [], One(), CPU(threads=1))
+    return discretise(scenario, given(scenario, mesh(case)), [], SingleRank(), CPU(threads=1))
 
 
 def true_limit(d):
@@ -181,8 +181,8 @@ def true_limit(d):
     from scipy.sparse.linalg import LinearOperator, eigs, eigsh
 
     double = d if d.precision == "float64" else replace(d, scenario=d.scenario.model_copy(update={
-        "run": d.scenario.run.model_copy(update={"precision": "float64"})}), units=exact.Reals())  # fmt: skip
-    operator = Undamped(double, d.elements, CPU(threads=1))
+        "run": d.scenario.run.model_copy(update={"precision": "float64"})}), units=fixed_point.FloatingPoint())  # fmt: skip
+    operator = Undamped(double, d.families, CPU(threads=1))
     shapes = {medium: (len(operator.masses[medium]), 3 if medium == "solid" else 1) for medium in operator.media}
     roots = np.concatenate([np.repeat(np.sqrt(operator.masses[m]), c) for m, (_, c) in shapes.items()])
     cut = np.cumsum([n * c for n, c in shapes.values()])[:-1]
@@ -205,16 +205,16 @@ def marched(d, dt, steps, every=20):
     frequency = 2 / d.stable.limit  # of the fastest mode, rad/s: energy of a potential is frequency^2 M_f chi'^2, about
     d = replace(d, dt=dt, steps=steps)
     if d.exact:
-        forces = [10 * scale * np.sqrt(mass.max(initial=0)) for scale, mass in zip((frequency, 1.0), d.first.mass)]
-        d = replace(d, units=exact.Units(*map(exact.unit, forces)))
+        forces = [10 * scale * np.sqrt(mass.max(initial=0)) for scale, mass in zip((frequency, 1.0), d.statistics.mass)]
+        d = replace(d, units=fixed_point.FixedPoint(*map(fixed_point.unit, forces)))
     program = CPU(threads=1).commit(assemble(d, [], receivers_of(d.scenario), []))
     rng, weights, energies = np.random.default_rng(3), {}, []
-    names = zip(("velocity", "potential_rate"), ("rigid_points_points", "fluid_rigid_points"), (1.0, frequency), d.first.mass)
-    for name, still, scale, mass in names:
+    names = zip(("velocity", "potential_rate"), ("rigid_points_points", "fluid_rigid_points"), (1.0, frequency), d.statistics.mass)
+    for name, rigid_points, scale, mass in names:
         if len(mass):
             rate = program.arrays[name]
             rate[:-1] = (rng.standard_normal(rate[:-1].shape).T / (scale * np.sqrt(mass))).T
-            rate[program.arrays.get(still, slice(0))] = 0
+            rate[program.arrays.get(rigid_points, slice(0))] = 0
             weights[name] = scale**2 * mass[:, None]
     for step in range(steps):
         for phase in program.phases:

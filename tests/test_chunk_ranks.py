@@ -151,14 +151,14 @@ def test_ranks_look_at_the_same_part_of_a_large_mesh(monkeypatch, case, ranks, p
     """Likely elements with the rings around them are the same however the mesh is shared, and so is the step, which parts of it tell."""
     monkeypatch.setattr(time_step, "WHOLE", 90)
     parts = []
-    likely = time_step.likely
+    likely = time_step.likely_elements
 
     def watched(d):
         some = likely(d)
-        parts.append(d.division.numbers[some])
+        parts.append(d.subdomain.numbers[some])
         return some
 
-    monkeypatch.setattr(time_step, "likely", watched)
+    monkeypatch.setattr(time_step, "likely_elements", watched)
     alone_, want = planned_by_method(loads(text(case)), machine=CPU(threads=1)).dt, sorted(parts.pop().tolist())
     steps = {plan.dt for plan in plans(case, ranks, partition)}
     assert sorted(np.concatenate(parts).tolist()) == want and 0 < len(want) <= 90 and steps == {alone_}

@@ -14,12 +14,12 @@ from craton import gravity
 from craton.backends import cpu, nvrtc
 from craton.core.operator import declared_in_text
 from craton.errors import ResourceError
-from craton.methods import operators
+from craton.methods import METHODS
 from craton.methods.gravity import catalogue, raster
 
 CASES = {
     f"{name}-{precision}": (op, precision)
-    for asked in ("float32", "float64") for name, (op, precision) in operators("gravity", 4, asked).items()
+    for asked in ("float32", "float64") for name, (op, precision) in METHODS["gravity"].operators(4, asked).items()
 }  # fmt: skip
 ARCHITECTURES = ("sm_80", "sm_90")
 
@@ -108,5 +108,5 @@ def test_catalogue_is_what_runs(precision, monkeypatch):
         gravity.forward(prisms, density, points, catalogue.FIELDS, "cpu", precision, method)
     jacobian = gravity.operator(prisms, points, catalogue.FIELDS, device="cpu")
     assert (jacobian.T @ np.ones(50)).shape == (216,)
-    listed = {(op.name, op.source(of)) for op, of in operators("gravity", 4, precision).values()}
+    listed = {(op.name, op.source(of)) for op, of in METHODS["gravity"].operators(4, precision).values()}
     assert listed - seen <= {(name, text) for name, text in listed if name == "collect"}  # one of them for each precision

@@ -68,7 +68,7 @@ def together(scenario, grid, device="hostile", threads=1):
         march(program, exchange(program, comm), Blind(), STEPS)
         record = program.host("record")[:STEPS] if "record" in program.arrays else np.empty((STEPS, 0), plan.precision)
         blocks = comm.collect(record)
-        joined = local.sharing["gathering"].joined(blocks, program.backend) if blocks else None
+        joined = local.sharing["gathering"].join_columns(blocks, program.backend) if blocks else None
         return local.part, fields_of(program), joined
 
     found = spawn(int(np.prod(grid)), rank)

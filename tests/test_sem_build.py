@@ -5,9 +5,9 @@ import threadpoolctl
 
 from craton import sem_benchmark
 from craton.backends.cpu import CPU
-from craton.core.shares import One
+from craton.core.shares import SingleRank
 from craton.methods.spectral_element import families, mesh_terms
-from craton.methods.spectral_element.assembly import ordered
+from craton.methods.spectral_element.assembly import order_elements
 from craton.methods.spectral_element.build import assemble, discretise
 from craton.model import blas
 from craton.model.media import sampling
@@ -32,7 +32,7 @@ def problem(request):
     if not irregular:
         scenario = scenario.model_copy(update={"domain": scenario.domain.model_copy(update={"spacing": 99.0})})
     given = sem_benchmark.irregular(scenario, moved=sem_benchmark.MOVED * irregular)
-    d = discretise(scenario, given, source_files.build_all(scenario, None), One(), CPU(threads=1))
+    d = discretise(scenario, given, source_files.build_all(scenario, None), SingleRank(), CPU(threads=1))
     places = shape.positions(d.mesh.nodes, d.mesh.elements, d.element.points).transpose(0, 2, 1)
     centres = d.mesh.nodes[d.mesh.elements].mean(axis=1)
     return d, places, given.sampler.at(places, centres, d.mesh.regions)
@@ -52,14 +52,14 @@ def test_what_is_seen_at_centres_only_is_the_same_at_all_nodes(problem):
     d, places, samples = problem
     spread = np.max([np.ptp(values, axis=-1).reshape(d.mesh.size, -1).max(axis=1) for values in samples.values()], axis=0)
     even = d.sampler.uniform(places[:, 2], d.centres, d.mesh.regions)
-    assert not spread[even].any() and (d.first.varying == (spread > 0)).all()
-    assert even.any() == (not d.first.varying.all()) or d.fluid.any()
+    assert not spread[even].any() and (d.statistics.varying == (spread > 0)).all()
+    assert even.any() == (not d.statistics.varying.all()) or d.fluid.any()
 
 
 def test_masses(problem):
     d, _, samples = problem
     weight = shape.determinants(d.mesh.nodes, d.mesh.elements, d.element.points) * d.element.volume_weights
-    for fluid, mass in enumerate(d.first.mass):
+    for fluid, mass in enumerate(d.statistics.mass):
         own, expected = d.fluid == bool(fluid), np.zeros(len(mass))
         density = 1 / (samples["rho"] * samples["vp"] ** 2) if fluid else samples["rho"]
         np.add.at(expected, d.points[own], (weight * density)[own])
@@ -71,8 +71,8 @@ def test_arrays_of_families(problem):
     local = mesh_terms.relative(d.mesh.nodes[d.mesh.elements])[0]
     seen = np.zeros(d.mesh.size, int)
     plan = assemble(d, [], receivers.build(d.scenario), [])
-    for own in families.families(d):
-        order = ordered(own.elements, d.mesh.corners[own.elements], d.coloured)
+    for own in families.families(d, d.layers):
+        order = order_elements(own.elements, d.mesh.corners[own.elements], d.deterministic)
         there, e = order.elements >= 0, order.elements[order.elements >= 0]
         arrays = {name: plan.arrays[f"{own.name}_{name}"].on_host() for name in ("points", "geometry", "moduli")}
         seen[e] += 1

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import semcase
 
-from craton.methods.spectral_element import faces, look, mesh_terms
+from craton.methods.spectral_element import faces, mesh_statistics, mesh_terms
 from craton.methods.spectral_element.element import DEGREES, Element, lagrange, lagrange_slopes
 
 
@@ -69,7 +69,7 @@ def test_volumes_of_boxes_and_distorted_elements():
     inner = mesh.local.copy()
     inner[:, :, 13] += rng.uniform(-0.1, 0.1, (mesh.size, 3))  # the node in the middle moves: volumes stay
     for local in (mesh.local, inner):
-        weight = look.volumes(mesh.element, local, mesh_terms.boxes(local)) * mesh.element.volume_weights
+        weight = mesh_statistics.volumes(mesh.element, local, mesh_terms.boxes(local)) * mesh.element.volume_weights
         assert np.isclose(weight.sum(), 8 * 0.8 * 1.3, rtol=1e-13) and (weight > 0).all()
 
 
@@ -112,10 +112,10 @@ def test_absorbing_faces_damp_p_and_s_waves():
     mesh = semcase.Mesh(2, (1, 1, 1), distortion=0)
     vectors = mesh_terms.area_vectors(mesh.element, mesh.local, [(0, 1)])
     nodes, medium = mesh.element.face_nodes, {"rho": np.full(18, 2.0), "vp": np.full(18, 5.0), "vs": np.full(18, 3.0)}
-    points, c = faces.damped(mesh.points[0, nodes[1]], vectors[0], {name: values[:9] for name, values in medium.items()})
+    points, c = faces.stacey_damping(mesh.points[0, nodes[1]], vectors[0], {name: values[:9] for name, values in medium.items()})
     assert np.allclose(c.sum(0), 0.8 * 1.3 * 2.0 * np.array([5.0, 3.0, 3.0, 0, 0, 0]), atol=1e-12) and len(points) == 9
     corner = mesh_terms.area_vectors(mesh.element, mesh.local, [(0, 1), (0, 3)])
-    both, c = faces.damped(mesh.points[0, nodes[[1, 3]]].ravel(), corner.reshape(-1, 3), medium)
+    both, c = faces.stacey_damping(mesh.points[0, nodes[[1, 3]]].ravel(), corner.reshape(-1, 3), medium)
     assert len(both) == 15 and np.isclose(c[:, 1].sum(), 2.0 * (0.8 * 1.3 * 3.0 + 1.0 * 1.3 * 5.0))
 
 

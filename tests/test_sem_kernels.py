@@ -1,4 +1,4 @@
-"""Spectral elements, the kernels' bodies on the CPU: against dense matrices, in patch tests, in turns; every text for a GPU."""
+"""Spectral elements, the kernels' bodies on the CPU: against dense matrices, in patch tests, by colours; every text for a GPU."""
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,13 +12,13 @@ from craton.backends import nvrtc
 from craton.backends.base import interleaved, separate
 from craton.backends.cpu import CPU, slabs
 from craton.core.operator import declared_in_text
-from craton.core.plan import Turns
+from craton.core.plan import ColourBoundaries
 from craton.errors import ResourceError
 from craton.methods.shared import sharing
-from craton.methods.spectral_element import catalogue, exact, mesh_terms
+from craton.methods.spectral_element import catalogue, fixed_point, mesh_terms
 from craton.methods.spectral_element import operators as sem
 from craton.methods.spectral_element.element import DEGREES
-from craton.methods.spectral_element.faces import damped
+from craton.methods.spectral_element.faces import stacey_damping
 from craton.model.media import attenuation
 
 OPERATORS = catalogue.operators(4)
@@ -238,7 +238,7 @@ def test_stacey_is_implicit_in_the_velocity():
     vectors = mesh_terms.area_vectors(mesh.element, mesh.local, faces)
     on = mesh.points[faces[:, 0, None], mesh.element.face_nodes[faces[:, 1]]]
     medium = {name: np.full(on.size, value) for name, value in (("rho", 2.0), ("vp", 3.0), ("vs", 1.5))}
-    points, c = damped(on.ravel(), vectors.reshape(-1, 3), medium)
+    points, c = stacey_damping(on.ravel(), vectors.reshape(-1, 3), medium)
     mass = 0.5 + rng.random(len(points))
     terms = np.concatenate([mesh_terms.implicit(c, mass, dt), c], 1).T
     arrays = {"force": field(mesh).ravel(), "velocity": field(mesh, seed=9).ravel(), "points": points.astype(np.int32), "terms": terms}
@@ -274,7 +274,7 @@ def test_rigid_points_have_no_force(fields):
     assert not after[[2, 5]].any() and (after != 0).all(1).sum() == 8
 
 
-# --- turns, lanes, threads --------------------------------------------------------------------------------------------------------------
+# --- colours, lanes, threads --------------------------------------------------------------------------------------------------------------
 
 
 def chunked():
@@ -282,17 +282,17 @@ def chunked():
     mesh = semcase.Mesh(2, (32, 1, 1))
     order = np.concatenate([np.arange(8) + 8 * n for n in (0, 2, 1, 3)])
     mesh.points, mesh.local = mesh.points[order], mesh.local[order]
-    return mesh, replace(sem.stiffness(sem.Kind(2)), grain=(1, 1, 8)), Turns((0, 16, 32))
+    return mesh, replace(sem.stiffness(sem.Kind(2)), grain=(1, 1, 8)), ColourBoundaries((0, 16, 32))
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_colours_of_chunks_give_the_same_bits_for_any_number_of_threads(precision):
-    mesh, op, turns = chunked()
+    mesh, op, colours = chunked()
     u, moduli = field(mesh), mesh.random(2)
     arrays = {"force": np.zeros(u.size), "displacement": u.ravel(), "points": mesh.points, "geometry": mesh.geometry("nodes"),
               "moduli": moduli}  # fmt: skip
     box = (0, 1, 0, 1, 0, mesh.size)
-    found = [semcase.run(op, arrays, box, {"first": 0}, precision, CPU(threads=n), turns)["force"] for n in (1, 2, 3)]
+    found = [semcase.run(op, arrays, box, {"first": 0}, precision, CPU(threads=n), colours)["force"] for n in (1, 2, 3)]
     assert (found[0] == found[1]).all() and (found[0] == found[2]).all()
     assert difference(found[0].reshape(-1, 3), semcase.dense_force(mesh, u, moduli)) <= TOLERANCE[precision]
 
@@ -306,8 +306,8 @@ def test_a_box_within_a_group_of_lanes_is_refused():
 
 
 def test_turns_cut_a_box_at_limits_inside_it():
-    assert Turns.cut((0, 1, 0, 1, 8, 40), (0, 8, 24, 40, 64)) == [(0, 1, 0, 1, 8, 24), (0, 1, 0, 1, 24, 40)]
-    assert Turns.cut((0, 1, 0, 1, 8, 40), ()) == [(0, 1, 0, 1, 8, 40)]
+    assert ColourBoundaries.cut((0, 1, 0, 1, 8, 40), (0, 8, 24, 40, 64)) == [(0, 1, 0, 1, 8, 24), (0, 1, 0, 1, 24, 40)]
+    assert ColourBoundaries.cut((0, 1, 0, 1, 8, 40), ()) == [(0, 1, 0, 1, 8, 40)]
 
 
 def test_slabs_of_threads_without_openmp_keep_chunks_whole():
@@ -449,6 +449,6 @@ def test_counted_forces_at_faces():
     for op, own, fluid in cases:
         more = n | {"unit": own} | ({"fluid_unit": fluid} if fluid else {})
         out = op.writes[0]
-        got = semcase.run(op.exact(exact.units_of(op)), given | counts, (0, 1, 0, 1, 0, 3), more, "float32", laned=())[out] * own
+        got = semcase.run(op.exact(fixed_point.units_of(op)), given | counts, (0, 1, 0, 1, 0, 3), more, "float32", laned=())[out] * own
         expected = semcase.run(op, given | reals, (0, 1, 0, 1, 0, 3), n, "float32", laned=())[out]
         assert (got != reals[out]).any() and np.allclose(got, expected, rtol=1e-5, atol=1e-6), op.name

@@ -181,7 +181,7 @@ def test_layers_below_a_sea_floor_within_them_are_refused():
     model = {"kind": "layers", "layers": [{"top": 0, "vp": 1500, "vs": 0, "rho": 1000}, {"top": -240, "vp": 2500, "vs": 1200, "rho": 2000}]}
     source = [{"kind": "explosion", "at": [10, 0, -90], "moment": 1e12, "wavelet": {"kind": "ricker", "frequency": 5}}]
     given = {"model": model, "source": source, "boundaries": {"bottom": "pml", "others": "stacey"}, "time": {"duration": 0.5}}
-    with pytest.raises(ScenarioError, match="fluid and solid touch"):
+    with pytest.raises(ScenarioError, match="an interface of fluid and solid runs along an absorbing layer"):
         build(box(320.0, **given, receivers=[]))
     build(box(320.0, **given | {"boundaries": {"others": "pml", "bottom": "stacey"}}, receivers=[]))
 

@@ -240,4 +240,4 @@ def test_quality_of_a_box_and_of_a_worst_element():
     worse.nodes[21] += [30, 20, 10]
     found = quality.quality(worse, 4, Toy(worse, model).material)
     assert found.jacobian.min() < 0.8 and found.skewness.max() > 0.2 and "element" in dict(quality.report(found, worse, 5.0))["skewness"]
-    assert "too few" in quality.warnings(found, worse, 50.0)[0] and not quality.warnings(found, worse, 1.0)
+    assert "under-resolved" in quality.warnings(found, worse, 50.0)[0] and not quality.warnings(found, worse, 1.0)

@@ -84,10 +84,10 @@ def test_a_position_just_above_the_top_is_put_on_it_and_one_higher_is_not():
     mesh = brick((6, 5, 4), (600.0, 500.0, 200.0), bump=20)
     places = Places(mesh, np.zeros(mesh.size, bool))
     z = float(mesh_top(mesh).surface(150.0, 130.0))
-    found = places.located([[150.0, 130.0, z + 1.0], [150.0, 130.0, z + 5.0]])  # 2 % of an edge of 100 m are allowed
+    found = places.locate([[150.0, 130.0, z + 1.0], [150.0, 130.0, z + 5.0]])  # 2 % of an edge of 100 m are allowed
     assert found.element[0] >= 0 and found.local[0, 2] == 1 and found.element[1] == -1
     drawn = Places(mesh, places.fluid, SimpleNamespace(top=lambda x, y: np.full(np.shape(x), z + 5.0)))  # ground of the model, there
-    assert (drawn.located([[150.0, 130.0, z + 5.0]]).element >= 0).all()
+    assert (drawn.locate([[150.0, 130.0, z + 5.0]]).element >= 0).all()
 
 
 def test_both_sides_of_a_sea_floor():
@@ -95,8 +95,8 @@ def test_both_sides_of_a_sea_floor():
     wet = mesh.centroids()[:, 2] > -200
     places = Places(mesh, wet)
     on_floor = [[130.0, 60.0, -200.0], [100.0, 100.0, -200.0], [130.0, 60.0, -150.0]]
-    assert wet[places.located(on_floor, True).element].tolist() == [True, True, True]
-    assert wet[places.located(on_floor, False).element].tolist() == [False, False, True]
+    assert wet[places.locate(on_floor, True).element].tolist() == [True, True, True]
+    assert wet[places.locate(on_floor, False).element].tolist() == [False, False, True]
 
 
 # --- out --------------------------------------------------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def test_a_held_series_keeps_its_last_value():
 
 def test_slip_of_windows():
     rates, at = np.array([1.0, 2.0, 3.0, 10.0, 20.0]), np.array([0, 3, 3, 5])
-    np.testing.assert_allclose(points.summed(rates, at, 0.5), [0.5, 1.5, 3.0, 5.0, 15.0])
+    np.testing.assert_allclose(points.integrate_slip(rates, at, 0.5), [0.5, 1.5, 3.0, 5.0, 15.0])
 
 
 def test_samples_of_one_quantity_at_two_places_in_the_step():

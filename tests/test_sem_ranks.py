@@ -16,13 +16,13 @@ from craton.backends.cpu import CPU
 from craton.comm import Together
 from craton.comm.halos import OnHost, exchange
 from craton.comm.local import spawn
-from craton.core.shares import One
+from craton.core.shares import SingleRank
 from craton.driver.march import march
 from craton.errors import ResourceError, ScenarioError
 from craton.methods import METHODS
 from craton.methods.shared.sharing import Sharing
-from craton.methods.spectral_element import exact
-from craton.methods.spectral_element.discretisation import Discretisation
+from craton.methods.spectral_element import fixed_point
+from craton.methods.spectral_element.discretisation import Medium
 from craton.scenario import loads
 
 needs_mpi = pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install 'craton[mpi]'")
@@ -165,7 +165,7 @@ def test_hills_with_fast_assembly():
 @pytest.mark.parametrize("case", ["solid", "sea"])
 def test_units_of_forces_have_room(case, bits, monkeypatch):
     """A unit 4,000 times finer or 16,000 times coarser: still float32's own difference from sums of reals."""
-    monkeypatch.setattr(exact, "BITS", bits)
+    monkeypatch.setattr(fixed_point, "BITS", bits)
     got, reals = (craton.run(loads(text(case), [f"run.assembly={how}"]), progress=False) for how in ("colour", "fast"))
     assert 0 < off(got, reals)[0] < 1e-6 and off(got, reals)[1] < 1e-5
 
@@ -231,7 +231,7 @@ def test_what_does_not_come_is_seen(monkeypatch):
     honest = max(np.abs(one.host("displacement")).max() for one in marched("solid", 2, "slices", steps=1))
     monkeypatch.setattr(OnHost, "finish", lambda self, shared: shared and shared.unpack(0))
     assert all(np.abs(one.host("displacement")).max() > 1e3 * honest for one in marched("solid", 2, "slices", steps=1))
-    monkeypatch.setattr(Discretisation, "exact", False)
+    monkeypatch.setattr(Medium, "exact", False)
     assert all(np.isnan(one.host("displacement")).any() for one in marched("solid", 2, "slices", steps=1))
 
 
@@ -242,7 +242,7 @@ def test_outer_elements_and_only_they_touch_shared_points(case):
         assert 0 < plan.part.outer < plan.part.elements or plan.part.outer == plan.part.elements
         for phase in plan.phases:
             shared = np.unique(np.concatenate([numbers(plan, m) for m in phase.messages] or [[-1]]))
-            of_elements = [one for one in phase.launches if f"{one.op.name}_points" in plan.arrays and one.turns]
+            of_elements = [one for one in phase.launches if f"{one.op.name}_points" in plan.arrays and one.colours]
             for one in of_elements:
                 touching = np.isin(plan.arrays[f"{one.op.name}_points"].data, shared).any(axis=1)
                 moduli = plan.arrays[f"{one.op.name}_moduli"].data
@@ -290,9 +290,9 @@ def test_sums_and_unions_over_ranks():
     first, source = sharing.rows({0: 0, 2: 2})
     assert first.tolist() == [0, 2, 5] and source.tolist() == [0, -1, 1, -1, 2]  # rank 0, own, rank 2
     sharing = Sharing(Pair(1, {0: np.array([[0.0, 0.0], [1.0, 4.0]])}), {0: np.array([3, 7])})
-    points, sums = sharing.united(np.array([1, 3]), np.array([[0.5], [2.0]]))
+    points, sums = sharing.unite_points(np.array([1, 3]), np.array([[0.5], [2.0]]))
     assert points.tolist() == [1, 3, 7] and sums.tolist() == [[0.5], [2.0], [4.0]]
-    points, sums = Sharing(One()).united(np.array([1, 3]), np.zeros((2, 0)))
+    points, sums = Sharing(SingleRank()).unite_points(np.array([1, 3]), np.zeros((2, 0)))
     assert points.tolist() == [1, 3] and sums.shape == (2, 0)
 
 
@@ -313,16 +313,16 @@ def test_a_mesh_file_of_several_ranks_is_refused():
 @pytest.mark.parametrize("victim", [0, 1])
 def test_an_error_of_one_rank_is_one_of_all(victim, monkeypatch):
     """Also in the middle of a build, before the others ask it for something."""
-    from craton.methods.spectral_element import look
+    from craton.methods.spectral_element import ranks
 
-    real = look.add_mass
+    combine = ranks.combine_statistics
 
-    def broken(d, *more):
-        if d.division.team.rank == victim:
+    def broken(subdomain, statistics):
+        if subdomain.team.rank == victim:
             raise ResourceError("no memory left")
-        return real(d, *more)
+        return combine(subdomain, statistics)
 
-    monkeypatch.setattr(look, "add_mass", broken)
+    monkeypatch.setattr(ranks, "combine_statistics", broken)
 
     def rank(comm):
         with pytest.raises(Exception, match="no memory left") as error:

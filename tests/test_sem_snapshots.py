@@ -32,7 +32,7 @@ def test_velocity_of_a_polynomial(plane, monkeypatch):
     assert values.shape == made.shape and values.dtype == np.float32
     np.testing.assert_allclose(values, polynomial(*places(made)), atol=3e-6 * np.abs(values).max())
     assert made.coords["x"][[0, -1]].tolist() == [0, 300] and len(made.coords["x"]) == 16
-    monkeypatch.setattr(snapshots, "KEPT", 0)  # matrices made for each picture
+    monkeypatch.setattr(snapshots, "STORED", 0)  # matrices made for each snapshot
     np.testing.assert_array_equal(shot(d, mesh, state, plane=plane)[1], values)
 
 

@@ -9,7 +9,7 @@ from scipy.special import spherical_jn, spherical_yn
 import craton
 from craton.backends.cpu import CPU
 from craton.cli.plan import one_run
-from craton.core.shares import One
+from craton.core.shares import SingleRank
 from craton.errors import ScenarioError
 from craton.methods.spectral_element import counting, placing
 from craton.methods.spectral_element.build import assemble, discretise
@@ -287,8 +287,8 @@ def scenario_of(shells, folder, domain, **more):
 
 def mounted(scenario):
     """The scenario on its mesh, discretised, its plan without sources, its receivers."""
-    scenario, own = placing.on_earth(scenario, One())
-    d, receivers = discretise(scenario, own, [], One(), CPU(threads=1)), survey_receivers.build(scenario)
+    scenario, own = placing.on_earth(scenario, SingleRank())
+    d, receivers = discretise(scenario, own, [], SingleRank(), CPU(threads=1)), survey_receivers.build(scenario)
     return scenario, d, assemble(d, [], receivers, survey_receivers.channels(len(receivers), ("velocity",))), receivers
 
 

@@ -44,7 +44,7 @@ def dense(d):
         own = np.einsum("jpq,ijklp,lps,p->qisk", g[e], tensor, g[e], weight[e], optimize=True).reshape(3 * len(at), -1)
         rows = (3 * at[:, None] + np.arange(3)).ravel()
         stiff[0][np.ix_(rows, rows)] += own
-    mass, free = [np.repeat(m, c) for m, c in zip(d.first.mass, (3, 1))], np.ones(sum(map(len, stiff)), bool)
+    mass, free = [np.repeat(m, c) for m, c in zip(d.statistics.mass, (3, 1))], np.ones(sum(map(len, stiff)), bool)
     matrix = np.zeros((len(free), len(free)))
     cut = len(stiff[0])
     matrix[:cut, :cut], matrix[cut:, cut:] = stiff[0] / mass[0][:, None], stiff[1] / mass[1][:, None]
@@ -54,19 +54,19 @@ def dense(d):
         b = np.zeros((counts[1], counts[0], 3))
         np.add.at(b, (pairs[:, 1], pairs[:, 0]), vectors)
         b = b.reshape(counts[1], -1)
-        fluid_free = still(d)[1]
+        fluid_free = rigid_points(d)[1]
         rate = (fluid_free / mass[1])[:, None] * np.hstack([b, -stiff[1]])  # chi'' of (u, chi)
         matrix[:cut] += b.T @ rate / mass[0][:, None]
         matrix[cut:] = -rate
-    free = np.concatenate([np.repeat(still(d)[0], 3), still(d)[1]])
+    free = np.concatenate([np.repeat(rigid_points(d)[0], 3), rigid_points(d)[1]])
     return matrix * free * free[:, None]
 
 
-def still(d):
+def rigid_points(d):
     """1 at points that move, 0 at rigid points of the solid and at the free surface of the fluid."""
     out = [np.ones(d.state.solid), np.ones(d.state.fluid)]
     for fluid, name in enumerate(("rigid", "free")):
-        for face in faces.of_kind(d, name, bool(fluid)):
+        for face in faces.faces_of_kind(d, name, bool(fluid)):
             out[fluid][d.points[face[0]][d.element.face_nodes[face[1]]]] = 0
     return out
 
@@ -76,8 +76,8 @@ def test_operator_against_dense_matrices(name):
     """The image of a random vector, the largest eigenvalue, and the limit, which is at most 0.6 % too careful: 1 % of the eigenvalue, four
     digits. ARPACK finds the same."""
     d = stepcase.discretised(CASES[name])
-    matrix, operator = dense(d), Undamped(d, d.elements, CPU(threads=1))
-    moving = np.concatenate([np.repeat(still(d)[0], 3), still(d)[1]])
+    matrix, operator = dense(d), Undamped(d, d.families, CPU(threads=1))
+    moving = np.concatenate([np.repeat(rigid_points(d)[0], 3), rigid_points(d)[1]])
     x = np.random.default_rng(1).standard_normal(len(matrix)) * moving
     cut = 3 * d.state.solid
     operator.load({m: v for m, v in {"solid": x[:cut], "fluid": x[cut:]}.items() if m in operator.media})
@@ -129,7 +129,7 @@ def test_a_part_of_a_large_mesh_tells_its_step(monkeypatch, case):
     whole = stepcase.discretised(case).stable
     monkeypatch.setattr(time_step, "WHOLE", 1500)
     part = stepcase.discretised(case)
-    assert part.stable.limit == pytest.approx(whole.limit, rel=2e-3) and 0 < len(time_step.likely(part)) <= 1500
+    assert part.stable.limit == pytest.approx(whole.limit, rel=2e-3) and 0 < len(time_step.likely_elements(part)) <= 1500
 
 
 @pytest.mark.parametrize("whole", [1 << 15, 20])
@@ -174,10 +174,10 @@ def test_lanczos_waits_for_modes_that_show_late():
     """A mode 3 % above the others whose share of the start vector is 1e-4, and a bound above all eigenvalues; small and empty spaces."""
     values = np.append(np.linspace(0, 1, 20000), 1.03)
     start = np.append(np.random.default_rng(1).standard_normal(20000), 0.01)
-    found = lanczos.largest(Diagonal(values, start))
+    found = lanczos.largest_eigenvalue(Diagonal(values, start))
     assert found.value == pytest.approx(1.03, rel=1e-3) and 1.03 < found.bound < 1.03 * 1.011
-    few = lanczos.largest(Diagonal(np.array([1.0, 2.0, 5.0]), np.ones(3)))
-    assert few.bound == pytest.approx(5) and lanczos.largest(Diagonal(np.zeros(3), np.zeros(3))).bound == 0
+    few = lanczos.largest_eigenvalue(Diagonal(np.array([1.0, 2.0, 5.0]), np.ones(3)))
+    assert few.bound == pytest.approx(5) and lanczos.largest_eigenvalue(Diagonal(np.zeros(3), np.zeros(3))).bound == 0
 
 
 def test_a_plan_without_a_compiler_needs_a_gpu(monkeypatch):

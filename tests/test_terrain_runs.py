@@ -112,7 +112,8 @@ def test_faults_act_on_matter_only():
     grid = Grid((0.0, 0.0, -200.0), 10.0, (30, 21, 21))
     model = Homogeneous(**ROCK, topography={"x": x, "y": x, "z": np.tile(x / 5, (11, 1))})
     ground = terrain.build(model)
-    d = SimpleNamespace(grid=grid, ground=ground, planar=False, airy=(19, 25), norms=lambda k, half: np.ones(len(k)), cell=lambda at: at)
+    d = SimpleNamespace(grid=grid, ground=ground, planar=False, vacuum_planes=(19, 25),
+                        norms=lambda k, half: np.ones(len(k)), cell=lambda at: at)
     places = np.array([[10.3, 9.7, 21.0], [4.0, 12.2, 10.5]])  # the surface lies at 22.05 and at 20.8
     for half in ((0, 0, 0), (1, 1, 0), (1, 0, 1)):
         (k, j, i), weights = faults.around(d, places, half, 8)

@@ -15,7 +15,7 @@ from craton.backends import compile as host
 from craton.backends.base import Program, Shared, Stage, aligned, interleaved, separate
 from craton.backends.work import bound, late, skewable
 from craton.core.partition import Part, regions
-from craton.core.plan import LANES, Phase, Turns
+from craton.core.plan import LANES, ColourBoundaries, Phase
 
 RUNNER = Path(__file__).parent / "runner.cpp"
 TILE = (8, 16)  # planes and rows; measured in bench/NOTES.md
@@ -264,7 +264,7 @@ def whole_groups(launch, plan):
         A limit of the box or of its turns lies within a group of LANES elements.
     """
     if any(plan.arrays[name].lanes for name in launch.arrays if name):
-        limits = (*launch.box[4:], *(launch.turns.runs if launch.turns else ()), launch.params.get("first", 0))
+        limits = (*launch.box[4:], *(launch.colours.runs if launch.colours else ()), launch.params.get("first", 0))
         wrong = [n for n in limits if n % LANES]
         if wrong:
             raise ValueError(f"{launch.op.name}: element {wrong[0]} is within a group of {LANES}: fill runs up to whole groups")
@@ -273,7 +273,7 @@ def whole_groups(launch, plan):
 
 def in_turns(launch):
     """A launch for each turn of its chunks; itself where it takes no turns."""
-    return [replace(launch, box=box) for box in Turns.cut(launch.box, launch.turns.runs)] if launch.turns else [launch]
+    return [replace(launch, box=box) for box in ColourBoundaries.cut(launch.box, launch.colours.runs)] if launch.colours else [launch]
 
 
 def cores():

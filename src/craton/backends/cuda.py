@@ -8,7 +8,7 @@ import numpy as np
 from craton.backends.base import Program, Shared, Stage
 from craton.core.operator import BOX
 from craton.core.partition import Part, regions
-from craton.core.plan import Turns
+from craton.core.plan import ColourBoundaries
 from craton.errors import ResourceError
 
 OPTIONS = ("-std=c++17",)
@@ -304,7 +304,7 @@ class Filled:
 
 def in_turns(launch):
     """A launch for each colour; itself where it may run at once."""
-    return [replace(launch, box=box) for box in Turns.cut(launch.box, launch.turns.order)] if launch.turns else [launch]
+    return [replace(launch, box=box) for box in ColourBoundaries.cut(launch.box, launch.colours.order)] if launch.colours else [launch]
 
 
 def plain_geometry(box):

@@ -1,4 +1,4 @@
-"""Which rank has which elements of a mesh, the points that ranks share, and the elements that neighbours wait for."""
+"""Partition of a mesh's elements over ranks: owner of each element, points that ranks share, outer elements."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,16 +10,16 @@ INTEGER = 1000  # METIS weighs in whole numbers: the mean weight of an element i
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """What one rank has of a mesh.
+    """Owned elements of one rank, and the points that it shares.
 
     Parameters
     ----------
     rank : int
     elements : (m,) array
-        Its elements in the whole mesh (or in its own, where it built that itself): first the outer ones, which hold a shared point, then
-        the inner ones; each in the order of the mesh.
+        Numbers of its elements in the whole mesh (or in its own, where it built that itself): first the outer elements, which hold a
+        shared point, then the inner ones; each group in the order of the mesh.
     outer : int
-        How many are outer.
+        Number of outer elements.
     shared : dict of int to (s,) int64 array
         For each neighbour the points that both have, as places ``position in elements * n^3 + node``. Both sides list the same points in
         the same order, that of the points' numbers in the whole mesh.
@@ -31,16 +31,16 @@ class Piece:
     shared: dict
 
     def points(self, numbering):
-        """Numbers of the shared points in a numbering (m, n, n, n) of its own elements, for each neighbour, in the order of `shared`."""
+        """Return the numbers of the shared points by neighbour, in the order of `shared`, from a numbering (m, n, n, n) of the elements."""
         flat = np.asarray(numbering).reshape(-1)
         return {rank: flat[places] for rank, places in self.shared.items()}
 
 
-# --- who has which element --------------------------------------------------------------------------------------------------------------
+# --- owner of each element --------------------------------------------------------------------------------------------------------------
 
 
 def neighbours(points):
-    """Elements across faces: the dual graph.
+    """Return the dual graph: the elements across the faces of each element.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ def neighbours(points):
 
     Returns
     -------
-    offsets, found : (ne + 1,), (edges,) int32 arrays
-        Neighbours of element e are found[offsets[e]:offsets[e + 1]].
+    offsets, adjacency : (ne + 1,), (edges,) int32 arrays
+        Neighbours of element e are adjacency[offsets[e]:offsets[e + 1]].
     """
     corners = np.asarray(points)[:, :: points.shape[1] - 1, :: points.shape[1] - 1, :: points.shape[1] - 1]
     faces = np.concatenate([corners.take(side, axis=axis).reshape(-1, 4) for axis in (3, 2, 1) for side in (0, 1)])
     faces = np.sort(faces, axis=1)
-    order = np.argsort(_mixed(faces), kind="stable")
+    order = np.argsort(_hash_corners(faces), kind="stable")
     same = (faces[order[1:]] == faces[order[:-1]]).all(axis=1)
     a, b = order[:-1][same] % len(corners), order[1:][same] % len(corners)
     first, second = np.concatenate([a, b]), np.concatenate([b, a])
@@ -64,8 +64,8 @@ def neighbours(points):
     return offsets.astype(np.int32), second[by_first].astype(np.int32)
 
 
-def _mixed(faces):
-    """One number for each face, the same for the same corners; for others, of 10 million elements, in all likelihood not."""
+def _hash_corners(faces):
+    """Return a hash of the corners of each face; among 10 million elements, faces with different corners almost surely differ."""
     key = np.zeros(len(faces), np.uint64)
     for corner in faces.T:
         key = (key ^ corner.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
@@ -84,11 +84,11 @@ def metis(graph, centroids, ranks, weights, seed=0):
         raise ResourceError("partition = metis needs pymetis; install it with: pip install pymetis") from error
     if ranks == 1:
         return np.zeros(len(centroids), np.int32)
-    offsets, found = graph()
+    offsets, adjacency = graph()
     whole = np.maximum(np.rint(weights / weights.mean() * INTEGER), 1).astype(int)
     options = pymetis.Options(seed=seed)
-    made = pymetis.part_graph(ranks, pymetis.CSRAdjacency(offsets, found), vweights=whole, recursive=ranks <= 8, options=options)
-    return np.asarray(made[1], np.int32)
+    result = pymetis.part_graph(ranks, pymetis.CSRAdjacency(offsets, adjacency), vweights=whole, recursive=ranks <= 8, options=options)
+    return np.asarray(result[1], np.int32)
 
 
 def bisection(graph, centroids, ranks, weights, seed=0):
@@ -96,50 +96,50 @@ def bisection(graph, centroids, ranks, weights, seed=0):
     out = np.zeros(len(centroids), np.int32)
     todo = [(np.arange(len(centroids)), 0, ranks)]
     while todo:
-        own, first, count = todo.pop()
+        members, first_rank, count = todo.pop()
         if count == 1:
-            out[own] = first
+            out[members] = first_rank
             continue
-        place = centroids[own]
-        own = own[np.argsort(place[:, np.ptp(place, axis=0).argmax()], kind="stable")]
-        total = np.cumsum(weights[own])
+        place = centroids[members]
+        members = members[np.argsort(place[:, np.ptp(place, axis=0).argmax()], kind="stable")]
+        total = np.cumsum(weights[members])
         low = count // 2
-        cut = int(np.searchsorted(total - weights[own] / 2, total[-1] * low / count))
-        cut = min(max(cut, low), len(own) - (count - low))  # an element for each rank
-        todo += [(own[:cut], first, low), (own[cut:], first + low, count - low)]
+        cut = int(np.searchsorted(total - weights[members] / 2, total[-1] * low / count))
+        cut = min(max(cut, low), len(members) - (count - low))  # an element for each rank
+        todo += [(members[:cut], first_rank, low), (members[cut:], first_rank + low, count - low)]
     return out
 
 
 def slices(graph, centroids, ranks, weights, seed=0):
-    """Columns from top to bottom: nx along x of equal weight, each in ny along y, nx ny = ranks, as near to squares as it goes."""
+    """Slices from top to bottom: nx of equal weight along x, each cut into ny along y; nx ny = ranks, as near to squares as possible."""
     extent = np.maximum(np.ptp(centroids[:, :2], axis=0), 1e-300)
     counts = [(n, ranks // n) for n in range(1, ranks + 1) if ranks % n == 0]
     nx, ny = min(counts, key=lambda c: abs(np.log(extent[0] / c[0] * c[1] / extent[1])))
     out = np.empty(len(centroids), np.int32)
-    for i, strip in enumerate(_shares(centroids[:, 0], np.arange(len(centroids)), weights, nx)):
-        for j, own in enumerate(_shares(centroids[:, 1], strip, weights, ny)):
-            out[own] = j * nx + i
+    for i, strip in enumerate(_cut_by_weight(centroids[:, 0], np.arange(len(centroids)), weights, nx)):
+        for j, members in enumerate(_cut_by_weight(centroids[:, 1], strip, weights, ny)):
+            out[members] = j * nx + i
     return out
 
 
-def _shares(along, own, weights, count):
-    """Some elements cut into `count` runs of equal weight along an axis; none of them is empty where there are enough."""
-    own = own[np.argsort(along[own], kind="stable")]
-    total = np.cumsum(weights[own])
-    cuts = np.searchsorted(total - weights[own] / 2, total[-1] * np.arange(1, count) / count)
-    return np.split(own, np.clip(cuts, np.arange(1, count), len(own) - np.arange(count - 1, 0, -1)))
+def _cut_by_weight(along, members, weights, count):
+    """Cut elements into `count` runs of equal weight along an axis; no run is empty where there are enough elements."""
+    members = members[np.argsort(along[members], kind="stable")]
+    total = np.cumsum(weights[members])
+    cuts = np.searchsorted(total - weights[members] / 2, total[-1] * np.arange(1, count) / count)
+    return np.split(members, np.clip(cuts, np.arange(1, count), len(members) - np.arange(count - 1, 0, -1)))
 
 
-def scattered(graph, centroids, ranks, weights, seed=0):
-    """Every element anywhere: the worst partition there is, for tests. Equal numbers, `seed` makes it repeatable."""
+def scatter(graph, centroids, ranks, weights, seed=0):
+    """Scatter elements at random, in equal numbers: the worst partition, for tests; `seed` makes it repeatable."""
     return np.random.default_rng(seed).permutation(np.arange(len(centroids)) % ranks).astype(np.int32)
 
 
-METHODS = {"metis": metis, "bisection": bisection, "slices": slices, "random": scattered}
+METHODS = {"metis": metis, "bisection": bisection, "slices": slices, "random": scatter}
 
 
 def partition(points, centroids, ranks, method="auto", weights=None, seed=0, pairs=None):
-    """The rank of each element.
+    """Partition the elements of a mesh: the rank of each element.
 
     Parameters
     ----------
@@ -172,11 +172,11 @@ def partition(points, centroids, ranks, method="auto", weights=None, seed=0, pai
     total = np.bincount(group, weights)
     centres = np.stack([np.bincount(group, weights * x) / total for x in np.asarray(centroids, float).T], axis=1)
     chosen = METHODS[_installed() if method == "auto" else method]
-    return chosen(lambda: contracted(*neighbours(points), group), centres, ranks, total, seed)[group]
+    return chosen(lambda: contract_graph(*neighbours(points), group), centres, ranks, total, seed)[group]
 
 
 def groups(pairs, count):
-    """Number of the group of each of `count` elements: elements that pairs (m, 2) connect are in one."""
+    """Return the group number of each of `count` elements: elements that pairs (m, 2) connect are in one group."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -184,12 +184,12 @@ def groups(pairs, count):
     return connected_components(links, directed=False)[1]
 
 
-def contracted(offsets, found, group):
-    """The graph of groups of elements from that of the elements: offsets, neighbours."""
+def contract_graph(offsets, adjacency, group):
+    """Contract the dual graph of elements to the graph of their groups: offsets, adjacency."""
     if len(group) == group.max() + 1:
-        return offsets, found
+        return offsets, adjacency
     count = int(group.max()) + 1
-    a, b = group[np.repeat(np.arange(len(group)), np.diff(offsets))], group[found]
+    a, b = group[np.repeat(np.arange(len(group)), np.diff(offsets))], group[adjacency]
     keys = np.unique(a[a != b].astype(np.int64) * count + b[a != b])
     return np.searchsorted(keys, np.arange(count + 1) * count).astype(np.int32), (keys % count).astype(np.int32)
 
@@ -204,7 +204,7 @@ def _installed():
 
 
 def pieces(points, ranks):
-    """What each rank has, from a mesh that is whole on this one.
+    """Return the `Piece` of every rank from a mesh that is whole on this one.
 
     Parameters
     ----------
@@ -228,35 +228,35 @@ def pieces(points, ranks):
     holders = _holders(*np.divmod(keys, count), count)
     out = []
     for rank in range(count):
-        own = np.flatnonzero(ranks == rank)
-        out.append(piece(rank, own, flat[own], holders[rank]))
+        owned = np.flatnonzero(ranks == rank)
+        out.append(piece(rank, owned, flat[owned], holders[rank]))
     return out
 
 
 def _holders(point, rank, count):
-    """For each rank a dict of neighbour to the numbers, rising, of the points that both hold; from pairs sorted by point."""
+    """Return for each rank the numbers, rising, of the points that it shares, by neighbour; from (point, rank) pairs sorted by point."""
     out = [{} for _ in range(count)]
     starts = np.flatnonzero(np.diff(point, prepend=-1))
     lengths = np.diff(np.append(starts, len(point)))
     for reach in range(1, int(lengths.max(initial=1))):  # pairs of holders `reach` places apart in the list of a point
-        first = np.flatnonzero((np.arange(len(point)) - np.repeat(starts, lengths)) + reach < np.repeat(lengths, lengths))
-        a, b, shared = rank[first], rank[first + reach], point[first]
+        starts_of_pairs = np.flatnonzero((np.arange(len(point)) - np.repeat(starts, lengths)) + reach < np.repeat(lengths, lengths))
+        a, b, shared = rank[starts_of_pairs], rank[starts_of_pairs + reach], point[starts_of_pairs]
         for pair in np.unique(a * count + b):
             both = shared[a * count + b == pair]
-            for mine, other in (divmod(int(pair), count), divmod(int(pair), count)[::-1]):
-                out[mine].setdefault(other, []).append(both)
-    return [{other: np.sort(np.concatenate(lists)) for other, lists in sorted(found.items())} for found in out]
+            for holder, other in (divmod(int(pair), count), divmod(int(pair), count)[::-1]):
+                out[holder].setdefault(other, []).append(both)
+    return [{other: np.sort(np.concatenate(lists)) for other, lists in sorted(lists_by_neighbour.items())} for lists_by_neighbour in out]
 
 
-def around(corners, ranks, rank):
-    """Elements of a rank and those that touch them, rising, from corner nodes (ne, 8) and the rank of each element."""
+def touching_elements(corners, ranks, rank):
+    """Return the elements of a rank and those that touch them, rising, from corner nodes (ne, 8) and the rank of each element."""
     touched = np.zeros(int(corners.max()) + 1, bool)
     touched[corners[ranks == rank]] = True
     return np.flatnonzero(touched[corners].any(axis=1))
 
 
-def own_piece(rank, elements, ids, ranks):
-    """What a rank has, from its own elements and those `around` them.
+def piece_from_neighbourhood(rank, elements, ids, ranks):
+    """Return the `Piece` of a rank from its own elements and the `touching_elements`.
 
     Parameters
     ----------
@@ -268,19 +268,19 @@ def own_piece(rank, elements, ids, ranks):
         elements that hold such a point are among those of both.
     ranks : (m,) array
     """
-    mine, common = np.zeros(int(ids.max()) + 1, bool), {}
-    mine[ids[ranks == rank]] = True
+    is_owned, common = np.zeros(int(ids.max()) + 1, bool), {}
+    is_owned[ids[ranks == rank]] = True
     for other in np.unique(ranks[ranks != rank]):
         both = np.unique(ids[ranks == other])
-        both = both[mine[both]]
+        both = both[is_owned[both]]
         if len(both):
             common[int(other)] = both
-    own = np.flatnonzero(ranks == rank)
-    return piece(rank, elements[own], ids[own], common)
+    owned = np.flatnonzero(ranks == rank)
+    return piece(rank, elements[owned], ids[owned], common)
 
 
 def piece(rank, elements, ids, common):
-    """What a rank has, from its own elements and the points that it shares.
+    """Return the `Piece` of a rank from its own elements and the points that it shares.
 
     Parameters
     ----------
@@ -293,16 +293,17 @@ def piece(rank, elements, ids, common):
         For each neighbour the numbers, rising, of the points that both have.
     """
     ids = np.asarray(ids).reshape(len(elements), -1)
-    every = np.unique(np.concatenate([*common.values(), np.empty(0, np.int64)]))
-    outside = _among(ids, every).any(axis=1)
+    all_shared = np.unique(np.concatenate([*common.values(), np.empty(0, np.int64)]))
+    outside = _is_member(ids, all_shared).any(axis=1)
     order = np.concatenate([np.flatnonzero(outside), np.flatnonzero(~outside)])
     outer = int(outside.sum())
-    near, places = np.unique(ids[order[:outer]], return_index=True)
-    return Piece(rank, np.asarray(elements)[order], outer, {other: places[np.searchsorted(near, own)] for other, own in common.items()})
+    outer_points, places = np.unique(ids[order[:outer]], return_index=True)
+    shared = {other: places[np.searchsorted(outer_points, points)] for other, points in common.items()}
+    return Piece(rank, np.asarray(elements)[order], outer, shared)
 
 
-def _among(ids, some):
-    """Which ids are in a rising list."""
-    if not len(some):
+def _is_member(ids, members):
+    """Return which ids are in a rising list of members."""
+    if not len(members):
         return np.zeros(ids.shape, bool)
-    return some[np.minimum(np.searchsorted(some, ids), len(some) - 1)] == ids
+    return members[np.minimum(np.searchsorted(members, ids), len(members) - 1)] == ids

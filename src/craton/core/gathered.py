@@ -1,7 +1,7 @@
-"""Channels over ranks: which columns each rank records, and the channels from all of them.
+"""Channels over ranks: the columns that each rank records, and the channels that all columns make together.
 
-A channel whose points one rank owns is recorded there. Of one whose points several ranks own, each records its own points, one by one, and
-the sum is made from all of them afterwards: by the same operator, in the same order.
+A channel whose points one rank owns is recorded there. Where several ranks own its points, each records its owned points one by one, and
+the sum over all of them is computed afterwards, by the same operator and in the same order.
 """
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,18 +16,18 @@ RECORD_BYTES = 1 << 28  # of a rank's record, at most
 
 
 def sampling(plan):
-    """The launch that samples the channels, or None."""
-    return next((one for phase in plan.phases for one in phase.launches if one.op.function == "sample"), None)
+    """Return the launch that samples the channels, or None."""
+    return next((launch for phase in plan.phases for launch in phase.launches if launch.op.function == "sample"), None)
 
 
 @dataclass(frozen=True, eq=False)
 class Gathering:
-    """Columns of all ranks.
+    """Gathering of the columns of all ranks.
 
     Parameters
     ----------
     plan : Plan
-        Of the whole grid.
+        Plan of the whole grid.
     parts : list of Part
     """
 
@@ -48,9 +48,9 @@ class Gathering:
     @cached_property
     def owners(self):
         """Rank that owns the point of each row."""
-        at = self.plan.layout.place(self.table[0])
+        indices = self.plan.layout.place(self.table[0])
         lows = [np.unique([part.box[2 * n] for part in self.parts]) for n in range(3)]
-        place = [np.searchsorted(low, a, side="right") - 1 for low, a in zip(lows, at)]
+        place = [np.searchsorted(low, a, side="right") - 1 for low, a in zip(lows, indices)]
         return np.ravel_multi_index(place, self.parts[0].ranks)
 
     @cached_property
@@ -66,11 +66,11 @@ class Gathering:
         return np.flatnonzero(np.repeat(self.whole < 0, np.diff(self.table[1])))
 
     def channels(self, rank):
-        """Channels that a rank records."""
+        """Return the channels that a rank records."""
         return np.flatnonzero(self.whole == rank)
 
     def rows(self, rank):
-        """Rows that it records besides, each a column behind its channels."""
+        """Return the rows that a rank records in addition, each a column behind its channels."""
         return self.single[self.owners[self.single] == rank]
 
     @cached_property
@@ -81,7 +81,7 @@ class Gathering:
         return max(1, min(self.plan.slots, RECORD_BYTES // max(8 * int(counts.max()), 1)))
 
     def record(self, rank):
-        """Arrays and launches of a rank's record; none where it records nothing."""
+        """Return arrays and launches of a rank's record; none where it records nothing."""
         source, first, weight = self.table
         channels, rows = self.channels(rank), self.rows(rank)
         if not len(channels) + len(rows):
@@ -101,8 +101,8 @@ class Gathering:
         params = {"columns": len(counts), "slots": self.slots}
         return arrays, [replace(self.launch, box=(0, 1, 0, 1, 0, len(counts)), params=params)]
 
-    def joined(self, blocks, machine):
-        """All channels (steps, channels) from the columns (steps, columns) of every rank."""
+    def join_columns(self, blocks, machine):
+        """Return all channels (steps, channels) from the columns (steps, columns) of every rank."""
         steps = len(blocks[0])
         out, points = np.empty((steps, len(self.whole)), self.plan.precision), np.empty((steps, len(self.single)), self.plan.precision)
         for rank, block in enumerate(blocks):
@@ -110,11 +110,11 @@ class Gathering:
             out[:, channels] = block[:, : len(channels)]
             points[:, np.searchsorted(self.single, rows)] = block[:, len(channels) :]
         if len(self.single):
-            out[:, self.whole < 0] = self.summed(points, machine)
+            out[:, self.whole < 0] = self.sum_channels(points, machine)
         return out
 
-    def summed(self, points, machine):
-        """The channels of several owners, (steps, channels), from their points (steps, rows)."""
+    def sum_channels(self, points, machine):
+        """Return the channels of several owners, (steps, channels), from their points (steps, rows)."""
         _, first, weight = self.table
         counts = np.diff(first)[self.whole < 0]
         steps, rows = points.shape

@@ -1,4 +1,4 @@
-"""How a grid lies in memory: ghost points on all sides, rows padded so that each starts on an aligned address."""
+"""Memory layout of a grid: ghost points on all sides, rows padded so that each starts on an aligned address."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ FIELD_GAP = 17 * ALIGNMENT  # between fields of one block, against conflicts of 
 
 
 def rounded(n, to):
-    """The next multiple of `to`.
+    """Round up to a multiple of `to`.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Layout:
         return self.offset(0, 0, 0) + self.origin[0] * self.plane + self.origin[1] * self.row + self.origin[2]
 
     def block(self, fields):
-        """Elements of a block of several fields.
+        """Return the elements of a block of several fields.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class Layout:
         return LEAD + fields * self.field
 
     def start(self, number):
-        """Elements from the start of a block to field `number`, padding included.
+        """Return the elements from the start of a block to field `number`, padding included.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class Layout:
         return LEAD + number * self.field
 
     def offset(self, k, j, i):
-        """Elements from the grid's point (0, 0, 0) to (k, j, i); works on arrays, int64.
+        """Return the elements from the grid's point (0, 0, 0) to (k, j, i); works on arrays, int64.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class Layout:
         return np.int64(self.plane) * k + np.int64(self.row) * j + i
 
     def place(self, offset):
-        """(k, j, i) of offsets into a block of fields, counted from the first field's point (0, 0, 0): the inverse of `offset`.
+        """Return (k, j, i) of offsets into a block of fields, counted from the first field's point (0, 0, 0): the inverse of `offset`.
 
         Parameters
         ----------
@@ -110,5 +110,5 @@ class Layout:
         return tuple(n - o for n, o in zip((within // self.plane, within % self.plane // self.row, within % self.row), self.origin))
 
     def window(self):
-        """Slices of the padded array that hold the grid's points."""
+        """Return the slices of the padded array that hold the grid's points."""
         return tuple(slice(o, o + n) for o, n in zip(self.origin, self.shape))

@@ -27,7 +27,7 @@ class Struct:
     fields: tuple
 
     def dtype(self, precision):
-        """Aligned NumPy dtype with the layout of the C struct.
+        """Return the aligned NumPy dtype with the layout of the C struct.
 
         Parameters
         ----------
@@ -38,11 +38,11 @@ class Struct:
         return np.dtype([(name, types[kind]) for name, kind in self.fields], align=True)
 
     def text(self):
-        """The C declaration."""
+        """Return the C declaration."""
         return f"struct {self.name} {{ " + " ".join(f"{C_TYPES[kind]} {name};" for name, kind in self.fields) + " };"
 
     def value(self, precision, **values):
-        """One value as a size-1 structured array; raises TypeError on a missing or an unknown name.
+        """Return one value as a size-1 structured array; raise TypeError on a missing or an unknown name.
 
         Parameters
         ----------
@@ -54,8 +54,8 @@ class Struct:
         if names != set(values):
             raise TypeError(f"{self.name}: missing {sorted(names - set(values))}, unknown {sorted(set(values) - names)}")
         out = np.zeros(1, self.dtype(precision))
-        for name, given in values.items():
-            out[name] = given
+        for name, scalar in values.items():
+            out[name] = scalar
         return out
 
 
@@ -71,7 +71,7 @@ class Variant:
     Parameters
     ----------
     name : str
-        What is different: ``"streamed"``.
+        Name of the variant: ``"streamed"``.
     file : Path
         The text; the function keeps its name and arguments.
     block : tuple of int
@@ -119,7 +119,7 @@ class Operator:
     types : tuple of (str, str)
         Element type of the arrays that do not hold reals.
     pointwise : bool
-        What it writes at a point, it reads nowhere else: then the operators of a phase may run tile after tile.
+        True where an output at a point is read at no other point: then the operators of a phase may run tile after tile.
     grain : tuple of int
         Planes and rows that a thread takes at a time, where the machine's own tile is too much work, and how much along x, where there is a
         third number (what is not pointwise then runs on threads too); empty: the machine's.
@@ -159,7 +159,7 @@ class Operator:
         return (*self.writes, *self.reads)
 
     def c_type(self, name):
-        """C element type of one array argument.
+        """Return the C element type of one array argument.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class Operator:
         return C_TYPES[dict(self.types).get(name, "real")]
 
     def source(self, precision):
-        """The whole translation unit: constants, real type, structs, headers inlined once, kernels.
+        """Return the whole translation unit: constants, real type, structs, headers inlined once, kernels.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class Operator:
         return "\n".join([*head, BOX.text(), self.params.text(), inlined(self.file)]) + "\n"
 
     def variant(self, suffix, precision):
-        """The variant in a file of that suffix for a precision, or None where the plain body is meant.
+        """Return the variant in a file of that suffix for a precision, or None where the plain body serves.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class Operator:
         return next((v for v in self.variants if v.file.suffix == suffix and precision in v.precisions), None)
 
     def as_variant(self, variant):
-        """The operator whose text is the variant's.
+        """Return the operator with the text of a variant.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class Operator:
         return replace(self, file=variant.file, defines=(*self.defines, *variant.defines), variants=())
 
     def exact(self, units=("unit",), moved=0):
-        """The operator with forces counted in whole `unit`s: sums come out alike in whatever order they are added.
+        """Return the operator with fixed-point accumulation of forces: sums are equal in whatever order they are added.
 
         Parameters
         ----------
@@ -214,7 +214,7 @@ class Operator:
         return replace(self.specialised(f"{self.name}_exact", EXACT=1), params=params, reals_per_point=self.reals_per_point + moved)
 
     def specialised(self, name, **defines):
-        """The same operator under another name with constants added or replaced.
+        """Return the operator under another name, with constants added or replaced.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class Operator:
 
 @cache
 def inlined(file):
-    """Text of a kernel file with every ``#include "..."`` replaced by that file's text, each one once.
+    """Return the text of a kernel file with every ``#include "..."`` replaced by that file's text, each one once.
 
     One text per kernel: CuPy's cache does not look into files that are reached with -I.
 
@@ -240,13 +240,13 @@ def inlined(file):
 
     def text_of(path):
         def include(match):
-            found = next((d / match[1] for d in (path.parent, SHARED) if (d / match[1]).exists()), None)
-            if found is None:
+            included = next((d / match[1] for d in (path.parent, SHARED) if (d / match[1]).exists()), None)
+            if included is None:
                 raise FileNotFoundError(f"{path}: cannot find {match[1]!r} beside it or in {SHARED}")
-            if found in seen:
+            if included in seen:
                 return ""
-            seen.add(found)
-            return text_of(found)
+            seen.add(included)
+            return text_of(included)
 
         text = path.read_text().replace("#pragma once\n", "")
         return re.sub(r'#include "([^"]+)"\n', include, text)
@@ -255,7 +255,7 @@ def inlined(file):
 
 
 def declared_in_text(op):
-    """Argument names and element types as the kernel's text has them, to be compared with the declaration.
+    """Return argument names and element types from the kernel's text, to be compared with the declaration.
 
     Parameters
     ----------
@@ -267,6 +267,6 @@ def declared_in_text(op):
         Name and C type of each argument, in order.
     """
     text = re.sub(r"//[^\n]*", "", inlined(op.file))
-    found = re.search(rf"KERNEL(?:_BOUNDS\([^)]*\))?\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)
-    arguments = [" ".join(a.replace("*", " ").replace("const", " ").replace("RESTRICT", " ").split()) for a in found[1].split(",")]
+    match = re.search(rf"KERNEL(?:_BOUNDS\([^)]*\))?\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)
+    arguments = [" ".join(a.replace("*", " ").replace("const", " ").replace("RESTRICT", " ").split()) for a in match[1].split(",")]
     return [(a.rsplit(" ", 1)[1], a.rsplit(" ", 1)[0]) for a in arguments]

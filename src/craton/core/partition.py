@@ -1,4 +1,4 @@
-"""Who owns what: the part of the grid that a rank owns, and the regions of its work that neighbours wait for."""
+"""Partition of a grid over ranks: the box that each rank owns, and the regions of its work that neighbours wait for."""
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +9,7 @@ from craton.errors import Problem, ScenarioError
 
 @dataclass(frozen=True)
 class Part:
-    """A rank's box of the grid and its neighbours.
+    """Subdomain of a rank: its box of the grid and its neighbours.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ class Part:
     neighbours : dict of (str, int) to int
         Rank behind each side, ("x", 0) for the low side of x; a side without neighbour is an edge of the grid.
     place, ranks : tuple of int
-        Where it is among how many parts along (z, y, x).
+        Place among the ranks along (z, y, x), and numbers of ranks along these.
     """
 
     box: tuple
@@ -28,7 +28,7 @@ class Part:
 
     @classmethod
     def whole(cls, shape):
-        """The whole grid of `shape` (nz, ny, nx) on one rank.
+        """Return the whole grid of `shape` (nz, ny, nx) on one rank.
 
         Parameters
         ----------
@@ -43,9 +43,8 @@ class Part:
         k0, k1, j0, j1, i0, i1 = self.box
         return (k1 - k0, j1 - j0, i1 - i0)
 
-
     def range(self, axis):
-        """First and last + 1 index along ``"x"``, ``"y"`` or ``"z"``.
+        """Return the first and last + 1 index along ``"x"``, ``"y"`` or ``"z"``.
 
         Parameters
         ----------
@@ -56,7 +55,7 @@ class Part:
 
 
 def clip(box, other):
-    """Common part of two boxes, or None.
+    """Return the intersection of two boxes, or None.
 
     Parameters
     ----------
@@ -69,7 +68,7 @@ def clip(box, other):
 
 
 def shells(part, thickness, along_x=1):
-    """Disjoint slabs of the part's own points that lie within `thickness` of a neighbour, and the box that is left.
+    """Return disjoint slabs of the owned points within `thickness` of a neighbour, and the box of the other points.
 
     Slabs along x are as thick as a multiple of `along_x`.
 
@@ -102,9 +101,8 @@ def shells(part, thickness, along_x=1):
 def regions(launches, part, thickness, along_x=1):
     """Split the launches of a phase into those of points that neighbours wait for and those of the rest.
 
-    Boxes and point tables are cut. What else is not pointwise runs whole where it fills ghosts or comes before the first step of the phase;
-    after it, it is cut like the steps (columns of points across a face). Where launches say themselves whether they are waited for,
-    they are only sorted.
+    Boxes and point tables are cut. Other launches that are not pointwise run whole where they fill ghosts or precede the first update of
+    the phase; after it, they are cut like the updates (columns of points across a face). Launches that state `outer` are only sorted.
 
     Parameters
     ----------
@@ -122,39 +120,40 @@ def regions(launches, part, thickness, along_x=1):
     """
     if not part.neighbours:
         return (), tuple(launches)
-    if all(one.outer is not None for one in launches):
-        return tuple(tuple(one for one in launches if one.outer == first) for first in (True, False))
+    if all(launch.outer is not None for launch in launches):
+        return tuple(tuple(launch for launch in launches if launch.outer == is_outer) for is_outer in (True, False))
     slabs, rest = shells(part, thickness, along_x)
     whole = tuple(v for n in part.shape for v in (0, n))
-    columns = [one for one in launches if not one.op.pointwise and one.places is None and one.on_grid and clip(one.box, whole) == one.box]
-    if any(_apart(one.box, rest) for one in columns):  # too thin a part: nothing is left for later
+    columns = [launch for launch in launches if not launch.op.pointwise and launch.places is None and launch.on_grid
+               and clip(launch.box, whole) == launch.box]  # fmt: skip
+    if any(_column_in_slab(launch.box, rest) for launch in columns):  # too thin a part: nothing is left for later
         return tuple(launches), ()
-    outer, inner, begun = [], [], False
-    for one in launches:
-        if one.op.pointwise or (begun and any(one is other for other in columns)):
-            begun = True
-            outer += _clipped(one, slabs)
-            inner += _clipped(one, [rest])
-        elif one.places is not None:
-            inside = np.all([(a <= n) & (n < b) for n, a, b in zip(one.places, rest[::2], rest[1::2])], axis=0)
-            outer += _runs(one, ~inside)
-            inner += _runs(one, inside)
+    outer, inner, stepping = [], [], False
+    for launch in launches:
+        if launch.op.pointwise or (stepping and any(launch is other for other in columns)):
+            stepping = True
+            outer += _clip_launch(launch, slabs)
+            inner += _clip_launch(launch, [rest])
+        elif launch.places is not None:
+            inside = np.all([(a <= n) & (n < b) for n, a, b in zip(launch.places, rest[::2], rest[1::2])], axis=0)
+            outer += _split_into_runs(launch, ~inside)
+            inner += _split_into_runs(launch, inside)
         else:
-            (inner if begun else outer).append(one)
+            (inner if stepping else outer).append(launch)
     return tuple(outer), tuple(inner)
 
 
-def _apart(box, rest):
-    """True where a plane of columns lies in a slab along its own axis: steps of the rest would come after it."""
+def _column_in_slab(box, rest):
+    """Return True where a plane of columns lies in a slab along its own axis: updates of the rest would come after it."""
     return any(b - a == 1 and not low <= a < high for a, b, low, high in zip(box[::2], box[1::2], rest[::2], rest[1::2]))
 
 
-def _clipped(launch, boxes):
+def _clip_launch(launch, boxes):
     return [replace(launch, box=common) for box in boxes if (common := clip(launch.box, box))]
 
 
-def _runs(launch, chosen):
-    """The launch on each run of chosen entries of its table."""
+def _split_into_runs(launch, chosen):
+    """Split a launch into runs of chosen entries of its table."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], chosen.astype(np.int8), [0]])))
     return [replace(launch, box=(0, 1, 0, 1, int(a), int(b))) for a, b in zip(edges[::2], edges[1::2])]
 
@@ -163,7 +162,7 @@ def _runs(launch, chosen):
 
 
 def split(plan, ranks, grid=None):
-    """The Part of every rank: boxes of about equal cost.
+    """Return the Part of every rank: boxes of about equal cost.
 
     All ways to arrange the ranks along z, y and x are tried, each with its cuts where planes of points cost the same on both sides; taken
     is the one whose slowest rank is the fastest, halos included. Cuts lie at even points, so that patterns of two points go on across them.
@@ -171,7 +170,7 @@ def split(plan, ranks, grid=None):
     Parameters
     ----------
     plan : Plan
-        Of the whole grid.
+        Plan of the whole grid.
     ranks : int
     grid : tuple of int, optional
         Ranks along (x, y, z), in place of the best arrangement.
@@ -181,22 +180,23 @@ def split(plan, ranks, grid=None):
     ScenarioError
         The grid is too small for so many ranks, or `grid` is not theirs.
     """
-    shape, known = plan.layout.shape, plan.sharing
+    shape, sharing = plan.layout.shape, plan.sharing
     if grid is not None and int(np.prod(grid)) != ranks:
         message = f"{' x '.join(map(str, grid))} parts are not {ranks}"
         raise ScenarioError([Problem("run.grid", message, "give three numbers whose product is the number of ranks")])
-    found = [made for counts in ([tuple(grid)[::-1]] if grid else arrangements(ranks)) if (made := cuts(counts, known))]
-    if not found:
+    candidates = [limits for counts in ([tuple(grid)[::-1]] if grid else arrangements(ranks)) if (limits := cuts(counts, sharing))]
+    if not candidates:
         words = f"{ranks} ranks" + (f" as {' x '.join(map(str, grid))}" if grid else "")
         nz, ny, nx = shape
-        message = f"{words} do not fit {nx} x {ny} x {nz} points: each needs {known['least']} along an axis that is cut, and the planes " \
-                  "of a free surface" + (", and those of a sea floor," * bool(known.get("together"))) + " stay together"  # fmt: skip
+        sea_floor = ", and those of a sea floor," if sharing.get("together") else ""
+        message = f"{words} do not fit {nx} x {ny} x {nz} points: each needs {sharing['least']} along an axis that is cut, " \
+                  f"and the planes of a free surface{sea_floor} stay together"  # fmt: skip
         raise ScenarioError([Problem("--ranks", message, "use fewer ranks")])
-    return parts(min(found, key=lambda cut: max(costs(cut, known))), known["periodic"])
+    return parts(min(candidates, key=lambda cut: max(costs(cut, sharing))), sharing["periodic"])
 
 
 def arrangements(ranks):
-    """All (z, y, x) whose product is `ranks`.
+    """Return all arrangements (z, y, x) of `ranks` ranks.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def arrangements(ranks):
 
 
 def cuts(counts, known):
-    """Limits of the parts along z, y and x: three rising arrays (count + 1,); None where they do not fit.
+    """Return the limits of the parts along z, y and x: three rising arrays (count + 1,); None where they do not fit.
 
     Parameters
     ----------
@@ -222,14 +222,14 @@ def cuts(counts, known):
             return None
         others = sum(known["cost"][b].mean() - 1 for b in "zyx" if b != axis)
         least_last = known["least_at_top"] if axis == "z" else known["least"]
-        out.append(balanced(known["cost"][axis] + others, count, known["least"], least_last, known.get("together", {}).get(axis)))
+        out.append(balance_limits(known["cost"][axis] + others, count, known["least"], least_last, known.get("together", {}).get(axis)))
         if out[-1] is None:
             return None
     return out
 
 
-def balanced(weights, count, least, least_last, together=None):
-    """Even limits that give each of `count` runs the same weight, as well as it goes; None where a run would be too short.
+def balance_limits(weights, count, least, least_last, together=None):
+    """Return even limits that give `count` runs nearly equal weight; None where a run would be too short.
 
     No limit lies within the run `together` (first, last + 1).
 
@@ -240,7 +240,7 @@ def balanced(weights, count, least, least_last, together=None):
     count : int
         Number of runs.
     least, least_last : int
-        Planes that a run must have, and the last one.
+        Least number of planes of a run, and of the last run.
     together : (int, int), optional
 
     Returns
@@ -264,7 +264,7 @@ def balanced(weights, count, least, least_last, together=None):
 
 
 def costs(cut, known):
-    """Cost of every part in plain points: its points with their layers, and its cuts.
+    """Return the cost of every part in plain points: its points with their layers, and its cuts.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def costs(cut, known):
 
 
 def parts(cut, periodic):
-    """Parts between limits, x fastest; behind a cut periodic axis comes its other end.
+    """Return the parts between limits, x fastest; a cut periodic axis continues at its other end.
 
     Parameters
     ----------
@@ -306,16 +306,16 @@ def parts(cut, periodic):
     -------
     list of Part
     """
-    counts, found = tuple(len(limits) - 1 for limits in cut), []
+    counts, all_parts = tuple(len(limits) - 1 for limits in cut), []
     for place in np.ndindex(counts):
         box = tuple(int(v) for limits, p in zip(cut, place) for v in limits[p : p + 2])
         neighbours = {}
         for n, axis in enumerate("zyx"):
             for side, step in ((0, -1), (1, 1)):
-                at = list(place)
-                at[n] += step
-                if counts[n] > 1 and (0 <= at[n] < counts[n] or axis in periodic):
-                    at[n] %= counts[n]
-                    neighbours[axis, side] = int(np.ravel_multi_index(at, counts))
-        found.append(Part(box, neighbours, place, counts))
-    return found
+                neighbour_place = list(place)
+                neighbour_place[n] += step
+                if counts[n] > 1 and (0 <= neighbour_place[n] < counts[n] or axis in periodic):
+                    neighbour_place[n] %= counts[n]
+                    neighbours[axis, side] = int(np.ravel_multi_index(neighbour_place, counts))
+        all_parts.append(Part(box, neighbours, place, counts))
+    return all_parts

@@ -1,4 +1,4 @@
-"""What a step over ranks takes: kernel rate, links, latency, surface to volume. The same model as in bench/scaling_model.py."""
+"""Performance model of a step over ranks: kernel rate, links, latency, surface to volume; also used by bench/scaling_model.py."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,7 @@ from craton.core.partition import costs, shells
 
 @dataclass(frozen=True)
 class Speeds:
-    """Of a GPU and its links; the defaults are those of H200s of one host (bench/NOTES.md).
+    """Speeds of a GPU and its links; the defaults are those of H200s of one host (bench/NOTES.md).
 
     Parameters
     ----------
@@ -17,11 +17,11 @@ class Speeds:
     bandwidth : float
         Bytes a second out of a rank.
     latency : float
-        s of an exchange however small.
+        Least time of an exchange, s.
     thin : float
-        How much more a point costs in the slabs that neighbours wait for.
+        Cost of a point in the slabs that neighbours wait for, over that of another point.
     launch : float
-        s of a phase that nothing hides.
+        Launch time of a phase that is not hidden, s.
     """
 
     rate: float = 31e9
@@ -32,14 +32,14 @@ class Speeds:
 
 
 def step_seconds(cost, outer, nbytes, speeds):
-    """Seconds of a step of one rank: slabs first, then the rest while halos travel; two phases.
+    """Return the seconds of a step of one rank: slabs first, then the rest while halos travel; two phases.
 
     Parameters
     ----------
     cost, outer : float
-        All its points, and those in the slabs that neighbours wait for, in plain points.
+        All owned points, and those in the slabs that neighbours wait for, in plain points.
     nbytes : float
-        That it sends in a step.
+        Bytes sent in a step.
     """
     travel = nbytes / speeds.bandwidth + 2 * speeds.latency if nbytes else 0.0
     return speeds.thin * outer / speeds.rate + max((cost - outer) / speeds.rate, travel) + (2 * speeds.launch if nbytes else 0.0)
@@ -47,7 +47,7 @@ def step_seconds(cost, outer, nbytes, speeds):
 
 @dataclass(frozen=True)
 class ElementSpeeds(Speeds):
-    """The same of spectral elements.
+    """Speeds of spectral elements on a GPU.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class ElementSpeeds(Speeds):
 
 
 def element_seconds(load, itemsize, speeds):
-    """Seconds of a step of a rank with some load: outer elements, then the inner ones while sums at shared points travel.
+    """Return the seconds of a step of a rank with a load: outer elements, then inner ones while sums at shared points travel.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def element_seconds(load, itemsize, speeds):
 
 
 def table(parts, known, halos, itemsize, speeds, thickness=4):
-    """Per rank: (part, cost in plain points, bytes sent in a step, seconds of a step).
+    """Return for each rank (part, cost in plain points, bytes sent in a step, seconds of a step).
 
     Parameters
     ----------
@@ -94,9 +94,9 @@ def table(parts, known, halos, itemsize, speeds, thickness=4):
         Points of the slabs that neighbours wait for.
     """
     limits = [np.unique([n for part in parts for n in part.box[2 * a : 2 * a + 2]]) for a in range(3)]
-    alone = costs(limits, known | {"cut": dict.fromkeys("zyx", 0.0)})
+    uncut = costs(limits, known | {"cut": dict.fromkeys("zyx", 0.0)})
     rows = []
-    for part, cost in zip(parts, alone):
+    for part, cost in zip(parts, uncut):
         nbytes = sum(sent(part, face, halos) for face in part.neighbours) * itemsize
         outer = sum(float(np.prod([b - a for a, b in zip(box[::2], box[1::2])])) for box in shells(part, thickness, 32)[0])
         rows.append((part, float(cost), nbytes, step_seconds(float(cost), min(outer, float(cost)), nbytes, speeds)))
@@ -104,7 +104,7 @@ def table(parts, known, halos, itemsize, speeds, thickness=4):
 
 
 def sent(part, face, halos):
-    """Numbers that go to the neighbour behind a face in a step; fields of a phase travel as thick as the thickest of them.
+    """Return the numbers sent to the neighbour behind a face in a step; all fields of a phase have the halo of the thickest.
 
     Parameters
     ----------
@@ -117,6 +117,6 @@ def sent(part, face, halos):
     axis, side = face
     total = 0
     for of_phase in halos:
-        along = [one for one in of_phase if one.axis == axis]
-        total += len(along) * max((one.low if side else one.high for one in along), default=0)
+        along = [halo for halo in of_phase if halo.axis == axis]
+        total += len(along) * max((halo.low if side else halo.high for halo in along), default=0)
     return total * int(np.prod([n for a, n in zip("zyx", part.shape) if a != axis], dtype=np.int64))

@@ -18,7 +18,7 @@ class Array:
     Parameters
     ----------
     kind : str
-        What it is for, as `craton plan` groups memory: wavefield, material, boundary, points, record.
+        Purpose, by which `craton plan` groups memory: wavefield, material, boundary, points, record.
     shape : tuple of int
         Shape in memory, padding included.
     dtype : numpy dtype
@@ -34,10 +34,10 @@ class Array:
     defined : tuple of slice or None
         The part that holds defined values; the hostile backend fills the rest with nan.
     over : Layout, tuple or None
-        How it follows the grid, where it does: the memory of one field or of several, or for each dimension (axis, index of its first
+        Relation to the grid, where it has one: the memory of one field or of several, or for each dimension (axis, index of its first
         element along that axis of the grid) or None. `craton.core.share` cuts it for a rank by this.
     lanes : bool
-        Its first axis counts elements, a multiple of LANES; the CPU interleaves LANES of them: (n / LANES, ..., LANES).
+        True where the first axis counts elements, a multiple of LANES; the CPU interleaves LANES of them: (n / LANES, ..., LANES).
     """
 
     kind: str
@@ -58,7 +58,7 @@ class Array:
         return 0 if self.part_of else int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
 
     def on_host(self):
-        """The initial values as a host array."""
+        """Return the initial values as a host array."""
         if isinstance(self.data, np.ndarray):
             return np.ascontiguousarray(self.data, self.dtype)
         out = np.zeros(self.shape, self.dtype)
@@ -68,16 +68,19 @@ class Array:
 
 
 @dataclass(frozen=True)
-class Turns:
-    """Where along x a launch must stop, so that what runs side by side adds to different points: rising limits, in elements.
+class ColourBoundaries:
+    """Colour boundaries: elements of one colour share no GLL point and may be assembled concurrently.
+
+    Limits rise and count elements along x.
 
     Parameters
     ----------
     runs : tuple of int
-        Between two limits chunks of `Operator.grain` elements, counted from the lower limit, share no point: for threads of a CPU.
+        Limits of the colours of chunks: between two limits, chunks of `Operator.grain` elements, counted from the lower limit, share no
+        point. For threads of a CPU.
     order : tuple of int
-        Between two limits single elements, as the operator's array `order` has them, share none: for a GPU that adds without atomics.
-        Empty: one launch, whatever they share.
+        Limits of the colours of single elements, in the order of the operator's array `order`. For a GPU that adds without atomics.
+        Empty: one launch for all elements.
     """
 
     runs: tuple
@@ -85,18 +88,30 @@ class Turns:
 
     @staticmethod
     def cut(box, limits):
-        """Parts of a box between limits; limits outside it do not cut."""
+        """Return the parts of a box between limits; limits outside the box do not cut."""
         inner = sorted({box[4], box[5], *(n for n in limits if box[4] < n < box[5])})
         return [(*box[:4], a, b) for a, b in zip(inner, inner[1:])]
 
 
 @dataclass(frozen=True)
 class Launch:
-    """An operator on a box of points: (k0, k1, j0, j1, i0, i1), upper bounds excluded.
+    """An operator on a box of points or elements.
 
-    An array that the operator can do without is "". A point table runs over i; `places` then holds the grid points (k, j, i) that its
-    entries write to. `turns`: None, or a Turns where what runs side by side must not add to one point. `outer`: whether neighbours wait for
-    it; None where that depends on the points, whose box is then cut.
+    Parameters
+    ----------
+    op : Operator
+    arrays : tuple of str
+        Names of the operator's arrays, in order; "" for an optional array that is absent.
+    box : tuple of int
+        (k0, k1, j0, j1, i0, i1), upper bounds excluded. A point table runs over i.
+    params : dict of str to number
+        Scalars of the operator.
+    places : tuple of arrays or None
+        Grid points (k, j, i) that the entries of a point table write to.
+    colours : ColourBoundaries or None
+        Limits of colours, where work that runs concurrently must not add to one point.
+    outer : bool or None
+        True where neighbours wait for it; None where that depends on the points, whose box is then cut.
     """
 
     op: Operator
@@ -104,7 +119,7 @@ class Launch:
     box: tuple
     params: dict
     places: tuple | None = None
-    turns: Turns | None = None
+    colours: ColourBoundaries | None = None
     outer: bool | None = None
 
     @property
@@ -131,7 +146,7 @@ class Halo:
 
 @dataclass(frozen=True)
 class Message:
-    """What goes to a neighbour and what comes from it.
+    """Message to a neighbour and from it.
 
     Parameters
     ----------
@@ -165,41 +180,41 @@ class Phase:
     @property
     def packing(self):
         """Launches that fill the buffers of its messages."""
-        return tuple({id(one.pack): one.pack for one in self.messages}.values())
+        return tuple({id(message.pack): message.pack for message in self.messages}.values())
 
     @property
     def unpacking(self):
-        """Launches that empty them."""
-        return tuple({id(one.unpack): one.unpack for one in self.messages}.values())
+        """Launches that add the received buffers or write them to ghosts."""
+        return tuple({id(message.unpack): message.unpack for message in self.messages}.values())
 
 
 @dataclass(frozen=True)
 class Frames:
-    """Pictures of the wavefield that a run takes.
+    """A series of snapshots of the wavefield.
 
     Parameters
     ----------
     name, quantity : str
-        Name of the series and what it shows.
+        Name of the series and its quantity.
     components : tuple of str
         Components of the quantity.
     coords : dict
         Coordinates in memory order (z, y, x), a number for the axis that a plane cuts.
     steps : ndarray of int
-        Steps after which a picture is taken.
+        Steps after which a snapshot is taken.
     times : ndarray
-        Its times, s.
+        Times of the snapshots, s.
     reads : dict of str to tuple of slice
         Fields that it needs and where.
     combine : callable
-        Makes the picture, ([component,] z, y, x), from a dict of host arrays; runs beside the time loop.
+        Makes the snapshot, ([component,] z, y, x), from a dict of host arrays; runs concurrently with the time loop.
     within : callable
-        Frames of a part of the picture, given as a dict of (first, last + 1) point of the grid along each of its axes.
+        Frames of a part of the snapshot, given as a dict of (first, last + 1) point of the grid along each of its axes.
     lattice : dict
         Points of the grid along z, y, x that it shows: (0, last + 1, stride), or the number of the plane along the axis that is cut.
         Empty where it shows no points of a grid.
     where : ndarray of int or None
-        Places of the picture, counted through its space, that `combine` knows on this rank; None: all.
+        Places of the snapshot, counted through its space, that `combine` knows on this rank; None: all.
     """
 
     name: str
@@ -216,19 +231,19 @@ class Frames:
 
     @property
     def shape(self):
-        """Shape of one picture."""
+        """Shape of one snapshot."""
         axes = tuple(np.size(c) for c in self.coords.values() if np.ndim(c))
         return ((len(self.components),) if len(self.components) > 1 else ()) + axes
 
     @property
     def nbytes(self):
-        """Bytes of all pictures in float32."""
+        """Bytes of all snapshots in float32."""
         return 4 * int(np.prod(self.shape, dtype=np.int64)) * len(self.steps)
 
 
 @dataclass
 class Plan:
-    """Everything that a run needs, as data.
+    """All data of a run.
 
     Parameters
     ----------
@@ -247,31 +262,31 @@ class Plan:
     steps, dt, start : int, float, float
         Number of steps (those of `extra` included), step in s, time of the first state in s.
     channels : list
-        What each column of the record is.
+        Quantity and receiver of each column of the record.
     slots : int
         Steps that the record holds before it is drained.
     limit : float
-        Particle velocity, m/s, above which the wavefield must have exploded.
+        Particle velocity, m/s, above which the wavefield has diverged.
     watched : tuple of str
-        Fields that the guard against explosion looks at.
+        Fields that the divergence guard watches.
     frames : tuple of Frames
-        Pictures of the wavefield.
+        Snapshots of the wavefield.
     extra : int
-        The last steps, after the end: what is recorded there serves to correct the record before.
+        Padding steps after the end, for the time-dispersion correction of the record.
     band : float
         Highest frequency that the sources carry, Hz.
     notes : dict of str to list of (str, str)
-        What `craton plan` prints, by section.
+        Text of `craton plan`, by section.
     warnings : list of str
-        What can be computed but is probably not meant.
+        Settings that are valid but probably not intended.
     shots : tuple of str
         Names of the shots that are computed side by side; empty for a run of one.
     sharing : dict
-        What `craton.core.partition.split` needs to know: least and weights of planes, periodic axes.
+        Input of `craton.core.partition.split`: least number and weights of planes, periodic axes.
     whole : Plan, Total or None
-        Of a rank's plan: that of all ranks.
+        On a rank, the plan of all ranks.
     part : Part, Share or None
-        Of a rank's plan: its part of the grid, its share of the elements.
+        On a rank, its box of the grid or its share of the elements.
     """
 
     title: str
@@ -316,13 +331,13 @@ class Plan:
 
     @property
     def changing(self):
-        """Names of the arrays that a later start needs: all that changes in time, and the step counter."""
-        own = {name: a for name, a in self.arrays.items() if a.data is None and not a.part_of and 0 not in a.shape}
-        return tuple(name for name, a in own.items() if a.kind in STATE or name == "step")
+        """Names of the arrays that a restart needs: those that change in time, and the step counter."""
+        allocated = {name: a for name, a in self.arrays.items() if a.data is None and not a.part_of and 0 not in a.shape}
+        return tuple(name for name, a in allocated.items() if a.kind in STATE or name == "step")
 
     @property
     def state_bytes(self):
-        """Bytes of these arrays."""
+        """Bytes of the arrays that a restart needs."""
         return sum(self.arrays[name].nbytes for name in self.changing)
 
     @property
@@ -343,7 +358,7 @@ class Plan:
         """Least bytes moved per step, by operator."""
         size = np.dtype(self.precision).itemsize
         out = {}
-        for launch in (one for phase in self.phases for one in phase.launches):
+        for launch in (phase_launch for phase in self.phases for phase_launch in phase.launches):
             out[launch.op.name] = out.get(launch.op.name, 0) + launch.points * launch.op.reals_per_point * size
         return out
 

@@ -1,23 +1,23 @@
-"""What ranks that share the elements of a run know of each other: what each owns, what all have; and one alone, that has nobody to ask."""
+"""Share of each rank of the elements of a run, totals of all ranks, and the communicator of a single rank."""
 from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """What a rank owns of a run, as its plan's `part`.
+    """Share of a rank, the `part` of its plan.
 
     Parameters
     ----------
     rank : int
     elements, outer : int
-        Its elements, and those of them that neighbours wait for.
+        Owned elements, and those of them that neighbours wait for.
     points : int
-        Points that it counts as its own: those of no lower rank.
+        Points that this rank counts: those that no lower rank has.
     neighbours : dict of int to int
         Shared points with each neighbour.
     mark : int
-        Of the numbers of its elements, to tell one partition from another.
+        Checksum of the numbers of its elements, which identifies the partition.
     """
 
     rank: int
@@ -29,18 +29,18 @@ class Share:
 
     @property
     def place(self):
-        """Its rank, as a place among parts."""
+        """The rank, as a place among parts."""
         return (self.rank,)
 
     @property
     def box(self):
-        """What must agree when a run goes on: as a box is of a grid."""
+        """Values that must agree when a run is resumed, as the box of a grid."""
         return (self.elements, self.outer, self.mark)
 
 
 @dataclass(frozen=True)
 class Total:
-    """What the plans of all ranks have together, as a rank's plan knows it: its `whole`.
+    """Totals over the plans of all ranks, the `whole` of a rank's plan.
 
     Parameters
     ----------
@@ -58,13 +58,13 @@ class Total:
     nbytes: int
 
 
-class One:
-    """One rank alone, where builders ask for others."""
+class SingleRank:
+    """Communicator of a single rank, for builders."""
 
     rank, size = 0, 1
 
     def every(self, work):
-        """What `work()` gives on every rank: list.
+        """Return the results of `work()` on every rank: list.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class One:
         return [work()]
 
     def swap(self, arrays):
-        """What other ranks send for what goes to them.
+        """Exchange arrays with other ranks, of which there are none.
 
         Parameters
         ----------

@@ -16,7 +16,7 @@ class Tile:
     work : int
         Interactions of the pass, for progress.
     store : ndarray or slice, optional
-        Where the totals of this pass belong among the points; None while sources of these points are still to come.
+        Points to which the totals of this pass belong; None while sources of these points are still to come.
     """
 
     load: Any

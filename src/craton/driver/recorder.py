@@ -86,7 +86,7 @@ class Recorder:
                 block = self.program.host("record")[np.arange(self.drained, self.done) % self.plan.slots]
             blocks = self.comm.collect(block)
             if blocks:
-                self.samples[steps] = self.gathering.joined(blocks, self.program.backend) if self.gathering else blocks[0]
+                self.samples[steps] = self.gathering.join_columns(blocks, self.program.backend) if self.gathering else blocks[0]
         self.drained = self.done
 
     def take(self, frames, camera, at):
@@ -152,7 +152,7 @@ class Recorder:
 
 
 def explosion(program, name, step):
-    """Where a field exploded, in words."""
+    """Describe where a field diverged."""
     plan = program.plan
     field = program.host(name)
     at = np.unravel_index(np.argmax(np.where(np.isfinite(field), np.abs(field), np.inf)), field.shape)

@@ -6,7 +6,7 @@ import numpy as np
 from craton.backends import backend
 from craton.comm.local import Alone
 from craton.comm.placement import planner
-from craton.core.shares import One
+from craton.core.shares import SingleRank
 from craton.driver import waves
 from craton.methods.spectral_element.build import assemble, build, discretise
 from craton.model.media import sampling
@@ -92,7 +92,7 @@ def moved(mesh, most, seed):
 def prepared(scenario, mesh=None):
     """The Discretisation and the Plan of a scenario without sources."""
     own, receivers = given(scenario, meshing.mesh_of(scenario) if mesh is None else mesh), survey_receivers.build(scenario)
-    d = discretise(scenario, own, [], One(), planner())
+    d = discretise(scenario, own, [], SingleRank(), planner())
     return d, assemble(d, [], receivers, survey_receivers.channels(len(receivers), scenario.output.waveforms))
 
 

@@ -292,7 +292,7 @@ def steps_of(d, name):
     plain = replace(d.stencil, terrain=False)
     op = operators.velocity(plain) if name == "velocity" else operators.stress(plain, d.relaxing)
     scalars = d.fd_params if name == "velocity" else relaxing.params(d, d.fd_params)
-    full, empty = d.airy
+    full, empty = d.vacuum_planes
     top = min(d.grid.shape[0] - d.surface_planes, full)
     names = d.names(*op.arrays)
     launches = [Launch(op, names, d.slab(2, 0, top), scalars)]

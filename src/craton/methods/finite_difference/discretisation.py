@@ -200,7 +200,7 @@ class Discretisation:
         return terrain.build(self.scenario.model)
 
     @cached_property
-    def airy(self):
+    def vacuum_planes(self):
         """First plane with an empty cell, and the plane above the highest with a filled one."""
         if self.ground is None:
             return (self.grid.shape[0],) * 2

@@ -115,7 +115,7 @@ def in_matter(d, at, half, weights):
         A component with no point in matter.
     """
     low = [int(a.min()) for a in at]
-    if d.ground is None or at[0].max() + 1 < d.airy[0]:
+    if d.ground is None or at[0].max() + 1 < d.vacuum_planes[0]:
         return weights
     # The box ends a point later: a shear point carries the mean of the cells before and behind it.
     box = [v for a, first, size in zip(at, low, d.grid.shape) for v in (first, min(int(a.max()) + 2, size))]

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from craton.core.gathered import Gathering, sampling
 from craton.core.partition import split
-from craton.core.share import localised
+from craton.core.share import localise_plan
 from craton.methods.shared.halo import messages
 
 
@@ -30,7 +30,7 @@ def shared(plan, rank, ranks, grid=None):
     """
     parts = split(plan, ranks, grid)
     part, gathering = parts[rank], Gathering(plan, parts) if sampling(plan) else None
-    local = localised(plan, part)
+    local = localise_plan(plan, part)
     buffers, sent = messages(local, part)
     arrays, launches = gathering.record(rank) if gathering else ({}, [])
     phases = [replace(phase, messages=some) for phase, some in zip(local.phases, sent)]

@@ -8,7 +8,7 @@ import numpy as np
 
 from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch, Message
-from craton.core.shares import One
+from craton.core.shares import SingleRank
 
 FILE = Path(__file__).parent / "kernels" / "sharing.h"
 PARAMS = Struct("SharedParams", (("count", "i32"),))
@@ -36,12 +36,12 @@ class Sharing:
 
     Parameters
     ----------
-    team : craton.comm.Together, or One
+    team : craton.comm.Together, or SingleRank
     lists : dict of int to (n,) int array
         For each neighbour, rising, the own numbers of the points that both have; in the same order on both sides.
     """
 
-    team: Any = One()
+    team: Any = SingleRank()
     lists: Any = None
 
     @cached_property
@@ -64,8 +64,8 @@ class Sharing:
                 lower[at] = True
         return self.points[lower]
 
-    def summed(self, values):
-        """Sums over the ranks of values (len(points), ...) at the shared points, added in the order of the ranks; all must ask."""
+    def sum_over_ranks(self, values):
+        """Sum values (len(points), ...) at the shared points over the ranks, in the order of the ranks; all ranks must call."""
         out = {rank: np.ascontiguousarray(values[self.places[rank]], float) for rank in self.lists or {}}
         found = self.team.swap(out) | {self.team.rank: values}
         total = np.zeros(values.shape)
@@ -74,28 +74,35 @@ class Sharing:
         return total
 
     def complete(self, values):
-        """Values (n, ...) at all own points, made complete in place at the shared ones; all must ask."""
-        values[self.points] = self.summed(values[self.points])
+        """Complete values (n, ...) at all local points, in place, by the sums at shared points; all ranks must call."""
+        values[self.points] = self.sum_over_ranks(values[self.points])
         return values
 
-    def united(self, points, values):
-        """Points, rising, at which any rank has a value, and the sums, from own points (m,), rising, and values (m, ...); all must ask."""
+    def unite_points(self, points, values):
+        """Return the points, rising, at which any rank has a value, and the sums of the values; all ranks must call.
+
+        Parameters
+        ----------
+        points : (m,) int array
+            Local points, rising.
+        values : (m, ...) array
+        """
         at = np.searchsorted(points, self.points)
         there = np.isin(self.points, points)
         flat = values.reshape(len(values), int(np.prod(values.shape[1:])))
         own = np.zeros((len(self.points), 1 + flat.shape[1]))
         own[there, 0], own[there, 1:] = 1, flat[at[there]]
-        total = self.summed(own)
+        total = self.sum_over_ranks(own)
         some, alone = total[:, 0] > 0, ~np.isin(points, self.points)
         found = np.concatenate([points[alone], self.points[some]]).astype(int)
         order = np.argsort(found)
         sums = np.concatenate([flat[alone], total[some, 1:]])[order]
         return found[order], sums.reshape(len(found), *values.shape[1:])
 
-    def dealt(self, points, items, values):
-        """Items at own points (m,), each point once, left to the lowest rank that has one there; values (m, ...) summed over the ranks.
+    def assign_items(self, points, items, values):
+        """Assign items at local points (m,), each point once, to the lowest rank that has one; values (m, ...) are summed over the ranks.
 
-        All must ask. Items and values that stay here are returned.
+        All ranks must call. Return the items and values that stay on this rank.
         """
         at = np.searchsorted(self.points, points)
         common = np.flatnonzero(np.isin(points, self.points))
@@ -107,7 +114,7 @@ class Sharing:
         for rank, there in self.team.swap(out).items():
             if rank < self.team.rank:
                 taken[self.places[rank]] |= there > 0
-        flat[common] = self.summed(own)[at[common], 1:]
+        flat[common] = self.sum_over_ranks(own)[at[common], 1:]
         kept = np.ones(len(points), bool)
         kept[common] = ~taken[at[common]]
         return items[kept], flat[kept].reshape(-1, *values.shape[1:])

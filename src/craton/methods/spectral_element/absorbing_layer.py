@@ -20,7 +20,7 @@ from craton.errors import Problem, ScenarioError
 from craton.methods.shared import guided
 from craton.methods.spectral_element import faces, mesh_terms, operators
 from craton.methods.spectral_element.element import Element
-from craton.methods.spectral_element.ranks import same
+from craton.methods.spectral_element.ranks import copy_lowest_rank_values
 
 LEAST_GUIDING = 0.8  # with 0.6 two layers (0.43) double every 5,000 steps, with 0.7 they stay as they are
 CORNER = 2.0  # of alpha: friction acts on motion faster than that (1: two layers 1.2 in place of 0.8 %; 4: slow waves stay)
@@ -33,22 +33,22 @@ FLAT = 1e-3  # of the layer: so far nodes of its face may be out of plane
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """A layer along one face.
+    """Absorbing layer along one face.
 
     Parameters
     ----------
     name : str
-        Of the face.
+        Name of the face.
     width : float
-        m, of a chunk's side at the surface.
+        Width, m; of a chunk's side, at the surface.
     damping : float
         d on the face, 1/s.
     shift : float
         alpha at the inner edge, 1/s.
     rate : float
-        Of friction on the face, 1/s.
+        Rate of friction on the face, 1/s.
     power : float
-        Of the depth, with which friction rises.
+        Power of the depth with which friction rises.
     """
 
     name: str
@@ -59,12 +59,12 @@ class Side:
     power: float = guided.DAMPING_POWER
 
     def profile(self, coordinates):
-        """d and alpha at positions (n, 3, m), 1/s: d = d0 q^2, alpha falls linearly to `FLOOR` of itself (Collino & Tsogka 2001)."""
+        """Return d and alpha at positions (n, 3, m), 1/s: d = d0 q^2, alpha falls linearly to `FLOOR` of itself (Collino & Tsogka 2001)."""
         q = np.clip(self.depth(coordinates), 0, 1)
         return self.damping * q**2, self.shift * (1 - (1 - FLOOR) * q)
 
     def friction(self, coordinates):
-        """Rate of friction at positions (n, 3, m), 1/s."""
+        """Return the rate of friction at positions (n, 3, m), 1/s."""
         return self.rate * np.clip(self.depth(coordinates), 0, 1) ** self.power
 
 
@@ -76,11 +76,11 @@ class PlaneSide(Side):
     outer: float
 
     def depth(self, coordinates):
-        """Part of the layer behind positions (n, 3, m) from its inner edge on, negative outside it: (n, m)."""
+        """Return the depth in the layer of positions (n, 3, m), 0 at its inner edge, 1 on the face, negative outside: (n, m)."""
         return 1 - (self.outer - np.einsum("a,nam->nm", self.normal, coordinates)) / self.width
 
     def slopes(self, coordinates):
-        """d depth / d x, 1/m, and d x / d depth along the layer's own coordinate, m, at positions (n, 3, m): both (n, 3, m)."""
+        """Return d depth / d x, 1/m, and d x / d depth along the layer's own coordinate, m, at positions (n, 3, m): both (n, 3, m)."""
         normal = np.broadcast_to(self.normal[:, None], coordinates.shape)
         return normal / self.width, normal * self.width
 
@@ -95,18 +95,18 @@ class ChunkSide(Side):
     angle: float
 
     def depth(self, coordinates):
-        """See `PlaneSide`."""
-        found = self.chunk.angles(np.moveaxis(coordinates, 1, -1))[self.axis]
-        return 1 - (self.chunk.widths[self.axis] / 2 - self.sign * found) / self.angle
+        """Return the depth as `PlaneSide.depth`."""
+        angle = self.chunk.angles(np.moveaxis(coordinates, 1, -1))[self.axis]
+        return 1 - (self.chunk.widths[self.axis] / 2 - self.sign * angle) / self.angle
 
     def slopes(self, coordinates):
-        """See `PlaneSide`; along the angle at equal radius and equal other angle."""
+        """Return slopes as `PlaneSide.slopes`, along the angle at equal radius and equal other angle."""
         x, y, z = np.moveaxis(coordinates, 1, 0)
-        own, radius = np.stack(self.chunk.straight(x, y)) / z, np.sqrt(x**2 + y**2 + z**2)
-        square, scale = 1 + own[self.axis] ** 2, 1 + (own**2).sum(axis=0)
+        tangents, radius = np.stack(self.chunk.straight(x, y)) / z, np.sqrt(x**2 + y**2 + z**2)
+        square, scale = 1 + tangents[self.axis] ** 2, 1 + (tangents**2).sum(axis=0)
         ahead, other = self.sign / (self.angle * square * z), np.eye(2)[self.axis]
-        gradient = np.stack([*np.stack(self.chunk.turned(*(other[:, None, None] * ahead))), -own[self.axis] * ahead], axis=1)
-        flat = np.array([*(other[:, None, None] - own * own[self.axis] / scale), -own[self.axis] / scale])
+        gradient = np.stack([*np.stack(self.chunk.turned(*(other[:, None, None] * ahead))), -tangents[self.axis] * ahead], axis=1)
+        flat = np.array([*(other[:, None, None] - tangents * tangents[self.axis] / scale), -tangents[self.axis] / scale])
         flat *= self.sign * self.angle * square * radius / np.sqrt(scale)
         return gradient, np.stack([*self.chunk.turned(flat[0], flat[1]), flat[2]], axis=1)
 
@@ -118,11 +118,11 @@ class SphereSide(Side):
     radius: float
 
     def depth(self, coordinates):
-        """See `PlaneSide`."""
+        """Return the depth as `PlaneSide.depth`."""
         return 1 - (np.linalg.norm(coordinates, axis=1) - self.radius) / self.width
 
     def slopes(self, coordinates):
-        """See `PlaneSide`."""
+        """Return slopes as `PlaneSide.slopes`."""
         along = -coordinates / np.linalg.norm(coordinates, axis=1)[:, None]
         return along / self.width, along * self.width
 
@@ -152,12 +152,12 @@ class Layers:
         return np.where(self.general, (1 << inside.sum(axis=0)) - 1, np.bitwise_or.reduce(bits, axis=0))
 
 
-def layers(d, sources):
-    """The `Layers` of a `Discretisation`, None where no face has one; all ranks must ask."""
+def build_layers(d, sources):
+    """Build the `Layers` of a `Medium`, None where no face has an absorbing layer; all ranks must call."""
     names = [name for name in sorted({*d.mesh.faces}) if d.scenario.face(name) == "pml"]
     if not names:
         return None
-    options, vp = d.scenario.boundaries.pml, d.first.speeds["vp"][1]
+    options, vp = d.scenario.boundaries.pml, d.statistics.speeds["vp"][1]
     frequency = options.frequency or max((s.wavelet.peak_frequency for s in sources), default=0.0)
     globe, sides = d.scenario.domain.globe, []
     for name in names:
@@ -169,45 +169,46 @@ def layers(d, sources):
             sides.append(replace(side, damping=damping, shift=shift, rate=share * damping, power=power))
     if not sides:
         return None
-    found = [directions_across(d, side) for side in sides]
-    made = Layers(tuple(sides), np.stack([one for one, _ in found]), np.any([bent for _, bent in found], axis=0))
-    refuse(d, made)
-    return made
+    by_side = [directions_across(d, side) for side in sides]
+    layers = Layers(tuple(sides), np.stack([directions for directions, _ in by_side]), np.any([bent for _, bent in by_side], axis=0))
+    refuse(d, layers)
+    return layers
 
 
-def refuse(d, made):
-    """Raise where layers meet or leave no room, and where fluid and solid touch in a face along a layer; all ranks must ask."""
-    inside = made.directions >= 0
-    along = np.where(inside, made.directions, np.arange(3, 3 + len(inside))[:, None])
-    meet = [(a, b) for a in range(len(inside)) for b in range(a) if (along[a] == along[b])[~made.general].any()]
+def refuse(d, layers):
+    """Raise where layers meet or leave no room, and where fluid and solid touch in a face along a layer; all ranks must call."""
+    inside = layers.directions >= 0
+    along = np.where(inside, layers.directions, np.arange(3, 3 + len(inside))[:, None])
+    meet = [(a, b) for a in range(len(inside)) for b in range(a) if (along[a] == along[b])[~layers.general].any()]
     rows = faces.interface(d)
-    across = ((made.directions[:, rows[:, 0]] == rows[:, 1] // 2) | (made.directions[:, rows[:, 2]] == rows[:, 3] // 2)).any()
-    every = d.division.team.every(lambda: (bool(meet), bool((~inside.any(axis=0)).any()), bool(across)))
-    meet, room, across = (any(one) for one in zip(*every))
-    found, widths = [], ", ".join(f"{side.name} {side.width:,.4g} m" for side in made.sides)
+    across = ((layers.directions[:, rows[:, 0]] == rows[:, 1] // 2) | (layers.directions[:, rows[:, 2]] == rows[:, 3] // 2)).any()
+    by_rank = d.subdomain.team.every(lambda: (bool(meet), bool((~inside.any(axis=0)).any()), bool(across)))
+    meet, room, across = (any(flags) for flags in zip(*by_rank))
+    problems, widths = [], ", ".join(f"{side.name} {side.width:,.4g} m" for side in layers.sides)
     if meet or not room:
         remedy = "make them thinner, or the domain larger"
-        found.append(Problem("boundaries.pml", f"absorbing layers meet, or leave no room: {widths}", remedy))
+        problems.append(Problem("boundaries.pml", f"absorbing layers meet, or leave no room between them: {widths}", remedy))
     if across:
-        found.append(Problem("boundaries.pml", "fluid and solid touch along a layer, within it", 'make the layer thinner, or use "stacey"'))
-    if found:
-        raise ScenarioError(found)
+        remedy = 'make the layer thinner, or use "stacey"'
+        problems.append(Problem("boundaries.pml", "an interface of fluid and solid runs along an absorbing layer, inside it", remedy))
+    if problems:
+        raise ScenarioError(problems)
 
 
-def placed_in(d, placed):
-    """A warning that names sources and receivers, (name, positions), inside absorbing layers: list."""
+def warn_inside_layers(d, placed):
+    """Warn of sources and receivers, (name, positions), inside absorbing layers: list of str."""
     sides = d.layers.sides if d.layers is not None else ()
     names = [name for name, xyz in placed
              if any((side.depth(np.atleast_2d(xyz)[:, :, None]) > INSIDE).any() for side in sides)]  # fmt: skip
     if not names:
         return []
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return [f"inside an absorbing layer, where waves are damped: {', '.join(names[:5])}{more}"]
+    rest = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return [f"inside an absorbing layer, where waves are damped: {', '.join(names[:5])}{rest}"]
 
 
 def friction_of(d):
-    """Rate of friction on the outer faces of layers, of d there, and the power of depth with which it rises; see `guided`."""
-    speeds, options = d.first.speeds, d.scenario.boundaries.pml
+    """Return the rate of friction on the outer faces of layers over d there, and its power of depth; see `guided`."""
+    speeds, options = d.statistics.speeds, d.scenario.boundaries.pml
     ratio = speeds["vp"][1] / speeds["slowest"][0]
     plate = d.scenario.domain.globe is None and all(d.scenario.face(name) in ("free", "rigid") for name in ("top", "bottom"))
     guide = guided.PLATE if plate else 1.0 if d.anisotropic else max(guided.guiding(speeds["vp"], speeds["vs"]), LEAST_GUIDING)
@@ -215,24 +216,25 @@ def friction_of(d):
 
 
 def plane_side(d, name, options):
-    """The `PlaneSide` of a face without its profile; None where the face has no elements on any rank."""
+    """Return the `PlaneSide` of a face without its profile; None where the face has no elements on any rank."""
     rows = d.mesh.faces[name]
     vectors = faces.area_vectors(d, rows).sum(axis=(0, 1)) if len(rows) else np.zeros(3)
-    vector = np.sum(d.division.team.every(lambda: vectors), axis=0)
+    vector = np.sum(d.subdomain.team.every(lambda: vectors), axis=0)
     if not vector.any():
         return None
     normal = vector / np.linalg.norm(vector)
-    every = [one for one in d.division.team.every(lambda: extents(d, rows, normal)) if one is not None]
-    low, high, thick = min(one[0] for one in every), max(one[1] for one in every), max(one[2] for one in every)
+    extents_by_rank = [extent for extent in d.subdomain.team.every(lambda: extents(d, rows, normal)) if extent is not None]
+    lows, highs, thicknesses = zip(*extents_by_rank)
+    low, high, thick = min(lows), max(highs), max(thicknesses)
     width = options.width or options.thickness * thick
     if high - low > FLAT * width:
-        text = f"an absorbing layer needs a plane face; nodes of this one are {high - low:.4g} m apart along its normal"
+        text = f"an absorbing layer requires a plane face; nodes of this face are {high - low:.4g} m apart along its normal"
         raise ScenarioError([Problem(f"boundaries.{name}", text, 'use "stacey" there')])
     return PlaneSide(name=name, normal=normal, outer=(low + high) / 2, width=width)
 
 
 def extents(d, rows, normal):
-    """Least and largest normal . x on some faces, and the largest extent of their elements along the normal, m; None without faces."""
+    """Return least and largest normal . x on faces, and the largest extent of their elements along the normal, m; None without faces."""
     if not len(rows):
         return None
     along = d.mesh.nodes[d.mesh.elements[rows[:, 0]]] @ normal  # 27 nodes
@@ -241,7 +243,7 @@ def extents(d, rows, normal):
 
 
 def chunk_side(chunk, name, options):
-    """The layer of a side or the bottom of a chunk, without its profile."""
+    """Return the layer of a side or the bottom of a chunk, without its profile."""
     if chunk.all_chunks > 1:
         raise ScenarioError([Problem(f"boundaries.{name}", "absorbing layers are for one chunk of the Earth", 'use "stacey"')])
     if name == "bottom":
@@ -255,28 +257,34 @@ def chunk_side(chunk, name, options):
 
 
 def directions_across(d, side):
-    """Reference direction of each element along which the depth in a layer changes, -1 outside the layer, (ne,) int8; and (ne,) bool, where
-    it changes along others, too."""
+    """Return the reference direction of each element across a layer, and where the depth changes along other directions, too.
+
+    Returns
+    -------
+    directions : (ne,) int8 array
+        -1 outside the layer.
+    general : (ne,) bool array
+    """
     out, general = np.full(d.mesh.size, -1, np.int8), np.zeros(d.mesh.size, bool)
     for part in mesh_terms.batches(d.mesh.size):
         depth = side.depth(d.mesh.nodes[d.mesh.elements[part]].transpose(0, 2, 1))
-        some = np.flatnonzero(depth.max(axis=1) > INSIDE)
-        cube = depth[some].reshape(-1, 3, 3, 3)
+        inside = np.flatnonzero(depth.max(axis=1) > INSIDE)
+        cube = depth[inside].reshape(-1, 3, 3, 3)
         spread = np.stack([np.ptp(cube, axis=axis).max(axis=(1, 2)) for axis in (3, 2, 1)])
-        out[part.start + some] = spread.argmax(axis=0)
-        general[part.start + some] = np.sort(spread, axis=0)[1] > ALIGNED * spread.max(axis=0)
+        out[part.start + inside] = spread.argmax(axis=0)
+        general[part.start + inside] = np.sort(spread, axis=0)[1] > ALIGNED * spread.max(axis=0)
     return out, general
 
 
 def rates(d, elements, axes, general=False):
-    """Rows of each direction of `axes` at the nodes of elements, see layer.h: (n, 2 or 8 directions, n^3)."""
-    own = [s for s in range(3) if axes >> s & 1]
+    """Return the rows of each direction of `axes` at the nodes of elements, see layer.h: (n, 2 or 8 directions, n^3)."""
+    directions_used = [s for s in range(3) if axes >> s & 1]
     count = 8 if general else 2
-    out, places = np.zeros((len(elements), len(own), count, d.element.size)), d.coordinates(elements)
+    out, places = np.zeros((len(elements), len(directions_used), count, d.element.size)), d.coordinates(elements)
     inverse = np.linalg.inv(d.jacobian(elements).transpose(0, 3, 1, 2)) if general else None  # d xi_s / d x_r at [.., r, s]
     directions = d.layers.directions[:, elements]
     number = np.cumsum(directions >= 0, axis=0) - 1
-    for n, s in enumerate(own):
+    for n, s in enumerate(directions_used):
         for side, across, which in zip(d.layers.sides, directions, number):
             inside = (across >= 0) & (which == n) if general else across == s
             if not inside.any():
@@ -291,40 +299,40 @@ def rates(d, elements, axes, general=False):
 
 
 def filter_rates(damping, beta, h):
-    """held, decay of layer.h from d and alpha + d, 1/s, and half a step, s: (n, 2, m)."""
+    """Return held, decay of layer.h from d and alpha + d, 1/s, and half a step, s: (n, 2, m)."""
     return np.stack([damping * h / (1 + beta * h), (1 - beta * h) / (1 + beta * h)], axis=1)
 
 
 # --- points -----------------------------------------------------------------------------------------------------------------------------
 
 
-def damped(d):
-    """Arrays and launches of the points of absorbing layers by medium: arrays, {"solid": [...], "fluid": [...]}.
+def friction_points(d):
+    """Return arrays and launches of the points of absorbing layers by medium: arrays, {"solid": [...], "fluid": [...]}.
 
     Layered media have waves whose energy goes the other way than their phase, and PML amplifies them (Skelton, Adams & Craster 2007): a
     little friction, rate times the momentum of motion faster than twice alpha, takes more from them than that.
     """
     arrays, launches = {}, {"solid": [], "fluid": []}
     for fluid, medium in enumerate(("solid", "fluid")) if d.layers is not None else ():
-        if not d.division.media[fluid]:
+        if not d.subdomain.media[fluid]:
             continue
-        rate, shift = (same(d.division.shared[medium], values) for values in friction(d, bool(fluid)))
+        rate, shift = (copy_lowest_rank_values(d.subdomain.shared[medium], values) for values in friction(d, bool(fluid)))
         points = np.flatnonzero(rate > LEAST_RATE * max(side.rate for side in d.layers.sides))
         if not len(points):
             continue
         rate, shift = rate[points], shift[points]
-        terms = np.stack([1 / (1 + d.dt / 2 * rate), rate * d.first.mass[fluid][points], -np.expm1(-d.dt * shift)])
+        terms = np.stack([1 / (1 + d.dt / 2 * rate), rate * d.statistics.mass[fluid][points], -np.expm1(-d.dt * shift)])
         op = operators.damped(1 if fluid else 3)
-        arrays |= faces.table(op.name, points=(points, np.int32), terms=(terms, d.precision))
+        arrays |= faces.point_arrays(op.name, points=(points, np.int32), terms=(terms, d.precision))
         arrays[f"{op.name}_lowpass"] = Array("boundary points", (1 if fluid else 3, len(points)), d.precision)
         fields = {"force": "potential_force", "velocity": "potential_rate"} if fluid else {}
-        launches[medium].append(d.units.launch(faces.on_list(op, op.name, len(points), **fields), bool(fluid)))
+        launches[medium].append(d.units.launch(faces.launch_on_points(op, op.name, len(points), **fields), bool(fluid)))
     return arrays, launches
 
 
 def friction(d, fluid):
-    """Rate of friction at all points of a medium, and the corner of what it passes, 1/s; 0 outside layers: (2, points)."""
-    out = np.zeros((2, d.division.counts[fluid]))
+    """Return the rate of friction at all points of a medium, and the corner of its low-pass, 1/s; 0 outside layers: (2, points)."""
+    out = np.zeros((2, d.subdomain.counts[fluid]))
     elements = np.flatnonzero((d.fluid == fluid) & (d.layers.directions >= 0).any(axis=0))
     for part in mesh_terms.batches(len(elements)):
         places, points = d.coordinates(elements[part]), d.points[elements[part]]

@@ -1,19 +1,29 @@
-"""From a scenario to the Plan of spectral elements: mesh, points, step, arrays, phases. All thought happens here, once."""
+"""Build the Plan of spectral elements from a scenario: mesh, points, time step, arrays, phases; every decision is made here, once."""
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from craton.core.plan import Array, Launch, Phase, Plan
-from craton.core.shares import One
+from craton.core.shares import SingleRank
 from craton.errors import Problem, ScenarioError
 from craton.methods.shared import timing
-from craton.methods.spectral_element import absorbing_layer, exact, faces, families, notes, operators, placing, points, ranks, snapshots
-from craton.methods.spectral_element.discretisation import Discretisation
-from craton.methods.spectral_element.division import bounds, divide
+from craton.methods.spectral_element import (
+    absorbing_layer,
+    faces,
+    families,
+    fixed_point,
+    notes,
+    operators,
+    placing,
+    points,
+    ranks,
+    snapshots,
+)
+from craton.methods.spectral_element.discretisation import Discretisation, Medium, fields_of
 from craton.methods.spectral_element.element import Element
-from craton.methods.spectral_element.look import look
-from craton.methods.spectral_element.mesh_terms import centres
+from craton.methods.spectral_element.mesh_statistics import scan_elements
+from craton.methods.spectral_element.subdomain import build_subdomain, mesh_bounds
 from craton.methods.spectral_element.time_step import stable_step
 from craton.model.blas import one_thread
 from craton.model.globe import earth_chunk
@@ -30,22 +40,22 @@ from craton.survey import warnings as survey_warnings
 from craton.survey.shots import refusal
 from craton.survey.snapshots import problems as snapshot_problems
 
-EXPLODED = 1e3  # times what all sources together could do to one element
+DIVERGENCE_LIMIT = 1e3  # times the largest value that all sources together could cause in one element
 
 
 @one_thread()
-def build(scenario, given=None, team=None, machine=None):
-    """Discretise a scenario.
+def build(scenario, prepared=None, team=None, machine=None):
+    """Build the plan of a scenario.
 
     Parameters
     ----------
     scenario : craton.SpectralScenario
-    given : craton.model.mesh.prepared.Prepared, optional
-        In place of the scenario's mesh and model.
+    prepared : craton.model.mesh.prepared.Prepared, optional
+        Mesh and model that replace those of the scenario.
     team : craton.comm.Together, optional
-        Ranks each of which makes its part of the plan; all must ask.
+        Ranks, each of which builds its part of the plan; all must call.
     machine : backend
-        Where the stable step is found; needed even where the scenario names a step, which is checked.
+        Machine on which the stable step is found; needed even if the scenario names a step, which is checked.
 
     Returns
     -------
@@ -56,17 +66,18 @@ def build(scenario, given=None, team=None, machine=None):
     ScenarioError
         With every problem found: mesh, model, sources, receivers, step.
     """
-    team = team or One()
+    team = team or SingleRank()
     ranks.refuse_mesh(scenario, team)
-    if given is None:
-        scenario, given = placing.on_earth(scenario, team) if scenario.domain.chunk is not None else (scenario, checked(scenario, team))
-    given = replace(given, bounds=bounds(given, team))
-    scenario = placing.on_mesh(scenario, given.mesh, given.bounds)
+    if prepared is None:
+        on_earth = scenario.domain.chunk is not None
+        scenario, prepared = placing.on_earth(scenario, team) if on_earth else (scenario, prepare_mesh(scenario, team))
+    prepared = replace(prepared, bounds=mesh_bounds(prepared, team))
+    scenario = placing.on_mesh(scenario, prepared.mesh, prepared.bounds)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
-    sources = source_files.build_all(scenario, partial(placing.medium, given))
+    sources = source_files.build_all(scenario, partial(placing.medium, prepared))
     receivers = survey_receivers.build(scenario).on_earth(sources)
-    d = discretise(scenario, given, sources, team, machine)
-    del given  # its mesh, which is not wanted any more, is as large as that of `d`
+    d = discretise(scenario, prepared, sources, team, machine)
+    del prepared  # its mesh, which is no longer needed, is as large as that of `d`
     refuse(placing.problems(scenario, d) or points.source_problems(d, sources))
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms) + receivers.fibre_channels()
     return assemble(d, sources, receivers, channels)
@@ -78,8 +89,14 @@ def refuse(problems):
         raise ScenarioError(problems)
 
 
-def checked(scenario, team):
-    """The `Prepared` of a scenario, neighbours near each other; nothing is wrong with the mesh, as rank 0 sees it, or the model."""
+def prepare_mesh(scenario, team):
+    """Return the `Prepared` mesh and model of a scenario, neighbouring elements near each other in memory.
+
+    Raises
+    ------
+    ScenarioError
+        The mesh, which rank 0 checks, or the model is wrong.
+    """
     box = None if scenario.domain.mesh else meshing.region_of(scenario)
     if box is not None:
         refuse(sampling.problems(scenario.model, box))
@@ -91,30 +108,57 @@ def checked(scenario, team):
     return Prepared(mesh.reordered(locality(mesh)), sampling.sampler(scenario.model, region, mesh.region_names))
 
 
-def discretise(scenario, given, sources, team=None, machine=None):
-    """Points, media, elements, step of a `Prepared` mesh and medium; see `build`."""
-    element, team = Element(scenario.run.degree), team or One()
-    wet = ranks.fluids(given, team)
-    division, near = divide(given, element.degree, wet, ranks.owners(scenario, given, wet, team), team)
-    wide = Discretisation(scenario, near.mesh, element, given.sampler, near.fluid, near.points, near.state, division,
-                          centres=centres(near.mesh))  # fmt: skip
-    d = replace(wide, first=look(wide)).leading(division.mesh.size, division.state, division.mesh)
-    first = ranks.agreed(division, d.first)
-    d = replace(d, first=first, relaxation=sampling.relaxation(scenario.model, first.loss))
-    d = replace(d, layers=absorbing_layer.layers(d, sources))
-    d = replace(d, elements=families.all_arranged(d))
-    stable = stable_step(d, machine)
+def discretise(scenario, prepared, sources, team=None, machine=None):
+    """Discretise a scenario: elements, material, absorbing layers and time step; all ranks must call.
+
+    Parameters
+    ----------
+    scenario : craton.SpectralScenario
+        On the mesh, see `placing.on_mesh`.
+    prepared : craton.model.mesh.prepared.Prepared
+    sources : list of PointSource and FiniteFault
+    team : craton.comm.Together, optional
+    machine : backend
+        Machine on which the stable step is found.
+
+    Returns
+    -------
+    Discretisation
+
+    Raises
+    ------
+    ScenarioError
+        Impossible material, layers that meet, an unstable step.
+    """
+    medium = build_medium(scenario, prepared, team or SingleRank())
+    layers = absorbing_layer.build_layers(medium, sources)
+    element_families = families.arrange_families(medium, layers)
+    stable = stable_step(medium, element_families, machine)
     refuse(step_problems(scenario, stable.limit))
     dt = timing.time_step(scenario, stable.limit)
     start = timing.start_time(scenario, sources, dt)
     steps = timing.step_count(scenario, start, dt)
-    extra = leapfrog.extra(steps) if scenario.receivers else 0
-    d = replace(d, stable=stable, dt=dt, start=start, steps=steps + extra, extra=extra)
-    return replace(d, units=exact.units(d, sources))
+    padding = leapfrog.extra(steps) if scenario.receivers else 0
+    units = fixed_point.choose_units(medium, sources, start + np.arange(steps + padding) * dt, dt)
+    return Discretisation(**fields_of(medium), layers=layers, families=element_families, stable=stable, dt=dt, start=start,
+                          steps=steps + padding, extra=padding, units=units)  # fmt: skip
+
+
+def build_medium(scenario, prepared, team):
+    """Return the `Medium` of a rank: its subdomain with the material and the masses of its elements; all ranks must call."""
+    element = Element(scenario.run.degree)
+    fluid = ranks.find_fluid_elements(prepared, team)
+    owner = ranks.assign_owners(scenario, prepared, fluid, team)
+    subdomain, ghosted = build_subdomain(prepared, element, fluid, owner, team)
+    scanned = scan_elements(ghosted, prepared.sampler).leading(subdomain.mesh.size, subdomain.state)
+    statistics = ranks.combine_statistics(subdomain, scanned)
+    relaxation = sampling.relaxation(scenario.model, statistics.loss)
+    return Medium(**fields_of(ghosted.owned_by(subdomain)), scenario=scenario, sampler=prepared.sampler, subdomain=subdomain,
+                  statistics=statistics, relaxation=relaxation)  # fmt: skip
 
 
 def step_problems(scenario, limit):
-    """A step beyond the stability limit."""
+    """Return the problem of a given time step beyond the stability limit: list of Problem."""
     step = scenario.time.step
     if step is None or step <= limit:
         return []
@@ -123,120 +167,131 @@ def step_problems(scenario, limit):
 
 
 def assemble(d, sources, receivers, channels):
-    """Arrays and phases of the plan."""
-    team = d.division.team
-    arrays, elements = d.state.arrays(d.precision, d.exact) | masses(d), {"solid": [], "fluid": []}
-    for own in d.elements:
-        more, launch = families.arrays_and_launch(d, own)
-        arrays |= more
-        elements["fluid" if own.family.fluid else "solid"].append(launch)
-    edges = []
-    for kind in (partial(faces.absorbing, mass=d.first.mass), faces.still, faces.coupling, absorbing_layer.damped):
-        more, launches = kind(d)
-        arrays |= more
+    """Build the plan of a discretised problem.
+
+    Parameters
+    ----------
+    d : Discretisation
+    sources : list of PointSource and FiniteFault
+    receivers : craton.survey.receivers.Receivers
+    channels : list of Channel
+
+    Returns
+    -------
+    Plan
+    """
+    team, elements, edges = d.subdomain.team, {"solid": [], "fluid": []}, []
+    arrays = d.state.arrays(d.precision, d.exact) | inverse_mass_arrays(d)
+    for family in d.families:
+        family_arrays, launch = families.arrays_and_launch(d, family)
+        arrays |= family_arrays
+        elements["fluid" if family.family.fluid else "solid"].append(launch)
+    for edge_arrays, launches in (faces.absorbing(d), faces.rigid_points(d, d.units), faces.coupling(d, d.units),
+                                  absorbing_layer.friction_points(d)):  # fmt: skip
+        arrays |= edge_arrays
         edges.append(launches)
     source_arrays, injections, band = points.sources(d, sources)
     slots = timing.slots(d.steps, len(channels))
     channels, columns, record_arrays, record = points.recording(d, channels, receivers, slots, team)
-    exchanged, messages = exchanges(d)
-    arrays |= source_arrays | record_arrays | exchanged
-    phases = (*phases_of(d, injections, elements, edges, messages), Phase("record", tuple(replace(one, outer=True) for one in record)))
-    limit, watched, grid = *guard(d, sources), grid_of(d)
-    pictures = snapshots.frames(d, d.division.bounds, d.scenario.snapshots, middle_edge(d) / d.element.degree)
+    shared_arrays, messages = exchange_arrays(d)
+    arrays |= source_arrays | record_arrays | shared_arrays
+    recording = Phase("record", tuple(replace(launch, outer=True) for launch in record))
+    phases = (*phases_of(d, injections, elements, edges, messages), recording)
+    limit, watched, grid = *divergence_guard(d, sources), grid_of(d)
+    frames = snapshots.frames(d, d.subdomain.bounds, d.scenario.snapshots, median_edge(d) / d.element.degree)
     plan = Plan(d.scenario.title, "sem_elastic", d.precision, grid, d.state, arrays, phases, d.steps, d.dt, d.start, channels,
-                receivers, slots, limit, watched, pictures, d.extra, band)  # fmt: skip
+                receivers, slots, limit, watched, frames, d.extra, band)  # fmt: skip
     plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources),
-                     *absorbing_layer.placed_in(d, [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]),
+                     *absorbing_layer.warn_inside_layers(d, [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]),
                      *placing.near_sources(sources, receivers, d.scenario.output.waveforms, grid.spacing)]  # fmt: skip
     if team.size > 1:
-        return ranks.completed(d, replace(plan, sharing={"gathering": columns}))
+        return ranks.complete_plan(d, replace(plan, sharing={"gathering": columns}))
     plan.notes = notes.sections(d, plan, sources)
-    plan.sharing = {"loads": partial(ranks.loads, d.scenario, d.division.whole, d.fluid)}
+    plan.sharing = {"loads": partial(ranks.rank_loads, d.scenario, d.subdomain.whole, d.fluid)}
     return plan
 
 
-def middle_edge(d):
-    """Median edge of the elements of the whole mesh, m; of a chunk of the Earth that of its design, which all ranks know."""
+def median_edge(d):
+    """Return the median edge, m, of the elements of the whole mesh; of a chunk of the Earth, that of its design, which all ranks know."""
     globe = d.scenario.domain.globe
-    return meshing.edges(d.division.whole)[1] if globe is None else earth_chunk.middle_edge(globe.chunk)
+    return meshing.edges(d.subdomain.whole)[1] if globe is None else earth_chunk.middle_edge(globe.chunk)
 
 
-def masses(d):
-    """Inverse masses; that of the dummy point is 0."""
-    found = {}
-    for name, mass in zip(("inverse_mass", "fluid_inverse_mass"), d.first.mass):
+def inverse_mass_arrays(d):
+    """Return the arrays of inverse masses; the inverse mass of the dummy point is 0."""
+    arrays = {}
+    for name, mass in zip(("inverse_mass", "fluid_inverse_mass"), d.statistics.mass):
         if len(mass):
             inverse = np.zeros(len(mass) + 1, d.precision)
             np.divide(1.0, mass, out=inverse[:-1], casting="same_kind")
-            found[name] = Array("material", inverse.shape, d.precision, inverse)
-    return found
+            arrays[name] = Array("material", inverse.shape, d.precision, inverse)
+    return arrays
 
 
-def exchanges(d):
-    """Arrays and, for each medium, messages that make its forces complete at points of several ranks."""
-    arrays, messages = {}, {}
+def exchange_arrays(d):
+    """Return arrays and, for each medium, the messages that complete its forces at points of several ranks."""
+    arrays, messages, dtype = {}, {}, "int64" if d.exact else d.precision
     for medium, field, components in (("solid", "force", 3), ("fluid", "potential_force", 1)):
-        more, messages[medium] = d.division.shared[medium].messages(field, components, "int64" if d.exact else d.precision, d.exact)
-        arrays |= more
+        medium_arrays, messages[medium] = d.subdomain.shared[medium].messages(field, components, dtype, d.exact)
+        arrays |= medium_arrays
     return arrays, messages
 
 
 def phases_of(d, injections, elements, edges, messages):
-    """A step: the fluid from the solid's displacement, then the solid with the fluid's pressure, then both step on in time.
+    """Return the phases of a step: the fluid from the solid's displacement, the solid with the fluid's pressure, the update of both.
 
-    The fluid's accelerations must be complete before the solid's forces are, and are used up when the fluid steps. What neighbours add is
-    added before absorbing and rigid faces act. Every rank has the same phases, empty ones too.
+    The fluid's accelerations must be complete before the solid's forces are, and are used up when the fluid is updated. Neighbours'
+    contributions are added before absorbing and rigid faces act. Every rank has the same phases, empty ones too.
     """
-    absorbing, still, coupling, layers = edges
-    found = []
-    if d.division.media[1]:
-        found.append(phase("fluid", [*injections, *coupling["fluid"]], elements["fluid"], messages["fluid"]))
-        found.append(phase("fluid faces", [*layers["fluid"], *absorbing["fluid"], *still["fluid"]]))
+    absorbing, rigid, coupling, layers = edges
+    phases = []
+    if d.subdomain.media[1]:
+        phases.append(phase("fluid", [*injections, *coupling["fluid"]], elements["fluid"], messages["fluid"]))
+        phases.append(phase("fluid faces", [*layers["fluid"], *absorbing["fluid"], *rigid["fluid"]]))
         injections = []
-    if d.division.media[0]:
-        found.append(phase("solid", [*injections, *coupling["solid"]], elements["solid"], messages["solid"]))
-    return (*found, phase("step", [*layers["solid"], *absorbing["solid"], *still["solid"], *updates(d)]))
+    if d.subdomain.media[0]:
+        phases.append(phase("solid", [*injections, *coupling["solid"]], elements["solid"], messages["solid"]))
+    return (*phases, phase("step", [*layers["solid"], *absorbing["solid"], *rigid["solid"], *updates(d)]))
 
 
 def phase(name, launches, elements=(), messages=()):
-    """A phase: elements that neighbours wait for, what else adds to points, then the other elements."""
-    first = [one for one in elements if one.outer] + [replace(one, outer=True) for one in launches]
-    return Phase(name, (*first, *(one for one in elements if not one.outer)), messages=messages)
+    """Return a phase: the elements that neighbours wait for, other launches that add to points, then the remaining elements."""
+    outer = [launch for launch in elements if launch.outer] + [replace(launch, outer=True) for launch in launches]
+    return Phase(name, (*outer, *(launch for launch in elements if not launch.outer)), messages=messages)
 
 
 def updates(d):
-    """Both media step on in time."""
+    """Yield the launches that update both media by one time step."""
     for op, count, components in ((operators.update(), d.state.solid, 3), (operators.fluid_update(), d.state.fluid, 1)):
         if count:
             yield d.units.launch(Launch(op, op.arrays, (0, 1, 0, 1, 0, components * (count + 1)), {"dt": d.dt}), components == 1, 2)
 
 
-def guard(d, sources):
-    """The largest value that cannot be right, and the field that is watched for it: particle velocity, or pressure where all is fluid.
+def divergence_guard(d, sources):
+    """Return the value above which the wavefield has diverged, and the field that is watched: velocity, or pressure where all is fluid.
 
-    A thousand times what all sources, each within one element, could leave behind.
+    The limit is a thousand times what all sources, each within one element, could cause.
     """
     times, total = d.start + np.arange(d.steps) * d.dt, 0.0
     for s in sources:
         impulse = np.abs(s.wavelet(times)).sum() * d.dt
-        strength = np.abs(s.force).max() if s.force is not None else np.abs(s.moment).max() / d.first.speeds["slowest"][0]
-        total += impulse * strength / (d.first.speeds["rho"][0] * d.first.smallest)
-    watched, scale = ("velocity", 1.0) if d.state.solid else ("pressure", d.first.speeds["rho"][0] * d.first.speeds["vp"][1])
-    return (float(EXPLODED * scale * total) if total > 0 else np.inf), (watched,)
+        strength = np.abs(s.force).max() if s.force is not None else np.abs(s.moment).max() / d.statistics.speeds["slowest"][0]
+        total += impulse * strength / (d.statistics.speeds["rho"][0] * d.statistics.smallest)
+    watched, scale = ("velocity", 1.0) if d.state.solid else ("pressure", d.statistics.speeds["rho"][0] * d.statistics.speeds["vp"][1])
+    return (float(DIVERGENCE_LIMIT * scale * total) if total > 0 else np.inf), (watched,)
 
 
 def grid_of(d):
-    """What messages say of the points."""
-    shortest, middle, longest = meshing.edges(d.mesh)
-    kept = replace(d, first=None, elements=())  # masses are not wanted any more
-    found = {name: d.first.constant[name] for name in ("vp", "vs", "rho")}
-    found["highest frequency"] = d.first.quality.points(1.0) / 5  # Hz, at 5 points a wavelength
-    brought = d.scenario.domain.mesh is not None or d.scenario.domain.chunk is not None
-    return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, middle, longest, partial(place_of, kept),
-                       brought, partial(tuple, (d.mesh, found)))  # fmt: skip
+    """Return the `ElementGrid` that messages use to describe the points."""
+    shortest, median, longest = meshing.edges(d.mesh)
+    fields = {name: d.statistics.constant[name] for name in ("vp", "vs", "rho")}
+    fields["highest frequency"] = d.statistics.quality.points(1.0) / 5  # Hz, at 5 points a wavelength
+    from_file_or_globe = d.scenario.domain.mesh is not None or d.scenario.domain.chunk is not None
+    return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, median, longest,
+                       partial(position_of_point, d.geometry), from_file_or_globe, partial(tuple, (d.mesh, fields)))  # fmt: skip
 
 
-def place_of(d, point):
-    """Position (x, y, z), m, of a point of the solid by its number."""
-    element, node = np.argwhere((d.points == point) & ~d.fluid[:, None])[0]
-    return d.coordinates([element])[0, :, node]
+def position_of_point(geometry, point):
+    """Return the position (x, y, z), m, of a point of the solid by its number."""
+    element, node = np.argwhere((geometry.points == point) & ~geometry.fluid[:, None])[0]
+    return geometry.coordinates([element])[0, :, node]

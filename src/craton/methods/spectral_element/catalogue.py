@@ -1,8 +1,8 @@
-"""Every operator of spectral elements, for those who want to see or compile them all."""
+"""Catalogue of every operator of spectral elements, to inspect or compile them all."""
 from dataclasses import replace
 
 from craton.methods.shared import sharing
-from craton.methods.spectral_element import exact
+from craton.methods.spectral_element import fixed_point
 from craton.methods.spectral_element import operators as sem
 from craton.methods.spectral_element.element import DEGREES
 from craton.model.media import attenuation
@@ -12,10 +12,10 @@ COUNTED = ("stiffness", "stiffness_layer", "fluid", "fluid_layer", "damped_point
 
 
 def operators(degree):
-    """All operators of one degree, by name; degrees above 8 are 8.
+    """Return all operators of one degree, by name; degrees above 8 are 8.
 
-    Of element kernels each geometry, law and way of adding once; forces counted in whole units where elements are coloured. The fit of
-    attenuation stands in the text, so it is an example: three mechanisms for Q = 50 from 0.1 to 10 Hz, steps of 1 ms.
+    Element kernels appear once with each geometry, law and assembly; forces are in fixed point where elements are coloured. The fit of
+    attenuation is part of the text, so it is an example: three mechanisms for Q = 50 from 0.1 to 10 Hz, steps of 1 ms.
     """
     kind = sem.Kind(min(degree, DEGREES[-1]))
     lossy = sem.relaxing(attenuation.relaxation((0.1, 10.0), 1 / 50, storage="full"), 1e-3)
@@ -26,11 +26,13 @@ def operators(degree):
     layers = [{"axes": 1, "geometry": "box", "per_node": False}, {"axes": 2}, {"axes": 4, "coloured": True}, {"axes": 6}, {"axes": 7},
               {"axes": 1, "general": True}, {"axes": 7, "general": True}]  # fmt: skip
     lossy_layers = [{"axes": 4, "relaxation": lossy, "bulk": True}, {"axes": 2, "full": True}]
-    found = [sem.stiffness(replace(kind, **way)) for way in (*ways, *layers, *lossy_layers)]
-    found += [sem.fluid(replace(kind, **way)) for way in (*ways[:5], *ways[-1:], *layers)]
-    found += [sem.damped(), sem.damped(1)]
-    found += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey(), sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
-    found += [make(fields) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
-    found += [op.exact(exact.units_of(op)) for op in found if op.function in COUNTED and dict(op.defines).get("COLOURED", 1)]
-    found += [make(fields).exact(()) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
-    return {op.name: op for op in found}
+    all_operators = [sem.stiffness(replace(kind, **way)) for way in (*ways, *layers, *lossy_layers)]
+    all_operators += [sem.fluid(replace(kind, **way)) for way in (*ways[:5], *ways[-1:], *layers)]
+    all_operators += [sem.damped(), sem.damped(1)]
+    all_operators += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey()]
+    all_operators += [sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
+    all_operators += [make(fields) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
+    in_fixed_point = [op for op in all_operators if op.function in COUNTED and dict(op.defines).get("COLOURED", 1)]
+    all_operators += [op.exact(fixed_point.units_of(op)) for op in in_fixed_point]
+    all_operators += [make(fields).exact(()) for make in (sharing.pack, sharing.add) for fields in (3, 1)]
+    return {op.name: op for op in all_operators}

@@ -1,34 +1,34 @@
-"""What `craton plan` says of a chunk of the Earth: where, its layers, what it resolves."""
+"""Description of a chunk of the Earth for `craton plan`: place, layers, resolution."""
 from dataclasses import replace
 
 from craton.model.globe import earth_chunk
 from craton.survey import sources as survey_sources
 
 
-def described(scenario, made):
-    """(name, text) of a chunk, its layers and what it resolves."""
-    asked, model = scenario.domain.chunk, made.model
-    alone, count, inner = made.all_chunks == 1, made.stack.count, getattr(made.stack, "inner", 0)
-    wide = f"{asked.width[0]:g} x {asked.width[1]:g} degrees" if alone else "90 x 90 degrees each"
-    about = f"{'' if alone else 'the first '}about {asked.centre[0]:g} E, {asked.centre[1]:g} N"
-    deep = f"{(model.radius - made.radii[0]) / 1e3:,.4g} km deep" if not inner else f"down to {inner} x {inner} x {inner} about the centre"
-    shortest = earth_chunk.shortest_period(made, scenario.run.degree, asked.points_per_wavelength)
-    figure = "flattened (WGS84)" if made.figure is not None else "a sphere"
-    ground = "" if made.topography is None else ", with topography"
+def describe_chunk(scenario, chunk):
+    """Return (name, text) rows of a chunk, its layers and its shortest period."""
+    options, model = scenario.domain.chunk, chunk.model
+    single, count, inner = chunk.all_chunks == 1, chunk.stack.count, getattr(chunk.stack, "inner", 0)
+    width = f"{options.width[0]:g} x {options.width[1]:g} degrees" if single else "90 x 90 degrees each"
+    about = f"{'' if single else 'the first '}about {options.centre[0]:g} E, {options.centre[1]:g} N"
+    deep = f"{(model.radius - chunk.radii[0]) / 1e3:,.4g} km deep" if not inner else f"down to {inner} x {inner} x {inner} about the centre"
+    shortest = earth_chunk.shortest_period(chunk, scenario.run.degree, options.points_per_wavelength)
+    figure = "flattened (WGS84)" if chunk.figure is not None else "a sphere"
+    ground = "" if chunk.topography is None else ", with topography"
     return [
-        ("chunk" if alone else f"{made.all_chunks} chunks", f"{about}, {wide}, azimuth {asked.azimuth:g}, {deep}; {figure}{ground}"),
-        ("model", f"{model.name}; faces of elements on {len(made.radii) - 2} discontinuities or depths"),
-        ("surface", f"{count[0]} x {count[1]} elements{'' if alone else ' on each chunk'}, {made.size:,} in all, "
-                    f"{made.stack.coarsest[0]} times wider at the bottom"),
-        ("layers", "; ".join(earth_chunk.layers_in_words(made))),
-        ("shortest period", f"{shortest:.4g} s with {asked.points_per_wavelength:g} GLL points per wavelength at their average distance"),
+        ("chunk" if single else f"{chunk.all_chunks} chunks", f"{about}, {width}, azimuth {options.azimuth:g}, {deep}; {figure}{ground}"),
+        ("model", f"{model.name}; faces of elements on {len(chunk.radii) - 2} discontinuities or depths"),
+        ("surface", f"{count[0]} x {count[1]} elements{'' if single else ' on each chunk'}, {chunk.size:,} in all, "
+                    f"{chunk.stack.coarsest[0]} times wider at the bottom"),
+        ("layers", "; ".join(earth_chunk.layers_in_words(chunk))),
+        ("shortest period", f"{shortest:.4g} s with {options.points_per_wavelength:g} GLL points per wavelength at their average distance"),
     ]  # fmt: skip
 
 
-def sources(globe, found):
-    """(name, text) of sources: longitude, latitude and depth, mechanisms in east, north, up there."""
+def sources(globe, all_sources):
+    """Return (name, text) rows of sources: longitude, latitude and depth, mechanisms in local east, north, up."""
     rows = []
-    for s in found:
+    for s in all_sources:
         if not hasattr(s, "force"):  # a finite fault
             rows.append((s.name, survey_sources.describe(s).removeprefix(f"{s.name} ")))
             continue

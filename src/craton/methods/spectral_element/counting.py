@@ -1,7 +1,8 @@
-"""What a chunk of the Earth, or all, would cost on one or many GPUs, without the mesh: counted in stacks, measured on columns of elements.
+"""Cost of a chunk of the Earth, or of all chunks, on one or many GPUs without the mesh: counted in stacks, measured on columns.
 
-Elements, points and what slices share follow from the numbers of elements of each layer. Step and bytes an element are those of columns of
-the largest elements, from top to bottom: in the chunk's middle, at its sides and its corner, where they are narrowest and most oblique.
+Elements, points and the shared points of slices follow from the numbers of elements of each layer. Step and bytes per element are those
+of columns of the largest elements, from top to bottom: in the chunk's middle, at its sides and its corner, where they are narrowest and
+most oblique.
 Rates are those of an H200 (bench/NOTES.md), links as in bench/scaling_model.py: within a host NVLink, beyond it a network.
 """
 import math
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from craton.core.performance import ElementSpeeds, step_seconds
-from craton.core.shares import One
+from craton.core.shares import SingleRank
 from craton.methods.spectral_element import build, chunk_notes, families
 from craton.model.globe import earth_chunk
 from craton.model.mesh.doubling import BRICKS
@@ -36,13 +37,13 @@ class Counted:
     grid : (int, int) or None
         Slices along xi and eta; None for equal parts of a sphere.
     elements, points, shared : int
-        Of the largest slice: elements, points, points that it shares with others.
+        Elements, points and shared points of the largest slice.
     outer : int
-        Its elements that neighbours wait for.
+        Elements of the largest slice that neighbours wait for.
     nbytes : int
-        Of the largest slice, on its GPU.
+        Bytes of the largest slice, on its GPU.
     step : float
-        Of time, s.
+        Time step, s.
     steps : int
     seconds : (float, float)
         A step, with the exchange hidden as far as it can be; and without exchange.
@@ -52,7 +53,7 @@ class Counted:
         Points of the whole.
     title : str
     rows : list
-        Of the chunk itself, in words.
+        Description of the chunk.
     """
 
     chunk: Any
@@ -80,130 +81,131 @@ class Counted:
 
     def _counts(self):
         whole = f"{self.chunk.size:,} elements, {self.total:,} points ({self.total / 1e9:.3g} billion)"
-        rows = [("in all", whole + ", counted without the mesh")]
+        rows = [("in all", whole + ", counted without building the mesh")]
         if self.ranks > 1:
             spread = self.elements * self.ranks / self.chunk.size - 1
             slices = (f"{self.grid[0]} x {self.grid[1]} slices" if self.grid else "equal parts, about square,") + " from top to bottom"
             rows += [("ranks", f"{self.ranks:,} in {slices}, the largest {spread:.1%} above the mean"),
                      ("a rank", f"{self.elements:,} elements, {self.points:,} points"),
                      ("shared", f"{self.shared:,} points with its neighbours, {12 * self.shared / 1e6:.3g} MB sent in a step; "
-                                f"{self.outer:,} elements go first ({self.outer / self.elements:.0%})")]  # fmt: skip
+                                f"{self.outer:,} outer elements are computed first ({self.outer / self.elements:.0%})")]  # fmt: skip
         return [*rows, ("memory", f"{self.nbytes / 2**30:.3g} GiB a rank, {self.nbytes * self.ranks / 2**40:.3g} TiB in all, "
-                                  f"{self.nbytes / self.elements:,.0f} bytes an element")]  # fmt: skip
+                                  f"{self.nbytes / self.elements:,.0f} bytes per element")]  # fmt: skip
 
     def _times(self):
-        full, alone = self.seconds
+        full, without_exchange = self.seconds
         per = self.chunk.size / full
         links_ = f"; {ElementSpeeds().bandwidth / 1e9:.0f} GB/s between GPUs of a host, {NETWORK / 1e9:.0f} GB/s beyond {HOST} GPUs"
         rows = [("steps", f"{self.steps:,} of {self.step:.4g} s, the stability limit of columns of elements times 0.95"),
                 ("GPUs", f"H200 assumed: {self.rate / 1e6:.0f} M elements/s each" + (links_ if self.ranks > 1 else ""))]  # fmt: skip
-        waits = f", {full / alone - 1:.1%} more than without exchange" if self.ranks > 1 else ""
+        waits = f", {full / without_exchange - 1:.1%} more than without exchange" if self.ranks > 1 else ""
         return [*rows, ("a step", f"{1e3 * full:.3g} ms{waits}: {per / 1e6:,.0f} M elements/s in all"),
                 ("run", f"about {duration(full * self.steps)}")]  # fmt: skip
 
 
 def duration(seconds):
-    """A time in words."""
+    """Return a time in words."""
     return f"{seconds:.2g} s" if seconds < 100 else f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def count(scenario, machine, ranks=1):
-    """The `Counted` of a scenario on a chunk of the Earth; the stable step of its columns is found on a machine.
+    """Count the cost of a scenario on a chunk of the Earth; the stable step of its columns is found on a machine.
 
     Raises
     ------
     ScenarioError
         Too many ranks for the chunk; sources or receivers outside it.
     """
-    made = earth_chunk.chunk_of(scenario)
-    on_earth = scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(made))})
+    chunk = earth_chunk.chunk_of(scenario)
+    on_earth = scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(chunk))})
     build.refuse(survey_problems(on_earth))
-    limit, per_element = columns(scenario, made, machine)
+    limit, per_element = columns(scenario, chunk, machine)
     step = scenario.time.step or build.timing.time_step_for(limit)
     build.refuse(build.step_problems(scenario, limit))
     degree = scenario.run.degree
-    own, points, shared, outer, grid = (of_sphere if made.all_chunks > 1 else of_chunk)(made, ranks, degree)
+    largest_slice, points, shared, outer, grid = (of_sphere if chunk.all_chunks > 1 else of_chunk)(chunk, ranks, degree)
     real = np.dtype(scenario.run.precision).itemsize
-    nbytes = per_element * own + 10 * real * points + 6 * real * shared
-    rate = rate_of(scenario, made) * (DEGREE + 1) ** 3 / (degree + 1) ** 3 * 4 / real
+    nbytes = per_element * largest_slice + 10 * real * points + 6 * real * shared
+    rate = rate_of(scenario, chunk) * (DEGREE + 1) ** 3 / (degree + 1) ** 3 * 4 / real
     speeds = links(rate, ranks)
-    seconds = tuple(step_seconds(own, min(outer, own), size, speeds) for size in (3 * real * shared, 0))
+    seconds = tuple(step_seconds(largest_slice, min(outer, largest_slice), size, speeds) for size in (3 * real * shared, 0))
     start = scenario.time.start or 0.0
-    return Counted(made, ranks, grid, own, points, shared, outer, int(nbytes), step, math.ceil((scenario.time.duration - start) / step),
-                   seconds, rate, made.stack.points(degree), scenario.title, chunk_notes.described(scenario, made))  # fmt: skip
+    steps = math.ceil((scenario.time.duration - start) / step)
+    return Counted(chunk, ranks, grid, largest_slice, points, shared, outer, int(nbytes), step, steps, seconds, rate,
+                   chunk.stack.points(degree), scenario.title, chunk_notes.describe_chunk(scenario, chunk))  # fmt: skip
 
 
-def of_chunk(made, ranks, degree):
-    """Elements, points, those shared and outer elements of the largest slice, and numbers of slices along xi and eta."""
-    grid = earth_chunk.arrangement(made.stack, ranks)
-    window = largest(made.stack, grid)
-    points = made.stack.points(degree, window)
-    shared, outer = shared_points(made.stack, window, grid, degree), outer_elements(made.stack, window, grid)
-    return elements(made.stack, window), points, shared, outer, grid
+def of_chunk(chunk, ranks, degree):
+    """Return elements, points, shared points and outer elements of the largest slice, and numbers of slices along xi and eta."""
+    grid = earth_chunk.arrangement(chunk.stack, ranks)
+    window = largest(chunk.stack, grid)
+    points = chunk.stack.points(degree, window)
+    shared, outer = shared_points(chunk.stack, window, grid, degree), outer_elements(chunk.stack, window, grid)
+    return elements(chunk.stack, window), points, shared, outer, grid
 
 
-def of_sphere(made, ranks, degree):
-    """The same of chunks that are shared among ranks in equal parts (METIS): about square, with neighbours on four sides; no grid."""
-    stack, total = made.stack, made.stack.points(degree)
+def of_sphere(sphere, ranks, degree):
+    """Return the counts of `of_chunk` for chunks in equal parts (METIS), about square, with neighbours on four sides; no grid."""
+    stack, total = sphere.stack, sphere.stack.points(degree)
     if ranks == 1:
-        return made.size, total, 0, 0, None
-    if ranks > made.all_chunks * (stack.edge // stack.coarsest[0]) ** 2:
+        return sphere.size, total, 0, 0, None
+    if ranks > sphere.all_chunks * (stack.edge // stack.coarsest[0]) ** 2:
         earth_chunk.refuse_ranks(ranks, stack)
-    sides = 4 * stack.edge * math.sqrt(made.all_chunks / ranks)  # elements of the top along all sides of a part
-    shared = sides * np.mean([one.points(degree, (0, stack.edge, 0, 0)) for one in stack.stacks]) / stack.edge
+    sides = 4 * stack.edge * math.sqrt(sphere.all_chunks / ranks)  # elements of the top along all sides of a part
+    shared = sides * np.mean([layer_stack.points(degree, (0, stack.edge, 0, 0)) for layer_stack in stack.stacks]) / stack.edge
     outer = sides * sum(1 / layer.width[0] * (1 if layer.axis is None else len(BRICKS[layer.factor]) * 2 / 3) for layer in stack.layers)
-    return math.ceil(made.size / ranks), math.ceil(total / ranks + shared / 2), math.ceil(shared), math.ceil(outer), None
+    return math.ceil(sphere.size / ranks), math.ceil(total / ranks + shared / 2), math.ceil(shared), math.ceil(outer), None
 
 
-def rate_of(scenario, made):
-    """Elements a second of one GPU at degree 4 in float32."""
-    return RELAXING if scenario.model.attenuation is not None else ANISOTROPIC if made.model.anisotropic else ISOTROPIC
+def rate_of(scenario, chunk):
+    """Return elements per second of one GPU at degree 4 in float32."""
+    return RELAXING if scenario.model.attenuation is not None else ANISOTROPIC if chunk.model.anisotropic else ISOTROPIC
 
 
 def links(rate, ranks):
-    """`ElementSpeeds` of so many GPUs, in elements."""
-    own = ElementSpeeds(rate=rate, thin=1.0)
-    return own if ranks <= HOST else replace(own, bandwidth=NETWORK, latency=own.latency + FARTHER)
+    """Return `ElementSpeeds` of a number of GPUs, in elements."""
+    within_host = ElementSpeeds(rate=rate, thin=1.0)
+    return within_host if ranks <= HOST else replace(within_host, bandwidth=NETWORK, latency=within_host.latency + FARTHER)
 
 
 # --- slices -----------------------------------------------------------------------------------------------------------------------------
 
 
 def largest(stack, grid):
-    """The window of the largest slice with most neighbours."""
+    """Return the window of the largest slice with most neighbours."""
     windows = stack.slices(*grid)
     middle = (windows[:, :2].mean(axis=1) - stack.count[0] / 2) ** 2 + (windows[:, 2:].mean(axis=1) - stack.count[1] / 2) ** 2
     area = (windows[:, 1] - windows[:, 0]) * (windows[:, 3] - windows[:, 2])
     return tuple(map(int, windows[np.lexsort((middle, -area))[0]]))
 
 
-def across(layer, window):
-    """Columns of a layer in a window along xi and eta, and elements in each."""
+def layer_counts(layer, window):
+    """Return columns of a layer in a window along xi and eta, and elements in each."""
     x0, x1, y0, y1 = window
     return (x1 - x0) // layer.width[0], (y1 - y0) // layer.width[1], 1 if layer.axis is None else len(BRICKS[layer.factor])
 
 
 def elements(stack, window):
-    """Number of elements of a window."""
-    return sum(math.prod(across(layer, window)) for layer in stack.layers)
+    """Return the number of elements of a window."""
+    return sum(math.prod(layer_counts(layer, window)) for layer in stack.layers)
 
 
 def cuts(window, grid, count):
-    """How many sides across xi and across eta a window shares with others."""
+    """Return the numbers of sides across xi and across eta that a window shares with others."""
     return tuple(min(p - 1, 2) if a > 0 or b < n else 0 for p, a, b, n in zip(grid, window[::2], window[1::2], count))
 
 
 def outer_elements(stack, window, grid):
-    """Elements at the sides that a window shares with others; of growing layers all that stand there."""
+    """Return the number of elements at the sides that a window shares with others; in mesh-doubling layers all elements there."""
     total, sides = 0, cuts(window, grid, stack.count)
     for layer in stack.layers:
-        m, n, each = across(layer, window)
+        m, n, each = layer_counts(layer, window)
         total += each * (m * n - max(m - sides[0], 0) * max(n - sides[1], 0))
     return total
 
 
 def shared_points(stack, window, grid, degree):
-    """Points at the sides that a window shares with others: those of windows without any width."""
+    """Return the number of points at the sides that a window shares with others: the points of windows of no width."""
     x0, x1, y0, y1 = window
     x, y = x1 if x1 < stack.count[0] else x0, y1 if y1 < stack.count[1] else y0
     sides = cuts(window, grid, stack.count)
@@ -213,19 +215,19 @@ def shared_points(stack, window, grid, degree):
 # --- columns ----------------------------------------------------------------------------------------------------------------------------
 
 
-def columns(scenario, made, machine):
-    """The smallest stable step, s, and bytes an element without the fields of points, of some columns of a chunk."""
-    sampler, used = earth_chunk.sampler(scenario, made)
+def columns(scenario, chunk, machine):
+    """Return the smallest stable step, s, of some columns of a chunk, and bytes per element without the fields of points."""
+    sampler, used = earth_chunk.sampler(scenario, chunk)
     scenario = earth_chunk.at_frequency(scenario, used)
     scenario = scenario.model_copy(update={"receivers": (), "time": scenario.time.model_copy(update={"step": None})})
     limits, nbytes, size = [], 0, 0
-    for part in made.samples():
+    for part in chunk.samples():
         mesh = part.local().mesh
-        d = build.discretise(scenario, Prepared(mesh, sampler), [], One(), machine)
+        d = build.discretise(scenario, Prepared(mesh, sampler), [], SingleRank(), machine)
         limits.append(d.stable.limit)
-        for own in d.elements:
-            arrays, launch = families.arrays_and_launch(d, own)
-            nbytes += sum(array.nbytes for array in arrays.values()) * len(own.family.elements) / launch.points
+        for arranged in d.families:
+            arrays, launch = families.arrays_and_launch(d, arranged)
+            nbytes += sum(array.nbytes for array in arrays.values()) * len(arranged.family.elements) / launch.points
         size += d.mesh.size
     return min(limits), nbytes / size
 

@@ -1,9 +1,9 @@
-"""Point moments in a lattice of boxes: shared out among the Gauss points around them, where slopes of polynomials are most exact.
+"""Point moments in a lattice of boxes: distributed over the Gauss points around them, where slopes of polynomials are most exact.
 
 The slope of degree N in one element is off like the Legendre polynomial P_N: least at the N Gauss points, most at nodes, where a moment at
 5 points a wavelength would be up to 3 % off. Slopes at any place follow from those at the nearest 2 N Gauss points along each axis, in the
-element and its neighbours, by Lagrange's formula (superconvergent recovery: Zienkiewicz & Zhu 1992). That wants boxes that meet face to
-face in one smooth medium; where that is not so, on curved elements, at interfaces, the elements that hold the moment take it as it is.
+element and its neighbours, by Lagrange's formula (superconvergent recovery: Zienkiewicz & Zhu 1992). This requires boxes that meet face to
+face in one smooth medium; elsewhere, on curved elements and at interfaces, the elements that hold the moment take it as it is.
 """
 import itertools
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import numpy as np
 from craton.methods.spectral_element.element import lagrange
 from craton.model.mesh.locate import Located
 
-MOST = 256  # moments that are looked at: each has rows for 27 elements
+MOST = 256  # moments that are distributed: each has rows for 27 elements
 SMOOTH = 1e-3  # of the medium's values: so far neighbours may differ at the corners they share
 TOUCH = 1e-6  # of an edge
 INSIDE = 2  # Gauss points at least on either side of the moment
@@ -32,7 +32,7 @@ class Box:
 
 
 def samples(d, xyz):
-    """What of point moments in the solid is acted on at which Gauss points of own elements; all ranks must ask.
+    """Distribute point moments in the solid over Gauss points of owned elements; all ranks must call.
 
     Parameters
     ----------
@@ -43,133 +43,143 @@ def samples(d, xyz):
     Returns
     -------
     shared : (n,) bool array
-        Which moments are shared out; the others are left to the elements that hold them.
+        Moments that are distributed; the others are left to the elements that hold them.
     which : (m,) int array
         Moment of each sample, rising, one element's behind one another.
-    found : Located
-        m of them.
+    located : Located
+        Positions of the m samples.
     weights : (m,) array
-        Those of a moment add up to 1, over all ranks.
+        Weights of the samples; those of one moment add up to 1 over all ranks.
     """
-    team, rows = d.division.team, []
+    team, rows = d.subdomain.team, []
     shared = np.zeros(len(xyz), bool)
     if len(xyz) <= MOST:
         homes = nearest_homes(d, xyz)
-        near = [[] if home is None else boxes_at(d, home) for home in homes]
-        every = team.every(lambda: near)
+        nearby = [[] if home is None else boxes_at(d, home) for home in homes]
+        nearby_by_rank = team.every(lambda: nearby)
         for n, home in enumerate(homes):
-            parts = None if home is None else sampled(home, [box for one in every for box in one[n]], xyz[n], d.element.degree)
+            boxes = [box for of_rank in nearby_by_rank for box in of_rank[n]]
+            parts = None if home is None else moment_samples(home, boxes, xyz[n], d.element.degree)
             shared[n] = parts is not None
             rows += [(n, box.own, local, weight) for box, local, weight in parts or () if box.rank == team.rank]
     which = np.concatenate([np.empty(0, int), *(np.full(len(weight), n) for n, _, _, weight in rows)])
-    element = np.concatenate([np.empty(0, int), *(np.full(len(weight), own) for _, own, _, weight in rows)])
+    element = np.concatenate([np.empty(0, int), *(np.full(len(weight), element_number) for _, element_number, _, weight in rows)])
     local = np.concatenate([np.empty((0, 3)), *(local for _, _, local, _ in rows)])
     weights = np.concatenate([np.empty(0), *(weight for *_, weight in rows)])
     return shared, which, Located(element, local, element, np.zeros(len(element))), weights
 
 
 def nearest_homes(d, xyz):
-    """The `Box` with the lowest number of those that hold each position, or None."""
-    own, found = [None] * len(xyz), d.holding(xyz)
-    for n, element in zip(found[0], found[1].element):
+    """Return the `Box` with the lowest number among those that hold each position, or None: list."""
+    lowest, holding = [None] * len(xyz), d.elements_holding(xyz)
+    for n, element in zip(holding[0], holding[1].element):
         box = box_of(d, element)
-        if box is not None and (own[n] is None or box.number < own[n].number):
-            own[n] = box
-    every = d.division.team.every(lambda: own)
-    return [min((one[n] for one in every if one[n] is not None), key=lambda box: box.number, default=None) for n in range(len(xyz))]
+        if box is not None and (lowest[n] is None or box.number < lowest[n].number):
+            lowest[n] = box
+    lowest_by_rank = d.subdomain.team.every(lambda: lowest)
+    candidates = [[box for box in boxes if box is not None] for boxes in zip(*lowest_by_rank)]
+    return [min(boxes, key=lambda box: box.number, default=None) for boxes in candidates]
 
 
 def box_of(d, element):
-    """An own element as a `Box`; None where it is none, or fluid."""
-    edges = d.first.edges[element]
+    """Return an owned element as a `Box`; None where it is not a box, or is fluid."""
+    edges = d.statistics.edges[element]
     if np.isnan(edges[0]) or d.fluid[element]:
         return None
     ends = d.centres[element] + np.array([[-0.5], [0.5]]) * edges
     corners = np.array([0, -1])
     nodes = np.arange(d.element.size).reshape(3 * (d.element.n,))[np.ix_(corners, corners, corners)].ravel()
-    found = d.material([element], nodes)
-    medium = np.concatenate([found[name].reshape(-1, 8) for name in ("rho", "vp", "vs", "stiffness") if name in found])
-    return Box(d.division.team.rank, int(element), int(d.division.numbers[element]), ends, medium)
+    material = d.material([element], nodes)
+    medium = np.concatenate([material[name].reshape(-1, 8) for name in ("rho", "vp", "vs", "stiffness") if name in material])
+    return Box(d.subdomain.team.rank, int(element), int(d.subdomain.numbers[element]), ends, medium)
 
 
 def boxes_at(d, home):
-    """Own boxes that touch another, itself too."""
+    """Return the owned boxes that touch a box, which may be among them."""
     middle, edges = home.ends.mean(axis=0), np.ptp(home.ends, axis=0)
-    reach = (edges + d.first.edges) / 2 + TOUCH * edges
-    found = (box_of(d, e) for e in np.flatnonzero((np.abs(d.centres - middle) <= reach).all(axis=1)))  # nan is not near
-    return [box for box in found if box is not None]
+    reach = (edges + d.statistics.edges) / 2 + TOUCH * edges
+    touching = (box_of(d, e) for e in np.flatnonzero((np.abs(d.centres - middle) <= reach).all(axis=1)))  # nan is not near
+    return [box for box in touching if box is not None]
 
 
-def sampled(home, boxes, at, degree):
-    """(box, local coordinates (m, 3), weights (m,)) of a moment's samples; None where it is not shared out."""
+def moment_samples(home, boxes, position, degree):
+    """Return (box, local coordinates (m, 3), weights (m,)) of a moment's samples; None where it is not distributed."""
     lattice = lattice_of(home, boxes)
     points = np.polynomial.legendre.leggauss(degree)[0]
-    axes = [along(a, at[a], home, lattice, points) for a in range(3)]
+    axes = [axis_samples(a, position[a], home, lattice, points) for a in range(3)]
     if any(axis is None for axis in axes):
         return None
-    found = []
+    samples = []
     for side in SIDES:
-        parts = [[(local, weight) for one, local, weight in axis if one == s] for axis, s in zip(axes, side)]
+        parts = [[(local, weight) for sample_side, local, weight in axis if sample_side == s] for axis, s in zip(axes, side)]
         if all(parts):
             z, y, x = np.meshgrid(*(np.arange(len(part)) for part in parts[::-1]), indexing="ij")
-            own = [np.array(part)[n.ravel()] for part, n in zip(parts, (x, y, z))]
-            found.append((lattice[side], np.stack([one[:, 0] for one in own], 1), np.prod([one[:, 1] for one in own], axis=0)))
-    return found
+            columns = [np.array(part)[n.ravel()] for part, n in zip(parts, (x, y, z))]
+            local, weight = np.stack([values[:, 0] for values in columns], 1), np.prod([values[:, 1] for values in columns], axis=0)
+            samples.append((lattice[side], local, weight))
+    return samples
 
 
 def lattice_of(home, boxes):
-    """The boxes around one and itself by their side of it, as far as they make a lattice with it and have its medium where they touch."""
-    found = {side_of(home, box): box for box in boxes if continues(home, box)}
-    sides = [(a, s) for a in range(3) for s in (-1, 1) if face(a, s) in found]
+    """Return a box and its neighbours by side, as far as they form a lattice and have equal material where they touch: dict."""
+    neighbours = {side_of(home, box): box for box in boxes if continues(home, box)}
+    sides = [(a, s) for a in range(3) for s in (-1, 1) if face(a, s) in neighbours]
     while True:
-        kept = [[0, *(s for b, s in sides if b == a)] for a in range(3)]
-        lost = [side for side in itertools.product(*kept) if not fits(home, found, side)]
+        choices = [[0, *(s for b, s in sides if b == a)] for a in range(3)]
+        lost = [side for side in itertools.product(*choices) if not fits(home, neighbours, side)]
         if not lost:
-            return {side: found[side] for side in itertools.product(*kept)}
-        sides.remove(max(sides, key=lambda one: sum(side[one[0]] == one[1] for side in lost)))
+            return {side: neighbours[side] for side in itertools.product(*choices)}
+        sides.remove(max(sides, key=lambda axis_side: sum(side[axis_side[0]] == axis_side[1] for side in lost)))
 
 
 def face(axis, side):
-    """The side of a box on which its neighbour across a face lies."""
+    """Return the side of a box on which its neighbour across a face lies."""
     return tuple(side if a == axis else 0 for a in range(3))
 
 
 def side_of(home, box):
-    """On which side of a box another one lies that touches it: -1, 0 or 1 along each axis."""
+    """Return the side of a box on which a touching box lies: -1, 0 or 1 along each axis."""
     off, edges = box.ends.mean(axis=0) - home.ends.mean(axis=0), np.ptp(home.ends, axis=0)
     return tuple(int(s) for s in np.where(np.abs(off) <= TOUCH * edges, 0, np.sign(off)))
 
 
-def fits(home, found, side):
-    """Whether there is a box on a side, with the ends that the neighbours across faces have."""
-    if side not in found:
+def fits(home, neighbours, side):
+    """Return True where a box lies on a side and has the ends of the neighbours across faces."""
+    if side not in neighbours:
         return False
-    own = found[side].ends
-    off = [np.abs(own[:, a] - found[face(a, s)].ends[:, a]).max() for a, s in enumerate(side)]
+    ends = neighbours[side].ends
+    off = [np.abs(ends[:, a] - neighbours[face(a, s)].ends[:, a]).max() for a, s in enumerate(side)]
     return bool((off <= TOUCH * np.ptp(home.ends, axis=0)).all())
 
 
+def corners_of(box):
+    """Return the corners of a box, (8, 3), m."""
+    return np.stack(np.meshgrid(*box.ends.T[::-1], indexing="ij")[::-1], -1).reshape(8, 3)
+
+
 def continues(home, box):
-    """Whether a box has the medium of another at the corners that both have."""
-    here, there = (np.stack(np.meshgrid(*one.ends.T[::-1], indexing="ij")[::-1], -1).reshape(8, 3) for one in (home, box))
-    same = (np.abs(here[:, None] - there) <= TOUCH * np.ptp(home.ends, axis=0)).all(axis=2)
+    """Return True where two boxes have the same medium at the corners that both have."""
+    home_corners, box_corners = corners_of(home), corners_of(box)
+    same = (np.abs(home_corners[:, None] - box_corners) <= TOUCH * np.ptp(home.ends, axis=0)).all(axis=2)
     a, b = np.nonzero(same)
     return len(a) > 0 and bool((np.abs(home.medium[:, a] - box.medium[:, b]) <= SMOOTH * np.abs(home.medium).max(axis=1)[:, None]).all())
 
 
-def along(axis, at, home, lattice, points):
-    """(side, local coordinate, weight) of the Gauss points along an axis that a position is shared out to; itself where these do not
-    surround it; None where it lies on a face then, which two elements hold."""
+def axis_samples(axis, position, home, lattice, points):
+    """Return (side, local coordinate, weight) of the Gauss points along an axis over which a position is distributed.
+
+    A position that these do not surround stays as it is; None where it then lies on a face, which two elements hold.
+    """
     places = []
     for side in (-1, 0, 1):
         if face(axis, side) in lattice:
             low, high = lattice[face(axis, side)].ends[:, axis]
             places += [(side, local, low + (local + 1) / 2 * (high - low)) for local in points]
-    nearest = sorted(sorted(places, key=lambda one: abs(one[2] - at))[: 2 * len(points)], key=lambda one: one[2])
-    below = sum(x < at for _, _, x in nearest)
+    nearest = sorted(sorted(places, key=lambda place: abs(place[2] - position))[: 2 * len(points)], key=lambda place: place[2])
+    below = sum(x < position for _, _, x in nearest)
     if len(nearest) == 2 * len(points) and INSIDE <= below <= len(nearest) - INSIDE:
         x = np.array([x for _, _, x in nearest])
-        return [(side, local, weight) for (side, local, _), weight in zip(nearest, lagrange(x, np.array([at]))[0])]
+        return [(side, local, weight) for (side, local, _), weight in zip(nearest, lagrange(x, np.array([position]))[0])]
     low, high = home.ends[:, axis]
-    local = 2 * (at - low) / (high - low) - 1
+    local = 2 * (position - low) / (high - low) - 1
     return [(0, local, 1.0)] if abs(local) < 1 - TOUCH else None

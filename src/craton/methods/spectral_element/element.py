@@ -65,37 +65,37 @@ class Element:
         return np.outer(self.weights, self.weights).ravel()
 
 
-def lagrange(points, at):
-    """Values of the Lagrange polynomials of some points.
+def lagrange(points, where):
+    """Evaluate the Lagrange polynomials of points.
 
     Parameters
     ----------
     points : (n,) array
         Interpolation points.
-    at : (...) array
-        Where.
+    where : (...) array
+        Positions at which they are evaluated.
 
     Returns
     -------
     (..., n) array
-        l_a(at), exactly 0 and 1 at the points.
+        l_a(where), exactly 0 and 1 at the points.
     """
-    points, at = np.asarray(points, float), np.asarray(at, float)
-    away = at[..., None, None] - points  # row a: all factors of l_a
-    own = np.eye(len(points), dtype=bool)
-    return np.prod(np.where(own, 1.0, away), -1) / np.prod(np.where(own, 1.0, points[:, None] - points), -1)
+    points, where = np.asarray(points, float), np.asarray(where, float)
+    away = where[..., None, None] - points  # row a: all factors of l_a
+    diagonal = np.eye(len(points), dtype=bool)
+    return np.prod(np.where(diagonal, 1.0, away), -1) / np.prod(np.where(diagonal, 1.0, points[:, None] - points), -1)
 
 
-def lagrange_slopes(points, at):
-    """Derivatives of the Lagrange polynomials of some points: (..., n), arguments as for `lagrange`."""
-    points, at = np.asarray(points, float), np.asarray(at, float)
+def lagrange_slopes(points, where):
+    """Evaluate the derivatives of the Lagrange polynomials of points: (..., n), arguments as for `lagrange`."""
+    points, where = np.asarray(points, float), np.asarray(where, float)
     n = len(points)
-    total = np.zeros((*at.shape, n))
+    total = np.zeros((*where.shape, n))
     for left in range(n):  # product rule: one factor after another is left out
-        kept = ~np.eye(n, dtype=bool)
-        kept[:, left] = False
-        terms = np.prod(np.where(kept, at[..., None, None] - points, 1.0), -1)
+        factors = ~np.eye(n, dtype=bool)
+        factors[:, left] = False
+        terms = np.prod(np.where(factors, where[..., None, None] - points, 1.0), -1)
         terms[..., left] = 0
         total += terms
-    own = np.eye(n, dtype=bool)
-    return total / np.prod(np.where(own, 1.0, points[:, None] - points), -1)
+    diagonal = np.eye(n, dtype=bool)
+    return total / np.prod(np.where(diagonal, 1.0, points[:, None] - points), -1)

@@ -1,4 +1,4 @@
-"""What happens on faces: absorbing (Stacey), rigid, free surfaces of a fluid, and between fluid and solid; as lists of global points.
+"""Conditions on faces as lists of global points: absorbing (Stacey), rigid, free surface of a fluid, coupling of fluid and solid.
 
 A first-order absorbing face takes the traction -Z v, Z the impedance of waves along its normal n. In an isotropic solid Z = rho (vp n n^T
 + vs (1 - n n^T)) (Clayton & Engquist 1977; Stacey 1988; Komatitsch & Vilotte 1998, eq. 27); in an anisotropic one Z = rho sqrt(Gamma / rho)
@@ -17,139 +17,162 @@ UPPER = np.triu_indices(6)
 SIX = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))  # order of the six reals of a symmetric matrix in stacey.h
 
 
-def impedance(found, vectors):
-    """Impedances times areas at nodes of solid faces: (m, 3, 3), kg/s.
+def impedance(samples, vectors):
+    """Return impedances times areas at nodes of solid faces: (m, 3, 3), kg/s.
 
     Parameters
     ----------
-    found : dict of arrays (m,), stiffness (m, 21)
-        Material there.
+    samples : dict of arrays (m,), stiffness (m, 21)
+        Material at the nodes.
     vectors : (m, 3) array
         Area vectors, m2.
     """
     area = np.linalg.norm(vectors, axis=1)
-    normal, rho = vectors / area[:, None], found["rho"]
-    if "stiffness" not in found:
+    normal, rho = vectors / area[:, None], samples["rho"]
+    if "stiffness" not in samples:
         along = np.einsum("na,nb->nab", normal, normal)
-        return (area * rho)[:, None, None] * ((found["vp"] - found["vs"])[:, None, None] * along + found["vs"][:, None, None] * np.eye(3))
+        vp, vs = samples["vp"], samples["vs"]
+        return (area * rho)[:, None, None] * ((vp - vs)[:, None, None] * along + vs[:, None, None] * np.eye(3))
     law = np.empty((len(rho), 6, 6))
-    law[:, UPPER[0], UPPER[1]] = law[:, UPPER[1], UPPER[0]] = found["stiffness"]
+    law[:, UPPER[0], UPPER[1]] = law[:, UPPER[1], UPPER[0]] = samples["stiffness"]
     christoffel = np.einsum("nabcd,nb,nd->nac", law[:, VOIGT][:, :, :, VOIGT], normal, normal, optimize=True)
     squares, axes = np.linalg.eigh(christoffel / rho[:, None, None])
     return np.einsum("n,nia,na,nja->nij", area * rho, axes, np.sqrt(np.maximum(squares, 0)), axes)
 
 
-def assembled(points, values):
-    """Sums of values (m, ...) at equal points (m,): the points, rising, and the sums."""
-    unique, at = np.unique(points, return_inverse=True)
+def sum_at_points(points, values):
+    """Sum values (m, ...) at equal points (m,); return the points, rising, and the sums."""
+    unique, row = np.unique(points, return_inverse=True)
     flat = values.reshape(len(values), -1)
-    summed = np.stack([np.bincount(at, column, len(unique)) for column in flat.T], axis=1)
+    summed = np.stack([np.bincount(row, column, len(unique)) for column in flat.T], axis=1)
     return unique, summed.reshape(len(unique), *values.shape[1:])
 
 
-def damped(points, vectors, found):
-    """Damping C of absorbing faces of a solid from points (m,), area vectors (m, 3) and material: the points, rising, and C (.., 6)."""
-    matrices = impedance(found, vectors)
-    return assembled(points, np.stack([matrices[:, a, b] for a, b in SIX], axis=1))
+def stacey_damping(points, vectors, samples):
+    """Return the points, rising, and the damping C (.., 6) of absorbing faces of a solid.
+
+    Parameters
+    ----------
+    points : (m,) int array
+    vectors : (m, 3) array
+        Area vectors, m2.
+    samples : dict of arrays (m,), stiffness (m, 21)
+        Material at the points.
+    """
+    matrices = impedance(samples, vectors)
+    return sum_at_points(points, np.stack([matrices[:, a, b] for a, b in SIX], axis=1))
 
 
-def of_kind(d, kinds, fluid):
-    """Faces (nf, 2) of some kinds on one medium."""
+def faces_of_kind(d, kinds, fluid):
+    """Return the faces (nf, 2) of one medium whose boundary condition is one of `kinds`."""
     rows = [faces for name, faces in d.mesh.faces.items() if len(faces) and d.scenario.face(name) in kinds]
     rows = np.concatenate(rows) if rows else np.empty((0, 2), int)
     return rows[d.fluid[rows[:, 0]] == fluid]
 
 
-def on_faces(d, rows):
-    """Points (m,), area vectors (m, 3) and material (m,) at the nodes of faces."""
+def values_on_faces(d, rows):
+    """Return points (m,), area vectors (m, 3) and material (m,) at the nodes of faces."""
     points = np.take_along_axis(d.points[rows[:, 0]], d.element.face_nodes[rows[:, 1]], axis=1).ravel()
     parts = list(cells.in_order(lambda part: at_nodes(d, rows[part]), mesh_terms.batches(len(rows))))
-    found = {name: np.concatenate([material[name] for _, material in parts]) for name in parts[0][1]}
-    return points, np.concatenate([vectors for vectors, _ in parts]), found
+    samples = {name: np.concatenate([material[name] for _, material in parts]) for name in parts[0][1]}
+    return points, np.concatenate([vectors for vectors, _ in parts]), samples
 
 
 def at_nodes(d, rows):
-    """Area vectors (m, 3) and material (m,) at the nodes of a few faces."""
+    """Return area vectors (m, 3) and material (m,) at the nodes of a batch of faces."""
     nodes = d.element.face_nodes[rows[:, 1]]
     return area_vectors(d, rows).reshape(-1, 3), {name: of_nodes(v, nodes) for name, v in d.material(rows[:, 0]).items()}
 
 
 def area_vectors(d, rows):
-    """Area vectors at the nodes of faces, (nf, n^2, 3), m2."""
+    """Return area vectors at the nodes of faces, (nf, n^2, 3), m2."""
     return mesh_terms.area_vectors(d.element, d.shapes(rows[:, 0]), np.column_stack([np.arange(len(rows)), rows[:, 1]]))
 
 
 def of_nodes(values, nodes):
-    """Values (n, ..., n^3) of elements at some of their nodes (n, m): (n m, ...)."""
-    at = np.broadcast_to(nodes.reshape(len(nodes), *(1,) * (values.ndim - 2), -1), (*values.shape[:-1], nodes.shape[1]))
-    return np.moveaxis(np.take_along_axis(values, at, axis=-1), -1, 1).reshape(-1, *values.shape[1:-1])
+    """Return values (n, ..., n^3) of elements at selected nodes (n, m): (n m, ...)."""
+    indices = np.broadcast_to(nodes.reshape(len(nodes), *(1,) * (values.ndim - 2), -1), (*values.shape[:-1], nodes.shape[1]))
+    return np.moveaxis(np.take_along_axis(values, indices, axis=-1), -1, 1).reshape(-1, *values.shape[1:-1])
 
 
-def absorbing(d, mass):
-    """Arrays and launches of absorbing faces by medium: arrays, {"solid": [...], "fluid": [...]}.
+def absorbing(d):
+    """Return arrays and launches of absorbing (Stacey) faces by medium: arrays, {"solid": [...], "fluid": [...]}.
 
-    A point of several ranks is damped by what all of them have of its faces.
+    A point of several ranks is damped by the faces of all of them.
     """
-    arrays, launches = {}, {"solid": [], "fluid": []}
+    arrays, launches, mass = {}, {"solid": [], "fluid": []}, d.statistics.mass
     for fluid, medium in enumerate(("solid", "fluid")):
-        rows = of_kind(d, ("stacey",), bool(fluid))
-        own = dampings(d, rows, fluid) if len(rows) else (np.empty(0, int), np.empty((0, 1 if fluid else 6)))
-        own, damping = d.division.shared[medium].united(*own)
-        if not len(own):
+        rows = faces_of_kind(d, ("stacey",), bool(fluid))
+        local = damping_of_faces(d, rows, fluid) if len(rows) else (np.empty(0, int), np.empty((0, 1 if fluid else 6)))
+        points, damping = d.subdomain.shared[medium].unite_points(*local)
+        if not len(points):
             continue
         if fluid:
             damping = damping[:, 0]
-            terms = np.stack([mass[1][own] / (mass[1][own] + d.dt / 2 * damping), damping])
+            terms = np.stack([mass[1][points] / (mass[1][points] + d.dt / 2 * damping), damping])
         else:
-            terms = np.concatenate([mesh_terms.implicit(damping, mass[0][own], d.dt), damping], axis=1).T
+            terms = np.concatenate([mesh_terms.implicit(damping, mass[0][points], d.dt), damping], axis=1).T
         op = operators.fluid_stacey() if fluid else operators.stacey()
-        arrays |= table(f"{op.name}", points=(own, np.int32), terms=(terms, d.precision))
-        launches[medium].append(d.units.launch(on_list(op, op.name, len(own)), fluid))
+        arrays |= point_arrays(f"{op.name}", points=(points, np.int32), terms=(terms, d.precision))
+        launches[medium].append(d.units.launch(launch_on_points(op, op.name, len(points)), fluid))
     return arrays, launches
 
 
-def dampings(d, rows, fluid):
-    """Points of absorbing faces, rising, and their damping: (m, 6) of the solid, (m, 1) of the fluid."""
-    points, vectors, found = on_faces(d, rows)
+def damping_of_faces(d, rows, fluid):
+    """Return the points of absorbing faces, rising, and their damping: (m, 6) of the solid, (m, 1) of the fluid."""
+    points, vectors, samples = values_on_faces(d, rows)
     if fluid:
-        return assembled(points, (np.linalg.norm(vectors, axis=1) / (found["rho"] * found["vp"]))[:, None])
-    return damped(points, vectors, found)
+        return sum_at_points(points, (np.linalg.norm(vectors, axis=1) / (samples["rho"] * samples["vp"]))[:, None])
+    return stacey_damping(points, vectors, samples)
 
 
-def still(d):
-    """Arrays and launches of points that stand still: rigid faces of the solid, free ones of the fluid, what closes absorbing layers."""
+def rigid_points(d, units):
+    """Return arrays and launches of points that do not move, by medium: arrays, {"solid": [...], "fluid": [...]}.
+
+    These are points on rigid faces of the solid, on free faces of the fluid (pressure 0), and on the outer faces of absorbing layers.
+
+    Parameters
+    ----------
+    d : Medium
+    units : fixed_point.FixedPoint or fixed_point.FloatingPoint
+    """
     arrays, launches = {}, {"solid": [], "fluid": []}
     for fluid, medium, kind in ((False, "solid", "rigid"), (True, "fluid", "free")):
-        rows = of_kind(d, (kind, "pml"), fluid)
+        rows = faces_of_kind(d, (kind, "pml"), fluid)
         points = np.unique(np.take_along_axis(d.points[rows[:, 0]], d.element.face_nodes[rows[:, 1]], axis=1))
-        points, _ = d.division.shared[medium].united(points, np.empty((len(points), 0)))
+        points, _ = d.subdomain.shared[medium].unite_points(points, np.empty((len(points), 0)))
         if len(points):
             op = operators.rigid(1 if fluid else 3)
-            arrays |= table(op.name, points=(points, np.int32))
-            made = on_list(op, op.name, len(points), force="potential_force" if fluid else "force")
-            launches[medium].append(d.units.launch(made, fluid))
+            arrays |= point_arrays(op.name, points=(points, np.int32))
+            launch = launch_on_points(op, op.name, len(points), force="potential_force" if fluid else "force")
+            launches[medium].append(units.launch(launch, fluid))
     return arrays, launches
 
 
-def coupling(d):
-    """Arrays and launches between fluid and solid: {"fluid": [to_fluid], "solid": [to_solid]}.
+def coupling(d, units):
+    """Return arrays and launches of the coupling between fluid and solid: arrays, {"fluid": [to_fluid], "solid": [to_solid]}.
 
-    A pair that several ranks have acts on one of them, with the area vectors of all.
+    A pair of points that several ranks have acts on one of them, with the area vectors of all.
+
+    Parameters
+    ----------
+    d : Medium
+    units : fixed_point.FixedPoint or fixed_point.FloatingPoint
     """
     nothing = {}, {"solid": [], "fluid": []}
-    if not all(d.division.media):
+    if not all(d.subdomain.media):
         return nothing
     pairs, vectors = coupled_points(d, interface(d))
-    pairs, vectors = d.division.shared["solid"].dealt(pairs[:, 0], pairs, vectors)
+    pairs, vectors = d.subdomain.shared["solid"].assign_items(pairs[:, 0], pairs, vectors)
     if not len(pairs):
         return nothing
-    arrays = table("coupling", solid=(pairs[:, 0], np.int32), fluid=(pairs[:, 1], np.int32), vectors=(vectors.T, d.precision))
-    made = (on_list(op, "coupling", len(pairs)) for op in (operators.to_fluid(), operators.to_solid()))
-    return arrays, {medium: [d.units.launch(one, medium == "fluid")] for medium, one in zip(("fluid", "solid"), made)}
+    arrays = point_arrays("coupling", solid=(pairs[:, 0], np.int32), fluid=(pairs[:, 1], np.int32), vectors=(vectors.T, d.precision))
+    to_fluid, to_solid = (launch_on_points(op, "coupling", len(pairs)) for op in (operators.to_fluid(), operators.to_solid()))
+    return arrays, {"fluid": [units.launch(to_fluid, True)], "solid": [units.launch(to_solid, False)]}
 
 
 def coupling_strength(d, mass):
-    """Largest square of an area vector between fluid and solid over the masses (solid, fluid) on both sides, 1/s2; 0 where none touch."""
+    """Return the largest square of an area vector between fluid and solid over the masses (solid, fluid), 1/s2; 0 without interface."""
     rows = interface(d)
     if not len(rows):
         return 0.0
@@ -158,42 +181,44 @@ def coupling_strength(d, mass):
 
 
 def interface(d):
-    """Faces of fluid elements on solid ones, with these: rows (fluid element, face, solid element, face)."""
+    """Return the faces between fluid and solid elements: rows (fluid element, face, solid element, face)."""
     if not d.fluid.any() or d.fluid.all():
         return np.empty((0, 4), int)
     corners = d.mesh.corners
     touched = np.zeros((2, len(d.mesh.nodes)), bool)
     for n, which in enumerate((d.fluid, ~d.fluid)):
         touched[n, corners[which]] = True
-    near = np.flatnonzero(touched.all(axis=0)[corners].any(axis=1))
-    rows = numbering.inner_faces(d.mesh.elements[near])
-    rows[:, ::2] = near[rows[:, ::2]]
+    nearby = np.flatnonzero(touched.all(axis=0)[corners].any(axis=1))
+    rows = numbering.inner_faces(d.mesh.elements[nearby])
+    rows[:, ::2] = nearby[rows[:, ::2]]
     rows = rows[d.fluid[rows[:, 0]] != d.fluid[rows[:, 2]]]
     return np.where(d.fluid[rows[:, :1]], rows, rows[:, [2, 3, 0, 1]])
 
 
 def coupled_points(d, rows):
-    """Pairs of a solid and a fluid point (m, 2), and the area vectors there, out of the fluid (m, 3).
+    """Return pairs of a solid and a fluid point (m, 2), and the area vectors there, out of the fluid (m, 3).
 
-    Nodes of the two sides of a face are matched by their place.
+    Nodes of the two sides of a face are matched by their positions.
     """
-    wet, dry = (d.element.face_nodes[rows[:, n]] for n in (1, 3))
+    fluid_nodes, solid_nodes = (d.element.face_nodes[rows[:, n]] for n in (1, 3))
     origin = d.centres[rows[:, 0], :, None]
-    places = [np.take_along_axis(d.coordinates(e) - origin, at[:, None], axis=2) for e, at in ((rows[:, 0], wet), (rows[:, 2], dry))]
+    places = [np.take_along_axis(d.coordinates(elements) - origin, face_nodes[:, None], axis=2)
+              for elements, face_nodes in ((rows[:, 0], fluid_nodes), (rows[:, 2], solid_nodes))]  # fmt: skip
     distance = np.linalg.norm(places[0][:, :, :, None] - places[1][:, :, None, :], axis=1)
-    match = np.take_along_axis(dry, distance.argmin(axis=2), axis=1)
-    solid, fluid = (np.take_along_axis(d.points[e], at, axis=1) for e, at in ((rows[:, 2], match), (rows[:, 0], wet)))
+    match = np.take_along_axis(solid_nodes, distance.argmin(axis=2), axis=1)
+    solid = np.take_along_axis(d.points[rows[:, 2]], match, axis=1)
+    fluid = np.take_along_axis(d.points[rows[:, 0]], fluid_nodes, axis=1)
     return mesh_terms.coupled(solid, fluid, area_vectors(d, rows))
 
 
-def table(name, **values):
-    """Arrays NAME_part of a list of points."""
+def point_arrays(name, **values):
+    """Return the arrays NAME_part of a list of points."""
     return {f"{name}_{part}": Array("boundary points", v.shape, dtype, np.ascontiguousarray(v, dtype))
             for part, (v, dtype) in values.items()}  # fmt: skip
 
 
-def on_list(op, name, count, **renamed):
-    """Launch of an operator over a list of points whose arrays are NAME_part."""
-    own = ("points", "terms", "solid", "fluid", "vectors", "lowpass")
-    names = tuple(renamed.get(a, f"{name}_{a}" if a in own else a) for a in op.arrays)
+def launch_on_points(op, name, count, **renamed):
+    """Return the launch of an operator over a list of points whose arrays are NAME_part."""
+    listed = ("points", "terms", "solid", "fluid", "vectors", "lowpass")
+    names = tuple(renamed.get(a, f"{name}_{a}" if a in listed else a) for a in op.arrays)
     return Launch(op, names, (0, 1, 0, 1, 0, count), {"count": count})

@@ -25,16 +25,16 @@ MOST = 300  # steps
 
 @dataclass(frozen=True)
 class Largest:
-    """What Lanczos' method gives.
+    """Result of Lanczos' method.
 
     Parameters
     ----------
     value : float
         Largest eigenvalue, from below.
     lacking : float
-        What may be missing, relative.
+        Relative distance from `value` to the bound from above.
     weights : (steps,) array
-        Of the Lanczos vectors in the Ritz vector.
+        Weights of the Lanczos vectors in the Ritz vector.
     """
 
     value: float
@@ -47,39 +47,39 @@ class Largest:
         return self.value * (1 + self.lacking)
 
 
-def largest(operator, keep=None, close=CLOSE):
-    """The `Largest` of an operator T, which has a start vector.
+def largest_eigenvalue(operator, keep=None, close=CLOSE):
+    """Return the `Largest` eigenvalue of an operator T, which has a start vector.
 
     Parameters
     ----------
     operator : object
         ``size`` numbers in a vector; ``apply()`` takes T of its vector r and gives <r, r> and <r, T r>; ``advance(norm, alpha, beta)``
-        makes T v - alpha v - beta before of it, with v = r / norm, and v the one before.
+        makes the next vector, T v - alpha v - beta previous, with v = r / norm, which becomes the previous vector.
     keep : callable, optional
-        Is called when the operator has a Lanczos vector as the one before.
+        Called when the previous vector of the operator is a Lanczos vector.
     close : float
         Relative distance from the eigenvalue to its bound at which the steps end.
     """
-    diagonal, beside, size = [], [], operator.size
+    diagonal, off_diagonal, size = [], [], operator.size
     while True:
         square, product = operator.apply()
         norm = float(np.sqrt(max(square, 0.0)))
         if diagonal:
-            estimate = ritz(diagonal, beside, norm, size)
+            estimate = ritz(diagonal, off_diagonal, norm, size)
             if estimate.lacking <= close or len(diagonal) >= min(MOST, size):
                 return estimate
-            beside.append(norm)
+            off_diagonal.append(norm)
         elif not norm:
             return Largest(0.0, 0.0, np.ones(1))
         diagonal.append(product / square)
-        operator.advance(norm, diagonal[-1], beside[-1] if beside else 0.0)
+        operator.advance(norm, diagonal[-1], off_diagonal[-1] if off_diagonal else 0.0)
         if keep:
             keep()
 
 
-def ritz(diagonal, beside, norm, size):
-    """The `Largest` of a tridiagonal matrix from its diagonal, what stands beside it, the norm of the next vector and its size."""
-    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
+def ritz(diagonal, off_diagonal, norm, size):
+    """Return the `Largest` of a tridiagonal matrix from its diagonal, off-diagonal, the norm of the next vector and its size."""
+    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(off_diagonal, 1) + np.diag(off_diagonal, -1))
     value, residual, steps = float(values[-1]), float(norm * abs(vectors[-1, -1])), len(diagonal)
     if norm <= 1e-6 * value:  # nothing is left of the space
         return Largest(value, residual / value, vectors[:, -1])

@@ -1,19 +1,19 @@
-"""Moduli of the elements as kernels take them: lambda and mu, or 21 constants, or 1 / rho of a fluid; and what attenuation takes away."""
+"""Moduli of the elements as kernels take them: lambda and mu, or 21 constants, or 1 / rho of a fluid; and losses of attenuation."""
 import numpy as np
 
 from craton.methods.spectral_element import mesh_terms
 from craton.model.media import cells, sampling
 
-WIDE = 1 << 14  # elements at a time, of which one value each is needed
+BATCH = 1 << 14  # elements per batch where one value per element is needed
 
 
-def arrays(d, own, order):
-    """Moduli and losses of a family in its order, padding with zeros.
+def arrays(d, family, order):
+    """Return moduli and losses of a family in its order, padded with zeros.
 
     Parameters
     ----------
-    d : Discretisation
-    own : families.Family
+    d : Medium
+    family : families.Family
     order : assembly.Order
 
     Returns
@@ -21,31 +21,31 @@ def arrays(d, own, order):
     dict of str to array
         "moduli" (n, rows), or (n, rows, n^3) for each node; "loss" too where elements relax.
     """
-    rows = {"moduli": 1 if own.fluid else 21 if own.kind.full else 2, "loss": 1 + own.kind.bulk}
-    if not own.kind.relaxation:
+    rows = {"moduli": 1 if family.fluid else 21 if family.kind.full else 2, "loss": 1 + family.kind.bulk}
+    if not family.kind.relaxation:
         del rows["loss"]
-    nodes = (d.element.size,) if own.kind.per_node else ()
+    nodes = (d.element.size,) if family.kind.per_node else ()
     out = {name: np.zeros((len(order), count, *nodes), d.precision) for name, count in rows.items()}
 
     def fill(part):
         places = part.start + np.flatnonzero(order.elements[part] >= 0)
         elements = order.elements[places]
-        found = d.material(elements) if nodes else {name: v[elements][..., None] for name, v in d.first.constant.items()}
-        values = of_nodes(d, found, own.fluid)
+        samples = d.material(elements) if nodes else {name: v[elements][..., None] for name, v in d.statistics.constant.items()}
+        values = of_nodes(d, samples, family.fluid)
         for name, array in out.items():
             array[places] = values[name][:, : rows[name]].reshape(len(places), *array.shape[1:])
 
-    cells.in_parallel(fill, mesh_terms.batches(len(order), mesh_terms.BATCH if nodes else WIDE))
+    cells.in_parallel(fill, mesh_terms.batches(len(order), mesh_terms.BATCH if nodes else BATCH))
     return out
 
 
-def of_nodes(d, found, fluid):
-    """Unrelaxed moduli (n, 2 or 21, nodes), Pa, of a fluid 1 / rho, m3/kg; 1/Q of shear and bulk modulus, None without attenuation."""
+def of_nodes(d, samples, fluid):
+    """Return unrelaxed moduli (n, 2 or 21, nodes), Pa, of a fluid 1 / rho, m3/kg; 1/Q of shear and bulk modulus, or None."""
     if fluid:
-        return {"moduli": 1 / found["rho"][:, None], "loss": None}
-    return dict(zip(("moduli", "loss"), sampling.moduli(found, d.relaxation)))
+        return {"moduli": 1 / samples["rho"][:, None], "loss": None}
+    return dict(zip(("moduli", "loss"), sampling.moduli(samples, d.relaxation)))
 
 
 def inertia(samples, fluid):
-    """What the mass integrates: density, of a fluid 1 / kappa."""
+    """Return the integrand of the mass: density, of a fluid 1 / kappa."""
     return 1 / cells.moduli(samples["vp"], 0.0, samples["rho"])[0] if fluid else samples["rho"]

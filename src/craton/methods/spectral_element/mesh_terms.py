@@ -1,4 +1,4 @@
-"""What the elements' shapes give: coordinates, metric terms, area vectors of faces; matrices of points on faces. All in float64.
+"""Geometry of elements: coordinates, metric terms, area vectors of faces; matrices of points on faces. All in float64.
 
 An element is given by 27 nodes relative to its centre, local (ne, 3, 27): node (c * 3 + b) * 3 + a at the a-th, b-th, c-th of the positions
 -1, 0, 1 along xi, eta, zeta. Arrays over its points are (ne, ..., n^3). Where meshes are large, callers go batch by batch (`batches`).
@@ -12,32 +12,32 @@ from craton.methods.spectral_element.element import Element, lagrange, lagrange_
 NODES = np.array([-1.0, 0.0, 1.0])
 HALVES = np.array([[1, 0.5, 0], [0, 0.5, 1]])
 MIDDLES = np.kron(HALVES, np.kron(HALVES, HALVES))  # (8, 27): nodes in the middle between corners
-WIDE = 1 << 14  # elements at a time, of whose centres only is asked
-BATCH = 256  # elements at a time: their temporaries stay in the cache
+CENTRE_BATCH = 1 << 14  # elements per batch when only centroids are needed
+BATCH = 256  # elements per batch: their temporaries stay in the cache
 
 
 def batches(count, size=BATCH):
-    """Slices of at most `size` elements."""
+    """Return slices of at most `size` elements."""
     return [slice(a, min(a + size, count)) for a in range(0, count, size)]
 
 
 def centres(mesh):
-    """Means of the nodes of each element, (ne, 3), m."""
-    found = np.empty((mesh.size, 3))
-    for part in batches(mesh.size, WIDE):
-        found[part] = mesh.nodes[mesh.elements[part]].mean(axis=1)
-    return found
+    """Return the means of the nodes of each element, (ne, 3), m."""
+    means = np.empty((mesh.size, 3))
+    for part in batches(mesh.size, CENTRE_BATCH):
+        means[part] = mesh.nodes[mesh.elements[part]].mean(axis=1)
+    return means
 
 
 def relative(nodes):
-    """Elements from their nodes (ne, 27, 3): local coordinates (ne, 3, 27) and centres (ne, 3)."""
+    """Split nodes (ne, 27, 3) of elements into local coordinates (ne, 3, 27) and centres (ne, 3)."""
     nodes = np.asarray(nodes, float)
     centres = nodes.mean(1)
     return np.ascontiguousarray((nodes - centres[:, None]).transpose(0, 2, 1)), centres
 
 
 def corners(local, tolerance=1e-7):
-    """Corners (ne, 3, 8) of elements, and True (ne,) where the other nodes lie in the middle between them, to `tolerance` of the size."""
+    """Return corners (ne, 3, 8) of elements, and True (ne,) where the other nodes lie midway between them, to `tolerance` of the size."""
     eight = np.ascontiguousarray(local.reshape(-1, 3, 3, 3, 3)[..., ::2, ::2, ::2]).reshape(-1, 3, 8)
     away = np.abs(local - eight @ MIDDLES).max((1, 2))
     return eight, away <= tolerance * np.ptp(eight, axis=2).min(1)
@@ -45,7 +45,7 @@ def corners(local, tolerance=1e-7):
 
 @lru_cache
 def interpolation(degree):
-    """Values of the 27 shape functions at the points, (27, n^3), and their slopes along xi, eta, zeta, (27, 3, n^3)."""
+    """Return values of the 27 shape functions at the points, (27, n^3), and their slopes along xi, eta, zeta, (27, 3, n^3)."""
     points = Element(degree).points
     value, slope = lagrange(NODES, points).T, lagrange_slopes(NODES, points).T  # (3, n)
     lines = [[slope if m == s else value for m in range(3)] for s in range(4)]
@@ -54,19 +54,19 @@ def interpolation(degree):
 
 
 def coordinates(element, local, nodes=slice(None)):
-    """Coordinates of the points, or some of them, relative to the centre, (ne, 3, n^3)."""
+    """Return coordinates of the points, or of selected nodes, relative to the centre, (ne, 3, n^3)."""
     values = interpolation(element.degree)[0][:, nodes]
     return (local.reshape(-1, 27) @ values).reshape(len(local), 3, values.shape[1])
 
 
 def jacobian(element, local, nodes=slice(None)):
-    """J[s, r] = d x_r / d xi_s at the points, or some of them, (ne, 3, 3, n^3)."""
+    """Return J[s, r] = d x_r / d xi_s at the points, or at selected nodes, (ne, 3, 3, n^3)."""
     slopes = interpolation(element.degree)[1][:, :, nodes]
     return (local.reshape(-1, 27) @ slopes.reshape(27, -1)).reshape(len(local), 3, 3, slopes.shape[2]).swapaxes(1, 2)
 
 
 def cross(t, u):
-    """Cross products of vectors (ne, 3, ...), one component after another."""
+    """Return cross products of vectors (ne, 3, ...), one component after another."""
     out = np.empty(t.shape)
     for r in range(3):
         a, b = (r + 1) % 3, (r + 2) % 3
@@ -76,13 +76,13 @@ def cross(t, u):
 
 
 def cofactors(jacobian):
-    """A[s, r] = det J * d xi_s / d x_r, and det J: (ne, 3, 3, n^3), (ne, n^3)."""
+    """Return A[s, r] = det J * d xi_s / d x_r, and det J: (ne, 3, 3, n^3), (ne, n^3)."""
     a = np.stack([cross(jacobian[:, (s + 1) % 3], jacobian[:, (s + 2) % 3]) for s in range(3)], 1)
     return a, (jacobian[:, 0] * a[:, 0]).sum(1)
 
 
 def determinants(element, local):
-    """det J at the points, (ne, n^3)."""
+    """Return det J at the points, (ne, n^3)."""
     j = jacobian(element, local)
     total, part, other = (np.zeros(j.shape[::3]) for _ in range(3))
     for r in range(3):  # a scalar triple product, term by term in the same memory
@@ -95,13 +95,13 @@ def determinants(element, local):
 
 
 def metric(element, local):
-    """d xi_s / d x_r in rows 3 s + r, then det J: (ne, 10, n^3); the kernels' GEOMETRY = STORED."""
+    """Return d xi_s / d x_r in rows 3 s + r, then det J: (ne, 10, n^3); the kernels' GEOMETRY = STORED."""
     a, det = cofactors(jacobian(element, local))
     return np.concatenate([(a / det[:, None, None]).reshape(len(local), 9, -1), det[:, None]], 1)
 
 
 def boxes(local, tolerance=1e-6):
-    """Edge lengths (ne, 3) of elements that are boxes along the axes, nan where one is not; `tolerance` relative to the shortest edge."""
+    """Return edge lengths (ne, 3) of elements that are boxes along the axes, nan for others; `tolerance` relative to the shortest edge."""
     cube = local.reshape(len(local), 3, 3, 3, 3)  # [e][x y z][c][b][a]
     edges = np.stack([cube[:, 0, 1, 1, 2] - cube[:, 0, 1, 1, 0], cube[:, 1, 1, 2, 1] - cube[:, 1, 1, 0, 1],
                       cube[:, 2, 2, 1, 1] - cube[:, 2, 0, 1, 1]], 1)  # fmt: skip
@@ -112,7 +112,7 @@ def boxes(local, tolerance=1e-6):
 
 
 def area_vectors(element, local, faces):
-    """Outward normal times area times quadrature weight at the nodes of faces.
+    """Return the outward normal times area times quadrature weight at the nodes of faces.
 
     Parameters
     ----------
@@ -130,17 +130,17 @@ def area_vectors(element, local, faces):
     faces = np.asarray(faces)
     out = np.empty((len(faces), element.n**2, 3))
     for side in range(6):
-        own = np.flatnonzero(faces[:, 1] == side)
-        for part in batches(len(own)):
-            some = own[part]
-            j = jacobian(element, local[faces[some, 0]], element.face_nodes[side])
+        rows = np.flatnonzero(faces[:, 1] == side)
+        for part in batches(len(rows)):
+            batch = rows[part]
+            j = jacobian(element, local[faces[batch, 0]], element.face_nodes[side])
             vectors = cross(j[:, (side // 2 + 1) % 3], j[:, (side // 2 + 2) % 3])
-            out[some] = vectors.transpose(0, 2, 1) * (element.face_weights * (1 if side % 2 else -1))[:, None]
+            out[batch] = vectors.transpose(0, 2, 1) * (element.face_weights * (1 if side % 2 else -1))[:, None]
     return out
 
 
 def implicit(damping, mass, dt):
-    """G = M (M + dt/2 C)^-1 as (m, 6), for C (m, 6) and M (m,): makes the absorbing faces stable at any damping."""
+    """Return G = M (M + dt/2 C)^-1 as (m, 6), for C (m, 6) and M (m,), which makes absorbing faces stable at any damping."""
     place = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])
     full = mass[:, None, None] * np.eye(3) + dt / 2 * damping[:, place]
     g = mass[:, None, None] * np.linalg.inv(full)
@@ -148,7 +148,7 @@ def implicit(damping, mass, dt):
 
 
 def coupled(solid, fluid, vectors):
-    """Pairs of a solid and a fluid point at one place, each once.
+    """Return pairs of a solid and a fluid point at one place, each once.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def coupled(solid, fluid, vectors):
         Solid and fluid point; the sum of the area vectors.
     """
     span = int(np.max(fluid, initial=0)) + 1
-    keys, at = np.unique(np.ravel(solid).astype(np.int64) * span + np.ravel(fluid), return_inverse=True)
+    keys, pair = np.unique(np.ravel(solid).astype(np.int64) * span + np.ravel(fluid), return_inverse=True)
     pairs = np.stack(np.divmod(keys, span), 1)
     flat = vectors.reshape(-1, 3)
-    return pairs, np.stack([np.bincount(at.ravel(), flat[:, c], len(pairs)) for c in range(3)], 1)
+    return pairs, np.stack([np.bincount(pair.ravel(), flat[:, c], len(pairs)) for c in range(3)], 1)

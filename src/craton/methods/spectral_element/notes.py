@@ -1,4 +1,4 @@
-"""What `craton plan` prints of a spectral-element plan: algorithm, mesh, step, resolution, sources, memory, phases."""
+"""Sections of `craton plan` for spectral elements: algorithm, mesh, step, resolution, sources, memory, phases."""
 import numpy as np
 
 from craton.methods.shared.notes import memory, phases, receivers, sources_of
@@ -6,7 +6,7 @@ from craton.methods.spectral_element import chunk_notes, quality
 
 
 def sections(d, plan, sources):
-    """All sections, in the order in which they are printed."""
+    """Return all sections, in the order in which they are printed."""
     return {
         plan.title or "Elastic waves": algorithm(d, plan),
         **earth(d),
@@ -15,22 +15,22 @@ def sections(d, plan, sources):
         "Model": model(d),
         "Sources": chunk_notes.sources(d.scenario.domain.globe, sources) if d.scenario.domain.globe and sources else sources_of(sources),
         "Receivers": receivers(d, plan),
-        "Memory": memory(plan) + [("an element", f"{plan.nbytes / d.mesh.size:,.0f} bytes")],
+        "Memory": memory(plan) + [("per element", f"{plan.nbytes / d.mesh.size:,.0f} bytes")],
         "Phases of a step": phases(plan),
     }
 
 
 def algorithm(d, plan):
-    """Method, faces, assembly."""
+    """Return rows on method, faces, assembly."""
     kinds = {}
     for name, rows in d.mesh.faces.items():
         if len(rows):
             kinds.setdefault(d.scenario.face(name), []).append(name)
     waves = "acoustic" if d.fluid.all() else "elastic and acoustic" if d.fluid.any() else "elastic"
     law = "21 constants" if d.anisotropic else "isotropic"
-    how = "atomic adds on a GPU, coloured chunks on a CPU"
-    if d.coloured:
-        how = "element by element in colours, the same bits in every run" + (" and for any partition" if d.exact else "")
+    how = "atomic additions on a GPU, coloured chunks on a CPU"
+    if d.deterministic:
+        how = "deterministic, by coloured elements: equal bits in every run" + (" and for any partition" if d.exact else "")
     families = ", ".join(sorted({op.name for op in plan.operators.values() if op.name.startswith(("solid_", "fluid_")) and op.kernel}))
     return [
         ("method", f"{waves} waves, spectral elements of degree {d.element.degree}, order 2 in time, {d.precision}"),
@@ -43,7 +43,7 @@ def algorithm(d, plan):
 
 
 def layers(d):
-    """Absorbing layers: how thick, how many elements, their frequency; none of other meshes."""
+    """Return rows on absorbing layers: width, elements, frequency; none without layers."""
     if d.layers is None:
         return []
     inside, width = (d.layers.axes > 0).sum(), ", ".join(f"{side.name} {side.width:,.4g} m" for side in d.layers.sides)
@@ -53,59 +53,59 @@ def layers(d):
 
 
 def earth(d):
-    """The section of a chunk of the Earth; none of other meshes."""
+    """Return the section of a chunk of the Earth; empty for other meshes."""
     globe = d.scenario.domain.globe
-    return {} if globe is None else {"Chunk": chunk_notes.described(d.scenario, globe.chunk)}
+    return {} if globe is None else {"Chunk": chunk_notes.describe_chunk(d.scenario, globe.chunk)}
 
 
 def mesh(d, plan, sources):
-    """Elements, extent, shape; points per wavelength at the sources' f95, the worst elements named."""
+    """Return rows on elements, extent, shape, and points per wavelength at the sources' f95 with the worst elements."""
     low, high = d.mesh.bounds()
     extent = "  ".join(f"{a} {x:,.0f} .. {y:,.0f}" for a, x, y in zip("xyz", low, high))
     rows = [("elements", plan.grid.words()), ("extent", f"{extent}  m")]
     if d.fluid.any():
         rows.append(("fluid", f"{d.fluid.sum():,} elements"))
-    return rows + quality.report(d.first.quality, d.mesh, highest(sources))
+    return rows + quality.report(d.statistics.quality, d.mesh, highest(sources))
 
 
 def place(d, element):
-    """The centre of an element in words."""
+    """Return the centre of an element in words."""
     return "({:.0f}, {:.0f}, {:.0f}) m".format(*d.centres[element])
 
 
 def time(d):
-    """Step against the stability limit."""
-    past = f", {d.extra} more from which waveforms are corrected in time" if d.extra else ""
+    """Return rows on the step and its stability limit."""
+    padding = f" + {d.extra} padding steps for the time-dispersion correction" if d.extra else ""
     return [
         ("step", f"{d.dt:.6g} s = {d.dt / d.stable.limit:.3f} of the stability limit {d.stable.limit:.6g} s"),
         ("limited by", f"element {d.stable.element} at {place(d, d.stable.element)}, "
                        f"Courant number {d.stable.courant * d.dt / d.stable.limit:.3f}"),
-        ("steps", f"{d.steps - d.extra:,} from {d.start:.6g} s to {d.end:.6g} s{past}"),
+        ("steps", f"{d.steps - d.extra:,} from {d.start:.6g} s to {d.end:.6g} s{padding}"),
     ]
 
 
 def model(d):
-    """Speeds and density, attenuation."""
-    found = d.first.speeds
-    rows = [("model", "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *found[name]) for name in ("vp", "vs", "rho")) + "  (m/s, kg/m3)")]
+    """Return rows on speeds, density and attenuation."""
+    speeds = d.statistics.speeds
+    rows = [("model", "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *speeds[name]) for name in ("vp", "vs", "rho")) + "  (m/s, kg/m3)")]
     if d.relaxation:
         low, high = d.relaxation.band
-        error = d.relaxation.error(d.first.loss)
-        rows.append(("attenuation", f"{len(d.relaxation.omega)} mechanisms, Q from {1 / d.first.loss:.4g}, within {error:.1%} "
+        error = d.relaxation.error(d.statistics.loss)
+        rows.append(("attenuation", f"{len(d.relaxation.omega)} mechanisms, Q from {1 / d.statistics.loss:.4g}, within {error:.1%} "
                                     f"over {low:g} to {high:g} Hz"))  # fmt: skip
     return rows
 
 
 def highest(sources):
-    """f95 of the sources, Hz; 0 without."""
+    """Return the highest f95 of the sources, Hz; 0 without sources."""
     return max((s.wavelet.f95 for s in sources), default=0)
 
 
 def warnings(d, sources):
-    """A warning where the mesh, on any rank, does not carry the sources' frequencies: of the rank where it is worst."""
-    found = d.first.quality
+    """Warn where the mesh, on any rank, does not resolve the sources' frequencies: the warning of the worst rank; all ranks must call."""
+    mesh_quality = d.statistics.quality
 
     def own():
-        return float((found.slowest / found.longest).min()), quality.warnings(found, d.mesh, highest(sources))
+        return float((mesh_quality.slowest / mesh_quality.longest).min()), quality.warnings(mesh_quality, d.mesh, highest(sources))
 
-    return min(d.division.team.every(own))[1]
+    return min(d.subdomain.team.every(own))[1]

@@ -4,7 +4,7 @@ Arrays of elements are logically (ne, rows, n^3), `Array(..., lanes=True)`; ne a
 point everywhere, the shape of a true element, and moduli 0. Traffic and flops are per element for element kernels, whose boxes count
 elements along x:
 
-    Launch(stiffness(kind), arrays, (0, 1, 0, 1, begin, end), {"first": 0}, turns=Turns(runs, order))
+    Launch(stiffness(kind), arrays, (0, 1, 0, 1, begin, end), {"first": 0}, colours=ColourBoundaries(runs, order))
 
 Limits of boxes and of `runs` are multiples of `LANES`. `first` is the row of `points` that element 0 of the other arrays has: runs of
 elements of different kinds may share one array of points. `order` has rows as the box counts them.
@@ -20,7 +20,7 @@ moduli         isotropic (ne, 2, n^3): lambda, mu; 21 constants (ne, 21, n^3): c
 loss           (ne, 1 or 2, n^3) or (ne, 1 or 2): 1/Q_mu, 1/Q_kappa; "" without attenuation
 layer          (ne, 6 or, in a fluid, 2 of each of the layer's directions, n^3) reals, memory variables; of elements in absorbing layers
 rates          (ne, 2 or 8 of each direction, n^3): see layer.h
-order          (ne,) int32: elements by colour, `Turns.order` has the limits; "" where not coloured
+order          (ne,) int32: elements by colour, `ColourBoundaries.order` has the limits; "" where not coloured
 =============  ============================================================================================================================
 """
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ ROW = 3 << 12  # reals of the update that a CPU thread takes
 
 @dataclass(frozen=True)
 class Kind:
-    """What specialises an element kernel.
+    """Specialisation of an element kernel.
 
     Parameters
     ----------
@@ -55,15 +55,15 @@ class Kind:
     geometry : str
         ``"stored"``, ``"nodes"``, ``"corners"`` or ``"box"``.
     per_node : bool
-        Material for each node, not for each element.
+        Material at each node, instead of one value per element.
     full : bool
         21 constants.
     relaxation : tuple
-        Of each mechanism (decay, held, carried, c0, c1, c2, c3), see `relaxing`; none without attenuation.
+        For each mechanism (decay, held, carried, c0, c1, c2, c3), see `relaxing`; empty without attenuation.
     bulk : bool
         Bulk attenuation too.
     coloured : bool
-        GPU: elements come by colour and add without atomics.
+        Deterministic assembly on a GPU: elements come by colour and add without atomics.
     axes : int
         Reference directions along which an absorbing layer damps: bits 1, 2, 4 for xi, eta, zeta; 0 outside layers.
     general : bool
@@ -92,16 +92,16 @@ class Kind:
 
     @property
     def suffix(self):
-        """What sets it apart among the operators of a plan."""
+        """Suffix that identifies the kind among the operators of a plan."""
         axes = "".join(name for n, name in enumerate("xyz") if self.axes >> n & 1)
         words = {f"layer_{axes}": self.axes, "across": self.general, self.geometry: self.geometry != "nodes",
                  "per_element": not self.per_node, "full": self.full, "attenuated": bool(self.relaxation),
                  "bulk": self.bulk, "coloured": self.coloured}  # fmt: skip
-        return "".join(f"_{word}" for word, there in words.items() if there)
+        return "".join(f"_{word}" for word, present in words.items() if present)
 
 
 def relaxing(relaxation, dt):
-    """Constants of memory.h for a `model.attenuation.Relaxation` of "full" storage and a step, s: a tuple for each mechanism."""
+    """Return the constants of memory.h for a `model.attenuation.Relaxation` of "full" storage and a step, s: a tuple for each mechanism."""
     x = relaxation.omega * dt
     decay, mean = np.exp(-x), -np.expm1(-x) / x
     held = 1 - mean
@@ -120,7 +120,7 @@ def fluid(kind):
 
 
 def of_elements(name, kind, fields, writes, reads):
-    """Operator of elements of a kind; in absorbing layers another function with the layer's arrays."""
+    """Return the operator of elements of a kind; in absorbing layers it has another function and the layer's arrays."""
     function = name
     if kind.axes:
         function, writes, reads = f"{name}_layer", (*writes, "layer"), (*reads[:-1], "rates", reads[-1])
@@ -129,7 +129,7 @@ def of_elements(name, kind, fields, writes, reads):
 
 
 def constants(kind):
-    """Constants of the text."""
+    """Return the constants of the text."""
     element, text = Element(kind.degree), "{" + ",".join("{" + ",".join(map(repr, row)) + "}" for row in kind.relaxation) + "}"
     rule = [*element.derivative.T.ravel(), *element.points, *element.weights]
     width, (single, double) = threads(kind), resident(kind)
@@ -147,31 +147,31 @@ SHARED_BYTES = 48 << 10  # of a block
 
 
 def resident(kind):
-    """Threads that shall fit a GPU's multiprocessor, in float32 and in float64: what has many numbers a thread gets more registers."""
+    """Return the threads resident on a GPU's multiprocessor, in float32 and in float64: fewer, with more registers, for large kernels."""
     many = kind.degree > 5 or kind.relaxation or (kind.geometry == "nodes" and not kind.full)
     return 384 if many else 512, 256
 
 
 def elements(kind):
-    """Elements of a GPU's block: about a column for each of its threads, in float64 within the shared memory."""
+    """Return the elements of a GPU's block: about a column for each of its threads, in float64 within the shared memory."""
     n = kind.degree + 1
-    own = (9 + 3 * kind.general * kind.directions) * n**3 + 81  # reals of an element
-    return max(1, min(THREADS // n**2, (SHARED_BYTES - 8 * n * (n + 2)) // (8 * own)))
+    reals = (9 + 3 * kind.general * kind.directions) * n**3 + 81  # reals of an element
+    return max(1, min(THREADS // n**2, (SHARED_BYTES - 8 * n * (n + 2)) // (8 * reals)))
 
 
 def threads(kind):
-    """Threads of a block: whole warps."""
+    """Return the threads of a block: whole warps."""
     return -(-elements(kind) * (kind.degree + 1) ** 2 // 32) * 32
 
 
 def machines(kind):
-    """How machines run it: alone, chunk by chunk, so many elements a block."""
+    """Return how machines run the kernel: alone, chunk by chunk, elements per block."""
     return {"types": TYPES, "pointwise": False, "grain": (1, 1, CHUNK), "block": (threads(kind), 1, 1),
             "span": (elements(kind), 1, 1)}  # fmt: skip
 
 
 def cost(kind, fields):
-    """Least reals moved and flops of an element; global points are counted degree^3 to an element."""
+    """Return least reals moved and flops of an element; global points count as degree^3 per element."""
     n, unique = kind.degree + 1, kind.degree**3
     nodes = n**3
     rows = {(1, False): 1, (3, False): 2, (3, True): 21}[fields, kind.full] + bool(kind.relaxation) * (1 + kind.bulk)
@@ -187,19 +187,19 @@ def cost(kind, fields):
     return {"reals_per_point": reals, "flops": nodes * (derivatives + metric + law + memory + filters)}
 
 
-def pointwise(name, file, writes, reads, params, **more):
-    """An operator on a list of points or reals along x."""
-    return Operator(name, HERE / file, writes, reads, params, types=TYPES, **more)
+def pointwise(name, file, writes, reads, params, **options):
+    """Return an operator on a list of points or reals along x."""
+    return Operator(name, HERE / file, writes, reads, params, types=TYPES, **options)
 
 
 def update():
-    """The solid's step; see update.h. Box (0, 1, 0, 1, 0, 3 (N + 1)); arrays displacement, velocity, force, inverse_mass; dt."""
+    """Update of the solid; see update.h. Box (0, 1, 0, 1, 0, 3 (N + 1)); arrays displacement, velocity, force, inverse_mass; dt."""
     return pointwise("update", "update.h", ("displacement", "velocity", "force"), ("inverse_mass",), UPDATE, defines=STEP,
                      reals_per_point=6 + 1 / 3, flops=5, **stream())  # fmt: skip
 
 
 def fluid_update():
-    """The fluid's step; box (0, 1, 0, 1, 0, Nf + 1); potential, potential_rate, potential_force, pressure, fluid_inverse_mass; dt."""
+    """Update of the fluid; box (0, 1, 0, 1, 0, Nf + 1); potential, potential_rate, potential_force, pressure, fluid_inverse_mass; dt."""
     writes = ("potential", "potential_rate", "potential_force", "pressure")
     return pointwise("fluid_update", "update.h", writes, ("fluid_inverse_mass",), UPDATE, defines=STEP, reals_per_point=8,
                      flops=6, **stream())  # fmt: skip
@@ -209,7 +209,7 @@ STEP = (("WORDS", WORDS), ("WIDE", 1))
 
 
 def stream():
-    """How machines run through long arrays."""
+    """Return how machines run through long arrays."""
     return {"grain": (1, 1, ROW), "block": (256, 1, 1), "span": (256 * WORDS, 1, 1)}
 
 
@@ -226,7 +226,7 @@ def fluid_stacey():
 
 
 def rigid(fields=3):
-    """Points that stand still: force, points (m,); fields = 1 for a fluid's potential (pressure 0); count = m."""
+    """Points that do not move: force, points (m,); fields = 1 for a fluid's potential (pressure 0); count = m."""
     return pointwise("rigid_points" if fields == 3 else "fluid_rigid", "stacey.h", ("force",), ("points",), FACE, kernel="rigid_points",
                      defines=FIELDS[fields], reals_per_point=1 + fields, **listed())  # fmt: skip
 
@@ -254,5 +254,5 @@ def to_solid():
 
 
 def listed():
-    """How machines run through lists of points: one list after another, for each may touch any point."""
+    """Return how machines run through lists of points: one list after another, because each may touch any point."""
     return {"pointwise": False, "grain": (1, 1, 4096), "block": (128, 1, 1)}

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from craton.core.plan import Array, Launch
-from craton.core.shares import One
+from craton.core.shares import SingleRank
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.methods.shared import points as operators
 from craton.methods.shared.slip import BLOCK, MOST, SORTED, available, joined, windows
@@ -24,23 +24,23 @@ from craton.survey.faults import FiniteFault
 
 COMPONENT_AXES = {"EE": (0, 0), "NN": (1, 1), "ZZ": (2, 2), "EN": (0, 1), "EZ": (0, 2), "NZ": (1, 2)}
 SHEAR = 1e-6  # of the largest component of a moment tensor: below, it is isotropic
-DETAIL = 4096  # sites handled at a time
+DETAIL = 4096  # sites per batch
 
 
 def source_problems(d, sources):
-    """Sources that a fluid does not have: forces, moments with shear, slipping faults."""
-    found = []
+    """Return the problems of sources that a fluid cannot have: forces, moments with shear, slipping faults."""
+    problems = []
     for source in sources:
-        located = d.located(source.points, True).element
-        wet = (located >= 0) & wet_at(d, located)
-        if not wet.any():
+        located = d.locate(source.points, True).element
+        in_fluid = (located >= 0) & is_fluid_at(d, located)
+        if not in_fluid.any():
             continue
-        what = _not_in_fluid(source)
-        if what:
-            place = "({:g}, {:g}, {:g})".format(*source.points[np.argmax(wet)])
-            found.append(Problem("source", f"{source.name}: {what} is not possible in a fluid, where it lies at {place} m",
+        refused = _not_in_fluid(source)
+        if refused:
+            place = "({:g}, {:g}, {:g})".format(*source.points[np.argmax(in_fluid)])
+            problems.append(Problem("source", f"{source.name}: {refused} is not possible in a fluid, where it lies at {place} m",
                                  "move it into the solid, or make it an explosion"))  # fmt: skip
-    return found
+    return problems
 
 
 def _not_in_fluid(source):
@@ -56,13 +56,13 @@ def _not_in_fluid(source):
 # --- in ------------------------------------------------------------------------------------------------------------------------------
 
 
-def sources(d, found, carried=np.inf):
-    """Arrays and launches that add all sources to "force" and "potential_force" at the start of a step, and the highest frequency, Hz.
+def sources(d, all_sources, carried=np.inf):
+    """Return arrays and launches that add all sources to "force" and "potential_force" at the start of a step, and the highest frequency.
 
     Parameters
     ----------
     d : the discretised problem, see `sites`
-    found : list of PointSource and FiniteFault
+    all_sources : list of PointSource and FiniteFault
     carried : float
         Frequency up to which the slip rates of finite faults are kept, Hz.
 
@@ -73,27 +73,27 @@ def sources(d, found, carried=np.inf):
     band : float
         Infinite without sources.
     """
-    points = [s for s in found if not isinstance(s, FiniteFault)]
+    points = [s for s in all_sources if not isinstance(s, FiniteFault)]
     arrays, launches, bands = {}, [], []
     if points:
         series, rates = histories(d, points)
         bands = [leapfrog.band(rates, d.dt)]
         index, weight, column = rows_of_points(d, points)
-        wet = index >= d.offset("potential_force") if d.state.fluid else np.zeros(len(index), bool)
+        in_fluid = index >= d.offset("potential_force") if d.state.fluid else np.zeros(len(index), bool)
         for name, fluid in (("source", False), ("fluid_source", True)):
-            some = np.flatnonzero(wet == fluid)
-            if len(some):
-                own, at = np.unique(column[some], return_inverse=True)
-                table = table_of(index[some], weight[some], at.astype(np.int32))
-                more, launch = injection(name, table, series[:, own], d.precision, "forces")
-                arrays |= more
+            rows = np.flatnonzero(in_fluid == fluid)
+            if len(rows):
+                columns, local_column = np.unique(column[rows], return_inverse=True)
+                table = table_of(index[rows], weight[rows], local_column.astype(np.int32))
+                new_arrays, launch = injection(name, table, series[:, columns], d.precision, "forces")
+                arrays |= new_arrays
                 launches.append(d.units.launch(launch, fluid))
-    more, some, band = fault_sources(d, [s for s in found if isinstance(s, FiniteFault)], carried)
-    return arrays | more, [*launches, *some], max([*bands, *band], default=np.inf)
+    fault_arrays, fault_launches, fault_bands = fault_sources(d, [s for s in all_sources if isinstance(s, FiniteFault)], carried)
+    return arrays | fault_arrays, [*launches, *fault_launches], max([*bands, *fault_bands], default=np.inf)
 
 
 def histories(d, points):
-    """Forces and moments at the steps, corrected for the leapfrog, and the wavelets that they come from: (steps, n) each."""
+    """Return forces and moments at the steps, corrected for time dispersion, and the wavelets themselves: (steps, n) each."""
     half = np.array([source.moment is not None for source in points])
     steps = np.arange(d.steps)
     rates = np.stack([s.wavelet(d.start + (steps + 0.5 * h) * d.dt) for s, h in zip(points, half)], axis=1).astype(float)
@@ -104,37 +104,37 @@ def histories(d, points):
 
 
 def moments(rates, dt):
-    """Moments at the steps from moment rates at the half steps behind them, (steps, n)."""
+    """Integrate moment rates at the half steps to moments at the steps: (steps, n)."""
     sums = dt * np.cumsum(rates, axis=0)
     return np.concatenate([np.zeros_like(sums[:1]), sums[:-1]])
 
 
 def rows_of_points(d, points):
-    """(index, weight, column) of the parts of point sources that own elements take.
+    """Return (index, weight, column) of the parts of point sources that owned elements take.
 
-    A moment is shared out among Gauss points around it, see `couples`. Elsewhere, where elements meet, each has an equal share: the
-    polynomials of one have slopes on its own side of a face only, a moment in one element alone would be a per cent off.
+    A moment is distributed over Gauss points around it, see `couples`. Elsewhere, where elements meet, each has an equal share: the
+    polynomials of an element have slopes on its own side of a face only; a moment in one element alone would be off by a per cent.
     """
     xyz = np.array([source.xyz for source in points], float)
     parts, shared = moment_parts(d, points, xyz)
-    which, located, parts_of = d.holding(xyz)
-    here = sites(d, located)
-    for m, n in enumerate(which):
+    source_numbers, located, parts_of = d.elements_holding(xyz)
+    holding_sites = sites(d, located)
+    for m, n in enumerate(source_numbers):
         if shared[n]:
             continue
-        source, one = points[n], slice(m, m + 1)
-        own = type(here)(here.element[one], here.values[one], here.slopes[one])
-        index, weight = force_rows(d, own, source.force) if source.moment is None else moment_rows(d, own, source.moment[None])
+        source, row = points[n], slice(m, m + 1)
+        site = type(holding_sites)(holding_sites.element[row], holding_sites.values[row], holding_sites.slopes[row])
+        index, weight = force_rows(d, site, source.force) if source.moment is None else moment_rows(d, site, source.moment[None])
         parts.append((index.ravel(), weight.ravel() / parts_of[n], np.full(index.size, n, np.int32)))
     return tuple(np.concatenate(part) for part in zip(*parts))
 
 
 def moment_parts(d, points, xyz):
-    """(index, weight, column) of each own element that takes a part of a moment that is shared out, and which sources are."""
+    """Return (index, weight, column) of the owned elements that take a part of a distributed moment, and which sources these are."""
     moments = np.array([n for n, source in enumerate(points) if source.moment is not None], int)
-    some, which, located, weights = couples.samples(d, xyz[moments])
+    is_shared, which, located, weights = couples.samples(d, xyz[moments])
     shared = np.zeros(len(points), bool)
-    shared[moments] = some
+    shared[moments] = is_shared
     parts = [(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int32))]
     first = np.flatnonzero(np.diff(which, prepend=-1) | np.diff(located.element, prepend=-1))
     for begin, end in zip(first, [*first[1:], len(which)]):
@@ -145,38 +145,38 @@ def moment_parts(d, points, xyz):
     return parts, shared
 
 
-def force_rows(d, found, force):
-    """(index, weight) of a force (3,) at sites of the solid: (n, 3 n^3)."""
-    weight = np.asarray(force)[None, :, None] * found.values[:, None, :]
-    return vector_index(d, "force", numbers(d, found.element)), weight.reshape(len(found), -1)
+def force_rows(d, positions, force):
+    """Return (index, weight) of a force (3,) at sites of the solid: (n, 3 n^3)."""
+    weight = np.asarray(force)[None, :, None] * positions.values[:, None, :]
+    return vector_index(d, "force", numbers(d, positions.element)), weight.reshape(len(positions), -1)
 
 
-def moment_rows(d, found, tensors):
-    """(index, weight) of moment tensors (n, 3, 3) at sites of the solid, (n, 3 n^3), or of the fluid, (n, n^3)."""
-    number = numbers(d, found.element)
-    if d.fluid[found.element].any():
-        own = materials(d, found.element)
-        kappa = at_sites(found, own["rho"] * own["vp"] ** 2)
+def moment_rows(d, positions, tensors):
+    """Return (index, weight) of moment tensors (n, 3, 3) at sites of the solid, (n, 3 n^3), or of the fluid, (n, n^3)."""
+    number = numbers(d, positions.element)
+    if d.fluid[positions.element].any():
+        material = materials(d, positions.element)
+        kappa = at_sites(positions, material["rho"] * material["vp"] ** 2)
         pressure = np.trace(tensors, axis1=1, axis2=2) / 3
-        return d.offset("potential_force") + number, -(pressure / kappa)[:, None] * found.values
-    weight = np.einsum("ncj,njm->ncm", tensors, found.slopes)
-    return vector_index(d, "force", number), weight.reshape(len(found), -1)
+        return d.offset("potential_force") + number, -(pressure / kappa)[:, None] * positions.values
+    weight = np.einsum("ncj,njm->ncm", tensors, positions.slopes)
+    return vector_index(d, "force", number), weight.reshape(len(positions), -1)
 
 
 # --- finite faults ---------------------------------------------------------------------------------------------------------------------
 
 
 def fault_sources(d, faults, carried):
-    """Arrays, launches and bands of finite faults: moments that stay when slip has ended."""
+    """Return arrays, launches and bands of finite faults, whose moments remain after slip has ended."""
     if not faults:
         return {}, [], []
-    begin, at, rates = joined([windows(d, f, carried) for f in faults])
-    series = summed(rates, at, d.dt)
+    begin, limits, rates = joined([windows(d, f, carried) for f in faults])
+    series = integrate_slip(rates, limits, d.dt)
     target, first, column, weight = table_of(*fault_rows(d, faults))
     if not len(target):
         return {}, [], [leapfrog.TAPER * carried]
     arrays = of_values("fault", target=(target, np.int64), first=(first, np.int32), column=(column, np.int32), weight=(weight, d.precision),
-                       begin=(begin + 1, np.int32), at=(at, np.int64), series=(series, d.precision))  # fmt: skip
+                       begin=(begin + 1, np.int32), at=(limits, np.int64), series=(series, d.precision))  # fmt: skip
     arrays["fault_now"] = Array("points", begin.shape, d.precision)
     now = Launch(operators.HOLD, ("fault_now", "fault_begin", "fault_at", "fault_series", "step"), (0, 1, 0, 1, 0, len(begin)),
                  {"columns": 1, "slots": 1})  # fmt: skip
@@ -185,29 +185,29 @@ def fault_sources(d, faults, carried):
     return arrays, [now, inject], [leapfrog.TAPER * carried]
 
 
-def summed(rates, at, dt):
-    """Slip after each step of each window: values behind each other as those of the rates, (n,) from `at` (columns + 1,)."""
+def integrate_slip(rates, limits, dt):
+    """Integrate slip rates: slip after each step of each window, (n,), windows one after another between `limits` (columns + 1,)."""
     total = np.concatenate([[0.0], np.cumsum(rates, dtype=float)])
-    return dt * (total[1:] - np.repeat(total[at[:-1]], np.diff(at)))
+    return dt * (total[1:] - np.repeat(total[limits[:-1]], np.diff(limits)))
 
 
 def fault_rows(d, faults):
-    """(index, weight, column) of all slipping components in own elements."""
+    """Return (index, weight, column) of all slipping components in owned elements."""
     xyz, tensors = (np.concatenate([getattr(f, name) for f in faults]) for name in ("points", "tensors"))
     count = 3 * d.element.size * len(xyz)
     most = min(MOST, available() // SORTED)
     if count > most:
         raise ResourceError(f"the point tables of {len(xyz):,} slipping subfaults do not fit: {most:,} rows are possible here, they need "
                             f"{count:,}; merge subfaults, or split the fault over runs")  # fmt: skip
-    located, parts = d.located(xyz, False), [(np.empty(0, np.int64), np.empty(0, d.precision), np.empty(0, np.int32))]
+    located, parts = d.locate(xyz, False), [(np.empty(0, np.int64), np.empty(0, d.precision), np.empty(0, np.int32))]
     outside = ((located.element < 0) & (located.element != ELSEWHERE)).sum()
     if outside:
         raise ScenarioError([Problem("source", f"{outside} slipping subfaults lie outside the mesh", "move the fault")])
-    own = np.flatnonzero(located.element >= 0)
-    for low in range(0, len(own), BLOCK):
-        some = own[low : low + BLOCK]
-        index, weight = moment_rows(d, sites(d, located.some(some)), tensors[some])
-        column = np.repeat(some.astype(np.int32), index.shape[1])
+    owned = np.flatnonzero(located.element >= 0)
+    for low in range(0, len(owned), BLOCK):
+        block = owned[low : low + BLOCK]
+        index, weight = moment_rows(d, sites(d, located.some(block)), tensors[block])
+        column = np.repeat(block.astype(np.int32), index.shape[1])
         parts.append((index.ravel(), weight.ravel().astype(d.precision), column))
     return tuple(np.concatenate(part) for part in zip(*parts))
 
@@ -215,118 +215,119 @@ def fault_rows(d, faults):
 # --- out -----------------------------------------------------------------------------------------------------------------------------
 
 
-def wet_at(d, element):
-    """Whether elements are fluid; of none, -1 or `ELSEWHERE`, anything."""
+def is_fluid_at(d, element):
+    """Return which elements are fluid; the values where there is no element, -1 or `ELSEWHERE`, have no meaning."""
     return d.fluid[np.maximum(element, -1)]
 
 
 def recording(d, channels, receivers, slots, team=None):
-    """Channels with the places of their samples, arrays, and launches that sample them at the end of a step and count the steps.
+    """Return channels with the times of their samples, arrays, and launches that sample them at the end of a step and count the steps.
 
-    Pressure of a fluid is what the step began with, everything else what it ended with.
+    Pressure of a fluid is that at the start of the step, all other quantities those at its end.
 
     Returns
     -------
     channels : list of Channel
-        All of them.
+        All channels.
     columns : Columns
-        Which of them each rank records.
+        Channels that each rank records.
     arrays : dict of str to Array
     launches : list of Launch
     """
-    rows, wet = [None] * len(channels), np.zeros(len(channels), bool)
+    rows, in_fluid = [None] * len(channels), np.zeros(len(channels), bool)
     for key in dict.fromkeys((bool(c.terms), c.quantity) for c in channels):
-        some = [n for n, c in enumerate(channels) if (bool(c.terms), c.quantity) == key]
-        made = fibre_rows if key[0] else receiver_rows
-        for n, row, fluid in made(d, [(n, channels[n]) for n in some], receivers):
-            rows[n], wet[n] = row, fluid
-    own = np.array([n for n, row in enumerate(rows) if row is not None], int)
-    of_rank, all_wet = zip(*(team or One()).every(lambda: (own, wet)))
-    placed = [replace(c, at=0.0) if fluid and c.quantity == "pressure" else c for c, fluid in zip(channels, np.any(all_wet, axis=0))]
-    arrays, launches = sampling([rows[n] for n in own], slots, d.precision)
+        group = [n for n, c in enumerate(channels) if (bool(c.terms), c.quantity) == key]
+        rows_of = fibre_rows if key[0] else receiver_rows
+        for n, row, fluid in rows_of(d, [(n, channels[n]) for n in group], receivers):
+            rows[n], in_fluid[n] = row, fluid
+    recorded = np.array([n for n, row in enumerate(rows) if row is not None], int)
+    of_rank, in_fluid_by_rank = zip(*(team or SingleRank()).every(lambda: (recorded, in_fluid)))
+    fluid_channels = np.any(in_fluid_by_rank, axis=0)
+    placed = [replace(c, at=0.0) if fluid and c.quantity == "pressure" else c for c, fluid in zip(channels, fluid_channels)]
+    arrays, launches = sampling([rows[n] for n in recorded], slots, d.precision)
     return placed, Columns(len(channels), list(of_rank)), arrays, launches
 
 
 def receiver_rows(d, channels, receivers):
-    """(number, (index, weight), in a fluid) of numbered channels of one quantity."""
+    """Yield (number, (index, weight), in a fluid) of numbered channels of one quantity."""
     quantity = channels[0][1].quantity
-    own = sorted({c.receiver for _, c in channels})
-    located = d.located(receivers.xyz[own], quantity == "pressure")
+    receiver_numbers = sorted({c.receiver for _, c in channels})
+    located = d.locate(receivers.xyz[receiver_numbers], quantity == "pressure")
     for fluid in (False, True):
-        there = np.flatnonzero((wet_at(d, located.element) == fluid) & (located.element != ELSEWHERE))
-        for some in np.array_split(there, -(-len(there) // DETAIL)) if len(there) else ():
-            here, place = sites(d, located.some(some)), {own[i]: n for n, i in enumerate(some)}
-            kept = [(n, c) for n, c in channels if c.receiver in place]
-            for component in dict.fromkeys(c.component for _, c in kept):
-                index, weight = quantity_rows(d, here, quantity, component)
-                for n, c in kept:
+        in_medium = np.flatnonzero((is_fluid_at(d, located.element) == fluid) & (located.element != ELSEWHERE))
+        for batch in np.array_split(in_medium, -(-len(in_medium) // DETAIL)) if len(in_medium) else ():
+            batch_sites, place = sites(d, located.some(batch)), {receiver_numbers[i]: n for n, i in enumerate(batch)}
+            selected = [(n, c) for n, c in channels if c.receiver in place]
+            for component in dict.fromkeys(c.component for _, c in selected):
+                index, weight = quantity_rows(d, batch_sites, quantity, component)
+                for n, c in selected:
                     if c.component == component:
-                        yield n, compact(index[place[c.receiver]], weight[place[c.receiver]]), fluid
+                        yield n, drop_zero_weights(index[place[c.receiver]], weight[place[c.receiver]]), fluid
 
 
-def compact(index, weight):
-    """A row without what has no weight."""
-    there = weight != 0
-    return (index[there], weight[there]) if there.any() else (index[:1], weight[:1])
+def drop_zero_weights(index, weight):
+    """Return a row without its zero weights."""
+    nonzero = weight != 0
+    return (index[nonzero], weight[nonzero]) if nonzero.any() else (index[:1], weight[:1])
 
 
-def quantity_rows(d, found, quantity, component):
-    """(index, weight), (n, m) each, of one component of a quantity at sites that are all in a solid or all in a fluid."""
+def quantity_rows(d, positions, quantity, component):
+    """Return (index, weight), (n, m) each, of one component of a quantity at sites that are all in a solid or all in a fluid."""
     if quantity == "pressure":
-        return pressure_rows(d, found)
-    weights = np.zeros((len(found), 3, found.values.shape[1]))
+        return pressure_rows(d, positions)
+    weights = np.zeros((len(positions), 3, positions.values.shape[1]))
     if quantity == "velocity":
-        weights[:, "ENZ".index(component)] = found.values
+        weights[:, "ENZ".index(component)] = positions.values
     elif quantity == "strain_rate":
         a, b = COMPONENT_AXES[component]
-        weights[:, a] += found.slopes[:, b] / 2
-        weights[:, b] += found.slopes[:, a] / 2
+        weights[:, a] += positions.slopes[:, b] / 2
+        weights[:, b] += positions.slopes[:, a] / 2
     elif quantity in ("rotation_rate", "curl"):
         a, part = "ENZ".index(component), 0.5 if quantity == "rotation_rate" else 1.0
         b, c = (a + 1) % 3, (a + 2) % 3
-        weights[:, c], weights[:, b] = part * found.slopes[:, b], -part * found.slopes[:, c]
+        weights[:, c], weights[:, b] = part * positions.slopes[:, b], -part * positions.slopes[:, c]
     elif quantity == "divergence":
-        weights[:] = found.slopes
+        weights[:] = positions.slopes
     else:
         raise ValueError(f"{quantity} is not recorded")
-    return velocity_rows(d, found, weights)
+    return velocity_rows(d, positions, weights)
 
 
-def pressure_rows(d, found):
-    """Pressure of a fluid; in a solid minus a third of the trace of the elastic stress."""
-    number = numbers(d, found.element)
-    if len(found) and d.fluid[found.element[0]]:
-        return d.offset("pressure") + number, found.values
-    weight = -np.einsum("nab,nbm->nam", mean_stress(found, materials(d, found.element)), found.slopes)
-    return vector_index(d, "displacement", number), weight.reshape(len(found), -1)
+def pressure_rows(d, positions):
+    """Return (index, weight) of pressure; in a solid, minus a third of the trace of the elastic stress."""
+    number = numbers(d, positions.element)
+    if len(positions) and d.fluid[positions.element[0]]:
+        return d.offset("pressure") + number, positions.values
+    weight = -np.einsum("nab,nbm->nam", mean_stress(positions, materials(d, positions.element)), positions.slopes)
+    return vector_index(d, "displacement", number), weight.reshape(len(positions), -1)
 
 
-def mean_stress(found, own):
-    """A third of the trace of the stress that displacement gradients u_a,b make at sites: symmetric (n, 3, 3), Pa."""
-    if "stiffness" not in own:
-        kappa = at_sites(found, own["rho"] * (own["vp"] ** 2 - 4 / 3 * own["vs"] ** 2))
+def mean_stress(positions, material):
+    """Return a third of the trace of the stress due to displacement gradients u_a,b at sites: symmetric (n, 3, 3), Pa."""
+    if "stiffness" not in material:
+        kappa = at_sites(positions, material["rho"] * (material["vp"] ** 2 - 4 / 3 * material["vs"] ** 2))
         return kappa[:, None, None] * np.eye(3)
-    constants, law = at_sites(found, own["stiffness"]), np.empty((len(found), 6, 6))
+    constants, law = at_sites(positions, material["stiffness"]), np.empty((len(positions), 6, 6))
     upper = np.triu_indices(6)
     law[:, upper[0], upper[1]] = law[:, upper[1], upper[0]] = constants
     return law[:, :3].sum(axis=1)[:, VOIGT] / 3
 
 
 def fibre_rows(d, channels, receivers):
-    """(number, (index, weight), False) of the numbered channels of fibres: sums of velocities at the ends of gauge lengths."""
-    terms = [(n, at, axis, factor) for n, c in channels for at, axis, factor in c.terms]
-    places = list(dict.fromkeys(at for _, at, _, _ in terms))
-    located = d.located(np.array(places), False)
+    """Yield (number, (index, weight), False) of the numbered channels of fibres: sums of velocities at the ends of gauge lengths."""
+    terms = [(n, place_number, axis, factor) for n, c in channels for place_number, axis, factor in c.terms]
+    places = list(dict.fromkeys(place_number for _, place_number, _, _ in terms))
+    located = d.locate(np.array(places), False)
     parts = {n: [] for n, _ in channels}
     for fluid in (False, True):
-        there = np.flatnonzero((wet_at(d, located.element) == fluid) & (located.element != ELSEWHERE))
-        if not len(there):
+        in_medium = np.flatnonzero((is_fluid_at(d, located.element) == fluid) & (located.element != ELSEWHERE))
+        if not len(in_medium):
             continue
-        here, place = sites(d, located.some(there)), {places[i]: n for n, i in enumerate(there)}
-        rows = [quantity_rows(d, here, "velocity", component) for component in "ENZ"]
-        for n, at, axis, factor in terms:
-            if at in place:
-                index, weight = (part[place[at]] for part in rows[axis])
-                parts[n].append(compact(index, factor * weight))
-    for n, some in ((n, some) for n, some in parts.items() if some):
-        yield n, tuple(np.concatenate(part) for part in zip(*some)), False
+        end_sites, place = sites(d, located.some(in_medium)), {places[i]: n for n, i in enumerate(in_medium)}
+        rows = [quantity_rows(d, end_sites, "velocity", component) for component in "ENZ"]
+        for n, place_number, axis, factor in terms:
+            if place_number in place:
+                index, weight = (part[place[place_number]] for part in rows[axis])
+                parts[n].append(drop_zero_weights(index, factor * weight))
+    for n, row_parts in ((n, row_parts) for n, row_parts in parts.items() if row_parts):
+        yield n, tuple(np.concatenate(part) for part in zip(*row_parts)), False

@@ -1,4 +1,4 @@
-"""How good a mesh is for a model: points per wavelength, shape and time step of each element, the worst of them for `craton plan`."""
+"""Quality of a mesh for a model: points per wavelength, shape and time step of each element, the worst elements for `craton plan`."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,12 +12,12 @@ BLOCK = 4096  # elements at a time
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """Of each element, (ne,) arrays.
+    """Quality of each element, (ne,) arrays.
 
     Parameters
     ----------
     shortest, longest : array
-        Edge, straight between corners, m.
+        Edges, straight between corners, m.
     slowest : array
         Slowest wave, m/s.
     jacobian : array
@@ -40,22 +40,22 @@ class Quality:
         return self.longest / self.shortest
 
     def points(self, frequency):
-        """GLL points per wavelength of the slowest wave at a frequency, Hz, at their average distance along the longest edge."""
+        """Return GLL points per wavelength of the slowest wave at a frequency, Hz, at their average distance along the longest edge."""
         return self.slowest * self.degree / (frequency * self.longest)
 
 
 def quality(mesh, degree, material):
-    """The `Quality` of a mesh; ``material(e)`` is the model at the nodes of elements e as in `craton.model.media.sampling.at_nodes`."""
+    """Return the `Quality` of a mesh; ``material(e)`` is the model at the nodes of elements e, see `media.sampling.at_nodes`."""
     parts = []
     for start in range(0, mesh.size, BLOCK):
-        some = np.arange(start, min(start + BLOCK, mesh.size))
-        found = of_corners(mesh.nodes[mesh.corners[some]].transpose(0, 2, 1))
-        parts.append(found | {"slowest": sampling.slowest_in(material(some))})
+        elements = np.arange(start, min(start + BLOCK, mesh.size))
+        shapes = of_corners(mesh.nodes[mesh.corners[elements]].transpose(0, 2, 1))
+        parts.append(shapes | {"slowest": sampling.slowest_in(material(elements))})
     return Quality(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, degree=degree)
 
 
 def of_corners(corners):
-    """What corners (ne, 3, 8) tell: shortest, longest, jacobian, skewness of a `Quality`, a dict of (ne,) arrays."""
+    """Return shortest, longest, jacobian, skewness of a `Quality` from corners (ne, 3, 8): a dict of (ne,) arrays."""
     cube, lengths, along = corners.reshape(-1, 3, 2, 2, 2), [], []
     for axis in (4, 3, 2):  # xi, eta, zeta: the edge from each corner, and its length
         edges = np.diff(cube, axis=axis)
@@ -69,12 +69,12 @@ def of_corners(corners):
             "skewness": np.arcsin(np.minimum(np.max(sines, axis=0), 1)) / (np.pi / 2)}  # fmt: skip
 
 
-def report(found, mesh, f95=None, stable=None):
-    """Rows (label, text) for `craton plan`: the worst elements with their numbers and places.
+def report(quality, mesh, f95=None, stable=None):
+    """Return rows (label, text) for `craton plan`: the worst elements with their numbers and places.
 
     Parameters
     ----------
-    found : Quality
+    quality : Quality
     mesh : HexMesh
     f95 : float, optional
         Frequency below which 95 % of the sources' spectra lie, Hz.
@@ -82,41 +82,40 @@ def report(found, mesh, f95=None, stable=None):
     """
     rows = []
     if f95:
-        points = found.points(f95)
+        points = quality.points(f95)
         worst = int(np.argmin(points))
-        judged = "ok" if points[worst] >= FEWEST[found.degree] else "TOO FEW"
+        judged = "ok" if points[worst] >= FEWEST[quality.degree] else "TOO FEW"
         rows.append(("points per wavelength", f"{points[worst]:.1f} at f95 = {f95:.4g} Hz ({judged}) in {named(mesh, worst)}: edge "
-                     f"{found.longest[worst]:,.4g} m, {found.slowest[worst]:,.0f} m/s; median {np.median(points):.1f}"))  # fmt: skip
-    rows += [_worst(mesh, "aspect ratio", found.aspect, np.argmax, "{:.3g}", " (longest edge over shortest)"),
-             _worst(mesh, "skewness", found.skewness, np.argmax, "{:.2f}", " (0: right angles)"),
-             _worst(mesh, "scaled Jacobian", found.jacobian, np.argmin, "{:.2f}", " (1: a box)")]  # fmt: skip
+                     f"{quality.longest[worst]:,.4g} m, {quality.slowest[worst]:,.0f} m/s; median {np.median(points):.1f}"))  # fmt: skip
+    rows += [_worst(mesh, "aspect ratio", quality.aspect, np.argmax, "{:.3g}", " (longest edge over shortest)"),
+             _worst(mesh, "skewness", quality.skewness, np.argmax, "{:.2f}", " (0: right angles)"),
+             _worst(mesh, "scaled Jacobian", quality.jacobian, np.argmin, "{:.2f}", " (1: a box)")]  # fmt: skip
     if stable is not None:
-        rows.append(("time step", f"limited by {named(mesh, stable.element)}, shortest edge {found.shortest[stable.element]:,.4g} m; "
+        rows.append(("time step", f"limited by {named(mesh, stable.element)}, shortest edge {quality.shortest[stable.element]:,.4g} m; "
                      f"Courant number {stable.courant:.2f} there at the limit"))  # fmt: skip
     return rows
 
 
 def _worst(mesh, label, values, which, form, meaning):
-    at = int(which(values))
-    everywhere = np.ptp(values) <= 1e-6 * max(abs(float(values[at])), 1.0)
-    return label, form.format(values[at]) + meaning + (", everywhere" if everywhere else f" at worst, in {named(mesh, at)}")
+    worst = int(which(values))
+    everywhere = np.ptp(values) <= 1e-6 * max(abs(float(values[worst])), 1.0)
+    return label, form.format(values[worst]) + meaning + (", everywhere" if everywhere else f" at worst, in {named(mesh, worst)}")
 
 
 def named(mesh, element):
-    """An element with its number and the place of its centre."""
+    """Describe an element by its number and the position of its centre."""
     nodes = mesh.nodes[mesh.corners[element]].mean(axis=0)
     return f"element {element} at ({', '.join(f'{v:,.10g}' for v in np.round(nodes, 3) + 0.0)}) m"
 
 
-def warnings(found, mesh, f95):
-    """A warning where elements do not carry the sources' frequencies."""
-    points = found.points(f95) if f95 else np.array([np.inf])
-    worst, wanted = int(np.argmin(points)), FEWEST[found.degree]
-    few = int((points < wanted).sum())
+def warnings(quality, mesh, f95):
+    """Warn where elements do not resolve the sources' frequencies: list of str."""
+    points = quality.points(f95) if f95 else np.array([np.inf])
+    worst, fewest = int(np.argmin(points)), FEWEST[quality.degree]
+    few = int((points < fewest).sum())
     if not few:
         return []
-    edge = found.slowest[worst] * found.degree / f95 / wanted
-    where = f"{found.slowest[worst]:,.0f} m/s, {named(mesh, worst)}"
-    judged = f"too few, degree {found.degree} wants {wanted:g}"
-    return [f"{points[worst]:.1f} points per wavelength at f95 = {f95:.4g} Hz ({where}) are {judged}; "
-            f"{few:,} of {mesh.size:,} elements are so: use edges of at most {edge:.4g} m there, or a source with lower frequencies"]
+    edge = quality.slowest[worst] * quality.degree / f95 / fewest
+    return [f"mesh under-resolved: {points[worst]:.1f} GLL points per minimum wavelength at f95 = {f95:.4g} Hz ({fewest:g} required for "
+            f"degree {quality.degree}) in {few:,} of {mesh.size:,} elements; the worst is {named(mesh, worst)}, slowest wave "
+            f"{quality.slowest[worst]:,.0f} m/s: use edges of at most {edge:.4g} m there, or a source with lower frequencies"]

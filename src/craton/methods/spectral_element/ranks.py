@@ -1,4 +1,4 @@
-"""Elements over ranks: who has which element, what all ranks agree on, which of them has a position.
+"""Elements over ranks: the owner of each element, what all ranks agree on, the rank that takes a position.
 
 Elements on both sides of an interface between fluid and solid stay on one rank, so that it has both points of every pair.
 """
@@ -10,55 +10,59 @@ import numpy as np
 from craton.core import elements
 from craton.core.shares import Share, Total
 from craton.errors import Problem, ScenarioError
-from craton.methods.spectral_element import look, operators
-from craton.methods.spectral_element.division import media, of_elements
+from craton.methods.spectral_element import mesh_statistics, operators
+from craton.methods.spectral_element.subdomain import number_by_medium, select_elements
 from craton.model.mesh import numbering
 
 ELSEWHERE = -2  # in place of an element: another rank has the position
 NOWHERE = 1 << 62  # above twice any number of an element
 
-# --- who has which element ---------------------------------------------------------------------------------------------------------------
+# --- owners of elements ------------------------------------------------------------------------------------------------------------------
 
 
-def fluids(given, team):
-    """Which elements of a `Prepared` mesh are fluid, by their centres: (ne,) bool; of a whole one each rank looks at some."""
-    mesh = given.mesh
-    if team.size == 1 or given.owner is not None:
-        return look.fluids(mesh, given.sampler)
+def find_fluid_elements(prepared, team):
+    """Return which elements of a `Prepared` mesh are fluid, by their centres: (ne,) bool; ranks share the work on a whole mesh."""
+    mesh = prepared.mesh
+    if team.size == 1 or prepared.owner is not None:
+        return mesh_statistics.find_fluid_elements(mesh, prepared.sampler)
     limits = np.linspace(0, mesh.size, team.size + 1).astype(int)
-    own = of_elements(mesh, np.arange(*limits[team.rank : team.rank + 2]))
-    return np.concatenate(team.every(lambda: look.fluids(own, given.sampler) if own.size else np.empty(0, bool)))
+    part = select_elements(mesh, np.arange(*limits[team.rank : team.rank + 2]))
+
+    def fluid_of_part():
+        return mesh_statistics.find_fluid_elements(part, prepared.sampler) if part.size else np.empty(0, bool)
+
+    return np.concatenate(team.every(fluid_of_part))
 
 
-def owners(scenario, given, wet, team):
-    """Rank of each element, (ne,): that of a slice, or rank 0 finds it."""
-    if team.size == 1 or given.owner is not None:
-        return np.zeros(given.mesh.size, np.int32) if team.size == 1 else given.owner
-    return team.every(lambda: partition(scenario, given.mesh, wet, team.size) if team.rank == 0 else None)[0]
+def assign_owners(scenario, prepared, fluid, team):
+    """Return the rank of each element, (ne,): that of its slice, or as rank 0 partitions the mesh."""
+    if team.size == 1 or prepared.owner is not None:
+        return np.zeros(prepared.mesh.size, np.int32) if team.size == 1 else prepared.owner
+    return team.every(lambda: partition(scenario, prepared.mesh, fluid, team.size) if team.rank == 0 else None)[0]
 
 
-def partition(scenario, mesh, wet, ranks):
-    """Rank of each element by the scenario's method, (ne,)."""
-    pairs = interface(mesh, wet)
+def partition(scenario, mesh, fluid, ranks):
+    """Partition a mesh by the scenario's method; return the rank of each element, (ne,)."""
+    pairs = interface(mesh, fluid)
     corners = mesh.corners.reshape(-1, 2, 2, 2)
-    return elements.partition(corners, mesh.centroids(), ranks, scenario.run.partition, costs(scenario, wet), pairs=pairs)
+    return elements.partition(corners, mesh.centroids(), ranks, scenario.run.partition, costs(scenario, fluid), pairs=pairs)
 
 
 @dataclass(frozen=True)
 class Load:
-    """What a rank would have to do.
+    """Load of one rank.
 
     Parameters
     ----------
     elements, outer : int
-        Its elements, and those of them that neighbours wait for.
+        Owned elements, and those of them that neighbours wait for.
     cost, outer_cost : float
         Least traffic of a step, reals; that of the outer elements.
     neighbours : int
     shared : int
-        Points of others: one that it shares with two ranks counts twice.
+        Points shared with other ranks: a point shared with two ranks counts twice.
     sent : int
-        Reals that it sends in a step.
+        Reals sent in a step.
     """
 
     elements: int
@@ -70,112 +74,127 @@ class Load:
     sent: int
 
 
-def loads(scenario, mesh, wet, ranks):
-    """What each of some ranks would have to do, from nodes, edges and faces alone: list of Load."""
-    owner = partition(scenario, mesh, wet, ranks) if ranks > 1 else np.zeros(mesh.size, np.int32)
-    found, cost = numbering.number(mesh.elements, 2), costs(scenario, wet)
-    points, solid, _ = media(found.points.reshape(mesh.size, -1), found.count, wet)
+def rank_loads(scenario, mesh, fluid, ranks):
+    """Return the `Load` of each of `ranks` ranks, counted from nodes, edges and faces of the mesh alone: list."""
+    owner = partition(scenario, mesh, fluid, ranks) if ranks > 1 else np.zeros(mesh.size, np.int32)
+    numbered, cost = numbering.number(mesh.elements, 2), costs(scenario, fluid)
+    points, solid, _ = number_by_medium(numbered.points.reshape(mesh.size, -1), numbered.count, fluid)
     middles = sum((n == 1).astype(int) for n in np.indices((3, 3, 3))).ravel()
     weight = float(scenario.run.degree - 1) ** middles
-    out = []
-    for one in elements.pieces(points + solid * wet[:, None], owner):
-        places = [(weight[at % 27], wet[one.elements[at // 27]]) for at in one.shared.values()]
-        own, first = cost[one.elements], one.elements[: one.outer]
-        out.append(Load(len(one.elements), one.outer, float(own.sum()), float(cost[first].sum()), len(places),
-                        int(sum(count.sum() for count, _ in places)), int(sum((count * np.where(w, 1, 3)).sum() for count, w in places))))
-    return out
+    loads = []
+    for piece in elements.pieces(points + solid * fluid[:, None], owner):
+        shared = [(weight[places % 27], fluid[piece.elements[places // 27]]) for places in piece.shared.values()]
+        outer = piece.elements[: piece.outer]
+        loads.append(Load(
+            elements=len(piece.elements), outer=piece.outer, cost=float(cost[piece.elements].sum()), outer_cost=float(cost[outer].sum()),
+            neighbours=len(shared), shared=int(sum(count.sum() for count, _ in shared)),
+            sent=int(sum((count * np.where(is_fluid, 1, 3)).sum() for count, is_fluid in shared))))  # fmt: skip
+    return loads
 
 
-def interface(mesh, wet):
-    """Pairs of a fluid and a solid element with a common face, (m, 2)."""
-    if not wet.any() or wet.all():
+def interface(mesh, fluid):
+    """Return pairs of a fluid and a solid element with a common face, (m, 2)."""
+    if not fluid.any() or fluid.all():
         return np.empty((0, 2), int)
     pairs = numbering.inner_faces(mesh.elements)[:, ::2]
-    return pairs[wet[pairs[:, 0]] != wet[pairs[:, 1]]]
+    return pairs[fluid[pairs[:, 0]] != fluid[pairs[:, 1]]]
 
 
-def costs(scenario, wet):
-    """Cost of each element: the least traffic of its kernel and its points."""
+def costs(scenario, fluid):
+    """Return the cost of each element, (ne,): the least traffic of its kernel and its points, reals."""
     model = scenario.model
     mechanisms = model.attenuation.mechanisms if getattr(model, "attenuation", None) else 0
     kind = operators.Kind(scenario.run.degree, relaxation=((0,) * 7,) * mechanisms)
-    solid, fluid = operators.cost(kind, 3)["reals_per_point"], operators.cost(replace(kind, relaxation=()), 1)["reals_per_point"]
-    return np.where(wet, fluid, solid) + np.where(wet, 8.0, 19.0) * scenario.run.degree**3
+    solid_cost = operators.cost(kind, 3)["reals_per_point"]
+    fluid_cost = operators.cost(replace(kind, relaxation=()), 1)["reals_per_point"]
+    return np.where(fluid, fluid_cost, solid_cost) + np.where(fluid, 8.0, 19.0) * scenario.run.degree**3
 
 
 # --- what ranks agree on -----------------------------------------------------------------------------------------------------------------
 
 
-def agreed(division, first):
-    """A rank's `look.FirstLook` with the extremes of all ranks, and at shared points the same masses, complete as they are."""
-    mass = tuple(same(division.shared[medium], own) for medium, own in zip(("solid", "fluid"), first.mass))
-    every = division.team.every(lambda: (first.speeds, first.smallest, first.loss, first.bulk_loss))
-    speeds, smallest, losses, bulk = zip(*every)
-    extremes = {name: (min(one[name][0] for one in speeds), max(one[name][1] for one in speeds)) for name in speeds[0]}
-    return replace(first, mass=mass, speeds=extremes, smallest=min(smallest), loss=max(losses), bulk_loss=any(bulk))
+def combine_statistics(subdomain, local):
+    """Combine the `MeshStatistics` of all ranks; all ranks must call.
+
+    Extremes become those of all ranks. Masses, complete on each rank, become equal bits at shared points.
+
+    Parameters
+    ----------
+    subdomain : Subdomain
+    local : mesh_statistics.MeshStatistics
+        Statistics of this rank; the masses are changed in place.
+    """
+    mass = tuple(copy_lowest_rank_values(subdomain.shared[medium], values) for medium, values in zip(("solid", "fluid"), local.mass))
+    by_rank = subdomain.team.every(lambda: (local.speeds, local.smallest, local.loss, local.bulk_loss))
+    speeds, smallest, losses, bulk = zip(*by_rank)
+    extremes = {name: (min(limits[name][0] for limits in speeds), max(limits[name][1] for limits in speeds)) for name in speeds[0]}
+    return replace(local, mass=mass, speeds=extremes, smallest=min(smallest), loss=max(losses), bulk_loss=any(bulk))
 
 
-def same(sharing, values):
-    """Values (n,) at all own points, made in place those of the lowest rank at the shared ones: equal bits everywhere; all must ask."""
+def copy_lowest_rank_values(sharing, values):
+    """Copy values (n,) at shared points, in place, from the lowest rank that has each: equal bits on all ranks; all ranks must call."""
     values[sharing.elsewhere] = 0.0
     return sharing.complete(values)
 
 
-def assigned(division, located, wet):
-    """Positions that several ranks looked for, each left to one: that with the lowest element of the wanted medium, else of any.
+def assign_positions(subdomain, located, in_preferred):
+    """Assign each position to one rank: that with the lowest element of the preferred medium, else of any; all ranks must call.
 
     Parameters
     ----------
-    division : Division
+    subdomain : Subdomain
     located : Located
-        What this rank found in its own elements.
-    wet : (n,) bool array
-        Positions found in an element of the wanted medium.
+        Positions (n,) in the owned elements of this rank.
+    in_preferred : (n,) bool array
+        Positions in an element of the preferred medium.
 
     Returns
     -------
     Located
-        ``element`` is `ELSEWHERE` where another rank has the position. Where none has it, ``nearest`` is a number in the whole mesh.
+        ``element`` is `ELSEWHERE` where another rank has the position. Where no rank has it, ``nearest`` is a number in the whole mesh.
     """
-    team = division.team
+    team, numbers = subdomain.team, subdomain.numbers
     if team.size == 1:
         return located
-    own = np.where(located.element < 0, NOWHERE, np.where(wet, 0, NOWHERE // 2) + division.numbers[np.maximum(located.element, -1)])
-    scores, distances, nearest = map(np.stack, zip(*team.every(lambda: (own, located.distance, division.numbers[located.nearest]))))
-    there, at = scores.min(axis=0) < NOWHERE, np.arange(len(own))
-    elsewhere = there & (scores.argmin(axis=0) != team.rank)
-    best = distances.argmin(axis=0), at
+    score = np.where(in_preferred, 0, NOWHERE // 2) + numbers[np.maximum(located.element, -1)]
+    score = np.where(located.element < 0, NOWHERE, score)
+    scores, distances, nearest = map(np.stack, zip(*team.every(lambda: (score, located.distance, numbers[located.nearest]))))
+    has_rank, columns = scores.min(axis=0) < NOWHERE, np.arange(len(score))
+    elsewhere = has_rank & (scores.argmin(axis=0) != team.rank)
+    best = distances.argmin(axis=0), columns
     return replace(located, element=np.where(elsewhere, ELSEWHERE, located.element),
-                   nearest=np.where(there, located.nearest, nearest[best]), distance=np.where(there, located.distance, distances[best]))
+                   nearest=np.where(has_rank, located.nearest, nearest[best]),
+                   distance=np.where(has_rank, located.distance, distances[best]))  # fmt: skip
 
 
-def completed(d, plan):
-    """A rank's plan with its part, those of all, and what all have together."""
-    team = d.division.team
-    owned = [count - len(d.division.shared[name].elsewhere) for name, count in zip(("solid", "fluid"), d.division.counts)]
+def complete_plan(d, plan):
+    """Return the plan of a rank with its `Share`, those of all ranks, and their `Total`; all ranks must call."""
+    team = d.subdomain.team
+    owned = [count - len(d.subdomain.shared[name].elsewhere) for name, count in zip(("solid", "fluid"), d.subdomain.counts)]
     neighbours = {}
-    for sharing in d.division.shared.values():
+    for sharing in d.subdomain.shared.values():
         for rank, numbers in sharing.lists.items():
             neighbours[rank] = neighbours.get(rank, 0) + len(numbers)
-    part = Share(team.rank, d.mesh.size, d.division.outer, int(sum(owned)), neighbours,
-                 zlib.crc32(np.ascontiguousarray(d.division.numbers, np.int64)))
-    every = team.every(lambda: (part, plan.traffic, plan.state_bytes, plan.nbytes, plan.grid.shortest, plan.grid.longest))
-    parts, traffic, state, nbytes, shortest, longest = zip(*every)
-    points = sum(one.points for one in parts)
-    grid = replace(plan.grid, elements=sum(one.elements for one in parts), size=points, shortest=min(shortest), longest=max(longest))
-    names = dict.fromkeys(name for one in traffic for name in one)
-    total = Total(grid, points, {name: sum(one.get(name, 0) for one in traffic) for name in names}, sum(state), sum(nbytes))
+    part = Share(team.rank, d.mesh.size, d.subdomain.outer, int(sum(owned)), neighbours,
+                 zlib.crc32(np.ascontiguousarray(d.subdomain.numbers, np.int64)))  # fmt: skip
+    by_rank = team.every(lambda: (part, plan.traffic, plan.state_bytes, plan.nbytes, plan.grid.shortest, plan.grid.longest))
+    parts, traffic, state, nbytes, shortest, longest = zip(*by_rank)
+    points = sum(share.points for share in parts)
+    grid = replace(plan.grid, elements=sum(share.elements for share in parts), size=points, shortest=min(shortest), longest=max(longest))
+    names = dict.fromkeys(name for rank_traffic in traffic for name in rank_traffic)
+    total_traffic = {name: sum(rank_traffic.get(name, 0) for rank_traffic in traffic) for name in names}
+    total = Total(grid, points, total_traffic, sum(state), sum(nbytes))
     return replace(plan, part=part, whole=total, sharing=plan.sharing | {"parts": list(parts)})
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What ranks record of the channels: some of them whole, of others, whose points several ranks have, a part each.
+    """Channels that ranks record: some whole, and of a channel whose points several ranks have, a part on each.
 
     Parameters
     ----------
     count : int
-        Channels.
+        Number of channels.
     of_rank : list of array
         Channels that each rank records, in the order of its columns.
     """
@@ -183,47 +202,50 @@ class Columns:
     count: int
     of_rank: list
 
-    def joined(self, blocks, machine):
-        """All channels (steps, channels) from the columns (steps, columns) of every rank."""
+    def join_columns(self, blocks, machine):
+        """Return all channels (steps, channels) from the columns (steps, columns) of every rank."""
         out = np.zeros((len(blocks[0]), self.count), blocks[0].dtype)
-        for own, block in zip(self.of_rank, blocks):
-            out[:, own] += block
+        for channels, block in zip(self.of_rank, blocks):
+            out[:, channels] += block
         return out
 
 
 def refuse_mesh(scenario, team):
-    """The mesh as a file, which several ranks do not write yet."""
+    """Refuse to write the mesh as a file on several ranks."""
     if team.size > 1 and scenario.output.mesh:
         raise ScenarioError([Problem("output.mesh", "several ranks do not write the mesh yet", "run on one rank, or leave it out")])
 
 
-def holding(places, own, xyz, team):
-    """All own elements of one medium that hold positions (n, 3), m, those that meet in a face, edge or corner; all ranks must ask.
+def elements_holding(places, located, xyz, team):
+    """Find all owned elements of one medium that hold positions, several where they meet in a face, edge or corner; all ranks must call.
 
     Parameters
     ----------
     places : placing.Places
-    own : Located
-        Of the positions, the solid's elements first; where none of them holds a position, as above a curved top, its element counts.
+    located : Located
+        The positions, preferring the solid; its element is taken where no element holds a position, as above a curved top.
     xyz : (n, 3) array
-    team : Together, or One
+        Positions, m.
+    team : Together, or SingleRank
 
     Returns
     -------
     which : (m,) int array
         Position of each element, rising.
-    found : Located
-        m of them.
+    holding : Located
+        m elements.
     parts : (n,) int array
-        How many elements of all ranks hold each position.
+        Number of elements of all ranks that hold each position.
     """
-    which, found = places.every.holding(xyz)
+    which, holding = places.every.holding(xyz)
     counts = np.zeros((len(xyz), 2), int)
-    np.add.at(counts, (which, places.fluid[found.element].astype(int)), 1)
+    np.add.at(counts, (which, places.fluid[holding.element].astype(int)), 1)
     total = np.sum(team.every(lambda: counts), axis=0)
-    wet = total[:, 0] == 0
-    kept, lost = places.fluid[found.element] == wet[which], np.flatnonzero((total.sum(axis=1) == 0) & (own.element >= 0))
-    which, order = np.concatenate([which[kept], lost]), np.argsort(np.concatenate([which[kept], lost]), kind="stable")
-    parts = (np.concatenate([getattr(found.some(kept), name), getattr(own.some(lost), name)])[order]
-             for name in ("element", "local", "nearest", "distance"))  # fmt: skip
-    return which[order], type(found)(*parts), np.maximum(total[np.arange(len(xyz)), wet.astype(int)], 1)
+    in_fluid = total[:, 0] == 0
+    preferred = places.fluid[holding.element] == in_fluid[which]
+    unheld = np.flatnonzero((total.sum(axis=1) == 0) & (located.element >= 0))
+    which = np.concatenate([which[preferred], unheld])
+    order = np.argsort(which, kind="stable")
+    columns = (np.concatenate([getattr(holding.some(preferred), name), getattr(located.some(unheld), name)])[order]
+               for name in ("element", "local", "nearest", "distance"))  # fmt: skip
+    return which[order], type(holding)(*columns), np.maximum(total[np.arange(len(xyz)), in_fluid.astype(int)], 1)

@@ -1,6 +1,6 @@
-"""Positions in elements: values and slopes of the Lagrange polynomials there, and what they make of the fields at the element's nodes.
+"""Positions in elements: values and slopes of the Lagrange polynomials there, and interpolation of fields at the element's nodes.
 
-What these functions need to know of the discretised problem, `d`:
+Attributes of the discretised problem, `d`, that these functions use:
 
     d.element             Element
     d.points              (ne, n^3) or (ne, n, n, n) numbers of the nodes: of solid elements among the points of the solid, of fluid ones
@@ -10,7 +10,8 @@ What these functions need to know of the discretised problem, `d`:
                           (1 real a fluid point), in "forces" of "force" (3 a solid point), "potential_force" (1 a fluid point)
     d.coordinates(e)      (len(e), 3, n^3) coordinates of the nodes of elements e, m, from any origin that each element may have of its own
     d.material(e)         dict of arrays over these nodes as in `media.sampling`: rho, vp, vs, perhaps stiffness (len(e), 21, n^3)
-    d.located(xyz, wet)   Located, see `placing.Places.located`; `d.places` is that Places
+    d.locate(xyz, prefer_fluid)
+                          Located, see `placing.Places.locate`; `d.places` is that Places
     d.precision, d.dt, d.start, d.steps
 """
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ class Sites:
 
 
 def polynomials(element, local):
-    """Lagrange polynomials of an element's nodes at reference coordinates (n, 3): values (n, n^3) and slopes (n, 3, n^3) along these."""
+    """Evaluate Lagrange polynomials of an element's nodes at reference coordinates (n, 3): values (n, n^3), slopes (n, 3, n^3)."""
     value = [lagrange(element.points, local[:, a]) for a in range(3)]
     slope = [lagrange_slopes(element.points, local[:, a]) for a in range(3)]
     slopes = [_product([slope[a] if a == b else value[a] for a in range(3)]) for b in range(3)]
@@ -52,13 +53,13 @@ def polynomials(element, local):
 
 
 def _product(along):
-    """Products of the values along xi, eta and zeta, xi fastest: (n, n^3)."""
+    """Return products of the values along xi, eta and zeta, xi fastest: (n, n^3)."""
     xi, eta, zeta = along
     return (zeta[:, :, None, None] * eta[:, None, :, None] * xi[:, None, None, :]).reshape(len(xi), xi.shape[1] ** 3)
 
 
 def sites(d, located):
-    """The `Sites` of positions, all of which are in the mesh."""
+    """Return the `Sites` of positions, all of which are in the mesh."""
     if (located.element < 0).any():
         raise ValueError(f"{(located.element < 0).sum()} positions are outside the mesh")
     values, reference = polynomials(d.element, located.local)
@@ -66,38 +67,38 @@ def sites(d, located):
 
 
 def nodes_of(d, elements):
-    """Coordinates of the nodes of elements, (n, 3, n^3), each element's asked for once."""
-    own, which = np.unique(elements, return_inverse=True)
-    return d.coordinates(own)[which]
+    """Return coordinates of the nodes of elements, (n, 3, n^3), computed once per distinct element."""
+    distinct, which = np.unique(elements, return_inverse=True)
+    return d.coordinates(distinct)[which]
 
 
 def slopes_in_space(reference, coordinates):
-    """Slopes along x, y, z from those along xi, eta, zeta, (n, 3, m), and the coordinates of the nodes, (n, 3, m)."""
+    """Return slopes along x, y, z from those along xi, eta, zeta, (n, 3, m), and the coordinates of the nodes, (n, 3, m)."""
     jacobian = np.einsum("nsm,nrm->nsr", reference, coordinates)  # d x_r / d xi_s
     return np.linalg.solve(jacobian, reference)
 
 
 def numbers(d, elements):
-    """Numbers of the nodes of elements, (n, n^3), int64."""
+    """Return numbers of the nodes of elements, (n, n^3), int64."""
     return np.asarray(d.points[elements]).reshape(len(elements), -1).astype(np.int64)
 
 
 def materials(d, elements):
-    """Material at the nodes of elements: dict of arrays (n, ..., n^3)."""
-    own, which = np.unique(elements, return_inverse=True)
-    return {name: values[which] for name, values in d.material(own).items()}
+    """Return the material at the nodes of elements: dict of arrays (n, ..., n^3)."""
+    distinct, which = np.unique(elements, return_inverse=True)
+    return {name: values[which] for name, values in d.material(distinct).items()}
 
 
-def at_sites(found, field):
-    """A field of the elements' nodes, (n, ..., n^3), at the sites: (n, ...)."""
-    return np.einsum("n...m,nm->n...", field, found.values)
+def at_sites(positions, field):
+    """Interpolate a field of the elements' nodes, (n, ..., n^3), to the sites: (n, ...)."""
+    return np.einsum("n...m,nm->n...", field, positions.values)
 
 
 # --- the velocity of the solid and of the fluid ---------------------------------------------------------------------------------------
 
 
 def fluid_velocity(d, elements):
-    """Velocity at the nodes of fluid elements, v_a = grad_a(potential rate) / rho, as matrices (n, 3, n^3 of v, n^3 of the rate)."""
+    """Return the velocity at nodes of fluid elements, v_a = grad_a(potential rate) / rho, as matrices (n, 3, n^3 of v, n^3 of rate)."""
     element, coordinates = d.element, nodes_of(d, elements)
     points = np.array([(xi, eta, zeta) for zeta in element.points for eta in element.points for xi in element.points])
     _, reference = polynomials(element, points)  # (node, 3, polynomial)
@@ -106,21 +107,21 @@ def fluid_velocity(d, elements):
     return slopes.transpose(0, 2, 1, 3) / materials(d, elements)["rho"][:, None, :, None]
 
 
-def velocity_rows(d, found, weights):
-    """(index, weight) in "state" of sums over axes and nodes of weights (n, 3, n^3) times velocity.
+def velocity_rows(d, positions, weights):
+    """Return (index, weight) in "state" of sums over axes and nodes of weights (n, 3, n^3) times velocity.
 
     Both (n, 3 n^3), or in a fluid (n, n^3). All sites are in a solid, or all in a fluid.
     """
-    number = numbers(d, found.element)
-    if len(found) and d.fluid[found.element[0]]:
+    number = numbers(d, positions.element)
+    if len(positions) and d.fluid[positions.element[0]]:
         rate = np.empty(number.shape)
-        for start in range(0, len(found), 256):  # (n^3)^2 reals a site
-            some = slice(start, start + 256)
-            rate[some] = np.einsum("nam,namq->nq", weights[some], fluid_velocity(d, found.element[some]))
+        for start in range(0, len(positions), 256):  # (n^3)^2 reals a site
+            block = slice(start, start + 256)
+            rate[block] = np.einsum("nam,namq->nq", weights[block], fluid_velocity(d, positions.element[block]))
         return d.offset("potential_rate") + number, rate
-    return vector_index(d, "velocity", number), weights.reshape(len(found), -1)
+    return vector_index(d, "velocity", number), weights.reshape(len(positions), -1)
 
 
 def vector_index(d, field, number):
-    """Index in "state" of the components of a field of the solid at points (n, m): (n, 3 m), the components one after another."""
+    """Return the index in "state" of the components of a field of the solid at points (n, m): (n, 3 m), component by component."""
     return (d.offset(field) + np.arange(3)[:, None] + 3 * number[:, None, :]).reshape(len(number), 3 * number.shape[1])

@@ -1,4 +1,4 @@
-"""Pictures of the wavefield on regular rasters: planes, volumes and the top of the mesh, interpolated by the elements' own polynomials."""
+"""Snapshots of the wavefield on regular rasters: planes, volumes and the top of the mesh, interpolated by the elements' own polynomials."""
 from functools import partial
 
 import numpy as np
@@ -9,16 +9,16 @@ from craton.methods.shared.timing import picture_steps
 from craton.methods.spectral_element.points import quantity_rows
 from craton.methods.spectral_element.sites import numbers, sites
 
-BATCH = 4096  # places at a time
-KEPT = 3 << 30  # bytes of the matrices of one series: where they would be more, they are made for each picture anew
-FIELDS = {False: "velocity", True: "potential_rate"}  # that pictures are made of, in a solid and in a fluid
-STRESS = {False: "displacement", True: "pressure"}  # those of pressure
+BATCH = 4096  # places per batch
+STORED = 3 << 30  # bytes of the matrices of one series: larger matrices are made anew for each snapshot
+FIELDS = {False: "velocity", True: "potential_rate"}  # fields that snapshots are made of, in a solid and in a fluid
+STRESS = {False: "displacement", True: "pressure"}  # fields that snapshots of pressure are made of
 
 
 def frames(d, bounds, specs, spacing):
-    """One `Frames` for each snapshot of a scenario.
+    """Return one `Frames` for each snapshot series of a scenario.
 
-    Pressure in a fluid is that of a step before the solid's, which the picture's time is.
+    Pressure in a fluid is one step earlier than that of the solid, whose time is the time of the snapshot.
 
     Parameters
     ----------
@@ -28,27 +28,27 @@ def frames(d, bounds, specs, spacing):
         Lowest and highest x, y, z of the mesh, m.
     specs : list of Snapshot
     spacing : float
-        Of the rasters, m: the average distance of GLL points.
+        Spacing of the rasters, m: the average distance of GLL points.
     """
-    return tuple(one(d, bounds, spec, spacing) for spec in specs)
+    return tuple(snapshot_series(d, bounds, spec, spacing) for spec in specs)
 
 
-def one(d, bounds, spec, spacing):
-    """The pictures of one series."""
+def snapshot_series(d, bounds, spec, spacing):
+    """Return the `Frames` of one series."""
     coords, xyz, shape = raster(d, bounds, spec, spacing)
     steps, times = picture_steps(d, spec.every, 1.0 if spec.quantity == "pressure" else 0.5)
     named = components(spec.quantity)
-    located = d.located(xyz, False, nearest=False)
-    lenses = made(d, located, spec.quantity, named or ("",))
+    located = d.locate(xyz, False, nearest=False)
+    interpolators = build_interpolators(d, located, spec.quantity, named or ("",))
     fields = STRESS if spec.quantity == "pressure" else FIELDS
-    reads = {fields[lens.wet]: (slice(None),) for lens in lenses}
-    combine = partial(picture, lenses=lenses, fields=fields, shape=(max(len(named), 1), *shape))
-    where = np.concatenate([lens.where for lens in lenses] or [np.empty(0, int)])
+    reads = {fields[interpolator.in_fluid]: (slice(None),) for interpolator in interpolators}
+    combine = partial(gather_image, interpolators=interpolators, fields=fields, shape=(max(len(named), 1), *shape))
+    where = np.concatenate([interpolator.where for interpolator in interpolators] or [np.empty(0, int)])
     return Frames(spec.name, spec.quantity, named, coords, steps, times, reads, combine, where=where)
 
 
 def raster(d, bounds, spec, spacing):
-    """Coordinates by axis in memory order, (n, 3) places, and the shape of the picture."""
+    """Return coordinates by axis in memory order, (n, 3) places, and the shape of the snapshot."""
     low, high = bounds
     axes = {a: axis(low[i], high[i], spacing)[:: spec.stride] for i, a in enumerate("xyz")}
     if spec.plane is not None and spec.plane.surface:
@@ -64,53 +64,53 @@ def raster(d, bounds, spec, spacing):
 
 
 def axis(low, high, spacing):
-    """Places from end to end at about a spacing."""
+    """Return places from end to end at about a spacing."""
     return np.linspace(low, high, max(int(np.ceil((high - low) / spacing - 1e-6)), 1) + 1)
 
 
-class Lens:
-    """What makes the picture's values at some places from a field: sparse matrices, one for each component or one for all.
+class Interpolator:
+    """Interpolates a field to places of a snapshot by sparse matrices, one for each component or one for all.
 
     Parameters
     ----------
     d : the discretised problem
     located : Located
-        Of places that are all in the solid, or all in the fluid.
+        Places that are all in the solid, or all in the fluid.
     where : (n,) int array
-        Their numbers in the picture.
+        Their numbers in the snapshot.
     quantity : str
     named : tuple of str
-        Its components.
+        Components of the quantity.
     """
 
     def __init__(self, d, located, where, quantity, named):
         self.d, self.located, self.where, self.quantity, self.named = d, located, where, quantity, named
-        self.wet = bool(d.fluid[located.element[0]])
-        self.vector = quantity == "velocity" and not self.wet  # one matrix for three components
-        field = (STRESS if quantity == "pressure" else FIELDS)[self.wet]
-        self.start, self.columns = d.offset(field), (d.state.fluid if self.wet else d.state.solid) + 1
-        cost = 12 * d.element.size * len(where) * (1 if self.vector or self.wet else 3) * (1 if self.vector else len(named))
-        self.matrices = [self.made(some) for some in self.batches()] if cost <= KEPT else None
+        self.in_fluid = bool(d.fluid[located.element[0]])
+        self.vector = quantity == "velocity" and not self.in_fluid  # one matrix for three components
+        field = (STRESS if quantity == "pressure" else FIELDS)[self.in_fluid]
+        self.start, self.columns = d.offset(field), (d.state.fluid if self.in_fluid else d.state.solid) + 1
+        cost = 12 * d.element.size * len(where) * (1 if self.vector or self.in_fluid else 3) * (1 if self.vector else len(named))
+        self.matrices = [self.build_matrices(batch) for batch in self.batches()] if cost <= STORED else None
 
     def batches(self):
-        """Slices of the places."""
+        """Return slices of the places."""
         return [slice(a, a + BATCH) for a in range(0, len(self.where), BATCH)]
 
-    def made(self, some):
-        """Matrices of some places."""
-        found = sites(self.d, self.located.some(some))
+    def build_matrices(self, batch):
+        """Return the matrices of a batch of places."""
+        positions = sites(self.d, self.located.some(batch))
         if self.vector:
-            return [sparse(numbers(self.d, found.element), found.values, self.columns, self.d.precision)]
-        rows = [quantity_rows(self.d, found, self.quantity, c) for c in self.named]
-        width = self.columns if self.wet else 3 * self.columns
+            return [sparse(numbers(self.d, positions.element), positions.values, self.columns, self.d.precision)]
+        rows = [quantity_rows(self.d, positions, self.quantity, c) for c in self.named]
+        width = self.columns if self.in_fluid else 3 * self.columns
         return [sparse(index - self.start, weight, width, self.d.precision) for index, weight in rows]
 
     def __call__(self, field):
-        """Values (components, places) from a field on the host."""
+        """Return values (components, places) from a field on the host."""
         field = np.asarray(field).ravel()
         parts = []
-        for n, some in enumerate(self.batches()):
-            matrices = self.made(some) if self.matrices is None else self.matrices[n]
+        for n, batch in enumerate(self.batches()):
+            matrices = self.build_matrices(batch) if self.matrices is None else self.matrices[n]
             if self.vector:
                 three = (matrices[0] @ field.reshape(-1, 3)[: self.columns]).T
                 parts.append(three[["ENZ".index(c) for c in self.named]])
@@ -120,29 +120,29 @@ class Lens:
 
 
 def sparse(index, weight, columns, precision):
-    """A sparse matrix of rows (n, m) of column numbers and weights, zeros left out."""
+    """Return a sparse matrix from rows (n, m) of column numbers and weights, without zero weights."""
     from scipy.sparse import csr_array
 
-    there = weight != 0
-    first = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-    return csr_array((weight[there].astype(precision), index[there].astype(np.int32), first), shape=(len(index), columns))
+    nonzero = weight != 0
+    first = np.concatenate([[0], np.cumsum(nonzero.sum(axis=1))])
+    return csr_array((weight[nonzero].astype(precision), index[nonzero].astype(np.int32), first), shape=(len(index), columns))
 
 
-def made(d, located, quantity, named):
-    """The lenses of a picture: of its places in the solid and in the fluid."""
-    found = []
-    for wet in (False, True):
-        where = np.flatnonzero((located.element >= 0) & (d.fluid[np.maximum(located.element, -1)] == wet))
+def build_interpolators(d, located, quantity, named):
+    """Return the interpolators of a snapshot: for its places in the solid and in the fluid."""
+    interpolators = []
+    for in_fluid in (False, True):
+        where = np.flatnonzero((located.element >= 0) & (d.fluid[np.maximum(located.element, -1)] == in_fluid))
         if len(where):
-            found.append(Lens(d, located.some(where), where, quantity, named))
-    return found
+            interpolators.append(Interpolator(d, located.some(where), where, quantity, named))
+    return interpolators
 
 
-@np.errstate(invalid="ignore", over="ignore")  # of a wavefield that explodes: the guard speaks of it
-def picture(arrays, lenses, fields, shape):
-    """The picture, ([component,] z, y, x), float32, nan outside the mesh."""
+@np.errstate(invalid="ignore", over="ignore")  # of a wavefield that diverges, which the divergence guard reports
+def gather_image(arrays, interpolators, fields, shape):
+    """Return the snapshot, ([component,] z, y, x), float32, nan outside the mesh."""
     out = np.full((shape[0], int(np.prod(shape[1:]))), np.nan, np.float32)
-    for lens in lenses:
-        out[:, lens.where] = lens(arrays[fields[lens.wet]])
+    for interpolator in interpolators:
+        out[:, interpolator.where] = interpolator(arrays[fields[interpolator.in_fluid]])
     out = out.reshape(shape)
     return out[0] if len(out) == 1 else out

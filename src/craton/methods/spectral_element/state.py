@@ -23,7 +23,7 @@ class State:
 
     solid: int
     fluid: int
-    reach: int = 0  # no ghosts: a machine asks
+    reach: int = 0  # no ghosts; machines read this
 
     @property
     def shape(self):
@@ -33,25 +33,25 @@ class State:
     @property
     def fields(self):
         """Name of each field: (first element in its block, points with the dummy, components)."""
-        found, start = {}, {True: 0, False: 0}
+        fields, start = {}, {True: 0, False: 0}
         for points, kinds in ((self.solid, SOLID), (self.fluid, FLUID)):
             for name, components in kinds.items() if points else ():
-                own = name in FORCES
-                found[name] = (start[own], points + 1, components)
-                start[own] += rounded((points + 1) * components, ALIGNMENT)
-        return found
+                is_force = name in FORCES
+                fields[name] = (start[is_force], points + 1, components)
+                start[is_force] += rounded((points + 1) * components, ALIGNMENT)
+        return fields
 
     def offset(self, name):
-        """First element of a field in its block."""
+        """Return the first element of a field in its block."""
         return self.fields[name][0]
 
     def arrays(self, precision, exact=False):
-        """Blocks and their parts as arrays of a plan; forces in whole units if `exact`."""
-        found = {}
+        """Return blocks and their parts as arrays of a plan; forces in fixed point (int64) if `exact`."""
+        arrays = {}
         for block, dtype in (("state", precision), ("forces", "int64" if exact else precision)):
-            own = {name: field for name, field in self.fields.items() if (name in FORCES) == (block == "forces")}
-            last, points, components = list(own.values())[-1]
-            found[block] = Array("wavefield", (last + rounded(points * components, ALIGNMENT),), np.dtype(dtype))
-            found |= {name: Array("wavefield", (n, c) if c > 1 else (n,), np.dtype(dtype), start=start, part_of=block)
-                      for name, (start, n, c) in own.items()}  # fmt: skip
-        return found
+            fields = {name: field for name, field in self.fields.items() if (name in FORCES) == (block == "forces")}
+            last, points, components = list(fields.values())[-1]
+            arrays[block] = Array("wavefield", (last + rounded(points * components, ALIGNMENT),), np.dtype(dtype))
+            arrays |= {name: Array("wavefield", (n, c) if c > 1 else (n,), np.dtype(dtype), start=start, part_of=block)
+                      for name, (start, n, c) in fields.items()}  # fmt: skip
+        return arrays

@@ -4,27 +4,28 @@ The leapfrog is stable while dt^2 times that eigenvalue is below 4, whatever abs
 elements are smallest for their speeds, at a folded corner, and often at an edge or a corner of the box, where masses have no neighbours:
 of a homogeneous box of cubes with vp / vs = 2.5 the step is 0.96 of that of its inside at faces, 0.89 at edges, 0.82 at corners.
 
-Of large meshes Lanczos' method looks at a part, which never has a larger eigenvalue than the whole: the elements likely to have the worst
-mode and two rings around them. Likely is where Rayleigh's quotient of a corner point is large, assembled as the mesh is, apart for each way
-in which elements stand in it (at how many its corners are, vp / vs, flat or compact), as modes of one quotient differ by these. Of 21,600
-moved elements the worst mode was at one of the first 20 of its kind; of 101,376 of them the part had the limit of the whole, and of 52,224
-in a chunk of the Earth a part of 8,192.
+On a large mesh Lanczos' method is applied to a part, which never has a larger eigenvalue than the whole: the elements likely to have the
+worst mode and two rings around them. Likely elements have a large Rayleigh quotient at a corner point, assembled over the mesh. They are
+chosen separately for each kind of element (elements at its corners, vp / vs, flat or compact), because modes with equal quotient differ
+by these. In a mesh of 21,600 moved elements the worst mode was at one of the first 20 of its kind; in one of 101,376 the part had the
+limit of the whole, as had a part of 8,192 of 52,224 elements in a chunk of the Earth.
 """
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from craton.methods.shared.sharing import Sharing
-from craton.methods.spectral_element import faces, families, lanczos
-from craton.methods.spectral_element.division import of_elements
+from craton.methods.spectral_element import faces, lanczos
+from craton.methods.spectral_element.families import arrange_families
 from craton.methods.spectral_element.material import inertia
 from craton.methods.spectral_element.mesh_terms import batches, cofactors
+from craton.methods.spectral_element.subdomain import select_elements
 from craton.methods.spectral_element.undamped import Undamped
 from craton.model.media import cells, sampling
 
-WHOLE = 1 << 15  # elements of all ranks up to which all are looked at; as many at most of a larger mesh
-SEEDS, RINGS = 256, 2  # of those, the likeliest elements of each kind, and their neighbours
-LEAST = 0.25  # quotients below this part of the largest are of no interest
+WHOLE = 1 << 15  # elements of all ranks: the whole mesh up to this number, at most this number of a larger mesh
+SEEDS, RINGS = 256, 2  # likeliest elements of each kind, and rings of neighbours around them
+LEAST = 0.25  # quotients below this part of the largest are ignored
 EQUAL = 1e-6  # relative: quotients that differ less are equal, and the numbers of elements decide
 RATIOS = np.array([1.6, 2.2, 3.5])  # vp / vs between kinds
 COMPACT = np.array([1.2, 1.7, 2.3])  # trace of the inverse metric over its largest eigenvalue, 1 (flat) to 3 (a cube), between kinds
@@ -41,7 +42,7 @@ class Stable:
     limit : float
         Largest stable step, s.
     element : int
-        Where the worst mode is largest; -1 if that is another rank's.
+        Element in which the worst mode is largest; -1 if another rank has it.
     courant : float
         At the limit: step over the shortest distance of neighbouring nodes divided by the P speed there, of this element.
     """
@@ -51,50 +52,52 @@ class Stable:
     courant: float
 
 
-def stable_step(d, machine):
-    """The `Stable` of a `Discretisation` whose elements are arranged; all ranks must ask.
+def stable_step(medium, families, machine):
+    """Return the `Stable` step of a `Medium`; all ranks must call.
 
     Parameters
     ----------
-    d : Discretisation
+    medium : Medium
+    families : list of families.ArrangedFamily
+        All its elements.
     machine : backend
-        Where the operator is applied.
+        Machine on which the operator is applied.
     """
-    team, some = d.division.team, np.arange(d.mesh.size)
-    if sum(team.every(lambda: d.mesh.size)) <= WHOLE:
-        eigenvalue, energy = largest(Undamped(d, d.elements, machine))
+    team, selected = medium.subdomain.team, np.arange(medium.mesh.size)
+    if sum(team.every(lambda: medium.mesh.size)) <= WHOLE:
+        eigenvalue, energy = largest_eigenvalue(Undamped(medium, families, machine))
     else:
-        some = likely(d)
-        part = restricted(d, some)
-        eigenvalue, energy = largest(Undamped(part, part.elements, machine))
-    most = team.every(lambda: float(energy.max(initial=0.0)))
-    rank = int(np.argmax(most))
-    element = int(some[energy.argmax()]) if rank == team.rank else -1
-    limit = rounded_down(2 / np.sqrt(eigenvalue.bound))
-    courant = team.every(lambda: courant_number(d, element, limit) if rank == team.rank else 0.0)[rank]
+        selected = likely_elements(medium)
+        part = restrict_to(medium, selected)
+        eigenvalue, energy = largest_eigenvalue(Undamped(part, arrange_families(part), machine))
+    peaks = team.every(lambda: float(energy.max(initial=0.0)))
+    rank = int(np.argmax(peaks))
+    element = int(selected[energy.argmax()]) if rank == team.rank else -1
+    limit = round_down(2 / np.sqrt(eigenvalue.bound))
+    courant = team.every(lambda: courant_number(medium, element, limit) if rank == team.rank else 0.0)[rank]
     return Stable(limit, element, courant)
 
 
-def rounded_down(value):
-    """A positive number with `DIGITS` digits."""
+def round_down(value):
+    """Round a positive number down to `DIGITS` digits."""
     unit = 10.0 ** (np.floor(np.log10(value)) - DIGITS + 1)
     return float(np.floor(value / unit) * unit)
 
 
-def largest(operator):
-    """The `lanczos.Largest` of an `Undamped`, and the energy of its mode at some nodes of each element, relative: (ne,)."""
-    d, kept = operator.d, []
+def largest_eigenvalue(operator):
+    """Return the `lanczos.Largest` of an `Undamped`, and the relative energy of its mode at `SAMPLES` nodes of each element: (ne,)."""
+    d, samples = operator.d, []
     nodes = np.linspace(0, d.element.size - 1, SAMPLES).astype(int)
 
-    def keep():
-        """Values at the nodes, in double: (ne, nodes, components) of each medium."""
-        kept.append({medium: operator.at(medium, d.points[d.fluid == (medium == "fluid")][:, nodes]) for medium in operator.media})
+    def store_sample():
+        """Store the values at the nodes, in double: (ne, nodes, components) of each medium."""
+        samples.append({medium: operator.at(medium, d.points[d.fluid == (medium == "fluid")][:, nodes]) for medium in operator.media})
 
     operator.start()
-    eigenvalue, energy = lanczos.largest(operator, keep), np.zeros(d.mesh.size)
+    eigenvalue, energy = lanczos.largest_eigenvalue(operator, store_sample), np.zeros(d.mesh.size)
     for medium in operator.media:
         fluid = medium == "fluid"
-        mode = sum(weight * vector[medium] for weight, vector in zip(eigenvalue.weights, kept))
+        mode = sum(weight * vector[medium] for weight, vector in zip(eigenvalue.weights, samples))
         mass = operator.masses[medium][d.points[d.fluid == fluid][:, nodes]]
         scale = eigenvalue.value if fluid else 1.0  # chi^T K_f chi = value chi^T M_f chi, about
         energy[d.fluid == fluid] = scale * (mass[:, :, None] * mode**2).sum(axis=(1, 2))
@@ -104,26 +107,26 @@ def largest(operator):
 # --- large meshes -------------------------------------------------------------------------------------------------------------------------
 
 
-def likely(d):
-    """Own ones of the elements likely to have the worst mode, of all ranks together, and of the rings around them: (m,).
+def likely_elements(d):
+    """Return the owned elements among those of all ranks that are likely to have the worst mode, with the rings around them: (m,).
 
-    All ranks must ask. Which they are does not depend on the partition.
+    All ranks must call. The choice does not depend on the partition.
     """
-    team, (quotients, kinds) = d.division.team, indicator(d)
-    most = max(team.every(lambda: float(quotients.max(initial=0.0))))
-    some = np.flatnonzero(quotients > LEAST * most)
-    places = np.rint(np.log(quotients[some] / most) / EQUAL).astype(int)
-    table = first_of_kinds(np.column_stack([kinds[some], -places, d.division.numbers[some]]), SEEDS)
+    team, (quotients, kinds) = d.subdomain.team, indicator(d)
+    largest = max(team.every(lambda: float(quotients.max(initial=0.0))))
+    candidates = np.flatnonzero(quotients > LEAST * largest)
+    classes = np.rint(np.log(quotients[candidates] / largest) / EQUAL).astype(int)
+    table = first_of_kinds(np.column_stack([kinds[candidates], -classes, d.subdomain.numbers[candidates]]), SEEDS)
     table, count = np.concatenate(team.every(lambda: table)), SEEDS
     while True:
-        chosen = grown(d, np.isin(d.division.numbers, first_of_kinds(table, count)[:, 2]))
+        chosen = grow_selection(d, np.isin(d.subdomain.numbers, first_of_kinds(table, count)[:, 2]))
         if count == 1 or sum(team.every(lambda part=chosen: len(part))) <= WHOLE:
             return chosen
         count //= 2
 
 
 def first_of_kinds(table, count):
-    """The first `count` rows (kind, ...) of each kind, in rising order."""
+    """Return the first `count` rows (kind, ...) of each kind, in rising order."""
     table = table[np.lexsort(table.T[::-1])]
     _, first = np.unique(table[:, 0], return_index=True)
     place = np.arange(len(table)) - np.repeat(first, np.diff(np.append(first, len(table))))
@@ -131,14 +134,14 @@ def first_of_kinds(table, count):
 
 
 def indicator(d):
-    """Largest quotient of stiffness and mass at a corner of each element, (ne,), 1/s2, and its kind, (ne,) int; all ranks must ask."""
+    """Return the largest quotient of stiffness and mass at corners of each element, (ne,), 1/s2, and its kind; all ranks must call."""
     nodes, stiff, kinds = corner_nodes(d.element.n), np.empty((d.mesh.size, 8)), np.empty(d.mesh.size, int)
 
     def find(part):
-        own = np.arange(part.start, part.stop)
-        across, det = cofactors(d.jacobian(own, nodes))
-        samples, slopes = d.material(own, nodes), across / det[:, None, None]
-        metric, fluid = (slopes**2).sum(axis=2), d.fluid[own, None]  # |grad xi_s|^2
+        in_medium = np.arange(part.start, part.stop)
+        across, det = cofactors(d.jacobian(in_medium, nodes))
+        samples, slopes = d.material(in_medium, nodes), across / det[:, None, None]
+        metric, fluid = (slopes**2).sum(axis=2), d.fluid[in_medium, None]  # |grad xi_s|^2
         speed = p_speed(samples, d.relaxation)
         inert = np.where(fluid, inertia(samples, True), inertia(samples, False)) if fluid.any() else inertia(samples, False)
         stiff[part] = speed**2 * metric.sum(axis=1) * inert * det * d.element.volume_weights[nodes]
@@ -148,85 +151,90 @@ def indicator(d):
 
     cells.in_parallel(find, batches(d.mesh.size, 1 << 11))
     out = np.empty(d.mesh.size)
-    for fluid, (mass, sharing) in enumerate(zip(d.first.mass, d.division.shared.values())):
-        own, points = corners(d, fluid)
-        sums, counts = (sharing.complete(np.bincount(points.ravel(), v, len(mass)).astype(float)) for v in (stiff[own].ravel(), None))
-        out[own] = (sums / mass)[points].max(axis=1)
-        kinds[own] += 16 * np.minimum(counts[points].min(axis=1).astype(int), 8) + 256 * fluid
+    for fluid, (mass, sharing) in enumerate(zip(d.statistics.mass, d.subdomain.shared.values())):
+        in_medium, points = corners(d, fluid)
+        sums, counts = (sharing.complete(np.bincount(points.ravel(), v, len(mass)).astype(float)) for v in (stiff[in_medium].ravel(), None))
+        out[in_medium] = (sums / mass)[points].max(axis=1)
+        kinds[in_medium] += 16 * np.minimum(counts[points].min(axis=1).astype(int), 8) + 256 * fluid
     return out, kinds
 
 
-def around(d, values, pairs):
-    """Sums of values (ne,) over each element and those that touch it, one of them as often as they have corners in common.
+def sum_over_touching(d, values, pairs):
+    """Sum values (ne,) over each element and those that touch it, each as often as they have corners in common.
 
     Pairs (m, 2) of a solid and a fluid point join the two media.
     """
-    sums, every = {}, {medium: corners(d, fluid) for fluid, medium in enumerate(("solid", "fluid"))}
-    for fluid, (medium, (own, points)) in enumerate(every.items()):
-        total = np.bincount(points.ravel(), np.repeat(values[own], 8), len(d.first.mass[fluid]))
-        sums[medium] = d.division.shared[medium].complete(total)
+    sums, corners_by_medium = {}, {medium: corners(d, fluid) for fluid, medium in enumerate(("solid", "fluid"))}
+    for fluid, (medium, (in_medium, points)) in enumerate(corners_by_medium.items()):
+        total = np.bincount(points.ravel(), np.repeat(values[in_medium], 8), len(d.statistics.mass[fluid]))
+        sums[medium] = d.subdomain.shared[medium].complete(total)
     across = {medium: np.zeros(len(total)) for medium, total in sums.items()}
     for n, (medium, other) in enumerate((("solid", "fluid"), ("fluid", "solid"))):
         across[medium][pairs[:, n]] = sums[other][pairs[:, 1 - n]]
-    sums = {medium: total + d.division.shared[medium].complete(across[medium]) for medium, total in sums.items()}
+    sums = {medium: total + d.subdomain.shared[medium].complete(across[medium]) for medium, total in sums.items()}
     out = np.zeros(d.mesh.size)
-    for medium, (own, points) in every.items():
-        out[own] = sums[medium][points].sum(axis=1)
+    for medium, (in_medium, points) in corners_by_medium.items():
+        out[in_medium] = sums[medium][points].sum(axis=1)
     return out
 
 
 def corners(d, fluid):
-    """Elements of a medium, and the points at their corners, (m, 8)."""
-    own = np.flatnonzero(d.fluid == bool(fluid))
-    return own, d.points[own][:, corner_nodes(d.element.n)]
+    """Return the elements of a medium, and the points at their corners, (m, 8)."""
+    in_medium = np.flatnonzero(d.fluid == bool(fluid))
+    return in_medium, d.points[in_medium][:, corner_nodes(d.element.n)]
 
 
 def corner_nodes(n):
-    """Nodes at the corners of an element with n nodes along an axis, (8,)."""
+    """Return the nodes at the corners of an element with n nodes along an axis, (8,)."""
     return np.array([(c * n + b) * n + a for c in (0, n - 1) for b in (0, n - 1) for a in (0, n - 1)])
 
 
-def grown(d, some, rings=RINGS):
-    """Own ones of some elements of all ranks, flags (ne,), and of those around them, `rings` times; all ranks must ask."""
+def grow_selection(d, selected, rings=RINGS):
+    """Return the owned elements among selected ones of all ranks, flags (ne,), and `rings` rings around them: (m,); all ranks must call."""
     rows = faces.interface(d)
     pairs = faces.coupled_points(d, rows)[0] if len(rows) else np.empty((0, 2), int)
     for _ in range(rings):
-        some = around(d, some.astype(float), pairs) > 0
-    return np.flatnonzero(some)
+        selected = sum_over_touching(d, selected.astype(float), pairs) > 0
+    return np.flatnonzero(selected)
 
 
-def restricted(d, some):
-    """The problem of some of the elements, with the masses of all, its elements arranged; faces between them and the rest are free."""
-    points, shared, masses = np.empty((len(some), d.points.shape[1]), np.int32), {}, []
-    for fluid, (medium, sharing) in enumerate(d.division.shared.items()):
-        own = d.fluid[some] == bool(fluid)
-        used = np.zeros(len(d.first.mass[fluid]), bool)
-        used[d.points[some[own]]] = True
+def restrict_to(d, elements):
+    """Return the `Medium` of some elements, (m,), with the masses of all elements; faces between them and the rest are free."""
+    points, shared, masses = np.empty((len(elements), d.points.shape[1]), np.int32), {}, []
+    for fluid, (medium, sharing) in enumerate(d.subdomain.shared.items()):
+        in_medium = d.fluid[elements] == bool(fluid)
+        used = np.zeros(len(d.statistics.mass[fluid]), bool)
+        used[d.points[elements[in_medium]]] = True
         number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-        points[own] = number[d.points[some[own]]]
-        masses.append(d.first.mass[fluid][used])
-        there = sharing.team.swap({rank: used[at].astype(float) for rank, at in (sharing.lists or {}).items()})
-        both = {rank: number[at[used[at] & (there[rank] > 0)]] for rank, at in (sharing.lists or {}).items()}
-        shared[medium] = Sharing(sharing.team, {rank: at for rank, at in both.items() if len(at)})
+        points[in_medium] = number[d.points[elements[in_medium]]]
+        masses.append(d.statistics.mass[fluid][used])
+        shared[medium] = restrict_sharing(sharing, used, number)
     counts = tuple(len(mass) for mass in masses)
-    division = replace(d.division, mesh=of_elements(d.mesh, some), points=points, counts=counts, shared=shared, outer=0,
-                       numbers=d.division.numbers[some])  # fmt: skip
-    part = replace(d, mesh=division.mesh, fluid=d.fluid[some], points=points, state=division.state, division=division,
-                   centres=d.centres[some], first=d.first.some(some, masses), layers=None)  # fmt: skip
-    return replace(part, elements=families.all_arranged(part))
+    subdomain = replace(d.subdomain, mesh=select_elements(d.mesh, elements), points=points, counts=counts, shared=shared, outer=0,
+                        numbers=d.subdomain.numbers[elements])  # fmt: skip
+    return replace(d, mesh=subdomain.mesh, fluid=d.fluid[elements], points=points, state=subdomain.state, subdomain=subdomain,
+                   centres=d.centres[elements], statistics=d.statistics.select(elements, masses))  # fmt: skip
+
+
+def restrict_sharing(sharing, used, number):
+    """Return the `Sharing` of the points that both sides still use, by their new numbers; all ranks must call."""
+    lists = sharing.lists or {}
+    used_by_neighbour = sharing.team.swap({rank: used[points].astype(float) for rank, points in lists.items()})
+    both = {rank: number[points[used[points] & (used_by_neighbour[rank] > 0)]] for rank, points in lists.items()}
+    return Sharing(sharing.team, {rank: points for rank, points in both.items() if len(points)})
 
 
 # --- in words -----------------------------------------------------------------------------------------------------------------------------
 
 
 def courant_number(d, element, step):
-    """A step over the shortest distance of neighbouring nodes of an element divided by the P speed there."""
-    one = np.array([element])
-    return float(step / shortest_times(d.element, d.coordinates(one), p_speed(d.material(one), d.relaxation)).min())
+    """Return the Courant number: a step over the shortest distance of neighbouring nodes of an element divided by the P speed there."""
+    elements = np.array([element])
+    return float(step / shortest_times(d.element, d.coordinates(elements), p_speed(d.material(elements), d.relaxation)).min())
 
 
 def p_speed(samples, relaxation):
-    """Speed of P waves at the highest frequencies; of an anisotropic medium along the stiffest axis."""
+    """Return the speed of P waves at the highest frequencies; in an anisotropic medium along the stiffest axis."""
     if "stiffness" in samples:
         law = sampling.moduli(samples, relaxation)[0]
         return np.sqrt(law[:, sampling.NORMAL].max(axis=1) / samples["rho"])
@@ -234,7 +242,7 @@ def p_speed(samples, relaxation):
 
 
 def shortest_times(element, coordinates, speed):
-    """Distance of neighbouring nodes over the faster of their speeds, the shortest of each element, s: (ne,)."""
+    """Return the shortest time between neighbouring nodes of each element at the faster of their speeds, s: (ne,)."""
     n = element.n
     cube, fast = coordinates.reshape(-1, 3, n, n, n), speed.reshape(-1, n, n, n)
     least = np.full(len(cube), np.inf)

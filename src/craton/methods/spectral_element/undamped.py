@@ -1,4 +1,4 @@
-"""The oscillations of a problem without sources, attenuation and absorbing faces: their operator, applied by the problem's own kernels.
+"""Operator of the undamped oscillations of a problem, without sources, attenuation and absorbing faces, applied by its own kernels.
 
     u'' = -M^-1 (K u + B^T a),   a = chi'' = M_f^-1 (B u - K_f chi)
 
@@ -14,93 +14,94 @@ dampings C >= 0 that act on the mean of two steps, as those of stacey.h do,
 Beyond, a solution grows along (-1)^n, of which C knows nothing: for the solid alone, 4 M - dt^2 K is not positive any more.
 A memory variable that follows the strain exactly over a step answers (-1)^n with M (1 - sum Y (1 - tanh(x/2) 2/x)) <= M, x = w dt.
 
-Factors of each node on stiffness and mass, as of an absorbing layer, would enter by `families.elastic`, which gives launches, and `masses`.
+Factors of each node on stiffness and mass, as of an absorbing layer, would enter by `families.elastic_launch`, which returns launches, and
+`masses`.
 """
 import numpy as np
 
 from craton.core.plan import Array, Phase, Plan
 from craton.methods.spectral_element import faces, families, mesh_terms
+from craton.methods.spectral_element.fixed_point import FloatingPoint
 from craton.model.media import cells
 
 FIELDS = {"solid": ("displacement", "force", 3), "fluid": ("potential", "potential_force", 1)}
 MIXING = 1000.0  # turns to the unit: numbers of neighbouring points that differ little are mixed by the sine
-SLAB = 1 << 14  # points at a time
+SLAB = 1 << 14  # points per batch
 SEED = 12
 
 
 class Undamped:
-    """The operator T on a machine, with a vector r that it acts on and the one before it; forces on points are its image.
+    """The operator T on a machine, with a vector r and the previous vector; the forces at the points are its image.
 
-    All ranks must ask for whatever is done.
+    All ranks must call every method.
 
     Parameters
     ----------
-    d : Discretisation
-        Its points, media, masses; no step.
-    elements : list of families.Arranged
+    d : Medium
+    elements : list of families.ArrangedFamily
         All its elements.
     machine : backend
     """
 
     def __init__(self, d, elements, machine):
-        self.d, self.machine, self.team = d, machine, d.division.team
-        self.media = [medium for medium, there in zip(FIELDS, d.division.media) if there]
+        self.d, self.machine, self.team = d, machine, d.subdomain.team
+        self.media = [medium for medium, present in zip(FIELDS, d.subdomain.media) if present]
         self.precision = "float64" if d.exact else d.precision  # then ranks agree to more digits than are kept of the limit
-        self.masses = dict(zip(FIELDS, d.first.mass))
+        self.masses = dict(zip(FIELDS, d.statistics.mass))
         self.program = machine.commit(self.plan(elements))
         self.stages = {stage.name: stage for stage in self.program.phases}
         with machine.work():
             self.mass = {medium: self.real(self.masses[medium])[:, None] for medium in self.media}
-            self.elsewhere = {medium: machine.asarray(d.division.shared[medium].elsewhere) for medium in self.media}
+            self.elsewhere = {medium: machine.asarray(d.subdomain.shared[medium].elsewhere) for medium in self.media}
 
     def real(self, values):
-        """Host values as an array of the machine in the operator's precision."""
+        """Copy host values to an array of the machine in the operator's precision."""
         return self.machine.asarray(np.asarray(values, self.precision))
 
     @property
     def size(self):
-        """Numbers of a vector, on all ranks."""
+        """Length of a vector, over all ranks."""
         def own():
-            return sum(FIELDS[m][2] * (len(self.masses[m]) - len(self.d.division.shared[m].elsewhere)) for m in self.media)
+            return sum(FIELDS[m][2] * (len(self.masses[m]) - len(self.d.subdomain.shared[m].elsewhere)) for m in self.media)
 
         return sum(self.team.every(own))
 
     def plan(self, elements):
-        """The plan whose phases are the parts of T."""
+        """Return the plan whose phases are the parts of T."""
         d, arrays, launches = self.d, {}, {}
         for medium in self.media:
             field, force, components = FIELDS[medium]
             shape = (len(self.masses[medium]) + 1, components)
             arrays |= {name: Array("wavefield", shape, self.precision) for name in (field, force, f"{medium}_before")}
-        for own in elements:
-            more, launch = families.elastic(d, own)
-            arrays |= more
-            launches.setdefault("fluid" if own.family.fluid else "solid", []).append(launch)
-        for kind, word in ((faces.still, "still"), (faces.coupling, "to")):
-            more, by_medium = kind(d)
-            arrays |= more
-            launches |= {f"{word} {medium}": some for medium, some in by_medium.items()}
+        for arranged in elements:
+            family_arrays, launch = families.elastic_launch(d, arranged)
+            arrays |= family_arrays
+            launches.setdefault("fluid" if arranged.family.fluid else "solid", []).append(launch)
+        for kind, word in ((faces.rigid_points, "rigid"), (faces.coupling, "to")):
+            kind_arrays, by_medium = kind(d, FloatingPoint())
+            arrays |= kind_arrays
+            launches |= {f"{word} {medium}": medium_launches for medium, medium_launches in by_medium.items()}
         inverse = np.append(1 / self.masses["fluid"], 0.0)
         arrays = {name: self.as_real(a) for name, a in arrays.items()} | {
             "fluid_inverse_mass": Array("material", inverse.shape, self.precision, inverse)}  # fmt: skip
-        phases = tuple(Phase(name, tuple(some)) for name, some in launches.items())
+        phases = tuple(Phase(name, tuple(phase_launches)) for name, phase_launches in launches.items())
         return Plan("", "", self.precision, None, d.state, arrays, phases, 1, 1.0, 0.0, [], None, 1, np.inf)
 
     def as_real(self, array):
-        """An array in this operator's precision; integers stay."""
+        """Return an array in this operator's precision; integers stay."""
         if np.dtype(array.dtype).kind == "i":
             return array
         return Array(array.kind, array.shape, np.dtype(self.precision), array.data, lanes=array.lanes)
 
     def array(self, medium, name):
-        """Values of "vector", "image" (times -M) or the vector "before" without the dummy point, (points, components)."""
+        """Return "vector", "image" (times -M) or the previous vector, "before", without the dummy point: (points, components)."""
         field, force, _ = FIELDS[medium]
         return self.program.arrays[{"vector": field, "image": force, "before": f"{medium}_before"}[name]][:-1]
 
     # --- the operator ---------------------------------------------------------------------------------------------------------------
 
     def apply(self):
-        """Make the image of the vector; <r, r> and <r, T r>, sums over all ranks."""
+        """Compute the image of the vector; return <r, r> and <r, T r>, sums over all ranks."""
         with self.machine.work():
             weighed = {}
             for medium in self.media:
@@ -113,14 +114,14 @@ class Undamped:
                     self.array("fluid", "image")[...] = 0
                     self.add("fluid", "to fluid")
                     self.array("fluid", "image")[...] += weighed["fluid"]
-                self.run("still fluid")
+                self.run("rigid fluid")
             if "solid" in self.media:
                 self.add("solid", "solid", "to solid")
-                self.run("still solid")
+                self.run("rigid solid")
             return self.products(weighed.get("fluid"))
 
     def products(self, fluid_force):
-        """<r, r> and <r, T r>, sums over all ranks, each point once; `fluid_force` is -K_f chi."""
+        """Return <r, r> and <r, T r>, sums over all ranks, each point once; `fluid_force` is -K_f chi."""
         def own():
             return sum(self.partial_products(medium, slice(None), fluid_force)
                        - self.partial_products(medium, self.elsewhere[medium], fluid_force) for medium in self.media)  # fmt: skip
@@ -128,7 +129,7 @@ class Undamped:
         return np.sum(self.team.every(own), axis=0).tolist()
 
     def partial_products(self, medium, points, fluid_force):
-        """The same at some points of a medium of this rank: (2,)."""
+        """Return the contribution of points of a medium of this rank to `products`: (2,)."""
         vector, force, mass = (a[points] for a in (self.array(medium, "vector"), self.array(medium, "image"), self.mass[medium]))
         stiffness = fluid_force[points] if medium == "fluid" else None
 
@@ -139,26 +140,26 @@ class Undamped:
         return np.sum([np.zeros(2), *cells.in_order(slab, self.slabs(len(vector)))], axis=0)
 
     def slabs(self, count):
-        """Points at a time: on a host what is made of them stays in its cache."""
+        """Return batches of points: on a host their temporaries stay in the cache."""
         return mesh_terms.batches(count, SLAB if self.machine.xp is np else max(count, 1))
 
     def add(self, medium, *names):
-        """Add forces by some launches, and those of other ranks at shared points."""
+        """Add the forces of the named phases, and those of other ranks at shared points."""
         for name in names:
             self.run(name)
         if self.team.size > 1:
-            sharing, force = self.d.division.shared[medium], self.array(medium, "image")
-            at = self.machine.asarray(sharing.points)
-            force[at] = self.real(sharing.summed(self.machine.to_host(force[at])))
+            sharing, force = self.d.subdomain.shared[medium], self.array(medium, "image")
+            shared_points = self.machine.asarray(sharing.points)
+            force[shared_points] = self.real(sharing.sum_over_ranks(self.machine.to_host(force[shared_points])))
 
     def run(self, name):
-        """All launches of a phase, if there are any."""
+        """Run all launches of a phase, if it exists."""
         if name in self.stages:
             self.stages[name].outer(0)
             self.stages[name].inner(0)
 
     def advance(self, norm, alpha=0.0, beta=0.0):
-        """The next vector, T v - alpha v - beta before, with v = r / norm, which becomes the one before."""
+        """Make the next vector, T v - alpha v - beta previous, with v = r / norm, which becomes the previous vector."""
         for medium in self.media:
             vector, image, before = (self.array(medium, name) for name in ("vector", "image", "before"))
             mass = self.mass[medium]
@@ -179,24 +180,24 @@ class Undamped:
     # --- vectors --------------------------------------------------------------------------------------------------------------------
 
     def load(self, vector):
-        """Take a vector {medium: host array}."""
+        """Set the vector from {medium: host array}."""
         with self.machine.work():
             for medium, values in vector.items():
                 target = self.array(medium, "vector")
                 target[...] = self.real(values).reshape(target.shape)
 
     def image(self):
-        """T r on the host, {medium: (points, components)}."""
+        """Return T r on the host, {medium: (points, components)}."""
         with self.machine.work():
             return {medium: -self.machine.to_host(self.array(medium, "image") / self.mass[medium]) for medium in self.media}
 
     def at(self, medium, points):
-        """The vector before at some points of a medium on the host, points.shape + (components,)."""
+        """Return the previous vector at points of a medium on the host, points.shape + (components,)."""
         with self.machine.work():
             return self.machine.to_host(self.array(medium, "before")[self.machine.asarray(points)]).astype(float)
 
     def start(self):
-        """Take a random vector, the same however elements are shared: numbers of elements make it, not those of points."""
+        """Set a random vector that does not depend on the partition: it follows from numbers of elements, not of points."""
         vector = {medium: self.random(medium) for medium in self.media}
         if len(self.media) > 1:  # both media shall have the norm 1
             for medium in self.media:
@@ -208,13 +209,13 @@ class Undamped:
         self.advance(1.0)
 
     def random(self, medium):
-        """Random values at the points of a medium: (points, components)."""
+        """Return random values at the points of a medium: (points, components)."""
         d, phase, mass = self.d, np.zeros(len(self.masses[medium])), self.masses[medium]
         pattern = np.random.default_rng(SEED).uniform(1, 2, d.element.size)
         for part in mesh_terms.batches(d.mesh.size):
-            own = np.flatnonzero(d.fluid[part] == (medium == "fluid")) + part.start
-            np.add.at(phase, d.points[own], hashed(d.division.numbers[own])[:, None] * pattern)
-        d.division.shared[medium].complete(phase)
+            in_medium = np.flatnonzero(d.fluid[part] == (medium == "fluid")) + part.start
+            np.add.at(phase, d.points[in_medium], hash_numbers(d.subdomain.numbers[in_medium])[:, None] * pattern)
+        d.subdomain.shared[medium].complete(phase)
         out, frequencies = np.empty((len(mass), FIELDS[medium][2]), self.precision), MIXING * np.arange(1, FIELDS[medium][2] + 1)
 
         def fill(part):
@@ -225,8 +226,8 @@ class Undamped:
         return out
 
 
-def hashed(numbers):
-    """Numbers in (0, 1) that look random, of whole ones (splitmix64: Steele, Lea & Flood 2014)."""
+def hash_numbers(numbers):
+    """Hash integers to pseudo-random numbers in (0, 1) (splitmix64: Steele, Lea & Flood 2014)."""
     z = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

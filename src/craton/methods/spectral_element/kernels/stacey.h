@@ -4,7 +4,7 @@
 //   fluid_stacey  the same for the potential; terms[m][i]: G, C
 //   damped_points F <- g (F - c (v - w)), g = 1 / (1 + rate dt/2), c = rate M, then w <- w + b (v - w), b = 1 - exp(-alpha dt): friction in
 //                 absorbing layers, of motion that is faster than alpha; terms[m][i]: g, c, b; lowpass[m][i]: w of component m
-//   rigid_points  F <- 0: what stands still (of a fluid: pressure 0)
+//   rigid_points  F <- 0: points that do not move (of a fluid: pressure 0)
 // i counts the entries of `points`; p.count is their number.
 #include "machine.h"
 

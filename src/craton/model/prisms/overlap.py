@@ -1,8 +1,8 @@
 """Which prisms share volume: a tree of boxes walked against itself, cost about N log N, never all pairs.
 
-Measured against shapely's STRtree (2.2: boxes in the plane, then the vertical axis) at 1e6 prisms on one core: a full lattice 5 s and
-0.6 GiB here, 18 s and 1.4 GiB there; columns of one layer 5 s and 8 s; scattered boxes with 5e5 pairs 18 s and 32 s. In a tree of the plane
-a tall stack of N thin layers meets N^2 times; hence our own.
+Measured against shapely's STRtree (2.2: boxes in the plane, then the vertical axis) at 1e6 prisms, two or three times on one core of a busy
+machine: a full lattice 7 to 8 s and 0.6 GiB here, 16 to 20 s and 1.4 GiB there; columns of one layer 4 to 6 s and 5 to 8 s; scattered boxes
+with 5e5 pairs 9 to 26 s and 32 to 57 s. In a tree of the plane a tall stack of N thin layers meets N^2 times; hence our own.
 """
 
 import numpy as np

@@ -3,7 +3,7 @@
 from craton.cli.check import known
 
 
-def command(name="fd", device="auto", out=None):
+def command(name, device="auto", out=None):
     """Run a benchmark of `craton.benchmark.BENCHES`, print its table, keep its figures."""
     from craton.benchmark import BENCHES, bench
 

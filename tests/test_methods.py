@@ -1,0 +1,71 @@
+"""Methods: each is one object with the verbs of the protocol, and nothing else asks which method it is."""
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import craton
+from craton.methods import METHODS
+from craton.methods.protocol import Method
+from craton.scenario.methods import SCENARIOS
+
+PACKAGE = Path(__file__).parents[1] / "src" / "craton"
+FACTS = {"name": str, "drive": str, "many_ranks": bool, "plans_by_rank": bool, "tries_operators": bool}
+VERBS = [name for name, value in vars(Method).items() if inspect.isfunction(value) and not name.startswith("_")]
+# Who may write a method's name: the methods themselves, the scenario, the command line's choices, and what writes scenarios of its own.
+NAMING = {"methods", "scenario", "cli/app.py", "validation", "benchmark.py", "sem_benchmark.py", "gravity_benchmark.py"}
+
+
+def test_methods_are_those_of_scenarios():
+    assert set(METHODS) == set(SCENARIOS) and all(method.name == name for name, method in METHODS.items())
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_each_has_the_facts_and_verbs_of_the_protocol(method):
+    assert {name: type(getattr(method, name)) for name in FACTS} == FACTS and method.drive in ("march", "sweep")
+    wrong = [verb for verb in VERBS if signature(getattr(type(method), verb)) != signature(getattr(Method, verb))]
+    assert len(VERBS) >= 10 and not wrong
+
+
+def signature(function):
+    """Names of the parameters and which have defaults."""
+    return [(p.name, p.default is p.empty) for p in inspect.signature(function).parameters.values()]
+
+
+def names_methods(path):
+    """Lines of a file in which a whole string is the name of a method, but not a title or a key of something else."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and node.value in ("fd", "sem"):
+            yield node.lineno
+
+
+def allowed(path):
+    """Whether a file may name methods."""
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0] in NAMING or str(relative) in NAMING
+
+
+def test_nothing_else_asks_which_method_it_is():
+    naming = {str(path.relative_to(PACKAGE)): list(names_methods(path)) for path in PACKAGE.rglob("*.py") if not allowed(path)}
+    assert not {path: lines for path, lines in naming.items() if lines}
+
+
+def test_a_method_is_one_row(monkeypatch, tmp_path):
+    """Another object in the row of a method takes all its verbs: here one that plans as before and says another thing."""
+
+    class Other(type(METHODS["fd"])):
+        def dataset(self, result):
+            return super().dataset(result).assign_attrs(method="other")
+
+    text = """
+domain = { origin = [0, 0, -1000], size = [1000, 1000, 1000], spacing = 40 }
+model = { kind = "homogeneous", vp = 3000, vs = 1700, rho = 2200 }
+time = { duration = 0.1 }
+source = [{ kind = "explosion", at = [500, 500, -500], moment = 1e12, wavelet = { kind = "ricker", frequency = 3 } }]
+receivers = [{ name = "R", at = [300, 300, -300] }]
+"""
+    (tmp_path / "small.toml").write_text(text)
+    scenario = craton.load(tmp_path / "small.toml")
+    monkeypatch.setitem(METHODS, "fd", Other())
+    assert craton.run(scenario, device="cpu", progress=False).dataset.attrs["method"] == "other"

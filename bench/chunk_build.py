@@ -49,9 +49,9 @@ partition = "slices"
 """
 LIMIT, TARGET = 300.0, 2_500_000  # the issue: 10 M elements on 4 ranks in 5 minutes
 PHASES = (
-    ("mesh", placing, "on_earth"), ("fluids", build.ranks, "find_fluid_elements"), ("numbering, sharing", build, "build_subdomain"),
+    ("mesh", placing, "place_on_earth"), ("fluids", build.ranks, "find_fluid_elements"), ("numbering, sharing", build, "build_subdomain"),
     ("mesh statistics", build, "scan_elements"), ("stable step", build, "stable_step"), ("places", placing, "problems"),
-    ("element arrays", families, "arrange_families"), ("faces", build.faces, "absorbing"), ("sources", points, "sources"),
+    ("element arrays", families, "arrange_families"), ("faces", build.faces, "absorbing_faces"), ("sources", points, "sources"),
     ("receivers", points, "recording"),
 )  # fmt: skip
 

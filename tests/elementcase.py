@@ -40,7 +40,7 @@ class Toy:
     mesh: HexMesh
     model: object
     degree: int = 4
-    wet: np.ndarray = None
+    fluid_elements: np.ndarray = None
     precision: str = "float64"
     dt: float = 1e-3
     start: float = 0.0
@@ -50,7 +50,7 @@ class Toy:
 
     def __post_init__(self):
         self.element = Element(self.degree)
-        self.fluid = np.zeros(self.mesh.size, bool) if self.wet is None else self.wet
+        self.fluid = np.zeros(self.mesh.size, bool) if self.fluid_elements is None else self.fluid_elements
         found = numbering.number(self.mesh.elements, self.degree)
         points = found.points.reshape(self.mesh.size, -1)
         self.points, self.counts = np.zeros_like(points), {}
@@ -81,9 +81,9 @@ class Toy:
         """The model there."""
         return at_nodes(self.model, self.coordinates(e)[:, :, nodes], self.mesh.centroids()[e])
 
-    def locate(self, xyz, wet=False, **more):
+    def locate(self, xyz, prefer_fluid=False, **more):
         """Positions in the mesh."""
-        return self.places.locate(xyz, wet, **more)
+        return self.places.locate(xyz, prefer_fluid, **more)
 
     def elements_holding(self, xyz):
         """All elements that hold positions."""

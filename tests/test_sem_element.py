@@ -130,5 +130,5 @@ def test_implicit_damping_is_the_inverse_matrix():
 
 
 def test_pairs_of_solid_and_fluid_points_come_once():
-    pairs, vectors = mesh_terms.coupled(np.array([[5, 6], [6, 7]]), np.array([[1, 2], [2, 3]]), np.arange(12.0).reshape(2, 2, 3))
+    pairs, vectors = mesh_terms.unique_pairs(np.array([[5, 6], [6, 7]]), np.array([[1, 2], [2, 3]]), np.arange(12.0).reshape(2, 2, 3))
     assert pairs.tolist() == [[5, 1], [6, 2], [7, 3]] and vectors.tolist() == [[0, 1, 2], [9, 11, 13], [9, 10, 11]]

@@ -168,7 +168,7 @@ def relaxed_stress(strain, moduli, loss, xi, bulk):
 @pytest.mark.parametrize("bulk", [False, True])
 def test_memory_variables_follow_strain_that_is_linear_between_steps(bulk):
     mesh, dt = semcase.Mesh(3, (2, 1, 1)), 0.02
-    kind = sem.Kind(3, relaxation=sem.relaxing(EXAMPLE, dt), bulk=bulk)
+    kind = sem.Kind(3, relaxation=sem.relaxation_constants(EXAMPLE, dt), bulk=bulk)
     moduli = mesh.random(2)
     loss = np.random.default_rng(5).uniform(0, 1 / 20, (mesh.size, 1 + bulk, mesh.element.size))
     states = [0.0 * field(mesh), *(field(mesh, seed=n) for n in range(3, 7))]
@@ -198,7 +198,7 @@ def test_attenuated_anisotropy_relaxes_its_isotropic_part():
     loss = np.full((mesh.size, 2, mesh.element.size), 1 / 30)
     after = []
     for rows, given in ((moduli, {}), (full, {"full": True})):
-        kind = sem.Kind(2, relaxation=sem.relaxing(EXAMPLE, dt), bulk=True, **given)
+        kind = sem.Kind(2, relaxation=sem.relaxation_constants(EXAMPLE, dt), bulk=True, **given)
         arrays = {"force": np.zeros(u.size), "memory": np.zeros((mesh.size, 27, kind.stored)), "displacement": u.ravel(),
                   "points": mesh.points, "geometry": mesh.geometry("nodes"), "moduli": rows, "loss": loss}  # fmt: skip
         after.append(semcase.run(sem.stiffness(kind), arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0}, times=2))

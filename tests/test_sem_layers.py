@@ -116,7 +116,7 @@ def test_friction_is_implicit_in_velocity_and_leaves_slow_motion():
     lowpass = rng.standard_normal((3, 2))
     terms = np.stack([1 / (1 + DT / 2 * rate), rate * mass, gain])
     given = arrays | {"lowpass": lowpass.copy(), "points": np.array([2, 7], np.int32), "terms": terms}
-    after = semcase.run(sem.damped(), given, (0, 1, 0, 1, 0, 2), {"count": 2}, laned=())
+    after = semcase.run(sem.damped_points(), given, (0, 1, 0, 1, 0, 2), {"count": 2}, laned=())
     for n, g in enumerate((2, 7)):
         a, fast = after["force"].reshape(-1, 3)[g] / mass[n], arrays["velocity"].reshape(-1, 3)[g] - lowpass[:, n]
         assert np.allclose(mass[n] * a, arrays["force"].reshape(-1, 3)[g] - mass[n] * rate[n] * (fast + DT / 2 * a))

@@ -6,7 +6,7 @@ from elementcase import Toy, brick
 
 from craton.errors import ScenarioError
 from craton.methods.spectral_element import quality
-from craton.methods.spectral_element.placing import on_mesh, problems
+from craton.methods.spectral_element.placing import place_on_mesh, problems
 from craton.model.media import cells, layered, sampling
 from craton.model.media.cells import Region
 from craton.model.mesh import meshing
@@ -187,7 +187,7 @@ def test_topography_bends_the_top():
     hill = scenario(("vp = 3000\n", "vp = 3000\ntopography = { x = [0, 1500, 3000], z = [-300, -100, -300] }\n"))
     mesh = meshing.mesh_of(hill)
     assert mesh.order == 2 and mesh.bounds()[1][2] == pytest.approx(-100, abs=1) and mesh.bounds()[0].tolist() == [0, 0, -2500]
-    placed = on_mesh(hill, mesh)
+    placed = place_on_mesh(hill, mesh)
     assert placed.mesh_top is not None and dumps(placed) == dumps(hill) and hill.mesh_top is None
 
 
@@ -208,7 +208,7 @@ def test_sources_and_receivers_outside_the_mesh():
 
     one = scenario(("at = [2000, 1500, 0]", "at = [2000, 1500, 400]"), ("at = [1500, 1500, -1000]", "at = [1500, 1500, -2600]"))
     mesh = meshing.mesh_of(one)
-    found = problems(on_mesh(one, mesh), Places(mesh, np.zeros(mesh.size, bool)))
+    found = problems(place_on_mesh(one, mesh), Places(mesh, np.zeros(mesh.size, bool)))
     assert [p.key for p in found] == ["source.0.at", "receivers.0.at"] and "400 m from its nearest" in found[1].message
 
 
@@ -216,7 +216,7 @@ def test_depths_count_from_the_top_of_a_mesh():
     mesh = brick((6, 5, 4), (600.0, 500.0, 200.0), bump=20)
     text = smallcase.changed(("origin = [0, 0, -2500]\nsize = [3000, 3000, 2500]\nspacing = 100", 'mesh = "m.msh"'), ('"fd"', '"sem"'),
                              ("at = [2000, 1500, 0]", "at = { x = 100, y = 250, depth = 5 }"))  # fmt: skip
-    placed = on_mesh(loads(text), mesh)
+    placed = place_on_mesh(loads(text), mesh)
     from craton.survey import receivers
 
     np.testing.assert_allclose(receivers.collect(placed)[0][0][2][0], [100, 250, 20 * np.sin(0.5) - 5], rtol=1e-9)

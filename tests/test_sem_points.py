@@ -92,11 +92,11 @@ def test_a_position_just_above_the_top_is_put_on_it_and_one_higher_is_not():
 
 def test_both_sides_of_a_sea_floor():
     mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
-    wet = mesh.centroids()[:, 2] > -200
-    places = Places(mesh, wet)
+    fluid = mesh.centroids()[:, 2] > -200
+    places = Places(mesh, fluid)
     on_floor = [[130.0, 60.0, -200.0], [100.0, 100.0, -200.0], [130.0, 60.0, -150.0]]
-    assert wet[places.locate(on_floor, True).element].tolist() == [True, True, True]
-    assert wet[places.locate(on_floor, False).element].tolist() == [False, False, True]
+    assert fluid[places.locate(on_floor, True).element].tolist() == [True, True, True]
+    assert fluid[places.locate(on_floor, False).element].tolist() == [False, False, True]
 
 
 # --- out --------------------------------------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def test_pressure_of_isotropic_and_anisotropic_solids():
 
 def test_quantities_of_a_fluid():
     mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
-    d = Toy(mesh, SEA, wet=mesh.centroids()[:, 2] > -200)
+    d = Toy(mesh, SEA, fluid_elements=mesh.centroids()[:, 2] > -200)
     def chi(x, y, z):
         return (x / 100) ** 3 * (y / 100) + (z / 100) ** 4
 
@@ -260,7 +260,7 @@ def test_moments_stay_on_their_side_of_an_interface():
 
 def test_explosion_in_a_fluid():
     mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
-    d = Toy(mesh, SEA, wet=mesh.centroids()[:, 2] > -200)
+    d = Toy(mesh, SEA, fluid_elements=mesh.centroids()[:, 2] > -200)
     state = force_of(d, [source((50.0, 60.0, -70.0), moment=3e9 * np.eye(3))])
     fluid = slice(d.offset("potential_force"), d.offset("potential_force") + d.counts["fluid"])
     assert not np.any(np.delete(state, np.arange(d.size)[fluid]))
@@ -272,7 +272,7 @@ def test_explosion_in_a_fluid():
                                        (source((50, 60, -70), moment=[[0, 1, 0], [1, 0, 0], [0, 0, 0]]), "with shear")])  # fmt: skip
 def test_what_a_fluid_does_not_have(one, part):
     mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
-    d = Toy(mesh, SEA, wet=mesh.centroids()[:, 2] > -200)
+    d = Toy(mesh, SEA, fluid_elements=mesh.centroids()[:, 2] > -200)
     (problem,) = points.source_problems(d, [one])
     assert part in problem.message and "(50, 60, -70) m" in problem.message
     assert not points.source_problems(d, [source((50, 60, -370), force=[1, 0, 0])])

@@ -73,7 +73,7 @@ def test_nothing_above_a_bent_top_and_its_surface():
 def test_a_sea_over_rock():
     mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
     model = Layers(layers=[{"top": 0, **SEA.model_dump(include={"vp", "vs", "rho"})}, {"top": -200, "vp": 3000, "vs": 1700, "rho": 2000}])
-    d = Toy(mesh, model, wet=mesh.centroids()[:, 2] > -200)
+    d = Toy(mesh, model, fluid_elements=mesh.centroids()[:, 2] > -200)
     state = d.filled(velocity=lambda x, y, z: np.stack([x, y, z]), potential_rate=lambda x, y, z: 1000 * (x * y + z**2))
     made, values = shot(d, mesh, state, plane={"y": 50.0})
     x, _, z = places(made)

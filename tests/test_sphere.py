@@ -287,7 +287,7 @@ def scenario_of(shells, folder, domain, **more):
 
 def mounted(scenario):
     """The scenario on its mesh, discretised, its plan without sources, its receivers."""
-    scenario, own = placing.on_earth(scenario, SingleRank())
+    scenario, own = placing.place_on_earth(scenario, SingleRank())
     d, receivers = discretise(scenario, own, [], SingleRank(), CPU(threads=1)), survey_receivers.build(scenario)
     return scenario, d, assemble(d, [], receivers, survey_receivers.channels(len(receivers), ("velocity",))), receivers
 

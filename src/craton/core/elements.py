@@ -171,7 +171,7 @@ def partition(points, centroids, ranks, method="auto", weights=None, seed=0, pai
     weights = np.ones(len(centroids)) if weights is None else np.asarray(weights, float)
     total = np.bincount(group, weights)
     centres = np.stack([np.bincount(group, weights * x) / total for x in np.asarray(centroids, float).T], axis=1)
-    chosen = METHODS[_installed() if method == "auto" else method]
+    chosen = METHODS[_default_method() if method == "auto" else method]
     return chosen(lambda: contract_graph(*neighbours(points), group), centres, ranks, total, seed)[group]
 
 
@@ -194,7 +194,7 @@ def contract_graph(offsets, adjacency, group):
     return np.searchsorted(keys, np.arange(count + 1) * count).astype(np.int32), (keys % count).astype(np.int32)
 
 
-def _installed():
+def _default_method():
     from importlib.util import find_spec
 
     return "metis" if find_spec("pymetis") else "bisection"

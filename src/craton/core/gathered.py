@@ -15,7 +15,7 @@ from craton.core.share import Cut
 RECORD_BYTES = 1 << 28  # of a rank's record, at most
 
 
-def sampling(plan):
+def sampling_launch(plan):
     """Return the launch that samples the channels, or None."""
     return next((launch for phase in plan.phases for launch in phase.launches if launch.op.function == "sample"), None)
 
@@ -37,7 +37,7 @@ class Gathering:
     @cached_property
     def launch(self):
         """The launch that samples."""
-        return sampling(self.plan)
+        return sampling_launch(self.plan)
 
     @cached_property
     def table(self):
@@ -90,7 +90,7 @@ class Gathering:
         of_channels = np.concatenate([np.arange(first[c], first[c + 1]) for c in channels] or [np.empty(0, int)]).astype(int)
         counts = np.append(np.diff(first)[channels], np.ones(len(rows), int))
         values = {
-            "source": Cut(old, replace(old, shape=part.shape), part).moved(source[np.append(of_channels, rows)]),
+            "source": Cut(old, replace(old, shape=part.shape), part).move(source[np.append(of_channels, rows)]),
             "first": np.append(0, np.cumsum(counts)),
             "weight": np.append(weight[of_channels], np.ones(len(rows))),
         }

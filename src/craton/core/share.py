@@ -45,12 +45,12 @@ class Cut:
         common = clip(box, tuple(limits))
         return common and tuple(v - self.part.box[n - n % 2] for n, v in enumerate(common))
 
-    def owned(self, index):
+    def owns(self, index):
         """Return which entries of the state, counted from the first field's point (0, 0, 0), the part owns."""
         limits = zip(self.old.place(index), self.part.box[::2], self.part.box[1::2])
         return np.logical_and.reduce([(a <= n) & (n < b) for n, a, b in limits])
 
-    def moved(self, index):
+    def move(self, index):
         """Return the indices in the part's state of entries of the whole state, all owned."""
         indices = (n - low for n, low in zip(self.old.place(index), self.part.box[::2]))
         return (index + self.old.first) // self.old.field * self.new.field + self.new.offset(*indices)
@@ -207,13 +207,13 @@ def cut_table(whole_launch, plan, cut):
     """Return an injection with the rows whose targets the part owns."""
     named = dict(zip(("state", *TABLE), whole_launch.arrays))
     target, first, column, weight = (plan.arrays[named[name]] for name in TABLE)
-    owned = cut.owned(target.data)
+    owned = cut.owns(target.data)
     if not owned.any():
         return [], {}
     chosen = np.flatnonzero(owned)
     counts = np.diff(first.data)[chosen]
     rows = np.repeat(owned, np.diff(first.data))
-    values = (cut.moved(target.data[chosen]), np.append(0, np.cumsum(counts)), column.data[rows], weight.data[rows])
+    values = (cut.move(target.data[chosen]), np.append(0, np.cumsum(counts)), column.data[rows], weight.data[rows])
     arrays = {named[name]: replace(spec, shape=v.shape, data=np.asarray(v, spec.dtype)) for name, spec, v in
             zip(TABLE, (target, first, column, weight), values)}  # fmt: skip
     places = tuple(n[chosen] - low for n, low in zip(whole_launch.places, cut.part.box[::2]))

@@ -1,7 +1,7 @@
 """The plan of one rank, complete: its part, its messages, its columns of the record, its share of the pictures."""
 from dataclasses import replace
 
-from craton.core.gathered import Gathering, sampling
+from craton.core.gathered import Gathering, sampling_launch
 from craton.core.partition import split
 from craton.core.share import localise_plan
 from craton.methods.shared.halo import messages
@@ -29,7 +29,7 @@ def shared(plan, rank, ranks, grid=None):
         The grid cannot be cut so.
     """
     parts = split(plan, ranks, grid)
-    part, gathering = parts[rank], Gathering(plan, parts) if sampling(plan) else None
+    part, gathering = parts[rank], Gathering(plan, parts) if sampling_launch(plan) else None
     local = localise_plan(plan, part)
     buffers, sent = messages(local, part)
     arrays, launches = gathering.record(rank) if gathering else ({}, [])

@@ -322,7 +322,7 @@ def friction_points(d):
             continue
         rate, shift = rate[points], shift[points]
         terms = np.stack([1 / (1 + d.dt / 2 * rate), rate * d.statistics.mass[fluid][points], -np.expm1(-d.dt * shift)])
-        op = operators.damped(1 if fluid else 3)
+        op = operators.damped_points(1 if fluid else 3)
         arrays |= faces.point_arrays(op.name, points=(points, np.int32), terms=(terms, d.precision))
         arrays[f"{op.name}_lowpass"] = Array("boundary points", (1 if fluid else 3, len(points)), d.precision)
         fields = {"force": "potential_force", "velocity": "potential_rate"} if fluid else {}

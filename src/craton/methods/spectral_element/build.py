@@ -70,9 +70,9 @@ def build(scenario, prepared=None, team=None, machine=None):
     ranks.refuse_mesh(scenario, team)
     if prepared is None:
         on_earth = scenario.domain.chunk is not None
-        scenario, prepared = placing.on_earth(scenario, team) if on_earth else (scenario, prepare_mesh(scenario, team))
+        scenario, prepared = placing.place_on_earth(scenario, team) if on_earth else (scenario, prepare_mesh(scenario, team))
     prepared = replace(prepared, bounds=mesh_bounds(prepared, team))
-    scenario = placing.on_mesh(scenario, prepared.mesh, prepared.bounds)
+    scenario = placing.place_on_mesh(scenario, prepared.mesh, prepared.bounds)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
     sources = source_files.build_all(scenario, partial(placing.medium, prepared))
     receivers = survey_receivers.build(scenario).on_earth(sources)
@@ -114,7 +114,7 @@ def discretise(scenario, prepared, sources, team=None, machine=None):
     Parameters
     ----------
     scenario : craton.SpectralScenario
-        On the mesh, see `placing.on_mesh`.
+        On the mesh, see `placing.place_on_mesh`.
     prepared : craton.model.mesh.prepared.Prepared
     sources : list of PointSource and FiniteFault
     team : craton.comm.Together, optional
@@ -150,7 +150,7 @@ def build_medium(scenario, prepared, team):
     fluid = ranks.find_fluid_elements(prepared, team)
     owner = ranks.assign_owners(scenario, prepared, fluid, team)
     subdomain, ghosted = build_subdomain(prepared, element, fluid, owner, team)
-    scanned = scan_elements(ghosted, prepared.sampler).leading(subdomain.mesh.size, subdomain.state)
+    scanned = scan_elements(ghosted, prepared.sampler).select_leading(subdomain.mesh.size, subdomain.state)
     statistics = ranks.combine_statistics(subdomain, scanned)
     relaxation = sampling.relaxation(scenario.model, statistics.loss)
     return Medium(**fields_of(ghosted.owned_by(subdomain)), scenario=scenario, sampler=prepared.sampler, subdomain=subdomain,
@@ -186,7 +186,7 @@ def assemble(d, sources, receivers, channels):
         family_arrays, launch = families.arrays_and_launch(d, family)
         arrays |= family_arrays
         elements["fluid" if family.family.fluid else "solid"].append(launch)
-    for edge_arrays, launches in (faces.absorbing(d), faces.rigid_points(d, d.units), faces.coupling(d, d.units),
+    for edge_arrays, launches in (faces.absorbing_faces(d), faces.rigid_points(d, d.units), faces.coupling(d, d.units),
                                   absorbing_layer.friction_points(d)):  # fmt: skip
         arrays |= edge_arrays
         edges.append(launches)
@@ -203,7 +203,7 @@ def assemble(d, sources, receivers, channels):
                 receivers, slots, limit, watched, frames, d.extra, band)  # fmt: skip
     plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources),
                      *absorbing_layer.warn_inside_layers(d, [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]),
-                     *placing.near_sources(sources, receivers, d.scenario.output.waveforms, grid.spacing)]  # fmt: skip
+                     *placing.warn_near_sources(sources, receivers, d.scenario.output.waveforms, grid.spacing)]  # fmt: skip
     if team.size > 1:
         return ranks.complete_plan(d, replace(plan, sharing={"gathering": columns}))
     plan.notes = notes.sections(d, plan, sources)

@@ -18,7 +18,7 @@ def operators(degree):
     attenuation is part of the text, so it is an example: three mechanisms for Q = 50 from 0.1 to 10 Hz, steps of 1 ms.
     """
     kind = sem.Kind(min(degree, DEGREES[-1]))
-    lossy = sem.relaxing(attenuation.relaxation((0.1, 10.0), 1 / 50, storage="full"), 1e-3)
+    lossy = sem.relaxation_constants(attenuation.relaxation((0.1, 10.0), 1 / 50, storage="full"), 1e-3)
     ways = [{}, {"geometry": "corners"}, {"geometry": "stored"}, {"geometry": "box"}, {"per_node": False}, {"full": True},
             {"full": True, "per_node": False}, {"relaxation": lossy}, {"relaxation": lossy, "bulk": True},
             {"relaxation": lossy, "full": True, "bulk": True},
@@ -28,7 +28,7 @@ def operators(degree):
     lossy_layers = [{"axes": 4, "relaxation": lossy, "bulk": True}, {"axes": 2, "full": True}]
     all_operators = [sem.stiffness(replace(kind, **way)) for way in (*ways, *layers, *lossy_layers)]
     all_operators += [sem.fluid(replace(kind, **way)) for way in (*ways[:5], *ways[-1:], *layers)]
-    all_operators += [sem.damped(), sem.damped(1)]
+    all_operators += [sem.damped_points(), sem.damped_points(1)]
     all_operators += [sem.update(), sem.fluid_update(), sem.stacey(), sem.fluid_stacey()]
     all_operators += [sem.rigid(), sem.rigid(1), sem.to_fluid(), sem.to_solid()]
     all_operators += [make(fields) for make in (sharing.pack, sharing.add) for fields in (3, 1)]

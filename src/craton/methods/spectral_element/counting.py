@@ -123,7 +123,7 @@ def count(scenario, machine, ranks=1):
     step = scenario.time.step or build.timing.time_step_for(limit)
     build.refuse(build.step_problems(scenario, limit))
     degree = scenario.run.degree
-    largest_slice, points, shared, outer, grid = (of_sphere if chunk.all_chunks > 1 else of_chunk)(chunk, ranks, degree)
+    largest_slice, points, shared, outer, grid = (count_sphere if chunk.all_chunks > 1 else count_chunk)(chunk, ranks, degree)
     real = np.dtype(scenario.run.precision).itemsize
     nbytes = per_element * largest_slice + 10 * real * points + 6 * real * shared
     rate = rate_of(scenario, chunk) * (DEGREE + 1) ** 3 / (degree + 1) ** 3 * 4 / real
@@ -135,7 +135,7 @@ def count(scenario, machine, ranks=1):
                    chunk.stack.points(degree), scenario.title, chunk_notes.describe_chunk(scenario, chunk))  # fmt: skip
 
 
-def of_chunk(chunk, ranks, degree):
+def count_chunk(chunk, ranks, degree):
     """Return elements, points, shared points and outer elements of the largest slice, and numbers of slices along xi and eta."""
     grid = earth_chunk.arrangement(chunk.stack, ranks)
     window = largest(chunk.stack, grid)
@@ -144,8 +144,8 @@ def of_chunk(chunk, ranks, degree):
     return elements(chunk.stack, window), points, shared, outer, grid
 
 
-def of_sphere(sphere, ranks, degree):
-    """Return the counts of `of_chunk` for chunks in equal parts (METIS), about square, with neighbours on four sides; no grid."""
+def count_sphere(sphere, ranks, degree):
+    """Return the counts of `count_chunk` for chunks in equal parts (METIS), about square, with neighbours on four sides; no grid."""
     stack, total = sphere.stack, sphere.stack.points(degree)
     if ranks == 1:
         return sphere.size, total, 0, 0, None

@@ -22,10 +22,21 @@ SIDES = tuple(itertools.product((-1, 0, 1), repeat=3))
 
 @dataclass(frozen=True)
 class Box:
-    """An element that is a box: its rank, its number there and in the whole mesh, its ends (2, 3), m, the medium at corners (rows, 8)."""
+    """An element that is a box.
+
+    Parameters
+    ----------
+    rank : int
+    local_number, number : int
+        Its number on that rank and in the whole mesh.
+    ends : (2, 3) array
+        Lowest and highest x, y, z, m.
+    medium : (rows, 8) array
+        Material at the corners.
+    """
 
     rank: int
-    own: int
+    local_number: int
     number: int
     ends: np.ndarray
     medium: np.ndarray
@@ -61,7 +72,7 @@ def samples(d, xyz):
             boxes = [box for of_rank in nearby_by_rank for box in of_rank[n]]
             parts = None if home is None else moment_samples(home, boxes, xyz[n], d.element.degree)
             shared[n] = parts is not None
-            rows += [(n, box.own, local, weight) for box, local, weight in parts or () if box.rank == team.rank]
+            rows += [(n, box.local_number, local, weight) for box, local, weight in parts or () if box.rank == team.rank]
     which = np.concatenate([np.empty(0, int), *(np.full(len(weight), n) for n, _, _, weight in rows)])
     element = np.concatenate([np.empty(0, int), *(np.full(len(weight), element_number) for _, element_number, _, weight in rows)])
     local = np.concatenate([np.empty((0, 3)), *(local for _, _, local, _ in rows)])

@@ -81,7 +81,7 @@ def values_on_faces(d, rows):
 def at_nodes(d, rows):
     """Return area vectors (m, 3) and material (m,) at the nodes of a batch of faces."""
     nodes = d.element.face_nodes[rows[:, 1]]
-    return area_vectors(d, rows).reshape(-1, 3), {name: of_nodes(v, nodes) for name, v in d.material(rows[:, 0]).items()}
+    return area_vectors(d, rows).reshape(-1, 3), {name: select_nodes(v, nodes) for name, v in d.material(rows[:, 0]).items()}
 
 
 def area_vectors(d, rows):
@@ -89,13 +89,13 @@ def area_vectors(d, rows):
     return mesh_terms.area_vectors(d.element, d.shapes(rows[:, 0]), np.column_stack([np.arange(len(rows)), rows[:, 1]]))
 
 
-def of_nodes(values, nodes):
+def select_nodes(values, nodes):
     """Return values (n, ..., n^3) of elements at selected nodes (n, m): (n m, ...)."""
     indices = np.broadcast_to(nodes.reshape(len(nodes), *(1,) * (values.ndim - 2), -1), (*values.shape[:-1], nodes.shape[1]))
     return np.moveaxis(np.take_along_axis(values, indices, axis=-1), -1, 1).reshape(-1, *values.shape[1:-1])
 
 
-def absorbing(d):
+def absorbing_faces(d):
     """Return arrays and launches of absorbing (Stacey) faces by medium: arrays, {"solid": [...], "fluid": [...]}.
 
     A point of several ranks is damped by the faces of all of them.
@@ -208,7 +208,7 @@ def coupled_points(d, rows):
     match = np.take_along_axis(solid_nodes, distance.argmin(axis=2), axis=1)
     solid = np.take_along_axis(d.points[rows[:, 2]], match, axis=1)
     fluid = np.take_along_axis(d.points[rows[:, 0]], fluid_nodes, axis=1)
-    return mesh_terms.coupled(solid, fluid, area_vectors(d, rows))
+    return mesh_terms.unique_pairs(solid, fluid, area_vectors(d, rows))
 
 
 def point_arrays(name, **values):

@@ -145,7 +145,7 @@ def arrays_and_launch(d, arranged):
     """
     family, kind, arrays = arranged.family, arranged.family.kind, arranged.arrays
     if kind.relaxation:
-        kind = replace(kind, relaxation=operators.relaxing(d.relaxation, d.dt))
+        kind = replace(kind, relaxation=operators.relaxation_constants(d.relaxation, d.dt))
         memory = Array("wavefield", (len(arranged.order), d.element.size, kind.stored), d.precision, lanes=True)
         arrays = arrays | {f"{family.name}_memory": memory}
     if kind.axes:

@@ -31,7 +31,7 @@ def arrays(d, family, order):
         places = part.start + np.flatnonzero(order.elements[part] >= 0)
         elements = order.elements[places]
         samples = d.material(elements) if nodes else {name: v[elements][..., None] for name, v in d.statistics.constant.items()}
-        values = of_nodes(d, samples, family.fluid)
+        values = unrelaxed_moduli(d, samples, family.fluid)
         for name, array in out.items():
             array[places] = values[name][:, : rows[name]].reshape(len(places), *array.shape[1:])
 
@@ -39,7 +39,7 @@ def arrays(d, family, order):
     return out
 
 
-def of_nodes(d, samples, fluid):
+def unrelaxed_moduli(d, samples, fluid):
     """Return unrelaxed moduli (n, 2 or 21, nodes), Pa, of a fluid 1 / rho, m3/kg; 1/Q of shear and bulk modulus, or None."""
     if fluid:
         return {"moduli": 1 / samples["rho"][:, None], "loss": None}

@@ -7,7 +7,7 @@ import numpy as np
 from craton.errors import ScenarioError
 from craton.methods.spectral_element import mesh_terms
 from craton.methods.spectral_element.material import inertia
-from craton.methods.spectral_element.quality import Quality, of_corners
+from craton.methods.spectral_element.quality import Quality, corner_quality
 from craton.model.media import cells, sampling
 
 UNIFORM = 1e-6  # relative: differences between the nodes of an element below are rounding of positions
@@ -60,7 +60,7 @@ class MeshStatistics:
                           degree=self.quality.degree)  # fmt: skip
         return replace(self, **tables, quality=quality, mass=tuple(masses))
 
-    def leading(self, count, state):
+    def select_leading(self, count, state):
         """Return the statistics of the first elements, whose points, those of a `State`, come first; nothing is copied."""
         return self.select(slice(count), [mass[:points] for mass, points in zip(self.mass, (state.solid, state.fluid))])
 
@@ -170,7 +170,7 @@ def scan_batch(geometry, sampler, elements, local, at_centres):
     return BatchStatistics(
         elements=elements,
         tables={"edges": edges, "straight": straight, "varying": varying_elements(limits)},
-        quality=of_corners(corners) | {"slowest": slowest},
+        quality=corner_quality(corners) | {"slowest": slowest},
         constant={name: values.mean(axis=-1) for name, values in samples.items()},
         mass=volumes(element, local, edges) * inertia_by_medium(samples, geometry.fluid[elements]) * element.volume_weights,
         speeds={name: (low.min(), high.max()) for name, (low, high) in speeds.items()},

@@ -147,7 +147,7 @@ def implicit(damping, mass, dt):
     return g[:, (0, 1, 2, 1, 0, 0), (0, 1, 2, 2, 2, 1)]
 
 
-def coupled(solid, fluid, vectors):
+def unique_pairs(solid, fluid, vectors):
     """Return pairs of a solid and a fluid point at one place, each once.
 
     Parameters

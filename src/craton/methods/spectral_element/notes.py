@@ -105,7 +105,7 @@ def warnings(d, sources):
     """Warn where the mesh, on any rank, does not resolve the sources' frequencies: the warning of the worst rank; all ranks must call."""
     mesh_quality = d.statistics.quality
 
-    def own():
+    def worst_and_warnings():
         return float((mesh_quality.slowest / mesh_quality.longest).min()), quality.warnings(mesh_quality, d.mesh, highest(sources))
 
-    return min(d.subdomain.team.every(own))[1]
+    return min(d.subdomain.team.every(worst_and_warnings))[1]

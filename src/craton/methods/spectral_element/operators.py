@@ -59,7 +59,7 @@ class Kind:
     full : bool
         21 constants.
     relaxation : tuple
-        For each mechanism (decay, held, carried, c0, c1, c2, c3), see `relaxing`; empty without attenuation.
+        For each mechanism (decay, held, carried, c0, c1, c2, c3), see `relaxation_constants`; empty without attenuation.
     bulk : bool
         Bulk attenuation too.
     coloured : bool
@@ -100,7 +100,7 @@ class Kind:
         return "".join(f"_{word}" for word, present in words.items() if present)
 
 
-def relaxing(relaxation, dt):
+def relaxation_constants(relaxation, dt):
     """Return the constants of memory.h for a `model.attenuation.Relaxation` of "full" storage and a step, s: a tuple for each mechanism."""
     x = relaxation.omega * dt
     decay, mean = np.exp(-x), -np.expm1(-x) / x
@@ -111,15 +111,15 @@ def relaxing(relaxation, dt):
 
 def stiffness(kind):
     """Elastic elements; see stiffness.h. Arrays: force, memory, [layer,] displacement, points, geometry, moduli, loss, [rates,] order."""
-    return of_elements("stiffness", kind, 3, ("force", "memory"), ("displacement", "points", "geometry", "moduli", "loss", "order"))
+    return element_operator("stiffness", kind, 3, ("force", "memory"), ("displacement", "points", "geometry", "moduli", "loss", "order"))
 
 
 def fluid(kind):
     """Acoustic elements; see fluid.h. Arrays: potential_force, [layer,] potential, points, geometry, moduli, [rates,] order."""
-    return of_elements("fluid", kind, 1, ("potential_force",), ("potential", "points", "geometry", "moduli", "order"))
+    return element_operator("fluid", kind, 1, ("potential_force",), ("potential", "points", "geometry", "moduli", "order"))
 
 
-def of_elements(name, kind, fields, writes, reads):
+def element_operator(name, kind, fields, writes, reads):
     """Return the operator of elements of a kind; in absorbing layers it has another function and the layer's arrays."""
     function = name
     if kind.axes:
@@ -216,43 +216,43 @@ def stream():
 def stacey():
     """Absorbing points (0, 1, 0, 1, 0, m): force, velocity, points (m,), terms (12, m): G, C of mesh_terms; count = m."""
     return pointwise("stacey", "stacey.h", ("force",), ("velocity", "points", "terms"), FACE, defines=FIELDS[3], reals_per_point=22,
-                     flops=33, **listed())  # fmt: skip
+                     flops=33, **point_list())  # fmt: skip
 
 
 def fluid_stacey():
     """Absorbing points of the fluid: potential_force, potential_rate, points (m,), terms (2, m): G, C; count = m."""
     return pointwise("fluid_stacey", "stacey.h", ("potential_force",), ("potential_rate", "points", "terms"), FACE, defines=FIELDS[3],
-                     reals_per_point=6, flops=3, **listed())  # fmt: skip
+                     reals_per_point=6, flops=3, **point_list())  # fmt: skip
 
 
 def rigid(fields=3):
     """Points that do not move: force, points (m,); fields = 1 for a fluid's potential (pressure 0); count = m."""
     return pointwise("rigid_points" if fields == 3 else "fluid_rigid", "stacey.h", ("force",), ("points",), FACE, kernel="rigid_points",
-                     defines=FIELDS[fields], reals_per_point=1 + fields, **listed())  # fmt: skip
+                     defines=FIELDS[fields], reals_per_point=1 + fields, **point_list())  # fmt: skip
 
 
 FIELDS = {n: (("FIELDS", n),) for n in (1, 3)}
 
 
-def damped(fields=3):
+def damped_points(fields=3):
     """Points of absorbing layers: force, lowpass (fields, m), velocity, points (m,), terms (3, m), see stacey.h; fields = 1 for a fluid."""
     return pointwise("damped_points" if fields == 3 else "fluid_damped", "stacey.h", ("force", "lowpass"), ("velocity", "points", "terms"),
                      FACE, kernel="damped_points", defines=FIELDS[fields], reals_per_point=4 + 5 * fields, flops=6 * fields,
-                     **listed())  # fmt: skip
+                     **point_list())  # fmt: skip
 
 
 def to_fluid():
     """Solid moves fluid, pairs (0, 1, 0, 1, 0, m): potential_force, displacement, solid (m,), fluid (m,), vectors (3, m); count = m."""
     return pointwise("to_fluid", "coupling.h", ("potential_force",), ("displacement", "solid", "fluid", "vectors"), FACE,
-                     reals_per_point=10, flops=6, **listed())  # fmt: skip
+                     reals_per_point=10, flops=6, **point_list())  # fmt: skip
 
 
 def to_solid():
     """Fluid presses on solid: force, potential_force, fluid_inverse_mass, solid (m,), fluid (m,), vectors (3, m); count = m."""
     return pointwise("to_solid", "coupling.h", ("force",), ("potential_force", "fluid_inverse_mass", "solid", "fluid", "vectors"), FACE,
-                     reals_per_point=13, flops=7, **listed())  # fmt: skip
+                     reals_per_point=13, flops=7, **point_list())  # fmt: skip
 
 
-def listed():
+def point_list():
     """Return how machines run through lists of points: one list after another, because each may touch any point."""
     return {"pointwise": False, "grain": (1, 1, 4096), "block": (128, 1, 1)}

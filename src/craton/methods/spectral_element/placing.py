@@ -141,7 +141,7 @@ def mesh_top(mesh):
     return locate.MeshTop(mesh, named_by_place(mesh).get("top", np.empty((0, 2), int)) if faces is None or not len(faces) else faces)
 
 
-def on_earth(scenario, team):
+def place_on_earth(scenario, team):
     """Return a scenario on a chunk of the Earth with the `Globe` of its coordinates, and the `Prepared` mesh and medium of the chunk.
 
     Where ranks have slices, the mesh is that of the rank's own and the columns around it that `subdomain.build_subdomain` needs.
@@ -155,7 +155,7 @@ def on_earth(scenario, team):
     return scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(chunk))}), prepared
 
 
-def on_mesh(scenario, mesh, bounds=None):
+def place_on_mesh(scenario, mesh, bounds=None):
     """Return the scenario with the box of its mesh file, and depths that count from the mesh's top; for the survey's functions.
 
     Without topography or mesh file, depths count from z = 0; under water from the sea floor of the model. `bounds`: of the whole mesh.
@@ -180,7 +180,7 @@ def medium(prepared, xyz):
     return tuple(samples[name][:, 0] for name in ("vp", "vs", "rho"))
 
 
-def near_sources(sources, receivers, quantities, edge):
+def warn_near_sources(sources, receivers, quantities, edge):
     """Warn of receivers so near a point moment that its field is not resolved: list of str.
 
     Derivatives of the polynomials around a point moment are wrong over some elements, most of all the static ones (tests/test_sem_runs.py).
@@ -201,7 +201,7 @@ def near_sources(sources, receivers, quantities, edge):
 def problems(scenario, places):
     """Return the problems of sources and receivers outside the mesh: list.
 
-    `scenario` is that of `on_mesh`; files are checked in the box only.
+    `scenario` is that of `place_on_mesh`; files are checked in the box only.
 
     `places` has ``locate(xyz, prefer_fluid)``; where that gives less than -1 for an element, another rank has the position.
     """

@@ -49,12 +49,12 @@ def quality(mesh, degree, material):
     parts = []
     for start in range(0, mesh.size, BLOCK):
         elements = np.arange(start, min(start + BLOCK, mesh.size))
-        shapes = of_corners(mesh.nodes[mesh.corners[elements]].transpose(0, 2, 1))
+        shapes = corner_quality(mesh.nodes[mesh.corners[elements]].transpose(0, 2, 1))
         parts.append(shapes | {"slowest": sampling.slowest_in(material(elements))})
     return Quality(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, degree=degree)
 
 
-def of_corners(corners):
+def corner_quality(corners):
     """Return shortest, longest, jacobian, skewness of a `Quality` from corners (ne, 3, 8): a dict of (ne,) arrays."""
     cube, lengths, along = corners.reshape(-1, 3, 2, 2, 2), [], []
     for axis in (4, 3, 2):  # xi, eta, zeta: the edge from each corner, and its length
@@ -85,13 +85,13 @@ def report(quality, mesh, f95=None, stable=None):
         points = quality.points(f95)
         worst = int(np.argmin(points))
         judged = "ok" if points[worst] >= FEWEST[quality.degree] else "TOO FEW"
-        rows.append(("points per wavelength", f"{points[worst]:.1f} at f95 = {f95:.4g} Hz ({judged}) in {named(mesh, worst)}: edge "
+        rows.append(("points per wavelength", f"{points[worst]:.1f} at f95 = {f95:.4g} Hz ({judged}) in {describe(mesh, worst)}: edge "
                      f"{quality.longest[worst]:,.4g} m, {quality.slowest[worst]:,.0f} m/s; median {np.median(points):.1f}"))  # fmt: skip
     rows += [_worst(mesh, "aspect ratio", quality.aspect, np.argmax, "{:.3g}", " (longest edge over shortest)"),
              _worst(mesh, "skewness", quality.skewness, np.argmax, "{:.2f}", " (0: right angles)"),
              _worst(mesh, "scaled Jacobian", quality.jacobian, np.argmin, "{:.2f}", " (1: a box)")]  # fmt: skip
     if stable is not None:
-        rows.append(("time step", f"limited by {named(mesh, stable.element)}, shortest edge {quality.shortest[stable.element]:,.4g} m; "
+        rows.append(("time step", f"limited by {describe(mesh, stable.element)}, shortest edge {quality.shortest[stable.element]:,.4g} m; "
                      f"Courant number {stable.courant:.2f} there at the limit"))  # fmt: skip
     return rows
 
@@ -99,10 +99,10 @@ def report(quality, mesh, f95=None, stable=None):
 def _worst(mesh, label, values, which, form, meaning):
     worst = int(which(values))
     everywhere = np.ptp(values) <= 1e-6 * max(abs(float(values[worst])), 1.0)
-    return label, form.format(values[worst]) + meaning + (", everywhere" if everywhere else f" at worst, in {named(mesh, worst)}")
+    return label, form.format(values[worst]) + meaning + (", everywhere" if everywhere else f" at worst, in {describe(mesh, worst)}")
 
 
-def named(mesh, element):
+def describe(mesh, element):
     """Describe an element by its number and the position of its centre."""
     nodes = mesh.nodes[mesh.corners[element]].mean(axis=0)
     return f"element {element} at ({', '.join(f'{v:,.10g}' for v in np.round(nodes, 3) + 0.0)}) m"
@@ -117,5 +117,5 @@ def warnings(quality, mesh, f95):
         return []
     edge = quality.slowest[worst] * quality.degree / f95 / fewest
     return [f"mesh under-resolved: {points[worst]:.1f} GLL points per minimum wavelength at f95 = {f95:.4g} Hz ({fewest:g} required for "
-            f"degree {quality.degree}) in {few:,} of {mesh.size:,} elements; the worst is {named(mesh, worst)}, slowest wave "
+            f"degree {quality.degree}) in {few:,} of {mesh.size:,} elements; the worst is {describe(mesh, worst)}, slowest wave "
             f"{quality.slowest[worst]:,.0f} m/s: use edges of at most {edge:.4g} m there, or a source with lower frequencies"]

@@ -84,7 +84,7 @@ def build_subdomain(prepared, element, fluid, owner, team=None):
     """
     team = team or SingleRank()
     if team.size == 1:
-        return undivided(prepared, element, fluid, team)
+        return build_single_subdomain(prepared, element, fluid, team)
     mesh, numbers, is_owned = prepared.mesh, element_numbers(prepared), owner == team.rank
     nearby = elements.touching_elements(mesh.corners, is_owned, True)  # owned elements, and those that complete their points' masses
     numbered = numbering.number(mesh.elements[nearby], element.degree)
@@ -104,7 +104,7 @@ def build_subdomain(prepared, element, fluid, owner, team=None):
     return subdomain, ghosted
 
 
-def undivided(prepared, element, fluid, team):
+def build_single_subdomain(prepared, element, fluid, team):
     """Return the `Subdomain` and geometry of a rank that owns all elements."""
     mesh = prepared.mesh
     numbered = numbering.number(mesh.elements, element.degree)

@@ -91,7 +91,8 @@ def largest_eigenvalue(operator):
 
     def store_sample():
         """Store the values at the nodes, in double: (ne, nodes, components) of each medium."""
-        samples.append({medium: operator.at(medium, d.points[d.fluid == (medium == "fluid")][:, nodes]) for medium in operator.media})
+        samples.append({medium: operator.previous_at(medium, d.points[d.fluid == (medium == "fluid")][:, nodes])
+                        for medium in operator.media})  # fmt: skip
 
     operator.start()
     eigenvalue, energy = lanczos.largest_eigenvalue(operator, store_sample), np.zeros(d.mesh.size)

@@ -61,10 +61,10 @@ class Undamped:
     @property
     def size(self):
         """Length of a vector, over all ranks."""
-        def own():
+        def local_size():
             return sum(FIELDS[m][2] * (len(self.masses[m]) - len(self.d.subdomain.shared[m].elsewhere)) for m in self.media)
 
-        return sum(self.team.every(own))
+        return sum(self.team.every(local_size))
 
     def plan(self, elements):
         """Return the plan whose phases are the parts of T."""
@@ -122,11 +122,11 @@ class Undamped:
 
     def products(self, fluid_force):
         """Return <r, r> and <r, T r>, sums over all ranks, each point once; `fluid_force` is -K_f chi."""
-        def own():
+        def local_products():
             return sum(self.partial_products(medium, slice(None), fluid_force)
                        - self.partial_products(medium, self.elsewhere[medium], fluid_force) for medium in self.media)  # fmt: skip
 
-        return np.sum(self.team.every(own), axis=0).tolist()
+        return np.sum(self.team.every(local_products), axis=0).tolist()
 
     def partial_products(self, medium, points, fluid_force):
         """Return the contribution of points of a medium of this rank to `products`: (2,)."""
@@ -191,7 +191,7 @@ class Undamped:
         with self.machine.work():
             return {medium: -self.machine.to_host(self.array(medium, "image") / self.mass[medium]) for medium in self.media}
 
-    def at(self, medium, points):
+    def previous_at(self, medium, points):
         """Return the previous vector at points of a medium on the host, points.shape + (components,)."""
         with self.machine.work():
             return self.machine.to_host(self.array(medium, "before")[self.machine.asarray(points)]).astype(float)

@@ -373,7 +373,7 @@ def test_fibre_channels():
 @pytest.mark.parametrize("das, says", [
     ("{ along = [[0, 0, 0]], spacing = 10, gauge = 10 }", "receivers.0.das.along"),
     ("{ along = [[0, 0, 0], [0, 0, 0]], spacing = 10, gauge = 10 }", "receivers.0.das.along.1"),
-    ("{ along = [[0, 0, 0], [5, 0, 0]], spacing = 10, gauge = 10 }", "10 m is longer than the fibre, 5 m"),
+    ("{ along = [[0, 0, 0], [5, 0, 0]], spacing = 10, gauge = 10 }", "10 m, is longer than the fibre, 5 m"),
     ("{ along = [[0, 0, 0], [50, 0, 0]], spacing = 0, gauge = 10 }", "receivers.0.das.spacing"),
 ])  # fmt: skip
 def test_impossible_fibres(das, says):

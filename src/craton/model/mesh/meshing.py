@@ -9,7 +9,7 @@ from craton.model.media import cells, earth, followed, layered
 from craton.model.media.cells import Region
 
 BLOCK = 1 << 12  # elements measured at a time
-ABOVE = 1e-6  # of the spacing: interfaces nearer than this to the ground are the ground
+ABOVE = 1e-6  # times the element size: an interface closer than this to the ground coincides with it
 
 
 def region_of(scenario):
@@ -18,16 +18,18 @@ def region_of(scenario):
     return Region(domain.corner, tuple(o + s for o, s in zip(domain.corner, domain.extent)))
 
 
-def spacing_of(scenario):
-    """Length of an element's edge, m: as given, or such that GLL points at their average distance, edge over degree, resolve the slowest
-    wave at max_frequency; rounded down to three digits."""
+def element_size_of(scenario):
+    """Longest edge of the elements, m: ``domain.element_size``, or the edge that resolves the slowest wave at ``max_frequency``.
+
+    GLL points are counted at their average distance, edge over degree; a derived edge is rounded down to three digits.
+    """
     domain = scenario.domain
-    if domain.spacing is not None:
-        return domain.spacing
+    if domain.element_size is not None:
+        return domain.element_size
     slowest = earth.extremes(scenario.model, region_of(scenario))["slowest"]
-    spacing = scenario.run.degree * slowest / (domain.max_frequency * domain.points_per_wavelength)
-    digits = 2 - math.floor(math.log10(spacing))
-    return math.floor(spacing * 10**digits) / 10**digits
+    edge = scenario.run.degree * slowest / (domain.max_frequency * domain.points_per_wavelength)
+    digits = 2 - math.floor(math.log10(edge))
+    return math.floor(edge * 10**digits) / 10**digits
 
 
 def mesh_of(scenario):
@@ -48,7 +50,7 @@ def mesh_of(scenario):
     top, surface, curved = top_of(scenario)
     size = (*domain.extent[:2], top - domain.corner[2])
     refine = [(one.below, one.factor) for one in domain.refine]
-    return box_mesh(domain.corner, size, spacing_of(scenario), interfaces_of(scenario), surface, refine, 2 if curved else 1)
+    return box_mesh(domain.corner, size, element_size_of(scenario), interfaces_of(scenario), surface, refine, 2 if curved else 1)
 
 
 def top_of(scenario):
@@ -85,7 +87,7 @@ def interfaces_of(scenario):
         lowest = terrain.heights(ground, region_of(scenario))[0]
         return found + [_below(ground, top) for top in tops if top < 0 and lowest + top > domain.corner[2]]
     roof = domain.top if ground is None else terrain.heights(ground, region_of(scenario))[0]
-    room = ABOVE * spacing_of(scenario)
+    room = ABOVE * element_size_of(scenario)
     return found + [float(top) for top in tops if domain.corner[2] + room < top < roof - room]
 
 

@@ -124,7 +124,7 @@ SCENARIOS = {
     ),
     "source file of another kind": (
         [(f'kind = "explosion"\n{AT}\nmoment = 1e14\n{WAVELET}', 'kind = "cmtsolution"\nfile = "small.toml"')],
-        [("source.0.file", "small.toml:1:", "not what a CMTSOLUTION has", "docs/sources.md")],
+        [("source.0.file", "small.toml:1:", "is not a line of a CMTSOLUTION", "docs/sources.md")],
     ),
     "source kind misspelt": (
         [(f'kind = "explosion"\n{AT}\nmoment = 1e14\n{WAVELET}', 'kind = "cmtsolutions"\nfile = "small.toml"')],

@@ -92,7 +92,7 @@ def test_regions_that_are_missing_are_named():
     region = Region((0, 0, -200), (200, 200, 0))
     model = Regions(regions={"rok": {"vp": 3000, "vs": 1700, "rho": 2000}, "sea": {"vp": 1500, "vs": 1400, "rho": 1000}})
     found = {p.key: p.message for p in sampling.problems(model, region, ("rock", "sea"))}
-    assert 'did you mean "rock"' in found["model.regions.rok"] and '"rock" of the mesh has no medium' in found["model.regions"]
+    assert 'did you mean "rock"' in found["model.regions.rok"] and 'the mesh region "rock" has no medium' in found["model.regions"]
     assert "Poisson" in found["model.regions.sea.vs"] or "above vp" in found["model.regions.sea.vs"]
 
 
@@ -145,7 +145,7 @@ def test_elements_of_two_minds_are_named():
     mesh = brick((2, 2, 3), (200.0, 200.0, 200.0))
     found, _ = sampled(mesh, model)
     (problem,) = sampling.element_problems(found, mesh.centroids())
-    assert "element 4 at (50, 50, -100) m is partly fluid, partly solid; 4 elements" in problem.message
+    assert "element 4 at (50, 50, -100) m is partly fluid and partly solid; 4 elements" in problem.message
 
 
 def test_layer_numbers_and_their_limits():

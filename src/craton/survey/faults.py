@@ -65,7 +65,7 @@ class FiniteFault:
         moment = scalar_moment(self.moment)
         total = float(np.sum(self.final_moments()))
         return (f"finite fault of {self.subfaults:,} subfaults, rupture {self.onset.min():g} to {self.end.max():g} s, M0 {moment:.4g} N m, "
-                f"Mw {moment_magnitude(moment):.2f}, sum of the subfaults' moments {total:.4g} N m")  # fmt: skip
+                f"Mw {moment_magnitude(moment):.2f}, sum of the subfault moments {total:.4g} N m")  # fmt: skip
 
     def final_moments(self):
         """Scalar moment of each component, N m."""
@@ -145,7 +145,7 @@ def _with_whole(fault, warned):
     slip, sizes = fault.slips(), fault.final_moments()
     moment = np.einsum("n,nij->ij", slip, fault.tensors)
     if not moment.any() or not sizes.any():
-        raise ValueError("its subfaults leave no moment: the slip rates are zero, or they lie in a fluid")
+        raise ValueError("the moment of all subfaults is zero: the slip rates are zero, or the subfaults are in a fluid")
     centroid = tuple(float(v) for v in sizes @ fault.points / sizes.sum())
     return replace(fault, xyz=centroid, moment=moment, wavelet=_moment_rate(fault, moment), warnings=warned)
 
@@ -197,4 +197,6 @@ def _stated(rupture, fault, subfault, component):
     off = np.abs(summed).sum() / max(np.abs(stated).sum(), 1e-30) - 1
     if abs(off) < 0.02:
         return ()
-    return (f"{fault.name}: its slip rates sum to {100 * (1 + off):.3g} % of the slip that the headings state; the slip rates are used",)
+    return (
+        f"{fault.name}: its slip rates integrate to {100 * (1 + off):.3g} % of the slip in the subfault headers; the slip rates are used",
+    )

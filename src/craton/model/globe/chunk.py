@@ -242,4 +242,4 @@ def divided(radii, sizes, wide, elements, growths, slices, axes=2):
             growths = found[:-1]  # automatic: as many as the number given divides
             continue
         count = chunk_layers.surface_elements(wide, sizes, radii[-2], True, None, multiple)
-    raise ValueError("no number of surface elements fits: give elements and growth")
+    raise ValueError("no number of surface elements is possible: give elements and growth")

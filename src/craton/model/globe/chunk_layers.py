@@ -53,7 +53,7 @@ def sections(model, bottom, extra=()):
     """
     for r in (bottom, *extra):
         if not model.knots[0] <= r < model.radius or r <= 0:
-            raise ValueError(f"radius {r / 1e3:.10g} km is not below the surface and above the bottom of {model.name} "
+            raise ValueError(f"radius {r / 1e3:.10g} km is not between the surface and the bottom of {model.name} "
                              f"({max(model.knots[0], 0) / 1e3:.10g} km)")  # fmt: skip
     inner = [r for r in (*model.jumps(), *extra) if r > bottom + 1e-9 * model.radius]
     return np.unique([bottom, *inner, model.radius])
@@ -152,7 +152,7 @@ def stack(radii, sizes, angle, growths, axes=2, factor=2):
         layers += _plain(bottom, top, sizes, width, n)
         last = bottom
     if waiting:
-        raise ValueError(f"there is no room for larger elements below radius {waiting[0] / 1e3:.10g} km and above {last / 1e3:.10g} km")
+        raise ValueError(f"elements cannot be coarsened below radius {waiting[0] / 1e3:.10g} km and above {last / 1e3:.10g} km")
     return tuple(layers[::-1])
 
 

@@ -27,7 +27,7 @@ def radial_model(model):
         return prem.prem(model.transverse, model.ocean)
     if model.kind == "ak135":
         return radial_files.ak135()
-    return _read("model.file", lambda: radial_files.model(model.file), "docs/earth.md says how such a file looks")
+    return _read("model.file", lambda: radial_files.model(model.file), "see docs/earth.md for the file format")
 
 
 def chunk_of(scenario, slices=(1, 1)):
@@ -143,8 +143,10 @@ def arrangement(stack, ranks):
 def refuse_ranks(ranks, stack):
     """Refuse more ranks than there are columns of the largest elements."""
     columns = " x ".join(str(n // w) for n, w in zip(stack.count, stack.coarsest))
-    what = f"{ranks:,} ranks: {columns} columns of its largest elements cannot be shared among so many"
-    remedy = 'take fewer ranks, with more divisors; smaller elements, or less growth; for a small chunk run.partition = "bisection"'
+    what = f"{ranks:,} ranks: {columns} columns of the largest elements cannot be divided evenly among them"
+    remedy = (
+        'use fewer ranks, or a number with more divisors; smaller elements, or less growth; for a small chunk run.partition = "bisection"'
+    )
     raise ScenarioError([Problem("domain.chunk", what, remedy)])
 
 

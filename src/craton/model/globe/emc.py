@@ -163,7 +163,7 @@ def _axes(dataset, words, name):
         rising = np.argsort(axis)
         axis = axis[rising]
         if not np.isfinite(axis).all() or (np.diff(axis) <= 0).any():
-            raise ValueError(f"{name}: the values of {theirs} repeat or are no numbers")
+            raise ValueError(f"{name}: the values of {theirs} repeat or are not finite")
         if ours == "longitude" and len(axis) > 1 and axis[-1] - axis[0] >= 2 * HALF_CIRCLE - 1e-9:  # 0 and 360 are one
             axis, rising = axis[:-1], rising[:-1]
         found.append(theirs), values.append(axis), order.append(rising)

@@ -131,7 +131,7 @@ def from_array(array, name="the elevations"):
     array = array.transpose(found["latitude"], found["longitude"]).sortby(list(found.values()))
     latitude, longitude = (np.asarray(array[d].values, float) for d in (found["latitude"], found["longitude"]))
     if np.abs(latitude).max(initial=0) > 90 or np.ptp(longitude) > 360 + 1e-9 or min(len(latitude), len(longitude)) < 2:
-        raise ValueError(f"{name}: {found['longitude']} and {found['latitude']} are no degrees, or fewer than two values")
+        raise ValueError(f"{name}: {found['longitude']} and {found['latitude']} are not in degrees, or have fewer than two values")
     values = np.asarray(array.values, float)
     if longitude[-1] - longitude[0] >= 360 - 1e-9:  # -180 and 180 are one
         longitude, values = longitude[:-1], values[:, :-1]

@@ -176,7 +176,7 @@ def _terrain(given, water, modified):
     try:
         return Terrain(_ground(given), water)
     except ValueError as error:
-        remedy = "give elevations in m over x and y that reach over the domain"
+        remedy = "give elevations in m over x and y that cover the whole domain"
         raise ScenarioError([Problem("model.topography", str(error), remedy)]) from None
 
 
@@ -267,8 +267,8 @@ def problems(terrain, region, key="model"):
     z = terrain.surface(x, y[:, None])
     if np.isnan(z).any():
         j, i = np.argwhere(np.isnan(z))[0]
-        what = f"{name} has no elevation at (x, y) = ({x[i]:.10g}, {y[j]:.10g}) m; {np.isnan(z).sum()} of {z.size} places are so"
-        return [Problem(where, what, "fill its gaps, or make the domain smaller")]
+        what = f"{name} has no elevation at (x, y) = ({x[i]:.10g}, {y[j]:.10g}) m; {np.isnan(z).sum()} of {z.size} points have none"
+        return [Problem(where, what, "fill the gaps of the surface, or make the domain smaller")]
     low, high = region.bounds("z")
     room = getattr(region, "spacing", 0.0)
     lowest, highest = float(z.min()), float(terrain.top(x, y[:, None]).max())
@@ -278,6 +278,6 @@ def problems(terrain, region, key="model"):
                              f"it needs {'a spacing of ' if room else ''}air above it",
                              f"raise the top of the domain above {highest + room:.10g} m (domain.size)"))  # fmt: skip
     if lowest <= low:
-        found.append(Problem(where, f"the ground sinks to {lowest:.10g} m, the bottom of the domain is at {low:.10g} m",
+        found.append(Problem(where, f"the topography goes down to {lowest:.10g} m, below the bottom of the domain at {low:.10g} m",
                              "lower domain.origin, or check the unit and the sign of the elevations"))  # fmt: skip
     return found

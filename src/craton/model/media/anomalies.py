@@ -131,7 +131,7 @@ def problems(found, medium, box, key):
         where = f"{key}.anomalies.{i}"
         if not anomaly.meets(box):
             extent = ", ".join(f"{n} {a:.10g} to {b:.10g} m" for n, a, b in zip(AXES, anomaly.lower, anomaly.upper))
-            wrong.append(Problem(where, f"lies wholly outside the domain ({extent})", "Move it into the domain, or take it out."))
+            wrong.append(Problem(where, f"lies entirely outside the domain ({extent})", "Move it into the domain, or remove it."))
             continue
         xyz = samples(anomaly, box, medium.breaks)
         wrong += checks.points(where, xyz, *apply(found, *xyz, medium.values(*xyz)), noun="points looked at in it")

@@ -76,5 +76,5 @@ def points(key, xyz, vp, vs, rho, noun="points"):
             x, y, z = (np.broadcast_to(c, mask.shape)[first] for c in xyz)
             where = f" at (x, y, z) = ({x:.10g}, {y:.10g}, {z:.10g}) m"
             message, remedy = _sentence(what, vp[first], vs[first], rho[first], where)
-            found.append(Problem(key, f"{message}; {count} of {mask.size} {noun} are so", remedy))
+            found.append(Problem(key, f"{message}; {count} of {mask.size} {noun} are affected", remedy))
     return found

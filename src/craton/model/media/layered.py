@@ -104,7 +104,7 @@ def problems(layered, region, key):
         if layered.gradients[:, i].any() and not checks.values("", *layered.tops[:, i]):
             depth = max(layered.breaks[i] - bottom, 0.0)
             values = layered.tops[:, i] + layered.gradients[:, i] * depth
-            found += checks.values(_key(layered, i, key), *values, f" at z = {bottom:.10g} m, where its gradient has led it")
+            found += checks.values(_key(layered, i, key), *values, f" at z = {bottom:.10g} m, as extrapolated by the gradient")
     return found
 
 
@@ -117,7 +117,7 @@ def _order_problems(layered, key):
     return [
         Problem(
             f"{key}.layers.{i}.top",
-            f"{tops[i]:.10g} m is not below the top of the layer above it, {tops[i - 1]:.10g} m",
+            f"{tops[i]:.10g} m is not below the top of the previous layer, {tops[i - 1]:.10g} m",
             "List the layers from the top down; top is an elevation, negative below z = 0.",
         )
         for i in range(1, len(tops)) if not tops[i] < tops[i - 1]

@@ -69,7 +69,9 @@ def _at_points(key, xyz, values):
         if mask.any():
             first = np.unravel_index(np.argmax(mask), mask.shape)
             place = "({:.10g}, {:.10g}, {:.10g})".format(*(np.broadcast_to(c, mask.shape)[first] for c in xyz))
-            found.append(Problem(key, f"{sentence} at (x, y, z) = {place} m; {mask.sum()} of {mask.size} points looked at are so", remedy))
+            found.append(
+                Problem(key, f"{sentence} at (x, y, z) = {place} m; {mask.sum()} of {mask.size} sampled points are affected", remedy)
+            )
     return found
 
 
@@ -84,8 +86,8 @@ def _wrong(vp, vs, rho, qp, qs, epsilon, delta, gamma):
         c13 = np.sqrt(np.maximum(square, 0)) - ratio
         stiff = (square >= 0) & (c11 > 0) & (c66 >= 0) & (c11 > c66) & (c11 - c66 >= c13**2 * (1 - EXACT))
     return q | {
-        ("1/Qp is less than 4/3 (vs/vp)^2 / Qs: the bulk modulus would gain energy", "Lower qp or raise qs."): bulk,
-        ("epsilon, delta, gamma give a stiffness that is not positive", "Make them smaller."): ~stiff,
+        ("1/Qp is less than 4/3 (vs/vp)^2 / Qs: bulk attenuation would be negative", "Lower qp or raise qs."): bulk,
+        ("epsilon, delta, gamma give a stiffness that is not positive definite", "Make them smaller."): ~stiff,
     }
 
 

@@ -354,7 +354,7 @@ def _region_problems(model, region_names, key):
         found += checks.values(f"{key}.regions.{name}", medium.vp, medium.vs, medium.rho)
     if model.kind == "regions":
         lost = [name for name in region_names if name not in given]
-        found += [Problem(f"{key}.regions", f'the region "{name}" of the mesh has no medium',
+        found += [Problem(f"{key}.regions", f'the mesh region "{name}" has no medium',
                           f"add {name} = {{ vp =, vs =, rho = }} to [model.regions]") for name in lost]  # fmt: skip
         if not region_names:
             found.append(Problem(f"{key}.kind", "the mesh has no named regions", 'use kind = "homogeneous", "layers" or "file"'))
@@ -370,6 +370,6 @@ def element_problems(samples, centres, key="model", numbers=None):
     if len(mixed):
         place = "({:.10g}, {:.10g}, {:.10g})".format(*centres[mixed[0]])
         element = mixed[0] if numbers is None else numbers[mixed[0]]
-        found.append(Problem(key, f"element {element} at {place} m is partly fluid, partly solid; {len(mixed)} elements are so",
-                             "let faces of elements follow the boundary of the fluid"))  # fmt: skip
+        found.append(Problem(key, f"element {element} at {place} m is partly fluid and partly solid; {len(mixed)} elements are affected",
+                             "make element faces follow the fluid-solid boundary"))  # fmt: skip
     return found

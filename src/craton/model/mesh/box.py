@@ -79,10 +79,10 @@ def _check(origin, size, element_size, refine):
             _refuse(name, f"it is {', '.join(f'{v:g}' for v in values)} m; every length must be more than 0", "Give lengths in metres.")
     for i, (_, factor) in enumerate(refine):
         if factor not in bricks.BRICKS:
-            text = f"it is {factor}; elements can become 2 or 3 times larger"
+            text = f"it is {factor}; elements can be coarsened only by 2 or 3"
             _refuse(f"domain.refine.{i}.factor", text, "Use 2 or 3, or several steps.")
     if not np.isfinite(origin).all():
-        _refuse("domain.origin", "it is no place", "Give x, y, z in metres.")
+        _refuse("domain.origin", "the coordinates are not finite", "Give x, y, z in metres.")
 
 
 def _counts(size, element_size, factors):
@@ -92,8 +92,8 @@ def _counts(size, element_size, factors):
         asked = max(1, ceil(size[axis] / element_size[axis] - ROUNDING))
         fitted = ceil(asked / unit) * unit
         if fitted > 2 * asked:
-            _refuse("domain.refine", f"along {name} the domain is {asked} elements long, and these transitions need a multiple of {unit}",
-                    "Leave out refinement, make the domain longer, or element_size smaller.")  # fmt: skip
+            _refuse("domain.refine", f"the domain has {asked} elements along {name}, but these refinements need a multiple of {unit}",
+                    "Leave out refinements, make the domain longer, or element_size smaller.")  # fmt: skip
         found.append(fitted)
     return found
 
@@ -130,7 +130,7 @@ def _sampled(surfaces, origin, size, counts, element_size):
             j, k = np.unravel_index(gap.argmin(), gap.shape)
             names = (f"{_name(i + n, len(values))}, at {z[j, k]:.6g} m," for n, z in enumerate((above, below)))
             _refuse("model", f"{' and '.join(names)} touch or cross at (x, y) = ({x[k]:.10g}, {y[j]:.10g}) m",
-                    "Keep surfaces apart; an interface that ends or comes to the surface cannot be a face of elements everywhere: leave it "
+                    "Keep surfaces apart. An interface that pinches out or crops out cannot follow element faces everywhere: leave it "
                     "out of the mesh, or deepen the domain.")  # fmt: skip
     return values
 
@@ -158,9 +158,9 @@ def _layers(references, thickest, element_size, refine):
             top = end
     unmet = [factor for axis, factor in pending if axis == 1]
     if unmet or waiting:
-        text = f"{len(unmet) + len(waiting)} of its {len(refine)} steps find no room above the bottom, at {references[-1]:g} m"
+        text = f"{len(unmet) + len(waiting)} of {len(refine)} refinements do not fit above the bottom, at {references[-1]:g} m"
         _refuse("domain.refine", text,
-                "A step needs about four elements of height below its elevation: raise it, or deepen the domain.")  # fmt: skip
+                "A refinement needs the height of about four elements below its elevation: raise it, or deepen the domain.")  # fmt: skip
     return layers
 
 
@@ -236,6 +236,6 @@ def _unfolded(mesh):
     e = int(np.argmin(least))
     if least[e] <= 0:
         x, y, z = mesh.centroids()[e]
-        _refuse("domain.element_size", f"the surfaces bend so much that an element at (x, y, z) = ({x:.6g}, {y:.6g}, {z:.6g}) m is folded",
-                "Smooth the surfaces, use smaller elements, or refine in a flatter place.")  # fmt: skip
+        _refuse("domain.element_size", f"the surfaces are so steep that the element at (x, y, z) = ({x:.6g}, {y:.6g}, {z:.6g}) m is folded",
+                "Smooth the surfaces, use smaller elements, or refine where the surfaces are flatter.")  # fmt: skip
     return mesh

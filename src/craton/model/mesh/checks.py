@@ -49,7 +49,7 @@ def _element(mesh, e):
 
 
 def _share(count, total, noun):
-    return f"; {count} of {total} {noun} are so" if count > 1 else ""
+    return f"; {count} of {total} {noun} are affected" if count > 1 else ""
 
 
 def _arrays(mesh):
@@ -65,7 +65,7 @@ def _arrays(mesh):
     wrong = ~np.isfinite(mesh.nodes).all(axis=1)
     if wrong.any():
         n = np.argmax(wrong)
-        text = f"node {n} lies at {_place(mesh.nodes[n])}, which is no place"
+        text = f"node {n} lies at {_place(mesh.nodes[n])}, which is not finite"
         return [(text + _share(wrong.sum(), count, "nodes"), "Give it finite coordinates in metres.")]
     return _twice(mesh)
 
@@ -77,7 +77,7 @@ def _twice(mesh):
         return []
     e = np.argmax(twice)
     node = ordered[e, 1:][ordered[e, 1:] == ordered[e, :-1]][0]
-    text = f"{_element(mesh, e)} names node {node} twice: it is no hexahedron{_share(twice.sum(), mesh.size, 'elements')}"
+    text = f"{_element(mesh, e)} contains node {node} twice, so it is not a hexahedron{_share(twice.sum(), mesh.size, 'elements')}"
     return [(text, "Mesh with hexahedra only; wedges and pyramids written as hexahedra cannot be used.")]
 
 
@@ -88,7 +88,7 @@ def _unused(mesh):
         return []
     n = np.argmin(used)
     text = f"node {n} at {_place(mesh.nodes[n])} belongs to no element{_share((~used).sum(), len(used), 'nodes')}"
-    return [(text, "Remove the node, or write the elements that need it.")]
+    return [(text, "Remove the node, or add the elements that use it.")]
 
 
 def _least(mesh, elements, degree):
@@ -148,8 +148,8 @@ def _misordered(mesh, elements, name):
         )
     label = "VTK, gmsh and Exodus" if mesh.order == 1 else name
     return (
-        f"{text} has its nodes in the wrong order: in that of {label} they make a good element{share}",
-        f"Give them lexicographically, xi fastest, then eta, then zeta: craton.model.mesh.shape.lexicographic(elements, {name!r}).",
+        f"{text} has its nodes in the wrong order: in the order of {label} the element is valid{share}",
+        f"Order them lexicographically, xi fastest, then eta, then zeta: craton.model.mesh.shape.lexicographic(elements, {name!r}).",
     )
 
 
@@ -171,8 +171,8 @@ def _shared(mesh, owners):
     if owners.max() <= 2:
         return []
     e, f = np.argwhere(owners > 2)[0]
-    text = f"the face {FACE_NAMES[f]} of {_element(mesh, e)} belongs to {owners[e, f]} elements; two may share a face"
-    return [(text, "Remove the elements that lie in one another.")]
+    text = f"the face {FACE_NAMES[f]} of {_element(mesh, e)} is shared by {owners[e, f]} elements; at most two can share a face"
+    return [(text, "Remove the overlapping elements.")]
 
 
 def _middles(mesh):
@@ -208,8 +208,8 @@ def _loose(mesh, rows):
 
 def _duplicate(mesh, pairs):
     one, two = np.sort(pairs, axis=1)[np.lexsort(np.sort(pairs, axis=1).T[::-1])[0]]
-    text = f"nodes {one} and {two} lie at the same place, {_place(mesh.nodes[one])}: the elements there do not hold together"
-    more = f"; {len(pairs)} pairs of nodes are so" if len(pairs) > 1 else ""
+    text = f"nodes {one} and {two} lie at the same place, {_place(mesh.nodes[one])}: the elements there are not connected"
+    more = f"; {len(pairs)} pairs of nodes coincide" if len(pairs) > 1 else ""
     return text + more, "Merge duplicate nodes when meshing (Gmsh: Coherence Mesh; CUBIT: imprint and merge before meshing)."
 
 
@@ -230,9 +230,10 @@ def _hanging(mesh, rows, quads, tree, doubled):
     n, (e, f) = node[on][0], rows[face[on][0]]
     count = len(np.unique(node[on]))
     return (
-        f"node {n} at {_place(mesh.nodes[n])} hangs: it lies on the face {FACE_NAMES[f]} of {_element(mesh, e)} and is none of its corners"
+        f"node {n} at {_place(mesh.nodes[n])} is a hanging node: it lies on the face {FACE_NAMES[f]} of {_element(mesh, e)} "
+        "but is not one of its corners"
         + _share(count, len(numbers), "nodes of unmatched faces"),
-        "Elements must meet in whole faces: refine through transition elements, or mesh both sides together.",
+        "Elements must share whole faces: refine with transition elements, or mesh both sides together.",
     )
 
 

@@ -68,7 +68,7 @@ class Stack:
     def __post_init__(self):
         coarse = self.coarsest
         if any(n % w for n, w in zip(self.count, coarse)):
-            raise ValueError(f"{self.count[0]} x {self.count[1]} elements at the top are no multiple of {coarse[0]} x {coarse[1]} below")
+            raise ValueError(f"{self.count[0]} x {self.count[1]} elements at the top are not a multiple of {coarse[0]} x {coarse[1]} below")
         if np.prod([QUARTERS * n + 1.0 for n in (*self.count, len(self.levels) - 1)]) > LARGEST:
             raise ValueError(f"{self.count[0]} x {self.count[1]} elements at the top are too many to number their nodes")
         if any(a.levels[-1] != b.levels[0] for a, b in zip(self.layers[:-1], self.layers[1:])):

@@ -79,7 +79,7 @@ def _opened(path):
         held = netcdf_file(path, "r", mmap=False)
         return _File(held.variables, held.close)
     if magic != b"\x89HDF":
-        raise MeshFileError("it is no Exodus file: neither HDF5 nor classic netCDF", "CUBIT: export mesh \"name.e\".")
+        raise MeshFileError("this is not an Exodus file: it is neither HDF5 nor classic netCDF", "CUBIT: export mesh \"name.e\".")
     try:
         import h5py
     except ImportError:

@@ -184,7 +184,7 @@ class Locator:
         """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
         if not len(self.numbers):
-            raise ValueError("there is no element to look at")
+            raise ValueError("the mesh has no elements")
         parts = [self._find(xyz[some : some + BATCH], nearest) for some in range(0, max(len(xyz), 1), BATCH)]
         cell, local, nearest, distance = (np.concatenate(part) for part in zip(*parts))
         return Located(np.where(cell >= 0, self.numbers[cell], -1), local, self.numbers[nearest], distance)
@@ -274,7 +274,9 @@ def problems(located, xyz, keys, names=None):
         place = "({:.10g}, {:.10g}, {:.10g})".format(*xyz[n])
         name = f'"{names[n]}": ' if names and names[n] else ""
         what = f"{name}{place} m is outside the mesh, {located.distance[n]:.4g} m from its nearest element, {located.nearest[n]}"
-        found.setdefault(keys[n], Problem(keys[n], what, "move it inside; for a depth below the ground write { x =, y =, depth = }"))
+        found.setdefault(
+            keys[n], Problem(keys[n], what, "move it inside the mesh; for a depth below the surface write { x =, y =, depth = }")
+        )
     return list(found.values())
 
 

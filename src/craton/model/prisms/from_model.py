@@ -67,7 +67,8 @@ def of_dataset(dataset, axes=None, reference=0.0, name="dataset"):
         fuzz = 1e-9 * (own[-1] - own[0])
         if wanted[0] < own[0] - fuzz or wanted[-1] > own[-1] + fuzz:
             raise ValueError(
-                f"the model covers {axis} from {own[0]:.10g} to {own[-1]:.10g} m, the cells go from {wanted[0]:.10g} to {wanted[-1]:.10g} m"
+                f"the model covers {axis} from {own[0]:.10g} to {own[-1]:.10g} m, "
+                f"but the cells extend from {wanted[0]:.10g} to {wanted[-1]:.10g} m"
             )
     rho = source.read(tuple((0, len(axis)) for axis in source.axes)).fields[0]
     _finite(rho, source.axes, name)
@@ -137,7 +138,7 @@ def of_anything(model, region=None, shape=None, spacing=None, reference=0.0):
 def _axes(region, shape, spacing, finest):
     region = tuple(float(c) for c in region)
     if len(region) != 6 or not all(region[2 * a] < region[2 * a + 1] for a in range(3)):
-        raise ValueError(f"region {region} is not (west, east, south, north, bottom, top), each pair rising")
+        raise ValueError(f"region {region} is not (west, east, south, north, bottom, top), each pair increasing")
     return axes_of(region, shape, spacing or sensible(region, finest))
 
 

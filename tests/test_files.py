@@ -293,7 +293,7 @@ BROKEN = {
         ("2.0\n#", "3.0\n#", ":1: an SRF file starts with its version"),
         ("POINTS 1\n  1000", "POINTS one\n  1000", ":8: POINTS must be followed by the number of subfaults"),
         ("0.00000e+00  1.00000e+03  0.00000e+00\nPOINTS", "0.00000e+00  1.00000e+03\nPOINTS", "'POINTS 1' is not 3 samples"),
-        ("0.00000e+00  1.00000e+03  0.00000e+00\nPOINTS", "0 1 2 3\nPOINTS", ":11: 4 samples of slip rate but the header announces 3"),
+        ("0.00000e+00  1.00000e+03  0.00000e+00\nPOINTS", "0 1 2 3\nPOINTS", ":11: 4 samples of slip rate, but the header announces 3"),
         ("1.0000e+10     0.5000", "-1.0000e+10     0.5000", ":9: area -1e+10 cm2 and interval 0.1 s must be positive"),
         ("  2.5000e+00", "", ":9: 9 numbers, a subfault's heading has 10"),
     ],

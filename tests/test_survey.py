@@ -323,7 +323,7 @@ def test_warnings_about_wavelets():
     texts = warnings(s, sources.build(s), 0.0)
     assert len(texts) == 3
     assert "source 1: its wavelet ends at 5.33 s, after the end of the run at 5 s" in texts[0]
-    assert "source 2: when the run starts at 0 s the wavelet has reached 100 % of its peak" in texts[1]
+    assert "source 2: at the start of the run, 0 s, the wavelet has already reached 100 % of its peak" in texts[1]
     assert "the final moment is zero" in texts[2]
 
 

@@ -91,8 +91,8 @@ class Chunk(Table):
 
     @model_validator(mode="after")
     def _where(self):
-        wanted = {1: ("longitude", "latitude", "width"), WHOLE: ()}.get(self.chunks, ("longitude", "latitude"))
-        missing = [n for n in wanted if getattr(self, n) is None]
+        required = {1: ("longitude", "latitude", "width"), WHOLE: ()}.get(self.chunks, ("longitude", "latitude"))
+        missing = [n for n in required if getattr(self, n) is None]
         remedy = f"; or chunks = {WHOLE}, the whole Earth"
         items = [(n, f'missing: "{n}" is required', f"write {n} = {EXAMPLES[n]}" + remedy) for n in missing]
         if self.chunks > 1 and self.width is not None:
@@ -106,8 +106,8 @@ class Chunk(Table):
         if self.chunks != WHOLE and self.bottom == CENTRE:
             items.append(("bottom", f'"{CENTRE}" is possible only for all six chunks', f'write chunks = {WHOLE}; or bottom = "cmb"'))
         if self.chunks > 1 and self.elements is not None and self.elements[0] != self.elements[1]:
-            what = f"{shown(list(self.elements))}: several chunks need the same number of elements along xi and eta"
-            items.append(("elements", what, f"write [{self.elements[0]}, {self.elements[0]}]"))
+            message = f"{shown(list(self.elements))}: several chunks need the same number of elements along xi and eta"
+            items.append(("elements", message, f"write [{self.elements[0]}, {self.elements[0]}]"))
         if items:
             raise wrong(*items)
         return self
@@ -148,8 +148,8 @@ def problems(scenario):
             items += _ends(f"receivers.{n}.line", entry.line)
     shots = [(n, entry.shots) for n, entry in enumerate(scenario.source) if entry.shots is not None]
     items += [item for n, line in shots for item in _ends(f"source.{n}.shots", line)]
-    what = "a plane of constant depth is not supported in a chunk of the Earth"
-    items += [(f"snapshots.{n}.plane", what, "use x, y, z or surface = true")
+    message = "a plane of constant depth is not supported in a chunk of the Earth"
+    items += [(f"snapshots.{n}.plane", message, "use x, y, z or surface = true")
               for n, spec in enumerate(scenario.snapshots) if spec.plane is not None and spec.plane.depth is not None]  # fmt: skip
     return items
 

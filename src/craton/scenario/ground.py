@@ -57,8 +57,8 @@ def sampled(values, kind):
     `kind`) says `max_frequency` at `PLACES` places along each axis.
     """
     model = values.get("model") if isinstance(values, dict) else None
-    given = model.get("topography") if isinstance(model, dict) else None
-    if not callable(given) or hasattr(given, "dims"):
+    topography = model.get("topography") if isinstance(model, dict) else None
+    if not callable(topography) or hasattr(topography, "dims"):
         return values
     try:
         domain = kind.model_validate(values.get("domain"))
@@ -69,7 +69,7 @@ def sampled(values, kind):
     steps = (spacing or e / (n - 1) for e, n in zip(extent, counts))
     x, y = (corner[a] + step * np.arange(counts[a]) for a, step in zip(range(2), steps))
     table = {"x": x.tolist()} if domain.planar else {"x": x.tolist(), "y": y.tolist()}
-    z = np.asarray(given(x) if domain.planar else given(x, y[:, None]), float)
+    z = np.asarray(topography(x) if domain.planar else topography(x, y[:, None]), float)
     table["z"] = np.broadcast_to(z, x.shape if domain.planar else (*y.shape, *x.shape)).tolist()
     return values | {"model": model | {"topography": table}}
 

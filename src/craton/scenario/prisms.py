@@ -253,8 +253,8 @@ class ModelPrisms(_Divided):
     def _complete(self):
         items = []
         if (self.model is None) == (self.file is None):
-            what = "model and file are mutually exclusive" if self.file else "missing: neither model nor file is given"
-            items.append(("", what, 'write file = "waves.toml" (a scenario of waves), or a [prisms.model] table'))
+            message = "model and file are mutually exclusive" if self.file else "missing: neither model nor file is given"
+            items.append(("", message, 'write file = "waves.toml" (a scenario of waves), or a [prisms.model] table'))
         if (self.origin is None) != (self.size is None):
             items.append(
                 (

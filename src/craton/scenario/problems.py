@@ -29,19 +29,19 @@ def diagnose(values):
     """
     values = _copied(values)
     root = scenario_class(values)
-    found, renamed = {}, {}
+    problems, renamed = {}, {}
     for _ in range(8):
         scenario, errors = _attempt(values)
         unknown = [e for e in errors if e["type"] == "extra_forbidden"]
         fixable = unknown or [e for e in errors if e.get("ctx", {}).get("nearest") is not None or _has_default(e, root)]
         for error in unknown or errors:
             for problem in _problems(error, values, root, unknown=bool(unknown)):
-                found.setdefault(problem.key, problem)
+                problems.setdefault(problem.key, problem)
         if not errors or not fixable:
             break
         for error in fixable:
             _repair(error, values, renamed, root)
-    return scenario, [_as_written(p, renamed) for p in found.values()]
+    return scenario, [_as_written(p, renamed) for p in problems.values()]
 
 
 def _attempt(values):

@@ -94,16 +94,16 @@ class Samples(_Wavelet):
 
 
 def _samples_problems(file, times, values):
-    given = [n for n, v in (("file", file), ("times", times), ("values", values)) if v is not None]
-    if given not in (["file"], ["times", "values"]):
-        what = (
-            f"{listed(given, 'and')} are mutually exclusive"
-            if len(given) > 1
-            else f"only {given[0]} is given"
-            if given
+    keys = [n for n, v in (("file", file), ("times", times), ("values", values)) if v is not None]
+    if keys not in (["file"], ["times", "values"]):
+        message = (
+            f"{listed(keys, 'and')} are mutually exclusive"
+            if len(keys) > 1
+            else f"only {keys[0]} is given"
+            if keys
             else "missing: no samples are given"
         )
-        return [("", what, "give either file, or both times and values")]
+        return [("", message, "give either file, or both times and values")]
     if file is not None:
         return []
     if len(times) != len(values):

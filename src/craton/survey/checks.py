@@ -15,8 +15,8 @@ def problems(scenario):
     list of Problem
         With keys ``source.0.at``, ``receivers.2.line`` and so on; empty where all is well.
     """
-    found = [p for i, entry in enumerate(scenario.source) for p in _source_problems(scenario, i, entry)]
-    return found + _receiver_problems(scenario)
+    problems = [p for i, entry in enumerate(scenario.source) for p in _source_problems(scenario, i, entry)]
+    return problems + _receiver_problems(scenario)
 
 
 def warnings(scenario, built, start):
@@ -87,14 +87,14 @@ def _outside_words(axis, value, low, high, top):
 def _source_problems(scenario, i, entry):
     if entry.at is None and entry.shots is None:
         return _other_problems(scenario, i, entry)
-    found, out = [], outside(scenario, sources.positions(scenario, entry))
+    problems, out = [], outside(scenario, sources.positions(scenario, entry))
     if out:
-        found.append(Problem(f"source.{i}.{'at' if entry.shots is None else 'shots'}", *out[1:]))
-    found += _silent(scenario, i, entry)
+        problems.append(Problem(f"source.{i}.{'at' if entry.shots is None else 'shots'}", *out[1:]))
+    problems += _silent(scenario, i, entry)
     if entry.kind == "moment_tensor" and entry.tensor is not None and not np.any(sources.moment_tensor(entry)):
         remedy = "give at least one, N m: tensor = { xy = 1e18 }"
-        found.append(Problem(f"source.{i}.tensor", "all components of the moment tensor are zero", remedy))
-    return found + _wavelet_problems(i, entry.wavelet)
+        problems.append(Problem(f"source.{i}.tensor", "all components of the moment tensor are zero", remedy))
+    return problems + _wavelet_problems(i, entry.wavelet)
 
 
 def _silent(scenario, i, entry):
@@ -117,9 +117,9 @@ def _silent(scenario, i, entry):
 
 def _other_problems(scenario, i, entry):
     """Of plane waves and files."""
-    found = _wavelet_problems(i, entry.wavelet) if getattr(entry, "wavelet", None) is not None else []
-    if found:
-        return found
+    problems = _wavelet_problems(i, entry.wavelet) if getattr(entry, "wavelet", None) is not None else []
+    if problems:
+        return problems
     if entry.kind == "plane_wave":
         return _plane_problems(scenario, i, entry)
     built, wrong = source_files.checked(entry, "", scenario)
@@ -130,24 +130,26 @@ def _other_problems(scenario, i, entry):
 
 
 def _plane_problems(scenario, i, entry):
-    found, domain = [], scenario.domain
+    problems, domain = [], scenario.domain
     if not domain.corner[2] <= entry.height < domain.top:
-        what = f"the plane z = {entry.height:.10g} m is outside the domain, z from {domain.corner[2]:.10g} to {domain.top:.10g} m"
-        found.append(Problem(f"source.{i}.{'z' if entry.z is not None else 'depth'}", what, "put the plane above an absorbing bottom"))
+        text = f"the plane z = {entry.height:.10g} m is outside the domain, z from {domain.corner[2]:.10g} to {domain.top:.10g} m"
+        problems.append(Problem(f"source.{i}.{'z' if entry.z is not None else 'depth'}", text, "put the plane above an absorbing bottom"))
     if domain.motion is not None and (entry.wave == "SH") != (domain.motion == "SH"):
-        what = f"a plane {entry.wave} wave is not possible with waves = \"{domain.motion}\""
-        found.append(Problem(f"source.{i}.wave", what, "choose another wave, or change domain.waves"))
+        text = f"a plane {entry.wave} wave is not possible with waves = \"{domain.motion}\""
+        problems.append(Problem(f"source.{i}.wave", text, "choose another wave, or change domain.waves"))
     lowest = places.lowest_ground(scenario)
     if entry.height >= lowest:
-        what = f"the plane z = {entry.height:.10g} m cuts the topography, which goes down to {lowest:.10g} m"
-        found.append(
-            Problem(f"source.{i}.{'z' if entry.z is not None else 'depth'}", what, "put the plane below the lowest point of the topography")
+        text = f"the plane z = {entry.height:.10g} m cuts the topography, which goes down to {lowest:.10g} m"
+        problems.append(
+            Problem(f"source.{i}.{'z' if entry.z is not None else 'depth'}", text, "put the plane below the lowest point of the topography")
         )
     sides = [f for f in (("west",) if domain.planar else ("west", "south")) if scenario.boundaries.face(f) != "periodic"]
     if sides:
-        what = f"a plane wave needs periodic sides, but {sides[0]} is \"{scenario.boundaries.face(sides[0])}\""
-        found.append(Problem(f"source.{i}.wave", what, 'write west = "periodic" in [boundaries], and the same for east, south and north'))
-    return found
+        text = f"a plane wave needs periodic sides, but {sides[0]} is \"{scenario.boundaries.face(sides[0])}\""
+        problems.append(
+            Problem(f"source.{i}.wave", text, 'write west = "periodic" in [boundaries], and the same for east, south and north')
+        )
+    return problems
 
 
 def _wavelet_problems(i, spec):
@@ -166,8 +168,8 @@ def _wavelet_problems(i, spec):
 
 
 def _receiver_problems(scenario):
-    entries, found = receivers.collect(scenario)
-    return found + [p for i, names, xyz in entries for p in _misplaced(scenario, i, names, xyz)]
+    entries, problems = receivers.collect(scenario)
+    return problems + [p for i, names, xyz in entries for p in _misplaced(scenario, i, names, xyz)]
 
 
 def _misplaced(scenario, i, names, xyz):
@@ -180,17 +182,17 @@ def _misplaced(scenario, i, names, xyz):
 
 
 def _source_warnings(source, start, duration):
-    wavelet, found = source.wavelet, [*source.warnings]
+    wavelet, notes = source.wavelet, [*source.warnings]
     cut = float(np.abs(wavelet(np.linspace(min(wavelet.start, start), start, 500))).max())
     if cut > CUT * wavelet.peak:
-        found.append(
+        notes.append(
             f"{source.name}: at the start of the run, {start:g} s, the wavelet has already reached {100 * cut / wavelet.peak:.3g} % of "
             f"its peak; start at {wavelet.start:.3g} s, or delay it by {start - wavelet.start:.3g} s more"
         )
     if wavelet.start >= duration:
-        found.append(f"{source.name}: its wavelet starts at {wavelet.start:.3g} s, after the end of the run at {duration:g} s")
+        notes.append(f"{source.name}: its wavelet starts at {wavelet.start:.3g} s, after the end of the run at {duration:g} s")
     elif wavelet.end > duration:
-        found.append(f"{source.name}: its wavelet ends at {wavelet.end:.3g} s, after the end of the run at {duration:g} s")
+        notes.append(f"{source.name}: its wavelet ends at {wavelet.end:.3g} s, after the end of the run at {duration:g} s")
     if source.moment is not None and not wavelet.is_pulse:
-        found.append(f"{source.name}: a {wavelet.kind} wavelet is a moment rate of zero mean with peak M0 / s: the final moment is zero")
-    return found
+        notes.append(f"{source.name}: a {wavelet.kind} wavelet is a moment rate of zero mean with peak M0 / s: the final moment is zero")
+    return notes

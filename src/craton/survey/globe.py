@@ -106,8 +106,8 @@ def local(dataset, globe, source=None):
                 out[name] = rows.copy(data=turn(rows.values, axes)).transpose(*array.dims)
     out = out.assign_coords({name: ("receiver", values, {"units": unit}) for name, values, unit in _whereabouts(globe, xyz, source)})
     if source is not None:
-        there = zip(("longitude", "latitude", "depth"), globe.chunk.whereabouts(np.asarray(source, float)))
-        out.attrs |= {f"source_{name}": float(value) for name, value in there}
+        place = zip(("longitude", "latitude", "depth"), globe.chunk.whereabouts(np.asarray(source, float)))
+        out.attrs |= {f"source_{name}": float(value) for name, value in place}
     return out
 
 

@@ -79,13 +79,13 @@ def build(scenario, medium=None):
     """
     from craton.survey import source_files
 
-    found = []
+    sources_ = []
     for i, entry in enumerate(scenario.source):
         try:
-            found += source_files.build(entry, entry.name or f"source {i + 1}", scenario, medium)
+            sources_ += source_files.build(entry, entry.name or f"source {i + 1}", scenario, medium)
         except ValueError as error:  # what only the medium shows
             raise ScenarioError([Problem(f"source.{i}", str(error), "move the source, or change the model there")]) from None
-    return found
+    return sources_
 
 
 def positions(scenario, entry):

@@ -175,8 +175,8 @@ def chunk(model, centre, widths, bottom="cmb", period=None, elements=None, azimu
     _check(widths, period, elements)
     wide = tuple(np.radians(widths))
     radii = chunk_layers.sections(model, bottom_radius(model, bottom), [model.radius - d for d in honour])
-    sizes, given = wanted(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
-    stack = Stack(*divided(radii, sizes, wide, elements, given, slices))
+    sizes, depths = wanted(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
+    stack = Stack(*divided(radii, sizes, wide, elements, depths, slices))
     around = surroundings(model, centre, geographic, elliptic, topography, root)
     return Chunk(widths=wide, stack=stack, azimuth=float(azimuth), radii=radii, **around)
 

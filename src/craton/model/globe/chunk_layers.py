@@ -91,15 +91,15 @@ def automatic(radii, sizes, angle, axes=2, factor=2):
     axes : int
         How many layers growing takes, one for each axis: see `stack`.
     """
-    found, top = [], radii[-1]
+    depths, top = [], radii[-1]
     looked = np.unique(np.concatenate([np.linspace(a, b, LOOKED_AT) for a, b in zip(radii[:-1], radii[1:])]))
     allowed = sizes.angles(looked) * (1 + ROUNDING)
     while True:
         fitting = looked[(allowed >= factor * angle) & (looked <= top)]
         start = next((r for r in fitting[::-1] if _room(radii, r, r * angle, axes, factor)), None)
         if start is None:
-            return found
-        found.append(float(start))
+            return depths
+        depths.append(float(start))
         angle, top = angle * factor, start - _needed(start * angle / factor, axes, factor)
 
 

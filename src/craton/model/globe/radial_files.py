@@ -139,9 +139,9 @@ def read_nd(path, radius=None):
     if len(columns) not in (4, 6):
         raise ValueError(f"{path.name}: {len(columns)} columns; 4 (depth vp vs density) or 6 (with Qp Qs) are expected")
     depth = 1e3 * columns[0]
-    given = dict(zip(("vp", "vs", "rho"), 1e3 * columns[1:4])) | dict(zip(("qp", "qs"), columns[4:]))
+    properties = dict(zip(("vp", "vs", "rho"), 1e3 * columns[1:4])) | dict(zip(("qp", "qs"), columns[4:]))
     surface = _surface(depth[-1], radius)
-    return table(path.stem, surface - depth, _parameters(given), moho=surface - depth[marks["moho"]] if "moho" in marks else None)
+    return table(path.stem, surface - depth, _parameters(properties), moho=surface - depth[marks["moho"]] if "moho" in marks else None)
 
 
 def _rows(path):
@@ -216,9 +216,9 @@ def read_csv(path, radius=None):
         columns = dict(zip(names, np.array([[float(w) for w in line.split(",")] for line in lines[1:]]).T))
     except ValueError as error:
         raise ValueError(f"{path.name}: {error}") from None
-    given = {name: _si(name, values) for name, values in columns.items() if name in COLUMNS}
+    properties = {name: _si(name, values) for name, values in columns.items() if name in COLUMNS}
     place = columns[places[0]] * (1e3 if places[0].endswith("_km") else 1.0)
-    return table(path.stem, place if places[0].startswith("radius") else _surface(place.max(), radius) - place, _parameters(given))
+    return table(path.stem, place if places[0].startswith("radius") else _surface(place.max(), radius) - place, _parameters(properties))
 
 
 def _si(name, values):

@@ -267,17 +267,17 @@ def problems(terrain, region, key="model"):
     z = terrain.surface(x, y[:, None])
     if np.isnan(z).any():
         j, i = np.argwhere(np.isnan(z))[0]
-        what = f"{name} has no elevation at (x, y) = ({x[i]:.10g}, {y[j]:.10g}) m; {np.isnan(z).sum()} of {z.size} points have none"
-        return [Problem(where, what, "fill the gaps of the surface, or make the domain smaller")]
+        message = f"{name} has no elevation at (x, y) = ({x[i]:.10g}, {y[j]:.10g}) m; {np.isnan(z).sum()} of {z.size} points have none"
+        return [Problem(where, message, "fill the gaps of the surface, or make the domain smaller")]
     low, high = region.bounds("z")
     room = getattr(region, "spacing", 0.0)
     lowest, highest = float(z.min()), float(terrain.top(x, y[:, None]).max())
-    found = []
+    problems = []
     if highest > high - room * (1 - 1e-9):
-        found.append(Problem(where, f"the surface rises to {highest:.10g} m, the domain to {high:.10g} m: "
+        problems.append(Problem(where, f"the surface rises to {highest:.10g} m, the domain to {high:.10g} m: "
                              f"it needs {'a spacing of ' if room else ''}air above it",
                              f"raise the top of the domain above {highest + room:.10g} m (domain.size)"))  # fmt: skip
     if lowest <= low:
-        found.append(Problem(where, f"the topography goes down to {lowest:.10g} m, below the bottom of the domain at {low:.10g} m",
+        problems.append(Problem(where, f"the topography goes down to {lowest:.10g} m, below the bottom of the domain at {low:.10g} m",
                              "lower domain.origin, or check the unit and the sign of the elevations"))  # fmt: skip
-    return found
+    return problems

@@ -89,13 +89,13 @@ def build(model, names=checks.NAMES):
 
 def problems(layered, region, key):
     """What is wrong with a layered medium for a grid or region: list of Problem."""
-    found = [p for i in range(len(layered.keys)) for p in checks.values(_key(layered, i, key), *layered.tops[:, i])]
+    problems = [p for i in range(len(layered.keys)) for p in checks.values(_key(layered, i, key), *layered.tops[:, i])]
     disorder = _order_problems(layered, key)
     if disorder:
-        return found + disorder
+        return problems + disorder
     low, high = region.bounds("z")
     if layered.keys != ("",) and layered.breaks[0] < high - checks.tolerance(low, high):
-        found.append(Problem(
+        problems.append(Problem(
             f"{key}.layers.0.top",
             f"the first layer starts at {layered.breaks[0]:.10g} m, below the top of the domain at {high:.10g} m",
             "Raise this top to the top of the domain, or lower the domain.",
@@ -104,8 +104,8 @@ def problems(layered, region, key):
         if layered.gradients[:, i].any() and not checks.values("", *layered.tops[:, i]):
             depth = max(layered.breaks[i] - bottom, 0.0)
             values = layered.tops[:, i] + layered.gradients[:, i] * depth
-            found += checks.values(_key(layered, i, key), *values, f" at z = {bottom:.10g} m, as extrapolated by the gradient")
-    return found
+            problems += checks.values(_key(layered, i, key), *values, f" at z = {bottom:.10g} m, as extrapolated by the gradient")
+    return problems
 
 
 def _key(layered, i, key):

@@ -43,20 +43,20 @@ def problems(model, region, key="model"):
     Q that is not above zero, a bulk modulus that would gain energy, a stiffness that is not positive, attenuation asked for and no Q
     given, losses too large for the mechanisms.
     """
-    found, worst, some = [], 0.0, False
+    problems, worst, has_q = [], 0.0, False
     try:
         for where, xyz, values in samples(model, region):
-            found += _at_points(".".join(part for part in (key, where) if part), xyz, values)
-            worst, some = max(worst, _largest(values)), some or any(np.any(v) for v in values[3:5])
+            problems += _at_points(".".join(part for part in (key, where) if part), xyz, values)
+            worst, has_q = max(worst, _largest(values)), has_q or any(np.any(v) for v in values[3:5])
     except ScenarioError as error:
         return list(error.problems)
-    wanted = getattr(model, "attenuation", None)
-    if wanted is None or found:
-        return found
-    if not some:
+    attenuation = getattr(model, "attenuation", None)
+    if attenuation is None or problems:
+        return problems
+    if not has_q:
         return [Problem(f"{key}.attenuation", "the model gives no Q", "Give qp and qs, or leave attenuation out.")]
     try:
-        _fit(wanted, worst)
+        _fit(attenuation, worst)
     except ValueError as error:
         return [Problem(f"{key}.attenuation", str(error), 'Raise Q, narrow the band, or write storage = "full" and mechanisms = 4.')]
     return []

@@ -33,9 +33,9 @@ def problems(mesh, degree=4, key="domain.mesh"):
     faces, count = numbering.faces_of(mesh.elements)
     owners = np.bincount(faces.ravel(), minlength=count)[faces]
     outer = np.argwhere(owners == 1)
-    found = [*_unused(mesh), *_jacobians(mesh, degree), *_shared(mesh, owners), *_middles(mesh), *_loose(mesh, outer)]
-    found += [*_regions(mesh), *_tags(mesh, outer)]
-    return [Problem(key, *texts) for texts in found]
+    findings = [*_unused(mesh), *_jacobians(mesh, degree), *_shared(mesh, owners), *_middles(mesh), *_loose(mesh, outer)]
+    findings += [*_regions(mesh), *_tags(mesh, outer)]
+    return [Problem(key, *texts) for texts in findings]
 
 
 def _place(xyz):
@@ -219,9 +219,9 @@ def _hanging(mesh, rows, quads, tree, doubled):
     places = mesh.nodes[mesh.elements[rows[:, 0][:, None], numbering.face_nodes(mesh.order)[rows[:, 1]]]]
     centres = places.mean(axis=1)
     radii = np.sqrt(((places - centres[:, None]) ** 2).sum(axis=2).max(axis=1))
-    near = tree.query_ball_point(centres, radii)
-    face = np.repeat(np.arange(len(rows)), [len(found) for found in near])
-    node = numbers[np.concatenate([np.asarray(found, int) for found in near])] if len(face) else np.empty(0, int)
+    candidates = tree.query_ball_point(centres, radii)
+    face = np.repeat(np.arange(len(rows)), [len(ids) for ids in candidates])
+    node = numbers[np.concatenate([np.asarray(ids, int) for ids in candidates])] if len(face) else np.empty(0, int)
     other = ~(quads[face] == node[:, None]).any(axis=1) & ~np.isin(node, doubled)
     face, node = face[other], node[other]
     on = _lies_on(places[face], mesh.nodes[node], radii[face])
@@ -271,27 +271,27 @@ def _regions(mesh):
 
 def _tags(mesh, outer):
     """Boundary faces in no set or in two, and rows of sets that name no face."""
-    found, coded = [], {}
+    findings, coded = [], {}
     for name, rows in mesh.faces.items():
         bad = (rows[:, 0] < 0) | (rows[:, 0] >= mesh.size) | (rows[:, 1] < 0) | (rows[:, 1] > 5)
         if bad.any():
             e, f = rows[np.argmax(bad)]
-            found.append((f"the face set {name!r} names face {f} of element {e}; elements are 0 to {mesh.size - 1}, faces 0 to 5",
+            findings.append((f"the face set {name!r} names face {f} of element {e}; elements are 0 to {mesh.size - 1}, faces 0 to 5",
                           "Write the face set again."))  # fmt: skip
         coded[name] = rows[~bad] @ np.array([6, 1])
     outer = outer @ np.array([6, 1])
     tagged = np.concatenate([np.empty(0, int), *coded.values()])
     missing = outer[~np.isin(outer, tagged)]
     if len(missing):
-        found.append(_untagged(mesh, missing, len(outer)))
+        findings.append(_untagged(mesh, missing, len(outer)))
     twice = np.unique(tagged[np.isin(tagged, outer)], return_counts=True)
     twice = twice[0][twice[1] > 1]
     if len(twice):
         names = [name for name, codes in coded.items() if twice[0] in codes]
         text = f"the face {FACE_NAMES[twice[0] % 6]} of {_element(mesh, twice[0] // 6)} is in the face sets "
         text += " and ".join(map(repr, names)) + _share(len(twice), len(outer), "boundary faces")
-        found.append((text, "Put each boundary face into one set: it has one boundary condition."))
-    return found
+        findings.append((text, "Put each boundary face into one set: it has one boundary condition."))
+    return findings
 
 
 def _untagged(mesh, missing, count):

@@ -137,8 +137,8 @@ def _only_hexahedra(parts):
         raise MeshFileError(f"it contains {found}; only hexahedra with 8, 20 or 27 nodes are supported",
                             "Mesh with hexahedra (Gmsh: transfinite or extruded and recombined; CUBIT: map, sweep).")  # fmt: skip
     if not parts.elements:
-        held = ", ".join(f"{n} {kind}" for kind, n in parts.counts.items()) or "no cells"
-        raise MeshFileError(f"it contains no hexahedra, only {held}", "Gmsh: mesh in 3-D, and put the volumes into a physical group.")
+        cells = ", ".join(f"{n} {kind}" for kind, n in parts.counts.items()) or "no cells at all"
+        raise MeshFileError(f"it contains no hexahedra but {cells}", "Gmsh: mesh in 3-D, and put the volumes into a physical group.")
     widths = {block.shape[1] for block in parts.elements}
     if len(widths) > 1:
         raise MeshFileError(f"it mixes hexahedra with {' and '.join(map(str, sorted(widths)))} nodes", "Write all elements with one order.")

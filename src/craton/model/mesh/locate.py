@@ -200,8 +200,8 @@ class Locator:
     def _find(self, xyz, wanted):
         """(cell or -1, local, nearest cell, distance) of some positions: the nearest centres first, then all boxes that hold one."""
         cell, local = np.full(len(xyz), -1), np.zeros_like(xyz)
-        near = self.cells.candidates(xyz)
-        for column in near.T:
+        candidates = self.cells.candidates(xyz)
+        for column in candidates.T:
             todo = np.flatnonzero(cell < 0)
             todo = todo[self.cells.hold(column[todo], xyz[todo])]
             self._try(todo, column[todo], xyz, cell, local)
@@ -212,11 +212,11 @@ class Locator:
             now = (turn == n) & (cell[todo[which]] < 0)
             self._try(todo[which[now]], cells[now], xyz, cell, local)
         nearest, distance = cell.copy(), np.full(len(xyz), np.inf)
-        found = np.flatnonzero(cell >= 0)
-        distance[found] = self.cells.missed(cell[found], local[found], xyz[found])
+        inside = np.flatnonzero(cell >= 0)
+        distance[inside] = self.cells.missed(cell[inside], local[inside], xyz[inside])
         lost = np.flatnonzero(cell < 0)
         if wanted and len(lost):
-            nearest[lost], local[lost], distance[lost] = self._nearest(xyz[lost], near[lost])
+            nearest[lost], local[lost], distance[lost] = self._nearest(xyz[lost], candidates[lost])
         return cell, local, nearest, distance
 
     def lowest(self, found, xyz, order):
@@ -269,15 +269,15 @@ def problems(located, xyz, keys, names=None):
     names : list of str, optional
         Of each position, for the message.
     """
-    found = {}
+    problems_by_key = {}
     for n in np.flatnonzero(located.element < 0):
         place = "({:.10g}, {:.10g}, {:.10g})".format(*xyz[n])
         name = f'"{names[n]}": ' if names and names[n] else ""
-        what = f"{name}{place} m is outside the mesh, {located.distance[n]:.4g} m from its nearest element, {located.nearest[n]}"
-        found.setdefault(
-            keys[n], Problem(keys[n], what, "move it inside the mesh; for a depth below the surface write { x =, y =, depth = }")
+        message = f"{name}{place} m is outside the mesh, {located.distance[n]:.4g} m from its nearest element, {located.nearest[n]}"
+        problems_by_key.setdefault(
+            keys[n], Problem(keys[n], message, "move it inside the mesh; for a depth below the surface write { x =, y =, depth = }")
         )
-    return list(found.values())
+    return list(problems_by_key.values())
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,7 @@ def mesh_of(scenario):
 
     top, surface, curved = top_of(scenario)
     size = (*domain.extent[:2], top - domain.corner[2])
-    refine = [(one.below, one.factor) for one in domain.refine]
+    refine = [(step.below, step.factor) for step in domain.refine]
     return box_mesh(domain.corner, size, element_size_of(scenario), interfaces_of(scenario), surface, refine, 2 if curved else 1)
 
 

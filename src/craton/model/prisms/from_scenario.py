@@ -108,9 +108,9 @@ def overlap_problems(ensembles, tables):
 
     def name(n):
         which = int(np.searchsorted(counts, n, side="right")) - 1
-        own = int(n - counts[which])
+        row = int(n - counts[which])
         rows = getattr(ensembles[which], "rows", None)
-        return f"{own if rows is None else int(rows[own])}" + (f" of {key(tables, which)}" if len(tables) > 1 else "")
+        return f"{row if rows is None else int(rows[row])}" + (f" of {key(tables, which)}" if len(tables) > 1 else "")
 
     words = [f"{name(a)} and {name(b)}" for a, b in pairs[:SHOWN]]
     if not words:
@@ -122,14 +122,14 @@ def overlap_problems(ensembles, tables):
 
 def warnings(ensembles, tables):
     """Sentences about bodies that take no cell."""
-    found = []
+    notes = []
     for i, (ensemble, table) in enumerate(zip(ensembles, tables)):
         for n, body in enumerate(getattr(table, "bodies", ())):
             if not len(prisms.inside(ensemble.shape, (ensemble.x, ensemble.y, ensemble.z), body)):
-                found.append(
+                notes.append(
                     f"{key(tables, i)}.bodies.{n}: this {body.shape} contains no cell centre: it is outside the grid or smaller than a cell"
                 )
-    return found
+    return notes
 
 
 def describe(ensemble):

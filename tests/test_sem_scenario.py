@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import smallcase
 
+import craton
 from craton.errors import ScenarioError
 from craton.scenario import Scenario, SpectralScenario, Stiffness, dumps, loads, reads
 
@@ -59,6 +60,7 @@ def test_old_key_of_the_element_size_is_read_with_a_note():
     assert "element_size = 400" in dumps(scenario) and "spacing" not in dumps(scenario).split("[model]")[0]
     note = "domain.spacing: with method = \"sem\" this key is now called element_size; read as element_size = 400 m."
     assert any(text.startswith(note) for text in scenario.warnings)
+    assert sum(text.startswith(note) for text in craton.plan(scenario).warnings) == 1
     assert not any("domain.spacing" in text for text in loads(SEM).warnings)
     tables = loads(SEM).model_dump(by_alias=True, exclude_none=True)
     tables["domain"]["spacing"] = tables["domain"].pop("element_size")

@@ -1,4 +1,4 @@
-"""The nouns of a scenario of spectral elements, method = "sem": domain, faces and run; the rest is that of finite differences."""
+"""Tables of a spectral-element scenario, method = "sem", that differ from those of finite differences: domain, boundaries, output, run."""
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PrivateAttr, model_validator
@@ -140,7 +140,7 @@ class ElementDomain(Domain):
 
     @property
     def globe(self):
-        """What `on` was given; None otherwise."""
+        """The `Globe` given to `on`, or None."""
         return self._globe
 
     @property
@@ -177,10 +177,10 @@ class Pml(Table):
 
 
 class Faces(Boundaries):
-    """What each face is: free, pml (absorbing layer), stacey (first-order absorbing, Clayton & Engquist) or rigid.
+    """Boundary conditions: free, pml (absorbing layer), stacey (first-order absorbing, Clayton & Engquist) or rigid.
 
-    ``others`` holds for the faces not named, `face` gives the answer for one; ``faces`` = { name = "free" } are the face sets of a mesh
-    file. The absorbing kinds of finite differences, cpml, sponge and a1, mean stacey; what belongs to them is not used.
+    ``others`` applies to faces not named, `face` gives the kind of one face; ``faces`` = { name = "free" } are the face sets of a mesh
+    file. The kinds cpml, sponge and a1 of finite differences are read as stacey, with a warning; their options are ignored.
     """
 
     top: FaceKind = "free"
@@ -203,14 +203,14 @@ class Faces(Boundaries):
 
 
 class ElementRun(Table):
-    """How it is computed: precision, device, ``degree`` of the elements' polynomials, threads of the CPU (None: all).
+    """Numerical options: precision, device, polynomial ``degree`` of the elements, threads of the CPU (None: all).
 
-    ``partition``: which rank has which elements: METIS's parts (auto, where pymetis is installed), boxes cut in two again and again,
-    columns in slices (auto in large chunks of the Earth, where each rank builds its own), or, for tests, any.
+    ``partition``: METIS (auto, where pymetis is installed), recursive coordinate bisection, vertical slices (auto in large chunks of the
+    Earth, where each rank builds its own slice), or random (for tests).
 
-    ``assembly`` "colour" gives the same bits in every run on one device, on any number of ranks too; "fast" adds in any order.
-    ``checkpoint`` is the time of the clock after which the state is written again (s). ``order``, ``weights`` and ``grid`` are of finite
-    differences and not used.
+    ``assembly`` "colour" is deterministic: bit-identical in every run on one device, for any number of ranks; "fast" adds in any order.
+    ``checkpoint`` is the wall-clock time between checkpoints (s). ``order``, ``weights`` and ``grid`` belong to finite differences and
+    are ignored.
     """
 
     precision: Precision = "float32"
@@ -226,7 +226,7 @@ class ElementRun(Table):
 
 
 class ElementOutput(Output):
-    """As of finite differences, and with ``mesh = true`` the mesh with its media as mesh.vtu, for ParaView and PyVista."""
+    """Waveform output as for finite differences; ``mesh = true`` also writes the mesh with its media as mesh.vtu (ParaView, PyVista)."""
 
     mesh: Flag = False
 
@@ -251,7 +251,7 @@ class SpectralScenario(Scenario):
 
     @model_validator(mode="after")
     def _mesh_or_box(self):
-        """What a mesh file and the box that is meshed here exclude of each other."""
+        """Refuse keys that are incompatible with a mesh file, or with a box."""
         items = chunks.problems(self) + (_of_file(self) if self.domain.mesh is not None else _of_box(self))
         if items:
             raise wrong(*items)
@@ -261,7 +261,7 @@ class SpectralScenario(Scenario):
 
     @property
     def mesh_top(self):
-        """What depths count from, where a mesh has been put under the scenario (`on_mesh`): an object with ``surface(x, y)``, or None."""
+        """Reference surface of depths, set by `on_mesh`: an object with ``surface(x, y)``, or None."""
         return self._top
 
     def on_mesh(self, lower, upper, top):

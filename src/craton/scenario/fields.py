@@ -1,4 +1,4 @@
-"""What the tables of a scenario are made of: numbers with units and limits, choices, positions, tables told apart by kind."""
+"""Types of the values in a scenario: numbers with units and limits, choices, positions, tables told apart by kind."""
 import os
 from typing import Annotated, Any, Union
 

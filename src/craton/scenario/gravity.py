@@ -44,7 +44,7 @@ def _distinct(fields):
 
 
 class Gravity(Table):
-    """What is computed: ``fields`` (names, or "all"), ``method``, ``rtol`` (error that approximate methods may make)."""
+    """Options of a gravity computation: ``fields`` (names, or "all"), ``method``, ``rtol`` (error that approximate methods may make)."""
 
     fields: Annotated[
         many(choice(*FIELDS, meant={"gz": "g_z", "g_u": "g_z", "V": "potential"})), AfterValidator(_distinct), BeforeValidator(_all_fields)
@@ -153,7 +153,7 @@ def _some(prisms):
 
 
 class GravityScenario(Table):
-    """A computation of gravity, stated in the words of the field: method = "gravity" in TOML.
+    """A gravity computation: method = "gravity" in TOML.
 
     Raises
     ------

@@ -109,7 +109,7 @@ class Water(Table):
 
 
 class Grounded(Table):
-    """What all models may have: the ``topography`` (elevation of the ground, vacuum above it) and ``water`` over it."""
+    """Optional surface of all models: the ``topography`` (elevation, m; vacuum above it) and ``water`` above it."""
 
     topography: Ground | None = None
     water: Water | None = None

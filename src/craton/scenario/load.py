@@ -16,7 +16,7 @@ from craton.scenario.words import nearest, shown
 
 @dataclass(frozen=True)
 class Reading:
-    """What came of reading a scenario.
+    """The result of reading a scenario: the scenario, its problems, and its source text.
 
     Parameters
     ----------

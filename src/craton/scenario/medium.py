@@ -42,7 +42,7 @@ _BESIDE = ("epsilon", "delta", "gamma", "vp_gradient", "vs_gradient")  # what a 
 
 
 class Lossy(Table):
-    """What media may say beside vp, vs, rho: quality factors ``qp``, ``qs``, and ``epsilon``, ``delta``, ``gamma`` (Thomsen 1986, VTI)."""
+    """Optional properties of media: quality factors ``qp``, ``qs``, and ``epsilon``, ``delta``, ``gamma`` (Thomsen 1986, VTI)."""
 
     qp: Quality | None = None
     qs: Quality | None = None

@@ -187,8 +187,10 @@ SideKind = Annotated[choice(*_SIDES, meant=_OTHER_FACES), BeforeValidator(_side)
 
 
 class Boundaries(Table):
-    """What each face of the domain is; ``others`` holds for the faces not named, `face` gives the answer for one; ``surface``: how a
-    free top is computed."""
+    """Boundary conditions of the faces; ``others`` applies to faces not named, `face` gives the kind of one face.
+
+    ``surface`` is the method for a free surface at the top.
+    """
 
     top: TopKind = "free"
     surface: choice("sbp", "imaging", "imaging-2") = "sbp"
@@ -235,7 +237,7 @@ def _network(value):
 
 
 class Output(Table):
-    """What is kept of the waveforms: quantities, ``sampling`` interval (s, whole microseconds; None: each step), network code."""
+    """Waveform output: quantities, ``sampling`` interval (s, whole microseconds; None: each step), network code."""
 
     waveforms: many(choice(*QUANTITIES)) = ("velocity",)
     sampling: Annotated[Duration, AfterValidator(_microseconds)] | None = None
@@ -302,9 +304,9 @@ Method = choice("fd", "sem", "gravity")
 
 
 class Scenario(Table):
-    """A run of waves, stated in the words of the field; equal scenarios give equal runs.
+    """A simulation of waves; equal scenarios give equal runs.
 
-    Keys and values are those of the TOML file (DESIGN section 6): numbers in SI units, or texts with a unit. `craton.scenario.load`
+    Keys and values are those of the TOML file (docs/scenario.md): numbers in SI units, or strings with a unit. `craton.scenario.load`
     reads one from a file, `craton.scenario.dumps` writes it.
 
     Raises

@@ -34,7 +34,7 @@ class Points:
 
     @property
     def shape(self):
-        """Of the fields at these points."""
+        """Shape of the fields at these points."""
         return self.x.shape
 
     @property

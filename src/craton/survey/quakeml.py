@@ -15,7 +15,7 @@ class Missing(ValueError):
 
 @dataclass(frozen=True)
 class Event:
-    """What an event says about its source.
+    """Source parameters of an event.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class Receivers:
         return len(self.names)
 
     def on_earth(self, sources):
-        """The same with the first of some sources to count distances from, on a chunk of the Earth."""
+        """Receivers with distances from the first source, on a chunk of the Earth."""
         return replace(self, source=sources[0].points[0]) if self.globe is not None and sources else self
 
     def fibre_channels(self):
@@ -123,7 +123,7 @@ def build(scenario):
 
 
 def collect(scenario):
-    """What each entry of a scenario's receivers stands for, and the problems of names and files.
+    """Receivers of each entry of a scenario, and the problems of names and files.
 
     Returns
     -------

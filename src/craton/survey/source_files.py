@@ -23,7 +23,7 @@ READERS = {
 
 
 def contents(entry):
-    """What the file of an entry holds; read once, and again when it changes. Raises OSError or ValueError."""
+    """Contents of the file of an entry; read once, and again when it changes. Raises OSError or ValueError."""
     status = os.stat(entry.file)
     return _contents(entry.kind, entry.file, status.st_mtime_ns, status.st_size)
 
@@ -161,7 +161,7 @@ def _moved(wavelet, shift):
 
 
 def checked(entry, name, scenario):
-    """What an entry's file makes in some medium, and (key, message, remedy) of what is wrong with it, or None."""
+    """Sources of an entry's file in a medium, and the (key, message, remedy) of its problem, or None."""
     try:
         return build(entry, name, scenario, anything), None
     except quakeml.Missing as error:

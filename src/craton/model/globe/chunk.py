@@ -18,7 +18,7 @@ BLOCK = 1 << 14  # nodes placed at a time
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chunk(Planet):
-    """What is to be meshed, and where all its nodes are; no array is longer than the stack is high until a part is built.
+    """Geometry of a chunk and the positions of all its nodes; no array is longer than the height of the stack until a part is built.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def chunk(model, centre, widths, bottom="cmb", period=None, elements=None, azimu
 
 
 def surroundings(model, centre, geographic, elliptic, topography, root):
-    """What a `Planet` has of places: its frame, figure and topography; see `chunk`."""
+    """Frame, figure and topography of a `Planet`; see `chunk`."""
     depth = model.radius - root if root is not None else _moho(model)
     frame = sphere.Frame(float(centre[0]), float(centre[1]), geographic)
     return {"frame": frame, "model": model, "figure": sphere.clairaut(model) if elliptic else None, "topography": topography, "root": depth}

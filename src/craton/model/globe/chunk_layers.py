@@ -15,7 +15,7 @@ WORTH = 1.5  # of the least height of both layers: so much must lie below them
 
 @dataclass(frozen=True)
 class Sizes:
-    """What elements may measure.
+    """Largest allowed element sizes.
 
     Parameters
     ----------

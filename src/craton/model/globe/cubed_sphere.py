@@ -33,7 +33,7 @@ CENTRE = "centre"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CubedSphere(Planet):
-    """What is to be meshed, and where all its nodes are; used as a `chunk.Chunk` is.
+    """Geometry of several chunks or the whole sphere, and the positions of all nodes; interface as `chunk.Chunk`.
 
     Parameters
     ----------

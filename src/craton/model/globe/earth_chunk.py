@@ -100,7 +100,7 @@ def prepared(scenario, made):
 
 
 def prepared_slice(scenario, made, grid, rank, columns):
-    """The same of one of (along xi, along eta) slices and so many columns of the largest elements around it: nobody makes the whole."""
+    """Mesh of one of (along xi, along eta) slices and of some columns of the largest elements around it; no rank builds the whole mesh."""
     found, used = sampler(scenario, made)
     part = made.part(made.stack.around(made.slices(*grid)[rank], columns)).local()
     return Prepared(part.mesh, found, part.numbers, made.slice_of(part, *grid)), at_frequency(scenario, used)

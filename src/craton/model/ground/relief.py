@@ -38,7 +38,7 @@ class Relief:
         return (1 - q) * south + q * north
 
     def lowered(self, spacing):
-        """The same, averaged over blocks about `spacing` degrees wide, so that elements of that size can follow it.
+        """The relief averaged over blocks about `spacing` degrees wide, so that elements of that size can follow it.
 
         Parameters
         ----------

@@ -136,7 +136,7 @@ def wider(grid):
 
 
 def in_blocks(chosen, grid):
-    """Those of some cells of a plane (ny, nx) that lie in a block of two of them along each axis; beyond the grid there are none."""
+    """Cells of a plane (ny, nx) that lie in a block of two such cells along each axis; none exist beyond the grid."""
     axes = [axis for axis in (0, 1) if grid.whole[1 + axis] > 1]
     for axis in axes:  # the first cells of blocks
         chosen = chosen & beside(chosen, axis, 1)
@@ -146,7 +146,7 @@ def in_blocks(chosen, grid):
 
 
 def beside(chosen, axis, step):
-    """Of each cell of a plane what its neighbour one step (1 or -1) along an axis is; False beyond the plane."""
+    """Value of the neighbour one step (1 or -1) along an axis, for each cell of a plane; False beyond the plane."""
     out, rows, others = np.zeros_like(chosen), np.moveaxis(chosen, axis, 0), slice(1, None)
     ahead, behind = (slice(-1), others) if step > 0 else (others, slice(-1))
     np.moveaxis(out, axis, 0)[ahead] = rows[behind]
@@ -261,7 +261,7 @@ def _lookup(ground, region, name):
 
 
 def problems(terrain, region, key="model"):
-    """What is wrong with a terrain for a grid or region: gaps, too small, above or below the domain."""
+    """Problems of a terrain on a grid or region: gaps, too small, above or below the domain."""
     where, name = f"{key}.topography", terrain.ground.name
     x, y = (_lookup(terrain.ground, region, axis) for axis in "xy")
     z = terrain.surface(x, y[:, None])

@@ -125,7 +125,7 @@ def samples(anomaly, box, breaks):
 
 
 def problems(found, medium, box, key):
-    """What is wrong with anomalies laid over a medium whose own values are right: list of Problem."""
+    """Problems of anomalies in a medium whose own values are valid: list of Problem."""
     wrong = []
     for i, anomaly in enumerate(found):
         where = f"{key}.anomalies.{i}"

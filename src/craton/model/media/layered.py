@@ -88,7 +88,7 @@ def build(model, names=checks.NAMES):
 
 
 def problems(layered, region, key):
-    """What is wrong with a layered medium for a grid or region: list of Problem."""
+    """Problems of a layered medium on a grid or region: list of Problem."""
     problems = [p for i in range(len(layered.keys)) for p in checks.values(_key(layered, i, key), *layered.tops[:, i])]
     disorder = _order_problems(layered, key)
     if disorder:

@@ -38,7 +38,7 @@ def _in_anomalies(model, box):
 
 
 def problems(model, region, key="model"):
-    """What is wrong with Q and Thomsen's parameters, in a model whose vp, vs and density are right: list of Problem.
+    """Problems of Q and Thomsen's parameters, in a model whose vp, vs and density are valid: list of Problem.
 
     Q that is not above zero, a bulk modulus that would gain energy, a stiffness that is not positive, attenuation asked for and no Q
     given, losses too large for the mechanisms.

@@ -55,7 +55,7 @@ class Sampler:
     lossy: bool
 
     def at(self, coordinates, centres, regions=None):
-        """What `at_nodes` gives."""
+        """Result of `at_nodes`."""
         count, nodes = len(coordinates), coordinates.shape[2]
         out = {name: np.empty((count, nodes)) for name in self.outputs}
         if self.anisotropic:
@@ -335,7 +335,7 @@ def phase_speeds(constants, rho, directions=DIRECTIONS):
 
 
 def problems(model, region, region_names=(), key="model"):
-    """What is wrong with a model for a mesh in a grid or `Region`: values, Q, Thomsen's parameters, names of regions."""
+    """Problems of a model for a mesh in a grid or `Region`: values, Q, Thomsen's parameters, names of regions."""
     problems = _region_problems(model, region_names, key)
     if model.kind != "regions":
         problems += earth.problems(model, region, key) or rheology.problems(model, region, key)

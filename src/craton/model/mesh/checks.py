@@ -11,7 +11,7 @@ ON_FACE = 1e-4  # of a face's size: a node closer than this lies on it
 
 
 def problems(mesh, degree=4, key="domain.mesh"):
-    """What is wrong with a mesh, one problem of each kind with its count and its first or worst place.
+    """Problems of a mesh, one of each kind with its count and its first or worst position.
 
     Parameters
     ----------

@@ -74,13 +74,13 @@ class HexMesh:
         return shape.quality(self.nodes, self.elements)
 
     def elevated(self):
-        """The same mesh with 27 nodes an element, the new ones where the trilinear map puts them; itself where it has them."""
+        """The mesh with 27 nodes per element, the new ones placed by the trilinear map; self if it already has them."""
         if self.order == 2:
             return self
         return completed(self, shape.positions(self.nodes, self.elements, np.array([-1.0, 0.0, 1.0])))
 
     def reordered(self, permutation):
-        """The same mesh with its elements in the order ``permutation`` (new [i] = old number), faces following."""
+        """The mesh with its elements in the order ``permutation`` (new [i] = old number), faces following."""
         place = np.empty(self.size, np.int32)
         place[permutation] = np.arange(self.size, dtype=np.int32)
         faces = {name: np.column_stack([place[rows[:, 0]], rows[:, 1]]) for name, rows in self.faces.items()}

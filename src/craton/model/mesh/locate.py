@@ -45,7 +45,7 @@ class Located:
         return len(self.element)
 
     def some(self, which):
-        """Those of some positions."""
+        """Locations of selected positions."""
         return Located(*(getattr(self, name)[which] for name in ("element", "local", "nearest", "distance")))
 
 
@@ -220,7 +220,7 @@ class Locator:
         return cell, local, nearest, distance
 
     def lowest(self, found, xyz, order):
-        """The same with positions on faces, edges and corners in that of the elements there which is lowest in `order`, (ne,)."""
+        """Assign positions on faces, edges and corners to the adjacent element that is lowest in `order`, (ne,)."""
         near = np.flatnonzero((found.element >= 0) & (np.abs(found.local).max(axis=1) > 1 - FACE))
         which, cells = self.cells.all_candidates(xyz[near]) if len(near) else (np.empty(0, int),) * 2
         local, inside = self._inside(cells, xyz[near[which]])

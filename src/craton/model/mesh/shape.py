@@ -61,7 +61,7 @@ def _product(factors):
 
 
 def shape(p, xi, eta, zeta):
-    """The same of a hexahedron at m places, m last: values (p^3, m) and slopes (3, p^3, m).
+    """Shape functions of a hexahedron at m positions, m last: values (p^3, m) and slopes (3, p^3, m).
 
     Parameters
     ----------

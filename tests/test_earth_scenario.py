@@ -84,7 +84,7 @@ def test_problems_in_words(pairs, key, part):
     ([("latitude = -13.5, depth", "latitude = -25.5, depth")], "source.0.at", "from the centre along xi and eta"),
     ([('depth = "150 km"', 'depth = "1050 km"')], "source.0.at", "below the chunk, which is 1000 km deep"),
     ([("latitude = -13 }\n[[rec", "latitude = -13, depth = -10 }\n[[rec")], "receivers.0.at", "above the ground"),
-    ([('"1000 km"', '"6400 km"')], "domain.chunk", "is not below the surface"),
+    ([('"1000 km"', '"6400 km"')], "domain.chunk", "is not between the surface and the bottom"),
     ([("period = 100", "elements = [9, 9], growth = [100_000]")], "domain.chunk", "must be multiples of 2"),
     ([('kind = "prem"', 'kind = "radial"\nfile = "none.nd"')], "model.file", "no file"),
     ([('kind = "prem"', 'kind = "prem"\nperturbation = { file = "none.nc" }')], "model.perturbation.file", ""),
@@ -186,7 +186,7 @@ def test_counts_of_slices():
     piece = elements.pieces(points, made.slice_of(whole, 2, 2))[0]
     assert found.elements == len(piece.elements) and found.outer >= piece.outer
     assert found.shared == sum(len(numbers) for rank, numbers in piece.shared.items() if rank in (1, 2))
-    with pytest.raises(ScenarioError, match="cannot be shared"):
+    with pytest.raises(ScenarioError, match="cannot be divided evenly"):
         counting.count(scenario, CPU(threads=1), 1000)
 
 

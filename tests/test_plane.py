@@ -172,7 +172,7 @@ ALONG_Y = [{"kind": "force", "at": [300, -100], "force": [0, 1e7, 0], "wavelet":
 WRONG = {
     "a source without y in space": ({"domain": SPACE}, "source.0.at", "y is missing"),
     "waves in space": ({"domain": {**SPACE, "waves": "SH"}}, "domain.waves", "only in 2-D"),
-    "a force across the plane": ({"source": ALONG_Y}, "source.0", "moves nothing"),
+    "a force across the plane": ({"source": ALONG_Y}, "source.0", "has no component in the (x, z) plane"),
     "pressure of SH waves": ({"domain": SH, "source": ALONG_Y, "output": {"waveforms": ["pressure"]}}, "output.waveforms.0", "no pressure"),
     "a shot beside sources of none": ({"source": [shot(0, shot="a"), shot(1)]}, "source.1", "no shot"),
     "at and shots": (

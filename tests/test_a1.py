@@ -113,7 +113,7 @@ def test_a_long_run_below_a_free_surface_dies_out(case):
 def test_growth_at_the_sides_of_a_solid_is_warned_of(vs, warned):
     scenario, _ = column(0, 0, 0, 4)
     slow = scenario.model_copy(update={"model": scenario.model.model_copy(update={"vs": vs})})
-    assert any("A1 at a side grows" in said for said in api.plan(slow).warnings) == warned
+    assert any("A1 at a side face grows" in said for said in api.plan(slow).warnings) == warned
 
 
 @pytest.mark.parametrize("side", [0, 1])

@@ -205,8 +205,8 @@ def sentences(**values):
 
 
 @pytest.mark.parametrize("values, words", [
-    ({"qp": 200, "qs": 50}, "bulk modulus would gain energy"),
-    ({"qs": 50}, "bulk modulus would gain energy"),
+    ({"qp": 200, "qs": 50}, "bulk attenuation would be negative"),
+    ({"qs": 50}, "bulk attenuation would be negative"),
     ({"epsilon": -0.4}, "stiffness that is not positive"),
     ({"delta": -0.9}, "stiffness that is not positive"),
     ({"attenuation": {"band": BAND}}, "the model gives no Q"),
@@ -266,7 +266,7 @@ def test_wrong_keys_are_named(override, key):
 
 def test_suspicious_q():
     assert "did you mean 1/Q, Q = 20" in loads(TEXT, ["model.qs=0.05"]).warnings[0]
-    assert any("are they exchanged?" in w for w in loads(TEXT, ["model.qp=10"]).warnings)
+    assert any("are the two exchanged?" in w for w in loads(TEXT, ["model.qp=10"]).warnings)
     idle = loads(TEXT.replace("attenuation =", "#"))
     assert [w.split(":")[0] for w in idle.warnings] == ["model.qp", "model.qs"]
 

@@ -36,7 +36,7 @@ SCENARIOS = {
         [("size = [3000, 3000, 2500]", "size = [3, 3, 2.5]")],
         [("domain.size.0", "3 m", "100 m", "8 km"), ("domain.size.1",), ("domain.size.2",)],
     ),
-    "spacing twice": ([("spacing = 100", "spacing = 100\nmax_frequency = 5")], [("domain.max_frequency", "exclude")]),
+    "spacing twice": ([("spacing = 100", "spacing = 100\nmax_frequency = 5")], [("domain.max_frequency", "mutually exclusive")]),
     "no resolution": ([("spacing = 100\n", "")], [("domain.spacing", "missing", "max_frequency = 5")]),
     "domain thinner than its layers": (
         [
@@ -83,12 +83,12 @@ SCENARIOS = {
     "start after the end": ([("duration = 1.0", "duration = 1.0\nstart = 2")], [("time.start", "2 s", "1 s")]),
     "free surface below": (
         [('others = "cpml"', 'others = "cpml"\nbottom = "free"')],
-        [("boundaries.bottom", "top only", '"cpml", "sponge"')],
+        [("boundaries.bottom", "only at the top", '"cpml", "sponge"')],
     ),
     "unknown boundary": ([('others = "cpml"', 'others = "cmpl"')], [("boundaries.others", '"cmpl"', 'did you mean "cpml"')]),
     "periodic on one side": (
         [('others = "cpml"', 'others = "cpml"\nwest = "periodic"')],
-        [("boundaries.west", 'east is "cpml"', "both periodic")],
+        [("boundaries.west", 'east is "cpml"', "both faces periodic")],
     ),
     "reflection above one": ([("thickness = 5", "thickness = 5, reflection = 2")], [("boundaries.cpml.reflection", "2", "less than 1")]),
     "no source": ([(f'[[source]]\nkind = "explosion"\n{AT}\nmoment = 1e14\n{WAVELET}\n', "")], [("source", "missing")]),
@@ -124,7 +124,7 @@ SCENARIOS = {
     ),
     "source file of another kind": (
         [(f'kind = "explosion"\n{AT}\nmoment = 1e14\n{WAVELET}', 'kind = "cmtsolution"\nfile = "small.toml"')],
-        [("source.0.file", "small.toml:1:", "not what a CMTSOLUTION has", "docs/sources.md")],
+        [("source.0.file", "small.toml:1:", "is not a line of a CMTSOLUTION", "docs/sources.md")],
     ),
     "source kind misspelt": (
         [(f'kind = "explosion"\n{AT}\nmoment = 1e14\n{WAVELET}', 'kind = "cmtsolutions"\nfile = "small.toml"')],
@@ -221,7 +221,7 @@ def check(text, expected, source, name="small.toml"):
         remedy = block[-1].removeprefix("    -> ")
         assert remedy != block[-1] and len(remedy) > 5, text
         if number is None:  # a table that is missing has no line
-            assert "has to be given" in block[0] and f"[{key}]" in remedy, text
+            assert "is required" in block[0] and f"[{key}]" in remedy, text
         else:
             quoted = block[1].strip()
             assert quoted == source.splitlines()[int(number) - 1].strip()
@@ -313,7 +313,7 @@ def test_no_such_scenario(cli, tmp_path):
     write(tmp_path)
     code, text = cli("run", "smal.toml")
     assert code == 2 and blocks(text) == [
-        ['smal.toml: there is no such file; did you mean "small.toml"?', "    -> scenario files there: small.toml"]
+        ['smal.toml: there is no such file; did you mean "small.toml"?', "    -> scenario files in this folder: small.toml"]
     ]
 
 

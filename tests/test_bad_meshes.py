@@ -101,9 +101,9 @@ WRONG = {
     folded: ("element ", "Jacobian -"),
     duplicate: ("nodes 13 and 27 lie at the same place", "(1000, 1000, -1000)"),
     unused: ("node 27", "(500, 500, -500)", "belongs to no element"),
-    misordered: ("element 0", "they make a good element"),
+    misordered: ("element 0", "the element is valid"),
     untagged: ("face", "is in no face set"),
-    hanging: ("hangs", "of element 4"),
+    hanging: ("is a hanging node", "of element 4"),
 }
 
 

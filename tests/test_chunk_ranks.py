@@ -165,7 +165,7 @@ def test_ranks_look_at_the_same_part_of_a_large_mesh(monkeypatch, case, ranks, p
 
 
 def test_too_many_ranks_for_the_columns():
-    with pytest.raises(ScenarioError, match="11 ranks: 8 x 4 columns of its largest elements"):
+    with pytest.raises(ScenarioError, match="11 ranks: 8 x 4 columns of the largest elements"):
         plans("core", 11)
 
 

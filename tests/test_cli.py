@@ -282,7 +282,7 @@ def test_plan_says_all_and_writes_nothing(cli, tmp_path):
     write(tmp_path, ('wavelet = { kind = "gaussian", tau = 0.12, delay = 0.6 }', 'wavelet = { kind = "ricker", frequency = 8 }'))
     code, out, err = cli("plan", "small.toml")
     assert code == 0 and [p.name for p in tmp_path.iterdir()] == ["small.toml"]
-    for word in ("31 x 31 x 26", "stability limit", "f95", "phase velocity", "Mw", "wavefield", "least traffic", "velocity"):
+    for word in ("31 x 31 x 26", "stability limit", "f95", "phase velocity", "Mw", "wavefield", "memory traffic", "velocity"):
         assert word in out, word
     about = re.search(r"about ([\d.e+]+) (s|min|h) for (\d+) steps", out)
     assert about and "60% of that (assumed)" in out and re.search(r"copies [\d.,]+ GB/s \(measured now\)", out)

@@ -61,14 +61,16 @@ def test_written_and_read_again(pairs):
 
 @pytest.mark.parametrize("pairs, key, part", [
     ([("period = 100, ", "")], "domain.chunk.period", "neither period nor elements"),
-    ([("period = 100", "period = 100, elements = [8, 8]")], "domain.chunk.elements", "exclude each other"),
+    ([("period = 100", "period = 100, elements = [8, 8]")], "domain.chunk.elements", "are mutually exclusive"),
     ([("[10, 12]", "[10, 130]")], "domain.chunk.width.1", "at most 120"),
     ([("[10, 12]", "10")], "domain.chunk.width", "two numbers"),
-    ([("[model]", "spacing = 100\n[model]")], "domain.spacing", "beside chunk"),
-    ([('kind = "prem"', 'kind = "homogeneous"\nvp = 8000\nvs = 4500\nrho = 3300')], "model.kind", "does not fill a chunk"),
+    ([("[model]", "spacing = 100\n[model]")], "domain.spacing", "the chunk defines the domain"),
+    ([('kind = "prem"', 'kind = "homogeneous"\nvp = 8000\nvs = 4500\nrho = 3300')], "model.kind", "is not a radial Earth model"),
     ([('"1000 km"', '"core"')], "domain.chunk.bottom", "core"),
-    ([("at = { longitude = -65, latitude = -13 }", "at = { x = 0, y = 0, depth = 0 }")], "receivers.0.at", "below places"),
-    ([("at = { longitude = -65, latitude = -13 }", "grid = { x = [0, 1, 2], y = [0, 1, 2], z = 0 }")], "receivers.0", "a lattice"),
+    ([("at = { longitude = -65, latitude = -13 }", "at = { x = 0, y = 0, depth = 0 }")], "receivers.0.at",
+     "depth needs longitude and latitude"),
+    ([("at = { longitude = -65, latitude = -13 }", "grid = { x = [0, 1, 2], y = [0, 1, 2], z = 0 }")], "receivers.0",
+     "a grid of receivers"),
     ([("at = { longitude = -65, latitude = -13 }", "at = { longitude = -65, latitude = -103 }")], "receivers.0.at.latitude", "-90"),
     ([("to = { longitude = -65, latitude = -15, depth = 100 }", "to = [0, 0, 1]")], "receivers.1.line.to", "one end"),
     ([("rr = 1e20", "rr = 1e20, xx = 1")], "source.0.tensor.xx", "unknown key"),
@@ -82,7 +84,7 @@ def test_problems_in_words(pairs, key, part):
     ([("latitude = -13.5, depth", "latitude = -25.5, depth")], "source.0.at", "from the centre along xi and eta"),
     ([('depth = "150 km"', 'depth = "1050 km"')], "source.0.at", "below the chunk, which is 1000 km deep"),
     ([("latitude = -13 }\n[[rec", "latitude = -13, depth = -10 }\n[[rec")], "receivers.0.at", "above the ground"),
-    ([('"1000 km"', '"6400 km"')], "domain.chunk", "is not below the surface"),
+    ([('"1000 km"', '"6400 km"')], "domain.chunk", "is not between the surface and the bottom"),
     ([("period = 100", "elements = [9, 9], growth = [100_000]")], "domain.chunk", "must be multiples of 2"),
     ([('kind = "prem"', 'kind = "radial"\nfile = "none.nd"')], "model.file", "no file"),
     ([('kind = "prem"', 'kind = "prem"\nperturbation = { file = "none.nc" }')], "model.perturbation.file", ""),
@@ -184,7 +186,7 @@ def test_counts_of_slices():
     piece = elements.pieces(points, made.slice_of(whole, 2, 2))[0]
     assert found.elements == len(piece.elements) and found.outer >= piece.outer
     assert found.shared == sum(len(numbers) for rank, numbers in piece.shared.items() if rank in (1, 2))
-    with pytest.raises(ScenarioError, match="cannot be shared"):
+    with pytest.raises(ScenarioError, match="cannot be divided evenly"):
         counting.count(scenario, CPU(threads=1), 1000)
 
 

@@ -326,22 +326,22 @@ def test_fault_in_a_fluid_leaves_no_moment():
 BROKEN = {
     "cmtsolution": [
         ("Mrr:      -7.590000e+27", "Mrr:      none", ":8: mrr is 'none', not a number"),
-        ("Mtp:      -2.480000e+27\n", "", ':1: the source that begins here has no "mtp"'),
+        ("Mtp:      -2.480000e+27\n", "", ':1: the source that starts here has no "mtp"'),
         ("half duration:  20.0000", "half duration:  -1", ":4: half duration -1 s is negative"),
-        ("half duration:  20.0000", "half duration:  0", "states no duration"),
-        ("depth:         647.1000", "latitude: 3", ':7: "latitude" stands twice, also in line 5'),
+        ("half duration:  20.0000", "half duration:  0", "has no duration"),
+        ("depth:         647.1000", "latitude: 3", ':7: "latitude" occurs twice, also in line 5'),
     ],
     "forcesolution": [
         ("hdurorf0:       2.5 ", "hdurorf0:      ", ":3: hdurorf0 is '#', not a number"),
         ("source time function:            1", "source time function:            9", ":7: source time function 9 is unknown"),
-        ("source time function:            1", "source time function:            2", "a step, is not available"),
+        ("source time function:            1", "source time function:            2", "a step, is not supported"),
         ("N:     3.d0\ncomponent dir vect source Z_UP:  -4.d0", "N:  0\ncomponent dir vect source Z_UP: 0", ":1: the force is zero"),
     ],
     "srf": [
-        ("2.0\n#", "3.0\n#", ":1: an SRF file begins with its version"),
+        ("2.0\n#", "3.0\n#", ":1: an SRF file starts with its version"),
         ("POINTS 1\n  1000", "POINTS one\n  1000", ":8: POINTS must be followed by the number of subfaults"),
         ("0.00000e+00  1.00000e+03  0.00000e+00\nPOINTS", "0.00000e+00  1.00000e+03\nPOINTS", "'POINTS 1' is not 3 samples"),
-        ("0.00000e+00  1.00000e+03  0.00000e+00\nPOINTS", "0 1 2 3\nPOINTS", ":11: 4 samples of slip rate where the heading says 3"),
+        ("0.00000e+00  1.00000e+03  0.00000e+00\nPOINTS", "0 1 2 3\nPOINTS", ":11: 4 samples of slip rate, but the header announces 3"),
         ("1.0000e+10     0.5000", "-1.0000e+10     0.5000", ":9: area -1e+10 cm2 and interval 0.1 s must be positive"),
         ("  2.5000e+00", "", ":9: 9 numbers, a subfault's heading has 10"),
     ],
@@ -421,7 +421,7 @@ def test_fibre_channels():
 @pytest.mark.parametrize("das, says", [
     ("{ along = [[0, 0, 0]], spacing = 10, gauge = 10 }", "receivers.0.das.along"),
     ("{ along = [[0, 0, 0], [0, 0, 0]], spacing = 10, gauge = 10 }", "receivers.0.das.along.1"),
-    ("{ along = [[0, 0, 0], [5, 0, 0]], spacing = 10, gauge = 10 }", "10 m is longer than the fibre, 5 m"),
+    ("{ along = [[0, 0, 0], [5, 0, 0]], spacing = 10, gauge = 10 }", "10 m, is longer than the fibre, 5 m"),
     ("{ along = [[0, 0, 0], [50, 0, 0]], spacing = 0, gauge = 10 }", "receivers.0.das.spacing"),
 ])  # fmt: skip
 def test_impossible_fibres(das, says):

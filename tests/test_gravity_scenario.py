@@ -206,7 +206,7 @@ def test_layer_between_surfaces():
         (ground() * np.inf, {"density_below": 0}, "infinite"),
         (ground().rename(easting="longitude", northing="latitude"), {}, "project longitude and latitude"),
         (ground().assign_attrs(units="furlong"), {}, "furlong"),
-        (5.0, {}, "both numbers"),
+        (5.0, {}, "both constant"),
     ],
 )
 def test_layer_refuses(top, extra, part):
@@ -464,8 +464,8 @@ BAD = {
     "no method": ([('method = "gravity"\n', "")], "method", 'write method = "gravity"', None),
     "misspelt method": ([('method = "gravity"', 'method = "gravty"')], "method", 'did you mean "gravity"', 2),
     "tables of waves": ([("[run]", "[time]\nduration = 1\n[run]")], "time", 'method = "fd"', 20),
-    "no density": ([("density = 500", "density = 0")], "prisms.density", "no cell has density", 7),
-    "bodies outside": ([("min = [200", "min = [-900"), ("max = [600", "max = [-100")], "prisms", "no prism has density", 7),
+    "no density": ([("density = 500", "density = 0")], "prisms.density", "all cells have zero density", 7),
+    "bodies outside": ([("min = [200", "min = [-900"), ("max = [600", "max = [-100")], "prisms", "no prism has a density and a volume", 7),
     "reversed prism": ([(PRISMS, TABLE.format("[0, 10, 0, 10, 0, -10, 500]"))], "prisms", "prism 0 is reversed: bottom = 0 > top = -10", 7),
     "six numbers": ([(PRISMS, TABLE.format("[0, 10, 0, 10, 0, 10]"))], "prisms.rows.0", "6 numbers, not 7", 9),
     "not finite": ([(PRISMS, TABLE.format("[0, 10, 0, nan, 0, 10, 500]"))], "prisms.rows.0.3", "finite", 9),

@@ -197,7 +197,7 @@ def test_folded_element_is_named_with_place_and_value():
     n = np.flatnonzero((nodes == (1, 1, 1)).all(axis=1))[0]
     nodes[n] = (2.4, 2.4, 2.4)
     text = told(replace(mesh, nodes=nodes))
-    assert "has the Jacobian -" in text and "; 7 of 27 elements are so" in text
+    assert "has the Jacobian -" in text and "; 7 of 27 elements are affected" in text
     assert "element 13 (numbers begin at 0" in text  # the middle one is turned inside out
 
 
@@ -217,7 +217,7 @@ def test_node_order_of_a_file_format_is_recognised(order):
     given = np.empty_like(mesh.elements)
     given[:, place] = mesh.elements  # node f of the format at column f
     np.testing.assert_array_equal(shape.lexicographic(given, order), mesh.elements)
-    assert f"in that of {order} they make a good element; 8 of 8 elements are so" in told(replace(mesh, elements=given))
+    assert f"in the order of {order} the element is valid; 8 of 8 elements are affected" in told(replace(mesh, elements=given))
 
 
 def test_node_order_of_vtk_with_8_nodes_and_left_handed_elements():
@@ -226,7 +226,7 @@ def test_node_order_of_vtk_with_8_nodes_and_left_handed_elements():
     elements[3] = elements[3, [0, 1, 3, 2, 4, 5, 7, 6]]
     elements[5] = elements[5, [4, 5, 6, 7, 0, 1, 2, 3]]
     text = told(replace(mesh, elements=elements))
-    assert "element 3 " in text and "in that of VTK, gmsh and Exodus they make a good element\n" in text
+    assert "element 3 " in text and "in the order of VTK, gmsh and Exodus the element is valid\n" in text
     assert "element 5 " in text and "left-handed" in text
 
 
@@ -240,7 +240,7 @@ def test_unused_and_duplicate_nodes():
     double = HexMesh(np.vstack([mesh.nodes, mesh.nodes[old]]), elements)
     text = told(replace(double, faces=named_by_place(double)))
     assert text == (f"nodes {old} and {len(mesh.nodes)} lie at the same place, (x, y, z) = (1, 1, 1) m: "
-                    "the elements there do not hold together")  # fmt: skip
+                    "the elements there are not connected")  # fmt: skip
 
 
 def test_three_elements_at_one_face():
@@ -249,7 +249,7 @@ def test_three_elements_at_one_face():
     third[[0, 2, 4, 6]] = len(mesh.nodes) + np.arange(4)
     nodes = np.vstack([mesh.nodes, mesh.nodes[mesh.elements[0, [0, 2, 4, 6]]] - (0.5, 0, 0)])
     text = told(HexMesh(nodes, np.vstack([mesh.elements, third])))
-    assert "the face xi = +1 of element 0 " in text and "belongs to 3 elements; two may share a face" in text
+    assert "the face xi = +1 of element 0 " in text and "is shared by 3 elements; at most two can share a face" in text
 
 
 def test_middle_nodes_that_are_not_shared():
@@ -270,8 +270,8 @@ def test_hanging_nodes_are_named(order):
     mesh = HexMesh(unique, ids.reshape(-1)[elements])
     mesh = mesh if order == 1 else mesh.elevated()
     text = told(replace(mesh, faces={"all": boundary_faces(mesh)}))
-    assert "hangs: it lies on the face xi = +1 of element 0 " in text
-    assert "is none of its corners; 5 of 30 nodes of unmatched faces are so" in text  # 31 corners, one of them inside
+    assert "is a hanging node: it lies on the face xi = +1 of element 0 " in text
+    assert "is not one of its corners; 5 of 30 nodes of unmatched faces are affected" in text  # 31 corners, one of them inside
 
 
 def test_faces_without_tag_and_with_two():
@@ -293,8 +293,8 @@ def test_arrays_that_make_no_mesh():
     mesh = bricks(2, 1, 1)
     for change, words in (
         ({"elements": mesh.elements + 1}, "element 1 names node 12, but the nodes are 0 to 11"),
-        ({"nodes": np.where(mesh.nodes == 2, np.nan, mesh.nodes)}, "which is no place; 4 of 12 nodes are so"),
-        ({"elements": np.where(mesh.elements == 1, 0, mesh.elements)}, "names node 0 twice"),
+        ({"nodes": np.where(mesh.nodes == 2, np.nan, mesh.nodes)}, "which is not finite; 4 of 12 nodes are affected"),
+        ({"elements": np.where(mesh.elements == 1, 0, mesh.elements)}, "contains node 0 twice"),
     ):
         assert words in told(replace(mesh, **change))
     with pytest.raises(ValueError, match=r"\(2, 6\); it must be"):
@@ -319,7 +319,7 @@ def test_volume_and_quality():
 
 # --- the internal mesher ----------------------------------------------------------------------------------------------------------------
 
-BOX = {"origin": (100, -200, -20_000), "size": (30_000, 24_000, 20_000), "spacing": 1000}
+BOX = {"origin": (100, -200, -20_000), "size": (30_000, 24_000, 20_000), "element_size": 1000}
 
 
 def hill(x, y):
@@ -406,11 +406,11 @@ def test_eight_nodes_on_request():
 
 @pytest.mark.parametrize(("change", "words"), [
     ({"interfaces": [lambda x, y: -500 + x / 20]}, "at 0 m, and interface 1 (from above), at 1005 m, touch or cross at (x, y) = (30100,"),
-    ({"refine": [(-19_000, 3)]}, "domain.refine: 1 of its 1 steps find no room above the bottom, at -20000 m"),
-    ({"refine": [(-5000, 4)]}, "domain.refine.0.factor: it is 4; elements can become 2 or 3 times larger"),
+    ({"refine": [(-19_000, 3)]}, "domain.refine: 1 of 1 refinements do not fit above the bottom, at -20000 m"),
+    ({"refine": [(-5000, 4)]}, "domain.refine.0.factor: it is 4; elements can be coarsened only by 2 or 3"),
     ({"surface": lambda x, y: np.where(x > 2e4, np.nan, 0)}, "the top has no elevation at (x, y) = (20100, -200) m"),
     ({"size": (4000, 24_000, 20_000), "refine": [(-2000, 3), (-9000, 3)]},
-     "along x the domain is 4 elements long, and these transitions need a multiple of 9"),
+     "the domain has 4 elements along x, but these refinements need a multiple of 9"),
     ({"size": (0, 1, 1)}, "domain.size: it is 0, 1, 1 m; every length must be more than 0"),
     ({"interfaces": [lambda x, y: -5000 + 2500 * np.sin(x / 900)], "refine": [(-5000, 3)]}, "is folded"),
 ])  # fmt: skip

@@ -59,7 +59,7 @@ def test_planes_that_are_cut_and_by_how_much():
     assert np.linalg.eigvalsh(matrix(*found[28])).min() > -1e-9 * kappa
     table = plan.arrays["laminate"].data
     assert table[28] == pytest.approx(found[28], rel=1e-6) and not table[[15, 17, 27, 29]].any()
-    assert "2 cut plane(s) of cells, transversely isotropic" in str(plan)
+    assert "2 grid planes are crossed by layer interfaces; effective VTI medium used" in str(plan)
 
 
 @pytest.mark.parametrize(("change", "count"), [

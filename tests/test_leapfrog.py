@@ -137,5 +137,5 @@ def difference(a, b):
 def test_the_plan_says_so():
     plan = craton.plan(loads(changed()))
     text = str(plan)
-    assert f"{plan.steps - plan.extra} from" in text and f"{plan.extra} more from which waveforms are corrected in time" in text
-    assert "of space alone: time is corrected" in text
+    assert f"{plan.steps - plan.extra} from" in text and f"{plan.extra} padding steps for the time-dispersion correction" in text
+    assert "spatial discretisation; time dispersion is corrected" in text

@@ -408,7 +408,7 @@ def test_file_without_what_it_needs(tmp_path):
     ds.vp.attrs["units"] = "furlong"
     assert "'furlong'" in only(problems(write(ds, tmp_path / "o.zarr"), GRID)).message
     ds = dataset(np.zeros_like(X), Y, Z)
-    assert "coordinate x must rise or fall" in only(problems(write(ds, tmp_path / "p.zarr"), GRID)).message
+    assert "coordinate x must increase or decrease" in only(problems(write(ds, tmp_path / "p.zarr"), GRID)).message
 
 
 def test_file_that_is_missing_or_no_model(tmp_path):

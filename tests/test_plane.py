@@ -171,11 +171,15 @@ SH = {"origin": [0, -500], "size": [900, 500], "spacing": 10, "waves": "SH"}
 ALONG_Y = [{"kind": "force", "at": [300, -100], "force": [0, 1e7, 0], "wavelet": RICKER}]
 WRONG = {
     "a source without y in space": ({"domain": SPACE}, "source.0.at", "y is missing"),
-    "waves in space": ({"domain": {**SPACE, "waves": "SH"}}, "domain.waves", "plane"),
-    "a force across the plane": ({"source": ALONG_Y}, "source.0", "moves nothing"),
+    "waves in space": ({"domain": {**SPACE, "waves": "SH"}}, "domain.waves", "only in 2-D"),
+    "a force across the plane": ({"source": ALONG_Y}, "source.0", "has no component in the (x, z) plane"),
     "pressure of SH waves": ({"domain": SH, "source": ALONG_Y, "output": {"waveforms": ["pressure"]}}, "output.waveforms.0", "no pressure"),
     "a shot beside sources of none": ({"source": [shot(0, shot="a"), shot(1)]}, "source.1", "no shot"),
-    "at and shots": ({"source": [shot(0, shots={"from": [200, -30], "to": [460, -30], "count": 3})]}, "source.0.at", "exclude"),
+    "at and shots": (
+        {"source": [shot(0, shots={"from": [200, -30], "to": [460, -30], "count": 3})]},
+        "source.0.at",
+        "at and shots are mutually exclusive",
+    ),
     "a lattice": ({"receivers": [{"name": "G", "grid": {"x": [0, 100, 3], "y": [0, 100, 3], "z": 0}}]}, "receivers.0.grid", "line"),
 }
 
@@ -191,5 +195,5 @@ def test_bad_input(case):
 
 def test_positions_beside_the_plane_warn():
     scenario = plane(receivers=[{"name": "A", "at": [600, 250, 0]}])
-    assert any("y is left out" in text for text in craton.plan(scenario).warnings)
+    assert any("so y is ignored" in text for text in craton.plan(scenario).warnings)
     assert run(scenario).dataset.y.values == [0.0]

@@ -50,7 +50,7 @@ def test_files(tmp_path):
 @pytest.mark.parametrize(("array", "match"), [
     (grid(np.arange(5.0), np.arange(5.0), names=("northing", "easting")), "longitude and latitude"),
     (grid(np.arange(5.0), np.arange(5.0), unit="feet"), "must be in m"),
-    (grid(np.arange(5.0), 1e3 * np.arange(5.0)), "no degrees"),
+    (grid(np.arange(5.0), 1e3 * np.arange(5.0)), "not in degrees"),
 ])  # fmt: skip
 def test_grids_that_are_none(array, match):
     with pytest.raises(ValueError, match=match):

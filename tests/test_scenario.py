@@ -227,8 +227,8 @@ def test_every_dimension_has_its_si_unit():
 
 
 @pytest.mark.parametrize("value, dimension, message", [
-    ("8 s", "length", '"8 s" is a time; a length is needed'), ("8 kms", "length", 'did you mean "km"'),
-    ("8", "length", "text without a unit"), ("eight km", "length", "not a number with a unit"),
+    ("8 s", "length", '"8 s" is a time, but a length is required'), ("8 kms", "length", 'did you mean "km"'),
+    ("8", "length", "number without a unit"), ("eight km", "length", "not a number with a unit"),
     ("8 g/cm4", "density", 'did you mean "g/cm3"'), (True, "length", "true is not a number"),
     (None, "time", "not a number"), (float("nan"), "time", "nan is not a finite"), ("1e999 km", "length", "not a finite"),
     ([1], "time", "[1] is not a number"), ("3,5 km", "length", "unknown unit"), ("", "length", "not a number"),
@@ -308,7 +308,7 @@ def test_value_behind_a_misspelt_key_and_kind_is_checked_too():
     problems = reads(text).problems
     assert sorted(p.key for p in problems) == ["source.0.wavelet.kind", *["source.0.wavelet.taw"] * 2, *["time.duraton"] * 2]
     messages = " / ".join(p.message for p in problems)
-    assert '"8 km" is a length; a time is needed' in messages and "-1 s is out of range" in messages
+    assert '"8 km" is a length, but a time is required' in messages and "-1 s is out of range" in messages
 
 
 def test_misspelt_names_leave_a_scenario_for_further_checks():
@@ -357,34 +357,36 @@ BAD = [  # what is changed, key, a part of the message or remedy
     ([("spacing = 100", "spacing = 0")], "domain.spacing", "must be greater than 0 m"),
     ([("spacing = 100", "spacing = true")], "domain.spacing", "true is not a number"),
     ([("spacing = 100", "spacing = nan")], "domain.spacing", "nan is not a finite number"),
-    ([("spacing = 100", "spacing = 100\nmax_frequency = 2")], "domain.max_frequency", "exclude each other"),
+    ([("spacing = 100", "spacing = 100\nmax_frequency = 2")], "domain.max_frequency", "are mutually exclusive"),
     ([("spacing = 100\n", "")], "domain.spacing", "neither spacing nor max_frequency"),
-    ([('["10 km", 10_000,', '["10 m", 10_000,')], "domain.size.0", "10 m, is less than the spacing, 100 m"),
+    ([('["10 km", 10_000,', '["10 m", 10_000,')], "domain.size.0", "10 m, is less than spacing = 100 m"),
     ([('["10 km", 10_000, 10_000]', "10_000")], "domain.size", "10000 is not a list of three numbers"),
     ([("duration = 8", "duration = 0")], "time.duration", "greater than 0 s"),
     ([("duration = 8", "duration = 8\nstep = 9")], "time.step", "longer than the run, 8 s"),
     ([("duration = 8", "duration = 8\nstart = 8")], "time.start", "not before the end"),
     ([("duration = 8", 'duration = 8\nfrequency = "2 Hz"')], "time.frequency", "valid keys here: duration, step, start"),
-    ([("top = -1400", "top = 1400")], "model.layers.1.top", "not below the top of the layer before it, 0 m"),
+    ([("top = -1400", "top = 1400")], "model.layers.1.top", "not below the top of the previous layer, 0 m"),
     ([("rho = 2300", "rho = -2300")], "model.layers.0.rho", "-2300 kg/m3 is out of range"),
     ([(", rho = 2300", "")], "model.layers.0.rho", "missing"),
     ([('"layers"\n', '"zzz"\n')], "model.kind", '"homogeneous", "layers", "file", "regions", "prem", "ak135" or "radial"'),
     ([('kind = "layers"\n', "")], "model.kind", 'write kind = "homogeneous", "layers", "file", "regions", "prem", "ak135" or "radial"'),
     ([('title = "good"', 'method = "fdtd"')], "method", '"fdtd" is not "fd", "sem" or "gravity"; did you mean "fd"?'),
-    ([("rake = 0\n", "rake = 0\nmagnitude = 5.9\n")], "source.0.magnitude", "exclude each other"),
-    ([("moment = 1e18\n", "")], "source.0.moment", "how strong"),
+    ([("rake = 0\n", "rake = 0\nmagnitude = 5.9\n")], "source.0.magnitude", "are mutually exclusive"),
+    ([("moment = 1e18\n", "")], "source.0.moment", "the size of the source"),
     ([("moment = 1e18", "moment = -1e18")], "source.0.moment", "-1e+18 N m is out of range"),
-    ([("moment = 1e18", "tensor = { xy = 1e18 }"), ("strike = 0\ndip = 90\n", "")], "source.0.rake", "beside tensor"),
+    ([("moment = 1e18", "tensor = { xy = 1e18 }"), ("strike = 0\ndip = 90\n", "")], "source.0.rake",
+     "rake and tensor are mutually exclusive"),
     ([("moment = 1e18", "tensor = { xq = 1e18 }"), ("strike = 0\ndip = 90\nrake = 0\n", "")], "source.0.tensor.xq", "unknown key"),
-    ([('{ x = 2000, y = 4000, depth = "2.5 km" }', "{ x = 1, y = 1, z = 1, depth = 1 }")], "source.0.at", "exclude each other"),
+    ([('{ x = 2000, y = 4000, depth = "2.5 km" }', "{ x = 1, y = 1, z = 1, depth = 1 }")], "source.0.at", "are mutually exclusive"),
     ([("wavelet = {", "wavelt = {")], "source.0.wavelt", 'did you mean "wavelet"?'),
     ([('wavelet = { kind = "gaussian", tau = "45 ms" }', "wavelet = 5")], "source.0.wavelet", "5 is not a table"),
     ([('"gaussian", tau = "45 ms"', '"ricker"')], "source.0.wavelet.frequency", "write frequency = 5  # Hz"),
     ([('"gaussian", tau = "45 ms"', '"samples", times = [0, 1, 1, 2], values = [0, 1, 2, 3]')], "source.0.wavelet.times.2", "not after"),
-    ([('"gaussian", tau = "45 ms"', '"samples", times = [0, 1, 2, 3], values = [0, 1, 2]')], "source.0.wavelet.values", "3 values for 4"),
+    ([('"gaussian", tau = "45 ms"', '"samples", times = [0, 1, 2, 3], values = [0, 1, 2]')], "source.0.wavelet.values",
+     "3 values are given for 4"),
     ([('"gaussian", tau = "45 ms"', '"samples", values = [0, 1, 2]')], "source.0.wavelet", "only values is given"),
     ([("[[source]]", "[source]")], "source", "write [[source]] with double brackets"),
-    ([("at = [9000, 9000, 0]", "at = [0, 0, 0]\nfile = 'a.csv'")], "receivers.0", "at and file exclude each other"),
+    ([("at = [9000, 9000, 0]", "at = [0, 0, 0]\nfile = 'a.csv'")], "receivers.0", "at and file are mutually exclusive"),
     ([("at = [9000, 9000, 0]", "line = { from = [0,0,0], to = [1,1,0], count = 1 }")], "receivers.0.line.count", "at least 2"),
     ([("at = [9000, 9000, 0]", "line = { from = [0,0,0], to = [1,1,0], count = 2.5 }")], "receivers.0.line.count", "whole number"),
     ([("at = [9000, 9000, 0]", "grid = { x = [0, 1, 2], y = [0, 1], z = 0 }")], "receivers.0.grid.y", "[first, last, count]"),
@@ -402,8 +404,8 @@ def test_one_problem_in_words(pairs, key, part):
 
 APPENDED = [
     ('[boundaries]\nwest = "periodic"', "boundaries.west", 'west is "periodic" but east is "cpml"'),
-    ('[boundaries]\nothers = "periodic"', "boundaries.others", 'bottom is "periodic" (through others) but top is "free"'),
-    ('[boundaries]\neast = "free"', "boundaries.east", "on top only"),
+    ('[boundaries]\nothers = "periodic"', "boundaries.others", 'bottom is "periodic" (from others) but top is "free"'),
+    ('[boundaries]\neast = "free"', "boundaries.east", "only at the top"),
     ('[boundaries]\nothers = "stacey"', "boundaries.others", 'did you mean "a1"'),
     ('[boundaries]\nothers = "pml"', "boundaries.others", 'did you mean "cpml"?'),
     ("[boundaries]\ncpml = 10", "boundaries.cpml", "it has the keys thickness"),
@@ -411,13 +413,13 @@ APPENDED = [
     ("[boundaries]\ncpml = { reflection = 1.5 }", "boundaries.cpml.reflection", "less than 1"),
     ("[output]\nwaveforms = ['velocity', 'velocity']", "output.waveforms.1", "listed twice"),
     ("[output]\nwaveforms = 'velocity'", "output.waveforms", 'write ["velocity"]'),
-    ("[output]\nsampling = 1e-9", "output.sampling", "less than a microsecond"),
-    ("[output]\nnetwork = 'far too long'", "output.network", "no network code"),
+    ("[output]\nsampling = 1e-9", "output.sampling", "shorter than one microsecond"),
+    ("[output]\nnetwork = 'far too long'", "output.network", "not a network code"),
     ("[run]\nthreads = 0", "run.threads", "at least 1"),
     ("[run]\nprecision = 'double'", "run.precision", 'did you mean "float64"?'),
     ("[rum]\nthreads = 1", "rum", 'did you mean "run"?'),
     ("[frequency]", "frequency", "valid keys here: title"),
-    ("[[snapshots]]\nname = 's'\nevery = 1\n[[snapshots]]\nname = 's'\nevery = 1", "snapshots.1.name", "is taken"),
+    ("[[snapshots]]\nname = 's'\nevery = 1\n[[snapshots]]\nname = 's'\nevery = 1", "snapshots.1.name", "is used twice"),
     ("[[source]]\nkind = 'force'\nat = [0,0,0]\nforce = [0,0,0]\nwavelet = { kind = 'ricker', frequency = 1 }", "source.1.force", "zero"),
 ]
 
@@ -441,7 +443,7 @@ def test_key_that_belongs_elsewhere():
 @pytest.mark.parametrize("text, line, part", [
     ("[domain]\nspacing = 8 km\n", 2, 'needs quotes: spacing = "8 km"'), ("a = [1,\n2\n", 2, "check brackets"),
     ("a = 1\na = 2\nb = 3", 2, "only once"),
-    ("a = gaussian", 1, 'needs quotes: a = "gaussian"'), ('x = "a\nb"', 1, "ends on the line"), ("x = True # y", 1, "write x = true"),
+    ("a = gaussian", 1, 'needs quotes: a = "gaussian"'), ('x = "a\nb"', 1, "must end on the line"), ("x = True # y", 1, "write x = true"),
 ])  # fmt: skip
 def test_not_toml(text, line, part):
     reading = reads(text, file="s.toml")
@@ -479,7 +481,7 @@ def test_suspicious_magnitudes_warn_with_the_unit_meant():
     warned = loads(changed(*pairs)).warnings
     assert [w.split(":")[0] for w in warned] == ["model.layers.1.vp", "model.layers.1.rho", *["domain.size"] * 3, "receivers.0.at"]
     assert "did you mean 5.8 km/s = 5800?" in warned[0] and "did you mean 2.7 g/cm3 = 2700?" in warned[1]
-    assert "35 points, 10200 m" in warned[2] and "did you mean km?" in warned[-1]
+    assert "35 points and extends over 10200 m" in warned[2] and "did you mean km?" in warned[-1]
 
 
 def test_points_complete_the_last_cell():

@@ -100,7 +100,7 @@ def test_error_at_max_frequency_is_said():
 def test_snapshots_have_the_error_of_time_too():
     text = SCENARIO.format(spacing="spacing = 200", top="cpml", order=8, weights="holberg")
     text += 'snapshots = [{ name = "s", quantity = "velocity", every = 0.1 }]'
-    assert "space and time" in dict(api.plan(loads(text)).notes["Resolution"])["in snapshots"]
+    assert "spatial and temporal" in dict(api.plan(loads(text)).notes["Resolution"])["in snapshots"]
 
 
 @pytest.mark.parametrize("order, weights", [(16, "taylor"), (10, "holberg"), (4, "holberg")])

@@ -30,7 +30,7 @@ def problem(request):
     more, irregular, water = CASES[request.param]
     scenario = sem_benchmark.scenario_of(sem_benchmark.Case("small", (4, 4, 8), more, irregular, water))
     if not irregular:
-        scenario = scenario.model_copy(update={"domain": scenario.domain.model_copy(update={"spacing": 99.0})})
+        scenario = scenario.model_copy(update={"domain": scenario.domain.model_copy(update={"element_size": 99.0})})
     given = sem_benchmark.irregular(scenario, moved=sem_benchmark.MOVED * irregular)
     d = discretise(scenario, given, source_files.build_all(scenario, None), SingleRank(), CPU(threads=1))
     places = shape.positions(d.mesh.nodes, d.mesh.elements, d.element.points).transpose(0, 2, 1)

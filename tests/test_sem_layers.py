@@ -129,7 +129,7 @@ def test_friction_is_implicit_in_velocity_and_leaves_slow_motion():
 def box(half, duration=0.9, others="pml", **more):
     """A force on a half-space, sides and bottom `half` away; receivers up to 160 m."""
     values = {
-        "domain": {"origin": [-half, -half, -half], "size": [2 * half, 2 * half, half], "spacing": EDGE},
+        "domain": {"origin": [-half, -half, -half], "size": [2 * half, 2 * half, half], "element_size": EDGE},
         "model": {"kind": "homogeneous", "vp": 2078.46, "vs": 1200, "rho": 2000}, "boundaries": {"others": others},
         "time": {"duration": duration, "start": 0, "step": 0.0016},
         "source": [{"kind": "force", "at": [0, 0, 0], "force": [0, 0, -1e9],

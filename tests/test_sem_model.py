@@ -47,7 +47,7 @@ def test_layers_that_follow_the_ground_are_whole_although_faces_follow_it_nearly
     table = {"x": np.linspace(0, 600, 61).tolist(), "z": (20 * np.sin(3 * np.linspace(0, 600, 61) / 600)).tolist()}
     model = Layers(layers=[{"top": 0, "vp": 2000, "vs": 1000, "rho": 2000}, {"top": -100, "vp": 4000, "vs": 2300, "rho": 2500}],
                    follow="surface", topography=table)  # fmt: skip
-    domain = {"origin": (0, 0, -400), "size": (600, 200, 500), "spacing": 100}
+    domain = {"origin": (0, 0, -400), "size": (600, 200, 500), "element_size": 100}
     scenario = loads(smallcase.TEXT.replace('"fd"', '"sem"')).model_copy(update={"model": model})
     mesh = meshing.mesh_of(scenario.model_copy(update={"domain": type(scenario.domain)(**domain)}))
     found, at = sampled(mesh, model)
@@ -92,7 +92,7 @@ def test_regions_that_are_missing_are_named():
     region = Region((0, 0, -200), (200, 200, 0))
     model = Regions(regions={"rok": {"vp": 3000, "vs": 1700, "rho": 2000}, "sea": {"vp": 1500, "vs": 1400, "rho": 1000}})
     found = {p.key: p.message for p in sampling.problems(model, region, ("rock", "sea"))}
-    assert 'did you mean "rock"' in found["model.regions.rok"] and '"rock" of the mesh has no medium' in found["model.regions"]
+    assert 'did you mean "rock"' in found["model.regions.rok"] and 'the mesh region "rock" has no medium' in found["model.regions"]
     assert "Poisson" in found["model.regions.sea.vs"] or "above vp" in found["model.regions.sea.vs"]
 
 
@@ -145,7 +145,7 @@ def test_elements_of_two_minds_are_named():
     mesh = brick((2, 2, 3), (200.0, 200.0, 200.0))
     found, _ = sampled(mesh, model)
     (problem,) = sampling.element_problems(found, mesh.centroids())
-    assert "element 4 at (50, 50, -100) m is partly fluid, partly solid; 4 elements" in problem.message
+    assert "element 4 at (50, 50, -100) m is partly fluid and partly solid; 4 elements" in problem.message
 
 
 def test_layer_numbers_and_their_limits():
@@ -159,7 +159,7 @@ def test_layer_numbers_and_their_limits():
 
 def scenario(*changes):
     """The small case with elements of 500 m."""
-    text = smallcase.changed(('method = "fd"', 'method = "sem"'), ("spacing = 100", "spacing = 500"))
+    text = smallcase.changed(('method = "fd"', 'method = "sem"'), ("spacing = 100", "element_size = 500"))
     for old, new in changes:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
@@ -178,9 +178,9 @@ def test_box_with_layers():
     assert set(np.unique(found["vs"])) == {1000.0, 1700.0}
 
 
-def test_spacing_from_frequency():
-    resolved = scenario(LAYERED, ("spacing = 500", "max_frequency = 2"))
-    assert meshing.spacing_of(resolved) == 400  # degree 4, 1000 m/s, 5 points a wavelength of 500 m: 100 m apart
+def test_element_size_from_frequency():
+    resolved = scenario(LAYERED, ("element_size = 500", "max_frequency = 2"))
+    assert meshing.element_size_of(resolved) == 400  # degree 4, 1000 m/s, 5 points a wavelength of 500 m: 100 m apart
 
 
 def test_topography_bends_the_top():

@@ -32,7 +32,7 @@ method = "sem"
 [domain]
 origin = [0, 0, -1500]
 size = [2000, 1500, 1500]
-spacing = 500
+element_size = 500
 [model]
 kind = "layers"
 layers = [{layers}]

@@ -3,11 +3,12 @@ import numpy as np
 import pytest
 import smallcase
 
+import craton
 from craton.errors import ScenarioError
 from craton.scenario import Scenario, SpectralScenario, Stiffness, dumps, loads, reads
 
-SEM = smallcase.changed(('method = "fd"', 'method = "sem"'), ("spacing = 100", "spacing = 400"))
-MESH = SEM.replace("origin = [0, 0, -2500]\nsize = [3000, 3000, 2500]\nspacing = 400", 'mesh = "valley.msh"')
+SEM = smallcase.changed(('method = "fd"', 'method = "sem"'), ("spacing = 100", "element_size = 400"))
+MESH = SEM.replace("origin = [0, 0, -2500]\nsize = [3000, 3000, 2500]\nelement_size = 400", 'mesh = "valley.msh"')
 CONSTANTS = "c11 = 3e10, c22 = 3e10, c33 = 3e10, c12 = 1e10, c13 = 1e10, c23 = 1e10, c44 = 1e10, c55 = 1e10, c66 = 1e10"
 
 
@@ -30,7 +31,7 @@ def test_the_same_file_by_both_methods():
 
 @pytest.mark.parametrize("text", [
     SEM, MESH,
-    changed(("spacing = 400", "max_frequency = 2\nrefine = [{ below = -1500, factor = 2 }]"), ('device = "cpu"', "degree = 6")),
+    changed(("element_size = 400", "max_frequency = 2\nrefine = [{ below = -1500, factor = 2 }]"), ('device = "cpu"', "degree = 6")),
     changed(("vp = 3000\nvs = 1700\n", f"stiffness = {{ {CONSTANTS} }}\n")),
     changed(("vp = 3000\n", 'vp = 3000\nregions = { "soft rock" = { vp = 2000, vs = 1000, rho = 2000, qp = 50 } }\n'), text=MESH),
     changed(('others = "cpml"', 'others = "rigid"\nfaces = { "side 1.a" = "free" }'), text=MESH),
@@ -52,21 +53,50 @@ def test_mesh_is_found_beside_the_scenario(tmp_path):
     assert reads(MESH, file=tmp_path / "a.toml").scenario.domain.mesh == str(tmp_path / "valley.msh")
 
 
+def test_old_key_of_the_element_size_is_read_with_a_note():
+    old = changed(("element_size = 400", "spacing = 400"))
+    scenario = loads(old)
+    assert scenario == loads(SEM) and scenario.domain.element_size == 400
+    assert "element_size = 400" in dumps(scenario) and "spacing" not in dumps(scenario).split("[model]")[0]
+    note = "domain.spacing: with method = \"sem\" this key is now called element_size; read as element_size = 400 m."
+    assert any(text.startswith(note) for text in scenario.warnings)
+    assert sum(text.startswith(note) for text in craton.plan(scenario).warnings) == 1
+    assert not any("domain.spacing" in text for text in loads(SEM).warnings)
+    tables = loads(SEM).model_dump(by_alias=True, exclude_none=True)
+    tables["domain"]["spacing"] = tables["domain"].pop("element_size")
+    assert SpectralScenario(**tables) == loads(SEM)
+    mesh = changed(("origin = [0, 0, -2500]\nsize = [3000, 3000, 2500]\nelement_size = 400", "spacing = 400"))
+    assert [p.key for p in reads(mesh).problems] == ["domain.origin", "domain.size"]
+
+
+def test_element_size_and_its_old_key_exclude_each_other():
+    (problem,) = reads(changed(("element_size = 400", "element_size = 400\nspacing = 500"))).problems
+    assert problem.key == "domain.spacing" and problem.message.startswith("element_size and spacing are both given")
+    assert problem.remedy == "leave spacing out"
+
+
+@pytest.mark.parametrize("key", ["spacing", "element_size"])
+def test_an_override_of_either_key_replaces_the_other(key):
+    assert loads(SEM, [f"domain.{key}=250"]).domain.element_size == 250
+    assert loads(smallcase.TEXT, ["method=sem", f"domain.{key}=250"]).domain.element_size == 250
+
+
 BAD = [
-    ([("size = [3000, 3000, 2500]", "size = [3000, 2500]")], "domain.size", "finite differences only"),
-    ([("spacing = 400", 'spacing = 400\nwaves = "SH"')], "domain.waves", "for the plane"),
-    ([("spacing = 400", "")], "domain.spacing", "neither spacing nor max_frequency"),
-    ([("spacing = 400", "spacing = 400\nrefine = [{ below = -3000 }]")], "domain.refine.0.below", "outside the domain, -2500 to 0 m"),
-    ([("spacing = 400", "spacing = 400\nrefine = [{ below = -1000, factor = 4 }]")], "domain.refine.0.factor", "4 is not 2 or 3"),
-    ([("spacing = 400", "spacing = 400\nrefin = []")], "domain.refin", 'did you mean "refine"'),
-    ([('others = "cpml"', 'others = "periodic"')], "boundaries.others", "no periodic faces"),
+    ([("size = [3000, 3000, 2500]", "size = [3000, 2500]")], "domain.size", 'available only with method = "fd"'),
+    ([("element_size = 400", 'element_size = 400\nwaves = "SH"')], "domain.waves", "only in 2-D"),
+    ([("element_size = 400", "")], "domain.element_size", "neither element_size nor max_frequency"),
+    ([("element_size = 400", "element_size = 400\nrefine = [{ below = -3000 }]")], "domain.refine.0.below",
+     "outside the domain, -2500 to 0 m"),
+    ([("element_size = 400", "element_size = 400\nrefine = [{ below = -1000, factor = 4 }]")], "domain.refine.0.factor", "4 is not 2 or 3"),
+    ([("element_size = 400", "element_size = 400\nrefin = []")], "domain.refin", 'did you mean "refine"'),
+    ([('others = "cpml"', 'others = "periodic"')], "boundaries.others", "periodic faces are available only with"),
     ([('others = "cpml"', 'others = "staecy"')], "boundaries.others", 'did you mean "stacey"'),
     ([('top = "free"', 'faces = { tpo = "free" }')], "boundaries.faces.tpo", "top"),
     ([('device = "cpu"', "degree = 9")], "run.degree", "at most 8"),
     ([('device = "cpu"', 'assembly = "atomics"')], "run.assembly", 'did you mean "fast"'),
     ([("vp = 3000\nvs = 1700\n", "stiffness = { c11 = 3e10, c22 = 3e10, c33 = 3e10, c44 = 1e10, c55 = 1e10 }\n")],
      "model.stiffness", "smallest eigenvalue is 0 Pa"),
-    ([("vp = 3000\nvs = 1700\n", f"stiffness = {{ {CONSTANTS} }}\nepsilon = 0.1\n")], "model.epsilon", "beside stiffness"),
+    ([("vp = 3000\nvs = 1700\n", f"stiffness = {{ {CONSTANTS} }}\nepsilon = 0.1\n")], "model.epsilon", "stiffness are mutually exclusive"),
     ([("vp = 3000\n", "vp = 3000\nregions = { a = { vp = 1, vs = 0, rho = 1 } }\n")], "model.regions", "no named regions"),
     ([('kind = "explosion"\nat = [1500, 1500, -1000]\nmoment = 1e14', 'kind = "plane_wave"\nwave = "P"\nz = -2000')],
      "source.0.kind", "needs periodic sides"),
@@ -80,9 +110,9 @@ def test_problems_in_words(pairs, key, part):
 
 
 @pytest.mark.parametrize("pair, key, part", [
-    (('mesh = "valley.msh"', 'mesh = "valley.msh"\nspacing = 2'), "domain.spacing", "beside mesh"),
+    (('mesh = "valley.msh"', 'mesh = "valley.msh"\nelement_size = 2'), "domain.element_size", "mutually exclusive"),
     (("vp = 3000\n", "vp = 3000\nregions = { a = { vp = 1000, vs = 0, roh = 1000 } }\n"), "model.regions.a.roh", 'did you mean "rho"'),
-    (("vp = 3000\n", "vp = 3000\ntopography = 20\n"), "model.topography", "top of its own"),
+    (("vp = 3000\n", "vp = 3000\ntopography = 20\n"), "model.topography", "the mesh file defines the surface"),
 ])  # fmt: skip
 def test_problems_of_scenarios_with_a_mesh(pair, key, part):
     problems = reads(changed(pair, text=MESH)).problems
@@ -91,6 +121,7 @@ def test_problems_of_scenarios_with_a_mesh(pair, key, part):
 
 @pytest.mark.parametrize("pair, key", [
     (('device = "cpu"', "degree = 4"), "run.degree"),
+    (("spacing = 100", "spacing = 100\nelement_size = 200"), "domain.element_size"),
     (("spacing = 100", 'spacing = 100\nmesh = "a.msh"'), "domain.mesh"),
     (("vp = 3000\nvs = 1700\n", f"stiffness = {{ {CONSTANTS} }}\n"), "model.stiffness"),
     (("plane = { y = 1500 }", "plane = { surface = true }"), "snapshots.0.plane"),

@@ -434,8 +434,8 @@ def test_written_and_read_again(pairs):
     ([("chunks = 6,", "chunks = 3, longitude = 3, latitude = 3,")], "domain.chunk.bottom", "all six"),
     ([("chunks = 6,", "chunks = 2,"), ('"centre"', '"cmb"')], "domain.chunk.longitude", "missing"),
     ([("chunks = 6,", "longitude = 1, latitude = 3,"), ('"centre"', '"cmb"')], "domain.chunk.width", "missing"),
-    ([("[8, 8]", "[8, 10]")], "domain.chunk.elements", "equally many"),
-    ([("[model]", '[boundaries]\nbottom = "stacey"\nwest = "free"\n[model]')], "boundaries.bottom", "no bottom"),
+    ([("[8, 8]", "[8, 10]")], "domain.chunk.elements", "need the same number of elements"),
+    ([("[model]", '[boundaries]\nbottom = "stacey"\nwest = "free"\n[model]')], "boundaries.bottom", "no face bottom"),
 ])  # fmt: skip
 def test_problems_in_words(pairs, key, part):
     problems = reads(changed(*pairs)).problems
@@ -445,7 +445,7 @@ def test_problems_in_words(pairs, key, part):
 @pytest.mark.parametrize("pairs, key, part", [
     ([("[8, 8]", "[9, 9]")], "domain.chunk", "must be multiples of 2"),
     ([("[8, 8]", "[10, 10], growth = [100_000]")], "domain.chunk", "must be multiples of 4"),
-    ([('"centre"', '"6371 km"')], "domain.chunk", "not below the surface"),
+    ([('"centre"', '"6371 km"')], "domain.chunk", "not between the surface and the bottom"),
     ([("chunks = 6,", "chunks = 2, longitude = 20, latitude = 30,"), ('"centre"', '"cmb"')], "source.0.at", "none of the 2 chunks"),
     ([('"centre"', '"cmb"')], "receivers.1.at", "below the chunk"),
 ])  # fmt: skip
@@ -481,5 +481,5 @@ def test_counts_of_large_ones():
     assert found.chunk.size > 5e5 and found.elements == found.chunk.size and found.shared == 0 and "6 chunks" in str(found)
     assert shared.elements * 384 >= found.chunk.size and 0 < shared.shared < shared.points and "384 in equal parts" in str(shared)
     assert shared.seconds[0] >= shared.seconds[1] > 0
-    with pytest.raises(ScenarioError, match="cannot be shared"):
+    with pytest.raises(ScenarioError, match="cannot be divided evenly"):
         one_run(scenario, ranks=10_000_000)

@@ -297,7 +297,7 @@ def test_sources_of_a_scenario():
     assert built[4].moment is None and np.array_equal(built[4].force, [0, 3e9, -4e9])
     lines = [sources.describe(s) for s in built]
     assert "M0 1e+18 N m, Mw 5.93" in lines[0] and "0/90/0 and 90/90/-180" in lines[0].replace("90/90/180", "90/90/-180")
-    assert "no moment remains" in lines[1] and "Mw 5.00" in lines[2] and "explosion" in lines[3]
+    assert "the final moment is zero" in lines[1] and "Mw 5.00" in lines[2] and "explosion" in lines[3]
     assert "peak 5e+09 N" in lines[4] and "kuepper" in lines[4]
     assert not any("\n" in line for line in lines)
 
@@ -322,9 +322,9 @@ def test_warnings_about_wavelets():
     s = scenario(late, DOUBLE_COUPLE.replace('"gaussian", tau = 0.1', '"ricker", frequency = 5'))
     texts = warnings(s, source_files.build_all(s), 0.0)
     assert len(texts) == 3
-    assert "source 1: its wavelet is over at 5.33 s, after the end of the run at 5 s" in texts[0]
-    assert "source 2: when the run starts at 0 s the wavelet has reached 100 % of its peak" in texts[1]
-    assert "no moment remains" in texts[2]
+    assert "source 1: its wavelet ends at 5.33 s, after the end of the run at 5 s" in texts[0]
+    assert "source 2: at the start of the run, 0 s, the wavelet has already reached 100 % of its peak" in texts[1]
+    assert "the final moment is zero" in texts[2]
 
 
 # --- receivers ---------------------------------------------------------------------------------------------------------------------
@@ -363,7 +363,7 @@ def test_no_receivers_at_all():
 
 
 @pytest.mark.parametrize("text, says", [
-    ("name,x,y\nA,1,2\n", "either a column z or a column depth"),
+    ("name,x,y\nA,1,2\n", "exactly one of the columns z and depth"),
     ("name,x,z\nA,1,2\n", "no column y; its columns are name, x, z"),
     ("name,x,y,z\n", "no receivers"),
     ("name,x,y,z\nA,1,2\n", "line 2 has 3 columns"),

@@ -126,7 +126,7 @@ def test_ground_from_arrays_and_files_and_back_from_text(tmp_path):
     for m in models:
         asked = scenario(m)
         assert loads(dumps(asked)) == asked
-    with pytest.raises(ScenarioError, match="needs a ground"):
+    with pytest.raises(ScenarioError, match="needs topography as its floor"):
         scenario({"kind": "homogeneous", **ROCK, "water": {}})
 
 

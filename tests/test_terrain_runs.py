@@ -103,7 +103,7 @@ def test_a_plane_wave_rises_below_the_ground_only():
     found = waves(mountain(source=[wave | {"z": -60}], boundaries=sides))
     assert 0.1 < abs(found.values).max() < 1  # doubled at the surface, and what the mountain makes of it
     (problem,) = survey_problems(mountain(source=[wave | {"z": 60}], boundaries=sides))
-    assert problem.key == "source.0.z" and "cuts the ground" in problem.message
+    assert problem.key == "source.0.z" and "cuts the topography" in problem.message
 
 
 def test_faults_act_on_matter_only():

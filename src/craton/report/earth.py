@@ -44,7 +44,7 @@ def travel_time_section(time, traces, distance, curves=None, component="Z", size
                 axes.plot(time[shown], one + size * trace[shown] / peak, color=COLOURS.get(component[-1:], "black"), linewidth=0.8)
         _draw_curves(axes, curves or {}, limits)
         axes.set(xlim=limits, xlabel="Time (s)", ylabel="Distance (degrees)")
-        axes.set_title(f"{COMPONENT_NAMES.get(component, component)}, each to its own peak", loc="left")
+        axes.set_title(f"{COMPONENT_NAMES.get(component, component)}, each trace normalised by its peak", loc="left")
     return page
 
 

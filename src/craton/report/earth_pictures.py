@@ -39,7 +39,7 @@ def section(out_dir, path=None):
     out_dir = Path(out_dir)
     waves = read_waveforms(out_dir)
     if waves is None or "distance" not in waves.coords:
-        raise CratonError(f"{out_dir} holds no waveforms of a chunk of the Earth (domain.chunk)")
+        raise CratonError(f"{out_dir} has no waveforms of a chunk of the Earth (domain.chunk)")
     scenario = load(out_dir / "scenario.toml")
     chunk = chunk_of(scenario)
     name = next(n for n in ("displacement", "velocity", *waves.data_vars) if n in waves.data_vars and "component" in waves[n].dims)

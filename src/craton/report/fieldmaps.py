@@ -41,7 +41,7 @@ def maps(out_dir, path=None):
     out_dir = Path(out_dir)
     dataset = read_fields(out_dir)
     if dataset is None:
-        raise CratonError(f"{out_dir} holds no gravity fields to show")
+        raise CratonError(f"{out_dir} has no gravity fields to plot")
     page = draw(dataset, dataset.attrs.get("title") or out_dir.name, outlines(out_dir))
     page.savefig(path or out_dir / "maps.png", format="png", dpi=160)
     return Path(path or out_dir / "maps.png")

@@ -170,9 +170,9 @@ def draw_section(axes, array, origin=None):
         axis.set_xlabel("Time (s)")
     axes[0].set_ylabel("Distance (km)")
     axes[0].set_xlim(float(array.time[0]), float(array.time[-1]))
-    axes[-1].set_title(f"{label(array)}, scaled by receiver", loc="right", **_ASIDE)
+    axes[-1].set_title(f"{label(array)}, normalised per receiver", loc="right", **_ASIDE)
     if dense:
-        colour_bar(image, list(axes), f"{label(array)} / peak of the receiver")
+        colour_bar(image, list(axes), f"{label(array)} / peak at each receiver")
 
 
 def draw_snapshot(axis, frame, sources=(), receivers=(), interfaces=(), limit=None):
@@ -213,7 +213,7 @@ def robust_limit(values, percentile=99.7):
 def _quantity(dataset, name):
     """The variable asked for, or the first."""
     if not dataset.data_vars:
-        raise ValueError("the dataset holds no waveforms")
+        raise ValueError("the dataset has no waveforms")
     return dataset[name or next(iter(dataset.data_vars))]
 
 

@@ -41,7 +41,7 @@ def overview(out_dir, path=None):
     series = [(name, ds) for name, ds in read_snapshots(out_dir).items() if ds.sizes.get("time")]
     frame = _section(series, scene["sources"])
     if waves is None and frame is None:
-        raise CratonError(f"{out_dir} holds neither waveforms nor snapshots to show")
+        raise CratonError(f"{out_dir} has neither waveforms nor snapshots to plot")
     n = _record_panels(waves)
     tall = 0.0 if frame is None else float(np.clip(8.2 * _aspect(frame), 2.2, 6.5)) + 1.0
     with figures.figure(10, 0.5 + tall + (0.75 + 1.25 * n if n else 0)) as page:
@@ -59,7 +59,7 @@ def records(out_dir, path=None):
     out_dir = Path(out_dir)
     waves, scene = read_waveforms(out_dir), _scene(out_dir)
     if waves is None:
-        raise CratonError(f"{out_dir} holds no waveforms to show")
+        raise CratonError(f"{out_dir} has no waveforms to plot")
     return _save(figures.record_section(waves, origin=scene["sources"][0] if scene["sources"] else None), path or out_dir / "records.png")
 
 
@@ -69,7 +69,7 @@ def snapshots(out_dir, path=None):
     scene = _scene(out_dir)
     series = [(name, ds) for name, ds in read_snapshots(out_dir).items() if ds.sizes.get("time")]
     if not series:
-        raise CratonError(f"{out_dir} holds no snapshots to show")
+        raise CratonError(f"{out_dir} has no snapshots to plot")
     array = _plane(series[0][1], scene["sources"])
     _, dim, best = _liveliest(array)
     if dim:

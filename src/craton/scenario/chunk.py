@@ -32,7 +32,7 @@ WHOLE = 6  # chunks
 CENTRE = "centre"
 EXAMPLES = {"longitude": "-67.25  # deg, east", "latitude": "-13.82  # deg, north", "width": "[20, 20]  # deg"}
 Width = quantity("angle", above=0, most=WIDEST)
-_OTHERS = ("origin", "size", "spacing", "max_frequency", "mesh", "refine", "geographic")  # of a domain that is no chunk
+_OTHERS = ("origin", "size", "element_size", "spacing", "max_frequency", "mesh", "refine", "geographic")  # of a domain that is no chunk
 
 
 def word_or(words, kind):
@@ -48,7 +48,7 @@ def word_or(words, kind):
 def _two(value):
     value = as_list(value)
     if not isinstance(value, list) or len(value) != 2:
-        raise wrong(("", f"{shown(value)} is not two numbers, along xi and eta", "write [20, 20]"))
+        raise wrong(("", f"{shown(value)} is not a list of two numbers, along xi and eta", "write [20, 20]"))
     return value
 
 
@@ -91,17 +91,23 @@ class Chunk(Table):
 
     @model_validator(mode="after")
     def _where(self):
-        wanted = {1: ("longitude", "latitude", "width"), WHOLE: ()}.get(self.chunks, ("longitude", "latitude"))
-        missing = [n for n in wanted if getattr(self, n) is None]
+        required = {1: ("longitude", "latitude", "width"), WHOLE: ()}.get(self.chunks, ("longitude", "latitude"))
+        missing = [n for n in required if getattr(self, n) is None]
         remedy = f"; or chunks = {WHOLE}, the whole Earth"
-        items = [(n, f'missing: "{n}" has to be given', f"write {n} = {EXAMPLES[n]}" + remedy) for n in missing]
+        items = [(n, f'missing: "{n}" is required', f"write {n} = {EXAMPLES[n]}" + remedy) for n in missing]
         if self.chunks > 1 and self.width is not None:
-            items.append(("width", f"width is given, but each of {self.chunks} chunks is 90 degrees wide", "leave width out, or chunks"))
+            items.append(
+                (
+                    "width",
+                    f"width and chunks = {self.chunks} are mutually exclusive: each chunk is 90 degrees wide",
+                    "leave width or chunks out",
+                )
+            )
         if self.chunks != WHOLE and self.bottom == CENTRE:
-            items.append(("bottom", f'"{CENTRE}" is the bottom of all six chunks', f'write chunks = {WHOLE}; or bottom = "cmb"'))
+            items.append(("bottom", f'"{CENTRE}" is possible only for all six chunks', f'write chunks = {WHOLE}; or bottom = "cmb"'))
         if self.chunks > 1 and self.elements is not None and self.elements[0] != self.elements[1]:
-            what = f"{shown(list(self.elements))}: chunks that meet need equally many along xi and eta"
-            items.append(("elements", what, f"write [{self.elements[0]}, {self.elements[0]}]"))
+            message = f"{shown(list(self.elements))}: several chunks need the same number of elements along xi and eta"
+            items.append(("elements", message, f"write [{self.elements[0]}, {self.elements[0]}]"))
         if items:
             raise wrong(*items)
         return self
@@ -111,13 +117,13 @@ class Chunk(Table):
         if self.elements is None and self.period is None:
             raise wrong(("period", "missing: neither period nor elements is given", "write period = 40  # s; or elements = [32, 32]"))
         if self.elements is not None and self.period is not None:
-            raise wrong(("elements", "period and elements exclude each other", "leave one of the two out"))
+            raise wrong(("elements", "period and elements are mutually exclusive", "leave one of the two out"))
         return self
 
 
 def beside(domain):
     """(key, message, remedy) of what is given beside a chunk."""
-    return [(name, f"{name} is given beside chunk, which says it all", f"leave {name} out, or chunk")
+    return [(name, f"{name} and chunk are mutually exclusive: the chunk defines the domain", f"leave {name} or chunk out")
             for name in _OTHERS if getattr(domain, name)]  # fmt: skip
 
 
@@ -127,23 +133,23 @@ def problems(scenario):
         return _without(scenario)
     items = []
     if scenario.model.kind not in RADIAL:
-        items.append(("model.kind", f"{shown(scenario.model.kind)} does not fill a chunk of the Earth",
-                      f"write kind = {listed([shown(k) for k in RADIAL])}; or origin, size and spacing in place of chunk"))  # fmt: skip
+        items.append(("model.kind", f"{shown(scenario.model.kind)} is not a radial Earth model, which a chunk of the Earth needs",
+                      f"write kind = {listed([shown(k) for k in RADIAL])}; or a box in place of chunk"))  # fmt: skip
     items += _no_face(scenario)
     for name in ("source", "receivers"):
         remedy = "write { longitude =, latitude =, depth = }"
-        items += [(".".join(map(str, path)), "in a chunk of the Earth, depths are below places", remedy)
+        items += [(".".join(map(str, path)), "in a chunk of the Earth, depth needs longitude and latitude", remedy)
                   for path, at in places(getattr(scenario, name), (name,)) if at.depth is not None]  # fmt: skip
     for n, entry in enumerate(scenario.receivers):
-        kind = "a lattice" if isinstance(entry, ReceiverGrid) else "a fibre" if isinstance(entry, Fibre) else ""
+        kind = "a grid of receivers" if isinstance(entry, ReceiverGrid) else "a fibre" if isinstance(entry, Fibre) else ""
         if kind:
-            items.append((f"receivers.{n}", f"{kind} lies in a flat model, not in a chunk of the Earth", "use at, line or file"))
+            items.append((f"receivers.{n}", f"{kind} is not supported in a chunk of the Earth", "use at, line or file"))
         if isinstance(entry, ReceiverLine):
             items += _ends(f"receivers.{n}.line", entry.line)
     shots = [(n, entry.shots) for n, entry in enumerate(scenario.source) if entry.shots is not None]
     items += [item for n, line in shots for item in _ends(f"source.{n}.shots", line)]
-    what = "depths are below places in a chunk of the Earth, not those of a plane"
-    items += [(f"snapshots.{n}.plane", what, "use x, y, z or surface = true")
+    message = "a plane of constant depth is not supported in a chunk of the Earth"
+    items += [(f"snapshots.{n}.plane", message, "use x, y, z or surface = true")
               for n, spec in enumerate(scenario.snapshots) if spec.plane is not None and spec.plane.depth is not None]  # fmt: skip
     return items
 
@@ -155,7 +161,7 @@ def _no_face(scenario):
         names += ["west", "east", "south", "north"]
     if asked.bottom == CENTRE:
         names.append("bottom")
-    return [(f"boundaries.{name}", f"the Earth's surface is all around: there is no {name}", "leave it out")
+    return [(f"boundaries.{name}", f"the whole Earth has no face {name}", "leave it out")
             for name in names if getattr(scenario.boundaries, name) is not None or name in scenario.boundaries.faces]  # fmt: skip
 
 
@@ -163,7 +169,7 @@ def _ends(path, line):
     """A line from a place on Earth to one in the chunk's axes."""
     if type(line.from_) is type(line.to):
         return []
-    return [(f"{path}.to", "one end is a place on Earth, the other is not", "write longitude and latitude for both")]
+    return [(f"{path}.to", "one end has longitude and latitude, the other has x and y", "write longitude and latitude for both")]
 
 
 def _without(scenario):
@@ -172,6 +178,6 @@ def _without(scenario):
     items = [(".".join(map(str, path)), *NO_CHUNK) for name in ("source", "receivers")
              for path, _ in places_on_earth(getattr(scenario, name), (name,))]  # fmt: skip
     if scenario.model.kind in RADIAL:
-        items.append(("model.kind", f"{shown(scenario.model.kind)} fills a chunk of the Earth",
+        items.append(("model.kind", f"{shown(scenario.model.kind)} is a radial Earth model, which needs domain.chunk",
                       "write chunk = { longitude =, latitude =, width =, period = } in [domain]; or kind = \"layers\""))  # fmt: skip
     return items

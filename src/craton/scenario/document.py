@@ -16,7 +16,7 @@ from craton.scenario.words import nearest, shown
 
 @dataclass(frozen=True)
 class Reading:
-    """What came of reading a scenario.
+    """The result of reading a scenario: the scenario, its problems, and its source text.
 
     Parameters
     ----------
@@ -106,14 +106,18 @@ def _checked(reading):
 
 def _unreadable(path, error):
     if path.is_dir():
-        return Problem("", "this is a folder, not a scenario file", f"name a file in it: {_tomls(path) or 'there is no .toml file there'}")
+        return Problem("", "this is a folder, not a scenario file", f"give a file in this folder: {_tomls(path) or 'it has no .toml file'}")
     if not isinstance(error, FileNotFoundError):
         return Problem("", f"cannot be read: {error.strerror}", "check the path and its permissions")
     folder = path.parent if path.parent.is_dir() else None
     close = nearest(path.name, [p.name for p in folder.iterdir()]) if folder else None
     hint = f'; did you mean "{path.parent / close}"?' if close else ""
     there = _tomls(folder) if folder else ""
-    return Problem("", "there is no such file" + hint, f"scenario files there: {there}" if there else "craton new writes one to start from")
+    return Problem(
+        "",
+        "there is no such file" + hint,
+        f"scenario files in this folder: {there}" if there else "run craton new for a file to start from",
+    )
 
 
 def _tomls(folder):
@@ -133,16 +137,20 @@ def _not_toml(text, message):
 def _toml_remedy(message, line):
     """What is mostly meant by a line that is not TOML."""
     if "overwrite" in message or "declare" in message or "mutate" in message:
-        return "a key or table may be given only once: leave one out; lists of tables are headed [[...]]"
+        return "a key or table may be given only once: leave one out; write lists of tables as [[...]]"
     if "illegal character '\\n'" in message:
-        return "a text in quotes ends on the line where it began"
+        return "a string must end on the line where it begins"
     bare = re.match(r"\s*([\w.-]+)\s*=\s*([^\s\"'\[{#][^#]*?)\s*(#.*)?$", line)
     if not bare:
         return "check brackets, commas and quotes near here; the format is TOML, https://toml.io"
     name, value = bare.group(1), bare.group(2)
     if value in ("True", "False"):
         return f"write {name} = {value.lower()}"
-    return f'a {"number with a unit" if re.match(r"[+-]?[0-9]", value) else "text"} needs quotes: {name} = "{value}"'
+    return f'a {"number with a unit" if re.match(r"[+-]?[0-9]", value) else "string"} needs quotes: {name} = "{value}"'
+
+
+# An override of one name replaces the other one in the file: a file of finite differences can be run with --set method=sem.
+SYNONYMS = {("domain", "element_size"): "spacing", ("domain", "spacing"): "element_size"}
 
 
 def _override(values, overrides):
@@ -178,6 +186,8 @@ def _assign(values, path, value):
         if i < len(steps) - 1:
             here = here[step]
     here[steps[-1]] = value
+    if steps in SYNONYMS:
+        here.pop(SYNONYMS[steps], None)
     return None
 
 

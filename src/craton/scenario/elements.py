@@ -1,4 +1,4 @@
-"""The nouns of a scenario of spectral elements, method = "sem": domain, faces and run; the rest is that of finite differences."""
+"""Tables of a spectral-element scenario, method = "sem", that differ from those of finite differences: domain, boundaries, output, run."""
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PrivateAttr, model_validator
@@ -38,7 +38,7 @@ def _in_space(names):
         listed_ = as_list(value)
         if isinstance(listed_, list) and len(listed_) == 2:
             remedy = f'write three numbers, [{", ".join(names)}] in m; or method = "fd"'
-            raise wrong(("", f"{shown(value)} has two numbers: the (x, z) plane is computed by finite differences only", remedy))
+            raise wrong(("", f'{shown(value)} has two numbers: 2-D domains are available only with method = "fd"', remedy))
         return value
 
     return BeforeValidator(validate)
@@ -52,16 +52,18 @@ class Refinement(Table):
 
 
 class ElementDomain(Domain):
-    """The box that is filled with elements: lower south-west corner ``origin``, ``size`` (m), and ``spacing``, the length of an element's
-    edge (m), or ``max_frequency`` (Hz); or the file of a ``mesh``; or a ``chunk`` of the Earth.
+    """The meshed volume: a box of elements, a mesh file, or a chunk of the Earth.
 
-    ``points_per_wavelength`` are GLL points at their average distance, an element's edge over ``run.degree``. ``refine``: larger elements
-    below elevations, top down.
+    A box has its lower south-west corner ``origin``, its ``size`` (m), and either ``element_size``, the longest element edge (m), or
+    ``max_frequency`` (Hz). ``points_per_wavelength`` counts GLL points at their average distance, element edge over ``run.degree``.
+    ``refine`` lists coarser elements below elevations, from the top down. ``spacing`` is the old name of ``element_size``; it is read
+    with a note for one version.
     """
 
     origin: Annotated[Xyz, _in_space("xyz")] | None = key("[0, 0, -10_000]  # m, lower south-west corner (x, y, z)", None)
     size: Annotated[tuple[Distance, Distance, Distance], _in_space("xyz")] | None = key("[20_000, 20_000, 10_000]  # m", None)
     waves: choice("elastic", "acoustic") | None = None
+    element_size: Distance | None = None
     spacing: Distance | None = None
     max_frequency: Frequency | None = None
     points_per_wavelength: quantity("ratio", least=2, most=100) = 5.0
@@ -76,34 +78,48 @@ class ElementDomain(Domain):
     def _waves_in_space(cls, value):
         waves = value.get("waves") if isinstance(value, dict) else None
         if waves in ("P-SV", "SH"):
-            what = f"waves = {shown(waves)} is for the plane, which finite differences compute"
+            what = f"waves = {shown(waves)} is available only in 2-D, with finite differences"
             raise wrong(("waves", what, 'leave waves out, or method = "fd"'))
         return value
 
     @model_validator(mode="after")
     def _one_resolution(self):
+        if self.spacing is not None and self.element_size is not None:
+            raise wrong(("spacing", "element_size and spacing are both given; spacing is its old name", "leave spacing out"))
         if self.chunk is not None:
             if items := chunks.beside(self):
                 raise wrong(*items)
-            return self
-        if self.mesh is not None:
-            beside = [n for n in ("origin", "size", "spacing", "max_frequency", "refine") if getattr(self, n)]
-            if beside:
-                raise wrong(*[(n, f"{n} is given beside mesh, which says it all", f"leave {n} out, or mesh") for n in beside])
-            return self
+        elif self.mesh is not None:
+            extra = [n for n in ("origin", "size", "element_size", "spacing", "max_frequency", "refine") if getattr(self, n)]
+            if extra:
+                raise wrong(*[(n, f"{n} and mesh are mutually exclusive: the mesh file defines the domain", f"leave {n} or mesh out")
+                              for n in extra])  # fmt: skip
+        else:
+            self._box_is_complete()
+        return self
+
+    def _box_is_complete(self):
+        """Raise for a box without origin, size or resolution; store the value of the old key under the new one."""
         missing = [n for n in ("origin", "size") if getattr(self, n) is None]
         if missing:
             examples = {n: type(self).model_fields[n].examples[0].partition("  #")[0] for n in missing}
-            raise wrong(*[(n, f'missing: "{n}" has to be given', f'write {n} = {examples[n]}; or mesh = "file"') for n in missing])
-        return super()._one_resolution()
+            raise wrong(*[(n, f'missing: "{n}" is required', f'write {n} = {examples[n]}; or mesh = "file"') for n in missing])
+        if self.spacing is not None:  # the tables are frozen; model_fields_set still tells that the old key was used
+            vars(self).update(element_size=self.spacing, spacing=None)
+        super()._one_resolution()
+
+    @property
+    def resolution_key(self):
+        """Name of the key that gives the resolution in metres."""
+        return "element_size"
 
     @model_validator(mode="after")
     def _one_dimension(self):
         tops = [r.below for r in self.refine]
         bad = [i for i in range(1, len(tops)) if not tops[i] < tops[i - 1]]
         if bad:
-            raise wrong(*[(f"refine.{i}.below", f"{number(tops[i])} m is not below the one before it, {number(tops[i - 1])} m",
-                           "list them from the top down") for i in bad])  # fmt: skip
+            raise wrong(*[(f"refine.{i}.below", f"{number(tops[i])} m is not below the previous elevation, {number(tops[i - 1])} m",
+                           "list refinements from the top down") for i in bad])  # fmt: skip
         out = [i for i, z in enumerate(tops) if self.origin is not None and not self.origin[2] < z < self.top]
         if out:
             limits = f"{number(self.origin[2])} to {number(self.top)} m"
@@ -124,7 +140,7 @@ class ElementDomain(Domain):
 
     @property
     def globe(self):
-        """What `on` was given; None otherwise."""
+        """The `Globe` given to `on`, or None."""
         return self._globe
 
     @property
@@ -135,12 +151,13 @@ class ElementDomain(Domain):
     @property
     def fine(self):
         """Distance at which functions of the ground are looked up, m; None where it is not known yet."""
-        return self.spacing and self.spacing / PATHS
+        return self.element_size and self.element_size / PATHS
 
 
 def _face(value):
     if value == "periodic":
-        raise wrong(("", "spectral elements have no periodic faces", 'write "free", "pml", "stacey" or "rigid"; or method = "fd"'))
+        remedy = 'write "free", "pml", "stacey" or "rigid", or method = "fd"'
+        raise wrong(("", 'periodic faces are available only with method = "fd"', remedy))
     return value
 
 
@@ -160,10 +177,10 @@ class Pml(Table):
 
 
 class Faces(Boundaries):
-    """What each face is: free, pml (absorbing layer), stacey (first-order absorbing, Clayton & Engquist) or rigid.
+    """Boundary conditions: free, pml (absorbing layer), stacey (first-order absorbing, Clayton & Engquist) or rigid.
 
-    ``others`` holds for the faces not named, `face` gives the answer for one; ``faces`` = { name = "free" } are the face sets of a mesh
-    file. The absorbing kinds of finite differences, cpml, sponge and a1, mean stacey; what belongs to them is not used.
+    ``others`` applies to faces not named, `face` gives the kind of one face; ``faces`` = { name = "free" } are the face sets of a mesh
+    file. The kinds cpml, sponge and a1 of finite differences are read as stacey, with a warning; their options are ignored.
     """
 
     top: FaceKind = "free"
@@ -186,14 +203,14 @@ class Faces(Boundaries):
 
 
 class ElementRun(Table):
-    """How it is computed: precision, device, ``degree`` of the elements' polynomials, threads of the CPU (None: all).
+    """Numerical options: precision, device, polynomial ``degree`` of the elements, threads of the CPU (None: all).
 
-    ``partition``: which rank has which elements: METIS's parts (auto, where pymetis is installed), boxes cut in two again and again,
-    columns in slices (auto in large chunks of the Earth, where each rank builds its own), or, for tests, any.
+    ``partition``: METIS (auto, where pymetis is installed), recursive coordinate bisection, vertical slices (auto in large chunks of the
+    Earth, where each rank builds its own slice), or random (for tests).
 
-    ``assembly`` "colour" gives the same bits in every run on one device, on any number of ranks too; "fast" adds in any order.
-    ``checkpoint`` is the time of the clock after which the state is written again (s). ``order``, ``weights`` and ``grid`` are of finite
-    differences and not used.
+    ``assembly`` "colour" is deterministic: bit-identical in every run on one device, for any number of ranks; "fast" adds in any order.
+    ``checkpoint`` is the wall-clock time between checkpoints (s). ``order``, ``weights`` and ``grid`` belong to finite differences and
+    are ignored.
     """
 
     precision: Precision = "float32"
@@ -209,7 +226,7 @@ class ElementRun(Table):
 
 
 class ElementOutput(Output):
-    """As of finite differences, and with ``mesh = true`` the mesh with its media as mesh.vtu, for ParaView and PyVista."""
+    """Waveform output as for finite differences; ``mesh = true`` also writes the mesh with its media as mesh.vtu (ParaView, PyVista)."""
 
     mesh: Flag = False
 
@@ -224,7 +241,7 @@ class SpectralScenario(Scenario):
     """
 
     method: Method = key('"sem"')
-    domain: ElementDomain = key("[domain] with origin, size and spacing, or mesh")
+    domain: ElementDomain = key("[domain] with origin, size and element_size, or mesh")
     boundaries: Faces = Faces()
     output: ElementOutput = ElementOutput()
     run: ElementRun = ElementRun()
@@ -234,7 +251,7 @@ class SpectralScenario(Scenario):
 
     @model_validator(mode="after")
     def _mesh_or_box(self):
-        """What a mesh file and the box that is meshed here exclude of each other."""
+        """Refuse keys that are incompatible with a mesh file, or with a box."""
         items = chunks.problems(self) + (_of_file(self) if self.domain.mesh is not None else _of_box(self))
         if items:
             raise wrong(*items)
@@ -244,7 +261,7 @@ class SpectralScenario(Scenario):
 
     @property
     def mesh_top(self):
-        """What depths count from, where a mesh has been put under the scenario (`on_mesh`): an object with ``surface(x, y)``, or None."""
+        """Reference surface of depths, set by `on_mesh`: an object with ``surface(x, y)``, or None."""
         return self._top
 
     def on_mesh(self, lower, upper, top):
@@ -276,15 +293,16 @@ class SpectralScenario(Scenario):
 def _of_file(scenario):
     if scenario.model.topography is None:
         return []
-    return [("model.topography", "the mesh has a top of its own", "leave topography and water out; or mesh, for a box that is meshed here")]
+    return [("model.topography", "topography and mesh are mutually exclusive: the mesh file defines the surface",
+             "leave topography and water out, or leave mesh out to mesh a box")]
 
 
 def _of_box(scenario):
     items = []
     if scenario.model.regions is not None:
         key_ = "model.kind" if scenario.model.kind == "regions" else "model.regions"
-        items.append((key_, "the box that is meshed here has no named regions", "use layers and anomalies; or domain.mesh"))
+        items.append((key_, "a box has no named regions", "use layers and anomalies, or domain.mesh"))
     names = [name for name in scenario.boundaries.faces if name not in FACES]
-    items += [(f"boundaries.faces.{name}", f"the box that is meshed here has the faces {listed(FACES, 'and')}", "use one of these names")
+    items += [(f"boundaries.faces.{name}", f"a box has the faces {listed(FACES, 'and')}", "use one of these names")
               for name in names]  # fmt: skip
     return items

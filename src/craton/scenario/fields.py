@@ -1,4 +1,4 @@
-"""What the tables of a scenario are made of: numbers with units and limits, choices, positions, tables told apart by kind."""
+"""Types of the values in a scenario: numbers with units and limits, choices, positions, tables told apart by kind."""
 import os
 from typing import Annotated, Any, Union
 
@@ -164,7 +164,7 @@ def _check_signs(value, noun, tables):
     given = [k for k in tables if k in value]
     if len(given) == 1:
         return
-    what = f"{listed(given, 'and')} exclude each other" if given else f"the {noun} has none of {listed(tables)}"
+    what = f"{listed(given, 'and')} are mutually exclusive" if given else f"the {noun} needs one of {listed(tables)}"
     close = [(k, nearest(k, tables)) for k in value if k not in given and nearest(k, tables)]
     hint = f"; did you mean {shown(close[0][1])} for {shown(close[0][0])}?" if close and not given else ""
     raise wrong(("", what + hint, f"give exactly one of {listed(tables)}"))
@@ -228,7 +228,7 @@ def several(noun, item):
     def validate(value):
         value = as_list(value)
         if not isinstance(value, list):
-            raise wrong(("", f"{noun} is a single {'table' if isinstance(value, dict) else 'value'}, not a list of tables",
+            raise wrong(("", f"{noun} must be a list of tables, not a single {'table' if isinstance(value, dict) else 'value'}",
                          f"write [[{noun}]] with double brackets"))
         return value
 
@@ -237,8 +237,8 @@ def several(noun, item):
 
 def _text(value):
     if not isinstance(value, str) or not value.strip():
-        what = "the text is empty" if isinstance(value, str) else f"{shown(value)} is not a text"
-        raise wrong(("", what, 'write a text in quotes, "..."'))
+        what = "the string is empty" if isinstance(value, str) else f"{shown(value)} is not a string"
+        raise wrong(("", what, 'write a string in quotes, "..."'))
     return value
 
 
@@ -289,7 +289,7 @@ class Position(Table):
     @model_validator(mode="after")
     def _one_height(self):
         if (self.z is None) == (self.depth is None):
-            what = "z and depth exclude each other" if self.z is not None else "neither z nor depth is given"
+            what = "z and depth are mutually exclusive" if self.z is not None else "missing: neither z nor depth is given"
             raise wrong(("", what, "give z (m, up) or depth (m, below the surface)"))
         return self
 
@@ -307,7 +307,9 @@ class Position(Table):
 
 def _with_y(position):
     if position.y is None:
-        raise wrong(("", "a position in space has three coordinates, y is missing", "write [x, y, z] in m, or { x =, y =, depth = }"))
+        raise wrong(
+            ("", "a position in a 3-D domain needs three coordinates, y is missing", "write [x, y, z] in m, or { x =, y =, depth = }")
+        )
     return position
 
 

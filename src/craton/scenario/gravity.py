@@ -38,13 +38,13 @@ def _distinct(fields):
     if twice or not fields:
         raise wrong(
             *[(f"{i}", f"{shown(fields[i])} is listed twice", "leave one of them out") for i in twice]
-            or [("", "no field is asked for", 'write fields = ["g_z"], or "all"')]
+            or [("", "the list of fields is empty", 'write fields = ["g_z"], or "all"')]
         )
     return fields
 
 
 class Gravity(Table):
-    """What is computed: ``fields`` (names, or "all"), ``method``, ``rtol`` (error that approximate methods may make)."""
+    """Options of a gravity computation: ``fields`` (names, or "all"), ``method``, ``rtol`` (error that approximate methods may make)."""
 
     fields: Annotated[
         many(choice(*FIELDS, meant={"gz": "g_z", "g_u": "g_z", "V": "potential"})), AfterValidator(_distinct), BeforeValidator(_all_fields)
@@ -75,7 +75,13 @@ class DrapePoints(Table):
     @model_validator(mode="after")
     def _both(self):
         if (self.x is None) != (self.y is None):
-            raise wrong(("x" if self.x is None else "y", "x and y go together", "give both, or neither for the surface's own points"))
+            raise wrong(
+                (
+                    "x" if self.x is None else "y",
+                    "x and y must be given together",
+                    "give both, or leave both out to use the points of the surface",
+                )
+            )
         return self
 
 
@@ -117,7 +123,7 @@ class ScatteredPoints(Table):
     @model_validator(mode="after")
     def _one_list(self):
         if (self.at is None) == (self.file is None):
-            what = "at and file exclude each other" if self.file else "neither at nor file is given"
+            what = "at and file are mutually exclusive" if self.file else "missing: neither at nor file is given"
             raise wrong(("", what, 'write at = [[x, y, z], ...], or file = "points.csv"'))
         return self
 
@@ -142,12 +148,12 @@ def _as_several(value):
 
 def _some(prisms):
     if not prisms:
-        raise wrong(("", "there are no prisms", "add a [prisms] table"))
+        raise wrong(("", "the scenario has no prisms", "add a [prisms] table"))
     return prisms
 
 
 class GravityScenario(Table):
-    """A computation of gravity, stated in the words of the field: method = "gravity" in TOML.
+    """A gravity computation: method = "gravity" in TOML.
 
     Raises
     ------
@@ -159,9 +165,9 @@ class GravityScenario(Table):
     method: Method = key('"gravity"')
     gravity: Gravity = Gravity()
     prisms: Annotated[several("prisms", Prisms), AfterValidator(_some), BeforeValidator(_as_several)] = key(
-        "[prisms] with kind, and what belongs to it"
+        "[prisms] with kind and the keys of that kind"
     )
-    points: Points = key("[points] with kind, and what belongs to it")
+    points: Points = key("[points] with kind and the keys of that kind")
     run: GravityRun = GravityRun()
 
     def __init__(self, /, **values):

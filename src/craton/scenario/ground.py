@@ -33,20 +33,20 @@ class GroundTable(Table):
         wanted = (len(self.x), *([len(self.y)] if self.y is not None else []))
         if any(np.ndim(row) != 1 or len(row) != len(self.x) for row in rows) or (self.y is not None and len(rows) != len(self.y)):
             count = " x ".join(map(str, wanted))
-            raise wrong(("z", f"z does not have one elevation for each of the {count} points", "rows of z go along x"))
+            raise wrong(("z", f"z needs one elevation for each of the {count} points", "each row of z runs along x"))
         for name in ("x", "y"):
             axis = getattr(self, name)
             if axis is not None and (len(axis) < 2 or not (np.diff(axis) > 0).all()):
-                raise wrong((name, f"{name} must have at least 2 values that rise", "sort the points"))
+                raise wrong((name, f"{name} needs at least 2 values in increasing order", "sort the points"))
         return self
 
 
 def _ground(value):
     """Arrays of xarray as tables, texts that name a file with a hint."""
     if isinstance(value, str) and value.lower().endswith(_FILES):
-        raise wrong(("", f"{shown(value)} is a text", f"write {{ file = {shown(value)} }}"))
+        raise wrong(("", f"{shown(value)} is a string", f"write {{ file = {shown(value)} }}"))
     if callable(value) and not hasattr(value, "dims"):
-        raise wrong(("", "a function needs a domain to be sampled on", "give it in Scenario(model={..., 'topography': f}, domain=...)"))
+        raise wrong(("", "a function can be sampled only on a domain", "pass it to Scenario(model={..., 'topography': f}, domain=...)"))
     return _tabled(value) if hasattr(value, "dims") else value
 
 
@@ -57,8 +57,8 @@ def sampled(values, kind):
     `kind`) says `max_frequency` at `PLACES` places along each axis.
     """
     model = values.get("model") if isinstance(values, dict) else None
-    given = model.get("topography") if isinstance(model, dict) else None
-    if not callable(given) or hasattr(given, "dims"):
+    topography = model.get("topography") if isinstance(model, dict) else None
+    if not callable(topography) or hasattr(topography, "dims"):
         return values
     try:
         domain = kind.model_validate(values.get("domain"))
@@ -69,7 +69,7 @@ def sampled(values, kind):
     steps = (spacing or e / (n - 1) for e, n in zip(extent, counts))
     x, y = (corner[a] + step * np.arange(counts[a]) for a, step in zip(range(2), steps))
     table = {"x": x.tolist()} if domain.planar else {"x": x.tolist(), "y": y.tolist()}
-    z = np.asarray(given(x) if domain.planar else given(x, y[:, None]), float)
+    z = np.asarray(topography(x) if domain.planar else topography(x, y[:, None]), float)
     table["z"] = np.broadcast_to(z, x.shape if domain.planar else (*y.shape, *x.shape)).tolist()
     return values | {"model": model | {"topography": table}}
 
@@ -81,7 +81,7 @@ def _tabled(array):
     metres = all(str(v.attrs.get("units", "m")).lower() in _METRES for v in (array, *(array[d] for d in dims.values())))
     if len(dims) != array.ndim or "x" not in dims or not metres:
         what = f"an array over {', '.join(map(str, array.dims)) or 'nothing'}" + ("" if metres else ", not in metres")
-        raise wrong(("", f"{what} is no ground", "give an xarray.DataArray over x, or over x and y, all in m"))
+        raise wrong(("", f"{what} cannot be used as topography", "give an xarray.DataArray over x, or over x and y, all in m"))
     array = array.sortby(list(dims.values())).transpose(*(dims[axis] for axis in "yx" if axis in dims))
     return {axis: array[dim].values.tolist() for axis, dim in dims.items()} | {"z": array.values.tolist()}
 
@@ -109,7 +109,7 @@ class Water(Table):
 
 
 class Grounded(Table):
-    """What all models may have: the ``topography`` (elevation of the ground, vacuum above it) and ``water`` over it."""
+    """Optional surface of all models: the ``topography`` (elevation, m; vacuum above it) and ``water`` above it."""
 
     topography: Ground | None = None
     water: Water | None = None
@@ -117,5 +117,5 @@ class Grounded(Table):
     @model_validator(mode="after")
     def _water_on_ground(self):
         if self.water is not None and self.topography is None:
-            raise wrong(("water", "water needs a ground to lie on", "give topography, an elevation in m or { file = }"))
+            raise wrong(("water", "water needs topography as its floor", "give topography, an elevation in m or { file = }"))
         return self

@@ -42,7 +42,7 @@ _BESIDE = ("epsilon", "delta", "gamma", "vp_gradient", "vs_gradient")  # what a 
 
 
 class Lossy(Table):
-    """What media may say beside vp, vs, rho: quality factors ``qp``, ``qs``, and ``epsilon``, ``delta``, ``gamma`` (Thomsen 1986, VTI)."""
+    """Optional properties of media: quality factors ``qp``, ``qs``, and ``epsilon``, ``delta``, ``gamma`` (Thomsen 1986, VTI)."""
 
     qp: Quality | None = None
     qs: Quality | None = None
@@ -65,7 +65,7 @@ class Elastic(Lossy):
     def _one_anisotropy(self):
         given = [n for n in _BESIDE if getattr(self, n, None)] if self.stiffness is not None else []
         if given:
-            raise wrong(*[(n, f"{n} is given beside stiffness, which says it all", f"leave {n} out") for n in given])
+            raise wrong(*[(n, f"{n} and stiffness are mutually exclusive: stiffness holds all constants", f"leave {n} out") for n in given])
         return self
 
 
@@ -95,7 +95,9 @@ class Attenuation(Table):
     def _rising(self):
         low, high = self.band
         if not low < high:
-            raise wrong(("band", f"it ends at {number(high)} Hz, not above its start, {number(low)} Hz", "write the lower frequency first"))
+            raise wrong(
+                ("band", f"the upper frequency, {number(high)} Hz, is not above the lower one, {number(low)} Hz", "write [lower, upper]")
+            )
         if self.storage in ("mixed", "paired") and self.mechanisms != 4:
             remedy = 'use "coarse" or "full", or mechanisms = 4'
             raise wrong(("storage", f'"{self.storage}" needs 4 mechanisms, not {self.mechanisms}', remedy))
@@ -120,7 +122,7 @@ class _Medium(Grounded):
     def _stiffness_alone(self):
         stiff = [m for m in (self, *getattr(self, "layers", ())) if getattr(m, "stiffness", None) is not None]
         if stiff and getattr(self, "anomalies", ()):
-            raise wrong(("anomalies", "anomalies cannot be laid over a medium that is given by its stiffness", "leave one of them out"))
+            raise wrong(("anomalies", "anomalies are not supported in a medium given by stiffness", "leave anomalies or stiffness out"))
         return self
 
 
@@ -138,7 +140,7 @@ class _Anomaly(Lossy):
     def _one_each(self):
         both = [p for p in _PROPERTIES if getattr(self, p) is not None and getattr(self, "d" + p) is not None]
         if both:
-            raise wrong(*[("d" + p, f"{p} and d{p} exclude each other", f"give {p} (SI) or d{p} (relative change)") for p in both])
+            raise wrong(*[("d" + p, f"{p} and d{p} are mutually exclusive", f"give {p} (SI) or d{p} (relative change)") for p in both])
         if all(getattr(self, p) is None for p in (*_PROPERTIES, *("d" + p for p in _PROPERTIES), *_OTHERS)):
             raise wrong(("", "the anomaly changes nothing", f"give at least one of vp, vs, rho, dvp, dvs, drho, {listed(_OTHERS)}"))
         return self
@@ -163,8 +165,8 @@ class Box(_Anomaly):
     def _has_volume(self):
         thin = [a for a, low, high in zip("xyz", self.min, self.max) if not low < high]
         if thin:
-            remedy = "min is the lower south-west corner, max the upper north-east one"
-            raise wrong(("max", f"the box has no extent in {listed(thin, 'and')}", remedy))
+            remedy = "min is the lower south-west corner, max is the upper north-east corner"
+            raise wrong(("max", f"the box has zero or negative extent along {listed(thin, 'and')}", remedy))
         return self
 
 
@@ -204,13 +206,13 @@ class Layers(_Medium):
     @model_validator(mode="after")
     def _downwards(self):
         if not self.layers:
-            raise wrong(("layers", "there is no layer", "list at least one { top =, vp =, vs =, rho = }"))
+            raise wrong(("layers", "the list of layers is empty", "give at least one { top =, vp =, vs =, rho = }"))
         tops = [layer.top for layer in self.layers]
         bad = [i for i in range(1, len(tops)) if not tops[i] < tops[i - 1]]
         if bad:
             raise wrong(*[
-                (f"layers.{i}.top", f"top = {number(tops[i])} m is not below the top of the layer before it, {number(tops[i - 1])} m",
-                 "list layers from the top down; top is an elevation, so below the surface it is negative")
+                (f"layers.{i}.top", f"top = {number(tops[i])} m is not below the top of the previous layer, {number(tops[i - 1])} m",
+                 "list layers from the top down; top is an elevation, negative below z = 0")
                 for i in bad
             ])
         return self

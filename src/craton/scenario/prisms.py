@@ -65,8 +65,8 @@ class DensityBox(Table):
             raise wrong(
                 (
                     "max",
-                    f"the box has no extent in {listed(thin, 'and')}",
-                    "min is the lower south-west corner, max the upper north-east one",
+                    f"the box has zero or negative extent along {listed(thin, 'and')}",
+                    "min is the lower south-west corner, max is the upper north-east corner",
                 )
             )
         return self
@@ -92,7 +92,9 @@ class _Divided(Table):
     @model_validator(mode="after")
     def _one_division(self):
         if self.shape is not None and self.spacing is not None:
-            raise wrong(("spacing", "shape and spacing exclude each other", "give how many cells, or how wide they are"))
+            raise wrong(
+                ("spacing", "shape and spacing are mutually exclusive", "give either the number of cells (shape) or their size (spacing)")
+            )
         return self
 
 
@@ -121,7 +123,13 @@ class GridPrisms(_Divided):
 def _no_mass(table):
     if table.density or any(body.density for body in table.bodies):
         return []
-    return [("density", "no cell has density", 'give density (kg/m3), or bodies = [ { shape = "sphere", center =, radius =, density = } ]')]
+    return [
+        (
+            "density",
+            "all cells have zero density",
+            'give density (kg/m3), or bodies = [ { shape = "sphere", center =, radius =, density = } ]',
+        )
+    ]
 
 
 class RectilinearPrisms(Table):
@@ -140,12 +148,12 @@ class RectilinearPrisms(Table):
         for axis in "xyz":
             edges = getattr(self, axis)
             if len(edges) < 2:
-                items.append((axis, f"{len(edges)} edge makes no cell", "give at least two edges, m"))
+                items.append((axis, f"cells need at least two edges, {len(edges)} given", "give at least two edges, m"))
             items += [
                 (
                     f"{axis}.{i}",
-                    f"edge {number(edges[i])} m is not above the one before it, {number(edges[i - 1])} m",
-                    "list edges in rising order",
+                    f"edge {number(edges[i])} m is not above the previous edge, {number(edges[i - 1])} m",
+                    "list edges in increasing order",
                 )
                 for i in range(1, len(edges))
                 if not edges[i] > edges[i - 1]
@@ -164,7 +172,7 @@ class SurfaceFile(Table):
 
 def _surface(value):
     if isinstance(value, str) and value.lower().endswith(_FILES):
-        raise wrong(("", f"{shown(value)} is a text", f"write {{ file = {shown(value)} }}"))
+        raise wrong(("", f"{shown(value)} is a string", f"write {{ file = {shown(value)} }}"))
     return value
 
 
@@ -191,7 +199,9 @@ class LayerPrisms(Table):
     @model_validator(mode="after")
     def _one_surface(self):
         if isinstance(self.top, float) and isinstance(self.bottom, float):
-            raise wrong(("top", "top and bottom are both numbers", 'give a surface as { file = "dem.nc" }; a slab is kind = "grid"'))
+            raise wrong(
+                ("top", "top and bottom are both constant", 'give one surface as { file = "dem.nc" }; for a slab use kind = "grid"')
+            )
         return self
 
 
@@ -206,12 +216,14 @@ class TablePrisms(Table):
     @model_validator(mode="after")
     def _one_list(self):
         if (self.file is None) == (self.rows is None):
-            what = "file and rows exclude each other" if self.file else "neither file nor rows is given"
+            what = "file and rows are mutually exclusive" if self.file else "missing: neither file nor rows is given"
             raise wrong(("", what, 'write file = "prisms.csv", or rows = [[west, east, south, north, bottom, top, density]]'))
         length = 7 if self.density is None else 6
         bad = [i for i, row in enumerate(self.rows or ()) if len(row) != length]
         if bad:
-            remedy = "write [west, east, south, north, bottom, top" + (", density]" if length == 7 else "]: density is given for all")
+            remedy = "write [west, east, south, north, bottom, top" + (
+                ", density]" if length == 7 else "], since density is given for all prisms"
+            )
             raise wrong(*[(f"rows.{i}", f"prism {i} has {len(self.rows[i])} numbers, not {length}", remedy) for i in bad[:3]])
         return self
 
@@ -241,21 +253,21 @@ class ModelPrisms(_Divided):
     def _complete(self):
         items = []
         if (self.model is None) == (self.file is None):
-            what = "model and file exclude each other" if self.file else "neither model nor file is given"
-            items.append(("", what, 'write file = "waves.toml" (a scenario of waves), or a [prisms.model] table'))
+            message = "model and file are mutually exclusive" if self.file else "missing: neither model nor file is given"
+            items.append(("", message, 'write file = "waves.toml" (a scenario of waves), or a [prisms.model] table'))
         if (self.origin is None) != (self.size is None):
             items.append(
                 (
                     "size" if self.size is None else "origin",
-                    "origin and size go together",
-                    "give both, or neither for the scenario's domain",
+                    "origin and size must be given together",
+                    "give both, or leave both out to use the domain of the scenario",
                 )
             )
         elif self.model is not None and self.origin is None:
             items.append(
                 (
                     "origin",
-                    "missing: where the model is cut off",
+                    "missing: the extent of the prisms",
                     "write origin = [x, y, z] (lower south-west corner) and size = [.., .., ..], m",
                 )
             )

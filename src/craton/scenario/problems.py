@@ -29,19 +29,19 @@ def diagnose(values):
     """
     values = _copied(values)
     root = scenario_class(values)
-    found, renamed = {}, {}
+    problems, renamed = {}, {}
     for _ in range(8):
         scenario, errors = _attempt(values)
         unknown = [e for e in errors if e["type"] == "extra_forbidden"]
         fixable = unknown or [e for e in errors if e.get("ctx", {}).get("nearest") is not None or _has_default(e, root)]
         for error in unknown or errors:
             for problem in _problems(error, values, root, unknown=bool(unknown)):
-                found.setdefault(problem.key, problem)
+                problems.setdefault(problem.key, problem)
         if not errors or not fixable:
             break
         for error in fixable:
             _repair(error, values, renamed, root)
-    return scenario, [_as_written(p, renamed) for p in found.values()]
+    return scenario, [_as_written(p, renamed) for p in problems.values()]
 
 
 def _attempt(values):
@@ -104,7 +104,7 @@ def _unknown_key(loc, path, values, root):
     foreign = next((method for method, kind in SCENARIOS.items() if name in _names(_tables_at(loc[:-1], kind))), None)
     close = None if foreign else nearest(name, [n for n in names if n not in parent])
     there = None if close or foreign else nearest(name, names)
-    hint = f', did you mean "{close}"?' if close else f', did you mean "{there}", which is given already?' if there else ""
+    hint = f', did you mean "{close}"?' if close else f', did you mean "{there}", which is already given?' if there else ""
     message = f'unknown key "{name}"' + hint
     elsewhere = None if close or there else _owner(name, root, foreign)
     remedy = f'"{name}" belongs {elsewhere}' if elsewhere else f"valid keys here: {', '.join(names)}"
@@ -127,7 +127,7 @@ def _missing_key(loc, path, root):
         remedy = f"add {example}" if len(path) == 1 else f"write {path[-1]} = {example}"
     else:
         remedy = f"write {path[-1]} = {example}" if example else ""
-    return Problem(dotted(path), f'missing: "{path[-1]}" has to be given', remedy)
+    return Problem(dotted(path), f'missing: "{path[-1]}" is required', remedy)
 
 
 def _tables_at(loc, root):

@@ -54,7 +54,7 @@ class ReceiverLine(Table):
 def _axis(value):
     value = as_list(value)
     if not isinstance(value, list) or len(value) != 3:
-        remedy = "write the first and last coordinate in m and how many: [0, 10_000, 11]"
+        remedy = "write the first and last coordinate (m) and the number of points: [0, 10_000, 11]"
         raise wrong(("", f"{shown(value)} is not [first, last, count]", remedy))
     return value
 
@@ -73,8 +73,8 @@ class Lattice(Table):
     @model_validator(mode="after")
     def _one_height(self):
         if (self.z is None) == (self.depth is None):
-            what = "z and depth exclude each other" if self.z is not None else "neither z nor depth is given"
-            raise wrong(("", what, "give z = 0 or depth = 0, m"))
+            what = "z and depth are mutually exclusive" if self.z is not None else "missing: neither z nor depth is given"
+            raise wrong(("", what, "give either z or depth, in m"))
         return self
 
     @property
@@ -108,13 +108,19 @@ class FibrePath(Table):
     def _long_enough(self):
         points = [at.xyz for at in self.along]
         if len(points) < 2:
-            raise wrong(("along", f"{len(points)} position makes no fibre", "give two positions or more"))
+            raise wrong(("along", f"a fibre needs at least two positions, {len(points)} given", "give two positions or more"))
         same = [i for i in range(1, len(points)) if points[i] == points[i - 1]]
         if same:
-            raise wrong((f"along.{same[0]}", "this position is the one before it", "leave one of the two out"))
+            raise wrong((f"along.{same[0]}", "this position equals the previous one", "leave one of the two out"))
         length = sum(math.dist(a, b) for a, b in zip(points, points[1:]))
         if self.gauge > length * (1 + 1e-9):
-            raise wrong(("gauge", f"{number(self.gauge)} m is longer than the fibre, {number(length)} m", "give a shorter gauge length"))
+            raise wrong(
+                (
+                    "gauge",
+                    f"the gauge length, {number(self.gauge)} m, is longer than the fibre, {number(length)} m",
+                    "give a shorter gauge length",
+                )
+            )
         return self
 
 
@@ -142,7 +148,7 @@ class Plane(Table):
         given = [n for n in ("x", "y", "z", "depth") if getattr(self, n) is not None] + ["surface"] * bool(self.surface)
         if len(given) != 1:
             remedy = "write { y = 5000 }, or x, z, depth, in m; leave plane out for the whole volume"
-            raise wrong(("", f"a plane has one coordinate, {len(given)} given", remedy))
+            raise wrong(("", f"a plane needs exactly one coordinate, {len(given)} are given", remedy))
         return self
 
     @property
@@ -158,7 +164,9 @@ class Plane(Table):
 
 def _snapshot_name(value):
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", value):
-        raise wrong(("", f"{shown(value)} cannot name a snapshot", "use letters, digits, _ and -: it becomes a group of result.zarr"))
+        raise wrong(
+            ("", f"{shown(value)} is not a valid snapshot name", "use letters, digits, _ and -: the name becomes a group of result.zarr")
+        )
     return value
 
 

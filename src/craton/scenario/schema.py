@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, ValidationError, model_val
 from craton.conventions import FACES, QUANTITIES
 from craton.errors import ScenarioError
 from craton.scenario.belongs import of_differences, of_elements
+from craton.scenario.consistency import plane_problems, shot_problems, space_problems
 from craton.scenario.fields import (
     Distance,
     Duration,
@@ -19,7 +20,6 @@ from craton.scenario.fields import (
     in_space_or_plane,
     key,
     many,
-    places,
     quantity,
     several,
     spatial,
@@ -28,7 +28,7 @@ from craton.scenario.fields import (
 )  # fmt: skip
 from craton.scenario.ground import sampled
 from craton.scenario.medium import Model
-from craton.scenario.receivers import Fibre, ReceiverGrid, Receivers, Snapshot
+from craton.scenario.receivers import Receivers, Snapshot
 from craton.scenario.source_files import Source
 from craton.scenario.words import number, shown
 
@@ -60,29 +60,41 @@ class Domain(Table):
 
     @model_validator(mode="after")
     def _one_resolution(self):
-        if self.spacing is None and self.max_frequency is None:
-            remedy = "write spacing = 100  # m; or max_frequency = 5  # Hz"
-            raise wrong(("spacing", "missing: neither spacing nor max_frequency is given", remedy))
-        if self.spacing is not None and self.max_frequency is not None:
-            remedy = "spacing follows from max_frequency and points_per_wavelength: leave one of the two out"
-            raise wrong(("max_frequency", "spacing and max_frequency exclude each other", remedy))
-        small = [i for i in range(len(self.size)) if self.spacing is not None and self.size[i] < self.spacing]
+        key_, h = self.resolution_key, self.resolution
+        if h is None and self.max_frequency is None:
+            remedy = f"write {key_} = 100  # m; or max_frequency = 5  # Hz"
+            raise wrong((key_, f"missing: neither {key_} nor max_frequency is given", remedy))
+        if h is not None and self.max_frequency is not None:
+            remedy = f"{key_} follows from max_frequency and points_per_wavelength: leave one of the two out"
+            raise wrong(("max_frequency", f"{key_} and max_frequency are mutually exclusive", remedy))
+        small = [i for i in range(len(self.size)) if h is not None and self.size[i] < h]
         if small:
             raise wrong(*[(f"size.{i}", self._too_small(i), 'give sizes in metres, or with a unit: "8 km"') for i in small])
         return self
 
     def _too_small(self, i):
-        return f"size along {self.axes[i]}, {number(self.size[i])} m, is less than the spacing, {number(self.spacing)} m"
+        size, h = number(self.size[i]), number(self.resolution)
+        return f"size along {self.axes[i]}, {size} m, is less than {self.resolution_key} = {h} m"
+
+    @property
+    def resolution_key(self):
+        """Name of the key that gives the resolution in metres."""
+        return "spacing"
+
+    @property
+    def resolution(self):
+        """Distance of grid points (finite differences) or longest element edge (spectral elements), m; None: from max_frequency."""
+        return getattr(self, self.resolution_key)
 
     @model_validator(mode="after")
     def _one_dimension(self):
         if len(self.size) == 3 and len(self.origin) == 2:
-            raise wrong(("origin", "origin has 2 numbers, size has 3", "write origin = [x, y, z]; or size = [x, z] for a plane"))
+            raise wrong(("origin", "origin has 2 numbers but size has 3", "write origin = [x, y, z], or size = [x, z] for a 2-D domain"))
         if len(self.size) == 3 and self.waves in ("P-SV", "SH"):
-            raise wrong(("waves", f"waves = {shown(self.waves)} is for the plane; in three dimensions all waves are computed",
+            raise wrong(("waves", f"waves = {shown(self.waves)} is available only in 2-D; a 3-D run computes both P-SV and SH motion",
                          "leave waves out, or write size = [x, z]"))
         if len(self.size) == 2 and self.waves == "elastic":
-            raise wrong(("waves", "in the plane elastic waves are of two kinds", 'write waves = "P-SV", or "SH"'))
+            raise wrong(("waves", "in 2-D, P-SV and SH waves are separate runs", 'write waves = "P-SV" or "SH"'))
         return self
 
     @property
@@ -136,10 +148,10 @@ class TimeSpan(Table):
     def _in_order(self):
         if self.start is not None and self.start >= self.duration:
             raise wrong(("start", f"start = {number(self.start)} s is not before the end, duration = {number(self.duration)} s",
-                         "duration is the time at which the run ends, counted from t = 0"))
+                         "duration is the end time of the run, counted from the origin time t = 0"))
         length = self.duration - (self.start or 0.0)
         if self.step is not None and self.step > length:
-            remedy = "leave step out for the largest stable one"
+            remedy = "leave step out to use the largest stable time step"
             raise wrong(("step", f"step = {number(self.step)} s is longer than the run, {number(length)} s", remedy))
         return self
 
@@ -166,7 +178,7 @@ _SIDES = ("cpml", "sponge", "a1", "rigid", "periodic")
 
 def _side(value):
     if value == "free":
-        raise wrong(("", "a free surface is possible on top only", f"write one of {', '.join(map(shown, _SIDES))} here"))
+        raise wrong(("", "a free surface is possible only at the top", f"write one of {', '.join(map(shown, _SIDES))} here"))
     return value
 
 
@@ -175,8 +187,10 @@ SideKind = Annotated[choice(*_SIDES, meant=_OTHER_FACES), BeforeValidator(_side)
 
 
 class Boundaries(Table):
-    """What each face of the domain is; ``others`` holds for the faces not named, `face` gives the answer for one; ``surface``: how a
-    free top is computed."""
+    """Boundary conditions of the faces; ``others`` applies to faces not named, `face` gives the kind of one face.
+
+    ``surface`` is the method for a free surface at the top.
+    """
 
     top: TopKind = "free"
     surface: choice("sbp", "imaging", "imaging-2") = "sbp"
@@ -195,9 +209,9 @@ class Boundaries(Table):
         for name, opposite in _OPPOSITE.items():
             if self.face(name) == "periodic" != self.face(opposite):
                 where = name if getattr(self, name) is not None else "others"
-                through = "" if where == name else " (through others)"
+                through = "" if where == name else " (from others)"
                 items.append((where, f'{name} is "periodic"{through} but {opposite} is "{self.face(opposite)}"',
-                              f'make both periodic, or name one: {opposite} = "periodic", or {name} = "cpml"'))
+                              f'make both faces periodic, or set one of them: {opposite} = "periodic", or {name} = "cpml"'))
         if items:
             raise wrong(*items)
         return self
@@ -212,18 +226,18 @@ class Boundaries(Table):
 def _microseconds(seconds):
     snapped = round(seconds * 1e6) / 1e6
     if not snapped:
-        raise wrong(("", f"{number(seconds)} s is less than a microsecond", "give the interval between samples in s"))
+        raise wrong(("", f"{number(seconds)} s is shorter than one microsecond", "give the sampling interval in s"))
     return snapped
 
 
 def _network(value):
     if not isinstance(value, str) or not re.fullmatch(r"[A-Z0-9]{1,8}", value):
-        raise wrong(("", f"{shown(value)} is no network code", 'write 1 to 8 capital letters or digits; "XX" is for synthetic data'))
+        raise wrong(("", f"{shown(value)} is not a network code", 'write 1 to 8 capital letters or digits; "XX" is for synthetic data'))
     return value
 
 
 class Output(Table):
-    """What is kept of the waveforms: quantities, ``sampling`` interval (s, whole microseconds; None: each step), network code."""
+    """Waveform output: quantities, ``sampling`` interval (s, whole microseconds; None: each step), network code."""
 
     waveforms: many(choice(*QUANTITIES)) = ("velocity",)
     sampling: Annotated[Duration, AfterValidator(_microseconds)] | None = None
@@ -244,7 +258,7 @@ Device = choice("auto", "cpu", "cuda", meant={"gpu": "cuda"})
 
 def _three(grid):
     if len(grid) != 3:
-        raise wrong(("", f"{shown(list(grid))} is not one number of ranks for each of x, y and z", "write [2, 2, 1]"))
+        raise wrong(("", f"{shown(list(grid))} is not the number of ranks along x, y and z", "write [2, 2, 1]"))
     return grid
 
 
@@ -266,7 +280,7 @@ class Run(Table):
 
 def _some(sources):
     if not sources:
-        raise wrong(("", "there is no source", "add a [[source]] table with kind, at and wavelet"))
+        raise wrong(("", "the scenario has no source", "add a [[source]] table with kind, at and wavelet"))
     return sources
 
 
@@ -274,48 +288,15 @@ def _names_differ(snapshots):
     names = [s.name for s in snapshots]
     twice = [i for i, n in enumerate(names) if n in names[:i]]
     if twice:
-        remedy = "give each snapshot a name of its own"
-        raise wrong(*[(f"{i}.name", f"the snapshot name {shown(names[i])} is taken", remedy) for i in twice])
+        remedy = "give each snapshot a unique name"
+        raise wrong(*[(f"{i}.name", f"the snapshot name {shown(names[i])} is used twice", remedy) for i in twice])
     return snapshots
 
 
 def _title(value):
     if not isinstance(value, str):
-        raise wrong(("", f"{shown(value)} is not a text", 'write a title in quotes, "..."'))
+        raise wrong(("", f"{shown(value)} is not a string", 'write a title in quotes, "..."'))
     return value
-
-
-def _space_problems(scenario):
-    """What belongs to a plane in a scenario of three dimensions."""
-    items = [(".".join(map(str, path)), "a position in space has three coordinates, y is missing", "write [x, y, z] in m")
-             for name in ("source", "receivers") for path, at in places(getattr(scenario, name), (name,)) if at.y is None]  # fmt: skip
-    for n, source in enumerate(scenario.source):
-        if len(getattr(source, "force", (0, 0, 0))) == 2:
-            items.append((f"source.{n}.force", "a force in space has three components", "write [fx, fy, fz] in N"))
-    return items
-
-
-def _plane_problems(scenario):
-    """What the plane does not have: lattices of receivers, planes across y, sources in space."""
-    items = [(f"receivers.{n}.grid", "a horizontal lattice does not lie in the (x, z) plane", "use line")
-             for n, entry in enumerate(scenario.receivers) if isinstance(entry, ReceiverGrid)]  # fmt: skip
-    items += [(f"snapshots.{n}.plane", "there is no y in a plane", "leave plane out")
-              for n, spec in enumerate(scenario.snapshots) if spec.plane is not None and spec.plane.axis == "y"]  # fmt: skip
-    items += [(f"source.{n}.kind", f"{shown(source.kind)} is a source in space, the (x, z) plane has sources that are lines along y",
-               "use moment_tensor, explosion, force or plane_wave")
-              for n, source in enumerate(scenario.source) if hasattr(source, "file")]  # fmt: skip
-    return items
-
-
-def _shot_problems(scenario):
-    """Shots beside sources that belong to none; fibres."""
-    shot = [s.shot is not None or s.shots is not None for s in scenario.source]
-    items = [(f"receivers.{n}.das", "fibres record one experiment, here are several shots", "run the shots one by one")
-              for n, entry in enumerate(scenario.receivers) if any(shot) and isinstance(entry, Fibre)]  # fmt: skip
-    if any(shot) and not all(shot):
-        n = shot.index(False)
-        items.append((f"source.{n}", "it belongs to no shot, others do", 'give it shot = "name" too'))
-    return items
 
 
 Title = Annotated[str, BeforeValidator(_title)]
@@ -323,9 +304,9 @@ Method = choice("fd", "sem", "gravity")
 
 
 class Scenario(Table):
-    """A run of waves, stated in the words of the field; equal scenarios give equal runs.
+    """A simulation of waves; equal scenarios give equal runs.
 
-    Keys and values are those of the TOML file (DESIGN section 6): numbers in SI units, or texts with a unit. `craton.scenario.load`
+    Keys and values are those of the TOML file (docs/scenario.md): numbers in SI units, or strings with a unit. `craton.scenario.load`
     reads one from a file, `craton.scenario.dumps` writes it.
 
     Raises
@@ -372,7 +353,7 @@ class Scenario(Table):
     @model_validator(mode="after")
     def _one_space(self):
         """Positions have two or three coordinates like the domain; all sources belong to shots, or none; a plane cannot have everything."""
-        items = (_plane_problems(self) if self.domain.planar else _space_problems(self)) + _shot_problems(self)
+        items = (plane_problems(self) if self.domain.planar else space_problems(self)) + shot_problems(self)
         items += of_elements(self) if self.method == "fd" else of_differences(self)
         if items:
             raise wrong(*items)
@@ -383,7 +364,7 @@ class Scenario(Table):
         step, sampling = self.time.step, self.output.sampling
         if step is not None and sampling is not None and sampling < step * (1 - 1e-9):
             raise wrong(("output.sampling", f"sampling = {number(sampling)} s is shorter than the time step, {number(step)} s",
-                         "leave sampling out to keep each step"))
+                         "leave sampling out to store every step"))
         return self
 
     @property

@@ -75,13 +75,13 @@ class PlaneWave(_Elsewhere):
     def _possible(self):
         items = []
         if (self.z is None) == (self.depth is None):
-            what = "z and depth exclude each other" if self.z is not None else "neither z nor depth is given"
-            items.append(("z", what, "give z (m, up) or depth (m) of the plane that the wave starts from"))
+            what = "z and depth are mutually exclusive" if self.z is not None else "missing: neither z nor depth is given"
+            items.append(("z", what, "give z (m, up) or depth (m) of the plane from which the wave starts"))
         if self.incidence:
-            items.append(("incidence", f"{number(self.incidence)} deg: only vertical incidence, 0, is possible: an oblique wave does not "
-                          "fit periodic sides, and other sides would cut it off", "leave incidence out"))
+            items.append(("incidence", f"{number(self.incidence)} deg: only vertical incidence, 0, is supported: an oblique wave is not "
+                          "periodic along x and y", "leave incidence out"))
         if not self.velocity:
-            items.append(("velocity", "the velocity is zero", "give the particle velocity that multiplies the wavelet, m/s"))
+            items.append(("velocity", "the velocity is zero", "give the peak particle velocity of the incident wave, m/s"))
         if items:
             raise wrong(*items)
         return self

@@ -94,18 +94,24 @@ class Samples(_Wavelet):
 
 
 def _samples_problems(file, times, values):
-    given = [n for n, v in (("file", file), ("times", times), ("values", values)) if v is not None]
-    if given not in (["file"], ["times", "values"]):
-        what = f"{listed(given, 'and')} do not go together" if len(given) > 1 else f"only {given[0]} is given" if given else "no samples"
-        return [("", what, "give file, or both times and values")]
+    keys = [n for n, v in (("file", file), ("times", times), ("values", values)) if v is not None]
+    if keys not in (["file"], ["times", "values"]):
+        message = (
+            f"{listed(keys, 'and')} are mutually exclusive"
+            if len(keys) > 1
+            else f"only {keys[0]} is given"
+            if keys
+            else "missing: no samples are given"
+        )
+        return [("", message, "give either file, or both times and values")]
     if file is not None:
         return []
     if len(times) != len(values):
-        return [("values", f"{len(values)} values for {len(times)} times", "give as many values as times")]
+        return [("values", f"{len(values)} values are given for {len(times)} times", "give one value for each time")]
     if len(times) < 4:
-        return [("times", f"{len(times)} samples are too few, at least 4 are needed", "cubic interpolation needs 4 samples")]
+        return [("times", f"{len(times)} samples are too few", "cubic interpolation needs at least 4 samples")]
     bad = next((i for i in range(1, len(times)) if not times[i] > times[i - 1]), None)
-    return [] if bad is None else [(f"times.{bad}", f"time {bad} is not after the one before it", "list times in increasing order")]
+    return [] if bad is None else [(f"times.{bad}", f"time {bad} is not after the previous one", "list times in increasing order")]
 
 
 Wavelet = tagged(
@@ -133,10 +139,12 @@ class _Source(Table):
     @model_validator(mode="after")
     def _one_place(self):
         if self.at is None and self.shots is None:
-            raise wrong(("at", 'missing: "at" has to be given', f"write at = {_AT}"))
+            raise wrong(("at", 'missing: "at" is required', f"write at = {_AT}"))
         for name in ("at", "shot"):
             if self.shots is not None and getattr(self, name) is not None:
-                raise wrong((name, f"{name} and shots exclude each other", "shots are places of their own: leave one of the two out"))
+                raise wrong(
+                    (name, f"{name} and shots are mutually exclusive", f"shots gives one position for each shot: leave {name} or shots out")
+                )
         return self
 
 
@@ -200,17 +208,17 @@ class MomentTensor(_Source):
 
 
 def _tensor_problems(given):
-    remedy = "the tensor says it all: leave tensor, or strike, dip, rake and moment"
-    return [(name, f"{name} is given beside tensor", remedy) for name in given]
+    remedy = "leave out tensor, or strike, dip, rake, moment and magnitude"
+    return [(name, f"{name} and tensor are mutually exclusive: the tensor holds the whole mechanism", remedy) for name in given]
 
 
 def _double_couple_problems(given):
-    items = [(n, f"missing: {n} of the double couple", f"write {n} = 0  # deg; or give tensor = {{ xy = 1e18 }}")
+    items = [(n, f"missing: the {n} of the double couple", f"write {n} = 0  # deg; or give tensor = {{ xy = 1e18 }}")
              for n in _MECHANISM if n not in given]
     if "moment" not in given and "magnitude" not in given:
-        items.append(("moment", "missing: how strong the source is", "write moment = 1e18  # N m; or magnitude = 5.9"))
+        items.append(("moment", "missing: the size of the source", "write moment = 1e18  # N m; or magnitude = 5.9"))
     if "moment" in given and "magnitude" in given:
-        items.append(("magnitude", "moment and magnitude exclude each other", "leave one of them out"))
+        items.append(("magnitude", "moment and magnitude are mutually exclusive", "leave one of them out"))
     return items
 
 

@@ -77,7 +77,7 @@ def example(dimension):
     if not unit:
         return "a plain number"
     other = next((u for u, factor in known.items() if Decimal(factor) != 1), None)
-    return f"a number in {unit}" + (f', or a text with its unit such as "1.5 {_spelt(other)}"' if other else "")
+    return f"a number in {unit}" + (f', or a string with its unit such as "1.5 {_spelt(other)}"' if other else "")
 
 
 def _from_text(text, dimension):
@@ -89,7 +89,7 @@ def _from_text(text, dimension):
     if not unit:
         si_unit = DIMENSIONS[dimension][0]
         also = f', or with its unit, "{number} {si_unit}"' if si_unit else ""
-        raise UnitError(f"{shown(text)} is a text without a unit", f"write the bare number, {number}{also}")
+        raise UnitError(f"{shown(text)} is a quoted number without a unit", f"write the number without quotes, {number}{also}")
     return float(number * _factor(unit, dimension, text))
 
 
@@ -104,7 +104,7 @@ def _factor(unit, dimension, text):
     units = ", ".join(_spelt(u) for u in known if not re.search("-1$|-3$", u))
     other = next((name for name, (_, table) in DIMENSIONS.items() if key in table), None)
     if other:
-        raise UnitError(f"{shown(text)} is a {other}; a {dimension} is needed", f"units of {dimension}: {units}")
+        raise UnitError(f"{shown(text)} is a {other}, but a {dimension} is required", f"units of {dimension}: {units}")
     close = nearest(key, known)
     hint = f'; did you mean "{_spelt(close)}"?' if close else ""
     raise UnitError(f"{shown(text)} has the unknown unit \"{unit}\"{hint}", f"units of {dimension}: {units}")

@@ -15,8 +15,8 @@ def problems(scenario):
     list of Problem
         With keys ``source.0.at``, ``receivers.2.line`` and so on; empty where all is well.
     """
-    found = [p for i, entry in enumerate(scenario.source) for p in _source_problems(scenario, i, entry)]
-    return found + _receiver_problems(scenario)
+    problems = [p for i, entry in enumerate(scenario.source) for p in _source_problems(scenario, i, entry)]
+    return problems + _receiver_problems(scenario)
 
 
 def warnings(scenario, built, start):
@@ -71,15 +71,15 @@ def _in_the_air(scenario, xyz):
         return None
     first = int(np.argmax(high))
     x, y, z = xyz[first]
-    return first, f"z = {z:.10g} m is in the air: the surface lies at {top[first]:.10g} m there", \
-        "give a z below it, or { x =, y =, depth = } for a depth below the ground"
+    return first, f"z = {z:.10g} m is in the air: the surface is at {top[first]:.10g} m", \
+        "give a lower z, or { x =, y =, depth = } with the depth below the surface"
 
 
 def _outside_words(axis, value, low, high, top):
     range_text = f"{axis} from {low:.10g} to {high:.10g} m"
     if axis == "z" and value > high:
         place = "in the air, above the free surface" if top == "free" else "above the top of the domain"
-        depth = "; z points up: for a depth write { x =, y =, depth = }" if value > 0 else ""
+        depth = "; z is positive upward: for a depth write { x =, y =, depth = }" if value > 0 else ""
         return f"z = {value:.10g} m is {place} at z = {high:.10g} m", f"give z from {low:.10g} to {high:.10g} m{depth}"
     return f"{axis} = {value:.10g} m is outside the domain, {range_text}", "move it inside, or enlarge domain.size (and domain.origin)"
 
@@ -87,14 +87,14 @@ def _outside_words(axis, value, low, high, top):
 def _source_problems(scenario, i, entry):
     if entry.at is None and entry.shots is None:
         return _other_problems(scenario, i, entry)
-    found, out = [], outside(scenario, sources.positions(scenario, entry))
+    problems, out = [], outside(scenario, sources.positions(scenario, entry))
     if out:
-        found.append(Problem(f"source.{i}.{'at' if entry.shots is None else 'shots'}", *out[1:]))
-    found += _silent(scenario, i, entry)
+        problems.append(Problem(f"source.{i}.{'at' if entry.shots is None else 'shots'}", *out[1:]))
+    problems += _silent(scenario, i, entry)
     if entry.kind == "moment_tensor" and entry.tensor is not None and not np.any(sources.moment_tensor(entry)):
         remedy = "give at least one, N m: tensor = { xy = 1e18 }"
-        found.append(Problem(f"source.{i}.tensor", "all components of the moment tensor are zero", remedy))
-    return found + _wavelet_problems(i, entry.wavelet)
+        problems.append(Problem(f"source.{i}.tensor", "all components of the moment tensor are zero", remedy))
+    return problems + _wavelet_problems(i, entry.wavelet)
 
 
 def _silent(scenario, i, entry):
@@ -110,16 +110,16 @@ def _silent(scenario, i, entry):
         moves = np.any(tensor[1, [0, 2]]) if motion == "SH" else np.any(tensor[np.ix_(across, across)])
     if moves:
         return []
-    what = "along y" if motion == "SH" else "in the (x, z) plane"
-    return [Problem(f"source.{i}", f"this source moves nothing {what}, and {motion} waves are computed",
-                    f'turn it, or write domain.waves = "{"P-SV" if motion == "SH" else "SH"}"')]  # fmt: skip
+    direction = "along y" if motion == "SH" else "in the (x, z) plane"
+    return [Problem(f"source.{i}", f"this source has no component {direction}, so it excites no {motion} waves",
+                    f'rotate it, or write domain.waves = "{"P-SV" if motion == "SH" else "SH"}"')]  # fmt: skip
 
 
 def _other_problems(scenario, i, entry):
     """Of plane waves and files."""
-    found = _wavelet_problems(i, entry.wavelet) if getattr(entry, "wavelet", None) is not None else []
-    if found:
-        return found
+    problems = _wavelet_problems(i, entry.wavelet) if getattr(entry, "wavelet", None) is not None else []
+    if problems:
+        return problems
     if entry.kind == "plane_wave":
         return _plane_problems(scenario, i, entry)
     built, wrong = source_files.checked(entry, "", scenario)
@@ -130,22 +130,26 @@ def _other_problems(scenario, i, entry):
 
 
 def _plane_problems(scenario, i, entry):
-    found, domain = [], scenario.domain
+    problems, domain = [], scenario.domain
     if not domain.corner[2] <= entry.height < domain.top:
-        what = f"the plane z = {entry.height:.10g} m is outside the domain, z from {domain.corner[2]:.10g} to {domain.top:.10g} m"
-        found.append(Problem(f"source.{i}.{'z' if entry.z is not None else 'depth'}", what, "put it above an absorbing bottom"))
+        text = f"the plane z = {entry.height:.10g} m is outside the domain, z from {domain.corner[2]:.10g} to {domain.top:.10g} m"
+        problems.append(Problem(f"source.{i}.{'z' if entry.z is not None else 'depth'}", text, "put the plane above an absorbing bottom"))
     if domain.motion is not None and (entry.wave == "SH") != (domain.motion == "SH"):
-        what = f"{entry.wave} does not move in {domain.motion} waves"
-        found.append(Problem(f"source.{i}.wave", what, "choose another wave, or domain.waves"))
+        text = f"a plane {entry.wave} wave is not possible with waves = \"{domain.motion}\""
+        problems.append(Problem(f"source.{i}.wave", text, "choose another wave, or change domain.waves"))
     lowest = places.lowest_ground(scenario)
     if entry.height >= lowest:
-        what = f"the plane z = {entry.height:.10g} m cuts the ground, which sinks to {lowest:.10g} m"
-        found.append(Problem(f"source.{i}.{'z' if entry.z is not None else 'depth'}", what, "put it below the ground everywhere"))
+        text = f"the plane z = {entry.height:.10g} m cuts the topography, which goes down to {lowest:.10g} m"
+        problems.append(
+            Problem(f"source.{i}.{'z' if entry.z is not None else 'depth'}", text, "put the plane below the lowest point of the topography")
+        )
     sides = [f for f in (("west",) if domain.planar else ("west", "south")) if scenario.boundaries.face(f) != "periodic"]
     if sides:
-        what = f"a plane wave needs periodic sides, {sides[0]} is \"{scenario.boundaries.face(sides[0])}\""
-        found.append(Problem(f"source.{i}.wave", what, 'write west = "periodic" in [boundaries], and so east, south and north'))
-    return found
+        text = f"a plane wave needs periodic sides, but {sides[0]} is \"{scenario.boundaries.face(sides[0])}\""
+        problems.append(
+            Problem(f"source.{i}.wave", text, 'write west = "periodic" in [boundaries], and the same for east, south and north')
+        )
+    return problems
 
 
 def _wavelet_problems(i, spec):
@@ -159,13 +163,13 @@ def _wavelet_problems(i, spec):
         return [Problem(key, f"cannot read {spec.file}: {error.strerror or error}", remedy)]
     except ValueError as error:
         what = f"{spec.file}: {error}" if spec.file is not None else str(error)
-        return [Problem(key, what, "two columns are needed: time (s, increasing) and value")]
+        return [Problem(key, what, "the file needs two columns: time (s, increasing) and value")]
     return []
 
 
 def _receiver_problems(scenario):
-    entries, found = receivers.collect(scenario)
-    return found + [p for i, names, xyz in entries for p in _misplaced(scenario, i, names, xyz)]
+    entries, problems = receivers.collect(scenario)
+    return problems + [p for i, names, xyz in entries for p in _misplaced(scenario, i, names, xyz)]
 
 
 def _misplaced(scenario, i, names, xyz):
@@ -178,15 +182,17 @@ def _misplaced(scenario, i, names, xyz):
 
 
 def _source_warnings(source, start, duration):
-    wavelet, found = source.wavelet, [*source.warnings]
+    wavelet, notes = source.wavelet, [*source.warnings]
     cut = float(np.abs(wavelet(np.linspace(min(wavelet.start, start), start, 500))).max())
     if cut > CUT * wavelet.peak:
-        found.append(f"{source.name}: when the run starts at {start:g} s the wavelet has reached {100 * cut / wavelet.peak:.3g} % of "
-                     f"its peak; start at {wavelet.start:.3g} s, or delay it by {start - wavelet.start:.3g} s more")
+        notes.append(
+            f"{source.name}: at the start of the run, {start:g} s, the wavelet has already reached {100 * cut / wavelet.peak:.3g} % of "
+            f"its peak; start at {wavelet.start:.3g} s, or delay it by {start - wavelet.start:.3g} s more"
+        )
     if wavelet.start >= duration:
-        found.append(f"{source.name}: its wavelet begins at {wavelet.start:.3g} s, after the end of the run at {duration:g} s")
+        notes.append(f"{source.name}: its wavelet starts at {wavelet.start:.3g} s, after the end of the run at {duration:g} s")
     elif wavelet.end > duration:
-        found.append(f"{source.name}: its wavelet is over at {wavelet.end:.3g} s, after the end of the run at {duration:g} s")
+        notes.append(f"{source.name}: its wavelet ends at {wavelet.end:.3g} s, after the end of the run at {duration:g} s")
     if source.moment is not None and not wavelet.is_pulse:
-        found.append(f"{source.name}: a {wavelet.kind} wavelet makes the moment rate zero in the mean, peak M0 / s: no moment remains")
-    return found
+        notes.append(f"{source.name}: a {wavelet.kind} wavelet is a moment rate of zero mean with peak M0 / s: the final moment is zero")
+    return notes

@@ -65,7 +65,7 @@ class FiniteFault:
         moment = scalar_moment(self.moment)
         total = float(np.sum(self.final_moments()))
         return (f"finite fault of {self.subfaults:,} subfaults, rupture {self.onset.min():g} to {self.end.max():g} s, M0 {moment:.4g} N m, "
-                f"Mw {moment_magnitude(moment):.2f}, sum of the subfaults' moments {total:.4g} N m")  # fmt: skip
+                f"Mw {moment_magnitude(moment):.2f}, sum of the subfault moments {total:.4g} N m")  # fmt: skip
 
     def final_moments(self):
         """Scalar moment of each component, N m."""
@@ -76,15 +76,15 @@ class FiniteFault:
         total = np.concatenate([[0.0], np.cumsum(self.rates, dtype=float)])
         return (total[self.begin + self.count] - total[self.begin]) * self.interval
 
-    def series(self, some, first, dt, steps):
+    def series(self, subfaults, first, dt, steps):
         """Mean slip rates over steps, m/s: their sum times `dt` is the slip, whatever the intervals.
 
         Rates are linear between samples, and from and to zero one interval before the first and after the last sample.
 
         Parameters
         ----------
-        some : ndarray of int, shape (k,)
-            Which components.
+        subfaults : ndarray of int, shape (k,)
+            Indices of the subfaults.
         first, dt : float
             Middle of the first step and length of a step, s.
         steps : int
@@ -93,14 +93,14 @@ class FiniteFault:
         -------
         ndarray, shape (steps, k)
         """
-        longest, interval = int(self.count[some].max()), self.interval[some, None]
+        longest, interval = int(self.count[subfaults].max()), self.interval[subfaults, None]
         offset = np.arange(longest)
-        there = offset < self.count[some, None]
-        rate = np.zeros((len(some), longest + 3))
-        rate[:, 1 : longest + 1][there] = self.rates[(self.begin[some, None] + offset)[there]]
+        has_sample = offset < self.count[subfaults, None]
+        rate = np.zeros((len(subfaults), longest + 3))
+        rate[:, 1 : longest + 1][has_sample] = self.rates[(self.begin[subfaults, None] + offset)[has_sample]]
         slip = interval * (np.cumsum(rate, axis=1) - rate / 2)
         edges = first + (np.arange(steps + 1) - 0.5) * dt
-        at = np.clip((edges - self.onset[some, None]) / interval + 1, 0, longest + 1)
+        at = np.clip((edges - self.onset[subfaults, None]) / interval + 1, 0, longest + 1)
         m = at.astype(int)
         f = at - m
         low, high = np.take_along_axis(rate, m, 1), np.take_along_axis(rate, m + 1, 1)
@@ -145,7 +145,7 @@ def _with_whole(fault, warned):
     slip, sizes = fault.slips(), fault.final_moments()
     moment = np.einsum("n,nij->ij", slip, fault.tensors)
     if not moment.any() or not sizes.any():
-        raise ValueError("its subfaults leave no moment: the slip rates are zero, or they lie in a fluid")
+        raise ValueError("the moment of all subfaults is zero: the slip rates are zero, or the subfaults are in a fluid")
     centroid = tuple(float(v) for v in sizes @ fault.points / sizes.sum())
     return replace(fault, xyz=centroid, moment=moment, wavelet=_moment_rate(fault, moment), warnings=warned)
 
@@ -177,9 +177,9 @@ def _moment_rate(fault, moment):
     start, end = (fault.onset - fault.interval).min(), fault.end.max()
     step = max(fault.interval.min() / 2, (end - start) / FINEST)
     total = np.zeros(int(np.ceil((end - start) / step)) + 6)
-    for some in np.array_split(np.arange(len(share)), max(1, fault.count.sum() // 4_000_000)):
-        owner = np.repeat(some, fault.count[some])
-        number = np.arange(len(owner)) - np.repeat(np.cumsum(fault.count[some]) - fault.count[some], fault.count[some])
+    for batch in np.array_split(np.arange(len(share)), max(1, fault.count.sum() // 4_000_000)):
+        owner = np.repeat(batch, fault.count[batch])
+        number = np.arange(len(owner)) - np.repeat(np.cumsum(fault.count[batch]) - fault.count[batch], fault.count[batch])
         at = (fault.onset[owner] + number * fault.interval[owner] - start) / step + 2
         values = share[owner] * fault.rates[fault.begin[owner] + number] / step
         low = at.astype(int)
@@ -197,4 +197,6 @@ def _stated(rupture, fault, subfault, component):
     off = np.abs(summed).sum() / max(np.abs(stated).sum(), 1e-30) - 1
     if abs(off) < 0.02:
         return ()
-    return (f"{fault.name}: its slip rates sum to {100 * (1 + off):.3g} % of the slip that the headings state; the slip rates are used",)
+    return (
+        f"{fault.name}: its slip rates integrate to {100 * (1 + off):.3g} % of the slip in the subfault headers; the slip rates are used",
+    )

@@ -33,7 +33,7 @@ class Fibres:
         return len(self.names)
 
     def terms(self, channel):
-        """What a channel's value is the sum of: (position, velocity component 0 1 2, weight) of
+        """Terms whose sum is the value of a channel: (position, velocity component 0 1 2, weight) of
 
         ``(v(s + g/2) . t(s + g/2) - v(s - g/2) . t(s - g/2)) / g``
 

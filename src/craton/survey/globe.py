@@ -40,7 +40,7 @@ class Globe:
         return self.chunk.axes(longitude, latitude)
 
     def axes(self, xyz):
-        """The same at positions (n, 3)."""
+        """East, north and up at positions (n, 3)."""
         return self.chunk.axes(*self.chunk.frame.degrees(xyz))
 
     def outside(self, xyz):
@@ -73,7 +73,7 @@ def vectors(values, axes):
 
 
 def tensors(values, axes):
-    """The same for symmetric tensors: (receiver, 6, ...) in the order of `conventions.TENSOR`."""
+    """East-north-up components of symmetric tensors, as `vectors` does: (receiver, 6, ...) in the order of `conventions.TENSOR`."""
     whole = np.empty((len(values), 3, 3, *np.shape(values)[2:]))
     for n, (a, b) in enumerate(PAIRS):
         whole[:, a, b] = whole[:, b, a] = values[:, n]
@@ -106,8 +106,8 @@ def local(dataset, globe, source=None):
                 out[name] = rows.copy(data=turn(rows.values, axes)).transpose(*array.dims)
     out = out.assign_coords({name: ("receiver", values, {"units": unit}) for name, values, unit in _whereabouts(globe, xyz, source)})
     if source is not None:
-        there = zip(("longitude", "latitude", "depth"), globe.chunk.whereabouts(np.asarray(source, float)))
-        out.attrs |= {f"source_{name}": float(value) for name, value in there}
+        place = zip(("longitude", "latitude", "depth"), globe.chunk.whereabouts(np.asarray(source, float)))
+        out.attrs |= {f"source_{name}": float(value) for name, value in place}
     return out
 
 

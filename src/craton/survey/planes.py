@@ -68,7 +68,9 @@ def build(entry, name, domain, medium):
     wavelet = wavelets.build(entry.wavelet)
     delayed = entry.wavelet.delay is not None and entry.wavelet.delay > 0
     varies = np.ptp(speeds) > 1e-6 * np.max(speeds)
-    warned = (f"{name}: the model varies along its plane, {speeds.min():g} to {speeds.max():g} m/s: the wave is not plane",) * int(varies)
+    warned = (
+        f"{name}: the model varies along the plane of the wave, {speeds.min():g} to {speeds.max():g} m/s: the wave is not plane",
+    ) * int(varies)
     return PlaneWave(name, centre, np.round(direction, 15), float(speeds[0]), entry.velocity, wavelet, entry.wave, None, delayed, warned)
 
 

@@ -34,7 +34,7 @@ class Points:
 
     @property
     def shape(self):
-        """Of the fields at these points."""
+        """Shape of the fields at these points."""
         return self.x.shape
 
     @property
@@ -114,7 +114,7 @@ def _scattered(table, surface, columns):
         return scattered(*np.array([p.xyz for p in table.at], float).reshape(-1, 3).T, f"{len(table.at)} points")
     found, name = columns(table.file, ("x", "y", "z", "depth"), ("z", "depth")), Path(table.file).name
     if ("z" in found) == ("depth" in found):
-        raise ValueError(f"{name} needs either a column z or a column depth")
+        raise ValueError(f"{name} needs exactly one of the columns z and depth")
     height = found["z"] if "z" in found else 0.0 - found["depth"]
     bad = np.flatnonzero(~np.isfinite(found["x"] + found["y"] + height))
     if len(bad):

@@ -15,7 +15,7 @@ class Missing(ValueError):
 
 @dataclass(frozen=True)
 class Event:
-    """What an event says about its source.
+    """Source parameters of an event.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def _obspy(what):
     try:
         import obspy
     except ImportError:
-        raise Missing(f"{what} is read through ObsPy, which is not installed; install it with: pip install 'craton[seis]'") from None
+        raise Missing(f"{what} needs ObsPy; install it with: pip install 'craton[seis]'") from None
     return obspy
 
 
@@ -59,7 +59,7 @@ def read_event(path):
     """
     catalogue = _read(path, "QuakeML", "read_events", "QUAKEML")
     if len(catalogue) != 1:
-        raise ValueError(f"{len(catalogue)} events; a source is one event: keep one in the file")
+        raise ValueError(f"{len(catalogue)} events, but a source is one event: keep one in the file")
     return _event(catalogue[0])
 
 
@@ -94,7 +94,7 @@ def _mechanism(event):
     if found is None and len(event.focal_mechanisms) > 1:
         raise ValueError(f"{len(event.focal_mechanisms)} focal mechanisms and none preferred: keep one, or name the preferred one")
     if found is None and not event.focal_mechanisms:
-        raise ValueError("the event has no focal mechanism: there is no moment tensor to take")
+        raise ValueError("the event has no focal mechanism, so it has no moment tensor")
     return found or event.focal_mechanisms[0]
 
 
@@ -107,7 +107,7 @@ def _tensor(event, mechanism):
     planes = mechanism.nodal_planes
     plane = planes and (planes.nodal_plane_2 if planes.preferred_plane == 2 else planes.nodal_plane_1)
     if plane is None or None in (plane.strike, plane.dip, plane.rake):
-        raise ValueError("its focal mechanism has neither a moment tensor nor a nodal plane with strike, dip and rake")
+        raise ValueError("the focal mechanism has neither a moment tensor nor a nodal plane with strike, dip and rake")
     return double_couple(plane.strike, plane.dip, plane.rake, _scalar_moment(event, given))
 
 
@@ -116,7 +116,7 @@ def _scalar_moment(event, given):
         return given.scalar_moment
     magnitudes = [m for m in event.magnitudes if (m.magnitude_type or "").lower().startswith("mw")]
     if not magnitudes:
-        raise ValueError("its nodal planes need a size: there is neither a scalar moment nor a magnitude of type Mw")
+        raise ValueError("the nodal planes need a scalar moment or a magnitude of type Mw")
     return magnitude_to_moment(magnitudes[0].mag)
 
 

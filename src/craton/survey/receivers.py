@@ -76,7 +76,7 @@ class Receivers:
         return len(self.names)
 
     def on_earth(self, sources):
-        """The same with the first of some sources to count distances from, on a chunk of the Earth."""
+        """Receivers with distances from the first source, on a chunk of the Earth."""
         return replace(self, source=sources[0].points[0]) if self.globe is not None and sources else self
 
     def fibre_channels(self):
@@ -123,7 +123,7 @@ def build(scenario):
 
 
 def collect(scenario):
-    """What each entry of a scenario's receivers stands for, and the problems of names and files.
+    """Receivers of each entry of a scenario, and the problems of names and files.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def _used_twice(index, entry, taken, names):
     key = "file" if where(entry) == "file" else "name"
     others = f" and {len(twice) - 1} more names" if len(twice) > 1 else ""
     what = f'the name "{twice[0]}"{others} is already taken by another receiver'
-    return [Problem(f"receivers.{index}.{key}", what, "give every receiver its own name")]
+    return [Problem(f"receivers.{index}.{key}", what, "give every receiver a unique name")]
 
 
 def _lattice(grid):
@@ -252,7 +252,7 @@ def read_receivers(path):
     lines = Path(path).read_text(encoding="utf-8-sig", errors="replace").splitlines()
     numbered = [(n, line) for n, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
     if len(numbered) < 2:
-        raise ValueError("no receivers: a heading with the names of the columns and at least one row are needed")
+        raise ValueError("no receivers: the file needs a header with column names and at least one row")
     separator = max(",;\t", key=numbered[0][1].count)
     columns = _columns([c.strip().lower() for c in _split(numbered[0][1], separator)])
     rows = [_row(n, _split(line, separator), columns) for n, line in numbered[1:]]
@@ -269,7 +269,7 @@ def _columns(heading):
     """Where name, x, y and the height are in a row, and the sign of the height."""
     missing = [c for c in ("name", "x", "y") if c not in heading]
     if missing or ("z" in heading) == ("depth" in heading):
-        what = ("it has no column " + ", ".join(missing)) if missing else "it needs either a column z or a column depth"
+        what = ("it has no column " + ", ".join(missing)) if missing else "it needs exactly one of the columns z and depth"
         raise ValueError(f"{what}; its columns are {', '.join(heading)}")
     height = "z" if "z" in heading else "depth"
     return [heading.index(c) for c in ("name", "x", "y", height)], 1.0 if height == "z" else -1.0
@@ -283,7 +283,7 @@ def _row(number, cells, columns):
             raise ValueError("the name is empty")
         return name, (_metres(x), _metres(y), 0.0 + sign * _metres(height))
     except IndexError:
-        raise ValueError(f"line {number} has {len(cells)} columns, fewer than the heading") from None
+        raise ValueError(f"line {number} has {len(cells)} columns, fewer than the header") from None
     except ValueError as error:
         raise ValueError(f"line {number}: {error}") from None
 

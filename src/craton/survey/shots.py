@@ -79,5 +79,5 @@ def refusal(scenario):
     if not names or side_by_side(scenario):
         return []
     key = "source.0.shot" + ("" if scenario.source[0].shots is None else "s")
-    remedy = "use craton survey, which runs them one after another or over workers"
-    return [Problem(key, f"{len(names)} shots in three dimensions are {len(names)} runs", remedy)]
+    remedy = "use craton survey, which runs them one by one or on several workers"
+    return [Problem(key, f"{len(names)} shots in 3-D are {len(names)} separate runs", remedy)]

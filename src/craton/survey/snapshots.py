@@ -5,17 +5,18 @@ from craton.errors import Problem
 
 def problems(scenario):
     """Snapshots that cannot be taken."""
-    found = [
-        Problem(f"snapshots.{n}.quantity", f'"{spec.quantity}" is summed over time at receivers only, not in snapshots',
-                f'use "{INTEGRATED[spec.quantity]}" here, or list it under output.waveforms')
+    problems = [
+        Problem(f"snapshots.{n}.quantity", f'"{spec.quantity}" is available only at receivers, not in snapshots',
+                f'use "{INTEGRATED[spec.quantity]}" here, or list it in output.waveforms')
         for n, spec in enumerate(scenario.snapshots) if spec.quantity in INTEGRATED
     ]  # fmt: skip
-    found += [
-        Problem(f"snapshots.{n}.quantity", f'{scenario.domain.motion} waves have no {spec.quantity}', 'use "velocity", or other waves')
+    problems += [
+        Problem(f"snapshots.{n}.quantity", f"{scenario.domain.motion} waves have no {spec.quantity}",
+                'use "velocity", or change domain.waves')
         for n, spec in enumerate(scenario.snapshots) if components(spec.quantity, scenario.domain.motion) is None
     ]  # fmt: skip
     planes = [(n, spec.plane) for n, spec in enumerate(scenario.snapshots) if spec.plane is not None]
-    return found + [problem for n, plane in planes if not plane.surface for problem in misplaced(scenario.domain, n, plane)]
+    return problems + [problem for n, plane in planes if not plane.surface for problem in misplaced(scenario.domain, n, plane)]
 
 
 def misplaced(domain, n, plane):

@@ -24,7 +24,7 @@ READERS = {
 
 
 def contents(entry):
-    """What the file of an entry holds; read once, and again when it changes. Raises OSError or ValueError."""
+    """Contents of the file of an entry; read once, and again when it changes. Raises OSError or ValueError."""
     status = os.stat(entry.file)
     return _contents(entry.kind, entry.file, status.st_mtime_ns, status.st_size)
 
@@ -166,7 +166,7 @@ def _wavelet(entry, shift, half_duration):
     if entry.wavelet is not None:
         return _moved(wavelets.build(entry.wavelet), shift)
     if half_duration == 0:
-        raise ValueError("it states no duration: the moment would be released at once, which no grid carries; "
+        raise ValueError("it has no duration, and an instantaneous moment release cannot be resolved; "
                          'add wavelet = { kind = "gaussian", tau = 0.1 }')  # fmt: skip
     return wavelets.build(SimpleNamespace(kind="gaussian", tau=tau_of(half_duration), delay=shift))
 
@@ -176,7 +176,7 @@ def _force_wavelet(entry, block):
     if entry.wavelet is not None:
         return _moved(wavelets.build(entry.wavelet), block.shift)
     if block.function in FUNCTIONS:
-        raise ValueError(f"source time function {block.function}, {FUNCTIONS[block.function]}, is not available: give a wavelet")
+        raise ValueError(f"source time function {block.function}, {FUNCTIONS[block.function]}, is not supported: give a wavelet")
     if block.frequency <= 0:
         raise ValueError(f"half duration or frequency {block.frequency:g} must be positive; or give a wavelet")
     own = {"kind": "ricker", "frequency": block.frequency} if block.function else {"kind": "gaussian", "tau": tau_of(block.frequency)}
@@ -189,7 +189,7 @@ def _moved(wavelet, shift):
 
 
 def checked(entry, name, scenario):
-    """What an entry's file makes in some medium, and (key, message, remedy) of what is wrong with it, or None."""
+    """Sources of an entry's file in a medium, and the (key, message, remedy) of its problem, or None."""
     try:
         return build(entry, name, scenario, anything), None
     except quakeml.Missing as error:
@@ -201,7 +201,7 @@ def checked(entry, name, scenario):
     except OSError as error:
         found = "file", f"cannot read {entry.file}: {error.strerror or error}", "give the path of the file, relative to the scenario"
     except ValueError as error:
-        found = "file", in_file(entry.file, error), f"correct the file: docs/sources.md says how a {entry.kind} file looks"
+        found = "file", in_file(entry.file, error), f"correct the file: see docs/sources.md for the {entry.kind} format"
     return [], found
 
 

@@ -242,7 +242,7 @@ def _moment_words(source):
     wavelet = source.wavelet
     scale = abs(wavelet.area) if wavelet.is_pulse else 1.0
     moment = scale * scalar_moment(source.moment)
-    rate = "" if wavelet.is_pulse else ", moment rate of zero mean: no moment remains"
+    rate = "" if wavelet.is_pulse else ", moment rate of zero mean: the final moment is zero"
     return f"{_mechanism_words(source.moment)}, M0 {moment:.4g} N m, Mw {moment_magnitude(moment):.2f}{rate}"
 
 

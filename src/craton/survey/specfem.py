@@ -139,17 +139,17 @@ def _blocks(path, keys, noun):
         if key is None:
             blocks.append(_Block(line.strip(), n, {}, {}, {}))
         elif not blocks:
-            raise ValueError(f"line {n}: {line.strip()[:40]!r} stands before the title line of a source")
+            raise ValueError(f"line {n}: {line.strip()[:40]!r} is before the title line of a source")
         else:
             _take(blocks[-1], n, key, value)
     if not blocks:
-        raise ValueError(f"line 1: the file is empty: it is no {noun}")
+        raise ValueError(f"line 1: the file is empty, so it is not a {noun}")
     for block in blocks:
         missing = [k for k in keys if k not in block.values]
         if len(missing) == len(keys):
-            raise ValueError(f"line {block.line}: {block.title[:40]!r} is not what a {noun} has, such as \"{keys[0]}: 0\"")
+            raise ValueError(f"line {block.line}: {block.title[:40]!r} is not a line of a {noun}, such as \"{keys[0]}: 0\"")
         if missing:
-            raise ValueError(f"line {block.line}: the source that begins here has no \"{missing[0]}\"")
+            raise ValueError(f"line {block.line}: the source that starts here has no \"{missing[0]}\"")
     return blocks
 
 
@@ -163,7 +163,7 @@ def _key(line, keys):
 
 def _take(block, n, key, value):
     if key in block.lines:
-        raise ValueError(f"line {n}: \"{key}\" stands twice, also in line {block.lines[key]}")
+        raise ValueError(f"line {n}: \"{key}\" occurs twice, also in line {block.lines[key]}")
     block.lines[key] = n
     if key == "event name":
         block.texts[key] = value
@@ -229,7 +229,7 @@ def read_stations(path):
         if not words or words[0].startswith("#"):
             continue
         if len(words) < 6:
-            raise ValueError(f"line {n}: {len(words)} columns, six are needed: station network latitude longitude elevation burial")
+            raise ValueError(f"line {n}: {len(words)} columns, but six are required: station network latitude longitude elevation burial")
         labels = ("latitude", "longitude", "elevation", "burial")
         rows.append((words[0], words[1], *(number(w, n, label) for w, label in zip(words[2:6], labels))))
     if not rows:

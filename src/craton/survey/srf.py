@@ -71,7 +71,7 @@ def read(path):
                     headings.append(heading)
                     rates += samples
             else:
-                raise ValueError(f"line {lines.at}: {' '.join(words)[:40]!r} where PLANE or POINTS and a number must stand")
+                raise ValueError(f"line {lines.at}: {' '.join(words)[:40]!r} where PLANE or POINTS and a number are expected")
     if not headings:
         raise ValueError(f"line {lines.at}: the file ends without a subfault")
     return _rupture(np.array(headings), rates)
@@ -80,7 +80,7 @@ def read(path):
 def _version(lines):
     words = lines.next()
     if words is None or words[0].lower() not in WORDS:
-        raise ValueError(f"line {max(lines.at, 1)}: an SRF file begins with its version, 1.0 or 2.0, not {' '.join(words or [])[:40]!r}")
+        raise ValueError(f"line {max(lines.at, 1)}: an SRF file starts with its version, 1.0 or 2.0, not {' '.join(words or [])[:40]!r}")
     return words[0]
 
 
@@ -93,7 +93,7 @@ def _subfault(lines, version):
     rake, slip1, n1, slip2, n2, slip3, n3 = mechanism
     counts = (n1, n2, n3)
     if any(n < 0 or n != int(n) for n in counts):
-        raise ValueError(f"line {at}: {counts} are no numbers of samples")
+        raise ValueError(f"line {at}: {counts} are not valid numbers of samples")
     if area <= 0 or (interval <= 0 and any(counts)):
         raise ValueError(f"line {at - 1}: area {area:g} cm2 and interval {interval:g} s must be positive")
     samples = lines.samples(int(sum(counts)))
@@ -132,7 +132,7 @@ class _Lines:
         """The next line as numbers."""
         line = self.line()
         if line is None:
-            raise ValueError(f"line {self.at}: the file ends where {what} must follow")
+            raise ValueError(f"line {self.at}: the file ends where {what} is expected")
         try:
             return np.array(line.split(), dtype=float)
         except ValueError:
@@ -158,6 +158,6 @@ class _Lines:
             parts.append(self.array(f"{count} samples of slip rate ({have} read)").astype(np.float32))
             have += len(parts[-1])
         if have > count or not all(np.isfinite(p).all() for p in parts):
-            what = f"{have} samples of slip rate where the heading says {count}" if have > count else "a slip rate that is not finite"
+            what = f"{have} samples of slip rate, but the header announces {count}" if have > count else "a slip rate that is not finite"
             raise ValueError(f"line {self.at}: {what}")
         return np.concatenate(parts) if parts else np.empty(0, np.float32)

@@ -54,8 +54,8 @@ def arrivals(model, depth, distance, phases=("p", "P", "s", "S", "PcP", "ScS")):
     list of Arrival
         A phase with several branches once for each.
     """
-    found = taup(model).get_travel_times(depth / 1e3, float(distance), list(phases))
-    return [Arrival(a.name, float(distance), float(a.time), float(a.ray_param_sec_degree), float(a.incident_angle)) for a in found]
+    arrivals_ = taup(model).get_travel_times(depth / 1e3, float(distance), list(phases))
+    return [Arrival(a.name, float(distance), float(a.time), float(a.ray_param_sec_degree), float(a.incident_angle)) for a in arrivals_]
 
 
 def curves(model, depth, distances, phases):
@@ -126,9 +126,9 @@ def delay(trace, pulse, step, start, window, either=True):
     low, high = max(first - length, 0), min(last + length + 1, len(trace))
     if high - low < len(shape):
         raise ValueError(f"the seismogram from {start:g} to {start + step * (len(trace) - 1):g} s does not hold a pulse in {window} s")
-    own = trace[low:high]
-    product = np.correlate(own, shape, "valid")
-    power = np.convolve(own**2, np.ones(len(shape)), "valid")
+    window_trace = trace[low:high]
+    product = np.correlate(window_trace, shape, "valid")
+    power = np.convolve(window_trace**2, np.ones(len(shape)), "valid")
     likeness = product / np.sqrt(np.maximum(power, 1e-300) * (shape**2).sum())
     best = int(np.argmax(np.abs(product) if either else product))
     return start + step * (low + length + _vertex(np.abs(product) if either else product, best)), float(likeness[best])
@@ -170,15 +170,15 @@ def onset(trace, step, start, short, long, ratio=4.0, window=None):
         s; None where nothing begins.
     """
     square = np.asarray(trace, float) ** 2
-    near, far = (max(int(round(length / step)), 1) for length in (short, long))
+    short_count, long_count = (max(int(round(length / step)), 1) for length in (short, long))
     total = np.concatenate([[0.0], np.cumsum(square)])
-    at = np.arange(far, len(square) - near + 1)
-    sta, lta = (total[at + near] - total[at]) / near, (total[at] - total[at - far]) / far
+    at = np.arange(long_count, len(square) - short_count + 1)
+    sta, lta = (total[at + short_count] - total[at]) / short_count, (total[at] - total[at - long_count]) / long_count
     times = start + step * at
     chosen = sta > ratio * lta + 1e-12 * square.max(initial=0)
     if window is not None:
         chosen &= (times >= window[0]) & (times <= window[1])
-    return float(times[chosen][0] + step * (near - 1)) if chosen.any() else None
+    return float(times[chosen][0] + step * (short_count - 1)) if chosen.any() else None
 
 
 def compare(trace, pulse, step, start, expected, half_window, tolerance=0.005):

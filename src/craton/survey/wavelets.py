@@ -295,13 +295,13 @@ def _two_numbers(words):
 def check_samples(times, values):
     """Raise ValueError, in plain words, where samples make no wavelet: too few, not finite, times not increasing, all zero."""
     if len(times) != len(values):
-        raise ValueError(f"{len(values)} values for {len(times)} times")
+        raise ValueError(f"{len(values)} values are given for {len(times)} times")
     if len(times) < 4:
-        raise ValueError(f"{len(times)} samples are too few, at least 4 are needed")
+        raise ValueError(f"{len(times)} samples are too few, at least 4 are required")
     if not (np.isfinite(times).all() and np.isfinite(values).all()):
         raise ValueError(f"sample {int(np.flatnonzero(~(np.isfinite(times) & np.isfinite(values)))[0]) + 1} is not finite")
     back = np.flatnonzero(np.diff(times) <= 0)
     if len(back):
-        raise ValueError(f"time {times[back[0] + 1]:g} s is not after the one before it, {times[back[0]]:g} s")
+        raise ValueError(f"time {times[back[0] + 1]:g} s is not after the previous one, {times[back[0]]:g} s")
     if not np.any(values):
         raise ValueError("all samples are zero")

@@ -42,7 +42,7 @@ def by_elements(scenario, spacing, degree=4, box=None, run=None, absorbing="stac
     kinds = {name: kind for name, kind in tables.get("boundaries", {}).items() if isinstance(kind, str)}
     faces = {"others": absorbing} | {name: absorbing if kind == "cpml" else kind for name, kind in kinds.items()}
     kept = {key: value for key, value in tables.get("run", {}).items() if key in ("precision", "device", "threads")}
-    changed = {"method": "sem", "domain": {"origin": list(origin), "size": list(size), "spacing": spacing}, "boundaries": faces,
+    changed = {"method": "sem", "domain": {"origin": list(origin), "size": list(size), "element_size": spacing}, "boundaries": faces,
                "run": kept | {"degree": degree} | (run or {})}  # fmt: skip
     return SpectralScenario(**tables | changed)
 
@@ -75,8 +75,8 @@ def ran(scenario, device, mesh=None):
 def distorted(scenario, seed=5):
     """The mesh of a scenario with 27 nodes an element: inner corners moved at random along x, y and z by up to 15 % of an edge, then all
     inner nodes by up to 3 %, which curves edges and faces."""
-    mesh = moved(meshing.mesh_of(scenario), MOST_MOVED * scenario.domain.spacing, seed).elevated()
-    return moved(mesh, MOST_CURVED * scenario.domain.spacing, seed + 1)
+    mesh = moved(meshing.mesh_of(scenario), MOST_MOVED * scenario.domain.element_size, seed).elevated()
+    return moved(mesh, MOST_CURVED * scenario.domain.element_size, seed + 1)
 
 
 def moved(mesh, most, seed):

@@ -24,7 +24,7 @@ SHALE = {"kind": "homogeneous", "rho": RHO, "stiffness": constants(tilted())}
 def box(model, others, duration, top="free"):
     """The box of the cases of finite differences below a free surface, float64."""
     return SpectralScenario(
-        domain={"origin": [0, 0, -conserved.SIZE[2]], "size": list(conserved.SIZE), "spacing": EDGE},
+        domain={"origin": [0, 0, -conserved.SIZE[2]], "size": list(conserved.SIZE), "element_size": EDGE},
         model=model, time={"duration": duration, "start": 0},
         boundaries={"top": top, "others": others}, source=[{**UNUSED, "at": [1000, 1000, -1000]}], run={"precision": "float64"},
     )  # fmt: skip

@@ -60,7 +60,7 @@ def scenario_of(source, at, places, distances, spacing, degree):
     border = (far - max(distances) * WAVELENGTH) / 2
     first, last = np.ceil((border - low) / spacing - 0.5), np.ceil((high + border) / spacing - 0.5)
     return SpectralScenario(
-        domain={"origin": (-(first + 0.5) * spacing).tolist(), "size": ((first + last + 1) * spacing).tolist(), "spacing": spacing},
+        domain={"origin": (-(first + 0.5) * spacing).tolist(), "size": ((first + last + 1) * spacing).tolist(), "element_size": spacing},
         model={"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO},
         time={"duration": max(distances) * WAVELENGTH / VS + PULSE, "start": -1.4 * PULSE},
         boundaries={"top": "stacey", "others": "stacey"},

@@ -94,7 +94,7 @@ def scenario_of(model, size, spacing, duration, places=((0, 0, 0),), step=None, 
     if low is not None:
         origin[2] = low
     return SpectralScenario(
-        domain={"origin": origin.tolist(), "size": (count * spacing).tolist(), "spacing": spacing},
+        domain={"origin": origin.tolist(), "size": (count * spacing).tolist(), "element_size": spacing},
         model=model,
         time={"duration": duration, "start": 0, "step": step},
         boundaries={"top": "stacey", "others": "stacey"},

@@ -1,4 +1,4 @@
-"""From a scenario to the Plan of the elastic staggered grid: step, arrays, phases. All thought happens here, once."""
+"""Build the Plan of the elastic staggered grid from a scenario: step, arrays, phases."""
 import math
 from dataclasses import replace
 from functools import partial
@@ -40,7 +40,7 @@ from craton.survey.planes import PlaneWave
 from craton.survey.shots import refusal
 
 LONGEST = 2**31 - 64  # points along an axis
-EXPLODED = 1e3  # times what all sources together could do to one cell
+DIVERGED = 1e3  # a run has diverged beyond this multiple of the velocity that all sources could give to one cell
 
 
 def build(scenario):
@@ -71,39 +71,39 @@ def build(scenario):
 
 
 def problems(scenario, grid):
-    """Everything that is wrong with a scenario on a grid: size, model, step, sources, receivers, snapshots."""
+    """All problems of a scenario on a grid: size, model, step, sources, receivers, snapshots: list of Problem."""
     wrong_model = earth.problems(scenario.model, grid) or rheology_problems(scenario.model, grid) or acoustic.problems(scenario, grid)
     wrong_step = [] if wrong_model else step_problems(scenario, grid)
-    asked = [*surface_problems(scenario), *survey_problems(scenario), *snapshots.problems(scenario)]
-    asked += output_problems(scenario, grid, not wrong_model)
-    return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *refusal(scenario), *asked]
+    others = [*surface_problems(scenario), *survey_problems(scenario), *snapshots.problems(scenario)]
+    others += output_problems(scenario, grid, not wrong_model)
+    return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *refusal(scenario), *others]
 
 
 def rheology_problems(model, grid):
-    """What is wrong with attenuation and anisotropy, or not computed here."""
-    found = rheology.problems(model, grid)
+    """Problems of attenuation and anisotropy, and combinations that are not supported."""
+    invalid = rheology.problems(model, grid)
     excluded = [name for name in ("attenuation", "topography") if getattr(model, name, None) is not None]
-    if found or not (excluded and rheology.anisotropic(model, grid)):
-        return found
-    return [Problem(f"model.{name}", f"{name} is not computed in an anisotropic medium", f"leave {name} out, or epsilon, delta, gamma")
+    if invalid or not (excluded and rheology.anisotropic(model, grid)):
+        return invalid
+    return [Problem(f"model.{name}", f"{name} is not supported in an anisotropic medium", f"leave {name} out, or epsilon, delta, gamma")
             for name in excluded]  # fmt: skip
 
 
 def surface_problems(scenario):
-    """A kind of free surface where there is none along the top plane."""
+    """A method for the free surface where the top plane is not a free surface."""
     top, kind = scenario.boundaries.face("top"), scenario.boundaries.surface
     if kind == "sbp" or (top == "free" and scenario.model.topography is None):
         return []
-    why = f'the top is "{top}"' if top != "free" else "a topography is made of cells"
-    return [Problem("boundaries.surface", f'"{kind}" is for a flat free surface: {why}', "leave surface out")]
+    reason = f'the top is "{top}"' if top != "free" else "topography is represented by the material"
+    return [Problem("boundaries.surface", f'"{kind}" needs a flat free surface: {reason}', "leave surface out")]
 
 
 def output_problems(scenario, grid, readable):
-    """Quantities that waves in the plane do not have, or that are not known there."""
+    """Quantities that 2-D waves do not have, or that are not supported in 2-D."""
     motion = scenario.domain.motion
     if readable and motion and "pressure" in scenario.output.waveforms and rheology.anisotropic(scenario.model, grid):
-        return [Problem("output.waveforms", "pressure in the plane is not computed in an anisotropic medium", "ask for velocity")]
-    return [Problem(f"output.waveforms.{n}", f"{motion} waves have no {quantity}", "leave it out, or compute other waves")
+        return [Problem("output.waveforms", "pressure is not supported in a 2-D anisotropic medium", "use velocity")]
+    return [Problem(f"output.waveforms.{n}", f"{motion} waves have no {quantity}", "leave it out, or change domain.waves")
             for n, quantity in enumerate(scenario.output.waveforms) if components(quantity, motion) is None]  # fmt: skip
 
 
@@ -114,12 +114,12 @@ def refuse(problems):
 
 
 def grid_of(scenario):
-    """The grid of a scenario; a spacing follows from max_frequency and points_per_wavelength if that is what is given."""
+    """The grid of a scenario; without a spacing it is derived from max_frequency and points_per_wavelength."""
     domain = scenario.domain
     spacing = domain.spacing or derived_spacing(scenario)
     nx, ny, nz = domain.points(spacing)
     x, y, _ = domain.corner
-    return Grid((x, y, domain.top - (nz - 1) * spacing), spacing, (nz, ny, nx))  # the top stays where it was said to be
+    return Grid((x, y, domain.top - (nz - 1) * spacing), spacing, (nz, ny, nx))  # the top keeps its elevation
 
 
 def derived_spacing(scenario):
@@ -147,7 +147,7 @@ def discretise(scenario, grid, sources):
 
 
 def fastest(scenario, grid):
-    """The fastest wave that is computed, m/s: in any direction, and where there is attenuation at the highest frequencies."""
+    """The fastest wave speed, m/s: over all directions, and with attenuation in the high-frequency limit."""
     speed = "vs" if scenario.domain.motion == "SH" else "vp"
     if rheology.anisotropic(scenario.model, grid):
         return rheology.fastest_anisotropic(scenario.model, grid, speed)
@@ -155,8 +155,8 @@ def fastest(scenario, grid):
 
 
 def size_problems(scenario, grid):
-    """Every axis must hold its layers with room between them, and the differences; indices must fit 32 bits."""
-    order, found = scenario.run.order, []
+    """Axes too short for their absorbing layers and differences, or too long for 32-bit indices."""
+    order, problems = scenario.run.order, []
     surface = 2 * min(order, HIGHEST) + 2
     layers = {"cpml": scenario.boundaries.cpml.thickness + 1, "sponge": scenario.boundaries.sponge.thickness + 1}
     layers |= {"free": surface, "a1": order // 2 + 1}
@@ -166,13 +166,13 @@ def size_problems(scenario, grid):
             continue
         least = max(sum(layers.get(scenario.boundaries.face(f), 0) for f in faces) + 1, order + 1)
         if n < least:
-            what = f"{n} points along {axis} are too few: its boundaries and differences of order {order} need {least}"
-            found.append(Problem("domain.size", what,
+            what = f"{n} points along {axis} are too few: the boundaries and differences of order {order} need {least}"
+            problems.append(Problem("domain.size", what,
                                  f"make the domain longer along {axis}, the spacing smaller, or the absorbing layers thinner"))  # fmt: skip
         if n > LONGEST:
             what = f"{n:,} points along {axis} exceed 32-bit indices"
-            found.append(Problem("domain.size", what, "use a larger spacing or a smaller domain"))
-    return found
+            problems.append(Problem("domain.size", what, "use a larger spacing or a smaller domain"))
+    return problems
 
 
 def stability_limit(scenario, grid, vp_max):
@@ -188,8 +188,8 @@ def step_problems(scenario, grid):
     step, limit = scenario.time.step, stability_limit(scenario, grid, fastest(scenario, grid))
     if step is None or step <= limit:
         return []
-    return [Problem("time.step", f"step = {step:g} s is unstable: the limit is {limit:.4g} s on this grid and model",
-                    f"use at most {limit:.4g} s, or leave step out: {timing.time_step_for(limit):.4g} s is chosen then")]  # fmt: skip
+    return [Problem("time.step", f"step = {step:g} s is unstable: the stability limit on this grid and model is {limit:.4g} s",
+                    f"use at most {limit:.4g} s, or leave step out to use {timing.time_step_for(limit):.4g} s")]  # fmt: skip
 
 
 def assemble(d, sources, receivers, channels):
@@ -198,46 +198,46 @@ def assemble(d, sources, receivers, channels):
     arrays = wavefield(d) | relaxing.arrays(d) | material.arrays(d)
     pieces = {}
     for kind in (*BOUNDARIES.values(), laminate.laminate, contact.contact, vti.vti):
-        more, launches = kind(d)
-        arrays |= more
-        for phase, some in launches.items():
-            pieces.setdefault(phase, []).extend(some)
+        boundary_arrays, launches = kind(d)
+        arrays |= boundary_arrays
+        for phase, phase_launches in launches.items():
+            pieces.setdefault(phase, []).extend(phase_launches)
     source_arrays, injections, band = points.sources(d, sources)
     fault_arrays, launches, fault_band = faults.sources(d, sources)
-    for phase, some in launches.items():
-        pieces.setdefault(phase, []).extend(some)
+    for phase, phase_launches in launches.items():
+        pieces.setdefault(phase, []).extend(phase_launches)
     arrays |= fault_arrays
     band = max(fault_band, band if np.isfinite(band) or not fault_band else 0.0)
     record_arrays, record = points.recording(d, channels, receivers, slots)
     arrays |= source_arrays | record_arrays
     phases = tuple(phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")) + (Phase("record", tuple(record)),)
-    known = ranks.sharing(d, phases)
+    subdomain, limit = ranks.sharing(d, phases), divergence_limit(d, sources)
     plan = Plan(d.scenario.title, "fd_elastic", d.precision, d.grid, d.layout, arrays, phases, d.steps, d.dt, d.start, channels, receivers,
-                slots, exploded(d, sources), d.velocity, snapshots.frames(d), d.extra, band, shots=d.shots, sharing=known)  # fmt: skip
+                slots, limit, d.velocity, snapshots.frames(d), d.extra, band, shots=d.shots, sharing=subdomain)  # fmt: skip
     plan.warnings = warnings(d, sources, receivers)
     plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
     return plan
 
 
 def warnings(d, sources, receivers):
-    """Sentences about what can be computed but is probably not meant."""
-    found = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *acoustic.warnings(d, sources)]
+    """Warnings about a valid scenario that is probably not what was meant: list of str."""
+    sentences = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *acoustic.warnings(d, sources)]
     placed = [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]
     in_layer = [name for name, xyz in placed if inside_layer(d, xyz)]
     if in_layer:
         names = ", ".join(in_layer[:5]) + (f" and {len(in_layer) - 5} more" if len(in_layer) > 5 else "")
-        found.append(f"inside an absorbing layer, where waves are damped: {names}")
-    return found + growing(d) + notes.too_coarse(d, sources)
+        sentences.append(f"inside an absorbing layer, where waves are damped: {names}")
+    return sentences + growing(d) + notes.too_coarse(d, sources)
 
 
 def growing(d):
-    """A1 at a side of a solid: slowly at vp / vs = 1.73 (validation/stability_cases.py), sooner where it is larger."""
+    """A warning for A1 at a side of a solid: it grows slowly at vp / vs = 1.73, sooner at larger ratios (validation/stability_cases.py)."""
     media = getattr(d.scenario.model, "layers", None) or [d.scenario.model]
     ratio = max((m.vp / m.vs for m in media if getattr(m, "vs", 0)), default=0)
     if not ratio or not any(axis < 2 for axis, _ in d.faces("a1")):
         return []
-    return [f'A1 at a side grows in long runs, the sooner the larger vp / vs is ({ratio:.2f} here; at 2.5 within 2,000 steps): '
-            'use "sponge" or "cpml" there']  # fmt: skip
+    return [f'A1 at a side face grows in long runs, sooner for larger vp / vs ({ratio:.2f} here; within 2,000 steps at 2.5): '
+            'use "sponge" or "cpml"']  # fmt: skip
 
 
 def inside_layer(d, xyz):
@@ -260,7 +260,7 @@ def wavefield(d):
 
 
 def defined(d):
-    """Where a field holds defined values from the start: the grid, and the ghosts behind its edges, which stay zero."""
+    """Slices in which a field is initialised: the grid, and the ghost points beyond its edges, which stay zero."""
     bare = {axis for axis, _ in d.faces("periodic")} | ({1} if d.planar else set())
     return tuple(
         slice(o, o + n) if 2 - axis in bare else slice(o - d.reach, o + n + d.reach)
@@ -281,7 +281,7 @@ def phase_of(d, name, pieces, injection):
         steps = [plain, *surface, *pieces.get(name, ())]
     steps = [*steps, *pieces.get(f"{name}_after", ()), *pieces.get(f"{name}_last", ())]
     launches = [*pieces.get(f"{name}_first", ()), *before, *steps, *after]
-    return Phase(name, tuple(one for one in launches if one), ranks.halos(d, name))
+    return Phase(name, tuple(launch for launch in launches if launch), ranks.halos(d, name))
 
 
 def steps_of(d, name):
@@ -303,10 +303,10 @@ def steps_of(d, name):
     return launches
 
 
-def exploded(d, sources):
-    """Particle velocity beyond reach: a thousand times what all sources, spread over one cell, could leave behind."""
-    found = earth.extremes(d.scenario.model, d.grid)
-    rho, vs = found["rho"][0], found["slowest"]
+def divergence_limit(d, sources):
+    """Particle velocity beyond which a run has diverged, m/s: `DIVERGED` times what all sources could give to one cell."""
+    ranges = earth.extremes(d.scenario.model, d.grid)
+    rho, vs = ranges["rho"][0], ranges["slowest"]
     volume, times = d.volume, d.start + np.arange(d.steps) * d.dt
     total = 0.0
     for s in sources:
@@ -316,4 +316,4 @@ def exploded(d, sources):
             continue
         strength = np.abs(s.force).max() if s.force is not None else np.abs(s.moment).max() / vs
         total += impulse * strength / (rho * volume)
-    return float(EXPLODED * total) if total > 0 else np.inf
+    return float(DIVERGED * total) if total > 0 else np.inf

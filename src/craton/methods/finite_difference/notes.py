@@ -1,19 +1,18 @@
-"""What `craton plan` prints of an elastic finite-difference plan: algorithm, accuracy, sources, memory, phases."""
+"""Sections that `craton plan` prints of a finite-difference plan: algorithm, accuracy, sources, memory, phases."""
 import numpy as np
 
 from craton.methods.finite_difference import acoustic, laminate, relaxing, scheme
 from craton.methods.shared import guided
-from craton.methods.shared.notes import memory, phases, receivers, sources_of
+from craton.methods.shared.notes import memory, phases, receivers, sources_of, steps
 from craton.model.media import earth
 
-FEWEST = {  # points per shortest wavelength below which a warning is due: from order 6 on, phase velocity is in error by 0.7 % there
+FEWEST = {  # fewest points per shortest wavelength without a warning; from order 6 on, the phase velocity error there is 0.7 %
     "taylor": {2: 10, 4: 5, 6: 4, 8: 3.5, 10: 3.2, 12: 3.0, 14: 2.9, 16: 2.8},
     "holberg": {2: 10, 4: 4.5, 6: 3.4, 8: 2.9, 10: 2.6, 12: 2.5, 14: 2.4, 16: 2.3},
 }
 
-# Largest amplitude that a CPML of so many points sends back of P and S waves up to 60 degrees from its normal, in dB: homogeneous medium,
-# order 4, 25 points to the S wavelength of a Ricker's peak (`craton validate reflection`), by the strength of damping over
-# `guided.DAMPING`.
+# Largest reflection (dB) of P and S waves at incidence angles up to 60 degrees, by the CPML thickness in points and by the strength of
+# damping over `guided.DAMPING`: homogeneous medium, order 4, 25 points per S wavelength at a Ricker's peak (`craton validate reflection`).
 REFLECTED = {5: {0.0: -48, 0.75: -48, 1.75: -43}, 10: {0.0: -76, 0.75: -52, 1.75: -46}, 20: {0.0: -82, 0.75: -60, 1.75: -53}}
 
 SURFACE = {"sbp": "summation-by-parts closure", "imaging": "stress imaging", "imaging-2": "stress imaging of vertical order 2"}
@@ -39,26 +38,30 @@ def algorithm(d, sources):
     for face in ("top", "bottom", "west", "east", "south", "north"):
         if face in d.faced:
             kinds.setdefault(d.face(face), []).append(face)
-    chosen = " with Holberg's weights" if d.scenario.run.weights == "holberg" else ""
+    chosen = " with Holberg weights" if d.scenario.run.weights == "holberg" else ""
     vertical = 2 * len(d.stencil.vertical)
     lower = "" if d.stencil.vertical == d.stencil.horizontal else f" (along z Taylor weights of order {vertical})"
     closure = f"{lower}, {SURFACE[d.scenario.boundaries.surface]} at the free surface" if d.free else ""
     waves = f"{'acoustic' if d.acoustic else d.motion} waves in the (x, z) plane, " if d.planar else ""
     grid = f"velocity-{'pressure' if d.acoustic else 'stress'} staggered grid"
-    stored, mu = ("rho, lambda", "") if d.acoustic else ("rho, lambda, 1/mu", ", mu harmonically")
+    stored, mu = ("rho, lambda", "") if d.acoustic else ("rho, lambda, 1/mu", " and harmonic means of mu")
     return [
         ("method", f"{waves}{grid}, order 2 in time, {d.order} in space{chosen}{closure}, {d.precision}"),
         ("boundaries", "; ".join(f"{kind}: {', '.join(faces)}" for kind, faces in kinds.items())),
         *absorbing(d),
-        ("material", f"{stored} stored once per point; density averaged arithmetically{mu}, on the fly"),
-        *([("anisotropy", "transversely isotropic about z; cells are averaged as thin layers (Backus 1962)")] if d.anisotropic else []),
+        ("material", f"{stored} stored once per grid point; arithmetic means of density{mu} computed in the kernels"),
+        *(
+            [("anisotropy", "VTI (transversely isotropic about z); effective medium of each cell by Backus averaging")]
+            if d.anisotropic
+            else []
+        ),
         *acoustic.notes(d, sources),
         *interfaces(d),
     ]
 
 
 def absorbing(d):
-    """What CPML layers send back, as it was measured, and how much of it the damping of guided waves costs."""
+    """Measured reflections of the CPML layers, and how much of them is due to the damping of guided waves."""
     if not d.faces("cpml"):
         return []
     thickness = d.scenario.boundaries.cpml.thickness
@@ -67,68 +70,74 @@ def absorbing(d):
     damping = guided.strength(d.guiding, ratio) / guided.DAMPING
     known = damping <= max(measured) and ratio <= guided.ORDINARY_RATIO and not d.backward
     sent = measured[min(strength for strength in measured if strength >= damping)] if known else measured[max(measured)]
-    words = f"{thickness} points; they send back {'less' if known else 'more'} than {sent} dB of waves up to 60 degrees from their normal"
-    more = f" ({measured[0.0]} dB without the damping that guided waves need here)" if damping else ""
-    return [("absorbing layers", words + more)]
+    bound = "reflections below" if known else "reflections may exceed"
+    undamped = f" ({measured[0.0]} dB without the damping of guided waves)" if damping else ""
+    return [("absorbing layers", f"{thickness} points; {bound} {sent} dB at incidence angles up to 60 degrees{undamped}")]
 
 
 def interfaces(d):
-    """Planes of cells that horizontal interfaces cut."""
+    """Number of grid planes that layer interfaces cross."""
     count = len(laminate.planes(d))
-    return [("interfaces", f"{count} cut plane(s) of cells, transversely isotropic there (Backus 1962)")] if count else []
+    crossed = "1 grid plane is crossed by a layer interface" if count == 1 else f"{count} grid planes are crossed by layer interfaces"
+    return [("interfaces", f"{crossed}; effective VTI medium used (Backus averaging)")] if count else []
 
 
 def grid(d):
     """Points and extent."""
     extent = "  ".join("{} {:,.0f} .. {:,.0f}".format(a, *d.grid.bounds(a)) for a in d.scenario.domain.axes)
-    shots = [("shots", f"{len(d.shots)}, side by side: {', '.join(d.shots[:4])}{', ...' if len(d.shots) > 4 else ''}")] if d.shots else []
+    shots = (
+        [("shots", f"{len(d.shots)}, computed simultaneously: {', '.join(d.shots[:4])}{', ...' if len(d.shots) > 4 else ''}")]
+        if d.shots
+        else []
+    )
     return [("points", d.grid.words().replace(" points", "")), ("extent", f"{extent}  m"), *shots]
 
 
 def time(d, limit):
     """Step against the stability limit."""
-    past = f", {d.extra} more from which waveforms are corrected in time" if d.extra else ""
     return [
         ("step", f"{d.dt:.6g} s = {d.dt / limit:.3f} of the stability limit {limit:.6g} s"),
-        ("steps", f"{d.steps - d.extra:,} from {d.start:.6g} s to {d.end:.6g} s{past}"),
+        ("steps", steps(d)),
     ]
 
 
 def resolution(d, sources):
-    """Points per wavelength at f95 and what they cost in phase velocity."""
-    found = earth.extremes(d.scenario.model, d.grid)
-    rows = [("model", "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *found[name]) for name in ("vp", "vs", "rho")) + "  (m/s, kg/m3)")]
+    """Points per wavelength at f95 and the phase velocity error that follows."""
+    ranges = earth.extremes(d.scenario.model, d.grid)
+    rows = [("model", "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *ranges[name]) for name in ("vp", "vs", "rho")) + "  (m/s, kg/m3)")]
     rows += relaxing.notes(d)
     sampled = sampling(d, sources)
     if sampled:
         f95, slow, points = sampled
         judged = "ok" if points >= fewest(d) else "TOO FEW"
         rows += [
-            ("points per wavelength", f"{points:.1f} at f95 = {f95:.4g} Hz and {slow:,.0f} m/s ({judged})"),
-            ("phase velocity error", dispersion(d, 0.0, slow, f95) + ", of space alone: time is corrected"),
+            ("points per wavelength", f"{points:.1f} at f95 = {f95:.4g} Hz for the slowest wave, {slow:,.0f} m/s ({judged})"),
+            ("phase velocity error", dispersion(d, 0.0, slow, f95) + " (spatial discretisation; time dispersion is corrected)"),
         ]
         if d.scenario.snapshots:
-            rows.append(("in snapshots", dispersion(d, d.dt, slow, f95) + ", of space and time"))
-    return rows + highest(d, found["slowest"])
+            rows.append(("in snapshots", dispersion(d, d.dt, slow, f95) + " (spatial and temporal discretisation)"))
+    return rows + highest(d, ranges["slowest"])
 
 
 def highest(d, slow):
     """The error of phase velocity at the scenario's max_frequency."""
     frequency = d.scenario.domain.max_frequency
-    return [("at max_frequency", f"{dispersion(d, 0.0, slow, frequency)}, of space alone, at {frequency:.4g} Hz")] if frequency else []
+    return (
+        [("at max_frequency", f"{dispersion(d, 0.0, slow, frequency)} (spatial discretisation) at {frequency:.4g} Hz")] if frequency else []
+    )
 
 
 def dispersion(d, step, slow, frequency):
-    """The error of phase velocity in words, with that of a leapfrog of `step` s; 0: of space alone."""
+    """The phase velocity error in words, for a leapfrog step of `step` s; step 0: spatial discretisation only."""
     x, z, diagonal = scheme.velocity_error(d.stencil, d.grid.spacing, step, slow, frequency)
     if np.isnan([x, z, diagonal]).any():
-        return "not carried by the grid"
+        return "not resolved by the grid"
     axes = f"{x:+.2%} along an axis" if x == z else f"{x:+.2%} along x and y, {z:+.2%} along z"
     return f"{axes}, {diagonal:+.2%} along the diagonal"
 
 
 def fewest(d):
-    """Points per wavelength that all differences want."""
+    """Points per wavelength required by all difference operators."""
     return max(FEWEST[d.scenario.run.weights][d.order], FEWEST["taylor"][2 * len(d.stencil.vertical)] if d.free else 0)
 
 
@@ -139,11 +148,13 @@ def sampling(d, sources):
 
 
 def too_coarse(d, sources):
-    """A warning where the grid does not carry the sources' frequencies."""
+    """A warning where the grid does not resolve the frequencies of the sources: list of str."""
     sampled = sampling(d, sources)
     if not sampled or sampled[2] >= fewest(d):
         return []
     f95, slow, points = sampled
-    wanted = fewest(d)
-    return [f"{points:.1f} points per wavelength at f95 = {f95:.4g} Hz ({slow:,.0f} m/s) are too few, order {d.order} wants {wanted:g}: "
-            f"use a spacing of {slow / f95 / wanted:.4g} m, or a source with lower frequencies"]  # fmt: skip
+    required = fewest(d)
+    return [
+        f"grid under-resolved: {points:.1f} points per wavelength at f95 = {f95:.4g} Hz for the slowest wave, {slow:,.0f} m/s "
+        f"({required:g} required for order {d.order}): use a spacing of {slow / f95 / required:.4g} m, or a source with lower frequencies"
+    ]

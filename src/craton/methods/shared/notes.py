@@ -1,39 +1,47 @@
-"""Rows of `craton plan` that all wave methods share: sources, receivers, memory, phases."""
+"""Rows of `craton plan` that all wave methods share: sources, receivers, steps, memory, phases."""
 import numpy as np
 
 from craton.survey import sources as survey_sources
 
 
 def sources_of(sources):
-    """Each source with its place, mechanism and wavelet."""
+    """Each source with its position, mechanism and wavelet."""
     return [(s.name, survey_sources.describe(s).removeprefix(f"{s.name} ")) for s in sources] or [("none", "the wavefield stays at rest")]
 
 
 def receivers(d, plan):
     """Number of receivers and channels."""
     fibres = plan.receivers.fibres
-    along = len(fibres) if fibres is not None else 0
-    rows = [("count", f"{len(plan.receivers)}, with {len(plan.channels) - along} channels: {', '.join(d.scenario.output.waveforms)}")]
-    return rows + ([("fibres", f"{along} channels of axial strain rate")] if along else [])
+    fibre_channels = len(fibres) if fibres is not None else 0
+    channels = len(plan.channels) - fibre_channels
+    rows = [("count", f"{len(plan.receivers)}, with {channels} channels: {', '.join(d.scenario.output.waveforms)}")]
+    return rows + ([("fibres", f"{fibre_channels} channels of axial strain rate")] if fibre_channels else [])
+
+
+def steps(d):
+    """Number of steps, start and end time, and the padding steps of the time-dispersion correction, in words."""
+    padding = f" + {d.extra:,} padding steps for the time-dispersion correction" if d.extra else ""
+    return f"{d.steps - d.extra:,} from {d.start:.6g} s to {d.end:.6g} s{padding}"
 
 
 def memory(plan):
-    """Bytes by kind of array."""
+    """Bytes by kind of array, in total, and per grid point."""
     rows = [(kind, f"{size / 2**20:,.1f} MiB") for kind, size in plan.bytes_by_kind.items()]
-    per_point = plan.nbytes / np.dtype(plan.precision).itemsize / plan.points
-    return [*rows, ("total", f"{plan.nbytes / 2**20:,.1f} MiB, {per_point:.2f} reals a point")]
+    per_point = plan.nbytes / plan.points
+    numbers = per_point / np.dtype(plan.precision).itemsize
+    return [*rows, ("total", f"{plan.nbytes / 2**20:,.1f} MiB, {per_point:.1f} bytes per grid point ({numbers:.1f} {plan.precision})")]
 
 
 def phases(plan):
-    """Operators of each phase, with their points and least traffic."""
-    rows = []
+    """Operators of each phase, with their launches, points, memory traffic and flops."""
+    rows, itemsize = [], np.dtype(plan.precision).itemsize
     for phase in plan.phases:
         names = {}
-        for one in phase.launches:
-            count, points = names.get(one.op.name, (0, 0))
-            names[one.op.name] = (count + 1, points + one.points)
+        for launch in phase.launches:
+            count, points = names.get(launch.op.name, (0, 0))
+            names[launch.op.name] = (count + 1, points + launch.points)
         for name, (count, points) in names.items():
             op = plan.operators[name]
-            cost = f"{op.reals_per_point:g} reals and {op.flops} flops a point"
+            cost = f"{itemsize * op.reals_per_point:g} bytes and {op.flops} flops per point"
             rows.append((phase.name, f"{name:<25} {count} x, {points:>13,} points, {cost}"))
-    return [*rows, ("least traffic", f"{sum(plan.traffic.values()) / 1e6:,.1f} MB a step")]
+    return [*rows, ("memory traffic", f"at least {sum(plan.traffic.values()) / 1e6:,.1f} MB per step")]

@@ -18,7 +18,7 @@ BLOCK = 1 << 14  # nodes placed at a time
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chunk(Planet):
-    """What is to be meshed, and where all its nodes are; no array is longer than the stack is high until a part is built.
+    """Geometry of a chunk and the positions of all its nodes; no array is longer than the height of the stack until a part is built.
 
     Parameters
     ----------
@@ -175,14 +175,14 @@ def chunk(model, centre, widths, bottom="cmb", period=None, elements=None, azimu
     _check(widths, period, elements)
     wide = tuple(np.radians(widths))
     radii = chunk_layers.sections(model, bottom_radius(model, bottom), [model.radius - d for d in honour])
-    sizes, given = wanted(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
-    stack = Stack(*divided(radii, sizes, wide, elements, given, slices))
+    sizes, depths = wanted(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
+    stack = Stack(*divided(radii, sizes, wide, elements, depths, slices))
     around = surroundings(model, centre, geographic, elliptic, topography, root)
     return Chunk(widths=wide, stack=stack, azimuth=float(azimuth), radii=radii, **around)
 
 
 def surroundings(model, centre, geographic, elliptic, topography, root):
-    """What a `Planet` has of places: its frame, figure and topography; see `chunk`."""
+    """Frame, figure and topography of a `Planet`; see `chunk`."""
     depth = model.radius - root if root is not None else _moho(model)
     frame = sphere.Frame(float(centre[0]), float(centre[1]), geographic)
     return {"frame": frame, "model": model, "figure": sphere.clairaut(model) if elliptic else None, "topography": topography, "root": depth}
@@ -242,4 +242,4 @@ def divided(radii, sizes, wide, elements, growths, slices, axes=2):
             growths = found[:-1]  # automatic: as many as the number given divides
             continue
         count = chunk_layers.surface_elements(wide, sizes, radii[-2], True, None, multiple)
-    raise ValueError("no number of surface elements fits: give elements and growth")
+    raise ValueError("no number of surface elements is possible: give elements and growth")

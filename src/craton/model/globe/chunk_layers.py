@@ -15,7 +15,7 @@ WORTH = 1.5  # of the least height of both layers: so much must lie below them
 
 @dataclass(frozen=True)
 class Sizes:
-    """What elements may measure.
+    """Largest allowed element sizes.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def sections(model, bottom, extra=()):
     """
     for r in (bottom, *extra):
         if not model.knots[0] <= r < model.radius or r <= 0:
-            raise ValueError(f"radius {r / 1e3:.10g} km is not below the surface and above the bottom of {model.name} "
+            raise ValueError(f"radius {r / 1e3:.10g} km is not between the surface and the bottom of {model.name} "
                              f"({max(model.knots[0], 0) / 1e3:.10g} km)")  # fmt: skip
     inner = [r for r in (*model.jumps(), *extra) if r > bottom + 1e-9 * model.radius]
     return np.unique([bottom, *inner, model.radius])
@@ -91,15 +91,15 @@ def automatic(radii, sizes, angle, axes=2, factor=2):
     axes : int
         How many layers growing takes, one for each axis: see `stack`.
     """
-    found, top = [], radii[-1]
+    depths, top = [], radii[-1]
     looked = np.unique(np.concatenate([np.linspace(a, b, LOOKED_AT) for a, b in zip(radii[:-1], radii[1:])]))
     allowed = sizes.angles(looked) * (1 + ROUNDING)
     while True:
         fitting = looked[(allowed >= factor * angle) & (looked <= top)]
         start = next((r for r in fitting[::-1] if _room(radii, r, r * angle, axes, factor)), None)
         if start is None:
-            return found
-        found.append(float(start))
+            return depths
+        depths.append(float(start))
         angle, top = angle * factor, start - _needed(start * angle / factor, axes, factor)
 
 
@@ -152,7 +152,7 @@ def stack(radii, sizes, angle, growths, axes=2, factor=2):
         layers += _plain(bottom, top, sizes, width, n)
         last = bottom
     if waiting:
-        raise ValueError(f"there is no room for larger elements below radius {waiting[0] / 1e3:.10g} km and above {last / 1e3:.10g} km")
+        raise ValueError(f"elements cannot be coarsened below radius {waiting[0] / 1e3:.10g} km and above {last / 1e3:.10g} km")
     return tuple(layers[::-1])
 
 

@@ -35,7 +35,7 @@ class Part:
     numbers: np.ndarray
 
     def reordered(self, permutation):
-        """The same part with its elements in another order: new [i] = old number."""
+        """The part with its elements in another order: new [i] = old number."""
         return replace(self, mesh=self.mesh.reordered(permutation), sections=self.sections[permutation], numbers=self.numbers[permutation])
 
     def centres(self):
@@ -43,7 +43,7 @@ class Part:
         return self.chunk.stack.places(self.keys[self.mesh.elements[:, 13]])
 
     def local(self):
-        """The same part with its elements along a space-filling curve: any two of them follow one another alike in all parts."""
+        """The part with its elements along a space-filling curve; any two elements have the same order in all parts."""
         return self.reordered(ordering.along_curve(*self.chunk.unrolled(self.centres())))
 
     def radii(self, points, chosen=slice(None)):

@@ -50,7 +50,9 @@ class CubeStacks:
 
     def __post_init__(self):
         if any(layer.axis is not None and self.edge // layer.width[layer.axis] % 2 for layer in self.layers):
-            raise ValueError(f"{self.edge} elements along the edge of a chunk are odd where they grow: neighbours do not fit")
+            raise ValueError(
+                f"{self.edge} elements along the edge of a chunk are odd where elements are coarsened, so neighbouring chunks do not match"
+            )
 
     @property
     def count(self):

@@ -33,7 +33,7 @@ CENTRE = "centre"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CubedSphere(Planet):
-    """What is to be meshed, and where all its nodes are; used as a `chunk.Chunk` is.
+    """Geometry of several chunks or the whole sphere, and the positions of all nodes; interface as `chunk.Chunk`.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def cubed_sphere(model, chunks=WHOLE, centre=(0.0, 0.0), bottom="cmb", period=No
     bottom : "cmb", "centre" or float
         The core-mantle boundary, the Earth's centre (all six chunks), or a depth in m.
     period, elements : float, or (int, int)
-        One of them: the shortest period, s, to be resolved; or elements at the surface along xi and eta of each chunk, equally many.
+        One of them: the shortest period, s, to be resolved; or elements at the surface along xi and eta of each chunk (equal numbers).
 
     All others are those of `chunk.chunk`; elements grow in three layers, one for each axis of the cube.
 
@@ -198,7 +198,7 @@ def _check(chunks, filled, model, period, elements):
     if filled and model.knots[0] > 0:
         raise ValueError(f"{model.name} begins at radius {model.knots[0] / 1e3:.10g} km: it does not reach the centre")
     if elements is not None and elements[0] != elements[1]:
-        raise ValueError(f"elements = {tuple(elements)}: chunks that meet need equally many along xi and eta")
+        raise ValueError(f"elements = {tuple(elements)}: several chunks need the same number of elements along xi and eta")
 
 
 def _cube_radius(model, depths):

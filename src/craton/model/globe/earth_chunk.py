@@ -27,7 +27,7 @@ def radial_model(model):
         return prem.prem(model.transverse, model.ocean)
     if model.kind == "ak135":
         return radial_files.ak135()
-    return _read("model.file", lambda: radial_files.model(model.file), "docs/earth.md says how such a file looks")
+    return _read("model.file", lambda: radial_files.model(model.file), "see docs/earth.md for the file format")
 
 
 def chunk_of(scenario, slices=(1, 1)):
@@ -38,17 +38,17 @@ def chunk_of(scenario, slices=(1, 1)):
     ScenarioError
         A file that cannot be read, a bottom that the model does not reach, numbers of elements that do not divide.
     """
-    asked = scenario.domain.chunk
+    spec = scenario.domain.chunk
     model = radial_model(scenario.model)
-    ground = None if asked.topography is None else _read("domain.chunk.topography.file", lambda: _ground(asked.topography), "")
+    ground = None if spec.topography is None else _read("domain.chunk.topography.file", lambda: _ground(spec.topography), "")
     more = {
-        "bottom": asked.bottom, "period": asked.period, "elements": asked.elements, "azimuth": asked.azimuth, "degree": scenario.run.degree,
-        "points_per_wavelength": asked.points_per_wavelength, "growth": asked.growth, "honour": asked.honour,
-        "geographic": asked.geographic, "elliptic": asked.elliptic, "topography": ground,
+        "bottom": spec.bottom, "period": spec.period, "elements": spec.elements, "azimuth": spec.azimuth, "degree": scenario.run.degree,
+        "points_per_wavelength": spec.points_per_wavelength, "growth": spec.growth, "honour": spec.honour,
+        "geographic": spec.geographic, "elliptic": spec.elliptic, "topography": ground,
     }  # fmt: skip
-    if asked.chunks > 1:
-        return _made("domain.chunk", lambda: cubed_sphere(model, asked.chunks, asked.centre, **more))
-    return _made("domain.chunk", lambda: chunk(model, asked.centre, asked.width, slices=slices, **more))
+    if spec.chunks > 1:
+        return _made("domain.chunk", lambda: cubed_sphere(model, spec.chunks, spec.centre, **more))
+    return _made("domain.chunk", lambda: chunk(model, spec.centre, spec.width, slices=slices, **more))
 
 
 def _ground(asked):
@@ -100,7 +100,7 @@ def prepared(scenario, made):
 
 
 def prepared_slice(scenario, made, grid, rank, columns):
-    """The same of one of (along xi, along eta) slices and so many columns of the largest elements around it: nobody makes the whole."""
+    """Mesh of one of (along xi, along eta) slices and of some columns of the largest elements around it; no rank builds the whole mesh."""
     found, used = sampler(scenario, made)
     part = made.part(made.stack.around(made.slices(*grid)[rank], columns)).local()
     return Prepared(part.mesh, found, part.numbers, made.slice_of(part, *grid)), at_frequency(scenario, used)
@@ -134,8 +134,8 @@ def arrangement(stack, ranks):
         refuse_ranks(ranks, stack)
 
     def cost(grid):
-        own = [math.ceil(c / p) for c, p in zip(columns, grid)]
-        return own[0] * own[1], sum(own)
+        columns_per_rank = [math.ceil(c / p) for c, p in zip(columns, grid)]
+        return columns_per_rank[0] * columns_per_rank[1], sum(columns_per_rank)
 
     return min(pairs, key=cost)
 
@@ -143,8 +143,10 @@ def arrangement(stack, ranks):
 def refuse_ranks(ranks, stack):
     """Refuse more ranks than there are columns of the largest elements."""
     columns = " x ".join(str(n // w) for n, w in zip(stack.count, stack.coarsest))
-    what = f"{ranks:,} ranks: {columns} columns of its largest elements cannot be shared among so many"
-    remedy = 'take fewer ranks, with more divisors; smaller elements, or less growth; for a small chunk run.partition = "bisection"'
+    what = f"{ranks:,} ranks: {columns} columns of the largest elements cannot be divided evenly among them"
+    remedy = (
+        'use fewer ranks, or a number with more divisors; smaller elements, or less growth; for a small chunk run.partition = "bisection"'
+    )
     raise ScenarioError([Problem("domain.chunk", what, remedy)])
 
 

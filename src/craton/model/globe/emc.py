@@ -146,7 +146,7 @@ def from_dataset(dataset, name="the dataset"):
 
 def _axes(dataset, words, name):
     """Names of the dimensions (depth, latitude, longitude), their rising values, and which indices make them rise."""
-    found, values, order = [], [], []
+    axis_names, values, order = [], [], []
     for ours, names in AXES.items():
         theirs = next((words[n] for n in names if n in words), None)
         if theirs is None:
@@ -163,11 +163,11 @@ def _axes(dataset, words, name):
         rising = np.argsort(axis)
         axis = axis[rising]
         if not np.isfinite(axis).all() or (np.diff(axis) <= 0).any():
-            raise ValueError(f"{name}: the values of {theirs} repeat or are no numbers")
+            raise ValueError(f"{name}: the values of {theirs} repeat or are not finite")
         if ours == "longitude" and len(axis) > 1 and axis[-1] - axis[0] >= 2 * HALF_CIRCLE - 1e-9:  # 0 and 360 are one
             axis, rising = axis[:-1], rising[:-1]
-        found.append(theirs), values.append(axis), order.append(rising)
-    return [dataset[a].dims[0] for a in found], values, order
+        axis_names.append(theirs), values.append(axis), order.append(rising)
+    return [dataset[a].dims[0] for a in axis_names], values, order
 
 
 def _depth_scale(variable, name):

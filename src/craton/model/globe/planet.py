@@ -12,7 +12,7 @@ TURNS = 4  # of the fixed point that undoes flattening and topography: each leav
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Planet:
-    """What turns places into positions in a mesh's axes, and back; of a chunk (`chunk.Chunk`) and of the whole sphere.
+    """Conversion between longitude, latitude, depth and positions in the axes of a mesh, for a chunk (`chunk.Chunk`) and the whole sphere.
 
     Parameters
     ----------

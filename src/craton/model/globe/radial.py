@@ -33,7 +33,7 @@ class RadialModel:
 
     @property
     def radius(self):
-        """Of the surface, m."""
+        """Radius of the surface, m."""
         return float(self.knots[-1])
 
     def piece(self, r, side="below"):
@@ -247,7 +247,7 @@ def stiffness(moduli, axis):
 
 
 def described(model, r, side="below", piece=None):
-    """What scenarios call vp, vs, rho, qp, qs, epsilon, delta, gamma (`properties.NAMES`, losses 1 / Q) at radii: array (8, ...).
+    """Properties vp, vs, rho, qp, qs, epsilon, delta, gamma (`properties.NAMES`, losses 1 / Q) at radii: array (8, ...).
 
     vp and vs are those along the vertical where the model is transversely isotropic, as Thomsen's parameters want them.
     """

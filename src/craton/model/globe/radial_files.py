@@ -32,7 +32,7 @@ def model(name):
         return MODELS[str(name)]()
     path = Path(name)
     if path.suffix.lower() not in READERS:
-        raise ValueError(f"{name} is no radial model: {', '.join(MODELS)}, or a file that ends in {', '.join(READERS)}")
+        raise ValueError(f"{name} is not a radial model: {', '.join(MODELS)}, or a file that ends in {', '.join(READERS)}")
     if not path.exists():
         raise ValueError(f"there is no file {path}")
     return READERS[path.suffix.lower()](path)
@@ -66,7 +66,7 @@ def table(name, radius, values, regions=None, moho=None):
         radius, values = radius[::-1], values[:, ::-1]
     if (np.diff(radius) < 0).any():
         at = radius[1:][np.diff(radius) < 0][0]
-        raise ValueError(f"{name}: depths must rise from line to line; about radius {at / 1e3:.10g} km they turn back")
+        raise ValueError(f"{name}: depths must rise from line to line; about radius {at / 1e3:.10g} km they decrease")
     _check(name, radius, values)
     thick = np.flatnonzero(np.diff(radius) > 0)
     low, high = radius[thick], radius[thick + 1]
@@ -79,7 +79,7 @@ def table(name, radius, values, regions=None, moho=None):
 def _check(name, radius, values):
     rho, *speeds = values[: PARAMETERS.index("eta")]
     wrong = [(what, bad) for what, bad in (
-        ("density is not above 0", ~(rho > 0)), ("vp is not above 0", ~(speeds[0] > 0)), ("vs is negative or no number", ~(speeds[2] >= 0)),
+        ("density is not above 0", ~(rho > 0)), ("vp is not above 0", ~(speeds[0] > 0)), ("vs is negative or nan", ~(speeds[2] >= 0)),
         ("vs is greater than vp / sqrt(4/3)", speeds[2] ** 2 * 4 / 3 >= speeds[0] ** 2), ("Q is negative", ~(values[6:].min(axis=0) >= 0)),
     ) if bad.any()]  # fmt: skip
     if wrong:
@@ -137,11 +137,11 @@ def read_nd(path, radius=None):
     rows, marks = _rows(path)
     columns = np.array(rows).T
     if len(columns) not in (4, 6):
-        raise ValueError(f"{path.name}: {len(columns)} columns; depth vp vs density, and perhaps Qp Qs, are 4 or 6")
+        raise ValueError(f"{path.name}: {len(columns)} columns; 4 (depth vp vs density) or 6 (with Qp Qs) are expected")
     depth = 1e3 * columns[0]
-    given = dict(zip(("vp", "vs", "rho"), 1e3 * columns[1:4])) | dict(zip(("qp", "qs"), columns[4:]))
+    properties = dict(zip(("vp", "vs", "rho"), 1e3 * columns[1:4])) | dict(zip(("qp", "qs"), columns[4:]))
     surface = _surface(depth[-1], radius)
-    return table(path.stem, surface - depth, _parameters(given), moho=surface - depth[marks["moho"]] if "moho" in marks else None)
+    return table(path.stem, surface - depth, _parameters(properties), moho=surface - depth[marks["moho"]] if "moho" in marks else None)
 
 
 def _rows(path):
@@ -158,7 +158,9 @@ def _rows(path):
         try:
             rows.append([float(w) for w in words])
         except ValueError:
-            raise ValueError(f"{path.name}, line {number}: {line.strip()!r} is neither numbers nor {', '.join(BOUNDARIES)}") from None
+            raise ValueError(
+                f"{path.name}, line {number}: {line.strip()!r} is neither a row of numbers nor {', '.join(BOUNDARIES)}"
+            ) from None
         if len(rows[-1]) != len(rows[0]):
             raise ValueError(f"{path.name}, line {number}: {len(rows[-1])} numbers, {len(rows[0])} in the first line")
     if len(rows) < 2:
@@ -209,14 +211,14 @@ def read_csv(path, radius=None):
     unknown = [n for n in names if n not in (*places, *COLUMNS)]
     if len(places) != 1 or unknown or "rho" not in names or not ({"vp", "vs"} <= {*names} or {"vpv", "vsv"} <= {*names}):
         wrong = f"column {unknown[0]!r} is unknown" if unknown else f"its columns are {', '.join(names) or 'none'}"
-        raise ValueError(f"{path.name}: {wrong}; give depth or radius (or depth_km, radius_km), vp, vs, rho, and perhaps qkappa, qmu")
+        raise ValueError(f"{path.name}: {wrong}; give depth or radius (or depth_km, radius_km), vp, vs, rho, optionally qkappa, qmu")
     try:
         columns = dict(zip(names, np.array([[float(w) for w in line.split(",")] for line in lines[1:]]).T))
     except ValueError as error:
         raise ValueError(f"{path.name}: {error}") from None
-    given = {name: _si(name, values) for name, values in columns.items() if name in COLUMNS}
+    properties = {name: _si(name, values) for name, values in columns.items() if name in COLUMNS}
     place = columns[places[0]] * (1e3 if places[0].endswith("_km") else 1.0)
-    return table(path.stem, place if places[0].startswith("radius") else _surface(place.max(), radius) - place, _parameters(given))
+    return table(path.stem, place if places[0].startswith("radius") else _surface(place.max(), radius) - place, _parameters(properties))
 
 
 def _si(name, values):

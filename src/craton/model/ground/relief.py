@@ -38,7 +38,7 @@ class Relief:
         return (1 - q) * south + q * north
 
     def lowered(self, spacing):
-        """The same, averaged over blocks about `spacing` degrees wide, so that elements of that size can follow it.
+        """The relief averaged over blocks about `spacing` degrees wide, so that elements of that size can follow it.
 
         Parameters
         ----------
@@ -119,19 +119,19 @@ def _chosen(dataset, variable, name):
 
 def from_array(array, name="the elevations"):
     """A `Relief` from an xarray.DataArray over longitude and latitude."""
-    found = {}
+    dims = {}
     for ours, names in AXES.items():
         theirs = next((d for d in array.dims if str(d).lower() in names), None)
         if theirs is None or theirs not in array.coords:
             raise ValueError(f"{name} has the dimensions {', '.join(map(str, array.dims))}; it needs longitude and latitude, in degrees")
-        found[ours] = theirs
+        dims[ours] = theirs
     unit = str(array.attrs.get("units", "")).strip().lower()
     if unit not in METRES:
         raise ValueError(f"{name} is in {unit!r}; it must be in m")
-    array = array.transpose(found["latitude"], found["longitude"]).sortby(list(found.values()))
-    latitude, longitude = (np.asarray(array[d].values, float) for d in (found["latitude"], found["longitude"]))
+    array = array.transpose(dims["latitude"], dims["longitude"]).sortby(list(dims.values()))
+    latitude, longitude = (np.asarray(array[d].values, float) for d in (dims["latitude"], dims["longitude"]))
     if np.abs(latitude).max(initial=0) > 90 or np.ptp(longitude) > 360 + 1e-9 or min(len(latitude), len(longitude)) < 2:
-        raise ValueError(f"{name}: {found['longitude']} and {found['latitude']} are no degrees, or fewer than two values")
+        raise ValueError(f"{name}: {dims['longitude']} and {dims['latitude']} are not in degrees, or have fewer than two values")
     values = np.asarray(array.values, float)
     if longitude[-1] - longitude[0] >= 360 - 1e-9:  # -180 and 180 are one
         longitude, values = longitude[:-1], values[:, :-1]

@@ -105,7 +105,7 @@ def made(x, y, z, name):
         y, z = y[::-1], z[::-1]
     for axis, values in (("x", x), ("y", y)):
         if len(values) < 2 or not np.isfinite(values).all() or not (np.diff(values) > 0).all():
-            raise ValueError(f"{name}: {axis} must have at least 2 values that rise or fall")
+            raise ValueError(f"{name}: {axis} must have at least 2 increasing or decreasing values")
     if np.isinf(z).any():
         j, i = np.argwhere(np.isinf(z))[0]
         raise ValueError(f"{name} is infinite at [{j}, {i}]")
@@ -124,7 +124,7 @@ def scale(variable, name):
     try:
         return si(f"1 {unit}", "length")
     except UnitError as error:
-        raise ValueError(f"the units of {name}, {unit!r}, are not understood: {error}") from None
+        raise ValueError(f"the units of {name}, {unit!r}, cannot be read: {error}") from None
 
 
 def read(path, variable=None):

@@ -136,7 +136,7 @@ def wider(grid):
 
 
 def in_blocks(chosen, grid):
-    """Those of some cells of a plane (ny, nx) that lie in a block of two of them along each axis; beyond the grid there are none."""
+    """Cells of a plane (ny, nx) that lie in a block of two such cells along each axis; none exist beyond the grid."""
     axes = [axis for axis in (0, 1) if grid.whole[1 + axis] > 1]
     for axis in axes:  # the first cells of blocks
         chosen = chosen & beside(chosen, axis, 1)
@@ -146,7 +146,7 @@ def in_blocks(chosen, grid):
 
 
 def beside(chosen, axis, step):
-    """Of each cell of a plane what its neighbour one step (1 or -1) along an axis is; False beyond the plane."""
+    """Value of the neighbour one step (1 or -1) along an axis, for each cell of a plane; False beyond the plane."""
     out, rows, others = np.zeros_like(chosen), np.moveaxis(chosen, axis, 0), slice(1, None)
     ahead, behind = (slice(-1), others) if step > 0 else (others, slice(-1))
     np.moveaxis(out, axis, 0)[ahead] = rows[behind]
@@ -176,7 +176,7 @@ def _terrain(given, water, modified):
     try:
         return Terrain(_ground(given), water)
     except ValueError as error:
-        remedy = "give elevations in m over x and y that reach over the domain"
+        remedy = "give elevations in m over x and y that cover the whole domain"
         raise ScenarioError([Problem("model.topography", str(error), remedy)]) from None
 
 
@@ -261,23 +261,23 @@ def _lookup(ground, region, name):
 
 
 def problems(terrain, region, key="model"):
-    """What is wrong with a terrain for a grid or region: gaps, too small, above or below the domain."""
+    """Problems of a terrain on a grid or region: gaps, too small, above or below the domain."""
     where, name = f"{key}.topography", terrain.ground.name
     x, y = (_lookup(terrain.ground, region, axis) for axis in "xy")
     z = terrain.surface(x, y[:, None])
     if np.isnan(z).any():
         j, i = np.argwhere(np.isnan(z))[0]
-        what = f"{name} has no elevation at (x, y) = ({x[i]:.10g}, {y[j]:.10g}) m; {np.isnan(z).sum()} of {z.size} places are so"
-        return [Problem(where, what, "fill its gaps, or make the domain smaller")]
+        message = f"{name} has no elevation at (x, y) = ({x[i]:.10g}, {y[j]:.10g}) m; {np.isnan(z).sum()} of {z.size} points have none"
+        return [Problem(where, message, "fill the gaps of the surface, or make the domain smaller")]
     low, high = region.bounds("z")
     room = getattr(region, "spacing", 0.0)
     lowest, highest = float(z.min()), float(terrain.top(x, y[:, None]).max())
-    found = []
+    problems = []
     if highest > high - room * (1 - 1e-9):
-        found.append(Problem(where, f"the surface rises to {highest:.10g} m, the domain to {high:.10g} m: "
+        problems.append(Problem(where, f"the surface rises to {highest:.10g} m, the domain to {high:.10g} m: "
                              f"it needs {'a spacing of ' if room else ''}air above it",
                              f"raise the top of the domain above {highest + room:.10g} m (domain.size)"))  # fmt: skip
     if lowest <= low:
-        found.append(Problem(where, f"the ground sinks to {lowest:.10g} m, the bottom of the domain is at {low:.10g} m",
+        problems.append(Problem(where, f"the topography goes down to {lowest:.10g} m, below the bottom of the domain at {low:.10g} m",
                              "lower domain.origin, or check the unit and the sign of the elevations"))  # fmt: skip
-    return found
+    return problems

@@ -125,13 +125,13 @@ def samples(anomaly, box, breaks):
 
 
 def problems(found, medium, box, key):
-    """What is wrong with anomalies laid over a medium whose own values are right: list of Problem."""
+    """Problems of anomalies in a medium whose own values are valid: list of Problem."""
     wrong = []
     for i, anomaly in enumerate(found):
         where = f"{key}.anomalies.{i}"
         if not anomaly.meets(box):
             extent = ", ".join(f"{n} {a:.10g} to {b:.10g} m" for n, a, b in zip(AXES, anomaly.lower, anomaly.upper))
-            wrong.append(Problem(where, f"lies wholly outside the domain ({extent})", "Move it into the domain, or take it out."))
+            wrong.append(Problem(where, f"lies entirely outside the domain ({extent})", "Move it into the domain, or remove it."))
             continue
         xyz = samples(anomaly, box, medium.breaks)
         wrong += checks.points(where, xyz, *apply(found, *xyz, medium.values(*xyz)), noun="points looked at in it")

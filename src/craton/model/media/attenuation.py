@@ -84,7 +84,7 @@ class Relaxation:
 
     @property
     def stored_of_shear(self):
-        """The same for shear stresses."""
+        """Mechanisms that a point of each class stores for shear stresses: tuple of tuples."""
         return STORED[STORAGES[self.storage][1]][len(self.omega)]
 
     def coefficients(self, loss):

@@ -237,7 +237,7 @@ def in_parallel(work, items):
 
 
 def in_order(work, items):
-    """What `work` makes of each item, in their order, computed over the cores of this process, few at a time; the first error is raised."""
+    """Results of `work` for each item, in order, computed on the cores of this process, few at a time; the first error is raised."""
     items, count = list(items), cores()
     if min(count, len(items)) < 2:
         yield from map(work, items)

@@ -66,15 +66,15 @@ def points(key, xyz, vp, vs, rho, noun="points"):
     noun : str
         What is counted.
     """
-    found = []
+    problems = []
     if sound(vp, vs, rho):
-        return found
-    for what, mask in wrong(vp, vs, rho).items():
+        return problems
+    for error, mask in wrong(vp, vs, rho).items():
         count = int(mask.sum())
         if count:
             first = np.unravel_index(np.argmax(mask), mask.shape)
             x, y, z = (np.broadcast_to(c, mask.shape)[first] for c in xyz)
             where = f" at (x, y, z) = ({x:.10g}, {y:.10g}, {z:.10g}) m"
-            message, remedy = _sentence(what, vp[first], vs[first], rho[first], where)
-            found.append(Problem(key, f"{message}; {count} of {mask.size} {noun} are so", remedy))
-    return found
+            message, remedy = _sentence(error, vp[first], vs[first], rho[first], where)
+            problems.append(Problem(key, f"{message}; {count} of {mask.size} {noun} are affected", remedy))
+    return problems

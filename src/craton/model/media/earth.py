@@ -173,12 +173,12 @@ def extremes(model, region):
             seen += [_summary(*slab.fields) for slab in source.slabs(box)]
     else:
         seen += [_summary(*layered.build(model).ends(*_depths(model, ground, region)))]
-    found = anomalies.build(model)
-    medium = medium_of(model, around(found, box)) if any(a.meets(box) for a in found) else None
-    for anomaly in (a for a in found if a.meets(box)):
+    bodies = anomalies.build(model)
+    medium = medium_of(model, around(bodies, box)) if any(a.meets(box) for a in bodies) else None
+    for anomaly in (a for a in bodies if a.meets(box)):
         xyz = anomalies.samples(anomaly, box, medium.breaks)
         if len(xyz[0]):
-            seen.append(_summary(*anomalies.apply(found, *xyz, medium.values(*xyz))))
+            seen.append(_summary(*anomalies.apply(bodies, *xyz, medium.values(*xyz))))
     low, high, slowest = zip(*seen)
     limits = zip(checks.NAMES, np.min(low, 0), np.max(high, 0))
     return {name: (float(a), float(b)) for name, a, b in limits} | {"slowest": float(min(slowest))}
@@ -226,11 +226,11 @@ def problems(model, region, key="model"):
         wrong = _file_problems(model, region, box, key) if model.kind == "file" else _layer_problems(model, ground, region, key)
     except ScenarioError as error:
         return list(error.problems)
-    found = anomalies.build(model)
-    if wrong or not found:
+    bodies = anomalies.build(model)
+    if wrong or not bodies:
         return wrong
-    medium = medium_of(model, around(found, box)) if any(a.meets(box) for a in found) else None
-    return anomalies.problems(found, medium, box, key)
+    medium = medium_of(model, around(bodies, box)) if any(a.meets(box) for a in bodies) else None
+    return anomalies.problems(bodies, medium, box, key)
 
 
 def _layer_problems(model, ground, region, key):

@@ -92,17 +92,17 @@ def _mean_of_pairs(levels, average):
 
 def extent_problems(axes, region, name, key):
     """Problems of a file whose axes (x, y, z) do not reach over the domain."""
-    found = []
+    problems = []
     for axis, label in zip(axes, AXES):
         low, high = region.bounds(label)
         fuzz = checks.tolerance(low, high, axis[0], axis[-1])
         ends = {"start": axis[0] - low, "end": high - axis[-1]}
         short = [f"{gap:.10g} m at its {end}" for end, gap in ends.items() if gap > fuzz]
         if short:
-            found.append(Problem(
+            problems.append(Problem(
                 key,
                 f"{name}: {label} runs from {axis[0]:.10g} to {axis[-1]:.10g} m, the domain from {low:.10g} to {high:.10g} m: "
                 f"missing {' and '.join(short)}",
                 f"Extend the file along {label}, or make the domain smaller.",
             ))
-    return found
+    return problems

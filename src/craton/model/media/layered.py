@@ -88,14 +88,14 @@ def build(model, names=checks.NAMES):
 
 
 def problems(layered, region, key):
-    """What is wrong with a layered medium for a grid or region: list of Problem."""
-    found = [p for i in range(len(layered.keys)) for p in checks.values(_key(layered, i, key), *layered.tops[:, i])]
+    """Problems of a layered medium on a grid or region: list of Problem."""
+    problems = [p for i in range(len(layered.keys)) for p in checks.values(_key(layered, i, key), *layered.tops[:, i])]
     disorder = _order_problems(layered, key)
     if disorder:
-        return found + disorder
+        return problems + disorder
     low, high = region.bounds("z")
     if layered.keys != ("",) and layered.breaks[0] < high - checks.tolerance(low, high):
-        found.append(Problem(
+        problems.append(Problem(
             f"{key}.layers.0.top",
             f"the first layer starts at {layered.breaks[0]:.10g} m, below the top of the domain at {high:.10g} m",
             "Raise this top to the top of the domain, or lower the domain.",
@@ -104,8 +104,8 @@ def problems(layered, region, key):
         if layered.gradients[:, i].any() and not checks.values("", *layered.tops[:, i]):
             depth = max(layered.breaks[i] - bottom, 0.0)
             values = layered.tops[:, i] + layered.gradients[:, i] * depth
-            found += checks.values(_key(layered, i, key), *values, f" at z = {bottom:.10g} m, where its gradient has led it")
-    return found
+            problems += checks.values(_key(layered, i, key), *values, f" at z = {bottom:.10g} m, as extrapolated by the gradient")
+    return problems
 
 
 def _key(layered, i, key):
@@ -117,7 +117,7 @@ def _order_problems(layered, key):
     return [
         Problem(
             f"{key}.layers.{i}.top",
-            f"{tops[i]:.10g} m is not below the top of the layer above it, {tops[i - 1]:.10g} m",
+            f"{tops[i]:.10g} m is not below the top of the previous layer, {tops[i - 1]:.10g} m",
             "List the layers from the top down; top is an elevation, negative below z = 0.",
         )
         for i in range(1, len(tops)) if not tops[i] < tops[i - 1]

@@ -88,7 +88,7 @@ class Source:
         try:
             return si(f"1 {SPELT.get(unit.lower(), unit)}", DIMENSIONS[wanted]) if unit else 1.0
         except UnitError as error:
-            self._complain(f"the units attribute of {wanted}, {unit!r}, is not understood: {error}", error.remedy)
+            self._complain(f"the units attribute of {wanted}, {unit!r}, cannot be read: {error}", error.remedy)
             return 1.0
 
     def _axis(self, dataset, names, axis):
@@ -106,7 +106,7 @@ class Source:
         flipped = len(values) > 1 and values[0] > values[-1]
         values = values[::-1] if flipped else values
         if not len(values) or not np.isfinite(values).all() or (np.diff(values) <= 0).any():
-            self._complain(f"coordinate {name} must rise or fall without repeats or gaps in its values")
+            self._complain(f"coordinate {name} must increase or decrease strictly, without missing values")
         return name, np.ascontiguousarray(values), flipped
 
     def _field(self, dataset, names, wanted, axes):

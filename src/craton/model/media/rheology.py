@@ -38,25 +38,25 @@ def _in_anomalies(model, box):
 
 
 def problems(model, region, key="model"):
-    """What is wrong with Q and Thomsen's parameters, in a model whose vp, vs and density are right: list of Problem.
+    """Problems of Q and Thomsen's parameters, in a model whose vp, vs and density are valid: list of Problem.
 
     Q that is not above zero, a bulk modulus that would gain energy, a stiffness that is not positive, attenuation asked for and no Q
     given, losses too large for the mechanisms.
     """
-    found, worst, some = [], 0.0, False
+    problems, worst, has_q = [], 0.0, False
     try:
         for where, xyz, values in samples(model, region):
-            found += _at_points(".".join(part for part in (key, where) if part), xyz, values)
-            worst, some = max(worst, _largest(values)), some or any(np.any(v) for v in values[3:5])
+            problems += _at_points(".".join(part for part in (key, where) if part), xyz, values)
+            worst, has_q = max(worst, _largest(values)), has_q or any(np.any(v) for v in values[3:5])
     except ScenarioError as error:
         return list(error.problems)
-    wanted = getattr(model, "attenuation", None)
-    if wanted is None or found:
-        return found
-    if not some:
+    attenuation = getattr(model, "attenuation", None)
+    if attenuation is None or problems:
+        return problems
+    if not has_q:
         return [Problem(f"{key}.attenuation", "the model gives no Q", "Give qp and qs, or leave attenuation out.")]
     try:
-        _fit(wanted, worst)
+        _fit(attenuation, worst)
     except ValueError as error:
         return [Problem(f"{key}.attenuation", str(error), 'Raise Q, narrow the band, or write storage = "full" and mechanisms = 4.')]
     return []
@@ -69,7 +69,9 @@ def _at_points(key, xyz, values):
         if mask.any():
             first = np.unravel_index(np.argmax(mask), mask.shape)
             place = "({:.10g}, {:.10g}, {:.10g})".format(*(np.broadcast_to(c, mask.shape)[first] for c in xyz))
-            found.append(Problem(key, f"{sentence} at (x, y, z) = {place} m; {mask.sum()} of {mask.size} points looked at are so", remedy))
+            found.append(
+                Problem(key, f"{sentence} at (x, y, z) = {place} m; {mask.sum()} of {mask.size} sampled points are affected", remedy)
+            )
     return found
 
 
@@ -84,8 +86,8 @@ def _wrong(vp, vs, rho, qp, qs, epsilon, delta, gamma):
         c13 = np.sqrt(np.maximum(square, 0)) - ratio
         stiff = (square >= 0) & (c11 > 0) & (c66 >= 0) & (c11 > c66) & (c11 - c66 >= c13**2 * (1 - EXACT))
     return q | {
-        ("1/Qp is less than 4/3 (vs/vp)^2 / Qs: the bulk modulus would gain energy", "Lower qp or raise qs."): bulk,
-        ("epsilon, delta, gamma give a stiffness that is not positive", "Make them smaller."): ~stiff,
+        ("1/Qp is less than 4/3 (vs/vp)^2 / Qs: bulk attenuation would be negative", "Lower qp or raise qs."): bulk,
+        ("epsilon, delta, gamma give a stiffness that is not positive definite", "Make them smaller."): ~stiff,
     }
 
 

@@ -55,7 +55,7 @@ class Sampler:
     lossy: bool
 
     def at(self, coordinates, centres, regions=None):
-        """What `at_nodes` gives."""
+        """Result of `at_nodes`."""
         count, nodes = len(coordinates), coordinates.shape[2]
         out = {name: np.empty((count, nodes)) for name in self.outputs}
         if self.anisotropic:
@@ -68,9 +68,9 @@ class Sampler:
         return out
 
     def uniform(self, z, centres, regions=None):
-        """Elements that have the values of their centre at all nodes, as far as that is plain without a look at these: (ne,) bool.
+        """Elements that certainly have one medium at all their nodes: (ne,) bool.
 
-        Layers without gradients, water, regions.
+        They lie in one layer without gradient, in the water, or in one region.
 
         Parameters
         ----------
@@ -79,18 +79,18 @@ class Sampler:
         centres, regions
             See `at_nodes`.
         """
-        found = np.zeros(len(z), bool)
+        is_uniform = np.zeros(len(z), bool)
         if isinstance(self.medium, layered.Layered) and not self.medium.gradients.any() and not self.found:
             inner = z + INWARDS * (centres[:, 2:] - z)
             low, high = self.medium.within(self.medium.layer(centres[:, 2]))
             bottom, top = inner.min(axis=1), inner.max(axis=1)
             room = NEARLY * (top - bottom)
-            found = (bottom >= low - room) & (top <= high + room)
+            is_uniform = (bottom >= low - room) & (top <= high + room)
         if self.ground is not None and self.ground.water is not None:
-            found |= centres[:, 2] > self.ground.surface(centres[:, 0], centres[:, 1])
+            is_uniform |= centres[:, 2] > self.ground.surface(centres[:, 0], centres[:, 1])
         for number in self.regions:
-            found |= regions == number
-        return found
+            is_uniform |= regions == number
+        return is_uniform
 
     @property
     def outputs(self):
@@ -335,41 +335,41 @@ def phase_speeds(constants, rho, directions=DIRECTIONS):
 
 
 def problems(model, region, region_names=(), key="model"):
-    """What is wrong with a model for a mesh in a grid or `Region`: values, Q, Thomsen's parameters, names of regions."""
-    found = _region_problems(model, region_names, key)
+    """Problems of a model for a mesh in a grid or `Region`: values, Q, Thomsen's parameters, names of regions."""
+    problems = _region_problems(model, region_names, key)
     if model.kind != "regions":
-        found += earth.problems(model, region, key) or rheology.problems(model, region, key)
-    return found
+        problems += earth.problems(model, region, key) or rheology.problems(model, region, key)
+    return problems
 
 
 def _region_problems(model, region_names, key):
     """Regions that are not in the mesh, or not in the model; impossible values."""
-    given, found = model.regions or {}, []
+    given, problems = model.regions or {}, []
     there = ", ".join(region_names) or "no named region"
     for name, medium in given.items():
         if name not in region_names:
             close = nearest(name, region_names)
             hint = f'; did you mean "{close}"?' if close else ""
-            found.append(Problem(f"{key}.regions.{name}", f'the mesh has no region "{name}"{hint}', f"it has {there}"))
-        found += checks.values(f"{key}.regions.{name}", medium.vp, medium.vs, medium.rho)
+            problems.append(Problem(f"{key}.regions.{name}", f'the mesh has no region "{name}"{hint}', f"it has {there}"))
+        problems += checks.values(f"{key}.regions.{name}", medium.vp, medium.vs, medium.rho)
     if model.kind == "regions":
         lost = [name for name in region_names if name not in given]
-        found += [Problem(f"{key}.regions", f'the region "{name}" of the mesh has no medium',
+        problems += [Problem(f"{key}.regions", f'the mesh region "{name}" has no medium',
                           f"add {name} = {{ vp =, vs =, rho = }} to [model.regions]") for name in lost]  # fmt: skip
         if not region_names:
-            found.append(Problem(f"{key}.kind", "the mesh has no named regions", 'use kind = "homogeneous", "layers" or "file"'))
-    return found
+            problems.append(Problem(f"{key}.kind", "the mesh has no named regions", 'use kind = "homogeneous", "layers" or "file"'))
+    return problems
 
 
 def element_problems(samples, centres, key="model", numbers=None):
     """Elements, of some `numbers`, that are neither solid nor fluid, and values that are impossible."""
     noun = "nodes" if numbers is None else f"nodes of {len(centres)} elements there"
-    found = checks.points(key, tuple(centres[:, a, None] for a in range(3)), samples["vp"], samples["vs"], samples["rho"], noun)
+    problems = checks.points(key, tuple(centres[:, a, None] for a in range(3)), samples["vp"], samples["vs"], samples["rho"], noun)
     still = samples["vs"] == 0
     mixed = np.flatnonzero(still.any(axis=1) & ~still.all(axis=1)) if still.any() else ()
     if len(mixed):
         place = "({:.10g}, {:.10g}, {:.10g})".format(*centres[mixed[0]])
         element = mixed[0] if numbers is None else numbers[mixed[0]]
-        found.append(Problem(key, f"element {element} at {place} m is partly fluid, partly solid; {len(mixed)} elements are so",
-                             "let faces of elements follow the boundary of the fluid"))  # fmt: skip
-    return found
+        problems.append(Problem(key, f"element {element} at {place} m is partly fluid and partly solid; {len(mixed)} elements are affected",
+                             "make element faces follow the fluid-solid boundary"))  # fmt: skip
+    return problems

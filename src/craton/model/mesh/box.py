@@ -17,7 +17,7 @@ HEIGHT = 2.0  # of a transition layer, in elements of the layers above
 STRETCH = 1.3  # by which it may be made higher, where that saves a layer of flat elements below it
 
 
-def box_mesh(origin, size, spacing, interfaces=(), surface=None, refine=(), order=None):
+def box_mesh(origin, size, element_size, interfaces=(), surface=None, refine=(), order=None):
     """Mesh a box.
 
     The box is meshed flat, at the mean elevations of its surfaces, in layers of elements; then every node is moved vertically, linearly
@@ -27,7 +27,7 @@ def box_mesh(origin, size, spacing, interfaces=(), surface=None, refine=(), orde
     ----------
     origin, size : (3,) sequences
         Lower south-west corner and extent x, y, z, m. The size is met exactly.
-    spacing : float or (3,) sequence
+    element_size : float or (3,) sequence
         Longest element edge, m, along x, y, z; made shorter so that whole elements fit (a thousandth of an element too much does not
         count). Between surfaces that are not parallel the number of layers follows from the greatest thickness.
     interfaces : sequence of float or callable
@@ -52,15 +52,15 @@ def box_mesh(origin, size, spacing, interfaces=(), surface=None, refine=(), orde
         Surfaces that touch or cross or are not known everywhere; no room for the transitions; elements folded by steep surfaces.
     """
     origin, size = np.asarray(origin, float), np.asarray(size, float)
-    spacing = np.broadcast_to(np.asarray(spacing, float), 3)
+    element_size = np.broadcast_to(np.asarray(element_size, float), 3)
     refine = sorted(((float(z), int(factor)) for z, factor in refine), key=lambda pair: -pair[0])
-    _check(origin, size, spacing, refine)
-    counts = _counts(size, spacing, [factor for _, factor in refine])
+    _check(origin, size, element_size, refine)
+    counts = _counts(size, element_size, [factor for _, factor in refine])
     surfaces = _surfaces(origin, size, interfaces, surface)
-    sampled = _sampled(surfaces, origin, size, counts, spacing)
+    sampled = _sampled(surfaces, origin, size, counts, element_size)
     references = np.array([z.mean() if np.ptp(z) > 0 else z[0, 0] for z in sampled])  # the mean of equal numbers may be another
     thickest = [(a - b).max() for a, b in pairwise(sampled)]
-    layers = _layers(references, thickest, spacing[2], refine)
+    layers = _layers(references, thickest, element_size[2], refine)
     curved = any(np.ptp(z) > 0 for z in sampled)
     flat = _flat(origin, size, counts, layers, order or (2 if curved else 1))
     return _unfolded(replace(flat, nodes=_draped(flat.nodes, surfaces, references))) if curved else flat
@@ -73,27 +73,27 @@ def _refuse(key, message, remedy):
     raise ScenarioError([Problem(key, message, remedy)])
 
 
-def _check(origin, size, spacing, refine):
-    for name, values in (("domain.size", size), ("domain.spacing", spacing)):
+def _check(origin, size, element_size, refine):
+    for name, values in (("domain.size", size), ("domain.element_size", element_size)):
         if not (np.isfinite(values).all() and (values > 0).all()):
             _refuse(name, f"it is {', '.join(f'{v:g}' for v in values)} m; every length must be more than 0", "Give lengths in metres.")
     for i, (_, factor) in enumerate(refine):
         if factor not in bricks.BRICKS:
-            text = f"it is {factor}; elements can become 2 or 3 times larger"
+            text = f"it is {factor}; elements can be coarsened only by 2 or 3"
             _refuse(f"domain.refine.{i}.factor", text, "Use 2 or 3, or several steps.")
     if not np.isfinite(origin).all():
-        _refuse("domain.origin", "it is no place", "Give x, y, z in metres.")
+        _refuse("domain.origin", "the coordinates are not finite", "Give x, y, z in metres.")
 
 
-def _counts(size, spacing, factors):
+def _counts(size, element_size, factors):
     """Elements along x and y at the top: enough that none is longer than asked, and a multiple of what the transitions need."""
     unit, found = prod(factors), []
     for axis, name in enumerate("xy"):
-        asked = max(1, ceil(size[axis] / spacing[axis] - ROUNDING))
+        asked = max(1, ceil(size[axis] / element_size[axis] - ROUNDING))
         fitted = ceil(asked / unit) * unit
         if fitted > 2 * asked:
-            _refuse("domain.refine", f"along {name} the domain is {asked} elements long, and these transitions need a multiple of {unit}",
-                    "Leave out refinement, make the domain longer, or the spacing shorter.")  # fmt: skip
+            _refuse("domain.refine", f"the domain has {asked} elements along {name}, but these refinements need a multiple of {unit}",
+                    "Leave out refinements, make the domain longer, or element_size smaller.")  # fmt: skip
         found.append(fitted)
     return found
 
@@ -113,7 +113,7 @@ def _function(given):
     return lambda x, y: np.full(np.broadcast_shapes(np.shape(x), np.shape(y)), float(given))
 
 
-def _sampled(surfaces, origin, size, counts, spacing):
+def _sampled(surfaces, origin, size, counts, element_size):
     """Elevations of the surfaces at corners and middles of the uppermost elements; `surfaces` is sorted downwards in place."""
     x, y = (np.linspace(origin[a], origin[a] + size[a], 2 * counts[a] + 1) for a in (0, 1))
     values = [np.asarray(z(x, y[:, None]), float) + np.zeros((len(y), len(x))) for z in surfaces]
@@ -126,11 +126,11 @@ def _sampled(surfaces, origin, size, counts, spacing):
                     "Give a surface that covers the domain.")  # fmt: skip
     for i, (above, below) in enumerate(pairwise(values)):
         gap = above - below
-        if gap.min() <= THINNEST * spacing[2]:
+        if gap.min() <= THINNEST * element_size[2]:
             j, k = np.unravel_index(gap.argmin(), gap.shape)
             names = (f"{_name(i + n, len(values))}, at {z[j, k]:.6g} m," for n, z in enumerate((above, below)))
             _refuse("model", f"{' and '.join(names)} touch or cross at (x, y) = ({x[k]:.10g}, {y[j]:.10g}) m",
-                    "Keep surfaces apart; an interface that ends or comes to the surface cannot be a face of elements everywhere: leave it "
+                    "Keep surfaces apart. An interface that pinches out or crops out cannot follow element faces everywhere: leave it "
                     "out of the mesh, or deepen the domain.")  # fmt: skip
     return values
 
@@ -142,42 +142,42 @@ def _name(i, count):
 # --- layers -----------------------------------------------------------------------------------------------------------------------------
 
 
-def _layers(references, thickest, spacing, refine):
+def _layers(references, thickest, element_size, refine):
     """The layers of elements of the flat mesh, from the top down."""
     layers, waiting, pending, width = [], list(refine), [], [1, 1]
     for slab, (top, bottom) in enumerate(pairwise(references)):
         stretch = thickest[slab] / (top - bottom)
         while top > bottom:
-            while waiting and waiting[0][0] > top - SNAP * spacing:
+            while waiting and waiting[0][0] > top - SNAP * element_size:
                 pending += [(axis, waiting[0][1]) for axis in (0, 1)]
                 waiting.pop(0)
             end = max(bottom, waiting[0][0]) if waiting else bottom
-            end = bottom if end - bottom < SNAP * spacing else end
-            steps, spacing = _steps((top - end) * stretch, spacing, pending)
+            end = bottom if end - bottom < SNAP * element_size else end
+            steps, element_size = _steps((top - end) * stretch, element_size, pending)
             layers += _piece(top, end, slab, steps, width)
             top = end
     unmet = [factor for axis, factor in pending if axis == 1]
     if unmet or waiting:
-        text = f"{len(unmet) + len(waiting)} of its {len(refine)} steps find no room above the bottom, at {references[-1]:g} m"
+        text = f"{len(unmet) + len(waiting)} of {len(refine)} refinements do not fit above the bottom, at {references[-1]:g} m"
         _refuse("domain.refine", text,
-                "A step needs about four elements of height below its elevation: raise it, or deepen the domain.")  # fmt: skip
+                "A refinement needs the height of about four elements below its elevation: raise it, or deepen the domain.")  # fmt: skip
     return layers
 
 
-def _steps(height, spacing, pending):
-    """Layers (height, axis, factor) for a height, m; takes from `pending` the transitions that it has room for. And the new spacing."""
+def _steps(height, element_size, pending):
+    """Layers (height, axis, factor) for a height, m; transitions that fit are taken from `pending`; and the new element size."""
     steps = []
     while pending:
-        needed = sum(step[0] for step in steps) + HEIGHT * spacing
+        needed = sum(step[0] for step in steps) + HEIGHT * element_size
         if height < needed * (0.9 if steps else 0.75):
             break
-        steps.append((HEIGHT * spacing, *pending.pop(0)))
+        steps.append((HEIGHT * element_size, *pending.pop(0)))
         if steps[-1][1] == 1:
-            spacing *= steps[-1][2]
+            element_size *= steps[-1][2]
     room = sum(step[0] for step in steps)
-    plain = max(0 if steps else 1, ceil((height - STRETCH * room) / spacing - ROUNDING))
-    stretch = max(1, (height - plain * spacing) / room) if steps else 1
-    return [(step[0] * stretch, *step[1:]) for step in steps] + [(spacing, None, 1)] * plain, spacing
+    plain = max(0 if steps else 1, ceil((height - STRETCH * room) / element_size - ROUNDING))
+    stretch = max(1, (height - plain * element_size) / room) if steps else 1
+    return [(step[0] * stretch, *step[1:]) for step in steps] + [(element_size, None, 1)] * plain, element_size
 
 
 def _piece(top, bottom, slab, steps, width):
@@ -236,6 +236,6 @@ def _unfolded(mesh):
     e = int(np.argmin(least))
     if least[e] <= 0:
         x, y, z = mesh.centroids()[e]
-        _refuse("domain.spacing", f"the surfaces bend so much that an element at (x, y, z) = ({x:.6g}, {y:.6g}, {z:.6g}) m is folded",
-                "Smooth the surfaces, use smaller elements, or refine in a flatter place.")  # fmt: skip
+        _refuse("domain.element_size", f"the surfaces are so steep that the element at (x, y, z) = ({x:.6g}, {y:.6g}, {z:.6g}) m is folded",
+                "Smooth the surfaces, use smaller elements, or refine where the surfaces are flatter.")  # fmt: skip
     return mesh

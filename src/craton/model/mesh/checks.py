@@ -11,7 +11,7 @@ ON_FACE = 1e-4  # of a face's size: a node closer than this lies on it
 
 
 def problems(mesh, degree=4, key="domain.mesh"):
-    """What is wrong with a mesh, one problem of each kind with its count and its first or worst place.
+    """Problems of a mesh, one of each kind with its count and its first or worst position.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ def problems(mesh, degree=4, key="domain.mesh"):
     faces, count = numbering.faces_of(mesh.elements)
     owners = np.bincount(faces.ravel(), minlength=count)[faces]
     outer = np.argwhere(owners == 1)
-    found = [*_unused(mesh), *_jacobians(mesh, degree), *_shared(mesh, owners), *_middles(mesh), *_loose(mesh, outer)]
-    found += [*_regions(mesh), *_tags(mesh, outer)]
-    return [Problem(key, *texts) for texts in found]
+    findings = [*_unused(mesh), *_jacobians(mesh, degree), *_shared(mesh, owners), *_middles(mesh), *_loose(mesh, outer)]
+    findings += [*_regions(mesh), *_tags(mesh, outer)]
+    return [Problem(key, *texts) for texts in findings]
 
 
 def _place(xyz):
@@ -49,7 +49,7 @@ def _element(mesh, e):
 
 
 def _share(count, total, noun):
-    return f"; {count} of {total} {noun} are so" if count > 1 else ""
+    return f"; {count} of {total} {noun} are affected" if count > 1 else ""
 
 
 def _arrays(mesh):
@@ -65,7 +65,7 @@ def _arrays(mesh):
     wrong = ~np.isfinite(mesh.nodes).all(axis=1)
     if wrong.any():
         n = np.argmax(wrong)
-        text = f"node {n} lies at {_place(mesh.nodes[n])}, which is no place"
+        text = f"node {n} lies at {_place(mesh.nodes[n])}, which is not finite"
         return [(text + _share(wrong.sum(), count, "nodes"), "Give it finite coordinates in metres.")]
     return _twice(mesh)
 
@@ -77,7 +77,7 @@ def _twice(mesh):
         return []
     e = np.argmax(twice)
     node = ordered[e, 1:][ordered[e, 1:] == ordered[e, :-1]][0]
-    text = f"{_element(mesh, e)} names node {node} twice: it is no hexahedron{_share(twice.sum(), mesh.size, 'elements')}"
+    text = f"{_element(mesh, e)} contains node {node} twice, so it is not a hexahedron{_share(twice.sum(), mesh.size, 'elements')}"
     return [(text, "Mesh with hexahedra only; wedges and pyramids written as hexahedra cannot be used.")]
 
 
@@ -88,7 +88,7 @@ def _unused(mesh):
         return []
     n = np.argmin(used)
     text = f"node {n} at {_place(mesh.nodes[n])} belongs to no element{_share((~used).sum(), len(used), 'nodes')}"
-    return [(text, "Remove the node, or write the elements that need it.")]
+    return [(text, "Remove the node, or add the elements that use it.")]
 
 
 def _least(mesh, elements, degree):
@@ -148,8 +148,8 @@ def _misordered(mesh, elements, name):
         )
     label = "VTK, gmsh and Exodus" if mesh.order == 1 else name
     return (
-        f"{text} has its nodes in the wrong order: in that of {label} they make a good element{share}",
-        f"Give them lexicographically, xi fastest, then eta, then zeta: craton.model.mesh.shape.lexicographic(elements, {name!r}).",
+        f"{text} has its nodes in the wrong order: in the order of {label} the element is valid{share}",
+        f"Order them lexicographically, xi fastest, then eta, then zeta: craton.model.mesh.shape.lexicographic(elements, {name!r}).",
     )
 
 
@@ -171,8 +171,8 @@ def _shared(mesh, owners):
     if owners.max() <= 2:
         return []
     e, f = np.argwhere(owners > 2)[0]
-    text = f"the face {FACE_NAMES[f]} of {_element(mesh, e)} belongs to {owners[e, f]} elements; two may share a face"
-    return [(text, "Remove the elements that lie in one another.")]
+    text = f"the face {FACE_NAMES[f]} of {_element(mesh, e)} is shared by {owners[e, f]} elements; at most two can share a face"
+    return [(text, "Remove the overlapping elements.")]
 
 
 def _middles(mesh):
@@ -208,8 +208,8 @@ def _loose(mesh, rows):
 
 def _duplicate(mesh, pairs):
     one, two = np.sort(pairs, axis=1)[np.lexsort(np.sort(pairs, axis=1).T[::-1])[0]]
-    text = f"nodes {one} and {two} lie at the same place, {_place(mesh.nodes[one])}: the elements there do not hold together"
-    more = f"; {len(pairs)} pairs of nodes are so" if len(pairs) > 1 else ""
+    text = f"nodes {one} and {two} lie at the same place, {_place(mesh.nodes[one])}: the elements there are not connected"
+    more = f"; {len(pairs)} pairs of nodes coincide" if len(pairs) > 1 else ""
     return text + more, "Merge duplicate nodes when meshing (Gmsh: Coherence Mesh; CUBIT: imprint and merge before meshing)."
 
 
@@ -219,9 +219,9 @@ def _hanging(mesh, rows, quads, tree, doubled):
     places = mesh.nodes[mesh.elements[rows[:, 0][:, None], numbering.face_nodes(mesh.order)[rows[:, 1]]]]
     centres = places.mean(axis=1)
     radii = np.sqrt(((places - centres[:, None]) ** 2).sum(axis=2).max(axis=1))
-    near = tree.query_ball_point(centres, radii)
-    face = np.repeat(np.arange(len(rows)), [len(found) for found in near])
-    node = numbers[np.concatenate([np.asarray(found, int) for found in near])] if len(face) else np.empty(0, int)
+    candidates = tree.query_ball_point(centres, radii)
+    face = np.repeat(np.arange(len(rows)), [len(ids) for ids in candidates])
+    node = numbers[np.concatenate([np.asarray(ids, int) for ids in candidates])] if len(face) else np.empty(0, int)
     other = ~(quads[face] == node[:, None]).any(axis=1) & ~np.isin(node, doubled)
     face, node = face[other], node[other]
     on = _lies_on(places[face], mesh.nodes[node], radii[face])
@@ -230,9 +230,10 @@ def _hanging(mesh, rows, quads, tree, doubled):
     n, (e, f) = node[on][0], rows[face[on][0]]
     count = len(np.unique(node[on]))
     return (
-        f"node {n} at {_place(mesh.nodes[n])} hangs: it lies on the face {FACE_NAMES[f]} of {_element(mesh, e)} and is none of its corners"
+        f"node {n} at {_place(mesh.nodes[n])} is a hanging node: it lies on the face {FACE_NAMES[f]} of {_element(mesh, e)} "
+        "but is not one of its corners"
         + _share(count, len(numbers), "nodes of unmatched faces"),
-        "Elements must meet in whole faces: refine through transition elements, or mesh both sides together.",
+        "Elements must share whole faces: refine with transition elements, or mesh both sides together.",
     )
 
 
@@ -270,27 +271,27 @@ def _regions(mesh):
 
 def _tags(mesh, outer):
     """Boundary faces in no set or in two, and rows of sets that name no face."""
-    found, coded = [], {}
+    findings, coded = [], {}
     for name, rows in mesh.faces.items():
         bad = (rows[:, 0] < 0) | (rows[:, 0] >= mesh.size) | (rows[:, 1] < 0) | (rows[:, 1] > 5)
         if bad.any():
             e, f = rows[np.argmax(bad)]
-            found.append((f"the face set {name!r} names face {f} of element {e}; elements are 0 to {mesh.size - 1}, faces 0 to 5",
+            findings.append((f"the face set {name!r} names face {f} of element {e}; elements are 0 to {mesh.size - 1}, faces 0 to 5",
                           "Write the face set again."))  # fmt: skip
         coded[name] = rows[~bad] @ np.array([6, 1])
     outer = outer @ np.array([6, 1])
     tagged = np.concatenate([np.empty(0, int), *coded.values()])
     missing = outer[~np.isin(outer, tagged)]
     if len(missing):
-        found.append(_untagged(mesh, missing, len(outer)))
+        findings.append(_untagged(mesh, missing, len(outer)))
     twice = np.unique(tagged[np.isin(tagged, outer)], return_counts=True)
     twice = twice[0][twice[1] > 1]
     if len(twice):
         names = [name for name, codes in coded.items() if twice[0] in codes]
         text = f"the face {FACE_NAMES[twice[0] % 6]} of {_element(mesh, twice[0] // 6)} is in the face sets "
         text += " and ".join(map(repr, names)) + _share(len(twice), len(outer), "boundary faces")
-        found.append((text, "Put each boundary face into one set: it has one boundary condition."))
-    return found
+        findings.append((text, "Put each boundary face into one set: it has one boundary condition."))
+    return findings
 
 
 def _untagged(mesh, missing, count):

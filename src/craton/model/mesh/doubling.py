@@ -68,7 +68,7 @@ class Stack:
     def __post_init__(self):
         coarse = self.coarsest
         if any(n % w for n, w in zip(self.count, coarse)):
-            raise ValueError(f"{self.count[0]} x {self.count[1]} elements at the top are no multiple of {coarse[0]} x {coarse[1]} below")
+            raise ValueError(f"{self.count[0]} x {self.count[1]} elements at the top are not a multiple of {coarse[0]} x {coarse[1]} below")
         if np.prod([QUARTERS * n + 1.0 for n in (*self.count, len(self.levels) - 1)]) > LARGEST:
             raise ValueError(f"{self.count[0]} x {self.count[1]} elements at the top are too many to number their nodes")
         if any(a.levels[-1] != b.levels[0] for a, b in zip(self.layers[:-1], self.layers[1:])):
@@ -222,15 +222,15 @@ class Stack:
         first, nodes, shared = 0, 0, 0
         for n in range(len(self.layers)):
             corners = self.corners(n, window)
-            own, inverse = np.unique(all_nodes(self.keys(corners)), return_inverse=True)
+            node_keys, inverse = np.unique(all_nodes(self.keys(corners)), return_inverse=True)
             above = self.keys(np.array([0, 0, QUARTERS * self._base(n) + 1]))
-            shared = int(np.searchsorted(own, above)) if n else 0  # on its lower side: the last nodes of the layer below
+            shared = int(np.searchsorted(node_keys, above)) if n else 0  # on its lower side: the last nodes of the layer below
             elements.append((inverse.reshape(-1, 27) + (nodes - shared)).astype(np.int32))
-            keys.append(own[shared:])
+            keys.append(node_keys[shared:])
             layers.append(np.full(len(corners), n, np.int32))
             for name, rows in self.sides(corners).items():
                 faces[name].append(rows + (first, 0))
-            first, nodes = first + len(corners), nodes + len(own) - shared
+            first, nodes = first + len(corners), nodes + len(node_keys) - shared
         return (np.concatenate(elements), np.concatenate(keys), np.concatenate(layers),
                 {name: np.concatenate(rows).astype(np.int32) for name, rows in faces.items()})  # fmt: skip
 

@@ -1,11 +1,11 @@
-"""The points of a mesh of elements as runs see them: how many, how far apart, where."""
+"""Summary of a mesh of elements: number of points, edges, positions."""
 from collections.abc import Callable
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, eq=False)
 class ElementGrid:
-    """What a plan of spectral elements has in the place of `craton.model.Grid`.
+    """Number, size and positions of elements and GLL points; the counterpart of `craton.model.Grid`.
 
     Parameters
     ----------

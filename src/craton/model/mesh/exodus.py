@@ -79,7 +79,7 @@ def _opened(path):
         held = netcdf_file(path, "r", mmap=False)
         return _File(held.variables, held.close)
     if magic != b"\x89HDF":
-        raise MeshFileError("it is no Exodus file: neither HDF5 nor classic netCDF", "CUBIT: export mesh \"name.e\".")
+        raise MeshFileError("this is not an Exodus file: it is neither HDF5 nor classic netCDF", "CUBIT: export mesh \"name.e\".")
     try:
         import h5py
     except ImportError:
@@ -110,17 +110,17 @@ def _blocks(file, parts):
         cells = file.get(f"connect{i + 1}").astype(np.int64) - 1
         kind = file.kind(f"connect{i + 1}")
         base = kind.rstrip("0123456789").replace("HEXAHEDRON", "HEX")
-        own = np.full(len(cells), -1)
+        element_numbers = np.full(len(cells), -1)
         label = np.full(len(cells), name, object)
         if cells.shape[1] not in KINDS.get(base, ()):
             parts.add_others(_known(base, kind), cells)
         elif base == "HEX":
             parts.add_elements(cells, "Exodus", label)
-            own = seen + np.arange(len(cells))
+            element_numbers = seen + np.arange(len(cells))
             seen += len(cells)
         else:
             parts.add_quads(cells[:, :4], label)
-        solid.append(own)
+        solid.append(element_numbers)
     return np.concatenate(solid)
 
 

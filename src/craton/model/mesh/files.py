@@ -54,8 +54,8 @@ def _reader(path):
         return mesh_specfem.read
     readers = {".msh": _by_meshlane, ".vtk": _by_meshlane, ".vtu": _by_meshlane} | dict.fromkeys(mesh_exodus.SUFFIXES, mesh_exodus.read)
     if path.suffix.lower() not in readers:
-        text = f"the suffix {path.suffix or '(none)'} is not that of a mesh file craton reads"
-        raise MeshFileError(text, f"It reads {', '.join(readers)}, and SPECFEM3D's mesh folders.")
+        text = f"mesh files with the suffix {path.suffix or '(none)'} are not supported"
+        raise MeshFileError(text, f"Supported are {', '.join(readers)} and mesh folders of SPECFEM3D.")
     return readers[path.suffix.lower()]
 
 
@@ -102,7 +102,7 @@ def _sorted_cells(mesh):
             parts.add_others(block.type, cells)
     lost = sorted({name for (dimension, _), name in names.items() if dimension == 3})
     if lost and parts.names and all(name is None for name in np.concatenate(parts.names)):
-        raise MeshFileError(f"it names the physical volumes {', '.join(lost)}, but no element belongs to one", SAVE_GROUPS)
+        raise MeshFileError(f"it names the physical volumes {', '.join(lost)}, but they have no elements", SAVE_GROUPS)
     return parts
 
 
@@ -142,14 +142,14 @@ def _only_hexahedra(parts):
     solid = {kind: n for kind, n in parts.counts.items() if kind.rstrip("0123456789") in PLURAL or kind.startswith("VTK_")}
     if solid:
         found = ", ".join(f"{n} {PLURAL.get(kind.rstrip('0123456789'), f'cells of type {kind}')}" for kind, n in solid.items())
-        raise MeshFileError(f"it holds {found}; spectral elements here are hexahedra with 8, 20 or 27 nodes only",
+        raise MeshFileError(f"it contains {found}; only hexahedra with 8, 20 or 27 nodes are supported",
                             "Mesh with hexahedra (Gmsh: transfinite or extruded and recombined; CUBIT: map, sweep).")  # fmt: skip
     if not parts.elements:
-        held = ", ".join(f"{n} {kind}" for kind, n in parts.counts.items()) or "no cells"
-        raise MeshFileError(f"it holds no hexahedra, but {held}", "Gmsh: mesh in 3-D, and put the volumes into a physical group.")
+        cells = ", ".join(f"{n} {kind}" for kind, n in parts.counts.items()) or "no cells at all"
+        raise MeshFileError(f"it contains no hexahedra but {cells}", "Gmsh: mesh in 3-D, and put the volumes into a physical group.")
     widths = {block.shape[1] for block in parts.elements}
     if len(widths) > 1:
-        raise MeshFileError(f"it mixes hexahedra of {' and '.join(map(str, sorted(widths)))} nodes", "Write all elements with one order.")
+        raise MeshFileError(f"it mixes hexahedra with {' and '.join(map(str, sorted(widths)))} nodes", "Write all elements with one order.")
 
 
 def _used(parts, elements):
@@ -224,5 +224,5 @@ def _matched(quads, names, corners):
     if lost.any():
         i = np.argmax(lost)
         raise MeshFileError(f"{lost.sum()} quadrilaterals are not faces of hexahedra, the first in {names[i]!r}",
-                            "Mesh surfaces and volumes together, so that they share nodes.")  # fmt: skip
+                            "Mesh surfaces and volumes together so that they share nodes.")  # fmt: skip
     return rows[found]

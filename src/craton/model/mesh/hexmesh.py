@@ -74,13 +74,13 @@ class HexMesh:
         return shape.quality(self.nodes, self.elements)
 
     def elevated(self):
-        """The same mesh with 27 nodes an element, the new ones where the trilinear map puts them; itself where it has them."""
+        """The mesh with 27 nodes per element, the new ones placed by the trilinear map; self if it already has them."""
         if self.order == 2:
             return self
         return completed(self, shape.positions(self.nodes, self.elements, np.array([-1.0, 0.0, 1.0])))
 
     def reordered(self, permutation):
-        """The same mesh with its elements in the order ``permutation`` (new [i] = old number), faces following."""
+        """The mesh with its elements in the order ``permutation`` (new [i] = old number), faces following."""
         place = np.empty(self.size, np.int32)
         place[permutation] = np.arange(self.size, dtype=np.int32)
         faces = {name: np.column_stack([place[rows[:, 0]], rows[:, 1]]) for name, rows in self.faces.items()}
@@ -109,10 +109,10 @@ def subdivided(mesh, degree):
         Node i is GLL point i of ``numbering.number(mesh.elements, degree)``; element e * degree^3 + c is cell c of element e, with its
         region; without face sets.
     """
-    found = numbering.number(mesh.elements, degree)
-    nodes = np.empty((found.count, 3))
-    nodes[found.points.reshape(-1)] = shape.positions(mesh.nodes, mesh.elements, shape.gll_points(degree)).reshape(-1, 3)
-    n, points = degree, found.points
+    numbers = numbering.number(mesh.elements, degree)
+    nodes = np.empty((numbers.count, 3))
+    nodes[numbers.points.reshape(-1)] = shape.positions(mesh.nodes, mesh.elements, shape.gll_points(degree)).reshape(-1, 3)
+    n, points = degree, numbers.points
     corners = [points[:, c : c + n, b : b + n, a : a + n].ravel() for c in (0, 1) for b in (0, 1) for a in (0, 1)]
     return HexMesh(nodes, np.stack(corners, axis=1), np.repeat(mesh.regions, n**3), mesh.region_names)
 
@@ -134,11 +134,11 @@ def named_by_place(mesh):
     rows = boundary_faces(mesh)
     corners = mesh.nodes[numbering.face_corners(mesh.elements)[rows[:, 0], rows[:, 1]]]
     low, high = mesh.bounds()
-    near = 1e-6 * (high - low).max()
+    tolerance = 1e-6 * (high - low).max()
     up = np.cross(corners[:, 3] - corners[:, 0], corners[:, 2] - corners[:, 1])[:, 2] * np.where(np.isin(rows[:, 1], (1, 2, 5)), 1, -1)
     rest, sets = np.ones(len(rows), bool), {}
     for name, axis, limit in (("west", 0, low), ("east", 0, high), ("south", 1, low), ("north", 1, high)):
-        sets[name] = rest & (np.abs(corners[:, :, axis] - limit[axis]).max(axis=1) <= near)
+        sets[name] = rest & (np.abs(corners[:, :, axis] - limit[axis]).max(axis=1) <= tolerance)
         rest = rest & ~sets[name]
     sets |= {"bottom": rest & (up < 0), "top": rest & (up >= 0)}
     return {name: rows[mask] for name, mask in sets.items() if mask.any()}

@@ -45,7 +45,7 @@ class Located:
         return len(self.element)
 
     def some(self, which):
-        """Those of some positions."""
+        """Locations of selected positions."""
         return Located(*(getattr(self, name)[which] for name in ("element", "local", "nearest", "distance")))
 
 
@@ -184,7 +184,7 @@ class Locator:
         """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
         if not len(self.numbers):
-            raise ValueError("there is no element to look at")
+            raise ValueError("the mesh has no elements")
         parts = [self._find(xyz[some : some + BATCH], nearest) for some in range(0, max(len(xyz), 1), BATCH)]
         cell, local, nearest, distance = (np.concatenate(part) for part in zip(*parts))
         return Located(np.where(cell >= 0, self.numbers[cell], -1), local, self.numbers[nearest], distance)
@@ -200,8 +200,8 @@ class Locator:
     def _find(self, xyz, wanted):
         """(cell or -1, local, nearest cell, distance) of some positions: the nearest centres first, then all boxes that hold one."""
         cell, local = np.full(len(xyz), -1), np.zeros_like(xyz)
-        near = self.cells.candidates(xyz)
-        for column in near.T:
+        candidates = self.cells.candidates(xyz)
+        for column in candidates.T:
             todo = np.flatnonzero(cell < 0)
             todo = todo[self.cells.hold(column[todo], xyz[todo])]
             self._try(todo, column[todo], xyz, cell, local)
@@ -212,15 +212,15 @@ class Locator:
             now = (turn == n) & (cell[todo[which]] < 0)
             self._try(todo[which[now]], cells[now], xyz, cell, local)
         nearest, distance = cell.copy(), np.full(len(xyz), np.inf)
-        found = np.flatnonzero(cell >= 0)
-        distance[found] = self.cells.missed(cell[found], local[found], xyz[found])
+        inside = np.flatnonzero(cell >= 0)
+        distance[inside] = self.cells.missed(cell[inside], local[inside], xyz[inside])
         lost = np.flatnonzero(cell < 0)
         if wanted and len(lost):
-            nearest[lost], local[lost], distance[lost] = self._nearest(xyz[lost], near[lost])
+            nearest[lost], local[lost], distance[lost] = self._nearest(xyz[lost], candidates[lost])
         return cell, local, nearest, distance
 
     def lowest(self, found, xyz, order):
-        """The same with positions on faces, edges and corners in that of the elements there which is lowest in `order`, (ne,)."""
+        """Assign positions on faces, edges and corners to the adjacent element that is lowest in `order`, (ne,)."""
         near = np.flatnonzero((found.element >= 0) & (np.abs(found.local).max(axis=1) > 1 - FACE))
         which, cells = self.cells.all_candidates(xyz[near]) if len(near) else (np.empty(0, int),) * 2
         local, inside = self._inside(cells, xyz[near[which]])
@@ -269,13 +269,15 @@ def problems(located, xyz, keys, names=None):
     names : list of str, optional
         Of each position, for the message.
     """
-    found = {}
+    problems_by_key = {}
     for n in np.flatnonzero(located.element < 0):
         place = "({:.10g}, {:.10g}, {:.10g})".format(*xyz[n])
         name = f'"{names[n]}": ' if names and names[n] else ""
-        what = f"{name}{place} m is outside the mesh, {located.distance[n]:.4g} m from its nearest element, {located.nearest[n]}"
-        found.setdefault(keys[n], Problem(keys[n], what, "move it inside; for a depth below the ground write { x =, y =, depth = }"))
-    return list(found.values())
+        message = f"{name}{place} m is outside the mesh, {located.distance[n]:.4g} m from its nearest element, {located.nearest[n]}"
+        problems_by_key.setdefault(
+            keys[n], Problem(keys[n], message, "move it inside the mesh; for a depth below the surface write { x =, y =, depth = }")
+        )
+    return list(problems_by_key.values())
 
 
 @dataclass(frozen=True, eq=False)

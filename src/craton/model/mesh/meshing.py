@@ -9,7 +9,7 @@ from craton.model.media import cells, earth, followed, layered
 from craton.model.media.cells import Region
 
 BLOCK = 1 << 12  # elements measured at a time
-ABOVE = 1e-6  # of the spacing: interfaces nearer than this to the ground are the ground
+ABOVE = 1e-6  # times the element size: an interface closer than this to the ground coincides with it
 
 
 def region_of(scenario):
@@ -18,16 +18,18 @@ def region_of(scenario):
     return Region(domain.corner, tuple(o + s for o, s in zip(domain.corner, domain.extent)))
 
 
-def spacing_of(scenario):
-    """Length of an element's edge, m: as given, or such that GLL points at their average distance, edge over degree, resolve the slowest
-    wave at max_frequency; rounded down to three digits."""
+def element_size_of(scenario):
+    """Longest edge of the elements, m: ``domain.element_size``, or the edge that resolves the slowest wave at ``max_frequency``.
+
+    GLL points are counted at their average distance, edge over degree; a derived edge is rounded down to three digits.
+    """
     domain = scenario.domain
-    if domain.spacing is not None:
-        return domain.spacing
+    if domain.element_size is not None:
+        return domain.element_size
     slowest = earth.extremes(scenario.model, region_of(scenario))["slowest"]
-    spacing = scenario.run.degree * slowest / (domain.max_frequency * domain.points_per_wavelength)
-    digits = 2 - math.floor(math.log10(spacing))
-    return math.floor(spacing * 10**digits) / 10**digits
+    edge = scenario.run.degree * slowest / (domain.max_frequency * domain.points_per_wavelength)
+    digits = 2 - math.floor(math.log10(edge))
+    return math.floor(edge * 10**digits) / 10**digits
 
 
 def mesh_of(scenario):
@@ -47,8 +49,8 @@ def mesh_of(scenario):
 
     top, surface, curved = top_of(scenario)
     size = (*domain.extent[:2], top - domain.corner[2])
-    refine = [(one.below, one.factor) for one in domain.refine]
-    return box_mesh(domain.corner, size, spacing_of(scenario), interfaces_of(scenario), surface, refine, 2 if curved else 1)
+    refine = [(step.below, step.factor) for step in domain.refine]
+    return box_mesh(domain.corner, size, element_size_of(scenario), interfaces_of(scenario), surface, refine, 2 if curved else 1)
 
 
 def top_of(scenario):
@@ -62,7 +64,7 @@ def top_of(scenario):
     highest = highest_ground(ground, region_of(scenario))
     if highest >= ground.water.level:
         level = f"{ground.water.level:.10g} m"
-        what = f"the ground rises to {highest:.10g} m, above the water at {level}: water that ends at a coast has no mesh"
+        what = f"the topography rises to {highest:.10g} m, above the water at {level}: water with a coastline cannot be meshed"
         raise ScenarioError([Problem("model.water", what, 'raise water.level, leave water out, or use method = "fd"')])
     return ground.water.level, None, curved
 
@@ -85,7 +87,7 @@ def interfaces_of(scenario):
         lowest = terrain.heights(ground, region_of(scenario))[0]
         return found + [_below(ground, top) for top in tops if top < 0 and lowest + top > domain.corner[2]]
     roof = domain.top if ground is None else terrain.heights(ground, region_of(scenario))[0]
-    room = ABOVE * spacing_of(scenario)
+    room = ABOVE * element_size_of(scenario)
     return found + [float(top) for top in tops if domain.corner[2] + room < top < roof - room]
 
 

@@ -83,11 +83,11 @@ def number(elements, degree):
     new = [touched, _first(edges, edge_count), _first(faces, face_count), np.ones((len(corners), 1), bool)]
     points, known, count = np.empty((len(corners), n**3), np.int32), np.empty(starts[-1], np.int32), 0
     for block in _blocks(len(corners)):
-        own = _provisional(corners[block], edges[block], faces[block], degree, starts, block.start)
-        fresh = own[np.concatenate([part[block] for part in new], axis=1)[:, _parts(degree)]]
+        provisional = _provisional(corners[block], edges[block], faces[block], degree, starts, block.start)
+        fresh = provisional[np.concatenate([part[block] for part in new], axis=1)[:, _parts(degree)]]
         known[fresh] = np.arange(count, count + len(fresh), dtype=np.int32)
         count += len(fresh)
-        points[block] = known[own]
+        points[block] = known[provisional]
     return Numbering(points.reshape(-1, n, n, n), count)
 
 

@@ -173,12 +173,12 @@ def _greedy(chunks, rounds):
     bits = np.empty(len(sequence), np.uint64)
     limits = np.flatnonzero(np.diff(rounds[sequence], prepend=-1, append=rounds.max() + 1))
     for low, high in pairwise(limits):
-        own = slice(ends[low] - lengths[low], ends[high - 1])
-        taken = np.bitwise_or.reduceat(used[nodes[own]], ends[low:high] - lengths[low:high] - own.start)
+        window = slice(ends[low] - lengths[low], ends[high - 1])
+        taken = np.bitwise_or.reduceat(used[nodes[window]], ends[low:high] - lengths[low:high] - window.start)
         if (taken == ALL).any():
             raise ValueError("more than 64 chunks meet: use smaller chunks")
         bits[low:high] = ~taken & (taken + np.uint64(1))
-        used[nodes[own]] |= np.repeat(bits[low:high], lengths[low:high])
+        used[nodes[window]] |= np.repeat(bits[low:high], lengths[low:high])
     out = np.empty(len(sequence), np.int32)
     out[sequence] = np.log2(bits.astype(float))
     return out

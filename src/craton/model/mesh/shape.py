@@ -61,7 +61,7 @@ def _product(factors):
 
 
 def shape(p, xi, eta, zeta):
-    """The same of a hexahedron at m places, m last: values (p^3, m) and slopes (3, p^3, m).
+    """Shape functions of a hexahedron at m positions, m last: values (p^3, m) and slopes (3, p^3, m).
 
     Parameters
     ----------
@@ -126,9 +126,9 @@ def determinants(places, elements, points):
     out = np.empty((len(elements), count))
     block = max(1, BLOCK * 27 // count)
     for start in range(0, len(elements), block):
-        own = places[elements[start : start + block]]
-        own = own - own[:, :1]
-        rows = (own.transpose(2, 0, 1) @ operator).reshape(3, -1, 3, count)
+        corners = places[elements[start : start + block]]
+        corners = corners - corners[:, :1]
+        rows = (corners.transpose(2, 0, 1) @ operator).reshape(3, -1, 3, count)
         (xa, xb, xc), (ya, yb, yc), (za, zb, zc) = (row.swapaxes(0, 1) for row in rows)
         out[start : start + block] = xa * (yb * zc - yc * zb) + xb * (yc * za - ya * zc) + xc * (ya * zb - yb * za)
     return out

@@ -71,7 +71,7 @@ def _finder(ids, order, noun):
         place = np.minimum(np.searchsorted(ids, numbers), len(ids) - 1)
         lost = ids[place] != numbers
         if lost.any():
-            raise MeshFileError(f"{file} names {noun} {numbers[lost][0]}, which is not there", f"Write the {noun}s again.")
+            raise MeshFileError(f"{file} names {noun} {numbers[lost][0]}, which does not exist", f"Write the {noun}s again.")
         return order[place]
 
     return find
@@ -88,7 +88,7 @@ def _numbers(path):
     try:
         return np.array(path.read_text().replace("D", "E").replace("d", "E").split(), float)
     except ValueError as error:
-        raise MeshFileError(f"{path.name} holds something that is no number: {error}", "Write the file again.") from None
+        raise MeshFileError(f"{path.name} contains something that is not a number: {error}", "Write the file again.") from None
 
 
 def _table(path, widths):
@@ -98,7 +98,7 @@ def _table(path, widths):
     width, rest = divmod(len(values) - 1, count) if count > 0 else (widths[0], len(values) - 1)
     if rest or width not in widths:
         asked = " or ".join(map(str, widths))
-        raise MeshFileError(f"{path.name} says {count} rows, and holds {max(len(values) - 1, 0)} numbers after that; a row has {asked}",
+        raise MeshFileError(f"{path.name} announces {count} rows but contains {max(len(values) - 1, 0)} numbers; a row has {asked}",
                             "The first line is the number of rows; each row is complete.")  # fmt: skip
     return values[1:].reshape(count, width)
 

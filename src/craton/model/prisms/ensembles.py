@@ -113,10 +113,10 @@ def edges_around(centres, what="coordinate"):
     """
     centres = np.asarray(centres, float)
     if len(centres) < 2:
-        raise ValueError(f"{what} has {len(centres)} value: a cell's width cannot be seen from it, at least 2 are needed")
+        raise ValueError(f"{what} has {len(centres)} value, but at least 2 are needed to know the width of a cell")
     bad = np.flatnonzero(~(np.diff(centres) > 0))
     if len(bad):
-        raise ValueError(f"{what} does not rise: value {bad[0] + 1} is {centres[bad[0] + 1]:.10g} after {centres[bad[0]]:.10g}")
+        raise ValueError(f"{what} does not increase: value {bad[0] + 1} is {centres[bad[0] + 1]:.10g} after {centres[bad[0]]:.10g}")
     middle = (centres[1:] + centres[:-1]) / 2
     return np.concatenate([[2 * centres[0] - middle[0]], middle, [2 * centres[-1] - middle[-1]]])
 
@@ -158,13 +158,13 @@ def cells(x, y, z, density=0.0, bodies=()):
 def _checked_edges(values, name):
     values = np.asarray(values, float).reshape(-1)
     if len(values) < 2:
-        raise ValueError(f"{name} has {len(values)} edges: at least 2 are needed")
+        raise ValueError(f"{name} has {len(values)} edges, but at least 2 are needed")
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise ValueError(f"edge {bad[0]} of {name} is not finite: {values[bad[0]]}")
     bad = np.flatnonzero(~(np.diff(values) > 0))
     if len(bad):
-        raise ValueError(f"the edges of {name} do not rise: edge {bad[0] + 1} is {values[bad[0] + 1]:.10g} after {values[bad[0]]:.10g}")
+        raise ValueError(f"the edges of {name} do not increase: edge {bad[0] + 1} is {values[bad[0] + 1]:.10g} after {values[bad[0]]:.10g}")
     return values
 
 

@@ -63,15 +63,16 @@ def of_dataset(dataset, axes=None, reference=0.0, name="dataset"):
     """
     source = readers.Source(dataset, Path(name), "model", ("rho",))
     axes = source.axes if axes is None else axes
-    for axis, own, wanted in zip(AXES, source.axes, axes):
-        fuzz = 1e-9 * (own[-1] - own[0])
-        if wanted[0] < own[0] - fuzz or wanted[-1] > own[-1] + fuzz:
+    for axis, model_points, cell_edges in zip(AXES, source.axes, axes):
+        fuzz = 1e-9 * (model_points[-1] - model_points[0])
+        if cell_edges[0] < model_points[0] - fuzz or cell_edges[-1] > model_points[-1] + fuzz:
             raise ValueError(
-                f"the model covers {axis} from {own[0]:.10g} to {own[-1]:.10g} m, the cells go from {wanted[0]:.10g} to {wanted[-1]:.10g} m"
+                f"the model covers {axis} from {model_points[0]:.10g} to {model_points[-1]:.10g} m, "
+                f"but the cells extend from {cell_edges[0]:.10g} to {cell_edges[-1]:.10g} m"
             )
     rho = source.read(tuple((0, len(axis)) for axis in source.axes)).fields[0]
     _finite(rho, source.axes, name)
-    x, y, z = (_means(own, wanted) for own, wanted in zip(source.axes, axes))
+    x, y, z = (_means(model_points, cell_edges) for model_points, cell_edges in zip(source.axes, axes))
 
     def density(k0, k1):
         return y @ (z[k0:k1] @ rho.reshape(len(rho), -1)).reshape(k1 - k0, *rho.shape[1:]) @ x.T
@@ -137,7 +138,7 @@ def of_anything(model, region=None, shape=None, spacing=None, reference=0.0):
 def _axes(region, shape, spacing, finest):
     region = tuple(float(c) for c in region)
     if len(region) != 6 or not all(region[2 * a] < region[2 * a + 1] for a in range(3)):
-        raise ValueError(f"region {region} is not (west, east, south, north, bottom, top), each pair rising")
+        raise ValueError(f"region {region} is not (west, east, south, north, bottom, top), each pair increasing")
     return axes_of(region, shape, spacing or sensible(region, finest))
 
 
@@ -183,9 +184,9 @@ def _contrast(axes, density, reference, without):
         less = (without(k0, k1) if reference == "background" else (rho * area).sum(axis=(1, 2), keepdims=True) if reference == "mean"
                 else float(reference))  # fmt: skip
         left = (rho - less).reshape(-1)
-        kept = np.flatnonzero(np.abs(left) > SAME * np.abs(rho).reshape(-1))
-        index.append(kept + k0 * plane)
-        values.append(left[kept])
+        nonzero = np.flatnonzero(np.abs(left) > SAME * np.abs(rho).reshape(-1))
+        index.append(nonzero + k0 * plane)
+        values.append(left[nonzero])
     return Cells(x, y, z, np.concatenate(index), np.concatenate(values))
 
 

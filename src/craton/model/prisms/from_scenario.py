@@ -50,11 +50,11 @@ def key(tables, i):
 
 def _empty(table, at):
     remedy = (
-        "move the bodies into the cells; a cell belongs to a body that holds its centre"
+        "move the bodies into the grid; a cell belongs to the body that contains its centre"
         if getattr(table, "bodies", ())
         else "check the densities"
     )
-    return Problem(at, "no prism has density and volume", remedy)
+    return Problem(at, "no prism has a density and a volume other than zero", remedy)
 
 
 def _grid(table):
@@ -108,28 +108,28 @@ def overlap_problems(ensembles, tables):
 
     def name(n):
         which = int(np.searchsorted(counts, n, side="right")) - 1
-        own = int(n - counts[which])
+        row = int(n - counts[which])
         rows = getattr(ensembles[which], "rows", None)
-        return f"{own if rows is None else int(rows[own])}" + (f" of {key(tables, which)}" if len(tables) > 1 else "")
+        return f"{row if rows is None else int(rows[row])}" + (f" of {key(tables, which)}" if len(tables) > 1 else "")
 
     words = [f"{name(a)} and {name(b)}" for a, b in pairs[:SHOWN]]
     if not words:
         return []
     more = ", and more" if len(pairs) > SHOWN else ""
     return [Problem("prisms", f"prisms overlap: {', '.join(words)}{more} (counted from 0)",
-                    "their densities add up where they overlap; if that is meant, set gravity.check_overlap = false")]  # fmt: skip
+                    "overlapping densities are added; if that is intended, set gravity.check_overlap = false")]  # fmt: skip
 
 
 def warnings(ensembles, tables):
     """Sentences about bodies that take no cell."""
-    found = []
+    notes = []
     for i, (ensemble, table) in enumerate(zip(ensembles, tables)):
         for n, body in enumerate(getattr(table, "bodies", ())):
             if not len(prisms.inside(ensemble.shape, (ensemble.x, ensemble.y, ensemble.z), body)):
-                found.append(
-                    f"{key(tables, i)}.bodies.{n}: no cell has its centre in this {body.shape}; it lies outside or is smaller than a cell"
+                notes.append(
+                    f"{key(tables, i)}.bodies.{n}: this {body.shape} contains no cell centre: it is outside the grid or smaller than a cell"
                 )
-    return found
+    return notes
 
 
 def describe(ensemble):

@@ -35,7 +35,7 @@ def layer(top, bottom, density, density_below=None, missing="refuse"):
     top, bottom = surfaces.as_surface(top), surfaces.as_surface(bottom)
     grid = next((s for s in (top, bottom) if not isinstance(s, float)), None)
     if grid is None:
-        raise ValueError('top and bottom are both numbers: give at least one as a surface, or use kind = "grid" for a slab')
+        raise ValueError('top and bottom are both constant: give at least one as a surface, or use kind = "grid" for a slab')
     high, low = (surfaces.elevations(s, grid) for s in (top, bottom))
     lost = ~(np.isfinite(high) & np.isfinite(low))
     if lost.any() and missing != "drop":
@@ -44,8 +44,8 @@ def layer(top, bottom, density, density_below=None, missing="refuse"):
     if crossed.any():
         if density_below is None:
             raise ValueError(
-                f"the top lies below the bottom at {_count(crossed)}, the first at {_place(grid, crossed)}; give density_below "
-                "(between sea floor and sea level: water minus rock, -1640 kg/m3), or 0 to leave them out"
+                f"the top is below the bottom at {_count(crossed)}, the first at {_place(grid, crossed)}; give density_below "
+                "(of sea water: water minus rock, -1640 kg/m3), or 0 to leave these prisms out"
             )
         density = np.where(crossed, float(density_below), density)
     return _prisms(grid, np.fmin(low, high), np.fmax(low, high), density, lost)

@@ -102,7 +102,7 @@ def below(pairs, each, count):
 
 
 def meeting(low, high, pairs):
-    """Those pairs of boxes whose interiors meet."""
+    """Pairs of boxes whose interiors overlap."""
     a, b = pairs.T
     kept = np.ones(len(pairs), bool)
     for axis in range(3):

@@ -124,4 +124,4 @@ def _si(variable, name):
     try:
         return variable.values * si(f"1 {unit}", "density" if name.lower() in ALIASES["density"] else "length")
     except UnitError as error:
-        raise ValueError(f"the units of {name}, {unit!r}, are not understood: {error}") from None
+        raise ValueError(f"the units of {name}, {unit!r}, cannot be read: {error}") from None

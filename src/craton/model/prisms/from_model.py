@@ -127,7 +127,7 @@ def of_anything(model, region=None, shape=None, spacing=None, reference=0.0):
     if hasattr(model, "domain"):
         model, domain = model.model, model.domain
         region = region or tuple(np.stack([domain.origin, np.add(domain.origin, domain.size)], axis=1).ravel())
-        return of_model(model, _axes(region, shape, spacing, domain.spacing or 0.0), reference)
+        return of_model(model, _axes(region, shape, spacing, domain.resolution or 0.0), reference)
     if not hasattr(model, "kind"):
         raise ValueError(f"a model is a scenario of waves, its model, an xarray.Dataset or a path of these, not {type(model).__name__}")
     if region is None:

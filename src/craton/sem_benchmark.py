@@ -71,7 +71,7 @@ def scenario_of(case):
         model["attenuation"] = {"band": [1, 20]}  # three mechanisms
     place = [x / 2, y / 2, -0.75 * z]
     return Scenario(
-        method="sem", title=case.title, domain={"origin": [0, 0, -z], "size": [x, y, z], "spacing": EDGE}, model=model,
+        method="sem", title=case.title, domain={"origin": [0, 0, -z], "size": [x, y, z], "element_size": EDGE}, model=model,
         time={"duration": 1000}, receivers=[{"name": "R", "at": place}],
         source=[{"kind": "force", "at": place, "force": [0, 0, 1e9], "wavelet": {"kind": "ricker", "frequency": 5}}])  # fmt: skip
 

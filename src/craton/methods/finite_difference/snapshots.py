@@ -79,7 +79,7 @@ def cut(d, spec, ranges):
     return tuple(block), tuple(chosen), coords, lattice
 
 
-@np.errstate(invalid="ignore", over="ignore")  # of a wavefield that explodes: the guard speaks of it
+@np.errstate(invalid="ignore", over="ignore")  # of a wavefield that diverges: the guard reports it
 def _finished(arrays, combine, chosen, shots, air=None):
     """The picture's own points, ([component,] [shot,] z, y, x), float32, from what `combine` makes of the block."""
     values = combine(arrays)

@@ -21,13 +21,14 @@ def of_grid(scenario, planned, ranks):
     efficiency = step_seconds(whole, 0, 0, speeds) / (ranks * slowest)
     even = whole / (ranks * max(cost for _, cost, _, _ in rows))
     sent = [n for _, _, n, _ in rows]
-    nbytes, per_point = memory(planned, parts)
+    (nbytes, per_point), size = memory(planned, parts), np.dtype(planned.precision).itemsize
     lines = [
         f"Ranks: {ranks} as {' x '.join(map(str, parts[0].ranks[::-1]))} along x, y, z",
         *(line(rank, *row) for rank, row in enumerate(rows[:SHOWN])),
         *([f"  ... and {ranks - SHOWN} more"] if ranks > SHOWN else []),
         f"  halos       {max(sent) / 1e6:,.2f} MB a step out of a rank, {sum(sent) / 1e6:,.1f} MB in all",
-        f"  memory      {nbytes / 2**30:,.2f} GiB on the largest rank, {per_point:.2f} reals a point",
+        f"  memory      {nbytes / 2**30:,.2f} GiB on the largest rank, {size * per_point:.1f} bytes per grid point "
+        f"({per_point:.2f} {planned.precision})",
         f"  efficiency  {efficiency:.1%} expected of {ranks} GPUs ({even:.1%} if halos cost nothing); assumed: "
         f"{speeds.rate / 1e9:g} G points/s, {speeds.bandwidth / 1e9:g} GB/s and {speeds.latency * 1e6:g} us between neighbours",
     ]  # fmt: skip
@@ -42,7 +43,7 @@ def line(rank, part, cost, nbytes, seconds):
 
 
 def memory(planned, parts):
-    """Bytes of the plan of the rank with the most points, and its reals a point."""
+    """Bytes of the plan of the rank with the most points, and its values per grid point."""
     from craton.methods.shared.ranks import shared
 
     rank = int(np.argmax([np.prod(part.shape, dtype=np.int64) for part in parts]))

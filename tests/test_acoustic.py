@@ -254,4 +254,4 @@ def test_the_isotropic_part_of_a_moment_acts():
 def test_names_of_waves(size, waves):
     with pytest.raises((ScenarioError, ValueError)) as caught:
         water(size, waves)
-    assert "plane" in str(caught.value)
+    assert "2-D" in str(caught.value)

@@ -282,7 +282,7 @@ def identifiers(node):
 
 PROBED = {"machine", "backend", "program", "plan", "planned"}
 # Probes that are still there, by layer: change the number when one goes. None may come.
-PROBES = {"benchmark": 1, "methods": 1}
+PROBES = {}
 
 
 def probes(tree):

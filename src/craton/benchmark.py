@@ -169,7 +169,7 @@ def timed(plan, machine, bandwidth):
     rates = plan.points / np.array(seconds)
     traffic = sum(plan.traffic.values())
     return {
-        "case": plan.title, "points": plan.points, "shape_zyx": getattr(plan.grid, "shape", None), "nbytes": plan.nbytes,
+        "case": plan.title, "points": plan.points, "shape_zyx": plan.grid.shape, "nbytes": plan.nbytes,
         "steps_per_repeat": count, "repeats": REPEATS,
         "seconds_per_step": float(np.median(seconds)),
         "commit_seconds": program.seconds, "first_step_seconds": first, "point_steps_per_second": float(np.median(rates)),

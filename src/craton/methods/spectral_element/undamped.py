@@ -141,7 +141,7 @@ class Undamped:
 
     def slabs(self, count):
         """Return batches of points: on a host their temporaries stay in the cache."""
-        return mesh_terms.batches(count, SLAB if self.machine.xp is np else max(count, 1))
+        return mesh_terms.batches(count, SLAB if self.machine.shares_host_memory else max(count, 1))
 
     def add(self, medium, *names):
         """Add the forces of the named phases, and those of other ranks at shared points."""

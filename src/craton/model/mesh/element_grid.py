@@ -33,6 +33,7 @@ class ElementGrid:
     media: Callable | None = None
 
     planar = False
+    shape = None  # of a regular grid
 
     def words(self):
         """Elements, points and edges in words."""

@@ -15,13 +15,13 @@ def command(name=None, order=4, precision="float32", arch=None):
         refuse("--order", f"{order} is not an order in space", "write 2, 4, 6, 8, 10, 12, 14 or 16")
     if arch is not None and not re.fullmatch(r"sm_\d+[a-z]?", arch):
         refuse("--arch", f'"{arch}" is not a GPU architecture', "write for example sm_80 or sm_90")
-    found = {key: value for method in METHODS.values() for key, value in method.operators(order, precision).items()}
+    listed = {key: value for method in METHODS.values() for key, value in method.operators(order, precision).items()}
     if name is not None:
-        known("NAME", name, found, "operator")
-        found = {name: found[name]}
+        known("NAME", name, listed, "operator")
+        listed = {name: listed[name]}
     if arch is not None:
-        return compiled(found.values(), arch)
-    print(texts(*found[name]) if name else table(found.values()))
+        return compiled(listed.values(), arch)
+    print(texts(*listed[name]) if name else table(listed.values()))
     return 0
 
 

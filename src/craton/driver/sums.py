@@ -138,9 +138,9 @@ def summed(problem, name, machine, comm, progress):
         if comm.size > 1 and not gravity.algorithm(name).estimate(mine, replace(rates, machine=machine)).applies:
             name = gravity.choose(mine, machine)[0].method  # a few prisms left over, without the whole ensemble's regularity
         with progress_of_sweep(mine.pairs, f"gravity, {name}", quiet=not progress or comm.rank > 0) as report:
-            found = gravity.algorithm(name).solve(mine, Runner(machine, report))
-        error = accuracy.stated(mine, found, name, Runner(machine))
-        values[:, places] = found
+            attraction = gravity.algorithm(name).solve(mine, Runner(machine, report))
+        error = accuracy.stated(mine, attraction, name, Runner(machine))
+        values[:, places] = attraction
     return comm.reduce(values), combined(comm.gather(error), sum if isinstance(places, slice) else max)
 
 

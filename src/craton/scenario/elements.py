@@ -78,8 +78,8 @@ class ElementDomain(Domain):
     def _waves_in_space(cls, value):
         waves = value.get("waves") if isinstance(value, dict) else None
         if waves in ("P-SV", "SH"):
-            what = f"waves = {shown(waves)} is available only in 2-D, with finite differences"
-            raise wrong(("waves", what, 'leave waves out, or method = "fd"'))
+            message = f"waves = {shown(waves)} is available only in 2-D, with finite differences"
+            raise wrong(("waves", message, 'leave waves out, or method = "fd"'))
         return value
 
     @model_validator(mode="after")

@@ -164,10 +164,10 @@ def _check_signs(value, noun, tables):
     given = [k for k in tables if k in value]
     if len(given) == 1:
         return
-    what = f"{listed(given, 'and')} are mutually exclusive" if given else f"the {noun} needs one of {listed(tables)}"
+    message = f"{listed(given, 'and')} are mutually exclusive" if given else f"the {noun} needs one of {listed(tables)}"
     close = [(k, nearest(k, tables)) for k in value if k not in given and nearest(k, tables)]
     hint = f"; did you mean {shown(close[0][1])} for {shown(close[0][0])}?" if close and not given else ""
-    raise wrong(("", what + hint, f"give exactly one of {listed(tables)}"))
+    raise wrong(("", message + hint, f"give exactly one of {listed(tables)}"))
 
 
 def as_list(value):
@@ -237,8 +237,8 @@ def several(noun, item):
 
 def _text(value):
     if not isinstance(value, str) or not value.strip():
-        what = "the string is empty" if isinstance(value, str) else f"{shown(value)} is not a string"
-        raise wrong(("", what, 'write a string in quotes, "..."'))
+        message = "the string is empty" if isinstance(value, str) else f"{shown(value)} is not a string"
+        raise wrong(("", message, 'write a string in quotes, "..."'))
     return value
 
 
@@ -289,8 +289,8 @@ class Position(Table):
     @model_validator(mode="after")
     def _one_height(self):
         if (self.z is None) == (self.depth is None):
-            what = "z and depth are mutually exclusive" if self.z is not None else "missing: neither z nor depth is given"
-            raise wrong(("", what, "give z (m, up) or depth (m, below the surface)"))
+            message = "z and depth are mutually exclusive" if self.z is not None else "missing: neither z nor depth is given"
+            raise wrong(("", message, "give z (m, up) or depth (m, below the surface)"))
         return self
 
     @model_serializer

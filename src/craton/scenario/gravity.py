@@ -123,8 +123,8 @@ class ScatteredPoints(Table):
     @model_validator(mode="after")
     def _one_list(self):
         if (self.at is None) == (self.file is None):
-            what = "at and file are mutually exclusive" if self.file else "missing: neither at nor file is given"
-            raise wrong(("", what, 'write at = [[x, y, z], ...], or file = "points.csv"'))
+            message = "at and file are mutually exclusive" if self.file else "missing: neither at nor file is given"
+            raise wrong(("", message, 'write at = [[x, y, z], ...], or file = "points.csv"'))
         return self
 
 

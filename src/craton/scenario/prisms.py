@@ -216,8 +216,8 @@ class TablePrisms(Table):
     @model_validator(mode="after")
     def _one_list(self):
         if (self.file is None) == (self.rows is None):
-            what = "file and rows are mutually exclusive" if self.file else "missing: neither file nor rows is given"
-            raise wrong(("", what, 'write file = "prisms.csv", or rows = [[west, east, south, north, bottom, top, density]]'))
+            message = "file and rows are mutually exclusive" if self.file else "missing: neither file nor rows is given"
+            raise wrong(("", message, 'write file = "prisms.csv", or rows = [[west, east, south, north, bottom, top, density]]'))
         length = 7 if self.density is None else 6
         bad = [i for i, row in enumerate(self.rows or ()) if len(row) != length]
         if bad:

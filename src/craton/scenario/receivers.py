@@ -73,8 +73,8 @@ class Lattice(Table):
     @model_validator(mode="after")
     def _one_height(self):
         if (self.z is None) == (self.depth is None):
-            what = "z and depth are mutually exclusive" if self.z is not None else "missing: neither z nor depth is given"
-            raise wrong(("", what, "give either z or depth, in m"))
+            message = "z and depth are mutually exclusive" if self.z is not None else "missing: neither z nor depth is given"
+            raise wrong(("", message, "give either z or depth, in m"))
         return self
 
     @property

@@ -75,8 +75,8 @@ class PlaneWave(_Elsewhere):
     def _possible(self):
         items = []
         if (self.z is None) == (self.depth is None):
-            what = "z and depth are mutually exclusive" if self.z is not None else "missing: neither z nor depth is given"
-            items.append(("z", what, "give z (m, up) or depth (m) of the plane from which the wave starts"))
+            message = "z and depth are mutually exclusive" if self.z is not None else "missing: neither z nor depth is given"
+            items.append(("z", message, "give z (m, up) or depth (m) of the plane from which the wave starts"))
         if self.incidence:
             items.append(("incidence", f"{number(self.incidence)} deg: only vertical incidence, 0, is supported: an oblique wave is not "
                           "periodic along x and y", "leave incidence out"))

@@ -20,8 +20,8 @@ class Stiffness(_Constants):
     def _positive(self):
         least = float(np.linalg.eigvalsh(self.matrix).min())
         if not least > 1e-9 * max(float(np.abs(self.matrix).max()), 1e-300):
-            what = f"the stiffness matrix is not positive definite: its smallest eigenvalue is {number(least)} Pa"
-            raise wrong(("", what, "give c11, c22, c33, c44, c55, c66 above 0; check the Voigt order 1 to 6 = xx, yy, zz, yz, xz, xy"))
+            message = f"the stiffness matrix is not positive definite: its smallest eigenvalue is {number(least)} Pa"
+            raise wrong(("", message, "give c11, c22, c33, c44, c55, c66 above 0; check the Voigt order 1 to 6 = xx, yy, zz, yz, xz, xy"))
         return self
 
     @property

@@ -162,8 +162,8 @@ def _wavelet_problems(i, spec):
         remedy = "give the path of a text file, relative to the scenario"
         return [Problem(key, f"cannot read {spec.file}: {error.strerror or error}", remedy)]
     except ValueError as error:
-        what = f"{spec.file}: {error}" if spec.file is not None else str(error)
-        return [Problem(key, what, "the file needs two columns: time (s, increasing) and value")]
+        message = f"{spec.file}: {error}" if spec.file is not None else str(error)
+        return [Problem(key, message, "the file needs two columns: time (s, increasing) and value")]
     return []
 
 

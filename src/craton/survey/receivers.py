@@ -180,14 +180,14 @@ def where(entry):
 
 def _file_problem(index, entry, error):
     if isinstance(error, LookupError):
-        what = f"{entry.file}: {error.args[0]}"
+        message = f"{entry.file}: {error.args[0]}"
         remedy = 'add geographic = { longitude =, latitude = } to [domain]; or coordinates = "metres"'
     elif isinstance(error, OSError):
-        what = f"cannot read {entry.file}: {error.strerror or error}"
+        message = f"cannot read {entry.file}: {error.strerror or error}"
         remedy = "give the path of a CSV, STATIONS or StationXML file, relative to the scenario"
     else:
-        what, remedy = in_file(entry.file, error), "a CSV file has the columns name, x, y and z (m, up) or depth (m); see docs/sources.md"
-    return Problem(f"receivers.{index}.file", what, remedy)
+        message, remedy = in_file(entry.file, error), "a CSV file has columns name, x, y and z (m, up) or depth (m): see docs/sources.md"
+    return Problem(f"receivers.{index}.file", message, remedy)
 
 
 def _used_twice(index, entry, taken, names):
@@ -199,8 +199,8 @@ def _used_twice(index, entry, taken, names):
         return []
     key = "file" if where(entry) == "file" else "name"
     others = f" and {len(twice) - 1} more names" if len(twice) > 1 else ""
-    what = f'the name "{twice[0]}"{others} is already taken by another receiver'
-    return [Problem(f"receivers.{index}.{key}", what, "give every receiver a unique name")]
+    message = f'the name "{twice[0]}"{others} is already taken by another receiver'
+    return [Problem(f"receivers.{index}.{key}", message, "give every receiver a unique name")]
 
 
 def _lattice(grid):

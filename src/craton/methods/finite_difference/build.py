@@ -166,12 +166,12 @@ def size_problems(scenario, grid):
             continue
         least = max(sum(layers.get(scenario.boundaries.face(f), 0) for f in faces) + 1, order + 1)
         if n < least:
-            what = f"{n} points along {axis} are too few: the boundaries and differences of order {order} need {least}"
-            problems.append(Problem("domain.size", what,
+            message = f"{n} points along {axis} are too few: the boundaries and differences of order {order} need {least}"
+            problems.append(Problem("domain.size", message,
                                  f"make the domain longer along {axis}, the spacing smaller, or the absorbing layers thinner"))  # fmt: skip
         if n > LONGEST:
-            what = f"{n:,} points along {axis} exceed 32-bit indices"
-            problems.append(Problem("domain.size", what, "use a larger spacing or a smaller domain"))
+            message = f"{n:,} points along {axis} exceed 32-bit indices"
+            problems.append(Problem("domain.size", message, "use a larger spacing or a smaller domain"))
     return problems
 
 

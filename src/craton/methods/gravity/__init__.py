@@ -26,8 +26,8 @@ def algorithm(name):
 
 def estimates(problem, speed):
     """What every method would cost, those that apply and are quick first."""
-    found = [algorithm(name).estimate(problem, speed) for name in ALGORITHMS]
-    return sorted(found, key=lambda e: (not e.applies, e.seconds))
+    each = [algorithm(name).estimate(problem, speed) for name in ALGORITHMS]
+    return sorted(each, key=lambda e: (not e.applies, e.seconds))
 
 
 def choose(problem, machine):

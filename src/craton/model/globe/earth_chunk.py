@@ -143,11 +143,11 @@ def arrangement(stack, ranks):
 def refuse_ranks(ranks, stack):
     """Refuse more ranks than there are columns of the largest elements."""
     columns = " x ".join(str(n // w) for n, w in zip(stack.count, stack.coarsest))
-    what = f"{ranks:,} ranks: {columns} columns of the largest elements cannot be divided evenly among them"
+    message = f"{ranks:,} ranks: {columns} columns of the largest elements cannot be divided evenly among them"
     remedy = (
         'use fewer ranks, or a number with more divisors; smaller elements, or less growth; for a small chunk run.partition = "bisection"'
     )
-    raise ScenarioError([Problem("domain.chunk", what, remedy)])
+    raise ScenarioError([Problem("domain.chunk", message, remedy)])
 
 
 def middle_edge(made):

@@ -78,7 +78,7 @@ def table(name, radius, values, regions=None, moho=None):
 
 def _check(name, radius, values):
     rho, *speeds = values[: PARAMETERS.index("eta")]
-    wrong = [(what, bad) for what, bad in (
+    wrong = [(message, bad) for message, bad in (
         ("density is not above 0", ~(rho > 0)), ("vp is not above 0", ~(speeds[0] > 0)), ("vs is negative or nan", ~(speeds[2] >= 0)),
         ("vs is greater than vp / sqrt(4/3)", speeds[2] ** 2 * 4 / 3 >= speeds[0] ** 2), ("Q is negative", ~(values[6:].min(axis=0) >= 0)),
     ) if bad.any()]  # fmt: skip

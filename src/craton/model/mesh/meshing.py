@@ -64,8 +64,8 @@ def top_of(scenario):
     highest = highest_ground(ground, region_of(scenario))
     if highest >= ground.water.level:
         level = f"{ground.water.level:.10g} m"
-        what = f"the topography rises to {highest:.10g} m, above the water at {level}: water with a coastline cannot be meshed"
-        raise ScenarioError([Problem("model.water", what, 'raise water.level, leave water out, or use method = "fd"')])
+        message = f"the topography rises to {highest:.10g} m, above the water at {level}: water with a coastline cannot be meshed"
+        raise ScenarioError([Problem("model.water", message, 'raise water.level, leave water out, or use method = "fd"')])
     return ground.water.level, None, curved
 
 

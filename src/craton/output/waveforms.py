@@ -60,7 +60,7 @@ def station_codes(names):
 
 
 def stream(dataset, network="XX"):
-    """The waveforms as an obspy.Stream, trace by receiver, quantity and component.
+    """Return the waveforms as an obspy.Stream, trace by receiver, quantity and component.
 
     Times count from ``dataset.attrs["origin_time"]`` (2000-01-01 unless stated).
 
@@ -115,7 +115,7 @@ def write_stationxml(dataset, path, network="XX"):
 
 
 def _base36(number):
-    """`number` in digits and capital letters."""
+    """Return `number` in digits and capital letters."""
     return np.base_repr(number, 36)
 
 

@@ -1,0 +1,267 @@
+"""SEG-Y (revision 1) and SU: shot gathers with geometry, written through ObsPy.
+
+Traces are sorted by shot, then receiver, then component. Coordinates and elevations are metres with
+the scalar -100 (centimetres); the offset is signed along the horizontal axis in which source and
+receiver lie farthest apart.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from craton.errors import CratonError, ResourceError
+
+FORMATS = {".sgy": "SEGY", ".segy": "SEGY", ".su": "SU"}
+SCALAR = 100  # parts of a metre in coordinates and elevations
+IEEE = 5  # data sample format: 4-byte floating point
+LONGEST = 32_767  # samples of a trace and microseconds of its interval, 16 bits in the headers
+# Trace identification codes of revision 1: seismic data, pressure sensor, vertical, cross-line and
+# in-line components.
+CODES = {"P": 11, "Z": 12, "N": 13, "E": 14}
+SEISMIC = 1
+DISTANCE_UNIT = 1  # metres
+
+
+def write_gathers(dataset, path, quantity=None, component=None):
+    """Write the waveforms of a run or a survey.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        ``quantity([shot,] receiver, [component,] time)`` with coordinates x, y, z (m); sources as
+        coordinates ``source_x``, ``source_y``, ``source_z`` over ``shot`` or as attributes.
+    path : path-like
+        Ends in ``.sgy``, ``.segy`` or ``.su``.
+    quantity : str, optional
+        Variable to write; by default the first one.
+    component : str, optional
+        One component; by default all, each with its trace identification code.
+
+    Returns
+    -------
+    pathlib.Path
+
+    Raises
+    ------
+    CratonError
+        No such quantity or component, another ending, or values that the headers cannot hold: a
+        sampling interval that is not a whole number of microseconds, or too many samples.
+    ResourceError
+        ObsPy is not installed, or the file cannot be written.
+    """
+    path = Path(path)
+    kind = FORMATS.get(path.suffix.lower())
+    if kind is None:
+        endings = ", ".join(FORMATS)
+        raise CratonError(f"{path.name} is no shot gather: its name must end in {endings}")
+    gathers, names = traces_of(dataset, quantity, component)
+    interval, delay = sampling_of(dataset)
+    rows = geometry(dataset)
+    obspy = _obspy(path)
+    stream = obspy.Stream()
+    for number, (shot, receiver) in enumerate(np.ndindex(gathers.shape[:2])):
+        row = rows(shot, receiver) | {
+            "original_field_record_number": shot + 1,
+            "energy_source_point_number": shot + 1,
+            "trace_number_within_the_original_field_record": receiver + 1,
+            "number_of_samples_in_this_trace": gathers.shape[-1],
+            "sample_interval_in_ms_for_this_trace": interval,
+            "delay_recording_time": delay,
+        }
+        for n, name in enumerate(names):
+            sequence = number * len(names) + n + 1
+            row |= {
+                "trace_sequence_number_within_line": sequence,
+                "trace_sequence_number_within_segy_file": sequence,
+                "trace_identification_code": CODES.get(name, SEISMIC),
+            }
+            stream.append(_trace(obspy, gathers[shot, receiver, n], interval, row))
+    _write(stream, path, kind, dataset, interval, gathers.shape)
+    return path
+
+
+def traces_of(dataset, quantity=None, component=None):
+    """Samples (shots, receivers, components, time), float32, and the names of the components.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    quantity, component : str, optional
+        See `write_gathers`.
+
+    Raises
+    ------
+    CratonError
+        No such quantity or component.
+    """
+    waves = [name for name, array in dataset.data_vars.items() if "receiver" in array.dims]
+    quantity = quantity or next(iter(waves), None)
+    if quantity not in waves:
+        raise CratonError(f"{quantity} was not recorded; recorded are {', '.join(waves) or 'none'}")
+    array = dataset[quantity]
+    dim = next((d for d in ("component", "tensor") if d in array.dims), None)
+    if dim is None:
+        array, names = array.expand_dims("part"), ["P" if quantity == "pressure" else quantity]
+        dim = "part"
+    else:
+        names = [str(name) for name in array[dim].values]
+        if component is not None:
+            if component not in names:
+                raise CratonError(f"{quantity} has no component {component}; its are {', '.join(names)}")
+            array, names = array.sel({dim: [component]}), [component]
+    if "shot" not in array.dims:
+        array = array.expand_dims("shot")
+    values = array.transpose("shot", "receiver", dim, "time").values.astype(np.float32)
+    if values.shape[-1] > LONGEST:
+        raise CratonError(
+            f"{values.shape[-1]:,} samples are more than the {LONGEST:,} of a SEG-Y trace; "
+            "set output.sampling to a longer interval"
+        )
+    return np.nan_to_num(values), names
+
+
+def sampling_of(dataset):
+    """Sampling interval in microseconds and delay of the first sample in milliseconds.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+
+    Raises
+    ------
+    CratonError
+        The interval is not a whole number of microseconds, or does not fit into 16 bits.
+    """
+    seconds = float(dataset.time.attrs["sampling_interval"])
+    interval = round(seconds * 1e6)
+    if not 1 <= interval <= LONGEST or abs(interval - seconds * 1e6) > 1e-3:
+        raise CratonError(
+            f"the sampling interval, {seconds:.9g} s, is not 1 to {LONGEST:,} whole microseconds, "
+            "which SEG-Y needs; set output.sampling, for example to 0.002"
+        )
+    return interval, round(1e3 * float(dataset.time[0])) if dataset.sizes["time"] else 0
+
+
+def geometry(dataset):
+    """Function (shot, receiver) -> trace header fields of position, elevation and offset.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    """
+    receivers = np.stack([np.asarray(dataset[axis].values, float) for axis in "xyz"], axis=-1)
+    named = [f"source_{axis}" for axis in "xyz"]
+    if all(name in dataset.coords for name in named):
+        sources = np.stack([np.atleast_1d(dataset[name].values) for name in named], axis=-1)
+    elif all(name in dataset.attrs for name in named):
+        sources = np.array([[float(dataset.attrs[name]) for name in named]])
+    else:
+        sources = None
+
+    def fields(shot, receiver):
+        to = receivers[receiver]
+        row = {
+            "scalar_to_be_applied_to_all_coordinates": -SCALAR,
+            "scalar_to_be_applied_to_all_elevations_and_depths": -SCALAR,
+            "coordinate_units": DISTANCE_UNIT,
+            "group_coordinate_x": _scaled(to[0]),
+            "group_coordinate_y": _scaled(to[1]),
+            "receiver_group_elevation": _scaled(to[2]),
+        }
+        if sources is None:
+            return row
+        at = sources[shot if len(sources) > 1 else 0]
+        return row | {
+            "source_coordinate_x": _scaled(at[0]),
+            "source_coordinate_y": _scaled(at[1]),
+            "source_depth_below_surface": _scaled(-at[2]),
+            "distance_from_center_of_the_source_point_to_the_center_of_the_receiver_group": (
+                signed_offset(at, to)
+            ),
+        }
+
+    return fields
+
+
+def signed_offset(source, receiver):
+    """Horizontal distance from source to receiver, whole metres.
+
+    It is negative where the receiver lies west of the source, or south of it where they lie farther
+    apart along y.
+
+    Parameters
+    ----------
+    source, receiver : (3,) array
+        Positions, m.
+    """
+    x, y = receiver[0] - source[0], receiver[1] - source[1]
+    return round(float(np.copysign(np.hypot(x, y), x if abs(x) >= abs(y) else y)))
+
+
+def _scaled(metres):
+    return round(float(metres) * SCALAR)
+
+
+def _obspy(path):
+    try:
+        import obspy
+    except ImportError as error:
+        remedy = "install it with: pip install 'craton[seis]'"
+        raise ResourceError(f"writing {path.name} needs ObsPy; {remedy}") from error
+    return obspy
+
+
+def _trace(obspy, samples, interval, row):
+    from obspy.core.util import AttribDict
+    from obspy.io.segy.segy import SEGYTraceHeader
+
+    header = SEGYTraceHeader()
+    for name, value in row.items():
+        setattr(header, name, value)
+    trace = obspy.Trace(np.ascontiguousarray(samples), {"delta": interval * 1e-6})
+    trace.stats.segy = AttribDict(trace_header=header)
+    trace.stats.su = trace.stats.segy
+    return trace
+
+
+def _write(stream, path, kind, dataset, interval, shape):
+    from obspy.core.util import AttribDict
+    from obspy.io.segy.segy import SEGYBinaryFileHeader
+
+    about = {}
+    if kind == "SEGY":
+        binary = SEGYBinaryFileHeader()
+        binary.sample_interval_in_microseconds = interval
+        binary.number_of_samples_per_data_trace = shape[-1]
+        binary.data_sample_format_code = IEEE
+        binary.number_of_data_traces_per_ensemble = min(shape[1] * shape[2], LONGEST)
+        binary.measurement_system = 1  # metres
+        binary.seg_y_format_revision_number = 0x0100
+        binary.fixed_length_trace_flag = 1
+        stream.stats = AttribDict(
+            binary_file_header=binary,
+            textual_file_header=_text(dataset, shape).encode("ascii", "replace"),
+            textual_file_header_encoding="EBCDIC",
+        )
+        about = {"data_encoding": IEEE}
+    partial = path.with_name(path.name + ".partial")
+    try:
+        stream.write(str(partial), format=kind, byteorder=">" if kind == "SEGY" else "<", **about)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise ResourceError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _text(dataset, shape):
+    """Textual header: 40 lines of 80 characters."""
+    rows = [
+        str(dataset.attrs.get("title", "")),
+        str(dataset.attrs.get("source", "craton")),
+        f"{shape[0]} shots, {shape[1]} receivers, {shape[2]} components, {shape[3]} samples",
+        "Synthetic seismograms, SI units; x east, y north, z up, metres (scalar -100)",
+        "Sorted by shot, receiver, component; trace code 11 P, 12 Z, 13 N, 14 E",
+    ]
+    lines = [f"C{n + 1:2d} {rows[n] if n < len(rows) else ''}" for n in range(38)]
+    lines += ["C39 SEG Y REV1", "C40 END EBCDIC"]
+    return "".join(f"{line:<80.80}" for line in lines)

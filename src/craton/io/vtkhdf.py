@@ -1,0 +1,206 @@
+"""VTKHDF (version 2): snapshots over time and meshes, which ParaView and PyVista open.
+
+Format: docs.vtk.org, "VTKHDF file format". Snapshots are temporal ImageData, arrays
+(time, z, y, x[, component]); meshes are UnstructuredGrid in one part.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from craton.errors import CratonError, ResourceError
+
+VERSION = (2, 2)
+ENDING = ".vtkhdf"
+UNIFORM = 1e-6  # of the spacing, by which coordinates of an image may differ from a uniform axis
+
+
+def write_snapshots(dataset, path):
+    """Write a series of snapshots as images over time.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        ``quantity(time[, component], z, y, x)``; axes that a plane cuts are scalar coordinates.
+    path : path-like
+        Ends in ``.vtkhdf``.
+
+    Returns
+    -------
+    pathlib.Path
+
+    Raises
+    ------
+    CratonError
+        The points of an axis are not equally far apart, or there is nothing to write.
+    ResourceError
+        h5py is not installed, or the file cannot be written.
+    """
+    if not dataset.data_vars or not dataset.sizes.get("time"):
+        raise CratonError("there are no snapshots to write")
+    # VTK reads flat images only where the third axis is flat: the axis that a plane cuts comes last.
+    axes = sorted("xyz", key=lambda axis: (axis not in dataset.dims, axis))
+    rows = [uniform(dataset, axis) for axis in axes]
+    counts = [count for *_, count in rows]
+
+    def fill(root):
+        extent = [limit for count in counts for limit in (0, count - 1)]
+        root.attrs["WholeExtent"] = np.array(extent, np.int64)
+        root.attrs["Origin"] = np.array([uniform(dataset, axis)[0] for axis in "xyz"])
+        root.attrs["Spacing"] = np.array([spacing for _, spacing, _ in rows])
+        root.attrs["Direction"] = np.eye(3)[["xyz".index(axis) for axis in axes]].T.ravel()
+        fields = root.create_group("PointData")
+        steps = root.create_group("Steps")
+        steps.attrs["NSteps"] = dataset.sizes["time"]
+        steps["Values"] = dataset.time.values.astype(float)
+        offsets = steps.create_group("PointDataOffsets")
+        for name, array in dataset.data_vars.items():
+            for label, values in images(array):
+                copy_frames(fields, f"{name}{label}", values, counts)
+                offsets[f"{name}{label}"] = np.arange(dataset.sizes["time"])
+
+    return _written(path, "ImageData", fill)
+
+
+def uniform(dataset, axis):
+    """Origin (m), spacing (m) and number of points along an axis; 1 point where a plane cuts it.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    axis : str
+
+    Raises
+    ------
+    CratonError
+        The points are not equally far apart.
+    """
+    if axis not in dataset.dims:
+        return (float(dataset[axis]) if axis in dataset.coords else 0.0), 1.0, 1
+    points = np.asarray(dataset[axis].values, float)
+    steps = np.diff(points)
+    if not steps.size:
+        return points[0], 1.0, 1
+    if not steps[0] or np.abs(steps - steps.mean()).max() > UNIFORM * abs(steps.mean()):
+        raise CratonError(
+            f"the points along {axis} are {steps.min():g} to {steps.max():g} m apart; images need "
+            "one distance: interpolate with xarray's .interp first"
+        )
+    return points[0], float(steps.mean()), len(points)
+
+
+def images(array):
+    """Yield (suffix of the name, array (time, ..., [component])) of what an image can hold.
+
+    Vectors are one array of three components; other components are arrays of their own.
+
+    Parameters
+    ----------
+    array : xarray.DataArray
+    """
+    dim = next((d for d in array.dims if d not in ("time", "x", "y", "z")), None)
+    space = ("time", *(axis for axis in "zyx" if axis in array.dims))
+    if dim is None:
+        yield "", array.transpose(*space)
+    elif array.sizes[dim] == 3:
+        yield "", array.transpose(*space, dim)
+    else:
+        for name in array[dim].values:
+            yield f"_{name}", array.sel({dim: name}).transpose(*space)
+
+
+def copy_frames(group, name, array, counts):
+    """Copy frames one by one: a series may be larger than the memory.
+
+    Parameters
+    ----------
+    group : h5py.Group
+    name : str
+    array : xarray.DataArray
+        (time, ..., [component])
+    counts : tuple of int
+        Points along the axes of the image, the fastest one first.
+    """
+    parts = array.shape[-1:] if array.dims[-1] not in ("time", "x", "y", "z") else ()
+    flat = counts[2] == 1  # VTK: a flat image has arrays of one dimension less
+    shape = (*(counts[1::-1] if flat else counts[::-1]), *parts)
+    out = group.create_dataset(name, (array.sizes["time"], *shape), np.float32, chunks=(1, *shape))
+    for n in range(array.sizes["time"]):
+        out[n] = array.isel(time=n).values.reshape(shape)
+
+
+def write_mesh(path, points, cells, kind, point_data=None, cell_data=None):
+    """Write a mesh of cells of one kind.
+
+    Parameters
+    ----------
+    path : path-like
+        Ends in ``.vtkhdf``.
+    points : (m, 3) array
+        Nodes, m.
+    cells : (ne, nodes) array of int
+        Nodes of the cells in VTK's order.
+    kind : int
+        VTK's number of the cell type: 12 hexahedron, 29 triquadratic hexahedron.
+    point_data, cell_data : dict of str to arrays, optional
+        Values at the m nodes or of the ne cells: (m,) or (m, components).
+
+    Returns
+    -------
+    pathlib.Path
+
+    Raises
+    ------
+    CratonError
+        An array of another length than nodes or cells.
+    ResourceError
+        h5py is not installed, or the file cannot be written.
+    """
+    sections = {
+        "PointData": ("nodes", len(points), point_data or {}),
+        "CellData": ("cells", len(cells), cell_data or {}),
+    }
+    for place, count, arrays in sections.values():
+        for name, values in arrays.items():
+            if len(values) != count:
+                raise CratonError(f"{name} has {len(values)} values, the mesh {count} {place}")
+
+    def fill(root):
+        root["NumberOfPoints"] = np.array([len(points)])
+        root["NumberOfCells"] = np.array([len(cells)])
+        root["NumberOfConnectivityIds"] = np.array([np.size(cells)])
+        root["Points"] = np.asarray(points, float)
+        root["Connectivity"] = np.asarray(cells, np.int64).ravel()
+        root["Offsets"] = np.arange(len(cells) + 1, dtype=np.int64) * np.shape(cells)[1]
+        root["Types"] = np.full(len(cells), kind, np.uint8)
+        for section, (_, _, arrays) in sections.items():
+            group = root.create_group(section)
+            for name, values in arrays.items():
+                group[name] = np.asarray(values)
+
+    return _written(path, "UnstructuredGrid", fill)
+
+
+def _written(path, kind, fill):
+    """Write a file under another name, then rename it."""
+    path = Path(path)
+    if path.suffix != ENDING:
+        raise CratonError(f"the name of a VTKHDF file ends in {ENDING}, not {path.name}")
+    try:
+        import h5py
+    except ImportError as error:
+        remedy = "install it with: pip install 'craton[netcdf]'"
+        raise ResourceError(f"writing {path.name} needs h5py; {remedy}") from error
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with h5py.File(partial, "w") as file:
+            root = file.create_group("VTKHDF", track_order=True)
+            root.attrs["Version"] = np.array(VERSION, np.int64)
+            root.attrs["Type"] = np.bytes_(kind)
+            fill(root)
+        partial.replace(path)
+    except OSError as error:
+        raise ResourceError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return path

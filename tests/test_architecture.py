@@ -23,7 +23,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 KERNELS = sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".h", ".cpp", ".cu"))
 
 # Who may import whom (docs/developer/architecture.md). A layer may always import itself.
-BASE = {"errors", "conventions", "versions", "text"}
+BASE = {"errors", "conventions", "versions", "text", "units"}
 INPUT = BASE | {"scenario"}
 MODEL = INPUT | {"model"}
 OUTPUT = MODEL | {"survey", "core"}
@@ -34,7 +34,8 @@ PUBLIC = DRIVER | {"driver"}
 BENCHES = {"gravity_benchmark", "sem_benchmark", "nakata"}
 COMMANDS = PUBLIC | BENCHES | {"report", "api", "shots", "gravity", "benchmark", "validation"}
 ALLOWED = {
-    "errors": set(), "conventions": {"errors"}, "versions": set(), "text": set(), "scenario": BASE, "model": INPUT, "survey": MODEL,
+    "errors": set(), "conventions": {"errors"}, "versions": set(), "text": set(), "units": {"text"},
+    "scenario": BASE, "model": INPUT, "survey": MODEL,
     "core": BASE | {"model"}, "output": OUTPUT, "methods": METHODS, "backends": MACHINE, "comm": MACHINE | {"backends"}, "driver": DRIVER,
     "report": OUTPUT | {"output"}, "api": PUBLIC, "gravity": PUBLIC, "shots": PUBLIC | {"api"}, "benchmark": PUBLIC | BENCHES | {"api"},
     "gravity_benchmark": PUBLIC | {"gravity"}, "sem_benchmark": PUBLIC, "nakata": set(), "validation": PUBLIC | {"api", "report"},

@@ -5,7 +5,7 @@ from pydantic import model_validator
 
 from craton.scenario.fields import FilePath, Length, Table, Text, choice, key, quantity, tagged, wrong
 from craton.scenario.sources import _WAVELET, Angle, Explosion, MomentTensor, PointForce, Wavelet
-from craton.scenario.words import number
+from craton.text import number
 
 Coordinates = choice("geographic", "metres", meant={"utm": "metres", "UTM": "metres", "m": "metres", "meters": "metres"})
 Incidence = quantity("angle", least=0, below=90)

@@ -63,6 +63,10 @@ FORMATS = [
     Format("StationXML", "station", "stationxml"),
     Format("STATIONS", "station", "stations"),
     Format("CSV", "station", "text_table", read="read_stations"),
+    Format("Gmsh", "mesh", "gmsh_vtk", (".msh",)),
+    Format("VTK", "mesh", "gmsh_vtk", (".vtk", ".vtu")),
+    Format("Exodus", "mesh", "exodus", (".e", ".exo", ".ex2", ".exodus", ".g", ".gen")),
+    Format("mesh folders of SPECFEM3D", "mesh", "specfem_mesh"),
 ]
 
 

@@ -110,7 +110,7 @@ def limits_of(spec):
 
 def units(_, before):
     """The units that a text may carry."""
-    from craton.scenario.units import _SPELLING, DIMENSIONS
+    from craton.units import _SPELLING, DIMENSIONS
 
     rows = [(name, unit or "none", " ".join(f"`{_SPELLING.get(u, u)}`" for u in known)) for name, (unit, known) in DIMENSIONS.items()]
     return table(("dimension", "SI", "units understood"), rows)

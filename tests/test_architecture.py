@@ -23,21 +23,21 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 KERNELS = sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".h", ".cpp", ".cu"))
 
 # Who may import whom (docs/developer/architecture.md). A layer may always import itself.
-BASE = {"errors", "conventions", "versions", "text"}
-INPUT = BASE | {"scenario"}
+BASE = {"errors", "conventions", "versions", "text", "units"}
+INPUT = BASE | {"scenario", "io"}
 MODEL = INPUT | {"model"}
 OUTPUT = MODEL | {"survey", "core"}
 MACHINE = BASE | {"core"}
 METHODS = OUTPUT | {"output"}
 DRIVER = METHODS | {"methods", "backends", "comm"}
 PUBLIC = DRIVER | {"driver"}
-BENCHES = {"gravity_benchmark", "sem_benchmark", "nakata"}
-COMMANDS = PUBLIC | BENCHES | {"report", "api", "shots", "gravity", "benchmark", "validation"}
+COMMANDS = PUBLIC | {"report", "api", "shots", "gravity", "benchmark", "validation"}
 ALLOWED = {
-    "errors": set(), "conventions": {"errors"}, "versions": set(), "text": set(), "scenario": BASE, "model": INPUT, "survey": MODEL,
+    "errors": set(), "conventions": {"errors"}, "versions": set(), "text": set(), "units": {"text"}, "io": BASE,
+    "scenario": BASE | {"io"}, "model": INPUT, "survey": MODEL,
     "core": BASE | {"model"}, "output": OUTPUT, "methods": METHODS, "backends": MACHINE, "comm": MACHINE | {"backends"}, "driver": DRIVER,
-    "report": OUTPUT | {"output"}, "api": PUBLIC, "gravity": PUBLIC, "shots": PUBLIC | {"api"}, "benchmark": PUBLIC | BENCHES | {"api"},
-    "gravity_benchmark": PUBLIC | {"gravity"}, "sem_benchmark": PUBLIC, "nakata": set(), "validation": PUBLIC | {"api", "report"},
+    "report": OUTPUT | {"output"}, "api": PUBLIC, "gravity": PUBLIC, "shots": PUBLIC | {"api"}, "benchmark": PUBLIC | {"api", "gravity"},
+    "validation": PUBLIC | {"api", "report"},
     "commands": COMMANDS, "cli": COMMANDS | {"commands"}, "__init__": PUBLIC | {"api", "shots", "gravity"}, "__main__": {"cli"},
 }  # fmt: skip
 

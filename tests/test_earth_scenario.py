@@ -9,11 +9,12 @@ from craton import report
 from craton.backends.cpu import CPU
 from craton.cli.plan import one_run
 from craton.errors import ScenarioError
+from craton.io.records import moment_tensor
 from craton.methods.spectral_element import counting
 from craton.model.globe import earth_chunk, prem
 from craton.model.mesh import numbering
 from craton.scenario import dumps, load, loads, reads
-from craton.survey import source_files, sources, specfem
+from craton.survey import source_files, sources
 
 TEXT = """
 title = "chunk"
@@ -107,7 +108,7 @@ def test_places_and_radial_models_belong_to_a_chunk():
 
 def test_tensor_of_the_catalogue():
     entry = loads(TEXT).source[0]
-    assert np.array_equal(sources.moment_tensor(entry), specfem.tensor([1e20, -1e20, 0, 0, 2e19, 0]))
+    assert np.array_equal(sources.moment_tensor(entry), moment_tensor([1e20, -1e20, 0, 0, 2e19, 0]))
 
 
 def test_core_is_free_below_the_mantle():
@@ -126,7 +127,7 @@ def test_run_leaves_places_and_components(tmp_path):
     made = earth_chunk.chunk_of(scenario)
     place = made.place(-67.0, -13.5, 150e3)
     axes = made.axes(-67.0, -13.5)
-    m = axes @ specfem.tensor([1e20, -1e20, 0, 0, 2e19, 0]) @ axes.T
+    m = axes @ moment_tensor([1e20, -1e20, 0, 0, 2e19, 0]) @ axes.T
     again = craton.plan(scenario).receivers
     assert np.allclose(again.source, place) and np.allclose(again.xyz[0], made.place(-65, -13))
     (own,) = source_files.build_all(scenario.model_copy(update={"domain": scenario.domain.on(again.globe)}))

@@ -9,8 +9,8 @@ import pytest
 from craton.errors import ScenarioError
 from craton.scenario import Gaussian, Position, Scenario, dumps, format_problems, load, loads, read, reads, with_overrides
 from craton.scenario.lines import line_map
-from craton.scenario.units import DIMENSIONS, UnitError, si
-from craton.scenario.words import nearest
+from craton.text import nearest
+from craton.units import DIMENSIONS, UnitError, si
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 GOOD = """\

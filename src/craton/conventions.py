@@ -44,3 +44,17 @@ def components(quantity, motion=None):
     """Components of a quantity of a receiver or snapshot, of `motion` in a plane; None where that has no such quantity."""
     named = INTEGRATED.get(quantity, quantity)
     return (QUANTITIES | DERIVED)[named][0] if motion is None else IN_PLANE[motion].get(named)
+
+
+def magnitude_to_moment(magnitude):
+    """Scalar moment, N m, of a moment magnitude Mw = 2/3 (log10 M0 - 9.1) (IASPEI 2013, after Hanks & Kanamori 1979).
+
+    Parameters
+    ----------
+    magnitude : float
+
+    Returns
+    -------
+    float
+    """
+    return 10.0 ** (1.5 * magnitude + 9.1)

@@ -1,7 +1,7 @@
 """Values in the shared tables of wave scenarios that only one method supports."""
 from craton.scenario.fields import places_on_earth
 from craton.scenario.medium import RADIAL
-from craton.scenario.words import shown
+from craton.text import shown
 
 NO_CHUNK = ("longitude and latitude can be given only in a chunk of the Earth (domain.chunk)",
             "give x and y in m, or a file of stations or sources")  # fmt: skip

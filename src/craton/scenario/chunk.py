@@ -25,7 +25,7 @@ from craton.scenario.fields import (
 )  # fmt: skip
 from craton.scenario.medium import RADIAL
 from craton.scenario.receivers import Fibre, ReceiverGrid, ReceiverLine
-from craton.scenario.words import listed, shown
+from craton.text import listed, shown
 
 WIDEST = 120  # degrees
 WHOLE = 6  # chunks

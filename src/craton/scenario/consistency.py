@@ -1,7 +1,7 @@
 """Problems between the tables of a wave scenario: positions and sources against its dimensions, sources and fibres against its shots."""
 from craton.scenario.fields import places
 from craton.scenario.receivers import Fibre, ReceiverGrid
-from craton.scenario.words import shown
+from craton.text import shown
 
 
 def space_problems(scenario):

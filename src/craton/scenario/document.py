@@ -11,7 +11,7 @@ from craton.scenario.gravity import GravityScenario
 from craton.scenario.lines import line_map, line_of
 from craton.scenario.problems import diagnose
 from craton.scenario.schema import Scenario
-from craton.scenario.words import nearest, shown
+from craton.text import nearest, shown
 
 
 @dataclass(frozen=True)

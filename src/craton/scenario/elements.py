@@ -24,7 +24,7 @@ from craton.scenario.fields import (
     wrong,
 )  # fmt: skip
 from craton.scenario.schema import Boundaries, Cpml, Device, Domain, Geographic, Method, Output, Precision, Scenario, Sponge
-from craton.scenario.words import listed, number, shown
+from craton.text import listed, number, shown
 
 KINDS = ("free", "pml", "stacey", "rigid")
 ABSORBING = ("cpml", "sponge", "a1")  # of finite differences: absorbing faces of first order take their place

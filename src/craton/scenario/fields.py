@@ -17,8 +17,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from craton.scenario.units import DIMENSIONS, UnitError, si
-from craton.scenario.words import listed, nearest, number, shown
+from craton.text import listed, nearest, number, shown
+from craton.units import DIMENSIONS, UnitError, si
 
 
 class Table(BaseModel):

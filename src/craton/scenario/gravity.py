@@ -24,7 +24,7 @@ from craton.scenario.fields import (
 from craton.scenario.prisms import Prisms, SurfaceFile
 from craton.scenario.receivers import Axis
 from craton.scenario.schema import Device, Method, Precision, Title
-from craton.scenario.words import number, shown
+from craton.text import number, shown
 
 FIELDS = tuple(GRAVITY)
 

@@ -5,7 +5,7 @@ import numpy as np
 from pydantic import BeforeValidator, Discriminator, Tag, ValidationError, model_validator
 
 from craton.scenario.fields import FilePath, Length, Table, Text, key, many, quantity, wrong
-from craton.scenario.words import shown
+from craton.text import shown
 
 _NAMES = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north")}
 _METRES = ("", "m", "metre", "meter", "metres", "meters")

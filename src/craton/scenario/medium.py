@@ -23,7 +23,7 @@ from craton.scenario.fields import (
 )  # fmt: skip
 from craton.scenario.ground import Grounded
 from craton.scenario.stiffness import Stiffness, with_speeds
-from craton.scenario.words import listed, number, shown
+from craton.text import listed, number, shown
 
 Speed = quantity("velocity", above=0)
 ShearSpeed = quantity("velocity", least=0)

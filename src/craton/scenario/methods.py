@@ -5,7 +5,7 @@ from pydantic import BaseModel
 from craton.scenario.elements import SpectralScenario
 from craton.scenario.gravity import GravityScenario
 from craton.scenario.schema import Scenario
-from craton.scenario.words import nearest
+from craton.text import nearest
 
 SCENARIOS = {"fd": Scenario, "sem": SpectralScenario, "gravity": GravityScenario}
 

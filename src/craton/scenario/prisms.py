@@ -22,7 +22,7 @@ from craton.scenario.fields import (
     wrong,
 )  # fmt: skip
 from craton.scenario.medium import Model
-from craton.scenario.words import listed, number, shown
+from craton.text import listed, number, shown
 
 Contrast = quantity("density")
 _FILES = (".nc", ".grd", ".zarr", ".tif", ".tiff", ".asc", ".csv", ".txt", ".parquet")

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from craton.errors import Problem
 from craton.scenario.fields import Table
 from craton.scenario.methods import SCENARIOS, build, scenario_class
-from craton.scenario.words import listed, nearest, shown
+from craton.text import listed, nearest, shown
 
 
 def diagnose(values):

@@ -24,7 +24,7 @@ from craton.scenario.fields import (
     whole,
     wrong,
 )  # fmt: skip
-from craton.scenario.words import number, shown
+from craton.text import number, shown
 
 SNAPSHOT_QUANTITIES = (*QUANTITIES, "divergence", "curl")
 

@@ -30,7 +30,7 @@ from craton.scenario.ground import sampled
 from craton.scenario.medium import Model
 from craton.scenario.receivers import Receivers, Snapshot
 from craton.scenario.source_files import Source
-from craton.scenario.words import number, shown
+from craton.text import number, shown
 
 _OPPOSITE = {"west": "east", "east": "west", "south": "north", "north": "south", "bottom": "top", "top": "bottom"}
 

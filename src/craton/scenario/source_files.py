@@ -1,11 +1,12 @@
 """Sources that stand in files of other programs, plane waves, and all kinds of source together."""
 from typing import ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import create_model, model_validator
 
+from craton.io import formats
 from craton.scenario.fields import FilePath, Length, Table, Text, choice, key, quantity, tagged, wrong
 from craton.scenario.sources import _WAVELET, Angle, Explosion, MomentTensor, PointForce, Wavelet
-from craton.scenario.words import number
+from craton.text import number
 
 Coordinates = choice("geographic", "metres", meant={"utm": "metres", "UTM": "metres", "m": "metres", "meters": "metres"})
 Incidence = quantity("angle", least=0, below=90)
@@ -92,7 +93,15 @@ class PlaneWave(_Elsewhere):
         return self.z if self.depth is None else 0.0 - self.depth
 
 
+FILES = {"cmtsolution": CmtSolution, "forcesolution": ForceSolution, "srf": Srf, "quakeml": QuakeMl}
+
+
+def _keys_of(kind):
+    """The table of a format; one that has no class here takes the keys of a FORCESOLUTION."""
+    return FILES.get(kind) or create_model(kind.title(), __base__=ForceSolution, kind=(Literal[kind], kind))
+
+
 Source = tagged(
     "source", "kind", moment_tensor=MomentTensor, explosion=Explosion, force=PointForce, plane_wave=PlaneWave,
-    cmtsolution=CmtSolution, forcesolution=ForceSolution, srf=Srf, quakeml=QuakeMl,
+    **{row.name: _keys_of(row.name) for row in formats("source")},
 )  # fmt: skip

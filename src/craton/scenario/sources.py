@@ -21,7 +21,7 @@ from craton.scenario.fields import (
     wrong,
 )
 from craton.scenario.receivers import Line
-from craton.scenario.words import listed
+from craton.text import listed
 
 Moment = quantity("moment", above=0)
 TensorMoment = quantity("moment")

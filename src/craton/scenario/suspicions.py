@@ -1,7 +1,7 @@
 """Warnings about a valid scenario: suspicious magnitudes (km/s, g/cm3, km), keys that are ignored, keys that were renamed."""
 from craton.scenario.fields import Position, places
 from craton.scenario.receivers import Station
-from craton.scenario.words import number
+from craton.text import number
 
 
 def suspicions(scenario):

@@ -108,7 +108,7 @@ class FiniteFault:
 
 
 def build(rupture, name, places, medium):
-    """The fault of a `craton.survey.srf.Rupture`.
+    """The fault of a `craton.io.srf.Rupture`.
 
     Parameters
     ----------

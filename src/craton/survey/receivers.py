@@ -1,13 +1,14 @@
 """Where the wavefield is read out: names and positions of receivers, and the channels that a run records at them."""
+import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from craton import io
 from craton.conventions import INTEGRATED, components
 from craton.errors import Problem, ScenarioError
-from craton.survey import fibres, geography, places, specfem
+from craton.survey import fibres, geography, places
 
 # Sampled at half steps because made of velocities; what is made of stresses lives at full steps.
 ALONG_FIBRE = "fibre_strain_rate"  # quantity of a fibre's channels
@@ -218,81 +219,29 @@ def in_file(file, error):
 
 
 def read_file(entry, domain):
-    """Names and positions (n, 3) from a StationXML file, a STATIONS file of SPECFEM or a CSV file, told apart by what they begin with."""
-    with open(entry.file, encoding="utf-8-sig", errors="replace") as file:
-        head = file.read(4096)
-    if head.lstrip().startswith("<"):
-        from craton.survey.quakeml import read_inventory
+    """Receivers from a file: StationXML, STATIONS of SPECFEM or CSV, told apart by what they begin with.
 
-        names, latitude, longitude, depth = read_inventory(entry.file)
-        where_from = "geographic"
-    elif specfem.is_stations(head):
-        names, latitude, longitude, depth = specfem.read_stations(entry.file)
-        where_from = entry.coordinates
-    else:
-        return read_receivers(entry.file)
-    found = geography.places(domain, where_from)
-    return names, found.xyz(longitude, latitude, depth), found.deep
+    Parameters
+    ----------
+    entry : receivers of a scenario, from a file
+    domain : Domain
 
-
-def read_receivers(path):
-    """Names, positions (n, 3) in metres, and whether z is minus a depth, from a CSV file.
-
-    Its columns are ``name, x, y`` and ``z`` (up) or ``depth``, in any order.
-
-    Separators may be commas, semicolons or tabs; empty lines and lines that start with ``#`` are passed over; lengths may carry a unit.
+    Returns
+    -------
+    names : list of str
+    xyz : ndarray, shape (n, 3)
+        Positions, m.
+    deep : bool
+        Whether z is minus a depth.
 
     Raises
     ------
-    OSError
-        The file cannot be read.
-    ValueError
-        A column is missing, or a row is wrong: says which.
+    OSError, ValueError, LookupError
+        A file that cannot be read or understood, or positions without reference.
     """
-    lines = Path(path).read_text(encoding="utf-8-sig", errors="replace").splitlines()
-    numbered = [(n, line) for n, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
-    if len(numbered) < 2:
-        raise ValueError("no receivers: the file needs a header with column names and at least one row")
-    separator = max(",;\t", key=numbered[0][1].count)
-    columns = _columns([c.strip().lower() for c in _split(numbered[0][1], separator)])
-    rows = [_row(n, _split(line, separator), columns) for n, line in numbered[1:]]
-    return [name for name, _ in rows], np.array([xyz for _, xyz in rows]), columns[1] < 0
-
-
-def _split(line, separator):
-    import csv
-
-    return next(csv.reader([line], delimiter=separator, skipinitialspace=True))
-
-
-def _columns(heading):
-    """Where name, x, y and the height are in a row, and the sign of the height."""
-    missing = [c for c in ("name", "x", "y") if c not in heading]
-    if missing or ("z" in heading) == ("depth" in heading):
-        what = ("it has no column " + ", ".join(missing)) if missing else "it needs exactly one of the columns z and depth"
-        raise ValueError(f"{what}; its columns are {', '.join(heading)}")
-    height = "z" if "z" in heading else "depth"
-    return [heading.index(c) for c in ("name", "x", "y", height)], 1.0 if height == "z" else -1.0
-
-
-def _row(number, cells, columns):
-    places, sign = columns
-    try:
-        name, x, y, height = (cells[i].strip() for i in places)
-        if not name:
-            raise ValueError("the name is empty")
-        return name, (_metres(x), _metres(y), 0.0 + sign * _metres(height))
-    except IndexError:
-        raise ValueError(f"line {number} has {len(cells)} columns, fewer than the header") from None
-    except ValueError as error:
-        raise ValueError(f"line {number}: {error}") from None
-
-
-def _metres(text):
-    from craton.scenario.units import si
-
-    try:
-        value = float(text)
-    except ValueError:
-        return si(text, "length")
-    return si(value, "length")
+    os.stat(entry.file)
+    stations = io.read(entry.file, "station")
+    if stations.coordinates == "model":
+        return stations.names, np.stack([stations.x, stations.y, 0.0 - stations.depth], axis=1), stations.deep
+    mapped = geography.places(domain, stations.coordinates or entry.coordinates)
+    return stations.names, mapped.xyz(stations.x, stations.y, stations.depth), mapped.deep

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from craton.survey import places, specfem, wavelets
+from craton.conventions import magnitude_to_moment
+from craton.io import records
+from craton.survey import places, wavelets
 
 EARLY_ENOUGH = 1e-2    # of the peak: an explicit delay with less than this at t = 0 was chosen so that the run can start there
 
@@ -75,7 +77,7 @@ def moment_tensor(entry):
     if entry.tensor is not None:
         t = entry.tensor
         if hasattr(t, "six"):
-            return specfem.tensor(t.six)
+            return records.moment_tensor(t.six)
         return np.array([[t.xx, t.xy, t.xz], [t.xy, t.yy, t.yz], [t.xz, t.yz, t.zz]], dtype=float)
     moment = entry.moment if entry.moment is not None else magnitude_to_moment(entry.magnitude)
     return double_couple(entry.strike, entry.dip, entry.rake, moment)
@@ -190,11 +192,6 @@ def _tidy(degrees):
 def scalar_moment(tensor):
     """Scalar moment M0 = |M| / sqrt(2), N m (Silver & Jordan 1982): M0 for a double couple, sqrt(3/2) M for an explosion of M."""
     return float(np.linalg.norm(tensor) / math.sqrt(2))
-
-
-def magnitude_to_moment(magnitude):
-    """Scalar moment, N m, of a moment magnitude Mw = 2/3 (log10 M0 - 9.1) (IASPEI 2013, after Hanks & Kanamori 1979)."""
-    return 10.0 ** (1.5 * magnitude + 9.1)
 
 
 def moment_magnitude(moment):

@@ -1,23 +1,16 @@
-"""Reference hexahedra: Gauss-Lobatto-Legendre points, shape functions of 8 and 27 nodes, Jacobians, node orders of mesh files."""
+"""Reference hexahedra: Gauss-Lobatto-Legendre points, shape functions of 8 and 27 nodes, Jacobians."""
 import numpy as np
+
+from craton.io.mesh_parts import NODE_ORDERS
 
 BLOCK = 4096  # elements handled at a time, so that temporaries stay in the cache
 
-# Lexicographic place (c * 3 + b) * 3 + a of each node of a 27-node hexahedron, in the order of the format.
-_CORNERS = (0, 2, 8, 6, 18, 20, 26, 24)
-_BELOW, _ABOVE, _UPRIGHT = (1, 5, 7, 3), (19, 23, 25, 21), (9, 11, 17, 15)
-ORDERS = {
-    "VTK": (*_CORNERS, *_BELOW, *_ABOVE, *_UPRIGHT, 12, 14, 10, 16, 4, 22, 13),  # VTK file formats, type 29 (and 25: the first 20)
-    "gmsh": (*_CORNERS, 1, 3, 9, 5, 11, 7, 17, 15, 19, 21, 23, 25, 4, 10, 12, 14, 16, 22, 13),  # Gmsh reference manual, "Node ordering"
-    "Exodus": (*_CORNERS, *_BELOW, *_UPRIGHT, *_ABOVE, 13, 4, 22, 12, 14, 10, 16),  # Exodus II: A finite element data model, HEX27
-    "SPECFEM": (*_CORNERS, *_BELOW, *_UPRIGHT, *_ABOVE, 4, 10, 14, 16, 12, 22, 13),  # SPECFEM3D Cartesian manual, figure of HEX27
-}
 CORNERS = {8: np.arange(8), 27: np.array([0, 2, 6, 8, 18, 20, 24, 26])}  # lexicographic corners among the nodes of an element
 
 
 def lexicographic(elements, order):
-    """Elements (ne, 8 or 27) in the node order of a format (a key of `ORDERS`), in lexicographic order."""
-    place = np.array(ORDERS[order])
+    """Elements (ne, 8 or 27) in the node order of a format (a key of `NODE_ORDERS`), in lexicographic order."""
+    place = np.array(NODE_ORDERS[order])
     if elements.shape[1] == 8:
         place = np.searchsorted(CORNERS[27], place[:8])
     out = np.empty_like(elements)

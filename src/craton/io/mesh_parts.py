@@ -3,15 +3,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from craton.model.mesh import shape
-
-
-class MeshFileError(Exception):
-    """A mesh file cannot be used: (message, remedy)."""
-
+# Lexicographic place (c * 3 + b) * 3 + a of each node of a 27-node hexahedron, in the order of the format.
+_CORNERS = (0, 2, 8, 6, 18, 20, 26, 24)
+_BELOW, _ABOVE, _UPRIGHT = (1, 5, 7, 3), (19, 23, 25, 21), (9, 11, 17, 15)
+NODE_ORDERS = {
+    "VTK": (*_CORNERS, *_BELOW, *_ABOVE, *_UPRIGHT, 12, 14, 10, 16, 4, 22, 13),  # VTK file formats, type 29 (and 25: the first 20)
+    "gmsh": (*_CORNERS, 1, 3, 9, 5, 11, 7, 17, 15, 19, 21, 23, 25, 4, 10, 12, 14, 16, 22, 13),  # Gmsh reference manual, "Node ordering"
+    "Exodus": (*_CORNERS, *_BELOW, *_UPRIGHT, *_ABOVE, 13, 4, 22, 12, 14, 10, 16),  # Exodus II: A finite element data model, HEX27
+    "SPECFEM": (*_CORNERS, *_BELOW, *_UPRIGHT, *_ABOVE, 4, 10, 14, 16, 12, 22, 13),  # SPECFEM3D Cartesian manual, figure of HEX27
+}
 
 @dataclass
-class Parts:
+class MeshParts:
     """Filled by the reader of a format.
 
     Parameters
@@ -41,22 +44,39 @@ class Parts:
     counts: dict = field(default_factory=dict)
 
     def add_elements(self, cells, order, names):
-        """Hexahedra in the node order of a format (a key of `shape.ORDERS`)."""
-        if cells.shape[1] != 8:
-            known, given = np.array(shape.ORDERS["VTK"]), np.array(shape.ORDERS[order])
-            width = cells.shape[1]
-            place = {int(spot): i for i, spot in enumerate(given[:width])}
-            cells = cells[:, [place[int(spot)] for spot in known[:width]]]
-        self.elements.append(np.asarray(cells, np.int64))
+        """Add hexahedra.
+
+        Parameters
+        ----------
+        cells : (ne, 8, 20 or 27) array of int
+        order : str
+            Of their nodes, a key of `NODE_ORDERS`.
+        names : (ne,) array of object
+        """
+        width = cells.shape[1]
+        columns = [NODE_ORDERS[order][:width].index(place) for place in NODE_ORDERS["VTK"][:width]]
+        self.elements.append(np.asarray(cells[:, columns], np.int64))
         self.names.append(names)
 
     def add_quads(self, corners, names):
-        """Quadrilaterals (nq, 4)."""
+        """Add quadrilaterals.
+
+        Parameters
+        ----------
+        corners : (nq, 4) array of int
+        names : (nq,) array of object
+        """
         self.quads.append((np.asarray(corners, np.int64), names))
         self.others.append(np.asarray(corners, np.int64).ravel())
 
     def add_others(self, kind, cells):
-        """Cells of another type."""
+        """Count cells of another type.
+
+        Parameters
+        ----------
+        kind : str
+        cells : array of int
+        """
         self.counts[kind] = self.counts.get(kind, 0) + len(cells)
         if isinstance(cells, np.ndarray) and cells.dtype != object:
             self.others.append(cells.ravel())

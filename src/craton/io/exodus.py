@@ -5,15 +5,15 @@ classic.
 """
 import numpy as np
 
-from craton.model.mesh.groups import MeshFileError, Parts
+from craton.io.mesh_parts import MeshParts
+from craton.io.records import FileError
 
-SUFFIXES = (".e", ".exo", ".ex2", ".exodus", ".g", ".gen")
 SIDES = np.array([2, 1, 3, 0, 4, 5])  # local face of sides 1 to 6 of a hexahedron
 KINDS = {"HEX": (8, 20, 27), "QUAD": (4, 8, 9), "SHELL": (4, 8, 9)}
 
 
 def read(path):
-    """The parts of an Exodus file.
+    """Read the parts of an Exodus file.
 
     Parameters
     ----------
@@ -21,14 +21,14 @@ def read(path):
 
     Returns
     -------
-    Parts
+    MeshParts
 
     Raises
     ------
-    MeshFileError
+    FileError
     """
     with _opened(path) as file:
-        parts = Parts(_points(file))
+        parts = MeshParts(_points(file))
         _side_sets(file, parts, _blocks(file, parts))
     return parts
 
@@ -79,11 +79,11 @@ def _opened(path):
         held = netcdf_file(path, "r", mmap=False)
         return _File(held.variables, held.close)
     if magic != b"\x89HDF":
-        raise MeshFileError("this is not an Exodus file: it is neither HDF5 nor classic netCDF", "CUBIT: export mesh \"name.e\".")
+        raise FileError("this is not an Exodus file: it is neither HDF5 nor classic netCDF", "CUBIT: export mesh \"name.e\".")
     try:
         import h5py
     except ImportError:
-        raise MeshFileError("Exodus meshes need h5py", "Install it: pip install h5py (or craton[mesh]).") from None
+        raise FileError("Exodus meshes need h5py", "Install it: pip install h5py (or craton[mesh]).") from None
     held = h5py.File(path, "r")
     return _File(held, held.close)
 
@@ -93,7 +93,7 @@ def _points(file):
         return np.ascontiguousarray(file.get("coord").T, dtype=float)
     axes = [file.get(f"coord{axis}") for axis in "xyz"]
     if any(axis is None for axis in axes):
-        raise MeshFileError("it has no coordinates coordx, coordy, coordz", "Export the mesh in three dimensions (CUBIT: dimension 3).")
+        raise FileError("it has no coordinates coordx, coordy, coordz", "Export the mesh in three dimensions (CUBIT: dimension 3).")
     return np.column_stack(axes).astype(float)
 
 
@@ -103,7 +103,7 @@ def _blocks(file, parts):
     while f"connect{count + 1}" in file:
         count += 1
     if not count:
-        raise MeshFileError("it has no element blocks", "CUBIT: put the volumes into blocks before exporting.")
+        raise FileError("it has no element blocks", "CUBIT: put the volumes into blocks before exporting.")
     names = file.names("eb_names", count, "eb_prop1", "block")
     solid, seen = [], 0
     for i, name in enumerate(names):
@@ -138,7 +138,7 @@ def _side_sets(file, parts, solid):
     for i, name in enumerate(file.names("ss_names", count, "ss_prop1", "side set")):
         elements, sides = (file.get(f"{kind}_ss{i + 1}").astype(np.int64).ravel() - 1 for kind in ("elem", "side"))
         if elements.size and (elements.min() < 0 or elements.max() >= len(solid)):
-            raise MeshFileError(f"the side set {name!r} names element {elements.max() + 1} of {len(solid)}", "Export the mesh again.")
+            raise FileError(f"the side set {name!r} names element {elements.max() + 1} of {len(solid)}", "Export the mesh again.")
         own = solid[elements]
         keep = (own >= 0) & (sides >= 0) & (sides < 6)
         if keep.any():

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import ResourceError
-from craton.model.mesh.shape import CORNERS, ORDERS
+from craton.io.mesh_parts import NODE_ORDERS
 
 TYPES = {8: 12, 27: 29}  # VTK_HEXAHEDRON, VTK_TRIQUADRATIC_HEXAHEDRON
 VTK_NAMES = {"f4": "Float32", "f8": "Float64", "i4": "Int32", "i8": "Int64", "u1": "UInt8"}
@@ -40,9 +40,9 @@ def write_mesh(path, mesh, point_data=None, cell_data=None):
     """
     path = Path(path)
     width = mesh.elements.shape[1]
-    place = np.array(ORDERS["VTK"]) if width == 27 else np.searchsorted(CORNERS[27], ORDERS["VTK"][:8])
+    order = NODE_ORDERS["VTK"] if width == 27 else np.argsort(np.argsort(NODE_ORDERS["VTK"][:8]))
     cells = {
-        "connectivity": mesh.elements[:, place].ravel(),
+        "connectivity": mesh.elements[:, order].ravel(),
         "offsets": np.arange(1, mesh.size + 1, dtype=np.int64) * width,
         "types": np.full(mesh.size, TYPES[width], np.uint8),
     }

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.model.mesh.groups import MeshFileError, Parts
+from craton.io.mesh_parts import MeshParts
+from craton.io.records import FileError
 
 SURFACES = {
     "free_or_absorbing_surface_file_zmax": "top",
@@ -24,8 +25,18 @@ SURFACES = {
 }
 
 
+def recognises(path):
+    """Whether a path is a folder.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    """
+    return path.is_dir()
+
+
 def read(folder):
-    """The parts of a folder of mesh files.
+    """Read the parts of a folder of mesh files.
 
     Parameters
     ----------
@@ -33,23 +44,23 @@ def read(folder):
 
     Returns
     -------
-    Parts
+    MeshParts
         Elements in the order of ``mesh_file``; materials are named by their numbers.
 
     Raises
     ------
-    MeshFileError
+    FileError
     """
     folder = Path(folder)
     missing = [name for name in ("nodes_coords_file", "mesh_file") if not (folder / name).exists()]
     if missing:
-        raise MeshFileError(f"the folder has no file {' and no file '.join(missing)}", "A mesh folder of SPECFEM3D has nodes_coords_file, "
+        raise FileError(f"the folder has no file {' and no file '.join(missing)}", "A mesh folder of SPECFEM3D has nodes_coords_file, "
                             "mesh_file, materials_file and surface files such as absorbing_surface_file_xmin.")  # fmt: skip
     nodes = _table(folder / "nodes_coords_file", (4,))
     rows = _table(folder / "mesh_file", (9, 28)).astype(np.int64)
     order = np.argsort(nodes[:, 0], kind="stable")
     find = _finder(nodes[order, 0].astype(np.int64), order, "node")
-    parts = Parts(nodes[:, 1:])
+    parts = MeshParts(nodes[:, 1:])
     elements = _finder(*_sorted(rows[:, 0]), "element")
     parts.add_elements(find(rows[:, 1:], "mesh_file"), "SPECFEM", _materials(folder, len(rows), elements))
     for file, name in SURFACES.items():
@@ -71,7 +82,7 @@ def _finder(ids, order, noun):
         place = np.minimum(np.searchsorted(ids, numbers), len(ids) - 1)
         lost = ids[place] != numbers
         if lost.any():
-            raise MeshFileError(f"{file} names {noun} {numbers[lost][0]}, which does not exist", f"Write the {noun}s again.")
+            raise FileError(f"{file} names {noun} {numbers[lost][0]}, which does not exist", f"Write the {noun}s again.")
         return order[place]
 
     return find
@@ -88,7 +99,7 @@ def _numbers(path):
     try:
         return np.array(path.read_text().replace("D", "E").replace("d", "E").split(), float)
     except ValueError as error:
-        raise MeshFileError(f"{path.name} contains something that is not a number: {error}", "Write the file again.") from None
+        raise FileError(f"{path.name} contains something that is not a number: {error}", "Write the file again.") from None
 
 
 def _table(path, widths):
@@ -97,8 +108,8 @@ def _table(path, widths):
     count = int(values[0]) if len(values) else 0
     width, rest = divmod(len(values) - 1, count) if count > 0 else (widths[0], len(values) - 1)
     if rest or width not in widths:
-        asked = " or ".join(map(str, widths))
-        raise MeshFileError(f"{path.name} announces {count} rows but contains {max(len(values) - 1, 0)} numbers; a row has {asked}",
+        lengths = " or ".join(map(str, widths))
+        raise FileError(f"{path.name} announces {count} rows but contains {max(len(values) - 1, 0)} numbers; a row has {lengths}",
                             "The first line is the number of rows; each row is complete.")  # fmt: skip
     return values[1:].reshape(count, width)
 
@@ -110,7 +121,7 @@ def _materials(folder, count, find):
     if path.exists():
         values = _numbers(path)
         if len(values) % 2:
-            raise MeshFileError("materials_file has an odd number of numbers", "A row is: element material.")
+            raise FileError("materials_file has an odd number of numbers", "A row is: element material.")
         rows = values.reshape(-1, 2).astype(np.int64)
         names[find(rows[:, 0], path.name)] = [str(number) for number in rows[:, 1].tolist()]
     return names

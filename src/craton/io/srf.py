@@ -48,7 +48,15 @@ class Rupture:
 
 
 def read(path):
-    """The rupture in an SRF file.
+    """Read the rupture of a file.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    Rupture
 
     Raises
     ------
@@ -128,22 +136,22 @@ class _Lines:
         line = self.line()
         return None if line is None else line.split()
 
-    def array(self, what):
+    def array(self, noun):
         """The next line as numbers."""
         line = self.line()
         if line is None:
-            raise ValueError(f"line {self.at}: the file ends where {what} is expected")
+            raise ValueError(f"line {self.at}: the file ends where {noun} is expected")
         try:
             return np.array(line.split(), dtype=float)
         except ValueError:
-            raise ValueError(f"line {self.at}: {line.strip()[:40]!r} is not {what}") from None
+            raise ValueError(f"line {self.at}: {line.strip()[:40]!r} is not {noun}") from None
 
-    def numbers(self, least, what):
+    def numbers(self, least, noun):
         """The next line, of at least so many finite numbers; exactly as many where they are a subfault's."""
-        found = self.array(what)
-        if len(found) < least or not np.isfinite(found).all():
-            raise ValueError(f"line {self.at}: {len(found)} numbers, {what} has {least}, all finite")
-        return found[:least].tolist()
+        values = self.array(noun)
+        if len(values) < least or not np.isfinite(values).all():
+            raise ValueError(f"line {self.at}: {len(values)} numbers, {noun} has {least}, all finite")
+        return values[:least].tolist()
 
     def count(self, words, noun):
         """The number behind PLANE or POINTS."""
@@ -158,6 +166,6 @@ class _Lines:
             parts.append(self.array(f"{count} samples of slip rate ({have} read)").astype(np.float32))
             have += len(parts[-1])
         if have > count or not all(np.isfinite(p).all() for p in parts):
-            what = f"{have} samples of slip rate, but the header announces {count}" if have > count else "a slip rate that is not finite"
-            raise ValueError(f"line {self.at}: {what}")
+            fault = f"{have} samples of slip rate, but the header announces {count}" if have > count else "a slip rate that is not finite"
+            raise ValueError(f"line {self.at}: {fault}")
         return np.concatenate(parts) if parts else np.empty(0, np.float32)

@@ -15,6 +15,14 @@ enum Field { POTENTIAL, G_E, G_N, G_Z, G_EE, G_NN, G_ZZ, G_EN, G_EZ, G_NZ, ALL_F
 #define EPSILON (sizeof(real) == 8 ? real(2.2e-16) : real(1.2e-7))
 struct Values { real potential, e, n, z, ee, nn, zz, en, ez, nz; };
 
+// All zero, set one by one: GCC copies an aggregate of zeros through memory, and then the loop over points does not vectorise.
+BODY Values none()
+{
+    Values v;
+    v.potential = v.e = v.n = v.z = v.ee = v.nn = v.zz = v.en = v.ez = v.nz = real(0);
+    return v;
+}
+
 // L of one edge as ln(a / b), d = a - b. Beside the edge r1 + r2 - l cancels; there the form m1 m2 / rho^2, m = r + |t|, does not.
 struct Ratio { real a, b, d; bool beside; };
 BODY Ratio edge(real r1, real r2, real m1, real m2, real l, real rho2, real limit)
@@ -87,7 +95,7 @@ BODY Values closed_form(real x1, real x2, real y1, real y2, real z1, real z2, re
     const real r111 = root_in_steps(xx1 + yy1 + zz1), r112 = root(xx1 + yy1 + zz2), r121 = root(xx1 + yy2 + zz1);
     const real r122 = root_in_steps(xx1 + yy2 + zz2), r211 = root(xx2 + yy1 + zz1), r212 = root_in_steps(xx2 + yy1 + zz2);
     const real r221 = root_in_steps(xx2 + yy2 + zz1), r222 = root(xx2 + yy2 + zz2);
-    Values out = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    Values out = none();
     real hit_x = 1, hit_y = 1, hit_z = 1;
     if constexpr (V || E || N || WANTS(G_EN) || GRADIENT) {
         const Edges along = edges<V, E, N>(x1, x2, y1, y2, z1, z2, dx, dz, r111, r112, r121, r122, r211, r212, r221, r222);
@@ -117,8 +125,8 @@ BODY Values closed_form(real x1, real x2, real y1, real y2, real z1, real z2, re
         out.z -= z2 * w2 - z1 * w1, out.zz = w1 - w2, out.potential -= real(0.5) * (zz2 * w2 - zz1 * w1);
     }
     if constexpr (GRADIENT) {
-        const real none = quotient(real(0), real(0));
-        const real none_x = hit_x == real(0) ? none : real(0), none_y = hit_y == real(0) ? none : real(0), none_z = hit_z == real(0) ? none : real(0);
+        const real no_limit = quotient(real(0), real(0));
+        const real none_x = hit_x == real(0) ? no_limit : real(0), none_y = hit_y == real(0) ? no_limit : real(0), none_z = hit_z == real(0) ? no_limit : real(0);
         out.ee += none_y + none_z, out.nn += none_x + none_z, out.zz += none_x + none_y;
         out.en += none_z, out.ez += none_y, out.nz += none_x;
     }

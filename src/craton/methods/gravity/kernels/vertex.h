@@ -29,7 +29,7 @@ BODY Values corner(real x, real y, real z)
 {
     constexpr bool V = WANTS(POTENTIAL), E = WANTS(G_E), N = WANTS(G_N), Z = WANTS(G_Z);
     const real xx = x * x, yy = y * y, zz = z * z, r = root(xx + yy + zz + SOFT);
-    Values out = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    Values out = none();
     if constexpr (V || E || N || WANTS(G_EN)) {
         const real a = asinh_of(z, r, xx + yy + SOFT);
         out.en = a, out.e -= y * a, out.n -= x * a, out.potential += x * y * a;

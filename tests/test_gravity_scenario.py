@@ -561,6 +561,19 @@ def test_model_in_a_scenario(tmp_path):
     assert error.value.problems[0].key == "prisms.file" and "w.toml" in error.value.problems[0].message
 
 
+def test_a_background_without_anomalies_is_refused(tmp_path):
+    """Less itself nothing would be left of the model: fields of zeros without a word."""
+    plain = WAVES[: WAVES.index("anomalies")] + WAVES[WAVES.index("[time]") :]
+    with pytest.raises(ValueError, match='this one has none.*"mean"'):
+        craton.gravity.from_model(loads(plain), ABOVE, reference="background", device="cpu")
+    (tmp_path / "w.toml").write_text(plain)
+    text = small((PRISMS, '[prisms]\nkind = "model"\nfile = "w.toml"\nreference = "background"\n\n'))
+    with pytest.raises(ScenarioError) as error:
+        craton.plan(loads(text, file=tmp_path / "s.toml"))
+    (problem,) = error.value.problems
+    assert problem.key.startswith("prisms") and "this one has none" in problem.message
+
+
 def test_dataset_as_prisms():
     """Linear between its points: cells of any size have the mean of a trilinear function, which is its value in their middle."""
     x, y, z = np.linspace(0, 900, 10), np.array([0.0, 200, 300, 700]), np.linspace(0, -400, 5)

@@ -37,7 +37,14 @@ def of_model(model, axes, reference=0.0):
     ------
     ScenarioError
         The model does not cover the cells, or has impossible values.
+    ValueError
+        Less its background nothing is left of the model: it has no anomalies.
     """
+    if reference == "background" and not getattr(model, "anomalies", None):
+        raise ValueError(
+            'reference = "background" subtracts the model without its anomalies, and this one has none: nothing would be left. '
+            'Write reference = "mean" for the mean of each horizontal layer, or a density in kg/m3'
+        )
     blocks = gridcells.Blocks(dict(zip(AXES, axes)))
     wrong = earth.problems(model, blocks)
     if wrong:

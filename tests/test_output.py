@@ -427,6 +427,20 @@ def test_record_sections(n, tmp_path):
     assert np.unique(pixels(tmp_path / "s.png").reshape(-1, 3), axis=0).shape[0] > 20
 
 
+def test_interfaces_follow_the_ground():
+    """Layers with follow = "surface" are drawn at their depth below the ground, and so is the ground itself."""
+    from craton.report import figures, pictures
+    from craton.scenario import Layers
+
+    stack = [{"top": top, "vp": 3000, "vs": 1700, "rho": 2300} for top in (0, -400)]
+    hill = {"x": [0.0, 1000.0, 3000.0], "z": [0.0, 500.0, 100.0]}
+    frame = xr.DataArray(np.zeros((3, 5)), {"z": [-2.0, -1, 0], "x": np.linspace(0, 2000, 5), "y": 0.0}, ("z", "x"))
+    for follow, expected in (("surface", [-400, -150, 100, 0, -100]), ("level", [-400] * 5)):
+        ground, second = pictures._interfaces(Layers(kind="layers", layers=stack, follow=follow, topography=hill))
+        assert np.allclose(figures.along(frame, "x", ground), [0, 250, 500, 400, 300])
+        assert np.allclose(figures.along(frame, "x", second), expected)
+
+
 def test_snapshot_on_a_silent_plane_and_with_interfaces(tmp_path):
     pytest.importorskip("matplotlib")
     frame = xr.DataArray(np.zeros((4, 6)), {"z": np.arange(-3, 1) * 100.0, "x": np.arange(6) * 100.0, "time": 0.0}, ("z", "x"), "velocity")

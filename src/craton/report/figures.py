@@ -87,8 +87,8 @@ def snapshot(frame, sources=(), receivers=(), interfaces=(), limit=None):
         Values over two of x, y, z (metres), with a scalar coordinate ``time``; attributes ``long_name`` and ``units``.
     sources, receivers : array_like, shape (n, 3), optional
         Positions (x, y, z), metres: stars and triangles, hollow where they lie off the plane.
-    interfaces : sequence of float
-        Elevations of layer tops, metres, drawn on vertical planes.
+    interfaces : sequence of float or callable
+        Elevations of layer tops and of the ground, metres, drawn on vertical planes: numbers, or functions of x and y (m).
     limit : float, optional
         Value at the ends of the colour scale; by default the 99.7th percentile of the absolute values.
 
@@ -191,7 +191,7 @@ def draw_snapshot(axis, frame, sources=(), receivers=(), interfaces=(), limit=No
         axis.yaxis.set_major_formatter(lambda value, _: f"{-value + 0:g}")
         axis.set_ylabel("Depth (km)")
         for elevation in interfaces:
-            axis.axhline(elevation / 1000, color="0.25", linewidth=0.9, linestyle=(0, (6, 3)))
+            axis.plot(frame[horizontal] / 1000, along(frame, horizontal, elevation) / 1000, color="0.25", linewidth=0.9, linestyle=(0, (6, 3)))
     else:
         axis.set_ylabel(f"{vertical} (northing, km)")
     _symbols(axis, frame, receivers, marker="v", s=55 if len(receivers) <= 20 else 22, color="#1a1a1a", zorder=5)
@@ -201,6 +201,25 @@ def draw_snapshot(axis, frame, sources=(), receivers=(), interfaces=(), limit=No
     key = ["★ source"] * bool(np.size(sources)) + ["▼ station"] * bool(np.size(receivers))
     axis.set_title("   ".join([_plane(frame), *key]), loc="right", pad=10, **_ASIDE)
     return image
+
+
+def along(frame, horizontal, elevation):
+    """Return elevations, m, of an interface along the horizontal axis of a vertical plane.
+
+    Parameters
+    ----------
+    frame : xarray.DataArray
+    horizontal : str
+        ``"x"`` or ``"y"``.
+    elevation : float or callable
+        Of x and y, m.
+    """
+    points = frame[horizontal].values
+    if not callable(elevation):
+        return np.full(len(points), float(elevation))
+    cut = "y" if horizontal == "x" else "x"
+    across = np.full(len(points), float(frame[cut]) if cut in frame.coords else 0.0)
+    return np.asarray(elevation(*((points, across) if horizontal == "x" else (across, points))), float)
 
 
 def robust_limit(values, percentile=99.7):

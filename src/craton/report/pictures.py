@@ -131,7 +131,7 @@ def _written(folder, dataset):
 
 
 def _scene(out_dir):
-    """Title, source positions and layer tops of the run's scenario; empty where it cannot be read."""
+    """Title, source positions, layer tops and ground of the run's scenario; empty where it cannot be read."""
     from craton.scenario import load
 
     try:
@@ -140,12 +140,27 @@ def _scene(out_dir):
         return {"title": "", "sources": [], "interfaces": []}
     if not hasattr(scenario, "source"):
         return {"title": scenario.title, "sources": [], "interfaces": []}
-    layers = getattr(scenario.model, "layers", None) or []
     return {
         "title": scenario.title or "",
         "sources": [at for source in scenario.source for at in _at(scenario, source)],
-        "interfaces": [layer.top for layer in layers[1:]],
+        "interfaces": _interfaces(scenario.model),
     }
+
+
+def _interfaces(model):
+    """Elevations of the interfaces of a model, m: numbers, or functions of x and y where they follow the ground; and the ground."""
+    from craton.model.ground import terrain
+    from craton.model.media import followed
+
+    tops = [layer.top for layer in (getattr(model, "layers", None) or [])[1:]]
+    try:
+        ground = terrain.build(model)
+    except (OSError, ScenarioError):
+        ground = None
+    if ground is None:
+        return tops
+    follow = followed.asked(model)
+    return [ground.surface, *((lambda x, y, top=top: top + ground.surface(x, y)) if follow else top for top in tops)]
 
 
 def _at(scenario, source):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from craton.io.records import FileError
+from craton.io.records import FileError, UnknownFormat
 
 READ, WRITE = "read", "write"
 
@@ -67,6 +67,15 @@ FORMATS = [
     Format("VTK", "mesh", "gmsh_vtk", (".vtk", ".vtu")),
     Format("Exodus", "mesh", "exodus", (".e", ".exo", ".ex2", ".exodus", ".g", ".gen")),
     Format("mesh folders of SPECFEM3D", "mesh", "specfem_mesh"),
+    Format("ESRI ASCII grid", "raster", "esri_ascii", (".asc",)),
+    Format("GeoTIFF", "raster", "geotiff", (".tif", ".tiff")),
+    Format("netCDF or zarr", "raster", "netcdf", read="read_raster"),
+    Format("netCDF or zarr", "gridded model", "netcdf", read="opened"),
+    Format("TauP", "radial model", "taup", (".nd", ".tvel")),
+    Format("CSV", "radial model", "radial_csv", (".csv",)),
+    Format("parquet", "table", "parquet", (".parquet",)),
+    Format("netCDF or zarr", "table", "netcdf", (".nc", ".zarr"), read="read_table"),
+    Format("text", "table", "text_table"),
 ]
 
 
@@ -116,5 +125,5 @@ def read(path, holds, name=None, **options):
     row = next((row for row in rows if (row.name == name if name else row.matches(path))), None)
     if row is None:
         known = ", ".join(f"{row.name} ({', '.join(row.suffixes)})" if row.suffixes else row.name for row in rows)
-        raise FileError(f"{holds} files with the suffix {path.suffix or '(none)'} are not supported", f"Supported are {known}.")
+        raise UnknownFormat(f"{holds} files with the suffix {path.suffix or '(none)'} are not supported", f"Supported are {known}.")
     return row.function(row.read)(path, **options)

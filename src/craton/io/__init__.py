@@ -9,8 +9,6 @@ from pathlib import Path
 
 from craton.io.records import FileError, UnknownFormat
 
-READ, WRITE = "read", "write"
-
 
 @dataclass(frozen=True)
 class Format:
@@ -22,7 +20,7 @@ class Format:
         In the scenario (``kind`` of a source) and in messages.
     holds : str
         What callers ask for: ``"source"``, ``"station"``, ``"mesh"``, ``"raster"``, ``"gridded model"``, ``"radial model"``,
-        ``"table"``, ``"waveform"``.
+        ``"table"``, ``"wavelet"``, ``"waveform"``.
     module : str
         In this package; imported when a file is read or written.
     suffixes : tuple of str
@@ -41,8 +39,8 @@ class Format:
     holds: str
     module: str
     suffixes: tuple[str, ...] = ()
-    read: str = READ
-    write: str | Callable = ""
+    read: str = "read"
+    write: str | Callable = "write"
     options: tuple[str, ...] = ()
     file: str = ""
 
@@ -63,6 +61,7 @@ FORMATS = [
     Format("StationXML", "station", "stationxml"),
     Format("STATIONS", "station", "stations"),
     Format("CSV", "station", "text_table", read="read_stations"),
+    Format("text", "wavelet", "text_table", read="read_samples"),
     Format("Gmsh", "mesh", "gmsh_vtk", (".msh",)),
     Format("VTK", "mesh", "gmsh_vtk", (".vtk", ".vtu")),
     Format("Exodus", "mesh", "exodus", (".e", ".exo", ".ex2", ".exodus", ".g", ".gen")),
@@ -76,6 +75,8 @@ FORMATS = [
     Format("parquet", "table", "parquet", (".parquet",)),
     Format("netCDF or zarr", "table", "netcdf", (".nc", ".zarr"), read="read_table"),
     Format("text", "table", "text_table"),
+    Format("MiniSEED", "waveform", "miniseed", file="waveforms.mseed"),
+    Format("StationXML", "waveform", "stationxml", file="stations.xml"),
 ]
 
 

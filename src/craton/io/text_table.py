@@ -125,3 +125,37 @@ def _metres(text):
     except ValueError:
         value = text
     return si(value, "length")
+
+
+def read_samples(path):
+    """Read times and values in two columns, separated by blanks, commas or semicolons; ``#`` and ``%`` start a comment.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+
+    Returns
+    -------
+    times, values : list of float
+        Times in s.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    ValueError
+        A line that is not two numbers (a heading as the first line is passed over); says which.
+    """
+    rows, heading = [], True
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        words = line.split("#")[0].split("%")[0].replace(",", " ").replace(";", " ").split()
+        if not words:
+            continue
+        try:
+            time, value = map(float, words)
+            rows.append((time, value))
+        except ValueError:
+            if not heading:
+                raise ValueError(f"line {number} is not a time and a value: {line.strip()[:40]!r}") from None
+        heading = False
+    return [time for time, _ in rows], [value for _, value in rows]

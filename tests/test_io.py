@@ -30,7 +30,10 @@ def test_no_two_rows_claim_a_suffix():
         assert len(set(suffixes)) == len(suffixes), holds
 
 
-@pytest.mark.parametrize("holds, known", [("mesh", "Exodus (.e, .exo,"), ("raster", "ESRI ASCII grid (.asc)"), ("radial model", "TauP (.nd, .tvel)")])
+KNOWN = {"mesh": "Exodus (.e, .exo,", "raster": "ESRI ASCII grid (.asc)", "radial model": "TauP (.nd, .tvel)"}
+
+
+@pytest.mark.parametrize("holds, known", KNOWN.items())
 def test_a_file_in_no_format_is_told_which_are_known(tmp_path, holds, known):
     (tmp_path / "file.doc").write_text("text")
     with pytest.raises(UnknownFormat, match=f"{holds} files with the suffix .doc are not supported") as error:

@@ -86,7 +86,7 @@ def refuse(key, message, remedy=""):
 
 def known(key, name, names, noun):
     """Refuse a name that is not one of `names`, with the nearest one."""
-    from craton.scenario.words import listed, nearest
+    from craton.tables.words import listed, nearest
 
     if name not in names:
         close = nearest(name, list(names))

@@ -289,7 +289,7 @@ def _row(number, cells, columns):
 
 
 def _metres(text):
-    from craton.scenario.units import si
+    from craton.tables.units import si
 
     try:
         value = float(text)

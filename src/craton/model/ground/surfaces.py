@@ -114,7 +114,7 @@ def made(x, y, z, name):
 
 def scale(variable, name):
     """Factor to metres from a variable's units attribute; none means metres."""
-    from craton.scenario.units import UnitError, si
+    from craton.tables.units import UnitError, si
 
     unit = str(variable.attrs.get("units", "")).strip()
     if unit.lower() in ("", "m", "metre", "meter", "metres", "meters"):

@@ -8,7 +8,7 @@ from craton.conventions import AXES
 from craton.errors import Problem, ScenarioError
 from craton.model.media import properties
 from craton.model.media.gridded import Gridded
-from craton.scenario.units import UnitError, si
+from craton.tables.units import UnitError, si
 
 COORDINATES = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north"), "z": ("z", "elevation", "upward", "depth")}
 VARIABLES = {"vp": ("vp", "v_p"), "vs": ("vs", "v_s"), "rho": ("rho", "density")}

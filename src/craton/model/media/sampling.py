@@ -12,7 +12,7 @@ import numpy as np
 from craton.errors import Problem
 from craton.model.ground import terrain
 from craton.model.media import anomalies, attenuation, cells, checks, earth, followed, layered, properties, rheology
-from craton.scenario.words import nearest
+from craton.tables.words import nearest
 
 INWARDS = 1e-6  # of the way to the centre
 NEARLY = 0.05  # of an element's height, within which a node takes the layer of the centre

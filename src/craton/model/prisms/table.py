@@ -116,7 +116,7 @@ def _dataset(path):
 
 def _si(variable, name):
     """Values in SI by the units attribute; none means SI already."""
-    from craton.scenario.units import UnitError, si
+    from craton.tables.units import UnitError, si
 
     unit = str(variable.attrs.get("units", "")).strip()
     if not unit:

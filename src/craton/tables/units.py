@@ -4,7 +4,7 @@ import re
 from decimal import Decimal
 from numbers import Real
 
-from craton.scenario.words import nearest, shown
+from craton.tables.words import nearest, shown
 
 # dimension: (SI unit, {spelling without blanks: how many SI units it is}).
 # Decimal strings, so that "45 ms" is the float nearest to 0.045 and not 45 * 0.001.

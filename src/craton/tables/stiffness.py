@@ -2,9 +2,9 @@
 import numpy as np
 from pydantic import ValidationError, create_model, model_validator
 
-from craton.scenario.fields import Table, quantity, wrong
-from craton.scenario.units import UnitError, si
-from craton.scenario.words import number
+from craton.tables.fields import Table, quantity, wrong
+from craton.tables.units import UnitError, si
+from craton.tables.words import number
 
 INDICES = tuple((i, j) for i in range(6) for j in range(i, 6))  # rows of the upper triangle, from 0
 NAMES = tuple(f"c{i + 1}{j + 1}" for i, j in INDICES)

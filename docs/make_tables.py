@@ -2,7 +2,8 @@
 
     python docs/make_tables.py          rewrites the pages; tests/test_docs.py holds them to it
 
-A key's meaning is written by hand in the last column and kept; its unit, default and limits come from the classes of `craton.scenario`.
+A key's meaning is written by hand in the last column and kept; its unit, default and limits come from the classes of `craton.tables`
+and of the methods' `options.py`.
 Speed and misfits come from bench/results/*.json, as `craton bench -o` and `craton validate -o` write them.
 """
 
@@ -49,11 +50,14 @@ def keys(names, before):
 
 def properties(name):
     """The kind that a class stands for, and (value, default, limits) of its keys."""
-    from craton.scenario import Scenario, SpectralScenario
+    from craton.scenario import SCENARIOS, FiniteDifferenceScenario
 
-    schema = Scenario.model_json_schema()
-    tables = SpectralScenario.model_json_schema()["$defs"] | schema["$defs"] | {"Scenario": schema}
-    described = tables[name]
+    schema = FiniteDifferenceScenario.model_json_schema()
+    schema["properties"]["method"]["enum"] = list(SCENARIOS)
+    tables = {"Scenario": schema}
+    for scenario in SCENARIOS.values():
+        tables = scenario.model_json_schema()["$defs"] | tables
+    described = (tables | schema["$defs"])[name]
     rows, kind = {}, ""
     for key, spec in described["properties"].items():
         if "const" in spec:

@@ -24,6 +24,7 @@ IN_PLANE = {
 }  # fmt: skip
 # Integrated in time, after the run, from the quantity that the wavefield gives directly.
 INTEGRATED = {"displacement": "velocity", "strain": "strain_rate"}
+ORIGIN_TIME = "2000-01-01T00:00:00"  # UTC, where the scenario states none
 
 # Gravity fields, as Harmonica names and signs them (z of accelerations and gradients downward): unit, long name.
 GRAVITY = {

@@ -133,13 +133,9 @@ def ended_by_signal():
         signal.signal(signal.SIGTERM, before)
 
 
-def formats():
-    """Names of the waveform files of other programs."""
-    from craton.output import FORMATS
-
-    return list(FORMATS)
-
-
 def written(out):
     """Return what a run left in its directory, in the order of interest."""
-    return [out / name for name in ("result.zarr", *formats(), "mesh.vtu", "scenario.toml", "run.json") if (out / name).exists()]
+    from craton.io import formats
+
+    names = ("result.zarr", *(row.file for row in formats("waveform")), "mesh.vtu", "scenario.toml", "run.json")
+    return [out / name for name in names if (out / name).exists()]

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from craton.io.records import FileError
-
-READ, WRITE = "read", "write"
+from craton.io.records import FileError, UnknownFormat
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class Format:
         In the scenario (``kind`` of a source) and in messages.
     holds : str
         What callers ask for: ``"source"``, ``"station"``, ``"mesh"``, ``"raster"``, ``"gridded model"``, ``"radial model"``,
-        ``"table"``, ``"waveform"``.
+        ``"table"``, ``"wavelet"``, ``"waveform"``.
     module : str
         In this package; imported when a file is read or written.
     suffixes : tuple of str
@@ -41,8 +39,8 @@ class Format:
     holds: str
     module: str
     suffixes: tuple[str, ...] = ()
-    read: str = READ
-    write: str | Callable = ""
+    read: str = "read"
+    write: str | Callable = "write"
     options: tuple[str, ...] = ()
     file: str = ""
 
@@ -63,10 +61,22 @@ FORMATS = [
     Format("StationXML", "station", "stationxml"),
     Format("STATIONS", "station", "stations"),
     Format("CSV", "station", "text_table", read="read_stations"),
+    Format("text", "wavelet", "text_table", read="read_samples"),
     Format("Gmsh", "mesh", "gmsh_vtk", (".msh",)),
     Format("VTK", "mesh", "gmsh_vtk", (".vtk", ".vtu")),
     Format("Exodus", "mesh", "exodus", (".e", ".exo", ".ex2", ".exodus", ".g", ".gen")),
     Format("mesh folders of SPECFEM3D", "mesh", "specfem_mesh"),
+    Format("ESRI ASCII grid", "raster", "esri_ascii", (".asc",)),
+    Format("GeoTIFF", "raster", "geotiff", (".tif", ".tiff")),
+    Format("netCDF or zarr", "raster", "netcdf", read="read_raster"),
+    Format("netCDF or zarr", "gridded model", "netcdf", read="opened"),
+    Format("TauP", "radial model", "taup", (".nd", ".tvel")),
+    Format("CSV", "radial model", "radial_csv", (".csv",)),
+    Format("parquet", "table", "parquet", (".parquet",)),
+    Format("netCDF or zarr", "table", "netcdf", (".nc", ".zarr"), read="read_table"),
+    Format("text", "table", "text_table"),
+    Format("MiniSEED", "waveform", "miniseed", file="waveforms.mseed"),
+    Format("StationXML", "waveform", "stationxml", file="stations.xml"),
 ]
 
 
@@ -116,5 +126,5 @@ def read(path, holds, name=None, **options):
     row = next((row for row in rows if (row.name == name if name else row.matches(path))), None)
     if row is None:
         known = ", ".join(f"{row.name} ({', '.join(row.suffixes)})" if row.suffixes else row.name for row in rows)
-        raise FileError(f"{holds} files with the suffix {path.suffix or '(none)'} are not supported", f"Supported are {known}.")
+        raise UnknownFormat(f"{holds} files with the suffix {path.suffix or '(none)'} are not supported", f"Supported are {known}.")
     return row.function(row.read)(path, **options)

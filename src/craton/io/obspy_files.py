@@ -1,4 +1,6 @@
-"""Files that ObsPy reads, with its errors as ours."""
+"""Files through ObsPy: its errors as ours, and whether it is installed."""
+import logging
+
 from craton.io.records import MissingLibrary
 
 
@@ -37,3 +39,19 @@ def read_with_obspy(path, form, reader):
     except Exception as error:  # ObsPy raises what lxml, its plug-ins and its types raise
         text = " ".join(str(error).split())[:120] or type(error).__name__
         raise ValueError(f"ObsPy cannot read it as {form}: {text}") from None
+
+
+def has_obspy(path):
+    """Whether ObsPy is installed; where it is not, the log says which file is not written.
+
+    Parameters
+    ----------
+    path : path-like
+    """
+    try:
+        import obspy  # noqa: F401
+    except ImportError:
+        message = "ObsPy is not installed, so %s was not written; install it with: pip install 'craton[seis]'"
+        logging.getLogger("craton").warning(message, path)
+        return False
+    return True

@@ -18,6 +18,10 @@ class FileError(ValueError):
         self.remedy = remedy
 
 
+class UnknownFormat(FileError):
+    """The file is in no format that is known for what it should hold."""
+
+
 class MissingLibrary(FileError):
     """The library that reads a format is not installed."""
 
@@ -119,3 +123,37 @@ def unique_codes(pairs):
     """
     codes = [station for _, station in pairs]
     return codes if len(set(codes)) == len(codes) else [f"{network}.{station}" for network, station in pairs]
+
+
+@dataclass(frozen=True, eq=False)
+class RadialTable:
+    """A radial Earth model of a file, linear between its rows.
+
+    Parameters
+    ----------
+    radius : ndarray, shape (n,)
+        m, falling or rising; one that stands twice is a discontinuity.
+    columns : dict of str to ndarray, shape (n,)
+        ``vp, vs`` or ``vpv, vph, vsv, vsh, eta``, m/s; ``rho``, kg/m3; perhaps ``qkappa, qmu`` or ``qp, qs``.
+    moho : float or None
+        Its radius, m, where the file names it.
+    """
+
+    radius: np.ndarray
+    columns: dict
+    moho: float | None = None
+
+
+def surface_radius(deepest):
+    """Radius of the surface, m: the largest depth where that is beyond 6000 km, else that of the Earth, 6371 km.
+
+    Parameters
+    ----------
+    deepest : float
+        Largest depth of a file, m.
+
+    Returns
+    -------
+    float
+    """
+    return deepest if deepest > 6e6 else 6_371_000.0

@@ -51,6 +51,12 @@ class Method(Protocol):
     tries_operators: bool
     benches: tuple
 
+    def scenario(self):
+        """The class of its scenarios: a `craton.tables.schema.Document` with the tables that the method has.
+
+        Its keys of other methods are read, left out or refused as its `FOREIGN` says.
+        """
+
     def plan(self, scenario, team=None, machine=None):
         """The plan of a scenario.
 

@@ -3,9 +3,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from craton.conventions import INTEGRATED, QUANTITIES, TENSOR, VECTOR, components
+from craton.conventions import INTEGRATED, ORIGIN_TIME, QUANTITIES, TENSOR, VECTOR, components
 
-ORIGIN_TIME = "2000-01-01T00:00:00"
 COMPONENT_DIMS = {VECTOR: "component", TENSOR: "tensor"}
 _COORDINATES = {
     "x": {"units": "m", "long_name": "easting", "axis": "X"},

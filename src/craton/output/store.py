@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
+from craton.io import formats
 from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, SnapshotWriter, consolidate
 
 FINISHED = "finished"
 RESULT = "result.zarr"
 # Everything that a run may put in OUT: what a new run there takes away. Nothing else is ever removed.
-OWN = ("scenario.toml", "result.zarr", "waveforms.mseed", "stations.xml", "checkpoints", "report.html", "overview.png", "records.png",
-       "snapshots.png", "maps.png", ".waveforms.zarr", "scenarios")
+OWN = ("scenario.toml", "result.zarr", *(row.file for row in formats("waveform")), "checkpoints", "report.html", "overview.png",
+       "records.png", "snapshots.png", "maps.png", ".waveforms.zarr", "scenarios")
 
 
 def check_out(path, force=False):

@@ -165,8 +165,8 @@ def _interfaces(model):
 
 def _at(scenario, source):
     """Position of the first shot of a source as a list; empty where it stands in a file or is a plane wave."""
-    from craton.scenario.fields import Place
     from craton.survey.sources import positions
+    from craton.tables.fields import Place
 
     ends = (source.at, getattr(source.shots, "from_", None))
     if any(isinstance(at, Place) for at in ends):  # on Earth, where figures of boxes do not show it

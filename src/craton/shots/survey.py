@@ -116,7 +116,7 @@ def together(surveys):
 
 def unfit(scenario):
     """Problems of a scenario that no survey can be made of."""
-    from craton.scenario.receivers import Fibre
+    from craton.tables.receivers import Fibre
 
     if METHODS[scenario.method].drive != "march":
         return [Problem("method", "a survey is of waves", "use craton run")]

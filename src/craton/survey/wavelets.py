@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from craton import io
+
 START_LEVEL = 1e-8    # of the peak: before `start` a wavelet is smaller
 END_LEVEL = 1e-4      # of the peak: after `end` a wavelet is smaller
 F95 = 0.95            # part of the spectrum's area below f95
@@ -74,7 +76,7 @@ def build(spec):
 
     Parameters
     ----------
-    spec : a wavelet of ``craton.scenario.sources``, or any object with its attributes
+    spec : a wavelet of `craton.tables.sources`, or any object with its attributes
         ``kind``, ``delay`` and the parameters of the kind.
 
     Returns
@@ -253,43 +255,12 @@ def _edge(values, level, side):
 # --- files of samples --------------------------------------------------------------------------------------------------------------
 
 
-def read_samples(path):
-    """Times (s) and values from two columns of text, separated by blanks, commas or semicolons; ``#`` and ``%`` start a comment.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    ValueError
-        A line that is not two numbers (a heading as the first line is passed over); says which.
-    """
-    rows, heading = [], True
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8", errors="replace").splitlines(), 1):
-        words = line.split("#")[0].split("%")[0].replace(",", " ").replace(";", " ").split()
-        if not words:
-            continue
-        row = _two_numbers(words)
-        if row is None and not heading:
-            raise ValueError(f"line {number} is not a time and a value: {line.strip()[:40]!r}")
-        heading = False
-        rows += [] if row is None else [row]
-    return [r[0] for r in rows], [r[1] for r in rows]
-
-
 def sample_arrays(spec):
     """Times and values of a ``samples`` wavelet as arrays, read from its file where it has one, and checked (see `check_samples`)."""
-    times, values = (spec.times, spec.values) if spec.file is None else read_samples(spec.file)
+    times, values = (spec.times, spec.values) if spec.file is None else io.read(spec.file, "wavelet", "text")
     times, values = np.array(times, dtype=float), np.array(values, dtype=float)
     check_samples(times, values)
     return times, values
-
-
-def _two_numbers(words):
-    try:
-        time, value = map(float, words)
-    except ValueError:
-        return None
-    return time, value
 
 
 def check_samples(times, values):

@@ -4,8 +4,8 @@ import tomllib
 from pathlib import Path
 
 from craton.methods.finite_difference.build import build
+from craton.methods.finite_difference.options import FiniteDifferenceScenario
 from craton.methods.protocol import BenchCase
-from craton.scenario import Scenario
 
 SIZES, LARGE = {"cpu": (150, 220)}, (384, 512, 768)  # points along an edge of a cube
 PLANES, CUBES, SHOTS = (480, 960, 1440, 1920), (96, 144, 192, 288, 384), (1, 64)
@@ -25,7 +25,7 @@ def cases(name, device):
     scenarios = [cube(n, *pair) for n in sizes for pair in faces]
     scenarios += [cube(sizes[1], order=order) for order in (2, 6, 8)]
     scenarios += [cube(sizes[0], precision="float64")]
-    large = [] if device in SIZES else [Scenario(**tables("two_layers"))]
+    large = [] if device in SIZES else [FiniteDifferenceScenario(**tables("two_layers"))]
     return [case_of(scenario) for scenario in large + scenarios]
 
 
@@ -68,7 +68,7 @@ def cube(n, top="rigid", others="rigid", order=4, precision="float32", medium=No
         "receivers": [kept["receivers"][0] | {"at": middle}],
         "run": {"order": order, "precision": precision},
     }
-    return Scenario(**kept | changes)
+    return FiniteDifferenceScenario(**kept | changes)
 
 
 def nakata(device):
@@ -94,4 +94,4 @@ def half_space(dimensions, n, shots=1, others="sponge"):
         "source": [kept["source"][0] | place | {"force": force}],
         "receivers": [{"name": "R", "at": [*middle[:-1], 0.6 * extent, 0.0]}],
     }
-    return Scenario(**kept | changes)
+    return FiniteDifferenceScenario(**kept | changes)

@@ -7,6 +7,12 @@ class FiniteDifferences(WaveMethod):
 
     name, benches = "fd", ("fd", "nakata")
 
+    def scenario(self):
+        """See `Method.scenario`."""
+        from craton.methods.finite_difference.options import FiniteDifferenceScenario
+
+        return FiniteDifferenceScenario
+
     def plan(self, scenario, team=None, machine=None):
         """See `Method.plan`; the whole grid, whoever asks."""
         from craton.methods.finite_difference.build import build

@@ -7,6 +7,12 @@ class PrismGravity:
     name, drive, many_ranks, plans_by_rank, tries_operators = "gravity", "sweep", True, False, False
     benches = ("gravity",)
 
+    def scenario(self):
+        """See `Method.scenario`."""
+        from craton.methods.gravity.options import GravityScenario
+
+        return GravityScenario
+
     def plan(self, scenario, team=None, machine=None):
         """See `Method.plan`."""
         from craton.methods.gravity.build import build

@@ -7,10 +7,10 @@ import numpy as np
 
 from craton.methods.protocol import BenchCase
 from craton.methods.spectral_element.build import build
+from craton.methods.spectral_element.options import SpectralScenario
 from craton.model.media import sampling
 from craton.model.mesh import meshing, numbering
 from craton.model.mesh.prepared import Prepared
-from craton.scenario import Scenario
 
 EDGE = 100.0  # of an element, m
 MOVED = 0.15  # of an edge: how far inner nodes of an irregular mesh move along each axis, at most
@@ -73,7 +73,7 @@ class Box:
             "receivers": [{"name": "R", "at": place}],
             "source": [{"kind": "force", "at": place, "force": [0, 0, 1e9], "wavelet": ricker}],
         }
-        return Scenario(method="sem", **kept | tables)
+        return SpectralScenario(**kept | tables)
 
     def plan(self, machine):
         """The plan, which a machine's operators help to make."""

@@ -7,6 +7,12 @@ class SpectralElements(WaveMethod):
 
     name, benches, plans_by_rank, tries_operators = "sem", ("sem",), True, True
 
+    def scenario(self):
+        """See `Method.scenario`."""
+        from craton.methods.spectral_element.options import SpectralScenario
+
+        return SpectralScenario
+
     def plan(self, scenario, team=None, machine=None):
         """See `Method.plan`; of several ranks the plan of this one."""
         from craton.methods.spectral_element.build import build

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.model.ground.relief import to_poles
+from craton import io
+from craton.model.ground.relief import located, to_poles
 from craton.model.media import properties
 
 AXES = {"depth": ("depth", "z"), "latitude": ("latitude", "lat"), "longitude": ("longitude", "lon")}
@@ -67,7 +68,7 @@ class Geographic:
         around = self.longitude[-1] - self.longitude[0] + np.diff(self.longitude).max(initial=0) >= 360.0 - 1e-6
         longitude = np.append(self.longitude, self.longitude[0] + 360.0) if around else self.longitude
         latitude = to_poles(self.latitude, latitude) if around else latitude
-        return [_along(axis, at) for axis, at in zip((self.depth, self.latitude, longitude), (depth, latitude, turned))]
+        return [located(axis, at) for axis, at in zip((self.depth, self.latitude, longitude), (depth, latitude, turned))]
 
     def _interpolated(self, field, place):
         out = 0.0
@@ -80,17 +81,6 @@ class Geographic:
             with np.errstate(invalid="ignore"):
                 out = out + np.where(weight == 0, 0.0, weight * field[tuple(index)])  # a gap does not reach to its neighbours
         return out
-
-
-def _along(axis, at):
-    """Lower index and part of the way to the next of places along a rising axis; part is nan outside it."""
-    at = np.asarray(at, float)
-    if len(axis) == 1:
-        return np.zeros(at.shape, int), np.where(at == axis[0], 0.0, np.nan)
-    low = np.clip(np.searchsorted(axis, at, side="right") - 1, 0, len(axis) - 2)
-    part = (at - axis[low]) / (axis[low + 1] - axis[low])
-    near = 1e-9 * (1 + abs(part))
-    return low, np.where((part < -near) | (part > 1 + near), np.nan, np.clip(part, 0, 1))
 
 
 # --- files ------------------------------------------------------------------------------------------------------------------------------
@@ -112,18 +102,8 @@ def read(path, scaling=None):
     ValueError
         A file that cannot be read or understood: says what it holds and what is wanted.
     """
-    path = Path(path)
-    if not path.exists():
-        raise ValueError(f"there is no file {path}")
-    import xarray
-
-    try:
-        dataset = xarray.open_dataset(path, decode_times=False)
-    except Exception as error:  # each engine has its own kinds of failure; all mean the same to the user
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ValueError(f"cannot read {path} as netCDF: {reason[:150]}") from error
-    with dataset:
-        made = from_dataset(dataset, path.name)
+    with io.read(path, "gridded model") as dataset:
+        made = from_dataset(dataset, Path(path).name)
     scaled = {name: factor * made.relative["vs"] for name, factor in (scaling or {}).items()
               if "vs" in made.relative and name not in (*made.relative, *made.absolute)}  # fmt: skip
     return Geographic(made.longitude, made.latitude, made.depth, made.relative | scaled, made.absolute, made.taken)

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from craton import io
+from craton.io.netcdf import TO_METRES, factor
+
 HORIZONTAL = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north")}
 GEOGRAPHIC = ("lon", "longitude", "lat", "latitude")
 
@@ -73,6 +76,8 @@ def from_array(array, name=None):
         Dimensions that are not these two, coordinates in degrees or not monotonous, infinite elevations.
     """
     name = name or str(array.name or "surface")
+    if array.attrs.get("geographic"):
+        raise ValueError(f"{name} is in longitude and latitude; {TO_METRES}")
     array = array.squeeze(drop=True)
     dims = {}
     for dim in array.dims:
@@ -83,17 +88,17 @@ def from_array(array, name=None):
     if set(dims) != {"x", "y"}:
         raise ValueError(f"{name} has the dimensions {', '.join(map(str, array.dims)) or 'none'}; it needs x and y")
     array = array.transpose(dims["y"], dims["x"])
-    z = np.asarray(array.values, float) * scale(array, name)
+    z = np.asarray(array.values, float) * factor(array, "length", name)
     for dim in dims.values():
         if dim not in array.coords:
             raise ValueError(f"{name} has no coordinate {dim}")
-    x, y = (np.asarray(array[dims[a]].values, float) * scale(array[dims[a]], f"{a} of {name}") for a in "xy")
+    x, y = (np.asarray(array[dims[a]].values, float) * factor(array[dims[a]], "length", f"{a} of {name}") for a in "xy")
     return made(x, y, z, name)
 
 
 def _advice(dims):
     if any(str(dim).lower() in GEOGRAPHIC for dim in dims):
-        return "project longitude and latitude to metres first, for example with pyproj or rioxarray"
+        return TO_METRES.replace("project", "project longitude and latitude")
     return "a surface has x and y (or easting and northing), in metres"
 
 
@@ -112,21 +117,6 @@ def made(x, y, z, name):
     return Surface(np.ascontiguousarray(x), np.ascontiguousarray(y), np.ascontiguousarray(z), name)
 
 
-def scale(variable, name):
-    """Factor to metres from a variable's units attribute; none means metres."""
-    from craton.units import UnitError, si
-
-    unit = str(variable.attrs.get("units", "")).strip()
-    if unit.lower() in ("", "m", "metre", "meter", "metres", "meters"):
-        return 1.0
-    if unit.lower().startswith("degree"):
-        raise ValueError(f"{name} is in {unit}; project to metres first, for example with pyproj or rioxarray")
-    try:
-        return si(f"1 {unit}", "length")
-    except UnitError as error:
-        raise ValueError(f"the units of {name}, {unit!r}, cannot be read: {error}") from None
-
-
 def read(path, variable=None):
     """A Surface from a file: netCDF (.nc, .grd), zarr, ESRI ASCII grid (.asc), GeoTIFF (.tif, where rioxarray is installed).
 
@@ -141,59 +131,4 @@ def read(path, variable=None):
     ValueError
         With what is wrong and the names that are there.
     """
-    path = Path(path)
-    if not path.exists():
-        raise ValueError(f"there is no file {path}")
-    if path.suffix.lower() == ".asc":
-        return _ascii(path)
-    import xarray
-
-    try:
-        if path.suffix.lower() in (".tif", ".tiff"):
-            return _geotiff(path)
-        kind = {"engine": "zarr", "consolidated": False} if path.is_dir() else {}
-        with xarray.open_dataset(path, decode_times=False, **kind) as dataset:
-            return from_array(_chosen(dataset, variable, path.name), path.name)
-    except ValueError as error:
-        raise ValueError(f"{error}" if path.name in str(error) else f"{path.name}: {error}") from None
-    except Exception as error:  # each engine has its own kinds of failure; all mean the same to the user
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ValueError(f"cannot read {path}: {reason[:150]}") from error
-
-
-def _chosen(dataset, variable, name):
-    flat = [str(n) for n, a in dataset.data_vars.items() if sum(size > 1 for size in a.shape) == 2]
-    if variable is not None:
-        if variable not in dataset.data_vars:
-            raise ValueError(f"{name} has no variable {variable}; it has {', '.join(map(str, dataset.data_vars)) or 'none'}")
-        return dataset[variable]
-    if len(flat) != 1:
-        raise ValueError(f"{name} holds {', '.join(flat) or 'no variable'} over two dimensions; name one with variable =")
-    return dataset[flat[0]]
-
-
-def _geotiff(path):
-    try:
-        import rioxarray
-    except ImportError:
-        raise ValueError(f"{path.name}: GeoTIFF needs rioxarray (pip install rioxarray); netCDF and .asc do not") from None
-    with rioxarray.open_rasterio(path, masked=True) as array:
-        if array.rio.crs is not None and array.rio.crs.is_geographic:
-            raise ValueError(f"{path.name} is in longitude and latitude; project it to metres first: array.rio.reproject(...)")
-        return from_array(array.isel(band=0, drop=True), path.name)
-
-
-def _ascii(path):
-    """An ESRI ASCII grid: header of key and value, then rows from north to south."""
-    header, lines = {}, path.read_text(encoding="ascii", errors="replace").splitlines()
-    while len(header) < len(lines) and lines[len(header)].split()[:1] and lines[len(header)].split()[0][0].isalpha():
-        key, value = lines[len(header)].split()[:2]
-        header[key.lower()] = float(value)
-    try:
-        nx, ny, step = int(header["ncols"]), int(header["nrows"]), header["cellsize"]
-        west, south = (header.get(f"{a}llcenter", header.get(f"{a}llcorner", np.nan) + step / 2) for a in "xy")
-        z = np.array(" ".join(lines[len(header) :]).split(), float).reshape(ny, nx)
-    except (KeyError, ValueError) as error:
-        raise ValueError(f"{path.name} is not an ESRI ASCII grid: {error}") from None
-    z[z == header.get("nodata_value", -9999.0)] = np.nan
-    return made(west + step * np.arange(nx), south + step * np.arange(ny)[::-1], z, path.name)
+    return from_array(io.read(path, "raster", variable=variable), Path(path).name)

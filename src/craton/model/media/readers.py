@@ -4,45 +4,28 @@ from pathlib import Path
 
 import numpy as np
 
+from craton import io
 from craton.conventions import AXES
 from craton.errors import Problem, ScenarioError
+from craton.io.netcdf import factor
+from craton.io.records import FileError
 from craton.model.media import properties
 from craton.model.media.gridded import Gridded
-from craton.units import UnitError, si
 
 COORDINATES = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north"), "z": ("z", "elevation", "upward", "depth")}
 VARIABLES = {"vp": ("vp", "v_p"), "vs": ("vs", "v_s"), "rho": ("rho", "density")}
 OPTIONAL = {"qp": ("qp", "q_p"), "qs": ("qs", "q_s")} | {name: (name,) for name in properties.THOMSEN}
 DIMENSIONS = dict.fromkeys(AXES, "length") | {"vp": "velocity", "vs": "velocity", "rho": "density"} | dict.fromkeys(OPTIONAL, "ratio")
-SPELT = {f"{prefix}{word}": f"{unit}m" for prefix, unit in (("", ""), ("kilo", "k")) for word in ("metre", "metres", "meter", "meters")}
 
 
 @contextmanager
 def open_model(path, key="model.file", variables=tuple(VARIABLES)):
     """Open a model file; gives a `Source` of some of its variables. Raises ScenarioError where it cannot be understood."""
-    path = Path(path)
-    if not path.exists():
-        raise ScenarioError([Problem(key, f"there is no file {path}", "Give the path of a netCDF file (.nc) or a zarr folder (.zarr).")])
-    import xarray
-
-    kind = {"engine": "zarr", "consolidated": False} if path.is_dir() or path.suffix == ".zarr" else {}
     try:
-        # chunks stays None: reading is lazy, by blocks, without dask
-        dataset = xarray.open_dataset(path, decode_times=False, **kind)
-    except Exception as error:  # each engine has its own kinds of failure; all mean the same to the user
-        raise ScenarioError([_unreadable(path, key, error)]) from error
-    with dataset:
-        yield Source(dataset, path, key, variables)
-
-
-def _unreadable(path, key, error):
-    from importlib.util import find_spec
-
-    reader = path.is_dir() or any(find_spec(name) for name in ("h5netcdf", "netCDF4"))
-    remedy = "Check that it is a netCDF file (.nc) or a zarr folder (.zarr)."
-    remedy = remedy if reader else 'Install what reads netCDF 4: pip install "craton[netcdf]".'
-    reason = str(error).strip().splitlines()
-    return Problem(key, f"cannot read {path}: {reason[0][:150] if reason else type(error).__name__}", remedy)
+        with io.read(path, "gridded model") as dataset:
+            yield Source(dataset, Path(path), key, variables)
+    except FileError as error:
+        raise ScenarioError([Problem(key, str(error), error.remedy)]) from error
 
 
 class Source:
@@ -81,14 +64,12 @@ class Source:
             self._complain(f"no {noun} {wanted} (the file has {there})", f"Name it {wanted}, with a units attribute.")
         return found
 
-    def _scale(self, variable, wanted):
+    def _scale(self, variable, quantity):
         """Factor from the unit in a variable's attributes to SI; no unit is SI."""
-        unit = str(variable.attrs.get("units", "")).strip()
-        unit = "" if unit == "1" else unit  # CF's way to say that there is none
         try:
-            return si(f"1 {SPELT.get(unit.lower(), unit)}", DIMENSIONS[wanted]) if unit else 1.0
-        except UnitError as error:
-            self._complain(f"the units attribute of {wanted}, {unit!r}, cannot be read: {error}", error.remedy)
+            return factor(variable, DIMENSIONS[quantity], quantity)
+        except FileError as error:
+            self._complain(str(error), error.remedy)
             return 1.0
 
     def _axis(self, dataset, names, axis):

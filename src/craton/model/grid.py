@@ -76,6 +76,6 @@ class Grid:
     def place(self, at):
         """Where the point (k, j, i) of a part is, in words, and whether it is near an edge of the whole grid."""
         axes = [(a, n, self.start["zyx".index(a)], self.whole["zyx".index(a)]) for a, n in zip("xyz", reversed(at))]
-        axes = [one for one in axes if one[0] != "y" or not self.planar]
+        axes = [axis for axis in axes if axis[0] != "y" or not self.planar]
         words = ", ".join(f"{a} = {self.axis(a)[n]:g}" for a, n, _, _ in axes)
         return words, any(min(n + start, total - 1 - n - start) < EDGE for _, n, start, total in axes)

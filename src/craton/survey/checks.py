@@ -60,8 +60,8 @@ def outside(scenario, xyz):
     return int(bad[0]), *_outside_words("xyz"[axis], xyz[bad[0], axis], low[axis], low[axis] + size[axis], scenario.boundaries.face("top"))
 
 
-def _outside_chunk(found):
-    return (*found[0], "move it inside, or make domain.chunk wider or deeper") if found else None
+def _outside_chunk(misplaced):
+    return (*misplaced[0], "move it inside, or make domain.chunk wider or deeper") if misplaced else None
 
 
 def _in_the_air(scenario, xyz):

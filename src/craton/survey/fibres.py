@@ -58,7 +58,7 @@ def build(entries):
     if not parts:
         return Fibres([], np.empty(0), np.empty((0, 3)), np.empty((0, 2, 3)), np.empty((0, 2, 3)), np.empty(0))
     names, *arrays = zip(*parts)
-    return Fibres([n for more in names for n in more], *(np.concatenate(a) for a in arrays))
+    return Fibres([n for fibre_names in names for n in fibre_names], *(np.concatenate(a) for a in arrays))
 
 
 def _channels(name, along, spacing, gauge):

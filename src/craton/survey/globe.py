@@ -113,11 +113,12 @@ def local(dataset, globe, source=None):
 
 def _whereabouts(globe, xyz, source):
     longitude, latitude, depth = globe.chunk.whereabouts(xyz)
-    found = [("longitude", longitude, "degrees_east"), ("latitude", latitude, "degrees_north"), ("depth", depth, "m")]
+    places = [("longitude", longitude, "degrees_east"), ("latitude", latitude, "degrees_north"), ("depth", depth, "m")]
     if source is None:
-        return found
-    there = [_bearing(globe, np.asarray(source, float)[None], xyz), _bearing(globe, xyz, np.asarray(source, float)[None])]
-    return [*found, ("distance", there[0][0], "degree"), ("azimuth", there[0][1], "degree"), ("back_azimuth", there[1][1], "degree")]
+        return places
+    at = np.asarray(source, float)[None]
+    (distance, azimuth), (_, back) = _bearing(globe, at, xyz), _bearing(globe, xyz, at)
+    return [*places, ("distance", distance, "degree"), ("azimuth", azimuth, "degree"), ("back_azimuth", back, "degree")]
 
 
 def _bearing(globe, start, end):

@@ -136,12 +136,12 @@ def _continued(series):
 
     The fade begins with three derivatives zero: the third one is what the maps turn into a change of values.
     """
-    n, more = len(series), _more(len(series))
-    rows = np.empty((series.shape[1], n + more))
+    n, extra_samples = len(series), _more(len(series))
+    rows = np.empty((series.shape[1], n + extra_samples))
     rows[:, :n] = series.T
-    x = np.arange(1, more + 1) / max(more, 1)
+    x = np.arange(1, extra_samples + 1) / max(extra_samples, 1)
     fade = 1 - x**4 * (35 - 84 * x + 70 * x**2 - 20 * x**3)
-    rows[:, n:] = (2 * rows[:, n - 1 : n] - rows[:, n - 1 - more : n - 1][:, ::-1]) * fade
+    rows[:, n:] = (2 * rows[:, n - 1 : n] - rows[:, n - 1 - extra_samples : n - 1][:, ::-1]) * fade
     return rows
 
 

@@ -50,8 +50,8 @@ class PlaneWave:
         """Where it may not lie outside."""
         return np.array([self.xyz])
 
-    def what(self):
-        """In words."""
+    def describe(self):
+        """The source in words: str."""
         east, north, up = self.direction
         return (f"plane {self.wave} wave, vertical, {self.speed:g} m/s, particle velocity {self.velocity:g} m/s times wavelet along "
                 f"({east:.3g}, {north:.3g}, {up:.3g})")  # fmt: skip

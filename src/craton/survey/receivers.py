@@ -82,8 +82,8 @@ class Receivers:
 
     def fibre_channels(self):
         """A Channel for each channel of the fibres."""
-        found = range(len(self.fibres)) if self.fibres is not None else ()
-        return [Channel(n, ALONG_FIBRE, "", True, terms=tuple(self.fibres.terms(n))) for n in found]
+        numbers = range(len(self.fibres)) if self.fibres is not None else ()
+        return [Channel(n, ALONG_FIBRE, "", True, terms=tuple(self.fibres.terms(n))) for n in numbers]
 
 
 def channels(count, quantities, motion=None, shots=1):
@@ -117,8 +117,8 @@ def build(scenario):
         raise ScenarioError(problems)
     ways = [(names[0], xyz, scenario.receivers[i]) for i, names, xyz in entries if where(scenario.receivers[i]) == "das"]
     cables = [(name, along, entry.das.spacing, entry.das.gauge) for name, along, entry in ways]
-    points = [(more, xyz) for i, more, xyz in entries if where(scenario.receivers[i]) != "das"]
-    names = [name for more, _ in points for name in more]
+    points = [(entry_names, xyz) for i, entry_names, xyz in entries if where(scenario.receivers[i]) != "das"]
+    names = [name for entry_names, _ in points for name in entry_names]
     xyz = np.concatenate([np.empty((0, 3)), *(xyz for _, xyz in points)])
     return Receivers(names, xyz, fibres.build(cables) if cables else None, places.globe_of(scenario))
 

@@ -46,12 +46,12 @@ class Shot:
 
 def split(scenario):
     """The shots of a scenario, in its order: list of Shot; empty where all sources act together."""
-    found = {name: [] for name in sources.shots(scenario)}
+    entries_of = {name: [] for name in sources.shots(scenario)}
     for n, entry in enumerate(scenario.source):
-        for name, one in alone(scenario, entry, entry.name or f"source {n + 1}") if found else ():
-            found[name].append((n, one))
-    return [Shot(name, scenario.model_copy(update={"source": tuple(one for _, one in some)}), tuple(n for n, _ in some))
-            for name, some in found.items()]  # fmt: skip
+        for name, source in alone(scenario, entry, entry.name or f"source {n + 1}") if entries_of else ():
+            entries_of[name].append((n, source))
+    return [Shot(name, scenario.model_copy(update={"source": tuple(source for _, source in entries)}), tuple(n for n, _ in entries))
+            for name, entries in entries_of.items()]  # fmt: skip
 
 
 def alone(scenario, entry, name):

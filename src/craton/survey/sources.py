@@ -47,8 +47,8 @@ class PointSource:
         """Its position, shape (1, 3)."""
         return np.array([self.xyz])
 
-    def what(self):
-        """In words."""
+    def describe(self):
+        """The source in words: str."""
         return _force_words(self) if self.force is not None else _moment_words(self)
 
 
@@ -67,7 +67,7 @@ def shots_of(entry, default_name):
 def positions(scenario, entry):
     """Where the sources of an entry are: list of (x, y, z), metres; y = 0 in the plane."""
     xyz = places.located(scenario, [entry.at]) if entry.shots is None else places.line(scenario, entry.shots)
-    return [tuple(map(float, one)) for one in xyz]
+    return [tuple(map(float, position)) for position in xyz]
 
 
 def moment_tensor(entry):
@@ -224,7 +224,7 @@ def parts(tensor):
 def describe(source):
     """One line on a source: place, mechanism with moment, Mw and nodal planes or force, and wavelet."""
     x, y, z = source.xyz
-    return f"{source.name} at ({x:g}, {y:g}, {z:g}) m: {source.what()}; {source.wavelet.describe()}"
+    return f"{source.name} at ({x:g}, {y:g}, {z:g}) m: {source.describe()}; {source.wavelet.describe()}"
 
 
 def _force_words(source):

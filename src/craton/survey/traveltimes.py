@@ -63,16 +63,16 @@ def curves(model, depth, distances, phases):
 
     Of a phase with several branches at a distance all are listed, branch by branch in order of time.
     """
-    found = {}
+    branches = {}
     for distance in distances:
         times = {}
         for a in arrivals(model, depth, distance, phases):
             times.setdefault(a.phase, []).append(a.time)
-        for phase, own in times.items():
-            for branch, time in enumerate(own):
-                found.setdefault((phase, branch), []).append((distance, time))
+        for phase, branch_times in times.items():
+            for branch, time in enumerate(branch_times):
+                branches.setdefault((phase, branch), []).append((distance, time))
     out = {}
-    for (phase, _), rows in sorted(found.items()):
+    for (phase, _), rows in sorted(branches.items()):
         out.setdefault(phase, []).append(np.vstack([rows, [[np.nan, np.nan]]]))
     return {phase: np.concatenate(rows)[:-1].T for phase, rows in out.items()}
 

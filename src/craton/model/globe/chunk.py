@@ -54,7 +54,7 @@ class Chunk(Planet):
         """Gnomonic angles xi, eta (radians) of positions (..., 3) before the chunk (z > 0); nan behind it."""
         x, y, z = np.moveaxis(np.asarray(xyz, float), -1, 0)
         z = np.where(z > 0, z, np.nan)
-        return tuple(np.arctan(one / z) for one in self.straight(x, y))
+        return tuple(np.arctan(coordinate / z) for coordinate in self.straight(x, y))
 
     def inside(self, xyz):
         """True for positions (..., 3) between the chunk's sides, its bottom and the ground."""
@@ -92,10 +92,10 @@ class Chunk(Planet):
         levels = self.stack.heights(np.arange(QUARTERS * (len(self.stack.levels) - 1) + 1))
         nodes, radius = np.empty((len(keys), 3)), np.empty(len(keys))
 
-        def place(some):
-            i, j, k = np.moveaxis(self.stack.places(keys[some]), -1, 0)
-            radius[some] = levels[k]
-            nodes[some] = self.positions(self._directions(x[i], y[j]), radius[some])
+        def place(rows):
+            i, j, k = np.moveaxis(self.stack.places(keys[rows]), -1, 0)
+            radius[rows] = levels[k]
+            nodes[rows] = self.positions(self._directions(x[i], y[j]), radius[rows])
 
         cells.in_parallel(place, [slice(a, a + BLOCK) for a in range(0, len(keys), BLOCK)])
         return nodes, radius
@@ -175,7 +175,7 @@ def chunk(model, centre, widths, bottom="cmb", period=None, elements=None, azimu
     _check(widths, period, elements)
     wide = tuple(np.radians(widths))
     radii = chunk_layers.sections(model, bottom_radius(model, bottom), [model.radius - d for d in honour])
-    sizes, depths = wanted(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
+    sizes, depths = element_sizes(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
     stack = Stack(*divided(radii, sizes, wide, elements, depths, slices))
     around = surroundings(model, centre, geographic, elliptic, topography, root)
     return Chunk(widths=wide, stack=stack, azimuth=float(azimuth), radii=radii, **around)
@@ -188,13 +188,13 @@ def surroundings(model, centre, geographic, elliptic, topography, root):
     return {"frame": frame, "model": model, "figure": sphere.clairaut(model) if elliptic else None, "topography": topography, "root": depth}
 
 
-def wanted(model, radii, wide, period, elements, points, degree, growth):
-    """`chunk_layers.Sizes`, and the radii of growths where depths are given; see `chunk`."""
+def element_sizes(model, radii, wide, period, elements, points, degree, growth):
+    """`chunk_layers.Sizes`, and the radii of doublings where depths are given; see `chunk`."""
     if period is None:
         edge = max(w / n for w, n in zip(wide, elements)) * model.radius
         period = edge * points / (degree * model.slowest(radii[-2], radii[-1]))
-    given = None if isinstance(growth, str) else [model.radius - d for d in sorted(growth)]
-    return chunk_layers.Sizes(model, period, points, degree), given
+    doubling_radii = None if isinstance(growth, str) else [model.radius - d for d in sorted(growth)]
+    return chunk_layers.Sizes(model, period, points, degree), doubling_radii
 
 
 def _check(widths, period, elements):
@@ -226,20 +226,20 @@ def _moho(model):
     return model.boundary("crust")[0] if "crust" in model.regions else model.radius * 0.99
 
 
-def divided(radii, sizes, wide, elements, growths, slices, axes=2):
-    """Elements (nx, ny) at the surface, as many as growths and slices divide, and the layers: see `chunk_layers.stack`."""
+def divided(radii, sizes, wide, elements, doubling_radii, slices, axes=2):
+    """Elements (nx, ny) at the surface, as many as doublings and slices divide, and the layers: see `chunk_layers.stack`."""
     count = chunk_layers.surface_elements(wide, sizes, radii[-2], elements is None, elements, slices)
     for _ in range(20):  # more surface elements are smaller ones, which may grow once more
         angle = max(w / n for w, n in zip(wide, count))
-        found = growths if growths is not None else chunk_layers.automatic(radii, sizes, angle, axes)
-        multiple = tuple(2 ** len(found) * s for s in slices)
+        doublings = doubling_radii if doubling_radii is not None else chunk_layers.automatic(radii, sizes, angle, axes)
+        multiple = tuple(2 ** len(doublings) * s for s in slices)
         if all(n % m == 0 for n, m in zip(count, multiple)):
-            return tuple(count), chunk_layers.stack(radii, sizes, angle, found, axes)
-        if elements is not None and growths is not None:
+            return tuple(count), chunk_layers.stack(radii, sizes, angle, doublings, axes)
+        if elements is not None and doubling_radii is not None:
             raise ValueError(f"elements = {tuple(elements)} must be multiples of {multiple[0]} and {multiple[1]} "
-                             f"({len(found)} doublings, {slices[0]} x {slices[1]} slices)")  # fmt: skip
+                             f"({len(doublings)} doublings, {slices[0]} x {slices[1]} slices)")  # fmt: skip
         if elements is not None:
-            growths = found[:-1]  # automatic: as many as the number given divides
+            doubling_radii = doublings[:-1]  # automatic: as many as the number given divides
             continue
         count = chunk_layers.surface_elements(wide, sizes, radii[-2], True, None, multiple)
     raise ValueError("no number of surface elements is possible: give elements and growth")

@@ -115,7 +115,7 @@ def _needed(width, axes, factor):
     return axes * LEAST * width * factor / 2
 
 
-def stack(radii, sizes, angle, growths, axes=2, factor=2):
+def stack(radii, sizes, angle, doubling_radii, axes=2, factor=2):
     """The layers of a chunk, or of the chunks of a sphere.
 
     Parameters
@@ -125,7 +125,7 @@ def stack(radii, sizes, angle, growths, axes=2, factor=2):
     sizes : Sizes
     angle : float
         Largest width of elements at the surface, radians.
-    growths : sequence of float
+    doubling_radii : sequence of float
         Radii, falling, below which they become `factor` times larger; each goes on to the next section where there is no room.
     axes : int
         Axes along which elements grow, one in each of as many layers: 2 of a chunk, 3 of the cube around a sphere.
@@ -140,7 +140,7 @@ def stack(radii, sizes, angle, growths, axes=2, factor=2):
     ValueError
         No room for a growth above the bottom.
     """
-    layers, width, waiting, last = [], (1,) * axes, list(growths), radii[-1]
+    layers, width, waiting, last = [], (1,) * axes, list(doubling_radii), radii[-1]
     for n in range(len(radii) - 2, -1, -1):
         bottom, top = radii[n], radii[n + 1]
         while waiting and (start := min(waiting[0], top)) - bottom >= _needed(start * angle * width[0], axes, factor):

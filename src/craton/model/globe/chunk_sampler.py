@@ -67,12 +67,12 @@ class ChunkSampler:
         return np.zeros(len(z), bool)
 
     def _values(self, model, r, xyz):
-        own = model.medium(r, self.lossy or self.dispersion != 0 or self.over is not None)
+        radial_medium = model.medium(r, self.lossy or self.dispersion != 0 or self.over is not None)
         if self.over is None:
-            return own
-        found = np.zeros((8, *r.shape))
-        found[:5] = own
-        return self.over.laid_over(found, *self.chunk.frame.degrees(xyz), model.radius - r)[:5]
+            return radial_medium
+        values = np.zeros((8, *r.shape))
+        values[:5] = radial_medium
+        return self.over.laid_over(values, *self.chunk.frame.degrees(xyz), model.radius - r)[:5]
 
     def _stiffness(self, values, xyz, vp, vs, rho):
         """The 21 constants (ne, 21, n) about the radial direction; what is laid over the radial model changes its speeds in proportion."""

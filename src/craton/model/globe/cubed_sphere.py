@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 
 from craton.model.globe import chunk_layers
-from craton.model.globe.chunk import bottom_radius, check_size, divided, surroundings, wanted
+from craton.model.globe.chunk import bottom_radius, check_size, divided, element_sizes, surroundings
 from craton.model.globe.chunk_mesh import Part
 from craton.model.globe.cube_stacks import SIX, WHOLE, CubeStacks
 from craton.model.globe.planet import Planet, directed
@@ -181,8 +181,8 @@ def cubed_sphere(model, chunks=WHOLE, centre=(0.0, 0.0), bottom="cmb", period=No
     depths = [model.radius - d for d in honour]
     radii = chunk_layers.sections(model, _cube_radius(model, depths) if filled else bottom_radius(model, bottom), depths)
     wide = (WIDTH, WIDTH)
-    sizes, given = wanted(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
-    count, layers = divided(radii, sizes, wide, elements, given, (2, 2), axes=3)
+    sizes, doubling_radii = element_sizes(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
+    count, layers = divided(radii, sizes, wide, elements, doubling_radii, (2, 2), axes=3)
     radii = np.array([0.0, *radii[1:]]) if filled else radii
     stack = CubeStacks(count[0], layers, chunks, filled)
     around = surroundings(model, centre, geographic, elliptic, topography, root)

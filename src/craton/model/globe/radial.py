@@ -49,8 +49,8 @@ class RadialModel:
         if outside.any():
             limits = f"{self.knots[0] / 1e3:.10g} to {self.radius / 1e3:.10g} km"
             raise ValueError(f"radius {r[outside].flat[0] / 1e3:.10g} km is outside the model {self.name}, {limits}")
-        found = np.searchsorted(self.knots, r, side="left" if _below(side) else "right") - 1
-        return np.clip(found, 0, len(self.regions) - 1)
+        pieces = np.searchsorted(self.knots, r, side="left" if _below(side) else "right") - 1
+        return np.clip(pieces, 0, len(self.regions) - 1)
 
     def parameters(self, r, side="below", piece=None, rows=slice(None)):
         """`PARAMETERS`, or some `rows` of them, at radii r (any shape), m: array (8, ...).
@@ -73,16 +73,17 @@ class RadialModel:
             out[:, here] = _horner(self.coefficients[p, rows], x[here])
         return out
 
-    def _of_elements(self, r, side, rows):
+    def _of_elements(self, r, side, parameter_rows):
         """The same at radii (ne, n), of which most rows lie in one piece each."""
         low, high = self.piece(np.stack([r.min(axis=1), r.max(axis=1)]), side)
         x = r / self.radius
-        out = _of_rows(self.coefficients[low][:, rows], x)
+        out = _of_rows(self.coefficients[low][:, parameter_rows], x)
         for n in range(1, int((high - low).max()) + 1):  # the next piece further up, where a row reaches into it
-            some = np.flatnonzero(high - low >= n)
-            knots = self.knots[low[some] + n, None]
-            there = r[some] > knots if _below(side) else r[some] >= knots
-            out[:, some] = np.where(there, _of_rows(self.coefficients[low[some] + n][:, rows], x[some]), out[:, some])
+            rows_above = np.flatnonzero(high - low >= n)
+            knots = self.knots[low[rows_above] + n, None]
+            is_above = r[rows_above] > knots if _below(side) else r[rows_above] >= knots
+            above = _of_rows(self.coefficients[low[rows_above] + n][:, parameter_rows], x[rows_above])
+            out[:, rows_above] = np.where(is_above, above, out[:, rows_above])
         return out
 
     def medium(self, r, lossy=True):
@@ -133,10 +134,10 @@ class RadialModel:
         KeyError
             There is none of that name.
         """
-        own = [n for n, name in enumerate(self.regions) if name == region]
-        if not own:
+        pieces = [n for n, name in enumerate(self.regions) if name == region]
+        if not pieces:
             raise KeyError(f"{self.name} has no region {region}; it has {', '.join(dict.fromkeys(self.regions))}")
-        return float(self.knots[own[0]]), float(self.knots[own[-1] + 1])
+        return float(self.knots[pieces[0]]), float(self.knots[pieces[-1] + 1])
 
     def fluid(self, region):
         """True for a region without shear strength."""
@@ -146,14 +147,14 @@ class RadialModel:
     def slowest(self, bottom, top):
         """Lowest wave speed between two radii, m/s: of shear waves, of pressure waves where it is fluid."""
         r = self._looked_at(bottom, top)
-        found = [self.speeds(r, side) for side in ("below", "above")]
-        slow = np.array([np.where(vs > 0, vs, vp) for vp, vs, _ in found])
+        sides = [self.speeds(r, side) for side in ("below", "above")]
+        slow = np.array([np.where(vs > 0, vs, vp) for vp, vs, _ in sides])
         return float(np.min([slow[0, 1:].min(), slow[1, :-1].min()]))  # not the values behind either end
 
     def _looked_at(self, bottom, top, count=20):
         """Knots between two radii and points between them, rising, both ends included."""
-        own = np.concatenate([[bottom], self.knots[(self.knots > bottom) & (self.knots < top)], [top]])
-        return np.unique(np.concatenate([np.linspace(a, b, count) for a, b in zip(own[:-1], own[1:])]))
+        limits = np.concatenate([[bottom], self.knots[(self.knots > bottom) & (self.knots < top)], [top]])
+        return np.unique(np.concatenate([np.linspace(a, b, count) for a, b in zip(limits[:-1], limits[1:])]))
 
 
 def _below(side):
@@ -173,11 +174,11 @@ def _horner(coefficients, x):
 def _of_rows(coefficients, x):
     """Polynomials (ne, m, d), those of each row, at x (ne, n): (m, ne, n)."""
     out = np.empty((coefficients.shape[1], *x.shape))
-    for own, powers in zip(out, coefficients.transpose(1, 2, 0)):
-        own[...] = powers[-1, :, None]
+    for values, powers in zip(out, coefficients.transpose(1, 2, 0)):
+        values[...] = powers[-1, :, None]
         for power in powers[-2::-1]:
-            own *= x
-            own += power[:, None]
+            values *= x
+            values += power[:, None]
     return out
 
 

@@ -54,17 +54,17 @@ def elevations(surface, grid):
     return surface.z if surface is grid else surface.at(grid.x, grid.y[:, None])
 
 
-def as_surface(given):
+def as_surface(surface):
     """A Surface or float from a Surface, DataArray, path, table of a scenario (file, variable) or number."""
-    if isinstance(given, Surface):
-        return given
-    if hasattr(given, "dims"):
-        return from_array(given)
-    if hasattr(given, "file"):
-        return read(given.file, given.variable)
-    if isinstance(given, str | Path):
-        return read(given)
-    return float(given)
+    if isinstance(surface, Surface):
+        return surface
+    if hasattr(surface, "dims"):
+        return from_array(surface)
+    if hasattr(surface, "file"):
+        return read(surface.file, surface.variable)
+    if isinstance(surface, str | Path):
+        return read(surface)
+    return float(surface)
 
 
 def from_array(array, name=None):

@@ -96,9 +96,9 @@ class Terrain:
         solid = (rock >= water) & (share >= LEAST)
         if self.water is not None and upper >= level:
             solid &= self.base(grid)
-        kept = in_blocks(solid, grid)
-        other = np.where(kept, water, share if level - lower >= LEAST * (upper - lower) else 0)
-        return np.where(kept, rock, 0), other
+        in_block = in_blocks(solid, grid)
+        other = np.where(in_block, water, share if level - lower >= LEAST * (upper - lower) else 0)
+        return np.where(in_block, rock, 0), other
 
     def base(self, grid):
         """Which columns are rock in the cell that the water's level cuts and in the one below: only on these is there rock above."""
@@ -116,7 +116,7 @@ class Terrain:
 def _columns(terrain, x, y):
     x, y = (cells.middles(*np.array(edges), SIDES if len(edges[0]) > 1 else 1) for edges in (x, y))
     at = [(x[:, a], y[:, b, None]) for a in range(x.shape[1]) for b in range(y.shape[1])]
-    ground = np.stack([terrain.surface(*one) for one in at])
+    ground = np.stack([terrain.surface(*place) for place in at])
     return ground, ground if terrain.water is None else np.maximum(ground, terrain.water.level)
 
 
@@ -161,33 +161,33 @@ def build(model):
     ScenarioError
         A file that is no surface.
     """
-    given = getattr(model, "topography", None)
-    return None if given is None else _terrain(given, getattr(model, "water", None), _modified(given))
+    topography = getattr(model, "topography", None)
+    return None if topography is None else _terrain(topography, getattr(model, "water", None), _modified(topography))
 
 
-def _modified(given):
+def _modified(topography):
     """When the file was changed, so that a changed file is read anew."""
-    path = getattr(given, "file", None)
+    path = getattr(topography, "file", None)
     return os.stat(path).st_mtime_ns if path and os.path.exists(path) else None
 
 
 @lru_cache(4)
-def _terrain(given, water, modified):
+def _terrain(topography, water, modified):
     try:
-        return Terrain(_ground(given), water)
+        return Terrain(_ground(topography), water)
     except ValueError as error:
         remedy = "give elevations in m over x and y that cover the whole domain"
         raise ScenarioError([Problem("model.topography", str(error), remedy)]) from None
 
 
-def _ground(given):
-    if hasattr(given, "file"):
-        return surfaces.read(given.file, given.variable)
-    if not hasattr(given, "x"):
-        return Level(float(given))
-    if given.y is None:
-        return Profile(np.array(given.x), np.array(given.z))
-    return surfaces.Surface(*(np.array(values) for values in (given.x, given.y, given.z)), "topography")
+def _ground(topography):
+    if hasattr(topography, "file"):
+        return surfaces.read(topography.file, topography.variable)
+    if not hasattr(topography, "x"):
+        return Level(float(topography))
+    if topography.y is None:
+        return Profile(np.array(topography.x), np.array(topography.z))
+    return surfaces.Surface(*(np.array(values) for values in (topography.x, topography.y, topography.z)), "topography")
 
 
 def fill(terrain, grid, k0, k1, averages):
@@ -256,8 +256,8 @@ def heights(terrain, region):
 def _lookup(ground, region, name):
     """Coordinates at which elevations are extreme within a region: those of the surface there, and its ends."""
     low, high = region.bounds(name)
-    own = np.asarray(getattr(ground, name, ()) if not (name == "y" and isinstance(ground, Profile)) else (), float)
-    return np.unique(np.concatenate([[low, high], own[(own > low) & (own < high)]]))
+    nodes = np.asarray(getattr(ground, name, ()) if not (name == "y" and isinstance(ground, Profile)) else (), float)
+    return np.unique(np.concatenate([[low, high], nodes[(nodes > low) & (nodes < high)]]))
 
 
 def problems(terrain, region, key="model"):

@@ -69,9 +69,9 @@ def build(model):
     return [_build_one(spec) for spec in getattr(model, "anomalies", None) or ()]
 
 
-def apply(found, x, y, z, values):
+def apply(bodies, x, y, z, values):
     """vp, vs, rho and perhaps more with the anomalies on them, at points (arrays that broadcast together)."""
-    for anomaly in found:
+    for anomaly in bodies:
         inside = anomaly.inside(x, y, z)
         if inside.any():
             changed = anomaly.change(values)
@@ -80,16 +80,16 @@ def apply(found, x, y, z, values):
     return values
 
 
-def cover(found, grid, k):
+def cover(bodies, grid, k):
     """Cells of plane k that anomalies touch: (wholly in one or more and cut by none, cut by a surface), boolean (ny, nx)."""
     lower, upper = zip(*(cells.edges(grid, name) for name in AXES))
     lower, upper = (lower[0], lower[1], lower[2][k : k + 1]), (upper[0], upper[1], upper[2][k : k + 1])
     touched, cut = (np.zeros(grid.shape[1:], dtype=bool) for _ in range(2))
-    for anomaly in found:
-        near = [np.flatnonzero((b > p) & (a < q)) for a, b, p, q in zip(lower, upper, anomaly.lower, anomaly.upper)]
-        if all(len(n) for n in near):
-            x, y, _ = (slice(n[0], n[-1] + 1) for n in near)
-            part = [(a[n], b[n]) for a, b, n in zip(lower, upper, near)]
+    for anomaly in bodies:
+        indices = [np.flatnonzero((b > p) & (a < q)) for a, b, p, q in zip(lower, upper, anomaly.lower, anomaly.upper)]
+        if all(len(n) for n in indices):
+            x, y, _ = (slice(n[0], n[-1] + 1) for n in indices)
+            part = [(a[n], b[n]) for a, b, n in zip(lower, upper, indices)]
             touches, holds = _sphere_cells(anomaly, part) if anomaly.radius else _box_cells(anomaly, part, cells.SLIVER * grid.spacing)
             touched[y, x] |= touches
             cut[y, x] |= touches & ~holds
@@ -102,8 +102,8 @@ def _sphere_cells(anomaly, part):
     for (a, b), c in zip(part, anomaly.center):
         nearest.append(np.maximum(np.maximum(a - c, c - b), 0) ** 2)
         farthest.append(np.maximum(abs(a - c), abs(b - c)) ** 2)
-    near, far = (sums[0][None, :] + sums[1][:, None] + sums[2][0] for sums in (nearest, farthest))
-    return near < anomaly.radius**2, far <= anomaly.radius**2
+    least, greatest = (sums[0][None, :] + sums[1][:, None] + sums[2][0] for sums in (nearest, farthest))
+    return least < anomaly.radius**2, greatest <= anomaly.radius**2
 
 
 def _box_cells(anomaly, part, sliver):
@@ -124,15 +124,15 @@ def samples(anomaly, box, breaks):
     return x[inside], y[inside], z[inside]
 
 
-def problems(found, medium, box, key):
+def problems(bodies, medium, box, key):
     """Problems of anomalies in a medium whose own values are valid: list of Problem."""
     wrong = []
-    for i, anomaly in enumerate(found):
+    for i, anomaly in enumerate(bodies):
         where = f"{key}.anomalies.{i}"
         if not anomaly.meets(box):
             extent = ", ".join(f"{n} {a:.10g} to {b:.10g} m" for n, a, b in zip(AXES, anomaly.lower, anomaly.upper))
             wrong.append(Problem(where, f"lies entirely outside the domain ({extent})", "Move it into the domain, or remove it."))
             continue
         xyz = samples(anomaly, box, medium.breaks)
-        wrong += checks.points(where, xyz, *apply(found, *xyz, medium.values(*xyz)), noun="points looked at in it")
+        wrong += checks.points(where, xyz, *apply(bodies, *xyz, medium.values(*xyz)), noun="points looked at in it")
     return wrong

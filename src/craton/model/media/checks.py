@@ -30,26 +30,26 @@ def sound(vp, vs, rho):
                 and (vs <= vp * LIMIT).all())  # fmt: skip
 
 
-def _sentence(what, vp, vs, rho, where):
+def _sentence(fault, vp, vs, rho, where):
     """Message and remedy for one kind of wrong value."""
-    if what == "ratio":
+    if fault == "ratio":
         limit = vp * np.sqrt(0.5)
         return (
             f"vs is {vs:.6g} m/s{where}, above vp / sqrt(2) = {limit:.6g} m/s (vp is {vp:.6g} m/s): Poisson's ratio would be negative",
             "Lower vs or raise vp; check that the two are not exchanged.",
         )
-    value, unit = dict(zip(NAMES, zip((vp, vs, rho), UNITS)))[what]
+    value, unit = dict(zip(NAMES, zip((vp, vs, rho), UNITS)))[fault]
     if not np.isfinite(value):
-        return f"{what} is not a finite number ({value}){where}", f"Give {what} a value in {unit}."
-    rule = "0 (a fluid) or more" if what == "vs" else "more than 0"
-    return f"{what} is {value:.6g} {unit}{where}; it must be {rule}", f"Give {what} in {unit}."
+        return f"{fault} is not a finite number ({value}){where}", f"Give {fault} a value in {unit}."
+    rule = "0 (a fluid) or more" if fault == "vs" else "more than 0"
+    return f"{fault} is {value:.6g} {unit}{where}; it must be {rule}", f"Give {fault} in {unit}."
 
 
 def values(key, vp, vs, rho, where=""):
     """Problems of one triple of values; `where` (with a leading space) tells the place in the message."""
-    bad = [what for what, mask in wrong(*(np.float64(v) for v in (vp, vs, rho))).items() if mask]
-    names = {what: "vs" if what == "ratio" else what for what in bad}
-    return [Problem(f"{key}.{names[what]}", *_sentence(what, vp, vs, rho, where)) for what in bad]
+    bad = [fault for fault, mask in wrong(*(np.float64(v) for v in (vp, vs, rho))).items() if mask]
+    names = {fault: "vs" if fault == "ratio" else fault for fault in bad}
+    return [Problem(f"{key}.{names[fault]}", *_sentence(fault, vp, vs, rho, where)) for fault in bad]
 
 
 def points(key, xyz, vp, vs, rho, noun="points"):

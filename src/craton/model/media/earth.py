@@ -82,11 +82,11 @@ def _averages(model, grid, k0, k1, average):
     box = cells.slab(grid, k0, k1)
     medium = medium_of(model, box, average.names)
     averages = medium.averages(grid, k0, k1, average)
-    found = [a for a in anomalies.build(model) if a.meets(box)]
-    if not found:
+    bodies = [a for a in anomalies.build(model) if a.meets(box)]
+    if not bodies:
         return averages
     averages = tuple(np.array(values) for values in averages)
-    cells.in_parallel(lambda k: _overlay(medium, found, grid, k, [values[k - k0] for values in averages], average), range(k0, k1))
+    cells.in_parallel(lambda k: _overlay(medium, bodies, grid, k, [values[k - k0] for values in averages], average), range(k0, k1))
     return averages
 
 
@@ -99,10 +99,10 @@ def medium_of(model, box, names=checks.NAMES):
         return source.read(source.ranges(box))
 
 
-def _overlay(medium, found, grid, k, plane, average):
+def _overlay(medium, bodies, grid, k, plane, average):
     """Average anew the cells of plane k that anomalies touch, into `plane`: an array (ny, nx) for each value of the average."""
-    whole, cut = anomalies.cover(found, grid, k)
-    faces = np.array([z for a in found if not a.radius for z in (a.lower[2], a.upper[2])])
+    whole, cut = anomalies.cover(bodies, grid, k)
+    faces = np.array([z for a in bodies if not a.radius for z in (a.lower[2], a.upper[2])])
     lower, upper = cells.edges(grid, "z")
     parts, pieces, order = medium.whole
     for where, sides, nodes in (
@@ -112,20 +112,20 @@ def _overlay(medium, found, grid, k, plane, average):
     ):
         j, i = np.nonzero(where)
         batch = max(BATCH // (sides * sides * len(nodes[0])), 1)
-        for some in range(0, len(j), batch):
-            at = j[some : some + batch], i[some : some + batch]
-            for values, mean in zip(plane, _sampled(medium, found, grid, at, sides, nodes, average)):
+        for start in range(0, len(j), batch):
+            at = j[start : start + batch], i[start : start + batch]
+            for values, mean in zip(plane, _sampled(medium, bodies, grid, at, sides, nodes, average)):
                 values[at] = mean
 
 
-def _sampled(medium, found, grid, at, sides, nodes, average):
+def _sampled(medium, bodies, grid, at, sides, nodes, average):
     """Means over cells at rows and columns `at`, from `sides` samples along x and y, and nodes and weights along z."""
     (xa, xb), (ya, yb) = (cells.edges(grid, name) for name in "xy")
     j, i = at
     x = cells.middles(xa[i], xb[i], sides)[:, None, None, :]
     y = cells.middles(ya[j], yb[j], sides)[:, None, :, None]
     z, weights = (values[None, :, None, None] for values in nodes)
-    sampled = anomalies.apply(found, x, y, z, medium.values(x, y, z))
+    sampled = anomalies.apply(bodies, x, y, z, medium.values(x, y, z))
     shape = (len(i), z.shape[1], sides, sides)
     with np.errstate(divide="ignore", invalid="ignore"):  # in another thread than its caller's
         return average([np.broadcast_to(values, shape) for values in sampled], weights / sides**2, (1, 2, 3))
@@ -198,9 +198,9 @@ def _summary(vp, vs, rho):
     return [v.min() for v in (vp, vs, rho)], [v.max() for v in (vp, vs, rho)], slow.min()
 
 
-def around(found, box):
+def around(bodies, box):
     """The part of a box that the anomalies meet."""
-    met = [a for a in found if a.meets(box)]
+    met = [a for a in bodies if a.meets(box)]
     lower, upper = np.min([a.lower for a in met], 0), np.max([a.upper for a in met], 0)
     return [(max(a, low), min(b, high)) for a, b, (low, high) in zip(lower, upper, box)]
 

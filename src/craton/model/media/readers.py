@@ -44,8 +44,8 @@ class Source:
         self._problems = []
         self._path, self._key = path, key
         axes = [self._axis(dataset, names, axis) for axis in AXES]
-        there = [name not in OPTIONAL or any(word in names for word in OPTIONAL[name]) for name in variables]
-        fields = [self._field(dataset, names, name, axes) if known else None for name, known in zip(variables, there)]
+        is_held = [name not in OPTIONAL or any(word in names for word in OPTIONAL[name]) for name in variables]
+        fields = [self._field(dataset, names, name, axes) if known else None for name, known in zip(variables, is_held)]
         if self._problems:
             raise ScenarioError(self._problems)
         self.axes = tuple(values for _, values, _ in axes)
@@ -55,14 +55,14 @@ class Source:
     def _complain(self, message, remedy=""):
         self._problems.append(Problem(self._key, f"{self._path.name}: {message}", remedy))
 
-    def _find(self, names, wanted, noun):
+    def _find(self, names, quantity, noun):
         """The variable of a file that one of our names means, case aside; None and a problem where there is none."""
-        candidates = (COORDINATES | VARIABLES | OPTIONAL)[wanted]
-        found = next((names[name] for name in candidates if name in names), None)
-        if found is None:
-            there = ", ".join(map(str, names.values())) or "nothing"
-            self._complain(f"no {noun} {wanted} (the file has {there})", f"Name it {wanted}, with a units attribute.")
-        return found
+        candidates = (COORDINATES | VARIABLES | OPTIONAL)[quantity]
+        variable = next((names[name] for name in candidates if name in names), None)
+        if variable is None:
+            held = ", ".join(map(str, names.values())) or "nothing"
+            self._complain(f"no {noun} {quantity} (the file has {held})", f"Name it {quantity}, with a units attribute.")
+        return variable
 
     def _scale(self, variable, quantity):
         """Factor from the unit in a variable's attributes to SI; no unit is SI."""
@@ -90,9 +90,9 @@ class Source:
             self._complain(f"coordinate {name} must increase or decrease strictly, without missing values")
         return name, np.ascontiguousarray(values), flipped
 
-    def _field(self, dataset, names, wanted, axes):
+    def _field(self, dataset, names, quantity, axes):
         """One quantity as a lazy array (z, y, x), and its factor to SI."""
-        name = self._find(names, wanted, "variable")
+        name = self._find(names, quantity, "variable")
         dims = tuple(dim for dim, *_ in reversed(axes))
         if name is None or None in dims:
             return None
@@ -100,18 +100,18 @@ class Source:
         if set(array.dims) != set(dims):
             self._complain(f"{name} has the dimensions {', '.join(map(str, array.dims)) or 'none'}; it needs {', '.join(map(str, dims))}")
             return None
-        return array.transpose(*dims), self._scale(array.variable, wanted)
+        return array.transpose(*dims), self._scale(array.variable, quantity)
 
     def ranges(self, box):
         """First and one past the last index on x, y, z of the points that a box needs; rounding does not draw in one more."""
-        found = []
+        limits = []
         for axis, (low, high) in zip(self.axes, box):
             fuzz = 1e-6 * (axis[-1] - axis[0]) / max(len(axis) - 1, 1)
             start = np.searchsorted(axis, low + fuzz, side="right") - 1
             stop = np.searchsorted(axis, high - fuzz, side="left") + 1
             start = min(max(int(start), 0), len(axis) - 1)
-            found.append((start, max(min(int(stop), len(axis)), start + 1)))
-        return tuple(found)
+            limits.append((start, max(min(int(stop), len(axis)), start + 1)))
+        return tuple(limits)
 
     def read(self, ranges):
         """A block of the file as `Gridded`, by index ranges on x, y, z."""

@@ -27,14 +27,14 @@ def samples(model, region):
 
 
 def _in_anomalies(model, box):
-    found = anomalies.build(model)
-    if not any(a.meets(box) for a in found):
+    bodies = anomalies.build(model)
+    if not any(a.meets(box) for a in bodies):
         return
-    medium = earth.medium_of(model, earth.around(found, box), properties.NAMES)
-    for i, anomaly in enumerate(found):
+    medium = earth.medium_of(model, earth.around(bodies, box), properties.NAMES)
+    for i, anomaly in enumerate(bodies):
         xyz = anomalies.samples(anomaly, box, medium.breaks) if anomaly.meets(box) else [np.empty(0)]
         if len(xyz[0]):
-            yield f"anomalies.{i}", xyz, anomalies.apply(found, *xyz, medium.values(*xyz))
+            yield f"anomalies.{i}", xyz, anomalies.apply(bodies, *xyz, medium.values(*xyz))
 
 
 def problems(model, region, key="model"):
@@ -64,15 +64,15 @@ def problems(model, region, key="model"):
 
 def _at_points(key, xyz, values):
     """One problem for each kind of wrong value, with its count and first place."""
-    found = []
+    problems = []
     for (sentence, remedy), mask in _wrong(*np.broadcast_arrays(*values)).items():
         if mask.any():
             first = np.unravel_index(np.argmax(mask), mask.shape)
             place = "({:.10g}, {:.10g}, {:.10g})".format(*(np.broadcast_to(c, mask.shape)[first] for c in xyz))
-            found.append(
+            problems.append(
                 Problem(key, f"{sentence} at (x, y, z) = {place} m; {mask.sum()} of {mask.size} sampled points are affected", remedy)
             )
-    return found
+    return problems
 
 
 def _wrong(vp, vs, rho, qp, qs, epsilon, delta, gamma):
@@ -96,10 +96,10 @@ def _largest(values):
     return float(max(qp.max(), np.where(values[1] > 0, qs, 0).max()))
 
 
-def _fit(wanted, largest):
+def _fit(table, largest):
     """Mechanisms of an attenuation table for losses up to `largest`."""
-    storage = wanted.storage or _storage(wanted.mechanisms, largest * (1 - EXACT))
-    return attenuation.relaxation(wanted.band, largest, wanted.mechanisms, wanted.frequency, wanted.power, storage)
+    storage = table.storage or _storage(table.mechanisms, largest * (1 - EXACT))
+    return attenuation.relaxation(table.band, largest, table.mechanisms, table.frequency, table.power, storage)
 
 
 def _storage(mechanisms, largest):
@@ -111,10 +111,10 @@ def _storage(mechanisms, largest):
 
 def relaxation(model, region):
     """The `Relaxation` of a model in a grid or `Region`; None where no attenuation is wanted."""
-    wanted = getattr(model, "attenuation", None)
-    if wanted is None:
+    table = getattr(model, "attenuation", None)
+    if table is None:
         return None
-    return _fit(wanted, max(_largest(values) for *_, values in samples(model, region)))
+    return _fit(table, max(_largest(values) for *_, values in samples(model, region)))
 
 
 def fastest(model, region, relaxation, speed="vp"):

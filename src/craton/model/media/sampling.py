@@ -47,7 +47,7 @@ class Sampler:
 
     names: tuple
     medium: Any
-    found: list
+    bodies: list
     ground: Any
     constants: Any
     regions: dict
@@ -61,10 +61,10 @@ class Sampler:
         if self.anisotropic:
             out["stiffness"] = np.empty((count, 21, nodes))
         for start in range(0, count, BLOCK):
-            some = slice(start, start + BLOCK)
-            part = self._block(coordinates[some], np.asarray(centres)[some], None if regions is None else regions[some])
+            rows = slice(start, start + BLOCK)
+            part = self._block(coordinates[rows], np.asarray(centres)[rows], None if regions is None else regions[rows])
             for name, values in part.items():
-                out[name][some] = values
+                out[name][rows] = values
         return out
 
     def uniform(self, z, centres, regions=None):
@@ -80,7 +80,7 @@ class Sampler:
             See `at_nodes`.
         """
         is_uniform = np.zeros(len(z), bool)
-        if isinstance(self.medium, layered.Layered) and not self.medium.gradients.any() and not self.found:
+        if isinstance(self.medium, layered.Layered) and not self.medium.gradients.any() and not self.bodies:
             inner = z + INWARDS * (centres[:, 2:] - z)
             low, high = self.medium.within(self.medium.layer(centres[:, 2]))
             bottom, top = inner.min(axis=1), inner.max(axis=1)
@@ -102,7 +102,7 @@ class Sampler:
         inner = coordinates + INWARDS * (centres[:, :, None] - coordinates)
         x, y, z = (inner[:, a] for a in range(3))
         values, constants = self._in_medium(x, y, z, centres)
-        values = [np.array(np.broadcast_to(v, x.shape)) for v in anomalies.apply(self.found, x, y, z, values)]
+        values = [np.array(np.broadcast_to(v, x.shape)) for v in anomalies.apply(self.bodies, x, y, z, values)]
         self._put_water(values, constants, centres)
         self._put_regions(values, constants, regions)
         named = dict(zip(self.names, values))
@@ -143,11 +143,11 @@ class Sampler:
     def _put_regions(self, values, constants, regions):
         """Media of the mesh's regions."""
         for number, medium in self.regions.items():
-            own = regions == number
+            in_region = regions == number
             for name, array in zip(self.names, values):
-                array[own] = properties.value(medium, name)
+                array[in_region] = properties.value(medium, name)
             if constants is not None:
-                constants[own] = np.nan if medium.stiffness is None else medium.stiffness.constants
+                constants[in_region] = np.nan if medium.stiffness is None else medium.stiffness.constants
 
     def _stiffness(self, named, constants):
         """The 21 constants (ne, 21, nodes): a layer's own, or those of Thomsen's parameters."""
@@ -156,8 +156,8 @@ class Sampler:
         five = cells.stiffness(named["vp"], named["vs"], named["rho"], *thomsen)
         c12 = five[0] - 2 * five[4]
         for n, pair in enumerate(zip(*UPPER)):
-            made = c12 if pair == (0, 1) else five[_VTI[pair]] if pair in _VTI else np.zeros_like(c12)
-            out[:, n] = np.where(np.isnan(out[:, n]), made, out[:, n])
+            constant = c12 if pair == (0, 1) else five[_VTI[pair]] if pair in _VTI else np.zeros_like(c12)
+            out[:, n] = np.where(np.isnan(out[:, n]), constant, out[:, n])
         return out
 
 
@@ -176,9 +176,9 @@ def sampler(model, region, region_names=()):
     anisotropic = any(_anisotropic(m) for m in media) or (not only_regions and (stiff(model) or rheology.anisotropic(model, region)))
     lossy = model.attenuation is not None
     names = properties.NAMES[: 8 if anisotropic else 5 if lossy else 3]
-    found, ground = ([], None) if only_regions else (anomalies.build(model), terrain.build(model))
+    bodies, ground = ([], None) if only_regions else (anomalies.build(model), terrain.build(model))
     medium = None if only_regions else _medium(model, region, names, ground)
-    return Sampler(names, medium, found, ground, _constants(model) if anisotropic else None, dict(zip(numbers, media)), anisotropic, lossy)
+    return Sampler(names, medium, bodies, ground, _constants(model) if anisotropic else None, dict(zip(numbers, media)), anisotropic, lossy)
 
 
 def _medium(model, region, names, ground):
@@ -203,7 +203,7 @@ def _constants(model):
     if model.kind not in ("homogeneous", "layers"):
         return None
     layers = getattr(model, "layers", (model,))
-    return np.array([np.full(21, np.nan) if one.stiffness is None else one.stiffness.constants for one in layers])
+    return np.array([np.full(21, np.nan) if layer.stiffness is None else layer.stiffness.constants for layer in layers])
 
 
 def at_nodes(model, coordinates, centres, regions=None, region_names=()):
@@ -254,10 +254,10 @@ def bulk(samples):
 
 def relaxation(model, largest):
     """Mechanisms of a model's attenuation, all of them at each point, for losses up to `largest`; None without."""
-    wanted = model.attenuation
-    if wanted is None or not largest:
+    table = model.attenuation
+    if table is None or not largest:
         return None
-    return attenuation.relaxation(wanted.band, largest, wanted.mechanisms, wanted.frequency, wanted.power, "full")
+    return attenuation.relaxation(table.band, largest, table.mechanisms, table.frequency, table.power, "full")
 
 
 def moduli(samples, relaxation=None):
@@ -278,15 +278,15 @@ def moduli(samples, relaxation=None):
     else:
         mu = full[:, SHEAR].mean(axis=1)
         kappa = full[:, CROSS].mean(axis=1) + 2 / 3 * mu
-    more, losses = (0.0, 0.0), None
+    added, losses = (0.0, 0.0), None
     if relaxation is not None:
         losses = np.stack([samples["loss_s"], bulk(samples)], axis=1)
-        more = [modulus * (relaxation.unrelaxed(loss) - 1) for modulus, loss in zip((mu, kappa), np.moveaxis(losses, 1, 0))]
+        added = [modulus * (relaxation.unrelaxed(loss) - 1) for modulus, loss in zip((mu, kappa), np.moveaxis(losses, 1, 0))]
     if full is None:
-        mu, kappa = mu + more[0], kappa + more[1]
+        mu, kappa = mu + added[0], kappa + added[1]
         return np.stack([kappa - 2 / 3 * mu, mu], axis=1), losses
     if losses is not None:
-        full = full + SHEARING[:, None] * more[0][:, None] + SQUEEZING[:, None] * more[1][:, None]
+        full = full + SHEARING[:, None] * added[0][:, None] + SQUEEZING[:, None] * added[1][:, None]
     return full, losses
 
 
@@ -306,8 +306,8 @@ def slowest_in(samples):
     """The slowest wave in each element, m/s: (ne,); in an anisotropic medium at the node that is softest to shear along an axis."""
     if "stiffness" in samples and samples["rho"].shape[1] > 1:
         softest = (samples["stiffness"][:, SHEAR].min(axis=1) / samples["rho"]).argmin(axis=1)[:, None]
-        one = np.take_along_axis(samples["stiffness"], softest[:, None], axis=2)
-        samples = {name: np.take_along_axis(samples[name], softest, axis=1) for name in ("rho", "vp", "vs")} | {"stiffness": one}
+        constants = np.take_along_axis(samples["stiffness"], softest[:, None], axis=2)
+        samples = {name: np.take_along_axis(samples[name], softest, axis=1) for name in ("rho", "vp", "vs")} | {"stiffness": constants}
     return slowest(samples).min(axis=1)
 
 
@@ -344,16 +344,16 @@ def problems(model, region, region_names=(), key="model"):
 
 def _region_problems(model, region_names, key):
     """Regions that are not in the mesh, or not in the model; impossible values."""
-    given, problems = model.regions or {}, []
-    there = ", ".join(region_names) or "no named region"
-    for name, medium in given.items():
+    media, problems = model.regions or {}, []
+    held = ", ".join(region_names) or "no named region"
+    for name, medium in media.items():
         if name not in region_names:
             close = nearest(name, region_names)
             hint = f'; did you mean "{close}"?' if close else ""
-            problems.append(Problem(f"{key}.regions.{name}", f'the mesh has no region "{name}"{hint}', f"it has {there}"))
+            problems.append(Problem(f"{key}.regions.{name}", f'the mesh has no region "{name}"{hint}', f"it has {held}"))
         problems += checks.values(f"{key}.regions.{name}", medium.vp, medium.vs, medium.rho)
     if model.kind == "regions":
-        lost = [name for name in region_names if name not in given]
+        lost = [name for name in region_names if name not in media]
         problems += [Problem(f"{key}.regions", f'the mesh region "{name}" has no medium',
                           f"add {name} = {{ vp =, vs =, rho = }} to [model.regions]") for name in lost]  # fmt: skip
         if not region_names:

@@ -108,10 +108,10 @@ class Stack:
         limits = (0, self.count[0], 0, self.count[1]) if window is None else window
         (x0, x), (y0, y) = ((int(a) // w % 2, int(b - a) // w) for a, b, w in zip(limits[::2], limits[1::2], self.coarsest))
         least = [2 - n % 2 for n in (x, y)]
-        some = np.array([[self._counted(degree, x0, m, y0, n) for m in (least[0], least[0] + 2)] for n in (least[1], least[1] + 2)])
+        counts = np.array([[self._counted(degree, x0, m, y0, n) for m in (least[0], least[0] + 2)] for n in (least[1], least[1] + 2)])
         m, n = ((blocks - few) // 2 for blocks, few in zip((x, y), least))
-        across, along = some[0, 1] - some[0, 0], some[1, 0] - some[0, 0]
-        return int(some[0, 0] + m * across + n * along + m * n * (some[1, 1] - some[0, 1] - along))
+        across, along = counts[0, 1] - counts[0, 0], counts[1, 0] - counts[0, 0]
+        return int(counts[0, 0] + m * across + n * along + m * n * (counts[1, 1] - counts[0, 1] - along))
 
     def _counted(self, degree, x0, x, y0, y):
         """Points of x by y of the coarsest blocks, from the first or second one on."""
@@ -131,7 +131,7 @@ class Stack:
 
     @cached_property
     def _bases(self):
-        return np.cumsum([0, *(len(one.levels) - 1 for one in self.layers)])
+        return np.cumsum([0, *(len(layer.levels) - 1 for layer in self.layers)])
 
     def slices(self, px, py):
         """Limits of equal parts in elements of the top: rows (x0, x1, y0, y1), one for each slice, xi fastest.
@@ -150,13 +150,13 @@ class Stack:
     def numbers(self, window=None):
         """Number in the whole stack of each element that `build` makes of a window, in its order: (ne,) int64."""
         x0, x1, y0, y1 = (0, self.count[0], 0, self.count[1]) if window is None else window
-        first, found = 0, [np.empty(0, np.int64)]
+        first, numbers = 0, [np.empty(0, np.int64)]
         for layer in self.layers:
             (wx, wy), each = layer.width, 1 if layer.axis is None else len(BRICKS[layer.factor])
             columns = np.arange(y0 // wy, y1 // wy)[:, None] * (self.count[0] // wx) + np.arange(x0 // wx, x1 // wx)
-            found.append((first + columns[:, :, None] * each + np.arange(each)).ravel())
+            numbers.append((first + columns[:, :, None] * each + np.arange(each)).ravel())
             first += self._elements(layer)
-        return np.concatenate(found)
+        return np.concatenate(numbers)
 
     def corners(self, index, window):
         """Places (I, J, K) of the corners of the elements of layer `index` over a window (x0, x1, y0, y1): (ne, 8, 3) int64.
@@ -237,11 +237,11 @@ class Stack:
     def sides(self, corners):
         """Faces of elements on each side of the stack: dict of (nf, 2)."""
         ends = QUARTERS * np.array([0, self.count[0], 0, self.count[1], 0, len(self.levels) - 1])
-        found = {}
+        faces = {}
         for face, (name, end) in enumerate(zip(SIDES, ends)):
             on = (corners[:, FACES[face], face // 2] == end).all(axis=1)
-            found[name] = np.stack([np.flatnonzero(on), np.full(on.sum(), face)], axis=1)
-        return found
+            faces[name] = np.stack([np.flatnonzero(on), np.full(on.sum(), face)], axis=1)
+        return faces
 
 
 def _quads(layer, columns):

@@ -89,10 +89,10 @@ class HexMesh:
 
 def completed(mesh, places):
     """A mesh of 27-node elements: the topology of `mesh`, the nodes at `places` (ne, 27, 3), m, lexicographic in each element."""
-    found = numbering.number(mesh.elements, 2)
-    nodes = np.empty((found.count, 3))
-    nodes[found.points.reshape(-1)] = places.reshape(-1, 3)
-    return replace(mesh, nodes=nodes, elements=found.points.reshape(-1, 27))
+    gll = numbering.number(mesh.elements, 2)
+    nodes = np.empty((gll.count, 3))
+    nodes[gll.points.reshape(-1)] = places.reshape(-1, 3)
+    return replace(mesh, nodes=nodes, elements=gll.points.reshape(-1, 27))
 
 
 def subdivided(mesh, degree):

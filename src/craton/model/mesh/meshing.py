@@ -79,16 +79,16 @@ def interfaces_of(scenario):
     ground everywhere. Other layers cut through elements."""
     model, domain = scenario.model, scenario.domain
     ground = terrain.build(model)
-    found = [] if ground is None or ground.water is None else [ground.surface]
+    interfaces = [] if ground is None or ground.water is None else [ground.surface]
     if model.kind != "layers":
-        return found
+        return interfaces
     tops = layered.build(model).breaks
     if followed.asked(model):
         lowest = terrain.heights(ground, region_of(scenario))[0]
-        return found + [_below(ground, top) for top in tops if top < 0 and lowest + top > domain.corner[2]]
+        return interfaces + [_below(ground, top) for top in tops if top < 0 and lowest + top > domain.corner[2]]
     roof = domain.top if ground is None else terrain.heights(ground, region_of(scenario))[0]
     room = ABOVE * element_size_of(scenario)
-    return found + [float(top) for top in tops if domain.corner[2] + room < top < roof - room]
+    return interfaces + [float(top) for top in tops if domain.corner[2] + room < top < roof - room]
 
 
 def _below(ground, depth):
@@ -101,10 +101,10 @@ def edges(mesh):
     pairs = [(a, a | 1 << d) for a in range(8) for d in range(3) if not a >> d & 1]
     lengths, ends = np.empty((len(pairs), mesh.size)), mesh.corners
 
-    def measure(some):
-        corners = mesh.nodes[ends[some]]
+    def measure(rows):
+        corners = mesh.nodes[ends[rows]]
         for row, (a, b) in zip(lengths, pairs):
-            row[some] = np.sqrt(((corners[:, a] - corners[:, b]) ** 2).sum(axis=1))
+            row[rows] = np.sqrt(((corners[:, a] - corners[:, b]) ** 2).sum(axis=1))
 
     cells.in_parallel(measure, [slice(a, a + BLOCK) for a in range(0, mesh.size, BLOCK)])
     return float(lengths.min()), float(np.median(lengths)), float(lengths.max())

@@ -196,8 +196,8 @@ def _provisional(corners, edges, faces, degree, starts, first):
     for face, nodes in enumerate(face_nodes(degree)):
         turned = _turned(m)[_orientation(corners[:, face_nodes(1)[face]])]
         points[:, nodes.reshape(n, n)[1:-1, 1:-1].ravel()] = starts[2] + faces[:, face, None] * m**2 + turned
-    own = (first + np.arange(len(corners)))[:, None] * m**3 + np.arange(m**3)
-    points[:, lattice[1:-1, 1:-1, 1:-1].ravel()] = starts[3] + own
+    inside = (first + np.arange(len(corners)))[:, None] * m**3 + np.arange(m**3)
+    points[:, lattice[1:-1, 1:-1, 1:-1].ravel()] = starts[3] + inside
     return points
 
 
@@ -227,9 +227,9 @@ def _first(ids, count):
     first = np.full(count, -1, np.int64)
     # Of equal indices the last assignment stays: written backwards, that is the first position.
     first[ids.reshape(-1)[::-1]] = np.arange(ids.size - 1, -1, -1)
-    found = np.zeros(ids.size, bool)
-    found[first[first >= 0]] = True
-    return found.reshape(ids.shape)
+    is_first = np.zeros(ids.size, bool)
+    is_first[first[first >= 0]] = True
+    return is_first.reshape(ids.shape)
 
 
 def _by_first_touch(corners):

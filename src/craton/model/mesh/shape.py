@@ -99,10 +99,10 @@ def is_affine(places, elements, tolerance=1e-9):
     zeta, eta, xi = (c.ravel() for c in np.indices((p, p, p)) / (p - 1))
     out = np.empty(len(elements), bool)
     for start in range(0, len(elements), BLOCK):
-        own = places[elements[start : start + BLOCK]]
-        own = own - own[:, :1]
-        edges = own[:, [p - 1, p * (p - 1), p * p * (p - 1)]]
-        error = np.abs(own - np.einsum("ia,eic->eac", np.stack([xi, eta, zeta]), edges)).max(axis=(1, 2))
+        corners = places[elements[start : start + BLOCK]]
+        corners = corners - corners[:, :1]
+        edges = corners[:, [p - 1, p * (p - 1), p * p * (p - 1)]]
+        error = np.abs(corners - np.einsum("ia,eic->eac", np.stack([xi, eta, zeta]), edges)).max(axis=(1, 2))
         out[start : start + BLOCK] = error <= tolerance * np.abs(edges).max(axis=(1, 2))
     return out
 

@@ -103,7 +103,7 @@ def edges(lower, upper, count):
     return out
 
 
-def edges_around(centres, what="coordinate"):
+def edges_around(centres, noun="coordinate"):
     """Edges midway between centres, the outer cells as wide outside as inside: (n + 1,) array.
 
     Raises
@@ -113,10 +113,10 @@ def edges_around(centres, what="coordinate"):
     """
     centres = np.asarray(centres, float)
     if len(centres) < 2:
-        raise ValueError(f"{what} has {len(centres)} value, but at least 2 are needed to know the width of a cell")
+        raise ValueError(f"{noun} has {len(centres)} value, but at least 2 are needed to know the width of a cell")
     bad = np.flatnonzero(~(np.diff(centres) > 0))
     if len(bad):
-        raise ValueError(f"{what} does not increase: value {bad[0] + 1} is {centres[bad[0] + 1]:.10g} after {centres[bad[0]]:.10g}")
+        raise ValueError(f"{noun} does not increase: value {bad[0] + 1} is {centres[bad[0] + 1]:.10g} after {centres[bad[0]]:.10g}")
     middle = (centres[1:] + centres[:-1]) / 2
     return np.concatenate([[2 * centres[0] - middle[0]], middle, [2 * centres[-1] - middle[-1]]])
 
@@ -183,14 +183,14 @@ def _full(shape, density):
 
 def _sparse(shape, axes, bodies):
     """Flat indices of the cells that bodies take, rising, and their densities: later bodies hold."""
-    found, values = np.empty(0, np.int64), np.empty(0)
+    taken, values = np.empty(0, np.int64), np.empty(0)
     for body in bodies:
-        mine = inside(shape, axes, body)
-        kept = ~np.isin(found, mine, assume_unique=True)
-        found = np.concatenate([found[kept], mine])
-        values = np.concatenate([values[kept], np.full(len(mine), float(body.density))])
-    order = np.argsort(found)
-    return found[order], values[order]
+        in_body = inside(shape, axes, body)
+        still_taken = ~np.isin(taken, in_body, assume_unique=True)
+        taken = np.concatenate([taken[still_taken], in_body])
+        values = np.concatenate([values[still_taken], np.full(len(in_body), float(body.density))])
+    order = np.argsort(taken)
+    return taken[order], values[order]
 
 
 def inside(shape, axes, body):

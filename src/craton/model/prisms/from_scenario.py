@@ -115,8 +115,8 @@ def overlap_problems(ensembles, tables):
     words = [f"{name(a)} and {name(b)}" for a, b in pairs[:SHOWN]]
     if not words:
         return []
-    more = ", and more" if len(pairs) > SHOWN else ""
-    return [Problem("prisms", f"prisms overlap: {', '.join(words)}{more} (counted from 0)",
+    suffix = ", and more" if len(pairs) > SHOWN else ""
+    return [Problem("prisms", f"prisms overlap: {', '.join(words)}{suffix} (counted from 0)",
                     "overlapping densities are added; if that is intended, set gravity.check_overlap = false")]  # fmt: skip
 
 

@@ -34,9 +34,9 @@ def overlaps(prisms, most=10):
         return np.empty((0, 2), np.int64)
     order = solid[ordered((low[solid] + high[solid]) / 2, (high - low)[solid].mean(axis=0))]
     low, high = low[order], high[order]
-    found, levels = [], grow(low, high)
+    batches, levels = [], grow(low, high)
     stack = [(len(levels) - 1, np.zeros((1, 2), np.int64))]
-    while stack and sum(map(len, found)) < most:
+    while stack and sum(map(len, batches)) < most:
         level, pairs = stack.pop()
         if len(pairs) > BATCH:
             stack += [(level, pairs[BATCH:]), (level, pairs[:BATCH])]
@@ -44,8 +44,8 @@ def overlaps(prisms, most=10):
             stack.append((level - 1, meeting(*levels[level - 1], below(pairs, 2, len(levels[level - 1][0])))))
         else:
             within = meeting(low, high, below(pairs, LEAF, len(low)))
-            found.append(order[within[within[:, 0] != within[:, 1]]])
-    pairs = np.sort(np.concatenate(found), axis=1) if found else np.empty((0, 2), np.int64)
+            batches.append(order[within[within[:, 0] != within[:, 1]]])
+    pairs = np.sort(np.concatenate(batches), axis=1) if batches else np.empty((0, 2), np.int64)
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))][:most]
 
 
@@ -97,14 +97,14 @@ def below(pairs, each, count):
     a = (pairs[:, :1] * each + children)[:, :, None]
     b = (pairs[:, 1:] * each + children)[:, None, :]
     a, b = (np.broadcast_to(c, (len(pairs), each, each)).reshape(-1) for c in (a, b))
-    kept = (a <= b) & (b < count)
-    return np.stack([a[kept], b[kept]], axis=1)
+    is_child = (a <= b) & (b < count)
+    return np.stack([a[is_child], b[is_child]], axis=1)
 
 
 def meeting(low, high, pairs):
     """Pairs of boxes whose interiors overlap."""
     a, b = pairs.T
-    kept = np.ones(len(pairs), bool)
+    meets = np.ones(len(pairs), bool)
     for axis in range(3):
-        kept &= (low[a, axis] < high[b, axis]) & (low[b, axis] < high[a, axis])
-    return pairs[kept]
+        meets &= (low[a, axis] < high[b, axis]) & (low[b, axis] < high[a, axis])
+    return pairs[meets]

@@ -38,8 +38,8 @@ def listed(prisms, density, name="the list"):
     _refuse(~np.isfinite(prisms).all(axis=1) | ~np.isfinite(density), name, lambda n: f"is not finite: {prisms[n].tolist()}, {density[n]}")
     for low, high in ((0, 1), (2, 3), (4, 5)):
         _refuse(prisms[:, low] > prisms[:, high], name, lambda n, a=low, b=high: _reversed(prisms[n], a, b))
-    kept = (density != 0) & (prisms[:, ::2] < prisms[:, 1::2]).all(axis=1)
-    return PrismList(prisms[kept], density[kept], np.flatnonzero(kept))
+    has_mass = (density != 0) & (prisms[:, ::2] < prisms[:, 1::2]).all(axis=1)
+    return PrismList(prisms[has_mass], density[has_mass], np.flatnonzero(has_mass))
 
 
 def _reversed(prism, low, high):

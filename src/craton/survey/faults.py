@@ -57,7 +57,7 @@ class FiniteFault:
 
     @property
     def end(self):
-        """When each slip rate is over, s."""
+        """Time at which each slip rate is over, s."""
         return self.onset + self.count * self.interval
 
     def describe(self):

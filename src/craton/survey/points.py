@@ -44,7 +44,17 @@ class Points:
 
 
 def grid(x, y, z, words=""):
-    """A grid over axes x and y (m) at elevations z: a number, or (ny, nx)."""
+    """A grid over axes x and y (m) at elevations z: a number, or (ny, nx).
+
+    Parameters
+    ----------
+    x, y : array_like
+        m.
+    z : float or (ny, nx) array
+        Elevations, m.
+    words : str
+        How the points are laid out, for people.
+    """
     x, y = np.asarray(x, float), np.asarray(y, float)
     shape = (len(y), len(x))
     level = f" at z = {float(z):.10g} m" if not np.ndim(z) else ""
@@ -53,7 +63,17 @@ def grid(x, y, z, words=""):
 
 
 def scattered(x, y, z, words="scattered", **along):
-    """Points anywhere, coordinates (n,) m."""
+    """Points anywhere, coordinates (n,) m.
+
+    Parameters
+    ----------
+    x, y : (n,) array
+        m.
+    z : (n,) array
+        m, up.
+    words : str
+        How the points are laid out, for people.
+    """
     return Points(("point",), *(np.array(c, float) for c in (x, y, z)), along=along, words=words)
 
 

@@ -77,7 +77,12 @@ class Receivers:
         return len(self.names)
 
     def on_earth(self, sources):
-        """Receivers with distances from the first source, on a chunk of the Earth."""
+        """Receivers with distances from the first source, on a chunk of the Earth.
+
+        Parameters
+        ----------
+        sources : list of PointSource, FiniteFault or PlaneWave
+        """
         return replace(self, source=sources[0].points[0]) if self.globe is not None and sources else self
 
     def fibre_channels(self):
@@ -91,6 +96,17 @@ def channels(count, quantities, motion=None, shots=1):
 
     Integrated quantities (displacement, strain) are recorded as the rate they are integrated from, once. In the plane, only the components
     of `motion` (``"P-SV"`` or ``"SH"``) are.
+
+    Parameters
+    ----------
+    count : int
+        Receivers.
+    quantities : sequence of str
+        Keys of `conventions.QUANTITIES`.
+    motion : str, optional
+        ``"P-SV"`` or ``"SH"`` in the plane.
+    shots : int
+        How many there are.
 
     Returns
     -------
@@ -106,6 +122,10 @@ def build(scenario):
     """The receivers of a scenario: single ones, lines, grids and files, in its order.
 
     Lines and grids are numbered from 1 behind their name (``L1, L2, ...``); grids with x fastest.
+
+    Parameters
+    ----------
+    scenario : Scenario
 
     Raises
     ------
@@ -125,6 +145,10 @@ def build(scenario):
 
 def collect(scenario):
     """Receivers of each entry of a scenario, and the problems of names and files.
+
+    Parameters
+    ----------
+    scenario : Scenario
 
     Returns
     -------
@@ -147,6 +171,11 @@ def collect(scenario):
 
 def expand(entry, scenario):
     """Names and positions (n, 3) of one entry of a scenario's receivers; of a fibre its one name and its corners.
+
+    Parameters
+    ----------
+    entry : receivers of a scenario
+    scenario : Scenario
 
     Raises
     ------
@@ -175,7 +204,12 @@ def _placed(scenario, xyz, deep):
 
 
 def where(entry):
-    """The key of an entry that says where its receivers are: ``at``, ``line``, ``grid``, ``file`` or ``das``."""
+    """The key of an entry that says where its receivers are: ``at``, ``line``, ``grid``, ``file`` or ``das``.
+
+    Parameters
+    ----------
+    entry : receivers of a scenario
+    """
     return next((k for k in ("file", "line", "grid", "das") if getattr(entry, k, None) is not None), "at")
 
 
@@ -212,7 +246,13 @@ def _lattice(grid):
 
 
 def in_file(file, error):
-    """``file:line: what`` of an error that begins with its line."""
+    """``file:line: what`` of an error that begins with its line.
+
+    Parameters
+    ----------
+    file : str
+    error : Exception
+    """
     text = str(error)
     line, colon, rest = text.removeprefix("line ").partition(":")
     return f"{file}:{line}:{rest}" if text.startswith("line ") and colon and line.isdecimal() else f"{file}: {text}"

@@ -33,11 +33,23 @@ class Sizes:
     degree: int
 
     def largest(self, bottom, top):
-        """Longest edge allowed between two radii, m."""
+        """Longest edge allowed between two radii, m.
+
+        Parameters
+        ----------
+        bottom, top : float
+            Radius, m.
+        """
         return self.degree * self.period * self.model.slowest(bottom, top) / self.points
 
     def angles(self, radii):
-        """Longest edge allowed anywhere below each of some rising radii down to the first, over the radius of its place: radians."""
+        """Longest edge allowed anywhere below each of some rising radii down to the first, over the radius of its place: radians.
+
+        Parameters
+        ----------
+        radii : array_like
+            m, rising.
+        """
         below, above = (np.where(vs > 0, vs, vp) / radii for vp, vs, _ in (self.model.speeds(radii, side) for side in ("below", "above")))
         slow = np.append(below[1], np.minimum(above[:-1], below[1:]))  # nothing lies below the first
         return np.minimum.accumulate(self.degree * self.period / self.points * slow)
@@ -45,6 +57,14 @@ class Sizes:
 
 def sections(model, bottom, extra=()):
     """Radii (m), rising, on which element faces lie: the bottom, discontinuities above it, further ones asked for, the surface.
+
+    Parameters
+    ----------
+    model : RadialModel
+    bottom : float
+        Radius, m.
+    extra : sequence of float
+        Further radii, m.
 
     Raises
     ------

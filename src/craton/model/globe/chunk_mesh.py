@@ -35,7 +35,13 @@ class Part:
     numbers: np.ndarray
 
     def reordered(self, permutation):
-        """The part with its elements in another order: new [i] = old number."""
+        """The part with its elements in another order: new [i] = old number.
+
+        Parameters
+        ----------
+        permutation : (ne,) array of int
+            New [i] = old number.
+        """
         return replace(self, mesh=self.mesh.reordered(permutation), sections=self.sections[permutation], numbers=self.numbers[permutation])
 
     def centres(self):

@@ -63,7 +63,17 @@ class ChunkSampler:
         return out
 
     def uniform(self, z, centres, regions=None):
-        """Elements that have the same values at all nodes, see `sampling.Sampler.uniform`: not known of any."""
+        """Elements that have the same values at all nodes, see `sampling.Sampler.uniform`: not known of any.
+
+        Parameters
+        ----------
+        z : (ne, n) array
+            m, up.
+        centres : (ne, 3) array
+            m.
+        regions : (ne,) array of int, optional
+            Number of each element's region.
+        """
         return np.zeros(len(z), bool)
 
     def _values(self, model, r, xyz):
@@ -86,6 +96,11 @@ class ChunkSampler:
         """Radii in the spherical model, m, of nodes (ne, n, 3), each within the section that its element lies in.
 
         That is the one half-way between its highest and lowest node; a wide element's centre may lie below a thin crust.
+
+        Parameters
+        ----------
+        xyz : (ne, n, 3) array
+            Positions, m.
         """
         limits, r = self.chunk.radii, self.chunk.undone(xyz)
         middle = (r.min(axis=1) + r.max(axis=1)) / 2

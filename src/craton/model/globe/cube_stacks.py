@@ -70,7 +70,12 @@ class CubeStacks:
         return self.stacks[0].levels
 
     def heights(self, k):
-        """Vertical coordinates at places K: linear between levels."""
+        """Vertical coordinates at places K: linear between levels.
+
+        Parameters
+        ----------
+        k : array_like of int
+        """
         return self.stacks[0].heights(k)
 
     @property
@@ -101,6 +106,10 @@ class CubeStacks:
 
         Points of all sides, less those of the edges, which two sides have; plus those of the corners, which three sides and three edges
         have. With fewer than six sides the edges and corners that are there.
+
+        Parameters
+        ----------
+        degree : int
         """
         total = sum(stack.points(degree) for stack in self.stacks)
         for a, b in self._meeting():
@@ -122,13 +131,24 @@ class CubeStacks:
     # --- the lattice --------------------------------------------------------------------------------------------------------------------
 
     def keys(self, places):
-        """Number (int64) of each node from its place (..., 4): A, B, C, K."""
+        """Number (int64) of each node from its place (..., 4): A, B, C, K.
+
+        Parameters
+        ----------
+        places : (..., 4) array
+            A, B, C, K.
+        """
         a, b, c, k = np.moveaxis(places, -1, 0)
         n = QUARTERS * self.edge + 1
         return ((k * n + c) * n + b) * n + a
 
     def places(self, keys):
-        """Places (..., 4) of nodes from their numbers."""
+        """Places (..., 4) of nodes from their numbers.
+
+        Parameters
+        ----------
+        keys : (m,) array of int64
+        """
         n = QUARTERS * self.edge + 1
         rest, a = np.divmod(keys, n)
         rest, b = np.divmod(rest, n)
@@ -136,7 +156,14 @@ class CubeStacks:
         return np.stack([a, b, c, k], axis=-1)
 
     def on_cube(self, side, places):
-        """Places (..., 4) from those (..., 3) on one side: I, J, K."""
+        """Places (..., 4) from those (..., 3) on one side: I, J, K.
+
+        Parameters
+        ----------
+        side : int
+        places : (..., 3) array
+            I, J, K.
+        """
         half = QUARTERS * self.edge // 2
         i, j, k = np.moveaxis(places, -1, 0)
         flat = np.stack([i - half, j - half, np.full_like(i, half)], axis=-1) @ SIX[side] + half

@@ -18,6 +18,10 @@ PERIOD = 1.0  # s, at which radial models state their speeds, where the scenario
 def radial_model(model):
     """The `RadialModel` of a scenario's model.
 
+    Parameters
+    ----------
+    model : model of a scenario
+
     Raises
     ------
     ScenarioError
@@ -32,6 +36,12 @@ def radial_model(model):
 
 def chunk_of(scenario, slices=(1, 1)):
     """The `Chunk` of a scenario with domain.chunk, cut into `slices` blocks along xi and eta, or its `CubedSphere`; without the mesh.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    slices : tuple of int
+        Along xi and eta.
 
     Raises
     ------
@@ -73,7 +83,13 @@ def _made(key, how):
 
 
 def sampler(scenario, chunk):
-    """The `ChunkSampler` of a scenario, and the frequency, Hz, at which it states speeds: None without attenuation."""
+    """The `ChunkSampler` of a scenario, and the frequency, Hz, at which it states speeds: None without attenuation.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    chunk : Chunk or CubedSphere
+    """
     over = scenario.model.perturbation
     if over is not None:
         file, remedy = over.file, "it needs vp, vs, or their changes, on longitude, latitude, depth"
@@ -86,21 +102,43 @@ def sampler(scenario, chunk):
 
 
 def reference(attenuation):
-    """Frequency, Hz, at which mechanisms are fitted: the scenario's, or that of radial models, if the band holds it, else its middle."""
+    """Frequency, Hz, at which mechanisms are fitted: the scenario's, or that of radial models, if the band holds it, else its middle.
+
+    Parameters
+    ----------
+    attenuation : attenuation table of a scenario
+    """
     low, high = attenuation.band
     stated_at = attenuation.frequency or 1 / PERIOD
     return stated_at if low <= stated_at <= high else math.sqrt(low * high)
 
 
 def prepared(scenario, chunk):
-    """The `Prepared` of the whole chunk, and the scenario with the frequency at which the sampler states speeds."""
+    """The `Prepared` of the whole chunk, and the scenario with the frequency at which the sampler states speeds.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    chunk : Chunk or CubedSphere
+    """
     medium, frequency = sampler(scenario, chunk)
     part = chunk.part().local()
     return Prepared(part.mesh, medium, part.numbers), at_frequency(scenario, frequency)
 
 
 def prepared_slice(scenario, chunk, grid, rank, columns):
-    """Mesh of one of (along xi, along eta) slices and of some columns of the largest elements around it; no rank builds the whole mesh."""
+    """Mesh of one of (along xi, along eta) slices and of some columns of the largest elements around it; no rank builds the whole mesh.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    chunk : Chunk or CubedSphere
+    grid : tuple of int
+        Slices along xi and eta.
+    rank : int
+    columns : int
+        Columns of the largest elements.
+    """
     medium, frequency = sampler(scenario, chunk)
     part = chunk.part(chunk.stack.around(chunk.slices(*grid)[rank], columns)).local()
     return Prepared(part.mesh, medium, part.numbers, chunk.slice_of(part, *grid)), at_frequency(scenario, frequency)
@@ -108,6 +146,12 @@ def prepared_slice(scenario, chunk, grid, rank, columns):
 
 def slices_of(scenario, chunk, ranks):
     """Numbers of slices (along xi, along eta) that so many ranks build, each its own; None where all of them know the whole mesh.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    chunk : Chunk or CubedSphere
+    ranks : int
 
     Raises
     ------
@@ -122,6 +166,11 @@ def slices_of(scenario, chunk, ranks):
 
 def arrangement(stack, ranks):
     """Numbers of slices (along xi, along eta) whose largest has fewest elements, and then shares least.
+
+    Parameters
+    ----------
+    stack : Stack or CubeStacks
+    ranks : int
 
     Raises
     ------
@@ -141,7 +190,13 @@ def arrangement(stack, ranks):
 
 
 def refuse_ranks(ranks, stack):
-    """Refuse more ranks than there are columns of the largest elements."""
+    """Refuse more ranks than there are columns of the largest elements.
+
+    Parameters
+    ----------
+    ranks : int
+    stack : Stack or CubeStacks
+    """
     columns = " x ".join(str(n // w) for n, w in zip(stack.count, stack.coarsest))
     message = f"{ranks:,} ranks: {columns} columns of the largest elements cannot be divided evenly among them"
     remedy = (
@@ -151,7 +206,12 @@ def refuse_ranks(ranks, stack):
 
 
 def middle_edge(chunk):
-    """Median length of the elements' edges as designed, m, each layer's at its middle in the chunk's centre: for any part the same."""
+    """Median length of the elements' edges as designed, m, each layer's at its middle in the chunk's centre: for any part the same.
+
+    Parameters
+    ----------
+    chunk : Chunk or CubedSphere
+    """
     lengths, counts = [], []
     for layer, count in zip(chunk.stack.layers, chunk.stack.counts):
         low, high = layer.levels[0], layer.levels[-1]
@@ -164,7 +224,14 @@ def middle_edge(chunk):
 
 
 def at_frequency(scenario, frequency):
-    """A scenario whose attenuation has its reference at a frequency, Hz; the same one for None."""
+    """A scenario whose attenuation has its reference at a frequency, Hz; the same one for None.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    frequency : float or None
+        Hz.
+    """
     if frequency is None:
         return scenario
     attenuation = scenario.model.attenuation.model_copy(update={"frequency": frequency})
@@ -172,7 +239,15 @@ def at_frequency(scenario, frequency):
 
 
 def shortest_period(chunk, degree, points):
-    """Shortest period, s, with so many GLL points a wavelength: of the widest element's edges in each section of a chunk, as designed."""
+    """Shortest period, s, with so many GLL points a wavelength: of the widest element's edges in each section of a chunk, as designed.
+
+    Parameters
+    ----------
+    chunk : Chunk or CubedSphere
+    degree : int
+    points : float
+        GLL points per wavelength.
+    """
     widths = [w / n for w, n in zip(chunk.widths, chunk.stack.count)]
     worst = 0.0
     for layer in chunk.stack.layers:
@@ -184,7 +259,12 @@ def shortest_period(chunk, degree, points):
 
 
 def layers_in_words(chunk):
-    """(region, depths, layers, doublings) of the sections of a chunk, from above: list of str."""
+    """(region, depths, layers, doublings) of the sections of a chunk, from above: list of str.
+
+    Parameters
+    ----------
+    chunk : Chunk or CubedSphere
+    """
     rows, radius = [], chunk.model.radius
     for section in range(len(chunk.radii) - 2, -1, -1):
         section_layers = [layer for layer in chunk.stack.layers if layer.section == section]

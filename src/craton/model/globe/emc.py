@@ -51,6 +51,15 @@ class Geographic:
 
         Values that are given replace those of the radial model, changes multiply them. Outside the file's region, and in its gaps, the
         radial model stays as it is; between points it is linear in longitude, latitude and depth. A fluid stays one.
+
+        Parameters
+        ----------
+        values : (8, ...) array
+            Of `properties.NAMES`.
+        longitude, latitude : array_like
+            Degrees.
+        depth : array_like
+            m below the ground.
         """
         out, place = np.array(values, float), self._place(longitude, latitude, depth)
         solid = out[1] > 0
@@ -110,7 +119,14 @@ def read(path, scaling=None):
 
 
 def from_dataset(dataset, name="the dataset"):
-    """A `Geographic` from an xarray.Dataset; see `read`."""
+    """A `Geographic` from an xarray.Dataset; see `read`.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    name : str
+        For messages.
+    """
     words = {str(n).lower(): n for n in dataset.variables}
     axes, values, order = _axes(dataset, words, name)
     taken = []

@@ -162,6 +162,13 @@ def write_nd(model, path, step=STEP):
     """Write a model as TauP's .nd: depth (km), vp, vs (km/s), density (g/cm3), Qp, Qs; of Voigt's averages where it is anisotropic.
 
     TauP takes speeds between lines as linear: curved pieces get a line every `step` m.
+
+    Parameters
+    ----------
+    model : RadialModel
+    path : path-like
+    step : float
+        Distance of lines in curved pieces, m.
     """
     names = {"upper_mantle": "mantle", "outer_core": "outer-core", "inner_core": "inner-core"}
     pieces, above = [], None

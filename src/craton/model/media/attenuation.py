@@ -229,7 +229,14 @@ def _polynomials(omega, rates, nodes, shape, stored):
 
 
 def classes(count, planar=False):
-    """Class of a point by (pattern, row, odd i): int array (4, 4, 2), row = odd(j) + 2 odd(k); (4, 2, 2) in the plane, row = odd(k)."""
+    """Class of a point by (pattern, row, odd i): int array (4, 4, 2), row = odd(j) + 2 odd(k); (4, 2, 2) in the plane, row = odd(k).
+
+    Parameters
+    ----------
+    count : int
+        Mechanisms.
+    planar : bool
+    """
     patterns = (PLANAR if planar else PATTERNS)[count]
     table = np.array([[int(c) for c in pattern] for pattern in patterns])
     if planar:
@@ -238,7 +245,17 @@ def classes(count, planar=False):
 
 
 def relaxed(coefficients, rates, omega, stored):
-    """Complex M(w) / M_U that waves see, for coefficients (..., L), relaxation frequencies (L,) and omega (n,): array (..., n)."""
+    """Complex M(w) / M_U that waves see, for coefficients (..., L), relaxation frequencies (L,) and omega (n,): array (..., n).
+
+    Parameters
+    ----------
+    coefficients : (..., L) array
+    rates : (L,) array
+        Relaxation frequencies, rad/s.
+    omega : (n,) array
+        rad/s.
+    stored : str
+    """
     parts = (coefficients[..., None, :] * rates / (rates + 1j * omega[:, None]))[..., list(stored)].sum(-1)
     mean = parts.mean(-1)
     return 1 - mean - THETA * ((parts - mean[..., None]) ** 2).mean(-1)

@@ -14,7 +14,15 @@ def tolerance(*coordinates):
 
 
 def wrong(vp, vs, rho):
-    """Where values are impossible: dict of what -> boolean array. The names are those that `_sentence` knows."""
+    """Find impossible values: dict of fault -> boolean array. The names are those that `_sentence` knows.
+
+    Parameters
+    ----------
+    vp, vs : array_like
+        m/s.
+    rho : array_like
+        kg/m3.
+    """
     with np.errstate(invalid="ignore"):
         return {
             "vp": ~np.isfinite(vp) | (vp <= 0),
@@ -25,7 +33,15 @@ def wrong(vp, vs, rho):
 
 
 def sound(vp, vs, rho):
-    """Whether nothing is `wrong`, in fewer looks at the values; nan is at no side of anything."""
+    """Whether nothing is `wrong`, in fewer looks at the values; nan is at no side of anything.
+
+    Parameters
+    ----------
+    vp, vs : array_like
+        m/s.
+    rho : array_like
+        kg/m3.
+    """
     return bool(np.size(vp) and vp.min() > 0 and vs.min() >= 0 and rho.min() > 0 and max(v.max() for v in (vp, vs, rho)) < np.inf
                 and (vs <= vp * LIMIT).all())  # fmt: skip
 
@@ -46,7 +62,18 @@ def _sentence(fault, vp, vs, rho, where):
 
 
 def values(key, vp, vs, rho, where=""):
-    """Problems of one triple of values; `where` (with a leading space) tells the place in the message."""
+    """Problems of one triple of values; `where` (with a leading space) tells the place in the message.
+
+    Parameters
+    ----------
+    key : str
+        Of the model in the scenario, for messages.
+    vp, vs : array_like
+        m/s.
+    rho : array_like
+        kg/m3.
+    where : str
+    """
     bad = [fault for fault, mask in wrong(*(np.float64(v) for v in (vp, vs, rho))).items() if mask]
     names = {fault: "vs" if fault == "ratio" else fault for fault in bad}
     return [Problem(f"{key}.{names[fault]}", *_sentence(fault, vp, vs, rho, where)) for fault in bad]

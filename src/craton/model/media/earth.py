@@ -54,6 +54,15 @@ def cell_losses(model, grid, k0, k1):
     As `cell_averages`, with the losses of bulk and shear modulus weighted with compliances: harmonic means of complex moduli (Kristek &
     Moczo 2003, BSSA 93, 2273-2280) to first order in 1/Q. 1/Qs is 0 in a cell with fluid in it.
 
+    Parameters
+    ----------
+    model : model of a scenario
+    grid : Grid
+    k0 : int
+        First plane.
+    k1 : int
+        One past the last plane.
+
     Returns
     -------
     1/Qp, 1/Qs : arrays (k1 - k0, ny, nx), float64
@@ -68,6 +77,15 @@ def cell_stiffness(model, grid, k0, k1):
     """Density and c11, c13, c33, c44, c66 averaged over the cells of some planes of a grid: transverse isotropy about z.
 
     As `cell_averages`, with the mean of thin horizontal layers (Backus 1962) for the stiffness, Pa.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    grid : Grid
+    k0 : int
+        First plane.
+    k1 : int
+        One past the last plane.
 
     Returns
     -------
@@ -91,7 +109,16 @@ def _averages(model, grid, k0, k1, average):
 
 
 def medium_of(model, box, names=checks.NAMES):
-    """The medium of a model without its anomalies, at least for a box ((x0, x1), (y0, y1), (z0, z1))."""
+    """The medium of a model without its anomalies, at least for a box ((x0, x1), (y0, y1), (z0, z1)).
+
+    Parameters
+    ----------
+    model : model of a scenario
+    box : ((x0, x1), (y0, y1), (z0, z1))
+        m.
+    names : sequence of str
+        Of `properties.NAMES`.
+    """
     if model.kind != "file":
         flat, ground = layered.build(model, names), terrain.build(model)
         return followed.Followed(flat, ground) if followed.asked(model) else flat
@@ -158,6 +185,11 @@ def extremes(model, region):
     Exact for layers; for a file those of its points in the region (interpolation stays between them); for relative
     anomalies those at a lattice of points in them.
 
+    Parameters
+    ----------
+    model : model of a scenario
+    region : Grid or Region
+
     Returns
     -------
     dict
@@ -199,7 +231,14 @@ def _summary(vp, vs, rho):
 
 
 def around(bodies, box):
-    """The part of a box that the anomalies meet."""
+    """The part of a box that the anomalies meet.
+
+    Parameters
+    ----------
+    bodies : list of Anomaly
+    box : ((x0, x1), (y0, y1), (z0, z1))
+        m.
+    """
     met = [a for a in bodies if a.meets(box)]
     lower, upper = np.min([a.lower for a in met], 0), np.max([a.upper for a in met], 0)
     return [(max(a, low), min(b, high)) for a, b, (low, high) in zip(lower, upper, box)]
@@ -210,6 +249,13 @@ def problems(model, region, key="model"):
 
     Values that are not finite, vp or density not above zero, vs > vp / sqrt(2), layers out of order or starting below the top of the
     domain, a file that is missing, unreadable, incomplete or smaller than the domain, anomalies outside or with wrong values.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    region : Grid or Region
+    key : str
+        Of the model in the scenario, for messages.
 
     Returns
     -------

@@ -20,7 +20,16 @@ DIMENSIONS = dict.fromkeys(AXES, "length") | {"vp": "velocity", "vs": "velocity"
 
 @contextmanager
 def open_model(path, key="model.file", variables=tuple(VARIABLES)):
-    """Open a model file; gives a `Source` of some of its variables. Raises ScenarioError where it cannot be understood."""
+    """Open a model file; gives a `Source` of some of its variables. Raises ScenarioError where it cannot be understood.
+
+    Parameters
+    ----------
+    path : path-like
+    key : str
+        Of the file in the scenario.
+    variables : sequence of str
+        Of `VARIABLES` and `OPTIONAL`.
+    """
     try:
         with io.read(path, "gridded model") as dataset:
             yield Source(dataset, Path(path), key, variables)
@@ -103,7 +112,13 @@ class Source:
         return array.transpose(*dims), self._scale(array.variable, quantity)
 
     def ranges(self, box):
-        """First and one past the last index on x, y, z of the points that a box needs; rounding does not draw in one more."""
+        """First and one past the last index on x, y, z of the points that a box needs; rounding does not draw in one more.
+
+        Parameters
+        ----------
+        box : ((x0, x1), (y0, y1), (z0, z1))
+            m.
+        """
         limits = []
         for axis, (low, high) in zip(self.axes, box):
             fuzz = 1e-6 * (axis[-1] - axis[0]) / max(len(axis) - 1, 1)
@@ -114,7 +129,13 @@ class Source:
         return tuple(limits)
 
     def read(self, ranges):
-        """A block of the file as `Gridded`, by index ranges on x, y, z."""
+        """A block of the file as `Gridded`, by index ranges on x, y, z.
+
+        Parameters
+        ----------
+        ranges : tuple of (int, int)
+            On x, y, z, as of `ranges`.
+        """
         index = [
             slice(len(axis) - stop, len(axis) - start) if flipped else slice(start, stop)
             for axis, (start, stop), flipped in zip(self.axes, ranges, self._flipped)
@@ -135,7 +156,15 @@ class Source:
         return Gridded(tuple(axis[start:stop] for axis, (start, stop) in zip(self.axes, ranges)), tuple(values.values()))
 
     def slabs(self, box, values=8_000_000):
-        """The part of the file that a box needs, in blocks of whole planes with about so many points each."""
+        """The part of the file that a box needs, in blocks of whole planes with about so many points each.
+
+        Parameters
+        ----------
+        box : ((x0, x1), (y0, y1), (z0, z1))
+            m.
+        values : int
+            Points of a block.
+        """
         x, y, (first, last) = self.ranges(box)
         planes = max(values // ((x[1] - x[0]) * (y[1] - y[0])), 1)
         for start in range(first, last, planes):

@@ -55,7 +55,17 @@ class Sampler:
     lossy: bool
 
     def at(self, coordinates, centres, regions=None):
-        """Result of `at_nodes`."""
+        """Result of `at_nodes`.
+
+        Parameters
+        ----------
+        coordinates : (ne, 3, n) array
+            m.
+        centres : (ne, 3) array
+            m.
+        regions : (ne,) array of int, optional
+            Number of each element's region.
+        """
         count, nodes = len(coordinates), coordinates.shape[2]
         out = {name: np.empty((count, nodes)) for name in self.outputs}
         if self.anisotropic:
@@ -162,14 +172,33 @@ class Sampler:
 
 
 def settled(flat, level, middle, heights):
-    """Elevations (ne, nodes) with those that are nearly in the layer of their element's centre (ne,) put into it."""
+    """Elevations (ne, nodes) with those that are nearly in the layer of their element's centre (ne,) put into it.
+
+    Parameters
+    ----------
+    flat : Layered
+    level : (ne, n) array
+        Elevations, m.
+    middle : (ne,) array
+        Elevations of centres, m.
+    heights : (ne,) array
+        Of the elements, m.
+    """
     low, high = flat.within(flat.layer(middle))
     inside = np.clip(level, low[:, None], high[:, None])
     return np.where(np.abs(inside - level) <= NEARLY * heights[:, None], inside, level)
 
 
 def sampler(model, region, region_names=()):
-    """The `Sampler` of a scenario's model for elements in a grid or `Region`, with the names of the mesh's regions."""
+    """The `Sampler` of a scenario's model for elements in a grid or `Region`, with the names of the mesh's regions.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    region : Grid or Region
+    region_names : sequence of str
+        Regions of the mesh.
+    """
     media = [model.regions[name] for name in region_names if name in (model.regions or {})]
     numbers = [n for n, name in enumerate(region_names) if name in (model.regions or {})]
     only_regions = model.kind == "regions"
@@ -194,7 +223,12 @@ def _anisotropic(medium):
 
 
 def stiff(model):
-    """Whether a model gives a stiffness of its own."""
+    """Whether a model gives a stiffness of its own.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    """
     return any(getattr(m, "stiffness", None) is not None for m in (model, *getattr(model, "layers", ())))
 
 
@@ -235,25 +269,50 @@ def at_nodes(model, coordinates, centres, regions=None, region_names=()):
 
 
 def fluids(samples):
-    """Elements that are fluid, (ne,): vs = 0 at all nodes."""
+    """Elements that are fluid, (ne,): vs = 0 at all nodes.
+
+    Parameters
+    ----------
+    samples : dict of str to (ne, n) arrays
+        As of `at_nodes`.
+    """
     return (samples["vs"] == 0).all(axis=1)
 
 
 def largest_loss(samples):
-    """Largest 1/Q of P waves, S waves and bulk modulus."""
+    """Largest 1/Q of P waves, S waves and bulk modulus.
+
+    Parameters
+    ----------
+    samples : dict of str to (ne, n) arrays
+        As of `at_nodes`.
+    """
     kappa, mu = bulk(samples), samples["loss_s"]
     return float(max(samples["loss_p"].max(), mu.max(), kappa.max()))
 
 
 def bulk(samples):
-    """1/Q of the bulk modulus, from 1/Qp of kappa + 4/3 mu and 1/Qs of mu; not below 0."""
+    """1/Q of the bulk modulus, from 1/Qp of kappa + 4/3 mu and 1/Qs of mu; not below 0.
+
+    Parameters
+    ----------
+    samples : dict of str to (ne, n) arrays
+        As of `at_nodes`.
+    """
     kappa, mu = cells.moduli(samples["vp"], samples["vs"], samples["rho"])
     loss = ((kappa + 4 / 3 * mu) * samples["loss_p"] - 4 / 3 * mu * samples["loss_s"]) / kappa
     return np.where(loss > 1e-9 * samples["loss_p"], loss, 0.0)
 
 
 def relaxation(model, largest):
-    """Mechanisms of a model's attenuation, all of them at each point, for losses up to `largest`; None without."""
+    """Mechanisms of a model's attenuation, all of them at each point, for losses up to `largest`; None without.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    largest : float
+        Largest 1/Q.
+    """
     table = model.attenuation
     if table is None or not largest:
         return None
@@ -265,6 +324,12 @@ def moduli(samples, relaxation=None):
 
     Unrelaxed moduli M_U where there is attenuation: speeds are phase velocities at its reference frequency. Of 21 constants the isotropic
     part relaxes, mu = (c44 + c55 + c66) / 3, lambda = (c12 + c13 + c23) / 3; the rest is elastic.
+
+    Parameters
+    ----------
+    samples : dict of str to (ne, n) arrays
+        As of `at_nodes`.
+    relaxation : Relaxation or None
 
     Returns
     -------
@@ -291,7 +356,13 @@ def moduli(samples, relaxation=None):
 
 
 def slowest(samples):
-    """The slowest wave at each node, m/s: S, in a fluid P; in an anisotropic medium along the directions of `DIRECTIONS`."""
+    """The slowest wave at each node, m/s: S, in a fluid P; in an anisotropic medium along the directions of `DIRECTIONS`.
+
+    Parameters
+    ----------
+    samples : dict of str to (ne, n) arrays
+        As of `at_nodes`.
+    """
     if "stiffness" not in samples:
         return np.where(samples["vs"] > 0, samples["vs"], samples["vp"])
     shape, constants = samples["rho"].shape, np.moveaxis(samples["stiffness"], 1, -1).reshape(-1, 21)
@@ -303,7 +374,13 @@ def slowest(samples):
 
 
 def slowest_in(samples):
-    """The slowest wave in each element, m/s: (ne,); in an anisotropic medium at the node that is softest to shear along an axis."""
+    """The slowest wave in each element, m/s: (ne,); in an anisotropic medium at the node that is softest to shear along an axis.
+
+    Parameters
+    ----------
+    samples : dict of str to (ne, n) arrays
+        As of `at_nodes`.
+    """
     if "stiffness" in samples and samples["rho"].shape[1] > 1:
         softest = (samples["stiffness"][:, SHEAR].min(axis=1) / samples["rho"]).argmin(axis=1)[:, None]
         constants = np.take_along_axis(samples["stiffness"], softest[:, None], axis=2)
@@ -321,7 +398,17 @@ DIRECTIONS = _directions()
 
 
 def phase_speeds(constants, rho, directions=DIRECTIONS):
-    """Speeds of the three waves in some directions (m, 3), from Christoffel's equation, of media (n, 21) and (n,): (n, 3 m), m/s."""
+    """Speeds of the three waves in some directions (m, 3), from Christoffel's equation, of media (n, 21) and (n,): (n, 3 m), m/s.
+
+    Parameters
+    ----------
+    constants : (n, 21) array
+        Pa.
+    rho : (n,) array
+        kg/m3.
+    directions : (m, 3) array
+        Unit vectors.
+    """
     law = np.empty((len(constants), 6, 6))
     law[:, UPPER[0], UPPER[1]] = law[:, UPPER[1], UPPER[0]] = constants
     pairs = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])
@@ -335,7 +422,17 @@ def phase_speeds(constants, rho, directions=DIRECTIONS):
 
 
 def problems(model, region, region_names=(), key="model"):
-    """Problems of a model for a mesh in a grid or `Region`: values, Q, Thomsen's parameters, names of regions."""
+    """Problems of a model for a mesh in a grid or `Region`: values, Q, Thomsen's parameters, names of regions.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    region : Grid or Region
+    region_names : sequence of str
+        Regions of the mesh.
+    key : str
+        Of the model in the scenario, for messages.
+    """
     problems = _region_problems(model, region_names, key)
     if model.kind != "regions":
         problems += earth.problems(model, region, key) or rheology.problems(model, region, key)
@@ -362,7 +459,19 @@ def _region_problems(model, region_names, key):
 
 
 def element_problems(samples, centres, key="model", numbers=None):
-    """Elements, of some `numbers`, that are neither solid nor fluid, and values that are impossible."""
+    """Elements, of some `numbers`, that are neither solid nor fluid, and values that are impossible.
+
+    Parameters
+    ----------
+    samples : dict of str to (ne, n) arrays
+        As of `at_nodes`.
+    centres : (ne, 3) array
+        m.
+    key : str
+        Of the model in the scenario, for messages.
+    numbers : (ne,) array of int, optional
+        Of the elements, for messages.
+    """
     noun = "nodes" if numbers is None else f"nodes of {len(centres)} elements there"
     problems = checks.points(key, tuple(centres[:, a, None] for a in range(3)), samples["vp"], samples["vs"], samples["rho"], noun)
     still = samples["vs"] == 0

@@ -45,7 +45,12 @@ class Located:
         return len(self.element)
 
     def some(self, which):
-        """Locations of selected positions."""
+        """Locations of selected positions.
+
+        Parameters
+        ----------
+        which : array of int or bool
+        """
         return Located(*(getattr(self, name)[which] for name in ("element", "local", "nearest", "distance")))
 
 
@@ -96,7 +101,15 @@ class Cells:
         return [(radius[members].max(), members, cKDTree(self.tree.data[members])) for members in groups]
 
     def inverse(self, cells, at):
-        """Reference coordinates (m, d) that a cell each maps to positions (m, d), and what is missing of them, m: Newton's method."""
+        """Reference coordinates (m, d) that a cell each maps to positions (m, d), and what is missing of them, m: Newton's method.
+
+        Parameters
+        ----------
+        cells : (n,) array of int
+            A cell each.
+        at : (n, d) array
+            Positions, m.
+        """
         nodes = self.places[self.cells[cells]]
         origin = nodes.mean(axis=1)
         nodes, target = nodes - origin[:, None], at - origin
@@ -114,21 +127,52 @@ class Cells:
         return local, self.missed(cells, local, at)
 
     def missed(self, cells, local, at):
-        """Distance of positions from the points that reference coordinates name, m."""
+        """Distance of positions from the points that reference coordinates name, m.
+
+        Parameters
+        ----------
+        cells : (n,) array of int
+            A cell each.
+        local : (n, d) array
+            Reference coordinates.
+        at : (n, d) array
+            Positions, m.
+        """
         return np.linalg.norm(at - self.at(cells, local), axis=1)
 
     def at(self, cells, local):
-        """Coordinates of reference coordinates in cells: (m, d)."""
+        """Coordinates of reference coordinates in cells: (m, d).
+
+        Parameters
+        ----------
+        cells : (n,) array of int
+            A cell each.
+        local : (n, d) array
+            Reference coordinates.
+        """
         values, _ = functions(self.edge, local)
         return np.einsum("ma,mad->md", values, self.places[self.cells[cells]])
 
     def candidates(self, at, count=NEAR):
-        """Cells with the nearest centres, (n, NEAR or fewer), nearest first."""
+        """Cells with the nearest centres, (n, NEAR or fewer), nearest first.
+
+        Parameters
+        ----------
+        at : (n, d) array
+            Positions, m.
+        count : int
+        """
         count = min(count, len(self.cells))
         return self.tree.query(at, k=count)[1].reshape(len(at), count)
 
     def all_candidates(self, at):
-        """Pairs (position, cell) of all cells whose boxes hold a position: two int arrays, sorted by position."""
+        """Pairs (position, cell) of all cells whose boxes hold a position: two int arrays, sorted by position.
+
+        Parameters
+        ----------
+        at : (n, d) array
+            Positions, m.
+        """
         if len(at) <= FEW:
             low, high = self.boxes
             lists = [np.flatnonzero(((position >= low) & (position <= high)).all(axis=1)) for position in at]
@@ -145,7 +189,15 @@ class Cells:
         return which[order], cells[order]
 
     def hold(self, cells, at):
-        """Whether the boxes of cells hold positions."""
+        """Whether the boxes of cells hold positions.
+
+        Parameters
+        ----------
+        cells : (n,) array of int
+            A cell each.
+        at : (n, d) array
+            Positions, m.
+        """
         low, high = self.boxes
         return ((at >= low[cells]) & (at <= high[cells])).all(axis=1)
 
@@ -177,6 +229,12 @@ class Locator:
 
         Of positions outside the nearest element is only looked for where `nearest` is true.
 
+        Parameters
+        ----------
+        xyz : (..., 3) array
+            Positions, m.
+        nearest : bool
+
         Raises
         ------
         ValueError
@@ -190,7 +248,13 @@ class Locator:
         return Located(np.where(cell >= 0, self.numbers[cell], -1), local, self.numbers[nearest], distance)
 
     def holding(self, xyz):
-        """All elements that hold positions (n, 3), m: (position of each, `Located`), by position."""
+        """All elements that hold positions (n, 3), m: (position of each, `Located`), by position.
+
+        Parameters
+        ----------
+        xyz : (..., 3) array
+            Positions, m.
+        """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
         which, cells = self.cells.all_candidates(xyz)
         local, inside = self._inside(cells, xyz[which])
@@ -220,7 +284,15 @@ class Locator:
         return cell, local, nearest, distance
 
     def lowest(self, located, xyz, order):
-        """Assign positions on faces, edges and corners to the adjacent element that is lowest in `order`, (ne,)."""
+        """Assign positions on faces, edges and corners to the adjacent element that is lowest in `order`, (ne,).
+
+        Parameters
+        ----------
+        located : Located
+        xyz : (..., 3) array
+            Positions, m.
+        order : (ne,) array of int
+        """
         on_face = np.flatnonzero((located.element >= 0) & (np.abs(located.local).max(axis=1) > 1 - FACE))
         which, cells = self.cells.all_candidates(xyz[on_face]) if len(on_face) else (np.empty(0, int),) * 2
         local, inside = self._inside(cells, xyz[on_face[which]])
@@ -305,14 +377,26 @@ class MeshTop:
         return Cells(self.mesh.nodes, nodes), Cells(self.mesh.nodes[:, :2], nodes)
 
     def surface(self, x, y):
-        """Elevation of the top at points (arrays that broadcast together), m: the highest face there; nan beside the mesh."""
+        """Elevation of the top at points (arrays that broadcast together), m: the highest face there; nan beside the mesh.
+
+        Parameters
+        ----------
+        x, y : array_like
+            m.
+        """
         x, y = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
         at = np.stack([x.ravel(), y.ravel()], axis=1)
         parts = [self._elevations(at[start : start + BATCH]) for start in range(0, max(len(at), 1), BATCH)]
         return np.concatenate(parts).reshape(x.shape)
 
     def top(self, x, y):
-        """The highest elevation that still counts as on the top, m: a little above it, as places on the ground are given."""
+        """The highest elevation that still counts as on the top, m: a little above it, as places on the ground are given.
+
+        Parameters
+        ----------
+        x, y : array_like
+            m.
+        """
         return self.surface(x, y) + self.room
 
     @cached_property
@@ -326,7 +410,13 @@ class MeshTop:
         return np.where(face >= 0, z, np.nan)
 
     def faces_at(self, at):
-        """Face (-1 beside the mesh), its reference coordinates and its elevation at places (n, 2)."""
+        """Face (-1 beside the mesh), its reference coordinates and its elevation at places (n, 2).
+
+        Parameters
+        ----------
+        at : (n, 2) array
+            x and y, m.
+        """
         space, flat = self.cells
         best, where, z = np.full(len(at), -1), np.zeros_like(at), np.full(len(at), -np.inf)
         which, cells = flat.all_candidates(at)

@@ -97,7 +97,13 @@ def _equal(edges):
 
 
 def edges(lower, upper, count):
-    """Edges of `count` equal cells from lower to upper: (count + 1,) array."""
+    """Edges of `count` equal cells from lower to upper: (count + 1,) array.
+
+    Parameters
+    ----------
+    lower, upper : float
+    count : int
+    """
     out = lower + (upper - lower) / count * np.arange(count + 1)
     out[-1] = upper
     return out
@@ -105,6 +111,12 @@ def edges(lower, upper, count):
 
 def edges_around(centres, noun="coordinate"):
     """Edges midway between centres, the outer cells as wide outside as inside: (n + 1,) array.
+
+    Parameters
+    ----------
+    centres : (n,) array
+    noun : str
+        Name of the coordinate, for messages.
 
     Raises
     ------
@@ -194,7 +206,16 @@ def _sparse(shape, axes, bodies):
 
 
 def inside(shape, axes, body):
-    """Flat indices of the cells whose centres lie in a body."""
+    """Flat indices of the cells whose centres lie in a body.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Cells along z, y, x.
+    axes : tuple of arrays
+        Edges along x, y, z, m.
+    body : body of a scenario
+    """
     sphere = body.shape == "sphere"
     low, high = (_corner(body, sign) for sign in (-1, 1))
     centres = [(edges[1:] + edges[:-1]) / 2 for edges in axes]
@@ -216,7 +237,12 @@ def _corner(body, sign):
 
 
 def union(ensembles):
-    """Several ensembles as one: itself where there is one, else a PrismList."""
+    """Several ensembles as one: itself where there is one, else a PrismList.
+
+    Parameters
+    ----------
+    ensembles : list of Cells and PrismList
+    """
     ensembles = list(ensembles)
     if len(ensembles) == 1:
         return ensembles[0]
@@ -224,7 +250,12 @@ def union(ensembles):
 
 
 def mass(ensemble):
-    """Mass of an ensemble: (positive, negative) parts in kg, and its centre, m; None for the centre where both signs are there."""
+    """Mass of an ensemble: (positive, negative) parts in kg, and its centre, m; None for the centre where both signs are there.
+
+    Parameters
+    ----------
+    ensemble : Cells or PrismList
+    """
     p = ensemble.prisms
     masses = ensemble.density * (p[:, 1] - p[:, 0]) * (p[:, 3] - p[:, 2]) * (p[:, 5] - p[:, 4])
     parts = float(masses[masses > 0].sum()), float(masses[masses < 0].sum())

@@ -50,7 +50,13 @@ def overlaps(prisms, most=10):
 
 
 def shrunk(prisms):
-    """Corners of the prisms, drawn in by a skin."""
+    """Corners of the prisms, drawn in by a skin.
+
+    Parameters
+    ----------
+    prisms : (M, 6) array
+        West, east, south, north, bottom, top, m.
+    """
     low, high = prisms[:, ::2], prisms[:, 1::2]
     skin = SKIN * (high - low) + 4 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high))
     return low + skin, high - skin
@@ -60,6 +66,13 @@ def ordered(centres, sides):
     """Order of points along a Morton curve: neighbours in the order are neighbours in space.
 
     Lengths along an axis count in mean sides of the prisms: columns whose depths differ keep to the order of the plane.
+
+    Parameters
+    ----------
+    centres : (n, 3) array
+        m.
+    sides : (3,) array
+        Mean sides of the prisms, m.
     """
     lengths = (centres - centres.min(axis=0)) / sides
     places = (lengths / (lengths.max() or 1) * ((1 << 21) - 1)).astype(np.uint64)
@@ -70,7 +83,12 @@ def ordered(centres, sides):
 
 
 def spread(values):
-    """The lower 21 bits with two zeros between each."""
+    """The lower 21 bits with two zeros between each.
+
+    Parameters
+    ----------
+    values : (n,) array of uint64
+    """
     steps = ((32, 0x1F00000000FFFF), (16, 0x1F0000FF0000FF), (8, 0x100F00F00F00F00F), (4, 0x10C30C30C30C30C3), (2, 0x1249249249249249))
     for shift, mask in steps:
         values = (values | values << np.uint64(shift)) & np.uint64(mask)
@@ -78,7 +96,15 @@ def spread(values):
 
 
 def grow(low, high):
-    """Boxes of a tree: list of (low, high), leaves first; each box holds two of the level below, a leaf `LEAF` prisms."""
+    """Boxes of a tree: list of (low, high), leaves first; each box holds two of the level below, a leaf `LEAF` prisms.
+
+    Parameters
+    ----------
+    low : (n, 3) array
+        Lower corners, m.
+    high : (n, 3) array
+        Upper corners, m.
+    """
     levels = [joined(low, high, LEAF)]
     while len(levels[-1][0]) > 1:
         levels.append(joined(*levels[-1], 2))
@@ -86,13 +112,28 @@ def grow(low, high):
 
 
 def joined(low, high, each):
-    """Boxes around each so many consecutive boxes."""
+    """Boxes around each so many consecutive boxes.
+
+    Parameters
+    ----------
+    low : (n, 3) array
+        Lower corners, m.
+    high : (n, 3) array
+        Upper corners, m.
+    each : int
+    """
     starts = np.arange(0, len(low), each)
     return np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
 
 
 def below(pairs, each, count):
-    """Pairs of the children of pairs, every unordered pair once."""
+    """Pairs of the children of pairs, every unordered pair once.
+
+    Parameters
+    ----------
+    pairs : (n, 2) array of int
+    each, count : int
+    """
     children = np.arange(each)
     a = (pairs[:, :1] * each + children)[:, :, None]
     b = (pairs[:, 1:] * each + children)[:, None, :]
@@ -102,7 +143,16 @@ def below(pairs, each, count):
 
 
 def meeting(low, high, pairs):
-    """Pairs of boxes whose interiors overlap."""
+    """Pairs of boxes whose interiors overlap.
+
+    Parameters
+    ----------
+    low : (n, 3) array
+        Lower corners, m.
+    high : (n, 3) array
+        Upper corners, m.
+    pairs : (n, 2) array of int
+    """
     a, b = pairs.T
     meets = np.ones(len(pairs), bool)
     for axis in range(3):

@@ -243,11 +243,11 @@ def code_of(path):
     return ast.unparse(tree)
 
 
-PLACES_OF_MACHINES = ("backends", "comm", "tables", "cli", "commands", "benchmark")
+PLACES_OF_MACHINES = ("conventions", "backends", "comm", "tables", "benchmark")
 
 
 def may_say_cuda(path):
-    """The machine's own places, and where a user chooses a device: tables of the scenario, command line, its bench command."""
+    """The machine's own places, and where a user chooses a device: conventions, and the other names of one in tables."""
     return layer(path) in PLACES_OF_MACHINES or path.name == "machine.h" or path.suffix == ".cu"
 
 
@@ -256,9 +256,10 @@ def test_one_machine_is_named_in_few_places(path):
     assert "cuda" not in re.sub(r"cupy-cuda\d+x", "", code_of(path).lower())  # names of wheels, listed with their versions
 
 
-def test_tables_name_machines_only_to_choose_one():
-    saying = [(p.name, line) for p in FILES if layer(p) == "tables" for line in code_of(p).splitlines() if "cuda" in line.lower()]
-    assert [name for name, _ in saying] == ["schema.py"] and "device" in saying[0][1].lower()
+@pytest.mark.parametrize("place, file", [("tables", "schema.py"), ("conventions", "conventions.py")])
+def test_tables_name_machines_only_to_choose_one(place, file):
+    saying = [(p.name, line) for p in FILES if layer(p) == place for line in code_of(p).splitlines() if "cuda" in line.lower()]
+    assert [name for name, _ in saying] == [file] and "device" in saying[0][1].lower()
 
 
 @pytest.mark.parametrize("path", [p for p in FILES if layer(p) in ("backends", "comm", "driver")], ids=name_of)
@@ -413,7 +414,7 @@ def lacking(tree):
 
 
 def test_public_functions_of_the_core_list_their_parameters():
-    paths = [p for p in FILES if layer(p) == "core" or p == PACKAGE / "backends" / "base.py"]
+    paths = [p for p in FILES if layer(p) in ("core", "io", "model", "survey") or p == PACKAGE / "backends" / "base.py"]
     counted = {p.relative_to(PACKAGE).as_posix(): len(lacking(ast.parse(p.read_text()))) for p in paths}
     assert {name: count for name, count in counted.items() if count} == UNDOCUMENTED
 

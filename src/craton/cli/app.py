@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from craton.conventions import DEVICES
 from craton.errors import CratonError, ScenarioError
 
 app = typer.Typer(
@@ -22,12 +23,7 @@ app = typer.Typer(
 GRACE = 5  # s in which rank 0 may end an interrupted run
 
 
-class Device(StrEnum):
-    """Machines that a run may ask for."""
-
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
+Device = StrEnum("Device", {name: name for name in DEVICES})
 
 
 class Precision(StrEnum):

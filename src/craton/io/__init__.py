@@ -45,11 +45,31 @@ class Format:
     file: str = ""
 
     def function(self, name):
-        """The function of the module that has a name; a function stays as it is."""
+        """The function of the module that has a name.
+
+        Parameters
+        ----------
+        name : str or callable
+            A callable is returned as it is.
+
+        Returns
+        -------
+        callable
+        """
         return name if callable(name) else getattr(import_module(f"craton.io.{self.module}"), name)
 
     def matches(self, path):
-        """Whether a file, which exists, is in this format."""
+        """Whether a file is in this format.
+
+        Parameters
+        ----------
+        path : pathlib.Path
+            A file or folder that exists.
+
+        Returns
+        -------
+        bool
+        """
         return path.suffix.lower() in self.suffixes if self.suffixes else self.function("recognises")(path)
 
 

@@ -64,10 +64,10 @@ class _File:
         rows = self.get(name)
         if rows is None:
             rows = np.zeros((count, 1), "S1")
-        given = [b"".join(row.ravel().tolist()).decode("utf-8", "replace").strip("\0 ") for row in rows.astype("S1")]
+        texts = [b"".join(row.ravel().tolist()).decode("utf-8", "replace").strip("\0 ") for row in rows.astype("S1")]
         ids = self.get(numbers)
         ids = np.arange(1, count + 1) if ids is None else ids
-        return [text or f"{word} {int(number)}" for text, number in zip(given, ids)]
+        return [text or f"{word} {int(number)}" for text, number in zip(texts, ids)]
 
 
 def _opened(path):
@@ -139,7 +139,7 @@ def _side_sets(file, parts, solid):
         elements, sides = (file.get(f"{kind}_ss{i + 1}").astype(np.int64).ravel() - 1 for kind in ("elem", "side"))
         if elements.size and (elements.min() < 0 or elements.max() >= len(solid)):
             raise FileError(f"the side set {name!r} names element {elements.max() + 1} of {len(solid)}", "Export the mesh again.")
-        own = solid[elements]
-        keep = (own >= 0) & (sides >= 0) & (sides < 6)
+        hexahedra = solid[elements]
+        keep = (hexahedra >= 0) & (sides >= 0) & (sides < 6)
         if keep.any():
-            parts.sides[name] = (own[keep], SIDES[sides[keep]])
+            parts.sides[name] = (hexahedra[keep], SIDES[sides[keep]])

@@ -132,7 +132,7 @@ class _Lines:
         return None
 
     def next(self):
-        """Its words, or None at the end."""
+        """The words of the next line, or None at the end."""
         line = self.line()
         return None if line is None else line.split()
 

@@ -77,13 +77,18 @@ class Receivers:
         return len(self.names)
 
     def on_earth(self, sources):
-        """Receivers with distances from the first source, on a chunk of the Earth."""
+        """Receivers with distances from the first source, on a chunk of the Earth.
+
+        Parameters
+        ----------
+        sources : list of PointSource, FiniteFault or PlaneWave
+        """
         return replace(self, source=sources[0].points[0]) if self.globe is not None and sources else self
 
     def fibre_channels(self):
         """A Channel for each channel of the fibres."""
-        found = range(len(self.fibres)) if self.fibres is not None else ()
-        return [Channel(n, ALONG_FIBRE, "", True, terms=tuple(self.fibres.terms(n))) for n in found]
+        numbers = range(len(self.fibres)) if self.fibres is not None else ()
+        return [Channel(n, ALONG_FIBRE, "", True, terms=tuple(self.fibres.terms(n))) for n in numbers]
 
 
 def channels(count, quantities, motion=None, shots=1):
@@ -91,6 +96,17 @@ def channels(count, quantities, motion=None, shots=1):
 
     Integrated quantities (displacement, strain) are recorded as the rate they are integrated from, once. In the plane, only the components
     of `motion` (``"P-SV"`` or ``"SH"``) are.
+
+    Parameters
+    ----------
+    count : int
+        Receivers.
+    quantities : sequence of str
+        Keys of `conventions.QUANTITIES`.
+    motion : str, optional
+        ``"P-SV"`` or ``"SH"`` in the plane.
+    shots : int
+        How many there are.
 
     Returns
     -------
@@ -107,6 +123,10 @@ def build(scenario):
 
     Lines and grids are numbered from 1 behind their name (``L1, L2, ...``); grids with x fastest.
 
+    Parameters
+    ----------
+    scenario : Scenario
+
     Raises
     ------
     ScenarioError
@@ -117,14 +137,18 @@ def build(scenario):
         raise ScenarioError(problems)
     ways = [(names[0], xyz, scenario.receivers[i]) for i, names, xyz in entries if where(scenario.receivers[i]) == "das"]
     cables = [(name, along, entry.das.spacing, entry.das.gauge) for name, along, entry in ways]
-    points = [(more, xyz) for i, more, xyz in entries if where(scenario.receivers[i]) != "das"]
-    names = [name for more, _ in points for name in more]
+    points = [(entry_names, xyz) for i, entry_names, xyz in entries if where(scenario.receivers[i]) != "das"]
+    names = [name for entry_names, _ in points for name in entry_names]
     xyz = np.concatenate([np.empty((0, 3)), *(xyz for _, xyz in points)])
     return Receivers(names, xyz, fibres.build(cables) if cables else None, places.globe_of(scenario))
 
 
 def collect(scenario):
     """Receivers of each entry of a scenario, and the problems of names and files.
+
+    Parameters
+    ----------
+    scenario : Scenario
 
     Returns
     -------
@@ -147,6 +171,11 @@ def collect(scenario):
 
 def expand(entry, scenario):
     """Names and positions (n, 3) of one entry of a scenario's receivers; of a fibre its one name and its corners.
+
+    Parameters
+    ----------
+    entry : receivers of a scenario
+    scenario : Scenario
 
     Raises
     ------
@@ -175,7 +204,12 @@ def _placed(scenario, xyz, deep):
 
 
 def where(entry):
-    """The key of an entry that says where its receivers are: ``at``, ``line``, ``grid``, ``file`` or ``das``."""
+    """The key of an entry that says where its receivers are: ``at``, ``line``, ``grid``, ``file`` or ``das``.
+
+    Parameters
+    ----------
+    entry : receivers of a scenario
+    """
     return next((k for k in ("file", "line", "grid", "das") if getattr(entry, k, None) is not None), "at")
 
 
@@ -212,7 +246,13 @@ def _lattice(grid):
 
 
 def in_file(file, error):
-    """``file:line: what`` of an error that begins with its line."""
+    """``file:line: what`` of an error that begins with its line.
+
+    Parameters
+    ----------
+    file : str
+    error : Exception
+    """
     text = str(error)
     line, colon, rest = text.removeprefix("line ").partition(":")
     return f"{file}:{line}:{rest}" if text.startswith("line ") and colon and line.isdecimal() else f"{file}: {text}"

@@ -48,6 +48,11 @@ def tau_of(half_duration):
     """Standard deviation, s, of the Gaussian moment rate that SPECFEM makes of a half duration.
 
     SPECFEM's moment is (1 + erf(1.628 t / hd)) / 2, its rate exp(-(1.628 t / hd)^2) 1.628 / (sqrt(pi) hd): tau = hd / (1.628 sqrt(2)).
+
+    Parameters
+    ----------
+    half_duration : float
+        s.
     """
     return half_duration / (MIMIC_TRIANGLE * math.sqrt(2))
 
@@ -120,7 +125,18 @@ def _from_keys(entry, name, scenario):
 
 
 def in_domain_axes(scenario, xyz, moment, force):
-    """A moment tensor and a force given in east, north, up at a position, in the axes of the domain: those of a chunk of the Earth."""
+    """A moment tensor and a force given in east, north, up at a position, in the axes of the domain: those of a chunk of the Earth.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    xyz : (3,) array
+        Position, m.
+    moment : (3, 3) array or None
+        N m.
+    force : (3,) array or None
+        N.
+    """
     globe = globe_of(scenario)
     if globe is None:
         return moment, force
@@ -167,7 +183,14 @@ def _moved(wavelet, shift):
 
 
 def checked(entry, name, scenario):
-    """Sources of an entry's file in a medium, and the (key, message, remedy) of its problem, or None."""
+    """Sources of an entry's file in a medium, and the (key, message, remedy) of its problem, or None.
+
+    Parameters
+    ----------
+    entry : source or receivers of a scenario
+    name : str
+    scenario : Scenario
+    """
     try:
         return build(entry, name, scenario, any_solid), None
     except MissingLibrary as error:
@@ -184,5 +207,11 @@ def checked(entry, name, scenario):
 
 
 def any_solid(xyz):
-    """Some solid, where only the file is looked at."""
+    """Some solid, where only the file is looked at.
+
+    Parameters
+    ----------
+    xyz : (n, 3) array
+        Positions, m.
+    """
     return np.full(len(xyz), 5000.0), np.full(len(xyz), 2900.0), np.full(len(xyz), 2600.0)

@@ -1,5 +1,5 @@
 """Earth models on longitude, latitude and depth: netCDF files as IRIS/EarthScope's EMC gives them, laid over a radial model."""
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -51,15 +51,24 @@ class Geographic:
 
         Values that are given replace those of the radial model, changes multiply them. Outside the file's region, and in its gaps, the
         radial model stays as it is; between points it is linear in longitude, latitude and depth. A fluid stays one.
+
+        Parameters
+        ----------
+        values : (8, ...) array
+            Of `properties.NAMES`.
+        longitude, latitude : array_like
+            Degrees.
+        depth : array_like
+            m below the ground.
         """
         out, place = np.array(values, float), self._place(longitude, latitude, depth)
         solid = out[1] > 0
         for name, field in self.absolute.items():
-            row, found = properties.NAMES.index(name), self._interpolated(field, place)
-            out[row] = np.where(np.isfinite(found) & solid, found, out[row])
+            row, interpolated = properties.NAMES.index(name), self._interpolated(field, place)
+            out[row] = np.where(np.isfinite(interpolated) & solid, interpolated, out[row])
         for name, field in self.relative.items():
-            row, found = properties.NAMES.index(name), self._interpolated(field, place)
-            out[row] *= 1 + np.where(np.isfinite(found) & solid, found, 0.0)
+            row, interpolated = properties.NAMES.index(name), self._interpolated(field, place)
+            out[row] *= 1 + np.where(np.isfinite(interpolated) & solid, interpolated, 0.0)
         return out
 
     def _place(self, longitude, latitude, depth):
@@ -103,14 +112,21 @@ def read(path, scaling=None):
         A file that cannot be read or understood: says what it holds and what is wanted.
     """
     with io.read(path, "gridded model") as dataset:
-        made = from_dataset(dataset, Path(path).name)
-    scaled = {name: factor * made.relative["vs"] for name, factor in (scaling or {}).items()
-              if "vs" in made.relative and name not in (*made.relative, *made.absolute)}  # fmt: skip
-    return Geographic(made.longitude, made.latitude, made.depth, made.relative | scaled, made.absolute, made.taken)
+        geographic = from_dataset(dataset, Path(path).name)
+    scaled = {name: factor * geographic.relative["vs"] for name, factor in (scaling or {}).items()
+              if "vs" in geographic.relative and name not in (*geographic.relative, *geographic.absolute)}  # fmt: skip
+    return replace(geographic, relative=geographic.relative | scaled)
 
 
 def from_dataset(dataset, name="the dataset"):
-    """A `Geographic` from an xarray.Dataset; see `read`."""
+    """A `Geographic` from an xarray.Dataset; see `read`.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    name : str
+        For messages.
+    """
     words = {str(n).lower(): n for n in dataset.variables}
     axes, values, order = _axes(dataset, words, name)
     taken = []
@@ -118,8 +134,8 @@ def from_dataset(dataset, name="the dataset"):
     absolute = {ours: _absolute(dataset, words, ours, axes, order, name, taken) for ours in ABSOLUTE if relative[ours] is None}
     relative, absolute = ({k: v for k, v in d.items() if v is not None} for d in (relative, absolute))
     if not relative and not absolute:
-        there = ", ".join(str(n) for n in dataset.data_vars) or "no variable"
-        raise ValueError(f"{name} holds {there}; it needs vp, vs or density, or dvp, dvs, drho, over depth, latitude and longitude")
+        held = ", ".join(str(n) for n in dataset.data_vars) or "no variable"
+        raise ValueError(f"{name} holds {held}; it needs vp, vs or density, or dvp, dvs, drho, over depth, latitude and longitude")
     depth, latitude, longitude = values
     return Geographic(longitude, latitude, depth, relative, absolute, tuple(taken))
 

@@ -93,8 +93,8 @@ def table(name, radius, values, regions=None, moho=None):
     low, high = radius[thick], radius[thick + 1]
     slope = (values[:, thick + 1] - values[:, thick]) / (high - low)
     coefficients = np.stack([values[:, thick] - slope * low, slope * radius[-1]], axis=-1).swapaxes(0, 1)
-    made = RadialModel(name, np.append(low, high[-1]), coefficients, ("",) * len(thick))
-    return RadialModel(name, made.knots, coefficients, tuple(regions) if regions is not None else _regions(made, moho))
+    unnamed = RadialModel(name, np.append(low, high[-1]), coefficients, ("",) * len(thick))
+    return RadialModel(name, unnamed.knots, coefficients, tuple(regions) if regions is not None else _regions(unnamed, moho))
 
 
 def _check(name, radius, values):
@@ -107,42 +107,42 @@ def _check(name, radius, values):
         raise ValueError(f"{name}: {wrong[0][0]} at radius {radius[wrong[0][1]][0] / 1e3:.10g} km")
 
 
-def _regions(made, moho):
+def _regions(model, moho):
     """Names of the pieces of a model, from below."""
-    tops, middles = made.knots[1:], (made.knots[:-1] + made.knots[1:]) / 2
-    fluid = made.speeds(middles)[1] == 0
-    jumps = made.jumps()
-    moho = _moho(made, jumps) if moho is None else moho
+    tops, middles = model.knots[1:], (model.knots[:-1] + model.knots[1:]) / 2
+    fluid = model.speeds(middles)[1] == 0
+    jumps = model.jumps()
+    moho = _moho(model, jumps) if moho is None else moho
     names, rest = [], list(zip(tops, fluid))[::-1]
     core = False
     for top, wet in rest:  # top down
         core = core or (wet and top <= moho)
-        names.append(("outer_core" if wet else "inner_core") if core else "ocean" if wet else _solid(made, jumps, moho, top))
+        names.append(("outer_core" if wet else "inner_core") if core else "ocean" if wet else _solid(model, jumps, moho, top))
     return tuple(names[::-1])
 
 
-def _moho(made, jumps):
+def _moho(model, jumps):
     """Radius of the first jump, from above, to the mantle's speed; the surface where there is none."""
-    found = [r for r in jumps[::-1] if made.speeds(r)[0] >= MANTLE > made.speeds(r, "above")[0]]
-    return found[0] if found else made.radius
+    mantle_tops = [r for r in jumps[::-1] if model.speeds(r)[0] >= MANTLE > model.speeds(r, "above")[0]]
+    return mantle_tops[0] if mantle_tops else model.radius
 
 
-def _solid(made, jumps, moho, top):
-    if top > moho + 1e-9 * made.radius:
+def _solid(model, jumps, moho, top):
+    if top > moho + 1e-9 * model.radius:
         return "crust"
     for name, depth, allowance in TRANSITIONS:
-        near = jumps[np.abs(made.radius - jumps - depth) < allowance]
-        if len(near) and top > near[np.argmin(np.abs(made.radius - near - depth))] * (1 + 1e-12):
+        candidates = jumps[np.abs(model.radius - jumps - depth) < allowance]
+        if len(candidates) and top > candidates[np.argmin(np.abs(model.radius - candidates - depth))] * (1 + 1e-12):
             return name
     return "lower_mantle"
 
 
-def _parameters(given):
+def _parameters(columns):
     """`PARAMETERS` (8, n) from columns in SI by name; quality factors of 0 or infinity mean no loss."""
-    vpv, vsv = (given.get(f"{v}v", given.get(v)) for v in ("vp", "vs"))
-    vph, vsh = given.get("vph", vpv), given.get("vsh", vsv)
-    rows = np.array([given["rho"], vpv, vph, vsv, vsh, given.get("eta", np.ones_like(vpv)), *np.zeros((2, len(vpv)))])
-    q = {name: _loss(given[name]) for name in ("qkappa", "qmu", "qp", "qs") if name in given}
+    vpv, vsv = (columns.get(f"{v}v", columns.get(v)) for v in ("vp", "vs"))
+    vph, vsh = columns.get("vph", vpv), columns.get("vsh", vsv)
+    rows = np.array([columns["rho"], vpv, vph, vsv, vsh, columns.get("eta", np.ones_like(vpv)), *np.zeros((2, len(vpv)))])
+    q = {name: _loss(columns[name]) for name in ("qkappa", "qmu", "qp", "qs") if name in columns}
     if "qmu" in q or "qkappa" in q:
         rows[6:] = q.get("qkappa", 0.0), q.get("qmu", 0.0)
     elif q:
@@ -162,6 +162,13 @@ def write_nd(model, path, step=STEP):
     """Write a model as TauP's .nd: depth (km), vp, vs (km/s), density (g/cm3), Qp, Qs; of Voigt's averages where it is anisotropic.
 
     TauP takes speeds between lines as linear: curved pieces get a line every `step` m.
+
+    Parameters
+    ----------
+    model : RadialModel
+    path : path-like
+    step : float
+        Distance of lines in curved pieces, m.
     """
     names = {"upper_mantle": "mantle", "outer_core": "outer-core", "inner_core": "inner-core"}
     pieces, above = [], None

@@ -54,14 +54,22 @@ class Relief:
 
 
 def to_poles(axis, latitude):
-    """Latitudes; those beyond an end of an axis that is a spacing or less from the pole are moved to it: grids of cells end there."""
+    """Latitudes; those beyond an end of an axis that is a spacing or less from the pole are moved to it: grids of cells end there.
+
+    Parameters
+    ----------
+    axis : (n,) array
+        Latitudes of the grid, degrees, rising.
+    latitude : array_like
+        Degrees.
+    """
     latitude, spacing = np.asarray(latitude, float), np.diff(axis).max(initial=0) * (1 + 1e-9)
     low, high = axis[0] if axis[0] <= spacing - 90 else -np.inf, axis[-1] if axis[-1] >= 90 - spacing else np.inf
     return np.clip(latitude, low, high)
 
 
 def located(axis, at):
-    """Where places lie between the points of a rising axis.
+    """Place positions between the points of a rising axis.
 
     Parameters
     ----------
@@ -103,7 +111,14 @@ def read(path, variable=None):
 
 
 def from_array(array, name="the elevations"):
-    """A `Relief` from an xarray.DataArray over longitude and latitude."""
+    """A `Relief` from an xarray.DataArray over longitude and latitude.
+
+    Parameters
+    ----------
+    array : xarray.DataArray
+    name : str
+        For messages.
+    """
     array, dims = array.squeeze(drop=True), {}
     for ours, names in AXES.items():
         theirs = next((d for d in array.dims if str(d).lower() in names), None)

@@ -32,7 +32,13 @@ class Surface:
     name: str = "surface"
 
     def at(self, x, y):
-        """Elevations at points (arrays that broadcast together), bilinear; nan beyond the grid by more than half a step."""
+        """Elevations at points (arrays that broadcast together), bilinear; nan beyond the grid by more than half a step.
+
+        Parameters
+        ----------
+        x, y : array_like
+            m.
+        """
         (i, p, u), (j, q, v) = (_weights(axis, np.asarray(c, float)) for axis, c in zip((self.x, self.y), (x, y)))
         low = self.z[j, i] * (1 - u) + np.where(u > 0, self.z[j, p], 0) * u
         high = self.z[q, i] * (1 - u) + np.where(u > 0, self.z[q, p], 0) * u
@@ -48,27 +54,44 @@ def _weights(axis, at):
 
 
 def elevations(surface, grid):
-    """A surface, or a number, at the points of a surface's grid: (ny, nx) array."""
+    """A surface, or a number, at the points of a surface's grid: (ny, nx) array.
+
+    Parameters
+    ----------
+    surface : Surface or float
+    grid : Surface
+    """
     if isinstance(surface, float):
         return np.full(grid.z.shape, surface)
     return surface.z if surface is grid else surface.at(grid.x, grid.y[:, None])
 
 
-def as_surface(given):
-    """A Surface or float from a Surface, DataArray, path, table of a scenario (file, variable) or number."""
-    if isinstance(given, Surface):
-        return given
-    if hasattr(given, "dims"):
-        return from_array(given)
-    if hasattr(given, "file"):
-        return read(given.file, given.variable)
-    if isinstance(given, str | Path):
-        return read(given)
-    return float(given)
+def as_surface(surface):
+    """A Surface or float from a Surface, DataArray, path, table of a scenario (file, variable) or number.
+
+    Parameters
+    ----------
+    surface : Surface, xarray.DataArray, path, table or number
+    """
+    if isinstance(surface, Surface):
+        return surface
+    if hasattr(surface, "dims"):
+        return from_array(surface)
+    if hasattr(surface, "file"):
+        return read(surface.file, surface.variable)
+    if isinstance(surface, str | Path):
+        return read(surface)
+    return float(surface)
 
 
 def from_array(array, name=None):
     """A Surface from an xarray.DataArray over x and y (easting and northing), in metres or a unit that its attributes name.
+
+    Parameters
+    ----------
+    array : xarray.DataArray
+    name : str
+        For messages.
 
     Raises
     ------
@@ -103,7 +126,19 @@ def _advice(dims):
 
 
 def made(x, y, z, name):
-    """A Surface whose axes rise, checked."""
+    """A Surface whose axes rise, checked.
+
+    Parameters
+    ----------
+    x : (nx,) array
+        m.
+    y : (ny,) array
+        m.
+    z : (ny, nx) array
+        Elevations, m.
+    name : str
+        For messages.
+    """
     if np.size(x) > 1 and x[0] > x[-1]:
         x, z = x[::-1], z[:, ::-1]
     if np.size(y) > 1 and y[0] > y[-1]:

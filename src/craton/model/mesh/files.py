@@ -50,6 +50,10 @@ def read_mesh(path, key="domain.mesh"):
 def assembled(parts):
     """The mesh of what a file holds.
 
+    Parameters
+    ----------
+    parts : MeshParts
+
     Raises
     ------
     FileError

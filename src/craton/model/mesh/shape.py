@@ -9,7 +9,13 @@ CORNERS = {8: np.arange(8), 27: np.array([0, 2, 6, 8, 18, 20, 24, 26])}  # lexic
 
 
 def lexicographic(elements, order):
-    """Elements (ne, 8 or 27) in the node order of a format (a key of `NODE_ORDERS`), in lexicographic order."""
+    """Elements (ne, 8 or 27) in the node order of a format (a key of `NODE_ORDERS`), in lexicographic order.
+
+    Parameters
+    ----------
+    elements : (ne, 8 or 27) array of int
+    order : str
+    """
     place = np.array(NODE_ORDERS[order])
     if elements.shape[1] == 8:
         place = np.searchsorted(CORNERS[27], place[:8])
@@ -19,7 +25,12 @@ def lexicographic(elements, order):
 
 
 def gll_points(degree):
-    """Gauss-Lobatto-Legendre points of a degree: (degree + 1,) from -1 to 1, the ends and the zeros of the derivative of P_degree."""
+    """Gauss-Lobatto-Legendre points of a degree: (degree + 1,) from -1 to 1, the ends and the zeros of the derivative of P_degree.
+
+    Parameters
+    ----------
+    degree : int
+    """
     if degree < 1:
         raise ValueError(f"the degree is {degree}; it must be 1 or more")
     slope = np.polynomial.Legendre.basis(degree).deriv()
@@ -34,6 +45,12 @@ def functions(p, local):
     """Shape functions of p = 2 or 3 nodes an axis at reference coordinates (m, d): values (m, p^d) and slopes (m, p^d, d).
 
     Nodes are lexicographic, the first coordinate fastest.
+
+    Parameters
+    ----------
+    p : int
+        2 or 3 nodes along each axis.
+    local : (m, d) array
     """
     x = np.asarray(local, float)
     if p == 2:
@@ -68,13 +85,25 @@ def shape(p, xi, eta, zeta):
 
 
 def lattice(points):
-    """The places (xi, eta, zeta) of all triples of 1-D points, xi fastest: three (n^3,) arrays."""
+    """The places (xi, eta, zeta) of all triples of 1-D points, xi fastest: three (n^3,) arrays.
+
+    Parameters
+    ----------
+    points : (n,) array
+        Reference coordinates along each axis.
+    """
     zeta, eta, xi = np.meshgrid(points, points, points, indexing="ij")
     return xi.ravel(), eta.ravel(), zeta.ravel()
 
 
 def nodes_per_edge(count):
-    """2 for hexahedra with 8 nodes, 3 for those with 27."""
+    """2 for hexahedra with 8 nodes, 3 for those with 27.
+
+    Parameters
+    ----------
+    count : int
+        Nodes of an element.
+    """
     return {8: 2, 27: 3}[count]
 
 
@@ -94,15 +123,24 @@ def positions(places, elements, points):
 
 
 def is_affine(places, elements, tolerance=1e-9):
-    """True (ne,) for elements that are parallelepipeds: their Jacobian is the same everywhere."""
+    """True (ne,) for elements that are parallelepipeds: their Jacobian is the same everywhere.
+
+    Parameters
+    ----------
+    places : (m, 3) array
+        Nodes, m.
+    elements : (ne, 8 or 27) array of int
+    tolerance : float
+        Relative.
+    """
     p = nodes_per_edge(elements.shape[1])
     zeta, eta, xi = (c.ravel() for c in np.indices((p, p, p)) / (p - 1))
     out = np.empty(len(elements), bool)
     for start in range(0, len(elements), BLOCK):
-        own = places[elements[start : start + BLOCK]]
-        own = own - own[:, :1]
-        edges = own[:, [p - 1, p * (p - 1), p * p * (p - 1)]]
-        error = np.abs(own - np.einsum("ia,eic->eac", np.stack([xi, eta, zeta]), edges)).max(axis=(1, 2))
+        corners = places[elements[start : start + BLOCK]]
+        corners = corners - corners[:, :1]
+        edges = corners[:, [p - 1, p * (p - 1), p * p * (p - 1)]]
+        error = np.abs(corners - np.einsum("ia,eic->eac", np.stack([xi, eta, zeta]), edges)).max(axis=(1, 2))
         out[start : start + BLOCK] = error <= tolerance * np.abs(edges).max(axis=(1, 2))
     return out
 
@@ -112,6 +150,14 @@ def determinants(places, elements, points):
 
     The volume of an element is the integral of it over the reference cube [-1, 1]^3: 8 times it for a parallelepiped.
     See `positions` for the parameters.
+
+    Parameters
+    ----------
+    places : (m, 3) array
+        Nodes, m.
+    elements : (ne, 8 or 27) array of int
+    points : (n,) array
+        Reference coordinates along each axis.
     """
     _, slopes = shape(nodes_per_edge(elements.shape[1]), *lattice(np.asarray(points, float)))
     count = slopes.shape[2]
@@ -131,6 +177,12 @@ def quality(places, elements):
     """Least scaled Jacobian of each element over its corners: (ne,); 1 for boxes, at most 0 where an element is folded.
 
     The determinant of the three edges that meet in a corner, over the product of their lengths (the Verdict library's definition).
+
+    Parameters
+    ----------
+    places : (m, 3) array
+        Nodes, m.
+    elements : (ne, 8 or 27) array of int
     """
     corners = elements[:, CORNERS[elements.shape[1]]]
     least = np.ones(len(corners))

@@ -33,13 +33,23 @@ def table(file, density=None):
 
 
 def listed(prisms, density, name="the list"):
-    """A PrismList from arrays, checked; prisms without density or volume are left out."""
+    """A PrismList from arrays, checked; prisms without density or volume are left out.
+
+    Parameters
+    ----------
+    prisms : (M, 6) array
+        West, east, south, north, bottom, top, m.
+    density : (M,) array
+        kg/m3.
+    name : str
+        For messages.
+    """
     prisms, density = np.asarray(prisms, float).reshape(-1, 6), np.asarray(density, float)
     _refuse(~np.isfinite(prisms).all(axis=1) | ~np.isfinite(density), name, lambda n: f"is not finite: {prisms[n].tolist()}, {density[n]}")
     for low, high in ((0, 1), (2, 3), (4, 5)):
         _refuse(prisms[:, low] > prisms[:, high], name, lambda n, a=low, b=high: _reversed(prisms[n], a, b))
-    kept = (density != 0) & (prisms[:, ::2] < prisms[:, 1::2]).all(axis=1)
-    return PrismList(prisms[kept], density[kept], np.flatnonzero(kept))
+    has_mass = (density != 0) & (prisms[:, ::2] < prisms[:, 1::2]).all(axis=1)
+    return PrismList(prisms[has_mass], density[has_mass], np.flatnonzero(has_mass))
 
 
 def _reversed(prism, low, high):
@@ -54,6 +64,13 @@ def _refuse(bad, name, words):
 
 def read(file, names, optional=()):
     """Columns of a table by name, lower case: dict of (M,) float64 arrays.
+
+    Parameters
+    ----------
+    file : path-like
+    names : sequence of str
+    optional : sequence of str
+        Names that may be missing.
 
     Raises
     ------

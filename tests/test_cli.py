@@ -18,7 +18,7 @@ from smallcase import write
 import craton
 from craton.cli import main
 
-COMMANDS = ("run", "resume", "survey", "plan", "new", "plot", "info", "kernels", "bench", "validate")
+COMMANDS = ("run", "resume", "survey", "plan", "new", "plot", "convert", "info", "kernels", "bench", "validate")
 HEAVY = ("numpy", "pydantic", "scipy", "xarray", "zarr", "obspy", "matplotlib", "cupy")
 
 

@@ -161,6 +161,26 @@ def plot(
 
 
 @app.command()
+def convert(
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder of a run or a survey.", show_default=False)],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="File to write: .sgy, .su, .mseed, .xml, .vtkhdf.", show_default=False)
+    ],
+    quantity: Annotated[str | None, typer.Option(help="Quantity of gathers; by default the first one.")] = None,
+    component: Annotated[str | None, typer.Option(help="Component of gathers; by default all.")] = None,
+    shot: Annotated[str | None, typer.Option(help="One shot; by default all.")] = None,
+    series: Annotated[str | None, typer.Option(help="Series of snapshots; by default the first one.")] = None,
+    force: Force = False,
+    debug: Debug = False,
+):
+    """Write what a run recorded for another program.
+
+    Shot gathers as SEG-Y or SU, waveforms as MiniSEED, stations as StationXML, snapshots as VTKHDF (ParaView).
+    """
+    return call("convert", out=out, file=file, quantity=quantity, component=component, shot=shot, series=series, force=force)
+
+
+@app.command()
 def info(debug: Debug = False):
     """Show versions, compiler, memory and GPU.
 

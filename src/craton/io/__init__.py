@@ -97,6 +97,9 @@ FORMATS = [
     Format("text", "table", "text_table"),
     Format("MiniSEED", "waveform", "miniseed", file="waveforms.mseed"),
     Format("StationXML", "waveform", "stationxml", file="stations.xml"),
+    Format("SEG-Y", "gather", "segy", (".sgy", ".segy"), write="write_gathers"),
+    Format("SU", "gather", "segy", (".su",), write="write_gathers"),
+    Format("VTKHDF", "snapshots", "vtkhdf", (".vtkhdf",), write="write_snapshots"),
 ]
 
 

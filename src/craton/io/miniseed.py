@@ -21,6 +21,7 @@ def stream(dataset, network="XX"):
     Returns
     -------
     obspy.Stream
+        Of several shots, ``trace.stats.shot`` is the name of each trace's shot.
 
     Raises
     ------
@@ -31,6 +32,8 @@ def stream(dataset, network="XX"):
         import obspy
     except ImportError as error:
         raise ResourceError("an obspy.Stream needs ObsPy; install it with: pip install 'craton[seis]'") from error
+    if "shot" in dataset.dims:
+        return obspy.Stream([_of_shot(trace, name) for name in dataset.shot.values for trace in stream(dataset.sel(shot=name), network)])
     interval = float(dataset.time.attrs["sampling_interval"])
     begin = origin_time(dataset) + (float(dataset.time[0]) if dataset.sizes["time"] else 0.0)
     traces = []
@@ -39,6 +42,11 @@ def stream(dataset, network="XX"):
         header = {"network": network, "station": station, "location": location, "channel": channel, "delta": interval, "starttime": begin}
         traces.append(obspy.Trace(np.array(values, order="C"), header))
     return obspy.Stream(traces)
+
+
+def _of_shot(trace, name):
+    trace.stats.shot = str(name)
+    return trace
 
 
 def _rows(dataset):

@@ -1,0 +1,106 @@
+"""craton convert: what a run recorded, in a file of another program."""
+
+from pathlib import Path
+
+from craton.cli.check import refuse
+from craton.io import FORMATS
+from craton.text import listed
+
+RECORDED = ("gather", "waveform", "snapshots")  # kinds of data of a run
+
+
+def command(out, file, quantity=None, component=None, shot=None, series=None, force=False):
+    """Write gathers, waveforms or snapshots of a run into a file and print its path.
+
+    Parameters
+    ----------
+    out : str
+        Folder of a run or of a survey.
+    file : str
+        File to write; its ending says the format.
+    quantity, component : str, optional
+        What to write of gathers; by default the first quantity with all its components.
+    shot : str, optional
+        One shot; by default all, of which only gathers can hold several.
+    series : str, optional
+        Name of the snapshots; by default the first series.
+    force : bool
+        Replace the file.
+    """
+    path = Path(file)
+    row = row_of(path)
+    if path.exists() and not force:
+        refuse("FILE", f"{path} is there already", "name another file, or add --force")
+    if not (Path(out) / "result.zarr").is_dir():
+        remedy = "name the folder that craton run or craton survey wrote to"
+        refuse("OUT", f"{out} holds no run: result.zarr is missing", remedy)
+    write = row.function(row.write)
+    if row.holds == "snapshots":
+        write(snapshots(out, series), path)
+    elif row.holds == "gather":
+        write(waveforms(out, shot), path, quantity, component)
+    else:
+        dataset = waveforms(out, shot)
+        if "shot" in dataset.dims:
+            names = ", ".join(map(str, dataset.shot.values[:4]))
+            message = f"{row.name} cannot tell the {dataset.sizes['shot']} shots of {out} apart"
+            refuse("FILE", message, f"add --shot NAME ({names}, ...), or write SEG-Y")
+        if not write(dataset, path):
+            refuse("FILE", f"{path} was not written", "its library is missing: see the message above")
+    print(path)
+
+
+def row_of(path):
+    """Return the row of `craton.io.FORMATS` that writes files of this name.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    """
+    rows = [row for row in FORMATS if row.holds in RECORDED]
+    endings = {ending: row for row in rows for ending in row.suffixes or (Path(row.file).suffix,)}
+    if path.suffix.lower() not in endings:
+        known = ", ".join(f"{ending} ({row.name})" for ending, row in endings.items())
+        refuse("FILE", f"{path.name}: no format ends in {path.suffix or 'nothing'}", f"use {known}")
+    return endings[path.suffix.lower()]
+
+
+def waveforms(out, shot=None):
+    """Return the recorded waveforms of all shots, or of one: xarray.Dataset.
+
+    Parameters
+    ----------
+    out : path-like
+    shot : str, optional
+        Its name.
+    """
+    import xarray as xr
+
+    dataset = xr.open_zarr(Path(out) / "result.zarr", chunks=None)
+    if not dataset.data_vars or not dataset.sizes.get("receiver"):
+        refuse("OUT", f"{out} has no waveforms", "runs with [[receivers]] record them")
+    if shot is None:
+        return dataset
+    names = [str(name) for name in dataset.shot.values] if "shot" in dataset.dims else []
+    if shot not in names:
+        refuse("--shot", f"there is no shot {shot}", f"there are {listed(names, 'and')}" if names else "the run has no shots")
+    return dataset.sel(shot=shot)
+
+
+def snapshots(out, series=None):
+    """Return a series of snapshots: xarray.Dataset.
+
+    Parameters
+    ----------
+    out : path-like
+    series : str, optional
+        Its name; by default the first one.
+    """
+    from craton.report.pictures import read_snapshots
+
+    named = read_snapshots(out)
+    if not named:
+        refuse("OUT", f"{out} has no snapshots", "runs with [[snapshots]] take them")
+    if series is not None and series not in named:
+        refuse("--series", f"there is no series {series}", f"there are {', '.join(named)}")
+    return named[series or next(iter(named))]

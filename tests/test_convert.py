@@ -1,0 +1,96 @@
+"""craton convert: a run with three shots and snapshots, written for other programs."""
+import numpy as np
+import pytest
+import xarray as xr
+
+from craton.cli.app import main
+
+SCENARIO = """
+title = "three shots"
+[domain]
+origin = [0, -600]
+size = [1000, 600]
+spacing = 20
+waves = "P-SV"
+[model]
+kind = "homogeneous"
+vp = 2000
+vs = 1100
+rho = 2000
+[time]
+duration = 0.3
+[[source]]
+kind = "explosion"
+moment = 1e10
+wavelet = { kind = "gaussian", tau = 0.02 }
+shots = { from = [300, -100], to = [700, -100], count = 3 }
+[[receivers]]
+name = "R"
+line = { from = [200, 0], to = [800, 0], count = 4 }
+[[snapshots]]
+name = "wave"
+quantity = "velocity"
+every = 0.1
+[output]
+waveforms = ["velocity"]
+sampling = 0.004
+"""
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    """Folder of a run."""
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "s.toml").write_text(SCENARIO)
+    assert main(["run", str(folder / "s.toml"), "-o", str(folder / "out"), "--quiet"]) == 0
+    return folder / "out"
+
+
+def test_gathers(out, tmp_path):
+    segyio = pytest.importorskip("segyio")
+    assert main(["convert", str(out), str(tmp_path / "g.sgy"), "--component", "Z"]) == 0
+    data = xr.open_zarr(out / "result.zarr")
+    with segyio.open(tmp_path / "g.sgy", ignore_geometry=True) as file:
+        assert np.array_equal(file.trace.raw[:], data.velocity.sel(component="Z").values.reshape(12, -1))
+        assert np.array_equal(file.attributes(segyio.TraceField.GroupX)[:4] / 100, data.x.values)
+
+
+def test_waveforms_and_stations(out, tmp_path):
+    obspy = pytest.importorskip("obspy")
+    data = xr.open_zarr(out / "result.zarr").sel(shot="source 1.2")
+    for name in ("w.mseed", "s.xml"):
+        assert main(["convert", str(out), str(tmp_path / name), "--shot", "source 1.2"]) == 0
+    assert len(obspy.read_inventory(str(tmp_path / "s.xml"))[0]) == 4
+    traces = obspy.read(str(tmp_path / "w.mseed"))
+    assert len(traces) == 8 and traces[0].stats.delta == pytest.approx(0.004)
+    for trace in traces:
+        expected = data.velocity.sel(receiver=trace.stats.station, component=trace.stats.channel[-1])
+        assert np.array_equal(trace.data, expected.values)
+
+
+def test_streams_of_shots(out):
+    pytest.importorskip("obspy")
+    from craton.io.miniseed import stream
+
+    traces = stream(xr.open_zarr(out / "result.zarr"))
+    assert len(traces) == 3 * 4 * 2 and [t.stats.shot for t in traces[::8]] == ["source 1.1", "source 1.2", "source 1.3"]
+
+
+def test_snapshots(out, tmp_path):
+    pyvista = pytest.importorskip("pyvista")
+    assert main(["convert", str(out), str(tmp_path / "w.vtkhdf"), "--series", "wave"]) == 0
+    image = pyvista.read(str(tmp_path / "w.vtkhdf"))
+    assert image.dimensions == (51, 31, 1) and any("velocity" in name for name in image.point_data)
+
+
+@pytest.mark.parametrize("words, says", [
+    (("OUT", "x.foo"), "no format ends in .foo"), (("elsewhere", "x.sgy"), "holds no run"), (("OUT", "there.sgy"), "is there already"),
+    (("OUT", "x.vtkhdf", "--series", "none"), "there are wave"), (("OUT", "x.sgy", "--component", "R"), "its are"),
+    (("OUT", "x.mseed"), "cannot tell the 3 shots"), (("OUT", "x.sgy", "--shot", "7"), "there are source 1.1, source 1.2 and source 1.3"),
+])  # fmt: skip
+def test_mistakes_are_named(out, tmp_path, capsys, words, says):
+    (tmp_path / "there.sgy").write_text("")
+    folder = str(out) if words[0] == "OUT" else words[0]
+    assert main(["convert", folder, str(tmp_path / words[1]), *words[2:]]) != 0
+    assert says in capsys.readouterr().err
+    assert not [path for path in tmp_path.iterdir() if path.name != "there.sgy"]

@@ -22,9 +22,22 @@ from craton.tables.words import listed, nearest, number, shown
 
 
 class Table(BaseModel):
-    """A table of the scenario: its keys are fixed, its values do not change, an unknown key is an error."""
+    """A table of the scenario: its keys are fixed, its values do not change, an unknown key is an error.
+
+    `_problems` yields (key, message, remedy) of values that do not fit each other; `key` is relative to the table.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    @model_validator(mode="after")
+    def _values_fit(self):
+        items = list(self._problems())
+        if items:
+            raise wrong(*items)
+        return self
+
+    def _problems(self):
+        return ()
 
 
 def wrong(*items, nearest=None):
@@ -38,12 +51,6 @@ def wrong(*items, nearest=None):
         The choice that was probably meant, so that checking can go on with it.
     """
     return PydanticCustomError("craton", "{message}", {"message": "; ".join(m for _, m, _ in items), "items": items, "nearest": nearest})
-
-
-def refuse(items):
-    """Raise the problems of a table, (key, message, remedy) tuples, where there are any."""
-    if items:
-        raise wrong(*items)
 
 
 def repeated(names, key, remedy, message="{} is listed twice"):
@@ -354,10 +361,8 @@ class Position(Table):
         x, y, z = _three("xyz", "m, or { x =, y =, depth = }")(value)
         return {"x": x, "y": y, "z": z}
 
-    @model_validator(mode="after")
-    def _one_height(self):
-        refuse(exactly_one(self, ("z", "depth"), "give z (m, up) or depth (m, below the surface)"))
-        return self
+    def _problems(self):
+        return exactly_one(self, ("z", "depth"), "give z (m, up) or depth (m, below the surface)")
 
     @model_serializer
     def _as_written(self):

@@ -2,7 +2,7 @@
 from typing import Annotated
 
 import numpy as np
-from pydantic import BeforeValidator, ValidationError, model_validator
+from pydantic import BeforeValidator, ValidationError
 
 from craton.tables.fields import FilePath, Length, Table, Text, key, many, quantity, union, wrong
 from craton.tables.words import shown
@@ -27,19 +27,15 @@ class GroundTable(Table):
     y: many(Length) | None = None
     z: many(Length) | many(many(Length)) = key("[0, 120, 40]  # m")
 
-    @model_validator(mode="after")
-    def _fits(self):
+    def _problems(self):
         rows = (self.z,) if self.y is None else self.z
         fits = all(np.ndim(row) == 1 and len(row) == len(self.x) for row in rows)
         if not fits or (self.y is not None and len(rows) != len(self.y)):
-            counts = [len(axis) for axis in (self.x, self.y) if axis is not None]
-            message = f"z needs one elevation for each of the {' x '.join(map(str, counts))} points"
-            raise wrong(("z", message, "each row of z runs along x"))
-        for name in ("x", "y"):
-            axis = getattr(self, name)
+            counts = " x ".join(str(len(axis)) for axis in (self.x, self.y) if axis is not None)
+            yield "z", f"z needs one elevation for each of the {counts} points", "each row of z runs along x"
+        for name, axis in (("x", self.x), ("y", self.y)):
             if axis is not None and (len(axis) < 2 or not (np.diff(axis) > 0).all()):
-                raise wrong((name, f"{name} needs at least 2 values in increasing order", "sort the points"))
-        return self
+                yield name, f"{name} needs at least 2 values in increasing order", "sort the points"
 
 
 def _ground(value):
@@ -112,8 +108,7 @@ class Grounded(Table):
     topography: Ground | None = None
     water: Water | None = None
 
-    @model_validator(mode="after")
-    def _water_on_ground(self):
+    def _problems(self):
+        yield from super()._problems()
         if self.water is not None and self.topography is None:
-            raise wrong(("water", "water needs topography as its floor", "give topography, an elevation in m or { file = }"))
-        return self
+            yield "water", "water needs topography as its floor", "give topography, an elevation in m or { file = }"

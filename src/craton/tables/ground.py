@@ -4,13 +4,17 @@ from typing import Annotated
 import numpy as np
 from pydantic import BeforeValidator, ValidationError
 
-from craton.tables.fields import FilePath, Length, Table, Text, key, many, quantity, union, wrong
-from craton.tables.words import shown
+from craton.tables.fields import FilePath, Length, Table, Text, key, many, must, quantity, union, wrong
 
 _NAMES = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north")}
 _METRES = ("", "m", "metre", "meter", "metres", "meters")
 PLACES = 500  # per axis at which a function is asked
-_FILES = (".nc", ".grd", ".tif", ".tiff", ".asc", ".zarr")
+_FILES = (".nc", ".grd", ".zarr", ".tif", ".tiff", ".asc", ".csv", ".txt", ".parquet")
+NO_FILE_NAME = must(
+    lambda value: not (isinstance(value, str) and value.lower().endswith(_FILES)),
+    "{value} is a string",
+    "write { file = {value} }",
+)
 
 
 class GroundFile(Table):
@@ -40,8 +44,6 @@ class GroundTable(Table):
 
 def _ground(value):
     """Arrays of xarray as tables, texts that name a file with a hint."""
-    if isinstance(value, str) and value.lower().endswith(_FILES):
-        raise wrong(("", f"{shown(value)} is a string", f"write {{ file = {shown(value)} }}"))
     if callable(value) and not hasattr(value, "dims"):
         raise wrong(("", "a function can be sampled only on a domain", "pass it to Scenario(model={..., 'topography': f}, domain=...)"))
     return _tabled(value) if hasattr(value, "dims") else value
@@ -91,7 +93,7 @@ def _kind(value):
     return "level" if not isinstance(value, dict) else "GroundTable" if "z" in value else "GroundFile"
 
 
-Ground = Annotated[union(_kind, GroundFile, GroundTable, level=Length), BeforeValidator(_ground)]
+Ground = Annotated[union(_kind, GroundFile, GroundTable, level=Length), BeforeValidator(_ground), NO_FILE_NAME]
 
 
 class Water(Table):

@@ -21,11 +21,11 @@ from craton.tables.fields import (
     items_of,
     key,
     many,
+    must,
     tagged,
     whole,
-    wrong,
 )  # fmt: skip
-from craton.tables.words import number, shown
+from craton.tables.words import number
 
 SNAPSHOT_QUANTITIES = (*QUANTITIES, "divergence", "curl")
 
@@ -148,17 +148,20 @@ class Plane(Table):
         return 0.0 - self.depth if self.depth is not None else getattr(self, self.axis)
 
 
-def _snapshot_name(value):
-    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", value):
-        remedy = "use letters, digits, _ and -: the name becomes a group of result.zarr"
-        raise wrong(("", f"{shown(value)} is not a valid snapshot name", remedy))
-    return value
+SnapshotName = Annotated[
+    str,
+    must(
+        lambda value: isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", value),
+        "{value} is not a valid snapshot name",
+        "use letters, digits, _ and -: the name becomes a group of result.zarr",
+    ),
+]
 
 
 class Snapshot(Table):
     """Pictures of the wavefield ``every`` so many seconds, on a plane or in the whole volume, each ``stride``-th point."""
 
-    name: Annotated[str, BeforeValidator(_snapshot_name)] = key('"section"')
+    name: SnapshotName = key('"section"')
     quantity: choice(*SNAPSHOT_QUANTITIES) = "velocity"
     plane: Plane | None = None
     every: Duration = key("0.5  # s between snapshots")

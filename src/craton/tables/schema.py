@@ -3,7 +3,7 @@ import math
 import re
 from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, PrivateAttr, model_validator
+from pydantic import AfterValidator, ConfigDict, PrivateAttr, model_validator
 
 from craton.conventions import QUANTITIES
 from craton.errors import ScenarioError
@@ -17,9 +17,9 @@ from craton.tables.fields import (
     choice,
     key,
     many,
+    must,
     quantity,
     repeated,
-    several,
     spatial,
     triple,
     wrong,
@@ -29,7 +29,7 @@ from craton.tables.medium import Model
 from craton.tables.problems import diagnose
 from craton.tables.receivers import Snapshot
 from craton.tables.source_files import Source
-from craton.tables.words import number, shown
+from craton.tables.words import number
 
 
 class Geographic(Table):
@@ -117,6 +117,16 @@ class TimeSpan(Table):
             yield "step", message, "leave step out to use the largest stable time step"
 
 
+Network = Annotated[
+    str,
+    must(
+        lambda value: isinstance(value, str) and re.fullmatch(r"[A-Z0-9]{1,8}", value),
+        "{value} is not a network code",
+        'write 1 to 8 capital letters or digits; "XX" is for synthetic data',
+    ),
+]
+
+
 def _microseconds(seconds):
     snapped = round(seconds * 1e6) / 1e6
     if not snapped:
@@ -124,18 +134,12 @@ def _microseconds(seconds):
     return snapped
 
 
-def _network(value):
-    if not isinstance(value, str) or not re.fullmatch(r"[A-Z0-9]{1,8}", value):
-        raise wrong(("", f"{shown(value)} is not a network code", 'write 1 to 8 capital letters or digits; "XX" is for synthetic data'))
-    return value
-
-
 class Output(Table):
     """Waveform output: quantities, ``sampling`` interval (s, whole microseconds; None: each step), network code."""
 
     waveforms: many(choice(*QUANTITIES)) = ("velocity",)
     sampling: Annotated[Duration, AfterValidator(_microseconds)] | None = None
-    network: Annotated[str, BeforeValidator(_network)] = "XX"
+    network: Network = "XX"
 
     def _problems(self):
         return repeated(self.waveforms, "waveforms.{}", "leave one of them out")
@@ -164,15 +168,16 @@ def _names_differ(snapshots):
     return snapshots
 
 
-def _title(value):
-    if not isinstance(value, str):
-        raise wrong(("", f"{shown(value)} is not a string", 'write a title in quotes, "..."'))
-    return value
-
-
-Title = Annotated[str, BeforeValidator(_title)]
-Sources = Annotated[several("source", Source), not_empty("source", "add a [[source]] table with kind, at and wavelet")]
-Snapshots = Annotated[several("snapshots", Snapshot), AfterValidator(_names_differ)]
+Title = Annotated[
+    str,
+    must(
+        lambda value: isinstance(value, str),
+        "{value} is not a string",
+        'write a title in quotes, "..."',
+    ),
+]
+Sources = Annotated[many(Source, "source"), not_empty("source", "add a [[source]] table with kind, at and wavelet")]
+Snapshots = Annotated[many(Snapshot, "snapshots"), AfterValidator(_names_differ)]
 
 
 class Document(Table):

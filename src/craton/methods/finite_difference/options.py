@@ -16,10 +16,9 @@ from craton.tables.fields import (
     items_of,
     key,
     many,
+    must,
     quantity,
-    several,
     whole,
-    wrong,
 )
 from craton.tables.foreign import Foreign
 from craton.tables.medium import RADIAL, Model
@@ -88,15 +87,15 @@ SIDES = ("cpml", "sponge", "a1", "rigid", "periodic")
 _MEANT = {"stacey": "a1"}  # of spectral elements
 
 
-def _side(value):
-    if value == "free":
-        remedy = f"write one of {', '.join(map(shown, SIDES))} here"
-        raise wrong(("", "a free surface is possible only at the top", remedy))
-    return value
-
-
 TopKind = choice("free", *SIDES, meant=_MEANT)
-SideKind = Annotated[choice(*SIDES, meant=_MEANT), BeforeValidator(_side)]
+SideKind = Annotated[
+    choice(*SIDES, meant=_MEANT),
+    must(
+        lambda value: value != "free",
+        "a free surface is possible only at the top",
+        f"write one of {', '.join(map(shown, SIDES))} here",
+    ),
+]
 
 
 class Boundaries(Table):
@@ -188,7 +187,7 @@ class FiniteDifferenceScenario(WaveScenario):
     time: TimeSpan = key("[time] with duration")
     boundaries: Boundaries = Boundaries()
     source: Sources = key("[[source]] with kind, at and wavelet")
-    receivers: several("receivers", Receivers) = ()
+    receivers: many(Receivers, "receivers") = ()
     snapshots: Snapshots = ()
     output: Output = Output()
     run: Run = Run()

@@ -19,7 +19,6 @@ from craton.tables.fields import (
     many,
     quantity,
     repeated,
-    several,
     tagged,
     whole,
     wrong,
@@ -142,7 +141,7 @@ class GravityScenario(Document):
     method: choice("gravity") = "gravity"
     gravity: Gravity = Gravity()
     prisms: Annotated[
-        several("prisms", Prisms),
+        many(Prisms, "prisms"),
         not_empty("prisms", "add a [prisms] table"),
         BeforeValidator(_as_several),
     ] = key("[prisms] with kind and the keys of that kind")

@@ -1,8 +1,8 @@
 """The [prisms] tables of a gravity scenario: cells with bodies, layers between surfaces, lists, files and Earth models."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, TypeAdapter
+from pydantic import BeforeValidator
 
 from craton.tables.fields import (
     Distance,
@@ -17,32 +17,22 @@ from craton.tables.fields import (
     exactly_one,
     key,
     many,
-    one_of,
     quantity,
     tagged,
     triple,
     union,
     whole,
-    wrong,
+    word_or,
 )
+from craton.tables.ground import NO_FILE_NAME
 from craton.tables.medium import BoxShape, Model, SphereShape
-from craton.tables.words import number, shown
+from craton.tables.words import number
 
 Contrast = quantity("density")
-_FILES = (".nc", ".grd", ".zarr", ".tif", ".tiff", ".asc", ".csv", ".txt", ".parquet")
 _SHAPE = ("nx", "ny", "nz")
 
 
-def less(*names):
-    """The type of a density to subtract: a number (kg/m3) or one of a few words."""
-    known = one_of(names)
-
-    def validate(value):
-        if isinstance(value, str) and not value.strip()[:1].isdigit():
-            return known(value)
-        return TypeAdapter(quantity("density", least=0)).validate_python(value)
-
-    return Annotated[Any, BeforeValidator(validate)]
+NotNegative = quantity("density", least=0)
 
 
 class DensitySphere(SphereShape):
@@ -133,14 +123,8 @@ class SurfaceFile(Table):
     variable: Text | None = None
 
 
-def _surface(value):
-    if isinstance(value, str) and value.lower().endswith(_FILES):
-        raise wrong(("", f"{shown(value)} is a string", f"write {{ file = {shown(value)} }}"))
-    return value
-
-
 _KINDS = union(lambda value: "SurfaceFile" if isinstance(value, dict) else "level", SurfaceFile, level=Length)
-Surface = Annotated[_KINDS, BeforeValidator(_surface)]
+Surface = Annotated[_KINDS, NO_FILE_NAME]
 
 
 class LayerPrisms(Table):
@@ -184,7 +168,7 @@ class FilePrisms(Table):
 
     kind: Literal["file"] = "file"
     file: FilePath = key('"density.nc"')
-    reference: less("mean") = 0.0
+    reference: word_or(("mean",), NotNegative) = 0.0
 
 
 class ModelPrisms(_Divided):
@@ -198,7 +182,7 @@ class ModelPrisms(_Divided):
     file: FilePath | None = None
     origin: Xyz | None = None
     size: triple(Distance, "xyz", "m") | None = None
-    reference: less("background", "mean") = 0.0
+    reference: word_or(("background", "mean"), NotNegative) = 0.0
 
     def _problems(self):
         yield from super()._problems()

@@ -1,7 +1,7 @@
 """A chunk of the Earth, or several, in a scenario of spectral elements: domain.chunk, and what does not go together with it."""
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BeforeValidator, TypeAdapter, WithJsonSchema
+from pydantic import BeforeValidator
 
 from craton.tables.consistency import NO_CHUNK
 from craton.tables.fields import (
@@ -23,6 +23,7 @@ from craton.tables.fields import (
     places_on_earth,
     quantity,
     whole,
+    word_or,
 )  # fmt: skip
 from craton.tables.foreign import dotted
 from craton.tables.medium import RADIAL
@@ -35,16 +36,6 @@ CENTRE = "centre"
 EXAMPLES = {"longitude": "-67.25  # deg, east", "latitude": "-13.82  # deg, north", "width": "[20, 20]  # deg"}
 Width = quantity("angle", above=0, most=WIDEST)
 _OTHERS = ("origin", "size", "element_size", "max_frequency", "mesh", "refine", "geographic")  # of a domain that is no chunk
-
-
-def word_or(words, kind):
-    """The type of one of some words, or of something else."""
-    adapter = TypeAdapter(kind)
-
-    def validate(value):
-        return value if isinstance(value, str) and value in words else adapter.validate_python(value)
-
-    return Annotated[Any, BeforeValidator(validate), WithJsonSchema(adapter.json_schema())]
 
 
 _two = items_of(2, "{value} is not a list of two numbers, along xi and eta", "write [20, 20]")

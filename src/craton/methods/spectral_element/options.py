@@ -20,7 +20,6 @@ from craton.tables.fields import (
     key,
     many,
     quantity,
-    several,
     triple,
     whole,
 )
@@ -248,7 +247,7 @@ class SpectralScenario(WaveScenario):
     time: TimeSpan = key("[time] with duration")
     boundaries: Faces = Faces()
     source: Sources = key("[[source]] with kind, at and wavelet")
-    receivers: several("receivers", Receivers) = ()
+    receivers: many(Receivers, "receivers") = ()
     snapshots: Snapshots = ()
     output: ElementOutput = ElementOutput()
     run: ElementRun = ElementRun()

@@ -23,7 +23,8 @@ from craton.comm.halos import exchange
 from craton.comm.local import Alone, spawn
 from craton.driver.checkpoint import Checkpoints, latest
 from craton.driver.march import march
-from craton.methods.shared.ranks import shared
+from craton.driver.waves import commit
+from craton.methods.shared.ranks import plan_of_rank
 from craton.scenario import Scenario
 
 LIMITS = {"float32": 1e-5, "float64": 1e-12}  # of the normalised root mean square; rounding grows with the square root of the steps
@@ -152,20 +153,20 @@ class Blind:
         """Nothing."""
 
 
-def outcome(plan, machine, steps):
+def outcome(asked, plan, machine, steps):
     """Fields and record after some steps on one machine."""
-    program = machine.commit(plan)
+    program = commit(asked, plan, machine)
     march(program, Alone(), Blind(), steps)
     return fields(program), recorded(program, steps)
 
 
-def resumed(plan, machine, steps):
+def resumed(asked, plan, machine, steps):
     """The same by two programs, the second of which goes on from the first one's checkpoint."""
     with TemporaryDirectory() as out:
-        first, half = machine.commit(plan), steps // 2
+        first, half = commit(asked, plan, machine), steps // 2
         march(first, Alone(), Blind(), half)
         Checkpoints(out, first, Alone(), "").save(half, recorded(first, half))
-        second, saved = machine.commit(plan), latest(out)
+        second, saved = commit(asked, plan, machine), latest(out)
         saved.restore(second, 0)
         march(second, Alone(), Blind(), steps, half)
         return fields(second), np.concatenate([saved.record, recorded(second, steps)[half:]])
@@ -181,15 +182,15 @@ def recorded(program, steps):
     return program.host("record")[:steps] if "record" in program.arrays else np.empty((steps, 0), program.plan.precision)
 
 
-def together(plan, make, grid, steps):
+def together(asked, plan, make, grid, steps):
     """The same of two ranks, threads that each have a machine; several may be one GPU's."""
 
     def rank(comm):
-        local = shared(plan, comm.rank, comm.size, grid)
-        program = make().commit(local)
+        local = plan_of_rank(plan, comm.rank, comm.size, grid)
+        program = commit(asked, local, make())
         march(program, exchange(program, comm), Blind(), steps)
         blocks = comm.collect(recorded(program, steps))
-        return local.part, fields(program), local.sharing["gathering"].join_columns(blocks, program.backend) if blocks else None
+        return local.subdomain, fields(program), local.gathering.join_columns(blocks, program.backend) if blocks else None
 
     found = spawn(int(np.prod(grid)), rank)
     whole = {name: np.full((*plan.layout.shape,), np.nan, plan.precision) for name in found[0][1]}
@@ -224,13 +225,13 @@ def case(name, asked, how, options):
         return backend(options.device, threads=options.threads, **choice)
 
     if isinstance(how, tuple):
-        found = together(plan, make, how, steps)
+        found = together(asked, plan, make, how, steps)
     else:
-        found = (resumed if how == "resumed" else outcome)(plan, make(), steps)
+        found = (resumed if how == "resumed" else outcome)(asked, plan, make(), steps)
     row = {"case": name, "steps": steps, "precision": plan.precision, "operators": sorted(plan.operators), "peaks": peaks(plan, found)}
     row["passed"] = bool(all(np.isfinite(v) for v in row["peaks"].values()))
     if not options.gpu_only:
-        wanted = outcome(plan, backend("cpu", threads=options.threads), steps)
+        wanted = outcome(asked, plan, backend("cpu", threads=options.threads), steps)
         measured = {key: difference(a, b)["l2"] for (key, a), b in zip(parts(plan, found).items(), parts(plan, wanted).values())}
         worst = max(measured, key=lambda key: measured[key] if measured[key] == measured[key] else np.inf)
         row |= {"l2": measured, "worst": measured[worst], "where": worst, "limit": LIMITS[plan.precision]}

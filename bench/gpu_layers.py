@@ -80,7 +80,7 @@ def sem():
     bandwidth, rows = machine.copy_bandwidth(), []
     for others in ("stacey", "pml"):
         scenario = elements("float32", 2.0, size=(9600, 9600, 3600), others=others)
-        rows.append({"others": others, **timed(craton.plan(scenario), machine, bandwidth)})
+        rows.append({"others": others, **timed(scenario, craton.plan(scenario), machine, bandwidth)})
         print(others, {key: value for key, value in rows[-1].items() if isinstance(value, (int, float, str))}, flush=True)
     return {"copy_bandwidth": bandwidth, "sem": rows}
 

@@ -18,6 +18,7 @@ from craton import api, benchmark
 from craton.comm import halos, ranks
 from craton.comm.local import Alone, spawn
 from craton.comm.placement import machine, place
+from craton.driver import waves
 from craton.driver.march import march
 from craton.driver.run import plan_of_rank
 from craton.scenario import loads
@@ -97,7 +98,7 @@ def measure(comm, options, shape, faces, grid=None, order=4, overlap=True, graph
     asked = scenario(shape, faces, grid, order=order, device=options.device)
     planned = plan_of_rank(asked, api.plan(asked), comm)
     here = machine(options.device, comm, place(comm), 1 if options.device == "cpu" else None)
-    program = here.commit(planned)
+    program = waves.commit(asked, planned, here)
     exchange = comm if comm.size == 1 else exchange_of(program, comm, overlap)
     randomise(program)
     if comm.size > 1:
@@ -112,9 +113,8 @@ def measure(comm, options, shape, faces, grid=None, order=4, overlap=True, graph
     seconds = repeats(comm, options, running, exchange, here)
     waited = waiting_of(comm, running, exchange, here) if waiting and comm.size > 1 and not graph else None
     points = int(np.prod(shape, dtype=np.int64))
-    parts = planned.sharing.get("parts")
     row = {
-        "shape_xyz": list(shape), "points": points, "gpus": comm.size, "grid_xyz": list(parts[0].ranks[::-1]) if parts else [1, 1, 1],
+        "shape_xyz": list(shape), "points": points, "gpus": comm.size, "grid_xyz": list(planned.subdomain.ranks[::-1]),
         "faces": list(faces), "order": order, "overlap": overlap, "how": how, "exchange": getattr(exchange, "name", "none"),
         "seconds_per_step": float(np.median(seconds)), "spread": float((max(seconds) - min(seconds)) / np.median(seconds)),
         "gpoint_steps_per_second": points / float(np.median(seconds)) / 1e9, "ready_seconds": ready,

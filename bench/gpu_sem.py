@@ -21,7 +21,7 @@ from craton.backends.cpu import CPU
 from craton.benchmark import provenance
 from craton.core.layout import Layout
 from craton.core.operator import BOX
-from craton.core.plan import LANES, Array, ColourBoundaries, Launch, Phase, Plan
+from craton.core.plan import LANES, Array, ColourBoundaries, Launch, Phase, StepPlan
 from craton.methods.spectral_element import mesh_terms
 from craton.methods.spectral_element import operators as sem
 from craton.methods.spectral_element.element import Element
@@ -202,7 +202,7 @@ def small_plan(launches, arrays, precision, dtypes=None):
 
     described = {name: one(name, a) for name, a in arrays.items()}
     phases = (Phase("step", tuple(launches)),)
-    return Plan("bench", "test", precision, None, Layout((1, 1, 1), 0), described, phases, 1, 1.0, 0.0, [], None, 1, np.inf)
+    return StepPlan(precision=precision, layout=Layout((1, 1, 1), 0), arrays=described, phases=phases)
 
 
 # --- times ------------------------------------------------------------------------------------------------------------------------------

@@ -83,12 +83,12 @@ def measure(comm, options, law, ways):
     """Rows of a law, one for each way, the same on all ranks."""
     planned, built = plan_of(comm, options, law)
     here = machine(options.device, comm, place(comm), 1 if options.device == "cpu" else None)
-    parts = planned.sharing.get("parts")
+    parts = planned.partition
     common = {
         "law": law, "gpus": comm.size, "elements": sum(p.elements for p in parts) if parts else planned.grid.elements,
         "elements_of_ranks": [p.elements for p in parts] if parts else [planned.grid.elements], "partition": options.partition,
-        "outer_share": [p.outer / p.elements for p in parts] if parts else [0.0], "neighbours": [len(p.neighbours) for p in parts or ()],
-        "shared_points": [sum(p.neighbours.values()) for p in parts or ()],
+        "outer_share": [p.outer / p.elements for p in parts] if parts else [0.0], "neighbours": [len(p.neighbours) for p in parts],
+        "shared_points": [sum(n.shared for n in p.neighbours) for p in parts],
         "bytes_sent_largest_rank": max(comm.gather(sum(planned.arrays[m.out].shape[0] * 4 for p in planned.phases for m in p.messages))),
         "nbytes_largest_rank": max(comm.gather(planned.nbytes)), "built_seconds": max(comm.gather(built)),
     }  # fmt: skip

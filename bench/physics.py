@@ -16,6 +16,7 @@ import numpy as np
 from craton import api
 from craton.backends import backend
 from craton.benchmark import provenance
+from craton.driver import waves
 from craton.scenario import Scenario
 from craton.validation import absorbing
 from craton.validation.compare import row
@@ -60,7 +61,7 @@ def steps(device, count=STEPS, n=GRID):
 def marched(scenario, device, count):
     """Largest velocity now and then over `count` steps; whole runs."""
     planned = api.plan(scenario)
-    program, largest = backend(device).commit(planned), []
+    program, largest = waves.commit(scenario, planned, backend(device)), []
     for step in range(count):
         absorbing.advance(program, step)
         looks = step < 400 and step % 20 == 19

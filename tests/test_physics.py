@@ -8,6 +8,7 @@ import pytest
 import craton
 from craton import api
 from craton.backends import backend
+from craton.driver import waves
 from craton.scenario import Scenario
 from craton.validation import CASES, FULL, GROUPS, absorbing, conserved, fullspace, guided, homogeneous, lines, lossy, surface, validate
 from craton.validation.compare import misfit, reference
@@ -256,7 +257,7 @@ def test_stable_for_long(faces):
         source=[{"kind": "moment_tensor", "at": [911, 960, -730], "tensor": TENSOR, "wavelet": wavelet}],
     )
     planned = craton.plan(scenario)
-    program, largest = backend("cpu").commit(planned), []
+    program, largest = waves.commit(scenario, planned, backend("cpu")), []
     for n in range(planned.steps):
         absorbing.advance(program, n)
         if n < 300 or n % 1000 == 999:

@@ -5,7 +5,7 @@ import threadpoolctl
 
 from craton import sem_benchmark
 from craton.backends.cpu import CPU
-from craton.core.shares import SingleRank
+from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import families, mesh_terms
 from craton.methods.spectral_element.assembly import order_elements
 from craton.methods.spectral_element.build import assemble, discretise

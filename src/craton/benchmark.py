@@ -133,7 +133,8 @@ def measure(text, machine, bandwidth):
     from craton import api
     from craton.scenario import loads
 
-    return timed(api.plan(loads(text)), machine, bandwidth)
+    scenario = loads(text)
+    return timed(scenario, api.plan(scenario), machine, bandwidth)
 
 
 def measure_elements(case, machine, bandwidth):
@@ -141,10 +142,11 @@ def measure_elements(case, machine, bandwidth):
     begin = time.perf_counter()
     plan = sem_benchmark.plan_of(case)
     seconds = time.perf_counter() - begin
-    return sem_benchmark.figures(case, plan, timed(plan, machine, bandwidth), machine.name) | {"build_seconds": seconds}
+    rates = timed(sem_benchmark.scenario_of(case), plan, machine, bandwidth)
+    return sem_benchmark.figures(case, plan, rates, machine.name) | {"build_seconds": seconds}
 
 
-def timed(plan, machine, bandwidth):
+def timed(scenario, plan, machine, bandwidth):
     """Whole time steps of a plan on random data, several times; and each of its operators."""
     from craton.comm.local import Alone
     from craton.driver import waves
@@ -152,7 +154,7 @@ def timed(plan, machine, bandwidth):
     from craton.driver.recorder import Recorder
 
     waves.check_memory(plan, machine)
-    program = waves.commit(plan, machine)
+    program = waves.commit(scenario, plan, machine)
     randomise(program, machine)
     recorder = Recorder(program)
 

@@ -62,6 +62,15 @@ class Method(Protocol):
             The domain cannot be cut into so many parts.
         """
 
+    def fills(self, scenario, plan):
+        """What fills the arrays of a rank's plan that are `filled`, see `craton.backends.base.Machine.commit`.
+
+        Until then they take no memory; builders are needed for them, and are gone afterwards.
+        """
+
+    def picture_maker(self, series):
+        """The function that makes a picture of a `SnapshotSeries` from a dict of fields on the host; runs beside the time loop."""
+
     def shots(self, scenario):
         """Names of the shots that must be run one by one."""
 

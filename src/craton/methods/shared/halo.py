@@ -27,7 +27,7 @@ def _operator(name, writes, reads, fields):
     return Operator(name + count, FILE, writes, reads, PARAMS, kernel=name, reals_per_point=2 * fields, defines=(("FIELDS", fields),))
 
 
-def messages(plan, part):
+def messages(plan, subdomain):
     """What a rank sends and takes after each phase of its plan.
 
     Returns
@@ -40,28 +40,28 @@ def messages(plan, part):
     arrays, out = {}, []
     for phase in plan.phases:
         found, by_axis = [], {axis: list(some) for axis, some in groupby(sorted(phase.shared, key=_axis), _axis)}
-        for axis, side in sorted(part.neighbours):
+        for axis, side in sorted(subdomain.faces):
             for n, some in enumerate(_threes(by_axis.get(axis, []))):
                 name = f"halo_{phase.name}_{axis}{side}{n or ''}"
-                one, buffers = message(plan, part, (axis, side), some, name)
+                one, buffers = message(plan, subdomain, (axis, side), some, name)
                 found.append(one)
                 arrays |= buffers
         out.append(tuple(found))
     return arrays, out
 
 
-def message(plan, part, face, halos, name):
+def message(plan, subdomain, face, halos, name):
     """The message to the neighbour behind a face and the one back, and their two buffers."""
     (axis, side), fields = face, [one.field for one in halos]
     low, high = max(one.low for one in halos), max(one.high for one in halos)
-    n = part.shape["zyx".index(axis)]
+    n = subdomain.shape["zyx".index(axis)]
     sent, taken = ((0, high), (-low, 0)) if side == 0 else ((n - low, n), (n, n + high))
-    boxes = [slab(part.shape, axis, limits) for limits in (sent, taken)]
+    boxes = [slab(subdomain.shape, axis, limits) for limits in (sent, taken)]
     buffers = {f"{name}_{way}": Array("halos", (len(fields) * points(box),), plan.precision) for way, box in zip(("out", "in"), boxes)}
     padded, params = (*fields, *[""] * (TOGETHER - len(fields))), [scalars(plan.layout, box) for box in boxes]
     packs = Launch(pack(len(fields)), (f"{name}_out", *padded), boxes[0], params[0])
     unpacks = Launch(unpack(len(fields)), (*padded, f"{name}_in"), boxes[1], params[1])
-    return Message(part.neighbours[face], face, f"{name}_out", f"{name}_in", packs, unpacks), buffers
+    return Message(subdomain.faces[face], face, f"{name}_out", f"{name}_in", packs, unpacks), buffers
 
 
 def slab(shape, axis, limits):

@@ -8,7 +8,6 @@ import numpy as np
 
 from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch, Message
-from craton.core.shares import SingleRank
 
 FILE = Path(__file__).parent / "kernels" / "sharing.h"
 PARAMS = Struct("SharedParams", (("count", "i32"),))
@@ -28,6 +27,20 @@ def add(fields):
 def _operator(name, writes, reads, fields, reals):
     return Operator(name if fields == 3 else f"{name}_{fields}", FILE, writes, reads, PARAMS, reals_per_point=reals, kernel=name,
                     defines=(("FIELDS", fields),), types=TYPES, pointwise=False, grain=(1, 1, 4096), block=(128, 1, 1))  # fmt: skip
+
+
+class SingleRank:
+    """A single rank, in place of `craton.comm.Together`."""
+
+    rank, size = 0, 1
+
+    def every(self, work):
+        """Return the results of `work()` on every rank: list."""
+        return [work()]
+
+    def swap(self, arrays):
+        """Exchange arrays by rank with other ranks, of which there are none."""
+        return {}
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,8 @@ from craton.output.mesh import write_mesh
 from craton.scenario import loads
 
 FORBIDDEN = ("craton.methods", "craton.model", "craton.scenario", "craton.comm", "craton.backends", "craton.driver")
-SHOTS = "".join(f'[[snapshots]]\nname = "{quantity}"\nquantity = "{quantity}"\nevery = 0.1\n' for quantity in ("velocity", "curl", "pressure"))
+QUANTITIES = ("velocity", "curl", "pressure")
+SHOTS = "".join(f'[[snapshots]]\nname = "{name}"\nquantity = "{name}"\nevery = 0.1\n' for name in QUANTITIES)
 RUPTURE = Path(__file__).parent / "data" / "sources" / "rupture_v2.srf"
 FAULT = f'[[source]]\nkind = "srf"\ncoordinates = "metres"\nfile = "{RUPTURE}"\nname = "F"\n'
 FIBRE = '[[receivers]]\nname = "D"\ndas = { along = [[900, 900, -200], [2600, 1500, -200]], spacing = 200, gauge = 400 }\n'

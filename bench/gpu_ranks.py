@@ -67,20 +67,18 @@ def one_rank(comm, nbytes):
         right = bool((whole == size * (size + 1) / 2).all()) and (comm.rank != size - 1 or bool((last == size * (size + 1) / 2).all()))
         out = [cupy.full(nbytes // 4, 10 * comm.rank + side, cupy.float32) for side in (0, 1)]
         into = [cupy.zeros(nbytes // 4, cupy.float32) for _ in (0, 1)]
-        low, high = (comm.rank - 1) % size, (comm.rank + 1) % size
-        # Two ranks are each other's neighbour on both sides: what one sends from its low side, the other takes on its high side.
-        sends, takes = [(low, out[0]), (high, out[1])], [(high, into[1]), (low, into[0])]
+        peers, sides = ((comm.rank - 1) % size, (comm.rank + 1) % size), (0, 1) if size > 2 else (1,)  # one message to each neighbour
         seconds = []
         for _ in range(25):
             begin, end = cupy.cuda.Event(), cupy.cuda.Event()
             begin.record(stream)
-            nccl.exchange([(peer, a, from_, b) for (peer, a), (from_, b) in zip(sends, takes)])
+            nccl.exchange([(peers[side], out[side], into[side]) for side in sides])
             end.record(stream)
             end.synchronize()
             seconds.append(cupy.cuda.get_elapsed_time(begin, end) / 1e3)
-        right = right and bool((into[1] == 10 * high).all()) and bool((into[0] == 10 * low + 1).all())
+        right = right and all(bool((into[side] == 10 * peers[side] + (1 - side if size > 2 else side)).all()) for side in sides)
         nccl.close()
-    return right, 2 * nbytes / float(np.median(seconds[5:]))
+    return right, len(sides) * nbytes / float(np.median(seconds[5:]))
 
 
 def main():

@@ -198,14 +198,14 @@ def copies(programs, field, medium):
         for m in next((p.messages for p in a.plan.phases if p.name == medium), ()):
             b = programs[m.rank]
             back = next(o for p in b.plan.phases if p.name == medium for o in p.messages if o.rank == a.plan.rank)
-            yield tuple(one.host(field)[numbers(one.plan, way)] for one, way in ((a, m), (b, back)))
+            yield tuple(one.host(field)[numbers(one.plan, medium, way)] for one, way in ((a, m), (b, back)))
 
 
-def numbers(plan, message):
-    """Own numbers of the points of a message."""
-    of = plan.arrays[message.out]
-    fields = dict(message.pack.op.defines)["FIELDS"]
-    packed = plan.arrays[message.pack.arrays[2]].data
+def numbers(plan, phase, message):
+    """Own numbers of the points of a message of a phase."""
+    of, (packing,) = plan.arrays[message.out], next(p.packing for p in plan.phases if p.name == phase)
+    fields = dict(packing.op.defines)["FIELDS"]
+    packed = plan.arrays[packing.arrays[2]].data
     return packed[of.start // fields : (of.start + of.shape[0]) // fields]
 
 
@@ -241,7 +241,7 @@ def test_outer_elements_and_only_they_touch_shared_points(case):
         plan = program.plan
         assert 0 < plan.subdomain.outer <= plan.subdomain.elements
         for phase in plan.phases:
-            shared = np.unique(np.concatenate([numbers(plan, m) for m in phase.messages] or [[-1]]))
+            shared = np.unique(np.concatenate([numbers(plan, phase.name, m) for m in phase.messages] or [[-1]]))
             of_elements = [one for one in phase.launches if f"{one.op.name}_points" in plan.arrays and one.colours]
             for one in of_elements:
                 touching = np.isin(plan.arrays[f"{one.op.name}_points"].data, shared).any(axis=1)

@@ -152,46 +152,35 @@ class Halo:
 
 @dataclass(frozen=True)
 class Message:
-    """Message to a neighbour and from it.
-
-    Parameters
-    ----------
-    rank : int
-        The neighbour.
-    face : (str, int) or None
-        Axis and side behind which it is; None where messages add at shared points, one to a neighbour.
-    out, into : str
-        Names of the contiguous buffers.
-    pack, unpack : Launch
-        Fill the one, empty the other into the ghosts; may be the same launches for all messages of a phase.
-    """
+    """Messages to a neighbour and from it after a phase: names of the contiguous buffers `out` and `into`."""
 
     rank: int
-    face: tuple | None
     out: str
     into: str
-    pack: Launch
-    unpack: Launch
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Launches in order, the halos that the next phase reads (tuple of Halo) and, of a rank's plan, their messages (tuple of Message)."""
+    """Launches in order, and what neighbours exchange behind them.
+
+    Parameters
+    ----------
+    name : str
+    launches : tuple of Launch
+    halos : tuple of Halo
+        Of a grid, the halos that the next phase reads.
+    messages : tuple of Message
+        Of a rank's plan, one for each neighbour.
+    packing, unpacking : tuple of Launch
+        Fill the buffers; add what has come, or write it to ghosts.
+    """
 
     name: str
     launches: tuple
-    shared: tuple = ()
+    halos: tuple = ()
     messages: tuple = ()
-
-    @property
-    def packing(self):
-        """Launches that fill the buffers of its messages."""
-        return tuple({id(message.pack): message.pack for message in self.messages}.values())
-
-    @property
-    def unpacking(self):
-        """Launches that add the received buffers or write them to ghosts."""
-        return tuple({id(message.unpack): message.unpack for message in self.messages}.values())
+    packing: tuple = ()
+    unpacking: tuple = ()
 
 
 @dataclass(kw_only=True)

@@ -16,7 +16,7 @@ def of_grid(scenario, planned, ranks):
     from craton.core.performance import Speeds, step_seconds, table
 
     partition, speeds = split(planned, ranks, scenario.run.grid), Speeds()
-    rows = table(partition, planned.weights, [phase.shared for phase in planned.phases], np.dtype(planned.precision).itemsize, speeds)
+    rows = table(partition, planned.weights, [phase.halos for phase in planned.phases], np.dtype(planned.precision).itemsize, speeds)
     whole, slowest = sum(cost for _, cost, _, _ in rows), max(seconds for *_, seconds in rows)
     efficiency = step_seconds(whole, 0, 0, speeds) / (ranks * slowest)
     even = whole / (ranks * max(cost for _, cost, _, _ in rows))

@@ -4,7 +4,7 @@ from dataclasses import replace
 from craton.core.gathering import divide_channels, record_columns, record_slots
 from craton.core.localise import localise_plan
 from craton.core.partition import split
-from craton.methods.shared.halo import messages
+from craton.methods.shared.halo import exchange
 
 
 def plan_of_rank(plan, rank, ranks, grid=None):
@@ -29,9 +29,11 @@ def plan_of_rank(plan, rank, ranks, grid=None):
     """
     partition = split(plan, ranks, grid)
     local = localise_plan(plan, partition[rank])
-    buffers, sent = messages(local, partition[rank])
-    phases = [replace(phase, messages=some) for phase, some in zip(local.phases, sent)]
-    arrays, slots, gathering = local.arrays | buffers, plan.slots, None
+    arrays, phases, slots, gathering = dict(local.arrays), [], plan.slots, None
+    for phase in local.phases:
+        buffers, exchanging = exchange(local, partition[rank], phase)
+        arrays |= buffers
+        phases.append(exchanging)
     if divided := divide_channels(plan, partition):
         columns, gathering, launch = divided
         slots = record_slots(plan, columns)

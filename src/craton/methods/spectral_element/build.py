@@ -193,10 +193,10 @@ def assemble(d, sources, receivers, channels):
     source_arrays, injections, band = points.sources(d, sources)
     slots = timing.slots(d.steps, len(channels))
     channels, gathering, record_arrays, record = points.recording(d, channels, receivers, slots, team)
-    shared_arrays, messages = exchange_arrays(d)
+    shared_arrays, exchanges = exchange_arrays(d)
     arrays |= source_arrays | record_arrays | shared_arrays
     recording = Phase("record", tuple(replace(launch, outer=True) for launch in record))
-    phases = (*phases_of(d, injections, elements, edges, messages), recording)
+    phases = (*phases_of(d, injections, elements, edges, exchanges), recording)
     limit, watched, grid = *divergence_guard(d, sources), grid_of(d)
     plan = Plan(
         title=d.scenario.title, solver="sem_elastic", precision=d.precision, grid=grid, layout=d.state.layout, arrays=arrays, phases=phases,
@@ -231,15 +231,15 @@ def inverse_mass_arrays(d):
 
 
 def exchange_arrays(d):
-    """Return arrays and, for each medium, the messages that complete its forces at points of several ranks."""
-    arrays, messages, dtype = {}, {}, "int64" if d.exact else d.precision
+    """Return arrays and, for each medium, the exchange that completes its forces at points of several ranks."""
+    arrays, exchanges, dtype = {}, {}, "int64" if d.exact else d.precision
     for medium, field, components in (("solid", "force", 3), ("fluid", "potential_force", 1)):
-        medium_arrays, messages[medium] = d.subdomain.shared[medium].messages(field, components, dtype, d.exact)
+        medium_arrays, exchanges[medium] = d.subdomain.shared[medium].exchange(field, components, dtype, d.exact)
         arrays |= medium_arrays
-    return arrays, messages
+    return arrays, exchanges
 
 
-def phases_of(d, injections, elements, edges, messages):
+def phases_of(d, injections, elements, edges, exchanges):
     """Return the phases of a step: the fluid from the solid's displacement, the solid with the fluid's pressure, the update of both.
 
     The fluid's accelerations must be complete before the solid's forces are, and are used up when the fluid is updated. Neighbours'
@@ -248,18 +248,18 @@ def phases_of(d, injections, elements, edges, messages):
     absorbing, rigid, coupling, layers = edges
     phases = []
     if d.subdomain.media[1]:
-        phases.append(phase("fluid", [*injections, *coupling["fluid"]], elements["fluid"], messages["fluid"]))
+        phases.append(phase("fluid", [*injections, *coupling["fluid"]], elements["fluid"], exchanges["fluid"]))
         phases.append(phase("fluid faces", [*layers["fluid"], *absorbing["fluid"], *rigid["fluid"]]))
         injections = []
     if d.subdomain.media[0]:
-        phases.append(phase("solid", [*injections, *coupling["solid"]], elements["solid"], messages["solid"]))
+        phases.append(phase("solid", [*injections, *coupling["solid"]], elements["solid"], exchanges["solid"]))
     return (*phases, phase("step", [*layers["solid"], *absorbing["solid"], *rigid["solid"], *updates(d)]))
 
 
-def phase(name, launches, elements=(), messages=()):
+def phase(name, launches, elements=(), exchange=None):
     """Return a phase: the elements that neighbours wait for, other launches that add to points, then the remaining elements."""
     outer = [launch for launch in elements if launch.outer] + [replace(launch, outer=True) for launch in launches]
-    return Phase(name, (*outer, *(launch for launch in elements if not launch.outer)), messages=messages)
+    return Phase(name, (*outer, *(launch for launch in elements if not launch.outer)), **(exchange or {}))
 
 
 def updates(d):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.backends.cpu import CPU
-from craton.core.shares import SingleRank
+from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import fixed_point
 from craton.methods.spectral_element.build import assemble, discretise
 from craton.methods.spectral_element.undamped import Undamped

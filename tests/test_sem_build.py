@@ -4,7 +4,7 @@ import pytest
 import threadpoolctl
 
 from craton.backends.cpu import CPU
-from craton.core.shares import SingleRank
+from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import bench, families, mesh_terms
 from craton.methods.spectral_element.assembly import order_elements
 from craton.methods.spectral_element.build import assemble, discretise

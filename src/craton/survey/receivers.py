@@ -9,6 +9,7 @@ from craton import io
 from craton.conventions import INTEGRATED, components
 from craton.errors import Problem, ScenarioError
 from craton.survey import fibres, geography, places
+from craton.survey.globe import stations
 
 # Sampled at half steps because made of velocities; what is made of stresses lives at full steps.
 ALONG_FIBRE = "fibre_strain_rate"  # quantity of a fibre's channels
@@ -61,29 +62,30 @@ class Receivers:
         Positions (x, y, z), metres.
     fibres : Fibres or None
         Channels of fibres beside them.
-    globe : Globe or None
-        Where they are on Earth, and what turns records to their own east, north, up.
-    source : (3,) array or None
-        Position, m, from which distances and azimuths on Earth count.
+    stations : globe.Stations or None
+        Where they are on Earth.
     """
 
     names: list[str]
     xyz: np.ndarray
     fibres: Any = None
-    globe: Any = None
-    source: Any = None
+    stations: Any = None
 
     def __len__(self):
         return len(self.names)
 
-    def on_earth(self, sources):
-        """Receivers with distances from the first source, on a chunk of the Earth.
+    def on_earth(self, globe, sources):
+        """Receivers on a chunk of the Earth, with distances from the first source.
 
         Parameters
         ----------
+        globe : Globe or None
+            None where the model is no chunk of the Earth.
         sources : list of PointSource, FiniteFault or PlaneWave
         """
-        return replace(self, source=sources[0].points[0]) if self.globe is not None and sources else self
+        if globe is None or not len(self):
+            return self
+        return replace(self, stations=stations(globe, self.xyz, sources[0].points[0] if sources else None))
 
     def fibre_channels(self):
         """A Channel for each channel of the fibres."""
@@ -140,7 +142,7 @@ def build(scenario):
     points = [(entry_names, xyz) for i, entry_names, xyz in entries if where(scenario.receivers[i]) != "das"]
     names = [name for entry_names, _ in points for name in entry_names]
     xyz = np.concatenate([np.empty((0, 3)), *(xyz for _, xyz in points)])
-    return Receivers(names, xyz, fibres.build(cables) if cables else None, places.globe_of(scenario))
+    return Receivers(names, xyz, fibres.build(cables) if cables else None)
 
 
 def collect(scenario):

@@ -11,7 +11,7 @@ from craton.model import Grid, Region, cell_averages, cell_losses
 from craton.model.media import rheology
 from craton.model.media.attenuation import STORAGES, classes, relaxation
 from craton.scenario import loads, reads
-from craton.scenario.medium import Box, Homogeneous, Layer, Layers
+from craton.tables.medium import Box, Homogeneous, Layer, Layers
 from craton.validation.lossy import constant_q
 
 GRID = Grid((0.0, 0.0, -1000.0), 100.0, (11, 5, 6))

@@ -5,7 +5,7 @@ import smallcase
 
 import craton
 from craton.errors import ScenarioError
-from craton.scenario import Scenario, SpectralScenario, Stiffness, dumps, loads, reads
+from craton.scenario import FiniteDifferenceScenario, Scenario, SpectralScenario, Stiffness, dumps, loads, reads
 
 SEM = smallcase.changed(('method = "fd"', 'method = "sem"'), ("spacing = 100", "element_size = 400"))
 MESH = SEM.replace("origin = [0, 0, -2500]\nsize = [3000, 3000, 2500]\nelement_size = 400", 'mesh = "valley.msh"')
@@ -22,7 +22,7 @@ def changed(*pairs, text=SEM):
 
 def test_the_same_file_by_both_methods():
     fd, sem = loads(smallcase.TEXT), loads(SEM)
-    assert type(fd) is Scenario and type(sem) is SpectralScenario
+    assert type(fd) is FiniteDifferenceScenario and type(sem) is SpectralScenario
     assert sem.source == fd.source and sem.receivers == fd.receivers and sem.snapshots == fd.snapshots and sem.model == fd.model
     assert sem.face("top") == "free" and sem.face("west") == sem.face("bottom") == "stacey"
     assert any("boundaries.others" in text and "stacey" in text for text in sem.warnings)

@@ -12,9 +12,9 @@ from craton.methods.finite_difference import build, faults
 from craton.model import Grid, cell_averages
 from craton.model.ground import terrain
 from craton.scenario import Scenario, dumps, loads
-from craton.scenario.medium import Homogeneous
 from craton.survey import problems as survey_problems
 from craton.survey import sources
+from craton.tables.medium import Homogeneous
 from craton.validation import stability
 
 ROCK = {"vp": 3000.0, "vs": 1700.0, "rho": 2300.0}

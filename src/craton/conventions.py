@@ -1,6 +1,7 @@
 """Names, units and axes that every layer shares: x east, y north, z up, metres, SI inside."""
 
 AXES = ("x", "y", "z")
+DEVICES = ("auto", "cpu", "cuda")  # machines that a user chooses: "auto" and rows of craton.backends.BACKENDS
 FACES = {"west": ("x", 0), "east": ("x", 1), "south": ("y", 0), "north": ("y", 1), "bottom": ("z", 0), "top": ("z", 1)}
 
 # What a receiver or a snapshot can record: components, unit, long name.

@@ -46,10 +46,10 @@ def write_mesh(path, mesh, point_data=None, cell_data=None):
         "offsets": np.arange(1, mesh.size + 1, dtype=np.int64) * width,
         "types": np.full(mesh.size, TYPES[width], np.uint8),
     }
-    groups = {"region": mesh.regions} | {f"faces {name}": _bits(mesh.size, rows) for name, rows in mesh.faces.items()}
+    cell_sets = {"region": mesh.regions} | {f"faces {name}": _bits(mesh.size, rows) for name, rows in mesh.faces.items()}
     sections = {
         "PointData": _checked(point_data or {}, len(mesh.nodes), "nodes"),
-        "CellData": groups | _checked(cell_data or {}, mesh.size, "elements"),
+        "CellData": cell_sets | _checked(cell_data or {}, mesh.size, "elements"),
         "Points": {"positions": mesh.nodes},
         "Cells": cells,
     }
@@ -94,7 +94,7 @@ def _checked(data, count, noun):
 
 
 def _numeric(values):
-    """An array of a type that VTK knows, little-endian, C order."""
+    """Return an array of a type that VTK knows, little-endian, C order."""
     values = np.asarray(values)
     kind = values.dtype.str[1:]
     kind = kind if kind in VTK_NAMES else "f8" if values.dtype.kind == "f" else "i8"
@@ -102,7 +102,7 @@ def _numeric(values):
 
 
 def _write(path, sections, sizes):
-    """The XML of headers, then all arrays in one appended block (VTK file formats, "XML formats"): byte count and data, base64."""
+    """Write the XML of headers, then all arrays in one appended block (VTK file formats, "XML formats"), base64."""
     header, blocks, offset = [], [], 0
     for section, arrays in sections.items():
         header.append(f"<{section}>")

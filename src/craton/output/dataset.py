@@ -119,7 +119,7 @@ def time_axis(steps, dt, start, sampling=None):
 
 
 def corrected(samples, channels, dt, band):
-    """Recorded channels without the leapfrog's error in time; see `craton.survey.leapfrog.from_leapfrog`.
+    """Return recorded channels without the leapfrog's error in time; see `craton.survey.leapfrog.from_leapfrog`.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None
 
 
 def _of_shots(samples, channels, receivers, dt, start, quantities, sampling, attributes, steps, shots, motion):
-    """The datasets of all shots, one behind the other along `shot`."""
+    """Return the datasets of all shots, one behind the other along `shot`."""
     import xarray as xr
 
     parts = []
@@ -206,8 +206,8 @@ def _of_shots(samples, channels, receivers, dt, start, quantities, sampling, att
 
 def _along(dim, quantities, motion):
     """Components of some quantities that lie along a dimension, in the order of the convention."""
-    named = {c for q in quantities if COMPONENT_DIMS.get(QUANTITIES[q][0]) == dim for c in components(q, motion)}
-    return tuple(c for whole, d in COMPONENT_DIMS.items() if d == dim for c in whole if c in named)
+    recorded = {c for q in quantities if COMPONENT_DIMS.get(QUANTITIES[q][0]) == dim for c in components(q, motion)}
+    return tuple(c for whole, d in COMPONENT_DIMS.items() if d == dim for c in whole if c in recorded)
 
 
 def _series(name, samples, channels, dt, start, times, sampling):

@@ -107,10 +107,10 @@ def lay_out(path, planned, output, motion, names, places, times, attributes):
     """
     import zarr
 
-    one = _one_receiver(planned, output, motion, attributes)
-    _coordinates(one, planned.receivers, names, places, times).to_zarr(path, mode="w", zarr_format=ZARR_FORMAT, consolidated=False)
+    sample = _sample_dataset(planned, output, motion, attributes)
+    _coordinates(sample, planned.receivers, names, places, times).to_zarr(path, mode="w", zarr_format=ZARR_FORMAT, consolidated=False)
     group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
-    for name, variable in one.data_vars.items():
+    for name, variable in sample.data_vars.items():
         shape = (len(names), len(planned.receivers), *variable.shape[1:-1], len(times))
         _quantity(group, name, shape, variable, ("shot", *variable.dims))
     consolidate(path)
@@ -137,8 +137,8 @@ def write_shot(path, number, dataset):
         raise ResourceError(f"could not write to {path}: {error.strerror or error}") from error
 
 
-def _one_receiver(planned, output, motion, attributes):
-    """A dataset as each shot's will be, of the first receiver and silence."""
+def _sample_dataset(planned, output, motion, attributes):
+    """Return a dataset as each shot's will be, of the first receiver and silence."""
     channels = [channel for channel in planned.channels if channel.receiver == 0]
     silence = np.zeros((planned.steps, len(channels)), planned.precision)
     return waveforms(silence, channels, _First(planned.receivers), planned.dt, planned.start, output.waveforms, output.sampling,
@@ -146,27 +146,27 @@ def _one_receiver(planned, output, motion, attributes):
 
 
 class _First:
-    """The first of some receivers."""
+    """First receiver of a set."""
 
     def __init__(self, receivers):
         self.names, self.xyz = receivers.names[:1], receivers.xyz[:1]
 
 
-def _coordinates(one, receivers, names, places, times):
+def _coordinates(sample, receivers, names, places, times):
     """The dataset of all coordinates, with no quantity."""
-    coordinates = {name: (c.dims, c.values, c.attrs) for name, c in one.coords.items() if "receiver" not in c.dims}
-    coordinates["time"] = ("time", times, one.time.attrs)
-    coordinates["receiver"] = ("receiver", np.array(receivers.names, dtype=str), one.receiver.attrs)
+    coordinates = {name: (c.dims, c.values, c.attrs) for name, c in sample.coords.items() if "receiver" not in c.dims}
+    coordinates["time"] = ("time", times, sample.time.attrs)
+    coordinates["receiver"] = ("receiver", np.array(receivers.names, dtype=str), sample.receiver.attrs)
     coordinates["shot"] = ("shot", np.array(names, dtype=str), {"long_name": "shot name"})
     for axis, values, source in zip("xyz", np.asarray(receivers.xyz).T, np.asarray(places, float).T):
         about = off_axis_attributes(axis)
         coordinates[axis] = ("receiver", values, about)
         coordinates[f"source_{axis}"] = ("shot", source, about | {"long_name": f"{about.get('long_name', axis)} of the source"})
-    return cf_dataset(None, coordinates, one.attrs)
+    return cf_dataset(None, coordinates, sample.attrs)
 
 
 def _quantity(group, name, shape, variable, dims):
-    """An empty array, one or several chunks for each shot."""
+    """Create an empty array, one or several chunks for each shot."""
     from numcodecs import Blosc
 
     rest = int(np.prod(shape[2:])) * variable.dtype.itemsize

@@ -125,7 +125,7 @@ class Store:
 
     @classmethod
     def again(cls, path):
-        """The OUT directory of a run that ended before it was done, to go on with: nothing is removed."""
+        """Return the OUT directory of a run that ended before it was done, to go on with: nothing is removed."""
         store = cls.__new__(cls)
         store.path = Path(path)
         store.zarr = store.path / "result.zarr"
@@ -179,7 +179,7 @@ class Store:
             raise ResourceError(f"could not write the {noun} to {self.zarr}: {error.strerror or error}") from error
 
     def snapshots(self, depth=3):
-        """A `SnapshotWriter` into this run's result.zarr."""
+        """Return a `SnapshotWriter` into this run's result.zarr."""
         return SnapshotWriter(self.zarr, depth)
 
 

@@ -3,7 +3,7 @@ import numpy as np
 
 from craton.model.ground import terrain
 from craton.model.media.cells import Region
-from craton.scenario.fields import Place
+from craton.tables.fields import Place
 
 
 def located(scenario, positions):

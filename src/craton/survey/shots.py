@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from craton.errors import Problem
-from craton.scenario import Position
 from craton.survey import source_files, sources
+from craton.tables.fields import Position
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def build(spec):
 
     Parameters
     ----------
-    spec : a wavelet of ``craton.scenario.sources``, or any object with its attributes
+    spec : a wavelet of `craton.tables.sources`, or any object with its attributes
         ``kind``, ``delay`` and the parameters of the kind.
 
     Returns

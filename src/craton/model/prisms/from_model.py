@@ -179,9 +179,11 @@ def _opened(path):
     if not Path(path).exists():
         raise ValueError(f"there is no file {path}")
     if Path(path).suffix == ".toml":
-        from craton.scenario import load
+        from craton.tables import document
+        from craton.tables.problems import diagnose
+        from craton.tables.schema import BoxOfModel
 
-        return load(path)
+        return document.checked(document.read(path, lambda values: diagnose(values, BoxOfModel)))
     import xarray
 
     kind = {"engine": "zarr", "consolidated": False} if Path(path).is_dir() else {}

@@ -1,10 +1,10 @@
 """The ground in a scenario's model: topography and bathymetry from a file, an array or a number, and the water above them."""
-from typing import Annotated, Union
+from typing import Annotated
 
 import numpy as np
-from pydantic import BeforeValidator, Discriminator, Tag, ValidationError, model_validator
+from pydantic import BeforeValidator, ValidationError, model_validator
 
-from craton.scenario.fields import FilePath, Length, Table, Text, key, many, quantity, wrong
+from craton.tables.fields import FilePath, Length, Table, Text, key, many, quantity, union, wrong
 from craton.text import shown
 
 _NAMES = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north")}
@@ -29,11 +29,12 @@ class GroundTable(Table):
 
     @model_validator(mode="after")
     def _fits(self):
-        rows = self.z if self.y is not None else (self.z,)
-        wanted = (len(self.x), *([len(self.y)] if self.y is not None else []))
-        if any(np.ndim(row) != 1 or len(row) != len(self.x) for row in rows) or (self.y is not None and len(rows) != len(self.y)):
-            count = " x ".join(map(str, wanted))
-            raise wrong(("z", f"z needs one elevation for each of the {count} points", "each row of z runs along x"))
+        rows = (self.z,) if self.y is None else self.z
+        fits = all(np.ndim(row) == 1 and len(row) == len(self.x) for row in rows)
+        if not fits or (self.y is not None and len(rows) != len(self.y)):
+            counts = [len(axis) for axis in (self.x, self.y) if axis is not None]
+            message = f"z needs one elevation for each of the {' x '.join(map(str, counts))} points"
+            raise wrong(("z", message, "each row of z runs along x"))
         for name in ("x", "y"):
             axis = getattr(self, name)
             if axis is not None and (len(axis) < 2 or not (np.diff(axis) > 0).all()):
@@ -64,7 +65,10 @@ def sampled(values, kind):
         domain = kind.model_validate(values.get("domain"))
     except ValidationError:  # has a report of its own
         return values
-    corner, extent, spacing = domain.corner, domain.extent, domain.fine
+    if domain.size is None:
+        return values
+    corner, extent = domain.corner, domain.extent
+    spacing = domain.resolution and domain.resolution / domain.RELIEF_SAMPLES
     counts = domain.points(spacing) if spacing else (PLACES,) * 3
     steps = (spacing or e / (n - 1) for e, n in zip(extent, counts))
     x, y = (corner[a] + step * np.arange(counts[a]) for a, step in zip(range(2), steps))
@@ -80,24 +84,18 @@ def _tabled(array):
     dims = {axis: dim for dim in array.dims for axis, names in _NAMES.items() if str(dim).lower() in names}
     metres = all(str(v.attrs.get("units", "m")).lower() in _METRES for v in (array, *(array[d] for d in dims.values())))
     if len(dims) != array.ndim or "x" not in dims or not metres:
-        what = f"an array over {', '.join(map(str, array.dims)) or 'nothing'}" + ("" if metres else ", not in metres")
-        raise wrong(("", f"{what} cannot be used as topography", "give an xarray.DataArray over x, or over x and y, all in m"))
+        axes = ", ".join(map(str, array.dims)) or "nothing"
+        message = f"an array over {axes}{'' if metres else ', not in metres'} cannot be used as topography"
+        raise wrong(("", message, "give an xarray.DataArray over x, or over x and y, all in m"))
     array = array.sortby(list(dims.values())).transpose(*(dims[axis] for axis in "yx" if axis in dims))
     return {axis: array[dim].values.tolist() for axis, dim in dims.items()} | {"z": array.values.tolist()}
 
 
-def _which(value):
-    if isinstance(value, Table):
-        return "~" + type(value).__name__
-    return "~level" if not isinstance(value, dict) else "~GroundTable" if "z" in value else "~GroundFile"
+def _kind(value):
+    return "level" if not isinstance(value, dict) else "GroundTable" if "z" in value else "GroundFile"
 
 
-Ground = Annotated[
-    Union[  # noqa: UP007 (tags)
-        Annotated[GroundFile, Tag("~GroundFile")], Annotated[GroundTable, Tag("~GroundTable")], Annotated[Length, Tag("~level")]
-    ],
-    Discriminator(_which), BeforeValidator(_ground),
-]  # fmt: skip
+Ground = Annotated[union(_kind, GroundFile, GroundTable, level=Length), BeforeValidator(_ground)]
 
 
 class Water(Table):

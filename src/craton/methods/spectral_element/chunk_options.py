@@ -3,7 +3,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, TypeAdapter, WithJsonSchema, model_validator
 
-from craton.scenario.fields import (
+from craton.tables.consistency import NO_CHUNK
+from craton.tables.fields import (
     Distance,
     Duration,
     FilePath,
@@ -13,18 +14,20 @@ from craton.scenario.fields import (
     Longitude,
     Table,
     Text,
-    as_list,
     choice,
+    exactly_one,
+    items_of,
     key,
     many,
     places,
     places_on_earth,
     quantity,
+    refuse,
     whole,
-    wrong,
 )  # fmt: skip
-from craton.scenario.medium import RADIAL
-from craton.scenario.receivers import Fibre, ReceiverGrid, ReceiverLine
+from craton.tables.foreign import dotted
+from craton.tables.medium import RADIAL
+from craton.tables.receivers import Fibre, ReceiverGrid, ReceiverLine
 from craton.text import listed, shown
 
 WIDEST = 120  # degrees
@@ -32,7 +35,7 @@ WHOLE = 6  # chunks
 CENTRE = "centre"
 EXAMPLES = {"longitude": "-67.25  # deg, east", "latitude": "-13.82  # deg, north", "width": "[20, 20]  # deg"}
 Width = quantity("angle", above=0, most=WIDEST)
-_OTHERS = ("origin", "size", "element_size", "spacing", "max_frequency", "mesh", "refine", "geographic")  # of a domain that is no chunk
+_OTHERS = ("origin", "size", "element_size", "max_frequency", "mesh", "refine", "geographic")  # of a domain that is no chunk
 
 
 def word_or(words, kind):
@@ -45,11 +48,7 @@ def word_or(words, kind):
     return Annotated[Any, BeforeValidator(validate), WithJsonSchema(adapter.json_schema())]
 
 
-def _two(value):
-    value = as_list(value)
-    if not isinstance(value, list) or len(value) != 2:
-        raise wrong(("", f"{shown(value)} is not a list of two numbers, along xi and eta", "write [20, 20]"))
-    return value
+_two = items_of(2, "{value} is not a list of two numbers, along xi and eta", "write [20, 20]")
 
 
 class Relief(Table):
@@ -96,71 +95,69 @@ class Chunk(Table):
         remedy = f"; or chunks = {WHOLE}, the whole Earth"
         items = [(n, f'missing: "{n}" is required', f"write {n} = {EXAMPLES[n]}" + remedy) for n in missing]
         if self.chunks > 1 and self.width is not None:
-            items.append(
-                (
-                    "width",
-                    f"width and chunks = {self.chunks} are mutually exclusive: each chunk is 90 degrees wide",
-                    "leave width or chunks out",
-                )
-            )
+            message = f"width and chunks = {self.chunks} are mutually exclusive: each chunk is 90 degrees wide"
+            items.append(("width", message, "leave width or chunks out"))
         if self.chunks != WHOLE and self.bottom == CENTRE:
-            items.append(("bottom", f'"{CENTRE}" is possible only for all six chunks', f'write chunks = {WHOLE}; or bottom = "cmb"'))
+            message = f'"{CENTRE}" is possible only for all six chunks'
+            items.append(("bottom", message, f'write chunks = {WHOLE}; or bottom = "cmb"'))
         if self.chunks > 1 and self.elements is not None and self.elements[0] != self.elements[1]:
-            message = f"{shown(list(self.elements))}: several chunks need the same number of elements along xi and eta"
-            items.append(("elements", message, f"write [{self.elements[0]}, {self.elements[0]}]"))
-        if items:
-            raise wrong(*items)
-        return self
-
-    @model_validator(mode="after")
-    def _one_resolution(self):
-        if self.elements is None and self.period is None:
-            raise wrong(("period", "missing: neither period nor elements is given", "write period = 40  # s; or elements = [32, 32]"))
-        if self.elements is not None and self.period is not None:
-            raise wrong(("elements", "period and elements are mutually exclusive", "leave one of the two out"))
+            message = "several chunks need the same number of elements along xi and eta"
+            remedy = f"write [{self.elements[0]}, {self.elements[0]}]"
+            items.append(("elements", f"{shown(list(self.elements))}: {message}", remedy))
+        refuse(items)
+        name = "period" if self.period is None else "elements"
+        remedy = "write period = 40  # s; or elements = [32, 32]"
+        refuse(exactly_one(self, ("period", "elements"), remedy, name))
         return self
 
 
-def beside(domain):
-    """(key, message, remedy) of what is given beside a chunk."""
-    return [(name, f"{name} and chunk are mutually exclusive: the chunk defines the domain", f"leave {name} or chunk out")
-            for name in _OTHERS if getattr(domain, name)]  # fmt: skip
+def beside_chunk(domain):
+    """Keys of a domain that a chunk leaves no room for: list of (key, message, remedy)."""
+    message = "{} and chunk are mutually exclusive: the chunk defines the domain"
+    return [(name, message.format(name), f"leave {name} or chunk out") for name in _OTHERS if getattr(domain, name)]
 
 
-def problems(scenario):
-    """(key, message, remedy) of what a chunk and the rest of a scenario exclude of each other."""
+def chunk_problems(scenario):
+    """What a chunk, or none, and the rest of a scenario exclude of each other: list of (key, message, remedy)."""
+    kind = shown(scenario.model.kind)
+    tables = [(name, getattr(scenario, name)) for name in ("source", "receivers")]
     if scenario.domain.chunk is None:
-        return _without(scenario)
-    items = []
+        items = [(dotted(path), *NO_CHUNK) for name, table in tables for path, _ in places_on_earth(table, (name,))]
+        if scenario.model.kind in RADIAL:
+            remedy = 'write chunk = { longitude =, latitude =, width =, period = } in [domain]; or kind = "layers"'
+            items.append(("model.kind", f"{kind} is a radial Earth model, which needs domain.chunk", remedy))
+        return items
+    items = _no_face(scenario)
     if scenario.model.kind not in RADIAL:
-        items.append(("model.kind", f"{shown(scenario.model.kind)} is not a radial Earth model, which a chunk of the Earth needs",
-                      f"write kind = {listed([shown(k) for k in RADIAL])}; or a box in place of chunk"))  # fmt: skip
-    items += _no_face(scenario)
-    for name in ("source", "receivers"):
-        remedy = "write { longitude =, latitude =, depth = }"
-        items += [(".".join(map(str, path)), "in a chunk of the Earth, depth needs longitude and latitude", remedy)
-                  for path, at in places(getattr(scenario, name), (name,)) if at.depth is not None]  # fmt: skip
+        remedy = f"write kind = {listed([shown(k) for k in RADIAL])}; or a box in place of chunk"
+        items.append(("model.kind", f"{kind} is not a radial Earth model, which a chunk of the Earth needs", remedy))
+    message, remedy = "in a chunk of the Earth, depth needs longitude and latitude", "write { longitude =, latitude =, depth = }"
+    items += [
+        (dotted(path), message, remedy)
+        for name, table in tables
+        for path, at in places(table, (name,))
+        if at.depth is not None
+    ]
     for n, entry in enumerate(scenario.receivers):
-        kind = "a grid of receivers" if isinstance(entry, ReceiverGrid) else "a fibre" if isinstance(entry, Fibre) else ""
-        if kind:
-            items.append((f"receivers.{n}", f"{kind} is not supported in a chunk of the Earth", "use at, line or file"))
+        if isinstance(entry, (ReceiverGrid, Fibre)):
+            noun = "a fibre" if isinstance(entry, Fibre) else "a grid of receivers"
+            items.append((f"receivers.{n}", f"{noun} is not supported in a chunk of the Earth", "use at, line or file"))
         if isinstance(entry, ReceiverLine):
             items += _ends(f"receivers.{n}.line", entry.line)
-    shots = [(n, entry.shots) for n, entry in enumerate(scenario.source) if entry.shots is not None]
-    items += [item for n, line in shots for item in _ends(f"source.{n}.shots", line)]
+    for n, entry in enumerate(scenario.source):
+        items += _ends(f"source.{n}.shots", entry.shots) if entry.shots is not None else []
     message = "a plane of constant depth is not supported in a chunk of the Earth"
-    items += [(f"snapshots.{n}.plane", message, "use x, y, z or surface = true")
-              for n, spec in enumerate(scenario.snapshots) if spec.plane is not None and spec.plane.depth is not None]  # fmt: skip
-    return items
+    return items + [
+        (f"snapshots.{n}.plane", message, "use x, y, z or surface = true")
+        for n, entry in enumerate(scenario.snapshots)
+        if entry.plane is not None and entry.plane.depth is not None
+    ]
 
 
 def _no_face(scenario):
     """Boundaries that the whole Earth does not have."""
-    asked, names = scenario.domain.chunk, []
-    if asked.chunks == WHOLE:
-        names += ["west", "east", "south", "north"]
-    if asked.bottom == CENTRE:
-        names.append("bottom")
+    chunk = scenario.domain.chunk
+    names = ["west", "east", "south", "north"] * (chunk.chunks == WHOLE) + ["bottom"] * (chunk.bottom == CENTRE)
     return [(f"boundaries.{name}", f"the whole Earth has no face {name}", "leave it out")
             for name in names if getattr(scenario.boundaries, name) is not None or name in scenario.boundaries.faces]  # fmt: skip
 
@@ -170,14 +167,3 @@ def _ends(path, line):
     if type(line.from_) is type(line.to):
         return []
     return [(f"{path}.to", "one end has longitude and latitude, the other has x and y", "write longitude and latitude for both")]
-
-
-def _without(scenario):
-    from craton.scenario.belongs import NO_CHUNK
-
-    items = [(".".join(map(str, path)), *NO_CHUNK) for name in ("source", "receivers")
-             for path, _ in places_on_earth(getattr(scenario, name), (name,))]  # fmt: skip
-    if scenario.model.kind in RADIAL:
-        items.append(("model.kind", f"{shown(scenario.model.kind)} is a radial Earth model, which needs domain.chunk",
-                      "write chunk = { longitude =, latitude =, width =, period = } in [domain]; or kind = \"layers\""))  # fmt: skip
-    return items

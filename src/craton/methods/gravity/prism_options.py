@@ -1,10 +1,10 @@
 """The [prisms] tables of a gravity scenario: cells with bodies, layers between surfaces, lists, files and Earth models."""
 
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Tag, TypeAdapter, model_validator
+from pydantic import BeforeValidator, TypeAdapter, model_validator
 
-from craton.scenario.fields import (
+from craton.tables.fields import (
     Distance,
     FilePath,
     Length,
@@ -12,17 +12,22 @@ from craton.scenario.fields import (
     Text,
     Xyz,
     as_list,
+    both_or_none,
     choice,
+    exactly_one,
     key,
     many,
+    one_of,
     quantity,
+    refuse,
     tagged,
     triple,
+    union,
     whole,
     wrong,
-)  # fmt: skip
-from craton.scenario.medium import Model
-from craton.text import listed, number, shown
+)
+from craton.tables.medium import BoxShape, Model, SphereShape
+from craton.text import number, shown
 
 Contrast = quantity("density")
 _FILES = (".nc", ".grd", ".zarr", ".tif", ".tiff", ".asc", ".csv", ".txt", ".parquet")
@@ -31,7 +36,7 @@ _SHAPE = ("nx", "ny", "nz")
 
 def less(*names):
     """The type of a density to subtract: a number (kg/m3) or one of a few words."""
-    known = choice(*names).__metadata__[0].func
+    known = one_of(names)
 
     def validate(value):
         if isinstance(value, str) and not value.strip()[:1].isdigit():
@@ -41,35 +46,16 @@ def less(*names):
     return Annotated[Any, BeforeValidator(validate)]
 
 
-class DensitySphere(Table):
+class DensitySphere(SphereShape):
     """A ball about ``center`` (x, y, z) m: cells whose centres lie in it get its ``density`` (kg/m3, a contrast as a rule)."""
 
-    shape: Literal["sphere"] = "sphere"
-    center: Xyz = key("[5000, 5000, -2000]  # m")
-    radius: Distance = key("1000  # m")
     density: Contrast = key("300  # kg/m3, a contrast: of either sign")
 
 
-class DensityBox(Table):
+class DensityBox(BoxShape):
     """A box between two corners (x, y, z) m: cells whose centres lie in it get its ``density`` (kg/m3)."""
 
-    shape: Literal["box"] = "box"
-    min: Xyz = key("[4000, 4000, -3000]  # m")
-    max: Xyz = key("[6000, 6000, -1000]  # m")
     density: Contrast = key("300  # kg/m3, a contrast: of either sign")
-
-    @model_validator(mode="after")
-    def _has_volume(self):
-        thin = [a for a, low, high in zip("xyz", self.min, self.max) if not low < high]
-        if thin:
-            raise wrong(
-                (
-                    "max",
-                    f"the box has zero or negative extent along {listed(thin, 'and')}",
-                    "min is the lower south-west corner, max is the upper north-east corner",
-                )
-            )
-        return self
 
 
 Body = tagged("body", "shape", sphere=DensitySphere, box=DensityBox)
@@ -92,9 +78,8 @@ class _Divided(Table):
     @model_validator(mode="after")
     def _one_division(self):
         if self.shape is not None and self.spacing is not None:
-            raise wrong(
-                ("spacing", "shape and spacing are mutually exclusive", "give either the number of cells (shape) or their size (spacing)")
-            )
+            remedy = "give either the number of cells (shape) or their size (spacing)"
+            raise wrong(("spacing", "shape and spacing are mutually exclusive", remedy))
         return self
 
 
@@ -109,27 +94,17 @@ class GridPrisms(_Divided):
 
     @model_validator(mode="after")
     def _something(self):
-        items = (
-            []
-            if self.shape or self.spacing
-            else [("shape", "missing: neither shape nor spacing is given", "write shape = [100, 100, 50]  # cells along x, y, z")]
-        )
-        items += _no_mass(self)
-        if items:
-            raise wrong(*items)
+        remedy = "write shape = [100, 100, 50]  # cells along x, y, z"
+        message = "missing: neither shape nor spacing is given"
+        refuse([("shape", message, remedy)] * (not (self.shape or self.spacing)) + _no_mass(self))
         return self
 
 
 def _no_mass(table):
     if table.density or any(body.density for body in table.bodies):
         return []
-    return [
-        (
-            "density",
-            "all cells have zero density",
-            'give density (kg/m3), or bodies = [ { shape = "sphere", center =, radius =, density = } ]',
-        )
-    ]
+    remedy = 'give density (kg/m3), or bodies = [ { shape = "sphere", center =, radius =, density = } ]'
+    return [("density", "all cells have zero density", remedy)]
 
 
 class RectilinearPrisms(Table):
@@ -148,18 +123,15 @@ class RectilinearPrisms(Table):
         for axis in "xyz":
             edges = getattr(self, axis)
             if len(edges) < 2:
-                items.append((axis, f"cells need at least two edges, {len(edges)} given", "give at least two edges, m"))
+                message = f"cells need at least two edges, {len(edges)} given"
+                items.append((axis, message, "give at least two edges, m"))
+            falls = [i for i in range(1, len(edges)) if not edges[i] > edges[i - 1]]
+            message = "edge {} m is not above the previous edge, {} m"
             items += [
-                (
-                    f"{axis}.{i}",
-                    f"edge {number(edges[i])} m is not above the previous edge, {number(edges[i - 1])} m",
-                    "list edges in increasing order",
-                )
-                for i in range(1, len(edges))
-                if not edges[i] > edges[i - 1]
-            ][:1]
-        if items:
-            raise wrong(*items)
+                (f"{axis}.{i}", message.format(number(edges[i]), number(edges[i - 1])), "list edges in increasing order")
+                for i in falls[:1]
+            ]
+        refuse(items)
         return self
 
 
@@ -176,14 +148,8 @@ def _surface(value):
     return value
 
 
-def _which(value):
-    return "~SurfaceFile" if isinstance(value, (dict, SurfaceFile)) else "~level"
-
-
-Surface = Annotated[
-    Union[Annotated[SurfaceFile, Tag("~SurfaceFile")], Annotated[Length, Tag("~level")]],  # noqa: UP007 (tags)
-    Discriminator(_which), BeforeValidator(_surface),
-]  # fmt: skip
+_KINDS = union(lambda value: "SurfaceFile" if isinstance(value, dict) else "level", SurfaceFile, level=Length)
+Surface = Annotated[_KINDS, BeforeValidator(_surface)]
 
 
 class LayerPrisms(Table):
@@ -199,9 +165,8 @@ class LayerPrisms(Table):
     @model_validator(mode="after")
     def _one_surface(self):
         if isinstance(self.top, float) and isinstance(self.bottom, float):
-            raise wrong(
-                ("top", "top and bottom are both constant", 'give one surface as { file = "dem.nc" }; for a slab use kind = "grid"')
-            )
+            remedy = 'give one surface as { file = "dem.nc" }; for a slab use kind = "grid"'
+            raise wrong(("top", "top and bottom are both constant", remedy))
         return self
 
 
@@ -215,16 +180,14 @@ class TablePrisms(Table):
 
     @model_validator(mode="after")
     def _one_list(self):
-        if (self.file is None) == (self.rows is None):
-            message = "file and rows are mutually exclusive" if self.file else "missing: neither file nor rows is given"
-            raise wrong(("", message, 'write file = "prisms.csv", or rows = [[west, east, south, north, bottom, top, density]]'))
-        length = 7 if self.density is None else 6
-        bad = [i for i, row in enumerate(self.rows or ()) if len(row) != length]
-        if bad:
-            remedy = "write [west, east, south, north, bottom, top" + (
-                ", density]" if length == 7 else "], since density is given for all prisms"
-            )
-            raise wrong(*[(f"rows.{i}", f"prism {i} has {len(self.rows[i])} numbers, not {length}", remedy) for i in bad[:3]])
+        columns = "west, east, south, north, bottom, top"
+        refuse(exactly_one(self, ("file", "rows"), f'write file = "prisms.csv", or rows = [[{columns}, density]]'))
+        count = 7 if self.density is None else 6
+        remedy = f"write [{columns}, density]"
+        if self.density is not None:
+            remedy = f"write [{columns}], since density is given for all prisms"
+        bad = [i for i, row in enumerate(self.rows or ()) if len(row) != count]
+        refuse([(f"rows.{i}", f"prism {i} has {len(self.rows[i])} numbers, not {count}", remedy) for i in bad[:3]])
         return self
 
 
@@ -251,28 +214,13 @@ class ModelPrisms(_Divided):
 
     @model_validator(mode="after")
     def _complete(self):
-        items = []
-        if (self.model is None) == (self.file is None):
-            message = "model and file are mutually exclusive" if self.file else "missing: neither model nor file is given"
-            items.append(("", message, 'write file = "waves.toml" (a scenario of waves), or a [prisms.model] table'))
-        if (self.origin is None) != (self.size is None):
-            items.append(
-                (
-                    "size" if self.size is None else "origin",
-                    "origin and size must be given together",
-                    "give both, or leave both out to use the domain of the scenario",
-                )
-            )
-        elif self.model is not None and self.origin is None:
-            items.append(
-                (
-                    "origin",
-                    "missing: the extent of the prisms",
-                    "write origin = [x, y, z] (lower south-west corner) and size = [.., .., ..], m",
-                )
-            )
-        if items:
-            raise wrong(*items)
+        remedy = 'write file = "waves.toml" (a scenario of waves), or a [prisms.model] table'
+        items = exactly_one(self, ("model", "file"), remedy)
+        items += both_or_none(self, ("origin", "size"), "the domain of the scenario")
+        if not items and self.model is not None and self.origin is None:
+            remedy = "write origin = [x, y, z] (lower south-west corner) and size = [.., .., ..], m"
+            items.append(("origin", "missing: the extent of the prisms", remedy))
+        refuse(items)
         return self
 
 

@@ -1,9 +1,9 @@
 """Sources and their wavelets, as a scenario states them."""
-from typing import Annotated, Literal, Union
+from typing import Literal
 
-from pydantic import Discriminator, Tag, model_validator
+from pydantic import model_validator
 
-from craton.scenario.fields import (
+from craton.tables.fields import (
     At,
     Duration,
     FilePath,
@@ -15,12 +15,14 @@ from craton.scenario.fields import (
     key,
     many,
     quantity,
+    refuse,
     spatial,
     tagged,
+    union,
     whole,
     wrong,
 )
-from craton.scenario.receivers import Line
+from craton.tables.receivers import Line
 from craton.text import listed
 
 Moment = quantity("moment", above=0)
@@ -87,22 +89,15 @@ class Samples(_Wavelet):
 
     @model_validator(mode="after")
     def _consistent(self):
-        items = _samples_problems(self.file, self.times, self.values)
-        if items:
-            raise wrong(*items)
+        refuse(_samples_problems(self.file, self.times, self.values))
         return self
 
 
 def _samples_problems(file, times, values):
     keys = [n for n, v in (("file", file), ("times", times), ("values", values)) if v is not None]
     if keys not in (["file"], ["times", "values"]):
-        message = (
-            f"{listed(keys, 'and')} are mutually exclusive"
-            if len(keys) > 1
-            else f"only {keys[0]} is given"
-            if keys
-            else "missing: no samples are given"
-        )
+        message = f"{listed(keys, 'and')} are mutually exclusive" if keys else "missing: no samples are given"
+        message = f"only {keys[0]} is given" if len(keys) == 1 else message
         return [("", message, "give either file, or both times and values")]
     if file is not None:
         return []
@@ -111,7 +106,8 @@ def _samples_problems(file, times, values):
     if len(times) < 4:
         return [("times", f"{len(times)} samples are too few", "cubic interpolation needs at least 4 samples")]
     bad = next((i for i in range(1, len(times)) if not times[i] > times[i - 1]), None)
-    return [] if bad is None else [(f"times.{bad}", f"time {bad} is not after the previous one", "list times in increasing order")]
+    message, remedy = f"time {bad} is not after the previous one", "list times in increasing order"
+    return [] if bad is None else [(f"times.{bad}", message, remedy)]
 
 
 Wavelet = tagged(
@@ -140,11 +136,9 @@ class _Source(Table):
     def _one_place(self):
         if self.at is None and self.shots is None:
             raise wrong(("at", 'missing: "at" is required', f"write at = {_AT}"))
-        for name in ("at", "shot"):
-            if self.shots is not None and getattr(self, name) is not None:
-                raise wrong(
-                    (name, f"{name} and shots are mutually exclusive", f"shots gives one position for each shot: leave {name} or shots out")
-                )
+        remedy = "shots gives one position for each shot: leave {} or shots out"
+        names = [n for n in ("at", "shot") if self.shots is not None and getattr(self, n) is not None]
+        refuse([(n, f"{n} and shots are mutually exclusive", remedy.format(n)) for n in names])
         return self
 
 
@@ -176,14 +170,10 @@ class CmtTensor(Table):
 
 
 def _kind_of_tensor(value):
-    if isinstance(value, Table):
-        return "~" + type(value).__name__
-    return "~CmtTensor" if isinstance(value, dict) and set(CmtTensor.model_fields) & set(value) else "~Tensor"
+    return "CmtTensor" if isinstance(value, dict) and set(CmtTensor.model_fields) & set(value) else "Tensor"
 
 
-AnyTensor = Annotated[
-    Union[Annotated[Tensor, Tag("~Tensor")], Annotated[CmtTensor, Tag("~CmtTensor")]], Discriminator(_kind_of_tensor)  # noqa: UP007 (tags)
-]
+AnyTensor = union(_kind_of_tensor, Tensor, CmtTensor)
 _MECHANISM = ("strike", "dip", "rake")
 
 
@@ -200,24 +190,23 @@ class MomentTensor(_Source):
 
     @model_validator(mode="after")
     def _one_mechanism(self):
-        given = [n for n in (*_MECHANISM, "moment", "magnitude") if getattr(self, n) is not None]
-        items = _tensor_problems(given) if self.tensor is not None else _double_couple_problems(given)
-        if items:
-            raise wrong(*items)
+        names = [n for n in (*_MECHANISM, "moment", "magnitude") if getattr(self, n) is not None]
+        refuse(_tensor_problems(names) if self.tensor is not None else _double_couple_problems(names))
         return self
 
 
-def _tensor_problems(given):
+def _tensor_problems(names):
+    message = "{} and tensor are mutually exclusive: the tensor holds the whole mechanism"
     remedy = "leave out tensor, or strike, dip, rake, moment and magnitude"
-    return [(name, f"{name} and tensor are mutually exclusive: the tensor holds the whole mechanism", remedy) for name in given]
+    return [(name, message.format(name), remedy) for name in names]
 
 
-def _double_couple_problems(given):
-    items = [(n, f"missing: the {n} of the double couple", f"write {n} = 0  # deg; or give tensor = {{ xy = 1e18 }}")
-             for n in _MECHANISM if n not in given]
-    if "moment" not in given and "magnitude" not in given:
+def _double_couple_problems(names):
+    message, remedy = "missing: the {} of the double couple", "write {} = 0  # deg; or give tensor = {{ xy = 1e18 }}"
+    items = [(n, message.format(n), remedy.format(n)) for n in _MECHANISM if n not in names]
+    if "moment" not in names and "magnitude" not in names:
         items.append(("moment", "missing: the size of the source", "write moment = 1e18  # N m; or magnitude = 5.9"))
-    if "moment" in given and "magnitude" in given:
+    if "moment" in names and "magnitude" in names:
         items.append(("magnitude", "moment and magnitude are mutually exclusive", "leave one of them out"))
     return items
 

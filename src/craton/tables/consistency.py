@@ -1,12 +1,18 @@
 """Problems between the tables of a wave scenario: positions and sources against its dimensions, sources and fibres against its shots."""
-from craton.scenario.fields import places
-from craton.scenario.receivers import Fibre, ReceiverGrid
+from craton.tables.fields import places
+from craton.tables.foreign import dotted
+from craton.tables.receivers import Fibre, ReceiverGrid
 from craton.text import shown
+
+NO_CHUNK = (
+    "longitude and latitude can be given only in a chunk of the Earth (domain.chunk)",
+    "give x and y in m, or a file of stations or sources",
+)
 
 
 def space_problems(scenario):
     """Positions and forces with two coordinates in a 3-D domain: list of (key, message, remedy)."""
-    items = [(".".join(map(str, path)), "a position in a 3-D domain needs three coordinates, y is missing", "write [x, y, z] in m")
+    items = [(dotted(path), "a position in a 3-D domain needs three coordinates, y is missing", "write [x, y, z] in m")
              for name in ("source", "receivers") for path, at in places(getattr(scenario, name), (name,)) if at.y is None]  # fmt: skip
     for n, source in enumerate(scenario.source):
         if len(getattr(source, "force", (0, 0, 0))) == 2:

@@ -4,8 +4,8 @@ from typing import ClassVar, Literal
 from pydantic import create_model, model_validator
 
 from craton.io import formats
-from craton.scenario.fields import FilePath, Length, Table, Text, choice, key, quantity, tagged, wrong
-from craton.scenario.sources import _WAVELET, Angle, Explosion, MomentTensor, PointForce, Wavelet
+from craton.tables.fields import FilePath, Length, Table, Text, choice, exactly_one, key, quantity, refuse, tagged
+from craton.tables.sources import _WAVELET, Angle, Explosion, MomentTensor, PointForce, Wavelet
 from craton.text import number
 
 Coordinates = choice("geographic", "metres", meant={"utm": "metres", "UTM": "metres", "m": "metres", "meters": "metres"})
@@ -74,17 +74,14 @@ class PlaneWave(_Elsewhere):
 
     @model_validator(mode="after")
     def _possible(self):
-        items = []
-        if (self.z is None) == (self.depth is None):
-            message = "z and depth are mutually exclusive" if self.z is not None else "missing: neither z nor depth is given"
-            items.append(("z", message, "give z (m, up) or depth (m) of the plane from which the wave starts"))
+        items = exactly_one(self, ("z", "depth"), "give z (m, up) or depth (m) of the plane from which the wave starts", "z")
         if self.incidence:
-            items.append(("incidence", f"{number(self.incidence)} deg: only vertical incidence, 0, is supported: an oblique wave is not "
-                          "periodic along x and y", "leave incidence out"))
+            message = "only vertical incidence, 0, is supported: an oblique wave is not periodic along x and y"
+            items.append(("incidence", f"{number(self.incidence)} deg: {message}", "leave incidence out"))
         if not self.velocity:
-            items.append(("velocity", "the velocity is zero", "give the peak particle velocity of the incident wave, m/s"))
-        if items:
-            raise wrong(*items)
+            remedy = "give the peak particle velocity of the incident wave, m/s"
+            items.append(("velocity", "the velocity is zero", remedy))
+        refuse(items)
         return self
 
     @property

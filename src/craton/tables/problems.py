@@ -1,16 +1,16 @@
 """From what the validation says to problems for people: keys as they were written, nearest names, remedies, all at once."""
 from typing import get_args, get_origin
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from craton.errors import Problem
-from craton.scenario.fields import Table
-from craton.scenario.methods import SCENARIOS, build, scenario_class
+from craton.tables.fields import Table
+from craton.tables.foreign import adopt, dotted
 from craton.text import listed, nearest, shown
 
 
-def diagnose(values):
-    """Check a scenario and find as many problems at once as can be found.
+def diagnose(values, root, scenarios=None):
+    """Build a scenario and find as many problems at once as can be found.
 
     Misspelt keys and choices are reported, then replaced by the nearest valid name (or left out) for the sake of the checks that
     come after them; what comes out is never run when there are problems.
@@ -19,36 +19,45 @@ def diagnose(values):
     ----------
     values : dict
         The tables of a scenario.
+    root : type
+        Class of the scenario, a `craton.tables.schema.Document`.
+    scenarios : dict, optional
+        Classes of all methods by name, so that a key that another method has is reported with its method.
 
     Returns
     -------
-    scenario : Scenario or None
+    scenario : root or None
         The scenario, or what it would be with the misspellings put right, on which further checks can run.
     problems : list of Problem
         Empty when the scenario is right.
     """
     values = _copied(values)
-    root = scenario_class(values)
-    problems, renamed = {}, {}
+    refused, notes, renamed = adopt(values, root.FOREIGN)
+    problems = {problem.key: problem for problem in refused}
     for _ in range(8):
-        scenario, errors = _attempt(values)
+        scenario, errors = _attempt(values, root)
         unknown = [e for e in errors if e["type"] == "extra_forbidden"]
         fixable = unknown or [e for e in errors if e.get("ctx", {}).get("nearest") is not None or _has_default(e, root)]
         for error in unknown or errors:
-            for problem in _problems(error, values, root, unknown=bool(unknown)):
+            for problem in _problems(error, values, root, scenarios or {}):
                 problems.setdefault(problem.key, problem)
         if not errors or not fixable:
             break
         for error in fixable:
             _repair(error, values, renamed, root)
-    return scenario, [_as_written(p, renamed) for p in problems.values()]
+    if scenario is not None:
+        scenario.keep_notes(f"{key}: {note.format(scenario, value=value)}" for key, note, value in notes)
+    return None if refused else scenario, [_as_written(p, renamed) for p in problems.values()]
 
 
-def _attempt(values):
+def _attempt(values, root):
+    """A scenario, and pydantic's own errors; the classes themselves raise ScenarioError instead."""
+    scenario = root.__new__(root)
     try:
-        return build(values), []
+        BaseModel.__init__(scenario, **values)
     except ValidationError as error:
         return None, error.errors(include_url=False)
+    return scenario, []
 
 
 def _copied(value):
@@ -78,55 +87,47 @@ def _child(value, step):
     return value[step] if isinstance(value, list) and isinstance(step, int) and step < len(value) else None
 
 
-def dotted(path):
-    """``("source", 0, "at")`` as ``"source.0.at"``."""
-    return ".".join(str(step) for step in path)
-
-
-def _problems(error, values, root, unknown):
+def _problems(error, values, root, scenarios):
     path = written(error["loc"], values)
-    kind, given = error["type"], error["input"]
+    kind, value = error["type"], error["input"]
     if kind == "craton":
         return [Problem(dotted((*path, *filter(None, [k]))), message, remedy) for k, message, remedy in error["ctx"]["items"]]
     if kind == "extra_forbidden":
-        return [_unknown_key(error["loc"], path, values, root)]
+        return [_unknown_key(error["loc"], path, values, root, scenarios)]
     if kind == "missing":
         return [_missing_key(error["loc"], path, root)]
     if kind in ("model_type", "model_attributes_type", "dict_type"):
         names = list(_names(_tables_at(error["loc"], root)))
-        return [Problem(dotted(path), f"{shown(given)} is not a table", f"it has the keys {listed(names, 'and')}")]
-    return [Problem(dotted(path), f"{shown(given)}: {error['msg']}")]
+        return [Problem(dotted(path), f"{shown(value)} is not a table", f"it has the keys {listed(names, 'and')}")]
+    return [Problem(dotted(path), f"{shown(value)}: {error['msg']}")]
 
 
-def _unknown_key(loc, path, values, root):
+def _unknown_key(loc, path, values, root, scenarios):
     name, parent = path[-1], _value_at(values, path[:-1])
     names = list(_names(_tables_at(loc[:-1], root)))
-    foreign = next((method for method, kind in SCENARIOS.items() if name in _names(_tables_at(loc[:-1], kind))), None)
-    close = None if foreign else nearest(name, [n for n in names if n not in parent])
-    there = None if close or foreign else nearest(name, names)
-    hint = f', did you mean "{close}"?' if close else f', did you mean "{there}", which is already given?' if there else ""
-    message = f'unknown key "{name}"' + hint
-    elsewhere = None if close or there else _owner(name, root, foreign)
-    remedy = f'"{name}" belongs {elsewhere}' if elsewhere else f"valid keys here: {', '.join(names)}"
-    return Problem(dotted(path), message, remedy)
+    methods = (method for method, kind in scenarios.items() if name in _names(_tables_at(loc[:-1], kind)))
+    method = next(methods, None)
+    free = None if method else nearest(name, [n for n in names if n not in parent])
+    used = None if free or method else nearest(name, names)
+    hint = f', did you mean "{free}"?' if free else f', did you mean "{used}", which is already given?' if used else ""
+    owner = None if free or used else _owner(name, root, method)
+    remedy = f'"{name}" belongs {owner}' if owner else f"valid keys here: {', '.join(names)}"
+    return Problem(dotted(path), f'unknown key "{name}"' + hint, remedy)
 
 
-def _owner(name, root, foreign):
-    """Where this key belongs, in words: in the table of the scenario that has it, if there is just one; in scenarios of another method."""
+def _owner(name, root, method):
+    """Where this key belongs, in words: in the one table of the scenario that has it, or in scenarios of another method."""
     owners = [field for field in root.model_fields if name in _names(_tables_in(root.model_fields[field].annotation))]
     if len(owners) == 1:
         return f"in [{owners[0]}]"
-    return f"to scenarios with method = {shown(foreign)}" if foreign else None
+    return f"to scenarios with method = {shown(method)}" if method else None
 
 
 def _missing_key(loc, path, root):
     tables = _tables_at(loc[:-1], root)
-    field = next((f for t in tables for n, f in t.model_fields.items() if (f.alias or n) == path[-1]), None)
-    example = field.examples[0] if field is not None and field.examples else None
-    if example and example.startswith("["):
-        remedy = f"add {example}" if len(path) == 1 else f"write {path[-1]} = {example}"
-    else:
-        remedy = f"write {path[-1]} = {example}" if example else ""
+    examples = [example for field in _fields(tables, path[-1])[:1] for example in field.examples or ()]
+    is_table = len(path) == 1 and examples and examples[0].startswith("[")
+    remedy = f"add {examples[0]}" if is_table else f"write {path[-1]} = {examples[0]}" if examples else ""
     return Problem(dotted(path), f'missing: "{path[-1]}" is required', remedy)
 
 
@@ -141,7 +142,7 @@ def _tables_at(loc, root):
         elif named:  # the name of a table among others, the user's choice
             named = False
         else:
-            fields = [f for t in tables for n, f in t.model_fields.items() if (f.alias or n) == step]
+            fields = _fields(tables, step)
             tables = [t for f in fields for t in _tables_in(f.annotation)]
             named = any(_by_name(f.annotation) for f in fields)
     return tables
@@ -162,12 +163,16 @@ def _names(tables):
     return dict.fromkeys(f.alias or n for t in tables for n, f in t.model_fields.items())
 
 
+def _fields(tables, name):
+    return [f for t in tables for n, f in t.model_fields.items() if (f.alias or n) == name]
+
+
 def _has_default(error, root):
     """Whether a wrong value can be left out for a default that is not "none of it"."""
     loc = error["loc"]
     if error["type"] == "missing" or not loc or not isinstance(loc[-1], str) or loc[-1].startswith("~"):
         return False
-    fields = [f for t in _tables_at(loc[:-1], root) for n, f in t.model_fields.items() if (f.alias or n) == loc[-1]]
+    fields = _fields(_tables_at(loc[:-1], root), loc[-1])
     return bool(fields) and not fields[0].is_required() and fields[0].default is not None
 
 

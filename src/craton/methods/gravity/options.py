@@ -2,29 +2,32 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, model_validator
 
 from craton.conventions import GRAVITY
-from craton.errors import ScenarioError
-from craton.scenario.fields import (
+from craton.methods.gravity.prism_options import Prisms, SurfaceFile
+from craton.tables.fields import (
     FilePath,
     Flag,
     Length,
     SpatialPosition,
     Table,
+    both_or_none,
     choice,
+    exactly_one,
     key,
     many,
     quantity,
+    refuse,
+    repeated,
     several,
     tagged,
     whole,
     wrong,
-)  # fmt: skip
-from craton.scenario.prisms import Prisms, SurfaceFile
-from craton.scenario.receivers import Axis
-from craton.scenario.schema import Device, Method, Precision, Title
-from craton.text import number, shown
+)
+from craton.tables.receivers import Axis
+from craton.tables.schema import Device, Document, Precision, not_empty
+from craton.text import number
 
 FIELDS = tuple(GRAVITY)
 
@@ -34,12 +37,8 @@ def _all_fields(value):
 
 
 def _distinct(fields):
-    twice = [i for i, f in enumerate(fields) if f in fields[:i]]
-    if twice or not fields:
-        raise wrong(
-            *[(f"{i}", f"{shown(fields[i])} is listed twice", "leave one of them out") for i in twice]
-            or [("", "the list of fields is empty", 'write fields = ["g_z"], or "all"')]
-        )
+    refuse([] if fields else [("", "the list of fields is empty", 'write fields = ["g_z"], or "all"')])
+    refuse(repeated(fields, "{}", "leave one of them out"))
     return fields
 
 
@@ -74,14 +73,7 @@ class DrapePoints(Table):
 
     @model_validator(mode="after")
     def _both(self):
-        if (self.x is None) != (self.y is None):
-            raise wrong(
-                (
-                    "x" if self.x is None else "y",
-                    "x and y must be given together",
-                    "give both, or leave both out to use the points of the surface",
-                )
-            )
+        refuse(both_or_none(self, ("x", "y"), "the points of the surface"))
         return self
 
 
@@ -107,9 +99,8 @@ class BoreholePoints(Table):
     @model_validator(mode="after")
     def _downwards(self):
         if not self.bottom < self.top:
-            raise wrong(
-                ("bottom", f"bottom = {number(self.bottom)} m is not below top = {number(self.top)} m", "elevations are positive upward")
-            )
+            message = f"bottom = {number(self.bottom)} m is not below top = {number(self.top)} m"
+            raise wrong(("bottom", message, "elevations are positive upward"))
         return self
 
 
@@ -122,9 +113,7 @@ class ScatteredPoints(Table):
 
     @model_validator(mode="after")
     def _one_list(self):
-        if (self.at is None) == (self.file is None):
-            message = "at and file are mutually exclusive" if self.file else "missing: neither at nor file is given"
-            raise wrong(("", message, 'write at = [[x, y, z], ...], or file = "points.csv"'))
+        refuse(exactly_one(self, ("at", "file"), 'write at = [[x, y, z], ...], or file = "points.csv"'))
         return self
 
 
@@ -146,13 +135,7 @@ def _as_several(value):
     return [value] if isinstance(value, (dict, Table)) else value
 
 
-def _some(prisms):
-    if not prisms:
-        raise wrong(("", "the scenario has no prisms", "add a [prisms] table"))
-    return prisms
-
-
-class GravityScenario(Table):
+class GravityScenario(Document):
     """A gravity computation: method = "gravity" in TOML.
 
     Raises
@@ -161,26 +144,26 @@ class GravityScenario(Table):
         With every problem found, when it is built from wrong values.
     """
 
-    title: Title = ""
-    method: Method = key('"gravity"')
+    method: choice("gravity") = "gravity"
     gravity: Gravity = Gravity()
-    prisms: Annotated[several("prisms", Prisms), AfterValidator(_some), BeforeValidator(_as_several)] = key(
-        "[prisms] with kind and the keys of that kind"
-    )
+    prisms: Annotated[
+        several("prisms", Prisms),
+        not_empty("prisms", "add a [prisms] table"),
+        BeforeValidator(_as_several),
+    ] = key("[prisms] with kind and the keys of that kind")
     points: Points = key("[points] with kind and the keys of that kind")
     run: GravityRun = GravityRun()
 
-    def __init__(self, /, **values):
-        try:
-            super().__init__(**{"method": "gravity"} | values)
-        except ValidationError:
-            from craton.scenario.problems import diagnose
-
-            raise ScenarioError(diagnose({"method": "gravity"} | values)[1]) from None
-
     @property
     def warnings(self):
-        """Suspicious magnitudes, one sentence each with the unit that was probably meant: list of str."""
-        from craton.scenario.suspicions import gravity
+        """Suspicious densities and notes on keys of other methods, one sentence each: list of str."""
+        return [*super().warnings, *(text for i, table in enumerate(self.prisms) for text in _light(f"prisms.{i}", table))]
 
-        return gravity(self)
+
+def _light(key, table):
+    """Densities that look like g/cm3."""
+    named = [(f"{key}.{name}", getattr(table, name, None)) for name in ("density", "density_below")]
+    named += [(f"{key}.bodies.{i}.density", body.density) for i, body in enumerate(getattr(table, "bodies", ()))]
+    for name, rho in named:
+        if rho and abs(rho) < 5:
+            yield f"{name}: {number(rho)} kg/m3 is very small; did you mean {number(rho)} g/cm3 = {number(rho * 1e3)}?"

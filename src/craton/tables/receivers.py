@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, model_validator
 
 from craton.conventions import QUANTITIES
-from craton.scenario.fields import (
+from craton.tables.fields import (
     At,
     Distance,
     Duration,
@@ -16,10 +16,12 @@ from craton.scenario.fields import (
     Position,
     Table,
     Text,
-    as_list,
     choice,
+    exactly_one,
+    items_of,
     key,
     many,
+    refuse,
     tagged,
     whole,
     wrong,
@@ -51,15 +53,11 @@ class ReceiverLine(Table):
     line: Line
 
 
-def _axis(value):
-    value = as_list(value)
-    if not isinstance(value, list) or len(value) != 3:
-        remedy = "write the first and last coordinate (m) and the number of points: [0, 10_000, 11]"
-        raise wrong(("", f"{shown(value)} is not [first, last, count]", remedy))
-    return value
-
-
-Axis = Annotated[tuple[Length, Length, whole(least=1)], BeforeValidator(_axis)]
+_AXIS_REMEDY = "write the first and last coordinate (m) and the number of points: [0, 10_000, 11]"
+Axis = Annotated[
+    tuple[Length, Length, whole(least=1)],
+    BeforeValidator(items_of(3, "{value} is not [first, last, count]", _AXIS_REMEDY)),
+]
 
 
 class Lattice(Table):
@@ -72,9 +70,7 @@ class Lattice(Table):
 
     @model_validator(mode="after")
     def _one_height(self):
-        if (self.z is None) == (self.depth is None):
-            message = "z and depth are mutually exclusive" if self.z is not None else "missing: neither z nor depth is given"
-            raise wrong(("", message, "give either z or depth, in m"))
+        refuse(exactly_one(self, ("z", "depth"), "give either z or depth, in m"))
         return self
 
     @property
@@ -114,13 +110,8 @@ class FibrePath(Table):
             raise wrong((f"along.{same[0]}", "this position equals the previous one", "leave one of the two out"))
         length = sum(math.dist(a, b) for a, b in zip(points, points[1:]))
         if self.gauge > length * (1 + 1e-9):
-            raise wrong(
-                (
-                    "gauge",
-                    f"the gauge length, {number(self.gauge)} m, is longer than the fibre, {number(length)} m",
-                    "give a shorter gauge length",
-                )
-            )
+            message = f"the gauge length, {number(self.gauge)} m, is longer than the fibre, {number(length)} m"
+            raise wrong(("gauge", message, "give a shorter gauge length"))
         return self
 
 
@@ -145,10 +136,10 @@ class Plane(Table):
 
     @model_validator(mode="after")
     def _one_coordinate(self):
-        given = [n for n in ("x", "y", "z", "depth") if getattr(self, n) is not None] + ["surface"] * bool(self.surface)
-        if len(given) != 1:
+        count = sum(getattr(self, name) is not None for name in ("x", "y", "z", "depth")) + bool(self.surface)
+        if count != 1:
             remedy = "write { y = 5000 }, or x, z, depth, in m; leave plane out for the whole volume"
-            raise wrong(("", f"a plane needs exactly one coordinate, {len(given)} are given", remedy))
+            raise wrong(("", f"a plane needs exactly one coordinate, {count} are given", remedy))
         return self
 
     @property
@@ -164,9 +155,8 @@ class Plane(Table):
 
 def _snapshot_name(value):
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", value):
-        raise wrong(
-            ("", f"{shown(value)} is not a valid snapshot name", "use letters, digits, _ and -: the name becomes a group of result.zarr")
-        )
+        remedy = "use letters, digits, _ and -: the name becomes a group of result.zarr"
+        raise wrong(("", f"{shown(value)} is not a valid snapshot name", remedy))
     return value
 
 

@@ -1,16 +1,14 @@
-"""Reading a scenario from TOML, with overrides, and writing it back; problems with their file and line."""
+"""Tables from TOML, with overrides, and a scenario as TOML; problems with their file and line."""
 import json
 import os
 import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from craton.errors import Problem, ScenarioError
-from craton.scenario.gravity import GravityScenario
-from craton.scenario.lines import line_map, line_of
-from craton.scenario.problems import diagnose
-from craton.scenario.schema import Scenario
+from craton.tables.lines import line_map, line_of
 from craton.text import nearest, shown
 
 
@@ -20,7 +18,7 @@ class Reading:
 
     Parameters
     ----------
-    scenario : Scenario, GravityScenario or None
+    scenario : craton.tables.schema.Document or None
         Present whenever enough is right to check more on it; to be run only when there are no problems.
     problems : tuple of Problem
         Everything wrong.
@@ -30,42 +28,29 @@ class Reading:
         As given.
     """
 
-    scenario: Scenario | GravityScenario | None
+    scenario: Any
     problems: tuple[Problem, ...]
     file: str
     text: str
     overrides: tuple[str, ...]
 
 
-def load(path, overrides=()):
-    """A scenario from a TOML file.
+def read(path, check, overrides=()):
+    """The tables of a TOML file, and what a check makes of them.
 
     Parameters
     ----------
     path : str or os.PathLike
         The file; relative paths inside it are relative to its folder.
+    check : callable
+        From a dict of tables to a scenario, or None, and a list of Problem: `craton.scenario.diagnose`.
     overrides : sequence of str
-        ``"key.path=value"`` each, applied before checking: ``"source.0.wavelet.tau=0.2"``, ``"domain.spacing=200 m"``.
+        ``"key.path=value"`` each, applied before checking.
 
     Returns
     -------
-    Scenario
-
-    Raises
-    ------
-    craton.errors.ScenarioError
-        With every problem found.
+    Reading
     """
-    return _checked(read(path, overrides))
-
-
-def loads(text, overrides=(), file="scenario"):
-    """A scenario from TOML text; ``file`` is its name in messages, and relative paths are relative to its folder. See `load`."""
-    return _checked(reads(text, overrides, file))
-
-
-def read(path, overrides=()):
-    """Like `load`, but the problems are returned beside the scenario, so that further checks can add theirs: Reading."""
     file = os.fspath(path)
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
@@ -74,12 +59,12 @@ def read(path, overrides=()):
     except OSError as error:
         problem = _unreadable(Path(path), error)
     else:
-        return reads(text, overrides, file)
+        return reads(text, check, overrides, file)
     return Reading(None, (problem,), file, "", tuple(overrides))
 
 
-def reads(text, overrides=(), file="scenario"):
-    """Like `loads`, but the problems are returned beside the scenario: Reading."""
+def reads(text, check, overrides=(), file="scenario"):
+    """The tables of TOML text, and what a check makes of them: Reading; parameters as of `read`, `file` is its name in messages."""
     file, overrides = os.fspath(file), tuple(overrides)
     try:
         values = tomllib.loads(text)
@@ -87,16 +72,18 @@ def reads(text, overrides=(), file="scenario"):
         return Reading(None, (_not_toml(text, str(error)),), file, text, overrides)
     problems = _override(values, overrides)
     _resolve_files(values, os.path.dirname(os.path.abspath(file)))
-    scenario, more = diagnose(values)
+    scenario, more = check(values)
     return Reading(scenario, (*problems, *more), file, text, overrides)
 
 
-def with_overrides(scenario, overrides):
-    """The scenario with values changed by ``"key.path=value"`` texts, checked again: Scenario."""
-    return loads(dumps(scenario), overrides)
+def checked(reading):
+    """The scenario of a Reading.
 
-
-def _checked(reading):
+    Raises
+    ------
+    craton.errors.ScenarioError
+        With every problem found, and the text of `format_problems` as its own.
+    """
     if reading.problems:
         error = ScenarioError(reading.problems)
         error.args = (format_problems(reading),)
@@ -112,12 +99,9 @@ def _unreadable(path, error):
     folder = path.parent if path.parent.is_dir() else None
     close = nearest(path.name, [p.name for p in folder.iterdir()]) if folder else None
     hint = f'; did you mean "{path.parent / close}"?' if close else ""
-    there = _tomls(folder) if folder else ""
-    return Problem(
-        "",
-        "there is no such file" + hint,
-        f"scenario files in this folder: {there}" if there else "run craton new for a file to start from",
-    )
+    names = _tomls(folder) if folder else ""
+    remedy = f"scenario files in this folder: {names}" if names else "run craton new for a file to start from"
+    return Problem("", "there is no such file" + hint, remedy)
 
 
 def _tomls(folder):

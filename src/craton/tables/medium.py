@@ -1,9 +1,9 @@
 """The Earth model of a scenario: homogeneous, layers, or a file, with anomalies on top."""
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import BeforeValidator, model_validator
 
-from craton.scenario.fields import (
+from craton.tables.fields import (
     Distance,
     FilePath,
     Flag,
@@ -12,18 +12,19 @@ from craton.scenario.fields import (
     Table,
     Text,
     Xyz,
-    as_list,
     choice,
+    items_of,
     key,
     many,
     quantity,
+    refuse,
     tagged,
     whole,
     wrong,
 )  # fmt: skip
-from craton.scenario.ground import Grounded
-from craton.scenario.stiffness import Stiffness, with_speeds
-from craton.text import listed, number, shown
+from craton.tables.ground import Grounded
+from craton.tables.stiffness import Stiffness, with_speeds
+from craton.text import listed, number
 
 Speed = quantity("velocity", above=0)
 ShearSpeed = quantity("velocity", least=0)
@@ -52,7 +53,7 @@ class Lossy(Table):
 
 
 class Elastic(Lossy):
-    """A medium that may be given by 21 constants, ``stiffness`` (Pa), in place of vp and vs (`craton.scenario.Stiffness`)."""
+    """A medium that may be given by 21 constants, ``stiffness`` (Pa), in place of vp and vs (`craton.tables.Stiffness`)."""
 
     stiffness: Stiffness | None = None
 
@@ -63,10 +64,13 @@ class Elastic(Lossy):
 
     @model_validator(mode="after")
     def _one_anisotropy(self):
-        given = [n for n in _BESIDE if getattr(self, n, None)] if self.stiffness is not None else []
-        if given:
-            raise wrong(*[(n, f"{n} and stiffness are mutually exclusive: stiffness holds all constants", f"leave {n} out") for n in given])
+        names = [n for n in _BESIDE if getattr(self, n, None)] if self.stiffness is not None else []
+        message = "{} and stiffness are mutually exclusive: stiffness holds all constants"
+        refuse([(n, message.format(n), f"leave {n} out") for n in names])
         return self
+
+
+_BAND = items_of(2, "{value} is not a list of two frequencies", "write band = [0.1, 10]  # Hz")
 
 
 class Attenuation(Table):
@@ -77,27 +81,18 @@ class Attenuation(Table):
     of four for shear stresses and one for normal ones (None: by the lowest Q).
     """
 
-    band: tuple[Frequency, Frequency] = key("[0.1, 10]  # Hz")
+    band: Annotated[tuple[Frequency, Frequency], BeforeValidator(_BAND)] = key("[0.1, 10]  # Hz")
     frequency: Frequency | None = None
     mechanisms: whole(least=1, most=4) = 4
     power: quantity("ratio", least=-1, most=1) = 0.0
     storage: choice("coarse", "mixed", "paired", "full") | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _two_numbers(cls, value):
-        band = as_list(value.get("band")) if isinstance(value, dict) else None
-        if band is not None and (not isinstance(band, list) or len(band) != 2):
-            raise wrong(("band", f"{shown(band)} is not a list of two frequencies", "write band = [0.1, 10]  # Hz"))
-        return value
-
     @model_validator(mode="after")
     def _rising(self):
         low, high = self.band
         if not low < high:
-            raise wrong(
-                ("band", f"the upper frequency, {number(high)} Hz, is not above the lower one, {number(low)} Hz", "write [lower, upper]")
-            )
+            message = f"the upper frequency, {number(high)} Hz, is not above the lower one, {number(low)} Hz"
+            raise wrong(("band", message, "write [lower, upper]"))
         if self.storage in ("mixed", "paired") and self.mechanisms != 4:
             remedy = 'use "coarse" or "full", or mechanisms = 4'
             raise wrong(("storage", f'"{self.storage}" needs 4 mechanisms, not {self.mechanisms}', remedy))
@@ -139,14 +134,14 @@ class _Anomaly(Lossy):
     @model_validator(mode="after")
     def _one_each(self):
         both = [p for p in _PROPERTIES if getattr(self, p) is not None and getattr(self, "d" + p) is not None]
-        if both:
-            raise wrong(*[("d" + p, f"{p} and d{p} are mutually exclusive", f"give {p} (SI) or d{p} (relative change)") for p in both])
+        message, remedy = "{0} and d{0} are mutually exclusive", "give {0} (SI) or d{0} (relative change)"
+        refuse([("d" + p, message.format(p), remedy.format(p)) for p in both])
         if all(getattr(self, p) is None for p in (*_PROPERTIES, *("d" + p for p in _PROPERTIES), *_OTHERS)):
             raise wrong(("", "the anomaly changes nothing", f"give at least one of vp, vs, rho, dvp, dvs, drho, {listed(_OTHERS)}"))
         return self
 
 
-class Sphere(_Anomaly):
+class SphereShape(Table):
     """A ball about ``center`` (x, y, z) m."""
 
     shape: Literal["sphere"] = "sphere"
@@ -154,7 +149,7 @@ class Sphere(_Anomaly):
     radius: Distance = key("1000  # m")
 
 
-class Box(_Anomaly):
+class BoxShape(Table):
     """A box between two corners (x, y, z) m."""
 
     shape: Literal["box"] = "box"
@@ -165,21 +160,27 @@ class Box(_Anomaly):
     def _has_volume(self):
         thin = [a for a, low, high in zip("xyz", self.min, self.max) if not low < high]
         if thin:
+            message = f"the box has zero or negative extent along {listed(thin, 'and')}"
             remedy = "min is the lower south-west corner, max is the upper north-east corner"
-            raise wrong(("max", f"the box has zero or negative extent along {listed(thin, 'and')}", remedy))
+            raise wrong(("max", message, remedy))
         return self
+
+
+class Sphere(SphereShape, _Anomaly):
+    """A ball about ``center`` (x, y, z) m in which the medium differs."""
+
+
+class Box(BoxShape, _Anomaly):
+    """A box between two corners (x, y, z) m in which the medium differs."""
 
 
 Anomaly = tagged("anomaly", "shape", sphere=Sphere, box=Box)
 
 
-class Homogeneous(_Medium, Elastic):
+class Homogeneous(_Medium, Material):
     """One medium everywhere: vp, vs (m/s), rho (kg/m3)."""
 
     kind: Literal["homogeneous"] = "homogeneous"
-    vp: Speed = key("6000  # m/s")
-    vs: ShearSpeed = key("3460  # m/s, 0 for a fluid")
-    rho: Density = key("2700  # kg/m3")
     anomalies: many(Anomaly) = ()
 
 
@@ -208,13 +209,13 @@ class Layers(_Medium):
         if not self.layers:
             raise wrong(("layers", "the list of layers is empty", "give at least one { top =, vp =, vs =, rho = }"))
         tops = [layer.top for layer in self.layers]
-        bad = [i for i in range(1, len(tops)) if not tops[i] < tops[i - 1]]
-        if bad:
-            raise wrong(*[
-                (f"layers.{i}.top", f"top = {number(tops[i])} m is not below the top of the previous layer, {number(tops[i - 1])} m",
-                 "list layers from the top down; top is an elevation, negative below z = 0")
-                for i in bad
-            ])
+        message = "top = {} m is not below the top of the previous layer, {} m"
+        remedy = "list layers from the top down; top is an elevation, negative below z = 0"
+        refuse([
+            (f"layers.{i}.top", message.format(number(top), number(above)), remedy)
+            for i, (above, top) in enumerate(zip(tops, tops[1:]), start=1)
+            if not top < above
+        ])
         return self
 
 

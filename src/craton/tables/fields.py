@@ -40,6 +40,38 @@ def wrong(*items, nearest=None):
     return PydanticCustomError("craton", "{message}", {"message": "; ".join(m for _, m, _ in items), "items": items, "nearest": nearest})
 
 
+def refuse(items):
+    """Raise the problems of a table, (key, message, remedy) tuples, where there are any."""
+    if items:
+        raise wrong(*items)
+
+
+def repeated(names, key, remedy, message="{} is listed twice"):
+    """Problems of names that are in a list twice: list; `key` is a format of the number, `message` of the name."""
+    twice = [(i, name) for i, name in enumerate(names) if name in names[:i]]
+    return [(key.format(i), message.format(shown(name)), remedy) for i, name in twice]
+
+
+def exactly_one(table, names, remedy, key=""):
+    """Problems of a table with both or none of two keys, reported at `key`: list of (key, message, remedy)."""
+    present = [name for name in names if getattr(table, name) is not None]
+    if len(present) == 1:
+        return []
+    first, second = names
+    both, none = (
+        f"{first} and {second} are mutually exclusive",
+        f"missing: neither {first} nor {second} is given",
+    )
+    return [(key, both if present else none, remedy)]
+
+
+def both_or_none(table, names, otherwise):
+    """The problem of a table with one of two keys that go together: list; `otherwise` is used where both are left out."""
+    missing = [name for name in names if getattr(table, name) is None]
+    remedy = f"give both, or leave both out to use {otherwise}"
+    return [(name, f"{' and '.join(names)} must be given together", remedy) for name in missing] * (len(missing) == 1)
+
+
 def quantity(dimension, above=None, least=None, below=None, most=None):
     """The type of a number with a dimension, and its limits: ``above`` and ``below`` are excluded, ``least`` and ``most`` allowed."""
     unit = DIMENSIONS[dimension][0]
@@ -86,34 +118,57 @@ def _check_limits(value, unit, above, least, below, most):
         (below, "less than", lambda v, limit: v < limit),
         (most, "at most", lambda v, limit: v <= limit),
     ]
-    broken = [f"{words} {number(limit)} {unit}".rstrip() for limit, words, holds in rules if limit is not None and not holds(value, limit)]
+    limits = [(words, limit, holds) for limit, words, holds in rules if limit is not None]
+    broken = [(words, limit) for words, limit, holds in limits if not holds(value, limit)]
     if broken:
-        wanted = [f"{words} {number(limit)} {unit}".rstrip() for limit, words, _ in rules if limit is not None]
-        given = f"{number(value)} {unit}".rstrip()
-        raise wrong(("", f"{given} is out of range: must be {broken[0]}", f"give a value {listed(wanted, 'and')}"))
+        phrases = [f"{words} {number(limit)} {unit}".rstrip() for words, limit, *_ in (*broken, *limits)]
+        message = f"{number(value)} {unit}".rstrip() + f" is out of range: must be {phrases[0]}"
+        raise wrong(("", message, f"give a value {listed(phrases[len(broken) :], 'and')}"))
 
 
-def choice(*names, later=None, meant=None):
-    """The type of one word (or number) out of a few.
-
-    ``later`` maps what is known but not available yet to what to do instead, ``meant`` other programs' words to ours.
-    """
-    later, meant = later or {}, meant or {}
+def one_of(names, meant=None):
+    """The check that a value is one word (or number) out of a few; `meant` maps other programs' words to ours."""
 
     def validate(value):
         if value in names and not isinstance(value, bool):
             return names[names.index(value)]
-        quoted = listed([shown(n) for n in names])
-        if isinstance(value, str) and value in later:
-            raise wrong(("", f"{shown(value)} is not available yet", f"{later[value]}; available: {quoted}"), nearest=names[0])
-        close = (meant.get(value) or nearest(value, names)) if isinstance(value, str) else None
+        quoted = listed([shown(name) for name in names])
+        close = None
+        if isinstance(value, str):
+            close = (meant or {}).get(value) or nearest(value, names)
         hint = f"; did you mean {shown(close)}?" if close else ""
-        raise wrong(("", f"{shown(value)} is not {quoted}{hint}", f"write one of {quoted}"), nearest=close)
+        message = f"{shown(value)} is not {quoted}{hint}"
+        raise wrong(("", message, f"write {'one of ' * (len(names) > 1)}{quoted}"), nearest=close)
 
-    return Annotated[Any, BeforeValidator(validate), WithJsonSchema({"enum": list(names)})]
+    return validate
 
 
-def tagged(noun, by, later=None, **tables):
+def choice(*names, meant=None):
+    """The type of one word (or number) out of a few; `meant` maps other programs' words to ours."""
+    schema = WithJsonSchema({"enum": list(names)})
+    return Annotated[Any, BeforeValidator(one_of(names, meant)), schema]
+
+
+def union(pick, *tables, **plain):
+    """The type of a value that is one of several tables, or of other types by name.
+
+    Parameters
+    ----------
+    pick : callable
+        From a value that is no table yet to the name of its type.
+    tables : Table classes, named as they are
+    plain : types of other values
+    """
+
+    def tag(value):
+        return "~" + (type(value).__name__ if isinstance(value, Table) else pick(value))
+
+    kinds = {kind.__name__: kind for kind in tables} | plain
+    members = tuple(Annotated[kind, Tag("~" + name)] for name, kind in kinds.items())
+    return Annotated[Union[members], Discriminator(tag)]  # noqa: UP007 (made at run time)
+
+
+def tagged(noun, by, **tables):
     """The type of tables that come in kinds.
 
     Parameters
@@ -122,52 +177,49 @@ def tagged(noun, by, later=None, **tables):
         What they are, for messages: ``"wavelet"``.
     by : str or None
         The key that names the kind; None where the kind is seen from which key is there.
-    later : dict
-        Kinds that are known but not available yet, and what to do instead.
     tables : Table classes by kind
     """
-    kinds = choice(*tables, later=later).__metadata__[0].func
 
     def check(value):
         if isinstance(value, Table):
             return value
         if not isinstance(value, dict):
-            raise wrong(("", f"{shown(value)} is not a table", f"write {{ ... }} with the keys of a {noun}"))
+            message = f"{shown(value)} is not a table"
+            raise wrong(("", message, f"write {{ ... }} with the keys of a {noun}"))
         if by:
-            _check_kind(value, noun, by, kinds, tables, later or {})
+            _check_kind(value, noun, by, tuple(tables))
         else:
             _check_signs(value, noun, tables)
         return value
 
     def pick(value):
-        if isinstance(value, Table):
-            return "~" + type(value).__name__
-        kind = value[by] if by else next(k for k in tables if k in value)
-        return "~" + tables[kind].__name__
+        return tables[value[by] if by else next(k for k in tables if k in value)].__name__
 
-    union = Union[tuple(Annotated[t, Tag("~" + t.__name__)] for t in tables.values())]  # noqa: UP007 (made at run time)
-    return Annotated[union, Discriminator(pick), BeforeValidator(check)]
+    return Annotated[union(pick, *tables.values()), BeforeValidator(check)]
 
 
-def _check_kind(value, noun, by, kinds, tables, later):
+def _check_kind(value, noun, by, kinds):
     if by not in value:
-        raise wrong((by, f"missing: the {by} of the {noun}", f"write {by} = {listed([shown(t) for t in tables])}"))
+        remedy = f"write {by} = {listed([shown(kind) for kind in kinds])}"
+        raise wrong((by, f"missing: the {by} of the {noun}", remedy))
     try:
-        kinds(value[by])
+        one_of(kinds)(value[by])
     except PydanticCustomError as error:
-        (_, message, remedy), *_ = error.context["items"]
-        close = None if isinstance(value[by], str) and value[by] in later else error.context["nearest"]
-        raise wrong((by, f"{noun} {by} {message}", remedy), nearest=close) from None
+        ((_, message, remedy),) = error.context["items"]
+        raise wrong((by, f"{noun} {by} {message}", remedy), nearest=error.context["nearest"]) from None
 
 
 def _check_signs(value, noun, tables):
-    given = [k for k in tables if k in value]
-    if len(given) == 1:
+    present = [key for key in tables if key in value]
+    if len(present) == 1:
         return
-    message = f"{listed(given, 'and')} are mutually exclusive" if given else f"the {noun} needs one of {listed(tables)}"
-    close = [(k, nearest(k, tables)) for k in value if k not in given and nearest(k, tables)]
-    hint = f"; did you mean {shown(close[0][1])} for {shown(close[0][0])}?" if close and not given else ""
-    raise wrong(("", message + hint, f"give exactly one of {listed(tables)}"))
+    message = f"the {noun} needs one of {listed(tables)}"
+    if present:
+        message = f"{listed(present, 'and')} are mutually exclusive"
+    else:
+        close = [(key, nearest(key, tables)) for key in value if nearest(key, tables)]
+        message += f"; did you mean {shown(close[0][1])} for {shown(close[0][0])}?" if close else ""
+    raise wrong(("", message, f"give exactly one of {listed(tables)}"))
 
 
 def as_list(value):
@@ -176,14 +228,27 @@ def as_list(value):
     return list(value) if isinstance(value, (list, tuple, range)) else value
 
 
+def items_of(count, message, remedy):
+    """The check that a value is a list of `count` items; "{value}" in the message is the value."""
+
+    def validate(value):
+        value = as_list(value)
+        if not isinstance(value, list) or len(value) != count:
+            raise wrong(("", message.format(value=shown(value)), remedy))
+        return value
+
+    return validate
+
+
 def _three(names, unit):
     def validate(value):
         value = as_list(value)
-        if not isinstance(value, list):
-            raise wrong(("", f"{shown(value)} is not a list of three numbers", f"write [{', '.join(names)}] in {unit}"))
-        if len(value) != 3:
-            raise wrong(("", f"{shown(value)} has {len(value)} numbers, not 3", f"write [{', '.join(names)}] in {unit}"))
-        return value
+        if isinstance(value, list) and len(value) == 3:
+            return value
+        message = f"{shown(value)} is not a list of three numbers"
+        if isinstance(value, list):
+            message = f"{shown(value)} has {len(value)} numbers, not 3"
+        raise wrong(("", message, f"write [{', '.join(names)}] in {unit}"))
 
     return validate
 
@@ -201,7 +266,8 @@ def in_space_or_plane(item, names, unit):
         value = as_list(value)
         return value if isinstance(value, list) and len(value) == 2 else three(value)
 
-    schema = {"type": "array", "prefixItems": 3 * [TypeAdapter(item).json_schema()], "minItems": 2, "maxItems": 3}
+    coordinates = 3 * [TypeAdapter(item).json_schema()]
+    schema = {"type": "array", "prefixItems": coordinates, "minItems": 2, "maxItems": 3}
     return Annotated[tuple[item, ...], BeforeValidator(validate), WithJsonSchema(schema)]
 
 
@@ -216,7 +282,8 @@ def many(item):
     def validate(value):
         value = as_list(value)
         if not isinstance(value, list):
-            raise wrong(("", f"{shown(value)} is not a list", f"write [{'{ ... }' if isinstance(value, dict) else shown(value)}]"))
+            content = "{ ... }" if isinstance(value, dict) else shown(value)
+            raise wrong(("", f"{shown(value)} is not a list", f"write [{content}]"))
         return value
 
     return Annotated[tuple[item, ...], BeforeValidator(validate)]
@@ -228,8 +295,9 @@ def several(noun, item):
     def validate(value):
         value = as_list(value)
         if not isinstance(value, list):
-            raise wrong(("", f"{noun} must be a list of tables, not a single {'table' if isinstance(value, dict) else 'value'}",
-                         f"write [[{noun}]] with double brackets"))
+            kind = "table" if isinstance(value, dict) else "value"
+            message = f"{noun} must be a list of tables, not a single {kind}"
+            raise wrong(("", message, f"write [[{noun}]] with double brackets"))
         return value
 
     return Annotated[tuple[item, ...], BeforeValidator(validate)]
@@ -288,9 +356,7 @@ class Position(Table):
 
     @model_validator(mode="after")
     def _one_height(self):
-        if (self.z is None) == (self.depth is None):
-            message = "z and depth are mutually exclusive" if self.z is not None else "missing: neither z nor depth is given"
-            raise wrong(("", message, "give z (m, up) or depth (m, below the surface)"))
+        refuse(exactly_one(self, ("z", "depth"), "give z (m, up) or depth (m, below the surface)"))
         return self
 
     @model_serializer
@@ -334,36 +400,32 @@ class Place(Table):
 
 
 def _kind_of_place(value):
-    if isinstance(value, Table):
-        return "~" + type(value).__name__
-    return "~Place" if isinstance(value, dict) and {"longitude", "latitude"} & set(value) else "~Position"
+    on_earth = isinstance(value, dict) and {"longitude", "latitude"} & set(value)
+    return "Place" if on_earth else "Position"
 
 
-# Where something is: in the domain's own axes, or on Earth.
-At = Annotated[
-    Union[Annotated[Position, Tag("~Position")], Annotated[Place, Tag("~Place")]], Discriminator(_kind_of_place)  # noqa: UP007 (tags)
-]
+At = union(_kind_of_place, Position, Place)  # in the domain's own axes, or on Earth
 
 
 def places_on_earth(value, path=()):
     """Every `Place` in a table or list of tables: pairs of its key (a tuple) and itself."""
-    return _found(value, path, Place)
+    return _places(value, path, Place)
 
 
 def places(value, path=()):
     """Every `Position` in a table or list of tables: pairs of its key (a tuple) and itself."""
-    return _found(value, path, Position)
+    return _places(value, path, Position)
 
 
-def _found(value, path, kind):
+def _places(value, path, kind):
     if isinstance(value, kind):
         yield path, value
     elif isinstance(value, Table):
         for name, field in type(value).model_fields.items():
-            yield from _found(getattr(value, name), (*path, field.alias or name), kind)
+            yield from _places(getattr(value, name), (*path, field.alias or name), kind)
     elif isinstance(value, tuple):
         for n, item in enumerate(value):
-            yield from _found(item, (*path, n), kind)
+            yield from _places(item, (*path, n), kind)
 
 
 def key(example, default=..., **more):

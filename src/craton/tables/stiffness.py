@@ -2,7 +2,7 @@
 import numpy as np
 from pydantic import ValidationError, create_model, model_validator
 
-from craton.scenario.fields import Table, quantity, wrong
+from craton.tables.fields import Table, quantity, wrong
 from craton.text import number
 from craton.units import UnitError, si
 

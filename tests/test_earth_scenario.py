@@ -9,7 +9,7 @@ from craton import report
 from craton.backends.cpu import CPU
 from craton.cli.plan import one_run
 from craton.errors import ScenarioError
-from craton.io.records import moment_tensor
+from craton.io.contents import moment_tensor
 from craton.methods.spectral_element import counting
 from craton.model.globe import earth_chunk, prem
 from craton.model.mesh import numbering

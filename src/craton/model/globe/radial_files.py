@@ -5,7 +5,7 @@ import numpy as np
 
 from craton import io
 from craton.io import taup
-from craton.io.records import UnknownFormat
+from craton.io.contents import UnknownFormat
 from craton.model.globe.prem import prem
 from craton.model.globe.radial import PARAMETERS, RadialModel, losses
 

@@ -218,14 +218,14 @@ def gravity_row(case):
 
 
 def norms(_, before):
-    """What bench/gravity_l2.py found: every component and method, the L2 norm of the paper's tables and, in brackets, its eq. 12."""
+    """What bench/cases/gravity_l2.py found: every component and method, the L2 norm of the paper's tables and, in brackets, its eq. 12."""
     parts = []
     for name, found in results("gravity_l2"):
         runs = found["gravity_l2"]
         fields = [field for field in next(iter(runs.values()))["against exact"] if field != "potential"]
         rows = [(f"`{field}`", *(both(run["against exact"][field]) for run in runs.values())) for field in fields]
         parts.append(f"{origin(name, found)}\n\n{table(('', *runs), rows)}")
-    return "\n\n".join(parts) or "Nothing kept yet: bench/gravity_l2.py does it."
+    return "\n\n".join(parts) or "Nothing kept yet: bench/cases/gravity_l2.py does it."
 
 
 def both(row):

@@ -218,18 +218,17 @@ def test_examples_of_chunks_load_and_plan():
         assert np.isfinite(data.displacement).all() and abs(data.displacement).max() > 0
 
 
-def test_benchmark_of_the_earth(tmp_path, monkeypatch):
-    """bench/gpu_earth.py on one machine: no difference, results on disk; its table is that of TauP."""
+def test_benchmark_of_the_earth(tmp_path):
+    """bench/cases/parity.py on one machine: no difference, results on disk; the table of travel times is that of TauP."""
     import json
 
     import benchscript
 
-    bench = benchscript.load("gpu_earth")
-    words = ["--device", "cpu", "--steps", "20", "--only", "machines", "--out", str(tmp_path / "x.json")]
-    monkeypatch.setattr("sys.argv", ["gpu_earth.py", *words])
-    bench.main()
-    row = json.loads((tmp_path / "x.json").read_text())["machines"]
-    assert row["passed"] and row["difference_over_peak"] == 0 and 3000 < row["cpu"]["elements"] < 6000
+    words = ["parity", "earth", "--device", "cpu", "--steps", "20", "--out", str(tmp_path / "x.json")]
+    assert benchscript.load("harness").main(words) == 0
+    (row,) = json.loads((tmp_path / "x.json").read_text())["machines"]
+    bench = benchscript.load("cases.physics")
+    assert row["passed"] and row["largest"] == 0 and 3000 < row["cpu"]["elements"] < 6000
     kept = json.loads(bench.TABLE.read_text())["arrivals"]
     assert {a["phase"] for a in kept if a["gap"] > bench.APART * 5} == {"P", "PcP", "S", "ScS"}
 

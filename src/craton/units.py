@@ -6,25 +6,34 @@ from numbers import Real
 
 from craton.text import nearest, shown
 
-# dimension: (SI unit, {spelling without blanks: how many SI units it is}).
+# Units of each dimension, the SI unit first, spelt without blanks, and how many SI units they are.
 # Decimal strings, so that "45 ms" is the float nearest to 0.045 and not 45 * 0.001.
-DIMENSIONS = {
-    "length": ("m", {"m": "1", "km": "1e3", "cm": "1e-2", "mm": "1e-3", "ft": "0.3048"}),
-    "time": ("s", {"s": "1", "ms": "1e-3", "us": "1e-6", "µs": "1e-6", "min": "60", "h": "3600"}),
-    "frequency": ("Hz", {"Hz": "1", "kHz": "1e3", "mHz": "1e-3", "MHz": "1e6"}),
-    "velocity": ("m/s", {"m/s": "1", "km/s": "1e3", "cm/s": "1e-2", "ft/s": "0.3048", "ms-1": "1", "kms-1": "1e3"}),
-    "density": ("kg/m3", {"kg/m3": "1", "g/cm3": "1e3", "g/cc": "1e3", "t/m3": "1e3", "kgm-3": "1", "gcm-3": "1e3"}),
-    "moment": ("N m", {"Nm": "1", "kNm": "1e3", "MNm": "1e6", "dyncm": "1e-7", "dynecm": "1e-7"}),
-    "force": ("N", {"N": "1", "kN": "1e3", "MN": "1e6", "dyn": "1e-5"}),
-    "angle": ("deg", {"deg": "1", "degrees": "1", "°": "1", "rad": repr(180 / math.pi)}),
-    "velocity gradient": ("1/s", {"1/s": "1", "s-1": "1", "m/s/m": "1", "km/s/km": "1", "m/s/km": "1e-3"}),
-    "density gradient": ("kg/m4", {"kg/m4": "1", "kg/m3/m": "1", "g/cm3/km": "1", "kg/m3/km": "1e-3"}),
-    "stiffness": ("Pa", {"Pa": "1", "kPa": "1e3", "MPa": "1e6", "GPa": "1e9", "N/m2": "1"}),
-    "ratio": ("", {"%": "1e-2"}),
-}
-
+_UNITS = f"""
+length: m 1, km 1e3, cm 1e-2, mm 1e-3, ft 0.3048
+time: s 1, ms 1e-3, us 1e-6, µs 1e-6, min 60, h 3600
+frequency: Hz 1, kHz 1e3, mHz 1e-3, MHz 1e6
+velocity: m/s 1, km/s 1e3, cm/s 1e-2, ft/s 0.3048, ms-1 1, kms-1 1e3
+density: kg/m3 1, g/cm3 1e3, g/cc 1e3, t/m3 1e3, kgm-3 1, gcm-3 1e3
+moment: Nm 1, kNm 1e3, MNm 1e6, dyncm 1e-7, dynecm 1e-7
+force: N 1, kN 1e3, MN 1e6, dyn 1e-5
+angle: deg 1, degrees 1, ° 1, rad {180 / math.pi!r}
+velocity gradient: 1/s 1, s-1 1, m/s/m 1, km/s/km 1, m/s/km 1e-3
+density gradient: kg/m4 1, kg/m3/m 1, g/cm3/km 1, kg/m3/km 1e-3
+stiffness: Pa 1, kPa 1e3, MPa 1e6, GPa 1e9, N/m2 1
+ratio: % 1e-2
+"""
 # How to write the units whose blanks the table leaves out.
 _SPELLING = {"Nm": "N m", "kNm": "kN m", "MNm": "MN m", "dyncm": "dyn cm", "dynecm": "dyne cm"}
+
+
+def _dimension(line):
+    name, _, units = line.partition(": ")
+    known = dict(unit.split(" ") for unit in units.split(", "))
+    si_units = [_SPELLING.get(unit, unit) for unit, factor in known.items() if factor == "1"]
+    return name, (si_units[0] if si_units else "", known)
+
+
+DIMENSIONS = dict(map(_dimension, _UNITS.split("\n")[1:-1]))  # name: (SI unit, {spelling: factor})
 _NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?)\s*(.*?)\s*", re.DOTALL)
 _SAME = str.maketrans({" ": "", "*": "", "·": "", "⋅": "", "^": "", ".": "", "(": "", ")": "", "²": "2", "³": "3", "⁴": "4", "μ": "µ"})
 

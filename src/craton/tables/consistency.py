@@ -11,33 +11,39 @@ NO_CHUNK = (
 
 
 def space_problems(scenario):
-    """Positions and forces with two coordinates in a 3-D domain: list of (key, message, remedy)."""
-    items = [(dotted(path), "a position in a 3-D domain needs three coordinates, y is missing", "write [x, y, z] in m")
-             for name in ("source", "receivers") for path, at in places(getattr(scenario, name), (name,)) if at.y is None]  # fmt: skip
+    """Problems of positions and forces with two coordinates in a 3-D domain."""
+    for name in ("source", "receivers"):
+        for path, at in places(getattr(scenario, name), (name,)):
+            if at.y is None:
+                message = "a position in a 3-D domain needs three coordinates, y is missing"
+                yield dotted(path), message, "write [x, y, z] in m"
     for n, source in enumerate(scenario.source):
         if len(getattr(source, "force", (0, 0, 0))) == 2:
-            items.append((f"source.{n}.force", "a force in a 3-D domain needs three components", "write [fx, fy, fz] in N"))
-    return items
+            message = "a force in a 3-D domain needs three components"
+            yield f"source.{n}.force", message, "write [fx, fy, fz] in N"
 
 
 def plane_problems(scenario):
-    """Receiver grids, planes across y and 3-D sources in a 2-D domain: list of (key, message, remedy)."""
-    items = [(f"receivers.{n}.grid", "a horizontal grid of receivers does not fit a 2-D domain", "use line")
-             for n, entry in enumerate(scenario.receivers) if isinstance(entry, ReceiverGrid)]  # fmt: skip
-    items += [(f"snapshots.{n}.plane", "a 2-D domain has no y axis", "leave plane out")
-              for n, spec in enumerate(scenario.snapshots) if spec.plane is not None and spec.plane.axis == "y"]  # fmt: skip
-    items += [(f"source.{n}.kind", f"{shown(source.kind)} is a 3-D source; sources of a 2-D domain are lines along y",
-               "use moment_tensor, explosion, force or plane_wave")
-              for n, source in enumerate(scenario.source) if hasattr(source, "file")]  # fmt: skip
-    return items
+    """Problems of receiver grids, planes across y and 3-D sources in a 2-D domain."""
+    for n, entry in enumerate(scenario.receivers):
+        if isinstance(entry, ReceiverGrid):
+            yield f"receivers.{n}.grid", "a horizontal grid of receivers does not fit a 2-D domain", "use line"
+    for n, entry in enumerate(scenario.snapshots):
+        if entry.plane is not None and entry.plane.axis == "y":
+            yield f"snapshots.{n}.plane", "a 2-D domain has no y axis", "leave plane out"
+    for n, source in enumerate(scenario.source):
+        if hasattr(source, "file"):
+            message = f"{shown(source.kind)} is a 3-D source; sources of a 2-D domain are lines along y"
+            yield f"source.{n}.kind", message, "use moment_tensor, explosion, force or plane_wave"
 
 
 def shot_problems(scenario):
-    """Sources with and without a shot in one scenario; fibres together with shots: list of (key, message, remedy)."""
-    shot = [s.shot is not None or s.shots is not None for s in scenario.source]
-    items = [(f"receivers.{n}.das", "fibres record only one shot, but the scenario has several", "run each shot as its own scenario")
-              for n, entry in enumerate(scenario.receivers) if any(shot) and isinstance(entry, Fibre)]  # fmt: skip
-    if any(shot) and not all(shot):
-        n = shot.index(False)
-        items.append((f"source.{n}", f"source {n + 1} has no shot, but other sources do", 'add shot = "name" to it'))
-    return items
+    """Problems of sources with and without a shot in one scenario, and of fibres together with shots."""
+    has_shot = [source.shot is not None or source.shots is not None for source in scenario.source]
+    for n, entry in enumerate(scenario.receivers):
+        if any(has_shot) and isinstance(entry, Fibre):
+            message = "fibres record only one shot, but the scenario has several"
+            yield f"receivers.{n}.das", message, "run each shot as its own scenario"
+    if any(has_shot) and not all(has_shot):
+        n = has_shot.index(False)
+        yield f"source.{n}", f"source {n + 1} has no shot, but other sources do", 'add shot = "name" to it'

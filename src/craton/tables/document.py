@@ -1,5 +1,4 @@
 """Tables from TOML, with overrides, and a scenario as TOML; problems with their file and line."""
-import json
 import os
 import re
 import tomllib
@@ -9,7 +8,7 @@ from typing import Any
 
 from craton.errors import Problem, ScenarioError
 from craton.tables.lines import line_map, line_of
-from craton.text import nearest, shown
+from craton.text import nearest, shown, toml_pairs
 
 
 @dataclass(frozen=True)
@@ -159,17 +158,16 @@ def _override_value(text):
 def _assign(values, path, value):
     here, steps = values, _steps(path)
     for i, step in enumerate(steps):
-        if isinstance(here, list):
-            if not isinstance(step, int) or not 0 <= step < len(here):
-                return Problem(path, f"--set: {'.'.join(map(str, steps[:i]))} is a list of {len(here)}, it has no item {shown(step)}",
-                               f"items are numbered from 0 to {len(here) - 1}" if here else "add it in the file first")
-        elif not isinstance(here, dict):
-            return Problem(path, f"--set: {'.'.join(map(str, steps[:i]))} is {shown(here)}, it has no keys", "set the value itself")
-        elif i < len(steps) - 1:
-            here.setdefault(step, {})
-        if i < len(steps) - 1:
-            here = here[step]
-    here[steps[-1]] = value
+        table, is_last = ".".join(map(str, steps[:i])), i == len(steps) - 1
+        if isinstance(here, list) and not (isinstance(step, int) and 0 <= step < len(here)):
+            remedy = f"items are numbered from 0 to {len(here) - 1}" if here else "add it in the file first"
+            return Problem(path, f"--set: {table} is a list of {len(here)}, it has no item {shown(step)}", remedy)
+        if not isinstance(here, (list, dict)):
+            return Problem(path, f"--set: {table} is {shown(here)}, it has no keys", "set the value itself")
+        if is_last:
+            here[step] = value
+        else:
+            here = here.setdefault(step, {}) if isinstance(here, dict) else here[step]
     if steps in SYNONYMS:
         here.pop(SYNONYMS[steps], None)
     return None
@@ -267,39 +265,10 @@ def dumps(scenario):
     """
     tables = scenario.model_dump(by_alias=True, exclude_none=True)
     plain = {k: v for k, v in tables.items() if not isinstance(v, (dict, list, tuple))}
-    parts = ["\n".join(f"{k} = {_toml(v)}" for k, v in plain.items())]
+    parts = ["\n".join(toml_pairs(plain))]
     for name, value in tables.items():
         if isinstance(value, dict):
-            parts.append(_table(f"[{name}]", value))
+            parts.append("\n".join([f"[{name}]", *toml_pairs(value, wide=True)]))
         elif name not in plain:
-            parts += [_table(f"[[{name}]]", item) for item in value]
+            parts += ["\n".join([f"[[{name}]]", *toml_pairs(item, wide=True)]) for item in value]
     return "\n\n".join(parts) + "\n"
-
-
-def _table(header, values):
-    return "\n".join([header, *(f"{_key(k)} = {_toml(v, wide=True)}" for k, v in _names_first(values))])
-
-
-def _key(name):
-    """A key, in quotes where it needs them: names of regions and faces are the user's."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
-
-
-def _names_first(values):
-    return sorted(values.items(), key=lambda item: item[0] not in ("name", "kind", "shape"))
-
-
-def _toml(value, wide=False):
-    """A TOML value; ``wide`` puts the tables of a list on lines of their own."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(k)} = {_toml(v)}" for k, v in _names_first(value)) + " }" if value else "{}"
-    if isinstance(value, (list, tuple)):
-        items = [_toml(v) for v in value]
-        if wide and any(isinstance(v, dict) for v in value):
-            return "[\n" + "".join(f"    {item},\n" for item in items) + "]"
-        return "[" + ", ".join(items) + "]"
-    return repr(value)

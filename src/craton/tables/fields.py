@@ -1,4 +1,5 @@
 """Types of the values in a scenario: numbers with units and limits, choices, positions, tables told apart by kind."""
+import operator
 import os
 from typing import Annotated, Any, Union
 
@@ -22,9 +23,22 @@ from craton.units import DIMENSIONS, UnitError, si
 
 
 class Table(BaseModel):
-    """A table of the scenario: its keys are fixed, its values do not change, an unknown key is an error."""
+    """A table of the scenario: its keys are fixed, its values do not change, an unknown key is an error.
+
+    `_problems` yields (key, message, remedy) of values that do not fit each other; `key` is relative to the table.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    @model_validator(mode="after")
+    def _values_fit(self):
+        items = list(self._problems())
+        if items:
+            raise wrong(*items)
+        return self
+
+    def _problems(self):
+        return ()
 
 
 def wrong(*items, nearest=None):
@@ -38,12 +52,6 @@ def wrong(*items, nearest=None):
         The choice that was probably meant, so that checking can go on with it.
     """
     return PydanticCustomError("craton", "{message}", {"message": "; ".join(m for _, m, _ in items), "items": items, "nearest": nearest})
-
-
-def refuse(items):
-    """Raise the problems of a table, (key, message, remedy) tuples, where there are any."""
-    if items:
-        raise wrong(*items)
 
 
 def repeated(names, key, remedy, message="{} is listed twice"):
@@ -72,7 +80,16 @@ def both_or_none(table, names, otherwise):
     return [(name, f"{' and '.join(names)} must be given together", remedy) for name in missing] * (len(missing) == 1)
 
 
-def quantity(dimension, above=None, least=None, below=None, most=None):
+# How a limit is said, its word in JSON Schema, and whether a value keeps it.
+LIMITS = {
+    "above": ("greater than", "exclusiveMinimum", operator.gt),
+    "least": ("at least", "minimum", operator.ge),
+    "below": ("less than", "exclusiveMaximum", operator.lt),
+    "most": ("at most", "maximum", operator.le),
+}
+
+
+def quantity(dimension, **limits):
     """The type of a number with a dimension, and its limits: ``above`` and ``below`` are excluded, ``least`` and ``most`` allowed."""
     unit = DIMENSIONS[dimension][0]
 
@@ -81,49 +98,50 @@ def quantity(dimension, above=None, least=None, below=None, most=None):
             value = si(value, dimension)
         except UnitError as error:
             raise wrong(("", str(error), error.remedy)) from None
-        _check_limits(value, unit, above, least, below, most)
-        return value
+        return _within(value, limits, unit)
 
     schema = {"type": ["number", "string"], "description": f"{dimension}, {unit}" if unit else dimension}
-    return Annotated[float, BeforeValidator(validate), WithJsonSchema(schema | _schema_limits(above, least, below, most))]
+    return Annotated[float, BeforeValidator(validate), _schema(schema, limits)]
 
 
-def whole(least=None, most=None):
-    """The type of a whole number within limits."""
+def whole(**limits):
+    """The type of a whole number within the limits ``least`` and ``most``."""
+    least, most = limits.get("least"), limits.get("most")
+    extent = f" from {least} to {most}" if most is not None else f", {least} or more"
 
     def validate(value):
-        integral = isinstance(value, int) or (isinstance(value, float) and value.is_integer()) or hasattr(value, "__index__")
-        if isinstance(value, bool) or not integral:
-            raise wrong(("", f"{shown(value)} is not a whole number", f"write a whole number{_range_text(least, most)}"))
-        _check_limits(int(value), "", None, least, None, most)
-        return int(value)
+        is_integral = hasattr(value, "__index__") or (isinstance(value, float) and value.is_integer())
+        if isinstance(value, bool) or not is_integral:
+            remedy = "write a whole number" + ("" if least is None else extent)
+            raise wrong(("", f"{shown(value)} is not a whole number", remedy))
+        return _within(int(value), limits)
 
-    return Annotated[int, BeforeValidator(validate), WithJsonSchema({"type": "integer"} | _schema_limits(least=least, most=most))]
-
-
-def _schema_limits(above=None, least=None, below=None, most=None):
-    """Limits in the words of JSON Schema."""
-    words = {"exclusiveMinimum": above, "minimum": least, "exclusiveMaximum": below, "maximum": most}
-    return {word: limit for word, limit in words.items() if limit is not None}
+    return Annotated[int, BeforeValidator(validate), _schema({"type": "integer"}, limits)]
 
 
-def _range_text(least, most):
-    return "" if least is None else f" from {least} to {most}" if most is not None else f", {least} or more"
+def _schema(schema, limits):
+    return WithJsonSchema(schema | {LIMITS[name][1]: limit for name, limit in limits.items()})
 
 
-def _check_limits(value, unit, above, least, below, most):
-    rules = [
-        (above, "greater than", lambda v, limit: v > limit),
-        (least, "at least", lambda v, limit: v >= limit),
-        (below, "less than", lambda v, limit: v < limit),
-        (most, "at most", lambda v, limit: v <= limit),
-    ]
-    limits = [(words, limit, holds) for limit, words, holds in rules if limit is not None]
-    broken = [(words, limit) for words, limit, holds in limits if not holds(value, limit)]
+def _within(value, limits, unit=""):
+    """The value, where it keeps its limits."""
+    phrases = {name: f"{LIMITS[name][0]} {number(limit)} {unit}".rstrip() for name, limit in limits.items()}
+    broken = [phrases[name] for name, limit in limits.items() if not LIMITS[name][2](value, limit)]
     if broken:
-        phrases = [f"{words} {number(limit)} {unit}".rstrip() for words, limit, *_ in (*broken, *limits)]
-        message = f"{number(value)} {unit}".rstrip() + f" is out of range: must be {phrases[0]}"
-        raise wrong(("", message, f"give a value {listed(phrases[len(broken) :], 'and')}"))
+        message = f"{number(value)} {unit}".rstrip() + f" is out of range: must be {broken[0]}"
+        raise wrong(("", message, f"give a value {listed(phrases.values(), 'and')}"))
+    return value
+
+
+def must(holds, message, remedy):
+    """The check of a value by a function; "{value}" in the texts is the value."""
+
+    def validate(value):
+        if not holds(value):
+            raise wrong(("", *(text.replace("{value}", shown(value)) for text in (message, remedy))))
+        return value
+
+    return BeforeValidator(validate)
 
 
 def one_of(names, meant=None):
@@ -241,16 +259,7 @@ def items_of(count, message, remedy):
 
 
 def _three(names, unit):
-    def validate(value):
-        value = as_list(value)
-        if isinstance(value, list) and len(value) == 3:
-            return value
-        message = f"{shown(value)} is not a list of three numbers"
-        if isinstance(value, list):
-            message = f"{shown(value)} has {len(value)} numbers, not 3"
-        raise wrong(("", message, f"write [{', '.join(names)}] in {unit}"))
-
-    return validate
+    return items_of(3, "{value} is not a list of three numbers", f"write [{', '.join(names)}] in {unit}")
 
 
 def triple(item, names, unit):
@@ -276,31 +285,32 @@ def spatial(values):
     return tuple(values) if len(values) == 3 else (values[0], 0.0, values[1])
 
 
-def many(item):
-    """The type of a list of numbers or tables: a tuple, from a list or a NumPy array."""
+def many(item, noun=None):
+    """The type of a list of numbers or tables: a tuple, from a list or a NumPy array; tables with a noun are written ``[[noun]]``."""
 
     def validate(value):
-        value = as_list(value)
-        if not isinstance(value, list):
-            content = "{ ... }" if isinstance(value, dict) else shown(value)
-            raise wrong(("", f"{shown(value)} is not a list", f"write [{content}]"))
-        return value
-
-    return Annotated[tuple[item, ...], BeforeValidator(validate)]
-
-
-def several(noun, item):
-    """The type of a list of tables, written ``[[noun]]``."""
-
-    def validate(value):
-        value = as_list(value)
-        if not isinstance(value, list):
-            kind = "table" if isinstance(value, dict) else "value"
-            message = f"{noun} must be a list of tables, not a single {kind}"
+        items = as_list(value)
+        if isinstance(items, list):
+            return items
+        is_table = isinstance(value, dict)
+        if noun:
+            message = f"{noun} must be a list of tables, not a single {'table' if is_table else 'value'}"
             raise wrong(("", message, f"write [[{noun}]] with double brackets"))
-        return value
+        remedy = f"write [{'{ ... }' if is_table else shown(value)}]"
+        raise wrong(("", f"{shown(value)} is not a list", remedy))
 
     return Annotated[tuple[item, ...], BeforeValidator(validate)]
+
+
+def word_or(words, kind):
+    """The type of one of some words, or of something else, which is no string or begins like a number."""
+    word, adapter = one_of(words), TypeAdapter(kind)
+
+    def validate(value):
+        is_word = isinstance(value, str) and value.strip()[:1] not in tuple("+-.0123456789")
+        return word(value) if is_word else adapter.validate_python(value)
+
+    return Annotated[Any, BeforeValidator(validate), WithJsonSchema(adapter.json_schema())]
 
 
 def _text(value):
@@ -314,13 +324,14 @@ def _path(value):
     return os.path.abspath(os.path.expanduser(_text(os.fspath(value) if isinstance(value, os.PathLike) else value)))
 
 
-def _flag(value):
-    if not isinstance(value, bool):
-        raise wrong(("", f"{shown(value)} is neither true nor false", "write true or false, without quotes"))
-    return value
-
-
-Flag = Annotated[bool, BeforeValidator(_flag)]
+Flag = Annotated[
+    bool,
+    must(
+        lambda value: isinstance(value, bool),
+        "{value} is neither true nor false",
+        "write true or false, without quotes",
+    ),
+]
 Text = Annotated[str, BeforeValidator(_text)]
 FilePath = Annotated[str, BeforeValidator(_path)]
 Length = quantity("length")
@@ -354,10 +365,8 @@ class Position(Table):
         x, y, z = _three("xyz", "m, or { x =, y =, depth = }")(value)
         return {"x": x, "y": y, "z": z}
 
-    @model_validator(mode="after")
-    def _one_height(self):
-        refuse(exactly_one(self, ("z", "depth"), "give z (m, up) or depth (m, below the surface)"))
-        return self
+    def _problems(self):
+        return exactly_one(self, ("z", "depth"), "give z (m, up) or depth (m, below the surface)")
 
     @model_serializer
     def _as_written(self):

@@ -2,15 +2,19 @@
 from typing import Annotated
 
 import numpy as np
-from pydantic import BeforeValidator, ValidationError, model_validator
+from pydantic import BeforeValidator, ValidationError
 
-from craton.tables.fields import FilePath, Length, Table, Text, key, many, quantity, union, wrong
-from craton.text import shown
+from craton.tables.fields import FilePath, Length, Table, Text, key, many, must, quantity, union, wrong
 
 _NAMES = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north")}
 _METRES = ("", "m", "metre", "meter", "metres", "meters")
 PLACES = 500  # per axis at which a function is asked
-_FILES = (".nc", ".grd", ".tif", ".tiff", ".asc", ".zarr")
+_FILES = (".nc", ".grd", ".zarr", ".tif", ".tiff", ".asc", ".csv", ".txt", ".parquet")
+NO_FILE_NAME = must(
+    lambda value: not (isinstance(value, str) and value.lower().endswith(_FILES)),
+    "{value} is a string",
+    "write { file = {value} }",
+)
 
 
 class GroundFile(Table):
@@ -27,25 +31,19 @@ class GroundTable(Table):
     y: many(Length) | None = None
     z: many(Length) | many(many(Length)) = key("[0, 120, 40]  # m")
 
-    @model_validator(mode="after")
-    def _fits(self):
+    def _problems(self):
         rows = (self.z,) if self.y is None else self.z
         fits = all(np.ndim(row) == 1 and len(row) == len(self.x) for row in rows)
         if not fits or (self.y is not None and len(rows) != len(self.y)):
-            counts = [len(axis) for axis in (self.x, self.y) if axis is not None]
-            message = f"z needs one elevation for each of the {' x '.join(map(str, counts))} points"
-            raise wrong(("z", message, "each row of z runs along x"))
-        for name in ("x", "y"):
-            axis = getattr(self, name)
+            counts = " x ".join(str(len(axis)) for axis in (self.x, self.y) if axis is not None)
+            yield "z", f"z needs one elevation for each of the {counts} points", "each row of z runs along x"
+        for name, axis in (("x", self.x), ("y", self.y)):
             if axis is not None and (len(axis) < 2 or not (np.diff(axis) > 0).all()):
-                raise wrong((name, f"{name} needs at least 2 values in increasing order", "sort the points"))
-        return self
+                yield name, f"{name} needs at least 2 values in increasing order", "sort the points"
 
 
 def _ground(value):
     """Arrays of xarray as tables, texts that name a file with a hint."""
-    if isinstance(value, str) and value.lower().endswith(_FILES):
-        raise wrong(("", f"{shown(value)} is a string", f"write {{ file = {shown(value)} }}"))
     if callable(value) and not hasattr(value, "dims"):
         raise wrong(("", "a function can be sampled only on a domain", "pass it to Scenario(model={..., 'topography': f}, domain=...)"))
     return _tabled(value) if hasattr(value, "dims") else value
@@ -95,7 +93,7 @@ def _kind(value):
     return "level" if not isinstance(value, dict) else "GroundTable" if "z" in value else "GroundFile"
 
 
-Ground = Annotated[union(_kind, GroundFile, GroundTable, level=Length), BeforeValidator(_ground)]
+Ground = Annotated[union(_kind, GroundFile, GroundTable, level=Length), BeforeValidator(_ground), NO_FILE_NAME]
 
 
 class Water(Table):
@@ -112,8 +110,7 @@ class Grounded(Table):
     topography: Ground | None = None
     water: Water | None = None
 
-    @model_validator(mode="after")
-    def _water_on_ground(self):
+    def _problems(self):
+        yield from super()._problems()
         if self.water is not None and self.topography is None:
-            raise wrong(("water", "water needs topography as its floor", "give topography, an elevation in m or { file = }"))
-        return self
+            yield "water", "water needs topography as its floor", "give topography, an elevation in m or { file = }"

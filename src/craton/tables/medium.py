@@ -17,10 +17,8 @@ from craton.tables.fields import (
     key,
     many,
     quantity,
-    refuse,
     tagged,
     whole,
-    wrong,
 )  # fmt: skip
 from craton.tables.ground import Grounded
 from craton.tables.stiffness import Stiffness, with_speeds
@@ -62,12 +60,12 @@ class Elastic(Lossy):
     def _speeds_of_stiffness(cls, value):
         return with_speeds(value)
 
-    @model_validator(mode="after")
-    def _one_anisotropy(self):
-        names = [n for n in _BESIDE if getattr(self, n, None)] if self.stiffness is not None else []
-        message = "{} and stiffness are mutually exclusive: stiffness holds all constants"
-        refuse([(n, message.format(n), f"leave {n} out") for n in names])
-        return self
+    def _problems(self):
+        yield from super()._problems()
+        for name in _BESIDE if self.stiffness is not None else ():
+            if getattr(self, name, None):
+                message = f"{name} and stiffness are mutually exclusive: stiffness holds all constants"
+                yield name, message, f"leave {name} out"
 
 
 _BAND = items_of(2, "{value} is not a list of two frequencies", "write band = [0.1, 10]  # Hz")
@@ -87,16 +85,14 @@ class Attenuation(Table):
     power: quantity("ratio", least=-1, most=1) = 0.0
     storage: choice("coarse", "mixed", "paired", "full") | None = None
 
-    @model_validator(mode="after")
-    def _rising(self):
+    def _problems(self):
         low, high = self.band
         if not low < high:
             message = f"the upper frequency, {number(high)} Hz, is not above the lower one, {number(low)} Hz"
-            raise wrong(("band", message, "write [lower, upper]"))
+            yield "band", message, "write [lower, upper]"
         if self.storage in ("mixed", "paired") and self.mechanisms != 4:
-            remedy = 'use "coarse" or "full", or mechanisms = 4'
-            raise wrong(("storage", f'"{self.storage}" needs 4 mechanisms, not {self.mechanisms}', remedy))
-        return self
+            message = f'"{self.storage}" needs 4 mechanisms, not {self.mechanisms}'
+            yield "storage", message, 'use "coarse" or "full", or mechanisms = 4'
 
 
 class Material(Elastic):
@@ -113,12 +109,12 @@ class _Medium(Grounded):
     attenuation: Attenuation | None = None
     regions: dict[Text, Material] | None = None
 
-    @model_validator(mode="after")
-    def _stiffness_alone(self):
-        stiff = [m for m in (self, *getattr(self, "layers", ())) if getattr(m, "stiffness", None) is not None]
-        if stiff and getattr(self, "anomalies", ()):
-            raise wrong(("anomalies", "anomalies are not supported in a medium given by stiffness", "leave anomalies or stiffness out"))
-        return self
+    def _problems(self):
+        yield from super()._problems()
+        media = (self, *getattr(self, "layers", ()))
+        if getattr(self, "anomalies", ()) and any(getattr(m, "stiffness", None) is not None for m in media):
+            message = "anomalies are not supported in a medium given by stiffness"
+            yield "anomalies", message, "leave anomalies or stiffness out"
 
 
 class _Anomaly(Lossy):
@@ -131,14 +127,15 @@ class _Anomaly(Lossy):
     dvs: Change | None = None
     drho: Change | None = None
 
-    @model_validator(mode="after")
-    def _one_each(self):
-        both = [p for p in _PROPERTIES if getattr(self, p) is not None and getattr(self, "d" + p) is not None]
-        message, remedy = "{0} and d{0} are mutually exclusive", "give {0} (SI) or d{0} (relative change)"
-        refuse([("d" + p, message.format(p), remedy.format(p)) for p in both])
-        if all(getattr(self, p) is None for p in (*_PROPERTIES, *("d" + p for p in _PROPERTIES), *_OTHERS)):
-            raise wrong(("", "the anomaly changes nothing", f"give at least one of vp, vs, rho, dvp, dvs, drho, {listed(_OTHERS)}"))
-        return self
+    def _problems(self):
+        yield from super()._problems()
+        for name in _PROPERTIES:
+            if getattr(self, name) is not None and getattr(self, "d" + name) is not None:
+                remedy = f"give {name} (SI) or d{name} (relative change)"
+                yield "d" + name, f"{name} and d{name} are mutually exclusive", remedy
+        names = (*_PROPERTIES, *("d" + name for name in _PROPERTIES), *_OTHERS)
+        if all(getattr(self, name) is None for name in names):
+            yield "", "the anomaly changes nothing", f"give at least one of {listed(names)}"
 
 
 class SphereShape(Table):
@@ -156,14 +153,12 @@ class BoxShape(Table):
     min: Xyz = key("[4000, 4000, -3000]  # m")
     max: Xyz = key("[6000, 6000, -1000]  # m")
 
-    @model_validator(mode="after")
-    def _has_volume(self):
+    def _problems(self):
+        yield from super()._problems()
         thin = [a for a, low, high in zip("xyz", self.min, self.max) if not low < high]
         if thin:
             message = f"the box has zero or negative extent along {listed(thin, 'and')}"
-            remedy = "min is the lower south-west corner, max is the upper north-east corner"
-            raise wrong(("max", message, remedy))
-        return self
+            yield "max", message, "min is the lower south-west corner, max is the upper north-east corner"
 
 
 class Sphere(SphereShape, _Anomaly):
@@ -204,19 +199,15 @@ class Layers(_Medium):
     layers: many(Layer) = key("[ { top = 0, vp = 6000, vs = 3460, rho = 2700 } ]")
     anomalies: many(Anomaly) = ()
 
-    @model_validator(mode="after")
-    def _downwards(self):
+    def _problems(self):
+        yield from super()._problems()
         if not self.layers:
-            raise wrong(("layers", "the list of layers is empty", "give at least one { top =, vp =, vs =, rho = }"))
-        tops = [layer.top for layer in self.layers]
-        message = "top = {} m is not below the top of the previous layer, {} m"
+            yield "layers", "the list of layers is empty", "give at least one { top =, vp =, vs =, rho = }"
         remedy = "list layers from the top down; top is an elevation, negative below z = 0"
-        refuse([
-            (f"layers.{i}.top", message.format(number(top), number(above)), remedy)
-            for i, (above, top) in enumerate(zip(tops, tops[1:]), start=1)
-            if not top < above
-        ])
-        return self
+        for i, (above, layer) in enumerate(zip(self.layers, self.layers[1:]), start=1):
+            if not layer.top < above.top:
+                tops = f"top = {number(layer.top)} m is not below the top of the previous layer, {number(above.top)} m"
+                yield f"layers.{i}.top", tops, remedy
 
 
 class ModelFile(_Medium):

@@ -3,7 +3,7 @@ import math
 import re
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from craton.conventions import QUANTITIES
 from craton.tables.fields import (
@@ -21,12 +21,11 @@ from craton.tables.fields import (
     items_of,
     key,
     many,
-    refuse,
+    must,
     tagged,
     whole,
-    wrong,
 )  # fmt: skip
-from craton.text import number, shown
+from craton.text import number
 
 SNAPSHOT_QUANTITIES = (*QUANTITIES, "divergence", "curl")
 
@@ -68,10 +67,8 @@ class Lattice(Table):
     z: Length | None = None
     depth: Length | None = None
 
-    @model_validator(mode="after")
-    def _one_height(self):
-        refuse(exactly_one(self, ("z", "depth"), "give either z or depth, in m"))
-        return self
+    def _problems(self):
+        return exactly_one(self, ("z", "depth"), "give either z or depth, in m")
 
     @property
     def height(self):
@@ -100,19 +97,19 @@ class FibrePath(Table):
     spacing: Distance = key("10  # m between channels")
     gauge: Distance = key("10  # m, gauge length")
 
-    @model_validator(mode="after")
-    def _long_enough(self):
+    def _problems(self):
         points = [at.xyz for at in self.along]
         if len(points) < 2:
-            raise wrong(("along", f"a fibre needs at least two positions, {len(points)} given", "give two positions or more"))
-        same = [i for i in range(1, len(points)) if points[i] == points[i - 1]]
-        if same:
-            raise wrong((f"along.{same[0]}", "this position equals the previous one", "leave one of the two out"))
+            message = f"a fibre needs at least two positions, {len(points)} given"
+            yield "along", message, "give two positions or more"
+            return
+        for i in range(1, len(points)):
+            if points[i] == points[i - 1]:
+                yield f"along.{i}", "this position equals the previous one", "leave one of the two out"
         length = sum(math.dist(a, b) for a, b in zip(points, points[1:]))
         if self.gauge > length * (1 + 1e-9):
             message = f"the gauge length, {number(self.gauge)} m, is longer than the fibre, {number(length)} m"
-            raise wrong(("gauge", message, "give a shorter gauge length"))
-        return self
+            yield "gauge", message, "give a shorter gauge length"
 
 
 class Fibre(Table):
@@ -134,13 +131,11 @@ class Plane(Table):
     depth: Length | None = None
     surface: Flag | None = None
 
-    @model_validator(mode="after")
-    def _one_coordinate(self):
+    def _problems(self):
         count = sum(getattr(self, name) is not None for name in ("x", "y", "z", "depth")) + bool(self.surface)
         if count != 1:
             remedy = "write { y = 5000 }, or x, z, depth, in m; leave plane out for the whole volume"
-            raise wrong(("", f"a plane needs exactly one coordinate, {count} are given", remedy))
-        return self
+            yield "", f"a plane needs exactly one coordinate, {count} are given", remedy
 
     @property
     def axis(self):
@@ -153,17 +148,20 @@ class Plane(Table):
         return 0.0 - self.depth if self.depth is not None else getattr(self, self.axis)
 
 
-def _snapshot_name(value):
-    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", value):
-        remedy = "use letters, digits, _ and -: the name becomes a group of result.zarr"
-        raise wrong(("", f"{shown(value)} is not a valid snapshot name", remedy))
-    return value
+SnapshotName = Annotated[
+    str,
+    must(
+        lambda value: isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", value),
+        "{value} is not a valid snapshot name",
+        "use letters, digits, _ and -: the name becomes a group of result.zarr",
+    ),
+]
 
 
 class Snapshot(Table):
     """Pictures of the wavefield ``every`` so many seconds, on a plane or in the whole volume, each ``stride``-th point."""
 
-    name: Annotated[str, BeforeValidator(_snapshot_name)] = key('"section"')
+    name: SnapshotName = key('"section"')
     quantity: choice(*SNAPSHOT_QUANTITIES) = "velocity"
     plane: Plane | None = None
     every: Duration = key("0.5  # s between snapshots")

@@ -3,7 +3,7 @@ import math
 import re
 from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, PrivateAttr, model_validator
+from pydantic import AfterValidator, ConfigDict, PrivateAttr, model_validator
 
 from craton.conventions import DEVICES, QUANTITIES
 from craton.errors import ScenarioError
@@ -17,10 +17,9 @@ from craton.tables.fields import (
     choice,
     key,
     many,
+    must,
     quantity,
-    refuse,
     repeated,
-    several,
     spatial,
     triple,
     wrong,
@@ -30,7 +29,7 @@ from craton.tables.medium import Model
 from craton.tables.problems import diagnose
 from craton.tables.receivers import Snapshot
 from craton.tables.source_files import Source
-from craton.text import number, shown
+from craton.text import number
 
 
 class Geographic(Table):
@@ -52,23 +51,19 @@ class Volume(Table):
         """Distance of grid points or longest element edge, m; None: from max_frequency."""
         return getattr(self, self.RESOLUTION)
 
-    def resolution_problems(self):
-        """(key, message, remedy) of a box without resolution, with two, or shorter than its resolution."""
+    def _resolution_problems(self):
+        """Problems of a box without resolution, with two, or shorter than its resolution."""
         name, h = self.RESOLUTION, self.resolution
         if h is None and self.max_frequency is None:
             remedy = f"write {name} = 100  # m; or max_frequency = 5  # Hz"
-            return [(name, f"missing: neither {name} nor max_frequency is given", remedy)]
-        if h is None:
-            return []
-        if self.max_frequency is not None:
+            yield name, f"missing: neither {name} nor max_frequency is given", remedy
+        elif h is not None and self.max_frequency is not None:
             remedy = f"{name} follows from max_frequency and points_per_wavelength: leave one of the two out"
-            return [("max_frequency", f"{name} and max_frequency are mutually exclusive", remedy)]
-        message, remedy = "size along {}, {} m, is less than {} = {} m", 'give sizes in metres, or with a unit: "8 km"'
-        return [
-            (f"size.{i}", message.format(self.axes[i], number(size), name, number(h)), remedy)
-            for i, size in enumerate(self.size)
-            if size < h
-        ]
+            yield "max_frequency", f"{name} and max_frequency are mutually exclusive", remedy
+        for i, (axis, size) in enumerate(zip(self.axes, self.size)):
+            if h is not None and size < h:
+                message = f"size along {axis}, {number(size)} m, is less than {name} = {number(h)} m"
+                yield f"size.{i}", message, 'give sizes in metres, or with a unit: "8 km"'
 
     @property
     def planar(self):
@@ -112,16 +107,24 @@ class TimeSpan(Table):
     step: Duration | None = None
     start: Time | None = None
 
-    @model_validator(mode="after")
-    def _in_order(self):
-        if self.start is not None and self.start >= self.duration:
-            raise wrong(("start", f"start = {number(self.start)} s is not before the end, duration = {number(self.duration)} s",
-                         "duration is the end time of the run, counted from the origin time t = 0"))
-        length = self.duration - (self.start or 0.0)
-        if self.step is not None and self.step > length:
-            remedy = "leave step out to use the largest stable time step"
-            raise wrong(("step", f"step = {number(self.step)} s is longer than the run, {number(length)} s", remedy))
-        return self
+    def _problems(self):
+        start, end = self.start or 0.0, self.duration
+        if self.start is not None and start >= end:
+            message = f"start = {number(start)} s is not before the end, duration = {number(end)} s"
+            yield "start", message, "duration is the end time of the run, counted from the origin time t = 0"
+        elif self.step is not None and self.step > end - start:
+            message = f"step = {number(self.step)} s is longer than the run, {number(end - start)} s"
+            yield "step", message, "leave step out to use the largest stable time step"
+
+
+Network = Annotated[
+    str,
+    must(
+        lambda value: isinstance(value, str) and re.fullmatch(r"[A-Z0-9]{1,8}", value),
+        "{value} is not a network code",
+        'write 1 to 8 capital letters or digits; "XX" is for synthetic data',
+    ),
+]
 
 
 def _microseconds(seconds):
@@ -131,23 +134,15 @@ def _microseconds(seconds):
     return snapped
 
 
-def _network(value):
-    if not isinstance(value, str) or not re.fullmatch(r"[A-Z0-9]{1,8}", value):
-        raise wrong(("", f"{shown(value)} is not a network code", 'write 1 to 8 capital letters or digits; "XX" is for synthetic data'))
-    return value
-
-
 class Output(Table):
     """Waveform output: quantities, ``sampling`` interval (s, whole microseconds; None: each step), network code."""
 
     waveforms: many(choice(*QUANTITIES)) = ("velocity",)
     sampling: Annotated[Duration, AfterValidator(_microseconds)] | None = None
-    network: Annotated[str, BeforeValidator(_network)] = "XX"
+    network: Network = "XX"
 
-    @model_validator(mode="after")
-    def _distinct(self):
-        refuse(repeated(self.waveforms, "waveforms.{}", "leave one of them out"))
-        return self
+    def _problems(self):
+        return repeated(self.waveforms, "waveforms.{}", "leave one of them out")
 
 
 Precision = choice("float32", "float64", meant={"double": "float64", "single": "float32"})
@@ -158,7 +153,8 @@ def not_empty(noun, remedy):
     """The check that a scenario has a table of a kind."""
 
     def validate(tables):
-        refuse([] if tables else [("", f"the scenario has no {noun}", remedy)])
+        if not tables:
+            raise wrong(("", f"the scenario has no {noun}", remedy))
         return tables
 
     return AfterValidator(validate)
@@ -166,19 +162,22 @@ def not_empty(noun, remedy):
 
 def _names_differ(snapshots):
     message, remedy = "the snapshot name {} is used twice", "give each snapshot a unique name"
-    refuse(repeated([snapshot.name for snapshot in snapshots], "{}.name", remedy, message))
+    items = repeated([snapshot.name for snapshot in snapshots], "{}.name", remedy, message)
+    if items:
+        raise wrong(*items)
     return snapshots
 
 
-def _title(value):
-    if not isinstance(value, str):
-        raise wrong(("", f"{shown(value)} is not a string", 'write a title in quotes, "..."'))
-    return value
-
-
-Title = Annotated[str, BeforeValidator(_title)]
-Sources = Annotated[several("source", Source), not_empty("source", "add a [[source]] table with kind, at and wavelet")]
-Snapshots = Annotated[several("snapshots", Snapshot), AfterValidator(_names_differ)]
+Title = Annotated[
+    str,
+    must(
+        lambda value: isinstance(value, str),
+        "{value} is not a string",
+        'write a title in quotes, "..."',
+    ),
+]
+Sources = Annotated[many(Source, "source"), not_empty("source", "add a [[source]] table with kind, at and wavelet")]
+Snapshots = Annotated[many(Snapshot, "snapshots"), AfterValidator(_names_differ)]
 
 
 class Document(Table):
@@ -228,14 +227,13 @@ class WaveScenario(Document):
     def _functions_are_sampled(cls, values):
         return sampled(values, cls.model_fields["domain"].annotation)
 
-    @model_validator(mode="after")
-    def _tables_fit(self):
-        refuse((plane_problems if self.domain.planar else space_problems)(self) + shot_problems(self))
+    def _problems(self):
+        yield from plane_problems(self) if self.domain.planar else space_problems(self)
+        yield from shot_problems(self)
         step, sampling = self.time.step, self.output.sampling
         if step is not None and sampling is not None and sampling < step * (1 - 1e-9):
             message = f"sampling = {number(sampling)} s is shorter than the time step, {number(step)} s"
-            raise wrong(("output.sampling", message, "leave sampling out to store every step"))
-        return self
+            yield "output.sampling", message, "leave sampling out to store every step"
 
 
 class _Box(Volume):

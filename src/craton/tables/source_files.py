@@ -1,10 +1,10 @@
 """Sources that stand in files of other programs, plane waves, and all kinds of source together."""
 from typing import ClassVar, Literal
 
-from pydantic import create_model, model_validator
+from pydantic import create_model
 
 from craton.io import formats
-from craton.tables.fields import FilePath, Length, Table, Text, choice, exactly_one, key, quantity, refuse, tagged
+from craton.tables.fields import FilePath, Length, Table, Text, choice, exactly_one, key, quantity, tagged
 from craton.tables.sources import _WAVELET, Angle, Explosion, MomentTensor, PointForce, Wavelet
 from craton.text import number
 
@@ -72,17 +72,15 @@ class PlaneWave(_Elsewhere):
     velocity: Velocity = 1.0
     wavelet: Wavelet = key(_WAVELET)
 
-    @model_validator(mode="after")
-    def _possible(self):
-        items = exactly_one(self, ("z", "depth"), "give z (m, up) or depth (m) of the plane from which the wave starts", "z")
+    def _problems(self):
+        yield from exactly_one(
+            self, ("z", "depth"), "give z (m, up) or depth (m) of the plane from which the wave starts", "z"
+        )
         if self.incidence:
             message = "only vertical incidence, 0, is supported: an oblique wave is not periodic along x and y"
-            items.append(("incidence", f"{number(self.incidence)} deg: {message}", "leave incidence out"))
+            yield "incidence", f"{number(self.incidence)} deg: {message}", "leave incidence out"
         if not self.velocity:
-            remedy = "give the peak particle velocity of the incident wave, m/s"
-            items.append(("velocity", "the velocity is zero", remedy))
-        refuse(items)
-        return self
+            yield "velocity", "the velocity is zero", "give the peak particle velocity of the incident wave, m/s"
 
     @property
     def height(self):

@@ -1,8 +1,6 @@
 """Sources and their wavelets, as a scenario states them."""
 from typing import Literal
 
-from pydantic import model_validator
-
 from craton.tables.fields import (
     At,
     Duration,
@@ -15,12 +13,10 @@ from craton.tables.fields import (
     key,
     many,
     quantity,
-    refuse,
     spatial,
     tagged,
     union,
     whole,
-    wrong,
 )
 from craton.tables.receivers import Line
 from craton.text import listed
@@ -87,27 +83,21 @@ class Samples(_Wavelet):
     times: many(Time) | None = None
     values: many(Value) | None = None
 
-    @model_validator(mode="after")
-    def _consistent(self):
-        refuse(_samples_problems(self.file, self.times, self.values))
-        return self
-
-
-def _samples_problems(file, times, values):
-    keys = [n for n, v in (("file", file), ("times", times), ("values", values)) if v is not None]
-    if keys not in (["file"], ["times", "values"]):
-        message = f"{listed(keys, 'and')} are mutually exclusive" if keys else "missing: no samples are given"
-        message = f"only {keys[0]} is given" if len(keys) == 1 else message
-        return [("", message, "give either file, or both times and values")]
-    if file is not None:
-        return []
-    if len(times) != len(values):
-        return [("values", f"{len(values)} values are given for {len(times)} times", "give one value for each time")]
-    if len(times) < 4:
-        return [("times", f"{len(times)} samples are too few", "cubic interpolation needs at least 4 samples")]
-    bad = next((i for i in range(1, len(times)) if not times[i] > times[i - 1]), None)
-    message, remedy = f"time {bad} is not after the previous one", "list times in increasing order"
-    return [] if bad is None else [(f"times.{bad}", message, remedy)]
+    def _problems(self):
+        times, values = self.times, self.values
+        keys = [name for name in ("file", "times", "values") if getattr(self, name) is not None]
+        if keys not in (["file"], ["times", "values"]):
+            message = f"{listed(keys, 'and')} are mutually exclusive" if keys else "missing: no samples are given"
+            message = f"only {keys[0]} is given" if len(keys) == 1 else message
+            yield "", message, "give either file, or both times and values"
+        elif self.file is None and len(times) != len(values):
+            yield "values", f"{len(values)} values are given for {len(times)} times", "give one value for each time"
+        elif self.file is None and len(times) < 4:
+            yield "times", f"{len(times)} samples are too few", "cubic interpolation needs at least 4 samples"
+        elif self.file is None:
+            falls = [i for i in range(1, len(times)) if not times[i] > times[i - 1]]
+            for i in falls[:1]:
+                yield f"times.{i}", f"time {i} is not after the previous one", "list times in increasing order"
 
 
 Wavelet = tagged(
@@ -132,14 +122,13 @@ class _Source(Table):
     shots: Line | None = None
     wavelet: Wavelet = key(_WAVELET)
 
-    @model_validator(mode="after")
-    def _one_place(self):
+    def _problems(self):
         if self.at is None and self.shots is None:
-            raise wrong(("at", 'missing: "at" is required', f"write at = {_AT}"))
-        remedy = "shots gives one position for each shot: leave {} or shots out"
-        names = [n for n in ("at", "shot") if self.shots is not None and getattr(self, n) is not None]
-        refuse([(n, f"{n} and shots are mutually exclusive", remedy.format(n)) for n in names])
-        return self
+            yield "at", 'missing: "at" is required', f"write at = {_AT}"
+        for name in ("at", "shot"):
+            if self.shots is not None and getattr(self, name) is not None:
+                remedy = f"shots gives one position for each shot: leave {name} or shots out"
+                yield name, f"{name} and shots are mutually exclusive", remedy
 
 
 class Tensor(Table):
@@ -188,27 +177,28 @@ class MomentTensor(_Source):
     magnitude: Magnitude | None = None
     tensor: AnyTensor | None = None
 
-    @model_validator(mode="after")
-    def _one_mechanism(self):
+    def _problems(self):
+        yield from super()._problems()
         names = [n for n in (*_MECHANISM, "moment", "magnitude") if getattr(self, n) is not None]
-        refuse(_tensor_problems(names) if self.tensor is not None else _double_couple_problems(names))
-        return self
+        yield from _tensor_problems(names) if self.tensor is not None else _double_couple_problems(names)
 
 
 def _tensor_problems(names):
-    message = "{} and tensor are mutually exclusive: the tensor holds the whole mechanism"
     remedy = "leave out tensor, or strike, dip, rake, moment and magnitude"
-    return [(name, message.format(name), remedy) for name in names]
+    for name in names:
+        yield name, f"{name} and tensor are mutually exclusive: the tensor holds the whole mechanism", remedy
 
 
 def _double_couple_problems(names):
-    message, remedy = "missing: the {} of the double couple", "write {} = 0  # deg; or give tensor = {{ xy = 1e18 }}"
-    items = [(n, message.format(n), remedy.format(n)) for n in _MECHANISM if n not in names]
-    if "moment" not in names and "magnitude" not in names:
-        items.append(("moment", "missing: the size of the source", "write moment = 1e18  # N m; or magnitude = 5.9"))
-    if "moment" in names and "magnitude" in names:
-        items.append(("magnitude", "moment and magnitude are mutually exclusive", "leave one of them out"))
-    return items
+    for name in _MECHANISM:
+        if name not in names:
+            remedy = f"write {name} = 0  # deg; or give tensor = {{ xy = 1e18 }}"
+            yield name, f"missing: the {name} of the double couple", remedy
+    sizes = [name for name in ("moment", "magnitude") if name in names]
+    if not sizes:
+        yield "moment", "missing: the size of the source", "write moment = 1e18  # N m; or magnitude = 5.9"
+    elif len(sizes) == 2:
+        yield "magnitude", "moment and magnitude are mutually exclusive", "leave one of them out"
 
 
 class Explosion(_Source):
@@ -224,11 +214,10 @@ class PointForce(_Source):
     kind: Literal["force"] = "force"
     force: in_space_or_plane(Force, ("fx", "fy", "fz"), "N") = key("[0, 0, 1e10]  # N")
 
-    @model_validator(mode="after")
-    def _not_zero(self):
+    def _problems(self):
+        yield from super()._problems()
         if not any(self.force):
-            raise wrong(("force", "the force is zero", "give at least one component, N"))
-        return self
+            yield "force", "the force is zero", "give at least one component, N"
 
     @property
     def vector(self):

@@ -1,8 +1,8 @@
 """The 21 elastic constants of a medium as a scenario gives them."""
 import numpy as np
-from pydantic import ValidationError, create_model, model_validator
+from pydantic import ValidationError, create_model
 
-from craton.tables.fields import Table, quantity, wrong
+from craton.tables.fields import Table, quantity
 from craton.text import number
 from craton.units import UnitError, si
 
@@ -16,13 +16,11 @@ class Stiffness(_Constants):
     """Hooke's law by its constants ``c11`` ... ``c66`` (Pa; those left out are 0), 1 to 6 for xx, yy, zz, yz, xz, xy: stress of
     engineering strain (twice the tensor's shear), x east, y north, z up."""
 
-    @model_validator(mode="after")
-    def _positive(self):
+    def _problems(self):
         least = float(np.linalg.eigvalsh(self.matrix).min())
         if not least > 1e-9 * max(float(np.abs(self.matrix).max()), 1e-300):
             message = f"the stiffness matrix is not positive definite: its smallest eigenvalue is {number(least)} Pa"
-            raise wrong(("", message, "give c11, c22, c33, c44, c55, c66 above 0; check the Voigt order 1 to 6 = xx, yy, zz, yz, xz, xy"))
-        return self
+            yield "", message, "give c11, c22, c33, c44, c55, c66 above 0; check the Voigt order 1 to 6 = xx, yy, zz, yz, xz, xy"
 
     @property
     def constants(self):

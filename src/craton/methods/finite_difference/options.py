@@ -1,7 +1,7 @@
 """Tables of a finite-difference scenario, method = "fd": domain, boundaries, run; and keys of other methods that it may meet."""
 from typing import Annotated
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator
 
 from craton.conventions import FACES
 from craton.tables.consistency import NO_CHUNK
@@ -16,11 +16,9 @@ from craton.tables.fields import (
     items_of,
     key,
     many,
+    must,
     quantity,
-    refuse,
-    several,
     whole,
-    wrong,
 )
 from craton.tables.foreign import Foreign
 from craton.tables.medium import RADIAL, Model
@@ -57,21 +55,16 @@ class Domain(Volume):
     points_per_wavelength: quantity("ratio", least=2, most=100) = 6.0
     geographic: Geographic | None = None
 
-    @model_validator(mode="after")
-    def _one_resolution(self):
-        refuse(self.resolution_problems())
-        return self
-
-    @model_validator(mode="after")
-    def _one_dimension(self):
+    def _problems(self):
+        yield from self._resolution_problems()
         if len(self.size) == 3 and len(self.origin) == 2:
-            raise wrong(("origin", "origin has 2 numbers but size has 3", "write origin = [x, y, z], or size = [x, z] for a 2-D domain"))
-        if len(self.size) == 3 and self.waves in ("P-SV", "SH"):
-            raise wrong(("waves", f"waves = {shown(self.waves)} is available only in 2-D; a 3-D run computes both P-SV and SH motion",
-                         "leave waves out, or write size = [x, z]"))
-        if len(self.size) == 2 and self.waves == "elastic":
-            raise wrong(("waves", "in 2-D, P-SV and SH waves are separate runs", 'write waves = "P-SV" or "SH"'))
-        return self
+            remedy = "write origin = [x, y, z], or size = [x, z] for a 2-D domain"
+            yield "origin", "origin has 2 numbers but size has 3", remedy
+        elif len(self.size) == 3 and self.waves in ("P-SV", "SH"):
+            message = f"waves = {shown(self.waves)} is available only in 2-D; a 3-D run computes both P-SV and SH motion"
+            yield "waves", message, "leave waves out, or write size = [x, z]"
+        elif len(self.size) == 2 and self.waves == "elastic":
+            yield "waves", "in 2-D, P-SV and SH waves are separate runs", 'write waves = "P-SV" or "SH"'
 
 
 class Cpml(Table):
@@ -94,15 +87,15 @@ SIDES = ("cpml", "sponge", "a1", "rigid", "periodic")
 _MEANT = {"stacey": "a1"}  # of spectral elements
 
 
-def _side(value):
-    if value == "free":
-        remedy = f"write one of {', '.join(map(shown, SIDES))} here"
-        raise wrong(("", "a free surface is possible only at the top", remedy))
-    return value
-
-
 TopKind = choice("free", *SIDES, meant=_MEANT)
-SideKind = Annotated[choice(*SIDES, meant=_MEANT), BeforeValidator(_side)]
+SideKind = Annotated[
+    choice(*SIDES, meant=_MEANT),
+    must(
+        lambda value: value != "free",
+        "a free surface is possible only at the top",
+        f"write one of {', '.join(map(shown, SIDES))} here",
+    ),
+]
 
 
 class Boundaries(Table):
@@ -122,17 +115,14 @@ class Boundaries(Table):
     cpml: Cpml = Cpml()
     sponge: Sponge = Sponge()
 
-    @model_validator(mode="after")
-    def _periodic_in_pairs(self):
-        items = []
+    def _problems(self):
         for name, opposite in OPPOSITE.items():
-            if self.face(name) == "periodic" != self.face(opposite):
-                where = name if getattr(self, name) is not None else "others"
-                through = "" if where == name else " (from others)"
-                items.append((where, f'{name} is "periodic"{through} but {opposite} is "{self.face(opposite)}"',
-                              f'make both faces periodic, or set one of them: {opposite} = "periodic", or {name} = "cpml"'))
-        refuse(items)
-        return self
+            kind = self.face(opposite)
+            if self.face(name) == "periodic" != kind:
+                key_, through = (name, "") if getattr(self, name) is not None else ("others", " (from others)")
+                message = f'{name} is "periodic"{through} but {opposite} is "{kind}"'
+                remedy = "make both faces periodic, or set one of them"
+                yield key_, message, f'{remedy}: {opposite} = "periodic", or {name} = "cpml"'
 
     def face(self, name):
         """The kind of the face ``"west"``, ``"east"``, ``"south"``, ``"north"``, ``"bottom"`` or ``"top"``."""
@@ -197,7 +187,7 @@ class FiniteDifferenceScenario(WaveScenario):
     time: TimeSpan = key("[time] with duration")
     boundaries: Boundaries = Boundaries()
     source: Sources = key("[[source]] with kind, at and wavelet")
-    receivers: several("receivers", Receivers) = ()
+    receivers: many(Receivers, "receivers") = ()
     snapshots: Snapshots = ()
     output: Output = Output()
     run: Run = Run()

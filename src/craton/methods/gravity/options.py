@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, model_validator
+from pydantic import AfterValidator, BeforeValidator
 
 from craton.conventions import GRAVITY
 from craton.methods.gravity.prism_options import Prisms, SurfaceFile
@@ -18,9 +18,7 @@ from craton.tables.fields import (
     key,
     many,
     quantity,
-    refuse,
     repeated,
-    several,
     tagged,
     whole,
     wrong,
@@ -37,8 +35,10 @@ def _all_fields(value):
 
 
 def _distinct(fields):
-    refuse([] if fields else [("", "the list of fields is empty", 'write fields = ["g_z"], or "all"')])
-    refuse(repeated(fields, "{}", "leave one of them out"))
+    items = [] if fields else [("", "the list of fields is empty", 'write fields = ["g_z"], or "all"')]
+    items += repeated(fields, "{}", "leave one of them out")
+    if items:
+        raise wrong(*items)
     return fields
 
 
@@ -71,10 +71,8 @@ class DrapePoints(Table):
     x: Axis | None = None
     y: Axis | None = None
 
-    @model_validator(mode="after")
-    def _both(self):
-        refuse(both_or_none(self, ("x", "y"), "the points of the surface"))
-        return self
+    def _problems(self):
+        return both_or_none(self, ("x", "y"), "the points of the surface")
 
 
 class ProfilePoints(Table):
@@ -96,12 +94,10 @@ class BoreholePoints(Table):
     bottom: Length = key("-2000  # m, up")
     count: whole(least=2) = key("201")
 
-    @model_validator(mode="after")
-    def _downwards(self):
+    def _problems(self):
         if not self.bottom < self.top:
             message = f"bottom = {number(self.bottom)} m is not below top = {number(self.top)} m"
-            raise wrong(("bottom", message, "elevations are positive upward"))
-        return self
+            yield "bottom", message, "elevations are positive upward"
 
 
 class ScatteredPoints(Table):
@@ -111,10 +107,8 @@ class ScatteredPoints(Table):
     at: many(SpatialPosition) | None = None
     file: FilePath | None = None
 
-    @model_validator(mode="after")
-    def _one_list(self):
-        refuse(exactly_one(self, ("at", "file"), 'write at = [[x, y, z], ...], or file = "points.csv"'))
-        return self
+    def _problems(self):
+        return exactly_one(self, ("at", "file"), 'write at = [[x, y, z], ...], or file = "points.csv"')
 
 
 Points = tagged(
@@ -147,7 +141,7 @@ class GravityScenario(Document):
     method: choice("gravity") = "gravity"
     gravity: Gravity = Gravity()
     prisms: Annotated[
-        several("prisms", Prisms),
+        many(Prisms, "prisms"),
         not_empty("prisms", "add a [prisms] table"),
         BeforeValidator(_as_several),
     ] = key("[prisms] with kind and the keys of that kind")

@@ -1,8 +1,8 @@
 """The [prisms] tables of a gravity scenario: cells with bodies, layers between surfaces, lists, files and Earth models."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, TypeAdapter, model_validator
+from pydantic import BeforeValidator
 
 from craton.tables.fields import (
     Distance,
@@ -17,33 +17,22 @@ from craton.tables.fields import (
     exactly_one,
     key,
     many,
-    one_of,
     quantity,
-    refuse,
     tagged,
     triple,
     union,
     whole,
-    wrong,
+    word_or,
 )
+from craton.tables.ground import NO_FILE_NAME
 from craton.tables.medium import BoxShape, Model, SphereShape
-from craton.text import number, shown
+from craton.text import number
 
 Contrast = quantity("density")
-_FILES = (".nc", ".grd", ".zarr", ".tif", ".tiff", ".asc", ".csv", ".txt", ".parquet")
 _SHAPE = ("nx", "ny", "nz")
 
 
-def less(*names):
-    """The type of a density to subtract: a number (kg/m3) or one of a few words."""
-    known = one_of(names)
-
-    def validate(value):
-        if isinstance(value, str) and not value.strip()[:1].isdigit():
-            return known(value)
-        return TypeAdapter(quantity("density", least=0)).validate_python(value)
-
-    return Annotated[Any, BeforeValidator(validate)]
+NotNegative = quantity("density", least=0)
 
 
 class DensitySphere(SphereShape):
@@ -75,12 +64,10 @@ class _Divided(Table):
     shape: Counts | None = None
     spacing: Widths | None = None
 
-    @model_validator(mode="after")
-    def _one_division(self):
+    def _problems(self):
         if self.shape is not None and self.spacing is not None:
             remedy = "give either the number of cells (shape) or their size (spacing)"
-            raise wrong(("spacing", "shape and spacing are mutually exclusive", remedy))
-        return self
+            yield "spacing", "shape and spacing are mutually exclusive", remedy
 
 
 class GridPrisms(_Divided):
@@ -92,19 +79,18 @@ class GridPrisms(_Divided):
     density: Contrast = 0.0
     bodies: many(Body) = ()
 
-    @model_validator(mode="after")
-    def _something(self):
-        remedy = "write shape = [100, 100, 50]  # cells along x, y, z"
-        message = "missing: neither shape nor spacing is given"
-        refuse([("shape", message, remedy)] * (not (self.shape or self.spacing)) + _no_mass(self))
-        return self
+    def _problems(self):
+        yield from super()._problems()
+        if not (self.shape or self.spacing):
+            remedy = "write shape = [100, 100, 50]  # cells along x, y, z"
+            yield "shape", "missing: neither shape nor spacing is given", remedy
+        yield from _no_mass(self)
 
 
 def _no_mass(table):
-    if table.density or any(body.density for body in table.bodies):
-        return []
-    remedy = 'give density (kg/m3), or bodies = [ { shape = "sphere", center =, radius =, density = } ]'
-    return [("density", "all cells have zero density", remedy)]
+    if not table.density and not any(body.density for body in table.bodies):
+        remedy = 'give density (kg/m3), or bodies = [ { shape = "sphere", center =, radius =, density = } ]'
+        yield "density", "all cells have zero density", remedy
 
 
 class RectilinearPrisms(Table):
@@ -117,22 +103,17 @@ class RectilinearPrisms(Table):
     density: Contrast = 0.0
     bodies: many(Body) = ()
 
-    @model_validator(mode="after")
-    def _rising(self):
-        items = _no_mass(self)
+    def _problems(self):
+        yield from _no_mass(self)
         for axis in "xyz":
             edges = getattr(self, axis)
             if len(edges) < 2:
                 message = f"cells need at least two edges, {len(edges)} given"
-                items.append((axis, message, "give at least two edges, m"))
+                yield axis, message, "give at least two edges, m"
             falls = [i for i in range(1, len(edges)) if not edges[i] > edges[i - 1]]
-            message = "edge {} m is not above the previous edge, {} m"
-            items += [
-                (f"{axis}.{i}", message.format(number(edges[i]), number(edges[i - 1])), "list edges in increasing order")
-                for i in falls[:1]
-            ]
-        refuse(items)
-        return self
+            for i in falls[:1]:
+                message = f"edge {number(edges[i])} m is not above the previous edge, {number(edges[i - 1])} m"
+                yield f"{axis}.{i}", message, "list edges in increasing order"
 
 
 class SurfaceFile(Table):
@@ -142,14 +123,8 @@ class SurfaceFile(Table):
     variable: Text | None = None
 
 
-def _surface(value):
-    if isinstance(value, str) and value.lower().endswith(_FILES):
-        raise wrong(("", f"{shown(value)} is a string", f"write {{ file = {shown(value)} }}"))
-    return value
-
-
 _KINDS = union(lambda value: "SurfaceFile" if isinstance(value, dict) else "level", SurfaceFile, level=Length)
-Surface = Annotated[_KINDS, BeforeValidator(_surface)]
+Surface = Annotated[_KINDS, NO_FILE_NAME]
 
 
 class LayerPrisms(Table):
@@ -162,12 +137,10 @@ class LayerPrisms(Table):
     density_below: Contrast | None = None
     missing: choice("refuse", "drop") = "refuse"
 
-    @model_validator(mode="after")
-    def _one_surface(self):
+    def _problems(self):
         if isinstance(self.top, float) and isinstance(self.bottom, float):
             remedy = 'give one surface as { file = "dem.nc" }; for a slab use kind = "grid"'
-            raise wrong(("top", "top and bottom are both constant", remedy))
-        return self
+            yield "top", "top and bottom are both constant", remedy
 
 
 class TablePrisms(Table):
@@ -178,17 +151,16 @@ class TablePrisms(Table):
     rows: many(many(Length)) | None = None
     density: Contrast | None = None
 
-    @model_validator(mode="after")
-    def _one_list(self):
+    def _problems(self):
         columns = "west, east, south, north, bottom, top"
-        refuse(exactly_one(self, ("file", "rows"), f'write file = "prisms.csv", or rows = [[{columns}, density]]'))
-        count = 7 if self.density is None else 6
-        remedy = f"write [{columns}, density]"
+        remedy = f'write file = "prisms.csv", or rows = [[{columns}, density]]'
+        yield from exactly_one(self, ("file", "rows"), remedy)
+        count, remedy = 7, f"write [{columns}, density]"
         if self.density is not None:
-            remedy = f"write [{columns}], since density is given for all prisms"
+            count, remedy = 6, f"write [{columns}], since density is given for all prisms"
         bad = [i for i, row in enumerate(self.rows or ()) if len(row) != count]
-        refuse([(f"rows.{i}", f"prism {i} has {len(self.rows[i])} numbers, not {count}", remedy) for i in bad[:3]])
-        return self
+        for i in bad[:3]:
+            yield f"rows.{i}", f"prism {i} has {len(self.rows[i])} numbers, not {count}", remedy
 
 
 class FilePrisms(Table):
@@ -196,7 +168,7 @@ class FilePrisms(Table):
 
     kind: Literal["file"] = "file"
     file: FilePath = key('"density.nc"')
-    reference: less("mean") = 0.0
+    reference: word_or(("mean",), NotNegative) = 0.0
 
 
 class ModelPrisms(_Divided):
@@ -210,18 +182,16 @@ class ModelPrisms(_Divided):
     file: FilePath | None = None
     origin: Xyz | None = None
     size: triple(Distance, "xyz", "m") | None = None
-    reference: less("background", "mean") = 0.0
+    reference: word_or(("background", "mean"), NotNegative) = 0.0
 
-    @model_validator(mode="after")
-    def _complete(self):
+    def _problems(self):
+        yield from super()._problems()
         remedy = 'write file = "waves.toml" (a scenario of waves), or a [prisms.model] table'
-        items = exactly_one(self, ("model", "file"), remedy)
-        items += both_or_none(self, ("origin", "size"), "the domain of the scenario")
-        if not items and self.model is not None and self.origin is None:
+        yield from exactly_one(self, ("model", "file"), remedy)
+        yield from both_or_none(self, ("origin", "size"), "the domain of the scenario")
+        if self.model is not None and self.origin is None and self.size is None:
             remedy = "write origin = [x, y, z] (lower south-west corner) and size = [.., .., ..], m"
-            items.append(("origin", "missing: the extent of the prisms", remedy))
-        refuse(items)
-        return self
+            yield "origin", "missing: the extent of the prisms", remedy
 
 
 Prisms = tagged("prisms", "kind", grid=GridPrisms, rectilinear=RectilinearPrisms, layer=LayerPrisms, table=TablePrisms, file=FilePrisms,

@@ -1,7 +1,7 @@
 """Tables of a spectral-element scenario, method = "sem": domain, boundaries, output, run; and keys of other methods that it may meet."""
 from typing import Any, ClassVar
 
-from pydantic import PrivateAttr, model_validator
+from pydantic import PrivateAttr
 
 from craton.conventions import FACES
 from craton.methods.spectral_element.chunk_options import Chunk, beside_chunk, chunk_problems
@@ -20,8 +20,6 @@ from craton.tables.fields import (
     key,
     many,
     quantity,
-    refuse,
-    several,
     triple,
     whole,
 )
@@ -73,22 +71,22 @@ class ElementDomain(Volume):
     chunk: Chunk | None = None
     _globe: Any = PrivateAttr(None)
 
-    @model_validator(mode="after")
-    def _one_volume(self):
+    def _problems(self):
         if self.chunk is not None:
-            refuse(beside_chunk(self))
+            yield from beside_chunk(self)
         elif self.mesh is not None:
-            message = "{} and mesh are mutually exclusive: the mesh file defines the domain"
-            names = ("origin", "size", "element_size", "max_frequency", "refine")
-            refuse([(n, message.format(n), f"leave {n} or mesh out") for n in names if getattr(self, n)])
+            for name in ("origin", "size", "element_size", "max_frequency", "refine"):
+                if getattr(self, name):
+                    message = f"{name} and mesh are mutually exclusive: the mesh file defines the domain"
+                    yield name, message, f"leave {name} or mesh out"
+        elif self.origin is None or self.size is None:
+            for name in ("origin", "size"):
+                if getattr(self, name) is None:
+                    example = type(self).model_fields[name].examples[0].partition("  #")[0]
+                    yield name, f'missing: "{name}" is required', f'write {name} = {example}; or mesh = "file"'
         else:
-            missing = [name for name in ("origin", "size") if getattr(self, name) is None]
-            examples = {n: type(self).model_fields[n].examples[0].partition("  #")[0] for n in missing}
-            message, remedy = 'missing: "{}" is required', 'write {} = {}; or mesh = "file"'
-            refuse([(n, message.format(n), remedy.format(n, examples[n])) for n in missing])
-            refuse(self.resolution_problems())
-        refuse(_refinement_problems(self))
-        return self
+            yield from self._resolution_problems()
+            yield from _refinement_problems(self)
 
     def within(self, lower, upper):
         """The domain of a mesh file with the box around its nodes, corners (x, y, z) in m."""
@@ -108,22 +106,16 @@ class ElementDomain(Volume):
 
 
 def _refinement_problems(domain):
-    """Elevations of refinements that do not fall, or are outside the box: list of (key, message, remedy)."""
-    tops = [entry.below for entry in domain.refine]
-    message = "{} m is not below the previous elevation, {} m"
-    items = [
-        (f"refine.{i}.below", message.format(number(z), number(above)), "list refinements from the top down")
-        for i, (above, z) in enumerate(zip(tops, tops[1:]), start=1)
-        if not z < above
-    ]
-    if items or domain.origin is None:
-        return items
-    limits = f"{number(domain.origin[2])} to {number(domain.top)} m"
-    return [
-        (f"refine.{i}.below", f"{number(z)} m is outside the domain, {limits}", "give an elevation inside")
-        for i, z in enumerate(tops)
-        if not domain.origin[2] < z < domain.top
-    ]
+    """Elevations of refinements that do not fall, or are outside the box."""
+    bottom, above = domain.origin[2], None
+    for i, z in enumerate(entry.below for entry in domain.refine):
+        if above is not None and not z < above:
+            message = f"{number(z)} m is not below the previous elevation, {number(above)} m"
+            yield f"refine.{i}.below", message, "list refinements from the top down"
+        elif not bottom < z < domain.top:
+            message = f"{number(z)} m is outside the domain, {number(bottom)} to {number(domain.top)} m"
+            yield f"refine.{i}.below", message, "give an elevation inside"
+        above = z
 
 
 class Pml(Table):
@@ -255,16 +247,24 @@ class SpectralScenario(WaveScenario):
     time: TimeSpan = key("[time] with duration")
     boundaries: Faces = Faces()
     source: Sources = key("[[source]] with kind, at and wavelet")
-    receivers: several("receivers", Receivers) = ()
+    receivers: many(Receivers, "receivers") = ()
     snapshots: Snapshots = ()
     output: ElementOutput = ElementOutput()
     run: ElementRun = ElementRun()
 
-    @model_validator(mode="after")
-    def _mesh_or_box(self):
-        """Refuse keys that are incompatible with a mesh file, or with a box."""
-        refuse(chunk_problems(self) + (_of_file(self) if self.domain.mesh is not None else _of_box(self)))
-        return self
+    def _problems(self):
+        yield from super()._problems()
+        yield from chunk_problems(self)
+        model, names = self.model, [name for name in self.boundaries.faces if name not in FACES]
+        if self.domain.mesh is not None and model.topography is not None:
+            message = "topography and mesh are mutually exclusive: the mesh file defines the surface"
+            yield "model.topography", message, "leave topography and water out, or leave mesh out to mesh a box"
+        if self.domain.mesh is None and model.regions is not None:
+            name = "model.kind" if model.kind == "regions" else "model.regions"
+            yield name, "a box has no named regions", "use layers and anomalies, or domain.mesh"
+        for name in names if self.domain.mesh is None else ():
+            message = f"a box has the faces {listed(FACES, 'and')}"
+            yield f"boundaries.faces.{name}", message, "use one of these names"
 
     _top: Any = PrivateAttr(None)
 
@@ -304,19 +304,3 @@ class SpectralScenario(WaveScenario):
         boxed = self.domain.mesh is None and self.domain.chunk is None
         return [*warnings, *sizes(self.domain), *positions(self)] if boxed else warnings
 
-
-def _of_file(scenario):
-    if scenario.model.topography is None:
-        return []
-    message = "topography and mesh are mutually exclusive: the mesh file defines the surface"
-    return [("model.topography", message, "leave topography and water out, or leave mesh out to mesh a box")]
-
-
-def _of_box(scenario):
-    items = []
-    if scenario.model.regions is not None:
-        name = "model.kind" if scenario.model.kind == "regions" else "model.regions"
-        items.append((name, "a box has no named regions", "use layers and anomalies, or domain.mesh"))
-    message = f"a box has the faces {listed(FACES, 'and')}"
-    names = [name for name in scenario.boundaries.faces if name not in FACES]
-    return items + [(f"boundaries.faces.{name}", message, "use one of these names") for name in names]

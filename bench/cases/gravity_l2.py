@@ -1,29 +1,24 @@
 """Accuracy on the case of Couder-Castaneda et al. 2013, as its L2 tables (eq. 12) state it, for every method, in double and single.
 
-usage: PYTHONPATH=src python bench/gravity_l2.py [--out bench/results/gravity_l2.json] [--device cpu] [--threads N] [--direct]
+usage: python3 -m bench gravity_l2 --device cpu [--threads N] [--set direct=1] [--out bench/results/gravity_l2.json]
 
 Two references. `exact`: sums of corner terms (Nagy et al. 2000; Li & Chouteau 1998) in extended precision (64 bits of mantissa, NumPy's
 longdouble), which share no formula with craton's kernels, at some of the 15,000 points. `direct`: craton's direct sum in double at all of
-them (with --direct; minutes on two cores). The norm: "L2" = sqrt(sum of squared differences), as the tables of the paper were made,
+them (with direct=1; minutes on two cores). The norm: "L2" = sqrt(sum of squared differences), as the tables of the paper were made,
 and "rms" = the same over sqrt(N), which is its eq. 12. From the points of `exact` the L2 of all points is rms sqrt(15000). Points are those
 of the example; for `fft` as many in the middle of equal parts of the region, 14/3 and 7 cells apart.
 """
-import argparse
-import json
-import platform
-from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
+
+from bench.harness import ROOT
+from bench.harness import tables as scenarios_of
 
 G = 6.6743e-11
 UNITS = {"potential": ("J/kg", 1.0)} | {name: ("mGal", 1e5) for name in ("g_e", "g_n", "g_z")}
 UNITS |= {name: ("Eotvos", 1e9) for name in ("g_ee", "g_nn", "g_zz", "g_en", "g_ez", "g_nz")}
-CASE = Path(__file__).parents[1] / "examples" / "seven_spheres.toml"
-RUNS = (  # precision, method, rtol
-    ("float64", "direct", None), ("float64", "vertex", None), ("float64", "fft", None), ("float64", "far", None), ("float64", "far", 1e-11),
-    ("float32", "vertex", None), ("float32", "direct", None), ("float32", "far", None),
-)  # fmt: skip
+CASE = ROOT / "examples" / "seven_spheres.toml"
+RUNS = scenarios_of("gravity")["l2"]  # precision, method, rtol
 EXACT, SLICE = 24, 20_000  # points of the exact reference, prisms at a time
 
 
@@ -36,7 +31,9 @@ def exact(prisms, density, points, names, real=np.longdouble):
     for n in range(points.shape[1]):
         for begin in range(0, len(prisms), SLICE):
             some = slice(begin, begin + SLICE)
-            offsets = prisms[some].astype(real).reshape(-1, 3, 2) - points[:, n].astype(real)[:, None]
+            offsets = (
+                prisms[some].astype(real).reshape(-1, 3, 2) - points[:, n].astype(real)[:, None]
+            )
             weights = density[some].astype(real)
             for corner in np.ndindex(2, 2, 2):
                 mu = 1 if sum(corner) % 2 else -1  # +1 for the upper corner of all three axes
@@ -48,9 +45,19 @@ def exact(prisms, density, points, names, real=np.longdouble):
 def corner_terms(x, y, z):
     """Function of a field's name: the primitive of that field at a corner."""
     r = np.sqrt(x * x + y * y + z * z)
-    log = {"x": np.arcsinh(x / np.hypot(y, z)), "y": np.arcsinh(y / np.hypot(x, z)), "z": np.arcsinh(z / np.hypot(x, y))}
-    with np.errstate(divide="ignore"):  # in the plane of a face: pi / 2, times 0 or with the other sign at the corner across
-        angle = {"x": np.arctan(y * z / (x * r)), "y": np.arctan(x * z / (y * r)), "z": np.arctan(x * y / (z * r))}
+    log = {
+        "x": np.arcsinh(x / np.hypot(y, z)),
+        "y": np.arcsinh(y / np.hypot(x, z)),
+        "z": np.arcsinh(z / np.hypot(x, y)),
+    }
+    with np.errstate(
+        divide="ignore"
+    ):  # in the plane of a face: pi / 2, times 0 or with the other sign at the corner across
+        angle = {
+            "x": np.arctan(y * z / (x * r)),
+            "y": np.arctan(x * z / (y * r)),
+            "z": np.arctan(x * y / (z * r)),
+        }
     terms = {
         "potential": lambda: x * y * log["z"] + y * z * log["x"] + z * x * log["y"]
         - (x * x * angle["x"] + y * y * angle["y"] + z * z * angle["z"]) / 2,
@@ -68,7 +75,12 @@ def compared(values, reference, names, total):
     for name, row, wanted in zip(names, values, reference):
         difference = (row - wanted).astype(np.float64)
         rms = float(np.sqrt(np.mean(difference**2)))
-        rows[name] = {"unit": UNITS[name][0], "L2": rms * np.sqrt(total), "rms": rms, "greatest": float(np.abs(difference).max())}
+        rows[name] = {
+            "unit": UNITS[name][0],
+            "L2": rms * np.sqrt(total),
+            "rms": rms,
+            "greatest": float(np.abs(difference).max()),
+        }
     return rows
 
 
@@ -93,51 +105,54 @@ class Survey:
     def judge(self, values, names):
         """Rows of a table from values (names, N), or at the chosen points only."""
         total, whole = self.points.shape[1], values.shape[1] == self.points.shape[1]
-        found = {"against exact": compared(values[:, self.chosen] if whole else values, self.exact, names, total)}
+        found = {
+            "against exact": compared(
+                values[:, self.chosen] if whole else values, self.exact, names, total
+            )
+        }
         if whole and self.direct is not None:
             found["against direct"] = compared(values, self.direct, names, total)
         return found
 
 
-def main():
-    """Everything, printed and kept."""
+def tables(report):
+    """Every method and precision; with --set direct=1 direct sums at all points, and all methods against these too."""
     import craton.gravity
-    from craton.benchmark import commit
-    from craton.versions import versions
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--threads", type=int)
-    parser.add_argument("--direct", action="store_true", help="direct sums at all points, and all methods against these too")
-    options = parser.parse_args()
     names, (*ensemble, points) = tuple(UNITS), case()
+    every, options = bool(report.setting("direct", "")), report.options
 
     def run(at, precision, method, rtol=None):
-        given = {"device": options.device, "precision": precision, "method": method, "rtol": rtol, "threads": options.threads}
-        return craton.gravity.forward(*ensemble, at, names, **given)
+        settings = {
+            "device": options.device,
+            "precision": precision,
+            "method": method,
+            "rtol": rtol,
+        }
+        return craton.gravity.forward(*ensemble, at, names, threads=options.threads, **settings)
 
     def rows(out):
         return np.array([out[name] for name in names])
 
-    truth = (lambda at: rows(run(at, "float64", "direct"))) if options.direct else None
+    truth = (lambda at: rows(run(at, "float64", "direct"))) if every else None
     surveys = {name: Survey(ensemble, at, names, truth) for name, at in points.items()}
-    result = {
-        "gravity_l2": {}, "prisms": len(ensemble[0]), "points": points["far"].shape[1], "exact points": EXACT,
-        "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "commit": commit(),
-        "versions": {"python": platform.python_version(), **versions()},
-    }  # fmt: skip
-    for precision, method, rtol in RUNS:
+    counts = {"prisms": len(ensemble[0]), "points": points["far"].shape[1], "exact points": EXACT}
+    for key, value in counts.items():
+        report.keep(key, value)
+    kept = {}
+    for precision, method, *rest in RUNS:
+        rtol = rest[0] if rest else None
         survey = surveys["fft" if method == "fft" else "far"]
-        out = run(survey.points if method != "direct" or options.direct else survey.points[:, survey.chosen], precision, method, rtol)
-        kept = {"precision": precision, "method": out.method, "rtol": rtol, "stated": out.error, **survey.judge(rows(out), names)}
-        name = f"{out.method}, rtol {rtol:g}" if rtol else out.method
-        result["device"], result["gravity_l2"][f"{name}, {precision}"] = out.report["device"], kept
-        worst = {unit: max(r["L2"] for r in kept["against exact"].values() if r["unit"] == unit) for unit in ("mGal", "Eotvos")}
-        print(f"{out.method:8s} {precision}  L2 {worst['mGal']:.1e} mGal  {worst['Eotvos']:.1e} Eotvos", flush=True)
-        if options.out:
-            Path(options.out).write_text(json.dumps(result, indent=1) + "\n")
+        at = survey.points[:, survey.chosen] if method == "direct" and not every else survey.points
+        out = run(at, precision, method, rtol)
+        row = {"precision": precision, "method": out.method, "rtol": rtol, "stated": out.error}
+        row |= survey.judge(rows(out), names)
+        kept[f"{out.method}{f', rtol {rtol:g}' if rtol else ''}, {precision}"] = row
+        report.keep("gravity_l2", kept)
+        norms = {
+            name: f"{norm['L2']:.1e} {norm['unit']}" for name, norm in row["against exact"].items()
+        }
+        report.say(f"{out.method:8s} {precision}  L2 {norms['g_z']}  {norms['g_zz']}")
 
 
-if __name__ == "__main__":
-    main()
+PARTS = {"tables": tables}

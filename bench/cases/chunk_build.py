@@ -1,15 +1,15 @@
 """How long ranks take to build their slices of a chunk of the Earth, and how much memory: time and peak of each phase. No GPU is needed.
 
-usage: PYTHONPATH=src mpirun -n 4 python3 bench/chunk_build.py [--surface 256] [--out FILE.json] [--name NAME]
-       PYTHONPATH=src python3 bench/chunk_build.py --alone 4 [--surface 448] [--threads 1] [--out FILE.json] [--name NAME]
+usage: PYTHONPATH=src mpirun -n 4 python3 -m bench chunk_build --device cpu [--set surface=256 name=NAME] [--out FILE.json]
+       python3 -m bench chunk_build --device cpu --set alone=4 surface=448 [--threads 1] [--out FILE.json]
 
-The chunk is that of examples/bolivia_1994.toml with --surface elements along each side: 256 has 2,142,208 elements, 448 10,800,384. With
---alone N one process is rank 0 of N, and what the others would send is a copy of what it sends itself: the same work and memory, but
+The chunk is that of examples/bolivia_1994.toml with `surface` elements along each side: 256 has 2,142,208 elements, 448 10,800,384. With
+alone=N one process is rank 0 of N, and what the others would send is a copy of what it sends itself: the same work and memory, but
 masses at the cuts that are not right; nothing is run. "wall" is the slowest rank's, "cpu" the CPU time of all threads of the busiest
 rank, in which it does not wait for others. "peak" is resident memory of the largest rank above what the process had before; "of_target"
 what 2.5 M elements take at the same time for each. The JSON grows with each call.
 """
-import argparse
+
 import json
 import resource
 import time
@@ -17,36 +17,13 @@ from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 
-from craton import benchmark
-from craton.backends import backend
 from craton.comm import Together, ranks
 from craton.comm.placement import planner
 from craton.methods.spectral_element import build, families, placing, points
 from craton.model.media import cells
 from craton.scenario import loads
 
-TEXT = """
-method = "sem"
-[domain]
-chunk = {{ longitude = -67.3, latitude = -14.1, width = [60, 60], elements = [{surface}, {surface}], bottom = "cmb" }}
-[model]
-kind = "prem"
-[time]
-start = -70
-duration = 800
-[[source]]
-kind = "moment_tensor"
-at = {{ longitude = -75, latitude = -22, depth = "600 km" }}
-tensor = {{ rr = 1e20, tt = -1e20, rp = 2e19 }}
-wavelet = {{ kind = "gaussian", tau = 8.7 }}
-[[receivers]]
-name = "A"
-at = {{ longitude = -77, latitude = -21 }}
-[output]
-waveforms = ["displacement"]
-[run]
-partition = "slices"
-"""
+TEXT = Path(__file__).with_suffix(".toml").read_text()
 LIMIT, TARGET = 300.0, 2_500_000  # the issue: 10 M elements on 4 ranks in 5 minutes
 PHASES = (
     ("mesh", placing, "place_on_earth"), ("fluids", build.ranks, "find_fluid_elements"), ("numbering, sharing", build, "build_subdomain"),
@@ -116,7 +93,11 @@ def reset():
 def peak():
     """Peak of resident memory since `reset`, bytes."""
     try:
-        line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+        line = next(
+            line
+            for line in Path("/proc/self/status").read_text().splitlines()
+            if line.startswith("VmHWM")
+        )
         return 1024 * int(line.split()[1])
     except OSError:
         return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -128,7 +109,7 @@ def measured(surface, team):
     phases, begin, cpu = Phases(), time.perf_counter(), time.process_time()
     for name, module, function in PHASES:
         phases.watch(name, module, function)
-    plan = build.build(loads(TEXT.format(surface=surface)), team=team, machine=planner())
+    plan = build.build(loads(TEXT.replace("SURFACE", str(surface))), team=team, machine=planner())
     wall, cpu = time.perf_counter() - begin, time.process_time() - cpu
     return {"elements": plan.part.elements, "whole": plan.whole.grid.elements, "points": plan.part.points, "dt": plan.dt,
             "device_bytes": plan.nbytes, "wall": wall, "cpu": cpu, "peak": phases.so_far(), "phases": phases.rows}  # fmt: skip
@@ -137,11 +118,17 @@ def measured(surface, team):
 def together(rows):
     """One row of those of all ranks."""
     elements, first = max(row["elements"] for row in rows), rows[0]
-    phases = {name: {key: max(row["phases"][name][key] for row in rows) for key in ("wall", "cpu", "peak")} for name in first["phases"]}
-    out = {key: first[key] for key in ("whole", "dt")} | {"elements_largest": elements, "elements": [row["elements"] for row in rows]}
+
+    def largest(name):
+        return {k: max(row["phases"][name][k] for row in rows) for k in ("wall", "cpu", "peak")}
+
+    phases = {name: largest(name) for name in first["phases"]} | {"others": {}}
+    out = {"whole": first["whole"], "dt": first["dt"], "elements_largest": elements}
+    out["elements"] = [row["elements"] for row in rows]
     for key in ("wall", "cpu"):
         out[key] = max(row[key] for row in rows)
-        phases["others"] = phases.get("others", {}) | {key: max(r[key] - sum(p[key] for p in r["phases"].values()) for r in rows)}
+        rest = (row[key] - sum(p[key] for p in row["phases"].values()) for row in rows)
+        phases["others"][key] = max(rest)
         out[f"{key}_us_per_element"] = 1e6 * out[key] / elements
         out[f"{key}_of_target"] = out[key] / elements * TARGET
     out["peak"] = max(row["peak"] for row in rows)
@@ -150,30 +137,22 @@ def together(rows):
     return out | {"phases": phases, "passed": out["cpu_of_target"] < LIMIT}
 
 
-def main():
-    """Measure, print, keep."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--surface", type=int, default=256)
-    parser.add_argument("--alone", type=int, metavar="N", help="be rank 0 of N, alone")
-    parser.add_argument("--threads", type=int, help="of each rank, for batches of elements; by default one for each core")
-    parser.add_argument("--out")
-    parser.add_argument("--name", default="slices")
-    options = parser.parse_args()
-    if options.threads:
-        cells.cores = lambda: options.threads
+def build_chunk(report):
+    """Measure, print, keep: a row under its name, beside those of earlier calls."""
+    threads = report.options.threads
+    if threads:
+        cells.cores = lambda: threads
+    surface, alone = report.setting("surface", 256), report.setting("alone", 0)
     comm = ranks()
-    team = Copies(options.alone) if options.alone else Together(comm)
-    row = together(comm.gather(measured(options.surface, team)))
+    team = Copies(alone) if alone else Together(comm)
+    row = together(comm.gather(measured(surface, team)))
     if comm.rank:
         return
-    row = {"ranks": team.size, "alone": bool(options.alone), "surface": options.surface, "threads": cells.cores()} | row
-    print(json.dumps(row, indent=1))
-    if options.out:
-        out = Path(options.out)
-        kept = json.loads(out.read_text()) if out.exists() else {"bench": "chunk_build", **benchmark.provenance(backend("cpu"))}
-        kept.setdefault("rows", {})[options.name] = row
-        out.write_text(json.dumps(kept, indent=1) + "\n")
+    about = {"ranks": team.size, "alone": bool(alone), "surface": surface, "threads": cells.cores()}
+    row, out = about | row, report.options.out
+    report.say(json.dumps(row, indent=1))
+    kept = json.loads(out.read_text())["rows"] if out and out.exists() else {}
+    report.keep("rows", kept | {report.setting("name", "slices"): row})
 
 
-if __name__ == "__main__":
-    main()
+PARTS = {"chunk": build_chunk}

@@ -9,7 +9,7 @@ from craton import report
 from craton.backends.cpu import CPU
 from craton.cli.plan import one_run
 from craton.errors import ScenarioError
-from craton.io.records import moment_tensor
+from craton.io.contents import moment_tensor
 from craton.methods.spectral_element import counting
 from craton.model.globe import earth_chunk, prem
 from craton.model.mesh import numbering
@@ -152,7 +152,7 @@ def test_attenuation_states_speeds_where_mechanisms_are_fitted():
     r = 6371e3 - 300e3
     own = sampler.at(np.array([[[0.0], [0.0], [r]]]))
     vp, vs, _ = prem.prem().speeds(r)
-    loss = prem.prem().losses(r)
+    loss = prem.prem().inverse_q(r)
     assert own["vs"][0, 0] == pytest.approx(vs * (1 + math.log(0.01) / math.pi * loss[1])) and own["vs"][0, 0] < 0.995 * vs
     assert own["vp"][0, 0] == pytest.approx(vp * (1 + math.log(0.01) / math.pi * loss[0]))
     assert craton.plan(scenario).nbytes > 1.5 * craton.plan(loads(TEXT)).nbytes

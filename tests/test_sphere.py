@@ -289,7 +289,7 @@ def mounted(scenario):
     """The scenario on its mesh, discretised, its plan without sources, its receivers."""
     scenario, own = placing.place_on_earth(scenario, SingleRank())
     d, receivers = discretise(scenario, own, [], SingleRank(), CPU(threads=1)), survey_receivers.build(scenario)
-    return scenario, d, assemble(d, [], receivers, survey_receivers.channels(len(receivers), ("velocity",))), receivers
+    return scenario, d, assemble(d, scenario, [], receivers, survey_receivers.channels(len(receivers), ("velocity",))), receivers
 
 
 def ringing(shells, mode, folder, length, **domain):

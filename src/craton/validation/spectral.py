@@ -93,7 +93,7 @@ def prepared(scenario, mesh=None):
     """The Discretisation and the Plan of a scenario without sources."""
     own, receivers = given(scenario, meshing.mesh_of(scenario) if mesh is None else mesh), survey_receivers.build(scenario)
     d = discretise(scenario, own, [], SingleRank(), planner())
-    return d, assemble(d, [], receivers, survey_receivers.channels(len(receivers), scenario.output.waveforms))
+    return d, assemble(d, scenario, [], receivers, survey_receivers.channels(len(receivers), scenario.output.waveforms))
 
 
 def positions(d, fluid=False):

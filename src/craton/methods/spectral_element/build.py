@@ -28,6 +28,7 @@ from craton.methods.spectral_element.subdomain import build_subdomain, mesh_boun
 from craton.methods.spectral_element.time_step import stable_step
 from craton.model.blas import one_thread
 from craton.model.globe import earth_chunk
+from craton.model.ground import terrain
 from craton.model.media import sampling
 from craton.model.media.cells import Region
 from craton.model.mesh import hexmesh, meshing
@@ -80,7 +81,7 @@ def build(scenario, prepared=None, team=None, machine=None):
     del prepared  # its mesh, which is no longer needed, is as large as that of `d`
     refuse(placing.problems(scenario, d) or points.source_problems(d, sources))
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms) + receivers.fibre_channels()
-    return assemble(d, sources, receivers, channels)
+    return assemble(d, scenario, sources, receivers, channels)
 
 
 def refuse(problems):
@@ -131,7 +132,7 @@ def discretise(scenario, prepared, sources, team=None, machine=None):
         Impossible material, layers that meet, an unstable step.
     """
     medium = build_medium(scenario, prepared, team or SingleRank())
-    layers = absorbing_layer.build_layers(medium, sources)
+    layers = absorbing_layer.build_layers(medium, sources, scenario.boundaries.pml)
     element_families = families.arrange_families(medium, layers)
     stable = stable_step(medium, element_families, machine)
     refuse(step_problems(scenario, stable.limit))
@@ -153,7 +154,10 @@ def build_medium(scenario, prepared, team):
     scanned = scan_elements(ghosted, prepared.sampler).select_leading(subdomain.mesh.size, subdomain.state)
     statistics = ranks.combine_statistics(subdomain, scanned)
     relaxation = sampling.relaxation(scenario.model, statistics.loss)
-    return Medium(**fields_of(ghosted.owned_by(subdomain)), scenario=scenario, sampler=prepared.sampler, subdomain=subdomain,
+    names = {*subdomain.mesh.faces, *(("top", "bottom") if scenario.domain.globe is None else ())}
+    return Medium(**fields_of(ghosted.owned_by(subdomain)), precision=scenario.run.precision,
+                  deterministic=scenario.run.assembly == "colour", face_kinds={name: scenario.face(name) for name in names},
+                  globe=scenario.domain.globe, ground=terrain.build(scenario.model), sampler=prepared.sampler, subdomain=subdomain,
                   statistics=statistics, relaxation=relaxation)  # fmt: skip
 
 
@@ -166,12 +170,14 @@ def step_problems(scenario, limit):
                     f"use at most {limit:.4g} s, or leave step out: {timing.time_step_for(limit):.4g} s is chosen then")]  # fmt: skip
 
 
-def assemble(d, sources, receivers, channels):
+def assemble(d, scenario, sources, receivers, channels):
     """Build the plan of a discretised problem.
 
     Parameters
     ----------
     d : Discretisation
+    scenario : craton.SpectralScenario
+        Its title, outputs and warnings.
     sources : list of PointSource and FiniteFault
     receivers : craton.survey.receivers.Receivers
     channels : list of Channel
@@ -197,26 +203,25 @@ def assemble(d, sources, receivers, channels):
     arrays |= source_arrays | record_arrays | shared_arrays
     recording = Phase("record", tuple(replace(launch, outer=True) for launch in record))
     phases = (*phases_of(d, injections, elements, edges, exchanges), recording)
-    limit, watched, grid = *divergence_guard(d, sources), grid_of(d)
+    limit, watched, grid = *divergence_guard(d, sources), grid_of(d, scenario.domain)
     plan = Plan(
-        title=d.scenario.title, solver="sem_elastic", precision=d.precision, grid=grid, layout=d.state.layout, arrays=arrays, phases=phases,
+        title=scenario.title, solver="sem_elastic", precision=d.precision, grid=grid, layout=d.state.layout, arrays=arrays, phases=phases,
         steps=d.steps, dt=d.dt, start=d.start, channels=channels, receivers=receivers, slots=slots, limit=limit, watched=watched,
-        snapshots=snapshots.series(d, d.subdomain.bounds, d.scenario.snapshots, median_edge(d) / d.element.degree), extra=d.extra,
-        band=band, gathering=gathering, cells=cells_of(d) if d.scenario.output.mesh else None)  # fmt: skip
-    plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources),
+        snapshots=snapshots.series(d, d.subdomain.bounds, scenario.snapshots, median_edge(d) / d.element.degree), extra=d.extra,
+        band=band, gathering=gathering, cells=cells_of(d) if scenario.output.mesh else None)  # fmt: skip
+    plan.warnings = [*scenario.warnings, *survey_warnings(scenario, sources, d.start), *notes.warnings(d, sources),
                      *absorbing_layer.warn_inside_layers(d, [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]),
-                     *placing.warn_near_sources(sources, receivers, d.scenario.output.waveforms, grid.spacing)]  # fmt: skip
+                     *placing.warn_near_sources(sources, receivers, scenario.output.waveforms, grid.spacing)]  # fmt: skip
     if team.size > 1:
         return ranks.complete_plan(d, plan)
-    plan.notes = notes.sections(d, plan, sources)
-    plan.weights = ranks.weigh_elements(d.scenario, d.subdomain.whole, d.fluid)
+    plan.notes = notes.sections(d, plan, sources, scenario)
+    plan.weights = ranks.weigh_elements(scenario, d.subdomain.whole, d.fluid)
     return plan
 
 
 def median_edge(d):
     """Return the median edge, m, of the elements of the whole mesh; of a chunk of the Earth, that of its design, which all ranks know."""
-    globe = d.scenario.domain.globe
-    return meshing.edges(d.subdomain.whole)[1] if globe is None else earth_chunk.middle_edge(globe.chunk)
+    return meshing.edges(d.subdomain.whole)[1] if d.globe is None else earth_chunk.middle_edge(d.globe.chunk)
 
 
 def inverse_mass_arrays(d):
@@ -283,10 +288,10 @@ def divergence_guard(d, sources):
     return (float(DIVERGENCE_LIMIT * scale * total) if total > 0 else np.inf), (watched,)
 
 
-def grid_of(d):
+def grid_of(d, domain):
     """Return the `ElementGrid` that messages use to describe the points."""
     shortest, median, longest = meshing.edges(d.mesh)
-    from_file_or_globe = d.scenario.domain.mesh is not None or d.scenario.domain.chunk is not None
+    from_file_or_globe = domain.mesh is not None or domain.chunk is not None
     watched = [arranged for arranged in d.families if arranged.family.fluid != bool(d.state.solid)]
     return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, median, longest, from_file_or_globe,
                        tuple(table_of(d, arranged) for arranged in watched))  # fmt: skip

@@ -65,7 +65,7 @@ def stacey_damping(points, vectors, samples):
 
 def faces_of_kind(d, kinds, fluid):
     """Return the faces (nf, 2) of one medium whose boundary condition is one of `kinds`."""
-    rows = [faces for name, faces in d.mesh.faces.items() if len(faces) and d.scenario.face(name) in kinds]
+    rows = [faces for name, faces in d.mesh.faces.items() if len(faces) and d.face_kinds[name] in kinds]
     rows = np.concatenate(rows) if rows else np.empty((0, 2), int)
     return rows[d.fluid[rows[:, 0]] == fluid]
 

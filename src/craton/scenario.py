@@ -153,22 +153,58 @@ def load(path, overrides=()):
 
 
 def loads(text, overrides=(), file="scenario"):
-    """A scenario from TOML text; ``file`` is its name in messages, and relative paths are relative to its folder. See `load`."""
+    """A scenario from TOML text: Scenario; see `load`.
+
+    Parameters
+    ----------
+    text : str
+    overrides : sequence of str
+        As of `load`.
+    file : str or os.PathLike
+        Name in messages; relative paths in the text are relative to its folder.
+    """
     return checked(reads(text, overrides, file))
 
 
 def read(path, overrides=()):
-    """Like `load`, but the problems are returned beside the scenario, so that further checks can add theirs: Reading."""
+    """Like `load`, but the problems are returned beside the scenario, so that further checks can add theirs: Reading.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+    overrides : sequence of str
+        As of `load`.
+    """
     return document.read(path, diagnose, overrides)
 
 
 def reads(text, overrides=(), file="scenario"):
-    """Like `loads`, but the problems are returned beside the scenario: Reading."""
+    """Like `loads`, but the problems are returned beside the scenario: Reading.
+
+    Parameters
+    ----------
+    text : str
+    overrides : sequence of str
+    file : str or os.PathLike
+        As of `loads`.
+    """
     return document.reads(text, diagnose, overrides, file)
 
 
 def with_overrides(scenario, overrides):
-    """The scenario with values changed by ``"key.path=value"`` texts, checked again: Scenario."""
+    """The scenario with values changed by ``"key.path=value"`` texts, checked again: Scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    overrides : sequence of str
+        As of `load`.
+
+    Raises
+    ------
+    craton.errors.ScenarioError
+        With every problem found.
+    """
     return loads(dumps(scenario), overrides)
 
 

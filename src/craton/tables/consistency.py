@@ -11,7 +11,17 @@ NO_CHUNK = (
 
 
 def space_problems(scenario):
-    """Problems of positions and forces with two coordinates in a 3-D domain."""
+    """Problems of positions and forces with two coordinates in a 3-D domain.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
     for name in ("source", "receivers"):
         for path, at in places(getattr(scenario, name), (name,)):
             if at.y is None:
@@ -24,7 +34,17 @@ def space_problems(scenario):
 
 
 def plane_problems(scenario):
-    """Problems of receiver grids, planes across y and 3-D sources in a 2-D domain."""
+    """Problems of receiver grids, planes across y and 3-D sources in a 2-D domain.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
     for n, entry in enumerate(scenario.receivers):
         if isinstance(entry, ReceiverGrid):
             yield f"receivers.{n}.grid", "a horizontal grid of receivers does not fit a 2-D domain", "use line"
@@ -38,7 +58,17 @@ def plane_problems(scenario):
 
 
 def shot_problems(scenario):
-    """Problems of sources with and without a shot in one scenario, and of fibres together with shots."""
+    """Problems of sources with and without a shot in one scenario, and of fibres together with shots.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
     has_shot = [source.shot is not None or source.shots is not None for source in scenario.source]
     for n, entry in enumerate(scenario.receivers):
         if any(has_shot) and isinstance(entry, Fibre):

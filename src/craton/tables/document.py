@@ -63,7 +63,17 @@ def read(path, check, overrides=()):
 
 
 def reads(text, check, overrides=(), file="scenario"):
-    """The tables of TOML text, and what a check makes of them: Reading; parameters as of `read`, `file` is its name in messages."""
+    """The tables of TOML text, and what a check makes of them: Reading.
+
+    Parameters
+    ----------
+    text : str
+    check : callable
+    overrides : sequence of str
+        As of `read`.
+    file : str or os.PathLike
+        Name in messages; relative paths in the text are relative to its folder.
+    """
     file, overrides = os.fspath(file), tuple(overrides)
     try:
         values = tomllib.loads(text)
@@ -77,6 +87,10 @@ def reads(text, check, overrides=(), file="scenario"):
 
 def checked(reading):
     """The scenario of a Reading.
+
+    Parameters
+    ----------
+    reading : Reading
 
     Raises
     ------

@@ -55,13 +55,33 @@ def wrong(*items, nearest=None):
 
 
 def repeated(names, key, remedy, message="{} is listed twice"):
-    """Problems of names that are in a list twice: list; `key` is a format of the number, `message` of the name."""
+    """Problems of names that are in a list twice: list; `key` is a format of the number, `message` of the name.
+
+    Parameters
+    ----------
+    names : sequence of str
+    key : str
+        Format of the number.
+    remedy : str
+    message : str, optional
+        Format of the name.
+    """
     twice = [(i, name) for i, name in enumerate(names) if name in names[:i]]
     return [(key.format(i), message.format(shown(name)), remedy) for i, name in twice]
 
 
 def exactly_one(table, names, remedy, key=""):
-    """Problems of a table with both or none of two keys, reported at `key`: list of (key, message, remedy)."""
+    """Problems of a table with both or none of two keys, reported at `key`: list of (key, message, remedy).
+
+    Parameters
+    ----------
+    table : Table
+    names : (str, str)
+        The two keys.
+    remedy : str
+    key : str, optional
+        Where the problem is reported; by default the table itself.
+    """
     present = [name for name in names if getattr(table, name) is not None]
     if len(present) == 1:
         return []
@@ -74,7 +94,16 @@ def exactly_one(table, names, remedy, key=""):
 
 
 def both_or_none(table, names, otherwise):
-    """The problem of a table with one of two keys that go together: list; `otherwise` is used where both are left out."""
+    """The problem of a table with one of two keys that go together: list; `otherwise` is used where both are left out.
+
+    Parameters
+    ----------
+    table : Table
+    names : (str, str)
+        The two keys.
+    otherwise : str
+        What is used where both are left out, for the remedy.
+    """
     missing = [name for name in names if getattr(table, name) is None]
     remedy = f"give both, or leave both out to use {otherwise}"
     return [(name, f"{' and '.join(names)} must be given together", remedy) for name in missing] * (len(missing) == 1)
@@ -90,7 +119,15 @@ LIMITS = {
 
 
 def quantity(dimension, **limits):
-    """The type of a number with a dimension, and its limits: ``above`` and ``below`` are excluded, ``least`` and ``most`` allowed."""
+    """The type of a number with a dimension, and its limits: ``above`` and ``below`` are excluded, ``least`` and ``most`` allowed.
+
+    Parameters
+    ----------
+    dimension : str
+        One of `craton.tables.units.DIMENSIONS`.
+    limits : float by name
+        ``above``, ``least``, ``below``, ``most``, in SI units.
+    """
     unit = DIMENSIONS[dimension][0]
 
     def validate(value):
@@ -105,7 +142,13 @@ def quantity(dimension, **limits):
 
 
 def whole(**limits):
-    """The type of a whole number within the limits ``least`` and ``most``."""
+    """The type of a whole number within the limits ``least`` and ``most``.
+
+    Parameters
+    ----------
+    limits : int by name
+        ``least``, ``most``.
+    """
     least, most = limits.get("least"), limits.get("most")
     extent = f" from {least} to {most}" if most is not None else f", {least} or more"
 
@@ -134,7 +177,14 @@ def _within(value, limits, unit=""):
 
 
 def must(holds, message, remedy):
-    """The check of a value by a function; "{value}" in the texts is the value."""
+    """The check of a value by a function; "{value}" in the texts is the value.
+
+    Parameters
+    ----------
+    holds : callable
+        Whether a value is right.
+    message, remedy : str
+    """
 
     def validate(value):
         if not holds(value):
@@ -145,7 +195,15 @@ def must(holds, message, remedy):
 
 
 def one_of(names, meant=None):
-    """The check that a value is one word (or number) out of a few; `meant` maps other programs' words to ours."""
+    """The check that a value is one word (or number) out of a few; `meant` maps other programs' words to ours.
+
+    Parameters
+    ----------
+    names : tuple of str or int
+        What may be written.
+    meant : dict, optional
+        Words of other programs and the names that they stand for.
+    """
 
     def validate(value):
         if value in names and not isinstance(value, bool):
@@ -162,7 +220,14 @@ def one_of(names, meant=None):
 
 
 def choice(*names, meant=None):
-    """The type of one word (or number) out of a few; `meant` maps other programs' words to ours."""
+    """The type of one word (or number) out of a few; `meant` maps other programs' words to ours.
+
+    Parameters
+    ----------
+    names : str or int
+    meant : dict, optional
+        As of `one_of`.
+    """
     schema = WithJsonSchema({"enum": list(names)})
     return Annotated[Any, BeforeValidator(one_of(names, meant)), schema]
 
@@ -241,13 +306,24 @@ def _check_signs(value, noun, tables):
 
 
 def as_list(value):
-    """A list from a list, tuple, range or NumPy array; anything else as it is."""
+    """A list from a list, tuple, range or NumPy array; anything else as it is.
+
+    Parameters
+    ----------
+    value : object
+    """
     value = value.tolist() if hasattr(value, "tolist") else value
     return list(value) if isinstance(value, (list, tuple, range)) else value
 
 
 def items_of(count, message, remedy):
-    """The check that a value is a list of `count` items; "{value}" in the message is the value."""
+    """The check that a value is a list of `count` items; "{value}" in the message is the value.
+
+    Parameters
+    ----------
+    count : int
+    message, remedy : str
+    """
 
     def validate(value):
         value = as_list(value)
@@ -263,12 +339,28 @@ def _three(names, unit):
 
 
 def triple(item, names, unit):
-    """The type of three numbers, such as a position or a force."""
+    """The type of three numbers, such as a position or a force.
+
+    Parameters
+    ----------
+    item : type
+    names : sequence of str
+        Of the three numbers, for the remedy.
+    unit : str
+    """
     return Annotated[tuple[item, item, item], BeforeValidator(_three(names, unit))]
 
 
 def in_space_or_plane(item, names, unit):
-    """The type of three numbers, or of the two in the (x, z) plane."""
+    """The type of three numbers, or of the two in the (x, z) plane.
+
+    Parameters
+    ----------
+    item : type
+    names : sequence of str
+    unit : str
+        As of `triple`.
+    """
     three = _three(names, unit)
 
     def validate(value):
@@ -281,12 +373,24 @@ def in_space_or_plane(item, names, unit):
 
 
 def spatial(values):
-    """Three numbers from those of a `in_space_or_plane`: none of the plane points along y."""
+    """Three numbers from those of a `in_space_or_plane`: none of the plane points along y.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Two or three.
+    """
     return tuple(values) if len(values) == 3 else (values[0], 0.0, values[1])
 
 
 def many(item, noun=None):
-    """The type of a list of numbers or tables: a tuple, from a list or a NumPy array; tables with a noun are written ``[[noun]]``."""
+    """The type of a list of numbers or tables: a tuple, from a list or a NumPy array; tables with a noun are written ``[[noun]]``.
+
+    Parameters
+    ----------
+    item : type
+    noun : str, optional
+    """
 
     def validate(value):
         items = as_list(value)
@@ -303,7 +407,13 @@ def many(item, noun=None):
 
 
 def word_or(words, kind):
-    """The type of one of some words, or of something else, which is no string or begins like a number."""
+    """The type of one of some words, or of something else, which is no string or begins like a number.
+
+    Parameters
+    ----------
+    words : tuple of str
+    kind : type
+    """
     word, adapter = one_of(words), TypeAdapter(kind)
 
     def validate(value):
@@ -417,12 +527,26 @@ At = union(_kind_of_place, Position, Place)  # in the domain's own axes, or on E
 
 
 def places_on_earth(value, path=()):
-    """Every `Place` in a table or list of tables: pairs of its key (a tuple) and itself."""
+    """Every `Place` in a table or list of tables: pairs of its key (a tuple) and itself.
+
+    Parameters
+    ----------
+    value : Table or tuple
+    path : tuple, optional
+        Key of the value.
+    """
     return _places(value, path, Place)
 
 
 def places(value, path=()):
-    """Every `Position` in a table or list of tables: pairs of its key (a tuple) and itself."""
+    """Every `Position` in a table or list of tables: pairs of its key (a tuple) and itself.
+
+    Parameters
+    ----------
+    value : Table or tuple
+    path : tuple, optional
+        Key of the value.
+    """
     return _places(value, path, Position)
 
 
@@ -438,5 +562,14 @@ def _places(value, path, kind):
 
 
 def key(example, default=..., **more):
-    """A key of a table with an example for the remedy where it is missing."""
+    """A key of a table with an example for the remedy where it is missing.
+
+    Parameters
+    ----------
+    example : str
+        In TOML.
+    default : object, optional
+        Without one the key is required.
+    more : keyword arguments of `pydantic.Field`
+    """
     return Field(default, examples=[example], **more)

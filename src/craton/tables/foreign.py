@@ -42,7 +42,14 @@ class Foreign:
     up: int = 0
 
     def applies(self, value, table):
-        """Whether the row is about this value of its key, in a table (dict)."""
+        """Whether the row is about this value of its key, in a table (dict).
+
+        Parameters
+        ----------
+        value : object
+        table : dict
+            The table that has the key.
+        """
         if callable(self.values):
             return self.values(value, table)
         return self.values is None or (isinstance(value, str) and value in self.values)
@@ -119,5 +126,10 @@ def _matches(value, steps, path=()):
 
 
 def dotted(path):
-    """``("source", 0, "at")`` as ``"source.0.at"``."""
+    """``("source", 0, "at")`` as ``"source.0.at"``.
+
+    Parameters
+    ----------
+    path : sequence of str and int
+    """
     return ".".join(map(str, path))

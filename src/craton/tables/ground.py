@@ -54,6 +54,13 @@ def sampled(values, kind):
 
     The function gets arrays of coordinates, m, and gives elevations, m. It is asked at the grid's points, where the domain (of the class
     `kind`) says `max_frequency` at `PLACES` places along each axis.
+
+    Parameters
+    ----------
+    values : dict
+        Tables before validation.
+    kind : type
+        Class of the domain.
     """
     model = values.get("model") if isinstance(values, dict) else None
     topography = model.get("topography") if isinstance(model, dict) else None

@@ -66,7 +66,7 @@ def _copied(value):
     return [_copied(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
-def written(loc, values):
+def _written(loc, values):
     """The path of an error in the file: tags of kinds left out, coordinates of a list by number, depth where it stands for z."""
     path, here = [], values
     for step in loc:
@@ -88,7 +88,7 @@ def _child(value, step):
 
 
 def _problems(error, values, root, scenarios):
-    path = written(error["loc"], values)
+    path = _written(error["loc"], values)
     kind, value = error["type"], error["input"]
     if kind == "craton":
         return [Problem(dotted((*path, *filter(None, [k]))), message, remedy) for k, message, remedy in error["ctx"]["items"]]
@@ -184,7 +184,7 @@ def _value_at(values, path):
 
 def _repair(error, values, renamed, root):
     """Put the nearest valid name in the place of a wrong one, or leave the wrong value out."""
-    path = written(error["loc"], values)
+    path = _written(error["loc"], values)
     close = error.get("ctx", {}).get("nearest")
     if close is not None:
         path = (*path, *(k for k, _, _ in error["ctx"]["items"] if k))

@@ -96,7 +96,13 @@ class Volume(Table):
         return self.origin[-1] + self.size[-1]
 
     def points(self, spacing):
-        """Points (nx, ny, nz) at this spacing (m): ``size / spacing + 1``, the last cell completed where the division leaves a rest."""
+        """Points (nx, ny, nz) at this spacing (m): ``size / spacing + 1``, the last cell completed where the division leaves a rest.
+
+        Parameters
+        ----------
+        spacing : float
+            Metres.
+        """
         return tuple(math.ceil(s / spacing - 1e-6) + 1 for s in self.extent)
 
 
@@ -150,7 +156,14 @@ Device = choice("auto", "cpu", "cuda", meant={"gpu": "cuda"})
 
 
 def not_empty(noun, remedy):
-    """The check that a scenario has a table of a kind."""
+    """The check that a scenario has a table of a kind.
+
+    Parameters
+    ----------
+    noun : str
+        Name of the table in messages.
+    remedy : str
+    """
 
     def validate(tables):
         if not tables:

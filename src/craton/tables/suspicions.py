@@ -6,7 +6,12 @@ from craton.tables.words import number
 
 
 def velocities(model):
-    """Speeds that look like km/s, densities like g/cm3, Q like 1/Q: generator of str."""
+    """Speeds that look like km/s, densities like g/cm3, Q like 1/Q: generator of str.
+
+    Parameters
+    ----------
+    model : table of `craton.tables.medium`
+    """
     for key, medium in _media(model):
         for name in ("vp", "vs"):
             value = getattr(medium, name)
@@ -43,7 +48,12 @@ def _media(model):
 
 
 def sizes(domain):
-    """Lengths that look like km: generator of str."""
+    """Lengths that look like km: generator of str.
+
+    Parameters
+    ----------
+    domain : Volume
+    """
     frequency, longest, h = domain.max_frequency, number(max(domain.size)), domain.resolution
     if h is not None and h < 1 and max(domain.size) < 1000:
         yield f"domain.{domain.RESOLUTION}: {number(h)} m in a domain of {longest} m; lengths are in metres: did you mean km?"
@@ -52,7 +62,13 @@ def sizes(domain):
 
 
 def grid_rest(domain):
-    """Axes of a grid that its spacing does not divide: generator of str."""
+    """Axes of a grid that its spacing does not divide: generator of str.
+
+    Parameters
+    ----------
+    domain : Volume
+        With a ``spacing``.
+    """
     if domain.spacing is None:
         return
     for axis, size, points in zip(domain.axes, domain.size, (n for n in domain.points(domain.spacing) if n > 1)):
@@ -63,14 +79,24 @@ def grid_rest(domain):
 
 
 def off_plane(scenario):
-    """Positions off the plane of a 2-D domain: generator of str."""
+    """Positions off the plane of a 2-D domain: generator of str.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+    """
     paths = [path for name in ("source", "receivers") for path, at in places(getattr(scenario, name), (name,)) if at.y]
     if scenario.domain.planar and paths:
         yield f"{dotted(paths[0])}: the domain is the (x, z) plane, so y is ignored"
 
 
 def positions(scenario):
-    """Positions closer to (0, 0, 0) than one spacing in a domain of many kilometres, probably given in km: generator of str."""
+    """Positions closer to (0, 0, 0) than one spacing in a domain of many kilometres, probably given in km: generator of str.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+    """
     h = scenario.domain.resolution
     if h is None or min(scenario.domain.size) < 20 * h or max(scenario.domain.size) < 5000:
         return
@@ -84,6 +110,11 @@ def positions(scenario):
 
 
 def silence(scenario):
-    """A run that records nothing: generator of str."""
+    """A run that records nothing: generator of str.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+    """
     if not scenario.receivers and not scenario.snapshots:
         yield "receivers: nothing is recorded; add [[receivers]] or [[snapshots]]"

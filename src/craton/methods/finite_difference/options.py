@@ -125,7 +125,17 @@ class Boundaries(Table):
                 yield key_, message, f'{remedy}: {opposite} = "periodic", or {name} = "cpml"'
 
     def face(self, name):
-        """The kind of the face ``"west"``, ``"east"``, ``"south"``, ``"north"``, ``"bottom"`` or ``"top"``."""
+        """The kind of the face ``"west"``, ``"east"``, ``"south"``, ``"north"``, ``"bottom"`` or ``"top"``.
+
+        Parameters
+        ----------
+        name : str
+
+        Raises
+        ------
+        KeyError
+            There is no such face.
+        """
         if name not in FACES:
             raise KeyError(name)
         return getattr(self, name) or self.others

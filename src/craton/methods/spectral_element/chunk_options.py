@@ -100,7 +100,17 @@ class Chunk(Table):
 
 
 def beside_chunk(domain):
-    """Problems of a domain with keys that a chunk leaves no room for."""
+    """Problems of a domain with keys that a chunk leaves no room for.
+
+    Parameters
+    ----------
+    domain : ElementDomain
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
     for name in _OTHERS:
         if getattr(domain, name):
             message = f"{name} and chunk are mutually exclusive: the chunk defines the domain"
@@ -108,7 +118,17 @@ def beside_chunk(domain):
 
 
 def chunk_problems(scenario):
-    """Problems of a scenario whose tables and chunk, or none, exclude each other."""
+    """Problems of a scenario whose tables and chunk, or none, exclude each other.
+
+    Parameters
+    ----------
+    scenario : SpectralScenario
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
     kind, is_radial = shown(scenario.model.kind), scenario.model.kind in RADIAL
     tables = [(name, getattr(scenario, name)) for name in ("source", "receivers")]
     if scenario.domain.chunk is not None:

@@ -89,12 +89,23 @@ class ElementDomain(Volume):
             yield from _refinement_problems(self)
 
     def within(self, lower, upper):
-        """The domain of a mesh file with the box around its nodes, corners (x, y, z) in m."""
+        """The domain of a mesh file with the box around its nodes, corners (x, y, z) in m.
+
+        Parameters
+        ----------
+        lower, upper : sequence of float
+            Corners (x, y, z), m.
+        """
         size = tuple(float(b - a) for a, b in zip(lower, upper))
         return self.model_copy(update={"origin": tuple(map(float, lower)), "size": size})
 
     def on(self, globe):
-        """The domain with the `Globe` that turns places on Earth into positions in its axes."""
+        """The domain with the `Globe` that turns places on Earth into positions in its axes.
+
+        Parameters
+        ----------
+        globe : Globe
+        """
         domain = self.model_copy()
         domain._globe = globe
         return domain
@@ -151,7 +162,12 @@ class Faces(Table):
     pml: Pml = Pml()
 
     def face(self, name):
-        """``"free"``, ``"pml"``, ``"stacey"`` or ``"rigid"`` of a face by its name: top, ... or that of a mesh's face set."""
+        """``"free"``, ``"pml"``, ``"stacey"`` or ``"rigid"`` of a face by its name: top, ... or that of a mesh's face set.
+
+        Parameters
+        ----------
+        name : str
+        """
         return self.faces.get(name) or (getattr(self, name) if name in FACES else None) or self.others
 
 
@@ -274,7 +290,15 @@ class SpectralScenario(WaveScenario):
         return self._top
 
     def on_mesh(self, lower, upper, top):
-        """The scenario with the box of its mesh, corners (x, y, z) in m, where it has a file, and depths that count from `top`."""
+        """The scenario with the box of its mesh, corners (x, y, z) in m, where it has a file, and depths that count from `top`.
+
+        Parameters
+        ----------
+        lower, upper : sequence of float
+            Corners (x, y, z), m.
+        top : object
+            Has ``surface(x, y)``; None: depths count from z = 0.
+        """
         boxed = self.domain.mesh is None and self.domain.chunk is None
         domain = self.domain if boxed else self.domain.within(lower, upper)
         scenario = self.model_copy(update={"domain": domain})
@@ -286,6 +310,10 @@ class SpectralScenario(WaveScenario):
 
         The ground is free, whatever is said of the top of the air above it, and so is the core-mantle boundary as a chunk's bottom, unless
         ``bottom`` is given: the outer core hardly holds it.
+
+        Parameters
+        ----------
+        name : str
         """
         chunk, faces = self.domain.chunk, self.boundaries
         on_core = name == "bottom" and faces.bottom is None and chunk is not None and chunk.bottom == "cmb"

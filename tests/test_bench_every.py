@@ -1,4 +1,4 @@
-"""bench/gpu_every.py: its cases launch every operator there is, its measure sees a difference, and it goes on after a failure."""
+"""bench/cases/every.py: its cases launch every operator there is, its measure sees a difference, and it goes on after a failure."""
 import json
 
 import benchscript
@@ -15,8 +15,8 @@ NEVER = {"P-SV": {"window", "pack", "unpack"}, "SH": {"window", "contact_velocit
 
 @pytest.fixture(scope="module")
 def every():
-    """The script as a module."""
-    return benchscript.load("gpu_every")
+    """The cases as a module."""
+    return benchscript.load("cases.every")
 
 
 def launched(every, waves):
@@ -31,6 +31,11 @@ def launched(every, waves):
     return found
 
 
+def run(*words):
+    """Exit code of `python -m bench every`."""
+    return benchscript.load("harness").main(["every", *words])
+
+
 @pytest.mark.parametrize("waves", [None, "P-SV", "SH"])
 def test_every_operator_is_launched(every, waves):
     assert set(catalogue.operators(4, waves)) - launched(every, waves) <= NEVER.get(waves, set())
@@ -40,11 +45,11 @@ def test_same_machine_agrees_in_every_bit(every, tmp_path, capsys):
     """Names are given by their beginnings; several ranks of one machine against one, and results are on disk."""
     out = tmp_path / "every.json"
     words = ["--device", "hostile", "--threads", "1", "--steps", "4", "--only", "cpml", "SH cpml", "--out", str(out)]
-    assert every.main(words) == 0
+    assert run(*words) == 0
     rows = json.loads(out.read_text())["cases"]
     assert len(rows) == 8 and all(row["passed"] and row["worst"] == 0 and row["steps"] == 4 for row in rows)
     assert rows[0]["l2"].keys() >= {"velocities", "stresses", "recorded pressure"} and min(rows[0]["peaks"].values()) > 0
-    assert "8 of 8 cases passed" in capsys.readouterr().out
+    assert "8 of 8 rows passed" in capsys.readouterr().out
 
 
 def test_a_difference_fails_and_the_rest_goes_on(every, monkeypatch, capsys):
@@ -61,14 +66,14 @@ def test_a_difference_fails_and_the_rest_goes_on(every, monkeypatch, capsys):
 
     monkeypatch.setattr(every, "outcome", wrong)
     words = ["--device", "cpu", "--threads", "1", "--steps", "2", "--only", "P-SV rigid", "P-SV cpml", "P-SV sponge"]
-    assert every.main(words) == 1
+    assert run(*words) == 1
     said = capsys.readouterr().out
-    assert "(stresses)" in said and "FAILED: RuntimeError: no such kernel" in said and "2 of 4 cases passed" in said
+    assert "(stresses)" in said and "FAILED: RuntimeError: no such kernel" in said and "2 of 4 rows passed" in said
 
 
 def test_alone_it_compares_nothing(every, monkeypatch, capsys):
     """As for compute-sanitizer: one machine, finite numbers."""
     monkeypatch.setattr(every, "difference", None)
-    words = ["--device", "cpu", "--threads", "1", "--steps", "2", "--gpu-only", "--only", "topography", "Q paired, resumed"]
-    assert every.main(words) == 0
+    words = ["--device", "cpu", "--threads", "1", "--steps", "2", "--alone", "--only", "topography", "Q paired, resumed"]
+    assert run(*words) == 0
     assert "peak" in capsys.readouterr().out

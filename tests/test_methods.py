@@ -13,10 +13,10 @@ from craton.methods.protocol import Method
 from craton.scenario import SCENARIOS, dumps, loads
 
 PACKAGE = Path(__file__).parents[1] / "src" / "craton"
-FACTS = {"name": str, "drive": str, "many_ranks": bool, "plans_by_rank": bool, "tries_operators": bool}
+FACTS = {"name": str, "drive": str, "many_ranks": bool, "plans_by_rank": bool, "tries_operators": bool, "benches": tuple}
 VERBS = [name for name, value in vars(Method).items() if inspect.isfunction(value) and not name.startswith("_")]
 # Who may write a method's name: the methods themselves, the command line's choices, and what writes scenarios of its own.
-NAMING = {"methods", "cli/app.py", "validation", "benchmark.py", "sem_benchmark.py", "gravity_benchmark.py"}
+NAMING = {"methods", "cli/app.py", "validation"}
 
 
 def test_methods_are_those_of_scenarios():

@@ -21,8 +21,8 @@ from craton.scenario import (
     with_overrides,
 )
 from craton.tables.lines import line_map
-from craton.tables.units import DIMENSIONS, UnitError, si
-from craton.tables.words import nearest
+from craton.text import nearest
+from craton.units import DIMENSIONS, UnitError, si
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 GOOD = """\

@@ -94,7 +94,7 @@ def test_operator_against_dense_matrices(name):
 @settings(max_examples=15, deadline=None, derandomize=True, database=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_random_scenarios_at_the_default_step(seed):
-    """None diverges, the limit is never above the true one, the default step at least 0.93 of it; bench/random_steps.py has 300."""
+    """None diverges, the limit is never above the true one, the default step at least 0.93 of it; bench/cases/random_steps.py has 300."""
     d = stepcase.discretised(stepcase.case_of(seed))
     true = stepcase.true_limit(d)
     assert d.stable.limit <= true * (1 + 1e-4) and 0.93 * true < d.dt < 0.951 * true  # ARPACK's error

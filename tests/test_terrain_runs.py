@@ -184,8 +184,7 @@ def test_ground_from_geotiff(tmp_path):
 
 def test_okamoto_on_a_small_grid():
     """A1, sponge and periodic sides, an ocean and hills: 700 steps without growth."""
-    bench = benchscript.load("gpu_okamoto")
-    asked = bench.scenario((48, 48, 56), 700, spacing=1600.0)
+    asked = benchscript.load("cases.builders").okamoto((48, 48, 56), 700, spacing=1600.0)
     plan = build.build(asked)
     launched = {launch.op.name for phase in plan.phases for launch in phase.launches}
     assert {"a1_z0", "wrap", "sponge_y", "velocity_terrain"} <= launched and plan.grid.shape == (56, 48, 48)

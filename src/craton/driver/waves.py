@@ -112,7 +112,7 @@ def keep(result, store):
     if len(result.plan.receivers) and len(result.samples) and not result.plan.shots:  # the other formats know one experiment
         export(result.dataset, store.path, result.scenario.output.network)
     if getattr(result.scenario.output, "mesh", False):
-        from craton.output.mesh import write_mesh
+        from craton.io.vtu import write_mesh
 
         mesh, media = (result.plan.whole or result.plan).grid.media()
         write_mesh(store.path / MESH, mesh, cell_data=media)

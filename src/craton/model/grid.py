@@ -47,7 +47,13 @@ class Grid:
         return self.total or self.shape
 
     def window(self, box):
-        """The part (k0, k1, j0, j1, i0, i1) of the grid, as a grid."""
+        """The part (k0, k1, j0, j1, i0, i1) of the grid, as a grid.
+
+        Parameters
+        ----------
+        box : tuple of int
+            k0, k1, j0, j1, i0, i1.
+        """
         start = tuple(a + b for a, b in zip(self.start, box[::2]))
         return replace(self, shape=tuple(b - a for a, b in zip(box[::2], box[1::2])), start=start, total=self.whole)
 
@@ -58,24 +64,47 @@ class Grid:
         return f"{points} = {self.size / 1e6:,.2f} million points, spacing {self.spacing:g} m"
 
     def coarser(self, factor):
-        """How a scenario asks for a spacing that is wider by a factor, in words."""
+        """Say how a scenario asks for a spacing that is wider by a factor.
+
+        Parameters
+        ----------
+        factor : float
+        """
         return f"domain.spacing = {self.spacing * factor:.4g} m, or a smaller domain"
 
     def axis(self, name):
-        """Coordinates of the integer points along ``"x"``, ``"y"`` or ``"z"``, metres."""
+        """Coordinates of the integer points along ``"x"``, ``"y"`` or ``"z"``, metres.
+
+        Parameters
+        ----------
+        name : str
+            ``"x"``, ``"y"`` or ``"z"``.
+        """
         a = "xyz".index(name)
         first = self.start[2 - a]
         return self.origin[a] + self.spacing * np.arange(first, first + self.shape[2 - a])
 
     def bounds(self, name):
-        """First and last coordinate along ``"x"``, ``"y"`` or ``"z"``, metres."""
+        """First and last coordinate along ``"x"``, ``"y"`` or ``"z"``, metres.
+
+        Parameters
+        ----------
+        name : str
+            ``"x"``, ``"y"`` or ``"z"``.
+        """
         a = "xyz".index(name)
         first = self.start[2 - a]
         return self.origin[a] + self.spacing * first, self.origin[a] + self.spacing * (first + self.shape[2 - a] - 1)
 
     def place(self, at):
-        """Where the point (k, j, i) of a part is, in words, and whether it is near an edge of the whole grid."""
+        """Say where the point (k, j, i) of a part is, and whether it is near an edge of the whole grid.
+
+        Parameters
+        ----------
+        at : tuple of int
+            k, j, i.
+        """
         axes = [(a, n, self.start["zyx".index(a)], self.whole["zyx".index(a)]) for a, n in zip("xyz", reversed(at))]
-        axes = [one for one in axes if one[0] != "y" or not self.planar]
+        axes = [axis for axis in axes if axis[0] != "y" or not self.planar]
         words = ", ".join(f"{a} = {self.axis(a)[n]:g}" for a, n, _, _ in axes)
         return words, any(min(n + start, total - 1 - n - start) < EDGE for _, n, start, total in axes)

@@ -3,9 +3,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from craton.conventions import INTEGRATED, QUANTITIES, TENSOR, VECTOR, components
+from craton.conventions import INTEGRATED, ORIGIN_TIME, QUANTITIES, TENSOR, VECTOR, components
 
-ORIGIN_TIME = "2000-01-01T00:00:00"
 COMPONENT_DIMS = {VECTOR: "component", TENSOR: "tensor"}
 _COORDINATES = {
     "x": {"units": "m", "long_name": "easting", "axis": "X"},
@@ -58,7 +57,7 @@ def time_axis(steps, dt, start, sampling=None):
 
 
 def corrected(samples, channels, dt, band):
-    """Recorded channels without the leapfrog's error in time; see `craton.survey.leapfrog.from_leapfrog`.
+    """Return recorded channels without the leapfrog's error in time; see `craton.survey.leapfrog.from_leapfrog`.
 
     Parameters
     ----------
@@ -136,22 +135,22 @@ def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None
 
 
 def _of_shots(samples, channels, receivers, dt, start, quantities, sampling, attributes, steps, shots, motion):
-    """The datasets of all shots, one behind the other along `shot`."""
+    """Return the datasets of all shots, one behind the other along `shot`."""
     import xarray as xr
 
     parts = []
     for number in range(len(shots)):
         columns = [c for c, channel in enumerate(channels) if channel.shot == number]
-        own = [channels[c] for c in columns]
-        parts.append(waveforms(samples[:, columns], own, receivers, dt, start, quantities, sampling, attributes, steps, (), motion))
+        used = [channels[c] for c in columns]
+        parts.append(waveforms(samples[:, columns], used, receivers, dt, start, quantities, sampling, attributes, steps, (), motion))
     named = xr.DataArray(np.array(shots, dtype=str), dims="shot", attrs={"long_name": "shot name"}, name="shot")
     return xr.concat(parts, named, combine_attrs="override")
 
 
 def _along(dim, quantities, motion):
     """Components of some quantities that lie along a dimension, in the order of the convention."""
-    there = {c for q in quantities if COMPONENT_DIMS.get(QUANTITIES[q][0]) == dim for c in components(q, motion)}
-    return tuple(c for whole, d in COMPONENT_DIMS.items() if d == dim for c in whole if c in there)
+    recorded = {c for q in quantities if COMPONENT_DIMS.get(QUANTITIES[q][0]) == dim for c in components(q, motion)}
+    return tuple(c for whole, d in COMPONENT_DIMS.items() if d == dim for c in whole if c in recorded)
 
 
 def _series(name, samples, channels, dt, start, times, sampling):

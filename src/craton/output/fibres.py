@@ -28,11 +28,11 @@ def dataset(samples, channels, fibres, dt, start, sampling=None, attributes=None
         cutoff = 0.8 * 0.5 / sampling if sampling > dt * (1 + 1e-9) else None  # 0.8 of the output's Nyquist frequency
         series = filters.resample(series, start + 0.5 * dt, dt, times, cutoff).astype(samples.dtype, copy=False)
     about = {"units": "1/s", "long_name": "axial strain rate, mean over the gauge length"}
-    found = xr.Dataset({"strain_rate": (("channel", "time"), series.T, about)}, _coordinates(fibres, times, sampling or dt),
+    result = xr.Dataset({"strain_rate": (("channel", "time"), series.T, about)}, _coordinates(fibres, times, sampling or dt),
                        global_attributes(**(attributes or {})))  # fmt: skip
-    for variable in found.variables.values():
+    for variable in result.variables.values():
         variable.encoding["_FillValue"] = None  # CF forbids fill values on coordinates, and no sample is missing
-    return found
+    return result
 
 
 def _coordinates(fibres, times, interval):

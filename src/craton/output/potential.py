@@ -40,14 +40,14 @@ def fields(values, points, attributes=None, errors=None):
 
 
 def _coordinates(points):
-    found = {name: (name, axis, coordinate_attributes(name)) for name, axis in points.axes.items()}
+    coordinates = {name: (name, axis, coordinate_attributes(name)) for name, axis in points.axes.items()}
     for name in "xyz":
-        if name in found:
+        if name in coordinates:
             continue
         values = getattr(points, name)
         about = {key: text for key, text in coordinate_attributes(name).items() if key != "axis"}
         level = points.axes and values.size and np.ptp(values) == 0
-        found[name] = ((), float(values.flat[0]), about) if level else (points.dims, values, about)
+        coordinates[name] = ((), float(values.flat[0]), about) if level else (points.dims, values, about)
     for name, (values, unit, long_name) in points.along.items():
-        found[name] = (points.dims, values, {"units": unit, "long_name": long_name})
-    return found
+        coordinates[name] = (points.dims, values, {"units": unit, "long_name": long_name})
+    return coordinates

@@ -2,7 +2,7 @@
 from craton.tables.fields import places
 from craton.tables.foreign import dotted
 from craton.tables.receivers import Fibre, ReceiverGrid
-from craton.tables.words import shown
+from craton.text import shown
 
 NO_CHUNK = (
     "longitude and latitude can be given only in a chunk of the Earth (domain.chunk)",

@@ -8,7 +8,7 @@ from typing import Any
 
 from craton.errors import Problem, ScenarioError
 from craton.tables.lines import line_map, line_of
-from craton.tables.words import nearest, shown, toml_pairs
+from craton.text import nearest, shown, toml_pairs
 
 
 @dataclass(frozen=True)

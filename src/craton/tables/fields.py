@@ -18,8 +18,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from craton.tables.units import DIMENSIONS, UnitError, si
-from craton.tables.words import listed, nearest, number, shown
+from craton.text import listed, nearest, number, shown
+from craton.units import DIMENSIONS, UnitError, si
 
 
 class Table(BaseModel):
@@ -124,7 +124,7 @@ def quantity(dimension, **limits):
     Parameters
     ----------
     dimension : str
-        One of `craton.tables.units.DIMENSIONS`.
+        One of `craton.units.DIMENSIONS`.
     limits : float by name
         ``above``, ``least``, ``below``, ``most``, in SI units.
     """

@@ -5,7 +5,7 @@ from typing import Any
 
 from craton.errors import Problem
 from craton.tables.fields import Table
-from craton.tables.words import shown
+from craton.text import shown
 
 
 @dataclass(frozen=True)

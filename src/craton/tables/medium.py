@@ -22,7 +22,7 @@ from craton.tables.fields import (
 )  # fmt: skip
 from craton.tables.ground import Grounded
 from craton.tables.stiffness import Stiffness, with_speeds
-from craton.tables.words import listed, number
+from craton.text import listed, number
 
 Speed = quantity("velocity", above=0)
 ShearSpeed = quantity("velocity", least=0)

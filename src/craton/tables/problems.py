@@ -6,7 +6,7 @@ from pydantic import BaseModel, ValidationError
 from craton.errors import Problem
 from craton.tables.fields import Table
 from craton.tables.foreign import adopt, dotted
-from craton.tables.words import listed, nearest, shown
+from craton.text import listed, nearest, shown
 
 
 def diagnose(values, root, scenarios=None):

@@ -25,7 +25,7 @@ from craton.tables.fields import (
     tagged,
     whole,
 )  # fmt: skip
-from craton.tables.words import number
+from craton.text import number
 
 SNAPSHOT_QUANTITIES = (*QUANTITIES, "divergence", "curl")
 

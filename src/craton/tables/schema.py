@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, ConfigDict, PrivateAttr, model_validator
 
-from craton.conventions import QUANTITIES
+from craton.conventions import DEVICES, QUANTITIES
 from craton.errors import ScenarioError
 from craton.tables.consistency import plane_problems, shot_problems, space_problems
 from craton.tables.fields import (
@@ -29,7 +29,7 @@ from craton.tables.medium import Model
 from craton.tables.problems import diagnose
 from craton.tables.receivers import Snapshot
 from craton.tables.source_files import Source
-from craton.tables.words import number
+from craton.text import number
 
 
 class Geographic(Table):
@@ -152,7 +152,7 @@ class Output(Table):
 
 
 Precision = choice("float32", "float64", meant={"double": "float64", "single": "float32"})
-Device = choice("auto", "cpu", "cuda", meant={"gpu": "cuda"})
+Device = choice(*DEVICES, meant={"gpu": "cuda"})
 
 
 def not_empty(noun, remedy):

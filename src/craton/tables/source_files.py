@@ -1,9 +1,12 @@
 """Sources that stand in files of other programs, plane waves, and all kinds of source together."""
 from typing import ClassVar, Literal
 
+from pydantic import create_model
+
+from craton.io import formats
 from craton.tables.fields import FilePath, Length, Table, Text, choice, exactly_one, key, quantity, tagged
 from craton.tables.sources import _WAVELET, Angle, Explosion, MomentTensor, PointForce, Wavelet
-from craton.tables.words import number
+from craton.text import number
 
 Coordinates = choice("geographic", "metres", meant={"utm": "metres", "UTM": "metres", "m": "metres", "meters": "metres"})
 Incidence = quantity("angle", least=0, below=90)
@@ -86,4 +89,14 @@ class PlaneWave(_Elsewhere):
 
 
 FILES = {"cmtsolution": CmtSolution, "forcesolution": ForceSolution, "srf": Srf, "quakeml": QuakeMl}
-Source = tagged("source", "kind", moment_tensor=MomentTensor, explosion=Explosion, force=PointForce, plane_wave=PlaneWave, **FILES)
+
+
+def _keys_of(kind):
+    """The table of a format; one that has no class here takes the keys of a FORCESOLUTION."""
+    return FILES.get(kind) or create_model(kind.title(), __base__=ForceSolution, kind=(Literal[kind], kind))
+
+
+Source = tagged(
+    "source", "kind", moment_tensor=MomentTensor, explosion=Explosion, force=PointForce, plane_wave=PlaneWave,
+    **{row.name: _keys_of(row.name) for row in formats("source")},
+)  # fmt: skip

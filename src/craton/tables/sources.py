@@ -19,7 +19,7 @@ from craton.tables.fields import (
     whole,
 )
 from craton.tables.receivers import Line
-from craton.tables.words import listed
+from craton.text import listed
 
 Moment = quantity("moment", above=0)
 TensorMoment = quantity("moment")

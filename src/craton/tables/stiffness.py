@@ -3,8 +3,8 @@ import numpy as np
 from pydantic import ValidationError, create_model
 
 from craton.tables.fields import Table, quantity
-from craton.tables.units import UnitError, si
-from craton.tables.words import number
+from craton.text import number
+from craton.units import UnitError, si
 
 INDICES = tuple((i, j) for i in range(6) for j in range(i, 6))  # rows of the upper triangle, from 0
 NAMES = tuple(f"c{i + 1}{j + 1}" for i, j in INDICES)

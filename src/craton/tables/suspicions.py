@@ -2,7 +2,7 @@
 from craton.tables.fields import Position, places
 from craton.tables.foreign import dotted
 from craton.tables.receivers import Station
-from craton.tables.words import number
+from craton.text import number
 
 
 def velocities(model):

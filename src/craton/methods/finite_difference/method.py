@@ -5,7 +5,7 @@ from craton.methods.shared.waves import WaveMethod
 class FiniteDifferences(WaveMethod):
     """Elastic and acoustic waves in two and three dimensions."""
 
-    name = "fd"
+    name, benches = "fd", ("fd", "nakata")
 
     def scenario(self):
         """See `Method.scenario`."""
@@ -34,3 +34,9 @@ class FiniteDifferences(WaveMethod):
         from craton.methods.finite_difference.catalogue import operators
 
         return {name: (op, precision) for name, op in operators(order).items()}
+
+    def bench(self, name, device):
+        """See `Method.bench`."""
+        from craton.methods.finite_difference.bench import cases
+
+        return cases(name, device)

@@ -35,7 +35,7 @@ from craton.tables.schema import (
     WaveScenario,
 )
 from craton.tables.suspicions import grid_rest, off_plane, positions, silence, sizes, velocities
-from craton.tables.words import shown
+from craton.text import shown
 
 OPPOSITE = {"west": "east", "east": "west", "south": "north", "north": "south", "bottom": "top", "top": "bottom"}
 

@@ -25,7 +25,7 @@ from craton.tables.fields import (
 )
 from craton.tables.receivers import Axis
 from craton.tables.schema import Device, Document, Precision, not_empty
-from craton.tables.words import number
+from craton.text import number
 
 FIELDS = tuple(GRAVITY)
 

@@ -26,7 +26,7 @@ from craton.tables.fields import (
 )
 from craton.tables.ground import NO_FILE_NAME
 from craton.tables.medium import BoxShape, Model, SphereShape
-from craton.tables.words import number
+from craton.text import number
 
 Contrast = quantity("density")
 _SHAPE = ("nx", "ny", "nz")

@@ -28,7 +28,7 @@ from craton.tables.fields import (
 from craton.tables.foreign import dotted
 from craton.tables.medium import RADIAL
 from craton.tables.receivers import Fibre, ReceiverGrid, ReceiverLine
-from craton.tables.words import listed, shown
+from craton.text import listed, shown
 
 WIDEST = 120  # degrees
 WHOLE = 6  # chunks

@@ -38,7 +38,7 @@ from craton.tables.schema import (
     WaveScenario,
 )
 from craton.tables.suspicions import positions, silence, sizes, velocities
-from craton.tables.words import listed, number
+from craton.text import listed, number
 
 
 class Refinement(Table):

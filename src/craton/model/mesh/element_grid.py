@@ -43,12 +43,22 @@ class ElementGrid:
         return f"{self.elements:,} elements of degree {self.degree} = {self.size / 1e6:,.2f} million points, edges {edges}"
 
     def coarser(self, factor):
-        """How a scenario asks for elements that are longer by a factor, in words."""
+        """Say how a scenario asks for elements that are longer by a factor.
+
+        Parameters
+        ----------
+        factor : float
+        """
         if self.from_file:
             return f"a mesh whose elements are {factor:.3g} times longer"
         return f"elements {factor:.3g} times longer (domain.element_size, or period of a chunk), or a smaller domain"
 
     def place(self, at):
-        """Where the value ``at`` of a field, (point,) or (point, component), is, for messages, and whether that is at an edge: not told."""
+        """Say where the value ``at`` of a field, (point,) or (point, component), is, and whether that is at an edge: not told.
+
+        Parameters
+        ----------
+        at : tuple of int
+        """
         where = ", ".join(f"{axis} = {v:g}" for axis, v in zip("xyz", self.where(at[0])))
         return where, False

@@ -73,6 +73,19 @@ SCENARIOS = {name: method.scenario() for name, method in METHODS.items()}
 DEFAULT = next(iter(SCENARIOS))  # method of a file that names none
 
 
+def _synonyms():
+    """Other names of a key, which an override of it replaces, by the key."""
+    names = {}
+    for row in (row for kind in SCENARIOS.values() for row in kind.FOREIGN if row.renamed):
+        table, _, name = row.key.rpartition(".")
+        names.setdefault(row.key, []).append(row.renamed)
+        names.setdefault(f"{table}.{row.renamed}", []).append(name)
+    return names
+
+
+SYNONYMS = _synonyms()
+
+
 def diagnose(values):
     """Build a scenario from its tables and find as many problems at once as can be found.
 
@@ -175,7 +188,7 @@ def read(path, overrides=()):
     overrides : sequence of str
         As of `load`.
     """
-    return document.read(path, diagnose, overrides)
+    return document.read(path, diagnose, overrides, SYNONYMS)
 
 
 def reads(text, overrides=(), file="scenario"):
@@ -188,7 +201,7 @@ def reads(text, overrides=(), file="scenario"):
     file : str or os.PathLike
         As of `loads`.
     """
-    return document.reads(text, diagnose, overrides, file)
+    return document.reads(text, diagnose, overrides, file, SYNONYMS)
 
 
 def with_overrides(scenario, overrides):

@@ -34,7 +34,7 @@ class Reading:
     overrides: tuple[str, ...]
 
 
-def read(path, check, overrides=()):
+def read(path, check, overrides=(), synonyms=None):
     """The tables of a TOML file, and what a check makes of them.
 
     Parameters
@@ -45,6 +45,8 @@ def read(path, check, overrides=()):
         From a dict of tables to a scenario, or None, and a list of Problem: `craton.scenario.diagnose`.
     overrides : sequence of str
         ``"key.path=value"`` each, applied before checking.
+    synonyms : dict, optional
+        Other names of a key, which an override of it removes: ``{"domain.element_size": ["spacing"]}``.
 
     Returns
     -------
@@ -58,11 +60,11 @@ def read(path, check, overrides=()):
     except OSError as error:
         problem = _unreadable(Path(path), error)
     else:
-        return reads(text, check, overrides, file)
+        return reads(text, check, overrides, file, synonyms)
     return Reading(None, (problem,), file, "", tuple(overrides))
 
 
-def reads(text, check, overrides=(), file="scenario"):
+def reads(text, check, overrides=(), file="scenario", synonyms=None):
     """The tables of TOML text, and what a check makes of them: Reading.
 
     Parameters
@@ -73,13 +75,15 @@ def reads(text, check, overrides=(), file="scenario"):
         As of `read`.
     file : str or os.PathLike
         Name in messages; relative paths in the text are relative to its folder.
+    synonyms : dict, optional
+        As of `read`.
     """
     file, overrides = os.fspath(file), tuple(overrides)
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         return Reading(None, (_not_toml(text, str(error)),), file, text, overrides)
-    problems = _override(values, overrides)
+    problems = _override(values, overrides, synonyms or {})
     _resolve_files(values, os.path.dirname(os.path.abspath(file)))
     scenario, more = check(values)
     return Reading(scenario, (*problems, *more), file, text, overrides)
@@ -146,18 +150,14 @@ def _toml_remedy(message, line):
     return f'a {"number with a unit" if re.match(r"[+-]?[0-9]", value) else "string"} needs quotes: {name} = "{value}"'
 
 
-# An override of one name replaces the other one in the file: a file of finite differences can be run with --set method=sem.
-SYNONYMS = {("domain", "element_size"): "spacing", ("domain", "spacing"): "element_size"}
-
-
-def _override(values, overrides):
+def _override(values, overrides, synonyms):
     problems = []
     for text in overrides:
         path, equals, value = text.partition("=")
         if not equals or not path.strip():
             problems.append(Problem("", f"--set {text}: not key.path=value", "write for example --set domain.spacing=200"))
             continue
-        problem = _assign(values, path.strip(), _override_value(value.strip()))
+        problem = _assign(values, path.strip(), _override_value(value.strip()), synonyms)
         problems += [problem] if problem else []
     return problems
 
@@ -169,7 +169,7 @@ def _override_value(text):
         return text  # --set run.device=cpu, --set domain.spacing=200 m
 
 
-def _assign(values, path, value):
+def _assign(values, path, value, synonyms):
     here, steps = values, _steps(path)
     for i, step in enumerate(steps):
         table, is_last = ".".join(map(str, steps[:i])), i == len(steps) - 1
@@ -182,8 +182,8 @@ def _assign(values, path, value):
             here[step] = value
         else:
             here = here.setdefault(step, {}) if isinstance(here, dict) else here[step]
-    if steps in SYNONYMS:
-        here.pop(SYNONYMS[steps], None)
+    for name in synonyms.get(path, ()):  # a file of finite differences can be run with --set method=sem
+        here.pop(name, None)
     return None
 
 

@@ -32,7 +32,7 @@ def diagnose(values, root, scenarios=None):
         Empty when the scenario is right.
     """
     values = _copied(values)
-    refused, notes, renamed = adopt(values, root.FOREIGN)
+    refused, notes, renamed, usable = adopt(values, root.FOREIGN)
     problems = {problem.key: problem for problem in refused}
     for _ in range(8):
         scenario, errors = _attempt(values, root)
@@ -47,7 +47,7 @@ def diagnose(values, root, scenarios=None):
             _repair(error, values, renamed, root)
     if scenario is not None:
         scenario.keep_notes(f"{key}: {note.format(scenario, value=value)}" for key, note, value in notes)
-    return None if refused else scenario, [_as_written(p, renamed) for p in problems.values()]
+    return scenario if usable else None, [_as_written(p, renamed) for p in problems.values()]
 
 
 def _attempt(values, root):

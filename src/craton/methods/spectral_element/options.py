@@ -229,7 +229,7 @@ FOREIGN = (
         renamed="element_size",
     ),
     *(Foreign(f"boundaries.{name}") for name in ("surface", "cpml", "sponge")),
-    *(Foreign(f"boundaries.{name}", ("periodic",), _PERIODIC) for name in ("*", "faces.*")),
+    *(Foreign(f"boundaries.{name}", ("periodic",), _PERIODIC, becomes="stacey") for name in ("*", "faces.*")),
     *(
         Foreign(f"boundaries.{name}", ("cpml", "sponge", "a1"), note=_ABSORBING, becomes="stacey")
         for name in ("*", "faces.*")

@@ -2,6 +2,7 @@
 
 Which class of tables a scenario is, is said by its method: `SCENARIOS` has the class of each.
 """
+
 from pydantic_core import PydanticCustomError
 
 from craton.errors import Problem, ScenarioError
@@ -110,7 +111,9 @@ def _method_of(values):
     """The method of a dict of tables, or what it probably is, and the problems of its name."""
     name = values.get("method")
     if name is None:
-        method = max(SCENARIOS, key=lambda name: len(set(values) & set(SCENARIOS[name].model_fields)))
+        method = max(
+            SCENARIOS, key=lambda name: len(set(values) & set(SCENARIOS[name].model_fields))
+        )
         message, remedy = 'missing: "method" is required', f'write method = "{method}"'
         return method, [Problem("method", message, remedy)] * (method != DEFAULT)
     try:

@@ -1,4 +1,5 @@
 """Problems between the tables of a wave scenario: positions and sources against its dimensions, sources and fibres against its shots."""
+
 from craton.tables.fields import places
 from craton.tables.foreign import dotted
 from craton.tables.receivers import Fibre, ReceiverGrid
@@ -47,13 +48,19 @@ def plane_problems(scenario):
     """
     for n, entry in enumerate(scenario.receivers):
         if isinstance(entry, ReceiverGrid):
-            yield f"receivers.{n}.grid", "a horizontal grid of receivers does not fit a 2-D domain", "use line"
+            yield (
+                f"receivers.{n}.grid",
+                "a horizontal grid of receivers does not fit a 2-D domain",
+                "use line",
+            )
     for n, entry in enumerate(scenario.snapshots):
         if entry.plane is not None and entry.plane.axis == "y":
             yield f"snapshots.{n}.plane", "a 2-D domain has no y axis", "leave plane out"
     for n, source in enumerate(scenario.source):
         if hasattr(source, "file"):
-            message = f"{shown(source.kind)} is a 3-D source; sources of a 2-D domain are lines along y"
+            message = (
+                f"{shown(source.kind)} is a 3-D source; sources of a 2-D domain are lines along y"
+            )
             yield f"source.{n}.kind", message, "use moment_tensor, explosion, force or plane_wave"
 
 
@@ -76,4 +83,8 @@ def shot_problems(scenario):
             yield f"receivers.{n}.das", message, "run each shot as its own scenario"
     if any(has_shot) and not all(has_shot):
         n = has_shot.index(False)
-        yield f"source.{n}", f"source {n + 1} has no shot, but other sources do", 'add shot = "name" to it'
+        yield (
+            f"source.{n}",
+            f"source {n + 1} has no shot, but other sources do",
+            'add shot = "name" to it',
+        )

@@ -1,4 +1,5 @@
 """Tables from TOML, with overrides, and a scenario as TOML; problems with their file and line."""
+
 import os
 import re
 import tomllib
@@ -56,7 +57,9 @@ def read(path, check, overrides=(), synonyms=None):
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        problem = Problem("", f"not UTF-8 text (byte {error.start})", "save the scenario as UTF-8 TOML text")
+        problem = Problem(
+            "", f"not UTF-8 text (byte {error.start})", "save the scenario as UTF-8 TOML text"
+        )
     except OSError as error:
         problem = _unreadable(Path(path), error)
     else:
@@ -110,14 +113,17 @@ def checked(reading):
 
 def _unreadable(path, error):
     if path.is_dir():
-        return Problem("", "this is a folder, not a scenario file", f"give a file in this folder: {_tomls(path) or 'it has no .toml file'}")
+        names = _tomls(path) or "it has no .toml file"
+        message = "this is a folder, not a scenario file"
+        return Problem("", message, f"give a file in this folder: {names}")
     if not isinstance(error, FileNotFoundError):
-        return Problem("", f"cannot be read: {error.strerror}", "check the path and its permissions")
+        remedy = "check the path and its permissions"
+        return Problem("", f"cannot be read: {error.strerror}", remedy)
     folder = path.parent if path.parent.is_dir() else None
     close = nearest(path.name, [p.name for p in folder.iterdir()]) if folder else None
     hint = f'; did you mean "{path.parent / close}"?' if close else ""
     names = _tomls(folder) if folder else ""
-    remedy = f"scenario files in this folder: {names}" if names else "run craton new for a file to start from"
+    remedy = f"scenario files in this folder: {names}" if names else "run craton new to make one"
     return Problem("", "there is no such file" + hint, remedy)
 
 
@@ -128,7 +134,8 @@ def _tomls(folder):
 def _not_toml(text, message):
     """The first syntax error; its line stands in the message, where `format_problems` finds it."""
     if "(at end of document)" in message:
-        message = message.replace("at end of document", f"at line {text.rstrip().count(chr(10)) + 1}, end of the file")
+        last = text.rstrip().count("\n") + 1
+        message = message.replace("at end of document", f"at line {last}, end of the file")
     match = re.search(r"line (\d+)", message)
     line = text.split("\n")[int(match.group(1)) - 1] if match else ""
     message = message[:1].lower() + message[1:]
@@ -138,7 +145,7 @@ def _not_toml(text, message):
 def _toml_remedy(message, line):
     """What is mostly meant by a line that is not TOML."""
     if "overwrite" in message or "declare" in message or "mutate" in message:
-        return "a key or table may be given only once: leave one out; write lists of tables as [[...]]"
+        return "give a key or table only once: leave one out; write lists of tables as [[...]]"
     if "illegal character '\\n'" in message:
         return "a string must end on the line where it begins"
     bare = re.match(r"\s*([\w.-]+)\s*=\s*([^\s\"'\[{#][^#]*?)\s*(#.*)?$", line)
@@ -147,7 +154,8 @@ def _toml_remedy(message, line):
     name, value = bare.group(1), bare.group(2)
     if value in ("True", "False"):
         return f"write {name} = {value.lower()}"
-    return f'a {"number with a unit" if re.match(r"[+-]?[0-9]", value) else "string"} needs quotes: {name} = "{value}"'
+    noun = "number with a unit" if re.match(r"[+-]?[0-9]", value) else "string"
+    return f'a {noun} needs quotes: {name} = "{value}"'
 
 
 def _override(values, overrides, synonyms):
@@ -155,7 +163,8 @@ def _override(values, overrides, synonyms):
     for text in overrides:
         path, equals, value = text.partition("=")
         if not equals or not path.strip():
-            problems.append(Problem("", f"--set {text}: not key.path=value", "write for example --set domain.spacing=200"))
+            remedy = "write for example --set domain.spacing=200"
+            problems.append(Problem("", f"--set {text}: not key.path=value", remedy))
             continue
         problem = _assign(values, path.strip(), _override_value(value.strip()), synonyms)
         problems += [problem] if problem else []
@@ -172,17 +181,22 @@ def _override_value(text):
 def _assign(values, path, value, synonyms):
     here, steps = values, _steps(path)
     for i, step in enumerate(steps):
-        table, is_last = ".".join(map(str, steps[:i])), i == len(steps) - 1
+        table, message = ".".join(map(str, steps[:i])), ""
         if isinstance(here, list) and not (isinstance(step, int) and 0 <= step < len(here)):
-            remedy = f"items are numbered from 0 to {len(here) - 1}" if here else "add it in the file first"
-            return Problem(path, f"--set: {table} is a list of {len(here)}, it has no item {shown(step)}", remedy)
-        if not isinstance(here, (list, dict)):
-            return Problem(path, f"--set: {table} is {shown(here)}, it has no keys", "set the value itself")
-        if is_last:
+            message = f"is a list of {len(here)}, it has no item {shown(step)}"
+            numbers = f"items are numbered from 0 to {len(here) - 1}"
+            remedy = numbers if here else "add it in the file first"
+        elif not isinstance(here, (list, dict)):
+            message, remedy = f"is {shown(here)}, it has no keys", "set the value itself"
+        if message:
+            return Problem(path, f"--set: {table} {message}", remedy)
+        if i == len(steps) - 1:
             here[step] = value
         else:
             here = here.setdefault(step, {}) if isinstance(here, dict) else here[step]
-    for name in synonyms.get(path, ()):  # a file of finite differences can be run with --set method=sem
+    for name in synonyms.get(
+        path, ()
+    ):  # "--set method=sem domain.element_size=200" of a file with spacing
         here.pop(name, None)
     return None
 

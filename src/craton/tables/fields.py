@@ -1,4 +1,5 @@
 """Types of the values in a scenario: numbers with units and limits, choices, positions, tables told apart by kind."""
+
 import operator
 import os
 from typing import Annotated, Any, Union
@@ -51,7 +52,11 @@ def wrong(*items, nearest=None):
     nearest : str, optional
         The choice that was probably meant, so that checking can go on with it.
     """
-    return PydanticCustomError("craton", "{message}", {"message": "; ".join(m for _, m, _ in items), "items": items, "nearest": nearest})
+    return PydanticCustomError(
+        "craton",
+        "{message}",
+        {"message": "; ".join(m for _, m, _ in items), "items": items, "nearest": nearest},
+    )
 
 
 def repeated(names, key, remedy, message="{} is listed twice"):
@@ -82,15 +87,11 @@ def exactly_one(table, names, remedy, key=""):
     key : str, optional
         Where the problem is reported; by default the table itself.
     """
-    present = [name for name in names if getattr(table, name) is not None]
-    if len(present) == 1:
-        return []
-    first, second = names
-    both, none = (
-        f"{first} and {second} are mutually exclusive",
-        f"missing: neither {first} nor {second} is given",
+    present = sum(getattr(table, name) is not None for name in names)
+    message = (
+        "{} and {} are mutually exclusive" if present else "missing: neither {} nor {} is given"
     )
-    return [(key, both if present else none, remedy)]
+    return [(key, message.format(*names), remedy)] * (present != 1)
 
 
 def both_or_none(table, names, otherwise):
@@ -105,8 +106,9 @@ def both_or_none(table, names, otherwise):
         What is used where both are left out, for the remedy.
     """
     missing = [name for name in names if getattr(table, name) is None]
+    message = f"{' and '.join(names)} must be given together"
     remedy = f"give both, or leave both out to use {otherwise}"
-    return [(name, f"{' and '.join(names)} must be given together", remedy) for name in missing] * (len(missing) == 1)
+    return [(name, message, remedy) for name in missing] if len(missing) == 1 else []
 
 
 # How a limit is said, its word in JSON Schema, and whether a value keeps it.
@@ -137,7 +139,8 @@ def quantity(dimension, **limits):
             raise wrong(("", str(error), error.remedy)) from None
         return _within(value, limits, unit)
 
-    schema = {"type": ["number", "string"], "description": f"{dimension}, {unit}" if unit else dimension}
+    name = f"{dimension}, {unit}" if unit else dimension
+    schema = {"type": ["number", "string"], "description": name}
     return Annotated[float, BeforeValidator(validate), _schema(schema, limits)]
 
 
@@ -153,7 +156,7 @@ def whole(**limits):
     extent = f" from {least} to {most}" if most is not None else f", {least} or more"
 
     def validate(value):
-        is_integral = hasattr(value, "__index__") or (isinstance(value, float) and value.is_integer())
+        is_integral = hasattr(value, "__index__") or isinstance(value, float) and value.is_integer()
         if isinstance(value, bool) or not is_integral:
             remedy = "write a whole number" + ("" if least is None else extent)
             raise wrong(("", f"{shown(value)} is not a whole number", remedy))
@@ -168,10 +171,11 @@ def _schema(schema, limits):
 
 def _within(value, limits, unit=""):
     """The value, where it keeps its limits."""
-    phrases = {name: f"{LIMITS[name][0]} {number(limit)} {unit}".rstrip() for name, limit in limits.items()}
+    unit = f" {unit}".rstrip()
+    phrases = {name: f"{LIMITS[name][0]} {number(limit)}{unit}" for name, limit in limits.items()}
     broken = [phrases[name] for name, limit in limits.items() if not LIMITS[name][2](value, limit)]
     if broken:
-        message = f"{number(value)} {unit}".rstrip() + f" is out of range: must be {broken[0]}"
+        message = f"{number(value)}{unit} is out of range: must be {broken[0]}"
         raise wrong(("", message, f"give a value {listed(phrases.values(), 'and')}"))
     return value
 
@@ -188,7 +192,8 @@ def must(holds, message, remedy):
 
     def validate(value):
         if not holds(value):
-            raise wrong(("", *(text.replace("{value}", shown(value)) for text in (message, remedy))))
+            texts = (text.replace("{value}", shown(value)) for text in (message, remedy))
+            raise wrong(("", *texts))
         return value
 
     return BeforeValidator(validate)
@@ -289,7 +294,8 @@ def _check_kind(value, noun, by, kinds):
         one_of(kinds)(value[by])
     except PydanticCustomError as error:
         ((_, message, remedy),) = error.context["items"]
-        raise wrong((by, f"{noun} {by} {message}", remedy), nearest=error.context["nearest"]) from None
+        item = (by, f"{noun} {by} {message}", remedy)
+        raise wrong(item, nearest=error.context["nearest"]) from None
 
 
 def _check_signs(value, noun, tables):
@@ -335,7 +341,9 @@ def items_of(count, message, remedy):
 
 
 def _three(names, unit):
-    return items_of(3, "{value} is not a list of three numbers", f"write [{', '.join(names)}] in {unit}")
+    return items_of(
+        3, "{value} is not a list of three numbers", f"write [{', '.join(names)}] in {unit}"
+    )
 
 
 def triple(item, names, unit):
@@ -398,7 +406,9 @@ def many(item, noun=None):
             return items
         is_table = isinstance(value, dict)
         if noun:
-            message = f"{noun} must be a list of tables, not a single {'table' if is_table else 'value'}"
+            message = (
+                f"{noun} must be a list of tables, not a single {'table' if is_table else 'value'}"
+            )
             raise wrong(("", message, f"write [[{noun}]] with double brackets"))
         remedy = f"write [{'{ ... }' if is_table else shown(value)}]"
         raise wrong(("", f"{shown(value)} is not a list", remedy))
@@ -425,13 +435,17 @@ def word_or(words, kind):
 
 def _text(value):
     if not isinstance(value, str) or not value.strip():
-        message = "the string is empty" if isinstance(value, str) else f"{shown(value)} is not a string"
+        message = (
+            "the string is empty" if isinstance(value, str) else f"{shown(value)} is not a string"
+        )
         raise wrong(("", message, 'write a string in quotes, "..."'))
     return value
 
 
 def _path(value):
-    return os.path.abspath(os.path.expanduser(_text(os.fspath(value) if isinstance(value, os.PathLike) else value)))
+    return os.path.abspath(
+        os.path.expanduser(_text(os.fspath(value) if isinstance(value, os.PathLike) else value))
+    )
 
 
 Flag = Annotated[
@@ -482,7 +496,11 @@ class Position(Table):
     def _as_written(self):
         if self.depth is None:
             return [self.x, self.z] if self.y is None else [*self.xyz]
-        return {name: value for name, value in (("x", self.x), ("y", self.y), ("depth", self.depth)) if value is not None}
+        return {
+            name: value
+            for name, value in (("x", self.x), ("y", self.y), ("depth", self.depth))
+            if value is not None
+        }
 
     @property
     def xyz(self):
@@ -493,7 +511,11 @@ class Position(Table):
 def _with_y(position):
     if position.y is None:
         raise wrong(
-            ("", "a position in a 3-D domain needs three coordinates, y is missing", "write [x, y, z] in m, or { x =, y =, depth = }")
+            (
+                "",
+                "a position in a 3-D domain needs three coordinates, y is missing",
+                "write [x, y, z] in m, or { x =, y =, depth = }",
+            )
         )
     return position
 

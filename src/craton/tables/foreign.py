@@ -1,4 +1,5 @@
 """Keys of other methods in a scenario: read as a key of its own, left out with a note, or refused with a remedy."""
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

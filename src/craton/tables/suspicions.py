@@ -1,4 +1,5 @@
 """Warnings about a valid scenario of waves: suspicious magnitudes (km/s, g/cm3, km); sentences that begin with their key."""
+
 from craton.tables.fields import Position, places
 from craton.tables.foreign import dotted
 from craton.tables.receivers import Station
@@ -71,11 +72,15 @@ def grid_rest(domain):
     """
     if domain.spacing is None:
         return
-    for axis, size, points in zip(domain.axes, domain.size, (n for n in domain.points(domain.spacing) if n > 1)):
+    for axis, size, points in zip(
+        domain.axes, domain.size, (n for n in domain.points(domain.spacing) if n > 1)
+    ):
         reach = (points - 1) * domain.spacing
         if abs(reach - size) > 1e-6 * domain.spacing:
-            yield (f"domain.size: {number(size)} m along {axis} is not a multiple of the grid spacing, {number(domain.spacing)} m; "
-                   f"the grid has {points} points and extends over {number(reach)} m")
+            yield (
+                f"domain.size: {number(size)} m along {axis} is not a multiple of the grid spacing, {number(domain.spacing)} m; "
+                f"the grid has {points} points and extends over {number(reach)} m"
+            )
 
 
 def off_plane(scenario):
@@ -85,7 +90,12 @@ def off_plane(scenario):
     ----------
     scenario : WaveScenario
     """
-    paths = [path for name in ("source", "receivers") for path, at in places(getattr(scenario, name), (name,)) if at.y]
+    paths = [
+        path
+        for name in ("source", "receivers")
+        for path, at in places(getattr(scenario, name), (name,))
+        if at.y
+    ]
     if scenario.domain.planar and paths:
         yield f"{dotted(paths[0])}: the domain is the (x, z) plane, so y is ignored"
 
@@ -101,7 +111,11 @@ def positions(scenario):
     if h is None or min(scenario.domain.size) < 20 * h or max(scenario.domain.size) < 5000:
         return
     points = [(f"source.{i}.at", s.at) for i, s in enumerate(scenario.source)]
-    points += [(f"receivers.{i}.at", r.at) for i, r in enumerate(scenario.receivers) if isinstance(r, Station)]
+    points += [
+        (f"receivers.{i}.at", r.at)
+        for i, r in enumerate(scenario.receivers)
+        if isinstance(r, Station)
+    ]
     length = scenario.domain.RESOLUTION
     for key, at in points:
         if isinstance(at, Position) and any(at.xyz) and all(abs(c) < min(h, 100) for c in at.xyz):

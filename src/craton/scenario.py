@@ -2,6 +2,7 @@
 
 Which class of tables a scenario is, is said by its method: `SCENARIOS` has the class of each.
 """
+
 from pydantic_core import PydanticCustomError
 
 from craton.errors import Problem, ScenarioError
@@ -73,6 +74,19 @@ SCENARIOS = {name: method.scenario() for name, method in METHODS.items()}
 DEFAULT = next(iter(SCENARIOS))  # method of a file that names none
 
 
+def _synonyms():
+    """Other names of a key, which an override of it replaces, by the key."""
+    names = {}
+    for row in (row for kind in SCENARIOS.values() for row in kind.FOREIGN if row.renamed):
+        table, _, name = row.key.rpartition(".")
+        names.setdefault(row.key, []).append(row.renamed)
+        names.setdefault(f"{table}.{row.renamed}", []).append(name)
+    return names
+
+
+SYNONYMS = _synonyms()
+
+
 def diagnose(values):
     """Build a scenario from its tables and find as many problems at once as can be found.
 
@@ -97,7 +111,9 @@ def _method_of(values):
     """The method of a dict of tables, or what it probably is, and the problems of its name."""
     name = values.get("method")
     if name is None:
-        method = max(SCENARIOS, key=lambda name: len(set(values) & set(SCENARIOS[name].model_fields)))
+        method = max(
+            SCENARIOS, key=lambda name: len(set(values) & set(SCENARIOS[name].model_fields))
+        )
         message, remedy = 'missing: "method" is required', f'write method = "{method}"'
         return method, [Problem("method", message, remedy)] * (method != DEFAULT)
     try:
@@ -153,22 +169,58 @@ def load(path, overrides=()):
 
 
 def loads(text, overrides=(), file="scenario"):
-    """A scenario from TOML text; ``file`` is its name in messages, and relative paths are relative to its folder. See `load`."""
+    """A scenario from TOML text: Scenario; see `load`.
+
+    Parameters
+    ----------
+    text : str
+    overrides : sequence of str
+        As of `load`.
+    file : str or os.PathLike
+        Name in messages; relative paths in the text are relative to its folder.
+    """
     return checked(reads(text, overrides, file))
 
 
 def read(path, overrides=()):
-    """Like `load`, but the problems are returned beside the scenario, so that further checks can add theirs: Reading."""
-    return document.read(path, diagnose, overrides)
+    """Like `load`, but the problems are returned beside the scenario, so that further checks can add theirs: Reading.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+    overrides : sequence of str
+        As of `load`.
+    """
+    return document.read(path, diagnose, overrides, SYNONYMS)
 
 
 def reads(text, overrides=(), file="scenario"):
-    """Like `loads`, but the problems are returned beside the scenario: Reading."""
-    return document.reads(text, diagnose, overrides, file)
+    """Like `loads`, but the problems are returned beside the scenario: Reading.
+
+    Parameters
+    ----------
+    text : str
+    overrides : sequence of str
+    file : str or os.PathLike
+        As of `loads`.
+    """
+    return document.reads(text, diagnose, overrides, file, SYNONYMS)
 
 
 def with_overrides(scenario, overrides):
-    """The scenario with values changed by ``"key.path=value"`` texts, checked again: Scenario."""
+    """The scenario with values changed by ``"key.path=value"`` texts, checked again: Scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    overrides : sequence of str
+        As of `load`.
+
+    Raises
+    ------
+    craton.errors.ScenarioError
+        With every problem found.
+    """
     return loads(dumps(scenario), overrides)
 
 

@@ -77,7 +77,12 @@ def shown(value, most=60):
 
 
 def number(value):
-    """A number (float) without needless digits: ``100`` for 100.0, ``0.0075``, ``1e+18``."""
+    """A number without needless digits: ``100`` for 100.0, ``0.0075``, ``1e+18``.
+
+    Parameters
+    ----------
+    value : float
+    """
     return f"{value:.10g}"
 
 
@@ -107,9 +112,16 @@ def toml(value, plain=repr, wide=False):
 
 
 def toml_pairs(values, plain=repr, wide=False):
-    """The lines ``key = value`` of a table (dict), what it is first: list of str; parameters as of `toml`.
+    """The lines ``key = value`` of a table (dict), what it is first: list of str.
 
     Keys are in quotes where they need them: names of regions and faces are the user's.
+
+    Parameters
+    ----------
+    values : dict
+    plain : callable, optional
+    wide : bool, optional
+        As of `toml`.
     """
     ordered = sorted(values.items(), key=lambda item: item[0] not in ("name", "kind", "shape"))
     names = [name if re.fullmatch(r"[A-Za-z0-9_-]+", str(name)) else toml(str(name)) for name, _ in ordered]

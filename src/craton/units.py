@@ -81,7 +81,13 @@ def si(value, dimension):
 
 
 def example(dimension):
-    """How a number of this dimension may be written, for remedies."""
+    """How a number of this dimension may be written, for remedies.
+
+    Parameters
+    ----------
+    dimension : str
+        One of `DIMENSIONS`.
+    """
     unit, known = DIMENSIONS[dimension]
     if not unit:
         return "a plain number"

@@ -1,4 +1,5 @@
 """Problems between the tables of a wave scenario: positions and sources against its dimensions, sources and fibres against its shots."""
+
 from craton.tables.fields import places
 from craton.tables.foreign import dotted
 from craton.tables.receivers import Fibre, ReceiverGrid
@@ -11,7 +12,17 @@ NO_CHUNK = (
 
 
 def space_problems(scenario):
-    """Problems of positions and forces with two coordinates in a 3-D domain."""
+    """Problems of positions and forces with two coordinates in a 3-D domain.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
     for name in ("source", "receivers"):
         for path, at in places(getattr(scenario, name), (name,)):
             if at.y is None:
@@ -24,21 +35,47 @@ def space_problems(scenario):
 
 
 def plane_problems(scenario):
-    """Problems of receiver grids, planes across y and 3-D sources in a 2-D domain."""
+    """Problems of receiver grids, planes across y and 3-D sources in a 2-D domain.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
     for n, entry in enumerate(scenario.receivers):
         if isinstance(entry, ReceiverGrid):
-            yield f"receivers.{n}.grid", "a horizontal grid of receivers does not fit a 2-D domain", "use line"
+            yield (
+                f"receivers.{n}.grid",
+                "a horizontal grid of receivers does not fit a 2-D domain",
+                "use line",
+            )
     for n, entry in enumerate(scenario.snapshots):
         if entry.plane is not None and entry.plane.axis == "y":
             yield f"snapshots.{n}.plane", "a 2-D domain has no y axis", "leave plane out"
     for n, source in enumerate(scenario.source):
         if hasattr(source, "file"):
-            message = f"{shown(source.kind)} is a 3-D source; sources of a 2-D domain are lines along y"
+            message = (
+                f"{shown(source.kind)} is a 3-D source; sources of a 2-D domain are lines along y"
+            )
             yield f"source.{n}.kind", message, "use moment_tensor, explosion, force or plane_wave"
 
 
 def shot_problems(scenario):
-    """Problems of sources with and without a shot in one scenario, and of fibres together with shots."""
+    """Problems of sources with and without a shot in one scenario, and of fibres together with shots.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
     has_shot = [source.shot is not None or source.shots is not None for source in scenario.source]
     for n, entry in enumerate(scenario.receivers):
         if any(has_shot) and isinstance(entry, Fibre):
@@ -46,4 +83,8 @@ def shot_problems(scenario):
             yield f"receivers.{n}.das", message, "run each shot as its own scenario"
     if any(has_shot) and not all(has_shot):
         n = has_shot.index(False)
-        yield f"source.{n}", f"source {n + 1} has no shot, but other sources do", 'add shot = "name" to it'
+        yield (
+            f"source.{n}",
+            f"source {n + 1} has no shot, but other sources do",
+            'add shot = "name" to it',
+        )

@@ -1,4 +1,5 @@
 """Tables from TOML, with overrides, and a scenario as TOML; problems with their file and line."""
+
 import os
 import re
 import tomllib
@@ -34,7 +35,7 @@ class Reading:
     overrides: tuple[str, ...]
 
 
-def read(path, check, overrides=()):
+def read(path, check, overrides=(), synonyms=None):
     """The tables of a TOML file, and what a check makes of them.
 
     Parameters
@@ -45,6 +46,8 @@ def read(path, check, overrides=()):
         From a dict of tables to a scenario, or None, and a list of Problem: `craton.scenario.diagnose`.
     overrides : sequence of str
         ``"key.path=value"`` each, applied before checking.
+    synonyms : dict, optional
+        Other names of a key, which an override of it removes: ``{"domain.element_size": ["spacing"]}``.
 
     Returns
     -------
@@ -54,22 +57,36 @@ def read(path, check, overrides=()):
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        problem = Problem("", f"not UTF-8 text (byte {error.start})", "save the scenario as UTF-8 TOML text")
+        problem = Problem(
+            "", f"not UTF-8 text (byte {error.start})", "save the scenario as UTF-8 TOML text"
+        )
     except OSError as error:
         problem = _unreadable(Path(path), error)
     else:
-        return reads(text, check, overrides, file)
+        return reads(text, check, overrides, file, synonyms)
     return Reading(None, (problem,), file, "", tuple(overrides))
 
 
-def reads(text, check, overrides=(), file="scenario"):
-    """The tables of TOML text, and what a check makes of them: Reading; parameters as of `read`, `file` is its name in messages."""
+def reads(text, check, overrides=(), file="scenario", synonyms=None):
+    """The tables of TOML text, and what a check makes of them: Reading.
+
+    Parameters
+    ----------
+    text : str
+    check : callable
+    overrides : sequence of str
+        As of `read`.
+    file : str or os.PathLike
+        Name in messages; relative paths in the text are relative to its folder.
+    synonyms : dict, optional
+        As of `read`.
+    """
     file, overrides = os.fspath(file), tuple(overrides)
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         return Reading(None, (_not_toml(text, str(error)),), file, text, overrides)
-    problems = _override(values, overrides)
+    problems = _override(values, overrides, synonyms or {})
     _resolve_files(values, os.path.dirname(os.path.abspath(file)))
     scenario, more = check(values)
     return Reading(scenario, (*problems, *more), file, text, overrides)
@@ -77,6 +94,10 @@ def reads(text, check, overrides=(), file="scenario"):
 
 def checked(reading):
     """The scenario of a Reading.
+
+    Parameters
+    ----------
+    reading : Reading
 
     Raises
     ------
@@ -92,14 +113,17 @@ def checked(reading):
 
 def _unreadable(path, error):
     if path.is_dir():
-        return Problem("", "this is a folder, not a scenario file", f"give a file in this folder: {_tomls(path) or 'it has no .toml file'}")
+        names = _tomls(path) or "it has no .toml file"
+        message = "this is a folder, not a scenario file"
+        return Problem("", message, f"give a file in this folder: {names}")
     if not isinstance(error, FileNotFoundError):
-        return Problem("", f"cannot be read: {error.strerror}", "check the path and its permissions")
+        remedy = "check the path and its permissions"
+        return Problem("", f"cannot be read: {error.strerror}", remedy)
     folder = path.parent if path.parent.is_dir() else None
     close = nearest(path.name, [p.name for p in folder.iterdir()]) if folder else None
     hint = f'; did you mean "{path.parent / close}"?' if close else ""
     names = _tomls(folder) if folder else ""
-    remedy = f"scenario files in this folder: {names}" if names else "run craton new for a file to start from"
+    remedy = f"scenario files in this folder: {names}" if names else "run craton new to make one"
     return Problem("", "there is no such file" + hint, remedy)
 
 
@@ -110,7 +134,8 @@ def _tomls(folder):
 def _not_toml(text, message):
     """The first syntax error; its line stands in the message, where `format_problems` finds it."""
     if "(at end of document)" in message:
-        message = message.replace("at end of document", f"at line {text.rstrip().count(chr(10)) + 1}, end of the file")
+        last = text.rstrip().count("\n") + 1
+        message = message.replace("at end of document", f"at line {last}, end of the file")
     match = re.search(r"line (\d+)", message)
     line = text.split("\n")[int(match.group(1)) - 1] if match else ""
     message = message[:1].lower() + message[1:]
@@ -120,7 +145,7 @@ def _not_toml(text, message):
 def _toml_remedy(message, line):
     """What is mostly meant by a line that is not TOML."""
     if "overwrite" in message or "declare" in message or "mutate" in message:
-        return "a key or table may be given only once: leave one out; write lists of tables as [[...]]"
+        return "give a key or table only once: leave one out; write lists of tables as [[...]]"
     if "illegal character '\\n'" in message:
         return "a string must end on the line where it begins"
     bare = re.match(r"\s*([\w.-]+)\s*=\s*([^\s\"'\[{#][^#]*?)\s*(#.*)?$", line)
@@ -129,21 +154,19 @@ def _toml_remedy(message, line):
     name, value = bare.group(1), bare.group(2)
     if value in ("True", "False"):
         return f"write {name} = {value.lower()}"
-    return f'a {"number with a unit" if re.match(r"[+-]?[0-9]", value) else "string"} needs quotes: {name} = "{value}"'
+    noun = "number with a unit" if re.match(r"[+-]?[0-9]", value) else "string"
+    return f'a {noun} needs quotes: {name} = "{value}"'
 
 
-# An override of one name replaces the other one in the file: a file of finite differences can be run with --set method=sem.
-SYNONYMS = {("domain", "element_size"): "spacing", ("domain", "spacing"): "element_size"}
-
-
-def _override(values, overrides):
+def _override(values, overrides, synonyms):
     problems = []
     for text in overrides:
         path, equals, value = text.partition("=")
         if not equals or not path.strip():
-            problems.append(Problem("", f"--set {text}: not key.path=value", "write for example --set domain.spacing=200"))
+            remedy = "write for example --set domain.spacing=200"
+            problems.append(Problem("", f"--set {text}: not key.path=value", remedy))
             continue
-        problem = _assign(values, path.strip(), _override_value(value.strip()))
+        problem = _assign(values, path.strip(), _override_value(value.strip()), synonyms)
         problems += [problem] if problem else []
     return problems
 
@@ -155,21 +178,26 @@ def _override_value(text):
         return text  # --set run.device=cpu, --set domain.spacing=200 m
 
 
-def _assign(values, path, value):
+def _assign(values, path, value, synonyms):
     here, steps = values, _steps(path)
     for i, step in enumerate(steps):
-        table, is_last = ".".join(map(str, steps[:i])), i == len(steps) - 1
+        table, message = ".".join(map(str, steps[:i])), ""
         if isinstance(here, list) and not (isinstance(step, int) and 0 <= step < len(here)):
-            remedy = f"items are numbered from 0 to {len(here) - 1}" if here else "add it in the file first"
-            return Problem(path, f"--set: {table} is a list of {len(here)}, it has no item {shown(step)}", remedy)
-        if not isinstance(here, (list, dict)):
-            return Problem(path, f"--set: {table} is {shown(here)}, it has no keys", "set the value itself")
-        if is_last:
+            message = f"is a list of {len(here)}, it has no item {shown(step)}"
+            numbers = f"items are numbered from 0 to {len(here) - 1}"
+            remedy = numbers if here else "add it in the file first"
+        elif not isinstance(here, (list, dict)):
+            message, remedy = f"is {shown(here)}, it has no keys", "set the value itself"
+        if message:
+            return Problem(path, f"--set: {table} {message}", remedy)
+        if i == len(steps) - 1:
             here[step] = value
         else:
             here = here.setdefault(step, {}) if isinstance(here, dict) else here[step]
-    if steps in SYNONYMS:
-        here.pop(SYNONYMS[steps], None)
+    for name in synonyms.get(
+        path, ()
+    ):  # "--set method=sem domain.element_size=200" of a file with spacing
+        here.pop(name, None)
     return None
 
 

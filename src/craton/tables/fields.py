@@ -1,4 +1,5 @@
 """Types of the values in a scenario: numbers with units and limits, choices, positions, tables told apart by kind."""
+
 import operator
 import os
 from typing import Annotated, Any, Union
@@ -51,33 +52,63 @@ def wrong(*items, nearest=None):
     nearest : str, optional
         The choice that was probably meant, so that checking can go on with it.
     """
-    return PydanticCustomError("craton", "{message}", {"message": "; ".join(m for _, m, _ in items), "items": items, "nearest": nearest})
+    return PydanticCustomError(
+        "craton",
+        "{message}",
+        {"message": "; ".join(m for _, m, _ in items), "items": items, "nearest": nearest},
+    )
 
 
 def repeated(names, key, remedy, message="{} is listed twice"):
-    """Problems of names that are in a list twice: list; `key` is a format of the number, `message` of the name."""
+    """Problems of names that are in a list twice: list; `key` is a format of the number, `message` of the name.
+
+    Parameters
+    ----------
+    names : sequence of str
+    key : str
+        Format of the number.
+    remedy : str
+    message : str, optional
+        Format of the name.
+    """
     twice = [(i, name) for i, name in enumerate(names) if name in names[:i]]
     return [(key.format(i), message.format(shown(name)), remedy) for i, name in twice]
 
 
 def exactly_one(table, names, remedy, key=""):
-    """Problems of a table with both or none of two keys, reported at `key`: list of (key, message, remedy)."""
-    present = [name for name in names if getattr(table, name) is not None]
-    if len(present) == 1:
-        return []
-    first, second = names
-    both, none = (
-        f"{first} and {second} are mutually exclusive",
-        f"missing: neither {first} nor {second} is given",
+    """Problems of a table with both or none of two keys, reported at `key`: list of (key, message, remedy).
+
+    Parameters
+    ----------
+    table : Table
+    names : (str, str)
+        The two keys.
+    remedy : str
+    key : str, optional
+        Where the problem is reported; by default the table itself.
+    """
+    present = sum(getattr(table, name) is not None for name in names)
+    message = (
+        "{} and {} are mutually exclusive" if present else "missing: neither {} nor {} is given"
     )
-    return [(key, both if present else none, remedy)]
+    return [(key, message.format(*names), remedy)] * (present != 1)
 
 
 def both_or_none(table, names, otherwise):
-    """The problem of a table with one of two keys that go together: list; `otherwise` is used where both are left out."""
+    """The problem of a table with one of two keys that go together: list; `otherwise` is used where both are left out.
+
+    Parameters
+    ----------
+    table : Table
+    names : (str, str)
+        The two keys.
+    otherwise : str
+        What is used where both are left out, for the remedy.
+    """
     missing = [name for name in names if getattr(table, name) is None]
+    message = f"{' and '.join(names)} must be given together"
     remedy = f"give both, or leave both out to use {otherwise}"
-    return [(name, f"{' and '.join(names)} must be given together", remedy) for name in missing] * (len(missing) == 1)
+    return [(name, message, remedy) for name in missing] if len(missing) == 1 else []
 
 
 # How a limit is said, its word in JSON Schema, and whether a value keeps it.
@@ -90,7 +121,15 @@ LIMITS = {
 
 
 def quantity(dimension, **limits):
-    """The type of a number with a dimension, and its limits: ``above`` and ``below`` are excluded, ``least`` and ``most`` allowed."""
+    """The type of a number with a dimension, and its limits: ``above`` and ``below`` are excluded, ``least`` and ``most`` allowed.
+
+    Parameters
+    ----------
+    dimension : str
+        One of `craton.units.DIMENSIONS`.
+    limits : float by name
+        ``above``, ``least``, ``below``, ``most``, in SI units.
+    """
     unit = DIMENSIONS[dimension][0]
 
     def validate(value):
@@ -100,17 +139,24 @@ def quantity(dimension, **limits):
             raise wrong(("", str(error), error.remedy)) from None
         return _within(value, limits, unit)
 
-    schema = {"type": ["number", "string"], "description": f"{dimension}, {unit}" if unit else dimension}
+    name = f"{dimension}, {unit}" if unit else dimension
+    schema = {"type": ["number", "string"], "description": name}
     return Annotated[float, BeforeValidator(validate), _schema(schema, limits)]
 
 
 def whole(**limits):
-    """The type of a whole number within the limits ``least`` and ``most``."""
+    """The type of a whole number within the limits ``least`` and ``most``.
+
+    Parameters
+    ----------
+    limits : int by name
+        ``least``, ``most``.
+    """
     least, most = limits.get("least"), limits.get("most")
     extent = f" from {least} to {most}" if most is not None else f", {least} or more"
 
     def validate(value):
-        is_integral = hasattr(value, "__index__") or (isinstance(value, float) and value.is_integer())
+        is_integral = hasattr(value, "__index__") or isinstance(value, float) and value.is_integer()
         if isinstance(value, bool) or not is_integral:
             remedy = "write a whole number" + ("" if least is None else extent)
             raise wrong(("", f"{shown(value)} is not a whole number", remedy))
@@ -125,27 +171,44 @@ def _schema(schema, limits):
 
 def _within(value, limits, unit=""):
     """The value, where it keeps its limits."""
-    phrases = {name: f"{LIMITS[name][0]} {number(limit)} {unit}".rstrip() for name, limit in limits.items()}
+    unit = f" {unit}".rstrip()
+    phrases = {name: f"{LIMITS[name][0]} {number(limit)}{unit}" for name, limit in limits.items()}
     broken = [phrases[name] for name, limit in limits.items() if not LIMITS[name][2](value, limit)]
     if broken:
-        message = f"{number(value)} {unit}".rstrip() + f" is out of range: must be {broken[0]}"
+        message = f"{number(value)}{unit} is out of range: must be {broken[0]}"
         raise wrong(("", message, f"give a value {listed(phrases.values(), 'and')}"))
     return value
 
 
 def must(holds, message, remedy):
-    """The check of a value by a function; "{value}" in the texts is the value."""
+    """The check of a value by a function; "{value}" in the texts is the value.
+
+    Parameters
+    ----------
+    holds : callable
+        Whether a value is right.
+    message, remedy : str
+    """
 
     def validate(value):
         if not holds(value):
-            raise wrong(("", *(text.replace("{value}", shown(value)) for text in (message, remedy))))
+            texts = (text.replace("{value}", shown(value)) for text in (message, remedy))
+            raise wrong(("", *texts))
         return value
 
     return BeforeValidator(validate)
 
 
 def one_of(names, meant=None):
-    """The check that a value is one word (or number) out of a few; `meant` maps other programs' words to ours."""
+    """The check that a value is one word (or number) out of a few; `meant` maps other programs' words to ours.
+
+    Parameters
+    ----------
+    names : tuple of str or int
+        What may be written.
+    meant : dict, optional
+        Words of other programs and the names that they stand for.
+    """
 
     def validate(value):
         if value in names and not isinstance(value, bool):
@@ -162,7 +225,14 @@ def one_of(names, meant=None):
 
 
 def choice(*names, meant=None):
-    """The type of one word (or number) out of a few; `meant` maps other programs' words to ours."""
+    """The type of one word (or number) out of a few; `meant` maps other programs' words to ours.
+
+    Parameters
+    ----------
+    names : str or int
+    meant : dict, optional
+        As of `one_of`.
+    """
     schema = WithJsonSchema({"enum": list(names)})
     return Annotated[Any, BeforeValidator(one_of(names, meant)), schema]
 
@@ -224,7 +294,8 @@ def _check_kind(value, noun, by, kinds):
         one_of(kinds)(value[by])
     except PydanticCustomError as error:
         ((_, message, remedy),) = error.context["items"]
-        raise wrong((by, f"{noun} {by} {message}", remedy), nearest=error.context["nearest"]) from None
+        item = (by, f"{noun} {by} {message}", remedy)
+        raise wrong(item, nearest=error.context["nearest"]) from None
 
 
 def _check_signs(value, noun, tables):
@@ -241,13 +312,24 @@ def _check_signs(value, noun, tables):
 
 
 def as_list(value):
-    """A list from a list, tuple, range or NumPy array; anything else as it is."""
+    """A list from a list, tuple, range or NumPy array; anything else as it is.
+
+    Parameters
+    ----------
+    value : object
+    """
     value = value.tolist() if hasattr(value, "tolist") else value
     return list(value) if isinstance(value, (list, tuple, range)) else value
 
 
 def items_of(count, message, remedy):
-    """The check that a value is a list of `count` items; "{value}" in the message is the value."""
+    """The check that a value is a list of `count` items; "{value}" in the message is the value.
+
+    Parameters
+    ----------
+    count : int
+    message, remedy : str
+    """
 
     def validate(value):
         value = as_list(value)
@@ -259,16 +341,34 @@ def items_of(count, message, remedy):
 
 
 def _three(names, unit):
-    return items_of(3, "{value} is not a list of three numbers", f"write [{', '.join(names)}] in {unit}")
+    return items_of(
+        3, "{value} is not a list of three numbers", f"write [{', '.join(names)}] in {unit}"
+    )
 
 
 def triple(item, names, unit):
-    """The type of three numbers, such as a position or a force."""
+    """The type of three numbers, such as a position or a force.
+
+    Parameters
+    ----------
+    item : type
+    names : sequence of str
+        Of the three numbers, for the remedy.
+    unit : str
+    """
     return Annotated[tuple[item, item, item], BeforeValidator(_three(names, unit))]
 
 
 def in_space_or_plane(item, names, unit):
-    """The type of three numbers, or of the two in the (x, z) plane."""
+    """The type of three numbers, or of the two in the (x, z) plane.
+
+    Parameters
+    ----------
+    item : type
+    names : sequence of str
+    unit : str
+        As of `triple`.
+    """
     three = _three(names, unit)
 
     def validate(value):
@@ -281,12 +381,24 @@ def in_space_or_plane(item, names, unit):
 
 
 def spatial(values):
-    """Three numbers from those of a `in_space_or_plane`: none of the plane points along y."""
+    """Three numbers from those of a `in_space_or_plane`: none of the plane points along y.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Two or three.
+    """
     return tuple(values) if len(values) == 3 else (values[0], 0.0, values[1])
 
 
 def many(item, noun=None):
-    """The type of a list of numbers or tables: a tuple, from a list or a NumPy array; tables with a noun are written ``[[noun]]``."""
+    """The type of a list of numbers or tables: a tuple, from a list or a NumPy array; tables with a noun are written ``[[noun]]``.
+
+    Parameters
+    ----------
+    item : type
+    noun : str, optional
+    """
 
     def validate(value):
         items = as_list(value)
@@ -294,7 +406,9 @@ def many(item, noun=None):
             return items
         is_table = isinstance(value, dict)
         if noun:
-            message = f"{noun} must be a list of tables, not a single {'table' if is_table else 'value'}"
+            message = (
+                f"{noun} must be a list of tables, not a single {'table' if is_table else 'value'}"
+            )
             raise wrong(("", message, f"write [[{noun}]] with double brackets"))
         remedy = f"write [{'{ ... }' if is_table else shown(value)}]"
         raise wrong(("", f"{shown(value)} is not a list", remedy))
@@ -303,7 +417,13 @@ def many(item, noun=None):
 
 
 def word_or(words, kind):
-    """The type of one of some words, or of something else, which is no string or begins like a number."""
+    """The type of one of some words, or of something else, which is no string or begins like a number.
+
+    Parameters
+    ----------
+    words : tuple of str
+    kind : type
+    """
     word, adapter = one_of(words), TypeAdapter(kind)
 
     def validate(value):
@@ -315,13 +435,17 @@ def word_or(words, kind):
 
 def _text(value):
     if not isinstance(value, str) or not value.strip():
-        message = "the string is empty" if isinstance(value, str) else f"{shown(value)} is not a string"
+        message = (
+            "the string is empty" if isinstance(value, str) else f"{shown(value)} is not a string"
+        )
         raise wrong(("", message, 'write a string in quotes, "..."'))
     return value
 
 
 def _path(value):
-    return os.path.abspath(os.path.expanduser(_text(os.fspath(value) if isinstance(value, os.PathLike) else value)))
+    return os.path.abspath(
+        os.path.expanduser(_text(os.fspath(value) if isinstance(value, os.PathLike) else value))
+    )
 
 
 Flag = Annotated[
@@ -372,7 +496,11 @@ class Position(Table):
     def _as_written(self):
         if self.depth is None:
             return [self.x, self.z] if self.y is None else [*self.xyz]
-        return {name: value for name, value in (("x", self.x), ("y", self.y), ("depth", self.depth)) if value is not None}
+        return {
+            name: value
+            for name, value in (("x", self.x), ("y", self.y), ("depth", self.depth))
+            if value is not None
+        }
 
     @property
     def xyz(self):
@@ -383,7 +511,11 @@ class Position(Table):
 def _with_y(position):
     if position.y is None:
         raise wrong(
-            ("", "a position in a 3-D domain needs three coordinates, y is missing", "write [x, y, z] in m, or { x =, y =, depth = }")
+            (
+                "",
+                "a position in a 3-D domain needs three coordinates, y is missing",
+                "write [x, y, z] in m, or { x =, y =, depth = }",
+            )
         )
     return position
 
@@ -417,12 +549,26 @@ At = union(_kind_of_place, Position, Place)  # in the domain's own axes, or on E
 
 
 def places_on_earth(value, path=()):
-    """Every `Place` in a table or list of tables: pairs of its key (a tuple) and itself."""
+    """Every `Place` in a table or list of tables: pairs of its key (a tuple) and itself.
+
+    Parameters
+    ----------
+    value : Table or tuple
+    path : tuple, optional
+        Key of the value.
+    """
     return _places(value, path, Place)
 
 
 def places(value, path=()):
-    """Every `Position` in a table or list of tables: pairs of its key (a tuple) and itself."""
+    """Every `Position` in a table or list of tables: pairs of its key (a tuple) and itself.
+
+    Parameters
+    ----------
+    value : Table or tuple
+    path : tuple, optional
+        Key of the value.
+    """
     return _places(value, path, Position)
 
 
@@ -438,5 +584,14 @@ def _places(value, path, kind):
 
 
 def key(example, default=..., **more):
-    """A key of a table with an example for the remedy where it is missing."""
+    """A key of a table with an example for the remedy where it is missing.
+
+    Parameters
+    ----------
+    example : str
+        In TOML.
+    default : object, optional
+        Without one the key is required.
+    more : keyword arguments of `pydantic.Field`
+    """
     return Field(default, examples=[example], **more)

@@ -1,4 +1,5 @@
 """Keys of other methods in a scenario: read as a key of its own, left out with a note, or refused with a remedy."""
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,8 @@ class Foreign:
     """A key, or some values of a key, that a method does not have and others do: one row of the method's table.
 
     A key that is neither renamed nor refused and has no value in its place is left out. In texts,
-    ``{value}`` stands for the value, and ``{0}`` for the scenario in a note.
+    ``{value}`` stands for the value, and ``{0}`` for the scenario in a note. Further checks are made
+    on a scenario with a refused value only where something takes its place.
 
     Parameters
     ----------
@@ -42,7 +44,14 @@ class Foreign:
     up: int = 0
 
     def applies(self, value, table):
-        """Whether the row is about this value of its key, in a table (dict)."""
+        """Whether the row is about this value of its key, in a table (dict).
+
+        Parameters
+        ----------
+        value : object
+        table : dict
+            The table that has the key.
+        """
         if callable(self.values):
             return self.values(value, table)
         return self.values is None or (isinstance(value, str) and value in self.values)
@@ -65,8 +74,10 @@ def adopt(values, rows):
     notes : list of (key, note, value)
     renamed : dict
         Key as written, by the key that it has become.
+    usable : bool
+        Nothing that is refused is left.
     """
-    problems, notes, renamed, seen = [], [], {}, set()
+    problems, notes, renamed, usable, seen = [], [], {}, True, set()
     for row in rows:
         for path, table, value in list(_matches(values, row.key.split("."))):
             if path in seen or not row.applies(value, dict(_items(table))):
@@ -76,14 +87,16 @@ def adopt(values, rows):
             if row.refused:
                 message, remedy = row.refused
                 problems.append(Problem(key, message.format(value=shown(value)), remedy))
-                continue
+                if row.becomes is None:
+                    usable = False
+                    continue
             if row.note:
                 notes.append((key, row.note, shown(value)))
             if isinstance(table, dict):
                 _replace(table, path[-1], row)
             if row.renamed:
                 renamed[dotted((*path[:-1], row.renamed))] = key
-    return problems, notes, renamed
+    return problems, notes, renamed, usable
 
 
 def _replace(table, name, row):
@@ -119,5 +132,10 @@ def _matches(value, steps, path=()):
 
 
 def dotted(path):
-    """``("source", 0, "at")`` as ``"source.0.at"``."""
+    """``("source", 0, "at")`` as ``"source.0.at"``.
+
+    Parameters
+    ----------
+    path : sequence of str and int
+    """
     return ".".join(map(str, path))

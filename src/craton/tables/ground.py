@@ -1,10 +1,22 @@
 """The ground in a scenario's model: topography and bathymetry from a file, an array or a number, and the water above them."""
+
 from typing import Annotated
 
 import numpy as np
 from pydantic import BeforeValidator, ValidationError
 
-from craton.tables.fields import FilePath, Length, Table, Text, key, many, must, quantity, union, wrong
+from craton.tables.fields import (
+    FilePath,
+    Length,
+    Table,
+    Text,
+    key,
+    many,
+    must,
+    quantity,
+    union,
+    wrong,
+)
 
 _NAMES = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north")}
 _METRES = ("", "m", "metre", "meter", "metres", "meters")
@@ -36,7 +48,11 @@ class GroundTable(Table):
         fits = all(np.ndim(row) == 1 and len(row) == len(self.x) for row in rows)
         if not fits or (self.y is not None and len(rows) != len(self.y)):
             counts = " x ".join(str(len(axis)) for axis in (self.x, self.y) if axis is not None)
-            yield "z", f"z needs one elevation for each of the {counts} points", "each row of z runs along x"
+            yield (
+                "z",
+                f"z needs one elevation for each of the {counts} points",
+                "each row of z runs along x",
+            )
         for name, axis in (("x", self.x), ("y", self.y)):
             if axis is not None and (len(axis) < 2 or not (np.diff(axis) > 0).all()):
                 yield name, f"{name} needs at least 2 values in increasing order", "sort the points"
@@ -45,7 +61,13 @@ class GroundTable(Table):
 def _ground(value):
     """Arrays of xarray as tables, texts that name a file with a hint."""
     if callable(value) and not hasattr(value, "dims"):
-        raise wrong(("", "a function can be sampled only on a domain", "pass it to Scenario(model={..., 'topography': f}, domain=...)"))
+        raise wrong(
+            (
+                "",
+                "a function can be sampled only on a domain",
+                "pass it to Scenario(model={..., 'topography': f}, domain=...)",
+            )
+        )
     return _tabled(value) if hasattr(value, "dims") else value
 
 
@@ -54,6 +76,13 @@ def sampled(values, kind):
 
     The function gets arrays of coordinates, m, and gives elevations, m. It is asked at the grid's points, where the domain (of the class
     `kind`) says `max_frequency` at `PLACES` places along each axis.
+
+    Parameters
+    ----------
+    values : dict
+        Tables before validation.
+    kind : type
+        Class of the domain.
     """
     model = values.get("model") if isinstance(values, dict) else None
     topography = model.get("topography") if isinstance(model, dict) else None
@@ -79,21 +108,37 @@ def sampled(values, kind):
 def _tabled(array):
     """The table of an xarray.DataArray over x, or over x and y, in metres."""
     array = array.squeeze(drop=True)
-    dims = {axis: dim for dim in array.dims for axis, names in _NAMES.items() if str(dim).lower() in names}
-    metres = all(str(v.attrs.get("units", "m")).lower() in _METRES for v in (array, *(array[d] for d in dims.values())))
+    dims = {
+        axis: dim
+        for dim in array.dims
+        for axis, names in _NAMES.items()
+        if str(dim).lower() in names
+    }
+    metres = all(
+        str(v.attrs.get("units", "m")).lower() in _METRES
+        for v in (array, *(array[d] for d in dims.values()))
+    )
     if len(dims) != array.ndim or "x" not in dims or not metres:
         axes = ", ".join(map(str, array.dims)) or "nothing"
         message = f"an array over {axes}{'' if metres else ', not in metres'} cannot be used as topography"
         raise wrong(("", message, "give an xarray.DataArray over x, or over x and y, all in m"))
-    array = array.sortby(list(dims.values())).transpose(*(dims[axis] for axis in "yx" if axis in dims))
-    return {axis: array[dim].values.tolist() for axis, dim in dims.items()} | {"z": array.values.tolist()}
+    array = array.sortby(list(dims.values())).transpose(
+        *(dims[axis] for axis in "yx" if axis in dims)
+    )
+    return {axis: array[dim].values.tolist() for axis, dim in dims.items()} | {
+        "z": array.values.tolist()
+    }
 
 
 def _kind(value):
-    return "level" if not isinstance(value, dict) else "GroundTable" if "z" in value else "GroundFile"
+    return (
+        "level" if not isinstance(value, dict) else "GroundTable" if "z" in value else "GroundFile"
+    )
 
 
-Ground = Annotated[union(_kind, GroundFile, GroundTable, level=Length), BeforeValidator(_ground), NO_FILE_NAME]
+Ground = Annotated[
+    union(_kind, GroundFile, GroundTable, level=Length), BeforeValidator(_ground), NO_FILE_NAME
+]
 
 
 class Water(Table):
@@ -113,4 +158,8 @@ class Grounded(Table):
     def _problems(self):
         yield from super()._problems()
         if self.water is not None and self.topography is None:
-            yield "water", "water needs topography as its floor", "give topography, an elevation in m or { file = }"
+            yield (
+                "water",
+                "water needs topography as its floor",
+                "give topography, an elevation in m or { file = }",
+            )

@@ -27,7 +27,15 @@ def line_map(text):
 
 
 def line_of(lines, path):
-    """The line of a path, or of the nearest table around it that has one; None where there is none."""
+    """The line of a path, or of the nearest table around it that has one; None where there is none.
+
+    Parameters
+    ----------
+    lines : dict
+        From `line_map`.
+    path : tuple
+        ``("source", 0, "at")``.
+    """
     for end in range(len(path), 0, -1):
         if path[:end] in lines:
             return lines[path[:end]]

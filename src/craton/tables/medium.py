@@ -1,4 +1,5 @@
 """The Earth model of a scenario: homogeneous, layers, or a file, with anomalies on top."""
+
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, model_validator
@@ -37,7 +38,13 @@ Delta = quantity("ratio", above=-1)
 
 _PROPERTIES = ("vp", "vs", "rho")
 _OTHERS = ("qp", "qs", "epsilon", "delta", "gamma")
-_BESIDE = ("epsilon", "delta", "gamma", "vp_gradient", "vs_gradient")  # what a stiffness leaves no room for
+_BESIDE = (
+    "epsilon",
+    "delta",
+    "gamma",
+    "vp_gradient",
+    "vs_gradient",
+)  # what a stiffness leaves no room for
 
 
 class Lossy(Table):
@@ -64,7 +71,9 @@ class Elastic(Lossy):
         yield from super()._problems()
         for name in _BESIDE if self.stiffness is not None else ():
             if getattr(self, name, None):
-                message = f"{name} and stiffness are mutually exclusive: stiffness holds all constants"
+                message = (
+                    f"{name} and stiffness are mutually exclusive: stiffness holds all constants"
+                )
                 yield name, message, f"leave {name} out"
 
 
@@ -112,7 +121,9 @@ class _Medium(Grounded):
     def _problems(self):
         yield from super()._problems()
         media = (self, *getattr(self, "layers", ()))
-        if getattr(self, "anomalies", ()) and any(getattr(m, "stiffness", None) is not None for m in media):
+        if getattr(self, "anomalies", ()) and any(
+            getattr(m, "stiffness", None) is not None for m in media
+        ):
             message = "anomalies are not supported in a medium given by stiffness"
             yield "anomalies", message, "leave anomalies or stiffness out"
 
@@ -158,7 +169,11 @@ class BoxShape(Table):
         thin = [a for a, low, high in zip("xyz", self.min, self.max) if not low < high]
         if thin:
             message = f"the box has zero or negative extent along {listed(thin, 'and')}"
-            yield "max", message, "min is the lower south-west corner, max is the upper north-east corner"
+            yield (
+                "max",
+                message,
+                "min is the lower south-west corner, max is the upper north-east corner",
+            )
 
 
 class Sphere(SphereShape, _Anomaly):
@@ -202,7 +217,11 @@ class Layers(_Medium):
     def _problems(self):
         yield from super()._problems()
         if not self.layers:
-            yield "layers", "the list of layers is empty", "give at least one { top =, vp =, vs =, rho = }"
+            yield (
+                "layers",
+                "the list of layers is empty",
+                "give at least one { top =, vp =, vs =, rho = }",
+            )
         remedy = "list layers from the top down; top is an elevation, negative below z = 0"
         for i, (above, layer) in enumerate(zip(self.layers, self.layers[1:]), start=1):
             if not layer.top < above.top:

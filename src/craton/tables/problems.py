@@ -1,4 +1,5 @@
 """From what the validation says to problems for people: keys as they were written, nearest names, remedies, all at once."""
+
 from typing import get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -32,12 +33,12 @@ def diagnose(values, root, scenarios=None):
         Empty when the scenario is right.
     """
     values = _copied(values)
-    refused, notes, renamed = adopt(values, root.FOREIGN)
+    refused, notes, renamed, usable = adopt(values, root.FOREIGN)
     problems = {problem.key: problem for problem in refused}
     for _ in range(8):
         scenario, errors = _attempt(values, root)
         unknown = [e for e in errors if e["type"] == "extra_forbidden"]
-        fixable = unknown or [e for e in errors if e.get("ctx", {}).get("nearest") is not None or _has_default(e, root)]
+        fixable = unknown or [e for e in errors if _nearest(e) is not None or _has_default(e, root)]
         for error in unknown or errors:
             for problem in _problems(error, values, root, scenarios or {}):
                 problems.setdefault(problem.key, problem)
@@ -46,8 +47,10 @@ def diagnose(values, root, scenarios=None):
         for error in fixable:
             _repair(error, values, renamed, root)
     if scenario is not None:
-        scenario.keep_notes(f"{key}: {note.format(scenario, value=value)}" for key, note, value in notes)
-    return None if refused else scenario, [_as_written(p, renamed) for p in problems.values()]
+        scenario.keep_notes(
+            f"{key}: {note.format(scenario, value=value)}" for key, note, value in notes
+        )
+    return scenario if usable else None, [_as_written(p, renamed) for p in problems.values()]
 
 
 def _attempt(values, root):
@@ -66,8 +69,8 @@ def _copied(value):
     return [_copied(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
-def written(loc, values):
-    """The path of an error in the file: tags of kinds left out, coordinates of a list by number, depth where it stands for z."""
+def _written(loc, values):
+    """The path of an error in the file: without tags of kinds, coordinates of a list by number."""
     path, here = [], values
     for step in loc:
         if isinstance(step, str) and step.startswith("~"):
@@ -84,51 +87,63 @@ def written(loc, values):
 def _child(value, step):
     if isinstance(value, dict):
         return value.get(step)
-    return value[step] if isinstance(value, list) and isinstance(step, int) and step < len(value) else None
+    is_item = isinstance(value, list) and isinstance(step, int) and step < len(value)
+    return value[step] if is_item else None
 
 
 def _problems(error, values, root, scenarios):
-    path = written(error["loc"], values)
+    path = _written(error["loc"], values)
     kind, value = error["type"], error["input"]
     if kind == "craton":
-        return [Problem(dotted((*path, *filter(None, [k]))), message, remedy) for k, message, remedy in error["ctx"]["items"]]
+        return [
+            Problem(dotted((*path, *filter(None, [k]))), message, remedy)
+            for k, message, remedy in error["ctx"]["items"]
+        ]
     if kind == "extra_forbidden":
         return [_unknown_key(error["loc"], path, values, root, scenarios)]
     if kind == "missing":
         return [_missing_key(error["loc"], path, root)]
     if kind in ("model_type", "model_attributes_type", "dict_type"):
-        names = list(_names(_tables_at(error["loc"], root)))
-        return [Problem(dotted(path), f"{shown(value)} is not a table", f"it has the keys {listed(names, 'and')}")]
+        names = listed(_names(_tables_at(error["loc"], root)), "and")
+        return [Problem(dotted(path), f"{shown(value)} is not a table", f"it has the keys {names}")]
     return [Problem(dotted(path), f"{shown(value)}: {error['msg']}")]
 
 
 def _unknown_key(loc, path, values, root, scenarios):
     name, parent = path[-1], _value_at(values, path[:-1])
-    names = list(_names(_tables_at(loc[:-1], root)))
-    methods = (method for method, kind in scenarios.items() if name in _names(_tables_at(loc[:-1], kind)))
-    method = next(methods, None)
-    free = None if method else nearest(name, [n for n in names if n not in parent])
-    used = None if free or method else nearest(name, names)
-    hint = f', did you mean "{free}"?' if free else f', did you mean "{used}", which is already given?' if used else ""
-    owner = None if free or used else _owner(name, root, method)
-    remedy = f'"{name}" belongs {owner}' if owner else f"valid keys here: {', '.join(names)}"
-    return Problem(dotted(path), f'unknown key "{name}"' + hint, remedy)
+    names = _names(_tables_at(loc[:-1], root))
+    message, remedy = f'unknown key "{name}"', f"valid keys here: {', '.join(names)}"
+    tables = {method: _tables_at(loc[:-1], kind) for method, kind in scenarios.items()}
+    method = next((method for method, kinds in tables.items() if name in _names(kinds)), None)
+    close = None
+    if method is None:
+        close = nearest(name, [n for n in names if n not in parent]) or nearest(name, names)
+    if close is not None:
+        message += f', did you mean "{close}"' + (
+            ", which is already given?" if close in parent else "?"
+        )
+    elif owner := _owner(name, root, method):
+        remedy = f'"{name}" belongs {owner}'
+    return Problem(dotted(path), message, remedy)
 
 
 def _owner(name, root, method):
-    """Where this key belongs, in words: in the one table of the scenario that has it, or in scenarios of another method."""
-    owners = [field for field in root.model_fields if name in _names(_tables_in(root.model_fields[field].annotation))]
+    """Where this key belongs: in the one table of the scenario that has it, or with a method."""
+    fields = root.model_fields.items()
+    owners = [key for key, field in fields if name in _names(_tables_in(field.annotation))]
     if len(owners) == 1:
         return f"in [{owners[0]}]"
     return f"to scenarios with method = {shown(method)}" if method else None
 
 
 def _missing_key(loc, path, root):
-    tables = _tables_at(loc[:-1], root)
-    examples = [example for field in _fields(tables, path[-1])[:1] for example in field.examples or ()]
-    is_table = len(path) == 1 and examples and examples[0].startswith("[")
-    remedy = f"add {examples[0]}" if is_table else f"write {path[-1]} = {examples[0]}" if examples else ""
-    return Problem(dotted(path), f'missing: "{path[-1]}" is required', remedy)
+    name, remedy = path[-1], ""
+    for example in (
+        e for f in _fields(_tables_at(loc[:-1], root), name)[:1] for e in f.examples or ()
+    ):
+        is_table = len(path) == 1 and example.startswith("[")
+        remedy = f"add {example}" if is_table else f"write {name} = {example}"
+    return Problem(dotted(path), f'missing: "{name}" is required', remedy)
 
 
 def _tables_at(loc, root):
@@ -167,10 +182,16 @@ def _fields(tables, name):
     return [f for t in tables for n, f in t.model_fields.items() if (f.alias or n) == name]
 
 
+def _nearest(error):
+    """The choice that a wrong one was probably meant to be, or None."""
+    return error.get("ctx", {}).get("nearest")
+
+
 def _has_default(error, root):
     """Whether a wrong value can be left out for a default that is not "none of it"."""
     loc = error["loc"]
-    if error["type"] == "missing" or not loc or not isinstance(loc[-1], str) or loc[-1].startswith("~"):
+    is_key = bool(loc) and isinstance(loc[-1], str) and not loc[-1].startswith("~")
+    if error["type"] == "missing" or not is_key:
         return False
     fields = _fields(_tables_at(loc[:-1], root), loc[-1])
     return bool(fields) and not fields[0].is_required() and fields[0].default is not None
@@ -184,8 +205,8 @@ def _value_at(values, path):
 
 def _repair(error, values, renamed, root):
     """Put the nearest valid name in the place of a wrong one, or leave the wrong value out."""
-    path = written(error["loc"], values)
-    close = error.get("ctx", {}).get("nearest")
+    path = _written(error["loc"], values)
+    close = _nearest(error)
     if close is not None:
         path = (*path, *(k for k, _, _ in error["ctx"]["items"] if k))
     parent = _value_at(values, path[:-1])
@@ -193,7 +214,8 @@ def _repair(error, values, renamed, root):
         return
     if close is not None:
         # In a list the nearest name may be there already, and would then be a spurious problem.
-        parent[path[-1]] = close if isinstance(parent, dict) or close not in parent else parent[path[-1]]
+        if isinstance(parent, dict) or close not in parent:
+            parent[path[-1]] = close
     elif isinstance(parent, dict):
         value = parent.pop(path[-1], None)
         if error["type"] == "extra_forbidden":
@@ -207,5 +229,5 @@ def _repair(error, values, renamed, root):
 def _as_written(problem, renamed):
     for right, wrong in renamed.items():
         if problem.key == right or problem.key.startswith(right + "."):
-            return Problem(wrong + problem.key[len(right):], problem.message, problem.remedy)
+            return Problem(wrong + problem.key[len(right) :], problem.message, problem.remedy)
     return problem

@@ -1,4 +1,5 @@
 """What a scenario records: receivers one by one, in lines, grids and files; snapshots of the wavefield."""
+
 import math
 import re
 from typing import Annotated
@@ -105,7 +106,11 @@ class FibrePath(Table):
             return
         for i in range(1, len(points)):
             if points[i] == points[i - 1]:
-                yield f"along.{i}", "this position equals the previous one", "leave one of the two out"
+                yield (
+                    f"along.{i}",
+                    "this position equals the previous one",
+                    "leave one of the two out",
+                )
         length = sum(math.dist(a, b) for a, b in zip(points, points[1:]))
         if self.gauge > length * (1 + 1e-9):
             message = f"the gauge length, {number(self.gauge)} m, is longer than the fibre, {number(length)} m"
@@ -119,7 +124,15 @@ class Fibre(Table):
     das: FibrePath
 
 
-Receivers = tagged("receiver entry", None, at=Station, line=ReceiverLine, grid=ReceiverGrid, file=ReceiverFile, das=Fibre)
+Receivers = tagged(
+    "receiver entry",
+    None,
+    at=Station,
+    line=ReceiverLine,
+    grid=ReceiverGrid,
+    file=ReceiverFile,
+    das=Fibre,
+)
 
 
 class Plane(Table):
@@ -132,9 +145,13 @@ class Plane(Table):
     surface: Flag | None = None
 
     def _problems(self):
-        count = sum(getattr(self, name) is not None for name in ("x", "y", "z", "depth")) + bool(self.surface)
+        count = sum(getattr(self, name) is not None for name in ("x", "y", "z", "depth")) + bool(
+            self.surface
+        )
         if count != 1:
-            remedy = "write { y = 5000 }, or x, z, depth, in m; leave plane out for the whole volume"
+            remedy = (
+                "write { y = 5000 }, or x, z, depth, in m; leave plane out for the whole volume"
+            )
             yield "", f"a plane needs exactly one coordinate, {count} are given", remedy
 
     @property

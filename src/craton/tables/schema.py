@@ -1,4 +1,5 @@
 """Tables that scenarios of all methods share, and what their classes have in common; the same names in TOML and in Python."""
+
 import math
 import re
 from typing import Annotated, ClassVar
@@ -44,7 +45,9 @@ class Volume(Table):
     """What the domains of all methods can tell of ``origin`` (x, y, z), ``size`` (m) and resolution; a size [x, z] is a plane."""
 
     RESOLUTION: ClassVar[str] = "spacing"  # name of the key that gives the resolution in metres
-    RELIEF_SAMPLES: ClassVar[int] = 1  # places in that distance at which functions of the ground are asked
+    RELIEF_SAMPLES: ClassVar[int] = (
+        1  # places in that distance at which functions of the ground are asked
+    )
 
     @property
     def resolution(self):
@@ -62,7 +65,9 @@ class Volume(Table):
             yield "max_frequency", f"{name} and max_frequency are mutually exclusive", remedy
         for i, (axis, size) in enumerate(zip(self.axes, self.size)):
             if h is not None and size < h:
-                message = f"size along {axis}, {number(size)} m, is less than {name} = {number(h)} m"
+                message = (
+                    f"size along {axis}, {number(size)} m, is less than {name} = {number(h)} m"
+                )
                 yield f"size.{i}", message, 'give sizes in metres, or with a unit: "8 km"'
 
     @property
@@ -96,7 +101,13 @@ class Volume(Table):
         return self.origin[-1] + self.size[-1]
 
     def points(self, spacing):
-        """Points (nx, ny, nz) at this spacing (m): ``size / spacing + 1``, the last cell completed where the division leaves a rest."""
+        """Points (nx, ny, nz) at this spacing (m): ``size / spacing + 1``, the last cell completed where the division leaves a rest.
+
+        Parameters
+        ----------
+        spacing : float
+            Metres.
+        """
         return tuple(math.ceil(s / spacing - 1e-6) + 1 for s in self.extent)
 
 
@@ -111,9 +122,15 @@ class TimeSpan(Table):
         start, end = self.start or 0.0, self.duration
         if self.start is not None and start >= end:
             message = f"start = {number(start)} s is not before the end, duration = {number(end)} s"
-            yield "start", message, "duration is the end time of the run, counted from the origin time t = 0"
+            yield (
+                "start",
+                message,
+                "duration is the end time of the run, counted from the origin time t = 0",
+            )
         elif self.step is not None and self.step > end - start:
-            message = f"step = {number(self.step)} s is longer than the run, {number(end - start)} s"
+            message = (
+                f"step = {number(self.step)} s is longer than the run, {number(end - start)} s"
+            )
             yield "step", message, "leave step out to use the largest stable time step"
 
 
@@ -130,7 +147,13 @@ Network = Annotated[
 def _microseconds(seconds):
     snapped = round(seconds * 1e6) / 1e6
     if not snapped:
-        raise wrong(("", f"{number(seconds)} s is shorter than one microsecond", "give the sampling interval in s"))
+        raise wrong(
+            (
+                "",
+                f"{number(seconds)} s is shorter than one microsecond",
+                "give the sampling interval in s",
+            )
+        )
     return snapped
 
 
@@ -150,7 +173,14 @@ Device = choice(*DEVICES, meant={"gpu": "cuda"})
 
 
 def not_empty(noun, remedy):
-    """The check that a scenario has a table of a kind."""
+    """The check that a scenario has a table of a kind.
+
+    Parameters
+    ----------
+    noun : str
+        Name of the table in messages.
+    remedy : str
+    """
 
     def validate(tables):
         if not tables:
@@ -176,7 +206,9 @@ Title = Annotated[
         'write a title in quotes, "..."',
     ),
 ]
-Sources = Annotated[many(Source, "source"), not_empty("source", "add a [[source]] table with kind, at and wavelet")]
+Sources = Annotated[
+    many(Source, "source"), not_empty("source", "add a [[source]] table with kind, at and wavelet")
+]
 Snapshots = Annotated[many(Snapshot, "snapshots"), AfterValidator(_names_differ)]
 
 
@@ -232,13 +264,17 @@ class WaveScenario(Document):
         yield from shot_problems(self)
         step, sampling = self.time.step, self.output.sampling
         if step is not None and sampling is not None and sampling < step * (1 - 1e-9):
-            message = f"sampling = {number(sampling)} s is shorter than the time step, {number(step)} s"
+            message = (
+                f"sampling = {number(sampling)} s is shorter than the time step, {number(step)} s"
+            )
             yield "output.sampling", message, "leave sampling out to store every step"
 
 
 class _Box(Volume):
     model_config = ConfigDict(extra="ignore")
-    origin: triple(Length, "xyz", "m") = key("[0, 0, -10_000]  # m, lower south-west corner (x, y, z)")
+    origin: triple(Length, "xyz", "m") = key(
+        "[0, 0, -10_000]  # m, lower south-west corner (x, y, z)"
+    )
     size: triple(Distance, "xyz", "m") = key("[20_000, 20_000, 10_000]  # m")
     spacing: Distance | None = None
     element_size: Distance | None = None

@@ -1,4 +1,5 @@
 """Sources and their wavelets, as a scenario states them."""
+
 from typing import Literal
 
 from craton.tables.fields import (
@@ -87,17 +88,33 @@ class Samples(_Wavelet):
         times, values = self.times, self.values
         keys = [name for name in ("file", "times", "values") if getattr(self, name) is not None]
         if keys not in (["file"], ["times", "values"]):
-            message = f"{listed(keys, 'and')} are mutually exclusive" if keys else "missing: no samples are given"
+            message = (
+                f"{listed(keys, 'and')} are mutually exclusive"
+                if keys
+                else "missing: no samples are given"
+            )
             message = f"only {keys[0]} is given" if len(keys) == 1 else message
             yield "", message, "give either file, or both times and values"
         elif self.file is None and len(times) != len(values):
-            yield "values", f"{len(values)} values are given for {len(times)} times", "give one value for each time"
+            yield (
+                "values",
+                f"{len(values)} values are given for {len(times)} times",
+                "give one value for each time",
+            )
         elif self.file is None and len(times) < 4:
-            yield "times", f"{len(times)} samples are too few", "cubic interpolation needs at least 4 samples"
+            yield (
+                "times",
+                f"{len(times)} samples are too few",
+                "cubic interpolation needs at least 4 samples",
+            )
         elif self.file is None:
             falls = [i for i in range(1, len(times)) if not times[i] > times[i - 1]]
             for i in falls[:1]:
-                yield f"times.{i}", f"time {i} is not after the previous one", "list times in increasing order"
+                yield (
+                    f"times.{i}",
+                    f"time {i} is not after the previous one",
+                    "list times in increasing order",
+                )
 
 
 Wavelet = tagged(
@@ -159,7 +176,11 @@ class CmtTensor(Table):
 
 
 def _kind_of_tensor(value):
-    return "CmtTensor" if isinstance(value, dict) and set(CmtTensor.model_fields) & set(value) else "Tensor"
+    return (
+        "CmtTensor"
+        if isinstance(value, dict) and set(CmtTensor.model_fields) & set(value)
+        else "Tensor"
+    )
 
 
 AnyTensor = union(_kind_of_tensor, Tensor, CmtTensor)
@@ -180,13 +201,19 @@ class MomentTensor(_Source):
     def _problems(self):
         yield from super()._problems()
         names = [n for n in (*_MECHANISM, "moment", "magnitude") if getattr(self, n) is not None]
-        yield from _tensor_problems(names) if self.tensor is not None else _double_couple_problems(names)
+        yield from (
+            _tensor_problems(names) if self.tensor is not None else _double_couple_problems(names)
+        )
 
 
 def _tensor_problems(names):
     remedy = "leave out tensor, or strike, dip, rake, moment and magnitude"
     for name in names:
-        yield name, f"{name} and tensor are mutually exclusive: the tensor holds the whole mechanism", remedy
+        yield (
+            name,
+            f"{name} and tensor are mutually exclusive: the tensor holds the whole mechanism",
+            remedy,
+        )
 
 
 def _double_couple_problems(names):
@@ -196,7 +223,11 @@ def _double_couple_problems(names):
             yield name, f"missing: the {name} of the double couple", remedy
     sizes = [name for name in ("moment", "magnitude") if name in names]
     if not sizes:
-        yield "moment", "missing: the size of the source", "write moment = 1e18  # N m; or magnitude = 5.9"
+        yield (
+            "moment",
+            "missing: the size of the source",
+            "write moment = 1e18  # N m; or magnitude = 5.9",
+        )
     elif len(sizes) == 2:
         yield "magnitude", "moment and magnitude are mutually exclusive", "leave one of them out"
 

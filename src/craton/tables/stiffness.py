@@ -36,7 +36,13 @@ class Stiffness(_Constants):
         return full
 
     def speeds(self, rho):
-        """P and S speed, m/s, of the isotropic mean of the stiffness (Voigt), for absorbing faces and resolution."""
+        """P and S speed, m/s, of the isotropic mean of the stiffness (Voigt), for absorbing faces and resolution.
+
+        Parameters
+        ----------
+        rho : float
+            Density, kg/m3.
+        """
         c = self.matrix
         normal, across = np.trace(c[:3, :3]), c[0, 1] + c[0, 2] + c[1, 2]
         mu = (normal - across + 3 * np.trace(c[3:, 3:])) / 15
@@ -44,7 +50,13 @@ class Stiffness(_Constants):
 
 
 def with_speeds(value):
-    """A table of a medium with vp and vs of its stiffness, where it has one and leaves them out; what is wrong has a report of its own."""
+    """A table of a medium with vp and vs of its stiffness, where it has one and leaves them out; what is wrong has a report of its own.
+
+    Parameters
+    ----------
+    value : object
+        The table (dict), before validation; anything else is returned as it is.
+    """
     if not isinstance(value, dict) or value.get("stiffness") is None or value.get("rho") is None:
         return value
     try:

@@ -1,4 +1,5 @@
 """Warnings about a valid scenario of waves: suspicious magnitudes (km/s, g/cm3, km); sentences that begin with their key."""
+
 from craton.tables.fields import Position, places
 from craton.tables.foreign import dotted
 from craton.tables.receivers import Station
@@ -6,7 +7,12 @@ from craton.text import number
 
 
 def velocities(model):
-    """Speeds that look like km/s, densities like g/cm3, Q like 1/Q: generator of str."""
+    """Speeds that look like km/s, densities like g/cm3, Q like 1/Q: generator of str.
+
+    Parameters
+    ----------
+    model : table of `craton.tables.medium`
+    """
     for key, medium in _media(model):
         for name in ("vp", "vs"):
             value = getattr(medium, name)
@@ -43,7 +49,12 @@ def _media(model):
 
 
 def sizes(domain):
-    """Lengths that look like km: generator of str."""
+    """Lengths that look like km: generator of str.
+
+    Parameters
+    ----------
+    domain : Volume
+    """
     frequency, longest, h = domain.max_frequency, number(max(domain.size)), domain.resolution
     if h is not None and h < 1 and max(domain.size) < 1000:
         yield f"domain.{domain.RESOLUTION}: {number(h)} m in a domain of {longest} m; lengths are in metres: did you mean km?"
@@ -52,30 +63,59 @@ def sizes(domain):
 
 
 def grid_rest(domain):
-    """Axes of a grid that its spacing does not divide: generator of str."""
+    """Axes of a grid that its spacing does not divide: generator of str.
+
+    Parameters
+    ----------
+    domain : Volume
+        With a ``spacing``.
+    """
     if domain.spacing is None:
         return
-    for axis, size, points in zip(domain.axes, domain.size, (n for n in domain.points(domain.spacing) if n > 1)):
+    for axis, size, points in zip(
+        domain.axes, domain.size, (n for n in domain.points(domain.spacing) if n > 1)
+    ):
         reach = (points - 1) * domain.spacing
         if abs(reach - size) > 1e-6 * domain.spacing:
-            yield (f"domain.size: {number(size)} m along {axis} is not a multiple of the grid spacing, {number(domain.spacing)} m; "
-                   f"the grid has {points} points and extends over {number(reach)} m")
+            yield (
+                f"domain.size: {number(size)} m along {axis} is not a multiple of the grid spacing, {number(domain.spacing)} m; "
+                f"the grid has {points} points and extends over {number(reach)} m"
+            )
 
 
 def off_plane(scenario):
-    """Positions off the plane of a 2-D domain: generator of str."""
-    paths = [path for name in ("source", "receivers") for path, at in places(getattr(scenario, name), (name,)) if at.y]
+    """Positions off the plane of a 2-D domain: generator of str.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+    """
+    paths = [
+        path
+        for name in ("source", "receivers")
+        for path, at in places(getattr(scenario, name), (name,))
+        if at.y
+    ]
     if scenario.domain.planar and paths:
         yield f"{dotted(paths[0])}: the domain is the (x, z) plane, so y is ignored"
 
 
 def positions(scenario):
-    """Positions closer to (0, 0, 0) than one spacing in a domain of many kilometres, probably given in km: generator of str."""
+    """Positions closer to (0, 0, 0) than one spacing in a domain of many kilometres, probably given in km: generator of str.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+    """
     h = scenario.domain.resolution
     if h is None or min(scenario.domain.size) < 20 * h or max(scenario.domain.size) < 5000:
         return
     points = [(f"source.{i}.at", s.at) for i, s in enumerate(scenario.source)]
-    points += [(f"receivers.{i}.at", r.at) for i, r in enumerate(scenario.receivers) if isinstance(r, Station)]
+    points += [
+        (f"receivers.{i}.at", r.at)
+        for i, r in enumerate(scenario.receivers)
+        if isinstance(r, Station)
+    ]
     length = scenario.domain.RESOLUTION
     for key, at in points:
         if isinstance(at, Position) and any(at.xyz) and all(abs(c) < min(h, 100) for c in at.xyz):
@@ -84,6 +124,11 @@ def positions(scenario):
 
 
 def silence(scenario):
-    """A run that records nothing: generator of str."""
+    """A run that records nothing: generator of str.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+    """
     if not scenario.receivers and not scenario.snapshots:
         yield "receivers: nothing is recorded; add [[receivers]] or [[snapshots]]"

@@ -1,4 +1,5 @@
 """Tables of a finite-difference scenario, method = "fd": domain, boundaries, run; and keys of other methods that it may meet."""
+
 from typing import Annotated
 
 from pydantic import BeforeValidator
@@ -37,7 +38,14 @@ from craton.tables.schema import (
 from craton.tables.suspicions import grid_rest, off_plane, positions, silence, sizes, velocities
 from craton.text import shown
 
-OPPOSITE = {"west": "east", "east": "west", "south": "north", "north": "south", "bottom": "top", "top": "bottom"}
+OPPOSITE = {
+    "west": "east",
+    "east": "west",
+    "south": "north",
+    "north": "south",
+    "bottom": "top",
+    "top": "bottom",
+}
 
 
 class Domain(Volume):
@@ -47,7 +55,9 @@ class Domain(Volume):
     Left out, waves are ``"acoustic"`` where vs = 0 everywhere and nothing needs shear, else ``"elastic"`` (in the plane ``"P-SV"``).
     """
 
-    origin: in_space_or_plane(Length, "xyz", "m") = key("[0, 0, -10_000]  # m, lower south-west corner (x, y, z)")
+    origin: in_space_or_plane(Length, "xyz", "m") = key(
+        "[0, 0, -10_000]  # m, lower south-west corner (x, y, z)"
+    )
     size: in_space_or_plane(Distance, "xyz", "m") = key("[20_000, 20_000, 10_000]  # m")
     waves: choice("P-SV", "SH", "elastic", "acoustic") | None = None
     spacing: Distance | None = None
@@ -64,7 +74,11 @@ class Domain(Volume):
             message = f"waves = {shown(self.waves)} is available only in 2-D; a 3-D run computes both P-SV and SH motion"
             yield "waves", message, "leave waves out, or write size = [x, z]"
         elif len(self.size) == 2 and self.waves == "elastic":
-            yield "waves", "in 2-D, P-SV and SH waves are separate runs", 'write waves = "P-SV" or "SH"'
+            yield (
+                "waves",
+                "in 2-D, P-SV and SH waves are separate runs",
+                'write waves = "P-SV" or "SH"',
+            )
 
 
 class Cpml(Table):
@@ -119,13 +133,25 @@ class Boundaries(Table):
         for name, opposite in OPPOSITE.items():
             kind = self.face(opposite)
             if self.face(name) == "periodic" != kind:
-                key_, through = (name, "") if getattr(self, name) is not None else ("others", " (from others)")
+                key_, through = (
+                    (name, "") if getattr(self, name) is not None else ("others", " (from others)")
+                )
                 message = f'{name} is "periodic"{through} but {opposite} is "{kind}"'
                 remedy = "make both faces periodic, or set one of them"
                 yield key_, message, f'{remedy}: {opposite} = "periodic", or {name} = "cpml"'
 
     def face(self, name):
-        """The kind of the face ``"west"``, ``"east"``, ``"south"``, ``"north"``, ``"bottom"`` or ``"top"``."""
+        """The kind of the face ``"west"``, ``"east"``, ``"south"``, ``"north"``, ``"bottom"`` or ``"top"``.
+
+        Parameters
+        ----------
+        name : str
+
+        Raises
+        ------
+        KeyError
+            There is no such face.
+        """
         if name not in FACES:
             raise KeyError(name)
         return getattr(self, name) or self.others
@@ -152,12 +178,21 @@ class Run(Table):
 
 _SEM = 'available only with method = "sem"'
 _STIFFNESS = f"stiffness (21 elastic constants) is {_SEM}", "give vp, vs, and epsilon, delta, gamma"
-_RADIAL = f"{{value}} is a radial Earth model, {_SEM}", 'write method = "sem" and domain.chunk, or kind = "layers"'
+_RADIAL = (
+    f"{{value}} is a radial Earth model, {_SEM}",
+    'write method = "sem" and domain.chunk, or kind = "layers"',
+)
 _REGIONS = f"regions of a mesh are {_SEM}"
 FOREIGN = (
     Foreign("model.kind", RADIAL, _RADIAL),
-    Foreign("model.kind", ("regions",), (_REGIONS, 'write kind = "homogeneous", "layers" or "file"')),
-    Foreign("model.regions", lambda _, model: model.get("kind") != "regions", (_REGIONS, "leave regions out")),
+    Foreign(
+        "model.kind", ("regions",), (_REGIONS, 'write kind = "homogeneous", "layers" or "file"')
+    ),
+    Foreign(
+        "model.regions",
+        lambda _, model: model.get("kind") != "regions",
+        (_REGIONS, "leave regions out"),
+    ),
     Foreign("model.stiffness", refused=_STIFFNESS),
     Foreign("model.layers.*.stiffness", refused=_STIFFNESS),
     Foreign("source.**.longitude", refused=NO_CHUNK, up=1),

@@ -35,7 +35,9 @@ def _all_fields(value):
 
 
 def _distinct(fields):
-    items = [] if fields else [("", "the list of fields is empty", 'write fields = ["g_z"], or "all"')]
+    items = (
+        [] if fields else [("", "the list of fields is empty", 'write fields = ["g_z"], or "all"')]
+    )
     items += repeated(fields, "{}", "leave one of them out")
     if items:
         raise wrong(*items)
@@ -46,9 +48,18 @@ class Gravity(Table):
     """Options of a gravity computation: ``fields`` (names, or "all"), ``method``, ``rtol`` (error that approximate methods may make)."""
 
     fields: Annotated[
-        many(choice(*FIELDS, meant={"gz": "g_z", "g_u": "g_z", "V": "potential"})), AfterValidator(_distinct), BeforeValidator(_all_fields)
+        many(choice(*FIELDS, meant={"gz": "g_z", "g_u": "g_z", "V": "potential"})),
+        AfterValidator(_distinct),
+        BeforeValidator(_all_fields),
     ] = ("g_z",)
-    method: choice("auto", "direct", "vertex", "fft", "far", meant={"multipole": "far", "octree": "far", "nodes": "vertex"}) = "auto"
+    method: choice(
+        "auto",
+        "direct",
+        "vertex",
+        "fft",
+        "far",
+        meant={"multipole": "far", "octree": "far", "nodes": "vertex"},
+    ) = "auto"
     rtol: quantity("ratio", least=1e-14, most=0.1) | None = None
     check_overlap: Flag = False
 
@@ -108,11 +119,19 @@ class ScatteredPoints(Table):
     file: FilePath | None = None
 
     def _problems(self):
-        return exactly_one(self, ("at", "file"), 'write at = [[x, y, z], ...], or file = "points.csv"')
+        return exactly_one(
+            self, ("at", "file"), 'write at = [[x, y, z], ...], or file = "points.csv"'
+        )
 
 
 Points = tagged(
-    "points", "kind", grid=GridPoints, drape=DrapePoints, profile=ProfilePoints, scattered=ScatteredPoints, borehole=BoreholePoints
+    "points",
+    "kind",
+    grid=GridPoints,
+    drape=DrapePoints,
+    profile=ProfilePoints,
+    scattered=ScatteredPoints,
+    borehole=BoreholePoints,
 )
 
 
@@ -151,13 +170,19 @@ class GravityScenario(Document):
     @property
     def warnings(self):
         """Suspicious densities and notes on keys of other methods, one sentence each: list of str."""
-        return [*super().warnings, *(text for i, table in enumerate(self.prisms) for text in _light(f"prisms.{i}", table))]
+        return [
+            *super().warnings,
+            *(text for i, table in enumerate(self.prisms) for text in _light(f"prisms.{i}", table)),
+        ]
 
 
 def _light(key, table):
     """Densities that look like g/cm3."""
     named = [(f"{key}.{name}", getattr(table, name, None)) for name in ("density", "density_below")]
-    named += [(f"{key}.bodies.{i}.density", body.density) for i, body in enumerate(getattr(table, "bodies", ()))]
+    named += [
+        (f"{key}.bodies.{i}.density", body.density)
+        for i, body in enumerate(getattr(table, "bodies", ()))
+    ]
     for name, rho in named:
         if rho and abs(rho) < 5:
             yield f"{name}: {number(rho)} kg/m3 is very small; did you mean {number(rho)} g/cm3 = {number(rho * 1e3)}?"

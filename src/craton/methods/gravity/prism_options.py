@@ -123,7 +123,9 @@ class SurfaceFile(Table):
     variable: Text | None = None
 
 
-_KINDS = union(lambda value: "SurfaceFile" if isinstance(value, dict) else "level", SurfaceFile, level=Length)
+_KINDS = union(
+    lambda value: "SurfaceFile" if isinstance(value, dict) else "level", SurfaceFile, level=Length
+)
 Surface = Annotated[_KINDS, NO_FILE_NAME]
 
 

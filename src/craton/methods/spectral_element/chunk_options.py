@@ -1,4 +1,5 @@
 """A chunk of the Earth, or several, in a scenario of spectral elements: domain.chunk, and what does not go together with it."""
+
 from typing import Annotated
 
 from pydantic import BeforeValidator
@@ -33,9 +34,21 @@ from craton.text import listed, shown
 WIDEST = 120  # degrees
 WHOLE = 6  # chunks
 CENTRE = "centre"
-EXAMPLES = {"longitude": "-67.25  # deg, east", "latitude": "-13.82  # deg, north", "width": "[20, 20]  # deg"}
+EXAMPLES = {
+    "longitude": "-67.25  # deg, east",
+    "latitude": "-13.82  # deg, north",
+    "width": "[20, 20]  # deg",
+}
 Width = quantity("angle", above=0, most=WIDEST)
-_OTHERS = ("origin", "size", "element_size", "max_frequency", "mesh", "refine", "geographic")  # of a domain that is no chunk
+_OTHERS = (
+    "origin",
+    "size",
+    "element_size",
+    "max_frequency",
+    "mesh",
+    "refine",
+    "geographic",
+)  # of a domain that is no chunk
 
 
 _two = items_of(2, "{value} is not a list of two numbers, along xi and eta", "write [20, 20]")
@@ -79,7 +92,9 @@ class Chunk(Table):
         return self.longitude or 0.0, self.latitude or 0.0
 
     def _problems(self):
-        required = {1: ("longitude", "latitude", "width"), WHOLE: ()}.get(self.chunks, ("longitude", "latitude"))
+        required = {1: ("longitude", "latitude", "width"), WHOLE: ()}.get(
+            self.chunks, ("longitude", "latitude")
+        )
         for name in required:
             if getattr(self, name) is None:
                 remedy = f"write {name} = {EXAMPLES[name]}; or chunks = {WHOLE}, the whole Earth"
@@ -100,7 +115,17 @@ class Chunk(Table):
 
 
 def beside_chunk(domain):
-    """Problems of a domain with keys that a chunk leaves no room for."""
+    """Problems of a domain with keys that a chunk leaves no room for.
+
+    Parameters
+    ----------
+    domain : ElementDomain
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
     for name in _OTHERS:
         if getattr(domain, name):
             message = f"{name} and chunk are mutually exclusive: the chunk defines the domain"
@@ -108,16 +133,36 @@ def beside_chunk(domain):
 
 
 def chunk_problems(scenario):
-    """Problems of a scenario whose tables and chunk, or none, exclude each other."""
+    """Problems of a scenario whose tables and chunk, or none, exclude each other.
+
+    Parameters
+    ----------
+    scenario : SpectralScenario
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
     kind, is_radial = shown(scenario.model.kind), scenario.model.kind in RADIAL
     tables = [(name, getattr(scenario, name)) for name in ("source", "receivers")]
     if scenario.domain.chunk is not None:
         yield from _in_chunk(scenario, tables)
         if not is_radial:
-            remedy = f"write kind = {listed([shown(k) for k in RADIAL])}; or a box in place of chunk"
-            yield "model.kind", f"{kind} is not a radial Earth model, which a chunk of the Earth needs", remedy
+            remedy = (
+                f"write kind = {listed([shown(k) for k in RADIAL])}; or a box in place of chunk"
+            )
+            yield (
+                "model.kind",
+                f"{kind} is not a radial Earth model, which a chunk of the Earth needs",
+                remedy,
+            )
         return
-    yield from ((dotted(path), *NO_CHUNK) for name, table in tables for path, _ in places_on_earth(table, (name,)))
+    yield from (
+        (dotted(path), *NO_CHUNK)
+        for name, table in tables
+        for path, _ in places_on_earth(table, (name,))
+    )
     if is_radial:
         remedy = 'write chunk = { longitude =, latitude =, width =, period = } in [domain]; or kind = "layers"'
         yield "model.kind", f"{kind} is a radial Earth model, which needs domain.chunk", remedy
@@ -132,9 +177,19 @@ def _in_chunk(scenario, tables):
     for n, entry in enumerate(scenario.receivers):
         if isinstance(entry, (ReceiverGrid, Fibre)):
             noun = "a fibre" if isinstance(entry, Fibre) else "a grid of receivers"
-            yield f"receivers.{n}", f"{noun} is not supported in a chunk of the Earth", "use at, line or file"
-    lines = [(f"receivers.{n}.line", r.line) for n, r in enumerate(scenario.receivers) if isinstance(r, ReceiverLine)]
-    lines += [(f"source.{n}.shots", s.shots) for n, s in enumerate(scenario.source) if s.shots is not None]
+            yield (
+                f"receivers.{n}",
+                f"{noun} is not supported in a chunk of the Earth",
+                "use at, line or file",
+            )
+    lines = [
+        (f"receivers.{n}.line", r.line)
+        for n, r in enumerate(scenario.receivers)
+        if isinstance(r, ReceiverLine)
+    ]
+    lines += [
+        (f"source.{n}.shots", s.shots) for n, s in enumerate(scenario.source) if s.shots is not None
+    ]
     for path, line in lines:  # from a place on Earth to one in the chunk's axes
         if type(line.from_) is not type(line.to):
             message = "one end has longitude and latitude, the other has x and y"
@@ -148,7 +203,9 @@ def _in_chunk(scenario, tables):
 def _no_face(scenario):
     """Boundaries that the whole Earth does not have."""
     chunk, faces = scenario.domain.chunk, scenario.boundaries
-    names = ["west", "east", "south", "north"] * (chunk.chunks == WHOLE) + ["bottom"] * (chunk.bottom == CENTRE)
+    names = ["west", "east", "south", "north"] * (chunk.chunks == WHOLE) + ["bottom"] * (
+        chunk.bottom == CENTRE
+    )
     for name in names:
         if getattr(faces, name) is not None or name in faces.faces:
             yield f"boundaries.{name}", f"the whole Earth has no face {name}", "leave it out"

@@ -1,4 +1,5 @@
 """Tables of a spectral-element scenario, method = "sem": domain, boundaries, output, run; and keys of other methods that it may meet."""
+
 from typing import Any, ClassVar
 
 from pydantic import PrivateAttr
@@ -77,24 +78,41 @@ class ElementDomain(Volume):
         elif self.mesh is not None:
             for name in ("origin", "size", "element_size", "max_frequency", "refine"):
                 if getattr(self, name):
-                    message = f"{name} and mesh are mutually exclusive: the mesh file defines the domain"
+                    message = (
+                        f"{name} and mesh are mutually exclusive: the mesh file defines the domain"
+                    )
                     yield name, message, f"leave {name} or mesh out"
         elif self.origin is None or self.size is None:
             for name in ("origin", "size"):
                 if getattr(self, name) is None:
                     example = type(self).model_fields[name].examples[0].partition("  #")[0]
-                    yield name, f'missing: "{name}" is required', f'write {name} = {example}; or mesh = "file"'
+                    yield (
+                        name,
+                        f'missing: "{name}" is required',
+                        f'write {name} = {example}; or mesh = "file"',
+                    )
         else:
             yield from self._resolution_problems()
             yield from _refinement_problems(self)
 
     def within(self, lower, upper):
-        """The domain of a mesh file with the box around its nodes, corners (x, y, z) in m."""
+        """The domain of a mesh file with the box around its nodes, corners (x, y, z) in m.
+
+        Parameters
+        ----------
+        lower, upper : sequence of float
+            Corners (x, y, z), m.
+        """
         size = tuple(float(b - a) for a, b in zip(lower, upper))
         return self.model_copy(update={"origin": tuple(map(float, lower)), "size": size})
 
     def on(self, globe):
-        """The domain with the `Globe` that turns places on Earth into positions in its axes."""
+        """The domain with the `Globe` that turns places on Earth into positions in its axes.
+
+        Parameters
+        ----------
+        globe : Globe
+        """
         domain = self.model_copy()
         domain._globe = globe
         return domain
@@ -113,7 +131,9 @@ def _refinement_problems(domain):
             message = f"{number(z)} m is not below the previous elevation, {number(above)} m"
             yield f"refine.{i}.below", message, "list refinements from the top down"
         elif not bottom < z < domain.top:
-            message = f"{number(z)} m is outside the domain, {number(bottom)} to {number(domain.top)} m"
+            message = (
+                f"{number(z)} m is outside the domain, {number(bottom)} to {number(domain.top)} m"
+            )
             yield f"refine.{i}.below", message, "give an elevation inside"
         above = z
 
@@ -151,8 +171,15 @@ class Faces(Table):
     pml: Pml = Pml()
 
     def face(self, name):
-        """``"free"``, ``"pml"``, ``"stacey"`` or ``"rigid"`` of a face by its name: top, ... or that of a mesh's face set."""
-        return self.faces.get(name) or (getattr(self, name) if name in FACES else None) or self.others
+        """``"free"``, ``"pml"``, ``"stacey"`` or ``"rigid"`` of a face by its name: top, ... or that of a mesh's face set.
+
+        Parameters
+        ----------
+        name : str
+        """
+        return (
+            self.faces.get(name) or (getattr(self, name) if name in FACES else None) or self.others
+        )
 
 
 class ElementRun(Table):
@@ -191,15 +218,24 @@ def _in_plane(value, _):
 
 _FD = 'available only with method = "fd"'
 _ABSORBING = f'{{value}} is {_FD}; using first-order absorbing boundaries, "stacey", instead'
-_PERIODIC = f"periodic faces are {_FD}", 'write "free", "pml", "stacey" or "rigid", or method = "fd"'
-_PLANE = f"{{value}} has two numbers: 2-D domains are {_FD}", 'write three numbers, [x, y, z] in m; or method = "fd"'
+_PERIODIC = (
+    f"periodic faces are {_FD}",
+    'write "free", "pml", "stacey" or "rigid", or method = "fd"',
+)
+_PLANE = (
+    f"{{value}} has two numbers: 2-D domains are {_FD}",
+    'write three numbers, [x, y, z] in m; or method = "fd"',
+)
 _UNUSED = 'this key is ignored, only method = "fd" has it; '
 FOREIGN = (
     *(Foreign(f"domain.{name}", _in_plane, _PLANE) for name in ("origin", "size")),
     Foreign(
         "domain.waves",
         ("P-SV", "SH"),
-        ("waves = {value} is available only in 2-D, with finite differences", 'leave waves out, or method = "fd"'),
+        (
+            "waves = {value} is available only in 2-D, with finite differences",
+            'leave waves out, or method = "fd"',
+        ),
     ),
     Foreign(
         "domain.spacing",
@@ -213,7 +249,10 @@ FOREIGN = (
         renamed="element_size",
     ),
     *(Foreign(f"boundaries.{name}") for name in ("surface", "cpml", "sponge")),
-    *(Foreign(f"boundaries.{name}", ("periodic",), _PERIODIC) for name in ("*", "faces.*")),
+    *(
+        Foreign(f"boundaries.{name}", ("periodic",), _PERIODIC, becomes="stacey")
+        for name in ("*", "faces.*")
+    ),
     *(
         Foreign(f"boundaries.{name}", ("cpml", "sponge", "a1"), note=_ABSORBING, becomes="stacey")
         for name in ("*", "faces.*")
@@ -257,8 +296,14 @@ class SpectralScenario(WaveScenario):
         yield from chunk_problems(self)
         model, names = self.model, [name for name in self.boundaries.faces if name not in FACES]
         if self.domain.mesh is not None and model.topography is not None:
-            message = "topography and mesh are mutually exclusive: the mesh file defines the surface"
-            yield "model.topography", message, "leave topography and water out, or leave mesh out to mesh a box"
+            message = (
+                "topography and mesh are mutually exclusive: the mesh file defines the surface"
+            )
+            yield (
+                "model.topography",
+                message,
+                "leave topography and water out, or leave mesh out to mesh a box",
+            )
         if self.domain.mesh is None and model.regions is not None:
             name = "model.kind" if model.kind == "regions" else "model.regions"
             yield name, "a box has no named regions", "use layers and anomalies, or domain.mesh"
@@ -274,7 +319,15 @@ class SpectralScenario(WaveScenario):
         return self._top
 
     def on_mesh(self, lower, upper, top):
-        """The scenario with the box of its mesh, corners (x, y, z) in m, where it has a file, and depths that count from `top`."""
+        """The scenario with the box of its mesh, corners (x, y, z) in m, where it has a file, and depths that count from `top`.
+
+        Parameters
+        ----------
+        lower, upper : sequence of float
+            Corners (x, y, z), m.
+        top : object
+            Has ``surface(x, y)``; None: depths count from z = 0.
+        """
         boxed = self.domain.mesh is None and self.domain.chunk is None
         domain = self.domain if boxed else self.domain.within(lower, upper)
         scenario = self.model_copy(update={"domain": domain})
@@ -286,9 +339,18 @@ class SpectralScenario(WaveScenario):
 
         The ground is free, whatever is said of the top of the air above it, and so is the core-mantle boundary as a chunk's bottom, unless
         ``bottom`` is given: the outer core hardly holds it.
+
+        Parameters
+        ----------
+        name : str
         """
         chunk, faces = self.domain.chunk, self.boundaries
-        on_core = name == "bottom" and faces.bottom is None and chunk is not None and chunk.bottom == "cmb"
+        on_core = (
+            name == "bottom"
+            and faces.bottom is None
+            and chunk is not None
+            and chunk.bottom == "cmb"
+        )
         on_ground = name == "top" and self.model.topography is not None
         return "free" if on_core or on_ground else faces.face(name)
 
@@ -303,4 +365,3 @@ class SpectralScenario(WaveScenario):
             )
         boxed = self.domain.mesh is None and self.domain.chunk is None
         return [*warnings, *sizes(self.domain), *positions(self)] if boxed else warnings
-

@@ -40,7 +40,10 @@ def stream(dataset, network="XX"):
     for station, quantity, component, values in _rows(dataset):
         location, channel = channel_code(quantity, component, interval)
         header = {"network": network, "station": station, "location": location, "channel": channel, "delta": interval, "starttime": begin}
-        traces.append(obspy.Trace(np.array(values, order="C"), header))
+        # A type read from zarr says "<", which ObsPy takes for the other byte order.
+        native = np.empty(values.shape, values.dtype.newbyteorder("="))
+        native[...] = values
+        traces.append(obspy.Trace(native, header))
     return obspy.Stream(traces)
 
 

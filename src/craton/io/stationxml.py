@@ -87,8 +87,10 @@ def _station(dataset, row, code):
     point = dataset.isel(receiver=row)
     name, x, y, z = str(point.receiver.values), float(point.x), float(point.y), float(point.z)
     place = {"latitude": y / _METRES_PER_DEGREE, "longitude": x / _METRES_PER_DEGREE}
-    if "longitude" in point.coords:  # on a chunk of the Earth, whose axes begin at its centre
-        place, z = {"latitude": float(point.latitude), "longitude": float(point.longitude)}, -float(point.depth)
+    if "longitude" in point.coords:
+        place = {"latitude": float(point.latitude), "longitude": float(point.longitude)}
+    if "depth" in point.coords:  # on a chunk of the Earth, whose axes begin at its centre
+        z = -float(point.depth)
     channels = []
     for quantity, component, _ in components(dataset.isel(time=slice(0, 1))):
         channels.append(_channel(quantity, component, float(dataset.time.attrs["sampling_interval"]), place, z))

@@ -38,7 +38,7 @@ def section(out_dir, path=None):
     """
     out_dir = Path(out_dir)
     waves = read_waveforms(out_dir)
-    if waves is None or "distance" not in waves.coords:
+    if waves is None or "distance" not in waves.coords or waves.distance.attrs.get("units") != "degree":
         raise CratonError(f"{out_dir} has no waveforms of a chunk of the Earth (domain.chunk)")
     scenario = load(out_dir / "scenario.toml")
     chunk = chunk_of(scenario)

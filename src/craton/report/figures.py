@@ -191,7 +191,8 @@ def draw_snapshot(axis, frame, sources=(), receivers=(), interfaces=(), limit=No
         axis.yaxis.set_major_formatter(lambda value, _: f"{-value + 0:g}")
         axis.set_ylabel("Depth (km)")
         for elevation in interfaces:
-            axis.plot(frame[horizontal] / 1000, along(frame, horizontal, elevation) / 1000, color="0.25", linewidth=0.9, linestyle=(0, (6, 3)))
+            level = along(frame, horizontal, elevation) / 1000
+            axis.plot(frame[horizontal] / 1000, level, color="0.25", linewidth=0.9, linestyle=(0, (6, 3)))
     else:
         axis.set_ylabel(f"{vertical} (northing, km)")
     _symbols(axis, frame, receivers, marker="v", s=55 if len(receivers) <= 20 else 22, color="#1a1a1a", zorder=5)

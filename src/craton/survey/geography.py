@@ -45,6 +45,64 @@ class Local:
         c, s = math.cos(math.radians(self.azimuth)), math.sin(math.radians(self.azimuth))
         return c * np.asarray(east) - s * np.asarray(north), s * np.asarray(east) + c * np.asarray(north)
 
+    def degrees(self, x, y):
+        """Longitude and latitude, degrees, of positions in metres.
+
+        Parameters
+        ----------
+        x, y : array_like
+            Metres.
+        """
+        x, y = np.asarray(x, float), np.asarray(y, float)
+        c, s = math.cos(math.radians(self.azimuth)), math.sin(math.radians(self.azimuth))
+        off, latitude = _projection(self.latitude)(c * x + s * y, c * y - s * x, inverse=True)
+        return (np.asarray(off) + self.longitude + 180.0) % 360.0 - 180.0, np.asarray(latitude)
+
+    def axes(self, xyz):
+        """True east, north and up at positions, in the axes of the model, as columns: (n, 3, 3).
+
+        Parameters
+        ----------
+        xyz : (n, 3) array
+            Positions, m.
+        """
+        return Places(self).rotation(*self.degrees(xyz[:, 0], xyz[:, 1]))
+
+    def whereabouts(self, xyz, source=None):
+        """What coordinates of stations there are: list of (name, values (n,), unit).
+
+        Longitude, latitude and elevation; with a source the distance along the geodesic of WGS84, the azimuth at the source and the back
+        azimuth at the station.
+
+        Parameters
+        ----------
+        xyz : (n, 3) array
+            Positions, m.
+        source : (3,) array, optional
+            Position, m.
+        """
+        import pyproj
+
+        longitude, latitude = self.degrees(xyz[:, 0], xyz[:, 1])
+        places = [("longitude", longitude, "degrees_east"), ("latitude", latitude, "degrees_north"), ("elevation", xyz[:, 2], "m")]
+        if source is None:
+            return places
+        start = np.broadcast_to(self.degrees(source[0], source[1]), (len(xyz), 2)).T
+        azimuth, back, distance = pyproj.Geod(ellps="WGS84").inv(*start, longitude, latitude)
+        return [*places, ("distance", np.asarray(distance), "m"), ("azimuth", np.asarray(azimuth) % 360, "degree"),
+                ("back_azimuth", np.asarray(back) % 360, "degree")]  # fmt: skip
+
+    def whereabouts_of_source(self, source):
+        """Attributes of a dataset that say where the source is: dict of str to float.
+
+        Parameters
+        ----------
+        source : (3,) array
+            Position, m.
+        """
+        longitude, latitude = self.degrees(source[0], source[1])
+        return {"source_longitude": float(longitude), "source_latitude": float(latitude), "source_elevation": float(source[2])}
+
     def turned(self, longitude, latitude):
         """Azimuth of +y against true north at a place, degrees clockwise: that of the map and the meridian convergence.
 
@@ -70,6 +128,14 @@ class Local:
             raise ValueError(f"longitude, latitude {at} deg is no place within {WIDEST:g} deg of the reference, "
                              f"{self.longitude:g}, {self.latitude:g} deg (domain.geographic)")  # fmt: skip
         return off, latitude
+
+
+class Profile(Local):
+    """The map of a plane (x, z): its one direction is that at the reference, without meridian convergence."""
+
+    def axes(self, xyz):
+        """East, north and up of the reference at all positions: (n, 3, 3); see `Local.axes`."""
+        return np.broadcast_to(super().axes(np.zeros((1, 3))), (len(xyz), 3, 3))
 
 
 def _projection(latitude):
@@ -139,6 +205,19 @@ class Places:
         return np.moveaxis(np.array([[c, -s, zero], [s, c, zero], [zero, zero, zero + 1]]), (0, 1), (-2, -1))
 
 
+def local_of(domain):
+    """The `Local` map of a domain; None where it does not say where it lies.
+
+    Parameters
+    ----------
+    domain : domain of a scenario
+    """
+    geographic = getattr(domain, "geographic", None)
+    if geographic is None:
+        return None
+    return (Profile if domain.planar else Local)(geographic.longitude, geographic.latitude, geographic.azimuth)
+
+
 def places(domain, coordinates):
     """The `Places` of a file in a domain; of a chunk of the Earth its `Globe`.
 
@@ -159,4 +238,4 @@ def places(domain, coordinates):
         return domain.globe
     if domain.geographic is None:
         raise LookupError("its positions are longitude and latitude, but domain.geographic does not say where the model lies")
-    return Places(Local(domain.geographic.longitude, domain.geographic.latitude, domain.geographic.azimuth))
+    return Places(local_of(domain))

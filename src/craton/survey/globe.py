@@ -6,6 +6,7 @@ import numpy as np
 
 from craton.conventions import TENSOR, VECTOR
 
+EXACT = 1e-12  # of axes, below which nothing is turned
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # axes of conventions.TENSOR
 
 
@@ -72,6 +73,37 @@ class Globe:
         """
         return self.chunk.axes(*self.chunk.frame.degrees(xyz))
 
+    def whereabouts(self, xyz, source=None):
+        """What coordinates of stations there are: list of (name, values (n,), unit).
+
+        Longitude, latitude and depth; with a source distance, azimuth at the source and back azimuth, degrees at the Earth's centre.
+
+        Parameters
+        ----------
+        xyz : (n, 3) array
+            Positions, m.
+        source : (3,) array, optional
+            Position, m.
+        """
+        longitude, latitude, depth = self.chunk.whereabouts(xyz)
+        places = [("longitude", longitude, "degrees_east"), ("latitude", latitude, "degrees_north"), ("depth", depth, "m")]
+        if source is None:
+            return places
+        at = np.asarray(source, float)[None]
+        (distance, azimuth), (_, back) = _bearing(self, at, xyz), _bearing(self, xyz, at)
+        return [*places, ("distance", distance, "degree"), ("azimuth", azimuth, "degree"), ("back_azimuth", back, "degree")]
+
+    def whereabouts_of_source(self, source):
+        """Attributes of a dataset that say where the source is: dict of str to float.
+
+        Parameters
+        ----------
+        source : (3,) array
+            Position, m.
+        """
+        names = ("source_longitude", "source_latitude", "source_depth")
+        return dict(zip(names, map(float, self.chunk.whereabouts(np.asarray(source, float)))))
+
     def outside(self, xyz):
         """Say what is wrong with each position (n, 3) that is not in the chunk: list of (index, text).
 
@@ -130,11 +162,11 @@ class Stations:
     Parameters
     ----------
     axes : (n, 3, 3) array
-        East, north, up of each receiver in the chunk's axes, as columns.
+        East, north, up of each receiver in the axes of the model, as columns.
     coordinates : list of (str, (n,) array, str)
-        Name, values and unit: longitude, latitude, depth, and with a source distance, azimuth, back_azimuth.
+        Name, values and unit: longitude, latitude, depth or elevation, and with a source distance, azimuth, back_azimuth.
     attributes : dict of str to float
-        Longitude and latitude, degrees, and depth, m, of the source.
+        Longitude and latitude, degrees, and depth or elevation, m, of the source.
     """
 
     axes: np.ndarray
@@ -142,29 +174,28 @@ class Stations:
     attributes: dict
 
 
-def stations(globe, xyz, source=None):
+def stations(earth, xyz, source=None):
     """Return the `Stations` of receivers.
 
     Parameters
     ----------
-    globe : Globe
+    earth : Globe or craton.survey.geography.Local
+        Where the model lies.
     xyz : (n, 3) array
-        Their positions, m, in the chunk's axes.
+        Their positions, m, in the axes of the model.
     source : (3,) array, optional
         Position, m, from which distance and azimuth count.
     """
-    names = ("source_longitude", "source_latitude", "source_depth")
-    place = () if source is None else map(float, globe.chunk.whereabouts(np.asarray(source, float)))
-    return Stations(globe.axes(xyz), _whereabouts(globe, xyz, source), dict(zip(names, place)))
+    return Stations(earth.axes(xyz), earth.whereabouts(xyz, source), {} if source is None else earth.whereabouts_of_source(source))
 
 
 def local(dataset, stations):
-    """Waveforms of a run in a chunk with each receiver's own east, north and up, and where the receivers are on Earth.
+    """Waveforms of a run with each receiver's own true east, north and up, and where the receivers are on Earth.
 
     Parameters
     ----------
     dataset : xarray.Dataset
-        As `output.dataset.waveforms` makes it, components in the chunk's axes.
+        As `output.dataset.waveforms` makes it, components in the axes of the model. In the plane, components that it lacks are none.
     stations : Stations
 
     Returns
@@ -172,25 +203,33 @@ def local(dataset, stations):
     xarray.Dataset
         With the coordinates and attributes of the stations.
     """
-    out = dataset.copy()
-    for name, array in dataset.data_vars.items():
+    out = dataset
+    if not np.allclose(stations.axes, np.eye(3), rtol=0, atol=EXACT):
         for dim, turn, labels in (("component", vectors, VECTOR), ("tensor", tensors, TENSOR)):
-            if dim in array.dims and tuple(map(str, array[dim].values)) == labels:
-                rows = array.transpose("receiver", dim, ...)
-                out[name] = rows.copy(data=turn(rows.values, stations.axes)).transpose(*array.dims)
+            out = _turned(out, dim, turn, labels, stations.axes)
     out = out.assign_coords({name: ("receiver", values, {"units": unit}) for name, values, unit in stations.coordinates})
-    out.attrs |= stations.attributes
+    out.attrs = dataset.attrs | stations.attributes
     return out
 
 
-def _whereabouts(globe, xyz, source):
-    longitude, latitude, depth = globe.chunk.whereabouts(xyz)
-    places = [("longitude", longitude, "degrees_east"), ("latitude", latitude, "degrees_north"), ("depth", depth, "m")]
-    if source is None:
-        return places
-    at = np.asarray(source, float)[None]
-    (distance, azimuth), (_, back) = _bearing(globe, at, xyz), _bearing(globe, xyz, at)
-    return [*places, ("distance", distance, "degree"), ("azimuth", azimuth, "degree"), ("back_azimuth", back, "degree")]
+def _turned(dataset, dim, turn, labels, axes):
+    """The dataset with all quantities along a dimension turned; components that a plane lacks are zero before, and left out after."""
+    if dim not in dataset.dims:
+        return dataset
+    attributes, full = dataset[dim].attrs, dataset.reindex({dim: list(labels)})
+    full[dim].attrs = attributes
+    for name, array in full.data_vars.items():
+        if dim in array.dims:
+            rows = array.transpose("receiver", dim, ...)
+            silent = np.isnan(rows.values).all(axis=tuple(range(1, rows.ndim)))  # receivers without a channel
+            values = turn(np.nan_to_num(rows.values), axes).astype(rows.dtype)
+            lacking = np.isnan(rows.values).all(axis=(0, *range(2, rows.ndim))) & ~values.any(axis=(0, *range(2, rows.ndim)))
+            values[:, lacking] = np.nan
+            values[silent] = np.nan
+            full[name] = rows.copy(data=values).transpose(*array.dims)
+    some = [array for array in full.data_vars.values() if dim in array.dims]
+    known = np.any([np.isfinite(array.transpose(dim, ...).values).any(axis=tuple(range(1, array.ndim))) for array in some], axis=0)
+    return full.isel({dim: np.flatnonzero(known)}) if known.any() else dataset
 
 
 def _bearing(globe, start, end):

@@ -65,28 +65,32 @@ class Receivers:
         Channels of fibres beside them.
     stations : globe.Stations or None
         Where they are on Earth.
+    source : tuple of float or None
+        Position of the first source, m; None where there are several shots.
     """
 
     names: list[str]
     xyz: np.ndarray
     fibres: Any = None
     stations: Any = None
+    source: tuple | None = None
 
     def __len__(self):
         return len(self.names)
 
-    def on_earth(self, globe, sources):
-        """Receivers on a chunk of the Earth, with distances from the first source.
+    def located(self, scenario, sources):
+        """Receivers with the position of the first source, and where they are on Earth, if the scenario says where the model lies.
 
         Parameters
         ----------
-        globe : Globe or None
-            None where the model is no chunk of the Earth.
+        scenario : Scenario
         sources : list of PointSource, FiniteFault or PlaneWave
         """
-        if globe is None or not len(self):
-            return self
-        return replace(self, stations=stations(globe, self.xyz, sources[0].points[0] if sources else None))
+        earth = places.globe_of(scenario) or geography.local_of(scenario.domain)
+        several = any(entry.shot or entry.shots for entry in scenario.source)
+        source = None if several or not sources or not len(sources[0].points) else tuple(map(float, sources[0].points[0]))
+        on_earth = None if earth is None or not len(self) else stations(earth, self.xyz, source)
+        return replace(self, stations=on_earth, source=source)
 
     def fibre_channels(self):
         """A Channel for each channel of the fibres."""

@@ -63,7 +63,7 @@ def build(scenario):
     refuse(problems(scenario, grid))
     sources = source_files.build_all(scenario, partial(earth.point_values, scenario.model))
     refuse(acoustic.source_problems(scenario, sources))
-    receivers = survey_receivers.build(scenario)
+    receivers = survey_receivers.build(scenario).located(scenario, sources)
     d = discretise(scenario, grid, sources)
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1))
     channels += receivers.fibre_channels()

@@ -38,6 +38,8 @@ class WaveMethod:
         quantities = output.waveforms if len(plan.receivers) else ()
         dataset = waveforms(result.records, plan.channels, plan.receivers, plan.dt, plan.start, quantities, output.sampling,
                             result.attributes, plan.steps - plan.extra, plan.shots, result.scenario.domain.motion)  # fmt: skip
+        if plan.receivers.source is not None:
+            dataset.attrs |= {f"source_{axis}": value for axis, value in zip("xyz", plan.receivers.source)}
         if plan.receivers.stations is not None:
             from craton.survey.globe import local
 

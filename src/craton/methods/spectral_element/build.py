@@ -76,7 +76,7 @@ def build(scenario, prepared=None, team=None, machine=None):
     scenario = placing.place_on_mesh(scenario, prepared.mesh, prepared.bounds)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
     sources = source_files.build_all(scenario, partial(placing.medium, prepared))
-    receivers = survey_receivers.build(scenario).on_earth(scenario.domain.globe, sources)
+    receivers = survey_receivers.build(scenario).located(scenario, sources)
     d = discretise(scenario, prepared, sources, team, machine)
     del prepared  # its mesh, which is no longer needed, is as large as that of `d`
     refuse(placing.problems(scenario, d) or points.source_problems(d, sources))

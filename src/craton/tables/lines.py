@@ -1,4 +1,5 @@
 """Which line of a TOML text each key stands on, also in arrays of tables, inline tables and arrays over many lines."""
+
 import re
 from contextlib import suppress
 
@@ -150,7 +151,9 @@ class _Scanner:
             self.peek()
         content = self.text[start : self.at]
         self.at += len(quote)
-        while len(quote) == 3 and self.text.startswith(quote[0], self.at):  # """quoted at the end"""""
+        while len(quote) == 3 and self.text.startswith(
+            quote[0], self.at
+        ):  # """quoted at the end"""""
             self.at += 1
         return content
 

@@ -20,7 +20,7 @@ from craton.tables.fields import (
     quantity,
     tagged,
     whole,
-)  # fmt: skip
+)
 from craton.tables.ground import Grounded
 from craton.tables.stiffness import Stiffness, with_speeds
 from craton.text import listed, number
@@ -38,13 +38,8 @@ Delta = quantity("ratio", above=-1)
 
 _PROPERTIES = ("vp", "vs", "rho")
 _OTHERS = ("qp", "qs", "epsilon", "delta", "gamma")
-_BESIDE = (
-    "epsilon",
-    "delta",
-    "gamma",
-    "vp_gradient",
-    "vs_gradient",
-)  # what a stiffness leaves no room for
+# What a stiffness leaves no room for.
+_BESIDE = ("epsilon", "delta", "gamma", "vp_gradient", "vs_gradient")
 
 
 class Lossy(Table):
@@ -284,5 +279,13 @@ class Radial(_Radial):
 
 RADIAL = ("prem", "ak135", "radial")  # kinds of model that fill a chunk of the Earth
 Model = tagged(
-    "model", "kind", homogeneous=Homogeneous, layers=Layers, file=ModelFile, regions=Regions, prem=Prem, ak135=Ak135, radial=Radial,
-)  # fmt: skip
+    "model",
+    "kind",
+    homogeneous=Homogeneous,
+    layers=Layers,
+    file=ModelFile,
+    regions=Regions,
+    prem=Prem,
+    ak135=Ak135,
+    radial=Radial,
+)

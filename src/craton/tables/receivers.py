@@ -25,7 +25,7 @@ from craton.tables.fields import (
     must,
     tagged,
     whole,
-)  # fmt: skip
+)
 from craton.text import number
 
 SNAPSHOT_QUANTITIES = (*QUANTITIES, "divergence", "curl")

@@ -118,9 +118,15 @@ class Samples(_Wavelet):
 
 
 Wavelet = tagged(
-    "wavelet", "kind",
-    gaussian=Gaussian, ricker=Ricker, gaussian_derivative=GaussianDerivative, brune=Brune, kuepper=Kuepper, samples=Samples,
-)  # fmt: skip
+    "wavelet",
+    "kind",
+    gaussian=Gaussian,
+    ricker=Ricker,
+    gaussian_derivative=GaussianDerivative,
+    brune=Brune,
+    kuepper=Kuepper,
+    samples=Samples,
+)
 
 _AT = "[2000, 4000, -2500]  # m, or { x =, y =, depth = }"
 _WAVELET = '{ kind = "gaussian", tau = 0.1 }'

@@ -176,33 +176,29 @@ class Run(Table):
     checkpoint: Duration | None = None
 
 
+def _beside_a_kind(_, model):
+    return model.get("kind") != "regions"
+
+
+def _is_true(value, _):
+    return value is True
+
+
 _SEM = 'available only with method = "sem"'
-_STIFFNESS = f"stiffness (21 elastic constants) is {_SEM}", "give vp, vs, and epsilon, delta, gamma"
-_RADIAL = (
-    f"{{value}} is a radial Earth model, {_SEM}",
-    'write method = "sem" and domain.chunk, or kind = "layers"',
-)
+_RADIAL = f"{{value}} is a radial Earth model, {_SEM}"
+_LAYERS = 'write method = "sem" and domain.chunk, or kind = "layers"'
 _REGIONS = f"regions of a mesh are {_SEM}"
+_KINDS = 'write kind = "homogeneous", "layers" or "file"'
+_STIFFNESS = f"stiffness (21 elastic constants) is {_SEM}"
+_THOMSEN = "give vp, vs, and epsilon, delta, gamma"
+_SURFACE = f"surface = true is {_SEM}"
 FOREIGN = (
-    Foreign("model.kind", RADIAL, _RADIAL),
-    Foreign(
-        "model.kind", ("regions",), (_REGIONS, 'write kind = "homogeneous", "layers" or "file"')
-    ),
-    Foreign(
-        "model.regions",
-        lambda _, model: model.get("kind") != "regions",
-        (_REGIONS, "leave regions out"),
-    ),
-    Foreign("model.stiffness", refused=_STIFFNESS),
-    Foreign("model.layers.*.stiffness", refused=_STIFFNESS),
-    Foreign("source.**.longitude", refused=NO_CHUNK, up=1),
-    Foreign("receivers.**.longitude", refused=NO_CHUNK, up=1),
-    Foreign(
-        "snapshots.*.plane.surface",
-        lambda surface, _: surface is True,
-        (f"surface = true is {_SEM}", "write plane = { z = 0 }, the elevation in m"),
-        up=1,
-    ),
+    Foreign("model.kind", RADIAL, (_RADIAL, _LAYERS)),
+    Foreign("model.kind", ("regions",), (_REGIONS, _KINDS)),
+    Foreign("model.regions", _beside_a_kind, (_REGIONS, "leave regions out")),
+    Foreign("model.**.stiffness", refused=(_STIFFNESS, _THOMSEN)),
+    Foreign("source|receivers.**.longitude", refused=NO_CHUNK, up=1),
+    Foreign("snapshots.*.plane.surface", _is_true, (_SURFACE, "write plane = { z = 0 }"), up=1),
 )
 
 

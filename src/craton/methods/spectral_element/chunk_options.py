@@ -25,7 +25,7 @@ from craton.tables.fields import (
     quantity,
     whole,
     word_or,
-)  # fmt: skip
+)
 from craton.tables.foreign import dotted
 from craton.tables.medium import RADIAL
 from craton.tables.receivers import Fibre, ReceiverGrid, ReceiverLine
@@ -40,15 +40,8 @@ EXAMPLES = {
     "width": "[20, 20]  # deg",
 }
 Width = quantity("angle", above=0, most=WIDEST)
-_OTHERS = (
-    "origin",
-    "size",
-    "element_size",
-    "max_frequency",
-    "mesh",
-    "refine",
-    "geographic",
-)  # of a domain that is no chunk
+# Keys of a domain that is no chunk.
+_OTHERS = ("origin", "size", "element_size", "max_frequency", "mesh", "refine", "geographic")
 
 
 _two = items_of(2, "{value} is not a list of two numbers, along xi and eta", "write [20, 20]")

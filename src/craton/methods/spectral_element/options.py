@@ -177,9 +177,8 @@ class Faces(Table):
         ----------
         name : str
         """
-        return (
-            self.faces.get(name) or (getattr(self, name) if name in FACES else None) or self.others
-        )
+        kind = getattr(self, name) if name in FACES else None
+        return self.faces.get(name) or kind or self.others
 
 
 class ElementRun(Table):
@@ -216,57 +215,37 @@ def _in_plane(value, _):
     return isinstance(value, list) and len(value) == 2
 
 
+def _size_is_given(_, domain):
+    return domain.get("element_size") is not None
+
+
 _FD = 'available only with method = "fd"'
+_IN_PLANE = f"{{value}} has two numbers: 2-D domains are {_FD}"
+_THREE = 'write three numbers, [x, y, z] in m; or method = "fd"'
+_WAVES = "waves = {value} is available only in 2-D, with finite differences"
+_TWICE = "element_size and spacing are both given; spacing is its old name"
+_RENAMED = (
+    'with method = "sem" this key is now called element_size; read as element_size = '
+    "{0.domain.element_size:.10g} m. The old name will be removed in the next version"
+)
+_PERIODIC = f"periodic faces are {_FD}"
+_FACES = 'write "free", "pml", "stacey" or "rigid", or method = "fd"'
 _ABSORBING = f'{{value}} is {_FD}; using first-order absorbing boundaries, "stacey", instead'
-_PERIODIC = (
-    f"periodic faces are {_FD}",
-    'write "free", "pml", "stacey" or "rigid", or method = "fd"',
-)
-_PLANE = (
-    f"{{value}} has two numbers: 2-D domains are {_FD}",
-    'write three numbers, [x, y, z] in m; or method = "fd"',
-)
-_UNUSED = 'this key is ignored, only method = "fd" has it; '
+_IGNORED = 'this key is ignored, only method = "fd" has it; '
+_DEGREE = _IGNORED + "spectral elements use run.degree = {0.run.degree}"
+_ALL_STORED = _IGNORED + "each point stores all mechanisms"
+_PLANE_WAVE = f"{{value}} needs periodic sides, {_FD}"
 FOREIGN = (
-    *(Foreign(f"domain.{name}", _in_plane, _PLANE) for name in ("origin", "size")),
-    Foreign(
-        "domain.waves",
-        ("P-SV", "SH"),
-        (
-            "waves = {value} is available only in 2-D, with finite differences",
-            'leave waves out, or method = "fd"',
-        ),
-    ),
-    Foreign(
-        "domain.spacing",
-        lambda _, domain: domain.get("element_size") is not None,
-        ("element_size and spacing are both given; spacing is its old name", "leave spacing out"),
-    ),
-    Foreign(
-        "domain.spacing",
-        note='with method = "sem" this key is now called element_size; read as element_size = {0.domain.element_size:.10g} m. '
-        "The old name will be removed in the next version",
-        renamed="element_size",
-    ),
-    *(Foreign(f"boundaries.{name}") for name in ("surface", "cpml", "sponge")),
-    *(
-        Foreign(f"boundaries.{name}", ("periodic",), _PERIODIC, becomes="stacey")
-        for name in ("*", "faces.*")
-    ),
-    *(
-        Foreign(f"boundaries.{name}", ("cpml", "sponge", "a1"), note=_ABSORBING, becomes="stacey")
-        for name in ("*", "faces.*")
-    ),
-    *(
-        Foreign(f"run.{name}", note=_UNUSED + "spectral elements use run.degree = {0.run.degree}")
-        for name in ("order", "weights", "grid")
-    ),
-    Foreign("model.attenuation.storage", note=_UNUSED + "each point stores all mechanisms"),
-    Foreign(
-        "source.*.kind",
-        ("plane_wave",),
-        (f"{{value}} needs periodic sides, {_FD}", 'use method = "fd", or point sources'),
-    ),
+    Foreign("domain.origin|size", _in_plane, (_IN_PLANE, _THREE)),
+    Foreign("domain.waves", ("P-SV", "SH"), (_WAVES, 'leave waves out, or method = "fd"')),
+    Foreign("domain.spacing", _size_is_given, (_TWICE, "leave spacing out")),
+    Foreign("domain.spacing", note=_RENAMED, renamed="element_size"),
+    Foreign("boundaries.surface|cpml|sponge"),
+    Foreign("boundaries.**.*", ("periodic",), (_PERIODIC, _FACES), becomes="stacey"),
+    Foreign("boundaries.**.*", ("cpml", "sponge", "a1"), note=_ABSORBING, becomes="stacey"),
+    Foreign("run.order|weights|grid", note=_DEGREE),
+    Foreign("model.attenuation.storage", note=_ALL_STORED),
+    Foreign("source.*.kind", ("plane_wave",), (_PLANE_WAVE, 'use method = "fd", or point sources')),
 )
 
 

@@ -548,28 +548,16 @@ def _kind_of_place(value):
 At = union(_kind_of_place, Position, Place)  # in the domain's own axes, or on Earth
 
 
-def places_on_earth(value, path=()):
-    """Every `Place` in a table or list of tables: pairs of its key (a tuple) and itself.
+def places(scenario, kind=Position):
+    """Every `Position`, or `Place`, of the sources and receivers: generator of its path and itself.
 
     Parameters
     ----------
-    value : Table or tuple
-    path : tuple, optional
-        Key of the value.
+    scenario : WaveScenario
+    kind : type, optional
     """
-    return _places(value, path, Place)
-
-
-def places(value, path=()):
-    """Every `Position` in a table or list of tables: pairs of its key (a tuple) and itself.
-
-    Parameters
-    ----------
-    value : Table or tuple
-    path : tuple, optional
-        Key of the value.
-    """
-    return _places(value, path, Position)
+    for name in ("source", "receivers"):
+        yield from _places(getattr(scenario, name), (name,), kind)
 
 
 def _places(value, path, kind):

@@ -164,11 +164,8 @@ class BoxShape(Table):
         thin = [a for a, low, high in zip("xyz", self.min, self.max) if not low < high]
         if thin:
             message = f"the box has zero or negative extent along {listed(thin, 'and')}"
-            yield (
-                "max",
-                message,
-                "min is the lower south-west corner, max is the upper north-east corner",
-            )
+            remedy = "min is the lower south-west corner, max is the upper north-east corner"
+            yield "max", message, remedy
 
 
 class Sphere(SphereShape, _Anomaly):
@@ -212,11 +209,8 @@ class Layers(_Medium):
     def _problems(self):
         yield from super()._problems()
         if not self.layers:
-            yield (
-                "layers",
-                "the list of layers is empty",
-                "give at least one { top =, vp =, vs =, rho = }",
-            )
+            message = "the list of layers is empty"
+            yield "layers", message, "give at least one { top =, vp =, vs =, rho = }"
         remedy = "list layers from the top down; top is an elevation, negative below z = 0"
         for i, (above, layer) in enumerate(zip(self.layers, self.layers[1:]), start=1):
             if not layer.top < above.top:

@@ -90,21 +90,14 @@ class PlaneWave(_Elsewhere):
     wavelet: Wavelet = key(_WAVELET)
 
     def _problems(self):
-        yield from exactly_one(
-            self,
-            ("z", "depth"),
-            "give z (m, up) or depth (m) of the plane from which the wave starts",
-            "z",
-        )
+        remedy = "give z (m, up) or depth (m) of the plane from which the wave starts"
+        yield from exactly_one(self, ("z", "depth"), remedy, "z")
         if self.incidence:
             message = "only vertical incidence, 0, is supported: an oblique wave is not periodic along x and y"
             yield "incidence", f"{number(self.incidence)} deg: {message}", "leave incidence out"
         if not self.velocity:
-            yield (
-                "velocity",
-                "the velocity is zero",
-                "give the peak particle velocity of the incident wave, m/s",
-            )
+            remedy = "give the peak particle velocity of the incident wave, m/s"
+            yield "velocity", "the velocity is zero", remedy
 
     @property
     def height(self):

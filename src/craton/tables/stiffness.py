@@ -23,11 +23,8 @@ class Stiffness(_Constants):
         least = float(np.linalg.eigvalsh(self.matrix).min())
         if not least > 1e-9 * max(float(np.abs(self.matrix).max()), 1e-300):
             message = f"the stiffness matrix is not positive definite: its smallest eigenvalue is {number(least)} Pa"
-            yield (
-                "",
-                message,
-                "give c11, c22, c33, c44, c55, c66 above 0; check the Voigt order 1 to 6 = xx, yy, zz, yz, xz, xy",
-            )
+            remedy = "give c11, c22, c33, c44, c55, c66 above 0; check the Voigt order 1 to 6 = xx, yy, zz, yz, xz, xy"
+            yield "", message, remedy
 
     @property
     def constants(self):

@@ -74,11 +74,8 @@ class Domain(Volume):
             message = f"waves = {shown(self.waves)} is available only in 2-D; a 3-D run computes both P-SV and SH motion"
             yield "waves", message, "leave waves out, or write size = [x, z]"
         elif len(self.size) == 2 and self.waves == "elastic":
-            yield (
-                "waves",
-                "in 2-D, P-SV and SH waves are separate runs",
-                'write waves = "P-SV" or "SH"',
-            )
+            message = "in 2-D, P-SV and SH waves are separate runs"
+            yield "waves", message, 'write waves = "P-SV" or "SH"'
 
 
 class Cpml(Table):

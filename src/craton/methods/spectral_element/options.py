@@ -86,11 +86,8 @@ class ElementDomain(Volume):
             for name in ("origin", "size"):
                 if getattr(self, name) is None:
                     example = type(self).model_fields[name].examples[0].partition("  #")[0]
-                    yield (
-                        name,
-                        f'missing: "{name}" is required',
-                        f'write {name} = {example}; or mesh = "file"',
-                    )
+                    message = f'missing: "{name}" is required'
+                    yield name, message, f'write {name} = {example}; or mesh = "file"'
         else:
             yield from self._resolution_problems()
             yield from _refinement_problems(self)
@@ -278,11 +275,8 @@ class SpectralScenario(WaveScenario):
             message = (
                 "topography and mesh are mutually exclusive: the mesh file defines the surface"
             )
-            yield (
-                "model.topography",
-                message,
-                "leave topography and water out, or leave mesh out to mesh a box",
-            )
+            remedy = "leave topography and water out, or leave mesh out to mesh a box"
+            yield "model.topography", message, remedy
         if self.domain.mesh is None and model.regions is not None:
             name = "model.kind" if model.kind == "regions" else "model.regions"
             yield name, "a box has no named regions", "use layers and anomalies, or domain.mesh"

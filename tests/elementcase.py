@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from craton.core.shares import SingleRank
+from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import mesh_terms, ranks
 from craton.methods.spectral_element.element import Element
 from craton.methods.spectral_element.placing import Places

@@ -2,6 +2,7 @@
 import numpy as np
 
 from craton.backends.cpu import CPU
+from craton.driver.waves import commit
 from craton.methods.finite_difference.build import build, fastest, grid_of, stability_limit
 from craton.methods.finite_difference.scheme import STRESS, VELOCITY
 from craton.scenario import Scenario
@@ -15,7 +16,7 @@ class Step:
 
     def __init__(self, scenario):
         self.plan = build(scenario)
-        self.program = CPU(threads=1, fuse=False).commit(self.plan)
+        self.program = commit(scenario, self.plan, CPU(threads=1, fuse=False))
         self.phases = {stage.name: stage for stage in self.program.phases}
         self.velocities, self.stresses = ([name for name in fields if name in self.plan.arrays] for fields in (VELOCITY, (*STRESS, "s")))
         self.shape = self.program.grid(self.velocities[0]).shape

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 
 from craton.backends.cpu import CPU
-from craton.core.plan import Array, Launch, Phase, Plan
+from craton.core.plan import Array, Launch, Phase, StepPlan
 from craton.methods.finite_difference import catalogue, contact, operators
 from craton.methods.finite_difference.closure import HIGHEST, closure
 from craton.methods.finite_difference.scheme import ORDERS, stencil
@@ -75,7 +75,7 @@ def plan_of(launches, arrays, layout, precision):
     }
     there = [replace(one, arrays=tuple("" if a in ABSENT and a not in arrays else a for a in one.arrays)) for one in launches]
     phases = (Phase("phase", tuple(there)),)
-    return Plan("one phase", "test", precision, None, layout, described, phases, 1, 1.0, 0.0, [], None, 1, np.inf)
+    return StepPlan(precision=precision, layout=layout, arrays=described, phases=phases)
 
 
 def commit(launches, arrays, layout, precision, machine=None):

@@ -5,7 +5,7 @@ import numpy as np
 
 from craton.backends.cpu import CPU
 from craton.core.layout import Layout
-from craton.core.plan import LANES, Array, Launch, Phase, Plan
+from craton.core.plan import LANES, Array, Launch, Phase, StepPlan
 from craton.methods.spectral_element import mesh_terms
 from craton.methods.spectral_element import operators as sem
 from craton.methods.spectral_element.element import Element
@@ -147,7 +147,7 @@ def run(op, arrays, box, params, precision="float64", machine=None, colours=None
     names = tuple(name if name in arrays else "" for name in op.arrays)
     launch = Launch(op, names, box, params, colours=colours)
     phases, there = (Phase("phase", (launch,)),), described(arrays, precision, laned)
-    plan = Plan("one", "test", precision, None, Layout((1, 1, 1), 0), there, phases, 1, 1.0, 0.0, [], None, 1, np.inf)
+    plan = StepPlan(precision=precision, layout=Layout((1, 1, 1), 0), arrays=there, phases=phases)
     program = (machine or CPU(threads=1)).commit(plan)
     for _ in range(times):
         program.phases[0].inner(0)

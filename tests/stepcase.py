@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.backends.cpu import CPU
-from craton.core.shares import SingleRank
+from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import fixed_point
 from craton.methods.spectral_element.build import assemble, discretise
 from craton.methods.spectral_element.undamped import Undamped
@@ -180,8 +180,7 @@ def true_limit(d):
     """2 / sqrt of the largest eigenvalue of the operator, by ARPACK, s."""
     from scipy.sparse.linalg import LinearOperator, eigs, eigsh
 
-    double = d if d.precision == "float64" else replace(d, scenario=d.scenario.model_copy(update={
-        "run": d.scenario.run.model_copy(update={"precision": "float64"})}), units=fixed_point.FloatingPoint())  # fmt: skip
+    double = d if d.precision == "float64" else replace(d, precision="float64", units=fixed_point.FloatingPoint())
     operator = Undamped(double, d.families, CPU(threads=1))
     shapes = {medium: (len(operator.masses[medium]), 3 if medium == "solid" else 1) for medium in operator.media}
     roots = np.concatenate([np.repeat(np.sqrt(operator.masses[m]), c) for m, (_, c) in shapes.items()])
@@ -200,14 +199,14 @@ def true_limit(d):
     return float(2 / np.sqrt(solver(whole, k=1, which=which, v0=start, tol=1e-5, return_eigenvectors=False)[0].real))
 
 
-def marched(d, dt, steps, every=20):
+def marched(scenario, d, dt, steps, every=20):
     """Largest kinetic energy of solid or fluid in the last third of a march from a random start over that before; inf where not finite."""
     frequency = 2 / d.stable.limit  # of the fastest mode, rad/s: energy of a potential is frequency^2 M_f chi'^2, about
     d = replace(d, dt=dt, steps=steps)
     if d.exact:
         forces = [10 * scale * np.sqrt(mass.max(initial=0)) for scale, mass in zip((frequency, 1.0), d.statistics.mass)]
         d = replace(d, units=fixed_point.FixedPoint(*map(fixed_point.unit, forces)))
-    program = CPU(threads=1).commit(assemble(d, [], receivers_of(d.scenario), []))
+    program = CPU(threads=1).commit(assemble(d, scenario, [], receivers_of(scenario), []))
     rng, weights, energies = np.random.default_rng(3), {}, []
     names = zip(("velocity", "potential_rate"), ("rigid_points_points", "fluid_rigid_points"), (1.0, frequency), d.statistics.mass)
     for name, rigid_points, scale, mass in names:

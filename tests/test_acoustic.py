@@ -4,6 +4,7 @@ import pytest
 
 import craton
 from craton.backends import backend
+from craton.driver import waves
 from craton.errors import ScenarioError
 from craton.scenario import Scenario
 from craton.survey import wavelets
@@ -94,8 +95,8 @@ def test_shots_are_those_of_single_runs():
 def test_reads_nothing_undefined(size, elastic, others):
     sides = PERIODIC | ({"south": "periodic", "north": "periodic"} if len(size) == 3 else {}) if others == "periodic" else {}
     faces = {"others": "rigid" if sides else others, **sides, "sponge": {"thickness": 8}}
-    planned = [craton.plan(water(size, boundaries=faces)) for _ in range(2)]
-    usual, hostile = (marched(backend(name, threads=1).commit(one)) for name, one in zip(("cpu", "hostile"), planned))
+    scenario = water(size, boundaries=faces)
+    usual, hostile = (marched(waves.commit(scenario, craton.plan(scenario), backend(name, threads=1))) for name in ("cpu", "hostile"))
     assert np.abs(usual).max() > 0
     np.testing.assert_array_equal(usual, hostile)
 
@@ -160,12 +161,13 @@ def test_energy(order):
     low = rng.uniform([0, 0, -400], [300, 250, -50], (30, 3))
     boxes = [{"shape": "box", "min": a.tolist(), "max": (a + rng.uniform(40, 150, 3)).tolist(), "vp": rng.uniform(1200, 3000), "vs": 0,
               "rho": rng.uniform(600, 3000)} for a in low]  # fmt: skip
-    planned = craton.plan(water(SPACE[0], model={**WATER, "anomalies": boxes}, boundaries={"others": "rigid"}, receivers=[],
-                                time={"duration": 1.2, "start": 0}, run={"precision": "float64", "order": order}))  # fmt: skip
+    scenario = water(SPACE[0], model={**WATER, "anomalies": boxes}, boundaries={"others": "rigid"}, receivers=[],
+                     time={"duration": 1.2, "start": 0}, run={"precision": "float64", "order": order})  # fmt: skip
+    planned = craton.plan(scenario)
     quiet = int(0.5 / planned.dt)
     for name in ("stress_series", "velocity_series"):
         planned.arrays[name].data[quiet:] = 0
-    program, found = backend("cpu", threads=1).commit(planned), []
+    program, found = waves.commit(scenario, planned, backend("cpu", threads=1)), []
     weights = weighted(program, order)
     for step in range(planned.steps):
         look = step > quiet and step % 11 == 0

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import craton
-from craton.model import Grid, Region, cell_averages, cell_losses
+from craton.core.grid import Grid
+from craton.model import Region, cell_averages, cell_losses
 from craton.model.media import rheology
 from craton.model.media.attenuation import STORAGES, classes, relaxation
 from craton.scenario import loads, reads

@@ -7,7 +7,7 @@ import pytest
 
 from craton import api
 from craton.methods.finite_difference import catalogue
-from craton.methods.shared.ranks import shared
+from craton.methods.shared.ranks import plan_of_rank
 
 # Launched by no scenario: counts of fields that a dimension does not have; no tangential motion at a sea floor, no point of a fault in SH.
 NEVER = {"P-SV": {"window", "pack", "unpack"}, "SH": {"window", "contact_velocity", "contact_stress", "pack_2", "unpack_2"}}
@@ -25,7 +25,7 @@ def launched(every, waves):
     for name, (make, how) in every.cases().items():
         if next((w for w in ("P-SV", "SH") if name.startswith(w)), None) == waves:
             plan = api.plan(make())
-            found |= set((shared(plan, 0, 2, how) if isinstance(how, tuple) else plan).operators)
+            found |= set((plan_of_rank(plan, 0, 2, how) if isinstance(how, tuple) else plan).operators)
             lossy = [op.name for op in plan.operators.values() if dict(op.defines).get("ATTENUATION")]
             found |= {f"{op}_{name.split()[-1]}" for op in lossy}
     return found
@@ -55,8 +55,8 @@ def test_same_machine_agrees_in_every_bit(every, tmp_path, capsys):
 def test_a_difference_fails_and_the_rest_goes_on(every, monkeypatch, capsys):
     right, calls = every.outcome, []
 
-    def wrong(plan, machine, steps):
-        fields, record = right(plan, machine, steps)
+    def wrong(scenario, plan, machine, steps):
+        fields, record = right(scenario, plan, machine, steps)
         calls.append(machine)
         if len(calls) == 1:
             fields["szz"] = fields["szz"] + np.float32(1e-3) * np.abs(fields["szz"]).max()

@@ -3,7 +3,7 @@ import numpy as np
 import pyproj
 import pytest
 
-from craton.io.records import moment_tensor
+from craton.io.contents import moment_tensor
 from craton.model.globe import chunk_layers, prem, radial_files, sphere
 from craton.model.globe.chunk import chunk
 from craton.model.mesh import hexmesh, numbering, shape

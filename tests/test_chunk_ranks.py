@@ -102,8 +102,7 @@ def plans(case, ranks, partition="slices"):
 def test_a_position_on_cuts_belongs_to_one_rank():
     """A receiver to one; of a source on a corner of four slices each of them takes its elements' share."""
     found = plans("mantle", 2)
-    columns = found[0].sharing["gathering"]
-    assert sorted(np.concatenate(columns.of_rank)) == list(range(columns.count))
+    assert (np.diff(found[0].gathering.first) == 1).all() and len(found[0].gathering.source) == len(found[0].channels) > 0
     assert all("source_series" in plan.arrays for plan in found)
 
 
@@ -116,10 +115,10 @@ def test_no_rank_asks_for_the_whole(ranks, monkeypatch):
     made = earth_chunk.chunk_of(loads(text("mantle")))
     assert len(windows) == ranks and all(one is not None for one in windows)
     assert max((one[1] - one[0]) * (one[3] - one[2]) for one in windows) <= (24 / ranks + 6) * 6 < 24 * 6
-    assert sum(plan.part.elements for plan in found) == made.size == found[0].whole.grid.elements
-    assert found[0].whole.points == made.stack.points(3) == sum(plan.part.points for plan in found)
+    assert sum(plan.subdomain.elements for plan in found) == made.size == found[0].totals.grid.elements
+    assert found[0].totals.points == made.stack.points(3) == sum(plan.subdomain.points for plan in found)
     own = made.slice_of(part := real(made).local(), ranks, 1)
-    assert sorted(part.numbers) == list(range(made.size)) and [plan.part.elements for plan in found] == np.bincount(own).tolist()
+    assert sorted(part.numbers) == list(range(made.size)) and [plan.subdomain.elements for plan in found] == np.bincount(own).tolist()
 
 
 def test_elements_have_the_same_number_and_order_in_any_part():
@@ -141,7 +140,7 @@ def test_large_chunks_are_built_in_slices(monkeypatch):
     asked, made = loads(text("mantle", partition="auto")), earth_chunk.chunk_of(loads(text("mantle")))
     assert earth_chunk.slices_of(asked, made, 4) == (4, 1) and earth_chunk.slices_of(asked, made, 1) is None
     assert earth_chunk.slices_of(loads(text("mantle", partition="bisection")), made, 4) is None
-    marks = [plan.part.mark for plan in plans("mantle", 2, "auto")]
+    marks = [plan.subdomain.checksum for plan in plans("mantle", 2, "auto")]
     part = made.part().local()
     assert len(set(marks)) == 2 and zlib.crc32(np.empty(0, np.int64)) not in marks and part.mesh.size == made.size
 

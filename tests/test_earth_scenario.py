@@ -9,12 +9,12 @@ from craton import report
 from craton.backends.cpu import CPU
 from craton.cli.plan import one_run
 from craton.errors import ScenarioError
-from craton.io.records import moment_tensor
+from craton.io.contents import moment_tensor
 from craton.methods.spectral_element import counting
 from craton.model.globe import earth_chunk, prem
 from craton.model.mesh import numbering
 from craton.scenario import dumps, load, loads, reads
-from craton.survey import source_files, sources
+from craton.survey import globe, source_files, sources
 
 TEXT = """
 title = "chunk"
@@ -129,8 +129,10 @@ def test_run_leaves_places_and_components(tmp_path):
     axes = made.axes(-67.0, -13.5)
     m = axes @ moment_tensor([1e20, -1e20, 0, 0, 2e19, 0]) @ axes.T
     again = craton.plan(scenario).receivers
-    assert np.allclose(again.source, place) and np.allclose(again.xyz[0], made.place(-65, -13))
-    (own,) = source_files.build_all(scenario.model_copy(update={"domain": scenario.domain.on(again.globe)}))
+    assert again.stations.attributes == pytest.approx({"source_longitude": -67, "source_latitude": -13.5, "source_depth": 150e3})
+    assert np.allclose(again.xyz[0], made.place(-65, -13))
+    (own,) = source_files.build_all(scenario.model_copy(update={"domain": scenario.domain.on(globe.Globe(made))}))
+    assert np.allclose(own.xyz, place)
     assert np.allclose(own.moment, m)
     pytest.importorskip("matplotlib")
     assert report.FIGURES["section"](tmp_path / "out").stat().st_size > 10_000 and (tmp_path / "out" / "map.png").exists()
@@ -150,7 +152,7 @@ def test_attenuation_states_speeds_where_mechanisms_are_fitted():
     r = 6371e3 - 300e3
     own = sampler.at(np.array([[[0.0], [0.0], [r]]]))
     vp, vs, _ = prem.prem().speeds(r)
-    loss = prem.prem().losses(r)
+    loss = prem.prem().inverse_q(r)
     assert own["vs"][0, 0] == pytest.approx(vs * (1 + math.log(0.01) / math.pi * loss[1])) and own["vs"][0, 0] < 0.995 * vs
     assert own["vp"][0, 0] == pytest.approx(vp * (1 + math.log(0.01) / math.pi * loss[0]))
     assert craton.plan(scenario).nbytes > 1.5 * craton.plan(loads(TEXT)).nbytes

@@ -9,7 +9,7 @@ import pytest
 
 from craton.errors import ResourceError
 from craton.io import cmtsolution, quakeml, srf, stations
-from craton.io.records import moment_tensor
+from craton.io.contents import moment_tensor
 from craton.scenario import dumps, loads
 from craton.survey import faults, fibres, geography, planes, problems, receivers, source_files, sources
 

@@ -94,7 +94,7 @@ def test_records_get_the_axes_of_their_station(there):
     xyz, axes = there.xyz(longitude, latitude), there.rotation(longitude, latitude)
     north = axes[:, :, 1]
     tensor = np.stack([north[:, a] * north[:, b] for a, b in globe.PAIRS], axis=1)
-    found = globe.local(records(xyz, axes[:, :, 2], tensor), there, there.xyz(-67.25, -13.82, 600e3))
+    found = globe.local(records(xyz, axes[:, :, 2], tensor), globe.stations(there, xyz, there.xyz(-67.25, -13.82, 600e3)))
     assert np.allclose(found.velocity, np.array([0, 0, 1])[None, :, None] * np.array([1, -2.0]), atol=1e-14)
     assert np.allclose(found.strain.isel(time=0), [[0, 1, 0, 0, 0, 0]] * 2, atol=1e-14)
     assert found.velocity.attrs["units"] == "m/s" and (found.pressure == 1).all()
@@ -105,7 +105,7 @@ def test_distances_and_azimuths_of_records(there):
     obspy = pytest.importorskip("obspy.geodetics")
     longitude, latitude = np.array([-70.0, -62.0]), np.array([-10.0, -18.0])
     xyz = there.xyz(longitude, latitude)
-    found = globe.local(records(xyz, np.ones((2, 3)), np.ones((2, 6))), there, there.xyz(-67.25, -13.82, 600e3))
+    found = globe.local(records(xyz, np.ones((2, 3)), np.ones((2, 6))), globe.stations(there, xyz, there.xyz(-67.25, -13.82, 600e3)))
     for n in range(2):  # on the ellipsoid: 0.3 % and 0.2 degrees off
         metres, azimuth, back = obspy.gps2dist_azimuth(-13.82, -67.25, latitude[n], longitude[n])
         assert float(found.azimuth[n]) == pytest.approx(azimuth, abs=0.2) and float(found.back_azimuth[n]) == pytest.approx(back, abs=0.2)

@@ -4,7 +4,7 @@ import inspect
 import pytest
 
 from craton import io
-from craton.io.records import FileError, UnknownFormat
+from craton.io.contents import FileError, UnknownFormat
 
 READ = [row for row in io.FORMATS if row.holds != "waveform"]
 WRITTEN = io.formats("waveform")

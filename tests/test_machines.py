@@ -17,8 +17,9 @@ from craton.backends import backend
 from craton.backends import compile as host
 from craton.backends.cpu import CPU
 from craton.core.layout import Layout
-from craton.core.partition import Part, regions, shells
 from craton.core.plan import Launch
+from craton.core.subdomain import Neighbour, Subdomain, regions, shells
+from craton.driver import waves
 from craton.errors import ResourceError
 from craton.methods import METHODS
 from craton.methods.finite_difference import operators
@@ -57,10 +58,15 @@ def outcome(program):
     return found | {"record": program.host("record")[:STEPS], "step": program.host("step")}
 
 
+def committed(machine, kind="free and absorbing", order=4, precision="float32", changed=None):
+    """The plan, or a changed one of the same scenario, on a machine."""
+    return waves.commit(loads(text(kind, order, precision)), changed or plan(kind, order, precision), machine)
+
+
 @cache
 def expected(kind="free and absorbing", order=4, precision="float32"):
     """What one thread with the usual tiles makes of a plan."""
-    return outcome(march(CPU(threads=1).commit(plan(kind, order, precision))))
+    return outcome(march(committed(CPU(threads=1), kind, order, precision)))
 
 
 def same_bits(got, want):
@@ -77,14 +83,14 @@ def same_bits(got, want):
 @each_kind
 @pytest.mark.parametrize("tile, threads", [((1, 1), 1), ((3, 5), 2), ((7, 1000), 3), ((1000, 1000), 2), ((8, 16), 5)])
 def test_tiles_and_threads_change_no_bit(kind, tile, threads):
-    same_bits(outcome(march(CPU(threads=threads, tile=tile).commit(plan(kind)))), expected(kind))
+    same_bits(outcome(march(committed(CPU(threads=threads, tile=tile), kind))), expected(kind))
 
 
 @pytest.mark.parametrize("threads", [2, 5, 40])
 def test_thread_pool_changes_no_bit(threads, monkeypatch):
     monkeypatch.setattr(host, "has_openmp", lambda: False)
     machine = CPU(threads=threads)
-    same_bits(outcome(march(machine.commit(plan()))), expected())
+    same_bits(outcome(march(committed(machine))), expected())
     assert machine.pool is not None and "thread pool" in machine.describe()
 
 
@@ -92,14 +98,14 @@ def test_compiler_without_openmp_changes_no_bit(monkeypatch):
     without = (host.compiler()[0], "-fopenmp-simd")
     monkeypatch.setattr(host, "compiler", lambda: without)
     machine = CPU(threads=2)
-    same_bits(outcome(march(machine.commit(plan()))), expected())
+    same_bits(outcome(march(committed(machine))), expected())
     assert machine.pool is not None
 
 
 @pytest.mark.parametrize("order, precision", [(2, "float64"), (8, "float32"), (4, "float64")])
 def test_other_orders_and_precisions(order, precision):
-    p = plan("rigid above", order, precision)
-    same_bits(outcome(march(CPU(threads=3, tile=(2, 3)).commit(p))), expected("rigid above", order, precision))
+    machine = CPU(threads=3, tile=(2, 3))
+    same_bits(outcome(march(committed(machine, "rigid above", order, precision))), expected("rigid above", order, precision))
 
 
 # --- nan where nothing was promised -----------------------------------------------------------------------------------------------------
@@ -107,7 +113,7 @@ def test_other_orders_and_precisions(order, precision):
 
 @each_kind
 def test_hostile_machine_changes_no_bit(kind):
-    program = backend("hostile", threads=2).commit(plan(kind))
+    program = committed(backend("hostile", threads=2), kind)
     assert all(np.isnan(program.arrays[name]).any() for name in ("vx", "sxx", "syz", "record"))
     same_bits(outcome(march(program)), expected(kind))
 
@@ -118,7 +124,7 @@ def test_hostile_machine_shows_a_missing_exchange(missing):
     phases = []
     for p in whole.phases:
         phases.append(replace(p, launches=tuple(one for one in p.launches if one.op.name != "wrap" or missing not in one.arrays)))
-    program = march(backend("hostile").commit(replace(whole, phases=tuple(phases))))
+    program = march(committed(backend("hostile"), "periodic sides", changed=replace(whole, phases=tuple(phases))))
     assert np.isnan(program.host("vy")).any()
 
 
@@ -126,7 +132,7 @@ def test_hostile_machine_shows_a_missing_exchange(missing):
 def test_a_half_step_reads_ghosts_from_the_other_end(kind):
     """Ghosts of a periodic axis hold what is n points away, n the number of points: the field goes on as if repeated."""
     p = plan(kind)
-    program, reach = march(CPU(threads=1).commit(p)), p.layout.reach
+    program, reach = march(committed(CPU(threads=1), kind)), p.layout.reach
     for phase, names in ((program.phases[0], ("sxx", "syy", "szz", "sxy", "sxz", "syz")), (program.phases[1], ("vx", "vy", "vz"))):
         phase.inner(STEPS)
         for name in names:
@@ -145,14 +151,19 @@ FACES = [(axis, side) for axis in "xyz" for side in (0, 1)]
 
 def random_neighbours(rng):
     """Some faces with a rank behind them."""
-    return {face: 1 for face in FACES if rng.random() < 0.5}
+    return tuple(Neighbour(1, face) for face in FACES if rng.random() < 0.5)
+
+
+def beside(whole, *neighbours):
+    """The plan with ranks behind some faces of its grid."""
+    return replace(whole, partition=(replace(whole.subdomain, neighbours=neighbours),))
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_regions_cover_every_point_once(seed):
     rng = np.random.default_rng(seed)
     shape, thickness = tuple(int(n) for n in rng.integers(1, 14, 3)), int(rng.integers(1, 5))
-    part = Part((0, shape[0], 0, shape[1], 0, shape[2]), random_neighbours(rng))
+    part = Subdomain((0, shape[0], 0, shape[1], 0, shape[2]), random_neighbours(rng))
     corners = [sorted(int(v) for v in rng.integers(0, n + 1, 2)) for n in shape]
     launch = Launch(operators.rigid(), ("vx",), tuple(v for pair in corners for v in pair), {})
     outer, inner = regions((launch,), part, thickness)
@@ -163,7 +174,7 @@ def test_regions_cover_every_point_once(seed):
     want = np.zeros(shape, int)
     want[tuple(slice(a, b) for a, b in corners)] = 1
     np.testing.assert_array_equal(seen, want)
-    for axis, side in part.neighbours:
+    for axis, side in part.faces:
         n = "zyx".index(axis)
         np.moveaxis(near, n, 0)[slice(0, thickness) if side == 0 else slice(max(shape[n] - thickness, 0), None)] = True
     for one in inner:
@@ -173,7 +184,7 @@ def test_regions_cover_every_point_once(seed):
 
 
 def test_shells_and_rest_are_disjoint_and_complete():
-    part = Part((10, 30, 5, 20, 0, 40), {face: n for n, face in enumerate(FACES)})
+    part = Subdomain((10, 30, 5, 20, 0, 40), tuple(Neighbour(n, face) for n, face in enumerate(FACES)))
     slabs, rest = shells(part, 3)
     points = [(b - a) * (d - c) * (f - e) for a, b, c, d, e, f in (*slabs, rest)]
     assert len(slabs) == 6 and sum(points) == 20 * 15 * 40 and rest == (3, 17, 3, 12, 3, 37)
@@ -193,9 +204,9 @@ def without_sources(whole):
 def test_outer_then_inner_is_the_whole(kind, seed):
     """Also in the last bit: a point's value does not depend on the box that it is computed in."""
     p, rng, periodic = without_sources(plan(kind)), np.random.default_rng(seed), PERIODIC.get(kind, "")
-    neighbours = {face: rank for face, rank in random_neighbours(rng).items() if face[0] not in periodic}
-    part = replace(Part.whole(p.layout.shape), neighbours=neighbours or {("z" if kind == "periodic sides" else "x", 0): 1})
-    cut, whole = march(CPU(threads=2).commit(p, part), 3), march(CPU(threads=1).commit(p), 3)
+    neighbours = [one for one in random_neighbours(rng) if one.face[0] not in periodic]
+    cut = beside(p, *(neighbours or [Neighbour(1, ("z" if kind == "periodic sides" else "x", 0))]))
+    cut, whole = (march(committed(CPU(threads=n), kind, changed=one), 3) for n, one in ((2, cut), (1, p)))
     for name in ("vx", "vy", "vz", "sxx", "syy", "szz", "sxy", "sxz", "syz"):
         assert cut.host(name).tobytes() == whole.host(name).tobytes(), name
     assert np.abs(whole.host("vx")).max() > 1e-3
@@ -203,8 +214,8 @@ def test_outer_then_inner_is_the_whole(kind, seed):
 
 @each_kind
 def test_outer_then_inner_is_the_whole_with_sources(kind):
-    part = replace(Part.whole(plan(kind).layout.shape), neighbours={("x" if "z" in PERIODIC.get(kind, "") else "z", 0): 1})
-    same_bits(outcome(march(CPU(threads=2).commit(plan(kind), part))), expected(kind))
+    cut = beside(plan(kind), Neighbour(1, ("x" if "z" in PERIODIC.get(kind, "") else "z", 0)))
+    same_bits(outcome(march(committed(CPU(threads=2), kind, changed=cut))), expected(kind))
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------------------------
@@ -213,9 +224,10 @@ def test_outer_then_inner_is_the_whole_with_sources(kind):
 @each_kind
 def test_size_of_a_plan_is_what_is_allocated(kind):
     p, machine = plan(kind), CPU(threads=1)
+    fills = METHODS["fd"].fills(loads(text(kind)), p)
     tracemalloc.start()
     try:
-        arrays = machine.allocate(p)
+        arrays = machine.allocate(p, fills)
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -227,7 +239,7 @@ def test_size_of_a_plan_is_what_is_allocated(kind):
 
 def test_fields_are_parts_of_blocks():
     p = plan()
-    program = CPU(threads=1).commit(p)
+    program = committed(CPU(threads=1))
     fields = [name for name, a in p.arrays.items() if a.part_of]
     assert sum(p.arrays[name].part_of == "state" for name in fields) == 9
     for name in fields:
@@ -253,7 +265,7 @@ def test_no_compiler_says_what_to_install(forgetful, monkeypatch, tmp_path):
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setattr(host.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ResourceError, match=r"no C\+\+ compiler found(.|\n)*apt-get install g\+\+(.|\n)*ziglang") as error:
-        CPU(threads=1).commit(plan())
+        committed(CPU(threads=1))
     assert error.value.exit_code == 3
 
 
@@ -268,7 +280,7 @@ def test_cache_that_cannot_be_written_says_so(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("CRATON_CACHE", str(tmp_path / "file" / "below"))
     with pytest.raises(ResourceError, match="CRATON_CACHE"):
-        CPU(threads=1).commit(plan())
+        committed(CPU(threads=1))
 
 
 def wrapper(folder):

@@ -4,8 +4,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from craton.core.grid import Grid
 from craton.errors import ScenarioError
-from craton.model import Grid, Region, cell_averages, extremes, point_values, problems
+from craton.model import Region, cell_averages, extremes, point_values, problems
 from craton.tables.medium import Box, Homogeneous, Layer, Layers, ModelFile, Sphere
 
 GRID = Grid((-500.0, 0.0, -2000.0), 100.0, (21, 13, 11))

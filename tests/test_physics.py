@@ -8,6 +8,7 @@ import pytest
 import craton
 from craton import api
 from craton.backends import backend
+from craton.driver import waves
 from craton.scenario import Scenario
 from craton.validation import CASES, FULL, GROUPS, absorbing, conserved, fullspace, guided, homogeneous, lines, lossy, surface, validate
 from craton.validation.compare import misfit, reference
@@ -246,7 +247,7 @@ LAYERED = {"kind": "layers", "layers": surface.LAYERS[:1] + [{**surface.LAYERS[1
 
 @pytest.mark.parametrize("faces", [{}, {"top": "cpml"}])
 def test_stable_for_long(faces):
-    """15,000 steps on 20^3 points with CPML of 5, below a free surface or CPML; 100,000 in bench/cases/physics.py. Little is left at the end."""
+    """15,000 steps on 20^3 points with CPML of 5, below a free surface or CPML; 100,000 in bench. Little is left at the end."""
     count, step, wavelet = 15_000, 0.0075, {"kind": "ricker", "frequency": 3, "delay": 0.4}
     scenario = Scenario(
         domain={"origin": [0, 0, -1900], "size": [1900] * 3, "spacing": 100},
@@ -256,7 +257,7 @@ def test_stable_for_long(faces):
         source=[{"kind": "moment_tensor", "at": [911, 960, -730], "tensor": TENSOR, "wavelet": wavelet}],
     )
     planned = craton.plan(scenario)
-    program, largest = backend("cpu").commit(planned), []
+    program, largest = waves.commit(scenario, planned, backend("cpu")), []
     for n in range(planned.steps):
         absorbing.advance(program, n)
         if n < 300 or n % 1000 == 999:

@@ -20,12 +20,13 @@ from craton.backends import backend
 from craton.backends.cpu import CPU
 from craton.comm.halos import exchange
 from craton.comm.local import Alone, spawn
+from craton.core.gathering import divide_channels
 from craton.core.partition import split
 from craton.driver import waves
 from craton.driver.march import march
 from craton.errors import ComputationError, CratonError, ScenarioError
 from craton.methods import METHODS
-from craton.methods.shared.ranks import shared
+from craton.methods.shared.ranks import plan_of_rank
 from craton.scenario import loads
 
 STEPS = 10
@@ -52,7 +53,7 @@ def fields_of(program):
 def alone(scenario):
     """Fields and record after a few steps on one rank, and the plan."""
     plan = planned_by_method(loads(scenario))
-    program = CPU(threads=1).commit(plan)
+    program = waves.commit(loads(scenario), plan, CPU(threads=1))
     march(program, Alone(), Blind(), STEPS)
     assert plan.slots >= STEPS
     return plan, fields_of(program), program.host("record")[:STEPS]
@@ -63,13 +64,13 @@ def together(scenario, grid, device="hostile", threads=1):
     plan = alone(scenario)[0]
 
     def rank(comm):
-        local = shared(plan, comm.rank, comm.size, grid)
-        program = backend(device, threads=threads).commit(local)
+        local = plan_of_rank(plan, comm.rank, comm.size, grid)
+        program = waves.commit(loads(scenario), local, backend(device, threads=threads))
         march(program, exchange(program, comm), Blind(), STEPS)
         record = program.host("record")[:STEPS] if "record" in program.arrays else np.empty((STEPS, 0), plan.precision)
         blocks = comm.collect(record)
-        joined = local.sharing["gathering"].join_columns(blocks, program.backend) if blocks else None
-        return local.part, fields_of(program), joined
+        joined = local.gathering.join_columns(blocks, program.backend) if blocks else None
+        return local.subdomain, fields_of(program), joined
 
     found = spawn(int(np.prod(grid)), rank)
     whole = {name: np.full(plan.layout.shape, np.nan, plan.precision) for name in found[0][1]}
@@ -124,8 +125,8 @@ def test_source_and_receiver_on_the_cut():
     scenario = text(middle=1350, receivers='[[receivers]]\nname = "C"\nat = [1350, 1220, 0]')
     parts = same_bits(scenario, (2, 1, 1))
     assert parts[0].box[5] == 14
-    gathering = shared(alone(scenario)[0], 0, 2, (2, 1, 1)).sharing["gathering"]
-    assert (gathering.whole < 0).any() and {*gathering.owners[gathering.single]} == {0, 1}
+    columns, gathering, _ = divide_channels(alone(scenario)[0], split(alone(scenario)[0], 2, (2, 1, 1)))
+    assert (np.diff(gathering.first) > 1).any() and all(len(of_rank.rows) for of_rank in columns)
 
 
 @pytest.mark.parametrize("storage, mechanisms", [("coarse", 3), ("paired", 4), ("full", 2)])
@@ -217,7 +218,7 @@ def test_topography_and_sea_floor_in_the_plane():
 
 def test_a_sea_floor_is_not_cut_along_z():
     plan = alone(hilly("water = { level = 100 }\n"))[0]
-    (low, high), cuts = plan.sharing["together"]["z"], set()
+    (low, high), cuts = plan.weights.together, set()
     for ranks in (2, 3):
         cuts |= {part.box[0] for part in split(plan, ranks, (1, 1, ranks))}
     assert 0 < low < high < plan.layout.shape[0] and len(cuts) > 2 and not any(low < cut < high for cut in cuts)
@@ -255,8 +256,8 @@ def test_parts_cover_the_grid_once(ranks):
     parts = split(plan, ranks)
     for rank, part in enumerate(parts):
         seen[tuple(slice(a, b) for a, b in zip(part.box[::2], part.box[1::2]))] += 1
-        for (axis, side), other in part.neighbours.items():
-            assert parts[other].neighbours[axis, 1 - side] == rank and parts[other].range(axis)[1 - side] == part.range(axis)[side]
+        for (axis, side), other in part.faces.items():
+            assert parts[other].faces[axis, 1 - side] == rank and parts[other].range(axis)[1 - side] == part.range(axis)[side]
     assert (seen == 1).all()
 
 
@@ -279,7 +280,7 @@ def test_too_many_ranks_are_refused():
 def test_no_rank_holds_the_whole_grid():
     """Memory of a rank is its share: fields, material and layers, with ghosts."""
     plan = planned_by_method(loads(text(x=9900, y=9900, z=9900)))
-    local = shared(plan, 0, 8, (2, 2, 2))
+    local = plan_of_rank(plan, 0, 8, (2, 2, 2))
     assert local.nbytes < 0.22 * plan.nbytes  # an eighth, rows of 50 points padded to 96 (of 100 to 128)
     assert max(a.nbytes for a in local.arrays.values()) < 0.22 * max(a.nbytes for a in plan.arrays.values())
 
@@ -288,7 +289,7 @@ def test_an_array_that_does_not_say_how_it_follows_the_grid_is_refused():
     plan = alone(text())[0]
     wrong = replace(plan, arrays=plan.arrays | {"psi_stress_x0": replace(plan.arrays["psi_stress_x0"], over=None)})
     with pytest.raises(CratonError, match="psi_stress_x0.*does not say how it follows the grid"):
-        shared(wrong, 0, 2)
+        plan_of_rank(wrong, 0, 2)
 
 
 # --- whole runs -------------------------------------------------------------------------------------------------------------------------
@@ -316,10 +317,10 @@ def test_an_explosion_ends_all_ranks(tmp_path):
     assert plan.limit < np.inf
 
     def rank(comm):
-        local = shared(plan, comm.rank, comm.size, (1, 1, 2))
+        local = plan_of_rank(plan, comm.rank, comm.size, (1, 1, 2))
         local.limit = 1e-30 if comm.rank == 1 else local.limit  # only this rank sees it
         with pytest.raises(ComputationError, match="unstable at step") as error:
-            waves.march(scenario, waves.commit(local, backend("cpu", threads=1)), None, False, comm).finished()
+            waves.march(scenario, waves.commit(scenario, local, backend("cpu", threads=1)), None, False, comm).finished()
         return error.value.agreed, str(error.value)
 
     found = spawn(2, rank)

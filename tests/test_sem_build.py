@@ -4,7 +4,7 @@ import pytest
 import threadpoolctl
 
 from craton.backends.cpu import CPU
-from craton.core.shares import SingleRank
+from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import bench, families, mesh_terms
 from craton.methods.spectral_element.assembly import order_elements
 from craton.methods.spectral_element.build import assemble, discretise
@@ -34,11 +34,11 @@ def problem(request):
     d = discretise(scenario, given, source_files.build_all(scenario, None), SingleRank(), CPU(threads=1))
     places = shape.positions(d.mesh.nodes, d.mesh.elements, d.element.points).transpose(0, 2, 1)
     centres = d.mesh.nodes[d.mesh.elements].mean(axis=1)
-    return d, places, given.sampler.at(places, centres, d.mesh.regions)
+    return d, places, given.sampler.at(places, centres, d.mesh.regions), scenario
 
 
 def test_places_and_material(problem):
-    d, places, samples = problem
+    d, places, samples, _ = problem
     some = np.random.default_rng(1).permutation(d.mesh.size)[:50]
     assert np.allclose(d.coordinates(some), places[some], atol=1e-9)
     found = d.material(some)
@@ -48,7 +48,7 @@ def test_places_and_material(problem):
 
 
 def test_what_is_seen_at_centres_only_is_the_same_at_all_nodes(problem):
-    d, places, samples = problem
+    d, places, samples, _ = problem
     spread = np.max([np.ptp(values, axis=-1).reshape(d.mesh.size, -1).max(axis=1) for values in samples.values()], axis=0)
     even = d.sampler.uniform(places[:, 2], d.centres, d.mesh.regions)
     assert not spread[even].any() and (d.statistics.varying == (spread > 0)).all()
@@ -56,7 +56,7 @@ def test_what_is_seen_at_centres_only_is_the_same_at_all_nodes(problem):
 
 
 def test_masses(problem):
-    d, _, samples = problem
+    d, _, samples, _ = problem
     weight = shape.determinants(d.mesh.nodes, d.mesh.elements, d.element.points) * d.element.volume_weights
     for fluid, mass in enumerate(d.statistics.mass):
         own, expected = d.fluid == bool(fluid), np.zeros(len(mass))
@@ -66,10 +66,10 @@ def test_masses(problem):
 
 
 def test_arrays_of_families(problem):
-    d, _, samples = problem
+    d, _, samples, scenario = problem
     local = mesh_terms.relative(d.mesh.nodes[d.mesh.elements])[0]
     seen = np.zeros(d.mesh.size, int)
-    plan = assemble(d, [], receivers.build(d.scenario), [])
+    plan = assemble(d, scenario, [], receivers.build(scenario), [])
     for own in families.families(d, d.layers):
         order = order_elements(own.elements, d.mesh.corners[own.elements], d.deterministic)
         there, e = order.elements >= 0, order.elements[order.elements >= 0]

@@ -16,13 +16,13 @@ from craton.backends.cpu import CPU
 from craton.comm import Together
 from craton.comm.halos import OnHost, exchange
 from craton.comm.local import spawn
-from craton.core.shares import SingleRank
 from craton.driver.march import march
 from craton.errors import ResourceError, ScenarioError
 from craton.methods import METHODS
-from craton.methods.shared.sharing import Sharing
+from craton.methods.shared.sharing import Sharing, SingleRank
 from craton.methods.spectral_element import fixed_point
 from craton.methods.spectral_element.discretisation import Medium
+from craton.methods.spectral_element.ranks import rank_loads
 from craton.scenario import loads
 
 needs_mpi = pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install 'craton[mpi]'")
@@ -197,15 +197,15 @@ def copies(programs, field, medium):
     for a in programs:
         for m in next((p.messages for p in a.plan.phases if p.name == medium), ()):
             b = programs[m.rank]
-            back = next(o for p in b.plan.phases if p.name == medium for o in p.messages if o.rank == a.plan.part.rank)
-            yield tuple(one.host(field)[numbers(one.plan, way)] for one, way in ((a, m), (b, back)))
+            back = next(o for p in b.plan.phases if p.name == medium for o in p.messages if o.rank == a.plan.rank)
+            yield tuple(one.host(field)[numbers(one.plan, medium, way)] for one, way in ((a, m), (b, back)))
 
 
-def numbers(plan, message):
-    """Own numbers of the points of a message."""
-    of = plan.arrays[message.out]
-    fields = dict(message.pack.op.defines)["FIELDS"]
-    packed = plan.arrays[message.pack.arrays[2]].data
+def numbers(plan, phase, message):
+    """Own numbers of the points of a message of a phase."""
+    of, (packing,) = plan.arrays[message.out], next(p.packing for p in plan.phases if p.name == phase)
+    fields = dict(packing.op.defines)["FIELDS"]
+    packed = plan.arrays[packing.arrays[2]].data
     return packed[of.start // fields : (of.start + of.shape[0]) // fields]
 
 
@@ -239,9 +239,9 @@ def test_what_does_not_come_is_seen(monkeypatch):
 def test_outer_elements_and_only_they_touch_shared_points(case):
     for program in marched(case, 4, "bisection", "cpu", steps=0):
         plan = program.plan
-        assert 0 < plan.part.outer < plan.part.elements or plan.part.outer == plan.part.elements
+        assert 0 < plan.subdomain.outer <= plan.subdomain.elements
         for phase in plan.phases:
-            shared = np.unique(np.concatenate([numbers(plan, m) for m in phase.messages] or [[-1]]))
+            shared = np.unique(np.concatenate([numbers(plan, phase.name, m) for m in phase.messages] or [[-1]]))
             of_elements = [one for one in phase.launches if f"{one.op.name}_points" in plan.arrays and one.colours]
             for one in of_elements:
                 touching = np.isin(plan.arrays[f"{one.op.name}_points"].data, shared).any(axis=1)
@@ -256,8 +256,7 @@ def test_a_fluid_and_the_solid_below_it_stay_together():
         plan = program.plan
         if "coupling_solid" in plan.arrays:
             assert {"displacement", "potential"} <= set(plan.arrays)
-    parts = plan.sharing["parts"]
-    assert sum(p.elements for p in parts) == 36 and plan.whole.points == alone("sea").plan.points
+    assert sum(subdomain.elements for subdomain in plan.partition) == 36 and plan.totals.points == alone("sea").plan.points
 
 
 @pytest.mark.parametrize("case, ranks, partition", [("solid", 2, "slices"), ("sea", 3, "random"), ("sea", 4, "bisection")])
@@ -390,10 +389,10 @@ def test_plan_says_who_has_what(tmp_path):
     (tmp_path / "case.toml").write_text(text("sea"))
     said = command(tmp_path, "plan", "case.toml", "--ranks", "3", "--set", "run.partition=bisection")
     assert "Ranks: 3" in said and all(word in said for word in ("shared points", "outer", "memory", "imbalance", "efficiency"))
-    loads_ = planned_by_method(scenario("sea", partition="bisection"), machine=CPU(threads=1)).sharing["loads"](3)
+    loads_ = rank_loads(planned_by_method(scenario("sea", partition="bisection"), machine=CPU(threads=1)).weights, 3)
     for one, program in zip(loads_, marched("sea", 3, "bisection", "cpu", steps=0)):
-        part = program.plan.part
-        assert (one.elements, one.outer, one.neighbours) == (part.elements, part.outer, len(part.neighbours))
-        assert one.shared == sum(part.neighbours.values())
+        own = program.plan.subdomain
+        assert (one.elements, one.outer, one.neighbours) == (own.elements, own.outer, len(own.neighbours))
+        assert one.shared == sum(neighbour.shared for neighbour in own.neighbours)
         buffers = [program.plan.arrays.get(f"shared_{field}_out") for field in ("force", "potential_force")]
         assert one.sent == sum(a.shape[0] for a in buffers if a)

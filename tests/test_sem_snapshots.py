@@ -10,11 +10,11 @@ from craton.scenario import Layers, Snapshot
 
 
 def shot(d, mesh, state, **spec):
-    """The Frames of a snapshot and its picture of a state."""
-    (made,) = snapshots.frames(d, mesh.bounds(), [Snapshot(**{"name": "p", "every": 0.02} | spec)], 20.0)
+    """The series of a snapshot and its picture of a state."""
+    (made,) = snapshots.series(d, mesh.bounds(), [Snapshot(**{"name": "p", "every": 0.02} | spec)], 20.0)
     found = d.state.fields
     parts = {name: state[found[name][0] :][: found[name][1] * found[name][2]] for name in made.reads}
-    return made, made.combine(parts)
+    return made, snapshots.picture_maker(made)(parts)
 
 
 def places(made):

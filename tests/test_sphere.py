@@ -9,8 +9,8 @@ from scipy.special import spherical_jn, spherical_yn
 import craton
 from craton.backends.cpu import CPU
 from craton.cli.plan import one_run
-from craton.core.shares import SingleRank
 from craton.errors import ScenarioError
+from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import counting, placing
 from craton.methods.spectral_element.build import assemble, discretise
 from craton.model.globe import chunk_medium, chunk_sampler, cube_stacks, emc, prem, sphere
@@ -289,7 +289,7 @@ def mounted(scenario):
     """The scenario on its mesh, discretised, its plan without sources, its receivers."""
     scenario, own = placing.place_on_earth(scenario, SingleRank())
     d, receivers = discretise(scenario, own, [], SingleRank(), CPU(threads=1)), survey_receivers.build(scenario)
-    return scenario, d, assemble(d, [], receivers, survey_receivers.channels(len(receivers), ("velocity",))), receivers
+    return scenario, d, assemble(d, scenario, [], receivers, survey_receivers.channels(len(receivers), ("velocity",))), receivers
 
 
 def ringing(shells, mode, folder, length, **domain):
@@ -458,9 +458,9 @@ def test_problems_of_the_mesh(pairs, key, part):
 def test_picture_of_the_surface():
     """A hemisphere from above: pi / 4 of the raster's square; the corners beside it are not on the mesh (ten points a side)."""
     snapshots = '[[snapshots]]\nname = "top"\nquantity = "velocity"\nplane = { surface = true }\nevery = 5\n'
-    (frames,) = craton.plan(loads(changed(("[8, 8]", "[4, 4]")) + snapshots)).frames
-    size = len(frames.coords["x"]) * len(frames.coords["y"])
-    assert len(frames.where) / size == pytest.approx(np.pi / 4, abs=0.1)
+    (series,) = craton.plan(loads(changed(("[8, 8]", "[4, 4]")) + snapshots)).snapshots
+    size = len(series.coords["x"]) * len(series.coords["y"])
+    assert len(series.where) / size == pytest.approx(np.pi / 4, abs=0.1)
 
 
 @pytest.mark.parametrize("more", [(), (("[8, 8]", "[16, 16]"), ('"centre" }', '"cmb", growth = [100_000] }'), ("6371 km", "600 km"))])

@@ -95,18 +95,21 @@ def test_operator_against_dense_matrices(name):
 @given(seed=st.integers(0, 2**32 - 1))
 def test_random_scenarios_at_the_default_step(seed):
     """None diverges, the limit is never above the true one, the default step at least 0.93 of it; bench/cases/random_steps.py has 300."""
-    d = stepcase.discretised(stepcase.case_of(seed))
+    case = stepcase.case_of(seed)
+    d = stepcase.discretised(case)
     true = stepcase.true_limit(d)
     assert d.stable.limit <= true * (1 + 1e-4) and 0.93 * true < d.dt < 0.951 * true  # ARPACK's error
-    assert stepcase.marched(d, d.dt, 500) < stepcase.GROWTH
+    assert stepcase.marched(case.scenario, d, d.dt, 500) < stepcase.GROWTH
 
 
 @pytest.mark.parametrize("name, more", [("Stacey", {}), ("sea", {"model": SEA})])
 def test_the_limit_is_sharp_whatever_absorbs(name, more):
     """Just below it nothing grows, just above it all does: damping at the mean of two steps does not move the limit."""
-    d = stepcase.discretised(stepcase.box((3, 3, 3), run={"degree": 4}, **more))
+    case = stepcase.box((3, 3, 3), run={"degree": 4}, **more)
+    d = stepcase.discretised(case)
     true = stepcase.true_limit(d)
-    assert stepcase.marched(d, 0.99 * true, 3000) < 1 and stepcase.marched(d, 1.005 * true, 3000) > 1e6
+    below, above = (stepcase.marched(case.scenario, d, part * true, 3000) for part in (0.99, 1.005))
+    assert below < 1 and above > 1e6
 
 
 def test_the_worst_mode_of_cubes_is_at_a_corner():

@@ -5,9 +5,10 @@ import xarray
 from scipy.interpolate import CubicSpline
 
 import craton
+from craton.core.grid import Grid
 from craton.errors import ScenarioError
-from craton.methods.finite_difference import build, contact
-from craton.model import Grid, cell_averages, extremes, problems
+from craton.methods.finite_difference import build, contact, snapshots
+from craton.model import cell_averages, extremes, problems
 from craton.model.ground import terrain
 from craton.scenario import Scenario, dumps, loads
 from craton.survey import problems as survey_problems
@@ -235,8 +236,8 @@ def test_air_shows_nothing_in_pictures():
     asked = scenario({"kind": "homogeneous", **ROCK, "topography": {"x": [0, 3200], "z": [0, -200]}}, duration=0.6, receivers=[],
                      at={"x": 900, "depth": 100}, snapshots=[{"name": "s", "every": 0.3}])  # fmt: skip
     plan = build.build(asked)
-    (frames,) = plan.frames
-    picture = frames.combine({name: np.ones(plan.arrays[name].shape)[plan.arrays[name].window] for name in frames.reads})
+    (series,) = plan.snapshots
+    picture = snapshots.picture(series, {name: np.ones(plan.arrays[name].shape)[plan.arrays[name].window] for name in series.reads})
     assert np.isnan(picture[:, -1]).all() and np.isfinite(picture[:, :40]).all()
 
 

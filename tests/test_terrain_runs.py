@@ -7,9 +7,10 @@ import pytest
 import xarray
 
 import craton
+from craton.core.grid import Grid
 from craton.errors import ScenarioError
 from craton.methods.finite_difference import build, faults
-from craton.model import Grid, cell_averages
+from craton.model import cell_averages
 from craton.model.ground import terrain
 from craton.scenario import Scenario, dumps, loads
 from craton.survey import problems as survey_problems

@@ -7,11 +7,11 @@ import pytest
 
 from craton import api
 from craton.backends import backend
+from craton.core.grid import Grid
 from craton.driver.waves import commit
 from craton.errors import ScenarioError
 from craton.methods.finite_difference.laminate import cut_planes
 from craton.methods.finite_difference.scheme import HALF, STRESS, VELOCITY
-from craton.model import Grid
 from craton.model.media import earth, rheology
 from craton.scenario import Scenario
 from craton.tables.medium import Layers
@@ -50,8 +50,9 @@ def periodic(model, waves=None):
 
 def measured_speed(direction, polarisation, waves=None):
     """Phase speed of a standing plane wave: a_(n+1) + a_(n-1) = (2 - dt^2 W^2) a_n for its amplitudes a; W over the wavenumber."""
-    planned = api.plan(periodic(THOMSEN, waves))
-    program = commit(planned, backend("cpu", threads=1))
+    scenario = periodic(THOMSEN, waves)
+    planned = api.plan(scenario)
+    program = commit(scenario, planned, backend("cpu", threads=1))
     k = 2 * np.pi / (POINTS * SPACING) * np.array(direction)
     shapes = {}
     for axis, name in enumerate(VELOCITY):
@@ -128,11 +129,12 @@ def test_energy_is_conserved():
     tensor = {"xx": 1e15, "yy": -0.5e15, "zz": 0.5e15, "xy": 0.8e15, "xz": -0.3e15, "yz": 0.6e15}
     sources = [{"kind": "moment_tensor", "at": [1110, 1133, -270], "tensor": tensor},
                {"kind": "force", "at": [1110, 1133, 0], "force": [1e10] * 3}]  # fmt: skip
-    planned = api.plan(below_a_surface(sources, (), 4.0, {"others": "rigid"}, anisotropic_medium()))
+    scenario = below_a_surface(sources, (), 4.0, {"others": "rigid"}, anisotropic_medium())
+    planned = api.plan(scenario)
     quiet, found = int(QUIET / planned.dt), []
     for name in ("stress_series", "velocity_series"):
         planned.arrays[name].data[quiet:] = 0
-    program = commit(planned, backend("cpu", threads=1))
+    program = commit(scenario, planned, backend("cpu", threads=1))
     density, shear, normal = compliances(planned, program)
     for step in range(planned.steps):
         looked = step > quiet and step % 11 == 0

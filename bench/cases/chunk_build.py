@@ -111,7 +111,7 @@ def measured(surface, team):
         phases.watch(name, module, function)
     plan = build.build(loads(TEXT.replace("SURFACE", str(surface))), team=team, machine=planner())
     wall, cpu = time.perf_counter() - begin, time.process_time() - cpu
-    return {"elements": plan.part.elements, "whole": plan.whole.grid.elements, "points": plan.part.points, "dt": plan.dt,
+    return {"elements": plan.subdomain.elements, "whole": plan.totals.grid.elements, "points": plan.subdomain.points, "dt": plan.dt,
             "device_bytes": plan.nbytes, "wall": wall, "cpu": cpu, "peak": phases.so_far(), "phases": phases.rows}  # fmt: skip
 
 

@@ -20,7 +20,8 @@ from craton.comm.halos import exchange
 from craton.comm.local import Alone, spawn
 from craton.driver.checkpoint import Checkpoints, latest
 from craton.driver.march import march
-from craton.methods.shared.ranks import shared
+from craton.driver.waves import commit
+from craton.methods.shared.ranks import plan_of_rank
 from craton.scenario import Scenario
 
 LIMITS = {
@@ -70,20 +71,20 @@ class Blind:
         """Nothing."""
 
 
-def outcome(plan, machine, steps):
+def outcome(scenario, plan, machine, steps):
     """Fields and record after some steps on one machine."""
-    program = machine.commit(plan)
+    program = commit(scenario, plan, machine)
     march(program, Alone(), Blind(), steps)
     return fields(program), recorded(program, steps)
 
 
-def resumed(plan, machine, steps):
+def resumed(scenario, plan, machine, steps):
     """The same by two programs, the second of which goes on from the first one's checkpoint."""
     with TemporaryDirectory() as folder:
-        first, half = machine.commit(plan), steps // 2
+        first, half = commit(scenario, plan, machine), steps // 2
         march(first, Alone(), Blind(), half)
         Checkpoints(folder, first, Alone(), "").save(half, recorded(first, half))
-        second, saved = machine.commit(plan), latest(folder)
+        second, saved = commit(scenario, plan, machine), latest(folder)
         saved.restore(second, 0)
         march(second, Alone(), Blind(), steps, half)
         record = np.concatenate([saved.record, recorded(second, steps)[half:]])
@@ -103,17 +104,16 @@ def recorded(program, steps):
     return program.host("record")[:steps]
 
 
-def by_ranks(plan, make, grid, steps):
+def by_ranks(scenario, plan, make, grid, steps):
     """The same of two ranks, threads that each have a machine; several may be one GPU's."""
 
     def rank(comm):
-        local = shared(plan, comm.rank, comm.size, grid)
-        program = make().commit(local)
+        local = plan_of_rank(plan, comm.rank, comm.size, grid)
+        program = commit(scenario, local, make())
         march(program, exchange(program, comm), Blind(), steps)
         blocks = comm.collect(recorded(program, steps))
-        gathering = local.sharing["gathering"]
-        record = gathering.join_columns(blocks, program.backend) if blocks else None
-        return local.part.box, fields(program), record
+        record = local.gathering.join_columns(blocks, program.backend) if blocks else None
+        return local.subdomain.box, fields(program), record
 
     parts = spawn(int(np.prod(grid)), rank)
     whole = {name: np.full((*plan.layout.shape,), np.nan, plan.precision) for name in parts[0][1]}
@@ -143,16 +143,17 @@ def row_of(name, scenario, how, options):
     choice = {"variants": False} if how == "plain" and options.device == "cuda" else {}
     make = partial(backend, options.device, threads=options.threads, **choice)
     if isinstance(how, tuple):
-        result = by_ranks(plan, make, how, steps)
+        result = by_ranks(scenario, plan, make, how, steps)
     else:
-        result = (resumed if how == "resumed" else outcome)(plan, make(), steps)
+        result = (resumed if how == "resumed" else outcome)(scenario, plan, make(), steps)
     parts = kinds(plan, result)
     peaks = {key: max(float(np.abs(v).max()) for v in values) for key, values in parts.items()}
     row = {"case": name, "steps": steps, "precision": plan.precision}
     row |= {"operators": sorted(plan.operators), "peaks": peaks}
     row["passed"] = bool(np.isfinite(list(peaks.values())).all())
     if not alone:
-        reference = kinds(plan, outcome(plan, backend("cpu", threads=options.threads), steps))
+        host = backend("cpu", threads=options.threads)
+        reference = kinds(plan, outcome(scenario, plan, host, steps))
         l2 = {key: difference(values, reference[key])["l2"] for key, values in parts.items()}
         worst = max(l2, key=lambda key: np.nan_to_num(l2[key], nan=np.inf))
         row |= {"l2": l2, "worst": l2[worst], "where": worst, "limit": LIMITS[plan.precision]}

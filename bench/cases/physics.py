@@ -22,6 +22,7 @@ import numpy as np
 from bench.harness import HERE, tables
 from craton import api
 from craton.backends import backend
+from craton.driver import waves
 from craton.errors import CratonError
 from craton.scenario import Scenario
 from craton.validation import absorbing, earth, lossy, surface
@@ -70,7 +71,7 @@ def steps(report):
 
 def marched(scenario, device, count):
     """Largest velocity now and then over `count` steps; whole runs."""
-    program, largest = backend(device).commit(api.plan(scenario)), []
+    program, largest = waves.commit(scenario, api.plan(scenario), backend(device)), []
     for step in range(count):
         absorbing.advance(program, step)
         if (step < 400 and step % 20 == 19) or (step + 1) % max(count // 20, 1) == 0:

@@ -24,7 +24,7 @@ def row(seed, steps):
     case, begin = stepcase.case_of(seed), time.perf_counter()
     d = stepcase.discretised(case)
     planned, true = time.perf_counter() - begin, stepcase.true_limit(d)
-    growth = stepcase.marched(d, d.dt, steps)
+    growth = stepcase.marched(case.scenario, d, d.dt, steps)
     return {"seed": seed, "elements": d.mesh.size, "degree": d.element.degree, "precision": d.precision, "model": case.kind,
             "default_over_true": d.dt / true, "limit_over_true": d.stable.limit / true, "late_over_early_energy": growth,
             "diverged": not growth < stepcase.GROWTH, "seconds_planned": planned}  # fmt: skip

@@ -33,6 +33,7 @@ from craton import api
 from craton.comm import Together, halos, mpi, ranks
 from craton.comm.local import Alone, spawn
 from craton.comm.placement import machine, place, planner
+from craton.driver import waves
 from craton.driver.march import march
 from craton.driver.run import plan_of_rank
 from craton.methods.spectral_element import bench as boxes
@@ -206,7 +207,7 @@ def measure(comm, options, shape, faces, grid=None, overlap=True, graph=False, w
     """One case on the ranks of `comm`: a row, the same on all of them."""
     begin, asked = time.perf_counter(), cube(shape, faces, grid, device=options.device)
     planned, here = plan_of_rank(asked, api.plan(asked), comm), machine_of(comm, options)
-    program = here.commit(planned)
+    program = waves.commit(asked, planned, here)
     exchange = comm if comm.size == 1 else exchange_of(program, comm, overlap)
     randomise(program)
     if comm.size > 1:
@@ -220,7 +221,7 @@ def measure(comm, options, shape, faces, grid=None, overlap=True, graph=False, w
     times = repeats(comm, options, running, exchange)
     waits = waiting and comm.size > 1 and not graph
     waited = waiting_of(comm, running, exchange) if waits else None
-    points, parts = int(np.prod(shape, dtype=np.int64)), planned.sharing.get("parts")
+    points, parts = int(np.prod(shape, dtype=np.int64)), planned.partition
     row = {"shape_xyz": list(shape), "points": points, "gpus": comm.size, "faces": list(faces)}
     row |= {"grid_xyz": list(parts[0].ranks[::-1]) if parts else [1, 1, 1], "order": 4}
     row |= {"overlap": overlap, "how": "one graph" if running is not program else "graphs"}
@@ -311,18 +312,18 @@ def measure_elements(report, law, medium, ways, comm, count):
     built, here, parts = (
         time.perf_counter() - begin,
         machine_of(comm, options),
-        planned.sharing.get("parts"),
+        planned.partition,
     )
     sizes = [part.elements for part in parts] if parts else [planned.grid.elements]
     shared = [part.neighbours for part in parts or ()]
     common = {"law": law, "gpus": comm.size, "elements": sum(sizes), "elements_of_ranks": sizes}
     common |= {"partition": partition, "neighbours": [len(part) for part in shared]}
     common |= {"outer_share": [part.outer / part.elements for part in parts] if parts else [0.0]}
-    common |= {"shared_points": [sum(part.values()) for part in shared]} | traffic(comm, planned)
+    common |= {"shared_points": [sum(n.shared for n in part) for part in shared]} | traffic(comm, planned)
     common["built_seconds"] = max(comm.gather(built))
     for way in ways if comm.size > 1 else ("none",):
         begin = time.perf_counter()
-        program = here.commit(all_first(planned) if way == "after" else planned)
+        program = waves.commit(scenario, all_first(planned) if way == "after" else planned, here)
         exchange = Alone() if way == "none" else exchange_of(program, comm, way != "waits")
         randomise(program)
         ready = time.perf_counter() - begin

@@ -92,9 +92,10 @@ def line(case):
 def march_rate(case, machine, bandwidth):
     """Figures of a case of time steps."""
     begin = time.perf_counter()
+    scenario = case.scenario if isinstance(case, BenchCase) else case
     plan = case.plan(planner()) if isinstance(case, BenchCase) else api.plan(case)
     built = time.perf_counter() - begin
-    figures = timed(plan, machine, bandwidth) | {"build_seconds": built, "unit": "point_steps"}
+    figures = timed(scenario, plan, machine, bandwidth) | {"build_seconds": built, "unit": "point_steps"}
     if isinstance(case, BenchCase):
         figures |= {"unit": case.unit} | case.figures(plan, figures["seconds_per_step"])
         counted = figures[f"{case.unit}_per_second"] / figures["point_steps_per_second"]
@@ -102,11 +103,12 @@ def march_rate(case, machine, bandwidth):
     return figures
 
 
-def timed(plan, machine, bandwidth):
+def timed(scenario, plan, machine, bandwidth):
     """Whole time steps of a plan on random data, several times, and each of its operators.
 
     Parameters
     ----------
+    scenario : Scenario
     plan : Plan
     machine : Backend
     bandwidth : float
@@ -117,7 +119,7 @@ def timed(plan, machine, bandwidth):
     dict
     """
     waves.check_memory(plan, machine)
-    program = waves.commit(plan, machine)
+    program = waves.commit(scenario, plan, machine)
     randomise(program, machine)
     recorder = Recorder(program)
 

@@ -1,8 +1,8 @@
 """What every machine offers: commit a plan, run its phases, show its arrays. A backend is one file beside this one.
 
 `Machine` is the contract between a backend and the rest of craton: nothing outside `backends/` asks a machine for more, apart from
-the exchange between GPUs, which needs a `DeviceMachine`. `Committable` is what a machine reads of a plan. docs/developer/add_a_backend.md
-shows how to write one.
+the exchange between GPUs, which needs a `DeviceMachine`. Of a plan, a machine reads what `craton.core.plan.StepPlan` has.
+docs/developer/add_a_backend.md shows how to write one.
 """
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -11,36 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from craton.core.layout import Layout
-
-
-class Committable(Protocol):
-    """What a machine reads of a plan: `craton.core.plan.Plan` and `craton.core.sweep.SweepPlan` have it.
-
-    Parameters
-    ----------
-    precision : str
-        ``"float32"`` or ``"float64"``: the type `real` of the kernels.
-    layout : Layout
-        Memory of a field: ghosts, rows, planes.
-    arrays : dict of str to Array
-        Every array by name, with its shape and initial values.
-    phases : tuple of Phase
-        One step: launches in order, and the messages that neighbours exchange after a phase.
-    part : Part, Share or None
-        The subdomain of this rank; None where one rank has everything.
-    operators : dict of str to Operator
-        Every operator that the phases launch, by name.
-    """
-
-    precision: str
-    layout: Layout
-    arrays: dict
-    phases: tuple
-    part: Any
-
-    @property
-    def operators(self) -> dict: ...
+from craton.core.plan import StepPlan
 
 
 class Machine(Protocol):
@@ -81,14 +52,15 @@ class Machine(Protocol):
     def memory(self) -> tuple[int, int]:
         """Free and total bytes of the memory in which its arrays lie."""
 
-    def commit(self, plan: Committable, part=None) -> "Program":
+    def commit(self, plan: StepPlan, fills=None) -> "Program":
         """Allocate, compile and bind a plan.
 
         Parameters
         ----------
-        plan : Committable
-        part : Part, optional
-            Subdomain whose outer region runs before the exchange; by default that of the plan.
+        plan : StepPlan
+        fills : dict of str to callable, optional
+            Fills the arrays of the plan that are `filled`: ``fills[name](array, box)`` writes the values of a box of the whole grid
+            into a zeroed array, part by part.
 
         Returns
         -------
@@ -98,6 +70,8 @@ class Machine(Protocol):
         ------
         MemoryError
             The arrays do not fit.
+        KeyError
+            Nothing fills an array that is to be filled.
         ResourceError
             There is no compiler, or it fails.
         """
@@ -274,7 +248,7 @@ class Program:
 
     Parameters
     ----------
-    plan : Committable
+    plan : StepPlan
     backend : Machine
     phases : list of Stage
         One time step, in order.
@@ -284,7 +258,7 @@ class Program:
         Time that the commit took.
     """
 
-    plan: Committable
+    plan: StepPlan
     backend: Machine
     phases: list
     arrays: dict
@@ -314,6 +288,39 @@ class Program:
             return self.backend.separate(self.backend.to_host(self.arrays[name]))[index]
         array = self.grid(name) if spec.window else self.arrays[name]
         return self.backend.to_host(array[index])
+
+
+def parts(plan, arrays):
+    """Return the views of blocks that are arrays of a plan, by name.
+
+    Parameters
+    ----------
+    plan : StepPlan
+    arrays : dict
+        The blocks by name.
+    """
+    views = {}
+    for name, spec in plan.arrays.items():
+        if spec.part_of:
+            size = int(np.prod(spec.shape, dtype=np.int64))
+            views[name] = arrays[spec.part_of].reshape(-1)[spec.start : spec.start + size].reshape(spec.shape)
+    return views
+
+
+def fill(plan, fills, arrays):
+    """Fill the arrays that a plan leaves to be filled.
+
+    Parameters
+    ----------
+    plan : StepPlan
+    fills : dict of str to callable, or None
+        See `Machine.commit`.
+    arrays : dict
+        All arrays by name.
+    """
+    for name, spec in plan.arrays.items():
+        if spec.filled:
+            (fills or {})[name](arrays[name], plan.subdomain.box)
 
 
 def aligned(shape, dtype, alignment=128):

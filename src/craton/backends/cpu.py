@@ -12,10 +12,10 @@ from typing import ClassVar
 import numpy as np
 
 from craton.backends import compile as host
-from craton.backends.base import Program, Shared, Stage, aligned, interleaved, separate
+from craton.backends.base import Program, Shared, Stage, aligned, fill, interleaved, parts, separate
 from craton.backends.work import bound, late, skewable
-from craton.core.partition import Part, regions
 from craton.core.plan import LANES, ColourBoundaries, Phase
+from craton.core.subdomain import regions
 
 RUNNER = Path(__file__).parent / "runner.cpp"
 TILE = (8, 16)  # planes and rows; measured in bench/NOTES.md
@@ -64,16 +64,15 @@ class CPU:
         """Free and total bytes."""
         return host_memory()
 
-    def commit(self, plan, part=None):
+    def commit(self, plan, fills=None):
         """Allocate, compile, bind: the plan as a Program."""
         compiled = self.compile(plan.operators.values(), plan.precision)
-        arrays = self.allocate(plan)
-        part = part or plan.part or Part.whole(plan.layout.shape)
-        if self.fuse and plan.layout.reach and not part.neighbours and (host.has_openmp() or self.threads == 1):
+        arrays, subdomain = self.allocate(plan, fills), plan.subdomain
+        if self.fuse and plan.layout.reach and not subdomain.neighbours and (host.has_openmp() or self.threads == 1):
             return Program(plan, self, self.fused(plan, compiled, arrays), arrays)
         stages = []
         for phase in plan.phases:
-            cut = regions(phase.launches, part, plan.layout.reach, VECTOR)
+            cut = regions(phase.launches, subdomain, plan.layout.reach, VECTOR)
             outer, inner, pack, unpack = (self.bind(group, compiled, arrays, plan) for group in (*cut, phase.packing, phase.unpacking))
             stages.append(Stage(phase.name, outer, inner, Shared(phase.messages, pack, unpack) if phase.messages else None))
         return Program(plan, self, stages, arrays)
@@ -119,15 +118,11 @@ class CPU:
         self.runner = built[RUNNER.read_text()]
         return {op.name: ctypes.cast(built[sources[op.name]][f"call_{op.function}"], ctypes.c_void_p).value for op in operators}
 
-    def allocate(self, plan):
+    def allocate(self, plan, fills=None):
         """Return the plan's arrays in host memory; parts are views."""
         arrays = {name: self.array(spec) for name, spec in plan.arrays.items() if not spec.part_of}
-        for name, spec in plan.arrays.items():
-            if spec.part_of:
-                flat = arrays[spec.part_of].reshape(-1)
-                arrays[name] = flat[spec.start : spec.start + int(np.prod(spec.shape, dtype=np.int64))].reshape(spec.shape)
-                if spec.data is not None:
-                    spec.data(arrays[name])
+        arrays |= parts(plan, arrays)
+        fill(plan, fills, arrays)
         return arrays
 
     def array(self, spec):

@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from craton.backends.base import Program, Shared, Stage
+from craton.backends.base import Program, Shared, Stage, fill, parts
 from craton.core.operator import BOX
-from craton.core.partition import Part, regions
 from craton.core.plan import ColourBoundaries
+from craton.core.subdomain import regions
 from craton.errors import ResourceError
 
 OPTIONS = ("-std=c++17",)
@@ -95,15 +95,14 @@ class CUDA:
         free, total = self.cupy.cuda.runtime.memGetInfo()
         return free + self.cupy.get_default_memory_pool().free_bytes(), total
 
-    def commit(self, plan, part=None):
+    def commit(self, plan, fills=None):
         """Allocate, compile, bind: the plan as a Program. Of a rank, points that neighbours wait for are one graph, the rest another."""
         with self.stream:
-            arrays = self.allocate(plan)
-            part = part or plan.part or Part.whole(plan.layout.shape)
-            thick = max(plan.layout.reach, THICK) if part.neighbours else plan.layout.reach
-            cut = [regions(p.launches, part, thick, ALONG_X) for p in plan.phases]
+            arrays, subdomain = self.allocate(plan, fills), plan.subdomain
+            thick = max(plan.layout.reach, THICK) if subdomain.neighbours else plan.layout.reach
+            cut = [regions(p.launches, subdomain, thick, ALONG_X) for p in plan.phases]
             bound = [[self.bind(launches, arrays, plan) for launches in pair] for pair in cut]
-            if self.graph and not part.neighbours:
+            if self.graph and not subdomain.neighbours:
                 stages = [Stage("step", self.region([]), self.captured([call for _, inner in bound for call in inner]))]
             else:
                 region = self.captured if self.graph else self.region
@@ -117,15 +116,11 @@ class CUDA:
             return None
         return Shared(phase.messages, self.bind(phase.packing, arrays, plan), self.bind(phase.unpacking, arrays, plan))
 
-    def allocate(self, plan):
+    def allocate(self, plan, fills=None):
         """Return the plan's arrays on the device; parts are views."""
         arrays = {name: self.array(spec) for name, spec in plan.arrays.items() if not spec.part_of}
-        for name, spec in plan.arrays.items():
-            if spec.part_of:
-                size = int(np.prod(spec.shape, dtype=np.int64))
-                arrays[name] = arrays[spec.part_of].reshape(-1)[spec.start : spec.start + size].reshape(spec.shape)
-                if spec.data is not None:
-                    spec.data(Filled(arrays[name], self.cupy))
+        arrays |= parts(plan, arrays)
+        fill(plan, fills, {name: Filled(array, self.cupy) for name, array in arrays.items()})
         return arrays
 
     def array(self, spec):

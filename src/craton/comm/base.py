@@ -54,33 +54,6 @@ class Comm(Protocol):
         """Give back what the transport holds."""
 
 
-TAGS = 8  # messages of one phase, at most
-
-
-def tag(phase, face, coming=False):
-    """Return number of a message, by which sender and receiver pair it: of its phase, axis and direction of travel.
-
-    Parameters
-    ----------
-    phase : int
-        Number of the phase within the step.
-    face : (str, int) or None
-        Axis and side (0 low, 1 high) of the face that the message crosses; None for points that elements share, where there is one
-        message each way.
-    coming : bool
-        The message comes from the neighbour behind the face: it travels towards the other side.
-
-    Returns
-    -------
-    int
-        The same at both ends.
-    """
-    if face is None:
-        return TAGS * phase + TAGS - 1
-    axis, side = face
-    return TAGS * phase + 2 * "xyz".index(axis) + (1 - side if coming else side)
-
-
 class Elsewhere(CratonError):
     """An error of another rank, on which all have agreed."""
 

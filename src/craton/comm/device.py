@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from craton.comm import nccl
-from craton.comm.base import tag
 
 
 def on_device(program, comm, say=None, overlap=True):
@@ -119,17 +118,8 @@ class Direct(Beside):
     def __init__(self, program, group, side, overlap):
         super().__init__(program, side, overlap)
         self.group = group
-        self.messages = {id(s.shared): self.paired(s.shared.messages) for s in program.phases if s.shared}
-
-    def paired(self, messages):
-        """(to, out, from, into) in the order by which NCCL pairs them: each axis low side first out, high side first in.
-
-        Of shared points there is one message each way between two ranks.
-        """
-        faces = {id(m): m.face or ("", 0) for m in messages}
-        out = sorted(messages, key=lambda m: faces[id(m)])
-        into = sorted(messages, key=lambda m: (faces[id(m)][0], 1 - faces[id(m)][1]))
-        return [(a.rank, self.arrays[a.out], b.rank, self.arrays[b.into]) for a, b in zip(out, into)]
+        self.messages = {id(s.shared): [(m.rank, self.arrays[m.out], self.arrays[m.into]) for m in s.shared.messages]
+                         for s in program.phases if s.shared}  # fmt: skip
 
     def queue(self, shared):
         """Pack, exchange, unpack."""
@@ -148,8 +138,8 @@ class Pinned(Beside):
         self.links, self.hosts, self.open = {}, {}, False
         for n, stage in enumerate(program.phases):
             if stage.shared:
-                sends = [(m.rank, tag(n, m.face), self.pinned(self.arrays[m.out])) for m in stage.shared.messages]
-                takes = [(m.rank, tag(n, m.face, coming=True), self.pinned(self.arrays[m.into])) for m in stage.shared.messages]
+                sends = [(m.rank, n, self.pinned(self.arrays[m.out])) for m in stage.shared.messages]
+                takes = [(m.rank, n, self.pinned(self.arrays[m.into])) for m in stage.shared.messages]
                 self.hosts[id(stage.shared)] = sends, takes
                 self.links[id(stage.shared)] = comm.link(sends, takes)
 

@@ -1,8 +1,6 @@
 """Halos and shared points of a program between ranks: packed on the machine, sent by what the ranks have, unpacked or added."""
 import time
 
-from craton.comm.base import tag
-
 
 class OnHost:
     """Exchange of buffers in host memory.
@@ -20,8 +18,8 @@ class OnHost:
         self.links, self.waited = {}, 0.0
         for n, stage in enumerate(program.phases):
             if stage.shared:
-                sends = [(m.rank, tag(n, m.face), program.arrays[m.out]) for m in stage.shared.messages]
-                takes = [(m.rank, tag(n, m.face, coming=True), program.arrays[m.into]) for m in stage.shared.messages]
+                sends = [(m.rank, n, program.arrays[m.out]) for m in stage.shared.messages]
+                takes = [(m.rank, n, program.arrays[m.into]) for m in stage.shared.messages]
                 self.links[id(stage.shared)] = comm.link(sends, takes)
 
     def start(self, shared):
@@ -53,8 +51,7 @@ def exchange(program, comm, say=None):
 
 def fill(program, exchange):
     """Fill all ghosts from what neighbours have now. What neighbours add within a step is nothing between steps."""
-    for stage in program.phases:
-        if stage.shared and all(m.face is None for m in stage.shared.messages):
-            continue
-        exchange.start(stage.shared)
-        exchange.finish(stage.shared)
+    for phase, stage in zip(program.plan.phases, program.phases):
+        if phase.halos:
+            exchange.start(stage.shared)
+            exchange.finish(stage.shared)

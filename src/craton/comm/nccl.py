@@ -57,16 +57,14 @@ class Nccl:
 
         Parameters
         ----------
-        messages : sequence of (int, cupy.ndarray, int, cupy.ndarray)
-            To whom, contiguous buffer to send, from whom, buffer to fill. NCCL pairs the messages between two ranks by their order. Two
-            ranks that are each other's neighbour on both sides of an axis get it right where all send to the low side first and take
-            from the high side first.
+        messages : sequence of (int, cupy.ndarray, cupy.ndarray)
+            For each neighbour its rank, the contiguous buffer to send, and the buffer to fill.
         """
         self.nccl.groupStart()
         try:
-            for to, out, source, into in messages:
-                self.communicator.send(out.data.ptr, out.size, self.types[out.dtype], to, self.stream.ptr)
-                self.communicator.recv(into.data.ptr, into.size, self.types[into.dtype], source, self.stream.ptr)
+            for rank, out, into in messages:
+                self.communicator.send(out.data.ptr, out.size, self.types[out.dtype], rank, self.stream.ptr)
+                self.communicator.recv(into.data.ptr, into.size, self.types[into.dtype], rank, self.stream.ptr)
         finally:
             self.nccl.groupEnd()
 

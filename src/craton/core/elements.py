@@ -9,6 +9,32 @@ INTEGER = 1000  # METIS weighs in whole numbers: the mean weight of an element i
 
 
 @dataclass(frozen=True, eq=False)
+class ElementWeights:
+    """Elements of a whole mesh with their costs, for its partition.
+
+    Parameters
+    ----------
+    corners : (ne, 8) int array
+        Numbers of their corner nodes, lexicographic.
+    centroids : (ne, 3) array
+        m.
+    fluid : (ne,) bool array
+    cost : (ne,) array
+        Of each element, reals that its kernel moves.
+    degree : int
+    method : str
+        See `partition`.
+    """
+
+    corners: np.ndarray
+    centroids: np.ndarray
+    fluid: np.ndarray
+    cost: np.ndarray
+    degree: int
+    method: str
+
+
+@dataclass(frozen=True, eq=False)
 class Piece:
     """Owned elements of one rank, and the points that it shares.
 

@@ -1,9 +1,10 @@
 """Performance model of a step over ranks: kernel rate, links, latency, surface to volume; also used by bench/cases/scaling_model.py."""
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from craton.core.partition import costs, shells
+from craton.core.partition import costs
+from craton.core.subdomain import shells
 
 
 @dataclass(frozen=True)
@@ -77,14 +78,13 @@ def element_seconds(load, itemsize, speeds):
     return outer + max(inner, travel) + (2 * speeds.launch if load.sent else 0.0)
 
 
-def table(parts, known, halos, itemsize, speeds, thickness=4):
-    """Return for each rank (part, cost in plain points, bytes sent in a step, seconds of a step).
+def table(partition, weights, halos, itemsize, speeds, thickness=4):
+    """Return for each rank (subdomain, cost in plain points, bytes sent in a step, seconds of a step).
 
     Parameters
     ----------
-    parts : list of Part
-    known : dict
-        `Plan.sharing`.
+    partition : list of Subdomain
+    weights : GridWeights
     halos : list of list of Halo
         For each phase.
     itemsize : int
@@ -93,22 +93,22 @@ def table(parts, known, halos, itemsize, speeds, thickness=4):
     thickness : int
         Points of the slabs that neighbours wait for.
     """
-    limits = [np.unique([n for part in parts for n in part.box[2 * a : 2 * a + 2]]) for a in range(3)]
-    uncut = costs(limits, known | {"cut": dict.fromkeys("zyx", 0.0)})
+    limits = [np.unique([n for subdomain in partition for n in subdomain.box[2 * a : 2 * a + 2]]) for a in range(3)]
+    uncut = costs(limits, replace(weights, cut=dict.fromkeys("zyx", 0.0)))
     rows = []
-    for part, cost in zip(parts, uncut):
-        nbytes = sum(sent(part, face, halos) for face in part.neighbours) * itemsize
-        outer = sum(float(np.prod([b - a for a, b in zip(box[::2], box[1::2])])) for box in shells(part, thickness, 32)[0])
-        rows.append((part, float(cost), nbytes, step_seconds(float(cost), min(outer, float(cost)), nbytes, speeds)))
+    for subdomain, cost in zip(partition, uncut):
+        nbytes = sum(sent(subdomain, face, halos) for face in subdomain.faces) * itemsize
+        outer = sum(float(np.prod([b - a for a, b in zip(box[::2], box[1::2])])) for box in shells(subdomain, thickness, 32)[0])
+        rows.append((subdomain, float(cost), nbytes, step_seconds(float(cost), min(outer, float(cost)), nbytes, speeds)))
     return rows
 
 
-def sent(part, face, halos):
+def sent(subdomain, face, halos):
     """Return the numbers sent to the neighbour behind a face in a step; all fields of a phase have the halo of the thickest.
 
     Parameters
     ----------
-    part : Part
+    subdomain : Subdomain
     face : (str, int)
         Axis and side.
     halos : list of list of Halo
@@ -119,4 +119,4 @@ def sent(part, face, halos):
     for of_phase in halos:
         along = [halo for halo in of_phase if halo.axis == axis]
         total += len(along) * max((halo.low if side else halo.high for halo in along), default=0)
-    return total * int(np.prod([n for a, n in zip("zyx", part.shape) if a != axis], dtype=np.int64))
+    return total * int(np.prod([n for a, n in zip("zyx", subdomain.shape) if a != axis], dtype=np.int64))

@@ -6,6 +6,7 @@ import numpy as np
 
 from craton.core.layout import Layout
 from craton.core.operator import Operator
+from craton.core.subdomain import Subdomain, Totals
 
 LANES = 8  # elements side by side where the CPU computes on vectors of them
 STATE = ("wavefield", "boundary", "memory variables", "memory")  # kinds of arrays that change in time, where nothing fills them
@@ -23,8 +24,8 @@ class Array:
         Shape in memory, padding included.
     dtype : numpy dtype
         Element type.
-    data : ndarray, callable or None
-        Initial values; a callable is given the zeroed host array to fill; None means zeros.
+    data : ndarray or None
+        Initial values; None means zeros.
     first : int
         Elements from the start of the array to where kernels count from.
     part_of : str
@@ -35,7 +36,9 @@ class Array:
         The part that holds defined values; the hostile backend fills the rest with nan.
     over : Layout, tuple or None
         Relation to the grid, where it has one: the memory of one field or of several, or for each dimension (axis, index of its first
-        element along that axis of the grid) or None. `craton.core.share` cuts it for a rank by this.
+        element along that axis of the grid) or None. `craton.core.localise` cuts it for a rank by this.
+    filled : bool
+        True where the method fills it when the plan is committed: its values are no part of the plan.
     lanes : bool
         True where the first axis counts elements, a multiple of LANES; the CPU interleaves LANES of them: (n / LANES, ..., LANES).
     """
@@ -51,6 +54,7 @@ class Array:
     defined: tuple | None = None
     over: Any = None
     lanes: bool = False
+    filled: bool = False
 
     @property
     def nbytes(self):
@@ -59,12 +63,7 @@ class Array:
 
     def on_host(self):
         """Return the initial values as a host array."""
-        if isinstance(self.data, np.ndarray):
-            return np.ascontiguousarray(self.data, self.dtype)
-        out = np.zeros(self.shape, self.dtype)
-        if self.data is not None:
-            self.data(out)
-        return out
+        return np.zeros(self.shape, self.dtype) if self.data is None else np.ascontiguousarray(self.data, self.dtype)
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,14 @@ class ColourBoundaries:
 
     @staticmethod
     def cut(box, limits):
-        """Return the parts of a box between limits; limits outside the box do not cut."""
+        """Return the parts of a box between limits; limits outside the box do not cut.
+
+        Parameters
+        ----------
+        box : tuple of int
+        limits : iterable of int
+            Along x.
+        """
         inner = sorted({box[4], box[5], *(n for n in limits if box[4] < n < box[5])})
         return [(*box[:4], a, b) for a, b in zip(inner, inner[1:])]
 
@@ -146,104 +152,89 @@ class Halo:
 
 @dataclass(frozen=True)
 class Message:
-    """Message to a neighbour and from it.
-
-    Parameters
-    ----------
-    rank : int
-        The neighbour.
-    face : (str, int) or None
-        Axis and side behind which it is; None where messages add at shared points, one to a neighbour.
-    out, into : str
-        Names of the contiguous buffers.
-    pack, unpack : Launch
-        Fill the one, empty the other into the ghosts; may be the same launches for all messages of a phase.
-    """
+    """Messages to a neighbour and from it after a phase: names of the contiguous buffers `out` and `into`."""
 
     rank: int
-    face: tuple | None
     out: str
     into: str
-    pack: Launch
-    unpack: Launch
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Launches in order, the halos that the next phase reads (tuple of Halo) and, of a rank's plan, their messages (tuple of Message)."""
-
-    name: str
-    launches: tuple
-    shared: tuple = ()
-    messages: tuple = ()
-
-    @property
-    def packing(self):
-        """Launches that fill the buffers of its messages."""
-        return tuple({id(message.pack): message.pack for message in self.messages}.values())
-
-    @property
-    def unpacking(self):
-        """Launches that add the received buffers or write them to ghosts."""
-        return tuple({id(message.unpack): message.unpack for message in self.messages}.values())
-
-
-@dataclass(frozen=True)
-class Frames:
-    """A series of snapshots of the wavefield.
+    """Launches in order, and what neighbours exchange behind them.
 
     Parameters
     ----------
-    name, quantity : str
-        Name of the series and its quantity.
-    components : tuple of str
-        Components of the quantity.
-    coords : dict
-        Coordinates in memory order (z, y, x), a number for the axis that a plane cuts.
-    steps : ndarray of int
-        Steps after which a snapshot is taken.
-    times : ndarray
-        Times of the snapshots, s.
-    reads : dict of str to tuple of slice
-        Fields that it needs and where.
-    combine : callable
-        Makes the snapshot, ([component,] z, y, x), from a dict of host arrays; runs concurrently with the time loop.
-    within : callable
-        Frames of a part of the snapshot, given as a dict of (first, last + 1) point of the grid along each of its axes.
-    lattice : dict
-        Points of the grid along z, y, x that it shows: (0, last + 1, stride), or the number of the plane along the axis that is cut.
-        Empty where it shows no points of a grid.
-    where : ndarray of int or None
-        Places of the snapshot, counted through its space, that `combine` knows on this rank; None: all.
+    name : str
+    launches : tuple of Launch
+    halos : tuple of Halo
+        Of a grid, the halos that the next phase reads.
+    messages : tuple of Message
+        Of a rank's plan, one for each neighbour.
+    packing, unpacking : tuple of Launch
+        Fill the buffers; add what has come, or write it to ghosts.
     """
 
     name: str
-    quantity: str
-    components: tuple
-    coords: dict
-    steps: np.ndarray
-    times: np.ndarray
-    reads: dict
-    combine: Any
-    within: Any = None
-    lattice: dict = field(default_factory=dict)
-    where: np.ndarray | None = None
+    launches: tuple
+    halos: tuple = ()
+    messages: tuple = ()
+    packing: tuple = ()
+    unpacking: tuple = ()
+
+
+@dataclass(kw_only=True)
+class StepPlan:
+    """What a machine commits: arrays, and the phases of launches on them.
+
+    Parameters
+    ----------
+    precision : str
+        ``"float32"`` or ``"float64"``: the type `real` of the kernels.
+    layout : Layout
+        Memory of a field: ghosts, rows, planes.
+    arrays : dict of str to Array
+        All arrays by name.
+    phases : tuple of Phase
+        One step: launches in order, and the messages that neighbours exchange after a phase.
+    """
+
+    precision: str
+    layout: Layout
+    arrays: dict
+    phases: tuple
 
     @property
-    def shape(self):
-        """Shape of one snapshot."""
-        axes = tuple(np.size(c) for c in self.coords.values() if np.ndim(c))
-        return ((len(self.components),) if len(self.components) > 1 else ()) + axes
+    def subdomain(self):
+        """The `Subdomain` of this rank: the whole."""
+        return Subdomain.whole(self.layout.shape)
 
     @property
     def nbytes(self):
-        """Bytes of all snapshots in float32."""
-        return 4 * int(np.prod(self.shape, dtype=np.int64)) * len(self.steps)
+        """Bytes of all arrays."""
+        return sum(a.nbytes for a in self.arrays.values())
+
+    @property
+    def operators(self):
+        """Every operator that it launches, once, by name."""
+        return {launch.op.name: launch.op for phase in self.phases for launch in (*phase.launches, *phase.packing, *phase.unpacking)}
+
+    @property
+    def traffic(self):
+        """Least bytes moved per step, by operator."""
+        size = np.dtype(self.precision).itemsize
+        out = {}
+        for launch in (phase_launch for phase in self.phases for phase_launch in phase.launches):
+            out[launch.op.name] = out.get(launch.op.name, 0) + launch.points * launch.op.reals_per_point * size
+        return out
 
 
-@dataclass
-class Plan:
-    """All data of a run.
+@dataclass(kw_only=True)
+class Plan(StepPlan):
+    """All data of a run of waves; see `StepPlan` for the first four fields.
+
+    A plan is data alone: no builder, mesh, medium or scenario is reachable from it, and it can be pickled. The values of arrays that are
+    `filled` are no part of it.
 
     Parameters
     ----------
@@ -251,26 +242,20 @@ class Plan:
         Title of the scenario.
     solver : str
         Name of the solver that built it.
-    precision : str
-        ``"float32"`` or ``"float64"``.
-    layout : Layout
-        Memory of a field.
-    arrays : dict of str to Array
-        All arrays by name.
-    phases : tuple of Phase
-        One time step.
+    grid : Grid or ElementGrid
+        The points of this rank, for messages.
     steps, dt, start : int, float, float
         Number of steps (those of `extra` included), step in s, time of the first state in s.
     channels : list
         Quantity and receiver of each column of the record.
+    receivers : craton.survey.receivers.Receivers
     slots : int
         Steps that the record holds before it is drained.
     limit : float
         Particle velocity, m/s, above which the wavefield has diverged.
     watched : tuple of str
         Fields that the divergence guard watches.
-    frames : tuple of Frames
-        Snapshots of the wavefield.
+    snapshots : tuple of SnapshotSeries
     extra : int
         Padding steps after the end, for the time-dispersion correction of the record.
     band : float
@@ -281,21 +266,22 @@ class Plan:
         Settings that are valid but probably not intended.
     shots : tuple of str
         Names of the shots that are computed side by side; empty for a run of one.
-    sharing : dict
-        Input of `craton.core.partition.split`: least number and weights of planes, periodic axes.
-    whole : Plan, Total or None
-        On a rank, the plan of all ranks.
-    part : Part, Share or None
-        On a rank, its box of the grid or its share of the elements.
+    weights : GridWeights or ElementWeights or None
+        Costs by which the whole is divided among ranks; None where that has been done.
+    partition : tuple of Subdomain
+        Subdomains of all ranks; empty on one rank.
+    rank : int
+    gathering : Gathering or None
+        Makes all channels of what the ranks record; None on one rank, and where nothing is recorded.
+    all_ranks : Totals or None
+        Sums over the plans of all ranks; None on one rank.
+    cells : Cells or None
+        Elements with their medium, where the scenario asks for a file of the mesh.
     """
 
     title: str
     solver: str
-    precision: str
     grid: Any
-    layout: Layout
-    arrays: dict
-    phases: tuple
     steps: int
     dt: float
     start: float
@@ -304,15 +290,28 @@ class Plan:
     slots: int
     limit: float
     watched: tuple = ()
-    frames: tuple = ()
+    snapshots: tuple = ()
     extra: int = 0
     band: float = np.inf
     notes: dict = field(default_factory=dict)
     warnings: list = field(default_factory=list)
     shots: tuple = ()
-    sharing: dict = field(default_factory=dict)
-    whole: Any = None
-    part: Any = None
+    weights: Any = None
+    partition: tuple = ()
+    rank: int = 0
+    gathering: Any = None
+    all_ranks: Totals | None = None
+    cells: Any = None
+
+    @property
+    def subdomain(self):
+        """The `Subdomain` of this rank."""
+        return self.partition[self.rank] if self.partition else Subdomain.whole(self.layout.shape)
+
+    @property
+    def totals(self):
+        """Sums over all ranks: `Totals`."""
+        return self.all_ranks or Totals(self.grid, self.points, self.traffic, self.state_bytes, self.nbytes)
 
     @property
     def points(self):
@@ -323,11 +322,6 @@ class Plan:
     def end(self):
         """Time at which the waveforms end, s."""
         return self.start + (self.steps - self.extra) * self.dt
-
-    @property
-    def nbytes(self):
-        """Bytes of all arrays."""
-        return sum(a.nbytes for a in self.arrays.values())
 
     @property
     def changing(self):
@@ -347,20 +341,6 @@ class Plan:
         for a in self.arrays.values():
             kinds[a.kind] = kinds.get(a.kind, 0) + a.nbytes
         return kinds
-
-    @property
-    def operators(self):
-        """Every operator that it launches, once, by name."""
-        return {launch.op.name: launch.op for phase in self.phases for launch in (*phase.launches, *phase.packing, *phase.unpacking)}
-
-    @property
-    def traffic(self):
-        """Least bytes moved per step, by operator."""
-        size = np.dtype(self.precision).itemsize
-        out = {}
-        for launch in (phase_launch for phase in self.phases for phase_launch in phase.launches):
-            out[launch.op.name] = out.get(launch.op.name, 0) + launch.points * launch.op.reals_per_point * size
-        return out
 
     def __str__(self):
         width = max((len(label) for rows in self.notes.values() for label, _ in rows), default=0)

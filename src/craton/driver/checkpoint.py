@@ -1,6 +1,6 @@
 """Checkpoints: all that changes in time, on disk, so that a run which was interrupted goes on and ends with the same bits.
 
-    checkpoints/step_000001200/manifest.json      what it belongs to: steps, ranks and their boxes, scenario, versions
+    checkpoints/step_000001200/manifest.json      what it belongs to: steps, ranks and their subdomains, scenario, versions
                                record.npy         samples so far, (steps, channels)
                                rank_0/NAME.npy    whole arrays as the machine has them, ghosts and padding included
 
@@ -24,6 +24,7 @@ from craton.versions import versions
 FOLDER = "checkpoints"
 MANIFEST = "manifest.json"
 CHUNK = 16 << 20  # bytes on their way between a machine and the disk
+FORMAT = 2  # of the manifest; 1 had no number
 MUST_AGREE = ("steps", "dt", "start", "precision")  # of a plan and the one that goes on
 
 
@@ -86,10 +87,10 @@ class Checkpoints:
                 write(aside / "record.npy", np.ascontiguousarray(record))
                 if self.flush:
                     self.flush(record)
-        boxes = self.comm.gather(self.program.plan.part and self.program.plan.part.box)
+        subdomains = self.comm.gather(self.program.plan.subdomain.fingerprint)
         with agreed(self.comm), on_disk(self.folder):
             if rank == 0:
-                self.close(aside, step, boxes)
+                self.close(aside, step, subdomains)
         self.at, self.last = step, time.perf_counter()
 
     def write(self, folder):
@@ -98,11 +99,13 @@ class Checkpoints:
         for name in self.program.plan.changing:
             write(folder / f"{name}.npy", self.program.arrays[name], self.program.backend.to_host)
 
-    def close(self, aside, step, boxes):
+    def close(self, aside, step, subdomains):
         """Name what it belongs to, put it in the place of the old one."""
         plan, machine = self.program.plan, self.program.backend
-        manifest = {"step": step, **{key: getattr(plan, key) for key in MUST_AGREE}, "ranks": self.comm.size, "boxes": boxes,
-                    "scenario": digest(self.scenario), "device": machine.name, "versions": versions("craton", "numpy")}  # fmt: skip
+        manifest = {
+            "format": FORMAT, "step": step, **{key: getattr(plan, key) for key in MUST_AGREE}, "ranks": self.comm.size,
+            "subdomains": subdomains, "scenario": digest(self.scenario), "device": machine.name,
+            "versions": versions("craton", "numpy")}  # fmt: skip
         (aside / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
         target = self.folder / aside.name[1:]
         shutil.rmtree(target, ignore_errors=True)
@@ -182,6 +185,9 @@ class Saved:
     def check_scenario(self, text):
         """Refuse another scenario or other versions than those that it was written with."""
         file = str(self.out / "scenario.toml")
+        if self.about.get("format", 1) != FORMAT:
+            self.refuse("OUT", f"the checkpoint has format {self.about.get('format', 1)}, this version of craton reads format {FORMAT}",
+                        f"go on with the version that wrote it, or run {file} anew")  # fmt: skip
         if digest(text) != self.about["scenario"]:
             self.refuse(file, "this is not the scenario that the checkpoint was written with", "put it back, or run it anew")
         installed = versions("craton")
@@ -193,8 +199,9 @@ class Saved:
 
     def check_plan(self, plan):
         """Refuse a plan that is not the one which was interrupted: a file that the scenario names may have changed."""
-        boxes = [list(part.box) for part in plan.sharing["parts"]] if plan.part else [None]
-        other = [key for key in MUST_AGREE if self.about[key] != getattr(plan, key)] + ["boxes"] * (self.about["boxes"] != boxes)
+        subdomains = [subdomain.fingerprint for subdomain in plan.partition or (plan.subdomain,)]
+        other = [key for key in MUST_AGREE if self.about[key] != getattr(plan, key)]
+        other += ["subdomains"] * (self.about["subdomains"] != subdomains)
         if other:
             self.refuse("OUT", f"the run would not be the one that was interrupted: its {', '.join(other)} would be others",
                         f"put back the files that {self.out / 'scenario.toml'} names, or run it anew")  # fmt: skip

@@ -19,7 +19,7 @@ class Recorder:
     ----------
     program : Program
     snapshots : object with put(name, time, arrays, copy), optional
-        Takes the pictures of `plan.frames`.
+        Takes the pictures of `plan.snapshots`.
     progress : callable, optional
         Called with the number of steps done whenever the machine has caught up.
     comm : Comm, optional
@@ -30,11 +30,14 @@ class Recorder:
         Steps that were done before.
     before : ndarray, optional
         Samples of these steps, (begun, channels), on rank 0.
+    pictures : callable, optional
+        ``pictures(series)`` gives the function that makes a picture of a `SnapshotSeries` from a dict of host arrays
+        (`craton.methods.protocol.Method.picture_maker`).
     """
 
-    def __init__(self, program, snapshots=None, progress=None, comm=None, checkpoints=None, begun=0, before=None):
+    def __init__(self, program, snapshots=None, progress=None, comm=None, checkpoints=None, begun=0, before=None, pictures=None):
         self.program, self.plan, self.snapshots, self.progress = program, program.plan, snapshots, progress
-        self.comm, self.gathering = comm or Alone(), self.plan.sharing.get("gathering")
+        self.comm, self.gathering, self.pictures = comm or Alone(), self.plan.gathering, pictures
         columns = len(self.plan.channels) if self.comm.rank == 0 else 0
         self.samples = np.empty((self.plan.steps, columns), self.plan.precision)
         self.checkpoints = checkpoints
@@ -44,27 +47,26 @@ class Recorder:
         self.pause = GUARD_EVERY if self.patience == np.inf else 2
         self.stopped = None
         self.clock = {"start": time.perf_counter()}
-        self.frames = {}
-        for number, f in enumerate(self.plan.frames if snapshots else ()):
-            made = self.camera(f, number)
-            for step, at in zip(f.steps, f.times):
-                self.frames.setdefault(int(step), []).append((f, made, float(at)))
+        self.schedule = {}
+        for number, series in enumerate(self.plan.snapshots if snapshots else ()):
+            camera = self.camera(series, number)
+            for step, time_of_picture in zip(series.steps, series.times):
+                self.schedule.setdefault(int(step), []).append((series, camera, float(time_of_picture)))
 
-    def camera(self, frames, number):
+    def camera(self, series, number):
         """What takes the pictures of a series: a function that gives a picture, and the region of the series that it is."""
-        if self.comm.size == 1:
-            return lambda: frames.combine({name: self.program.host(name, index) for name, index in frames.reads.items()}), None
-        if not frames.lattice:
-            return Collected(self.program, self.comm, frames).take, None
-        tiles = tiling(frames, self.plan.sharing["parts"])
+        if not series.lattice or self.comm.size == 1:
+            return Collected(self.program, self.comm, series, self.pictures(series)).take, None
+        tiles = tiling(series, self.plan.partition)
         region = tiles.region(self.comm.rank)
-        return Camera(self.program, self.comm, number, tiles).take, tuple(slice(*limits) for limits in (region or {}).values())
+        camera = Camera(self.program, self.comm, number, tiles, self.pictures)
+        return camera.take, tuple(slice(*limits) for limits in (region or {}).values())
 
     def sample(self, step):
         """Look at the state after `step`."""
         self.done = step + 1
-        for frames, camera, at in self.frames.get(step, ()):
-            self.take(frames, camera, at)
+        for series, camera, time_of_picture in self.schedule.get(step, ()):
+            self.take(series, camera, time_of_picture)
         if self.done == self.begun + 1:
             self.program.backend.finish()
             self.clock["first step"] = time.perf_counter()
@@ -89,14 +91,12 @@ class Recorder:
                 self.samples[steps] = self.gathering.join_columns(blocks, self.program.backend) if self.gathering else blocks[0]
         self.drained = self.done
 
-    def take(self, frames, camera, at):
+    def take(self, series, camera, time_of_picture):
         """Hand the writer a picture, or its part that this rank makes."""
         picture, region = camera
         values = picture()
-        if self.comm.size == 1:
-            self.snapshots.put(frames.name, at, {frames.quantity: values}, copy=False)
-        else:
-            self.snapshots.put(frames.name, at, None if values is None else {frames.quantity: values}, copy=False, region=region)
+        named = None if values is None else {series.quantity: values}
+        self.snapshots.put(series.name, time_of_picture, named, copy=False, region=region)
 
     def guard(self):
         """Stop where the wavefield is not finite or beyond what the sources can have done, or where a rank was told to.

@@ -74,7 +74,7 @@ class Result:
         """
         from craton.output.dataset import corrected
 
-        if self.plan.part and any(self.plan.part.place):
+        if self.plan.rank:
             raise CratonError("rank 0 has the waveforms")
         if self._corrected is None:
             failed = isinstance(self.error, ComputationError)

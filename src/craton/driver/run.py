@@ -132,7 +132,7 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
     if out is not None:
         return run_into(scenario, planned, machine, out, force, progress, comm)
     with agreed(comm):
-        program = drive(scenario).prepare(planned, machine, comm)
+        program = drive(scenario).prepare(scenario, planned, machine, comm)
     return drive(scenario).compute(scenario, planned, program, comm, progress).finished()
 
 
@@ -168,7 +168,7 @@ def run_into(scenario, planned, machine, out, force=False, progress=True, comm=N
     with agreed(comm):
         if comm.rank == 0:
             kind.check_disk(scenario, planned, out, force)
-        program = kind.prepare(planned, machine, comm, saved)
+        program = kind.prepare(scenario, planned, machine, comm, saved)
     with agreed(comm):
         if comm.rank == 0:
             store = Store.again(out) if saved else open_store(scenario, planned, machine, out, force)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from craton.core.layout import rounded
-from craton.core.partition import clip
+from craton.core.subdomain import clip
 
 TAG = 1 << 10  # above those of halos
 CHUNK_BYTES = 16 << 20
@@ -18,41 +18,44 @@ class Tiling:
 
     Parameters
     ----------
+    series : SnapshotSeries
+    partition : sequence of Subdomain
+        Of all ranks.
     tile, chunk : dict of str to int
         Points of the picture along each of its axes.
     """
 
-    frames: Any
-    parts: Any
+    series: Any
+    partition: Any
     tile: dict
     chunk: dict
 
     def region(self, rank):
         """First and last + 1 point of the picture along each of its axes that a rank makes; None where it makes none."""
-        part, out = self.parts[rank], {}
+        subdomain, out = self.partition[rank], {}
         for n, axis in enumerate("zyx"):
-            where = self.frames.lattice.get(axis)
+            where = self.series.lattice.get(axis)
             if isinstance(where, int):
-                low, high = part.range(axis)
+                low, high = subdomain.range(axis)
                 if not low <= where < high:
                     return None
             elif where is not None:
-                first = part.place[n] * self.tile[axis]
+                first = subdomain.place[n] * self.tile[axis]
                 out[axis] = (first, min(first + self.tile[axis], len(range(*where))))
                 if first >= out[axis][1]:
                     return None
         return out
 
     def share(self, rank):
-        """Frames of the part that a rank makes, or None."""
+        """The series of the part that a rank makes, or None."""
         region = self.region(rank)
         if region is None:
             return None
         ranges = {}
         for axis, (a, b) in region.items():
-            _, n, stride = self.frames.lattice[axis]
+            _, n, stride = self.series.lattice[axis]
             ranges[axis] = (a * stride, min(b * stride, n))
-        return self.frames.within(ranges)
+        return self.series.within(ranges)
 
     def need(self, rank):
         """Box of points of the grid that a rank needs for its part, or None."""
@@ -60,16 +63,16 @@ class Tiling:
         return share and box_of(next(iter(share.reads.values())))
 
 
-def tiling(frames, parts, itemsize=4):
+def tiling(series, partition, itemsize=4):
     """The Tiling of a series: tiles as even as whole chunks allow."""
-    axes = {axis: len(range(*where)) for axis, where in frames.lattice.items() if not isinstance(where, int)}
-    tile = {axis: ceil(n / parts[0].ranks["zyx".index(axis)]) for axis, n in axes.items()}
+    axes = {axis: len(range(*where)) for axis, where in series.lattice.items() if not isinstance(where, int)}
+    tile = {axis: ceil(n / partition[0].ranks["zyx".index(axis)]) for axis, n in axes.items()}
     chunk = dict(tile)
     for axis in chunk:
         others = prod(n for a, n in chunk.items() if a != axis) * itemsize
         chunk[axis] = max(1, min(chunk[axis], CHUNK_BYTES // others))
         tile[axis] = rounded(tile[axis], chunk[axis])
-    return Tiling(frames, parts, tile, chunk)
+    return Tiling(series, partition, tile, chunk)
 
 
 def box_of(slices):
@@ -92,16 +95,19 @@ class Camera:
     number : int
         Of the series, alike on all ranks.
     tiles : Tiling
+    pictures : callable
+        See `craton.driver.recorder.Recorder`.
     """
 
-    def __init__(self, program, comm, number, tiles):
+    def __init__(self, program, comm, number, tiles, pictures):
         self.program, self.tiles, self.share = program, tiles, tiles.share(comm.rank)
-        self.own, fields = tiles.parts[comm.rank].box, len(tiles.frames.reads)
+        self.picture = pictures(self.share) if self.share else None
+        self.own, fields = tiles.partition[comm.rank].box, len(tiles.series.reads)
         needs = [tiles.need(rank) for rank in range(comm.size)]
         self.need, dtype = needs[comm.rank], program.plan.precision
         others = [rank for rank in range(comm.size) if rank != comm.rank]
         self.goes = {rank: common for rank in others if needs[rank] and (common := clip(needs[rank], self.own))}
-        self.comes = {rank: common for rank in others if self.need and (common := clip(self.need, tiles.parts[rank].box))}
+        self.comes = {rank: common for rank in others if self.need and (common := clip(self.need, tiles.partition[rank].box))}
         self.out, self.into = (
             {rank: np.empty((fields, *(b - a for a, b in zip(box[::2], box[1::2]))), dtype) for rank, box in boxes.items()}
             for boxes in (self.goes, self.comes)
@@ -111,7 +117,7 @@ class Camera:
 
     def take(self):
         """The part of the picture that this rank makes, or None; all ranks must call it."""
-        names, low = tuple(self.tiles.frames.reads), self.own[::2]
+        names, low = tuple(self.tiles.series.reads), self.own[::2]
         for rank, box in self.goes.items():
             for target, name in zip(self.out[rank], names):
                 target[...] = self.program.host(name, slices_of(box, low))
@@ -128,32 +134,36 @@ class Camera:
         for rank, box in self.comes.items():
             for name, values in zip(names, self.into[rank]):
                 arrays[name][slices_of(box, self.need[::2])] = values
-        return self.share.combine(arrays) if self.share else None
+        return self.picture(arrays) if self.share else None
 
 
 class Collected:
-    """Puts the pictures of a series together on rank 0, of which every rank makes some points (`Frames.where`).
+    """Takes the pictures of a series on rank 0, to which every rank gives the points that it has; on one rank all of them.
 
     Parameters
     ----------
     program : Program
     comm : Comm
-    frames : Frames
+    series : SnapshotSeries
         Of this rank.
+    picture : callable
+        Makes a picture from a dict of host arrays, nan at points that the rank does not have.
     """
 
-    def __init__(self, program, comm, frames):
-        self.program, self.comm, self.frames = program, comm, frames
-        self.where = comm.gather(frames.where)
+    def __init__(self, program, comm, series, picture):
+        self.program, self.comm, self.series, self.picture = program, comm, series, picture
+        self.where = comm.gather(series.where) if comm.size > 1 else None
 
     def take(self):
         """The picture on rank 0, None on the others; all ranks must call it."""
-        made = self.frames.combine({name: self.program.host(name, index) for name, index in self.frames.reads.items()})
-        lead = len(self.frames.components) if len(self.frames.components) > 1 else 1
-        blocks = self.comm.collect(np.ascontiguousarray(made.reshape(lead, -1)[:, self.frames.where]))
+        own = self.picture({name: self.program.host(name, index) for name, index in self.series.reads.items()})
+        if self.where is None:
+            return own
+        lead = max(len(self.series.components), 1)
+        blocks = self.comm.collect(np.ascontiguousarray(own.reshape(lead, -1)[:, self.series.where]))
         if blocks is None:
             return None
-        out = np.full((lead, made.size // lead), np.nan, made.dtype)
+        out = np.full((lead, own.size // lead), np.nan, own.dtype)
         for where, values in zip(self.where, blocks):
             out[:, where] = values
-        return out.reshape(made.shape)
+        return out.reshape(own.shape)

@@ -37,7 +37,7 @@ def check_disk(scenario, plan, out, force):
     check_space(out, 8 * len(plan.problem.fields) * plan.problem.points.shape[1])
 
 
-def prepare(plan, machine, comm, saved=None):
+def prepare(scenario, plan, machine, comm, saved=None):
     """The machine, where the algorithm asked for applies.
 
     Raises

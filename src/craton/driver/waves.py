@@ -6,6 +6,7 @@ from pathlib import Path
 
 from craton.driver.result import Result
 from craton.errors import CratonError, Interrupted, ResourceError
+from craton.methods import METHODS
 
 MESH = "mesh.vtu"
 
@@ -20,11 +21,11 @@ def check_memory(planned, machine, ranks=1):
                             f"    it fits with {fits}")  # fmt: skip
 
 
-def commit(planned, machine):
-    """The plan on the machine."""
+def commit(scenario, planned, machine):
+    """The plan on the machine, filled from the scenario."""
     begin = time.perf_counter()
     try:
-        program = machine.commit(planned)
+        program = machine.commit(planned, METHODS[scenario.method].fills(scenario, planned))
     except MemoryError as e:
         raise ResourceError(f"{machine.describe()} ran out of memory: the run needs {planned.nbytes / 2**30:.1f} GiB") from e
     machine.finish()
@@ -36,15 +37,14 @@ def check_disk(scenario, planned, out, force):
     """Refuse a directory that cannot be written to or has too little space, for two checkpoints as well where they are asked for."""
     from craton.output.store import check_out, check_space
 
-    whole = planned.whole or planned
-    state = 2 * whole.state_bytes if scenario.run.checkpoint else 0
+    state = 2 * planned.totals.state_bytes if scenario.run.checkpoint else 0
     check_out(out, force)
-    check_space(out, 4 * planned.steps * len(planned.channels) + sum(f.nbytes for f in planned.frames) + state)
+    check_space(out, 4 * planned.steps * len(planned.channels) + sum(f.nbytes for f in planned.snapshots) + state)
 
 
-def prepare(plan, machine, comm, saved=None):
+def prepare(scenario, plan, machine, comm, saved=None):
     """The plan on the machine, in the state of a checkpoint where there is one."""
-    program = commit(plan, machine)
+    program = commit(scenario, plan, machine)
     if saved:
         saved.restore(program, comm.rank)
     return program
@@ -52,7 +52,7 @@ def prepare(plan, machine, comm, saved=None):
 
 def facts(plan):
     """What run.json says of a plan."""
-    return {"precision": plan.precision, "steps": plan.steps, "points": (plan.whole or plan).points, "nbytes": plan.nbytes}
+    return {"precision": plan.precision, "steps": plan.steps, "points": plan.totals.points, "nbytes": plan.nbytes}
 
 
 def compute(scenario, plan, program, comm, progress=True, out=None, store=None, saved=None):
@@ -93,9 +93,9 @@ def declare(planned, writer, create, saved=None):
     """Name all series of snapshots to a writer; those of a run that goes on are there."""
     from craton.driver.snapshots import tiling
 
-    parts = planned.sharing.get("parts")
-    for f in planned.frames:
-        chunk, done = tiling(f, parts).chunk if parts and f.lattice else None, int((f.steps < saved.step).sum()) if saved else None
+    for f in planned.snapshots:
+        chunk = tiling(f, planned.partition).chunk if planned.partition and f.lattice else None
+        done = int((f.steps < saved.step).sum()) if saved else None
         writer.add_series(f.name, {f.quantity: f.components}, f.coords, f.times, chunk=chunk, create=create, done=done)
 
 
@@ -111,11 +111,10 @@ def keep(result, store):
     write_records(result, store)
     if len(result.plan.receivers) and len(result.samples) and not result.plan.shots:  # the other formats know one experiment
         export(result.dataset, store.path, result.scenario.output.network)
-    if getattr(result.scenario.output, "mesh", False):
+    if result.plan.cells is not None:
         from craton.io.vtu import write_mesh
 
-        mesh, media = (result.plan.whole or result.plan).grid.media()
-        write_mesh(store.path / MESH, mesh, cell_data=media)
+        write_mesh(store.path / MESH, result.plan.cells, cell_data=result.plan.cells.values)
 
 
 def write_records(result, store):
@@ -142,9 +141,10 @@ def march(scenario, program, writer, progress, comm, checkpoints=None, saved=Non
 
     planned, error = program.plan, None
     halos = comm if comm.size == 1 else exchange(program, comm, say if comm.rank == 0 else None)
-    with progress_bar(planned.steps, (planned.whole or planned).points, planned.title, not progress, saved.step if saved else 0) as report:
+    with progress_bar(planned.steps, planned.totals.points, planned.title, not progress, saved.step if saved else 0) as report:
         before = saved.record if saved and comm.rank == 0 else None
-        recorder = Recorder(program, writer, report, comm, checkpoints, saved.step if saved else 0, before)
+        pictures = METHODS[scenario.method].picture_maker
+        recorder = Recorder(program, writer, report, comm, checkpoints, saved.step if saved else 0, before, pictures)
         with Signals(recorder):
             try:
                 loop(program, halos, recorder, planned.steps, recorder.begun)
@@ -177,7 +177,7 @@ def timings(program, recorder, end, halos, comm):
     from craton.versions import versions
 
     planned, machine, clock = program.plan, program.backend, recorder.clock
-    points = (planned.whole or planned).points
+    points = planned.totals.points
     first = clock.get("first step", end)
     steady = recorder.done - recorder.begun - 1
     rate = steady * points / (end - first) if steady > 0 and end > first else 0.0
@@ -185,6 +185,6 @@ def timings(program, recorder, end, halos, comm):
     return {
         "device": machine.describe(), "precision": planned.precision, "steps_done": recorder.done, "points": points,
         "seconds": {"commit": program.seconds, "first step": first - clock["start"], "steady": end - first},
-        "point_steps_per_second": rate, "least_bytes_per_step": sum((planned.whole or planned).traffic.values()), **shared,
+        "point_steps_per_second": rate, "least_bytes_per_step": sum(planned.totals.traffic.values()), **shared,
         "versions": versions(),
     }  # fmt: skip

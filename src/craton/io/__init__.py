@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from craton.io.records import FileError, UnknownFormat
+from craton.io.contents import FileError, UnknownFormat
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Format:
     suffixes : tuple of str
         Ends of file names by which files are recognised. Without any, ``recognises(path)`` of the module is asked.
     read : str
-        Function of the module, ``read(path, **options)``: a record of `craton.io.records` or arrays.
+        Function of the module, ``read(path, **options)``: something of `craton.io.contents`, or arrays.
     write : str or callable
         ``write(dataset, path, network)`` of waveforms; returns False where its library is missing.
     options : tuple of str

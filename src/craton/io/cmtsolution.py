@@ -1,8 +1,8 @@
 """CMTSOLUTION: moment tensors as Global CMT and SPECFEM give them, in dyn cm."""
 import numpy as np
 
+from craton.io.contents import FileSource, moment_tensor
 from craton.io.keyed import EVENT, blocks_of
-from craton.io.records import SourceRecord, moment_tensor
 
 DYNE_CM = 1e-7  # N m
 MOMENTS = ("mrr", "mtt", "mpp", "mrt", "mrp", "mtp")
@@ -16,11 +16,11 @@ def read(path, convention="rtp"):
     ----------
     path : path-like
     convention : str
-        Axes of the six moments, as of `craton.io.records.moment_tensor`.
+        Axes of the six moments, as of `craton.io.contents.moment_tensor`.
 
     Returns
     -------
-    list of SourceRecord
+    list of FileSource
 
     Raises
     ------
@@ -41,4 +41,4 @@ def _source(block, convention):
         raise ValueError(f"line {block.lines['half duration']}: half duration {v['half duration']:g} s is negative")
     place = v["longitude"], v["latitude"], 1e3 * v["depth"]
     moment, name = moment_tensor(moments, convention), block.texts.get(EVENT, "")
-    return SourceRecord(*place, v["time shift"], v["half duration"], moment, name=name)
+    return FileSource(*place, v["time shift"], v["half duration"], moment, name=name)

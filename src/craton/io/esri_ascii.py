@@ -1,7 +1,7 @@
 """ESRI ASCII grid: a header of keys and values, then rows from north to south."""
 import numpy as np
 
-from craton.io.records import FileError
+from craton.io.contents import FileError
 
 
 def read(path, variable=None):

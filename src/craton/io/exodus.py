@@ -5,8 +5,8 @@ classic.
 """
 import numpy as np
 
+from craton.io.contents import FileError
 from craton.io.mesh_parts import MeshParts
-from craton.io.records import FileError
 
 SIDES = np.array([2, 1, 3, 0, 4, 5])  # local face of sides 1 to 6 of a hexahedron
 KINDS = {"HEX": (8, 20, 27), "QUAD": (4, 8, 9), "SHELL": (4, 8, 9)}

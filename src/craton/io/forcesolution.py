@@ -1,8 +1,8 @@
 """FORCESOLUTION: point forces of SPECFEM3D Cartesian."""
 import numpy as np
 
+from craton.io.contents import FileSource
 from craton.io.keyed import FUNCTION, blocks_of
-from craton.io.records import SourceRecord
 
 DIRECTION = ("component dir vect source e", "component dir vect source n", "component dir vect source z_up")
 KEYS = ("time shift", "hdurorf0", "latitude", "longitude", "depth", "factor force source", *DIRECTION)
@@ -18,7 +18,7 @@ def read(path):
 
     Returns
     -------
-    list of SourceRecord
+    list of FileSource
 
     Raises
     ------
@@ -41,4 +41,4 @@ def _source(block):
     if function not in range(len(FUNCTIONS)):
         raise ValueError(f"line {block.lines[FUNCTION]}: source time function {function:g} is unknown, it is 0 to 4")
     place, force = (v["longitude"], v["latitude"], 1e3 * v["depth"]), v["factor force source"] * vector / size
-    return SourceRecord(*place, v["time shift"], v["hdurorf0"], force=force, wavelet=FUNCTIONS[int(function)], name=block.title)
+    return FileSource(*place, v["time shift"], v["hdurorf0"], force=force, wavelet=FUNCTIONS[int(function)], name=block.title)

@@ -1,5 +1,5 @@
 """GeoTIFF, through rioxarray."""
-from craton.io.records import FileError
+from craton.io.contents import FileError
 
 
 def read(path, variable=None):

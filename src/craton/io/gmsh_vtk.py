@@ -3,8 +3,8 @@ from importlib import import_module
 
 import numpy as np
 
+from craton.io.contents import FileError
 from craton.io.mesh_parts import MeshParts
-from craton.io.records import FileError
 
 # Cell data of VTK files that may say what a cell is made of, or which boundary it lies on.
 TAGS = ("gmsh:physical", "region", "regions", "material", "materials", "material_id", "MaterialIDs", "block_id", "BlockId", "ObjectId")

@@ -2,7 +2,7 @@
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from craton.io.records import FileError
+from craton.io.contents import FileError
 from craton.units import UnitError, si
 
 SUFFIXES = (".nc", ".nc4", ".grd", ".cdf", ".zarr")

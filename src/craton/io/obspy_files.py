@@ -1,7 +1,7 @@
 """Files through ObsPy: its errors as ours, and whether it is installed."""
 import logging
 
-from craton.io.records import MissingLibrary
+from craton.io.contents import MissingLibrary
 
 
 def read_with_obspy(path, form, reader):

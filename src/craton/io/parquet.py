@@ -1,5 +1,5 @@
 """Parquet tables, through pyarrow."""
-from craton.io.records import FileError
+from craton.io.contents import FileError
 
 
 def read(path):

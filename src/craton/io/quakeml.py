@@ -1,7 +1,7 @@
 """QuakeML: the event with its origin and mechanism, through ObsPy."""
 from craton.conventions import magnitude_to_moment
+from craton.io.contents import FileSource, moment_tensor
 from craton.io.obspy_files import read_with_obspy
-from craton.io.records import SourceRecord, moment_tensor
 
 COMPONENTS = ("m_rr", "m_tt", "m_pp", "m_rt", "m_rp", "m_tp")
 
@@ -15,7 +15,7 @@ def read(path):
 
     Returns
     -------
-    list of SourceRecord
+    list of FileSource
         One, at the centroid where there is one, else at the hypocentre.
 
     Raises
@@ -40,7 +40,7 @@ def source_of(event):
 
     Returns
     -------
-    SourceRecord
+    FileSource
 
     Raises
     ------
@@ -61,7 +61,7 @@ def source_of(event):
     moment = _moment(tensor)
     plane = _plane(event, mechanism) if moment is None else None
     place = float(origin.longitude), float(origin.latitude), float(origin.depth)
-    return SourceRecord(*place, shift, width, moment, plane=plane, name=name)
+    return FileSource(*place, shift, width, moment, plane=plane, name=name)
 
 
 def _mechanism(event):

@@ -2,7 +2,7 @@
 import numpy as np
 
 from craton.io import text_table
-from craton.io.records import FileError, RadialTable, surface_radius
+from craton.io.contents import FileError, RadialTable, surface_radius
 
 COLUMNS = ("vp", "vs", "vpv", "vph", "vsv", "vsh", "rho", "eta", "qkappa", "qmu", "qp", "qs")
 

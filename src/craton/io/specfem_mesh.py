@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from craton.io.contents import FileError
 from craton.io.mesh_parts import MeshParts
-from craton.io.records import FileError
 
 SURFACES = {
     "free_or_absorbing_surface_file_zmax": "top",

@@ -1,8 +1,8 @@
 """STATIONS of SPECFEM: ``station network latitude longitude elevation burial``."""
 import numpy as np
 
+from craton.io.contents import Stations, unique_codes
 from craton.io.keyed import lines_of, number
-from craton.io.records import Stations, unique_codes
 
 COLUMNS = ("latitude", "longitude", "elevation", "burial")
 

@@ -1,9 +1,9 @@
 """StationXML: stations and channels, through ObsPy."""
 import numpy as np
 
+from craton.io.contents import Stations, unique_codes
 from craton.io.fdsn import CODES, channel_code, components, origin_time, station_codes
 from craton.io.obspy_files import has_obspy, read_with_obspy
-from craton.io.records import Stations, unique_codes
 
 ORIENTATION = {"E": (90.0, 0.0), "N": (0.0, 0.0), "Z": (0.0, -90.0), "H": (None, None)}
 _METRES_PER_DEGREE = 111_194.93  # sphere of 6371 km

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 
-from craton.io.records import FileError, RadialTable, surface_radius
+from craton.io.contents import FileError, RadialTable, surface_radius
 
 BOUNDARIES = {"mantle": "moho", "moho": "moho", "outer-core": "cmb", "cmb": "cmb", "inner-core": "icb", "icocb": "icb"}
 COLUMNS = ("vp", "vs", "rho", "qp", "qs")

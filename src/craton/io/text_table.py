@@ -3,8 +3,8 @@ import csv
 
 import numpy as np
 
+from craton.io.contents import FileError, Stations
 from craton.io.keyed import lines_of
-from craton.io.records import FileError, Stations
 from craton.units import si
 
 SEPARATORS = ",;\t"

@@ -1,7 +1,7 @@
 """What a method is: one object with the verbs of a run, in the order in which they are called."""
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True)
@@ -10,7 +10,7 @@ class BenchCase:
 
     Parameters
     ----------
-    title : str
+    scenario : Scenario
     plan : callable
         Takes a machine for trials and gives the plan.
     figures : callable, optional
@@ -19,10 +19,15 @@ class BenchCase:
         What rates count: ``"point_steps"``, or a figure that `figures` gives, such as ``"elements"``.
     """
 
-    title: str
+    scenario: Any
     plan: Callable
     figures: Callable = lambda plan, seconds: {}
     unit: str = "point_steps"
+
+    @property
+    def title(self):
+        """Title of its scenario."""
+        return self.scenario.title
 
 
 class Method(Protocol):
@@ -93,6 +98,15 @@ class Method(Protocol):
         ScenarioError
             The domain cannot be cut into so many parts.
         """
+
+    def fills(self, scenario, plan):
+        """What fills the arrays of a rank's plan that are `filled`, see `craton.backends.base.Machine.commit`.
+
+        Until then they take no memory; builders are needed for them, and are gone afterwards.
+        """
+
+    def picture_maker(self, series):
+        """The function that makes a picture of a `SnapshotSeries` from a dict of fields on the host; runs beside the time loop."""
 
     def shots(self, scenario):
         """Names of the shots that must be run one by one."""

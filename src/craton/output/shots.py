@@ -4,7 +4,7 @@ import time
 import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
-from craton.output.dataset import coordinate_attributes, waveforms
+from craton.output.dataset import cf_dataset, off_axis_attributes, waveforms
 from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, consolidate
 from craton.output.store import FINISHED, Store, check_alone, check_out, read_run
 
@@ -153,22 +153,16 @@ class _First:
 
 
 def _coordinates(sample, receivers, names, places, times):
-    """Return the dataset of all coordinates, with no quantity."""
-    import xarray as xr
-
+    """The dataset of all coordinates, with no quantity."""
     coordinates = {name: (c.dims, c.values, c.attrs) for name, c in sample.coords.items() if "receiver" not in c.dims}
     coordinates["time"] = ("time", times, sample.time.attrs)
     coordinates["receiver"] = ("receiver", np.array(receivers.names, dtype=str), sample.receiver.attrs)
     coordinates["shot"] = ("shot", np.array(names, dtype=str), {"long_name": "shot name"})
     for axis, values, source in zip("xyz", np.asarray(receivers.xyz).T, np.asarray(places, float).T):
-        about = coordinate_attributes(axis)
-        about.pop("axis", None)
+        about = off_axis_attributes(axis)
         coordinates[axis] = ("receiver", values, about)
         coordinates[f"source_{axis}"] = ("shot", source, about | {"long_name": f"{about.get('long_name', axis)} of the source"})
-    dataset = xr.Dataset(None, coordinates, sample.attrs)
-    for variable in dataset.variables.values():
-        variable.encoding["_FillValue"] = None  # CF forbids fill values on coordinates
-    return dataset
+    return cf_dataset(None, coordinates, sample.attrs)
 
 
 def _quantity(group, name, shape, variable, dims):

@@ -123,33 +123,63 @@ def tensors(values, axes):
     return np.stack([turned[:, a, b] for a, b in PAIRS], axis=1)
 
 
-def local(dataset, globe, source=None):
+@dataclass(frozen=True, eq=False)
+class Stations:
+    """Where receivers are on Earth.
+
+    Parameters
+    ----------
+    axes : (n, 3, 3) array
+        East, north, up of each receiver in the chunk's axes, as columns.
+    coordinates : list of (str, (n,) array, str)
+        Name, values and unit: longitude, latitude, depth, and with a source distance, azimuth, back_azimuth.
+    attributes : dict of str to float
+        Longitude and latitude, degrees, and depth, m, of the source.
+    """
+
+    axes: np.ndarray
+    coordinates: list
+    attributes: dict
+
+
+def stations(globe, xyz, source=None):
+    """Return the `Stations` of receivers.
+
+    Parameters
+    ----------
+    globe : Globe
+    xyz : (n, 3) array
+        Their positions, m, in the chunk's axes.
+    source : (3,) array, optional
+        Position, m, from which distance and azimuth count.
+    """
+    names = ("source_longitude", "source_latitude", "source_depth")
+    place = () if source is None else map(float, globe.chunk.whereabouts(np.asarray(source, float)))
+    return Stations(globe.axes(xyz), _whereabouts(globe, xyz, source), dict(zip(names, place)))
+
+
+def local(dataset, stations):
     """Waveforms of a run in a chunk with each receiver's own east, north and up, and where the receivers are on Earth.
 
     Parameters
     ----------
     dataset : xarray.Dataset
-        As `output.dataset.waveforms` makes it, components in the chunk's axes; coordinates x, y, z of the receivers in them.
-    globe : Globe
-    source : (3,) array, optional
-        Position, m, from which distance and azimuth count.
+        As `output.dataset.waveforms` makes it, components in the chunk's axes.
+    stations : Stations
 
     Returns
     -------
     xarray.Dataset
-        With coordinates longitude, latitude (degrees), depth (m), and with a source distance, azimuth, back_azimuth (degrees).
+        With the coordinates and attributes of the stations.
     """
-    xyz = np.stack([dataset[axis].values for axis in "xyz"], axis=-1)
-    axes, out = globe.axes(xyz), dataset.copy()
+    out = dataset.copy()
     for name, array in dataset.data_vars.items():
         for dim, turn, labels in (("component", vectors, VECTOR), ("tensor", tensors, TENSOR)):
             if dim in array.dims and tuple(map(str, array[dim].values)) == labels:
                 rows = array.transpose("receiver", dim, ...)
-                out[name] = rows.copy(data=turn(rows.values, axes)).transpose(*array.dims)
-    out = out.assign_coords({name: ("receiver", values, {"units": unit}) for name, values, unit in _whereabouts(globe, xyz, source)})
-    if source is not None:
-        place = zip(("longitude", "latitude", "depth"), globe.chunk.whereabouts(np.asarray(source, float)))
-        out.attrs |= {f"source_{name}": float(value) for name, value in place}
+                out[name] = rows.copy(data=turn(rows.values, stations.axes)).transpose(*array.dims)
+    out = out.assign_coords({name: ("receiver", values, {"units": unit}) for name, values, unit in stations.coordinates})
+    out.attrs |= stations.attributes
     return out
 
 

@@ -9,9 +9,11 @@ from craton import io
 from craton.conventions import INTEGRATED, components
 from craton.errors import Problem, ScenarioError
 from craton.survey import fibres, geography, places
+from craton.survey.globe import stations
 
 # Sampled at half steps because made of velocities; what is made of stresses lives at full steps.
 ALONG_FIBRE = "fibre_strain_rate"  # quantity of a fibre's channels
+COLUMNS = "a CSV file has columns name, x, y and z (m, up) or depth (m): see docs/sources.md"
 HALF_STEP = ("velocity", "strain_rate", "rotation_rate")
 
 
@@ -61,29 +63,30 @@ class Receivers:
         Positions (x, y, z), metres.
     fibres : Fibres or None
         Channels of fibres beside them.
-    globe : Globe or None
-        Where they are on Earth, and what turns records to their own east, north, up.
-    source : (3,) array or None
-        Position, m, from which distances and azimuths on Earth count.
+    stations : globe.Stations or None
+        Where they are on Earth.
     """
 
     names: list[str]
     xyz: np.ndarray
     fibres: Any = None
-    globe: Any = None
-    source: Any = None
+    stations: Any = None
 
     def __len__(self):
         return len(self.names)
 
-    def on_earth(self, sources):
-        """Receivers with distances from the first source, on a chunk of the Earth.
+    def on_earth(self, globe, sources):
+        """Receivers on a chunk of the Earth, with distances from the first source.
 
         Parameters
         ----------
+        globe : Globe or None
+            None where the model is no chunk of the Earth.
         sources : list of PointSource, FiniteFault or PlaneWave
         """
-        return replace(self, source=sources[0].points[0]) if self.globe is not None and sources else self
+        if globe is None or not len(self):
+            return self
+        return replace(self, stations=stations(globe, self.xyz, sources[0].points[0] if sources else None))
 
     def fibre_channels(self):
         """A Channel for each channel of the fibres."""
@@ -140,7 +143,7 @@ def build(scenario):
     points = [(entry_names, xyz) for i, entry_names, xyz in entries if where(scenario.receivers[i]) != "das"]
     names = [name for entry_names, _ in points for name in entry_names]
     xyz = np.concatenate([np.empty((0, 3)), *(xyz for _, xyz in points)])
-    return Receivers(names, xyz, fibres.build(cables) if cables else None, places.globe_of(scenario))
+    return Receivers(names, xyz, fibres.build(cables) if cables else None)
 
 
 def collect(scenario):
@@ -161,7 +164,8 @@ def collect(scenario):
         try:
             names, xyz = expand(entry, scenario)
         except (OSError, ValueError, LookupError) as error:
-            problems.append(_file_problem(i, entry, error))
+            message, remedy = file_fault(entry, error, "CSV, STATIONS or StationXML file", COLUMNS)
+            problems.append(Problem(f"receivers.{i}.file", message, remedy))
             continue
         problems += _used_twice(i, entry, taken, names)
         taken.update(names)
@@ -213,18 +217,6 @@ def where(entry):
     return next((k for k in ("file", "line", "grid", "das") if getattr(entry, k, None) is not None), "at")
 
 
-def _file_problem(index, entry, error):
-    if isinstance(error, LookupError):
-        message = f"{entry.file}: {error.args[0]}"
-        remedy = 'add geographic = { longitude =, latitude = } to [domain]; or coordinates = "metres"'
-    elif isinstance(error, OSError):
-        message = f"cannot read {entry.file}: {error.strerror or error}"
-        remedy = "give the path of a CSV, STATIONS or StationXML file, relative to the scenario"
-    else:
-        message, remedy = in_file(entry.file, error), "a CSV file has columns name, x, y and z (m, up) or depth (m): see docs/sources.md"
-    return Problem(f"receivers.{index}.file", message, remedy)
-
-
 def _used_twice(index, entry, taken, names):
     seen, twice = set(taken), []
     for name in names:
@@ -245,17 +237,31 @@ def _lattice(grid):
     return np.stack([east.ravel(), north.ravel(), np.full(east.size, float(height))], axis=1)
 
 
-def in_file(file, error):
-    """``file:line: what`` of an error that begins with its line.
+def file_fault(entry, error, kinds, advice):
+    """Message and remedy for an error of a file of sources or receivers.
 
     Parameters
     ----------
-    file : str
-    error : Exception
+    entry : source or receivers of a scenario
+    error : OSError, ValueError or LookupError
+        The file cannot be read; is wrong, ``line N: ...`` where a line is; needs a reference of longitude and latitude.
+    kinds : str
+        What the path should lead to.
+    advice : str
+        Remedy for a file that is wrong.
+
+    Returns
+    -------
+    message, remedy : str
     """
-    text = str(error)
-    line, colon, rest = text.removeprefix("line ").partition(":")
-    return f"{file}:{line}:{rest}" if text.startswith("line ") and colon and line.isdecimal() else f"{file}: {text}"
+    if isinstance(error, LookupError):
+        metres = '; or coordinates = "metres"' if hasattr(entry, "coordinates") else ""
+        return f"{entry.file}: {error.args[0]}", "add geographic = { longitude =, latitude = } to [domain]" + metres
+    if isinstance(error, OSError):
+        return f"cannot read {entry.file}: {error.strerror or error}", f"give the path of the {kinds}, relative to the scenario"
+    line, colon, rest = str(error).removeprefix("line ").partition(":")
+    has_line = str(error).startswith("line ") and colon and line.isdecimal()
+    return f"{entry.file}:{line}:{rest}" if has_line else f"{entry.file}: {error}", advice
 
 
 def read_file(entry, domain):

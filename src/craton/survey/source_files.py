@@ -9,10 +9,10 @@ import numpy as np
 
 from craton import io
 from craton.errors import Problem, ScenarioError
-from craton.io.records import MissingLibrary
+from craton.io.contents import MissingLibrary
 from craton.survey import faults, geography, planes, wavelets
 from craton.survey.places import globe_of
-from craton.survey.receivers import in_file
+from craton.survey.receivers import file_fault
 from craton.survey.sources import PointSource, double_couple, moment_tensor, positions, shots, shots_of
 
 MIMIC_TRIANGLE = 1.628  # SPECFEM's SOURCE_DECAY_MIMIC_TRIANGLE: the Gaussian exp(-(1.628 t / half duration)^2) stands for its triangle
@@ -27,7 +27,7 @@ def contents(entry):
 
     Returns
     -------
-    list of SourceRecord, or Rupture
+    list of FileSource, or Rupture
 
     Raises
     ------
@@ -146,35 +146,35 @@ def in_domain_axes(scenario, xyz, moment, force):
 
 def _from_file(entry, name, scenario, medium):
     """The sources of a file: points, or a finite fault."""
-    records, places = contents(entry), geography.places(scenario.domain, getattr(entry, "coordinates", "geographic"))
-    if not isinstance(records, list):
-        return [faults.build(records, name, places, medium)]
-    names = [name] if len(records) == 1 else [f"{name}.{n}" for n in range(1, len(records) + 1)]
-    return [_point(places, title, record, _wavelet(entry, record)) for title, record in zip(names, records)]
+    held, places = contents(entry), geography.places(scenario.domain, getattr(entry, "coordinates", "geographic"))
+    if not isinstance(held, list):
+        return [faults.build(held, name, places, medium)]
+    names = [name] if len(held) == 1 else [f"{name}.{n}" for n in range(1, len(held) + 1)]
+    return [_point(places, title, point, _wavelet(entry, point)) for title, point in zip(names, held)]
 
 
-def _point(places, name, record, wavelet):
-    """A point source at a record's place, its mechanism turned to the model's axes."""
-    xyz = tuple(map(float, places.xyz(record.longitude, record.latitude, record.depth)))
-    turn = places.rotation(record.longitude, record.latitude)
-    moment = record.moment if record.plane is None else double_couple(*record.plane)
-    force = None if record.force is None else turn @ record.force
+def _point(places, name, point, wavelet):
+    """A point source at a file source's place, its mechanism turned to the model's axes."""
+    xyz = tuple(map(float, places.xyz(point.longitude, point.latitude, point.depth)))
+    turn = places.rotation(point.longitude, point.latitude)
+    moment = point.moment if point.plane is None else double_couple(*point.plane)
+    force = None if point.force is None else turn @ point.force
     return PointSource(name, xyz, None if moment is None else turn @ moment @ turn.T, force, wavelet)
 
 
-def _wavelet(entry, record):
+def _wavelet(entry, point):
     """The entry's own wavelet, or the one that SPECFEM makes of a half duration or frequency; moved by the time shift."""
     if entry.wavelet is not None:
-        return _moved(wavelets.build(entry.wavelet), record.shift)
-    if record.wavelet not in ("gaussian", "ricker"):
-        raise ValueError(f"source time function {record.wavelet}, is not supported: give a wavelet")
-    if record.width <= 0 and record.force is not None:
-        raise ValueError(f"half duration or frequency {record.width:g} must be positive; or give a wavelet")
-    if record.width <= 0:
+        return _moved(wavelets.build(entry.wavelet), point.shift)
+    if point.wavelet not in ("gaussian", "ricker"):
+        raise ValueError(f"source time function {point.wavelet}, is not supported: give a wavelet")
+    if point.width <= 0 and point.force is not None:
+        raise ValueError(f"half duration or frequency {point.width:g} must be positive; or give a wavelet")
+    if point.width <= 0:
         raise ValueError("it has no duration, and an instantaneous moment release cannot be resolved; "
                          'add wavelet = { kind = "gaussian", tau = 0.1 }')  # fmt: skip
-    shape = {"frequency": record.width} if record.wavelet == "ricker" else {"tau": tau_of(record.width)}
-    return wavelets.build(SimpleNamespace(kind=record.wavelet, delay=record.shift, **shape))
+    shape = {"frequency": point.width} if point.wavelet == "ricker" else {"tau": tau_of(point.width)}
+    return wavelets.build(SimpleNamespace(kind=point.wavelet, delay=point.shift, **shape))
 
 
 def _moved(wavelet, shift):
@@ -195,14 +195,9 @@ def checked(entry, name, scenario):
         return build(entry, name, scenario, any_solid), None
     except MissingLibrary as error:
         problem = "kind", str(error), "or write the source as kind = \"moment_tensor\""
-    except LookupError as error:
-        key = "coordinates" if hasattr(entry, "coordinates") else "file"
-        problem = key, f"{entry.file}: {error.args[0]}", "add geographic = { longitude =, latitude = } to [domain]" + (
-            '; or coordinates = "metres"' if hasattr(entry, "coordinates") else "")  # fmt: skip
-    except OSError as error:
-        problem = "file", f"cannot read {entry.file}: {error.strerror or error}", "give the path of the file, relative to the scenario"
-    except ValueError as error:
-        problem = "file", in_file(entry.file, error), f"correct the file: see docs/sources.md for the {entry.kind} format"
+    except (LookupError, OSError, ValueError) as error:
+        key = "coordinates" if isinstance(error, LookupError) and hasattr(entry, "coordinates") else "file"
+        problem = key, *file_fault(entry, error, "file", f"correct the file: see docs/sources.md for the {entry.kind} format")
     return [], problem
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from craton.conventions import magnitude_to_moment
-from craton.io import records
+from craton.io import contents
 from craton.survey import places, wavelets
 
 EARLY_ENOUGH = 1e-2    # of the peak: an explicit delay with less than this at t = 0 was chosen so that the run can start there
@@ -100,7 +100,7 @@ def moment_tensor(entry):
     if entry.tensor is not None:
         t = entry.tensor
         if hasattr(t, "six"):
-            return records.moment_tensor(t.six)
+            return contents.moment_tensor(t.six)
         return np.array([[t.xx, t.xy, t.xz], [t.xy, t.yy, t.yz], [t.xz, t.yz, t.zz]], dtype=float)
     moment = entry.moment if entry.moment is not None else magnitude_to_moment(entry.magnitude)
     return double_couple(entry.strike, entry.dip, entry.rake, moment)

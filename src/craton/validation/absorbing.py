@@ -62,7 +62,7 @@ def scenario(duration, width, boundaries, sources):
 def energies(wanted, device, every=0.05):
     """Times and the energy inside the layers over its largest value."""
     planned = api.plan(wanted)
-    program = waves.commit(planned, backend(device))
+    program = waves.commit(wanted, planned, backend(device))
     layered = ["cpml" if wanted.boundaries.face(low) == "cpml" else "" for low in ("bottom", "south", "west")]
     inside = tuple(slice(THICKNESS, -THICKNESS) if kind else slice(None) for kind in layered)
     gap, times, found = round(every / planned.dt), [], []

@@ -61,7 +61,7 @@ def energies(wanted, order, device, every=11):
     quiet = int(QUIET / planned.dt)
     for name in ("stress_series", "velocity_series"):
         planned.arrays[name].data[quiet:] = 0
-    program = waves.commit(planned, backend(device))
+    program = waves.commit(wanted, planned, backend(device))
     weights, found = weighted(program, order), []
     for step in range(planned.steps):
         if step > quiet and step % every == 0:

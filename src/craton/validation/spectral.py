@@ -6,8 +6,8 @@ import numpy as np
 from craton.backends import backend
 from craton.comm.local import Alone
 from craton.comm.placement import planner
-from craton.core.shares import SingleRank
 from craton.driver import waves
+from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element.build import assemble, build, discretise
 from craton.model.media import sampling
 from craton.model.media.cells import Region
@@ -69,7 +69,7 @@ def ran(scenario, device, mesh=None):
     """The dataset of a run, perhaps on a mesh of one's own."""
     planned, machine = build(scenario, given(scenario, mesh), machine=planner()), backend(device)
     waves.check_memory(planned, machine)
-    return waves.compute(scenario, planned, waves.commit(planned, machine), Alone(), progress=False).finished().dataset
+    return waves.compute(scenario, planned, machine.commit(planned), Alone(), progress=False).finished().dataset
 
 
 def distorted(scenario, seed=5):
@@ -93,7 +93,7 @@ def prepared(scenario, mesh=None):
     """The Discretisation and the Plan of a scenario without sources."""
     own, receivers = given(scenario, meshing.mesh_of(scenario) if mesh is None else mesh), survey_receivers.build(scenario)
     d = discretise(scenario, own, [], SingleRank(), planner())
-    return d, assemble(d, [], receivers, survey_receivers.channels(len(receivers), scenario.output.waveforms))
+    return d, assemble(d, scenario, [], receivers, survey_receivers.channels(len(receivers), scenario.output.waveforms))
 
 
 def positions(d, fluid=False):
@@ -106,7 +106,7 @@ def positions(d, fluid=False):
 
 def begun(planned, device, fields):
     """A program whose fields have values: dict of name to array (N + 1, ...)."""
-    program = waves.commit(planned, backend(device))
+    program = backend(device).commit(planned)
     with program.backend.work():
         for name, values in fields.items():
             array = program.arrays[name]

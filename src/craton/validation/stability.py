@@ -155,7 +155,7 @@ def measure(scenario, steps, device="auto", *, ranks=1, region=None, progress=Fa
 
 def ran(scenario, planned, steps, device, comm, region, report, threads):
     """A Watch after the run of one rank, whether it diverged, and how long it took (s)."""
-    program = waves.commit(plan_of_rank(scenario, planned, comm), backend(device, threads=threads))
+    program = waves.commit(scenario, plan_of_rank(scenario, planned, comm), backend(device, threads=threads))
     halos = comm if comm.size == 1 else exchange(program, comm)
     watch, diverged, begin = Watch(program, comm, steps, region, report if comm.rank == 0 else None), False, time.perf_counter()
     try:

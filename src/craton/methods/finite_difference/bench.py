@@ -31,7 +31,7 @@ def cases(name, device):
 
 def case_of(scenario, *figures):
     """The case of a scenario."""
-    return BenchCase(scenario.title, lambda machine: build(scenario), *figures)
+    return BenchCase(scenario, lambda machine: build(scenario), *figures)
 
 
 def thousand_steps(plan, seconds):

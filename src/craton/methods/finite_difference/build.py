@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 
 from craton.conventions import components
+from craton.core.grid import Grid
 from craton.core.plan import Array, Launch, Phase, Plan
 from craton.errors import Problem, ScenarioError
 from craton.methods.finite_difference import (  # fmt: skip
@@ -28,7 +29,6 @@ from craton.methods.finite_difference.closure import HIGHEST
 from craton.methods.finite_difference.discretisation import Discretisation
 from craton.methods.finite_difference.imaging import surface
 from craton.methods.shared import timing
-from craton.model.grid import Grid
 from craton.model.media import earth, rheology
 from craton.model.media.cells import Region
 from craton.survey import leapfrog, source_files
@@ -146,6 +146,12 @@ def discretise(scenario, grid, sources):
                           acoustic.chosen(scenario, grid, sources))  # fmt: skip
 
 
+def restore(scenario, plan):
+    """Return the `Discretisation` of a plan, without what follows from its sources: for the medium, which is no part of the plan."""
+    return Discretisation(scenario, plan.grid.undivided, scenario.run.order, plan.precision, plan.dt, plan.start, plan.steps,
+                          np.nan, np.nan, plan.extra, plan.shots, acoustic="s" in plan.arrays)  # fmt: skip
+
+
 def fastest(scenario, grid):
     """The fastest wave speed, m/s: over all directions, and with attenuation in the high-frequency limit."""
     speed = "vs" if scenario.domain.motion == "SH" else "vp"
@@ -211,9 +217,11 @@ def assemble(d, sources, receivers, channels):
     record_arrays, record = points.recording(d, channels, receivers, slots)
     arrays |= source_arrays | record_arrays
     phases = tuple(phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")) + (Phase("record", tuple(record)),)
-    subdomain, limit = ranks.sharing(d, phases), divergence_limit(d, sources)
-    plan = Plan(d.scenario.title, "fd_elastic", d.precision, d.grid, d.layout, arrays, phases, d.steps, d.dt, d.start, channels, receivers,
-                slots, limit, d.velocity, snapshots.frames(d), d.extra, band, shots=d.shots, sharing=subdomain)  # fmt: skip
+    plan = Plan(
+        title=d.scenario.title, solver="fd_elastic", precision=d.precision, grid=d.grid, layout=d.layout, arrays=arrays, phases=phases,
+        steps=d.steps, dt=d.dt, start=d.start, channels=channels, receivers=receivers, slots=slots, limit=divergence_limit(d, sources),
+        watched=d.velocity, snapshots=snapshots.series(d), extra=d.extra, band=band, shots=d.shots,
+        weights=ranks.weights(d, phases))  # fmt: skip
     plan.warnings = warnings(d, sources, receivers)
     plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
     return plan

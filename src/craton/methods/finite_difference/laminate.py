@@ -8,8 +8,8 @@ from itertools import groupby
 
 import numpy as np
 
-from craton.core.partition import clip
 from craton.core.plan import Array, Launch
+from craton.core.subdomain import clip
 from craton.methods.finite_difference import operators
 from craton.methods.finite_difference.boundaries import slab_depths, slab_params
 from craton.model.ground import terrain

@@ -1,5 +1,4 @@
 """Material on the grid: density, lambda and 1/mu per integer point, cell averages of the Earth model, ghosts included."""
-from functools import partial
 from itertools import groupby, product
 
 import numpy as np
@@ -14,23 +13,21 @@ CHUNK = 16  # planes averaged at a time
 
 
 def arrays(d):
-    """The plan's material arrays, filled when they are allocated."""
+    """The plan's material arrays, which `fill` fills when the plan is committed."""
     layout = d.sheet
     names = (*(NAMES[:2] if d.acoustic else NAMES), *(LOSSES if d.relaxing else ()), *(vti.NAMES if d.anisotropic else ()))
     part = {"shape": layout.padded, "dtype": d.precision, "first": layout.first, "window": layout.window(), "part_of": "material"}
     part["over"] = layout
     block = {"material": Array("material", (layout.block(len(names)),), d.precision, over=layout)}
-    fills = {name: partial(fill, d=d, name=name) for name in names}
-    return block | {name: Array("material", data=fills[name], start=layout.start(n), **part) for n, name in enumerate(names)}
+    return block | {name: Array("material", filled=True, start=layout.start(n), **part) for n, name in enumerate(names)}
 
 
-def fill(out, d, name, box=None):
-    """Write one parameter into a padded array of the grid or of its part `box`.
+def fill(out, box, d, name):
+    """Write one parameter into a padded array of the part `box` of the grid.
 
     Ghosts hold what neighbours have there; at the edges of the grid its outermost points, repeated (wrapped where it is periodic). So do
     CPML layers, with the points at their inner edge (`Discretisation.unstretched`).
     """
-    box = box or tuple(v for n in d.grid.shape for v in (0, n))
     axes = {2 - axis for axis, _ in d.faces("periodic")}
     if d.planar:
         box = (*box[:2], 0, 1, *box[4:])  # one plane for all shots

@@ -19,6 +19,24 @@ class FiniteDifferences(WaveMethod):
 
         return build(scenario)
 
+    def fills(self, scenario, plan):
+        """Density and elastic parameters at the points of the grid."""
+        from functools import partial
+
+        from craton.methods.finite_difference.build import restore
+        from craton.methods.finite_difference.material import fill
+
+        d = restore(scenario, plan)
+        return {name: partial(fill, d=d, name=name) for name, array in plan.arrays.items() if array.filled}
+
+    def picture_maker(self, series):
+        """See `Method.picture_maker`."""
+        from functools import partial
+
+        from craton.methods.finite_difference.snapshots import picture
+
+        return partial(picture, series)
+
     def cut(self, scenario, plan, ranks):
         """Boxes of the ranks, their halos, memory and expected efficiency."""
         from craton.methods.shared.cuts import of_grid

@@ -26,7 +26,7 @@ def sections(d, plan, sources, limit):
         "Time": time(d, limit),
         "Resolution": resolution(d, sources),
         "Sources": sources_of(sources),
-        "Receivers": receivers(d, plan),
+        "Receivers": receivers(plan, d.scenario.output.waveforms),
         "Memory": memory(plan),
         "Phases of a step": phases(plan),
     }

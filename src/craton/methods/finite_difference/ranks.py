@@ -1,6 +1,7 @@
 """What several ranks need to know of the elastic staggered grid: halos that each half step reads, and what planes of points cost."""
 import numpy as np
 
+from craton.core.partition import GridWeights
 from craton.core.plan import Halo
 from craton.methods.finite_difference.boundaries import slab_depths
 
@@ -28,9 +29,8 @@ def halos(d, phase):
     return tuple(found)
 
 
-def sharing(d, phases):
-    """For `craton.core.partition.split`: least planes of a part and at the top, planes along z that stay together, periodic axes, cost of
-    planes, cost of a point of a cut."""
+def weights(d, phases):
+    """Return the `GridWeights` by which the grid is divided among ranks."""
     cost = {axis: np.ones(n) for axis, n in zip("zyx", d.shape)}
     for kind, extra in (("cpml", CPML), ("sponge", dict.fromkeys(range(3), SPONGE))):
         for axis, side in d.faces(kind):
@@ -39,9 +39,6 @@ def sharing(d, phases):
     if d.free:
         cost["z"][d.shape[0] - d.surface_planes :] += SURFACE
     floors = [one.box for phase in phases for one in phase.launches if "floor" in one.arrays]  # differences wider than halos
-    return {
-        "together": {"z": floors[0][:2]} if floors else {},
-        "least": max(d.reach, 2), "least_at_top": d.surface_planes + d.reach if d.free else max(d.reach, 2),
-        "periodic": "".join("xyz"[axis] for axis, side in d.faces("periodic") if side == 0),
-        "whole": "y" if d.planar else "", "cost": cost, "cut": COST_OF_HALO,
-    }  # fmt: skip
+    least, periodic = max(d.reach, 2), "".join("xyz"[axis] for axis, side in d.faces("periodic") if side == 0)
+    return GridWeights(cost, COST_OF_HALO, least, d.surface_planes + d.reach if d.free else least, periodic,
+                       uncut="y" if d.planar else "", together=floors[0][:2] if floors else None)  # fmt: skip

@@ -1,10 +1,8 @@
 """Pictures of the wavefield: which points of which fields they need, and the quantity at the integer points from these."""
-from functools import partial
-
 import numpy as np
 
 from craton.conventions import components
-from craton.core.plan import Frames
+from craton.core.snapshots import GridSampling, SnapshotSeries
 from craton.methods.finite_difference.material import trace_share
 from craton.methods.finite_difference.points import COMPONENT_AXES
 from craton.methods.finite_difference.scheme import VELOCITY
@@ -12,82 +10,71 @@ from craton.methods.shared.timing import picture_steps
 from craton.model.ground import terrain
 from craton.survey.snapshots import problems
 
-__all__ = ["frames", "problems"]
-
-MARGIN = 2  # planes beside a plane that centring and differentiating need
+__all__ = ["picture", "problems", "series"]
 
 
-def frames(d):
-    """One `Frames` for each snapshot of the scenario."""
-    return tuple(one(d, spec) for spec in d.scenario.snapshots)
+def series(d):
+    """Return a `SnapshotSeries` for each snapshot of the scenario."""
+    return tuple(series_of(d, spec) for spec in d.scenario.snapshots)
 
 
-def one(d, spec, ranges=None):
-    """Where and when one series of snapshots is taken; of its part within `ranges`, (first, last + 1) point along its axes."""
-    block, chosen, coords, lattice = cut(d, spec, ranges or {})
-    full = spec.quantity == "pressure"
-    steps, times = picture_steps(d, spec.every, 1.0 if full else 0.5)
-    fields = d.normal if full else d.velocity
-    named = components(spec.quantity, d.motion)
-    if full:
-        combine = partial(pressure, share=np.float32(trace_share(d, points_of(d, block))))
-    else:
-        combine = partial(picture, quantity=spec.quantity, components=named, spacing=d.grid.spacing, half={f: d.half(f) for f in fields})
-    shots = len(d.shots) if d.planar else None
-    finish = partial(_finished, combine=combine, chosen=chosen, shots=shots, air=air(d, block))
-    within = partial(one, d, spec)
-    return Frames(spec.name, spec.quantity, named, coords, steps, times, dict.fromkeys(fields, block), finish, within, lattice)
+def series_of(d, spec):
+    """Return the `SnapshotSeries` of one table of the scenario."""
+    is_pressure = spec.quantity == "pressure"
+    steps, times = picture_steps(d, spec.every, 1.0 if is_pressure else 0.5)
+    fields = d.normal if is_pressure else d.velocity
+    coords, lattice = shown(d, spec)
+    sampling = GridSampling(
+        shape=d.shape, lattice=lattice, half={name: d.half(name) for name in fields}, spacing=d.grid.spacing,
+        trace_share=np.float32(trace_share(d, cells_of_plane(d))) if is_pressure else None,
+        filled=None if d.ground is None else terrain.filled(d.ground, d.grid), shots=len(d.shots) if d.planar else None)  # fmt: skip
+    whole = SnapshotSeries(spec.name, spec.quantity, components(spec.quantity, d.motion), coords, steps, times,
+                           dict.fromkeys(fields), sampling, d.precision)  # fmt: skip
+    return whole.within({})
 
 
-def points_of(d, block):
-    """Points (k, j, i) of a block, in the plane where pressure depends on them."""
-    return np.meshgrid(*(np.arange(n)[one] for n, one in zip(d.shape, block)), indexing="ij") if d.planar else None
-
-
-def air(d, block):
-    """Which points of a block lie above a topography, None without one: a picture shows nothing there."""
-    if d.ground is None:
-        return None
-    empty = terrain.filled(d.ground, d.grid)[None] <= np.arange(d.grid.shape[0])[:, None, None]
-    return np.broadcast_to(empty, d.shape)[block]
-
-
-def cut(d, spec, ranges):
-    """Slices of the block to read, slices of the picture within it, the picture's coordinates, all (z, y, x), and its lattice.
-
-    In the plane y counts shots, which come first in the picture where there are several. Of a part of a picture, the block has points
-    beside it where the grid goes on: what is extrapolated at the ends of the block is then outside of the picture.
-    """
-    block, chosen, coords, lattice = [], [], {}, {}
+def shown(d, spec):
+    """Return coordinates of a picture by axis (z, y, x), and its points of the grid; in the plane shots come first, where there are any."""
+    coords, lattice = {}, {}
     for axis, n in zip("zyx", d.shape):
         if d.planar and axis == "y":
-            block.append(slice(0, n))
-        elif spec.plane is not None and spec.plane.axis == axis:
-            at = int(np.clip(round((spec.plane.coordinate - d.grid.bounds(axis)[0]) / d.grid.spacing), 0, n - 1))
-            low = max(at - MARGIN, 0)
-            block.append(slice(low, min(at + MARGIN + 1, n)))
-            chosen.append(at - low)
-            coords[axis], lattice[axis] = float(d.grid.axis(axis)[at]), at
+            continue
+        if spec.plane is not None and spec.plane.axis == axis:
+            lattice[axis] = int(np.clip(round((spec.plane.coordinate - d.grid.bounds(axis)[0]) / d.grid.spacing), 0, n - 1))
+            coords[axis] = float(d.grid.axis(axis)[lattice[axis]])
         else:
-            first, last = ranges.get(axis, (0, n))
-            low = max(first - MARGIN, 0)
-            block.append(slice(low, min(last + MARGIN, n)))
-            chosen.append(slice(first - low, last - low, spec.stride))
-            coords[axis], lattice[axis] = d.grid.axis(axis)[first : last : spec.stride], (0, n, spec.stride)
-    if d.planar and d.shots:
-        coords = {"shot": np.arange(1, len(d.shots) + 1), **coords}
-    return tuple(block), tuple(chosen), coords, lattice
+            coords[axis], lattice[axis] = d.grid.axis(axis)[:: spec.stride], (0, n, spec.stride)
+    return ({"shot": np.arange(1, len(d.shots) + 1)} if d.planar and d.shots else {}) | coords, lattice
+
+
+def cells_of_plane(d):
+    """Return points (k, j, i) of the plane, where pressure depends on them; None in space."""
+    nz, _, nx = d.shape
+    return np.meshgrid(np.arange(nz), np.arange(1), np.arange(nx), indexing="ij") if d.planar else None
 
 
 @np.errstate(invalid="ignore", over="ignore")  # of a wavefield that diverges: the guard reports it
-def _finished(arrays, combine, chosen, shots, air=None):
-    """The picture's own points, ([component,] [shot,] z, y, x), float32, from what `combine` makes of the block."""
-    values = combine(arrays)
-    if air is not None:
-        values = np.where(air, np.nan, values)
-    if shots is not None:
-        values = np.moveaxis(values, -2, -3) if shots else values[..., 0, :]
-    out = values[(..., *chosen)].astype(np.float32)
+def picture(series, arrays):
+    """Return a picture, ([component,] [shot,] z, y, x), float32; nan above a topography.
+
+    Parameters
+    ----------
+    series : SnapshotSeries
+    arrays : dict of str to array
+        The fields that it reads, where it reads them.
+    """
+    sampling, block = series.sampling, next(iter(series.reads.values()))
+    if series.quantity == "pressure":
+        share = sampling.trace_share
+        values = pressure(arrays, share if share.ndim == 0 else share[block[0], :, block[2]])
+    else:
+        values = quantity_of_velocity(arrays, series.quantity, series.components, sampling.spacing, sampling.half)
+    if sampling.filled is not None:
+        planes = np.arange(sampling.shape[0])[block[0], None, None]
+        values = np.where(sampling.filled[None, slice(None) if len(sampling.filled) == 1 else block[1], block[2]] <= planes, np.nan, values)
+    if sampling.shots is not None:
+        values = np.moveaxis(values, -2, -3) if sampling.shots else values[..., 0, :]
+    out = values[(..., *sampling.chosen)].astype(np.float32)
     return out[0] if len(out) == 1 else out
 
 
@@ -96,7 +83,7 @@ def pressure(arrays, share):
     return -share * sum(arrays.values())[None]
 
 
-def picture(arrays, quantity, components, spacing, half):
+def quantity_of_velocity(arrays, quantity, components, spacing, half):
     """Components of a quantity made of velocity at the integer points, (component, z, y, x)."""
     velocity = {f: centred(arrays[f], half[f]) for f in arrays}
     if quantity == "velocity":

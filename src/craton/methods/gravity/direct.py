@@ -73,8 +73,9 @@ def assemble(problem, frame, op, tiles, parts, groups, sources, far=None):
     last = collect(problem.fields)
     phases = (*before, Phase("sum", (Launch(op, op.arrays, (0, parts, 0, groups, 0, LANES), params),)),
               Phase("collect", (Launch(last, last.arrays, (0, 1, 0, count * groups, 0, LANES), params),)))  # fmt: skip
-    return SweepPlan("gravity", "gravity", precision, Layout((parts, max(groups, count * groups), LANES), 0), arrays, phases, tiles,
-                     (count, problem.points.shape[1]), scale(problem.fields, frame.unit))  # fmt: skip
+    layout = Layout((parts, max(groups, count * groups), LANES), 0)
+    return SweepPlan(precision=precision, layout=layout, arrays=arrays, phases=phases, tiles=tiles,
+                     count=(count, problem.points.shape[1]), scale=scale(problem.fields, frame.unit))  # fmt: skip
 
 
 def balanced(total, most):

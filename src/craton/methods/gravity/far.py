@@ -93,7 +93,8 @@ def moments_plan(grown, density, balls, degree):
     ops = [leaf_moments(degree), *[parent_moments(degree)] * (len(cuts) - 2), harmonics(degree)]
     phases = tuple(over_nodes(op, int(a), int(b)) for op, a, b in zip(ops, [*cuts[:-1], 0], [*cuts[1:], nodes]))
     layout, tiles = Layout((1, -(-nodes // LANES), LANES), 0), [Tile(dict, 0, slice(None))]
-    return SweepPlan("moments", "gravity", "float64", layout, arrays, phases, tiles, (nodes, 2 * len(matrix)), np.ones(nodes), "out")
+    return SweepPlan(precision="float64", layout=layout, arrays=arrays, phases=phases, tiles=tiles,
+                     count=(nodes, 2 * len(matrix)), scale=np.ones(nodes), total="out")  # fmt: skip
 
 
 def over_nodes(op, begin, end):

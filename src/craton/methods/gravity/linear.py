@@ -80,7 +80,9 @@ def transpose_plan(problem, data, width):
               Phase("collect", (Launch(last, last.arrays, (0, 1, 0, groups, 0, LANES), params),)))  # fmt: skip
     tiles = [_tile(problem.prisms, slice(p, p + stride), records[s : s + size], parts, stride, s == 0, s + size >= len(records))
              for p in range(0, count, stride) for s in range(0, len(records), size)]  # fmt: skip
-    return SweepPlan("transpose", "gravity", "float64", Layout((parts, groups, LANES), 0), arrays, phases, tiles, (1, count), np.ones(1))
+    layout = Layout((parts, groups, LANES), 0)
+    return SweepPlan(precision="float64", layout=layout, arrays=arrays, phases=phases, tiles=tiles,
+                     count=(1, count), scale=np.ones(1))  # fmt: skip
 
 
 def _tile(prisms, chosen, records, parts, stride, first, last):

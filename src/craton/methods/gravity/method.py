@@ -96,6 +96,13 @@ class PrismGravity:
         lines += [f"  {str(path):<{width}}  {contents.get(path.name, '')}".rstrip() for path in paths]
         return "\n".join([*lines, f"next: craton plot {result.out}"])
 
+    def fills(self, scenario, plan):
+        """See `Method.fills`; none."""
+        return {}
+
+    def picture_maker(self, series):
+        """See `Method.picture_maker`; there are no snapshots."""
+
     def operators(self, order, precision):
         """See `Method.operators`; there is no order."""
         from craton.methods.gravity.catalogue import DOUBLE, operators

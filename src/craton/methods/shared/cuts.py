@@ -15,15 +15,15 @@ def of_grid(scenario, planned, ranks):
     from craton.core.partition import split
     from craton.core.performance import Speeds, step_seconds, table
 
-    parts, speeds = split(planned, ranks, scenario.run.grid), Speeds()
-    rows = table(parts, planned.sharing, [phase.shared for phase in planned.phases], np.dtype(planned.precision).itemsize, speeds)
+    partition, speeds = split(planned, ranks, scenario.run.grid), Speeds()
+    rows = table(partition, planned.weights, [phase.halos for phase in planned.phases], np.dtype(planned.precision).itemsize, speeds)
     whole, slowest = sum(cost for _, cost, _, _ in rows), max(seconds for *_, seconds in rows)
     efficiency = step_seconds(whole, 0, 0, speeds) / (ranks * slowest)
     even = whole / (ranks * max(cost for _, cost, _, _ in rows))
     sent = [n for _, _, n, _ in rows]
-    (nbytes, per_point), size = memory(planned, parts), np.dtype(planned.precision).itemsize
+    (nbytes, per_point), size = memory(planned, partition), np.dtype(planned.precision).itemsize
     lines = [
-        f"Ranks: {ranks} as {' x '.join(map(str, parts[0].ranks[::-1]))} along x, y, z",
+        f"Ranks: {ranks} as {' x '.join(map(str, partition[0].ranks[::-1]))} along x, y, z",
         *(line(rank, *row) for rank, row in enumerate(rows[:SHOWN])),
         *([f"  ... and {ranks - SHOWN} more"] if ranks > SHOWN else []),
         f"  halos       {max(sent) / 1e6:,.2f} MB a step out of a rank, {sum(sent) / 1e6:,.1f} MB in all",
@@ -35,34 +35,28 @@ def of_grid(scenario, planned, ranks):
     return "\n".join(lines)
 
 
-def line(rank, part, cost, nbytes, seconds):
+def line(rank, subdomain, cost, nbytes, seconds):
     """One rank."""
-    k0, k1, j0, j1, i0, i1 = part.box
+    k0, k1, j0, j1, i0, i1 = subdomain.box
     box = f"x {i0}..{i1 - 1}  y {j0}..{j1 - 1}  z {k0}..{k1 - 1}"
-    return f"  rank {rank:<6} {box:<44} {np.prod(part.shape) / 1e6:>10,.2f} M points, sends {nbytes / 1e6:,.2f} MB, {seconds * 1e3:.3f} ms"
+    return f"  rank {rank:<6} {box:<44} {subdomain.points / 1e6:>10,.2f} M points, sends {nbytes / 1e6:,.2f} MB, {seconds * 1e3:.3f} ms"
 
 
-def memory(planned, parts):
+def memory(planned, partition):
     """Bytes of the plan of the rank with the most points, and its values per grid point."""
-    from craton.methods.shared.ranks import shared
+    from craton.methods.shared.ranks import plan_of_rank
 
-    rank = int(np.argmax([np.prod(part.shape, dtype=np.int64) for part in parts]))
-    grid = parts[0].ranks[::-1]
-    local = shared(planned, rank, len(parts), grid)
-    return local.nbytes, local.nbytes / np.dtype(planned.precision).itemsize / np.prod(parts[rank].shape, dtype=np.int64)
+    largest = max(partition, key=lambda subdomain: subdomain.points)
+    local = plan_of_rank(planned, largest.rank, len(partition), largest.ranks[::-1])
+    return local.nbytes, local.nbytes / np.dtype(planned.precision).itemsize / largest.points
 
 
-def of_elements(planned, ranks):
-    """The section for spectral elements, in lines.
-
-    Raises
-    ------
-    ScenarioError
-        There are fewer elements than ranks.
-    """
+def of_elements(planned, loads):
+    """The section for spectral elements, in lines, from the `Load` of every rank."""
     from craton.core.performance import ElementSpeeds, element_seconds
 
-    speeds, size, loads = ElementSpeeds(), np.dtype(planned.precision).itemsize, planned.sharing["loads"](ranks)
+    speeds, size = ElementSpeeds(), np.dtype(planned.precision).itemsize
+    ranks = len(loads)
     seconds, costs = [element_seconds(one, size, speeds) for one in loads], [one.cost for one in loads]
     even, elements = sum(costs) / ranks / max(costs), sum(one.elements for one in loads)
     efficiency = sum(costs) * size / speeds.traffic / (ranks * max(seconds))

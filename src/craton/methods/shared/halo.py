@@ -1,5 +1,5 @@
-"""Operators on halos, and what two neighbours send each other after a phase."""
-from itertools import groupby
+"""Halos of a grid: the operators that pack and unpack slabs, and the messages between neighbours after a phase."""
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,41 +27,42 @@ def _operator(name, writes, reads, fields):
     return Operator(name + count, FILE, writes, reads, PARAMS, kernel=name, reals_per_point=2 * fields, defines=(("FIELDS", fields),))
 
 
-def messages(plan, part):
-    """What a rank sends and takes after each phase of its plan.
+def exchange(plan, subdomain, phase):
+    """Return the buffers of a rank, and its phase with the messages to its neighbours and the launches that pack and unpack them.
 
-    Returns
-    -------
-    arrays : dict of str to Array
-        Buffers.
-    list of tuple of Message
-        One tuple for each phase.
+    What goes to one rank is one message, also where it lies behind two faces: slabs in the order of the sender's faces.
     """
-    arrays, out = {}, []
-    for phase in plan.phases:
-        found, by_axis = [], {axis: list(some) for axis, some in groupby(sorted(phase.shared, key=_axis), _axis)}
-        for axis, side in sorted(part.neighbours):
-            for n, some in enumerate(_threes(by_axis.get(axis, []))):
-                name = f"halo_{phase.name}_{axis}{side}{n or ''}"
-                one, buffers = message(plan, part, (axis, side), some, name)
-                found.append(one)
-                arrays |= buffers
-        out.append(tuple(found))
-    return arrays, out
+    arrays, messages, launches = {}, [], {"out": [], "in": []}
+    for rank in sorted({neighbour.rank for neighbour in subdomain.neighbours}):
+        faces = [face for face, other in subdomain.faces.items() if other == rank]
+        names = {way: f"halo_{phase.name}_{rank}_{way}" for way in launches}
+        for way, name in names.items():
+            size = 0
+            for axis, side in sorted(faces, key=lambda face: (face[0], face[1] if way == "out" else 1 - face[1])):
+                for n, halos in enumerate(_threes([halo for halo in phase.halos if halo.axis == axis])):
+                    part = f"{name}_{axis}{side}{n or ''}"
+                    box = slab(subdomain.shape, axis, limits(subdomain.shape, halos, (axis, side), way))
+                    arrays[part] = Array("halos", (len(halos) * points(box),), plan.precision, part_of=name, start=size)
+                    launches[way].append(copy_of_slab(plan.layout, [halo.field for halo in halos], box, part, way))
+                    size += arrays[part].shape[0]
+            arrays |= {name: Array("halos", (size,), plan.precision)} if size else {}
+        messages += [Message(rank, names["out"], names["in"])] if size else []
+    return arrays, replace(phase, messages=tuple(messages), packing=tuple(launches["out"]), unpacking=tuple(launches["in"]))
 
 
-def message(plan, part, face, halos, name):
-    """The message to the neighbour behind a face and the one back, and their two buffers."""
-    (axis, side), fields = face, [one.field for one in halos]
-    low, high = max(one.low for one in halos), max(one.high for one in halos)
-    n = part.shape["zyx".index(axis)]
+def limits(shape, halos, face, way):
+    """First and last + 1 index of the points that go to the neighbour behind a face, or of the ghosts that come from it."""
+    (axis, side), low, high = face, max(halo.low for halo in halos), max(halo.high for halo in halos)
+    n = shape["zyx".index(axis)]
     sent, taken = ((0, high), (-low, 0)) if side == 0 else ((n - low, n), (n, n + high))
-    boxes = [slab(part.shape, axis, limits) for limits in (sent, taken)]
-    buffers = {f"{name}_{way}": Array("halos", (len(fields) * points(box),), plan.precision) for way, box in zip(("out", "in"), boxes)}
-    padded, params = (*fields, *[""] * (TOGETHER - len(fields))), [scalars(plan.layout, box) for box in boxes]
-    packs = Launch(pack(len(fields)), (f"{name}_out", *padded), boxes[0], params[0])
-    unpacks = Launch(unpack(len(fields)), (*padded, f"{name}_in"), boxes[1], params[1])
-    return Message(part.neighbours[face], face, f"{name}_out", f"{name}_in", packs, unpacks), buffers
+    return sent if way == "out" else taken
+
+
+def copy_of_slab(layout, fields, box, buffer, way):
+    """The launch that packs up to three fields of a slab into a buffer, or unpacks them."""
+    padded = (*fields, *[""] * (TOGETHER - len(fields)))
+    op, names = (pack, (buffer, *padded)) if way == "out" else (unpack, (*padded, buffer))
+    return Launch(op(len(fields)), names, box, scalars(layout, box))
 
 
 def slab(shape, axis, limits):
@@ -81,10 +82,6 @@ def scalars(layout, box):
     """Scalars of an operator on a slab."""
     k0, k1, j0, j1, i0, i1 = box
     return {"row": layout.row, "plane": layout.plane, "k0": k0, "j0": j0, "i0": i0, "nk": k1 - k0, "nj": j1 - j0, "ni": i1 - i0}
-
-
-def _axis(halo):
-    return halo.axis
 
 
 def _threes(halos):

@@ -9,12 +9,12 @@ def sources_of(sources):
     return [(s.name, survey_sources.describe(s).removeprefix(f"{s.name} ")) for s in sources] or [("none", "the wavefield stays at rest")]
 
 
-def receivers(d, plan):
+def receivers(plan, waveforms):
     """Number of receivers and channels."""
     fibres = plan.receivers.fibres
     fibre_channels = len(fibres) if fibres is not None else 0
     channels = len(plan.channels) - fibre_channels
-    rows = [("count", f"{len(plan.receivers)}, with {channels} channels: {', '.join(d.scenario.output.waveforms)}")]
+    rows = [("count", f"{len(plan.receivers)}, with {channels} channels: {', '.join(waveforms)}")]
     return rows + ([("fibres", f"{fibre_channels} channels of axial strain rate")] if fibre_channels else [])
 
 

@@ -1,19 +1,19 @@
-"""The plan of one rank, complete: its part, its messages, its columns of the record, its share of the pictures."""
+"""Plan of one rank of a grid, complete: its subdomain, its messages, its columns of the record."""
 from dataclasses import replace
 
-from craton.core.gathered import Gathering, sampling_launch
+from craton.core.gathering import divide_channels, record_columns, record_slots
+from craton.core.localise import localise_plan
 from craton.core.partition import split
-from craton.core.share import localise_plan
-from craton.methods.shared.halo import messages
+from craton.methods.shared.halo import exchange
 
 
-def shared(plan, rank, ranks, grid=None):
-    """The plan of `rank` among `ranks`.
+def plan_of_rank(plan, rank, ranks, grid=None):
+    """Return the plan of one rank.
 
     Parameters
     ----------
     plan : Plan
-        Of the whole grid.
+        Plan of the whole grid.
     rank, ranks : int
     grid : tuple of int, optional
         Ranks along (x, y, z); by default as `craton.core.partition.split` finds best.
@@ -21,19 +21,24 @@ def shared(plan, rank, ranks, grid=None):
     Returns
     -------
     Plan
-        Its `sharing` has the ``parts`` of all ranks and a ``gathering`` that makes channels of what all record (None where nothing is).
 
     Raises
     ------
     ScenarioError
         The grid cannot be cut so.
     """
-    parts = split(plan, ranks, grid)
-    part, gathering = parts[rank], Gathering(plan, parts) if sampling_launch(plan) else None
-    local = localise_plan(plan, part)
-    buffers, sent = messages(local, part)
-    arrays, launches = gathering.record(rank) if gathering else ({}, [])
-    phases = [replace(phase, messages=some) for phase, some in zip(local.phases, sent)]
-    phases[-1] = replace(phases[-1], launches=(*launches, *phases[-1].launches))
-    return replace(local, arrays=local.arrays | buffers | arrays, phases=tuple(phases), slots=gathering.slots if gathering else plan.slots,
-                   part=part, sharing=plan.sharing | {"parts": parts, "gathering": gathering})  # fmt: skip
+    partition = split(plan, ranks, grid)
+    local = localise_plan(plan, partition[rank])
+    arrays, phases, slots, gathering = dict(local.arrays), [], plan.slots, None
+    for phase in local.phases:
+        buffers, exchanging = exchange(local, partition[rank], phase)
+        arrays |= buffers
+        phases.append(exchanging)
+    if divided := divide_channels(plan, partition):
+        columns, gathering, launch = divided
+        slots = record_slots(plan, columns)
+        record, launches = record_columns(plan, columns[rank], launch, partition[rank], slots)
+        arrays |= record
+        phases[-1] = replace(phases[-1], launches=(*launches, *phases[-1].launches))
+    return replace(local, arrays=arrays, phases=tuple(phases), slots=slots, weights=None, partition=tuple(partition), rank=rank,
+                   gathering=gathering, all_ranks=plan.totals)  # fmt: skip

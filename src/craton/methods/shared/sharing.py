@@ -8,7 +8,6 @@ import numpy as np
 
 from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch, Message
-from craton.core.shares import SingleRank
 
 FILE = Path(__file__).parent / "kernels" / "sharing.h"
 PARAMS = Struct("SharedParams", (("count", "i32"),))
@@ -28,6 +27,20 @@ def add(fields):
 def _operator(name, writes, reads, fields, reals):
     return Operator(name if fields == 3 else f"{name}_{fields}", FILE, writes, reads, PARAMS, reals_per_point=reals, kernel=name,
                     defines=(("FIELDS", fields),), types=TYPES, pointwise=False, grain=(1, 1, 4096), block=(128, 1, 1))  # fmt: skip
+
+
+class SingleRank:
+    """A single rank, in place of `craton.comm.Together`."""
+
+    rank, size = 0, 1
+
+    def every(self, work):
+        """Return the results of `work()` on every rank: list."""
+        return [work()]
+
+    def swap(self, arrays):
+        """Exchange arrays by rank with other ranks, of which there are none."""
+        return {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,13 +132,13 @@ class Sharing:
         kept[common] = ~taken[at[common]]
         return items[kept], flat[kept].reshape(-1, *values.shape[1:])
 
-    def messages(self, field, fields, precision, exact=False):
-        """Arrays, and a message to each neighbour, that make a field of `fields` numbers a point complete in a step.
+    def exchange(self, field, fields, precision, exact=False):
+        """Return arrays, and the messages, packing and unpacking of a `Phase` that complete a field of `fields` numbers a point in a step.
 
         `precision` is that of the field; `exact` where it is counted in whole units.
         """
         if not self.lists:
-            return {}, ()
+            return {}, {}
         counts = [len(numbers) for numbers in self.lists.values()]
         starts = np.concatenate([[0], np.cumsum(counts)])
         first, source = self.rows(dict(zip(self.lists, starts)))
@@ -133,17 +146,14 @@ class Sharing:
         tables = {"packed": np.concatenate(list(self.lists.values())), "points": self.points, "first": first, "source": source}
         arrays = {f"{name}_{part}": Array("shared points", v.shape, np.int32, v.astype(np.int32)) for part, v in tables.items()}
         arrays |= {f"{name}_{way}": Array("halos", (fields * total,), precision) for way in ("out", "in")}
+        arrays |= {f"{name}_{way}_{rank}": Array("halos", (fields * count,), precision, start=int(fields * start), part_of=f"{name}_{way}")
+                   for rank, start, count in zip(self.lists, starts, counts) for way in ("out", "in")}  # fmt: skip
         packing, adding = (op.exact(()) if exact else op for op in (pack(fields), add(fields)))
         packs = Launch(packing, (f"{name}_out", field, f"{name}_packed"), (0, 1, 0, 1, 0, total), {"count": total})
         adds = Launch(adding, (field, f"{name}_in", *(f"{name}_{part}" for part in ("points", "first", "source"))),
                       (0, 1, 0, 1, 0, len(self.points)), {"count": len(self.points)})  # fmt: skip
-        found = []
-        for rank, start, count in zip(self.lists, starts, counts):
-            out, into = (f"{name}_{way}_{rank}" for way in ("out", "in"))
-            for part, way in ((out, "out"), (into, "in")):
-                arrays[part] = Array("halos", (fields * count,), precision, start=int(fields * start), part_of=f"{name}_{way}")
-            found.append(Message(rank, None, out, into, packs, adds))
-        return arrays, tuple(found)
+        messages = tuple(Message(rank, f"{name}_out_{rank}", f"{name}_in_{rank}") for rank in self.lists)
+        return arrays, {"messages": messages, "packing": (packs,), "unpacking": (adds,)}
 
     def rows(self, starts):
         """For each shared point, in the order of the ranks that have it: first rows (n + 1,), entries of the buffer that comes in; -1 is

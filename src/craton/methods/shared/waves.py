@@ -14,11 +14,15 @@ class WaveMethod:
     def outline(self, scenario, ranks, planner):
         """Plans are quick: none is needed."""
 
+    def fills(self, scenario, plan):
+        """See `Method.fills`; none."""
+        return {}
+
     def subdomain(self, scenario, plan, rank, ranks):
         """The part of a plan that a rank owns."""
-        from craton.methods.shared.ranks import shared
+        from craton.methods.shared.ranks import plan_of_rank
 
-        return shared(plan, rank, ranks, scenario.run.grid)
+        return plan_of_rank(plan, rank, ranks, scenario.run.grid)
 
     def shots(self, scenario):
         """Names of the shots, unless all are computed side by side."""
@@ -34,10 +38,10 @@ class WaveMethod:
         quantities = output.waveforms if len(plan.receivers) else ()
         dataset = waveforms(result.records, plan.channels, plan.receivers, plan.dt, plan.start, quantities, output.sampling,
                             result.attributes, plan.steps - plan.extra, plan.shots, result.scenario.domain.motion)  # fmt: skip
-        if plan.receivers.globe is not None:
+        if plan.receivers.stations is not None:
             from craton.survey.globe import local
 
-            dataset = local(dataset, plan.receivers.globe, plan.receivers.source)
+            dataset = local(dataset, plan.receivers.stations)
         return dataset
 
     def estimate(self, plan, machine):
@@ -53,9 +57,9 @@ class WaveMethod:
 
     def header(self, scenario, plan, machine, out):
         """Grid, steps, order, memory, device."""
-        (free, _), whole = machine.memory(), plan.whole or plan
+        free, _ = machine.memory()
         rows = [
-            ("grid", f"{whole.grid.words()}{f' for each of {len(plan.shots)} shots' if plan.shots else ''}"),
+            ("grid", f"{plan.totals.grid.words()}{f' for each of {len(plan.shots)} shots' if plan.shots else ''}"),
             ("steps", f"{plan.steps:,} of {plan.dt:.6g} s, to t = {plan.end:.4g} s"),
             ("method", f"{plan.solver}, {self.sharpness(scenario.run)}, {plan.precision}"),
             ("memory", f"{megabytes(plan.nbytes)} of {megabytes(free)} free"),
@@ -73,7 +77,7 @@ class WaveMethod:
         contents = {
             "result.zarr": [f"{', '.join(result.scenario.output.waveforms)} at {len(receivers)} receivers"] * bool(len(receivers))
             + ([f"fibres: strain rate in {len(receivers.fibres)} channels"] if receivers.fibres is not None else [])
-            + [f"snapshots/{f.name}: {len(f.steps)} of {f.quantity}" for f in result.plan.frames],
+            + [f"snapshots/{f.name}: {len(f.steps)} of {f.quantity}" for f in result.plan.snapshots],
             "waveforms.mseed": ["the waveforms as MiniSEED"],
             "stations.xml": ["the receivers as StationXML"],
             "mesh.vtu": ["the mesh with its media, for ParaView and PyVista"],

@@ -152,20 +152,19 @@ class Layers:
         return np.where(self.general, (1 << inside.sum(axis=0)) - 1, np.bitwise_or.reduce(bits, axis=0))
 
 
-def build_layers(d, sources):
-    """Build the `Layers` of a `Medium`, None where no face has an absorbing layer; all ranks must call."""
-    names = [name for name in sorted({*d.mesh.faces}) if d.scenario.face(name) == "pml"]
+def build_layers(d, sources, options):
+    """Build the `Layers` of a `Medium`, None where no face has an absorbing layer; all ranks must call. `options` are those of the PML."""
+    names = [name for name in sorted({*d.mesh.faces}) if d.face_kinds[name] == "pml"]
     if not names:
         return None
-    options, vp = d.scenario.boundaries.pml, d.statistics.speeds["vp"][1]
+    vp, sides = d.statistics.speeds["vp"][1], []
     frequency = options.frequency or max((s.wavelet.peak_frequency for s in sources), default=0.0)
-    globe, sides = d.scenario.domain.globe, []
     for name in names:
-        side = plane_side(d, name, options) if globe is None else chunk_side(globe.chunk, name, options)
+        side = plane_side(d, name, options) if d.globe is None else chunk_side(d.globe.chunk, name, options)
         if side is not None:
             shift = np.pi * (frequency or 0.1 * vp / side.width)
             damping = -3 * vp * np.log(options.reflection) / (2 * side.width)
-            share, power = friction_of(d)
+            share, power = friction_of(d, options.friction)
             sides.append(replace(side, damping=damping, shift=shift, rate=share * damping, power=power))
     if not sides:
         return None
@@ -206,13 +205,13 @@ def warn_inside_layers(d, placed):
     return [f"inside an absorbing layer, where waves are damped: {', '.join(names[:5])}{rest}"]
 
 
-def friction_of(d):
-    """Return the rate of friction on the outer faces of layers over d there, and its power of depth; see `guided`."""
-    speeds, options = d.statistics.speeds, d.scenario.boundaries.pml
+def friction_of(d, share=None):
+    """Return the rate of friction on the outer faces of layers over d there (`share` where given), and its power of depth; see `guided`."""
+    speeds = d.statistics.speeds
     ratio = speeds["vp"][1] / speeds["slowest"][0]
-    plate = d.scenario.domain.globe is None and all(d.scenario.face(name) in ("free", "rigid") for name in ("top", "bottom"))
+    plate = d.globe is None and all(d.face_kinds[name] in ("free", "rigid") for name in ("top", "bottom"))
     guide = guided.PLATE if plate else 1.0 if d.anisotropic else max(guided.guiding(speeds["vp"], speeds["vs"]), LEAST_GUIDING)
-    return guided.strength(guide, ratio) if options.friction is None else options.friction, guided.power(ratio)
+    return guided.strength(guide, ratio) if share is None else share, guided.power(ratio)
 
 
 def plane_side(d, name, options):

@@ -91,7 +91,7 @@ def cases(device):
 
 def case_of(box):
     """The case of a box, counted in elements."""
-    return BenchCase(box.title, box.plan, partial(figures, box.shape), "elements")
+    return BenchCase(box.scenario(), box.plan, partial(figures, box.shape), "elements")
 
 
 def figures(shape, plan, seconds):

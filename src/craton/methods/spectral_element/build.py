@@ -4,10 +4,11 @@ from functools import partial
 
 import numpy as np
 
+from craton.core.grid import Cells, ElementGrid, ElementTable
 from craton.core.plan import Array, Launch, Phase, Plan
-from craton.core.shares import SingleRank
 from craton.errors import Problem, ScenarioError
 from craton.methods.shared import timing
+from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import (
     absorbing_layer,
     faces,
@@ -27,10 +28,10 @@ from craton.methods.spectral_element.subdomain import build_subdomain, mesh_boun
 from craton.methods.spectral_element.time_step import stable_step
 from craton.model.blas import one_thread
 from craton.model.globe import earth_chunk
+from craton.model.ground import terrain
 from craton.model.media import sampling
 from craton.model.media.cells import Region
 from craton.model.mesh import hexmesh, meshing
-from craton.model.mesh.element_grid import ElementGrid
 from craton.model.mesh.ordering import locality
 from craton.model.mesh.prepared import Prepared
 from craton.survey import leapfrog, source_files
@@ -75,12 +76,12 @@ def build(scenario, prepared=None, team=None, machine=None):
     scenario = placing.place_on_mesh(scenario, prepared.mesh, prepared.bounds)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
     sources = source_files.build_all(scenario, partial(placing.medium, prepared))
-    receivers = survey_receivers.build(scenario).on_earth(sources)
+    receivers = survey_receivers.build(scenario).on_earth(scenario.domain.globe, sources)
     d = discretise(scenario, prepared, sources, team, machine)
     del prepared  # its mesh, which is no longer needed, is as large as that of `d`
     refuse(placing.problems(scenario, d) or points.source_problems(d, sources))
     channels = survey_receivers.channels(len(receivers), scenario.output.waveforms) + receivers.fibre_channels()
-    return assemble(d, sources, receivers, channels)
+    return assemble(d, scenario, sources, receivers, channels)
 
 
 def refuse(problems):
@@ -131,7 +132,7 @@ def discretise(scenario, prepared, sources, team=None, machine=None):
         Impossible material, layers that meet, an unstable step.
     """
     medium = build_medium(scenario, prepared, team or SingleRank())
-    layers = absorbing_layer.build_layers(medium, sources)
+    layers = absorbing_layer.build_layers(medium, sources, scenario.boundaries.pml)
     element_families = families.arrange_families(medium, layers)
     stable = stable_step(medium, element_families, machine)
     refuse(step_problems(scenario, stable.limit))
@@ -153,7 +154,10 @@ def build_medium(scenario, prepared, team):
     scanned = scan_elements(ghosted, prepared.sampler).select_leading(subdomain.mesh.size, subdomain.state)
     statistics = ranks.combine_statistics(subdomain, scanned)
     relaxation = sampling.relaxation(scenario.model, statistics.loss)
-    return Medium(**fields_of(ghosted.owned_by(subdomain)), scenario=scenario, sampler=prepared.sampler, subdomain=subdomain,
+    names = {*subdomain.mesh.faces, *(("top", "bottom") if scenario.domain.globe is None else ())}
+    return Medium(**fields_of(ghosted.owned_by(subdomain)), precision=scenario.run.precision,
+                  deterministic=scenario.run.assembly == "colour", face_kinds={name: scenario.face(name) for name in names},
+                  globe=scenario.domain.globe, ground=terrain.build(scenario.model), sampler=prepared.sampler, subdomain=subdomain,
                   statistics=statistics, relaxation=relaxation)  # fmt: skip
 
 
@@ -166,12 +170,14 @@ def step_problems(scenario, limit):
                     f"use at most {limit:.4g} s, or leave step out: {timing.time_step_for(limit):.4g} s is chosen then")]  # fmt: skip
 
 
-def assemble(d, sources, receivers, channels):
+def assemble(d, scenario, sources, receivers, channels):
     """Build the plan of a discretised problem.
 
     Parameters
     ----------
     d : Discretisation
+    scenario : craton.SpectralScenario
+        Its title, outputs and warnings.
     sources : list of PointSource and FiniteFault
     receivers : craton.survey.receivers.Receivers
     channels : list of Channel
@@ -192,29 +198,30 @@ def assemble(d, sources, receivers, channels):
         edges.append(launches)
     source_arrays, injections, band = points.sources(d, sources)
     slots = timing.slots(d.steps, len(channels))
-    channels, columns, record_arrays, record = points.recording(d, channels, receivers, slots, team)
-    shared_arrays, messages = exchange_arrays(d)
+    channels, gathering, record_arrays, record = points.recording(d, channels, receivers, slots, team)
+    shared_arrays, exchanges = exchange_arrays(d)
     arrays |= source_arrays | record_arrays | shared_arrays
     recording = Phase("record", tuple(replace(launch, outer=True) for launch in record))
-    phases = (*phases_of(d, injections, elements, edges, messages), recording)
-    limit, watched, grid = *divergence_guard(d, sources), grid_of(d)
-    frames = snapshots.frames(d, d.subdomain.bounds, d.scenario.snapshots, median_edge(d) / d.element.degree)
-    plan = Plan(d.scenario.title, "sem_elastic", d.precision, grid, d.state, arrays, phases, d.steps, d.dt, d.start, channels,
-                receivers, slots, limit, watched, frames, d.extra, band)  # fmt: skip
-    plan.warnings = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *notes.warnings(d, sources),
+    phases = (*phases_of(d, injections, elements, edges, exchanges), recording)
+    limit, watched, grid = *divergence_guard(d, sources), grid_of(d, scenario.domain)
+    plan = Plan(
+        title=scenario.title, solver="sem_elastic", precision=d.precision, grid=grid, layout=d.state.layout, arrays=arrays, phases=phases,
+        steps=d.steps, dt=d.dt, start=d.start, channels=channels, receivers=receivers, slots=slots, limit=limit, watched=watched,
+        snapshots=snapshots.series(d, d.subdomain.bounds, scenario.snapshots, median_edge(d) / d.element.degree), extra=d.extra,
+        band=band, gathering=gathering, cells=cells_of(d) if scenario.output.mesh else None)  # fmt: skip
+    plan.warnings = [*scenario.warnings, *survey_warnings(scenario, sources, d.start), *notes.warnings(d, sources),
                      *absorbing_layer.warn_inside_layers(d, [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]),
-                     *placing.warn_near_sources(sources, receivers, d.scenario.output.waveforms, grid.spacing)]  # fmt: skip
+                     *placing.warn_near_sources(sources, receivers, scenario.output.waveforms, grid.spacing)]  # fmt: skip
     if team.size > 1:
-        return ranks.complete_plan(d, replace(plan, sharing={"gathering": columns}))
-    plan.notes = notes.sections(d, plan, sources)
-    plan.sharing = {"loads": partial(ranks.rank_loads, d.scenario, d.subdomain.whole, d.fluid)}
+        return ranks.complete_plan(d, plan)
+    plan.notes = notes.sections(d, plan, sources, scenario)
+    plan.weights = ranks.weigh_elements(scenario, d.subdomain.whole, d.fluid)
     return plan
 
 
 def median_edge(d):
     """Return the median edge, m, of the elements of the whole mesh; of a chunk of the Earth, that of its design, which all ranks know."""
-    globe = d.scenario.domain.globe
-    return meshing.edges(d.subdomain.whole)[1] if globe is None else earth_chunk.middle_edge(globe.chunk)
+    return meshing.edges(d.subdomain.whole)[1] if d.globe is None else earth_chunk.middle_edge(d.globe.chunk)
 
 
 def inverse_mass_arrays(d):
@@ -229,15 +236,15 @@ def inverse_mass_arrays(d):
 
 
 def exchange_arrays(d):
-    """Return arrays and, for each medium, the messages that complete its forces at points of several ranks."""
-    arrays, messages, dtype = {}, {}, "int64" if d.exact else d.precision
+    """Return arrays and, for each medium, the exchange that completes its forces at points of several ranks."""
+    arrays, exchanges, dtype = {}, {}, "int64" if d.exact else d.precision
     for medium, field, components in (("solid", "force", 3), ("fluid", "potential_force", 1)):
-        medium_arrays, messages[medium] = d.subdomain.shared[medium].messages(field, components, dtype, d.exact)
+        medium_arrays, exchanges[medium] = d.subdomain.shared[medium].exchange(field, components, dtype, d.exact)
         arrays |= medium_arrays
-    return arrays, messages
+    return arrays, exchanges
 
 
-def phases_of(d, injections, elements, edges, messages):
+def phases_of(d, injections, elements, edges, exchanges):
     """Return the phases of a step: the fluid from the solid's displacement, the solid with the fluid's pressure, the update of both.
 
     The fluid's accelerations must be complete before the solid's forces are, and are used up when the fluid is updated. Neighbours'
@@ -246,18 +253,18 @@ def phases_of(d, injections, elements, edges, messages):
     absorbing, rigid, coupling, layers = edges
     phases = []
     if d.subdomain.media[1]:
-        phases.append(phase("fluid", [*injections, *coupling["fluid"]], elements["fluid"], messages["fluid"]))
+        phases.append(phase("fluid", [*injections, *coupling["fluid"]], elements["fluid"], exchanges["fluid"]))
         phases.append(phase("fluid faces", [*layers["fluid"], *absorbing["fluid"], *rigid["fluid"]]))
         injections = []
     if d.subdomain.media[0]:
-        phases.append(phase("solid", [*injections, *coupling["solid"]], elements["solid"], messages["solid"]))
+        phases.append(phase("solid", [*injections, *coupling["solid"]], elements["solid"], exchanges["solid"]))
     return (*phases, phase("step", [*layers["solid"], *absorbing["solid"], *rigid["solid"], *updates(d)]))
 
 
-def phase(name, launches, elements=(), messages=()):
+def phase(name, launches, elements=(), exchange=None):
     """Return a phase: the elements that neighbours wait for, other launches that add to points, then the remaining elements."""
     outer = [launch for launch in elements if launch.outer] + [replace(launch, outer=True) for launch in launches]
-    return Phase(name, (*outer, *(launch for launch in elements if not launch.outer)), messages=messages)
+    return Phase(name, (*outer, *(launch for launch in elements if not launch.outer)), **(exchange or {}))
 
 
 def updates(d):
@@ -281,17 +288,23 @@ def divergence_guard(d, sources):
     return (float(DIVERGENCE_LIMIT * scale * total) if total > 0 else np.inf), (watched,)
 
 
-def grid_of(d):
+def grid_of(d, domain):
     """Return the `ElementGrid` that messages use to describe the points."""
     shortest, median, longest = meshing.edges(d.mesh)
-    fields = {name: d.statistics.constant[name] for name in ("vp", "vs", "rho")}
-    fields["highest frequency"] = d.statistics.quality.points(1.0) / 5  # Hz, at 5 points a wavelength
-    from_file_or_globe = d.scenario.domain.mesh is not None or d.scenario.domain.chunk is not None
-    return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, median, longest,
-                       partial(position_of_point, d.geometry), from_file_or_globe, partial(tuple, (d.mesh, fields)))  # fmt: skip
+    from_file_or_globe = domain.mesh is not None or domain.chunk is not None
+    watched = [arranged for arranged in d.families if arranged.family.fluid != bool(d.state.solid)]
+    return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, median, longest, from_file_or_globe,
+                       tuple(table_of(d, arranged) for arranged in watched))  # fmt: skip
 
 
-def position_of_point(geometry, point):
-    """Return the position (x, y, z), m, of a point of the solid by its number."""
-    element, node = np.argwhere((geometry.points == point) & ~geometry.fluid[:, None])[0]
-    return geometry.coordinates([element])[0, :, node]
+def table_of(d, arranged):
+    """Return the `ElementTable` of an `ArrangedFamily`: its arrays, which are not copied, and centres."""
+    points, shapes = (arranged.arrays[f"{arranged.family.name}_{name}"].data for name in ("points", "geometry"))
+    return ElementTable(points, shapes, arranged.order.arrange(d.centres))
+
+
+def cells_of(d):
+    """Return the `Cells` of a mesh, which is whole here, for its file."""
+    values = {name: d.statistics.constant[name] for name in ("vp", "vs", "rho")}
+    values["highest frequency"] = d.statistics.quality.points(1.0) / 5  # Hz, at 5 points a wavelength
+    return Cells(d.mesh.nodes, d.mesh.elements, d.mesh.regions, d.mesh.faces, values)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from craton.core.performance import ElementSpeeds, step_seconds
-from craton.core.shares import SingleRank
+from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import build, chunk_notes, families
 from craton.model.globe import earth_chunk
 from craton.model.mesh.doubling import BRICKS

@@ -8,7 +8,6 @@ import numpy as np
 from craton.methods.spectral_element.geometry import ElementGeometry
 from craton.methods.spectral_element.placing import Places
 from craton.methods.spectral_element.ranks import assign_positions, elements_holding
-from craton.model.ground import terrain
 
 
 def fields_of(instance):
@@ -22,7 +21,16 @@ class Medium(ElementGeometry):
 
     Parameters
     ----------
-    scenario : Scenario
+    precision : str
+        ``"float32"`` or ``"float64"``.
+    deterministic : bool
+        The assembly is deterministic: every run gives equal bits.
+    face_kinds : dict of str to str
+        Boundary condition on each named face.
+    globe : craton.survey.globe.Globe or None
+        Of a chunk of the Earth.
+    ground : Terrain or None
+        Topography of the model.
     sampler : sampling.Sampler
         Evaluates the model at positions.
     subdomain : subdomain.Subdomain
@@ -32,26 +40,20 @@ class Medium(ElementGeometry):
         Mechanisms of attenuation.
     """
 
-    scenario: Any
+    precision: str
+    deterministic: bool
+    face_kinds: dict
+    globe: Any
+    ground: Any
     sampler: Any
     subdomain: Any
     statistics: Any
     relaxation: Any
 
     @property
-    def precision(self):
-        """``"float32"`` or ``"float64"``."""
-        return self.scenario.run.precision
-
-    @property
     def anisotropic(self):
         """True where the law has 21 constants, not two."""
         return self.sampler.anisotropic
-
-    @property
-    def deterministic(self):
-        """True where the assembly is deterministic: every run gives equal bits."""
-        return self.scenario.run.assembly == "colour"
 
     @property
     def exact(self):
@@ -91,9 +93,9 @@ class Medium(ElementGeometry):
     @cached_property
     def places(self):
         """The `Places` that finds positions in the mesh."""
-        domain, subdomain = self.scenario.domain, self.subdomain
+        subdomain = self.subdomain
         team = subdomain.team if subdomain.whole is None else None
-        return Places(self.mesh, self.fluid, terrain.build(self.scenario.model), subdomain.whole, subdomain.numbers, domain.globe, team)
+        return Places(self.mesh, self.fluid, self.ground, subdomain.whole, subdomain.numbers, self.globe, team)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -65,7 +65,7 @@ def stacey_damping(points, vectors, samples):
 
 def faces_of_kind(d, kinds, fluid):
     """Return the faces (nf, 2) of one medium whose boundary condition is one of `kinds`."""
-    rows = [faces for name, faces in d.mesh.faces.items() if len(faces) and d.scenario.face(name) in kinds]
+    rows = [faces for name, faces in d.mesh.faces.items() if len(faces) and d.face_kinds[name] in kinds]
     rows = np.concatenate(rows) if rows else np.empty((0, 2), int)
     return rows[d.fluid[rows[:, 0]] == fluid]
 
@@ -169,15 +169,6 @@ def coupling(d, units):
     arrays = point_arrays("coupling", solid=(pairs[:, 0], np.int32), fluid=(pairs[:, 1], np.int32), vectors=(vectors.T, d.precision))
     to_fluid, to_solid = (launch_on_points(op, "coupling", len(pairs)) for op in (operators.to_fluid(), operators.to_solid()))
     return arrays, {"fluid": [units.launch(to_fluid, True)], "solid": [units.launch(to_solid, False)]}
-
-
-def coupling_strength(d, mass):
-    """Return the largest square of an area vector between fluid and solid over the masses (solid, fluid), 1/s2; 0 without interface."""
-    rows = interface(d)
-    if not len(rows):
-        return 0.0
-    pairs, vectors = coupled_points(d, rows)
-    return float(((vectors**2).sum(axis=1) / (mass[0][pairs[:, 0]] * mass[1][pairs[:, 1]])).max())
 
 
 def interface(d):

@@ -28,11 +28,18 @@ class SpectralElements(WaveMethod):
 
         return count(scenario, planner(), ranks) if ranks > 1 or chunk_of(scenario).size > LARGE else None
 
+    def picture_maker(self, series):
+        """See `Method.picture_maker`."""
+        from craton.methods.spectral_element.snapshots import picture_maker
+
+        return picture_maker(series)
+
     def cut(self, scenario, plan, ranks):
         """Elements, shared points, memory and expected efficiency of the ranks."""
         from craton.methods.shared.cuts import of_elements
+        from craton.methods.spectral_element.ranks import rank_loads
 
-        return of_elements(plan, ranks)
+        return of_elements(plan, rank_loads(plan.weights, ranks))
 
     def sharpness(self, run):
         """Degree of the elements, in words."""

@@ -5,27 +5,27 @@ from craton.methods.shared.notes import memory, phases, receivers, sources_of
 from craton.methods.spectral_element import chunk_notes, quality
 
 
-def sections(d, plan, sources):
+def sections(d, plan, sources, scenario):
     """Return all sections, in the order in which they are printed."""
     return {
-        plan.title or "Elastic waves": algorithm(d, plan),
-        **earth(d),
+        plan.title or "Elastic waves": algorithm(d, plan, scenario.boundaries.pml.reflection),
+        **({"Chunk": chunk_notes.describe_chunk(scenario, d.globe.chunk)} if d.globe else {}),
         "Mesh": mesh(d, plan, sources),
         "Time": time(d),
         "Model": model(d),
-        "Sources": chunk_notes.sources(d.scenario.domain.globe, sources) if d.scenario.domain.globe and sources else sources_of(sources),
-        "Receivers": receivers(d, plan),
+        "Sources": chunk_notes.sources(d.globe, sources) if d.globe and sources else sources_of(sources),
+        "Receivers": receivers(plan, scenario.output.waveforms),
         "Memory": memory(plan) + [("per element", f"{plan.nbytes / d.mesh.size:,.0f} bytes")],
         "Phases of a step": phases(plan),
     }
 
 
-def algorithm(d, plan):
+def algorithm(d, plan, reflection):
     """Return rows on method, faces, assembly."""
     kinds = {}
     for name, rows in d.mesh.faces.items():
         if len(rows):
-            kinds.setdefault(d.scenario.face(name), []).append(name)
+            kinds.setdefault(d.face_kinds[name], []).append(name)
     waves = "acoustic" if d.fluid.all() else "elastic and acoustic" if d.fluid.any() else "elastic"
     law = "21 constants" if d.anisotropic else "isotropic"
     how = "atomic additions on a GPU, coloured chunks on a CPU"
@@ -35,27 +35,21 @@ def algorithm(d, plan):
     return [
         ("method", f"{waves} waves, spectral elements of degree {d.element.degree}, order 2 in time, {d.precision}"),
         ("faces", "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())),
-        *layers(d),
+        *layers(d, reflection),
         ("material", f"{law}, at the GLL points; for each element once where it is the same at all of them"),
         ("assembly", how),
         ("families", families),
     ]  # fmt: skip
 
 
-def layers(d):
+def layers(d, reflection):
     """Return rows on absorbing layers: width, elements, frequency; none without layers."""
     if d.layers is None:
         return []
     inside, width = (d.layers.axes > 0).sum(), ", ".join(f"{side.name} {side.width:,.4g} m" for side in d.layers.sides)
     shift = d.layers.sides[0].shift / np.pi
     return [("layers", f"convolutional PML, {width}; {inside:,} elements ({inside / d.mesh.size:.0%}); reflection "
-                       f"{d.scenario.boundaries.pml.reflection:g} at a right angle, frequency {shift:.3g} Hz")]  # fmt: skip
-
-
-def earth(d):
-    """Return the section of a chunk of the Earth; empty for other meshes."""
-    globe = d.scenario.domain.globe
-    return {} if globe is None else {"Chunk": chunk_notes.describe_chunk(d.scenario, globe.chunk)}
+                       f"{reflection:g} at a right angle, frequency {shift:.3g} Hz")]  # fmt: skip
 
 
 def mesh(d, plan, sources):

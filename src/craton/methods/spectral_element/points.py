@@ -10,14 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from craton.core.gathering import partial_sums
 from craton.core.plan import Array, Launch
-from craton.core.shares import SingleRank
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.methods.shared import points as operators
+from craton.methods.shared.sharing import SingleRank
 from craton.methods.shared.slip import BLOCK, MOST, SORTED, available, joined, windows
 from craton.methods.shared.tables import injection, of_values, sampling, table_of
 from craton.methods.spectral_element import couples
-from craton.methods.spectral_element.ranks import ELSEWHERE, Columns
+from craton.methods.spectral_element.ranks import ELSEWHERE
 from craton.methods.spectral_element.sites import VOIGT, at_sites, materials, numbers, sites, vector_index, velocity_rows
 from craton.survey import leapfrog
 from craton.survey.faults import FiniteFault
@@ -229,8 +230,8 @@ def recording(d, channels, receivers, slots, team=None):
     -------
     channels : list of Channel
         All channels.
-    columns : Columns
-        Channels that each rank records.
+    gathering : Gathering or None
+        Makes the channels of what several ranks record.
     arrays : dict of str to Array
     launches : list of Launch
     """
@@ -241,11 +242,13 @@ def recording(d, channels, receivers, slots, team=None):
         for n, row, fluid in rows_of(d, [(n, channels[n]) for n in group], receivers):
             rows[n], in_fluid[n] = row, fluid
     recorded = np.array([n for n, row in enumerate(rows) if row is not None], int)
-    of_rank, in_fluid_by_rank = zip(*(team or SingleRank()).every(lambda: (recorded, in_fluid)))
+    team = team or SingleRank()
+    of_rank, in_fluid_by_rank = zip(*team.every(lambda: (recorded, in_fluid)))
     fluid_channels = np.any(in_fluid_by_rank, axis=0)
     placed = [replace(c, at=0.0) if fluid and c.quantity == "pressure" else c for c, fluid in zip(channels, fluid_channels)]
     arrays, launches = sampling([rows[n] for n in recorded], slots, d.precision)
-    return placed, Columns(len(channels), list(of_rank)), arrays, launches
+    gathering = partial_sums(of_rank, len(channels), operators.SAMPLE) if team.size > 1 and channels else None
+    return placed, gathering, arrays, launches
 
 
 def receiver_rows(d, channels, receivers):

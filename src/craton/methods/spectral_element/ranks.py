@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from craton.core import elements
-from craton.core.shares import Share, Total
+from craton.core.elements import ElementWeights
+from craton.core.subdomain import Neighbour, Subdomain, Totals
 from craton.errors import Problem, ScenarioError
 from craton.methods.spectral_element import mesh_statistics, operators
 from craton.methods.spectral_element.subdomain import number_by_medium, select_elements
@@ -38,14 +39,19 @@ def assign_owners(scenario, prepared, fluid, team):
     """Return the rank of each element, (ne,): that of its slice, or as rank 0 partitions the mesh."""
     if team.size == 1 or prepared.owner is not None:
         return np.zeros(prepared.mesh.size, np.int32) if team.size == 1 else prepared.owner
-    return team.every(lambda: partition(scenario, prepared.mesh, fluid, team.size) if team.rank == 0 else None)[0]
+    return team.every(lambda: partition(weigh_elements(scenario, prepared.mesh, fluid), team.size) if team.rank == 0 else None)[0]
 
 
-def partition(scenario, mesh, fluid, ranks):
-    """Partition a mesh by the scenario's method; return the rank of each element, (ne,)."""
-    pairs = interface(mesh, fluid)
-    corners = mesh.corners.reshape(-1, 2, 2, 2)
-    return elements.partition(corners, mesh.centroids(), ranks, scenario.run.partition, costs(scenario, fluid), pairs=pairs)
+def weigh_elements(scenario, mesh, fluid):
+    """Return the `ElementWeights` of a whole mesh."""
+    return ElementWeights(mesh.corners, mesh.centroids(), fluid, costs(scenario, fluid), scenario.run.degree, scenario.run.partition)
+
+
+def partition(weights, ranks):
+    """Partition a mesh by the method that its `ElementWeights` name; return the rank of each element, (ne,)."""
+    w = weights
+    pairs = interface(w.corners, w.fluid)
+    return elements.partition(w.corners.reshape(-1, 2, 2, 2), w.centroids, ranks, w.method, w.cost, pairs=pairs)
 
 
 @dataclass(frozen=True)
@@ -74,13 +80,14 @@ class Load:
     sent: int
 
 
-def rank_loads(scenario, mesh, fluid, ranks):
+def rank_loads(weights, ranks):
     """Return the `Load` of each of `ranks` ranks, counted from nodes, edges and faces of the mesh alone: list."""
-    owner = partition(scenario, mesh, fluid, ranks) if ranks > 1 else np.zeros(mesh.size, np.int32)
-    numbered, cost = numbering.number(mesh.elements, 2), costs(scenario, fluid)
-    points, solid, _ = number_by_medium(numbered.points.reshape(mesh.size, -1), numbered.count, fluid)
+    cost, fluid = weights.cost, weights.fluid
+    owner = partition(weights, ranks) if ranks > 1 else np.zeros(len(cost), np.int32)
+    numbered = numbering.number(weights.corners, 2)
+    points, solid, _ = number_by_medium(numbered.points.reshape(len(cost), -1), numbered.count, fluid)
     middles = sum((n == 1).astype(int) for n in np.indices((3, 3, 3))).ravel()
-    weight = float(scenario.run.degree - 1) ** middles
+    weight = float(weights.degree - 1) ** middles
     loads = []
     for piece in elements.pieces(points + solid * fluid[:, None], owner):
         shared = [(weight[places % 27], fluid[piece.elements[places // 27]]) for places in piece.shared.values()]
@@ -92,11 +99,11 @@ def rank_loads(scenario, mesh, fluid, ranks):
     return loads
 
 
-def interface(mesh, fluid):
-    """Return pairs of a fluid and a solid element with a common face, (m, 2)."""
+def interface(corners, fluid):
+    """Return pairs of a fluid and a solid element with a common face, (m, 2), from corner nodes (ne, 8)."""
     if not fluid.any() or fluid.all():
         return np.empty((0, 2), int)
-    pairs = numbering.inner_faces(mesh.elements)[:, ::2]
+    pairs = numbering.inner_faces(corners)[:, ::2]
     return pairs[fluid[pairs[:, 0]] != fluid[pairs[:, 1]]]
 
 
@@ -168,46 +175,29 @@ def assign_positions(subdomain, located, in_preferred):
 
 
 def complete_plan(d, plan):
-    """Return the plan of a rank with its `Share`, those of all ranks, and their `Total`; all ranks must call."""
-    team = d.subdomain.team
-    owned = [count - len(d.subdomain.shared[name].elsewhere) for name, count in zip(("solid", "fluid"), d.subdomain.counts)]
-    neighbours = {}
+    """Return the plan of a rank with the subdomains of all ranks and their `Totals`; all ranks must call."""
+    team, shared = d.subdomain.team, {}
+    counted = sum(count - len(d.subdomain.shared[name].elsewhere) for name, count in zip(("solid", "fluid"), d.subdomain.counts))
     for sharing in d.subdomain.shared.values():
         for rank, numbers in sharing.lists.items():
-            neighbours[rank] = neighbours.get(rank, 0) + len(numbers)
-    part = Share(team.rank, d.mesh.size, d.subdomain.outer, int(sum(owned)), neighbours,
-                 zlib.crc32(np.ascontiguousarray(d.subdomain.numbers, np.int64)))  # fmt: skip
-    by_rank = team.every(lambda: (part, plan.traffic, plan.state_bytes, plan.nbytes, plan.grid.shortest, plan.grid.longest))
-    parts, traffic, state, nbytes, shortest, longest = zip(*by_rank)
-    points = sum(share.points for share in parts)
-    grid = replace(plan.grid, elements=sum(share.elements for share in parts), size=points, shortest=min(shortest), longest=max(longest))
-    names = dict.fromkeys(name for rank_traffic in traffic for name in rank_traffic)
-    total_traffic = {name: sum(rank_traffic.get(name, 0) for rank_traffic in traffic) for name in names}
-    total = Total(grid, points, total_traffic, sum(state), sum(nbytes))
-    return replace(plan, part=part, whole=total, sharing=plan.sharing | {"parts": list(parts)})
+            shared[rank] = shared.get(rank, 0) + len(numbers)
+    subdomain = Subdomain(
+        box=(0, 1, 0, 1, 0, d.mesh.size), neighbours=tuple(Neighbour(rank, shared=count) for rank, count in sorted(shared.items())),
+        place=(0, 0, team.rank), ranks=(1, 1, team.size), points=int(counted), outer=d.subdomain.outer,
+        checksum=zlib.crc32(np.ascontiguousarray(d.subdomain.numbers, np.int64)))  # fmt: skip
+    partition, totals = zip(*team.every(lambda: (subdomain, replace(plan.totals, grid=replace(plan.grid, tables=())))))
+    return replace(plan, partition=partition, rank=team.rank, all_ranks=add_totals(partition, totals))
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Channels that ranks record: some whole, and of a channel whose points several ranks have, a part on each.
-
-    Parameters
-    ----------
-    count : int
-        Number of channels.
-    of_rank : list of array
-        Channels that each rank records, in the order of its columns.
-    """
-
-    count: int
-    of_rank: list
-
-    def join_columns(self, blocks, machine):
-        """Return all channels (steps, channels) from the columns (steps, columns) of every rank."""
-        out = np.zeros((len(blocks[0]), self.count), blocks[0].dtype)
-        for channels, block in zip(self.of_rank, blocks):
-            out[:, channels] += block
-        return out
+def add_totals(partition, totals):
+    """Return the `Totals` over the plans of all ranks."""
+    grids, points = [of_rank.grid for of_rank in totals], sum(subdomain.points for subdomain in partition)
+    grid = replace(grids[0], elements=sum(grid.elements for grid in grids), size=points, shortest=min(grid.shortest for grid in grids),
+                   longest=max(grid.longest for grid in grids))  # fmt: skip
+    traffic = {}
+    for name, nbytes in (item for of_rank in totals for item in of_rank.traffic.items()):
+        traffic[name] = traffic.get(name, 0) + nbytes
+    return Totals(grid, points, traffic, sum(of_rank.state_bytes for of_rank in totals), sum(of_rank.nbytes for of_rank in totals))
 
 
 def refuse_mesh(scenario, team):

@@ -1,13 +1,14 @@
 """Snapshots of the wavefield on regular rasters: planes, volumes and the top of the mesh, interpolated by the elements' own polynomials."""
-from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 
 from craton.conventions import components
-from craton.core.plan import Frames
+from craton.core.snapshots import ElementSampling, SnapshotSeries
 from craton.methods.shared.timing import picture_steps
+from craton.methods.spectral_element.element import Element
 from craton.methods.spectral_element.points import quantity_rows
-from craton.methods.spectral_element.sites import numbers, sites
+from craton.methods.spectral_element.sites import numbers, polynomials, sites
 
 BATCH = 4096  # places per batch
 STORED = 3 << 30  # bytes of the matrices of one series: larger matrices are made anew for each snapshot
@@ -15,8 +16,8 @@ FIELDS = {False: "velocity", True: "potential_rate"}  # fields that snapshots ar
 STRESS = {False: "displacement", True: "pressure"}  # fields that snapshots of pressure are made of
 
 
-def frames(d, bounds, specs, spacing):
-    """Return one `Frames` for each snapshot series of a scenario.
+def series(d, bounds, specs, spacing):
+    """Return one `SnapshotSeries` for each snapshot series of a scenario.
 
     Pressure in a fluid is one step earlier than that of the solid, whose time is the time of the snapshot.
 
@@ -30,37 +31,36 @@ def frames(d, bounds, specs, spacing):
     spacing : float
         Spacing of the rasters, m: the average distance of GLL points.
     """
-    return tuple(snapshot_series(d, bounds, spec, spacing) for spec in specs)
+    return tuple(series_of(d, bounds, spec, spacing) for spec in specs)
 
 
-def snapshot_series(d, bounds, spec, spacing):
-    """Return the `Frames` of one series."""
-    coords, xyz, shape = raster(d, bounds, spec, spacing)
+def series_of(d, bounds, spec, spacing):
+    """Return the `SnapshotSeries` of one table of the scenario."""
+    coords, xyz = raster(d, bounds, spec, spacing)
     steps, times = picture_steps(d, spec.every, 1.0 if spec.quantity == "pressure" else 0.5)
-    named = components(spec.quantity)
-    located = d.locate(xyz, False, nearest=False)
-    interpolators = build_interpolators(d, located, spec.quantity, named or ("",))
-    fields = STRESS if spec.quantity == "pressure" else FIELDS
-    reads = {fields[interpolator.in_fluid]: (slice(None),) for interpolator in interpolators}
-    combine = partial(gather_image, interpolators=interpolators, fields=fields, shape=(max(len(named), 1), *shape))
-    where = np.concatenate([interpolator.where for interpolator in interpolators] or [np.empty(0, int)])
-    return Frames(spec.name, spec.quantity, named, coords, steps, times, reads, combine, where=where)
+    sampling = element_samplings(d, d.locate(xyz, False, nearest=False), spec.quantity)
+    reads = {field_of(spec.quantity, group.in_fluid): (slice(None),) for group in sampling}
+    return SnapshotSeries(spec.name, spec.quantity, components(spec.quantity), coords, steps, times, reads, sampling, d.precision)
+
+
+def field_of(quantity, in_fluid):
+    """Return the name of the field that a quantity is made of."""
+    return (STRESS if quantity == "pressure" else FIELDS)[in_fluid]
 
 
 def raster(d, bounds, spec, spacing):
-    """Return coordinates by axis in memory order, (n, 3) places, and the shape of the snapshot."""
+    """Return coordinates by axis in memory order, and (n, 3) places."""
     low, high = bounds
     axes = {a: axis(low[i], high[i], spacing)[:: spec.stride] for i, a in enumerate("xyz")}
     if spec.plane is not None and spec.plane.surface:
         y, x = np.meshgrid(axes["y"], axes["x"], indexing="ij")
         z = np.nan_to_num(d.places.top.surface(x, y), nan=2 * high[2] - low[2])  # beside the mesh: above it, which is outside, too
-        return {a: axes[a] for a in "yx"}, np.stack([x, y, z], axis=-1).reshape(-1, 3), x.shape
+        return {a: axes[a] for a in "yx"}, np.stack([x, y, z], axis=-1).reshape(-1, 3)
     coords = {a: axes[a] for a in "zyx"}
     if spec.plane is not None:
         coords[spec.plane.axis] = float(spec.plane.coordinate)
     grid = np.meshgrid(*(np.atleast_1d(c) for c in coords.values()), indexing="ij")
-    shape = tuple(np.size(c) for c in coords.values() if np.ndim(c))
-    return coords, np.stack(grid[::-1], axis=-1).reshape(-1, 3), shape
+    return coords, np.stack(grid[::-1], axis=-1).reshape(-1, 3)
 
 
 def axis(low, high, spacing):
@@ -68,42 +68,59 @@ def axis(low, high, spacing):
     return np.linspace(low, high, max(int(np.ceil((high - low) / spacing - 1e-6)), 1) + 1)
 
 
+def element_samplings(d, located, quantity):
+    """Return the `ElementSampling` of the places in the solid and of those in the fluid: tuple."""
+    samplings = []
+    for in_fluid in (False, True):
+        where = np.flatnonzero((located.element >= 0) & (d.fluid[np.maximum(located.element, -1)] == in_fluid))
+        if len(where):
+            elements, row = np.unique(located.element[where], return_inverse=True)
+            values_alone = quantity == ("pressure" if in_fluid else "velocity")
+            samplings.append(ElementSampling(
+                where=where, element=row, local=located.local[where], in_fluid=in_fluid, degree=d.element.degree,
+                points=numbers(d, elements).astype(np.int32), count=(d.state.fluid if in_fluid else d.state.solid) + 1,
+                coordinates=None if values_alone else d.coordinates(elements),
+                material=d.material(elements) if (quantity == "pressure") != in_fluid else {}))  # fmt: skip
+    return tuple(samplings)
+
+
 class Interpolator:
     """Interpolates a field to places of a snapshot by sparse matrices, one for each component or one for all.
 
     Parameters
     ----------
-    d : the discretised problem
-    located : Located
-        Places that are all in the solid, or all in the fluid.
-    where : (n,) int array
-        Their numbers in the snapshot.
-    quantity : str
-    named : tuple of str
-        Components of the quantity.
+    series : SnapshotSeries
+    sampling : ElementSampling
+        One of its groups of places.
     """
 
-    def __init__(self, d, located, where, quantity, named):
-        self.d, self.located, self.where, self.quantity, self.named = d, located, where, quantity, named
-        self.in_fluid = bool(d.fluid[located.element[0]])
-        self.vector = quantity == "velocity" and not self.in_fluid  # one matrix for three components
-        field = (STRESS if quantity == "pressure" else FIELDS)[self.in_fluid]
-        self.start, self.columns = d.offset(field), (d.state.fluid if self.in_fluid else d.state.solid) + 1
-        cost = 12 * d.element.size * len(where) * (1 if self.vector or self.in_fluid else 3) * (1 if self.vector else len(named))
+    def __init__(self, series, sampling):
+        self.series, self.sampling, self.named = series, sampling, series.components or ("",)
+        self.values_alone = sampling.coordinates is None
+        self.vector = self.values_alone and not sampling.in_fluid  # one matrix for three components
+        self.elements = SimpleNamespace(
+            element=Element(sampling.degree), points=sampling.points, fluid=np.full(len(sampling.points), sampling.in_fluid),
+            offset=lambda field: 0, coordinates=sampling.coordinates.__getitem__ if not self.values_alone else None,
+            material=lambda elements: {name: values[elements] for name, values in sampling.material.items()})  # fmt: skip
+        cost = 12 * self.elements.element.size * len(sampling.where) * (1 if self.vector or sampling.in_fluid else 3)
+        cost *= 1 if self.vector else len(self.named)
         self.matrices = [self.build_matrices(batch) for batch in self.batches()] if cost <= STORED else None
 
     def batches(self):
         """Return slices of the places."""
-        return [slice(a, a + BATCH) for a in range(0, len(self.where), BATCH)]
+        return [slice(a, a + BATCH) for a in range(0, len(self.sampling.where), BATCH)]
 
     def build_matrices(self, batch):
         """Return the matrices of a batch of places."""
-        positions = sites(self.d, self.located.some(batch))
-        if self.vector:
-            return [sparse(numbers(self.d, positions.element), positions.values, self.columns, self.d.precision)]
-        rows = [quantity_rows(self.d, positions, self.quantity, c) for c in self.named]
-        width = self.columns if self.in_fluid else 3 * self.columns
-        return [sparse(index - self.start, weight, width, self.d.precision) for index, weight in rows]
+        sampling, precision = self.sampling, self.series.precision
+        located = SimpleNamespace(element=sampling.element[batch], local=sampling.local[batch])
+        if self.values_alone:
+            values, _ = polynomials(self.elements.element, located.local)
+            return [sparse(numbers(self.elements, located.element), values, sampling.count, precision)]
+        positions = sites(self.elements, located)
+        rows = [quantity_rows(self.elements, positions, self.series.quantity, c) for c in self.named]
+        width = sampling.count if sampling.in_fluid else 3 * sampling.count
+        return [sparse(index, weight, width, precision) for index, weight in rows]
 
     def __call__(self, field):
         """Return values (components, places) from a field on the host."""
@@ -112,7 +129,7 @@ class Interpolator:
         for n, batch in enumerate(self.batches()):
             matrices = self.build_matrices(batch) if self.matrices is None else self.matrices[n]
             if self.vector:
-                three = (matrices[0] @ field.reshape(-1, 3)[: self.columns]).T
+                three = (matrices[0] @ field.reshape(-1, 3)[: self.sampling.count]).T
                 parts.append(three[["ENZ".index(c) for c in self.named]])
             else:
                 parts.append(np.stack([matrix @ field[: matrix.shape[1]] for matrix in matrices]))
@@ -128,21 +145,17 @@ def sparse(index, weight, columns, precision):
     return csr_array((weight[nonzero].astype(precision), index[nonzero].astype(np.int32), first), shape=(len(index), columns))
 
 
-def build_interpolators(d, located, quantity, named):
-    """Return the interpolators of a snapshot: for its places in the solid and in the fluid."""
-    interpolators = []
-    for in_fluid in (False, True):
-        where = np.flatnonzero((located.element >= 0) & (d.fluid[np.maximum(located.element, -1)] == in_fluid))
-        if len(where):
-            interpolators.append(Interpolator(d, located.some(where), where, quantity, named))
-    return interpolators
+def picture_maker(series):
+    """Return the function that makes a picture, ([component,] z, y, x), float32, nan outside the mesh, from a dict of fields."""
+    interpolators, shape = [Interpolator(series, sampling) for sampling in series.sampling], series.shape
+    lead = max(len(series.components), 1)
 
+    @np.errstate(invalid="ignore", over="ignore")  # of a wavefield that diverges, which the divergence guard reports
+    def picture(arrays):
+        out = np.full((lead, int(np.prod(shape[lead > 1 :]))), np.nan, np.float32)
+        for interpolator in interpolators:
+            field = field_of(series.quantity, interpolator.sampling.in_fluid)
+            out[:, interpolator.sampling.where] = interpolator(arrays[field])
+        return out.reshape(shape)
 
-@np.errstate(invalid="ignore", over="ignore")  # of a wavefield that diverges, which the divergence guard reports
-def gather_image(arrays, interpolators, fields, shape):
-    """Return the snapshot, ([component,] z, y, x), float32, nan outside the mesh."""
-    out = np.full((shape[0], int(np.prod(shape[1:]))), np.nan, np.float32)
-    for interpolator in interpolators:
-        out[:, interpolator.where] = interpolator(arrays[fields[interpolator.in_fluid]])
-    out = out.reshape(shape)
-    return out[0] if len(out) == 1 else out
+    return picture

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from craton.core.layout import ALIGNMENT, rounded
+from craton.core.layout import ALIGNMENT, Layout, rounded
 from craton.core.plan import Array
 
 SOLID = {"displacement": 3, "velocity": 3, "force": 3}  # reals a point, component fastest
@@ -23,12 +23,11 @@ class State:
 
     solid: int
     fluid: int
-    reach: int = 0  # no ghosts; machines read this
 
     @property
-    def shape(self):
-        """Points, as the grid of a machine: one row."""
-        return (1, 1, self.solid + self.fluid)
+    def layout(self):
+        """The points as the grid of a machine: one row without ghosts."""
+        return Layout((1, 1, self.solid + self.fluid), 0)
 
     @property
     def fields(self):

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from craton.core import elements
-from craton.core.shares import SingleRank
-from craton.methods.shared.sharing import Sharing
+from craton.methods.shared.sharing import Sharing, SingleRank
 from craton.methods.spectral_element import mesh_terms
 from craton.methods.spectral_element.geometry import ElementGeometry
 from craton.methods.spectral_element.state import State

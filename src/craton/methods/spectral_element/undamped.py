@@ -19,7 +19,7 @@ Factors of each node on stiffness and mass, as of an absorbing layer, would ente
 """
 import numpy as np
 
-from craton.core.plan import Array, Phase, Plan
+from craton.core.plan import Array, Phase, StepPlan
 from craton.methods.spectral_element import faces, families, mesh_terms
 from craton.methods.spectral_element.fixed_point import FloatingPoint
 from craton.model.media import cells
@@ -85,7 +85,7 @@ class Undamped:
         arrays = {name: self.as_real(a) for name, a in arrays.items()} | {
             "fluid_inverse_mass": Array("material", inverse.shape, self.precision, inverse)}  # fmt: skip
         phases = tuple(Phase(name, tuple(phase_launches)) for name, phase_launches in launches.items())
-        return Plan("", "", self.precision, None, d.state, arrays, phases, 1, 1.0, 0.0, [], None, 1, np.inf)
+        return StepPlan(precision=self.precision, layout=d.state.layout, arrays=arrays, phases=phases)
 
     def as_real(self, array):
         """Return an array in this operator's precision; integers stay."""

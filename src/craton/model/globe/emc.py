@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from craton import io
-from craton.model.ground.relief import located, to_poles
+from craton.model.ground.relief import ROUNDING, to_poles
+from craton.model.interpolate import weights
 from craton.model.media import properties
 
 AXES = {"depth": ("depth", "z"), "latitude": ("latitude", "lat"), "longitude": ("longitude", "lon")}
@@ -77,7 +78,8 @@ class Geographic:
         around = self.longitude[-1] - self.longitude[0] + np.diff(self.longitude).max(initial=0) >= 360.0 - 1e-6
         longitude = np.append(self.longitude, self.longitude[0] + 360.0) if around else self.longitude
         latitude = to_poles(self.latitude, latitude) if around else latitude
-        return [located(axis, at) for axis, at in zip((self.depth, self.latitude, longitude), (depth, latitude, turned))]
+        axes = (self.depth, depth), (self.latitude, latitude), (longitude, turned)
+        return [weights(axis, np.asarray(at, float), ROUNDING)[::2] for axis, at in axes]
 
     def _interpolated(self, field, place):
         out = 0.0

@@ -94,7 +94,7 @@ class RadialModel:
         return out
 
     def medium(self, r, lossy=True):
-        """vp, vs (m/s), rho (kg/m3), 1 / Qp, 1 / Qs at radii, those of `speeds` and `losses`: five arrays; losses 0 if not `lossy`.
+        """vp, vs (m/s), rho (kg/m3), 1 / Qp, 1 / Qs at radii, those of `speeds` and `inverse_q`: five arrays; losses 0 if not `lossy`.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class RadialModel:
         """
         if self.anisotropic:
             values = self.parameters(r)
-            return *speeds(values), *losses(values)
+            return *speeds(values), *inverse_q(values)
         names = ("rho", "vpv", "vsv", "qkappa", "qmu")[: 5 if lossy else 3]
         rho, vp, vs, *rest = self.parameters(r, rows=[PARAMETERS.index(name) for name in names])
         return vp, vs, rho, *(_of_waves(vp, vs, *rest) if lossy else (0.0, 0.0))
@@ -137,7 +137,7 @@ class RadialModel:
         """
         return love(self.parameters(r, side, piece))
 
-    def losses(self, r, side="below", piece=None):
+    def inverse_q(self, r, side="below", piece=None):
         """1 / Qp and 1 / Qs at radii.
 
         Parameters
@@ -149,7 +149,7 @@ class RadialModel:
         piece : array_like of int, optional
             Piece to evaluate, in place of the one that holds r.
         """
-        return losses(self.parameters(r, side, piece))
+        return inverse_q(self.parameters(r, side, piece))
 
     @cached_property
     def anisotropic(self):
@@ -283,7 +283,7 @@ def speeds(parameters):
     return np.sqrt((kappa + 4 / 3 * mu) / rho), np.sqrt(mu / rho), rho
 
 
-def losses(parameters):
+def inverse_q(parameters):
     """1 / Qp and 1 / Qs of `PARAMETERS` (8, ...), from those of bulk and shear modulus (Dziewonski & Anderson 1981, eq. 4).
 
     Parameters
@@ -362,5 +362,5 @@ def described(model, r, side="below", piece=None):
     values = model.parameters(r, side, piece)
     if not model.anisotropic:
         vp, vs, rho = speeds(values)
-        return np.array([vp, vs, rho, *losses(values), *np.zeros((3, *np.shape(vp)))])
-    return np.array([values[1], values[3], values[0], *losses(values), *thomsen(values)])
+        return np.array([vp, vs, rho, *inverse_q(values), *np.zeros((3, *np.shape(vp)))])
+    return np.array([values[1], values[3], values[0], *inverse_q(values), *thomsen(values)])

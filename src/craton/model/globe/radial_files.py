@@ -5,9 +5,9 @@ import numpy as np
 
 from craton import io
 from craton.io import taup
-from craton.io.records import UnknownFormat
+from craton.io.contents import UnknownFormat
 from craton.model.globe.prem import prem
-from craton.model.globe.radial import PARAMETERS, RadialModel, losses
+from craton.model.globe.radial import PARAMETERS, RadialModel, inverse_q
 
 MANTLE = 7.5e3  # m/s: below the first jump to such vp lies the mantle, where a file does not say so
 TRANSITIONS = (("upper_mantle", 410e3, 60e3), ("transition_zone", 660e3, 60e3))  # down to a jump at about this depth, m; its allowance, m
@@ -177,7 +177,7 @@ def write_nd(model, path, step=STEP):
         boundary = names.get(region) if above not in (None, region) else None
         count = 1 + (int(np.ceil((model.knots[p + 1] - model.knots[p]) / step)) if model.coefficients.shape[2] > 2 else 1)
         radii = np.linspace(model.knots[p + 1], model.knots[p], count)
-        quality = [np.where(loss > 0, 1 / np.where(loss > 0, loss, 1), 0) for loss in losses(model.parameters(radii, piece=p))]
+        quality = [np.where(loss > 0, 1 / np.where(loss > 0, loss, 1), 0) for loss in inverse_q(model.parameters(radii, piece=p))]
         pieces.append((boundary, np.stack([model.radius - radii, *model.speeds(radii, piece=p), *quality], axis=1)))
         above = region
     taup.write(path, model.name, pieces)

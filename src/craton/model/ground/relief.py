@@ -5,9 +5,11 @@ from pathlib import Path
 import numpy as np
 
 from craton import io
+from craton.model.interpolate import weights
 
 AXES = {"latitude": ("lat", "latitude", "y"), "longitude": ("lon", "longitude", "x")}
 METRES = ("", "m", "meter", "meters", "metre", "metres")
+ROUNDING = 1e-9  # steps outside a grid that count as its edge
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,7 @@ class Relief:
         x = np.append(self.longitude, self.longitude[0] + 360.0) if around else self.longitude
         east = np.where((east > x[-1]) & (east - 360.0 >= x[0] - 1e-9), east - 360.0, east)
         north = to_poles(self.latitude, latitude) if around else np.asarray(latitude, float)
-        (i, p), (j, q) = located(x, east), located(self.latitude, north)
+        (i, _, p), (j, _, q) = weights(x, east, ROUNDING), weights(self.latitude, north, ROUNDING)
         columns = [i, (i + 1) % len(self.longitude)]
         south, north = ((1 - p) * self.elevation[row, columns[0]] + p * self.elevation[row, columns[1]] for row in (j, j + 1))
         return (1 - q) * south + q * north
@@ -66,30 +68,6 @@ def to_poles(axis, latitude):
     latitude, spacing = np.asarray(latitude, float), np.diff(axis).max(initial=0) * (1 + 1e-9)
     low, high = axis[0] if axis[0] <= spacing - 90 else -np.inf, axis[-1] if axis[-1] >= 90 - spacing else np.inf
     return np.clip(latitude, low, high)
-
-
-def located(axis, at):
-    """Place positions between the points of a rising axis.
-
-    Parameters
-    ----------
-    axis : (n,) array
-    at : array_like
-
-    Returns
-    -------
-    low : ndarray of int
-        Index of the point before each place.
-    part : ndarray
-        Part of the way to the next point; nan outside the axis.
-    """
-    at = np.asarray(at, float)
-    if len(axis) == 1:
-        return np.zeros(at.shape, int), np.where(at == axis[0], 0.0, np.nan)
-    low = np.clip(np.searchsorted(axis, at, side="right") - 1, 0, len(axis) - 2)
-    part = (at - axis[low]) / (axis[low + 1] - axis[low])
-    allowance = 1e-9 * (1 + abs(part))
-    return low, np.where((part < -allowance) | (part > 1 + allowance), np.nan, np.clip(part, 0, 1))
 
 
 def read(path, variable=None):

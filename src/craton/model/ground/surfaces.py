@@ -7,8 +7,10 @@ import numpy as np
 
 from craton import io
 from craton.io.netcdf import TO_METRES, factor
+from craton.model.interpolate import weights
 
 HORIZONTAL = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north")}
+HALF_A_STEP = 0.5  # outside a surface its outermost elevation holds
 GEOGRAPHIC = ("lon", "longitude", "lat", "latitude")
 
 
@@ -39,18 +41,10 @@ class Surface:
         x, y : array_like
             m.
         """
-        (i, p, u), (j, q, v) = (_weights(axis, np.asarray(c, float)) for axis, c in zip((self.x, self.y), (x, y)))
+        (i, p, u), (j, q, v) = (weights(axis, np.asarray(c, float), HALF_A_STEP) for axis, c in zip((self.x, self.y), (x, y)))
         low = self.z[j, i] * (1 - u) + np.where(u > 0, self.z[j, p], 0) * u
         high = self.z[q, i] * (1 - u) + np.where(u > 0, self.z[q, p], 0) * u
         return np.where(np.isnan(u) | np.isnan(v), np.nan, low * (1 - v) + np.where(v > 0, high, 0) * v)
-
-
-def _weights(axis, at):
-    before = np.clip(np.searchsorted(axis, at, side="right") - 1, 0, max(len(axis) - 2, 0))
-    after = np.minimum(before + 1, len(axis) - 1)
-    step = np.where(after > before, axis[after] - axis[before], 1.0)
-    weight = (at - axis[before]) / step
-    return before, after, np.where(np.abs(weight - 0.5) <= 1.0, np.clip(weight, 0, 1), np.nan)
 
 
 def elevations(surface, grid):

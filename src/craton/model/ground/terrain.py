@@ -306,8 +306,8 @@ def fill(terrain, grid, k0, k1, averages):
         share * np.where(wet, 0, mu)
 
 
-def lossless(terrain, grid, k0, k1, losses):
-    """Losses of the cells of some planes with none in the water.
+def lossless(terrain, grid, k0, k1, inverse_q):
+    """1/Q of the cells of some planes with none in the water.
 
     Parameters
     ----------
@@ -317,13 +317,13 @@ def lossless(terrain, grid, k0, k1, losses):
         First plane.
     k1 : int
         One past the last plane.
-    losses : tuple of arrays
+    inverse_q : tuple of arrays
         Each (k1 - k0, ny, nx).
     """
     if terrain.water is None:
-        return losses
+        return inverse_q
     rock, water = terrain.shares(grid, k0, k1)
-    return tuple(np.where(water > rock, 0.0, values) for values in losses)
+    return tuple(np.where(water > rock, 0.0, values) for values in inverse_q)
 
 
 def filled(terrain, grid):

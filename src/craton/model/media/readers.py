@@ -7,8 +7,8 @@ import numpy as np
 from craton import io
 from craton.conventions import AXES
 from craton.errors import Problem, ScenarioError
+from craton.io.contents import FileError
 from craton.io.netcdf import factor
-from craton.io.records import FileError
 from craton.model.media import properties
 from craton.model.media.gridded import Gridded
 

@@ -279,7 +279,7 @@ def fluids(samples):
     return (samples["vs"] == 0).all(axis=1)
 
 
-def largest_loss(samples):
+def largest_inverse_q(samples):
     """Largest 1/Q of P waves, S waves and bulk modulus.
 
     Parameters

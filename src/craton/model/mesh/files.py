@@ -5,8 +5,8 @@ import numpy as np
 
 from craton import io
 from craton.errors import Problem, ScenarioError
+from craton.io.contents import FileError
 from craton.io.mesh_parts import NODE_ORDERS
-from craton.io.records import FileError
 from craton.model.mesh import numbering, shape
 from craton.model.mesh.hexmesh import HexMesh, completed, named_by_place
 

@@ -3,14 +3,12 @@
 Builders do not know ranks. Their results count points of the whole grid and are either small (tables, profiles) or not allocated yet
 (arrays that are zero, or filled when they are allocated): cutting them costs a rank no memory of the size of the grid.
 """
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from craton.core.layout import LEAD, Layout
-from craton.core.partition import Part, clip
+from craton.core.subdomain import Subdomain, clip
 from craton.errors import CratonError
 
 BOUND = ("places", "points", "record")  # kinds of arrays that may be the same on every rank
@@ -25,118 +23,139 @@ class Cut:
     ----------
     old, new : Layout
         Memory of a field of the whole grid and of the part.
-    part : Part
+    subdomain : Subdomain
     """
 
     old: Layout
     new: Layout
-    part: Part
+    subdomain: Subdomain
 
     def layout(self, of):
-        """Return the part's layout for one of the whole grid, which may have fewer rows in a plane (the plane of several shots)."""
+        """Return the part's layout for one of the whole grid, which may have fewer rows in a plane (the plane of several shots).
+
+        Parameters
+        ----------
+        of : Layout
+        """
         shape = self.new.shape if of.shape == self.old.shape else (self.new.shape[0], of.shape[1], self.new.shape[2])
         return replace(of, shape=shape)
 
     def box(self, box):
-        """Return a box in points of the part, or None. Ghosts behind an edge of the grid belong to the part at that edge."""
+        """Return a box in points of the part, or None. Ghosts behind an edge of the grid belong to the part at that edge.
+
+        Parameters
+        ----------
+        box : tuple of int
+            (k0, k1, j0, j1, i0, i1) in points of the whole grid.
+        """
         limits = []
-        for low, high, n, owned in zip(self.part.box[::2], self.part.box[1::2], self.old.shape, self.new.shape):
+        for low, high, n, owned in zip(self.subdomain.box[::2], self.subdomain.box[1::2], self.old.shape, self.new.shape):
             limits += [low if low > 0 else -owned - n, high if high < n else n + owned + n]
         common = clip(box, tuple(limits))
-        return common and tuple(v - self.part.box[n - n % 2] for n, v in enumerate(common))
+        return common and tuple(v - self.subdomain.box[n - n % 2] for n, v in enumerate(common))
 
     def owns(self, index):
-        """Return which entries of the state, counted from the first field's point (0, 0, 0), the part owns."""
-        limits = zip(self.old.place(index), self.part.box[::2], self.part.box[1::2])
+        """Return which entries of the state the part owns: bool array.
+
+        Parameters
+        ----------
+        index : int array
+            Counted from the first field's point (0, 0, 0).
+        """
+        limits = zip(self.old.place(index), self.subdomain.box[::2], self.subdomain.box[1::2])
         return np.logical_and.reduce([(a <= n) & (n < b) for n, a, b in limits])
 
     def move(self, index):
-        """Return the indices in the part's state of entries of the whole state, all owned."""
-        indices = (n - low for n, low in zip(self.old.place(index), self.part.box[::2]))
+        """Return the indices in the part's state of entries of the whole state.
+
+        Parameters
+        ----------
+        index : int array
+            Of owned entries.
+        """
+        indices = (n - low for n, low in zip(self.old.place(index), self.subdomain.box[::2]))
         return (index + self.old.first) // self.old.field * self.new.field + self.new.offset(*indices)
 
 
-def localise_plan(plan, part):
+def localise_plan(plan, subdomain):
     """Cut the plan of one rank out of the plan of the whole grid.
 
     Parameters
     ----------
     plan : Plan
         Plan of the whole grid.
-    part : Part
+    subdomain : Subdomain
 
     Returns
     -------
     Plan
-        Plan of the rank; its `whole` is the plan that it was cut from. Of channels with points of several ranks it records its own points
-        (`craton.core.gathered`).
+        Arrays and launches of the rank, without its record (`craton.core.gathering`) and its messages.
 
     Raises
     ------
     CratonError
         An array does not say how it follows the grid.
     """
-    cut = Cut(plan.layout, replace(plan.layout, shape=part.shape), part)
-    arrays = {name: cut_array(spec, name, cut) for name, spec in plan.arrays.items()}
+    cut = Cut(plan.layout, replace(plan.layout, shape=subdomain.shape), subdomain)
+    arrays = {name: _cut_array(spec, name, cut) for name, spec in plan.arrays.items()}
     phases = []
     for phase in plan.phases:
         launches = []
         for whole_launch in phase.launches:
-            local_launches, tables = cut_launch(whole_launch, plan, cut)
+            local_launches, tables = _cut_launch(whole_launch, plan, cut)
             launches += local_launches
             arrays |= tables
         phases.append(replace(phase, launches=tuple(launches)))
     used = {name for phase in phases for whole_launch in phase.launches for name in whole_launch.arrays}
     used |= {"step"} | {a.part_of for name, a in arrays.items() if name in used}
     arrays = {name: a for name, a in arrays.items() if name in used or a.kind == "wavefield"}
-    grid = plan.grid.window(grid_box(part, plan.grid))
-    return replace(plan, grid=grid, layout=cut.new, arrays=arrays, phases=tuple(phases), whole=plan)
+    grid = plan.grid.window(_grid_box(subdomain, plan.grid))
+    return replace(plan, grid=grid, layout=cut.new, arrays=arrays, phases=tuple(phases))
 
 
-def grid_box(part, grid):
-    """Return the part's box in points of the grid, which in the plane has one row for all shots."""
-    return (*part.box[:2], 0, 1, *part.box[4:]) if grid.planar else part.box
+def _grid_box(subdomain, grid):
+    """Return the subdomain's box in points of the grid, which in the plane has one row for all shots."""
+    return (*subdomain.box[:2], 0, 1, *subdomain.box[4:]) if grid.planar else subdomain.box
 
 
 # --- arrays -----------------------------------------------------------------------------------------------------------------------------
 
 
-def cut_array(spec, name, cut):
+def _cut_array(spec, name, cut):
     """Return an array of the part."""
     if isinstance(spec.over, Layout):
-        return cut_field(spec, spec.over, cut.layout(spec.over), cut)
+        return _cut_field(spec, spec.over, cut.layout(spec.over), cut)
     if spec.over:
-        return cut_along_axes(spec, cut.part)
+        return _cut_along_axes(spec, cut.subdomain)
     if spec.kind not in BOUND:
         raise CratonError(f'array "{name}" does not say how it follows the grid: it cannot be shared by ranks')
     return spec
 
 
-def cut_field(spec, old, new, cut):
+def _cut_field(spec, old, new, cut):
     """Return a block of fields, or a field of it, in the part's layout."""
     if not spec.part_of:
         count = (spec.shape[0] - LEAD) // old.field
         return replace(spec, shape=(new.block(count),), first=spec.first and new.start(0) + new.first, over=new)
-    data = partial(spec.data, box=cut.part.box) if isinstance(spec.data, Callable) else spec.data
     start = new.start((spec.start - LEAD) // old.field)
-    return replace(spec, shape=new.padded, first=new.first, start=start, window=new.window(), defined=cut_defined_range(spec, new, cut),
-                   data=data, over=new)  # fmt: skip
+    return replace(spec, shape=new.padded, first=new.first, start=start, window=new.window(), defined=_cut_defined_range(spec, new, cut),
+                   over=new)  # fmt: skip
 
 
-def cut_defined_range(spec, new, cut):
+def _cut_defined_range(spec, new, cut):
     """Return the range of defined values in the part: its points, and the defined ghosts behind an edge of the grid."""
     if spec.defined is None:
         return None
     out = []
     for axis, (whole, o, n, owned) in enumerate(zip(spec.defined, new.origin, cut.old.shape, new.shape)):
-        low, high = cut.part.box[2 * axis : 2 * axis + 2]
-        before = o - whole.start if low == 0 and ("zyx"[axis], 0) not in cut.part.neighbours else 0
-        behind = whole.stop - o - n if high == n and ("zyx"[axis], 1) not in cut.part.neighbours else 0
+        low, high = cut.subdomain.box[2 * axis : 2 * axis + 2]
+        before = o - whole.start if low == 0 and ("zyx"[axis], 0) not in cut.subdomain.faces else 0
+        behind = whole.stop - o - n if high == n and ("zyx"[axis], 1) not in cut.subdomain.faces else 0
         out.append(slice(o - before, o + owned + behind))
     return tuple(out)
 
 
-def cut_along_axes(spec, part):
+def _cut_along_axes(spec, subdomain):
     """Cut an array whose dimensions run along axes of the grid."""
     index, over = [], []
     for n, axis_and_first in zip(spec.shape, spec.over):
@@ -145,39 +164,39 @@ def cut_along_axes(spec, part):
             over.append(None)
             continue
         axis, first = axis_and_first
-        low, high = part.range(axis)
+        low, high = subdomain.range(axis)
         a, b = min(max(low - first, 0), n), min(max(high - first, 0), n)
         index.append(slice(a, max(a, b)))
         over.append((axis, first + a - low))
     shape = tuple(s.stop - s.start for s in index)
-    data = spec.data[tuple(index)] if isinstance(spec.data, np.ndarray) else spec.data
+    data = None if spec.data is None else spec.data[tuple(index)]
     return replace(spec, shape=shape, data=data, over=tuple(over))
 
 
 # --- launches ---------------------------------------------------------------------------------------------------------------------------
 
 
-def cut_launch(whole_launch, plan, cut):
+def _cut_launch(whole_launch, plan, cut):
     """Return a launch on the part, a list of at most one launch, and the arrays of its own table."""
     if whole_launch.places is not None:
-        return cut_table(whole_launch, plan, cut)
+        return _cut_table(whole_launch, plan, cut)
     if not whole_launch.on_grid:
         return ([] if whole_launch.op.function == "sample" else [whole_launch]), {}
-    if "shift" in whole_launch.params and split_behind(whole_launch, cut):
+    if "shift" in whole_launch.params and _split_behind(whole_launch, cut):
         return [], {}
     box = cut.box(whole_launch.box)
-    return ([replace(whole_launch, box=box, params=cut_scalars(whole_launch, cut))] if box else []), {}
+    return ([replace(whole_launch, box=box, params=_cut_scalars(whole_launch, cut))] if box else []), {}
 
 
-def split_behind(whole_launch, cut):
+def _split_behind(whole_launch, cut):
     """Return True for ghosts of a periodic axis that is cut: neighbours fill them."""
     outside = [axis for axis, a, n in zip("zyx", whole_launch.box[::2], cut.old.shape) if a < 0 or a >= n]
-    return any((axis, side) in cut.part.neighbours for axis in outside for side in (0, 1))
+    return any((axis, side) in cut.subdomain.faces for axis in outside for side in (0, 1))
 
 
-def cut_scalars(whole_launch, cut):
+def _cut_scalars(whole_launch, cut):
     """Return the scalars of a launch with strides, distances and limits of the part."""
-    p, low, old, new = dict(whole_launch.params), dict(zip("kji", cut.part.box[::2])), cut.old, cut.new
+    p, low, old, new = dict(whole_launch.params), dict(zip("kji", cut.subdomain.box[::2])), cut.old, cut.new
     p |= {"row": new.row, "plane": new.plane}
     if "sheet" in p:
         p["sheet"] = new.plane if p["sheet"] == old.plane else cut.layout(replace(old, shape=(old.shape[0], 1, old.shape[2]))).plane
@@ -186,16 +205,16 @@ def cut_scalars(whole_launch, cut):
     if "top" in p:
         p["top"] -= low["k"]
     if "shift" in p:
-        p["shift"] = cut_shift(p["shift"], old, new)
+        p["shift"] = _cut_shift(p["shift"], old, new)
     if "k0" in p:
         for name, n in zip("kji", range(3)):
-            first, (a, b) = p[f"{name}0"], cut.part.box[2 * n : 2 * n + 2]
+            first, (a, b) = p[f"{name}0"], cut.subdomain.box[2 * n : 2 * n + 2]
             begin, end = max(first, a), min(first + p[f"n{name}"], b)
             p |= {f"{name}0": begin - a, f"n{name}": max(end - begin, 0)}
     return p
 
 
-def cut_shift(shift, old, new):
+def _cut_shift(shift, old, new):
     """Return a distance of n points along one axis, which is not cut, in the part's memory."""
     for stride_old, stride_new, n in ((old.plane, new.plane, old.shape[0]), (old.row, new.row, old.shape[1]), (1, 1, old.shape[2])):
         if abs(shift) == n * stride_old:
@@ -203,7 +222,7 @@ def cut_shift(shift, old, new):
     raise CratonError("a copy between points that are not a whole axis apart cannot be shared by ranks")
 
 
-def cut_table(whole_launch, plan, cut):
+def _cut_table(whole_launch, plan, cut):
     """Return an injection with the rows whose targets the part owns."""
     named = dict(zip(("state", *TABLE), whole_launch.arrays))
     target, first, column, weight = (plan.arrays[named[name]] for name in TABLE)
@@ -216,7 +235,7 @@ def cut_table(whole_launch, plan, cut):
     values = (cut.move(target.data[chosen]), np.append(0, np.cumsum(counts)), column.data[rows], weight.data[rows])
     arrays = {named[name]: replace(spec, shape=v.shape, data=np.asarray(v, spec.dtype)) for name, spec, v in
             zip(TABLE, (target, first, column, weight), values)}  # fmt: skip
-    places = tuple(n[chosen] - low for n, low in zip(whole_launch.places, cut.part.box[::2]))
+    places = tuple(n[chosen] - low for n, low in zip(whole_launch.places, cut.subdomain.box[::2]))
     return [replace(whole_launch, box=(0, 1, 0, 1, 0, len(chosen)), places=places)], arrays
 
 

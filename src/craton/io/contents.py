@@ -1,4 +1,4 @@
-"""What files hold, before the program makes something of it: plain records in SI units, and the error of a file."""
+"""What files hold, before the program makes something of it: plain data in SI units, and the error of a file."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,7 @@ class MissingLibrary(FileError):
 
 
 @dataclass(frozen=True, eq=False)
-class SourceRecord:
+class FileSource:
     """A point source of a file.
 
     Parameters

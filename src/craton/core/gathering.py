@@ -1,0 +1,203 @@
+"""Channels over ranks: the columns that each rank records, and the channels that all columns make together.
+
+Of a grid, a channel whose points one rank owns is recorded there; where several ranks own its points, each records its owned points one by
+one, and the sum is computed afterwards by the operator that samples, in the same order: as on one rank, to the last bit. Of a mesh, each
+rank records the part of a channel that its own elements give.
+"""
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from craton.core.layout import Layout
+from craton.core.localise import Cut
+from craton.core.operator import Operator
+from craton.core.plan import Array, Launch, Phase, StepPlan
+
+RECORD_BYTES = 1 << 28  # of a rank's record, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Gathering:
+    """Channels as sums over the columns of all ranks, one rank's columns behind the other's.
+
+    Parameters
+    ----------
+    first : (channels + 1,) int array
+        Where the columns of each channel begin in `source`.
+    source : (n,) int array
+        Columns. One that is a channel by itself has the weight 1.
+    weight : (n,) array
+    op : Operator
+        Samples a state into a ring: its sums are those of a run on one rank.
+    """
+
+    first: np.ndarray
+    source: np.ndarray
+    weight: np.ndarray
+    op: Operator
+
+    def join_columns(self, blocks, machine):
+        """Return all channels (steps, channels).
+
+        Parameters
+        ----------
+        blocks : list of (steps, columns) array
+            The columns that each rank has recorded.
+        machine : Machine
+            Where they are summed.
+        """
+        columns, counts = np.concatenate(blocks, axis=1), np.diff(self.first)
+        out = np.zeros((len(columns), len(counts)), columns.dtype)
+        single, several = np.flatnonzero(counts == 1), np.flatnonzero(counts > 1)
+        out[:, single] = columns[:, self.source[self.first[single]]]
+        if len(several):
+            entries = np.repeat(counts > 1, counts)
+            values, weight = columns[:, self.source[entries]], self.weight[entries]
+            out[:, several] = self.sum_columns(values, weight, counts[several], machine)
+        return out
+
+    def sum_columns(self, values, weight, counts, machine):
+        """Return weighed sums of neighbouring columns (steps, len(counts)).
+
+        Parameters
+        ----------
+        values : (steps, n) array
+        weight : (n,) array
+        counts : (channels,) int array
+            Columns of each channel.
+        machine : Machine
+        """
+        steps, width = values.shape
+        first = np.append((np.arange(steps)[:, None] * width + np.append(0, np.cumsum(counts[:-1]))).ravel(), values.size)
+        data = {"ring": (np.zeros((1, len(first) - 1)), values.dtype), "state": (values, values.dtype),
+                "source": (np.arange(values.size), np.int64), "first": (first, np.int32),
+                "weight": (np.tile(weight, steps), values.dtype), "step": (np.zeros(1), np.int32)}  # fmt: skip
+        arrays = {name: Array("points", v.shape, dtype, np.asarray(v, dtype)) for name, (v, dtype) in data.items()}
+        launch = Launch(self.op, self.op.arrays, (0, 1, 0, 1, 0, len(first) - 1), {"columns": len(first) - 1, "slots": 1})
+        plan = StepPlan(precision=values.dtype.name, layout=Layout((1, 1, 1), 0), arrays=arrays, phases=(Phase("sum", (launch,)),))
+        program = machine.commit(plan)
+        program.phases[0].inner(0)
+        return program.host("ring")[0].reshape(steps, len(counts))
+
+
+def partial_sums(channels, count, op):
+    """Return the `Gathering` of channels of which ranks record parts, to be added in the order of the ranks.
+
+    Parameters
+    ----------
+    channels : list of int array
+        Channels that each rank records, in the order of its columns.
+    count : int
+        Number of channels.
+    op : Operator
+        See `Gathering`.
+    """
+    channel = np.concatenate(channels)
+    order = np.argsort(channel, kind="stable")
+    return Gathering(np.searchsorted(channel[order], np.arange(count + 1)), order, np.ones(len(order)), op)
+
+
+# --- of a grid --------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Columns that a rank records.
+
+    Parameters
+    ----------
+    channels : int array
+        Channels all of whose points it owns.
+    rows : int array
+        Rows of the table of all channels, owned points of channels of several ranks: each is a column behind those of `channels`.
+    """
+
+    channels: np.ndarray
+    rows: np.ndarray
+
+    def __len__(self):
+        return len(self.channels) + len(self.rows)
+
+
+def divide_channels(plan, partition):
+    """Return the columns of every rank, the `Gathering` of all channels, and the launch that samples; None where nothing is recorded.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of the whole grid.
+    partition : list of Subdomain
+    """
+    launch = next((launch for phase in plan.phases for launch in phase.launches if launch.op.function == "sample"), None)
+    if launch is None:
+        return None
+    source, first, weight = (plan.arrays[name].data for name in names_of(launch))
+    lows = [np.unique([subdomain.box[2 * n] for subdomain in partition]) for n in range(3)]
+    place = [np.searchsorted(low, a, side="right") - 1 for low, a in zip(lows, plan.layout.place(source))]
+    owner, counts = np.ravel_multi_index(place, partition[0].ranks), np.diff(first)
+    low, high = (f.reduceat(owner, first[:-1]) for f in (np.minimum, np.maximum))
+    single, of_several = np.where(low == high, low, -1), np.repeat(low != high, counts)
+    columns = [Columns(np.flatnonzero(single == rank), np.flatnonzero(of_several & (owner == rank))) for rank in range(len(partition))]
+    entries = of_several.copy()
+    entries[first[:-1]] = True  # a channel of one rank: one column, at its first row
+    column, start = np.empty(len(source), np.int64), 0
+    for own in columns:
+        column[np.concatenate([first[own.channels], own.rows])] = start + np.arange(len(own))
+        start += len(own)
+    limits = np.append(0, np.cumsum(np.where(single < 0, counts, 1)))
+    weights = np.where(of_several, weight, 1)[entries].astype(weight.dtype)
+    return columns, Gathering(limits, column[entries], weights, launch.op), launch
+
+
+def names_of(launch):
+    """Return the names of a sampling launch's tables: sources, first rows, weights.
+
+    Parameters
+    ----------
+    launch : Launch
+    """
+    names = dict(zip(launch.op.arrays, launch.arrays))
+    return [names[name] for name in ("source", "first", "weight")]
+
+
+def record_columns(plan, columns, launch, subdomain, slots):
+    """Return arrays and launches of a rank's record; none where it records nothing.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of the whole grid.
+    columns : Columns
+        Of the rank.
+    launch : Launch
+        Samples all channels of the whole.
+    subdomain : Subdomain
+    slots : int
+        Steps that the record holds.
+    """
+    if not len(columns):
+        return {}, []
+    names = names_of(launch)
+    source, first, weight = (plan.arrays[name].data for name in names)
+    rows = np.concatenate([np.empty(0, int), *(np.arange(first[c], first[c + 1]) for c in columns.channels)])
+    counts = np.append(np.diff(first)[columns.channels], np.ones(len(columns.rows), int))
+    cut = Cut(plan.layout, replace(plan.layout, shape=subdomain.shape), subdomain)
+    values = (cut.move(source[np.append(rows, columns.rows)]), np.append(0, np.cumsum(counts)),
+              np.append(weight[rows], np.ones(len(columns.rows))))  # fmt: skip
+    arrays = {name: replace(plan.arrays[name], shape=v.shape, data=np.asarray(v, plan.arrays[name].dtype))
+              for name, v in zip(names, values)}  # fmt: skip
+    arrays["record"] = replace(plan.arrays["record"], shape=(slots, len(counts)))
+    params = {"columns": len(counts), "slots": slots}
+    return arrays, [replace(launch, box=(0, 1, 0, 1, 0, len(counts)), params=params)]
+
+
+def record_slots(plan, columns):
+    """Return the steps that the record of every rank holds.
+
+    Parameters
+    ----------
+    plan : Plan
+    columns : list of Columns
+        Of all ranks.
+    """
+    return max(1, min(plan.slots, RECORD_BYTES // max(8 * max(map(len, columns)), 1)))

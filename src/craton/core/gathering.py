@@ -189,15 +189,3 @@ def record_columns(plan, columns, launch, subdomain, slots):
     arrays["record"] = replace(plan.arrays["record"], shape=(slots, len(counts)))
     params = {"columns": len(counts), "slots": slots}
     return arrays, [replace(launch, box=(0, 1, 0, 1, 0, len(counts)), params=params)]
-
-
-def record_slots(plan, columns):
-    """Return the steps that the record of every rank holds.
-
-    Parameters
-    ----------
-    plan : Plan
-    columns : list of Columns
-        Of all ranks.
-    """
-    return max(1, min(plan.slots, RECORD_BYTES // max(8 * max(map(len, columns)), 1)))

@@ -171,15 +171,6 @@ def coupling(d, units):
     return arrays, {"fluid": [units.launch(to_fluid, True)], "solid": [units.launch(to_solid, False)]}
 
 
-def coupling_strength(d, mass):
-    """Return the largest square of an area vector between fluid and solid over the masses (solid, fluid), 1/s2; 0 without interface."""
-    rows = interface(d)
-    if not len(rows):
-        return 0.0
-    pairs, vectors = coupled_points(d, rows)
-    return float(((vectors**2).sum(axis=1) / (mass[0][pairs[:, 0]] * mass[1][pairs[:, 1]])).max())
-
-
 def interface(d):
     """Return the faces between fluid and solid elements: rows (fluid element, face, solid element, face)."""
     if not d.fluid.any() or d.fluid.all():

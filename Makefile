@@ -14,6 +14,7 @@ test: $(VENV)/dev
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check src tests bench
+	$(BIN)/mypy
 
 # g++ (or clang++) compiles the kernels; where there is none, apt or the ziglang wheel brings one.
 $(VENV)/bin/python:

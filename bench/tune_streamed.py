@@ -205,20 +205,18 @@ def sweep(args, precision, order, shapes):
 
 def table(results, copy, rows=6):
     """Print the plain body and the best settings of each case, for both kernels by themselves."""
-    for case in sorted({(r["precision"], r["order"], tuple(r["shape"])) for r in results}, key=str):
-        these = [r for r in results if (r["precision"], r["order"], tuple(r["shape"])) == case]
-        base = next(r for r in these if r["body"] == "plain")
-        print(f"\n{case[0]} order {case[1]} {case[2]}: plain {base['Gpoint-steps/s']:.1f} Gpoint-steps/s")
-        best = {}
+    cases = {}
+    for r in results:
+        cases.setdefault((r["precision"], r["order"], tuple(r["shape"])), []).append(r)
+    for case, these in cases.items():
+        base, *streamed = sorted(these, key=lambda r: r["body"])
+        print(f"\n{case}: plain {base['Gpoint-steps/s']:.1f} Gpoint-steps/s")
         for name in ("velocity", "stress"):
-            ranked = sorted((r for r in these if r["body"] == "streamed"), key=lambda r: r[name])
-            best[name] = ranked[0][name]
-            for r in ranked[:rows]:
-                rate = r[f"{name}_GB/s"]
-                shown = {k: v for k, v in r.items() if k.isupper() or k == "MIN_BLOCKS"}
-                print(f"  {name:8} {r[name]:7.3f} ms {rate:6.0f} GB/s {rate * 1e9 / copy:4.0%} of copy  "
-                      f"registers {r[name + '_registers']:3} local {r[name + '_local']:3} {shown}")  # fmt: skip
-        print(f"  best of both: {base['points'] / sum(best.values()) / 1e6:.1f} Gpoint-steps/s")
+            for r in sorted(streamed, key=lambda r: r[name])[:rows]:
+                shown = {key: value for key, value in r.items() if key.isupper()}
+                share = r[f"{name}_GB/s"] * 1e9 / copy
+                registers = r[name + "_registers"], r[name + "_local"]
+                print(f"  {name:8} {r[name]:7.3f} ms  {share:4.0%} of copy  registers, local {registers}  {shown}")
 
 
 def arguments():

@@ -13,6 +13,7 @@ import hashlib
 import json
 import sys
 import time
+import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,326 +21,33 @@ import numpy as np
 
 import craton
 
-LAYERS = """
-[model]
-kind = "layers"
-layers = [
-    { top = 0, vp = 3000, vs = 1700, rho = 2100 },
-    { top = -1230, vp = 4200, vs = 2400, rho = 2500 },
-]
-"""
-LOSSY = """
-[model]
-kind = "layers"
-layers = [
-    { top = 0, vp = 3000, vs = 1700, rho = 2100, qp = 100, qs = 50 },
-    { top = -1230, vp = 4200, vs = 2400, rho = 2500, qp = 200, qs = 100 },
-]
-attenuation = { band = [0.3, 10], mechanisms = 4, storage = "coarse" }
-"""
-RUN = """
-[run]
-device = "cpu"
-precision = "float32"
-threads = 1
-"""
-TENSOR = """
-[[source]]
-kind = "moment_tensor"
-at = [1430, 1280, -640]
-tensor = { xx = 1e12, yy = 4e11, zz = -2e12, xy = 5e11, xz = -7e11, yz = 3e11 }
-wavelet = { kind = "gaussian", tau = 0.1, delay = 0.3 }
-"""
-LINE = """
-[[receivers]]
-name = "R"
-line = { from = [1000, 900, -50], to = [2150, 1700, -1450], count = 4 }
-"""
-OUTPUT = """
-[output]
-waveforms = ["velocity", "pressure", "strain_rate", "rotation_rate"]
-"""
+HERE = Path(__file__).parent
 
-# Finite differences in space: 31 x 29 x 28 points.
-SPACE = {
-    "method": 'method = "fd"',
-    "domain": """
-[domain]
-origin = [0, 0, -2700]
-size = [3000, 2800, 2700]
-spacing = 100
-""",
-    "model": LAYERS,
-    "time": """
-[time]
-duration = 1.5
-start = 0
-""",
-    "boundaries": """
-[boundaries]
-top = "free"
-others = "cpml"
-cpml = { thickness = 6 }
-""",
-    "source": TENSOR,
-    "receivers": LINE,
-    "output": OUTPUT,
-    "run": RUN,
-}
 
-# Finite differences in the (x, z) plane: 61 x 51 points.
-PLANE = SPACE | {
-    "domain": """
-[domain]
-origin = [0, -2500]
-size = [3000, 2500]
-spacing = 50
-""",
-    "source": """
-[[source]]
-kind = "force"
-at = [1430, -640]
-force = [1e8, 0, 2e8]
-wavelet = { kind = "gaussian", tau = 0.06, delay = 0.2 }
-""",
-    "receivers": """
-[[receivers]]
-name = "R"
-line = { from = [1000, -50], to = [2150, -1450], count = 4 }
-""",
-    "output": """
-[output]
-waveforms = ["velocity", "strain_rate"]
-""",
-}
+def tables_of(name):
+    """Return the TOML texts of a scenario's tables, from waveforms.toml.
 
-# Spectral elements: 8 x 7 x 7 cubes of 400 m.
-ELEMENTS = SPACE | {
-    "method": 'method = "sem"',
-    "domain": """
-[domain]
-origin = [0, 0, -2800]
-size = [3200, 2800, 2800]
-spacing = 400
-""",
-    "model": """
-[model]
-kind = "homogeneous"
-vp = 3000
-vs = 1700
-rho = 2300
-""",
-    "boundaries": """
-[boundaries]
-top = "free"
-others = "stacey"
-""",
-}
+    Parameters
+    ----------
+    name : str
 
-# Gravity: 14 x 12 x 10 cells, some of them empty, 15 x 13 points above their centres.
-PRISMS = {
-    "method": 'method = "gravity"',
-    "gravity": """
-[gravity]
-fields = ["g_z", "g_ez", "g_zz", "potential"]
-method = "direct"
-""",
-    "prisms": """
-[prisms]
-kind = "grid"
-origin = [0, 0, -1000]
-size = [1400, 1200, 1000]
-shape = [14, 12, 10]
-bodies = [
-    { shape = "box", min = [100, 200, -900], max = [1300, 900, -100], density = 500 },
-    { shape = "sphere", center = [700, 600, -500], radius = 300, density = -250 },
-]
-""",
-    "points": """
-[points]
-kind = "grid"
-x = [0, 1400, 15]
-y = [0, 1200, 13]
-z = 10
-""",
-    "run": RUN,
-}
+    Returns
+    -------
+    dict of str to str
+    """
+    changes = dict(DATA["scenarios"][name])
+    return kind(changes.pop("kind")) | changes
 
-# Name of a scenario -> (tables of its kind, the tables that replace some of these).
-SCENARIOS = {
-    "fd layers cpml": (SPACE, {}),
-    "fd double couple and force": (SPACE, {
-        "source": """
-[[source]]
-kind = "moment_tensor"
-at = [1430, 1280, -640]
-strike = 20
-dip = 60
-rake = 30
-moment = 1e15
-wavelet = { kind = "ricker", frequency = 3 }
-[[source]]
-kind = "force"
-at = [1900, 1500, 0]
-force = [1e11, 2e11, -1e11]
-wavelet = { kind = "gaussian", tau = 0.1 }
-""",
-        "time": """
-[time]
-duration = 1.2
-""",
-    }),
-    "fd vti": (SPACE, {
-        "model": """
-[model]
-kind = "layers"
-layers = [
-    { top = 0, vp = 3000, vs = 1700, rho = 2100, epsilon = 0.15, delta = 0.07, gamma = 0.1 },
-    { top = -1230, vp = 4200, vs = 2400, rho = 2500, epsilon = 0.1, delta = 0.05, gamma = 0.02 },
-]
-""",
-    }),
-    "fd attenuation coarse": (SPACE, {"model": LOSSY}),
-    "fd attenuation paired": (SPACE, {"model": LOSSY.replace("coarse", "paired")}),
-    "fd acoustic": (SPACE, {
-        "model": """
-[model]
-kind = "layers"
-layers = [
-    { top = 0, vp = 1500, vs = 0, rho = 1000 },
-    { top = -1230, vp = 2200, vs = 0, rho = 1800 },
-]
-""",
-        "source": """
-[[source]]
-kind = "explosion"
-at = [1430, 1280, -640]
-moment = 1e12
-wavelet = { kind = "gaussian", tau = 0.15, delay = 0.4 }
-""",
-        "output": """
-[output]
-waveforms = ["velocity", "pressure"]
-""",
-    }),
-    "fd topography with water": (SPACE, {
-        "domain": """
-[domain]
-origin = [0, 0, -2400]
-size = [3000, 2800, 2700]
-spacing = 100
-""",
-        "model": LAYERS.replace("top = 0", "top = 300") + """
-topography = { x = [0, 800, 1300, 1700, 2200, 3000], z = [120, 100, -330, -260, 140, 90] }
-water = { level = 40 }
-""",
-        "boundaries": """
-[boundaries]
-top = "rigid"
-others = "cpml"
-cpml = { thickness = 6 }
-""",
-        "receivers": """
-[[receivers]]
-name = "R"
-line = { from = [900, 900, -430], to = [2150, 1700, -1450], count = 4 }
-""",
-    }),
-    "fd sponge": (SPACE, {
-        "boundaries": """
-[boundaries]
-top = "free"
-others = "sponge"
-sponge = { thickness = 8 }
-""",
-    }),
-    "fd a1": (SPACE, {
-        "boundaries": """
-[boundaries]
-top = "a1"
-others = "a1"
-""",
-    }),
-    "fd periodic": (SPACE, {
-        "boundaries": """
-[boundaries]
-top = "free"
-bottom = "cpml"
-others = "periodic"
-cpml = { thickness = 6 }
-""",
-    }),
-    "fd order 2": (SPACE, {"run": RUN + "order = 2"}),
-    "fd order 8": (SPACE, {"run": RUN + "order = 8"}),
-    "fd plane P-SV": (PLANE, {}),
-    "fd plane SH": (PLANE, {
-        "domain": PLANE["domain"] + 'waves = "SH"',
-        "source": PLANE["source"].replace("[1e8, 0, 2e8]", "[0, 1e8, 0]"),
-    }),
-    "sem stacey": (ELEMENTS, {}),
-    "sem pml": (ELEMENTS, {
-        "boundaries": """
-[boundaries]
-top = "free"
-others = "pml"
-pml = { thickness = 2 }
-""",
-    }),
-    "sem sea": (ELEMENTS, {
-        "model": """
-[model]
-kind = "layers"
-layers = [
-    { top = 0, vp = 1500, vs = 0, rho = 1000 },
-    { top = -400, vp = 3000, vs = 1700, rho = 2300 },
-]
-""",
-        "output": """
-[output]
-waveforms = ["velocity", "pressure"]
-""",
-    }),
-    "sem attenuation": (ELEMENTS, {"model": ELEMENTS["model"] + "qp = 80\nqs = 40\nattenuation = { band = [0.3, 10] }"}),
-    "sem two layers": (ELEMENTS, {"model": LAYERS}),
-    "sem chunk of prem": (ELEMENTS, {
-        "domain": """
-[domain.chunk]
-longitude = 20.0
-latitude = 40.0
-width = [12, 12]
-period = 120
-bottom = "900 km"
-""",
-        "model": """
-[model]
-kind = "prem"
-""",
-        "time": """
-[time]
-duration = 60
-start = 0
-""",
-        "source": """
-[[source]]
-kind = "moment_tensor"
-at = { longitude = 20.4, latitude = 40.3, depth = "150 km" }
-tensor = { xx = 1e18, yy = 4e17, zz = -2e18, xy = 5e17, xz = -7e17, yz = 3e17 }
-wavelet = { kind = "gaussian", tau = 20, delay = 20 }
-""",
-        "receivers": """
-[[receivers]]
-name = "R"
-line = { from = { longitude = 19, latitude = 39 }, to = { longitude = 22, latitude = 41.5 }, count = 4 }
-""",
-        "output": """
-[output]
-waveforms = ["displacement", "velocity"]
-""",
-    }),
-    "gravity direct": (PRISMS, {}),
-    "gravity far": (PRISMS, {"gravity": PRISMS["gravity"].replace("direct", "far")}),
-    "gravity fft": (PRISMS, {"gravity": PRISMS["gravity"].replace("direct", "fft")}),
-}  # fmt: skip
+
+def kind(name):
+    """Return the texts that scenarios of a kind share: dict."""
+    texts = dict(DATA["kinds"][name])
+    like = texts.pop("like", None)
+    return (kind(like) if like else {}) | texts
+
+
+DATA = tomllib.loads((HERE / "waveforms.toml").read_text())
+SCENARIOS = {name: tables_of(name) for name in DATA["scenarios"]}
 
 
 def run(tables, folder):
@@ -417,11 +125,11 @@ def hashes(report):
         Hash of each scenario that has not failed.
     """
     table = {}
-    for name, (tables, changes) in SCENARIOS.items():
+    for name, tables in SCENARIOS.items():
         begin = time.perf_counter()
         try:
             with TemporaryDirectory() as folder:
-                arrays = values(run(tables | changes, folder))
+                arrays = values(run(tables, folder))
         except Exception as error:  # the other scenarios still run
             report(name, None, f"{type(error).__name__}: {error}")
             continue

@@ -2,7 +2,8 @@
 
     python docs/make_tables.py          rewrites the pages; tests/test_docs.py holds them to it
 
-A key's meaning is written by hand in the last column and kept; its unit, default and limits come from the classes of `craton.scenario`.
+A key's meaning is written by hand in the last column and kept; its unit, default and limits come from the classes of `craton.tables`
+and of the methods' `options.py`.
 Speed and misfits come from bench/results/*.json, as `craton bench -o` and `craton validate -o` write them.
 """
 
@@ -49,11 +50,14 @@ def keys(names, before):
 
 def properties(name):
     """The kind that a class stands for, and (value, default, limits) of its keys."""
-    from craton.scenario import Scenario, SpectralScenario
+    from craton.scenario import SCENARIOS, FiniteDifferenceScenario
 
-    schema = Scenario.model_json_schema()
-    tables = SpectralScenario.model_json_schema()["$defs"] | schema["$defs"] | {"Scenario": schema}
-    described = tables[name]
+    schema = FiniteDifferenceScenario.model_json_schema()
+    schema["properties"]["method"]["enum"] = list(SCENARIOS)
+    tables = {"Scenario": schema}
+    for scenario in SCENARIOS.values():
+        tables = scenario.model_json_schema()["$defs"] | tables
+    described = (tables | schema["$defs"])[name]
     rows, kind = {}, ""
     for key, spec in described["properties"].items():
         if "const" in spec:
@@ -110,7 +114,7 @@ def limits_of(spec):
 
 def units(_, before):
     """The units that a text may carry."""
-    from craton.scenario.units import _SPELLING, DIMENSIONS
+    from craton.units import _SPELLING, DIMENSIONS
 
     rows = [(name, unit or "none", " ".join(f"`{_SPELLING.get(u, u)}`" for u in known)) for name, (unit, known) in DIMENSIONS.items()]
     return table(("dimension", "SI", "units understood"), rows)
@@ -150,15 +154,20 @@ def speed(_, before):
     return "\n\n".join(parts) or "Nothing measured yet: `craton bench fd -o bench/results/NAME.json` does it."
 
 
+def rates_of(program, device):
+    """What another program reached on a device, by case; of bench/peers/rates.json."""
+    rates = json.loads((DOCS.parent / "bench" / "peers" / "rates.json").read_text(encoding="utf-8"))
+    return next((rates[program][name] for name in rates[program] if device.startswith(name)), {})
+
+
 def nakata(_, before):
     """Seconds for 1000 steps beside those of Nakata et al. (2011)."""
-    from craton.nakata import STEPS, paper
-
-    parts = []
+    parts, paper = [], rates_of("Nakata et al. 2011", "Tesla C1060")
     for name, found in (each for each in results("cases") if each[1].get("bench") == "nakata"):
-        rows = [(case["case"], f"{STEPS * case['seconds_per_step']:.3g} s", f"{paper(case):,.4g} s" if paper(case) else "",
-                 f"{case['point_steps_per_second'] / 1e6:,.0f}") for case in found["cases"] if "skipped" not in case]  # fmt: skip
-        head = ("case", f"{STEPS} steps", "Tesla C1060 (2011)", "Mpoint-steps/s")
+        rows = [(case["case"], f"{1000 * case['seconds_per_step']:.3g} s",
+                 f"{paper[case['case']]:,.4g} s" if case["case"] in paper else "", f"{case['point_steps_per_second'] / 1e6:,.0f}")
+                for case in found["cases"] if "skipped" not in case]  # fmt: skip
+        head = ("case", "1000 steps", "Tesla C1060 (2011)", "Mpoint-steps/s")
         parts.append(f"**{found['device']}**. {origin(name, found)}\n\n{table(head, rows)}")
     return "\n\n".join(parts) or "Nothing kept yet: `craton bench nakata -o bench/results/NAME.json` does it."
 
@@ -175,17 +184,18 @@ def sem(_, before):
     """A table for each file that `craton bench sem -o` wrote."""
     parts = []
     for name, found in (each for each in results("cases") if each[1].get("bench") == "sem"):
-        rows = [sem_row(case) for case in found["cases"] if "skipped" not in case]
+        peer = rates_of("SPECFEM3D 4.1.1", found["device"])
+        rows = [sem_row(case, peer.get(case["case"])) for case in found["cases"] if "skipped" not in case]
         head = ("case", "M elements/s", "spread", "of copy bandwidth", "kB an element", "SPECFEM3D 4.1.1", "plan")
         parts.append(f"**{found['device']}**. {origin(name, found)}\n\n{table(head, rows)}")
     return "\n\n".join(parts) or "Nothing kept yet: `craton bench sem -o bench/results/NAME.json` does it."
 
 
-def sem_row(case):
+def sem_row(case, peer):
     """One case: median, half the range over the median, fraction of the copy bandwidth, memory, the other program, time to plan."""
-    rate, peer = case["elements_per_second"], case["peer"]
+    rate = case["elements_per_second"]
     spread = (case["highest"] - case["lowest"]) / rate / 2
-    there = f"{peer['elements_per_second'] / 1e6:.3g}" if peer else ""
+    there = f"{peer / 1e6:.3g}" if peer else ""
     return (case["case"], f"{rate / 1e6:.3g}", f"± {spread:.0%}", f"{case['fraction_of_copy_bandwidth']:.0%}",
             f"{case['bytes_per_element'] / 1e3:.1f}", there, f"{case['build_seconds']:.0f} s")  # fmt: skip
 
@@ -208,14 +218,14 @@ def gravity_row(case):
 
 
 def norms(_, before):
-    """What bench/gravity_l2.py found: every component and method, the L2 norm of the paper's tables and, in brackets, its eq. 12."""
+    """What bench/cases/gravity_l2.py found: every component and method, the L2 norm of the paper's tables and, in brackets, its eq. 12."""
     parts = []
     for name, found in results("gravity_l2"):
         runs = found["gravity_l2"]
         fields = [field for field in next(iter(runs.values()))["against exact"] if field != "potential"]
         rows = [(f"`{field}`", *(both(run["against exact"][field]) for run in runs.values())) for field in fields]
         parts.append(f"{origin(name, found)}\n\n{table(('', *runs), rows)}")
-    return "\n\n".join(parts) or "Nothing kept yet: bench/gravity_l2.py does it."
+    return "\n\n".join(parts) or "Nothing kept yet: bench/cases/gravity_l2.py does it."
 
 
 def both(row):

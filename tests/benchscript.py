@@ -1,15 +1,15 @@
-"""Scripts of bench/ as modules; they find each other as they do when they are run."""
+"""Modules of bench/, imported as they are from the repository's root."""
 import importlib
 import sys
 from pathlib import Path
 
-BENCH = Path(__file__).parents[1] / "bench"
+ROOT = Path(__file__).parents[1]
 
 
 def load(name):
-    """A script as a module."""
-    sys.path.insert(0, str(BENCH))
+    """`bench.NAME` as a module, such as "kill_ranks" or "cases.every"."""
+    sys.path.insert(0, str(ROOT))
     try:
-        return importlib.import_module(name)
+        return importlib.import_module(f"bench.{name}")
     finally:
-        sys.path.remove(str(BENCH))
+        sys.path.remove(str(ROOT))

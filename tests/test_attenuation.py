@@ -12,7 +12,7 @@ from craton.model import Region, cell_averages, cell_losses
 from craton.model.media import rheology
 from craton.model.media.attenuation import STORAGES, classes, relaxation
 from craton.scenario import loads, reads
-from craton.scenario.medium import Box, Homogeneous, Layer, Layers
+from craton.tables.medium import Box, Homogeneous, Layer, Layers
 from craton.validation.lossy import constant_q
 
 GRID = Grid((0.0, 0.0, -1000.0), 100.0, (11, 5, 6))
@@ -34,7 +34,7 @@ def test_q_is_constant_over_two_decades(storage, mechanisms, limit):
 def test_q_follows_a_power_of_frequency(power):
     fitted = relaxation((0.5, 20.0), 1 / 30, 4, frequency=2.0, power=power, storage="full")
     f = np.array([0.5, 2.0, 8.0, 20.0])
-    np.testing.assert_allclose(1 / fitted.loss(f, 1 / 50), 50 * (f / 2.0) ** power, rtol=0.02)  # the fit's own error is 1.4 %
+    np.testing.assert_allclose(1 / fitted.fitted_inverse_q(f, 1 / 50), 50 * (f / 2.0) ** power, rtol=0.02)  # the fit's own error is 1.4 %
 
 
 @pytest.mark.parametrize("storage, quality", [("full", 20.0), ("full", 100.0), ("paired", 20.0), ("coarse", 100.0)])

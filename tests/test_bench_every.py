@@ -1,4 +1,4 @@
-"""bench/gpu_every.py: its cases launch every operator there is, its measure sees a difference, and it goes on after a failure."""
+"""bench/cases/every.py: its cases launch every operator there is, its measure sees a difference, and it goes on after a failure."""
 import json
 
 import benchscript
@@ -7,7 +7,7 @@ import pytest
 
 from craton import api
 from craton.methods.finite_difference import catalogue
-from craton.methods.shared.ranks import shared
+from craton.methods.shared.ranks import plan_of_rank
 
 # Launched by no scenario: counts of fields that a dimension does not have; no tangential motion at a sea floor, no point of a fault in SH.
 NEVER = {"P-SV": {"window", "pack", "unpack"}, "SH": {"window", "contact_velocity", "contact_stress", "pack_2", "unpack_2"}}
@@ -15,8 +15,8 @@ NEVER = {"P-SV": {"window", "pack", "unpack"}, "SH": {"window", "contact_velocit
 
 @pytest.fixture(scope="module")
 def every():
-    """The script as a module."""
-    return benchscript.load("gpu_every")
+    """The cases as a module."""
+    return benchscript.load("cases.every")
 
 
 def launched(every, waves):
@@ -25,10 +25,15 @@ def launched(every, waves):
     for name, (make, how) in every.cases().items():
         if next((w for w in ("P-SV", "SH") if name.startswith(w)), None) == waves:
             plan = api.plan(make())
-            found |= set((shared(plan, 0, 2, how) if isinstance(how, tuple) else plan).operators)
+            found |= set((plan_of_rank(plan, 0, 2, how) if isinstance(how, tuple) else plan).operators)
             lossy = [op.name for op in plan.operators.values() if dict(op.defines).get("ATTENUATION")]
             found |= {f"{op}_{name.split()[-1]}" for op in lossy}
     return found
+
+
+def run(*words):
+    """Exit code of `python -m bench every`."""
+    return benchscript.load("harness").main(["every", *words])
 
 
 @pytest.mark.parametrize("waves", [None, "P-SV", "SH"])
@@ -40,18 +45,18 @@ def test_same_machine_agrees_in_every_bit(every, tmp_path, capsys):
     """Names are given by their beginnings; several ranks of one machine against one, and results are on disk."""
     out = tmp_path / "every.json"
     words = ["--device", "hostile", "--threads", "1", "--steps", "4", "--only", "cpml", "SH cpml", "--out", str(out)]
-    assert every.main(words) == 0
+    assert run(*words) == 0
     rows = json.loads(out.read_text())["cases"]
     assert len(rows) == 8 and all(row["passed"] and row["worst"] == 0 and row["steps"] == 4 for row in rows)
     assert rows[0]["l2"].keys() >= {"velocities", "stresses", "recorded pressure"} and min(rows[0]["peaks"].values()) > 0
-    assert "8 of 8 cases passed" in capsys.readouterr().out
+    assert "8 of 8 rows passed" in capsys.readouterr().out
 
 
 def test_a_difference_fails_and_the_rest_goes_on(every, monkeypatch, capsys):
     right, calls = every.outcome, []
 
-    def wrong(plan, machine, steps):
-        fields, record = right(plan, machine, steps)
+    def wrong(scenario, plan, machine, steps):
+        fields, record = right(scenario, plan, machine, steps)
         calls.append(machine)
         if len(calls) == 1:
             fields["szz"] = fields["szz"] + np.float32(1e-3) * np.abs(fields["szz"]).max()
@@ -61,14 +66,14 @@ def test_a_difference_fails_and_the_rest_goes_on(every, monkeypatch, capsys):
 
     monkeypatch.setattr(every, "outcome", wrong)
     words = ["--device", "cpu", "--threads", "1", "--steps", "2", "--only", "P-SV rigid", "P-SV cpml", "P-SV sponge"]
-    assert every.main(words) == 1
+    assert run(*words) == 1
     said = capsys.readouterr().out
-    assert "(stresses)" in said and "FAILED: RuntimeError: no such kernel" in said and "2 of 4 cases passed" in said
+    assert "(stresses)" in said and "FAILED: RuntimeError: no such kernel" in said and "2 of 4 rows passed" in said
 
 
 def test_alone_it_compares_nothing(every, monkeypatch, capsys):
     """As for compute-sanitizer: one machine, finite numbers."""
     monkeypatch.setattr(every, "difference", None)
-    words = ["--device", "cpu", "--threads", "1", "--steps", "2", "--gpu-only", "--only", "topography", "Q paired, resumed"]
-    assert every.main(words) == 0
+    words = ["--device", "cpu", "--threads", "1", "--steps", "2", "--alone", "--only", "topography", "Q paired, resumed"]
+    assert run(*words) == 0
     assert "peak" in capsys.readouterr().out

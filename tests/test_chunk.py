@@ -3,11 +3,11 @@ import numpy as np
 import pyproj
 import pytest
 
+from craton.io.contents import moment_tensor
 from craton.model.globe import chunk_layers, prem, radial_files, sphere
 from craton.model.globe.chunk import chunk
 from craton.model.mesh import hexmesh, numbering, shape
 from craton.model.mesh.doubling import Layer, Stack
-from craton.survey import specfem
 
 CENTRE = (-67.25, -13.82)
 GAUSS, WEIGHTS = np.polynomial.legendre.leggauss(4)
@@ -338,7 +338,7 @@ def test_mechanisms_turn_with_their_place():
     frame = sphere.Frame(0.0, 0.0)
     axes = frame.axes(90.0, 0.0)
     assert np.allclose(axes, [[0, 0, 1], [0, 1, 0], [-1, 0, 0]], atol=1e-15)
-    tensor = specfem.tensor((5, 2, 3, 0.1, 0.2, 0.3))
+    tensor = moment_tensor((5, 2, 3, 0.1, 0.2, 0.3))
     turned = sphere.turned(tensor, axes)
     assert turned[0, 0] == pytest.approx(5) and turned[2, 2] == pytest.approx(3) and turned[1, 1] == pytest.approx(2)
     assert turned[0, 2] == pytest.approx(-tensor[0, 2]) and turned[0, 1] == pytest.approx(tensor[1, 2])

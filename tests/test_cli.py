@@ -414,8 +414,9 @@ def test_kernels_for_an_architecture(cli):
 
 def test_bench_measures(cli, tmp_path, monkeypatch):
     from craton import benchmark
+    from craton.methods.finite_difference import bench
 
-    monkeypatch.setattr(benchmark, "BENCHES", {"fd": lambda machine: [benchmark.cube(32)]})
+    monkeypatch.setattr(bench, "cases", lambda name, device: [bench.case_of(bench.cube(32))])
     monkeypatch.setattr(benchmark, "SECONDS", 0.01)
     code, out, _ = cli("bench", "fd", "--device", "cpu", "-o", "speed.json")
     assert code == 0 and "copy" in out and "Mpoint-steps/s" in out
@@ -424,15 +425,16 @@ def test_bench_measures(cli, tmp_path, monkeypatch):
 
 
 def test_bench_measures_elements(cli, tmp_path, monkeypatch):
-    """Three of the cases at few elements: their rates, memory, and SPECFEM's rate where it is known."""
-    from craton import benchmark, sem_benchmark
+    """Three of the cases at few elements: their rates and memory."""
+    from craton import benchmark
+    from craton.methods.spectral_element import bench
 
-    monkeypatch.setattr(sem_benchmark, "SIZES", {"cpu": (4, 4, 8)})
+    monkeypatch.setattr(bench, "SIZES", {"cpu": (4, 4, 8)})
     monkeypatch.setattr(benchmark, "SECONDS", 0.01)
-    every = sem_benchmark.cases("cpu")
-    monkeypatch.setattr(benchmark, "BENCHES", {"sem": lambda machine: [every[1], every[2], every[8]]})
+    every = bench.cases("cpu")
+    monkeypatch.setattr(bench, "cases", lambda device: [every[1], every[2], every[8]])
     code, out, err = cli("bench", "sem", "--device", "cpu", "-o", "speed.json")
-    assert code == 0 and out.count("M elements/s") == 3 and "(SPECFEM3D 4.1.1: 0.159)" in out, err
+    assert code == 0 and out.count("M elements/s") == 3, err
     kept = json.loads((tmp_path / "speed.json").read_text())["cases"]
     assert all(case["elements"] >= 128 and case["elements_per_second"] > 0 and case["bytes_per_element"] > 1000 for case in kept)
     assert {"solid_corners_varying"} < set(kept[0]["operators"]) and {"solid_box"} < set(kept[1]["operators"])
@@ -441,14 +443,14 @@ def test_bench_measures_elements(cli, tmp_path, monkeypatch):
 
 def test_bench_measures_gravity(cli, tmp_path, monkeypatch):
     """The cases of the CPU at few points and prisms: rates, whole calls, the method that auto took, and its error."""
-    from craton import gravity_benchmark
+    from craton.methods.gravity import bench
 
-    monkeypatch.setattr(gravity_benchmark, "CELLS", (70, 70, 10))
-    monkeypatch.setattr(gravity_benchmark, "GRID", (12, 8))
-    monkeypatch.setattr(gravity_benchmark, "SIZES", {"cpu": (200, (6, 4), (3, 2))})
-    gravity_benchmark.seven_spheres.cache_clear()
+    monkeypatch.setattr(bench, "CELLS", (70, 70, 10))
+    monkeypatch.setattr(bench, "GRID", (12, 8))
+    monkeypatch.setattr(bench, "SIZES", {"cpu": (200, (6, 4), (3, 2))})
+    bench.seven_spheres.cache_clear()
     code, out, err = cli("bench", "gravity", "--device", "cpu", "-o", "speed.json")
-    gravity_benchmark.seven_spheres.cache_clear()
+    bench.seven_spheres.cache_clear()
     assert code == 0 and "copy" in out and out.count("Mpairs/s") == 8, err
     kept = json.loads((tmp_path / "speed.json").read_text())
     rates, calls = kept["cases"][:4], kept["cases"][4:]
@@ -460,12 +462,12 @@ def test_bench_measures_gravity(cli, tmp_path, monkeypatch):
 
 
 def test_seven_spheres_of_the_benchmark_are_the_example():
-    from craton import gravity_benchmark
+    from craton.methods.gravity import bench
 
-    prisms, density = gravity_benchmark.seven_spheres()
+    prisms, density = bench.seven_spheres()
     example = craton.plan(craton.load(Path(__file__).parents[1] / "examples" / "seven_spheres.toml")).problem
     assert np.array_equal(prisms, example.prisms) and np.array_equal(density, example.density)
-    assert len(density) == gravity_benchmark.LARGE[0]
+    assert len(density) == bench.LARGE[0]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import typer
 import craton
 from craton.cli import main
 from craton.cli.plan import one_run, shots_apart
-from craton.scenario import Scenario, dumps, load, loads
+from craton.scenario import FiniteDifferenceScenario, Scenario, dumps, load, loads
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = [p for p in sorted((ROOT / "examples").glob("*.toml")) if tomllib.loads(p.read_text()).get("method", "fd") == "fd"]
@@ -187,7 +187,7 @@ def test_scenario_page_has_every_table_and_every_meaning(maker):
     text = (ROOT / "docs" / "scenario.md").read_text()
     blocks = [(m[3], m[4]) for m in maker.BLOCK.finditer(text) if m[2] == "keys"]
     tables = {name for names, _ in blocks for name in names.split()}
-    assert tables == {"Scenario", *Scenario.model_json_schema()["$defs"]}
+    assert tables == {"Scenario", *FiniteDifferenceScenario.model_json_schema()["$defs"]}
     assert not [(names, key) for names, rows in blocks for key, meaning in maker.written(rows) if not meaning]
 
 
@@ -269,7 +269,7 @@ def test_snippets_use_every_kind():
     """Each kind of model, anomaly, source, wavelet and receiver that the page lists stands in a snippet or in an example."""
     pages = (ROOT / "docs" / f"{name}.md" for name in ("scenario", "meshes", "earth"))
     texts = [t for page in pages for _, t in fenced(page, "toml")] + [p.read_text() for p in EXAMPLES]
-    tables = Scenario.model_json_schema()["$defs"].values()
+    tables = FiniteDifferenceScenario.model_json_schema()["$defs"].values()
     wanted = {spec["const"] for table in tables for spec in table["properties"].values() if "const" in spec}
     used = {kind for text in texts for kind in re.findall(r'(?:kind|shape) = "(\w+)"', text)}
     assert wanted - used <= {"gaussian_derivative"}

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from craton.errors import ResourceError
+from craton.io import cmtsolution, quakeml, srf, stations
+from craton.io.contents import moment_tensor
 from craton.scenario import dumps, loads
-from craton.survey import faults, fibres, geography, planes, problems, quakeml, receivers, source_files, sources, specfem, srf
+from craton.survey import faults, fibres, geography, planes, problems, receivers, source_files, sources
 
 DATA = Path(__file__).parent / "data" / "sources"
 SCENARIO = """
@@ -133,13 +135,13 @@ def test_places_off_the_map_are_refused(place):
 
 def test_cmtsolution_against_obspy():
     obspy = pytest.importorskip("obspy")
-    (mine,), event = specfem.read_cmtsolution(DATA / "CMTSOLUTION"), obspy.read_events(str(DATA / "CMTSOLUTION"), format="CMTSOLUTION")[0]
+    (mine,), event = cmtsolution.read(DATA / "CMTSOLUTION"), obspy.read_events(str(DATA / "CMTSOLUTION"), format="CMTSOLUTION")[0]
     theirs = event.focal_mechanisms[0].moment_tensor
     centroid = next(o for o in event.origins if o.origin_type == "centroid")
     hypocentre = next(o for o in event.origins if o.origin_type == "hypocenter")
-    assert np.allclose(mine.moments, [getattr(theirs.tensor, c) for c in quakeml.COMPONENTS], rtol=1e-12)
+    assert np.allclose(mine.moment, moment_tensor([getattr(theirs.tensor, c) for c in quakeml.COMPONENTS]), rtol=1e-12)
     assert (mine.longitude, mine.latitude, mine.depth) == pytest.approx((centroid.longitude, centroid.latitude, centroid.depth))
-    assert mine.shift == pytest.approx(centroid.time - hypocentre.time) and 2 * mine.half_duration == theirs.source_time_function.duration
+    assert mine.shift == pytest.approx(centroid.time - hypocentre.time) and 2 * mine.width == theirs.source_time_function.duration
     assert mine.name == "060994A"
 
 
@@ -150,7 +152,7 @@ def test_rtp_to_enu_is_a_rotation():
     full = np.array([[a, ab, ac], [ab, b, bc], [ac, bc, c]])
     for convention, axes in (("rtp", [(0, 0, 1), (0, -1, 0), (1, 0, 0)]), ("ned", [(0, 1, 0), (1, 0, 0), (0, 0, -1)])):
         turn = np.array(axes).T
-        assert np.array_equal(specfem.tensor(six, convention), turn @ full @ turn.T)
+        assert np.array_equal(moment_tensor(six, convention), turn @ full @ turn.T)
 
 
 def test_half_duration_is_that_of_specfem():
@@ -231,19 +233,20 @@ def test_quakeml_from_nodal_plane_and_magnitude(tmp_path):
     origin = ev.Origin(time=UTCDateTime(0), longitude=-118.2, latitude=34.1, depth=900)
     event = ev.Event(origins=[origin], focal_mechanisms=[mechanism], magnitudes=[ev.Magnitude(mag=5.0, magnitude_type="Mw")])
     ev.Catalog([event]).write(str(tmp_path / "e.xml"), format="QUAKEML")
-    assert np.allclose(quakeml.read_event(tmp_path / "e.xml").tensor, sources.double_couple(30, 40, 50, 10**16.6))
+    assert np.allclose(sources.double_couple(*quakeml.read(tmp_path / "e.xml")[0].plane), sources.double_couple(30, 40, 50, 10**16.6))
 
 
 def test_stations():
-    names, latitude, longitude, depth = specfem.read_stations(DATA / "STATIONS")
-    assert names == ["BOZ", "LKWY"] and list(depth) == [0, 12.5] and list(latitude) == [45.647, 44.5652] and longitude[0] == -111.6296
+    read = stations.read(DATA / "STATIONS")
+    assert read.names == ["BOZ", "LKWY"] and list(read.depth) == [0, 12.5]
+    assert list(read.y) == [45.647, 44.5652] and read.x[0] == -111.6296
     found = receivers.build(scenario('[[receivers]]\nfile = "STATIONS_cartesian"\ncoordinates = "metres"\n'))
     assert found.names == ["X20", "X30"] and np.array_equal(found.xyz, [[1200, 1800, 0], [1700, 1800, -150]])
 
 
 def test_stations_of_two_networks(tmp_path):
     (tmp_path / "s").write_text("A N1 1 2 0 0\nA N2 3 4 0 0\n")
-    assert specfem.read_stations(tmp_path / "s")[0] == ["N1.A", "N2.A"]
+    assert stations.read(tmp_path / "s").names == ["N1.A", "N2.A"]
 
 
 def test_stationxml():

@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 import craton
+from craton.io import srf
 from craton.methods.finite_difference import build as fd
 from craton.methods.finite_difference import faults as grid_faults
 from craton.methods.finite_difference.interpolate import axis_weights
 from craton.scenario import Scenario
-from craton.survey import faults, geography, source_files, srf
+from craton.survey import faults, geography, source_files
 from craton.survey import sources as survey_sources
 
 MEDIUM = {"kind": "homogeneous", "vp": 3000.0, "vs": 1700.0, "rho": 2300.0}

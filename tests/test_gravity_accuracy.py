@@ -1,6 +1,6 @@
 """How exact gravity is, and whether it says so: against sums of corner terms in extended precision, another formula than the kernels'.
 
-The reference, `exact` of bench/gravity_l2.py, is good to about 1e-19 (r / l)^3 of the field: tests stay within a hundred prism sizes.
+The reference, `exact` of bench/cases/gravity_l2.py, is good to about 1e-19 (r / l)^3 of the field: tests stay within a hundred prism sizes.
 """
 import json
 from pathlib import Path
@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[1]
 
 
 def l2():
-    """bench/gravity_l2.py as a module."""
-    return benchscript.load("gravity_l2")
+    """bench/cases/gravity_l2.py as a module."""
+    return benchscript.load("cases.gravity_l2")
 
 
 def scattered(count, signs, side=(5, 150), seed=1):
@@ -154,7 +154,7 @@ def test_norms_of_the_paper_on_coarser_cells(precision):
 
 
 def test_table_of_the_paper_is_kept():
-    """What bench/gravity_l2.py wrote, on the paper's own size."""
+    """What bench/cases/gravity_l2.py wrote, on the paper's own size."""
     kept = json.loads((ROOT / "bench" / "results" / "gravity_l2.json").read_text())
     assert kept["prisms"] == 251_946 and kept["points"] == 15_000
     assert {run["precision"] for run in kept["gravity_l2"].values()} == set(GOALS)

@@ -537,6 +537,9 @@ def test_model_of_waves_as_prisms(tmp_path):
     assert close(
         craton.gravity.from_model(tmp_path / "w.toml", ABOVE, names, spacing=(500, 500, 200), reference="background", device="cpu"), alone
     )
+    elements = WAVES.replace("spacing = 100", "element_size = 100").replace("[domain]", 'method = "sem"\n[domain]', 1)
+    (tmp_path / "elements.toml").write_text(elements)
+    assert close(craton.gravity.from_model(tmp_path / "elements.toml", ABOVE, names, device="cpu"), expected)
     half = (0, 2000, 0, 3000, -1000, 0)
     found = craton.gravity.from_model(waves.model, ABOVE, names, region=half, spacing=100, reference=2300.0, device="cpu")
     assert close(found, alone)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from craton.errors import ScenarioError
+from craton.io.vtu import write_mesh, write_series
 from craton.model.mesh import shape
 from craton.model.mesh.box import box_mesh
 from craton.model.mesh.files import read_mesh
 from craton.model.mesh.hexmesh import HexMesh, boundary_faces, named_by_place, problems, subdivided
 from craton.model.mesh.numbering import face_corners, face_nodes, number
-from craton.output.mesh import write_mesh, write_series
 
 LIBRARIES = ("meshlane", "meshio")
 SIDES = ("west", "east", "south", "north", "bottom", "top")

@@ -7,7 +7,7 @@ import pytest
 from craton.core.grid import Grid
 from craton.errors import ScenarioError
 from craton.model import Region, cell_averages, extremes, point_values, problems
-from craton.scenario.medium import Box, Homogeneous, Layer, Layers, ModelFile, Sphere
+from craton.tables.medium import Box, Homogeneous, Layer, Layers, ModelFile, Sphere
 
 GRID = Grid((-500.0, 0.0, -2000.0), 100.0, (21, 13, 11))
 ROCK = {"vp": 4200.0, "vs": 2422.0, "rho": 2300.0}

@@ -16,8 +16,9 @@ import xarray as xr
 
 from craton import report
 from craton.errors import CratonError, ResourceError, ScenarioError
+from craton.io import fdsn, miniseed
 from craton.output import dataset as ds_module
-from craton.output import export, waveforms
+from craton.output import export
 from craton.output.snapshots import SnapshotWriter
 from craton.output.store import Store, check_out, check_space, read_run
 from craton.report import figures, style
@@ -344,7 +345,7 @@ def test_mseed_and_stationxml_read_back(tmp_path):
 
 def test_decimated_stream_times():
     obspy = pytest.importorskip("obspy")
-    stream = waveforms.stream(build(sampling=0.025), "AB")
+    stream = miniseed.stream(build(sampling=0.025), "AB")
     assert {t.stats.channel for t in stream} == {"BXE", "BXN", "BXZ"} and stream[0].stats.network == "AB"
     assert stream[0].stats.starttime == obspy.UTCDateTime(2000, 1, 1) + START and stream[0].stats.delta == 0.025
 
@@ -352,14 +353,14 @@ def test_decimated_stream_times():
 @pytest.mark.parametrize("interval, letter", [(5e-4, "F"), (0.004, "C"), (0.008, "H"), (0.0125, "H"), (0.1, "B"), (0.5, "M"), (1, "L"),
                                               (5, "V")])
 def test_band_codes(interval, letter):
-    assert waveforms.band_code(interval) == letter
+    assert fdsn.band_code(interval) == letter
 
 
 def test_station_codes_fit_and_stay_unique():
-    assert waveforms.station_codes(["r1", "A-2"]) == ["R1", "A2"]
-    codes = waveforms.station_codes([f"profile {i}" for i in range(2000)])
+    assert fdsn.station_codes(["r1", "A-2"]) == ["R1", "A2"]
+    codes = fdsn.station_codes([f"profile {i}" for i in range(2000)])
     assert len(set(codes)) == 2000 and max(map(len, codes)) == 5 and codes[0] == "P0001"
-    assert len(set(waveforms.station_codes(["a", "A", "ä"]))) == 3
+    assert len(set(fdsn.station_codes(["a", "A", "ä"]))) == 3
 
 
 def test_without_obspy_the_log_says_so(tmp_path, monkeypatch, caplog):
@@ -368,7 +369,7 @@ def test_without_obspy_the_log_says_so(tmp_path, monkeypatch, caplog):
     assert export(build(), tmp_path) == []
     assert "craton[seis]" in caplog.text and not list(tmp_path.iterdir())
     with pytest.raises(ResourceError, match="ObsPy"):
-        waveforms.stream(build())
+        miniseed.stream(build())
 
 
 # pictures

@@ -247,7 +247,7 @@ LAYERED = {"kind": "layers", "layers": surface.LAYERS[:1] + [{**surface.LAYERS[1
 
 @pytest.mark.parametrize("faces", [{}, {"top": "cpml"}])
 def test_stable_for_long(faces):
-    """15,000 steps on 20^3 points with CPML of 5, below a free surface or CPML; 100,000 in bench/physics.py. Little is left at the end."""
+    """15,000 steps on 20^3 points with CPML of 5, below a free surface or CPML; 100,000 in bench. Little is left at the end."""
     count, step, wavelet = 15_000, 0.0075, {"kind": "ricker", "frequency": 3, "delay": 0.4}
     scenario = Scenario(
         domain={"origin": [0, 0, -1900], "size": [1900] * 3, "spacing": 100},

@@ -17,11 +17,11 @@ from craton.comm import Together
 from craton.comm.local import Alone, spawn
 from craton.core.subdomain import Subdomain, Totals
 from craton.driver import run, waves
+from craton.io.vtu import write_mesh
 from craton.methods import METHODS
 from craton.methods.finite_difference import build as fd
 from craton.methods.spectral_element import build as sem
 from craton.model.mesh.box import box_mesh
-from craton.output.mesh import write_mesh
 from craton.scenario import loads
 
 FORBIDDEN = ("craton.methods", "craton.model", "craton.scenario", "craton.comm", "craton.backends", "craton.driver")

@@ -97,9 +97,9 @@ def test_stiffness_about_any_axis():
 
 def test_losses_of_prem():
     """Qp of PREM's upper crust, 1456, as published."""
-    qp, qs = 1 / np.array(prem.prem().losses(6365e3))
+    qp, qs = 1 / np.array(prem.prem().inverse_q(6365e3))
     assert qs == pytest.approx(600) and qp == pytest.approx(1456, abs=1)
-    assert prem.prem().losses(2000e3)[1] == 0  # a fluid has no shear loss
+    assert prem.prem().inverse_q(2000e3)[1] == 0  # a fluid has no shear loss
 
 
 def test_sides_and_jumps_of_prem():
@@ -133,7 +133,7 @@ def test_ak135():
     assert model.region(middle) == "upper_mantle" and model.region(middle, "above") == "crust"
     names = dict.fromkeys(model.regions[::-1])
     assert list(names) == ["crust", "upper_mantle", "transition_zone", "lower_mantle", "outer_core", "inner_core"]
-    assert 1 / model.losses(middle)[1] == pytest.approx(75.6) and model.parameters(middle)[6] == pytest.approx(0, abs=1e-7)
+    assert 1 / model.inverse_q(middle)[1] == pytest.approx(75.6) and model.parameters(middle)[6] == pytest.approx(0, abs=1e-7)
 
 
 TABLE = "0 5.8 3.2 2.6\n30 6.0 3.3 2.7\nmantle\n30 8.0 4.5 3.3\n800 10 6 4.2\n"
@@ -179,7 +179,7 @@ def test_written_models_read_back(tmp_path, name):
     r = np.linspace(10e3, 6371e3, 4001) + 0.3
     r = r[:-1]
     assert np.allclose(back.speeds(r), model.speeds(r), rtol=1e-5)  # linear between lines
-    assert np.allclose(np.array(back.losses(r)), model.losses(r), rtol=2e-3)
+    assert np.allclose(np.array(back.inverse_q(r)), model.inverse_q(r), rtol=2e-3)
     assert set(back.regions) == set(model.regions)
 
 
@@ -191,6 +191,6 @@ def test_radii_of_elements_as_those_of_points(model):
     r = np.concatenate([rng.uniform(0, model.radius, (50, 40)), np.sort(rng.choice(model.knots, (50, 40))), near])
     for side in ("below", "above"):
         np.testing.assert_allclose(model.parameters(r, side), model.parameters(r.ravel(), side).reshape(-1, *r.shape), rtol=1e-13)
-    for found, wanted in zip(model.medium(r), (*model.speeds(r.ravel()), *model.losses(r.ravel()))):
+    for found, wanted in zip(model.medium(r), (*model.speeds(r.ravel()), *model.inverse_q(r.ravel()))):
         np.testing.assert_allclose(found.ravel(), wanted, rtol=1e-12, atol=1e-15)
     assert np.array_equal(model.medium(r, lossy=False)[2], model.medium(r)[2])

@@ -350,6 +350,6 @@ def test_processes_give_the_same_bits(ranks, grid, reference, tmp_path):
 @needs_mpi
 @pytest.mark.parametrize("victim, delay", [(0, 0.3), (2, 0.9)])
 def test_a_killed_rank_ends_the_job(victim, delay, tmp_path):
-    """Within 10 s, with one message, and a store that opens with all that was flushed: two of the times of bench/kill_ranks.py."""
-    row = benchscript.load("kill_ranks").killed(tmp_path, victim, delay)
+    """Within 10 s, with one message, and a store that opens with all that was flushed: two of the times of bench/cases/kill_ranks.py."""
+    row = benchscript.load("cases.kill_ranks").killed(tmp_path, victim, delay)
     assert row["passed"], row

@@ -7,10 +7,22 @@ import numpy as np
 import pytest
 
 from craton.errors import ScenarioError
-from craton.scenario import Gaussian, Position, Scenario, dumps, format_problems, load, loads, read, reads, with_overrides
-from craton.scenario.lines import line_map
-from craton.scenario.units import DIMENSIONS, UnitError, si
-from craton.scenario.words import nearest
+from craton.scenario import (
+    FiniteDifferenceScenario,
+    Gaussian,
+    Position,
+    Scenario,
+    dumps,
+    format_problems,
+    load,
+    loads,
+    read,
+    reads,
+    with_overrides,
+)
+from craton.tables.lines import line_map
+from craton.text import nearest
+from craton.units import DIMENSIONS, UnitError, si
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 GOOD = """\
@@ -490,5 +502,5 @@ def test_points_complete_the_last_cell():
 
 
 def test_json_schema_for_editors():
-    schema = Scenario.model_json_schema()
+    schema = FiniteDifferenceScenario.model_json_schema()
     assert schema["additionalProperties"] is False and "domain" in schema["required"]

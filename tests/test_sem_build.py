@@ -3,10 +3,9 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from craton import sem_benchmark
 from craton.backends.cpu import CPU
 from craton.methods.shared.sharing import SingleRank
-from craton.methods.spectral_element import families, mesh_terms
+from craton.methods.spectral_element import bench, families, mesh_terms
 from craton.methods.spectral_element.assembly import order_elements
 from craton.methods.spectral_element.build import assemble, discretise
 from craton.model import blas
@@ -19,8 +18,8 @@ SINGLE = 3e-7  # relative: an array in float32
 STRETCHED = {"vp_gradient": 0.5, "vs_gradient": 0.2}
 CASES = {
     "cubes": ({}, False, False), "cubes, gradient": (STRETCHED, False, False), "irregular": ({}, True, False),
-    "gradient": (STRETCHED, True, False), "anisotropic": (STRETCHED | sem_benchmark.THOMSEN, True, False),
-    "attenuation": (STRETCHED | sem_benchmark.LOSS, True, False), "water": (STRETCHED, True, True),
+    "gradient": (STRETCHED, True, False), "anisotropic": (STRETCHED | bench.THOMSEN, True, False),
+    "attenuation": (STRETCHED | bench.LOSS, True, False), "water": (STRETCHED, True, True),
 }  # fmt: skip
 
 
@@ -28,10 +27,10 @@ CASES = {
 def problem(request):
     """A discretised problem of 128 elements and the samples at all their nodes."""
     more, irregular, water = CASES[request.param]
-    scenario = sem_benchmark.scenario_of(sem_benchmark.Case("small", (4, 4, 8), more, irregular, water))
+    scenario = bench.Box("small", (4, 4, 8), more, irregular, water).scenario()
     if not irregular:
         scenario = scenario.model_copy(update={"domain": scenario.domain.model_copy(update={"element_size": 99.0})})
-    given = sem_benchmark.irregular(scenario, moved=sem_benchmark.MOVED * irregular)
+    given = bench.irregular(scenario, moved=bench.MOVED * irregular)
     d = discretise(scenario, given, source_files.build_all(scenario, None), SingleRank(), CPU(threads=1))
     places = shape.positions(d.mesh.nodes, d.mesh.elements, d.element.points).transpose(0, 2, 1)
     centres = d.mesh.nodes[d.mesh.elements].mean(axis=1)

@@ -4,8 +4,9 @@ import pytest
 import smallcase
 
 import craton
+from craton.conventions import FACES
 from craton.errors import ScenarioError
-from craton.scenario import Scenario, SpectralScenario, Stiffness, dumps, loads, reads
+from craton.scenario import FiniteDifferenceScenario, Homogeneous, Scenario, SpectralScenario, Stiffness, dumps, loads, reads
 
 SEM = smallcase.changed(('method = "fd"', 'method = "sem"'), ("spacing = 100", "element_size = 400"))
 MESH = SEM.replace("origin = [0, 0, -2500]\nsize = [3000, 3000, 2500]\nelement_size = 400", 'mesh = "valley.msh"')
@@ -22,7 +23,7 @@ def changed(*pairs, text=SEM):
 
 def test_the_same_file_by_both_methods():
     fd, sem = loads(smallcase.TEXT), loads(SEM)
-    assert type(fd) is Scenario and type(sem) is SpectralScenario
+    assert type(fd) is FiniteDifferenceScenario and type(sem) is SpectralScenario
     assert sem.source == fd.source and sem.receivers == fd.receivers and sem.snapshots == fd.snapshots and sem.model == fd.model
     assert sem.face("top") == "free" and sem.face("west") == sem.face("bottom") == "stacey"
     assert any("boundaries.others" in text and "stacey" in text for text in sem.warnings)
@@ -148,3 +149,24 @@ def test_orders_of_differences_are_not_used():
     scenario = loads(changed(('device = "cpu"', "order = 8\ngrid = [2, 1, 1]")))
     told = {text.partition(":")[0] for text in scenario.warnings}
     assert told == {"boundaries.others", "run.order", "run.grid"}
+
+
+def test_keys_of_finite_differences_are_read_in_one_way():
+    """Tables without meaning here are left out; faces become first-order absorbing; what is refused names its method."""
+    many = ('top = "free"', 'top = "sponge"\nwest = "a1"\nsurface = "imaging"\nfaces = { east = "cpml" }')
+    lossy = ("rho = 2300", 'rho = 2300\nqp = 90\nqs = 50\nattenuation = { band = [0.1, 9], storage = "full" }')
+    scenario = loads(changed(many, lossy, ("element_size = 400", 'spacing = "0.4 km"')))
+    assert {scenario.boundaries.face(name) for name in FACES} == {"stacey"} and scenario.domain.element_size == 400
+    keys = {text.partition(":")[0] for text in scenario.warnings}
+    faces = {f"boundaries.{name}" for name in ("top", "west", "others", "faces.east")}
+    assert keys == {"domain.spacing", "model.attenuation.storage"} | faces
+    again = loads(dumps(scenario))
+    assert again == scenario and again.warnings == [] and scenario.model_copy().warnings == scenario.warnings
+    assert not [name for name in ("surface", "cpml", "sponge") if hasattr(scenario.boundaries, name)]
+
+
+def test_a_key_of_another_method_is_noted_in_a_table_built_before():
+    tables = loads(SEM).model_dump(by_alias=True, exclude_none=True)
+    model = Homogeneous(vp=3000, vs=1700, rho=2300, qp=90, qs=50, attenuation={"band": [0.1, 9], "storage": "full"})
+    warnings = SpectralScenario(**tables | {"model": model}).warnings
+    assert [text.partition(":")[0] for text in warnings] == ["model.attenuation.storage"]

@@ -94,7 +94,7 @@ def test_operator_against_dense_matrices(name):
 @settings(max_examples=15, deadline=None, derandomize=True, database=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_random_scenarios_at_the_default_step(seed):
-    """None diverges, the limit is never above the true one, the default step at least 0.93 of it; bench/random_steps.py has 300."""
+    """None diverges, the limit is never above the true one, the default step at least 0.93 of it; bench/cases/random_steps.py has 300."""
     case = stepcase.case_of(seed)
     d = stepcase.discretised(case)
     true = stepcase.true_limit(d)

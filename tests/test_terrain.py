@@ -11,9 +11,9 @@ from craton.methods.finite_difference import build, contact, snapshots
 from craton.model import cell_averages, extremes, problems
 from craton.model.ground import terrain
 from craton.scenario import Scenario, dumps, loads
-from craton.scenario.medium import Homogeneous, Layers
 from craton.survey import problems as survey_problems
 from craton.survey import receivers, source_files
+from craton.tables.medium import Homogeneous, Layers
 
 ROCK = {"vp": 1732.0508, "vs": 1000.0, "rho": 2000.0}
 GRID = Grid((0.0, 0.0, -100.0), 10.0, (16, 3, 5))

@@ -13,9 +13,9 @@ from craton.methods.finite_difference import build, faults
 from craton.model import cell_averages
 from craton.model.ground import terrain
 from craton.scenario import Scenario, dumps, loads
-from craton.scenario.medium import Homogeneous
 from craton.survey import problems as survey_problems
 from craton.survey import sources
+from craton.tables.medium import Homogeneous
 from craton.validation import stability
 
 ROCK = {"vp": 3000.0, "vs": 1700.0, "rho": 2300.0}
@@ -185,8 +185,7 @@ def test_ground_from_geotiff(tmp_path):
 
 def test_okamoto_on_a_small_grid():
     """A1, sponge and periodic sides, an ocean and hills: 700 steps without growth."""
-    bench = benchscript.load("gpu_okamoto")
-    asked = bench.scenario((48, 48, 56), 700, spacing=1600.0)
+    asked = benchscript.load("cases.builders").okamoto((48, 48, 56), 700, spacing=1600.0)
     plan = build.build(asked)
     launched = {launch.op.name for phase in plan.phases for launch in phase.launches}
     assert {"a1_z0", "wrap", "sponge_y", "velocity_terrain"} <= launched and plan.grid.shape == (56, 48, 48)

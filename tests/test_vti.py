@@ -14,7 +14,7 @@ from craton.methods.finite_difference.laminate import cut_planes
 from craton.methods.finite_difference.scheme import HALF, STRESS, VELOCITY
 from craton.model.media import earth, rheology
 from craton.scenario import Scenario
-from craton.scenario.medium import Layers
+from craton.tables.medium import Layers
 from craton.validation.absorbing import advance
 from craton.validation.conserved import QUIET, WAVELET, planes, random_medium
 

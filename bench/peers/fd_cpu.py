@@ -16,11 +16,13 @@ from pathlib import Path
 HERE = Path(__file__).parent
 CRATON = """
 import json, sys
-from craton import nakata
-from craton.benchmark import bench, cube
+from craton.benchmark import bench
+from craton.methods.finite_difference.bench import cube, half_space
+from craton.scenario import with_overrides
 n = int(sys.argv[1]) + 20
-absorbing = cube(n, "cpml", "cpml") if sys.argv[3] == "3" else nakata.case(2, n, others="cpml").replace('top = "free"', 'top = "cpml"')
-print(json.dumps(bench("fd", "cpu", threads=int(sys.argv[2]), texts=[absorbing], show=lambda line: None)))
+plane = sys.argv[3] == "2"
+case = with_overrides(half_space(2, n, others="cpml"), ["boundaries.top=cpml"]) if plane else cube(n, "cpml", "cpml")
+print(json.dumps(bench("fd", "cpu", threads=int(sys.argv[2]), cases=[case], show=lambda line: None)))
 """
 
 
@@ -38,17 +40,10 @@ def craton(n, threads, dimensions):
     return result["cases"][0]["point_steps_per_second"] / 1e6, result
 
 
-def deepwave(python, n, steps, dimensions):
-    """Mpoint-steps/s of deepwave."""
-    size = ["--shape", *[str(n)] * dimensions, "--nt", str(steps), "--pml", "10"]
-    result = run([python, HERE / "deepwave_elastic.py", *size, "--acc", "4", "--reps", "3"])
-    return result["Mpts_s_total"], result
-
-
-def devito(python, n, steps, dimensions):
-    """Mpoint-steps/s of Devito."""
-    size = ["--shape", *[str(n)] * dimensions, "--nt", str(steps), "--nbl", "10"]
-    result = run([python, HERE / "devito_elastic.py", *size, "--so", "4", "--reps", "3"])
+def peer(script, python, n, steps, dimensions, *options):
+    """Mpoint-steps/s of another code, and what its script measured."""
+    size = ["--shape", *[str(n)] * dimensions, "--nt", str(steps), "--reps", "3"]
+    result = run([python, HERE / f"{script}_elastic.py", *size, *options])
     return result["Mpts_s_total"], result
 
 
@@ -70,8 +65,8 @@ def main():
         steps = 50 if n**dimensions > 3.5e6 else 100
         codes = {
             "craton": lambda n=n: craton(n, threads, dimensions),
-            "deepwave": lambda n=n, s=steps: deepwave(given.deepwave, n, s, dimensions),
-            "devito": lambda n=n, s=steps: devito(given.devito, n, s, dimensions),
+            "deepwave": lambda n=n, s=steps: peer("deepwave", given.deepwave, n, s, dimensions, "--pml", "10", "--acc", "4"),
+            "devito": lambda n=n, s=steps: peer("devito", given.devito, n, s, dimensions, "--nbl", "10", "--so", "4"),
         }
         runs = {name: [] for name in codes}
         for _ in range(given.rounds):

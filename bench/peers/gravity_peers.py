@@ -30,37 +30,11 @@ for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np
 
 import craton.gravity
+from craton.methods.gravity.bench import CELLS, EXTENT, seven_spheres
+from craton.versions import versions
 
 warnings.simplefilter("ignore")
 NINE = ("g_e", "g_n", "g_z", "g_ee", "g_nn", "g_zz", "g_en", "g_ez", "g_nz")
-CELLS, EXTENT = (700, 700, 50), (22e3, 22e3, 8e3)
-CENTRES = [(5e3, 5e3, 2e3), (11e3, 5e3, 3e3), (17e3, 5e3, 4e3), (5e3, 16e3, 5e3), (11e3, 16e3, 2.5e3), (17e3, 16e3, 3.5e3),
-           (11e3, 10.5e3, 4.5e3)]  # x, y, depth
-CONTRASTS = (200.0, -300.0, 400.0, -500.0, 300.0, -200.0, 500.0)  # kg/m3; centres and radius are ours, the paper gives none
-RADIUS = 1107.2345
-
-
-def edges():
-    """Cell edges of the ensemble along x, y, z."""
-    return [np.linspace(low, low + size, n + 1) for low, size, n in zip((0, 0, -EXTENT[2]), EXTENT, CELLS)]
-
-
-def spheres():
-    """Density of every cell, (x, y, z)."""
-    x, y, z = np.meshgrid(*(0.5 * (e[1:] + e[:-1]) for e in edges()), indexing="ij", sparse=True)
-    rho = np.zeros(CELLS)
-    for (cx, cy, depth), contrast in zip(CENTRES, CONTRASTS):
-        rho[(x - cx) ** 2 + (y - cy) ** 2 + (z + depth) ** 2 < RADIUS**2] = contrast
-    return rho
-
-
-def prisms_of(rho):
-    """Prisms and density of the cells that have any."""
-    at = np.nonzero(rho)
-    bounds = [side for e, i in zip(edges(), at) for side in (e[i], e[i + 1])]
-    return np.stack(bounds, axis=1), rho[at]
-
-
 def points(nx, ny, height=100.0):
     """A grid above the ensemble as flat arrays."""
     x, y = np.meshgrid(np.linspace(0, EXTENT[0], nx), np.linspace(0, EXTENT[1], ny), indexing="ij")
@@ -132,7 +106,7 @@ def craton_fields(at, prisms, density, names, **given):
 
 def irregular():
     """Direct sums of irregular prisms."""
-    prisms, density = prisms_of(spheres())
+    prisms, density = seven_spheres()
     chosen = np.sort(np.random.default_rng(0).choice(len(prisms), 20_000, replace=False))
     prisms, density, at, rows = prisms[chosen], density[chosen], points(50, 30), {}
     for label, names in (("g_z", ("g_z",)), ("nine fields", NINE)):
@@ -154,9 +128,9 @@ def row(peer, pairs, ours, them, worst):
             "times faster": them[0] / ours[0], "difference over norm": worst}  # fmt: skip
 
 
-def seven_spheres():
+def spheres():
     """The case of Couder-Castaneda et al. 2013 by the method that `auto` takes."""
-    prisms, density = prisms_of(spheres())
+    prisms, density = seven_spheres()
     at = points(150, 100)
     share = np.arange(7, at[0].size, 100)
     sub, rows = tuple(c[share] for c in at), {}
@@ -178,7 +152,7 @@ def simpeg(at, names):
 
     theirs = dict(zip(NINE, ("gx", "gy", "gz", "gxx", "gyy", "gzz", "gxy", "gxz", "gyz")))
     mesh = TensorMesh([[size / n] * n for size, n in zip(EXTENT, CELLS)], origin=[0, 0, -EXTENT[2]])
-    rho = spheres().ravel(order="F") / 1000  # g/cm3
+    rho = cell_densities().ravel(order="F") / 1000  # g/cm3
     active = rho != 0
     where = np.stack(at, axis=1)
     survey = gravity.Survey(gravity.SourceField([gravity.Point(where, components=[theirs[n] for n in names])]))
@@ -190,23 +164,27 @@ def simpeg(at, names):
     return wall, cpu, {name: -v if name in ("g_z", "g_ez", "g_nz") else v for name, v in zip(names, values)}
 
 
-def versions():
-    """What was compared."""
-    from importlib.metadata import PackageNotFoundError, version
+def cell_densities():
+    """Density of every cell, (x, y, z)."""
+    prisms, density = seven_spheres()
+    sizes = [size / n for size, n in zip(EXTENT, CELLS)]
+    corner = prisms[:, ::2] + [0, 0, EXTENT[2]]
+    rho = np.zeros(CELLS)
+    rho[tuple(np.rint(corner / sizes).astype(int).T)] = density
+    return rho
 
-    out = {"python": platform.python_version(), "machine": platform.processor() or platform.machine(), "threads": options.threads}
-    for name in ("craton", "harmonica", "choclo", "simpeg", "numba", "numpy"):
-        try:
-            out[name] = version(name)
-        except PackageNotFoundError:
-            out[name] = None
-    return out
+
+def about():
+    """What was compared."""
+    names = ("craton", "harmonica", "choclo", "simpeg", "numba", "numpy")
+    host = {"machine": platform.processor() or platform.machine(), "threads": options.threads}
+    return host | {"python": platform.python_version()} | versions(*names)
 
 
 def main():
     """Run what was asked for."""
-    parts = {"accuracy": accuracy, "irregular": irregular, "spheres": seven_spheres}
-    result = {"versions": versions(), "load": os.getloadavg()}
+    parts = {"accuracy": accuracy, "irregular": irregular, "spheres": spheres}
+    result = {"versions": about(), "load": os.getloadavg()}
     for name in options.only:
         print(f"{name}", flush=True)
         result[name] = parts[name]()

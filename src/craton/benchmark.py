@@ -1,95 +1,44 @@
-"""Speed, measured: copy bandwidth of the machine first, then rates of finite differences, spectral elements or gravity."""
+"""Speed, measured: copy bandwidth of the machine first, then the cases of a method's benchmark."""
+
 import json
 import platform
 import subprocess
 import time
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from craton import gravity_benchmark, nakata, sem_benchmark
+from craton import api
+from craton.backends import backend
+from craton.comm.local import Alone
+from craton.comm.placement import planner
+from craton.driver import waves
+from craton.driver.march import march
+from craton.driver.recorder import Recorder
 from craton.errors import CratonError
+from craton.gravity import forward
+from craton.methods import METHODS
+from craton.methods.protocol import BenchCase
+from craton.versions import versions
 
-REPEATS = 5
+REPEATS, CALLS = 5, 3  # timings of a case; of whole calls
 SECONDS = 0.6  # of each repeat, about
-CUBES = {"cpu": (150, 220), "cuda": (384, 512, 768)}
-
-CUBE = """
-title = "{name}"
-[domain]
-origin = [0, 0, {bottom}]
-size = [{extent}, {extent}, {extent}]
-spacing = 10
-[model]
-kind = "layers"
-layers = [{{ top = 0, vp = 3000, vs = 1732, rho = 2000 }}, {{ top = {middle}, vp = 4000, vs = 2309, rho = 2400 }}]
-[time]
-duration = 1000
-[boundaries]
-top = "{top}"
-others = "{others}"
-[[source]]
-kind = "explosion"
-at = [{centre}, {centre}, {middle}]
-moment = 1e12
-wavelet = {{ kind = "ricker", frequency = 8 }}
-[[receivers]]
-name = "R"
-at = [{centre}, {centre}, {middle}]
-[run]
-order = {order}
-precision = "{precision}"
-"""
-TWO_LAYERS = """
-title = "Two layers of Michea & Komatitsch (2010), full size"
-[domain]
-origin = [0, 0, -18_800]
-size = [53_900, 48_300, 18_800]
-spacing = 100
-[model]
-kind = "layers"
-layers = [ { top = 0, vp = 4200, vs = 2422, rho = 2300 }, { top = -1400, vp = 6000, vs = 3460, rho = 2700 } ]
-[time]
-duration = 8
-step = 0.008
-[[source]]
-kind = "moment_tensor"
-at = [2000, 4000, -2500]
-strike = 0
-dip = 90
-rake = 0
-moment = 1e18
-wavelet = { kind = "gaussian", tau = 0.045, delay = 0.18 }
-[[receivers]]
-name = "R1"
-at = [10_000, 10_000, 0]
-[run]
-precision = "float32"
-"""
+BENCHES = {name: method for method in METHODS.values() for name in method.benches}
+UNITS = {"point_steps": "Mpoint-steps/s", "elements": "M elements/s", "pairs": "Mpairs/s"}
+DETAILS = (  # figure, factor, words; where a case has it
+    ("fraction_of_copy_bandwidth", 1, "{:.0%} of copy bandwidth"),
+    ("bytes_per_element", 1e-3, "{:.1f} kB an element"),
+    ("seconds_of_1000_steps", 1, "{:.3g} s for 1000 steps"),
+    ("seconds", 1e3, "{:,.1f} ms"),
+    ("method", 1, "by {}"),
+    ("first_call_seconds", 1, "first call {:.2f} s"),
+    ("about_flops", 1e-9, "about {:,.0f} Gflop/s"),
+)
 
 
-def cube(n, top="rigid", others="rigid", order=4, precision="float32"):
-    """Scenario text of a cube of n^3 points."""
-    extent = 10.0 * (n - 1)
-    name = f"{n}^3 {others}{', free top' if top == 'free' else ''}, order {order}, {precision}"
-    place = {"bottom": -extent, "extent": extent, "middle": -extent / 2, "centre": extent / 2}
-    return CUBE.format(name=name, top=top, others=others, order=order, precision=precision, **place)
-
-
-def fd_cases(device):
-    """Scenario texts of the finite-difference cases."""
-    sizes = CUBES[device]
-    texts = [cube(n, *faces) for n in sizes for faces in (("rigid", "rigid"), ("cpml", "cpml"), ("free", "cpml"))]
-    texts += [cube(sizes[1], order=order) for order in (2, 6, 8)] + [cube(sizes[0], precision="float64")]
-    return [TWO_LAYERS, *texts] if device == "cuda" else texts
-
-
-# What is asked by a name, each with the cases for a device.
-BENCHES = {"fd": fd_cases, "nakata": nakata.cases, "sem": sem_benchmark.cases, "gravity": gravity_benchmark.cases}
-
-
-def bench(name="fd", device="auto", out=None, threads=None, show=print, texts=None):
+def bench(name, device="auto", out=None, threads=None, show=print, cases=None):
     """Run a benchmark and write its figures as JSON.
 
     Parameters
@@ -97,62 +46,78 @@ def bench(name="fd", device="auto", out=None, threads=None, show=print, texts=No
     name : str
         A key of `BENCHES`.
     device : str
-        ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        ``"auto"``, ``"cpu"`` or the name of another machine.
     out : path-like, optional
         File for the JSON.
+    threads : int, optional
+        Of the CPU.
     show : callable
         Takes a line of the table.
+    cases : list of BenchCase or Scenario, optional
+        In place of those of the benchmark.
 
     Returns
     -------
     dict
-        Machine, versions, commit, copy bandwidth and one entry per case: median rate, spread, fraction of the copy bandwidth.
+        Machine, versions, commit, copy bandwidth and a dict of figures for each case.
     """
-    from craton.backends import backend
-
-    measured, told = {"fd": (measure, row), "nakata": (measure, nakata.row), "gravity": (gravity_benchmark.measure, gravity_benchmark.row),
-                      "sem": (measure_elements, sem_benchmark.row)}[name]  # fmt: skip
-    machine = backend(device, threads=threads)
+    method, machine = BENCHES[name], backend(device, threads=threads)
     bandwidth = machine.copy_bandwidth()
     show(f"{machine.describe()}: copy {bandwidth / 1e9:,.0f} GB/s")
     result = {"bench": name, **provenance(machine), "copy_bandwidth": bandwidth, "cases": []}
-    for asked in texts or BENCHES[name](machine.name):
+    measure = march_rate if method.drive == "march" else sum_rate
+    for case in cases or method.bench(name, machine.name):
         try:
-            case = measured(asked, machine, bandwidth)
-        except (CratonError, MemoryError) as e:
-            case = {"case": asked.split('"')[1] if isinstance(asked, str) else asked.title, "skipped": str(e)}
-        result["cases"].append(case)
-        show(skipped(case) if "skipped" in case else told(case))
+            figures = measure(case, machine, bandwidth)
+        except (CratonError, MemoryError) as error:
+            figures = {"case": case.title, "skipped": str(error)}
+        result["cases"].append(figures)
+        show(line(figures))
         if out:
             Path(out).write_text(json.dumps(result, indent=1) + "\n")
     return result
 
 
-def measure(text, machine, bandwidth):
-    """One case: whole time steps on random data, with its recording, several times."""
-    from craton import api
-    from craton.scenario import loads
+def line(case):
+    """A line of the table: rate in its unit, half the range of the repeats, further figures."""
+    if "skipped" in case:
+        return f"{case['case']:<44} skipped: {case['skipped'].splitlines()[0]}"
+    rate = case[f"{case['unit']}_per_second"]
+    words = [f"{rate / 1e6:>11{',.0f' if rate > 1e8 else '.3g'}} {UNITS[case['unit']]}"]
+    words.append(f"+-{(case['highest'] - case['lowest']) / rate / 2:.0%}")
+    words += [text.format(case[key] * factor) for key, factor, text in DETAILS if case.get(key)]
+    return f"{case['case']:<44} {'  '.join(words)}"
 
-    scenario = loads(text)
-    return timed(scenario, api.plan(scenario), machine, bandwidth)
 
-
-def measure_elements(case, machine, bandwidth):
-    """One case of spectral elements; and how long its plan takes to make."""
+def march_rate(case, machine, bandwidth):
+    """Figures of a case of time steps."""
     begin = time.perf_counter()
-    plan = sem_benchmark.plan_of(case)
-    seconds = time.perf_counter() - begin
-    rates = timed(sem_benchmark.scenario_of(case), plan, machine, bandwidth)
-    return sem_benchmark.figures(case, plan, rates, machine.name) | {"build_seconds": seconds}
+    scenario = case.scenario if isinstance(case, BenchCase) else case
+    plan = case.plan(planner()) if isinstance(case, BenchCase) else api.plan(case)
+    built = time.perf_counter() - begin
+    figures = timed(scenario, plan, machine, bandwidth) | {"build_seconds": built, "unit": "point_steps"}
+    if isinstance(case, BenchCase):
+        figures |= {"unit": case.unit} | case.figures(plan, figures["seconds_per_step"])
+        counted = figures[f"{case.unit}_per_second"] / figures["point_steps_per_second"]
+        figures |= {key: counted * figures[key] for key in ("lowest", "highest")}
+    return figures
 
 
 def timed(scenario, plan, machine, bandwidth):
-    """Whole time steps of a plan on random data, several times; and each of its operators."""
-    from craton.comm.local import Alone
-    from craton.driver import waves
-    from craton.driver.march import march
-    from craton.driver.recorder import Recorder
+    """Whole time steps of a plan on random data, several times, and each of its operators.
 
+    Parameters
+    ----------
+    scenario : Scenario
+    plan : Plan
+    machine : Backend
+    bandwidth : float
+        Of a copy, bytes per second.
+
+    Returns
+    -------
+    dict
+    """
     waves.check_memory(plan, machine)
     program = waves.commit(scenario, plan, machine)
     randomise(program, machine)
@@ -168,27 +133,40 @@ def timed(scenario, plan, machine, bandwidth):
     once = min(steps(1 + n, 1) for n in range(3))
     count = max(2, min(int(SECONDS / once), (plan.steps - 4) // REPEATS))
     seconds = [steps(4 + n * count, count) / count for n in range(REPEATS)]
-    rates = plan.points / np.array(seconds)
-    traffic = sum(plan.traffic.values())
+    median, traffic = float(np.median(seconds)), sum(plan.traffic.values())
     return {
-        "case": plan.title, "points": plan.points, "shape_zyx": plan.grid.shape, "nbytes": plan.nbytes,
-        "steps_per_repeat": count, "repeats": REPEATS,
-        "seconds_per_step": float(np.median(seconds)),
-        "commit_seconds": program.seconds, "first_step_seconds": first, "point_steps_per_second": float(np.median(rates)),
-        "lowest": float(rates.min()), "highest": float(rates.max()), "least_bytes_per_step": traffic,
-        "fraction_of_copy_bandwidth": float(traffic / np.median(seconds) / bandwidth), "operators": by_operator(program, bandwidth),
-    }  # fmt: skip
+        "case": plan.title,
+        "points": plan.points,
+        "shape_zyx": plan.grid.shape,
+        "nbytes": plan.nbytes,
+        "steps_per_repeat": count,
+        "repeats": REPEATS,
+        "seconds_per_step": median,
+        "commit_seconds": program.seconds,
+        "first_step_seconds": first,
+        **rates("point_steps", plan.points, seconds),
+        "least_bytes_per_step": traffic,
+        "fraction_of_copy_bandwidth": float(traffic / median / bandwidth),
+        "operators": by_operator(program, bandwidth),
+    }
+
+
+def rates(unit, count, seconds):
+    """Median, lowest and highest of a count over some seconds."""
+    per_second = count / np.array(seconds)
+    median = {f"{unit}_per_second": float(np.median(per_second))}
+    return median | {"lowest": float(per_second.min()), "highest": float(per_second.max())}
 
 
 def by_operator(program, bandwidth):
-    """Seconds a step of each operator run by itself, median of five, and the fraction of the copy bandwidth that its traffic makes."""
+    """Seconds a step of each operator by itself, median of five, and the fraction of the copy bandwidth that its traffic makes."""
     machine, rows = program.backend, {}
-    for launch in (one for phase in program.plan.phases for one in phase.launches):
+    size = np.dtype(program.plan.precision).itemsize
+    for launch in (launch for phase in program.plan.phases for launch in phase.launches):
         work = machine.single(launch, program)
-        seconds = float(np.median([machine.timed(work) for _ in range(5)]))
         row = rows.setdefault(launch.op.name, {"seconds": 0.0, "bytes": 0.0})
-        row["seconds"] += seconds
-        row["bytes"] += launch.points * launch.op.reals_per_point * np.dtype(program.plan.precision).itemsize
+        row["seconds"] += float(np.median([machine.timed(work) for _ in range(5)]))
+        row["bytes"] += launch.points * launch.op.reals_per_point * size
     for row in rows.values():
         row["fraction_of_copy_bandwidth"] = row["bytes"] / row["seconds"] / bandwidth
     return rows
@@ -201,37 +179,95 @@ def randomise(program, machine):
         if spec.kind == "wavefield" and spec.part_of:
             field = program.grid(name)
             size = 1e-12 if name.startswith(("v", "displacement", "potential")) else 1e-6
-            plane = rng.standard_normal((min(len(field), 7), *field.shape[1:])).astype(spec.dtype) * size
+            plane = size * rng.standard_normal((min(len(field), 7), *field.shape[1:]))
             for k in range(0, len(field), len(plane)):
                 part = field[k : k + len(plane)]
-                part[...] = machine.asarray(plane[: len(part)])
+                part[...] = machine.asarray(plane[: len(part)].astype(spec.dtype))
 
 
-def skipped(case):
-    """The line of a case that could not be measured."""
-    return f"{case['case']:<44} skipped: {case['skipped'].splitlines()[0]}"
+# --- sums over prisms -----------------------------------------------------------------------------
 
 
-def row(case):
-    """One line of the table."""
-    rate = case["point_steps_per_second"]
-    spread = (case["highest"] - case["lowest"]) / rate
-    fraction = case["fraction_of_copy_bandwidth"]
-    return f"{case['case']:<44} {rate / 1e6:>9,.0f} Mpoint-steps/s  +-{spread / 2:.0%}  {fraction:.0%} of copy bandwidth"
+def sum_rate(case, machine, bandwidth):
+    """Figures of a case of gravity: of the kernels alone, or of whole calls."""
+    arrays = case.problem
+    pairs = len(arrays[1]) * arrays[2][0].size
+    first, seconds, figures = (whole_calls if case.whole else kernels)(case, arrays, machine)
+    counts = {"prisms": len(arrays[1]), "points": arrays[2][0].size, "pairs": pairs}
+    about = {"precision": case.precision, "whole_call": case.whole, "repeats": len(seconds)}
+    times = {"first_call_seconds": first, "seconds": float(np.median(seconds))}
+    head = {"case": case.title, "unit": "pairs", "fields": len(case.fields)}
+    return head | counts | about | times | rates("pairs", pairs, seconds) | figures
+
+
+def kernels(case, arrays, machine):
+    """Seconds of the direct sum's kernels, its arrays loaded and its records of prisms made before.
+
+    Records are timed apart: some 1e-4 of the sum at the points of a GPU, but percents of it at the few points of the CPU's cases.
+    """
+    from craton.methods.gravity import direct
+    from craton.methods.gravity.operators import flops
+    from craton.methods.gravity.problem import problem
+
+    begin = time.perf_counter()
+    plan = direct.plan(problem(*arrays, case.fields, case.precision), machine.width)
+    program = machine.commit(plan)
+    seconds = {name: np.zeros(REPEATS) for name in ("records", "sum")}
+    parts = {"records": ("records",), "sum": ("sum", "collect")}
+    phases = {
+        phase.name: [machine.single(launch, program) for launch in phase.launches]
+        for phase in plan.phases
+    }
+    for tile in plan.tiles:
+        for name, values in tile.load().items():
+            machine.fill(program.arrays[name], values)
+        for part, names in parts.items():
+            run = partial(run_all, [launch for name in names for launch in phases[name]])
+            run()
+            machine.finish()
+            seconds[part] += [machine.timed(run) for _ in range(REPEATS)]
+    median = {name: float(np.median(values)) for name, values in seconds.items()}
+    double = case.precision == "float64"
+    operations = flops(case.fields) * plan.work / median["sum"] if double else None
+    figures = {"method": "direct", "about_flops": operations, "records_seconds": median["records"]}
+    return time.perf_counter() - begin, seconds["sum"], figures
+
+
+def run_all(launches):
+    """Run launches, one after another."""
+    for launch in launches:
+        launch()
+
+
+def whole_calls(case, arrays, machine):
+    """Seconds of whole calls after a first one, which compiles; and what was taken and how exact it says it is."""
+    seconds = []
+    for _ in range(1 + CALLS):
+        begin = time.perf_counter()
+        fields = forward(*arrays, case.fields, machine, case.precision, case.method)
+        seconds.append(time.perf_counter() - begin)
+    return seconds[0], seconds[1:], {"method": fields.method, "stated_error": fields.error}
+
+
+# --- origin ---------------------------------------------------------------------------------------
 
 
 def provenance(machine):
     """Where, when and with what it was measured."""
-    from craton.versions import versions
-
-    installed = versions()
     return {
-        "device": machine.describe(), "host": platform.processor() or platform.machine(), "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-        "commit": commit(), "versions": {"python": platform.python_version(), **installed},
-    }  # fmt: skip
+        "device": machine.describe(),
+        "host": platform.processor() or platform.machine(),
+        "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "commit": commit(),
+        "versions": {"python": platform.python_version(), **versions()},
+    }
 
 
 def commit():
-    """Commit of the source tree, where it is one."""
-    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=Path(__file__).parent, capture_output=True, text=True)
+    """Commit of the source tree: of the file COMMIT at its root, else what git says, else None."""
+    root = Path(__file__).parents[2]
+    if (root / "COMMIT").exists():
+        return (root / "COMMIT").read_text().strip()
+    command = ["git", "describe", "--always", "--dirty"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     return done.stdout.strip() or None

@@ -1,6 +1,7 @@
 """Names, units and axes that every layer shares: x east, y north, z up, metres, SI inside."""
 
 AXES = ("x", "y", "z")
+DEVICES = ("auto", "cpu", "cuda")  # machines that a user chooses: "auto" and rows of craton.backends.BACKENDS
 FACES = {"west": ("x", 0), "east": ("x", 1), "south": ("y", 0), "north": ("y", 1), "bottom": ("z", 0), "top": ("z", 1)}
 
 # What a receiver or a snapshot can record: components, unit, long name.
@@ -24,6 +25,7 @@ IN_PLANE = {
 }  # fmt: skip
 # Integrated in time, after the run, from the quantity that the wavefield gives directly.
 INTEGRATED = {"displacement": "velocity", "strain": "strain_rate"}
+ORIGIN_TIME = "2000-01-01T00:00:00"  # UTC, where the scenario states none
 
 # Gravity fields, as Harmonica names and signs them (z of accelerations and gradients downward): unit, long name.
 GRAVITY = {
@@ -44,3 +46,17 @@ def components(quantity, motion=None):
     """Components of a quantity of a receiver or snapshot, of `motion` in a plane; None where that has no such quantity."""
     named = INTEGRATED.get(quantity, quantity)
     return (QUANTITIES | DERIVED)[named][0] if motion is None else IN_PLANE[motion].get(named)
+
+
+def magnitude_to_moment(magnitude):
+    """Scalar moment, N m, of a moment magnitude Mw = 2/3 (log10 M0 - 9.1) (IASPEI 2013, after Hanks & Kanamori 1979).
+
+    Parameters
+    ----------
+    magnitude : float
+
+    Returns
+    -------
+    float
+    """
+    return 10.0 ** (1.5 * magnitude + 9.1)

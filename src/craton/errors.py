@@ -1,5 +1,6 @@
 """Errors for people: what was wrong, the value, the limit, what to change; and the exit code that each carries."""
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,22 @@ class Problem:
 
 
 class CratonError(Exception):
-    """Anything craton refuses or fails at, with a message for the user."""
+    """Anything craton refuses or fails at, with a message for the user.
+
+    Parameters
+    ----------
+    agreed : int
+        Exit code of all ranks; set where all ranks have agreed on the error.
+    comm : Comm
+        Communicator of the ranks that failed together; set by the command line.
+    quiet : bool
+        True on ranks that leave the message to the first one.
+    """
 
     exit_code = 1
+    agreed: int
+    comm: Any
+    quiet: bool = False
 
 
 class ScenarioError(CratonError):

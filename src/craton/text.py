@@ -1,4 +1,8 @@
-"""Numbers in words: rates, durations, sizes."""
+"""Texts for people: rates, times and sizes in words, the nearest valid name, lists of choices, values as in TOML."""
+import difflib
+import json
+import re
+from numbers import Real
 
 
 def rate(point_steps, seconds):
@@ -23,3 +27,102 @@ def duration(seconds):
 def megabytes(nbytes):
     """Bytes in words."""
     return f"{nbytes / 2**30:,.2f} GiB" if nbytes >= 2**30 else f"{nbytes / 2**20:,.1f} MiB"
+
+
+def nearest(word, names):
+    """The valid name that a misspelt one was probably meant to be, or None.
+
+    Parameters
+    ----------
+    word : object
+        What was written.
+    names : iterable
+        Valid names.
+    """
+    names = [str(n) for n in names]
+    folded = {n.lower().replace("-", "_"): n for n in names}
+    word = str(word).lower().replace("-", "_").replace(" ", "_")
+    close = difflib.get_close_matches(word, folded, n=1, cutoff=0.6)
+    if close:
+        return folded[close[0]]
+    # "freq" for "frequency", "sampling_rate" for "sampling".
+    starts = [n for f, n in folded.items() if min(len(word), len(f)) >= 3 and (f.startswith(word) or word.startswith(f))]
+    return starts[0] if len(starts) == 1 else None
+
+
+def listed(names, last="or"):
+    """``"a, b or c"``.
+
+    Parameters
+    ----------
+    names : iterable
+    last : str, optional
+        The word before the last name.
+    """
+    names = [str(n) for n in names]
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" {last} {names[-1]}"
+
+
+def shown(value, most=60):
+    """A value as one would write it in TOML, cut to a readable length.
+
+    Parameters
+    ----------
+    value : object
+    most : int, optional
+        Characters.
+    """
+    text = toml(value, lambda item: number(item) if isinstance(item, Real) else str(item))
+    return text if len(text) <= most else text[: most - 4] + " ..."
+
+
+def number(value):
+    """A number without needless digits: ``100`` for 100.0, ``0.0075``, ``1e+18``.
+
+    Parameters
+    ----------
+    value : float
+    """
+    return f"{value:.10g}"
+
+
+def toml(value, plain=repr, wide=False):
+    """A value in TOML.
+
+    Parameters
+    ----------
+    value : object
+    plain : callable, optional
+        Text of what is no boolean, string, table or list.
+    wide : bool, optional
+        The tables of a list are on lines of their own.
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, dict):
+        return "{ " + ", ".join(toml_pairs(value, plain)) + " }" if value else "{}"
+    if not isinstance(value, (list, tuple)):
+        return plain(value)
+    items = [toml(item, plain) for item in value]
+    if wide and any(isinstance(item, dict) for item in value):
+        return "[\n" + "".join(f"    {item},\n" for item in items) + "]"
+    return "[" + ", ".join(items) + "]"
+
+
+def toml_pairs(values, plain=repr, wide=False):
+    """The lines ``key = value`` of a table (dict), what it is first: list of str.
+
+    Keys are in quotes where they need them: names of regions and faces are the user's.
+
+    Parameters
+    ----------
+    values : dict
+    plain : callable, optional
+    wide : bool, optional
+        As of `toml`.
+    """
+    ordered = sorted(values.items(), key=lambda item: item[0] not in ("name", "kind", "shape"))
+    names = [name if re.fullmatch(r"[A-Za-z0-9_-]+", str(name)) else toml(str(name)) for name, _ in ordered]
+    return [f"{name} = {toml(value, plain, wide)}" for name, (_, value) in zip(names, ordered)]

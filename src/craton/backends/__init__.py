@@ -7,7 +7,7 @@ BACKENDS = {"cpu": "craton.backends.cpu:CPU", "cuda": "craton.backends.cuda:CUDA
 
 
 def backend(device="auto", **options):
-    """The machine of that name; ``"auto"`` takes a GPU where there is one.
+    """Return the machine of that name; ``"auto"`` takes a GPU where there is one.
 
     Raises
     ------

@@ -7,7 +7,7 @@ docs/developer/add_a_backend.md shows how to write one.
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class Machine(Protocol):
 
     name: str
     threads: int | None
-    shares_host_memory: bool
+    shares_host_memory: ClassVar[bool]
 
     @property
     def width(self) -> int: ...
@@ -77,7 +77,7 @@ class Machine(Protocol):
         """
 
     def single(self, launch, program) -> Callable[[], None]:
-        """A function without arguments that runs one launch by itself: for benchmarks, and for operators applied while a plan is built.
+        """Return a function without arguments that runs one launch by itself: for benchmarks, and for operators applied by builders.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class Machine(Protocol):
         """
 
     def separate(self, array) -> Any:
-        """A host copy of an array whose Array has `lanes`, its elements one after another whatever the machine interleaves.
+        """Return a host copy of an array whose Array has `lanes`, its elements one after another whatever the machine interleaves.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class Machine(Protocol):
         """
 
     def asarray(self, array) -> Any:
-        """An array of this machine with the values of a host array; may be the same memory.
+        """Return an array of this machine with the values of a host array; may be the same memory.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class Machine(Protocol):
         """
 
     def to_host(self, array) -> np.ndarray:
-        """A copy on the host, when the work queued before it is done.
+        """Return a copy on the host, when the work queued before it is done.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class DeviceMachine(Machine, Protocol):
         """The stream on which all its work is queued."""
 
     def region(self, calls) -> "Region":
-        """Launches as a region that queues them one by one.
+        """Return launches as a region that queues them one by one.
 
         Parameters
         ----------
@@ -265,7 +265,7 @@ class Program:
     seconds: float = 0.0
 
     def grid(self, name):
-        """The grid's points of a field, as an array of the machine.
+        """Return the grid's points of a field, as an array of the machine.
 
         Parameters
         ----------
@@ -275,7 +275,7 @@ class Program:
         return self.arrays[name][self.plan.arrays[name].window]
 
     def host(self, name, index=...):
-        """A copy on the host of part of an array; of a field, its grid's points.
+        """Return a copy on the host of part of an array; of a field, its grid's points.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ def fill(plan, fills, arrays):
 
 
 def aligned(shape, dtype, alignment=128):
-    """An uninitialised host array whose data start on an aligned address.
+    """Return an uninitialised host array whose data start on an aligned address.
 
     Parameters
     ----------

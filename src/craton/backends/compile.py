@@ -41,8 +41,8 @@ def compiler():
     """
     for words in (shlex.split(os.environ.get("CXX", "")), ["c++"], ["g++"], ["clang++"]):
         if words and shutil.which(words[0]):
-            found = (shutil.which(words[0]), *words[1:])
-            return (*found, "-fopenmp" if _works((*found, "-fopenmp")) else "-fopenmp-simd")
+            command = (shutil.which(words[0]), *words[1:])
+            return (*command, "-fopenmp" if _works((*command, "-fopenmp")) else "-fopenmp-simd")
     if importlib.util.find_spec("ziglang"):
         return (sys.executable, "-m", "ziglang", "c++", "-fopenmp-simd")
     raise ResourceError(
@@ -52,7 +52,7 @@ def compiler():
 
 
 def has_openmp():
-    """True where the compiler links OpenMP threads."""
+    """Return True where the compiler links OpenMP threads."""
     return "-fopenmp" in compiler()
 
 
@@ -66,14 +66,14 @@ def _works(command):
 
 @cache
 def machine():
-    """What -march=native depends on, for the cache's key."""
+    """Return what -march=native depends on, for the cache's key."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().split("\n\n")[0].splitlines() if info.exists() else []
     return platform.machine() + "".join(line for line in lines if line.startswith(("model name", "flags", "Features")))
 
 
 def with_entries(source):
-    """The text with a uniform entry ``call_NAME(arrays, box, params)`` for every kernel in it."""
+    """Return the text with a uniform entry ``call_NAME(arrays, box, params)`` for every kernel in it."""
     entries = []
     for name, arguments in re.findall(r"^KERNEL\s+(\w+)\s*\((.*?)\)\s*\{", source, flags=re.S | re.M):
         *arrays, _, params = [a.strip() for a in arguments.split(",")]

@@ -73,8 +73,8 @@ class CPU:
         stages = []
         for phase in plan.phases:
             cut = regions(phase.launches, subdomain, plan.layout.reach, VECTOR)
-            calls = [self.bind(some, compiled, arrays, plan) for some in (*cut, phase.packing, phase.unpacking)]
-            stages.append(Stage(phase.name, *calls[:2], Shared(phase.messages, *calls[2:]) if phase.messages else None))
+            outer, inner, pack, unpack = (self.bind(group, compiled, arrays, plan) for group in (*cut, phase.packing, phase.unpacking))
+            stages.append(Stage(phase.name, outer, inner, Shared(phase.messages, pack, unpack) if phase.messages else None))
         return Program(plan, self, stages, arrays)
 
     def fused(self, plan, compiled, arrays):
@@ -94,12 +94,12 @@ class CPU:
         return stages
 
     def one_pass(self, parts, compiled, arrays, plan):
-        """A function of the step: what comes before, both lists of launches in one pass, what comes after."""
+        """Return a function of the step: what comes before, both lists of launches in one pass, what comes after."""
         before, first, second, after = parts
         reach, launches = plan.layout.reach, (*first, *second)
-        first, second = (bound(some, compiled, arrays, plan) for some in (first, second))
+        first, second = (bound(group, compiled, arrays, plan) for group in (first, second))
         hull = np.array([f(a, b) for f, a, b in zip((min, max) * 3, first.hull, second.hull)], np.int32)
-        begin, end = (self.bind(some, compiled, arrays, plan) for some in (before, after))
+        begin, end = (self.bind(group, compiled, arrays, plan) for group in (before, after))
         rows = self.block or max(8, min(64, BLOCK_BYTES // (int(hull[5] - hull[4]) * np.dtype(plan.precision).itemsize)))
         last = max(late(launches, reach, int(hull[1])), int(hull[0]))
 
@@ -119,7 +119,7 @@ class CPU:
         return {op.name: ctypes.cast(built[sources[op.name]][f"call_{op.function}"], ctypes.c_void_p).value for op in operators}
 
     def allocate(self, plan, fills=None):
-        """The plan's arrays in host memory; parts are views."""
+        """Return the plan's arrays in host memory; parts are views."""
         arrays = {name: self.array(spec) for name, spec in plan.arrays.items() if not spec.part_of}
         arrays |= parts(plan, arrays)
         fill(plan, fills, arrays)
@@ -136,11 +136,11 @@ class CPU:
         return out
 
     def separate(self, array):
-        """A host copy of an array with `lanes`, elements one after another again."""
+        """Return a host copy of an array with `lanes`, elements one after another again."""
         return separate(array)
 
     def asarray(self, array):
-        """A host array on this machine."""
+        """Return a host array on this machine."""
         return np.asarray(array)
 
     def fill(self, array, values):
@@ -148,7 +148,7 @@ class CPU:
         array[: len(values)] = values
 
     def to_host(self, array):
-        """A copy."""
+        """Return a copy."""
         return np.array(array)
 
     @property
@@ -183,7 +183,7 @@ class CPU:
         """Bytes per second, read plus written, of the best of several large copies by all threads."""
         source, target = (aligned((nbytes // 8,), np.float64) for _ in range(2))
         source[...], target[...] = 1.0, 0.0
-        cuts = np.linspace(0, source.size, self.threads + 1).astype(int)
+        cuts = np.linspace(0, source.size, (self.threads or 1) + 1).astype(int)
         slabs = [slice(a, b) for a, b in zip(cuts, cuts[1:])]
 
         def once(pool):
@@ -195,7 +195,7 @@ class CPU:
             return 2 * source.nbytes / min(once(pool) for _ in range(repeats))
 
     def single(self, launch, program):
-        """A function that runs one launch of a program by itself."""
+        """Return a function that runs one launch of a program by itself."""
         plan = program.plan
         run = self.bind([launch], self.compile([launch.op], plan.precision), program.arrays, plan)
         return lambda: run(0)
@@ -207,12 +207,12 @@ class CPU:
         return time.perf_counter() - begin
 
     def bind(self, launches, compiled, arrays, plan):
-        """A function of the step that runs the launches: neighbours in the list that are pointwise go tile by tile together."""
+        """Return a function of the step that runs the launches: neighbours in the list that are pointwise go tile by tile together."""
         calls = []
-        launches = [part for one in launches for part in in_turns(whole_groups(one, plan))]
-        for together, group in groupby(launches, key=lambda one: one.op.pointwise):
-            group = list(group)
-            calls += [self.call(some, compiled, arrays, plan) for some in ([group] if together else [[one] for one in group])]
+        launches = [part for launch in launches for part in in_turns(whole_groups(launch, plan))]
+        for together, members in groupby(launches, key=lambda launch: launch.op.pointwise):
+            group = list(members)
+            calls += [self.call(batch, compiled, arrays, plan) for batch in ([group] if together else [[launch] for launch in group])]
 
         def run(step):
             for call in calls:
@@ -251,7 +251,7 @@ def slabs(hull, axis, unit, count):
 
 
 def whole_groups(launch, plan):
-    """The launch, if its box holds whole groups of elements.
+    """Return the launch, if its box holds whole groups of elements.
 
     Raises
     ------
@@ -267,7 +267,7 @@ def whole_groups(launch, plan):
 
 
 def in_turns(launch):
-    """A launch for each turn of its chunks; itself where it takes no turns."""
+    """Return a launch for each turn of its chunks; itself where it takes no turns."""
     return [replace(launch, box=box) for box in ColourBoundaries.cut(launch.box, launch.colours.runs)] if launch.colours else [launch]
 
 
@@ -286,7 +286,7 @@ def available(page):
     """Bytes that can be taken without swapping."""
     info = Path("/proc/meminfo")
     if info.exists():
-        found = next((line for line in info.read_text().splitlines() if line.startswith("MemAvailable")), None)
-        if found:
-            return int(found.split()[1]) * 1024
+        line_available = next((line for line in info.read_text().splitlines() if line.startswith("MemAvailable")), None)
+        if line_available:
+            return int(line_available.split()[1]) * 1024
     return page * os.sysconf("SC_AVPHYS_PAGES") if hasattr(os, "sysconf") else 0

@@ -17,7 +17,7 @@ BLOCK = (32, 4, 2)  # threads along x, y, z of a plain body; a slab that is thin
 
 
 def available():
-    """True where CuPy and a device are."""
+    """Return True where CuPy and a device are."""
     try:
         import cupy
 
@@ -28,7 +28,7 @@ def available():
 
 @cache
 def properties(device):
-    """What the driver says of a device: dict."""
+    """Return what the driver says of a device: dict."""
     import cupy
 
     return cupy.cuda.runtime.getDeviceProperties(device)
@@ -36,7 +36,7 @@ def properties(device):
 
 @cache
 def function(text, name, device):
-    """A kernel of a text, compiled and loaded once for each device: loading takes a millisecond even where CuPy has it compiled."""
+    """Return a kernel of a text, compiled and loaded once for each device: loading takes a millisecond even where CuPy has it compiled."""
     import cupy
 
     return cupy.RawModule(code=text, options=OPTIONS).get_function(name)
@@ -101,22 +101,23 @@ class CUDA:
             arrays, subdomain = self.allocate(plan, fills), plan.subdomain
             thick = max(plan.layout.reach, THICK) if subdomain.neighbours else plan.layout.reach
             cut = [regions(p.launches, subdomain, thick, ALONG_X) for p in plan.phases]
-            bound = [[self.bind(some, arrays, plan) for some in two] for two in cut]
+            bound = [[self.bind(launches, arrays, plan) for launches in pair] for pair in cut]
             if self.graph and not subdomain.neighbours:
                 stages = [Stage("step", self.region([]), self.captured([call for _, inner in bound for call in inner]))]
             else:
-                made = self.captured if self.graph else self.region
-                stages = [Stage(p.name, *map(made, two), self.shared(p, arrays, plan)) for p, two in zip(plan.phases, bound)]
+                region = self.captured if self.graph else self.region
+                stages = [Stage(p.name, region(outer), region(inner), self.shared(p, arrays, plan))
+                          for p, (outer, inner) in zip(plan.phases, bound)]  # fmt: skip
         return Program(plan, self, stages, arrays)
 
     def shared(self, phase, arrays, plan):
-        """What neighbours exchange after a phase: lists of calls, for the stream on which they exchange; None where there is nothing."""
+        """Return the exchange after a phase as lists of calls for the exchange's stream; None where there is nothing to exchange."""
         if not phase.messages:
             return None
         return Shared(phase.messages, self.bind(phase.packing, arrays, plan), self.bind(phase.unpacking, arrays, plan))
 
     def allocate(self, plan, fills=None):
-        """The plan's arrays on the device; parts are views."""
+        """Return the plan's arrays on the device; parts are views."""
         arrays = {name: self.array(spec) for name, spec in plan.arrays.items() if not spec.part_of}
         arrays |= parts(plan, arrays)
         fill(plan, fills, {name: Filled(array, self.cupy) for name, array in arrays.items()})
@@ -131,11 +132,11 @@ class CUDA:
         return self.cupy.asarray(spec.on_host())
 
     def separate(self, array):
-        """A host copy of an array with `lanes`: here elements lie one after another."""
+        """Return a host copy of an array with `lanes`: here elements lie one after another."""
         return array
 
     def asarray(self, array):
-        """A host array on this machine."""
+        """Return a host array on this machine."""
         return self.cupy.asarray(array)
 
     def fill(self, array, values):
@@ -143,7 +144,7 @@ class CUDA:
         array[: len(values)].set(np.ascontiguousarray(values, array.dtype), stream=self.stream)
 
     def to_host(self, array):
-        """A copy, when the work before it is done."""
+        """Return a copy, when the work before it is done."""
         with self.stream:
             return self.cupy.asnumpy(array, stream=self.stream, blocking=True)
 
@@ -202,8 +203,8 @@ class CUDA:
         return loaded, (variant.block, variant.span) if variant else None
 
     def bind(self, launches, arrays, plan):
-        """A list of calls, one per launch, or one per colour of its elements."""
-        return [self.call(part, arrays, plan) for one in launches for part in in_turns(one)]
+        """Return a list of calls, one per launch, or one per colour of its elements."""
+        return [self.call(part, arrays, plan) for launch in launches for part in in_turns(launch)]
 
     def call(self, launch, arrays, plan):
         """One kernel with all its arguments."""
@@ -216,7 +217,7 @@ class CUDA:
         return lambda: function(grid, block, arguments)
 
     def single(self, launch, program):
-        """A function that runs one launch of a program by itself."""
+        """Return a function that runs one launch of a program by itself."""
         calls = self.bind([launch], program.arrays, program.plan)
 
         def run():
@@ -227,11 +228,11 @@ class CUDA:
         return run
 
     def pointer(self, array, first):
-        """The array from the element that kernels count from."""
+        """Return the array from the element that kernels count from."""
         return array.reshape(-1)[first:]
 
     def region(self, calls):
-        """A function of the step that launches the calls."""
+        """Return a function of the step that launches the calls."""
 
         def run(step):
             with self.stream:
@@ -241,7 +242,7 @@ class CUDA:
         return Queued(run, calls)
 
     def captured(self, calls):
-        """A function of the step that replays the calls as one graph."""
+        """Return a function of the step that replays the calls as one graph."""
         if not calls:
             return self.region([])
         for_warmth = self.cupy.zeros(1)  # loads what CuPy loads lazily, before the capture
@@ -298,7 +299,7 @@ class Filled:
 
 
 def in_turns(launch):
-    """A launch for each colour; itself where it may run at once."""
+    """Return a launch for each colour; itself where it may run at once."""
     return [replace(launch, box=box) for box in ColourBoundaries.cut(launch.box, launch.colours.order)] if launch.colours else [launch]
 
 

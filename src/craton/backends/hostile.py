@@ -18,9 +18,9 @@ class Hostile(CPU):
         arrays = super().allocate(plan, fills)
         for name, spec in plan.arrays.items():
             if spec.part_of and spec.defined:
-                kept = arrays[name][spec.defined].copy()
+                values = arrays[name][spec.defined].copy()
                 arrays[name][...] = np.nan
-                arrays[name][spec.defined] = kept
+                arrays[name][spec.defined] = values
         return arrays
 
     def array(self, spec):
@@ -31,14 +31,14 @@ class Hostile(CPU):
         return out
 
     def commit(self, plan, fills=None):
-        """The plan as a Program whose buffers hold nan again as soon as they are emptied."""
+        """Return the plan as a Program whose buffers hold nan again as soon as they are emptied."""
         program = super().commit(plan, fills)
         program.phases = [replace(stage, shared=forgetful(stage.shared, program.arrays)) for stage in program.phases]
         return program
 
 
 def forgetful(shared, arrays):
-    """What neighbours exchange after a phase, with nan in all buffers behind it."""
+    """Return what neighbours exchange after a phase, with nan in all buffers behind it."""
     if shared is None:
         return None
 
@@ -51,5 +51,5 @@ def forgetful(shared, arrays):
 
 
 def worst(dtype):
-    """What shows in every sum: nan, or the largest number where there is none."""
+    """Return what shows in every sum: nan, or the largest number where there is none."""
     return np.nan if dtype.kind == "f" else np.iinfo(dtype).max

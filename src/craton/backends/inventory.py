@@ -10,7 +10,7 @@ from craton.errors import CratonError
 
 
 def inventory():
-    """(what, how it is) rows; nothing is allocated.
+    """Return (what, how it is) rows; nothing is allocated.
 
     Returns
     -------
@@ -28,7 +28,7 @@ def inventory():
 
 
 def said(question):
-    """An answer, or in one line why there is none and what to do."""
+    """Return an answer, or in one line why there is none and what to do."""
     try:
         return question()
     except CratonError as error:
@@ -44,12 +44,12 @@ def processor():
 
 
 def compiler():
-    """The compiler and how threads are made with it."""
+    """Return the compiler and how threads are made with it."""
     return f"{' '.join(host.compiler()[:1])}, {'OpenMP threads' if host.has_openmp() else 'no OpenMP: threads of a pool'}"
 
 
 def gpu():
-    """The device, its memory and driver; or what is missing."""
+    """Return the device, its memory and driver; or what is missing."""
     if not cuda.available():
         missing = "CuPy is not installed" if importlib.util.find_spec("cupy") is None else "CuPy finds no device or driver"
         return f"none ({missing}): pip install 'craton[cuda13]' (driver 580 or newer) or 'craton[cuda12]'"

@@ -39,7 +39,7 @@ class Compiled:
 
 @cache
 def library():
-    """The module ``cuda.bindings.nvrtc``; it finds NVRTC in a wheel, a conda environment or a CUDA toolkit.
+    """Return the module ``cuda.bindings.nvrtc``; it finds NVRTC in a wheel, a conda environment or a CUDA toolkit.
 
     Raises
     ------
@@ -93,7 +93,8 @@ def compile(source, arch="sm_90", options=OPTIONS):
         cubin = b"" if status else fetched(program, "CUBIN")
     finally:
         asked("nvrtcDestroyProgram", program)
-    return Compiled(not status, log, *usage(log), cubin)
+    registers, spills, stack = usage(log)
+    return Compiled(not status, log, registers, spills, stack, cubin)
 
 
 def fetched(program, name):
@@ -105,7 +106,7 @@ def fetched(program, name):
 
 
 def asked(name, *arguments):
-    """What a function of NVRTC returns besides its status.
+    """Return what a function of NVRTC returns besides its status.
 
     Raises
     ------
@@ -119,7 +120,7 @@ def asked(name, *arguments):
 
 
 def usage(log):
-    """Registers, spilled bytes and stack bytes by kernel, as ``ptxas -v`` prints them."""
+    """Return registers, spilled bytes and stack bytes by kernel, as ``ptxas -v`` prints them."""
     registers, spills, stack = {}, {}, {}
     for part in log.split("Compiling entry function '")[1:]:
         name, used = part.split("'", 1)[0], re.search(r"Used (\d+) registers", part)

@@ -29,7 +29,7 @@ class Unit:
 
 
 def units(op, precision):
-    """The translation units of an operator: its body on each machine, then its variants for this precision.
+    """Return the translation units of an operator: its body on each machine, then its variants for this precision.
 
     Parameters
     ----------
@@ -41,21 +41,21 @@ def units(op, precision):
     list of Unit
     """
     plain = op.source(precision)
-    found = [
+    plain_units = [
         Unit("cpu", "plain", (*host.compiler(), *host.FLAGS), host.with_entries(plain)),
         Unit("cuda", "plain", ("nvrtc", *nvrtc.ALWAYS, *nvrtc.OPTIONS), plain),
     ]
-    compilers = {unit.machine: unit.compiler for unit in found}
+    compilers = {unit.machine: unit.compiler for unit in plain_units}
     chosen = [v for v in op.variants if precision in v.precisions]
     machines = {".cu": "cuda", ".cpp": "cpu"}
     made_for = [(machines[v.file.suffix], v) for v in chosen]
-    return found + [Unit(m, v.name, compilers[m], op.as_variant(v).source(precision)) for m, v in made_for]
+    return plain_units + [Unit(m, v.name, compilers[m], op.as_variant(v).source(precision)) for m, v in made_for]
 
 
 def on_architecture(unit, arch, function):
     """Whether a unit compiles for a GPU architecture, and in words what its kernel `function` needs there, or why it does not."""
-    made = nvrtc.compile(unit.text, arch)
-    if not made.ok:
-        return False, f"does not compile\n{made.log}"
-    used = made.registers[function], made.spills_bytes[function], made.stack_bytes[function]
+    compiled = nvrtc.compile(unit.text, arch)
+    if not compiled.ok:
+        return False, f"does not compile\n{compiled.log}"
+    used = compiled.registers[function], compiled.spills_bytes[function], compiled.stack_bytes[function]
     return True, "{} registers, {} bytes spilled, {} bytes of stack".format(*used)

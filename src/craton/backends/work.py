@@ -35,7 +35,7 @@ class Work:
 
 
 def bound(launches, compiled, arrays, plan):
-    """Launches with the addresses of their kernels, arrays and scalars."""
+    """Return launches with the addresses of their kernels, arrays and scalars."""
     items, keep = np.zeros(len(launches), ITEM), []
     for item, launch in zip(items, launches):
         pointers = np.array([address(arrays[a], plan.arrays[a].first) if a else 0 for a in launch.arrays], np.uintp)
@@ -48,7 +48,7 @@ def bound(launches, compiled, arrays, plan):
 
 
 def hull(boxes):
-    """The smallest box that holds all boxes."""
+    """Return the smallest box that holds all boxes."""
     return np.array([f(values) for f, values in zip((min, max) * 3, zip(*boxes))], np.int32)
 
 
@@ -63,16 +63,16 @@ def skewable(before, after, reach):
     Nothing but pointwise launches may stand between the first of the one phase and the last of the other, and those that reach further
     than `reach` must lie at the top.
     """
-    first = [n for n, one in enumerate(before) if one.op.pointwise]
-    second = [n for n, one in enumerate(after) if one.op.pointwise]
+    first = [n for n, launch in enumerate(before) if launch.op.pointwise]
+    second = [n for n, launch in enumerate(after) if launch.op.pointwise]
     if not first or not second or first != list(range(first[0], len(before))) or second != list(range(len(second))):
         return None
     parts = before[: first[0]], before[first[0] :], after[: len(second)], after[len(second) :]
-    top = hull([one.box for one in (*parts[1], *parts[2])])[1]
-    wide = [one for one in (*parts[1], *parts[2]) if one.op.reach > reach]
-    return parts if all(one.box[1] == top for one in wide) else None
+    top = hull([launch.box for launch in (*parts[1], *parts[2])])[1]
+    wide = [launch for launch in (*parts[1], *parts[2]) if launch.op.reach > reach]
+    return parts if all(launch.box[1] == top for launch in wide) else None
 
 
 def late(launches, reach, top):
     """First plane that launches with a longer reach than `reach` read; `top` where there are none."""
-    return min([top, *(one.box[0] - one.op.reach for one in launches if one.op.reach > reach)])
+    return min([top, *(launch.box[0] - launch.op.reach for launch in launches if launch.op.reach > reach)])

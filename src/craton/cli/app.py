@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from craton.conventions import DEVICES
 from craton.errors import CratonError, ScenarioError
 
 app = typer.Typer(
@@ -22,12 +23,7 @@ app = typer.Typer(
 GRACE = 5  # s in which rank 0 may end an interrupted run
 
 
-class Device(StrEnum):
-    """Machines that a run may ask for."""
-
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
+Device = StrEnum("Device", {name: name for name in DEVICES})
 
 
 class Precision(StrEnum):
@@ -48,7 +44,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace a finished run, or
 
 
 def call(module, **arguments):
-    """The work of a command, function `command` of a module beside this one, to be done when the command line has been read."""
+    """Return the work of a command, function `command` of a module beside this one, to be done when the command line has been read."""
 
     def work():
         return import_module(f"craton.cli.{module}").command(**arguments)
@@ -264,7 +260,7 @@ def failed(error):
 
 
 def failed_together(error, comm):
-    """The same for one of several ranks: one of them says it, and all end.
+    """Return the same for one of several ranks: one of them says it, and all end.
 
     After an error on which they agreed they leave side by side; after any other the rest may be anywhere and is ended.
     """
@@ -297,15 +293,15 @@ def outcome(error):
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return 75, "craton: interrupted"
     if isinstance(error, MemoryError):
-        what = f": {error}" if str(error) else ""
-        return 3, f"craton: out of memory{what}\n    -> use a larger spacing, a smaller domain or fewer snapshots"
+        reason = f": {error}" if str(error) else ""
+        return 3, f"craton: out of memory{reason}\n    -> use a larger spacing, a smaller domain or fewer snapshots"
     if hasattr(error, "format_message"):  # a wrong command line
         return 2, misuse(error)
     return 1, f"craton: {type(error).__name__}: {error}\n    -> this is a bug in craton, or a broken installation: --debug shows where"
 
 
 def misuse(error):
-    """A wrong command line in words; nothing where help was all that was wanted."""
+    """Return a wrong command line in words; nothing where help was all that was wanted."""
     command = error.ctx.command_path if getattr(error, "ctx", None) else "craton"
     message = " ".join(error.format_message().replace("Value error, ", "").split())
     if type(error).__name__ == "NoArgsIsHelpError":

@@ -36,8 +36,8 @@ def checked(file, overrides=(), out=None, force=False, planner=None):
     from craton.scenario import format_problems, read
 
     reading = read(file, overrides)
-    planned, told = plan_of(reading.scenario, planner) if reading.scenario is not None else (None, None)
-    deeper = told.problems if told else ()
+    planned, refused = plan_of(reading.scenario, planner) if reading.scenario is not None else (None, None)
+    deeper = refused.problems if refused else ()
     known = {p.key for p in reading.problems}
     problems = [*reading.problems, *(p for p in deeper if p.key not in known)]
     blocked = out_problems(out, force) if out is not None else []
@@ -45,14 +45,14 @@ def checked(file, overrides=(), out=None, force=False, planner=None):
         error = ScenarioError([*problems, *blocked])
         written = [format_problems(problems, reading.file, reading.text, reading.overrides)] if problems else []
         error.args = ("\n".join([*written, *map(in_words, blocked)]),)
-        if hasattr(told, "agreed"):
-            error.agreed = told.agreed
+        if hasattr(refused, "agreed"):
+            error.agreed = refused.agreed
         raise error
     return reading.scenario, planned
 
 
 def plan_of(scenario, planner=None):
-    """The plan of a scenario, or None and the error that has its problems."""
+    """Return the plan of a scenario, or None and the error that has its problems."""
     from craton.api import plan
 
     try:
@@ -62,7 +62,7 @@ def plan_of(scenario, planner=None):
 
 
 def out_problems(out, force):
-    """What is wrong with a directory to write to."""
+    """Return what is wrong with a directory to write to."""
     from craton.output.store import check_out
 
     try:
@@ -73,7 +73,7 @@ def out_problems(out, force):
 
 
 def in_words(problem):
-    """A problem of the command line: one line and the remedy."""
+    """Return a problem of the command line: one line and the remedy."""
     return f"{problem.key}: {problem.message}" + (f"\n    -> {problem.remedy}" if problem.remedy else "")
 
 
@@ -86,7 +86,7 @@ def refuse(key, message, remedy=""):
 
 def known(key, name, names, noun):
     """Refuse a name that is not one of `names`, with the nearest one."""
-    from craton.scenario.words import listed, nearest
+    from craton.text import listed, nearest
 
     if name not in names:
         close = nearest(name, list(names))

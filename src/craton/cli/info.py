@@ -9,9 +9,9 @@ def command():
     from craton.backends.inventory import inventory
 
     needed, extras = dependencies()
-    rows = [("craton", found("craton")), ("python", f"{platform.python_version()} on {platform.platform()}")]
-    rows += [(name, found(name)) for name in needed]
-    rows += [(name, found(name, extra)) for name, extra in extras]
+    rows = [("craton", version_of("craton")), ("python", f"{platform.python_version()} on {platform.platform()}")]
+    rows += [(name, version_of(name)) for name in needed]
+    rows += [(name, version_of(name, extra)) for name, extra in extras]
     rows += inventory()
     width = max(len(label) for label, _ in rows)
     print("\n".join(f"{label:<{width}}  {text}" for label, text in rows))
@@ -29,7 +29,7 @@ def dependencies():
     return needed, extras
 
 
-def found(name, extra=""):
+def version_of(name, extra=""):
     """Version of a package; where it is missing, how to get it."""
     try:
         return version(name)

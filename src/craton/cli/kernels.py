@@ -26,7 +26,7 @@ def command(name=None, order=4, precision="float32", arch=None):
 
 
 def table(operators):
-    """What each operator writes and reads, how far, its least traffic, and operations: of a point, or of a pair or node in gravity."""
+    """Return a table of arrays, reach, least traffic and operations of each operator, per point (waves), pair or node (gravity)."""
     rows = [("operator", "writes", "reads", "reach", "bytes/point", "flops", "variants", "text")]
     for op, precision in operators:
         size = {"float32": 4, "float64": 8}[precision]

@@ -32,7 +32,7 @@ def command(file, device=None, overrides=(), ranks=None):
 
 
 def one_run(scenario, ranks=1, outlined=None):
-    """The plan of a scenario; where each shot is a run of its own, of the shot that begins first.
+    """Return the plan of a scenario; where each shot is a run of its own, of the shot that begins first.
 
     Where the method has a short cut, what the plan costs, without the plan; `outlined` then has it as well.
     """

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from craton.cli.run import ended_by_signal, on_all, together, told
+from craton.cli.run import ended_by_signal, on_all, reported, together
 
 
 def command(out, device=None, ranks=None, quiet=False, debug=False):
@@ -32,19 +32,19 @@ def command(out, device=None, ranks=None, quiet=False, debug=False):
             saved.check_ranks(ranks or saved.ranks)
             if saved.ranks > 1:
                 options = (("--quiet", quiet), ("--debug", debug))
-                words = ["resume", str(out), *(["--device", device] if device else []), *(name for name, given in options if given)]
+                words = ["resume", str(out), *(["--device", device] if device else []), *(name for name, is_set in options if is_set)]
                 return together(saved.ranks, words, out)
         comm = communicator()
         with on_all(comm):
-            one(out, device, quiet, comm)
+            resume_rank(out, device, quiet, comm)
     return None
 
 
-def one(out, device, quiet, comm):
-    """What every rank does; the first one writes and prints."""
+def resume_rank(out, device, quiet, comm):
+    """Run on this rank; rank 0 writes and prints."""
     from craton.driver import run as driver
 
     scenario, planned, saved = driver.restart(out, comm)
     machine = driver.choose_machine(scenario, planned, comm, device)
-    told(scenario, planned, machine, out, quiet, comm, note=f"  from    step {saved.step:,}\n",
+    reported(scenario, planned, machine, out, quiet, comm, note=f"  from    step {saved.step:,}\n",
          work=lambda show: driver.run_into(scenario, planned, machine, out, False, show, comm, saved))  # fmt: skip

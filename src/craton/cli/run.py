@@ -41,13 +41,13 @@ def command(file, out=None, device=None, ranks=None, force=False, overrides=(), 
         if ranks is not None and ranks > 1 and not launcher.started():
             options = (("--force", force), ("--quiet", quiet), ("--debug", debug))
             chosen = [word for key in overrides for word in ("--set", key)]
-            return together(ranks, ["run", str(file), "-o", str(out), *chosen, *(name for name, given in options if given)], out)
+            return together(ranks, ["run", str(file), "-o", str(out), *chosen, *(name for name, is_set in options if is_set)], out)
         comm = communicator()
         with on_all(comm):
             with agreed(comm):
                 if ranks not in (None, comm.size):
                     refuse("--ranks", f"{ranks} ranks, but mpiexec started {comm.size}", "leave out --ranks")
-            one(file, overrides, out, force, quiet, comm)
+            run_rank(file, overrides, out, force, quiet, comm)
     return None
 
 
@@ -66,8 +66,8 @@ def together(ranks, words, out):
     return code
 
 
-def one(file, overrides, out, force, quiet, comm):
-    """What every rank does; the first one writes and prints."""
+def run_rank(file, overrides, out, force, quiet, comm):
+    """Run on this rank; rank 0 writes and prints."""
     from craton.comm import agreed
     from craton.driver import run as driver
 
@@ -77,10 +77,10 @@ def one(file, overrides, out, force, quiet, comm):
         driver.check_ranks(scenario, comm)
         planned = driver.plan_of_rank(scenario, planned, comm)
     machine = driver.choose_machine(scenario, planned, comm)
-    told(scenario, planned, machine, out, quiet, comm, lambda show: driver.run_into(scenario, planned, machine, out, force, show, comm))
+    reported(scenario, planned, machine, out, quiet, comm, lambda show: driver.run_into(scenario, planned, machine, out, force, show, comm))
 
 
-def told(scenario, planned, machine, out, quiet, comm, work, note=""):
+def reported(scenario, planned, machine, out, quiet, comm, work, note=""):
     """Do what a rank has to do, `work(progress)`; the first one says before what will be computed, and then what came of it."""
     from craton.comm import agreed
     from craton.driver.checkpoint import latest
@@ -133,13 +133,9 @@ def ended_by_signal():
         signal.signal(signal.SIGTERM, before)
 
 
-def formats():
-    """Names of the waveform files of other programs."""
-    from craton.output import FORMATS
-
-    return list(FORMATS)
-
-
 def written(out):
-    """What a run left in its directory, in the order of interest."""
-    return [out / name for name in ("result.zarr", *formats(), "mesh.vtu", "scenario.toml", "run.json") if (out / name).exists()]
+    """Return what a run left in its directory, in the order of interest."""
+    from craton.io import formats
+
+    names = ("result.zarr", *(row.file for row in formats("waveform")), "mesh.vtu", "scenario.toml", "run.json")
+    return [out / name for name in names if (out / name).exists()]

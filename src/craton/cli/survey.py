@@ -59,7 +59,7 @@ def alone(workers, scheduler):
 
 
 def read(files, overrides):
-    """The Survey of one file with shots, or of several files."""
+    """Return the Survey of one file with shots, or of several files."""
     from craton import shots
 
     if len(files) == 1:
@@ -90,7 +90,7 @@ def run(survey, out, workers, scheduler, force, quiet):
 
 
 def worded(function, *arguments):
-    """What a function gives; its problems in the words of the command line."""
+    """Return what a function gives; its problems in the words of the command line."""
     try:
         return function(*arguments)
     except ScenarioError as error:
@@ -99,7 +99,7 @@ def worded(function, *arguments):
 
 
 def header(survey, out):
-    """What will be computed, into what."""
+    """Return what will be computed, into what."""
     planned, names = survey.planned, [shot.name for shot in survey.shots]
     rows = [
         ("shots", f"{len(names)}: {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}"),
@@ -112,9 +112,9 @@ def header(survey, out):
 
 
 def summary(outcome):
-    """What ran, and where everything is."""
-    there = len(outcome.names) - outcome.ran
-    ran = f"done: {outcome.ran} shots" + (f", {there} were there" if there else "")
+    """Return what ran, and where everything is."""
+    present = len(outcome.names) - outcome.ran
+    ran = f"done: {outcome.ran} shots" + (f", {present} were there" if present else "")
     dataset = outcome.dataset
-    kept = ", ".join(f"{name}({', '.join(map(str, v.dims))})" for name, v in dataset.data_vars.items())
-    return f"{ran}\n  {outcome.out / 'result.zarr'}  {kept}\n  {outcome.out / 'run.json'}  state, time and worker of each shot"
+    variables = ", ".join(f"{name}({', '.join(map(str, v.dims))})" for name, v in dataset.data_vars.items())
+    return f"{ran}\n  {outcome.out / 'result.zarr'}  {variables}\n  {outcome.out / 'run.json'}  state, time and worker of each shot"

@@ -16,7 +16,7 @@ def command(name=None, device="auto", out=None, figure=None, full=False):
     if name is not None:
         known("NAME", name, [*GROUPS, *CASES], "case")
     print(LINE.format("case", "what", "misfit", "limit", "passed"))
-    rows = [told(row) for row in validate(name, device=device, full=full)]
+    rows = [printed(row) for row in validate(name, device=device, full=full)]
     if out:
         keep(rows, device, out)
     if figure:
@@ -26,7 +26,7 @@ def command(name=None, device="auto", out=None, figure=None, full=False):
     return 4 if failed else 0
 
 
-def told(row):
+def printed(row):
     """Print a row, and hand it on."""
     words = (f"{row['misfit']:.3g}", f"{row['limit']:.3g}", "yes" if row["passed"] else "NO")
     print(LINE.format(row["case"], row["what"], *words), flush=True)

@@ -14,7 +14,7 @@ TRANSPORTS = {
 
 
 def ranks(comm=None):
-    """A communicator.
+    """Return a communicator.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ class Elsewhere(CratonError):
 
 
 def broadcast(comm, value):
-    """The small object of rank 0, at every rank."""
+    """Return the small object of rank 0, at every rank."""
     return comm.gather(value if comm.rank == 0 else None)[0]
 
 
@@ -77,8 +77,8 @@ def agree(comm, error=None):
         if error is not None:
             raise error
         return
-    told = comm.gather(None if error is None else (comm.rank, comm.host, exit_code(error), str(error) or type(error).__name__))
-    first = next((one for one in told if one), None)
+    reports = comm.gather(None if error is None else (comm.rank, comm.host, exit_code(error), str(error) or type(error).__name__))
+    first = next((report for report in reports if report), None)
     if first is None:
         return
     error = error or Elsewhere(*first)
@@ -119,7 +119,7 @@ class Together:
         self.comm, self.rank, self.size = comm, comm.rank, comm.size
 
     def every(self, work):
-        """What `work()` gives on every rank, in their order; an error of one of them is raised at all."""
+        """Return what `work()` gives on every rank, in their order; an error of one of them is raised at all."""
         value, error = None, None
         try:
             value = work()
@@ -129,7 +129,7 @@ class Together:
         return self.comm.gather(value)
 
     def swap(self, arrays):
-        """What other ranks send for what goes to them: contiguous host arrays of one size both ways, by rank."""
+        """Return what other ranks send for what goes to them: contiguous host arrays of one size both ways, by rank."""
         agree(self.comm)
         takes = {rank: np.empty_like(array) for rank, array in arrays.items()}
         link = self.comm.link([(rank, 0, array) for rank, array in arrays.items()], [(rank, 0, array) for rank, array in takes.items()])

@@ -8,7 +8,7 @@ from craton.comm import nccl
 
 
 def on_device(program, comm, say=None, overlap=True):
-    """The Exchange of a program on a GPU: by NCCL where every rank has it and a GPU of its own, else through pinned host memory.
+    """Return the Exchange of a program on a GPU: by NCCL where every rank has it and a GPU of its own, else through pinned host memory.
 
     Parameters
     ----------
@@ -23,10 +23,10 @@ def on_device(program, comm, say=None, overlap=True):
     cupy = machine.cupy
     device = cupy.cuda.Device()
     mine = (comm.host, device.pci_bus_id, nccl.available())
-    told = comm.gather(mine)
+    devices = comm.gather(mine)
     side = stream_of_high_priority(cupy)
-    problem = "CuPy has no NCCL" if not all(there for *_, there in told) else None
-    if problem is None and len({one[:2] for one in told}) < comm.size:
+    problem = "CuPy has no NCCL" if not all(has_nccl for *_, has_nccl in devices) else None
+    if problem is None and len({entry[:2] for entry in devices}) < comm.size:
         problem = "ranks share a GPU"
     if problem:
         if say:
@@ -36,7 +36,7 @@ def on_device(program, comm, say=None, overlap=True):
 
 
 def stream_of_high_priority(cupy):
-    """A stream whose kernels go before those that wait on others: halos are short and others wait for them."""
+    """Return a stream whose kernels go before those that wait on others: halos are short and others wait for them."""
     try:
         return cupy.cuda.Stream(non_blocking=True, priority=-5)
     except TypeError:  # an older CuPy
@@ -59,7 +59,7 @@ class Beside:
         self.events = {id(s.shared): [self.event(), self.event()] for s in program.phases if s.shared}
 
     def event(self, timing=False):
-        """A new event."""
+        """Return a new event."""
         return self.cupy.cuda.Event(disable_timing=not timing)
 
     def start(self, shared):
@@ -79,17 +79,22 @@ class Beside:
         if not shared:
             return
         self.complete(shared)
-        main, begin, end = self.machine.stream, None, None
-        if self.timing:
-            begin, end = self.event(True), self.event(True)
-            begin.record(main)
-        main.wait_event(self.events[id(shared)][1])
-        if self.timing:
-            end.record(main)
-            self.pairs.append((begin, end))
+        main, ready = self.machine.stream, self.events[id(shared)][1]
+        if not self.timing:
+            main.wait_event(ready)
+            return
+        begin, end = self.event(True), self.event(True)
+        begin.record(main)
+        main.wait_event(ready)
+        end.record(main)
+        self.pairs.append((begin, end))
+
+    def queue(self, shared):
+        """Queue packing, transport and unpacking on the side stream."""
+        raise NotImplementedError
 
     def complete(self, shared):
-        """What the host has still to do; nothing."""
+        """Do what the host still has to do: nothing."""
 
     def seconds_waited(self):
         """Time that the machine's stream has waited for halos since `timing` was set, s."""
@@ -139,7 +144,7 @@ class Pinned(Beside):
                 self.links[id(stage.shared)] = comm.link(sends, takes)
 
     def pinned(self, array):
-        """A host array in pinned memory like one of the device."""
+        """Return a host array in pinned memory like one of the device."""
         memory = self.cupy.cuda.alloc_pinned_memory(array.nbytes)
         return np.frombuffer(memory, array.dtype, array.size)
 

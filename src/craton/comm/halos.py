@@ -38,7 +38,7 @@ class OnHost:
 
 
 def exchange(program, comm, say=None):
-    """The Exchange of a program of one of several ranks, ghosts filled; all must call it. `say` is told what is slower than it could be."""
+    """Return the Exchange of a program of one of several ranks, ghosts filled; all must call it. `say` is told what is slow."""
     if program.backend.shares_host_memory:
         between = OnHost(program, comm)
     else:

@@ -44,7 +44,7 @@ class Launch:
 
 
 def launch():
-    """The Launch of this process, or None where no launcher's variables are set."""
+    """Return the Launch of this process, or None where no launcher's variables are set."""
     for family, size, rank in LAUNCHERS:
         if os.environ.get(size, "").isdigit():
             return Launch(family, int(os.environ[size]), int(os.environ.get(rank) or 0))
@@ -52,10 +52,10 @@ def launch():
 
 
 def started():
-    """True where an MPI launcher started this process, or the caller has begun MPI."""
-    found = launch()
+    """Return True where an MPI launcher started this process, or the caller has begun MPI."""
+    launched = launch()
     module = sys.modules.get("mpi4py.MPI")
-    return bool(found and found.size > 1) or bool(module and module.Is_initialized() and module.COMM_WORLD.size > 1)
+    return bool(launched and launched.size > 1) or bool(module and module.Is_initialized() and module.COMM_WORLD.size > 1)
 
 
 def check_installed():
@@ -72,22 +72,22 @@ def check_library(version):
     version : str
         What the library says that it is.
     """
-    found = launch()
-    if found and found.size > 1 and found.family == "Open MPI" and "Open MPI" not in version:
-        _strangers(found, version)
+    launched = launch()
+    if launched and launched.size > 1 and launched.family == "Open MPI" and "Open MPI" not in version:
+        _strangers(launched, version)
 
 
 def check_size(size, version):
     """Refuse processes that began one by one although a launcher started several."""
-    found = launch()
-    if found and found.size > 1 and size == 1:
-        _strangers(found, version)
+    launched = launch()
+    if launched and launched.size > 1 and size == 1:
+        _strangers(launched, version)
 
 
-def _strangers(found, version):
+def _strangers(launched, version):
     library = " ".join(version.split()[:3])
-    refuse(f"{found.family} started {found.size} processes, but with the MPI library here ({library}) they do not find each other: each "
-           "would run alone and write over the others", "use `craton run --ranks N`, or the mpiexec that belongs to the library "
+    refuse(f"{launched.family} started {launched.size} processes, but with the MPI library here ({library}) they do not find each other: "
+           "each would run alone and write over the others", "use `craton run --ranks N`, or the mpiexec that belongs to the library "
            f"(of this environment: {mpiexec(default='none')})")  # fmt: skip
 
 
@@ -95,8 +95,8 @@ def refuse(message, remedy):
     """Raise what is wrong with the launcher or the library; every process finds the same, the first one says it."""
     problem = Problem("mpiexec", message, remedy)
     error = ScenarioError([problem])
-    found = launch()
-    error.quiet = bool(found and found.rank)
+    launched = launch()
+    error.quiet = bool(launched and launched.rank)
     error.args = (f"mpiexec: {message}\n    -> {remedy}",)
     raise error
 
@@ -110,14 +110,14 @@ def mpiexec(default=None):
         If there is none and no default.
     """
     beside = Path(sys.executable).parent / "mpiexec"
-    found = str(beside) if beside.exists() else shutil.which("mpiexec") or default
-    if found is None:
+    path = str(beside) if beside.exists() else shutil.which("mpiexec") or default
+    if path is None:
         raise ResourceError(f"several ranks need mpiexec\n    {INSTALL}")
-    return found
+    return path
 
 
 def command(ranks, words):
-    """The command line that runs `craton` with these words on so many ranks."""
+    """Return the command line that runs `craton` with these words on so many ranks."""
     if find_spec("mpi4py") is None:
         raise ResourceError(f"several ranks need mpi4py\n    {INSTALL}")
     return [mpiexec(), "-n", str(ranks), sys.executable, "-m", "mpi4py", "-m", "craton", *words]

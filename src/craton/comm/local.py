@@ -23,11 +23,11 @@ class Alone:
         return socket.gethostname()
 
     def reduce(self, array, root=None):
-        """The array itself."""
+        """Return the array itself."""
         return array
 
     def gather(self, value):
-        """The value alone."""
+        """Return the value alone."""
         return [value]
 
     def barrier(self):
@@ -41,7 +41,7 @@ class Alone:
         """Nothing to give back."""
 
     def collect(self, array):
-        """The array alone."""
+        """Return the array alone."""
         return [array]
 
     def start(self, shared):
@@ -74,11 +74,11 @@ class Team:
                 raise Left("another rank has ended")
 
     def box(self, source, to, tag):
-        """The queue of a kind of message."""
+        """Return the queue of a kind of message."""
         return self.boxes.setdefault((source, to, tag), queue.SimpleQueue())
 
     def wait(self, box):
-        """What is next in a queue; raises Left where a rank has ended and nothing comes."""
+        """Return what is next in a queue; raises Left where a rank has ended and nothing comes."""
         while True:
             try:
                 return box.get(timeout=PAUSE)
@@ -87,7 +87,7 @@ class Team:
                     raise Left("another rank has ended") from None
 
     def leave(self):
-        """A rank has ended."""
+        """Note that a rank has ended."""
         with self.changed:
             self.left = True
             self.changed.notify_all()
@@ -100,7 +100,7 @@ class Member(Alone):
         self.team, self.rank, self.size = team, rank, team.size
 
     def shared(self, value, use):
-        """What `use` makes of the values of all ranks while none of them can change."""
+        """Return what `use` makes of the values of all ranks while none of them can change."""
         self.team.slots[self.rank] = value
         self.barrier()
         out = use(self.team.slots)
@@ -112,11 +112,11 @@ class Member(Alone):
         return self.shared(array, lambda parts: summed(parts) if root in (None, self.rank) else None)
 
     def gather(self, value):
-        """The values of all ranks: the very objects."""
+        """Return the values of all ranks: the very objects."""
         return self.shared(value, list)
 
     def collect(self, array):
-        """The arrays of all ranks, at rank 0; None elsewhere."""
+        """Return the arrays of all ranks, at rank 0; None elsewhere."""
         return self.shared(array, lambda parts: [part.copy() for part in parts] if self.rank == 0 else None)
 
     def link(self, sends, takes):
@@ -152,7 +152,7 @@ class Mailboxes:
 
 
 def summed(parts):
-    """A new array, the sum of some."""
+    """Return a new array, the sum of some."""
     out = parts[0].copy()
     for part in parts[1:]:
         out += part
@@ -174,7 +174,7 @@ def spawn(size, work):
     """
     team, results, errors = Team(size), [None] * size, {}
 
-    def one(rank):
+    def run_rank(rank):
         try:
             results[rank] = work(Member(team, rank))
         except BaseException as error:
@@ -182,7 +182,7 @@ def spawn(size, work):
         finally:
             team.leave()
 
-    threads = [threading.Thread(target=one, args=(rank,), daemon=True, name=f"rank {rank}") for rank in range(size)]
+    threads = [threading.Thread(target=run_rank, args=(rank,), daemon=True, name=f"rank {rank}") for rank in range(size)]
     for thread in threads:
         thread.start()
     try:

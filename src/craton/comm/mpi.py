@@ -60,10 +60,10 @@ def world():
 def check_versions(comm, of_this_rank):
     """Refuse ranks that run other versions of what they compute with; `of_this_rank`: version by name."""
     every = comm.gather((comm.host, of_this_rank))
-    other = next(((rank, host, found) for rank, (host, found) in enumerate(every) if found != every[0][1]), None)
+    other = next(((rank, host, used) for rank, (host, used) in enumerate(every) if used != every[0][1]), None)
     if other:
-        rank, host, found = other
-        words = [", ".join(f"{name} {version}" for name, version in one.items()) for one in (every[0][1], found)]
+        rank, host, used = other
+        words = [", ".join(f"{name} {version}" for name, version in entry.items()) for entry in (every[0][1], used)]
         error = ScenarioError([Problem("mpiexec", f"rank 0 on {every[0][0]} has {words[0]}, rank {rank} on {host} has {words[1]}",
                                        "start all ranks in one environment")])  # fmt: skip
         error.agreed, error.comm = error.exit_code, comm
@@ -105,19 +105,20 @@ class Mpi:
         return [pickle.loads(part.tobytes()) for part in np.split(every, np.cumsum(sizes)[:-1])]
 
     def collect(self, array):
-        """The arrays of all ranks, at rank 0; None elsewhere."""
+        """Return the arrays of all ranks, at rank 0; None elsewhere."""
         mine = np.ascontiguousarray(array)
         shapes = self.gather(mine.shape)
         counts = [mine.itemsize * int(np.prod(shape)) for shape in shapes]
-        every = np.empty(sum(counts), np.uint8) if self.rank == 0 else None
-        self.wait(self.communicator.Igatherv(mine.view(np.uint8).ravel() if mine.size else np.empty(0, np.uint8), (every, counts)))
+        every = np.empty(sum(counts) if self.rank == 0 else 0, np.uint8)
+        sent = mine.view(np.uint8).ravel() if mine.size else np.empty(0, np.uint8)
+        self.wait(self.communicator.Igatherv(sent, (every, counts) if self.rank == 0 else None))
         if self.rank:
             return None
         pieces = np.split(every, np.cumsum(counts)[:-1])
         return [piece.view(mine.dtype).reshape(shape) for piece, shape in zip(pieces, shapes)]
 
     def link(self, sends, takes):
-        """Persistent requests for buffers that go to ranks and come from them again and again: Requests."""
+        """Return persistent requests for buffers that go to ranks and come from them again and again: Requests."""
         return Requests(self, sends, takes)
 
     def barrier(self):
@@ -165,17 +166,29 @@ class Requests:
             time.sleep(0 if time.perf_counter() - begin < EXCHANGE_SPIN else EXCHANGE_PAUSE)
 
 
-def end_all_when_one_fails(comm):
-    """From now on an exception that nobody catches ends all ranks instead of leaving the others waiting for ever."""
-    if getattr(sys.excepthook, "ends_all", False):
-        return
-    before = sys.excepthook
+class EndAll:
+    """Exception hook that ends all ranks instead of leaving the others waiting for ever.
 
-    def hook(kind, error, trace):
+    Parameters
+    ----------
+    comm : Mpi
+    before : callable
+        The hook that prints the exception.
+    """
+
+    def __init__(self, comm, before):
+        self.comm, self.before = comm, before
+
+    def __call__(self, kind, error, trace):
+        """Print the exception, then end all ranks."""
+        comm = self.comm
         time.sleep(min(0.5 * comm.rank, 3))  # where several fail alike, one says it
-        before(kind, error, trace)
+        self.before(kind, error, trace)
         print(f"rank {comm.rank} on {comm.host}: {kind.__name__}: {error}; all ranks end", file=sys.stderr)
         comm.abort(1)
 
-    hook.ends_all = True
-    sys.excepthook = hook
+
+def end_all_when_one_fails(comm):
+    """From now on an exception that nobody catches ends all ranks instead of leaving the others waiting for ever."""
+    if not isinstance(sys.excepthook, EndAll):
+        sys.excepthook = EndAll(comm, sys.excepthook)

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def available():
-    """True where CuPy has NCCL."""
+    """Return True where CuPy has NCCL."""
     try:
         from cupy.cuda import nccl
     except ImportError:

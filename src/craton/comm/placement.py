@@ -29,7 +29,7 @@ class Place:
 
 
 def place(comm):
-    """The Place of a rank; all ranks must ask.
+    """Return the Place of a rank; all ranks must ask.
 
     Launchers that bind a rank to cores of its own are respected: cores are divided only among ranks that share them.
     """
@@ -40,7 +40,7 @@ def place(comm):
 
 
 def machine(device, comm, here, threads=None):
-    """The machine of a rank: GPUs dealt out in turn, or cores divided by ranks.
+    """Return the machine of a rank: GPUs dealt out in turn, or cores divided by ranks.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def machine(device, comm, here, threads=None):
 
 
 def planner(comm=None, threads=None):
-    """The machine on which a rank applies operators while it makes its plan: the CPU; a GPU where there is no C++ compiler.
+    """Return the machine on which a rank applies operators while it makes its plan: the CPU; a GPU where there is no C++ compiler.
 
     All ranks must ask.
     """
@@ -80,7 +80,7 @@ def planner(comm=None, threads=None):
 
 
 def devices():
-    """Number of GPUs that this process sees."""
+    """Return number of GPUs that this process sees."""
     from craton.backends.cuda import available
 
     if not available():
@@ -118,7 +118,7 @@ def crew(device, tasks, nbytes):
 
 
 def environments(device, count):
-    """The environment of each of some processes of this computer: its GPU, its share of the cores; list of dict."""
+    """Return the environment of each of some processes of this computer: its GPU, its share of the cores; list of dict."""
     names = gpus(device)
     threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(cores() // count, 1)))}
     return [threads | ({"CUDA_VISIBLE_DEVICES": names[n % len(names)]} if names else {}) for n in range(count)]

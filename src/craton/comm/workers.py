@@ -26,7 +26,7 @@ def needed(key):
 
 @contextmanager
 def local(environments):
-    """A Dask client with one process of this computer for each of some environments; a process that dies is started again.
+    """Open a Dask client with one process of this computer per environment; a process that dies is started again.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def local(environments):
     import dask
     from distributed import Client, Nanny, Scheduler, SpecCluster
 
-    own = {"protocol": "tcp", "host": "127.0.0.1", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
+    address = {"protocol": "tcp", "host": "127.0.0.1", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
     process = {"nthreads": 1, "memory_limit": 0, "host": "127.0.0.1", "dashboard_address": None, "silence_logs": SILENT}
     workers = {n: {"cls": Nanny, "options": {**process, "env": env}} for n, env in enumerate(environments)}
     # saturation 1: a worker is given its next task when it is free, so that none waits behind a long one
@@ -44,14 +44,14 @@ def local(environments):
     settings = {"distributed.scheduler.worker-saturation": 1.0, "distributed.comm.timeouts.connect": "30s"}
     with silent("asyncio"), dask.config.set(settings | {"distributed.nanny.pre-spawn-environ": spawned}):
         with deaf():
-            cluster = SpecCluster(workers, {"cls": Scheduler, "options": own}, silence_logs=SILENT, name=f"craton-{os.getpid()}")
+            cluster = SpecCluster(workers, {"cls": Scheduler, "options": address}, silence_logs=SILENT, name=f"craton-{os.getpid()}")
         with cluster, Client(cluster) as client:
             yield client
 
 
 @contextmanager
 def silent(name):
-    """A logger says nothing inside."""
+    """Silence a logger inside."""
     logger = logging.getLogger(name)
     before = logger.level
     logger.setLevel(SILENT)
@@ -63,7 +63,7 @@ def silent(name):
 
 @contextmanager
 def deaf():
-    """Processes that begin inside never notice Ctrl-C, which a terminal sends to all; nor does this one as long as it is inside."""
+    """Ignore Ctrl-C, which a terminal sends to all processes, inside and in processes that begin inside."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -76,7 +76,7 @@ def deaf():
 
 @contextmanager
 def remote(address):
-    """A Dask client of a scheduler that runs: its address, or the file that it wrote with ``--scheduler-file``."""
+    """Open a Dask client of a scheduler that runs: its address, or the file that it wrote with ``--scheduler-file``."""
     from distributed import Client
 
     where = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
@@ -113,7 +113,7 @@ def outcomes(client, function, tasks):
 
 
 def _outcome(future):
-    """Result or exception of a task that ended."""
+    """Return result or exception of a task that ended."""
     from distributed import KilledWorker
 
     if future.status == "finished":

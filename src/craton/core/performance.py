@@ -1,4 +1,4 @@
-"""Performance model of a step over ranks: kernel rate, links, latency, surface to volume; also used by bench/scaling_model.py."""
+"""Performance model of a step over ranks: kernel rate, links, latency, surface to volume; also used by bench/cases/scaling_model.py."""
 from dataclasses import dataclass, replace
 
 import numpy as np

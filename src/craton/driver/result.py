@@ -91,6 +91,6 @@ class Result:
 
     def stream(self):
         """The waveforms as an obspy.Stream; needs the `seis` extra."""
-        from craton.output.waveforms import stream
+        from craton.io.miniseed import stream
 
         return stream(self.dataset, self.scenario.output.network)

@@ -112,7 +112,7 @@ def keep(result, store):
     if len(result.plan.receivers) and len(result.samples) and not result.plan.shots:  # the other formats know one experiment
         export(result.dataset, store.path, result.scenario.output.network)
     if result.plan.cells is not None:
-        from craton.output.mesh import write_mesh
+        from craton.io.vtu import write_mesh
 
         write_mesh(store.path / MESH, result.plan.cells, cell_data=result.plan.cells.values)
 

@@ -1,5 +1,33 @@
 """What a method is: one object with the verbs of a run, in the order in which they are called."""
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class BenchCase:
+    """A case of `craton bench`: time steps of a plan.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    plan : callable
+        Takes a machine for trials and gives the plan.
+    figures : callable, optional
+        Takes the plan and the seconds of a step, and gives further figures: dict.
+    unit : str
+        What rates count: ``"point_steps"``, or a figure that `figures` gives, such as ``"elements"``.
+    """
+
+    scenario: Any
+    plan: Callable
+    figures: Callable = lambda plan, seconds: {}
+    unit: str = "point_steps"
+
+    @property
+    def title(self):
+        """Title of its scenario."""
+        return self.scenario.title
 
 
 class Method(Protocol):
@@ -17,6 +45,8 @@ class Method(Protocol):
         Each rank plans its own subdomain; otherwise the whole is planned and then cut.
     tries_operators : bool
         Operators are applied while it plans: `plan` needs a machine.
+    benches : tuple of str
+        Names of its benchmarks (`craton bench NAME`).
     """
 
     name: str
@@ -24,6 +54,13 @@ class Method(Protocol):
     many_ranks: bool
     plans_by_rank: bool
     tries_operators: bool
+    benches: tuple
+
+    def scenario(self):
+        """The class of its scenarios: a `craton.tables.schema.Document` with the tables that the method has.
+
+        Its keys of other methods are read, left out or refused as its `FOREIGN` says.
+        """
 
     def plan(self, scenario, team=None, machine=None):
         """The plan of a scenario.
@@ -99,3 +136,6 @@ class Method(Protocol):
         precision : str
             The one asked for; operators that always work in double say so.
         """
+
+    def bench(self, name, device):
+        """Cases of a benchmark for a machine called `device`: list of `BenchCase`, or of what a sweep times (`gravity.bench.Case`)."""

@@ -3,9 +3,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from craton.conventions import INTEGRATED, QUANTITIES, TENSOR, VECTOR, components
+from craton.conventions import INTEGRATED, ORIGIN_TIME, QUANTITIES, TENSOR, VECTOR, components
 
-ORIGIN_TIME = "2000-01-01T00:00:00"
 COMPONENT_DIMS = {VECTOR: "component", TENSOR: "tensor"}
 _COORDINATES = {
     "x": {"units": "m", "long_name": "easting", "axis": "X"},
@@ -19,8 +18,70 @@ def coordinate_attributes(name):
     return dict(_COORDINATES.get(name, {}))
 
 
-def global_attributes(**given):
-    """Attributes of a dataset by CF-1.11: conventions, source (this program and its version), history; `given` on top, None left out."""
+def off_axis_attributes(name):
+    """CF attributes of x, y or z where it is not the axis of a dimension.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    dict
+    """
+    return {key: text for key, text in coordinate_attributes(name).items() if key != "axis"}
+
+
+def time_coordinate(times, interval):
+    """The coordinate `time`; it has no CF axis, so that it stays a number of seconds in every reader.
+
+    Parameters
+    ----------
+    times : ndarray
+        s.
+    interval : float
+        Sampling interval, s.
+
+    Returns
+    -------
+    tuple of (str, ndarray, dict)
+    """
+    return "time", times, {"units": "s", "long_name": "time after the origin time", "sampling_interval": float(interval)}
+
+
+def cf_dataset(variables, coordinates, attributes):
+    """A dataset without fill values: CF forbids them on coordinates, and no sample is missing.
+
+    Parameters
+    ----------
+    variables, coordinates : dict
+        As of xarray.Dataset.
+    attributes : dict
+
+    Returns
+    -------
+    xarray.Dataset
+    """
+    import xarray as xr
+
+    dataset = xr.Dataset(variables, coordinates, attributes)
+    for variable in dataset.variables.values():
+        variable.encoding["_FillValue"] = None
+    return dataset
+
+
+def global_attributes(**attributes):
+    """Attributes of a dataset by CF-1.11: conventions, source (this program and its version), history.
+
+    Parameters
+    ----------
+    attributes : dict
+        Further ones; those that are None are left out.
+
+    Returns
+    -------
+    dict
+    """
     from craton.versions import versions
 
     source = " ".join(["craton", *versions("craton").values()])
@@ -30,7 +91,7 @@ def global_attributes(**given):
         "history": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} computed by {source}",
         "origin_time": ORIGIN_TIME,
     }
-    return base | {key: value for key, value in given.items() if value is not None}
+    return base | {key: value for key, value in attributes.items() if value is not None}
 
 
 def time_axis(steps, dt, start, sampling=None):
@@ -58,7 +119,7 @@ def time_axis(steps, dt, start, sampling=None):
 
 
 def corrected(samples, channels, dt, band):
-    """Recorded channels without the leapfrog's error in time; see `craton.survey.leapfrog.from_leapfrog`.
+    """Return recorded channels without the leapfrog's error in time; see `craton.survey.leapfrog.from_leapfrog`.
 
     Parameters
     ----------
@@ -118,8 +179,6 @@ def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None
     ValueError
         If no channel carries a quantity asked for, or the channels of one quantity differ in time.
     """
-    import xarray as xr
-
     samples = np.asarray(samples)
     if shots:
         return _of_shots(samples, channels, receivers, dt, start, quantities, sampling, attributes, steps, shots, motion)
@@ -129,29 +188,26 @@ def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None
         series, used = _series(name, samples, channels, dt, start, times, sampling)
         variables[name] = _variable(name, series, used, len(receivers.names), quantities, motion)
     coordinates = _coordinates(receivers, times, sampling or dt, quantities, motion)
-    dataset = xr.Dataset(variables, coordinates, global_attributes(**(attributes or {})))
-    for variable in dataset.variables.values():
-        variable.encoding["_FillValue"] = None  # CF forbids fill values on coordinates, and no sample is missing
-    return dataset
+    return cf_dataset(variables, coordinates, global_attributes(**(attributes or {})))
 
 
 def _of_shots(samples, channels, receivers, dt, start, quantities, sampling, attributes, steps, shots, motion):
-    """The datasets of all shots, one behind the other along `shot`."""
+    """Return the datasets of all shots, one behind the other along `shot`."""
     import xarray as xr
 
     parts = []
     for number in range(len(shots)):
         columns = [c for c, channel in enumerate(channels) if channel.shot == number]
-        own = [channels[c] for c in columns]
-        parts.append(waveforms(samples[:, columns], own, receivers, dt, start, quantities, sampling, attributes, steps, (), motion))
+        used = [channels[c] for c in columns]
+        parts.append(waveforms(samples[:, columns], used, receivers, dt, start, quantities, sampling, attributes, steps, (), motion))
     named = xr.DataArray(np.array(shots, dtype=str), dims="shot", attrs={"long_name": "shot name"}, name="shot")
     return xr.concat(parts, named, combine_attrs="override")
 
 
 def _along(dim, quantities, motion):
     """Components of some quantities that lie along a dimension, in the order of the convention."""
-    there = {c for q in quantities if COMPONENT_DIMS.get(QUANTITIES[q][0]) == dim for c in components(q, motion)}
-    return tuple(c for whole, d in COMPONENT_DIMS.items() if d == dim for c in whole if c in there)
+    recorded = {c for q in quantities if COMPONENT_DIMS.get(QUANTITIES[q][0]) == dim for c in components(q, motion)}
+    return tuple(c for whole, d in COMPONENT_DIMS.items() if d == dim for c in whole if c in recorded)
 
 
 def _series(name, samples, channels, dt, start, times, sampling):
@@ -168,7 +224,7 @@ def _series(name, samples, channels, dt, start, times, sampling):
     series, places = samples[:, columns], np.array([channel.place for channel in used])
     if rate:
         series, places = filters.integrate(series, dt), np.ones(len(used))
-    parts = {place: _at_times(series[:, places == place], place, dt, start, times, sampling) for place in sorted(set(places))}
+    parts = {place: at_times(series[:, places == place], place, dt, start, times, sampling) for place in sorted(set(places))}
     if len(parts) == 1:
         return parts[places[0]], used
     out = np.empty((len(times), len(used)), samples.dtype)
@@ -177,8 +233,25 @@ def _series(name, samples, channels, dt, start, times, sampling):
     return out, used
 
 
-def _at_times(series, place, dt, start, times, sampling):
-    """Series, sample n of which belongs to ``start + (n + place) dt``, at the output times."""
+def at_times(series, place, dt, start, times, sampling):
+    """Series at the output times.
+
+    Parameters
+    ----------
+    series : ndarray, shape (steps, n)
+    place : float
+        Sample n belongs to ``start + (n + place) dt``.
+    dt, start : float
+        s.
+    times : ndarray
+        s.
+    sampling : float or None
+        Output interval, s.
+
+    Returns
+    -------
+    ndarray, shape (times, n)
+    """
     from craton.survey import filters
 
     if place == 0.5 and sampling is None:
@@ -203,14 +276,13 @@ def _variable(name, series, used, n_receivers, quantities, motion):
 
 
 def _coordinates(receivers, times, interval, quantities, motion):
-    """Coordinates of the dataset; `time` has no CF axis, so that it stays a number of seconds in every reader."""
-    attributes = {"units": "s", "long_name": "time after the origin time", "sampling_interval": float(interval)}
+    """Coordinates of the dataset."""
     xyz = np.asarray(receivers.xyz, float).reshape(-1, 3)
     coordinates = {"receiver": ("receiver", np.array(receivers.names, dtype=str), {"long_name": "receiver name"})}
     for dim in COMPONENT_DIMS.values():
         if named := _along(dim, quantities, motion):
             coordinates[dim] = (dim, np.array(named), {"long_name": f"{dim} (E east, N north, Z up)"})
-    coordinates["time"] = ("time", times, attributes)
+    coordinates["time"] = time_coordinate(times, interval)
     for axis, column in zip("xyz", xyz.T):
-        coordinates[axis] = ("receiver", column, {k: v for k, v in coordinate_attributes(axis).items() if k != "axis"})
+        coordinates[axis] = ("receiver", column, off_axis_attributes(axis))
     return coordinates

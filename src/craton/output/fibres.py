@@ -1,7 +1,7 @@
 """What fibres recorded as one xarray.Dataset: strain_rate(channel, time)."""
 import numpy as np
 
-from craton.output.dataset import coordinate_attributes, global_attributes, time_axis
+from craton.output.dataset import at_times, cf_dataset, global_attributes, off_axis_attributes, time_axis, time_coordinate
 from craton.survey.receivers import ALONG_FIBRE
 
 
@@ -14,25 +14,13 @@ def dataset(samples, channels, fibres, dt, start, sampling=None, attributes=None
         ``strain_rate(channel, time)``, 1/s, along the fibre, extension positive; coordinates ``fibre`` (name), ``distance`` along it, and
         x, y, z of the middle of each channel, m.
     """
-    import xarray as xr
-
-    from craton.survey import filters
-
     columns = [n for n, channel in enumerate(channels) if channel.quantity == ALONG_FIBRE]
     samples = np.asarray(samples)
     times = time_axis(len(samples) if steps is None else min(steps, len(samples)), dt, start, sampling)
-    series = samples[:, columns]
-    if sampling is None:
-        series = series[: len(times)]
-    else:
-        cutoff = 0.8 * 0.5 / sampling if sampling > dt * (1 + 1e-9) else None  # 0.8 of the output's Nyquist frequency
-        series = filters.resample(series, start + 0.5 * dt, dt, times, cutoff).astype(samples.dtype, copy=False)
+    series = at_times(samples[:, columns], 0.5, dt, start, times, sampling)
     about = {"units": "1/s", "long_name": "axial strain rate, mean over the gauge length"}
-    found = xr.Dataset({"strain_rate": (("channel", "time"), series.T, about)}, _coordinates(fibres, times, sampling or dt),
-                       global_attributes(**(attributes or {})))  # fmt: skip
-    for variable in found.variables.values():
-        variable.encoding["_FillValue"] = None  # CF forbids fill values on coordinates, and no sample is missing
-    return found
+    variables = {"strain_rate": (("channel", "time"), series.T, about)}
+    return cf_dataset(variables, _coordinates(fibres, times, sampling or dt), global_attributes(**(attributes or {})))
 
 
 def _coordinates(fibres, times, interval):
@@ -42,6 +30,5 @@ def _coordinates(fibres, times, interval):
         "gauge": (fibres.gauge, {"units": "m", "long_name": "gauge length"}),
     }
     for axis, values in zip("xyz", fibres.xyz.T):
-        along[axis] = (values, {k: v for k, v in coordinate_attributes(axis).items() if k != "axis"})
-    time = {"units": "s", "long_name": "time after the origin time", "sampling_interval": float(interval)}
-    return {name: ("channel", *rest) for name, rest in along.items()} | {"time": ("time", times, time)}
+        along[axis] = (values, off_axis_attributes(axis))
+    return {name: ("channel", *rest) for name, rest in along.items()} | {"time": time_coordinate(times, interval)}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from craton.conventions import GRAVITY
-from craton.output.dataset import coordinate_attributes, global_attributes
+from craton.output.dataset import cf_dataset, coordinate_attributes, global_attributes, off_axis_attributes
 
 
 def fields(values, points, attributes=None, errors=None):
@@ -25,29 +25,25 @@ def fields(values, points, attributes=None, errors=None):
     xarray.Dataset
         Variables over ``(y, x)`` or ``(point)``; elevation z is a number where all points are at one level.
     """
-    import xarray as xr
-
     variables = {}
     for name, array in values.items():
         unit, long_name = GRAVITY[name]
         error = {"estimated_error": float(errors[name])} if errors and name in errors else {}
         variables[name] = (points.dims, np.asarray(array).reshape(points.shape), {"units": unit, "long_name": long_name, **error})
-    dataset = xr.Dataset(variables, _coordinates(points), global_attributes(**(attributes or {})))
-    dataset.attrs.pop("origin_time")  # nothing here has a time
-    for variable in dataset.variables.values():
-        variable.encoding["_FillValue"] = None
-    return dataset
+    about = global_attributes(**(attributes or {}))
+    about.pop("origin_time")  # nothing here has a time
+    return cf_dataset(variables, _coordinates(points), about)
 
 
 def _coordinates(points):
-    found = {name: (name, axis, coordinate_attributes(name)) for name, axis in points.axes.items()}
+    coordinates = {name: (name, axis, coordinate_attributes(name)) for name, axis in points.axes.items()}
     for name in "xyz":
-        if name in found:
+        if name in coordinates:
             continue
         values = getattr(points, name)
-        about = {key: text for key, text in coordinate_attributes(name).items() if key != "axis"}
+        about = off_axis_attributes(name)
         level = points.axes and values.size and np.ptp(values) == 0
-        found[name] = ((), float(values.flat[0]), about) if level else (points.dims, values, about)
+        coordinates[name] = ((), float(values.flat[0]), about) if level else (points.dims, values, about)
     for name, (values, unit, long_name) in points.along.items():
-        found[name] = (points.dims, values, {"units": unit, "long_name": long_name})
-    return found
+        coordinates[name] = (points.dims, values, {"units": unit, "long_name": long_name})
+    return coordinates

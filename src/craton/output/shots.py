@@ -4,7 +4,7 @@ import time
 import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
-from craton.output.dataset import coordinate_attributes, waveforms
+from craton.output.dataset import cf_dataset, off_axis_attributes, waveforms
 from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, consolidate
 from craton.output.store import FINISHED, Store, check_alone, check_out, read_run
 
@@ -107,10 +107,10 @@ def lay_out(path, planned, output, motion, names, places, times, attributes):
     """
     import zarr
 
-    one = _one_receiver(planned, output, motion, attributes)
-    _coordinates(one, planned.receivers, names, places, times).to_zarr(path, mode="w", zarr_format=ZARR_FORMAT, consolidated=False)
+    sample = _sample_dataset(planned, output, motion, attributes)
+    _coordinates(sample, planned.receivers, names, places, times).to_zarr(path, mode="w", zarr_format=ZARR_FORMAT, consolidated=False)
     group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
-    for name, variable in one.data_vars.items():
+    for name, variable in sample.data_vars.items():
         shape = (len(names), len(planned.receivers), *variable.shape[1:-1], len(times))
         _quantity(group, name, shape, variable, ("shot", *variable.dims))
     consolidate(path)
@@ -137,8 +137,8 @@ def write_shot(path, number, dataset):
         raise ResourceError(f"could not write to {path}: {error.strerror or error}") from error
 
 
-def _one_receiver(planned, output, motion, attributes):
-    """A dataset as each shot's will be, of the first receiver and silence."""
+def _sample_dataset(planned, output, motion, attributes):
+    """Return a dataset as each shot's will be, of the first receiver and silence."""
     channels = [channel for channel in planned.channels if channel.receiver == 0]
     silence = np.zeros((planned.steps, len(channels)), planned.precision)
     return waveforms(silence, channels, _First(planned.receivers), planned.dt, planned.start, output.waveforms, output.sampling,
@@ -146,33 +146,27 @@ def _one_receiver(planned, output, motion, attributes):
 
 
 class _First:
-    """The first of some receivers."""
+    """First receiver of a set."""
 
     def __init__(self, receivers):
         self.names, self.xyz = receivers.names[:1], receivers.xyz[:1]
 
 
-def _coordinates(one, receivers, names, places, times):
+def _coordinates(sample, receivers, names, places, times):
     """The dataset of all coordinates, with no quantity."""
-    import xarray as xr
-
-    found = {name: (c.dims, c.values, c.attrs) for name, c in one.coords.items() if "receiver" not in c.dims}
-    found["time"] = ("time", times, one.time.attrs)
-    found["receiver"] = ("receiver", np.array(receivers.names, dtype=str), one.receiver.attrs)
-    found["shot"] = ("shot", np.array(names, dtype=str), {"long_name": "shot name"})
-    for axis, own, source in zip("xyz", np.asarray(receivers.xyz).T, np.asarray(places, float).T):
-        about = coordinate_attributes(axis)
-        about.pop("axis", None)
-        found[axis] = ("receiver", own, about)
-        found[f"source_{axis}"] = ("shot", source, about | {"long_name": f"{about.get('long_name', axis)} of the source"})
-    dataset = xr.Dataset(None, found, one.attrs)
-    for variable in dataset.variables.values():
-        variable.encoding["_FillValue"] = None  # CF forbids fill values on coordinates
-    return dataset
+    coordinates = {name: (c.dims, c.values, c.attrs) for name, c in sample.coords.items() if "receiver" not in c.dims}
+    coordinates["time"] = ("time", times, sample.time.attrs)
+    coordinates["receiver"] = ("receiver", np.array(receivers.names, dtype=str), sample.receiver.attrs)
+    coordinates["shot"] = ("shot", np.array(names, dtype=str), {"long_name": "shot name"})
+    for axis, values, source in zip("xyz", np.asarray(receivers.xyz).T, np.asarray(places, float).T):
+        about = off_axis_attributes(axis)
+        coordinates[axis] = ("receiver", values, about)
+        coordinates[f"source_{axis}"] = ("shot", source, about | {"long_name": f"{about.get('long_name', axis)} of the source"})
+    return cf_dataset(None, coordinates, sample.attrs)
 
 
 def _quantity(group, name, shape, variable, dims):
-    """An empty array, one or several chunks for each shot."""
+    """Create an empty array, one or several chunks for each shot."""
     from numcodecs import Blosc
 
     rest = int(np.prod(shape[2:])) * variable.dtype.itemsize

@@ -122,9 +122,9 @@ class SnapshotWriter:
         series["frames"] = max(series["frames"], index + 1)
         if arrays is None:
             return
-        wanted = {q: _cut(shape, region) for q, shape in series["shapes"].items()}
-        if {q: np.shape(a) for q, a in arrays.items()} != wanted:
-            raise ValueError(f"frame of {name!r} has shapes { {q: np.shape(a) for q, a in arrays.items()} }, not {wanted}")
+        expected = {q: _cut(shape, region) for q, shape in series["shapes"].items()}
+        if {q: np.shape(a) for q, a in arrays.items()} != expected:
+            raise ValueError(f"frame of {name!r} has shapes { {q: np.shape(a) for q, a in arrays.items()} }, not {expected}")
         frames = {q: np.array(a) if copy else np.asarray(a) for q, a in arrays.items()}
         self._queue.put((self._write, (name, index, frames, region or ())))
 
@@ -148,7 +148,7 @@ class SnapshotWriter:
         raise self._error
 
     def _work(self):
-        """The thread: does one job after another; after an error it only empties the queue, so that nobody waits for ever."""
+        """Do one job of the thread after another; after an error only empty the queue, so that nobody waits for ever."""
         while (job := self._queue.get()) is not None:
             function, arguments = job
             if self._error is None:
@@ -235,14 +235,14 @@ def _frame(times, time, name):
 
 
 def _coordinate(group, name, values, dims, attributes):
-    """A coordinate with its values, as xarray writes it."""
+    """Write a coordinate with its values, as xarray does."""
     array = group.create_array(name, shape=values.shape, chunks=tuple(max(n, 1) for n in values.shape), dtype=values.dtype, fill_value=None,
                                attributes={"_ARRAY_DIMENSIONS": list(dims), **attributes})
     array[...] = values
 
 
 def _quantity(group, name, shape, dims, dtype, cut, chunk):
-    """An empty array of frames, a chunk for each frame (or for slabs of it, where it is large); `cut` names its scalar coordinates."""
+    """Return an empty array of frames, a chunk for each frame (or for slabs of a large one); `cut` names its scalar coordinates."""
     from numcodecs import Blosc
 
     _, units, long_name = QUANTITIES.get(name) or DERIVED.get(name) or ((), "", name)

@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
+from craton.io import formats
 from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, SnapshotWriter, consolidate
 
 FINISHED = "finished"
 RESULT = "result.zarr"
 # Everything that a run may put in OUT: what a new run there takes away. Nothing else is ever removed.
-OWN = ("scenario.toml", "result.zarr", "waveforms.mseed", "stations.xml", "checkpoints", "report.html", "overview.png", "records.png",
-       "snapshots.png", "maps.png", ".waveforms.zarr", "scenarios")
+OWN = ("scenario.toml", "result.zarr", *(row.file for row in formats("waveform")), "checkpoints", "report.html", "overview.png",
+       "records.png", "snapshots.png", "maps.png", ".waveforms.zarr", "scenarios")
 
 
 def check_out(path, force=False):
@@ -124,7 +125,7 @@ class Store:
 
     @classmethod
     def again(cls, path):
-        """The OUT directory of a run that ended before it was done, to go on with: nothing is removed."""
+        """Return the OUT directory of a run that ended before it was done, to go on with: nothing is removed."""
         store = cls.__new__(cls)
         store.path = Path(path)
         store.zarr = store.path / "result.zarr"
@@ -178,7 +179,7 @@ class Store:
             raise ResourceError(f"could not write the {noun} to {self.zarr}: {error.strerror or error}") from error
 
     def snapshots(self, depth=3):
-        """A `SnapshotWriter` into this run's result.zarr."""
+        """Return a `SnapshotWriter` into this run's result.zarr."""
         return SnapshotWriter(self.zarr, depth)
 
 

@@ -38,10 +38,10 @@ def travel_time_section(time, traces, distance, curves=None, component="Z", size
     size = size or 2 * max(np.ptp(distance), 1.0) / max(len(distance), 2)
     with figure(9, 6.5) as page:
         axes = page.subplots()
-        for one, trace in zip(distance, traces):
+        for degrees, trace in zip(distance, traces):
             peak = np.abs(trace[shown]).max(initial=0)
             if peak > 0:
-                axes.plot(time[shown], one + size * trace[shown] / peak, color=COLOURS.get(component[-1:], "black"), linewidth=0.8)
+                axes.plot(time[shown], degrees + size * trace[shown] / peak, color=COLOURS.get(component[-1:], "black"), linewidth=0.8)
         _draw_curves(axes, curves or {}, limits)
         axes.set(xlim=limits, xlabel="Time (s)", ylabel="Distance (degrees)")
         axes.set_title(f"{COMPONENT_NAMES.get(component, component)}, each trace normalised by its peak", loc="left")

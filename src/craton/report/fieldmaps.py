@@ -101,7 +101,7 @@ def draw(dataset, title="", bodies=()):
 
 
 def _box(page, left, bottom, width, height):
-    """A box in inches as parts of the page."""
+    """Return a box in inches as parts of the page."""
     across, up = page.get_size_inches()
     return left / across, bottom / up, width / across, height / up
 
@@ -150,7 +150,7 @@ def colours(values):
 
 
 def symbol(name):
-    """A field's name as mathematics."""
+    """Return a field's name as mathematics."""
     return "$V$" if name == "potential" else f"${name[0]}_{{{name[2:]}}}$"
 
 
@@ -169,12 +169,12 @@ def outlines(out_dir):
         tables = load(Path(out_dir) / "scenario.toml").prisms
     except (OSError, ScenarioError, AttributeError):
         return []
-    found = []
+    shapes = []
     for body in (
         body for table in tables for body in (getattr(table, "bodies", None) or getattr(getattr(table, "model", None), "anomalies", ()))
     ):
-        found.append(("circle", *body.center[:2], body.radius) if body.shape == "sphere" else ("box", *body.min[:2], *body.max[:2]))
-    return found
+        shapes.append(("circle", *body.center[:2], body.radius) if body.shape == "sphere" else ("box", *body.min[:2], *body.max[:2]))
+    return shapes
 
 
 def _outline(body):

@@ -15,7 +15,7 @@ _ASIDE = {"fontsize": 8.5, "fontweight": "normal", "color": "0.35"}
 
 @contextmanager
 def figure(width, height):
-    """A matplotlib Figure in the house style, without pyplot and its global list of figures."""
+    """Open a matplotlib Figure in the house style, without pyplot and its global list of figures."""
     try:
         import matplotlib
         from matplotlib.figure import Figure
@@ -211,7 +211,7 @@ def robust_limit(values, percentile=99.7):
 
 
 def _quantity(dataset, name):
-    """The variable asked for, or the first."""
+    """Return the variable asked for, or the first."""
     if not dataset.data_vars:
         raise ValueError("the dataset has no waveforms")
     return dataset[name or next(iter(dataset.data_vars))]
@@ -260,10 +260,10 @@ def _symbols(axis, frame, xyz, color, **style):
     xyz = np.asarray(xyz, float).reshape(-1, 3)
     vertical, horizontal = frame.dims
     fixed = next((a for a in "xyz" if a not in frame.dims), "y")
-    near = np.ones(len(xyz), bool)
+    in_plane = np.ones(len(xyz), bool)
     if fixed in frame.coords:
-        near = np.abs(xyz[:, "xyz".index(fixed)] - float(frame[fixed])) <= _span(frame, horizontal) / 30
-    for rows, fill in ((near, color), (~near, "none")):
+        in_plane = np.abs(xyz[:, "xyz".index(fixed)] - float(frame[fixed])) <= _span(frame, horizontal) / 30
+    for rows, fill in ((in_plane, color), (~in_plane, "none")):
         if rows.any():
             points = xyz[rows] / 1000
             axis.scatter(points[:, "xyz".index(horizontal)], points[:, "xyz".index(vertical)], facecolors=fill, clip_on=False,

@@ -109,15 +109,15 @@ def read_snapshots(out_dir):
 
     folder = Path(out_dir) / "result.zarr" / "snapshots"
     names = sorted(p.name for p in folder.iterdir() if (p / ".zgroup").exists()) if folder.is_dir() else []
-    found = {}
+    series = {}
     for name in names:
         dataset = _first_shot(xr.open_zarr(folder.parent, group=f"snapshots/{name}"))
-        found[name] = dataset.isel(time=slice(0, _written(folder / name, dataset)))
-    return found
+        series[name] = dataset.isel(time=slice(0, _written(folder / name, dataset)))
+    return series
 
 
 def _first_shot(dataset):
-    """The first shot of a run with several."""
+    """Return the first shot of a run with several."""
     return dataset.isel(shot=0) if "shot" in dataset.dims else dataset
 
 
@@ -150,8 +150,8 @@ def _scene(out_dir):
 
 def _at(scenario, source):
     """Position of the first shot of a source as a list; empty where it stands in a file or is a plane wave."""
-    from craton.scenario.fields import Place
     from craton.survey.sources import positions
+    from craton.tables.fields import Place
 
     ends = (source.at, getattr(source.shots, "from_", None))
     if any(isinstance(at, Place) for at in ends):  # on Earth, where figures of boxes do not show it
@@ -160,7 +160,7 @@ def _at(scenario, source):
 
 
 def _section(series, sources):
-    """The frame to show: of a vertical plane where there is one, else a cut of a volume, else whatever plane there is; None without."""
+    """Return the frame to show: of a vertical plane, else a cut of a volume, else any plane; None without snapshots."""
     planes = [_plane(dataset, sources) for _, dataset in series]
     planes.sort(key=lambda array: "z" not in array.dims)  # stable: the first vertical one
     if not planes:
@@ -171,7 +171,7 @@ def _section(series, sources):
 
 
 def _plane(dataset, sources):
-    """The first quantity of a series; of a volume, its west-east section through the first source (or the middle)."""
+    """Return the first quantity of a series; of a volume, its west-east section through the first source (or the middle)."""
     array = dataset[next(iter(dataset.data_vars))]
     if all(axis in array.dims for axis in "xyz"):
         y = sources[0][1] if sources else float(array.y.mean())

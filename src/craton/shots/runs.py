@@ -92,8 +92,8 @@ class Outcome:
         if self.failed:
             codes = {shot["code"] for shot in self.failed.values()}
             kind = next((k for k in (ComputationError, ResourceError) if k.exit_code in codes), CratonError)
-            kept = len(self.names) - len(self.failed)
-            raise kind(f"{len(self.failed)} of {len(self.names)} shots failed, {kept} are kept in {self.out}:\n{reasons(self.failed)}")
+            complete = len(self.names) - len(self.failed)
+            raise kind(f"{len(self.failed)} of {len(self.names)} shots failed, {complete} are kept in {self.out}:\n{reasons(self.failed)}")
         return self
 
 
@@ -151,15 +151,15 @@ def tasks_of(store, survey):
 
 @contextmanager
 def ways(survey, workers, client):
-    """A function that runs tasks: on a client's workers, on new ones, or here."""
+    """Open a function that runs tasks: on a client's workers, on new ones, or here."""
     from craton.comm import workers as dask
     from craton.comm.placement import environments
 
     if client is not None:
         yield partial(dask.outcomes, client, run_shot)
     elif workers > 1:
-        with dask.local(environments(survey.shots[0].scenario.run.device, workers)) as own:
-            yield partial(dask.outcomes, own, run_shot)
+        with dask.local(environments(survey.shots[0].scenario.run.device, workers)) as workers_here:
+            yield partial(dask.outcomes, workers_here, run_shot)
     else:
         yield lambda tasks: ((task, run_shot(task)) for task in tasks.values())
 
@@ -202,8 +202,8 @@ def run_survey(scenarios, out, workers=None, client=None, force=False, progress=
     from craton.api import load
 
     if isinstance(scenarios, dict):
-        found = {name: single(name, one if hasattr(one, "method") else load(one)) for name, one in scenarios.items()}
-        survey = together(found)
+        surveys = {name: single(name, source if hasattr(source, "method") else load(source)) for name, source in scenarios.items()}
+        survey = together(surveys)
     else:
         survey = prepare(scenarios if hasattr(scenarios, "method") else load(scenarios))
     return run(survey, out, workers, client, force, progress).finished()

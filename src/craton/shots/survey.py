@@ -46,11 +46,11 @@ class Survey:
         """Says which survey it is; the machine is no part of it."""
         from craton.scenario import dumps
 
-        found = hashlib.sha256()
+        checksum = hashlib.sha256()
         for shot in self.shots:
             run = shot.scenario.run.model_copy(update={"device": "auto", "threads": None})
-            found.update(f"{shot.name}\n{dumps(shot.scenario.model_copy(update={'run': run}))}".encode())
-        return found.hexdigest()[:16]
+            checksum.update(f"{shot.name}\n{dumps(shot.scenario.model_copy(update={'run': run}))}".encode())
+        return checksum.hexdigest()[:16]
 
     @property
     def warnings(self):
@@ -61,7 +61,7 @@ class Survey:
 
 
 def prepare(scenario):
-    """The Survey of a scenario with shots.
+    """Return the Survey of a scenario with shots.
 
     Raises
     ------
@@ -76,24 +76,24 @@ def prepare(scenario):
     if not shots:
         remedy = 'give sources shot = "name" or shots = { from =, to =, count = }; craton run is for one experiment'
         raise ScenarioError([Problem("source", "there are no shots", remedy)])
-    found = problems(scenario)
-    first = shots[0] if found else min(shots, key=lambda shot: shot.start_time())
+    problem_list = problems(scenario)
+    first = shots[0] if problem_list else min(shots, key=lambda shot: shot.start_time())
     planned, more = planned_of(first)
-    known = {problem.key for problem in found}
-    refuse([*found, *(p for p in map(first.of_survey, more) if p.key not in known)])
+    known = {problem.key for problem in problem_list}
+    refuse([*problem_list, *(p for p in map(first.of_survey, more) if p.key not in known)])
     return begun([shot_from(shot, planned.start) for shot in shots], planned, {"scenario": scenario}, scenario.title)
 
 
 def single(name, scenario):
-    """The Survey of a scenario without shots, one shot of its own; see `prepare`."""
+    """Return the Survey of a scenario without shots, one shot of its own; see `prepare`."""
     from craton.survey.shots import Shot, split
 
     if split(scenario):
         return prepare(scenario)
     refuse(unfit(scenario))
     shot = Shot(name, scenario)
-    planned, found = planned_of(shot)
-    refuse(found)
+    planned, problem_list = planned_of(shot)
+    refuse(problem_list)
     return begun([shot_from(shot, planned.start)], planned, {name: scenario}, scenario.title)
 
 
@@ -107,8 +107,8 @@ def together(surveys):
     """
     (first, survey), *others = surveys.items()
     refuse([p for name, other in others for p in differences(first, survey.shots[0].scenario, survey.planned, name, other)])
-    start = min(one.planned.start for one in surveys.values())
-    parts = [one if one.planned.start == start else restarted(one, start) for one in surveys.values()]
+    start = min(item.planned.start for item in surveys.values())
+    parts = [item if item.planned.start == start else restarted(item, start) for item in surveys.values()]
     shots = [renamed(name, shot) for name, part in zip(surveys, parts) for shot in part.shots]
     times = min((part.times for part in parts), key=len)
     return Survey(survey.title, shots, parts[0].planned, times, {name: next(iter(s.scenarios.values())) for name, s in surveys.items()})
@@ -116,19 +116,19 @@ def together(surveys):
 
 def unfit(scenario):
     """Problems of a scenario that no survey can be made of."""
-    from craton.scenario.receivers import Fibre
+    from craton.tables.receivers import Fibre
 
     if METHODS[scenario.method].drive != "march":
         return [Problem("method", "a survey is of waves", "use craton run")]
-    found = [Problem(f"receivers.{n}.das", "a survey keeps no fibres", "run the shots one by one")
+    problem_list = [Problem(f"receivers.{n}.das", "a survey keeps no fibres", "run the shots one by one")
              for n, entry in enumerate(scenario.receivers) if isinstance(entry, Fibre)]  # fmt: skip
     if not scenario.receivers:
-        found.append(Problem("receivers", "a survey keeps waveforms, and there are no receivers", "add [[receivers]]"))
-    return found
+        problem_list.append(Problem("receivers", "a survey keeps waveforms, and there are no receivers", "add [[receivers]]"))
+    return problem_list
 
 
 def planned_of(shot):
-    """The plan of a shot, or None; its problems."""
+    """Return the plan of a shot, or None; its problems."""
     from craton import api
 
     try:
@@ -138,7 +138,7 @@ def planned_of(shot):
 
 
 def begun(shots, planned, scenarios, title):
-    """A Survey of shots that begin together."""
+    """Return a Survey of shots that begin together."""
     from craton.output.dataset import time_axis
 
     sampling = shots[0].scenario.output.sampling
@@ -146,38 +146,38 @@ def begun(shots, planned, scenarios, title):
 
 
 def shot_from(shot, start):
-    """The shot with a run that begins at `start`, s."""
+    """Return the shot with a run that begins at `start`, s."""
     span = shot.scenario.time.model_copy(update={"start": start})
     return replace(shot, scenario=shot.scenario.model_copy(update={"time": span, "snapshots": ()}))
 
 
 def restarted(survey, start):
-    """The survey with all runs beginning at `start`, s."""
+    """Return the survey with all runs beginning at `start`, s."""
     shots = [shot_from(shot, start) for shot in survey.shots]
     return begun(shots, planned_of(shots[0])[0], survey.scenarios, survey.title)
 
 
 def renamed(name, shot):
-    """A shot under the name of its scenario, in front of its own where it is one of several."""
+    """Return a shot under the name of its scenario, in front of its own where it is one of several."""
     return shot if shot.name == name else replace(shot, name=f"{name}.{shot.name}")
 
 
-def differences(first, one, planned, name, other):
+def differences(first, ours, planned, name, other):
     """Problems of a survey that does not share receivers and times with the first."""
-    two, theirs = other.shots[0].scenario, other.planned
-    steps = [plan.dt if scenario.output.sampling is None else None for plan, scenario in ((planned, one), (theirs, two))]
+    theirs, their_plan = other.shots[0].scenario, other.planned
+    steps = [plan.dt if scenario.output.sampling is None else None for plan, scenario in ((planned, ours), (their_plan, theirs))]
     pairs = {
-        "receivers": (receivers_of(planned), receivers_of(theirs), "other receivers"),
-        "output.waveforms": (one.output.waveforms, two.output.waveforms, "other waveforms"),
-        "output.sampling": (one.output.sampling, two.output.sampling, "another sampling"),
+        "receivers": (receivers_of(planned), receivers_of(their_plan), "other receivers"),
+        "output.waveforms": (ours.output.waveforms, theirs.output.waveforms, "other waveforms"),
+        "output.sampling": (ours.output.sampling, theirs.output.sampling, "another sampling"),
         "time.step": (*steps, "another time step"),
-        "time.duration": (one.time.duration, two.time.duration, "another duration"),
-        "run.precision": (one.run.precision, two.run.precision, "another precision"),
-        "domain": (one.domain.motion, two.domain.motion, "other waves"),
+        "time.duration": (ours.time.duration, theirs.time.duration, "another duration"),
+        "run.precision": (ours.run.precision, theirs.run.precision, "another precision"),
+        "domain": (ours.domain.motion, theirs.domain.motion, "other waves"),
     }
-    return [Problem(f"{name}: {key}", f"{what} than {first}; one result.zarr holds all shots",
+    return [Problem(f"{name}: {key}", f"{difference} than {first}; one result.zarr holds all shots",
                     "give output.sampling" if key == "time.step" else "make them equal, or run two surveys")
-            for key, (ours, its, what) in pairs.items() if ours != its]  # fmt: skip
+            for key, (value, its, difference) in pairs.items() if value != its]  # fmt: skip
 
 
 def receivers_of(planned):

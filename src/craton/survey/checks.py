@@ -10,6 +10,10 @@ CUT = 1e-3    # of the peak: a wavelet that begins with more than this makes a v
 def problems(scenario):
     """Problems of the sources and receivers that the scenario's own types cannot see: places, files, names, empty mechanisms.
 
+    Parameters
+    ----------
+    scenario : Scenario
+
     Returns
     -------
     list of Problem
@@ -34,7 +38,7 @@ def warnings(scenario, built, start):
 
 
 def outside(scenario, xyz):
-    """In words, how positions lie outside the domain, by its worst axis; None where all are inside.
+    """Say how positions lie outside the domain, by its worst axis; None where all are inside.
 
     Parameters
     ----------
@@ -60,12 +64,12 @@ def outside(scenario, xyz):
     return int(bad[0]), *_outside_words("xyz"[axis], xyz[bad[0], axis], low[axis], low[axis] + size[axis], scenario.boundaries.face("top"))
 
 
-def _outside_chunk(found):
-    return (*found[0], "move it inside, or make domain.chunk wider or deeper") if found else None
+def _outside_chunk(misplaced):
+    return (*misplaced[0], "move it inside, or make domain.chunk wider or deeper") if misplaced else None
 
 
 def _in_the_air(scenario, xyz):
-    """As `outside`, of positions above the topography."""
+    """Say which position lies above the topography, as `outside` does."""
     high, top = places.in_the_air(scenario, xyz)
     if not high.any():
         return None
@@ -116,7 +120,7 @@ def _silent(scenario, i, entry):
 
 
 def _other_problems(scenario, i, entry):
-    """Of plane waves and files."""
+    """Problems of plane waves and files."""
     problems = _wavelet_problems(i, entry.wavelet) if getattr(entry, "wavelet", None) is not None else []
     if problems:
         return problems

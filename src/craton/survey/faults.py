@@ -57,11 +57,11 @@ class FiniteFault:
 
     @property
     def end(self):
-        """When each slip rate is over, s."""
+        """Time at which each slip rate is over, s."""
         return self.onset + self.count * self.interval
 
-    def what(self):
-        """In words."""
+    def describe(self):
+        """The source in words: str."""
         moment = scalar_moment(self.moment)
         total = float(np.sum(self.final_moments()))
         return (f"finite fault of {self.subfaults:,} subfaults, rupture {self.onset.min():g} to {self.end.max():g} s, M0 {moment:.4g} N m, "
@@ -108,7 +108,7 @@ class FiniteFault:
 
 
 def build(rupture, name, places, medium):
-    """The fault of a `craton.survey.srf.Rupture`.
+    """The fault of a `craton.io.srf.Rupture`.
 
     Parameters
     ----------
@@ -150,12 +150,12 @@ def _with_whole(fault, warned):
     return replace(fault, xyz=centroid, moment=moment, wavelet=_moment_rate(fault, moment), warnings=warned)
 
 
-def _moduli(rupture, found):
+def _moduli(rupture, medium):
     """lambda and mu at the subfaults, Pa: mu by the file's vs and density where it has them, the rest by the model."""
-    vp, vs, rho = found
-    given = np.isfinite(rupture.vs * rupture.density)
+    vp, vs, rho = medium
+    stated = np.isfinite(rupture.vs * rupture.density)
     lam = rho * (vp**2 - 2 * vs**2)
-    return lam, np.where(given, rupture.density * rupture.vs**2, rho * vs**2)
+    return lam, np.where(stated, rupture.density * rupture.vs**2, rho * vs**2)
 
 
 def _tensors(rupture, subfault, component, lam, mu):

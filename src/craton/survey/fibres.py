@@ -40,6 +40,11 @@ class Fibres:
         with the tangents t of the fibre at both ends of the gauge length g. Where the fibre is straight between them this is the mean
         over g of the axial strain rate t . dv/ds. Where it bends it also holds the mean of v . dt/ds, which is no strain: channels
         whose gauge length holds a corner tell of the corner.
+
+        Parameters
+        ----------
+        channel : int
+            Number of the channel.
         """
         for end, sign in ((0, -1.0), (1, 1.0)):
             for axis in range(3):
@@ -53,12 +58,16 @@ def build(entries):
 
     The first channel lies half a gauge length from the fibre's beginning, the others every `spacing` as far as half a gauge length
     remains behind them. At a corner the tangent is that of the piece towards the middle of the channel.
+
+    Parameters
+    ----------
+    entries : list of (str, (m, 3) array, float, float)
     """
     parts = [_channels(*entry) for entry in entries]
     if not parts:
         return Fibres([], np.empty(0), np.empty((0, 3)), np.empty((0, 2, 3)), np.empty((0, 2, 3)), np.empty(0))
     names, *arrays = zip(*parts)
-    return Fibres([n for more in names for n in more], *(np.concatenate(a) for a in arrays))
+    return Fibres([n for fibre_names in names for n in fibre_names], *(np.concatenate(a) for a in arrays))
 
 
 def _channels(name, along, spacing, gauge):

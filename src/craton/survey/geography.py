@@ -31,6 +31,11 @@ class Local:
     def xy(self, longitude, latitude):
         """x and y, metres, of places in degrees.
 
+        Parameters
+        ----------
+        longitude, latitude : array_like
+            Degrees.
+
         Raises
         ------
         ValueError
@@ -41,7 +46,13 @@ class Local:
         return c * np.asarray(east) - s * np.asarray(north), s * np.asarray(east) + c * np.asarray(north)
 
     def turned(self, longitude, latitude):
-        """Azimuth of +y against true north at a place, degrees clockwise: that of the map and the meridian convergence."""
+        """Azimuth of +y against true north at a place, degrees clockwise: that of the map and the meridian convergence.
+
+        Parameters
+        ----------
+        longitude, latitude : array_like
+            Degrees.
+        """
         degrees = self._from_meridian(longitude, latitude)
         if not degrees[0].size:  # PROJ has no factors of no places
             return np.zeros(degrees[0].shape)
@@ -80,7 +91,7 @@ def _projection(latitude):
 
 @dataclass(frozen=True)
 class Places:
-    """How a file's positions become local ones.
+    """The map from a file's positions to local ones.
 
     Parameters
     ----------
@@ -92,17 +103,37 @@ class Places:
     deep = True  # its positions count from z = 0, not yet from the ground
 
     def xyz(self, longitude, latitude, depth=0.0):
-        """Positions (..., 3), metres, z minus the depth."""
+        """Positions (..., 3), metres, z minus the depth.
+
+        Parameters
+        ----------
+        longitude, latitude : array_like
+            Degrees.
+        depth : array_like
+            m.
+        """
         return np.stack(np.broadcast_arrays(*self.xy(longitude, latitude), 0.0 - np.asarray(depth, float)), axis=-1)
 
     def xy(self, longitude, latitude):
-        """x and y, metres."""
+        """x and y, metres.
+
+        Parameters
+        ----------
+        longitude, latitude : array_like
+            Degrees.
+        """
         if self.local is not None:
             return self.local.xy(longitude, latitude)
         return np.asarray(longitude, dtype=float), np.asarray(latitude, dtype=float)
 
     def rotation(self, longitude, latitude):
-        """Matrices (..., 3, 3) from true east-north-up at a place to the model's axes (x, y, up)."""
+        """Matrices (..., 3, 3) from true east-north-up at a place to the model's axes (x, y, up).
+
+        Parameters
+        ----------
+        longitude, latitude : array_like
+            Degrees.
+        """
         turned = np.zeros(np.shape(longitude)) if self.local is None else self.local.turned(longitude, latitude)
         c, s, zero = np.cos(np.radians(turned)), np.sin(np.radians(turned)), np.zeros(np.shape(longitude))
         return np.moveaxis(np.array([[c, -s, zero], [s, c, zero], [zero, zero, zero + 1]]), (0, 1), (-2, -1))
@@ -110,6 +141,12 @@ class Places:
 
 def places(domain, coordinates):
     """The `Places` of a file in a domain; of a chunk of the Earth its `Globe`.
+
+    Parameters
+    ----------
+    domain : Domain
+    coordinates : str
+        ``"geographic"`` or ``"metres"``.
 
     Raises
     ------

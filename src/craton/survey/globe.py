@@ -11,7 +11,7 @@ PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # axes of conventions.
 
 @dataclass(frozen=True, eq=False)
 class Globe:
-    """How a file's positions become those of a chunk; used as `geography.Places` is.
+    """The map from a file's positions to those of a chunk; used as `geography.Places` is.
 
     Parameters
     ----------
@@ -22,11 +22,28 @@ class Globe:
     deep = False  # its positions already count from the ground
 
     def xyz(self, longitude, latitude, depth=0.0):
-        """Positions (..., 3), m, in the chunk's axes, of places at depths (m) below the ground."""
+        """Positions (..., 3), m, in the chunk's axes, of places at depths (m) below the ground.
+
+        Parameters
+        ----------
+        longitude, latitude : array_like
+            Degrees.
+        depth : array_like
+            m.
+        """
         return self.chunk.place(longitude, latitude, depth)
 
     def line(self, start, end, count):
-        """Positions (count, 3), m, at equal distances on the great circle from one (longitude, latitude, depth) to another."""
+        """Positions (count, 3), m, at equal distances on the great circle from one (longitude, latitude, depth) to another.
+
+        Parameters
+        ----------
+        start : tuple of float
+            Longitude and latitude, degrees, depth, m.
+        end : tuple of float
+            The same.
+        count : int
+        """
         frame = self.chunk.frame
         a, b = (frame.direction(*place[:2]) for place in (start, end))
         angle, part = np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b), np.linspace(0, 1, count)[:, None]
@@ -36,15 +53,33 @@ class Globe:
         return self.xyz(*frame.degrees(way), start[2] + part[:, 0] * (end[2] - start[2]))
 
     def rotation(self, longitude, latitude):
-        """Matrices (..., 3, 3) from east-north-up at a place to the chunk's axes."""
+        """Matrices (..., 3, 3) from east-north-up at a place to the chunk's axes.
+
+        Parameters
+        ----------
+        longitude, latitude : array_like
+            Degrees.
+        """
         return self.chunk.axes(longitude, latitude)
 
     def axes(self, xyz):
-        """East, north and up at positions (n, 3)."""
+        """East, north and up at positions (n, 3).
+
+        Parameters
+        ----------
+        xyz : (n, 3) array
+            Positions, m.
+        """
         return self.chunk.axes(*self.chunk.frame.degrees(xyz))
 
     def outside(self, xyz):
-        """In words, what is wrong with each position (n, 3) that is not in the chunk: list of (index, text)."""
+        """Say what is wrong with each position (n, 3) that is not in the chunk: list of (index, text).
+
+        Parameters
+        ----------
+        xyz : (n, 3) array
+            Positions, m.
+        """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
         wrong = np.flatnonzero(~self.chunk.inside(xyz))
         return [(int(n), self._where(xyz[n])) for n in wrong]
@@ -73,7 +108,14 @@ def vectors(values, axes):
 
 
 def tensors(values, axes):
-    """East-north-up components of symmetric tensors, as `vectors` does: (receiver, 6, ...) in the order of `conventions.TENSOR`."""
+    """East-north-up components of symmetric tensors, as `vectors` does: (receiver, 6, ...) in the order of `conventions.TENSOR`.
+
+    Parameters
+    ----------
+    values : (receiver, 6, ...) array
+    axes : (receiver, 3, 3) array
+        East, north and up at each receiver.
+    """
     whole = np.empty((len(values), 3, 3, *np.shape(values)[2:]))
     for n, (a, b) in enumerate(PAIRS):
         whole[:, a, b] = whole[:, b, a] = values[:, n]
@@ -143,11 +185,12 @@ def local(dataset, stations):
 
 def _whereabouts(globe, xyz, source):
     longitude, latitude, depth = globe.chunk.whereabouts(xyz)
-    found = [("longitude", longitude, "degrees_east"), ("latitude", latitude, "degrees_north"), ("depth", depth, "m")]
+    places = [("longitude", longitude, "degrees_east"), ("latitude", latitude, "degrees_north"), ("depth", depth, "m")]
     if source is None:
-        return found
-    there = [_bearing(globe, np.asarray(source, float)[None], xyz), _bearing(globe, xyz, np.asarray(source, float)[None])]
-    return [*found, ("distance", there[0][0], "degree"), ("azimuth", there[0][1], "degree"), ("back_azimuth", there[1][1], "degree")]
+        return places
+    at = np.asarray(source, float)[None]
+    (distance, azimuth), (_, back) = _bearing(globe, at, xyz), _bearing(globe, xyz, at)
+    return [*places, ("distance", distance, "degree"), ("azimuth", azimuth, "degree"), ("back_azimuth", back, "degree")]
 
 
 def _bearing(globe, start, end):

@@ -27,7 +27,12 @@ BLOCK = 1 << 21  # values of one FFT of several series
 
 
 def extra(steps):
-    """Steps beyond the last one of a record that make it right up to its end: where the Airy function has fallen to 1e-6."""
+    """Steps beyond the last one of a record that make it right up to its end: where the Airy function has fallen to 1e-6.
+
+    Parameters
+    ----------
+    steps : int
+    """
     return math.ceil(5.5 * (steps / 8) ** (1 / 3)) + 10
 
 
@@ -72,7 +77,14 @@ def from_leapfrog(series, dt, shift=0.5, band=math.inf):
 
 
 def band(series, dt):
-    """Highest frequency, Hz, at which any column's spectrum is above 1e-7 of its largest value; at most the Nyquist frequency."""
+    """Highest frequency, Hz, at which any column's spectrum is above 1e-7 of its largest value; at most the Nyquist frequency.
+
+    Parameters
+    ----------
+    series : (steps, n) array
+    dt : float
+        Time step, s.
+    """
     series, highest = np.asarray(series), 0.0
     for block in _blocks(series.shape[1], 2 * len(series)):
         spectrum = np.abs(np.fft.rfft(_continued(series[:, block]), _good(2 * len(series))))
@@ -121,7 +133,7 @@ def _window(x):
 
 
 def _window_transform(t):
-    """Its Fourier transform at `t` cycles per point; |t| <= 1/4 here, where the root stays real."""
+    """Fourier transform of the window at `t` cycles per point; |t| <= 1/4 here, where the root stays real."""
     root = np.sqrt(BETA**2 - (np.pi * WIDTH * t) ** 2)
     return WIDTH * np.sinh(root) / root
 
@@ -136,12 +148,12 @@ def _continued(series):
 
     The fade begins with three derivatives zero: the third one is what the maps turn into a change of values.
     """
-    n, more = len(series), _more(len(series))
-    rows = np.empty((series.shape[1], n + more))
+    n, extra_samples = len(series), _more(len(series))
+    rows = np.empty((series.shape[1], n + extra_samples))
     rows[:, :n] = series.T
-    x = np.arange(1, more + 1) / max(more, 1)
+    x = np.arange(1, extra_samples + 1) / max(extra_samples, 1)
     fade = 1 - x**4 * (35 - 84 * x + 70 * x**2 - 20 * x**3)
-    rows[:, n:] = (2 * rows[:, n - 1 : n] - rows[:, n - 1 - more : n - 1][:, ::-1]) * fade
+    rows[:, n:] = (2 * rows[:, n - 1 : n] - rows[:, n - 1 - extra_samples : n - 1][:, ::-1]) * fade
     return rows
 
 

@@ -3,7 +3,7 @@ import numpy as np
 
 from craton.model.ground import terrain
 from craton.model.media.cells import Region
-from craton.scenario.fields import Place
+from craton.tables.fields import Place
 
 
 def located(scenario, positions):
@@ -25,7 +25,12 @@ def located(scenario, positions):
 
 
 def globe_of(scenario):
-    """The `Globe` of a scenario on a chunk of the Earth; None of others."""
+    """The `Globe` of a scenario on a chunk of the Earth; None of others.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
     return getattr(scenario.domain, "globe", None)
 
 
@@ -34,6 +39,11 @@ def line(scenario, table):
 
     On the Earth they lie on the great circle, depths between those of the ends. Elsewhere,
     where both ends are depths, every point of the line has its depth below the ground where it is.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    table : line of a scenario
     """
     ends = [table.from_, table.to]
     if globe_of(scenario) is not None and table.from_.depth is not None:
@@ -47,7 +57,16 @@ def line(scenario, table):
 
 
 def draped(scenario, xyz, deep):
-    """Coordinates whose z, where `deep`, counts from the ground instead of z = 0: (n, 3), metres."""
+    """Coordinates whose z, where `deep`, counts from the ground instead of z = 0: (n, 3), metres.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    xyz : (n, 3) array
+        Positions, m.
+    deep : (n,) array of bool
+        Positions whose z is minus a depth.
+    """
     ground = getattr(scenario, "mesh_top", None) or terrain.build(scenario.model)
     if ground is not None and deep.any():
         xyz = np.array(xyz, dtype=float)
@@ -56,7 +75,14 @@ def draped(scenario, xyz, deep):
 
 
 def in_the_air(scenario, xyz):
-    """Which positions lie above the surface of a model with topography, and that surface: (n,) booleans and elevations in metres."""
+    """Find positions above the surface of a model with topography: (n,) booleans, and elevations of that surface in metres.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    xyz : (n, 3) array
+        Positions, m.
+    """
     ground = terrain.build(scenario.model) or getattr(scenario, "mesh_top", None)
     xyz = np.asarray(xyz, dtype=float).reshape(-1, 3)
     if ground is None:
@@ -66,7 +92,12 @@ def in_the_air(scenario, xyz):
 
 
 def lowest_ground(scenario):
-    """Lowest elevation of the topography over the domain, m; infinite without one."""
+    """Lowest elevation of the topography over the domain, m; infinite without one.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
     ground, domain = terrain.build(scenario.model), scenario.domain
     if ground is None:
         return np.inf

@@ -47,18 +47,27 @@ class PlaneWave:
 
     @property
     def points(self):
-        """Where it may not lie outside."""
+        """Position that may not lie outside."""
         return np.array([self.xyz])
 
-    def what(self):
-        """In words."""
+    def describe(self):
+        """The source in words: str."""
         east, north, up = self.direction
         return (f"plane {self.wave} wave, vertical, {self.speed:g} m/s, particle velocity {self.velocity:g} m/s times wavelet along "
                 f"({east:.3g}, {north:.3g}, {up:.3g})")  # fmt: skip
 
 
 def build(entry, name, domain, medium):
-    """The plane wave of a scenario's entry; SV moves along `azimuth`, SH to the right of it."""
+    """The plane wave of a scenario's entry; SV moves along `azimuth`, SH to the right of it.
+
+    Parameters
+    ----------
+    entry : source or receivers of a scenario
+    name : str
+    domain : Domain
+    medium : callable
+        vp, vs, density (m/s, m/s, kg/m3) at positions (n, 3), m.
+    """
     across = corners(domain, entry.height)
     centre, (vp, vs, _) = tuple(map(float, across[0])), medium(across)
     azimuth = np.pi / 2 if domain.planar else np.radians(entry.azimuth) - turn(domain)  # in the plane, along x
@@ -75,12 +84,24 @@ def build(entry, name, domain, medium):
 
 
 def turn(domain):
-    """Azimuth of +y, radians."""
+    """Azimuth of +y, radians.
+
+    Parameters
+    ----------
+    domain : Domain
+    """
     return 0.0 if domain.geographic is None else np.radians(domain.geographic.azimuth)
 
 
 def corners(domain, height):
-    """Centre of a horizontal plane and points about it, (5, 3), m."""
+    """Centre of a horizontal plane and points about it, (5, 3), m.
+
+    Parameters
+    ----------
+    domain : Domain
+    height : float
+        Elevation of the plane, m.
+    """
     (x, y), (w, h) = domain.corner[:2], domain.extent[:2]
     shares = [(0.5, 0.5), (0.25, 0.25), (0.75, 0.25), (0.25, 0.75), (0.75, 0.75)]
     return np.array([(x + a * w, y + b * h, height) for a, b in shares])

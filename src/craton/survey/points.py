@@ -44,7 +44,17 @@ class Points:
 
 
 def grid(x, y, z, words=""):
-    """A grid over axes x and y (m) at elevations z: a number, or (ny, nx)."""
+    """A grid over axes x and y (m) at elevations z: a number, or (ny, nx).
+
+    Parameters
+    ----------
+    x, y : array_like
+        m.
+    z : float or (ny, nx) array
+        Elevations, m.
+    words : str
+        How the points are laid out, for people.
+    """
     x, y = np.asarray(x, float), np.asarray(y, float)
     shape = (len(y), len(x))
     level = f" at z = {float(z):.10g} m" if not np.ndim(z) else ""
@@ -53,7 +63,17 @@ def grid(x, y, z, words=""):
 
 
 def scattered(x, y, z, words="scattered", **along):
-    """Points anywhere, coordinates (n,) m."""
+    """Points anywhere, coordinates (n,) m.
+
+    Parameters
+    ----------
+    x, y : (n,) array
+        m.
+    z : (n,) array
+        m, up.
+    words : str
+        How the points are laid out, for people.
+    """
     return Points(("point",), *(np.array(c, float) for c in (x, y, z)), along=along, words=words)
 
 
@@ -112,14 +132,14 @@ def _borehole(table, surface, columns):
 def _scattered(table, surface, columns):
     if table.file is None:
         return scattered(*np.array([p.xyz for p in table.at], float).reshape(-1, 3).T, f"{len(table.at)} points")
-    found, name = columns(table.file, ("x", "y", "z", "depth"), ("z", "depth")), Path(table.file).name
-    if ("z" in found) == ("depth" in found):
+    held, name = columns(table.file, ("x", "y", "z", "depth"), ("z", "depth")), Path(table.file).name
+    if ("z" in held) == ("depth" in held):
         raise ValueError(f"{name} needs exactly one of the columns z and depth")
-    height = found["z"] if "z" in found else 0.0 - found["depth"]
-    bad = np.flatnonzero(~np.isfinite(found["x"] + found["y"] + height))
+    height = held["z"] if "z" in held else 0.0 - held["depth"]
+    bad = np.flatnonzero(~np.isfinite(held["x"] + held["y"] + height))
     if len(bad):
-        raise ValueError(f"{name}: point {bad[0]} is not finite: x {found['x'][bad[0]]}, y {found['y'][bad[0]]}, z {height[bad[0]]}")
-    return scattered(found["x"], found["y"], height, f"{len(height)} points of {name}")
+        raise ValueError(f"{name}: point {bad[0]} is not finite: x {held['x'][bad[0]]}, y {held['y'][bad[0]]}, z {height[bad[0]]}")
+    return scattered(held["x"], held["y"], height, f"{len(height)} points of {name}")
 
 
 KINDS = {"grid": _grid, "drape": _drape, "profile": _profile, "borehole": _borehole, "scattered": _scattered}

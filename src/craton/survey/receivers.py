@@ -1,17 +1,19 @@
 """Where the wavefield is read out: names and positions of receivers, and the channels that a run records at them."""
+import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from craton import io
 from craton.conventions import INTEGRATED, components
 from craton.errors import Problem, ScenarioError
-from craton.survey import fibres, geography, places, specfem
+from craton.survey import fibres, geography, places
 from craton.survey.globe import stations
 
 # Sampled at half steps because made of velocities; what is made of stresses lives at full steps.
 ALONG_FIBRE = "fibre_strain_rate"  # quantity of a fibre's channels
+COLUMNS = "a CSV file has columns name, x, y and z (m, up) or depth (m): see docs/sources.md"
 HALF_STEP = ("velocity", "strain_rate", "rotation_rate")
 
 
@@ -74,15 +76,22 @@ class Receivers:
         return len(self.names)
 
     def on_earth(self, globe, sources):
-        """Receivers on a chunk of the Earth, with distances from the first source; `globe` is None elsewhere."""
+        """Receivers on a chunk of the Earth, with distances from the first source.
+
+        Parameters
+        ----------
+        globe : Globe or None
+            None where the model is no chunk of the Earth.
+        sources : list of PointSource, FiniteFault or PlaneWave
+        """
         if globe is None or not len(self):
             return self
         return replace(self, stations=stations(globe, self.xyz, sources[0].points[0] if sources else None))
 
     def fibre_channels(self):
         """A Channel for each channel of the fibres."""
-        found = range(len(self.fibres)) if self.fibres is not None else ()
-        return [Channel(n, ALONG_FIBRE, "", True, terms=tuple(self.fibres.terms(n))) for n in found]
+        numbers = range(len(self.fibres)) if self.fibres is not None else ()
+        return [Channel(n, ALONG_FIBRE, "", True, terms=tuple(self.fibres.terms(n))) for n in numbers]
 
 
 def channels(count, quantities, motion=None, shots=1):
@@ -90,6 +99,17 @@ def channels(count, quantities, motion=None, shots=1):
 
     Integrated quantities (displacement, strain) are recorded as the rate they are integrated from, once. In the plane, only the components
     of `motion` (``"P-SV"`` or ``"SH"``) are.
+
+    Parameters
+    ----------
+    count : int
+        Receivers.
+    quantities : sequence of str
+        Keys of `conventions.QUANTITIES`.
+    motion : str, optional
+        ``"P-SV"`` or ``"SH"`` in the plane.
+    shots : int
+        How many there are.
 
     Returns
     -------
@@ -106,6 +126,10 @@ def build(scenario):
 
     Lines and grids are numbered from 1 behind their name (``L1, L2, ...``); grids with x fastest.
 
+    Parameters
+    ----------
+    scenario : Scenario
+
     Raises
     ------
     ScenarioError
@@ -116,14 +140,18 @@ def build(scenario):
         raise ScenarioError(problems)
     ways = [(names[0], xyz, scenario.receivers[i]) for i, names, xyz in entries if where(scenario.receivers[i]) == "das"]
     cables = [(name, along, entry.das.spacing, entry.das.gauge) for name, along, entry in ways]
-    points = [(more, xyz) for i, more, xyz in entries if where(scenario.receivers[i]) != "das"]
-    names = [name for more, _ in points for name in more]
+    points = [(entry_names, xyz) for i, entry_names, xyz in entries if where(scenario.receivers[i]) != "das"]
+    names = [name for entry_names, _ in points for name in entry_names]
     xyz = np.concatenate([np.empty((0, 3)), *(xyz for _, xyz in points)])
     return Receivers(names, xyz, fibres.build(cables) if cables else None)
 
 
 def collect(scenario):
     """Receivers of each entry of a scenario, and the problems of names and files.
+
+    Parameters
+    ----------
+    scenario : Scenario
 
     Returns
     -------
@@ -136,7 +164,8 @@ def collect(scenario):
         try:
             names, xyz = expand(entry, scenario)
         except (OSError, ValueError, LookupError) as error:
-            problems.append(_file_problem(i, entry, error))
+            message, remedy = file_fault(entry, error, "CSV, STATIONS or StationXML file", COLUMNS)
+            problems.append(Problem(f"receivers.{i}.file", message, remedy))
             continue
         problems += _used_twice(i, entry, taken, names)
         taken.update(names)
@@ -146,6 +175,11 @@ def collect(scenario):
 
 def expand(entry, scenario):
     """Names and positions (n, 3) of one entry of a scenario's receivers; of a fibre its one name and its corners.
+
+    Parameters
+    ----------
+    entry : receivers of a scenario
+    scenario : Scenario
 
     Raises
     ------
@@ -174,20 +208,13 @@ def _placed(scenario, xyz, deep):
 
 
 def where(entry):
-    """The key of an entry that says where its receivers are: ``at``, ``line``, ``grid``, ``file`` or ``das``."""
+    """The key of an entry that says where its receivers are: ``at``, ``line``, ``grid``, ``file`` or ``das``.
+
+    Parameters
+    ----------
+    entry : receivers of a scenario
+    """
     return next((k for k in ("file", "line", "grid", "das") if getattr(entry, k, None) is not None), "at")
-
-
-def _file_problem(index, entry, error):
-    if isinstance(error, LookupError):
-        message = f"{entry.file}: {error.args[0]}"
-        remedy = 'add geographic = { longitude =, latitude = } to [domain]; or coordinates = "metres"'
-    elif isinstance(error, OSError):
-        message = f"cannot read {entry.file}: {error.strerror or error}"
-        remedy = "give the path of a CSV, STATIONS or StationXML file, relative to the scenario"
-    else:
-        message, remedy = in_file(entry.file, error), "a CSV file has columns name, x, y and z (m, up) or depth (m): see docs/sources.md"
-    return Problem(f"receivers.{index}.file", message, remedy)
 
 
 def _used_twice(index, entry, taken, names):
@@ -210,89 +237,57 @@ def _lattice(grid):
     return np.stack([east.ravel(), north.ravel(), np.full(east.size, float(height))], axis=1)
 
 
-def in_file(file, error):
-    """``file:line: what`` of an error that begins with its line."""
-    text = str(error)
-    line, colon, rest = text.removeprefix("line ").partition(":")
-    return f"{file}:{line}:{rest}" if text.startswith("line ") and colon and line.isdecimal() else f"{file}: {text}"
+def file_fault(entry, error, kinds, advice):
+    """Message and remedy for an error of a file of sources or receivers.
+
+    Parameters
+    ----------
+    entry : source or receivers of a scenario
+    error : OSError, ValueError or LookupError
+        The file cannot be read; is wrong, ``line N: ...`` where a line is; needs a reference of longitude and latitude.
+    kinds : str
+        What the path should lead to.
+    advice : str
+        Remedy for a file that is wrong.
+
+    Returns
+    -------
+    message, remedy : str
+    """
+    if isinstance(error, LookupError):
+        metres = '; or coordinates = "metres"' if hasattr(entry, "coordinates") else ""
+        return f"{entry.file}: {error.args[0]}", "add geographic = { longitude =, latitude = } to [domain]" + metres
+    if isinstance(error, OSError):
+        return f"cannot read {entry.file}: {error.strerror or error}", f"give the path of the {kinds}, relative to the scenario"
+    line, colon, rest = str(error).removeprefix("line ").partition(":")
+    has_line = str(error).startswith("line ") and colon and line.isdecimal()
+    return f"{entry.file}:{line}:{rest}" if has_line else f"{entry.file}: {error}", advice
 
 
 def read_file(entry, domain):
-    """Names and positions (n, 3) from a StationXML file, a STATIONS file of SPECFEM or a CSV file, told apart by what they begin with."""
-    with open(entry.file, encoding="utf-8-sig", errors="replace") as file:
-        head = file.read(4096)
-    if head.lstrip().startswith("<"):
-        from craton.survey.quakeml import read_inventory
+    """Receivers from a file: StationXML, STATIONS of SPECFEM or CSV, told apart by what they begin with.
 
-        names, latitude, longitude, depth = read_inventory(entry.file)
-        where_from = "geographic"
-    elif specfem.is_stations(head):
-        names, latitude, longitude, depth = specfem.read_stations(entry.file)
-        where_from = entry.coordinates
-    else:
-        return read_receivers(entry.file)
-    found = geography.places(domain, where_from)
-    return names, found.xyz(longitude, latitude, depth), found.deep
+    Parameters
+    ----------
+    entry : receivers of a scenario, from a file
+    domain : Domain
 
-
-def read_receivers(path):
-    """Names, positions (n, 3) in metres, and whether z is minus a depth, from a CSV file.
-
-    Its columns are ``name, x, y`` and ``z`` (up) or ``depth``, in any order.
-
-    Separators may be commas, semicolons or tabs; empty lines and lines that start with ``#`` are passed over; lengths may carry a unit.
+    Returns
+    -------
+    names : list of str
+    xyz : ndarray, shape (n, 3)
+        Positions, m.
+    deep : bool
+        Whether z is minus a depth.
 
     Raises
     ------
-    OSError
-        The file cannot be read.
-    ValueError
-        A column is missing, or a row is wrong: says which.
+    OSError, ValueError, LookupError
+        A file that cannot be read or understood, or positions without reference.
     """
-    lines = Path(path).read_text(encoding="utf-8-sig", errors="replace").splitlines()
-    numbered = [(n, line) for n, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
-    if len(numbered) < 2:
-        raise ValueError("no receivers: the file needs a header with column names and at least one row")
-    separator = max(",;\t", key=numbered[0][1].count)
-    columns = _columns([c.strip().lower() for c in _split(numbered[0][1], separator)])
-    rows = [_row(n, _split(line, separator), columns) for n, line in numbered[1:]]
-    return [name for name, _ in rows], np.array([xyz for _, xyz in rows]), columns[1] < 0
-
-
-def _split(line, separator):
-    import csv
-
-    return next(csv.reader([line], delimiter=separator, skipinitialspace=True))
-
-
-def _columns(heading):
-    """Where name, x, y and the height are in a row, and the sign of the height."""
-    missing = [c for c in ("name", "x", "y") if c not in heading]
-    if missing or ("z" in heading) == ("depth" in heading):
-        what = ("it has no column " + ", ".join(missing)) if missing else "it needs exactly one of the columns z and depth"
-        raise ValueError(f"{what}; its columns are {', '.join(heading)}")
-    height = "z" if "z" in heading else "depth"
-    return [heading.index(c) for c in ("name", "x", "y", height)], 1.0 if height == "z" else -1.0
-
-
-def _row(number, cells, columns):
-    places, sign = columns
-    try:
-        name, x, y, height = (cells[i].strip() for i in places)
-        if not name:
-            raise ValueError("the name is empty")
-        return name, (_metres(x), _metres(y), 0.0 + sign * _metres(height))
-    except IndexError:
-        raise ValueError(f"line {number} has {len(cells)} columns, fewer than the header") from None
-    except ValueError as error:
-        raise ValueError(f"line {number}: {error}") from None
-
-
-def _metres(text):
-    from craton.scenario.units import si
-
-    try:
-        value = float(text)
-    except ValueError:
-        return si(text, "length")
-    return si(value, "length")
+    os.stat(entry.file)
+    stations = io.read(entry.file, "station")
+    if stations.coordinates == "model":
+        return stations.names, np.stack([stations.x, stations.y, 0.0 - stations.depth], axis=1), stations.deep
+    mapped = geography.places(domain, stations.coordinates or entry.coordinates)
+    return stations.names, mapped.xyz(stations.x, stations.y, stations.depth), mapped.deep

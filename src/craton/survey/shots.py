@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from craton.errors import Problem
-from craton.scenario import Position
 from craton.survey import source_files, sources
+from craton.tables.fields import Position
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Shot:
     entries: tuple = ()
 
     def start_time(self):
-        """When its run would begin, s."""
+        """Beginning of the run of this shot alone, s."""
         return sources.start_time(self.scenario, source_files.build_all(self.scenario))
 
     def place(self):
@@ -36,7 +36,12 @@ class Shot:
         return np.mean(np.concatenate(xyz), axis=0) if xyz else np.full(3, np.nan)
 
     def of_survey(self, problem):
-        """A problem of this shot's scenario with the key that it has in the survey's."""
+        """A problem of this shot's scenario with the key that it has in the survey's.
+
+        Parameters
+        ----------
+        problem : Problem
+        """
         first, _, rest = problem.key.partition(".")
         number, _, rest = rest.partition(".")
         if first != "source" or not self.entries or not number.isdecimal():
@@ -45,17 +50,30 @@ class Shot:
 
 
 def split(scenario):
-    """The shots of a scenario, in its order: list of Shot; empty where all sources act together."""
-    found = {name: [] for name in sources.shots(scenario)}
+    """The shots of a scenario, in its order: list of Shot; empty where all sources act together.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
+    entries_of = {name: [] for name in sources.shots(scenario)}
     for n, entry in enumerate(scenario.source):
-        for name, one in alone(scenario, entry, entry.name or f"source {n + 1}") if found else ():
-            found[name].append((n, one))
-    return [Shot(name, scenario.model_copy(update={"source": tuple(one for _, one in some)}), tuple(n for n, _ in some))
-            for name, some in found.items()]  # fmt: skip
+        for name, source in alone(scenario, entry, entry.name or f"source {n + 1}") if entries_of else ():
+            entries_of[name].append((n, source))
+    return [Shot(name, scenario.model_copy(update={"source": tuple(source for _, source in entries)}), tuple(n for n, _ in entries))
+            for name, entries in entries_of.items()]  # fmt: skip
 
 
 def alone(scenario, entry, name):
-    """(shot, source) of each shot of a source, the source as it is written where there is one experiment."""
+    """(shot, source) of each shot of a source, the source as it is written where there is one experiment.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    entry : source or receivers of a scenario
+    name : str
+        For an entry without name.
+    """
     if entry.shots is None:
         return [(entry.shot, entry.model_copy(update={"shot": None, "name": name}))]
     return [(shot, entry.model_copy(update={"shots": None, "name": shot, "at": position(scenario, xyz)}))
@@ -63,18 +81,35 @@ def alone(scenario, entry, name):
 
 
 def position(scenario, xyz):
-    """A Position of these coordinates, m; without y in the plane."""
+    """A Position of these coordinates, m; without y in the plane.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    xyz : (3,) array
+        m.
+    """
     x, y, z = map(float, xyz)
     return Position(x=x, z=z) if scenario.domain.planar else Position(x=x, y=y, z=z)
 
 
 def side_by_side(scenario):
-    """Whether the shots of a scenario make one run: they do in the plane."""
+    """Whether the shots of a scenario make one run: they do in the plane.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
     return scenario.domain.planar
 
 
 def refusal(scenario):
-    """Problems of a scenario that is to be one run and has shots in space."""
+    """Problems of a scenario that is to be one run and has shots in space.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
     names = sources.shots(scenario)
     if not names or side_by_side(scenario):
         return []

@@ -4,7 +4,12 @@ from craton.errors import Problem
 
 
 def problems(scenario):
-    """Snapshots that cannot be taken."""
+    """Snapshots that cannot be taken.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
     problems = [
         Problem(f"snapshots.{n}.quantity", f'"{spec.quantity}" is available only at receivers, not in snapshots',
                 f'use "{INTEGRATED[spec.quantity]}" here, or list it in output.waveforms')
@@ -20,7 +25,15 @@ def problems(scenario):
 
 
 def misplaced(domain, n, plane):
-    """The problem of a plane that does not cut the domain."""
+    """The problem of a plane that does not cut the domain.
+
+    Parameters
+    ----------
+    domain : Domain
+    n : int
+        Its number.
+    plane : snapshot of a scenario
+    """
     axis = "xyz".index(plane.axis)
     low, high = domain.corner[axis], domain.corner[axis] + domain.extent[axis]
     fuzz = 1e-9 * domain.extent[axis]

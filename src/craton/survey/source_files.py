@@ -7,37 +7,52 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from craton import io
 from craton.errors import Problem, ScenarioError
-from craton.survey import faults, geography, planes, quakeml, specfem, srf, wavelets
+from craton.io.contents import MissingLibrary
+from craton.survey import faults, geography, planes, wavelets
 from craton.survey.places import globe_of
-from craton.survey.receivers import in_file
-from craton.survey.sources import PointSource, moment_tensor, positions, shots, shots_of
+from craton.survey.receivers import file_fault
+from craton.survey.sources import PointSource, double_couple, moment_tensor, positions, shots, shots_of
 
 MIMIC_TRIANGLE = 1.628  # SPECFEM's SOURCE_DECAY_MIMIC_TRIANGLE: the Gaussian exp(-(1.628 t / half duration)^2) stands for its triangle
-FUNCTIONS = {2: "a step", 3: "monochromatic", 4: "the Gaussian of Meschede et al."}
-READERS = {
-    "cmtsolution": specfem.read_cmtsolution,
-    "forcesolution": specfem.read_forcesolution,
-    "srf": srf.read,
-    "quakeml": quakeml.read_event,
-}
 
 
 def contents(entry):
-    """Contents of the file of an entry; read once, and again when it changes. Raises OSError or ValueError."""
-    status = os.stat(entry.file)
-    return _contents(entry.kind, entry.file, status.st_mtime_ns, status.st_size)
+    """Contents of the file of an entry; read once, and again when it changes.
+
+    Parameters
+    ----------
+    entry : source of a scenario, from a file
+
+    Returns
+    -------
+    list of FileSource, or Rupture
+
+    Raises
+    ------
+    OSError, ValueError
+        The file cannot be read, or not understood.
+    """
+    status, row = os.stat(entry.file), next(row for row in io.formats("source") if row.name == entry.kind)
+    options = tuple((key, getattr(entry, key)) for key in row.options)
+    return _contents(entry.kind, entry.file, options, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(4)
-def _contents(kind, file, *_):
-    return READERS[kind](file)
+def _contents(kind, file, options, *_):
+    return io.read(file, "source", kind, **dict(options))
 
 
 def tau_of(half_duration):
     """Standard deviation, s, of the Gaussian moment rate that SPECFEM makes of a half duration.
 
     SPECFEM's moment is (1 + erf(1.628 t / hd)) / 2, its rate exp(-(1.628 t / hd)^2) 1.628 / (sqrt(pi) hd): tau = hd / (1.628 sqrt(2)).
+
+    Parameters
+    ----------
+    half_duration : float
+        s.
     """
     return half_duration / (MIMIC_TRIANGLE * math.sqrt(2))
 
@@ -90,10 +105,12 @@ def build(entry, name, scenario, medium):
     OSError, ValueError, LookupError
         A file that cannot be used, in words.
     """
-    return KINDS[entry.kind](entry, name, scenario, medium)
+    if entry.kind == "plane_wave":
+        return [planes.build(entry, name, scenario.domain, medium)]
+    return _from_file(entry, name, scenario, medium) if hasattr(entry, "file") else _from_keys(entry, name, scenario)
 
 
-def _own(entry, name, scenario, medium):
+def _from_keys(entry, name, scenario):
     """One source, or one for each of its shots."""
     force = np.array(entry.vector, dtype=float) if entry.kind == "force" else None
     moment = None if entry.kind == "force" else moment_tensor(entry)
@@ -102,13 +119,24 @@ def _own(entry, name, scenario, medium):
     names = shots_of(entry, name)
     titles = names if entry.shots is not None else [name]
     return [
-        PointSource(title, xyz, *there(scenario, xyz, moment, force), wavelet, number.get(shot, 0), delayed)
+        PointSource(title, xyz, *in_domain_axes(scenario, xyz, moment, force), wavelet, number.get(shot, 0), delayed)
         for title, shot, xyz in zip(titles, names, positions(scenario, entry))
     ]
 
 
-def there(scenario, xyz, moment, force):
-    """A moment tensor and a force given in east, north, up at a position, in the axes of the domain: those of a chunk of the Earth."""
+def in_domain_axes(scenario, xyz, moment, force):
+    """A moment tensor and a force given in east, north, up at a position, in the axes of the domain: those of a chunk of the Earth.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    xyz : (3,) array
+        Position, m.
+    moment : (3, 3) array or None
+        N m.
+    force : (3,) array or None
+        N.
+    """
     globe = globe_of(scenario)
     if globe is None:
         return moment, force
@@ -116,71 +144,37 @@ def there(scenario, xyz, moment, force):
     return None if moment is None else turn @ moment @ turn.T, None if force is None else turn @ force
 
 
-def _plane_wave(entry, name, scenario, medium):
-    return [planes.build(entry, name, scenario.domain, medium)]
+def _from_file(entry, name, scenario, medium):
+    """The sources of a file: points, or a finite fault."""
+    held, places = contents(entry), geography.places(scenario.domain, getattr(entry, "coordinates", "geographic"))
+    if not isinstance(held, list):
+        return [faults.build(held, name, places, medium)]
+    names = [name] if len(held) == 1 else [f"{name}.{n}" for n in range(1, len(held) + 1)]
+    return [_point(places, title, point, _wavelet(entry, point)) for title, point in zip(names, held)]
 
 
-def _cmtsolution(entry, name, scenario, medium):
-    blocks, places = contents(entry), geography.places(scenario.domain, entry.coordinates)
-    return [
-        _point(places, _numbered(name, n, blocks), b, _wavelet(entry, b.shift, b.half_duration),
-               moment=specfem.tensor(b.moments, entry.convention))
-        for n, b in enumerate(blocks, 1)
-    ]  # fmt: skip
+def _point(places, name, point, wavelet):
+    """A point source at a file source's place, its mechanism turned to the model's axes."""
+    xyz = tuple(map(float, places.xyz(point.longitude, point.latitude, point.depth)))
+    turn = places.rotation(point.longitude, point.latitude)
+    moment = point.moment if point.plane is None else double_couple(*point.plane)
+    force = None if point.force is None else turn @ point.force
+    return PointSource(name, xyz, None if moment is None else turn @ moment @ turn.T, force, wavelet)
 
 
-def _forcesolution(entry, name, scenario, medium):
-    blocks, places = contents(entry), geography.places(scenario.domain, entry.coordinates)
-    return [_point(places, _numbered(name, n, blocks), b, _force_wavelet(entry, b), force=b.force) for n, b in enumerate(blocks, 1)]
-
-
-def _quakeml(entry, name, scenario, medium):
-    event, places = contents(entry), geography.places(scenario.domain, "geographic")
-    return [_point(places, name, event, _wavelet(entry, event.shift, (event.duration or 0.0) / 2), moment=event.tensor)]
-
-
-def _srf(entry, name, scenario, medium):
-    return [faults.build(contents(entry), name, geography.places(scenario.domain, entry.coordinates), medium)]
-
-
-KINDS = {
-    "moment_tensor": _own, "explosion": _own, "force": _own, "plane_wave": _plane_wave,
-    "cmtsolution": _cmtsolution, "forcesolution": _forcesolution, "quakeml": _quakeml, "srf": _srf,
-}  # fmt: skip
-
-
-def _numbered(name, n, blocks):
-    return name if len(blocks) == 1 else f"{name}.{n}"
-
-
-def _point(places, name, block, wavelet, moment=None, force=None):
-    """A point source at a block's place, its mechanism turned to the model's axes."""
-    xyz = tuple(map(float, places.xyz(block.longitude, block.latitude, block.depth)))
-    turn = places.rotation(block.longitude, block.latitude)
-    moment = None if moment is None else turn @ moment @ turn.T
-    return PointSource(name, xyz, moment, None if force is None else turn @ force, wavelet)
-
-
-def _wavelet(entry, shift, half_duration):
-    """The entry's own wavelet, or the Gaussian that SPECFEM makes of a half duration; moved by the time shift."""
+def _wavelet(entry, point):
+    """The entry's own wavelet, or the one that SPECFEM makes of a half duration or frequency; moved by the time shift."""
     if entry.wavelet is not None:
-        return _moved(wavelets.build(entry.wavelet), shift)
-    if half_duration == 0:
+        return _moved(wavelets.build(entry.wavelet), point.shift)
+    if point.wavelet not in ("gaussian", "ricker"):
+        raise ValueError(f"source time function {point.wavelet}, is not supported: give a wavelet")
+    if point.width <= 0 and point.force is not None:
+        raise ValueError(f"half duration or frequency {point.width:g} must be positive; or give a wavelet")
+    if point.width <= 0:
         raise ValueError("it has no duration, and an instantaneous moment release cannot be resolved; "
                          'add wavelet = { kind = "gaussian", tau = 0.1 }')  # fmt: skip
-    return wavelets.build(SimpleNamespace(kind="gaussian", tau=tau_of(half_duration), delay=shift))
-
-
-def _force_wavelet(entry, block):
-    """The wavelet of a force: a Gaussian of unit area or a Ricker, as SPECFEM3D has them."""
-    if entry.wavelet is not None:
-        return _moved(wavelets.build(entry.wavelet), block.shift)
-    if block.function in FUNCTIONS:
-        raise ValueError(f"source time function {block.function}, {FUNCTIONS[block.function]}, is not supported: give a wavelet")
-    if block.frequency <= 0:
-        raise ValueError(f"half duration or frequency {block.frequency:g} must be positive; or give a wavelet")
-    own = {"kind": "ricker", "frequency": block.frequency} if block.function else {"kind": "gaussian", "tau": tau_of(block.frequency)}
-    return wavelets.build(SimpleNamespace(delay=block.shift, **own))
+    shape = {"frequency": point.width} if point.wavelet == "ricker" else {"tau": tau_of(point.width)}
+    return wavelets.build(SimpleNamespace(kind=point.wavelet, delay=point.shift, **shape))
 
 
 def _moved(wavelet, shift):
@@ -189,22 +183,30 @@ def _moved(wavelet, shift):
 
 
 def checked(entry, name, scenario):
-    """Sources of an entry's file in a medium, and the (key, message, remedy) of its problem, or None."""
+    """Sources of an entry's file in a medium, and the (key, message, remedy) of its problem, or None.
+
+    Parameters
+    ----------
+    entry : source or receivers of a scenario
+    name : str
+    scenario : Scenario
+    """
     try:
-        return build(entry, name, scenario, anything), None
-    except quakeml.Missing as error:
-        found = "kind", str(error), "or write the source as kind = \"moment_tensor\""
-    except LookupError as error:
-        key = "coordinates" if hasattr(entry, "coordinates") else "file"
-        found = key, f"{entry.file}: {error.args[0]}", "add geographic = { longitude =, latitude = } to [domain]" + (
-            '; or coordinates = "metres"' if hasattr(entry, "coordinates") else "")  # fmt: skip
-    except OSError as error:
-        found = "file", f"cannot read {entry.file}: {error.strerror or error}", "give the path of the file, relative to the scenario"
-    except ValueError as error:
-        found = "file", in_file(entry.file, error), f"correct the file: see docs/sources.md for the {entry.kind} format"
-    return [], found
+        return build(entry, name, scenario, any_solid), None
+    except MissingLibrary as error:
+        problem = "kind", str(error), "or write the source as kind = \"moment_tensor\""
+    except (LookupError, OSError, ValueError) as error:
+        key = "coordinates" if isinstance(error, LookupError) and hasattr(entry, "coordinates") else "file"
+        problem = key, *file_fault(entry, error, "file", f"correct the file: see docs/sources.md for the {entry.kind} format")
+    return [], problem
 
 
-def anything(xyz):
-    """Some solid, where only the file is looked at."""
+def any_solid(xyz):
+    """Some solid, where only the file is looked at.
+
+    Parameters
+    ----------
+    xyz : (n, 3) array
+        Positions, m.
+    """
     return np.full(len(xyz), 5000.0), np.full(len(xyz), 2900.0), np.full(len(xyz), 2600.0)

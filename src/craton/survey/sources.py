@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from craton.survey import places, specfem, wavelets
+from craton.conventions import magnitude_to_moment
+from craton.io import contents
+from craton.survey import places, wavelets
 
 EARLY_ENOUGH = 1e-2    # of the peak: an explicit delay with less than this at t = 0 was chosen so that the run can start there
 
@@ -42,49 +44,77 @@ class PointSource:
 
     @property
     def points(self):
-        """Its position, shape (1, 3)."""
+        """Position, shape (1, 3)."""
         return np.array([self.xyz])
 
-    def what(self):
-        """In words."""
+    def describe(self):
+        """The source in words: str."""
         return _force_words(self) if self.force is not None else _moment_words(self)
 
 
 def shots(scenario):
-    """Names of the shots of a scenario; empty where all sources act together."""
+    """Names of the shots of a scenario; empty where all sources act together.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
     return tuple(dict.fromkeys(name for i, entry in enumerate(scenario.source, 1) for name in shots_of(entry, f"source {i}") if name))
 
 
 def shots_of(entry, default_name):
-    """Names of the shots of one entry; None for an entry that belongs to none."""
+    """Names of the shots of one entry; None for an entry that belongs to none.
+
+    Parameters
+    ----------
+    entry : source or receivers of a scenario
+    default_name : str
+        Of an entry without name.
+    """
     if entry.shots is None:
         return [entry.shot]
     return [f"{entry.name or default_name}.{n}" for n in range(1, entry.shots.count + 1)]
 
 
 def positions(scenario, entry):
-    """Where the sources of an entry are: list of (x, y, z), metres; y = 0 in the plane."""
+    """Positions of the sources of an entry: list of (x, y, z), metres; y = 0 in the plane.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    entry : source or receivers of a scenario
+    """
     xyz = places.located(scenario, [entry.at]) if entry.shots is None else places.line(scenario, entry.shots)
-    return [tuple(map(float, one)) for one in xyz]
+    return [tuple(map(float, position)) for position in xyz]
 
 
 def moment_tensor(entry):
-    """Moment tensor, shape (3, 3), east-north-up, N m, of a scenario's ``explosion`` or ``moment_tensor``."""
+    """Moment tensor, shape (3, 3), east-north-up, N m, of a scenario's ``explosion`` or ``moment_tensor``.
+
+    Parameters
+    ----------
+    entry : source or receivers of a scenario
+    """
     if entry.kind == "explosion":
         return entry.moment * np.eye(3)
     if entry.tensor is not None:
         t = entry.tensor
         if hasattr(t, "six"):
-            return specfem.tensor(t.six)
+            return contents.moment_tensor(t.six)
         return np.array([[t.xx, t.xy, t.xz], [t.xy, t.yy, t.yz], [t.xz, t.yz, t.zz]], dtype=float)
     moment = entry.moment if entry.moment is not None else magnitude_to_moment(entry.magnitude)
     return double_couple(entry.strike, entry.dip, entry.rake, moment)
 
 
 def start_time(scenario, sources):
-    """When the run begins, s: ``time.start`` where given, else where every wavelet is below 1e-8 of its peak, and never after t = 0.
+    """Beginning of a run, s: ``time.start`` where given, else where every wavelet is below 1e-8 of its peak, and never after t = 0.
 
     A wavelet with an explicit ``delay`` that leaves less than 1 % of its peak at t = 0 was delayed in order to begin there, and does.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    sources : list of PointSource, FiniteFault or PlaneWave
     """
     if scenario.time.start is not None:
         return float(scenario.time.start)
@@ -136,7 +166,15 @@ def _plane_axes(strike, dip):
 
 
 def double_couple_axes(strike, dip):
-    """Normals of the foot wall, directions of strike and up dip of many planes, (n, 3) each, from degrees (n,); see `double_couple`."""
+    """Normals of the foot wall, directions of strike and up dip of many planes, (n, 3) each, from degrees (n,); see `double_couple`.
+
+    Parameters
+    ----------
+    strike : (n,) array
+        Degrees, clockwise from north.
+    dip : (n,) array
+        Degrees.
+    """
     strike, dip = np.radians(strike), np.radians(dip)
     cs, ss, cd, sd = np.cos(strike), np.sin(strike), np.cos(dip), np.sin(dip)
     zero = np.zeros_like(cs)
@@ -188,22 +226,34 @@ def _tidy(degrees):
 
 
 def scalar_moment(tensor):
-    """Scalar moment M0 = |M| / sqrt(2), N m (Silver & Jordan 1982): M0 for a double couple, sqrt(3/2) M for an explosion of M."""
+    """Scalar moment M0 = |M| / sqrt(2), N m (Silver & Jordan 1982): M0 for a double couple, sqrt(3/2) M for an explosion of M.
+
+    Parameters
+    ----------
+    tensor : (3, 3) array
+        N m.
+    """
     return float(np.linalg.norm(tensor) / math.sqrt(2))
 
 
-def magnitude_to_moment(magnitude):
-    """Scalar moment, N m, of a moment magnitude Mw = 2/3 (log10 M0 - 9.1) (IASPEI 2013, after Hanks & Kanamori 1979)."""
-    return 10.0 ** (1.5 * magnitude + 9.1)
-
-
 def moment_magnitude(moment):
-    """Moment magnitude Mw of a scalar moment in N m."""
+    """Moment magnitude Mw of a scalar moment in N m.
+
+    Parameters
+    ----------
+    moment : float
+        N m.
+    """
     return 2.0 / 3.0 * (math.log10(moment) - 9.1)
 
 
 def parts(tensor):
     """Isotropic and double-couple parts of a moment tensor.
+
+    Parameters
+    ----------
+    tensor : (3, 3) array
+        N m.
 
     Returns
     -------
@@ -225,9 +275,14 @@ def parts(tensor):
 
 
 def describe(source):
-    """One line on a source: place, mechanism with moment, Mw and nodal planes or force, and wavelet."""
+    """One line on a source: place, mechanism with moment, Mw and nodal planes or force, and wavelet.
+
+    Parameters
+    ----------
+    source : PointSource, FiniteFault or PlaneWave
+    """
     x, y, z = source.xyz
-    return f"{source.name} at ({x:g}, {y:g}, {z:g}) m: {source.what()}; {source.wavelet.describe()}"
+    return f"{source.name} at ({x:g}, {y:g}, {z:g}) m: {source.describe()}; {source.wavelet.describe()}"
 
 
 def _force_words(source):

@@ -23,7 +23,12 @@ class Arrival:
 
 @lru_cache(4)
 def taup(model):
-    """ObsPy's TauPyModel of a RadialModel, written as .nd and built anew (seconds)."""
+    """ObsPy's TauPyModel of a RadialModel, written as .nd and built anew (seconds).
+
+    Parameters
+    ----------
+    model : RadialModel
+    """
     try:
         from obspy.taup import TauPyModel
         from obspy.taup.taup_create import build_taup_model
@@ -62,17 +67,26 @@ def curves(model, depth, distances, phases):
     """Travel-time curves: dict of phase to (distances, times), arrays of degrees and s, a nan between branches.
 
     Of a phase with several branches at a distance all are listed, branch by branch in order of time.
+
+    Parameters
+    ----------
+    model : RadialModel
+    depth : float
+        Of the source, m.
+    distances : sequence of float
+        Degrees.
+    phases : sequence of str
     """
-    found = {}
+    branches = {}
     for distance in distances:
         times = {}
         for a in arrivals(model, depth, distance, phases):
             times.setdefault(a.phase, []).append(a.time)
-        for phase, own in times.items():
-            for branch, time in enumerate(own):
-                found.setdefault((phase, branch), []).append((distance, time))
+        for phase, branch_times in times.items():
+            for branch, time in enumerate(branch_times):
+                branches.setdefault((phase, branch), []).append((distance, time))
     out = {}
-    for (phase, _), rows in sorted(found.items()):
+    for (phase, _), rows in sorted(branches.items()):
         out.setdefault(phase, []).append(np.vstack([rows, [[np.nan, np.nan]]]))
     return {phase: np.concatenate(rows)[:-1].T for phase, rows in out.items()}
 
@@ -96,7 +110,7 @@ def distances(frame, source, stations):
 
 
 def delay(trace, pulse, step, start, window, either=True):
-    """When a pulse arrives: the lag at which it correlates best with a trace, interpolated between samples.
+    """Arrival time of a pulse: the lag at which it correlates best with a trace, interpolated between samples.
 
     Parameters
     ----------

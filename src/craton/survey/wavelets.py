@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from craton import io
+
 START_LEVEL = 1e-8    # of the peak: before `start` a wavelet is smaller
 END_LEVEL = 1e-4      # of the peak: after `end` a wavelet is smaller
 F95 = 0.95            # part of the spectrum's area below f95
@@ -74,7 +76,7 @@ def build(spec):
 
     Parameters
     ----------
-    spec : a wavelet of ``craton.scenario.sources``, or any object with its attributes
+    spec : a wavelet of `craton.tables.sources`, or any object with its attributes
         ``kind``, ``delay`` and the parameters of the kind.
 
     Returns
@@ -93,36 +95,86 @@ def build(spec):
 
 
 def gaussian_shape(t, tau):
-    """Gaussian of unit area and standard deviation `tau` (s), 1/s."""
+    """Gaussian of unit area and standard deviation `tau` (s), 1/s.
+
+    Parameters
+    ----------
+    t : array_like
+        Times, s.
+    tau : float
+        s.
+    """
     return np.exp(-0.5 * (t / tau) ** 2) / (math.sqrt(2 * math.pi) * tau)
 
 
 def ricker_shape(t, frequency):
-    """Ricker (1953): second derivative of a Gaussian, sign and size such that the centre is 1; `frequency` of the spectrum's peak, Hz."""
+    """Ricker (1953): second derivative of a Gaussian, sign and size such that the centre is 1; `frequency` of the spectrum's peak, Hz.
+
+    Parameters
+    ----------
+    t : array_like
+        Times, s.
+    frequency : float
+        Hz.
+    """
     a = (math.pi * frequency * t) ** 2
     return (1 - 2 * a) * np.exp(-a)
 
 
 def gaussian_derivative_shape(t, tau):
-    """First derivative of a Gaussian, extrema +1 at -tau and -1 at tau (s)."""
+    """First derivative of a Gaussian, extrema +1 at -tau and -1 at tau (s).
+
+    Parameters
+    ----------
+    t : array_like
+        Times, s.
+    tau : float
+        s.
+    """
     x = t / tau
     return -x * np.exp(0.5 - 0.5 * x * x)
 
 
 def brune_shape(t, corner_frequency):
-    """Omega-squared pulse of unit area, ``w0^2 t exp(-w0 t)`` from t = 0 on, 1/s (Brune 1970); `corner_frequency` in Hz."""
+    """Omega-squared pulse of unit area, ``w0^2 t exp(-w0 t)`` from t = 0 on, 1/s (Brune 1970); `corner_frequency` in Hz.
+
+    Parameters
+    ----------
+    t : array_like
+        Times, s.
+    corner_frequency : float
+        Hz.
+    """
     w0, t = 2 * math.pi * corner_frequency, np.maximum(t, 0.0)
     return w0 * w0 * t * np.exp(-w0 * t)
 
 
 def kuepper_shape(t, duration, extrema):
-    """Kuepper (1958): ``sin(n pi t/T) - n/(n+2) sin((n+2) pi t/T)`` from 0 to T, scaled to peak 1; n extrema, T the duration (s)."""
+    """Kuepper (1958): ``sin(n pi t/T) - n/(n+2) sin((n+2) pi t/T)`` from 0 to T, scaled to peak 1; n extrema, T the duration (s).
+
+    Parameters
+    ----------
+    t : array_like
+        Times, s.
+    duration : float
+        s.
+    extrema : int
+    """
     x = np.clip(t / duration, 0.0, 1.0)
     return _kuepper(x, extrema) / _kuepper_peak(extrema)
 
 
 def samples_shape(t, times, values):
-    """Cubic spline (not-a-knot) through samples, zero outside them."""
+    """Cubic spline (not-a-knot) through samples, zero outside them.
+
+    Parameters
+    ----------
+    t : array_like
+        Times, s.
+    times : array_like
+        s.
+    values : array_like
+    """
     inside = (t >= times[0]) & (t <= times[-1])
     return np.where(inside, _spline(times, values)(np.clip(t, times[0], times[-1])), 0.0)
 
@@ -253,47 +305,28 @@ def _edge(values, level, side):
 # --- files of samples --------------------------------------------------------------------------------------------------------------
 
 
-def read_samples(path):
-    """Times (s) and values from two columns of text, separated by blanks, commas or semicolons; ``#`` and ``%`` start a comment.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    ValueError
-        A line that is not two numbers (a heading as the first line is passed over); says which.
-    """
-    rows, heading = [], True
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8", errors="replace").splitlines(), 1):
-        words = line.split("#")[0].split("%")[0].replace(",", " ").replace(";", " ").split()
-        if not words:
-            continue
-        row = _two_numbers(words)
-        if row is None and not heading:
-            raise ValueError(f"line {number} is not a time and a value: {line.strip()[:40]!r}")
-        heading = False
-        rows += [] if row is None else [row]
-    return [r[0] for r in rows], [r[1] for r in rows]
-
-
 def sample_arrays(spec):
-    """Times and values of a ``samples`` wavelet as arrays, read from its file where it has one, and checked (see `check_samples`)."""
-    times, values = (spec.times, spec.values) if spec.file is None else read_samples(spec.file)
+    """Times and values of a ``samples`` wavelet as arrays, read from its file where it has one, and checked (see `check_samples`).
+
+    Parameters
+    ----------
+    spec : wavelet of a scenario
+    """
+    times, values = (spec.times, spec.values) if spec.file is None else io.read(spec.file, "wavelet", "text")
     times, values = np.array(times, dtype=float), np.array(values, dtype=float)
     check_samples(times, values)
     return times, values
 
 
-def _two_numbers(words):
-    try:
-        time, value = map(float, words)
-    except ValueError:
-        return None
-    return time, value
-
-
 def check_samples(times, values):
-    """Raise ValueError, in plain words, where samples make no wavelet: too few, not finite, times not increasing, all zero."""
+    """Raise ValueError, in plain words, where samples make no wavelet: too few, not finite, times not increasing, all zero.
+
+    Parameters
+    ----------
+    times : array_like
+        s.
+    values : array_like
+    """
     if len(times) != len(values):
         raise ValueError(f"{len(values)} values are given for {len(times)} times")
     if len(times) < 4:

@@ -5,7 +5,13 @@ from craton.methods.shared.waves import WaveMethod
 class FiniteDifferences(WaveMethod):
     """Elastic and acoustic waves in two and three dimensions."""
 
-    name = "fd"
+    name, benches = "fd", ("fd", "nakata")
+
+    def scenario(self):
+        """See `Method.scenario`."""
+        from craton.methods.finite_difference.options import FiniteDifferenceScenario
+
+        return FiniteDifferenceScenario
 
     def plan(self, scenario, team=None, machine=None):
         """See `Method.plan`; the whole grid, whoever asks."""
@@ -46,3 +52,9 @@ class FiniteDifferences(WaveMethod):
         from craton.methods.finite_difference.catalogue import operators
 
         return {name: (op, precision) for name, op in operators(order).items()}
+
+    def bench(self, name, device):
+        """See `Method.bench`."""
+        from craton.methods.finite_difference.bench import cases
+
+        return cases(name, device)

@@ -5,6 +5,13 @@ class PrismGravity:
     """Gravity and its gradient tensor from ensembles of rectangular prisms."""
 
     name, drive, many_ranks, plans_by_rank, tries_operators = "gravity", "sweep", True, False, False
+    benches = ("gravity",)
+
+    def scenario(self):
+        """See `Method.scenario`."""
+        from craton.methods.gravity.options import GravityScenario
+
+        return GravityScenario
 
     def plan(self, scenario, team=None, machine=None):
         """See `Method.plan`."""
@@ -101,3 +108,9 @@ class PrismGravity:
         from craton.methods.gravity.catalogue import DOUBLE, operators
 
         return {name: (op, "float64" if name in DOUBLE else precision) for name, op in operators(precision).items()}
+
+    def bench(self, name, device):
+        """See `Method.bench`."""
+        from craton.methods.gravity.bench import cases
+
+        return cases(device)

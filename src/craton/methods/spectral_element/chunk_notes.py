@@ -37,5 +37,5 @@ def sources(globe, all_sources):
         moment, force = None if s.moment is None else axes.T @ s.moment @ axes, None if s.force is None else axes.T @ s.force
         turned = replace(s, moment=moment, force=force)
         where = f"at longitude {longitude:.6g}, latitude {latitude:.6g}, depth {depth / 1e3:.6g} km"
-        rows.append((s.name, f"{where}: {turned.what()}; {s.wavelet.describe()}"))
+        rows.append((s.name, f"{where}: {turned.describe()}; {s.wavelet.describe()}"))
     return rows

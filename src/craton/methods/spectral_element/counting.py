@@ -3,7 +3,7 @@
 Elements, points and the shared points of slices follow from the numbers of elements of each layer. Step and bytes per element are those
 of columns of the largest elements, from top to bottom: in the chunk's middle, at its sides and its corner, where they are narrowest and
 most oblique.
-Rates are those of an H200 (bench/NOTES.md), links as in bench/scaling_model.py: within a host NVLink, beyond it a network.
+Rates are those of an H200 (bench/NOTES.md), links as in bench/cases/scaling_model.py: within a host NVLink, beyond it a network.
 """
 import math
 from dataclasses import dataclass, replace

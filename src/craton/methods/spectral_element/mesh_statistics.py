@@ -175,7 +175,7 @@ def scan_batch(geometry, sampler, elements, local, at_centres):
         mass=volumes(element, local, edges) * inertia_by_medium(samples, geometry.fluid[elements]) * element.volume_weights,
         speeds={name: (low.min(), high.max()) for name, (low, high) in speeds.items()},
         smallest=float(np.prod(local.max(axis=2) - local.min(axis=2), axis=1).min()),
-        losses=(sampling.largest_loss(samples), bool(sampling.bulk(samples).any())) if sampler.lossy else (0.0, False),
+        losses=(sampling.largest_inverse_q(samples), bool(sampling.bulk(samples).any())) if sampler.lossy else (0.0, False),
         problems=problems,
     )
 

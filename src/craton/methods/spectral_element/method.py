@@ -5,7 +5,13 @@ from craton.methods.shared.waves import WaveMethod
 class SpectralElements(WaveMethod):
     """Elastic and acoustic waves on hexahedra, in boxes, meshes from files and chunks of the Earth."""
 
-    name, plans_by_rank, tries_operators = "sem", True, True
+    name, benches, plans_by_rank, tries_operators = "sem", ("sem",), True, True
+
+    def scenario(self):
+        """See `Method.scenario`."""
+        from craton.methods.spectral_element.options import SpectralScenario
+
+        return SpectralScenario
 
     def plan(self, scenario, team=None, machine=None):
         """See `Method.plan`; of several ranks the plan of this one."""
@@ -44,3 +50,9 @@ class SpectralElements(WaveMethod):
         from craton.methods.spectral_element.catalogue import operators
 
         return {name: (op, precision) for name, op in operators(order).items()}
+
+    def bench(self, name, device):
+        """See `Method.bench`."""
+        from craton.methods.spectral_element.bench import cases
+
+        return cases(device)

@@ -43,7 +43,13 @@ class Chunk(Planet):
         return self.stack.size
 
     def directions(self, xi, eta):
-        """Unit vectors (..., 3) at gnomonic angles from the centre, radians (Ronchi, Iacono & Paolucci 1996): tan xi, tan eta, 1."""
+        """Unit vectors (..., 3) at gnomonic angles from the centre, radians (Ronchi, Iacono & Paolucci 1996): tan xi, tan eta, 1.
+
+        Parameters
+        ----------
+        xi, eta : array_like
+            Radians.
+        """
         return self._directions(np.tan(xi), np.tan(eta))
 
     def _directions(self, x, y):
@@ -51,20 +57,38 @@ class Chunk(Planet):
         return np.stack([*self.turned(x, y), np.ones_like(x)], axis=-1) / np.sqrt(1 + x**2 + y**2)[..., None]
 
     def angles(self, xyz):
-        """Gnomonic angles xi, eta (radians) of positions (..., 3) before the chunk (z > 0); nan behind it."""
+        """Gnomonic angles xi, eta (radians) of positions (..., 3) before the chunk (z > 0); nan behind it.
+
+        Parameters
+        ----------
+        xyz : (..., 3) array
+            Positions, m.
+        """
         x, y, z = np.moveaxis(np.asarray(xyz, float), -1, 0)
         z = np.where(z > 0, z, np.nan)
-        return tuple(np.arctan(one / z) for one in self.straight(x, y))
+        return tuple(np.arctan(coordinate / z) for coordinate in self.straight(x, y))
 
     def inside(self, xyz):
-        """True for positions (..., 3) between the chunk's sides, its bottom and the ground."""
+        """True for positions (..., 3) between the chunk's sides, its bottom and the ground.
+
+        Parameters
+        ----------
+        xyz : (..., 3) array
+            Positions, m.
+        """
         xi, eta = self.angles(xyz)
         with np.errstate(invalid="ignore"):
             within = (np.abs(xi) <= self.widths[0] / 2 * (1 + INWARD)) & (np.abs(eta) <= self.widths[1] / 2 * (1 + INWARD))
         return within & self.deep_enough(xyz)
 
     def beyond(self, xyz):
-        """In words, why a position that is neither too high nor too deep is not in the chunk; "" where that is not so."""
+        """Say why a position that is neither too high nor too deep is not in the chunk; "" where it is.
+
+        Parameters
+        ----------
+        xyz : (..., 3) array
+            Positions, m.
+        """
         xi, eta = (np.degrees(a) for a in self.angles(xyz))
         half = np.degrees(self.widths) / 2
         if abs(xi) <= half[0] and abs(eta) <= half[1]:
@@ -74,11 +98,25 @@ class Chunk(Planet):
     # --- parts --------------------------------------------------------------------------------------------------------------------------
 
     def slices(self, xi=1, eta=1):
-        """Windows (x0, x1, y0, y1), in surface elements, of xi times eta blocks from top to bottom, xi fastest: (n, 4)."""
+        """Windows (x0, x1, y0, y1), in surface elements, of xi times eta blocks from top to bottom, xi fastest: (n, 4).
+
+        Parameters
+        ----------
+        xi : int
+            Slices along xi.
+        eta : int
+            Slices along eta.
+        """
         return self.stack.slices(xi, eta)
 
     def part(self, window=None):
-        """The mesh of one window, or of the whole: `Part`. Slices meet in nodes of equal `Part.keys`."""
+        """The mesh of one window, or of the whole: `Part`. Slices meet in nodes of equal `Part.keys`.
+
+        Parameters
+        ----------
+        window : tuple of int, optional
+            x0, x1, y0, y1; the whole by default.
+        """
         elements, keys, layers, faces = self.stack.build(window)
         nodes, radius = self._nodes(keys)
         sections = np.array([layer.section for layer in self.stack.layers])[layers]
@@ -92,16 +130,21 @@ class Chunk(Planet):
         levels = self.stack.heights(np.arange(QUARTERS * (len(self.stack.levels) - 1) + 1))
         nodes, radius = np.empty((len(keys), 3)), np.empty(len(keys))
 
-        def place(some):
-            i, j, k = np.moveaxis(self.stack.places(keys[some]), -1, 0)
-            radius[some] = levels[k]
-            nodes[some] = self.positions(self._directions(x[i], y[j]), radius[some])
+        def place(rows):
+            i, j, k = np.moveaxis(self.stack.places(keys[rows]), -1, 0)
+            radius[rows] = levels[k]
+            nodes[rows] = self.positions(self._directions(x[i], y[j]), radius[rows])
 
         cells.in_parallel(place, [slice(a, a + BLOCK) for a in range(0, len(keys), BLOCK)])
         return nodes, radius
 
     def unrolled(self, places):
-        """Places (m, 3) in the stack as positions of a box from 0 to an extent along each axis, m, in any part alike; and the extent."""
+        """Places (m, 3) in the stack as positions of a box from 0 to an extent along each axis, m, in any part alike; and the extent.
+
+        Parameters
+        ----------
+        places : (m, 3) array
+        """
         stack = self.stack
         edges = [w / (QUARTERS * n) * self.model.radius for w, n in zip(self.widths, stack.count)]
         heights = stack.heights(np.arange(QUARTERS * (len(stack.levels) - 1) + 1))
@@ -116,7 +159,16 @@ class Chunk(Planet):
             yield self.part((x, x + wide[0], y, y + wide[1]))
 
     def slice_of(self, part, xi=1, eta=1):
-        """Number of the slice that each element of a part lies in: (ne,) int32."""
+        """Number of the slice that each element of a part lies in: (ne,) int32.
+
+        Parameters
+        ----------
+        part : Part
+        xi : int
+            Slices along xi.
+        eta : int
+            Slices along eta.
+        """
         windows = self.slices(xi, eta)
         i, j, _ = np.moveaxis(part.centres(), -1, 0)
         across = np.searchsorted(QUARTERS * windows[:xi, 1], i, side="right")
@@ -175,26 +227,59 @@ def chunk(model, centre, widths, bottom="cmb", period=None, elements=None, azimu
     _check(widths, period, elements)
     wide = tuple(np.radians(widths))
     radii = chunk_layers.sections(model, bottom_radius(model, bottom), [model.radius - d for d in honour])
-    sizes, depths = wanted(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
+    sizes, depths = element_sizes(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
     stack = Stack(*divided(radii, sizes, wide, elements, depths, slices))
     around = surroundings(model, centre, geographic, elliptic, topography, root)
     return Chunk(widths=wide, stack=stack, azimuth=float(azimuth), radii=radii, **around)
 
 
 def surroundings(model, centre, geographic, elliptic, topography, root):
-    """Frame, figure and topography of a `Planet`; see `chunk`."""
+    """Frame, figure and topography of a `Planet`; see `chunk`.
+
+    Parameters
+    ----------
+    model : RadialModel
+    centre : (float, float)
+        Longitude and latitude, degrees.
+    geographic : bool
+        Whether latitudes are geographic.
+    elliptic : bool
+        Whether the Earth is flattened.
+    topography : callable or None
+        Elevation, m, at longitude and latitude, degrees.
+    root : float or None
+        Depth, m, to which topography reaches; the Moho by default.
+    """
     depth = model.radius - root if root is not None else _moho(model)
     frame = sphere.Frame(float(centre[0]), float(centre[1]), geographic)
     return {"frame": frame, "model": model, "figure": sphere.clairaut(model) if elliptic else None, "topography": topography, "root": depth}
 
 
-def wanted(model, radii, wide, period, elements, points, degree, growth):
-    """`chunk_layers.Sizes`, and the radii of growths where depths are given; see `chunk`."""
+def element_sizes(model, radii, wide, period, elements, points, degree, growth):
+    """`chunk_layers.Sizes`, and the radii of doublings where depths are given; see `chunk`.
+
+    Parameters
+    ----------
+    model : RadialModel
+    radii : array_like
+        m, rising.
+    wide : tuple of float
+        Angles along xi and eta, radians.
+    period : float, optional
+        Shortest period, s.
+    elements : tuple of int or None
+        Along xi and eta at the surface.
+    points : float
+        GLL points per wavelength.
+    degree : int
+    growth : str or sequence of float
+        ``"auto"`` or depths of doublings, m.
+    """
     if period is None:
         edge = max(w / n for w, n in zip(wide, elements)) * model.radius
         period = edge * points / (degree * model.slowest(radii[-2], radii[-1]))
-    given = None if isinstance(growth, str) else [model.radius - d for d in sorted(growth)]
-    return chunk_layers.Sizes(model, period, points, degree), given
+    doubling_radii = None if isinstance(growth, str) else [model.radius - d for d in sorted(growth)]
+    return chunk_layers.Sizes(model, period, points, degree), doubling_radii
 
 
 def _check(widths, period, elements):
@@ -204,7 +289,15 @@ def _check(widths, period, elements):
 
 
 def check_size(period, elements):
-    """Refuse what does not say how large elements are."""
+    """Refuse what does not say how large elements are.
+
+    Parameters
+    ----------
+    period : float, optional
+        Shortest period, s.
+    elements : tuple of int or None
+        Along xi and eta at the surface.
+    """
     if (period is None) == (elements is None):
         raise ValueError("give either period (s, the shortest) or elements (along xi and eta at the surface)")
     if period is not None and not period > 0:
@@ -214,7 +307,14 @@ def check_size(period, elements):
 
 
 def bottom_radius(model, bottom):
-    """Radius, m, of the bottom as `chunk` has it."""
+    """Radius, m, of the bottom as `chunk` has it.
+
+    Parameters
+    ----------
+    model : RadialModel
+    bottom : float or str
+        Depth, m, or ``"cmb"``.
+    """
     if not isinstance(bottom, str):
         return model.radius - float(bottom)
     if bottom != "cmb":
@@ -226,20 +326,37 @@ def _moho(model):
     return model.boundary("crust")[0] if "crust" in model.regions else model.radius * 0.99
 
 
-def divided(radii, sizes, wide, elements, growths, slices, axes=2):
-    """Elements (nx, ny) at the surface, as many as growths and slices divide, and the layers: see `chunk_layers.stack`."""
+def divided(radii, sizes, wide, elements, doubling_radii, slices, axes=2):
+    """Elements (nx, ny) at the surface, as many as doublings and slices divide, and the layers: see `chunk_layers.stack`.
+
+    Parameters
+    ----------
+    radii : array_like
+        m, rising.
+    sizes : chunk_layers.Sizes
+    wide : tuple of float
+        Angles along xi and eta, radians.
+    elements : tuple of int or None
+        Along xi and eta at the surface.
+    doubling_radii : sequence of float or None
+        m; None to choose them.
+    slices : tuple of int
+        Along xi and eta.
+    axes : int
+        Axes along which elements double.
+    """
     count = chunk_layers.surface_elements(wide, sizes, radii[-2], elements is None, elements, slices)
     for _ in range(20):  # more surface elements are smaller ones, which may grow once more
         angle = max(w / n for w, n in zip(wide, count))
-        found = growths if growths is not None else chunk_layers.automatic(radii, sizes, angle, axes)
-        multiple = tuple(2 ** len(found) * s for s in slices)
+        doublings = doubling_radii if doubling_radii is not None else chunk_layers.automatic(radii, sizes, angle, axes)
+        multiple = tuple(2 ** len(doublings) * s for s in slices)
         if all(n % m == 0 for n, m in zip(count, multiple)):
-            return tuple(count), chunk_layers.stack(radii, sizes, angle, found, axes)
-        if elements is not None and growths is not None:
+            return tuple(count), chunk_layers.stack(radii, sizes, angle, doublings, axes)
+        if elements is not None and doubling_radii is not None:
             raise ValueError(f"elements = {tuple(elements)} must be multiples of {multiple[0]} and {multiple[1]} "
-                             f"({len(found)} doublings, {slices[0]} x {slices[1]} slices)")  # fmt: skip
+                             f"({len(doublings)} doublings, {slices[0]} x {slices[1]} slices)")  # fmt: skip
         if elements is not None:
-            growths = found[:-1]  # automatic: as many as the number given divides
+            doubling_radii = doublings[:-1]  # automatic: as many as the number given divides
             continue
         count = chunk_layers.surface_elements(wide, sizes, radii[-2], True, None, multiple)
     raise ValueError("no number of surface elements is possible: give elements and growth")

@@ -33,11 +33,23 @@ class Sizes:
     degree: int
 
     def largest(self, bottom, top):
-        """Longest edge allowed between two radii, m."""
+        """Longest edge allowed between two radii, m.
+
+        Parameters
+        ----------
+        bottom, top : float
+            Radius, m.
+        """
         return self.degree * self.period * self.model.slowest(bottom, top) / self.points
 
     def angles(self, radii):
-        """Longest edge allowed anywhere below each of some rising radii down to the first, over the radius of its place: radians."""
+        """Longest edge allowed anywhere below each of some rising radii down to the first, over the radius of its place: radians.
+
+        Parameters
+        ----------
+        radii : array_like
+            m, rising.
+        """
         below, above = (np.where(vs > 0, vs, vp) / radii for vp, vs, _ in (self.model.speeds(radii, side) for side in ("below", "above")))
         slow = np.append(below[1], np.minimum(above[:-1], below[1:]))  # nothing lies below the first
         return np.minimum.accumulate(self.degree * self.period / self.points * slow)
@@ -45,6 +57,14 @@ class Sizes:
 
 def sections(model, bottom, extra=()):
     """Radii (m), rising, on which element faces lie: the bottom, discontinuities above it, further ones asked for, the surface.
+
+    Parameters
+    ----------
+    model : RadialModel
+    bottom : float
+        Radius, m.
+    extra : sequence of float
+        Further radii, m.
 
     Raises
     ------
@@ -115,7 +135,7 @@ def _needed(width, axes, factor):
     return axes * LEAST * width * factor / 2
 
 
-def stack(radii, sizes, angle, growths, axes=2, factor=2):
+def stack(radii, sizes, angle, doubling_radii, axes=2, factor=2):
     """The layers of a chunk, or of the chunks of a sphere.
 
     Parameters
@@ -125,7 +145,7 @@ def stack(radii, sizes, angle, growths, axes=2, factor=2):
     sizes : Sizes
     angle : float
         Largest width of elements at the surface, radians.
-    growths : sequence of float
+    doubling_radii : sequence of float
         Radii, falling, below which they become `factor` times larger; each goes on to the next section where there is no room.
     axes : int
         Axes along which elements grow, one in each of as many layers: 2 of a chunk, 3 of the cube around a sphere.
@@ -140,7 +160,7 @@ def stack(radii, sizes, angle, growths, axes=2, factor=2):
     ValueError
         No room for a growth above the bottom.
     """
-    layers, width, waiting, last = [], (1,) * axes, list(growths), radii[-1]
+    layers, width, waiting, last = [], (1,) * axes, list(doubling_radii), radii[-1]
     for n in range(len(radii) - 2, -1, -1):
         bottom, top = radii[n], radii[n + 1]
         while waiting and (start := min(waiting[0], top)) - bottom >= _needed(start * angle * width[0], axes, factor):

@@ -34,7 +34,16 @@ def medium(part, points, chosen=slice(None), over=None):
 
 
 def places(part, points, chosen=slice(None)):
-    """Positions of GLL points, (ne, n, n, n, 3), m."""
+    """Positions of GLL points, (ne, n, n, n, 3), m.
+
+    Parameters
+    ----------
+    part : Part
+    points : (n,) array
+        Reference coordinates along each axis.
+    chosen : slice or array, optional
+        Elements; all by default.
+    """
     n = len(points)
     return shape.positions(part.mesh.nodes, part.mesh.elements[chosen], np.asarray(points, float)).reshape(-1, n, n, n, 3)
 
@@ -43,6 +52,14 @@ def stiffness(part, points, chosen=slice(None)):
     """Stiffness (6, 6, ne, n, n, n), Pa, in the chunk's axes, of a transversely isotropic radial model about the radial direction.
 
     Order of stresses: xx, yy, zz, yz, xz, xy. See `radial.stiffness`.
+
+    Parameters
+    ----------
+    part : Part
+    points : (n,) array
+        Reference coordinates along each axis.
+    chosen : slice or array, optional
+        Elements; all by default.
     """
     r, xyz = part.radii(points, chosen), places(part, points, chosen)
     axis = np.moveaxis(xyz / np.linalg.norm(xyz, axis=-1, keepdims=True), -1, 0)

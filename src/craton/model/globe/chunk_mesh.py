@@ -35,7 +35,13 @@ class Part:
     numbers: np.ndarray
 
     def reordered(self, permutation):
-        """The part with its elements in another order: new [i] = old number."""
+        """The part with its elements in another order: new [i] = old number.
+
+        Parameters
+        ----------
+        permutation : (ne,) array of int
+            New [i] = old number.
+        """
         return replace(self, mesh=self.mesh.reordered(permutation), sections=self.sections[permutation], numbers=self.numbers[permutation])
 
     def centres(self):
@@ -60,8 +66,8 @@ class Part:
         values, _ = shape.shape(3, *shape.lattice(np.asarray(points, float)))
         r = self.radius[self.mesh.elements[chosen]] @ values
         if self.chunk.radii[0] == 0:  # about the centre radii are not what lies linearly between those of nodes
-            near = self.sections[chosen] == 0
-            r[near] = self.chunk.undone(shape.positions(self.mesh.nodes, self.mesh.elements[chosen][near], np.asarray(points, float)))
+            central = self.sections[chosen] == 0
+            r[central] = self.chunk.undone(shape.positions(self.mesh.nodes, self.mesh.elements[chosen][central], np.asarray(points, float)))
         low, high = (self.chunk.radii[self.sections[chosen] + side][:, None] for side in (0, 1))
         away = INWARD * self.chunk.model.radius
         return np.clip(r, low + away, high - away).reshape(-1, n, n, n)

@@ -63,16 +63,26 @@ class ChunkSampler:
         return out
 
     def uniform(self, z, centres, regions=None):
-        """Elements that have the same values at all nodes, see `sampling.Sampler.uniform`: not known of any."""
+        """Elements that have the same values at all nodes, see `sampling.Sampler.uniform`: not known of any.
+
+        Parameters
+        ----------
+        z : (ne, n) array
+            m, up.
+        centres : (ne, 3) array
+            m.
+        regions : (ne,) array of int, optional
+            Number of each element's region.
+        """
         return np.zeros(len(z), bool)
 
     def _values(self, model, r, xyz):
-        own = model.medium(r, self.lossy or self.dispersion != 0 or self.over is not None)
+        radial_medium = model.medium(r, self.lossy or self.dispersion != 0 or self.over is not None)
         if self.over is None:
-            return own
-        found = np.zeros((8, *r.shape))
-        found[:5] = own
-        return self.over.laid_over(found, *self.chunk.frame.degrees(xyz), model.radius - r)[:5]
+            return radial_medium
+        values = np.zeros((8, *r.shape))
+        values[:5] = radial_medium
+        return self.over.laid_over(values, *self.chunk.frame.degrees(xyz), model.radius - r)[:5]
 
     def _stiffness(self, values, xyz, vp, vs, rho):
         """The 21 constants (ne, 21, n) about the radial direction; what is laid over the radial model changes its speeds in proportion."""
@@ -86,6 +96,11 @@ class ChunkSampler:
         """Radii in the spherical model, m, of nodes (ne, n, 3), each within the section that its element lies in.
 
         That is the one half-way between its highest and lowest node; a wide element's centre may lie below a thin crust.
+
+        Parameters
+        ----------
+        xyz : (ne, n, 3) array
+            Positions, m.
         """
         limits, r = self.chunk.radii, self.chunk.undone(xyz)
         middle = (r.min(axis=1) + r.max(axis=1)) / 2

@@ -70,7 +70,12 @@ class CubeStacks:
         return self.stacks[0].levels
 
     def heights(self, k):
-        """Vertical coordinates at places K: linear between levels."""
+        """Vertical coordinates at places K: linear between levels.
+
+        Parameters
+        ----------
+        k : array_like of int
+        """
         return self.stacks[0].heights(k)
 
     @property
@@ -93,22 +98,26 @@ class CubeStacks:
     def stacks(self):
         """The `Stack` of each side; those of opposite sides are one."""
         along = [tuple(int(a) for a in np.abs(axes[:2]).argmax(axis=1)) for axes in SIX[: self.sides]]
-        made = {pair: Stack(self.count, tuple(_on_side(layer, pair) for layer in self.layers)) for pair in dict.fromkeys(along)}
-        return [made[pair] for pair in along]
+        stacks = {pair: Stack(self.count, tuple(_on_side(layer, pair) for layer in self.layers)) for pair in dict.fromkeys(along)}
+        return [stacks[pair] for pair in along]
 
     def points(self, degree):
         """Number of different GLL points, counted without a mesh.
 
         Points of all sides, less those of the edges, which two sides have; plus those of the corners, which three sides and three edges
         have. With fewer than six sides the edges and corners that are there.
+
+        Parameters
+        ----------
+        degree : int
         """
-        found = sum(stack.points(degree) for stack in self.stacks)
+        total = sum(stack.points(degree) for stack in self.stacks)
         for a, b in self._meeting():
             along = self._along(a, b)
-            found -= self.stacks[a].points(degree, (0, self.edge, 0, 0) if along == 0 else (0, 0, 0, self.edge))
+            total -= self.stacks[a].points(degree, (0, self.edge, 0, 0) if along == 0 else (0, 0, 0, self.edge))
         corners = {2: 0, 3: 1, WHOLE: 8}.get(self.sides, 0)
         inside = max(self.inner * degree - 1, 0) ** 3
-        return found + corners * self.stacks[0].points(degree, (0, 0, 0, 0)) + inside
+        return total + corners * self.stacks[0].points(degree, (0, 0, 0, 0)) + inside
 
     def _meeting(self):
         """Pairs of sides that share an edge."""
@@ -122,13 +131,24 @@ class CubeStacks:
     # --- the lattice --------------------------------------------------------------------------------------------------------------------
 
     def keys(self, places):
-        """Number (int64) of each node from its place (..., 4): A, B, C, K."""
+        """Number (int64) of each node from its place (..., 4): A, B, C, K.
+
+        Parameters
+        ----------
+        places : (..., 4) array
+            A, B, C, K.
+        """
         a, b, c, k = np.moveaxis(places, -1, 0)
         n = QUARTERS * self.edge + 1
         return ((k * n + c) * n + b) * n + a
 
     def places(self, keys):
-        """Places (..., 4) of nodes from their numbers."""
+        """Places (..., 4) of nodes from their numbers.
+
+        Parameters
+        ----------
+        keys : (m,) array of int64
+        """
         n = QUARTERS * self.edge + 1
         rest, a = np.divmod(keys, n)
         rest, b = np.divmod(rest, n)
@@ -136,7 +156,14 @@ class CubeStacks:
         return np.stack([a, b, c, k], axis=-1)
 
     def on_cube(self, side, places):
-        """Places (..., 4) from those (..., 3) on one side: I, J, K."""
+        """Places (..., 4) from those (..., 3) on one side: I, J, K.
+
+        Parameters
+        ----------
+        side : int
+        places : (..., 3) array
+            I, J, K.
+        """
         half = QUARTERS * self.edge // 2
         i, j, k = np.moveaxis(places, -1, 0)
         flat = np.stack([i - half, j - half, np.full_like(i, half)], axis=-1) @ SIX[side] + half
@@ -169,17 +196,17 @@ class CubeStacks:
         block = (0, self.inner) * 3 if sides is None and block is None else block or (0,) * 6
         nodes, layers, faces, first = [], [], {}, 0
         for side in range(self.sides) if sides is None else sides:
-            own, of_layer, outer = self._side(side, window)
+            side_nodes, of_layer, outer = self._side(side, window)
             for name in self._open(side):
                 faces.setdefault(name, []).append(outer[name] + (first, 0))
-            nodes.append(own), layers.append(of_layer)
-            first += len(own)
+            nodes.append(side_nodes), layers.append(of_layer)
+            first += len(side_nodes)
         if self.filled:
             cube = all_nodes(self.keys(self._cube(block)))
             nodes.append(cube), layers.append(np.zeros(len(cube), np.int32))
         keys, elements = np.unique(np.concatenate(nodes), return_inverse=True)
-        found = {name: np.concatenate(rows).astype(np.int32) for name, rows in faces.items()}
-        return elements.reshape(-1, 27).astype(np.int32), keys, np.concatenate(layers), found
+        face_sets = {name: np.concatenate(rows).astype(np.int32) for name, rows in faces.items()}
+        return elements.reshape(-1, 27).astype(np.int32), keys, np.concatenate(layers), face_sets
 
     def _side(self, side, window):
         """Node numbers (ne, 27), layers and faces of one side."""
@@ -198,8 +225,8 @@ class CubeStacks:
         """Names of the sides of a stack beyond which there is nothing."""
         xi, eta, _ = SIX[side]
         beyond = dict(zip(SIDES, (-xi, xi, -eta, eta)))
-        there = {tuple(one) for one in SIX[: self.sides, 2]}
-        closed = {name for name, one in beyond.items() if tuple(one) in there} | ({"bottom"} if self.filled else set())
+        normals = {tuple(direction) for direction in SIX[: self.sides, 2]}
+        closed = {name for name, direction in beyond.items() if tuple(direction) in normals} | ({"bottom"} if self.filled else set())
         return [name for name in SIDES if name not in closed]
 
     def _cube(self, block):

@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 
 from craton.model.globe import chunk_layers
-from craton.model.globe.chunk import bottom_radius, check_size, divided, surroundings, wanted
+from craton.model.globe.chunk import bottom_radius, check_size, divided, element_sizes, surroundings
 from craton.model.globe.chunk_mesh import Part
 from craton.model.globe.cube_stacks import SIX, WHOLE, CubeStacks
 from craton.model.globe.planet import Planet, directed
@@ -46,7 +46,7 @@ class CubedSphere(Planet):
 
     @property
     def all_chunks(self):
-        """How many there are: 6 are the whole Earth."""
+        """Number of chunks: 6 are the whole Earth."""
         return self.stack.sides
 
     @property
@@ -66,12 +66,26 @@ class CubedSphere(Planet):
         return np.array([[*east, 0], [*north, 0], [0, 0, 1]])
 
     def directions(self, xi, eta, chunk=0):
-        """Unit vectors (..., 3) at angles from the centre of one of the chunks, radians."""
+        """Unit vectors (..., 3) at angles from the centre of one of the chunks, radians.
+
+        Parameters
+        ----------
+        xi, eta : array_like
+            Radians.
+        chunk : int
+            Number of the chunk.
+        """
         x, y = np.broadcast_arrays(np.tan(xi), np.tan(eta))
         return directed(np.stack([x, y, np.ones_like(x)], axis=-1) @ SIX[chunk] @ self.turn.T)[0]
 
     def inside(self, xyz):
-        """True for positions (..., 3) in one of the chunks, between the bottom and the ground."""
+        """True for positions (..., 3) in one of the chunks, between the bottom and the ground.
+
+        Parameters
+        ----------
+        xyz : (..., 3) array
+            Positions, m.
+        """
         return self.deep_enough(xyz) & self._aside(xyz)
 
     def _aside(self, xyz):
@@ -82,11 +96,26 @@ class CubedSphere(Planet):
         return along[..., : self.all_chunks].max(axis=-1) >= along.max(axis=-1) - 1e-9
 
     def beyond(self, xyz):
-        """In words, why a position that is neither too high nor too deep is in none of the chunks; "" where that is not so."""
+        """Say why a position that is neither too high nor too deep is in none of the chunks; "" where it is in one.
+
+        Parameters
+        ----------
+        xyz : (..., 3) array
+            Positions, m.
+        """
         return "" if self._aside(xyz) else f"in none of the {self.all_chunks} chunks of 90 degrees"
 
     def part(self, sides=None, window=None, block=None):
-        """The mesh, or a part of it; see `cube_stacks.CubeStacks.build`."""
+        """The mesh, or a part of it; see `cube_stacks.CubeStacks.build`.
+
+        Parameters
+        ----------
+        sides : sequence of int, optional
+        window : tuple of int, optional
+            x0, x1, y0, y1; the whole by default.
+        block : tuple of int, optional
+            Of the cube in the middle.
+        """
         elements, keys, layers, faces = self.stack.build(sides, window, block)
         sections = np.array([layer.section for layer in self.stack.layers], np.int32)[layers]
         directions, radius = directed(self._spherical(self.stack.places(keys)))
@@ -96,7 +125,12 @@ class CubedSphere(Planet):
         return Part(self, mesh, keys, radius, sections, np.arange(mesh.size))
 
     def unrolled(self, places):
-        """Positions of places (m, 4) on the spherical Earth from 0 along each axis, m; and how far they reach."""
+        """Positions of places (m, 4) on the spherical Earth from 0 along each axis, m; and how far they reach.
+
+        Parameters
+        ----------
+        places : (m, 4) array
+        """
         return self._spherical(places) + self.model.radius, 2 * self.model.radius
 
     def samples(self):
@@ -123,22 +157,46 @@ class CubedSphere(Planet):
 
 
 def tangents(t):
-    """tan of pi/4 times places from -1 to 1; the ends exactly."""
+    """tan of pi/4 times places from -1 to 1; the ends exactly.
+
+    Parameters
+    ----------
+    t : array_like
+        -1 to 1.
+    """
     return np.where(np.abs(t) == 1, t, np.tan(np.pi / 4 * t))
 
 
 def outward(t):
-    """Directions of places (..., 3) on the surface of the cube."""
+    """Directions of places (..., 3) on the surface of the cube.
+
+    Parameters
+    ----------
+    t : (..., 3) array
+        -1 to 1.
+    """
     return directed(tangents(t))[0]
 
 
 def surface(t):
-    """The blended surface of the cube about the centre, R = 1."""
+    """The blended surface of the cube about the centre, R = 1.
+
+    Parameters
+    ----------
+    t : (..., 3) array
+        -1 to 1.
+    """
     return (1 - ROUND) * tangents(t) + ROUND * outward(t)
 
 
 def interpolated(t):
-    """Positions of places (m, 3) within the cube from its surface: all faces, less the edges, plus the corners, each linearly weighted."""
+    """Positions of places (m, 3) within the cube from its surface: all faces, less the edges, plus the corners, each linearly weighted.
+
+    Parameters
+    ----------
+    t : (m, 3) array
+        -1 to 1.
+    """
     out = np.zeros_like(t)
     for ends in product((-1, 0, 1), repeat=3):
         fixed = np.flatnonzero(ends)
@@ -181,8 +239,8 @@ def cubed_sphere(model, chunks=WHOLE, centre=(0.0, 0.0), bottom="cmb", period=No
     depths = [model.radius - d for d in honour]
     radii = chunk_layers.sections(model, _cube_radius(model, depths) if filled else bottom_radius(model, bottom), depths)
     wide = (WIDTH, WIDTH)
-    sizes, given = wanted(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
-    count, layers = divided(radii, sizes, wide, elements, given, (2, 2), axes=3)
+    sizes, doubling_radii = element_sizes(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
+    count, layers = divided(radii, sizes, wide, elements, doubling_radii, (2, 2), axes=3)
     radii = np.array([0.0, *radii[1:]]) if filled else radii
     stack = CubeStacks(count[0], layers, chunks, filled)
     around = surroundings(model, centre, geographic, elliptic, topography, root)
@@ -202,5 +260,5 @@ def _check(chunks, filled, model, period, elements):
 
 
 def _cube_radius(model, depths):
-    """Of the cube in the innermost section, m."""
+    """Radius of the cube in the innermost section, m."""
     return CUBE * min([model.radius, *model.jumps(), *depths])

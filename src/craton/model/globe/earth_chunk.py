@@ -18,6 +18,10 @@ PERIOD = 1.0  # s, at which radial models state their speeds, where the scenario
 def radial_model(model):
     """The `RadialModel` of a scenario's model.
 
+    Parameters
+    ----------
+    model : model of a scenario
+
     Raises
     ------
     ScenarioError
@@ -33,6 +37,12 @@ def radial_model(model):
 def chunk_of(scenario, slices=(1, 1)):
     """The `Chunk` of a scenario with domain.chunk, cut into `slices` blocks along xi and eta, or its `CubedSphere`; without the mesh.
 
+    Parameters
+    ----------
+    scenario : Scenario
+    slices : tuple of int
+        Along xi and eta.
+
     Raises
     ------
     ScenarioError
@@ -41,19 +51,19 @@ def chunk_of(scenario, slices=(1, 1)):
     spec = scenario.domain.chunk
     model = radial_model(scenario.model)
     ground = None if spec.topography is None else _read("domain.chunk.topography.file", lambda: _ground(spec.topography), "")
-    more = {
+    options = {
         "bottom": spec.bottom, "period": spec.period, "elements": spec.elements, "azimuth": spec.azimuth, "degree": scenario.run.degree,
         "points_per_wavelength": spec.points_per_wavelength, "growth": spec.growth, "honour": spec.honour,
         "geographic": spec.geographic, "elliptic": spec.elliptic, "topography": ground,
     }  # fmt: skip
     if spec.chunks > 1:
-        return _made("domain.chunk", lambda: cubed_sphere(model, spec.chunks, spec.centre, **more))
-    return _made("domain.chunk", lambda: chunk(model, spec.centre, spec.width, slices=slices, **more))
+        return _made("domain.chunk", lambda: cubed_sphere(model, spec.chunks, spec.centre, **options))
+    return _made("domain.chunk", lambda: chunk(model, spec.centre, spec.width, slices=slices, **options))
 
 
-def _ground(asked):
-    found = relief.read(asked.file, asked.variable)
-    return found if asked.smoothing is None else found.lowered(asked.smoothing)
+def _ground(table):
+    elevation = relief.read(table.file, table.variable)
+    return elevation if table.smoothing is None else elevation.lowered(table.smoothing)
 
 
 def _read(key, how, remedy):
@@ -72,56 +82,95 @@ def _made(key, how):
         raise ScenarioError([Problem(key, str(error.args[0]), "change bottom, growth, elements or period")]) from None
 
 
-def sampler(scenario, made):
-    """The `ChunkSampler` of a scenario, and the frequency, Hz, at which it states speeds: None without attenuation."""
+def sampler(scenario, chunk):
+    """The `ChunkSampler` of a scenario, and the frequency, Hz, at which it states speeds: None without attenuation.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    chunk : Chunk or CubedSphere
+    """
     over = scenario.model.perturbation
     if over is not None:
         file, remedy = over.file, "it needs vp, vs, or their changes, on longitude, latitude, depth"
         over = _read("model.perturbation.file", lambda: emc.read(file), remedy)
-    wanted = scenario.model.attenuation
-    if wanted is None:
-        return ChunkSampler(made, over), None
-    own, used = wanted.frequency or 1 / PERIOD, reference(wanted)
-    return ChunkSampler(made, over, True, math.log(used / own) / math.pi), used
+    attenuation = scenario.model.attenuation
+    if attenuation is None:
+        return ChunkSampler(chunk, over), None
+    stated_at, fitted_at = attenuation.frequency or 1 / PERIOD, reference(attenuation)
+    return ChunkSampler(chunk, over, True, math.log(fitted_at / stated_at) / math.pi), fitted_at
 
 
-def reference(wanted):
-    """Frequency, Hz, at which mechanisms are fitted: the scenario's, or that of radial models, if the band holds it, else its middle."""
-    low, high = wanted.band
-    own = wanted.frequency or 1 / PERIOD
-    return own if low <= own <= high else math.sqrt(low * high)
+def reference(attenuation):
+    """Frequency, Hz, at which mechanisms are fitted: the scenario's, or that of radial models, if the band holds it, else its middle.
+
+    Parameters
+    ----------
+    attenuation : attenuation table of a scenario
+    """
+    low, high = attenuation.band
+    stated_at = attenuation.frequency or 1 / PERIOD
+    return stated_at if low <= stated_at <= high else math.sqrt(low * high)
 
 
-def prepared(scenario, made):
-    """The `Prepared` of the whole chunk, and the scenario with the frequency at which the sampler states speeds."""
-    found, used = sampler(scenario, made)
-    part = made.part().local()
-    return Prepared(part.mesh, found, part.numbers), at_frequency(scenario, used)
+def prepared(scenario, chunk):
+    """The `Prepared` of the whole chunk, and the scenario with the frequency at which the sampler states speeds.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    chunk : Chunk or CubedSphere
+    """
+    medium, frequency = sampler(scenario, chunk)
+    part = chunk.part().local()
+    return Prepared(part.mesh, medium, part.numbers), at_frequency(scenario, frequency)
 
 
-def prepared_slice(scenario, made, grid, rank, columns):
-    """Mesh of one of (along xi, along eta) slices and of some columns of the largest elements around it; no rank builds the whole mesh."""
-    found, used = sampler(scenario, made)
-    part = made.part(made.stack.around(made.slices(*grid)[rank], columns)).local()
-    return Prepared(part.mesh, found, part.numbers, made.slice_of(part, *grid)), at_frequency(scenario, used)
+def prepared_slice(scenario, chunk, grid, rank, columns):
+    """Mesh of one of (along xi, along eta) slices and of some columns of the largest elements around it; no rank builds the whole mesh.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    chunk : Chunk or CubedSphere
+    grid : tuple of int
+        Slices along xi and eta.
+    rank : int
+    columns : int
+        Columns of the largest elements.
+    """
+    medium, frequency = sampler(scenario, chunk)
+    part = chunk.part(chunk.stack.around(chunk.slices(*grid)[rank], columns)).local()
+    return Prepared(part.mesh, medium, part.numbers, chunk.slice_of(part, *grid)), at_frequency(scenario, frequency)
 
 
-def slices_of(scenario, made, ranks):
+def slices_of(scenario, chunk, ranks):
     """Numbers of slices (along xi, along eta) that so many ranks build, each its own; None where all of them know the whole mesh.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    chunk : Chunk or CubedSphere
+    ranks : int
 
     Raises
     ------
     ScenarioError
         The chunk's largest elements cannot be shared among so many.
     """
-    if made.all_chunks > 1:
+    if chunk.all_chunks > 1:
         return None
-    large = scenario.run.partition == "auto" and made.size > LARGE
-    return arrangement(made.stack, ranks) if ranks > 1 and (large or scenario.run.partition == "slices") else None
+    large = scenario.run.partition == "auto" and chunk.size > LARGE
+    return arrangement(chunk.stack, ranks) if ranks > 1 and (large or scenario.run.partition == "slices") else None
 
 
 def arrangement(stack, ranks):
     """Numbers of slices (along xi, along eta) whose largest has fewest elements, and then shares least.
+
+    Parameters
+    ----------
+    stack : Stack or CubeStacks
+    ranks : int
 
     Raises
     ------
@@ -141,7 +190,13 @@ def arrangement(stack, ranks):
 
 
 def refuse_ranks(ranks, stack):
-    """Refuse more ranks than there are columns of the largest elements."""
+    """Refuse more ranks than there are columns of the largest elements.
+
+    Parameters
+    ----------
+    ranks : int
+    stack : Stack or CubeStacks
+    """
     columns = " x ".join(str(n // w) for n, w in zip(stack.count, stack.coarsest))
     message = f"{ranks:,} ranks: {columns} columns of the largest elements cannot be divided evenly among them"
     remedy = (
@@ -150,12 +205,17 @@ def refuse_ranks(ranks, stack):
     raise ScenarioError([Problem("domain.chunk", message, remedy)])
 
 
-def middle_edge(made):
-    """Median length of the elements' edges as designed, m, each layer's at its middle in the chunk's centre: for any part the same."""
+def middle_edge(chunk):
+    """Median length of the elements' edges as designed, m, each layer's at its middle in the chunk's centre: for any part the same.
+
+    Parameters
+    ----------
+    chunk : Chunk or CubedSphere
+    """
     lengths, counts = [], []
-    for layer, count in zip(made.stack.layers, made.stack.counts):
+    for layer, count in zip(chunk.stack.layers, chunk.stack.counts):
         low, high = layer.levels[0], layer.levels[-1]
-        across = [a * w / n * (low + high) / 2 for a, w, n in zip(layer.width, made.widths, made.stack.count)]
+        across = [a * w / n * (low + high) / 2 for a, w, n in zip(layer.width, chunk.widths, chunk.stack.count)]
         lengths += [*across, (high - low) / (len(layer.levels) - 1)]
         counts += 3 * [count]
     order = np.argsort(lengths)
@@ -164,33 +224,53 @@ def middle_edge(made):
 
 
 def at_frequency(scenario, frequency):
-    """A scenario whose attenuation has its reference at a frequency, Hz; the same one for None."""
+    """A scenario whose attenuation has its reference at a frequency, Hz; the same one for None.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    frequency : float or None
+        Hz.
+    """
     if frequency is None:
         return scenario
     attenuation = scenario.model.attenuation.model_copy(update={"frequency": frequency})
     return scenario.model_copy(update={"model": scenario.model.model_copy(update={"attenuation": attenuation})})
 
 
-def shortest_period(made, degree, points):
-    """Shortest period, s, with so many GLL points a wavelength: of the widest element's edges in each section of a chunk, as designed."""
-    widths = [w / n for w, n in zip(made.widths, made.stack.count)]
+def shortest_period(chunk, degree, points):
+    """Shortest period, s, with so many GLL points a wavelength: of the widest element's edges in each section of a chunk, as designed.
+
+    Parameters
+    ----------
+    chunk : Chunk or CubedSphere
+    degree : int
+    points : float
+        GLL points per wavelength.
+    """
+    widths = [w / n for w, n in zip(chunk.widths, chunk.stack.count)]
     worst = 0.0
-    for layer in made.stack.layers:
+    for layer in chunk.stack.layers:
         top = layer.levels[-1]
         edge = max(*(a * top * w for a, w in zip(layer.width, widths)), float(np.diff(layer.levels).max()))
-        slow = made.model.slowest(layer.levels[0], layer.levels[-1])
+        slow = chunk.model.slowest(layer.levels[0], layer.levels[-1])
         worst = max(worst, edge * points / (degree * slow))
     return worst
 
 
-def layers_in_words(made):
-    """(region, depths, layers, doublings) of the sections of a chunk, from above: list of str."""
-    rows, radius = [], made.model.radius
-    for section in range(len(made.radii) - 2, -1, -1):
-        own = [layer for layer in made.stack.layers if layer.section == section]
-        grown = sum(getattr(layer, "factor", 1) > 1 for layer in own)
-        top, bottom = (radius - r for r in (made.radii[section + 1], made.radii[section]))
-        text = f"{top / 1e3:.4g} to {bottom / 1e3:.4g} km {made.model.region((made.radii[section] + made.radii[section + 1]) / 2)}"
-        rows.append(f"{text}: {len(own)}" + (f" (elements grow in {grown})" if grown else ""))
+def layers_in_words(chunk):
+    """(region, depths, layers, doublings) of the sections of a chunk, from above: list of str.
+
+    Parameters
+    ----------
+    chunk : Chunk or CubedSphere
+    """
+    rows, radius = [], chunk.model.radius
+    for section in range(len(chunk.radii) - 2, -1, -1):
+        section_layers = [layer for layer in chunk.stack.layers if layer.section == section]
+        grown = sum(getattr(layer, "factor", 1) > 1 for layer in section_layers)
+        top, bottom = (radius - r for r in (chunk.radii[section + 1], chunk.radii[section]))
+        text = f"{top / 1e3:.4g} to {bottom / 1e3:.4g} km {chunk.model.region((chunk.radii[section] + chunk.radii[section + 1]) / 2)}"
+        rows.append(f"{text}: {len(section_layers)}" + (f" (elements grow in {grown})" if grown else ""))
     return rows
 

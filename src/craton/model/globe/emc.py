@@ -1,10 +1,12 @@
 """Earth models on longitude, latitude and depth: netCDF files as IRIS/EarthScope's EMC gives them, laid over a radial model."""
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from craton.model.ground.relief import to_poles
+from craton import io
+from craton.model.ground.relief import ROUNDING, to_poles
+from craton.model.interpolate import weights
 from craton.model.media import properties
 
 AXES = {"depth": ("depth", "z"), "latitude": ("latitude", "lat"), "longitude": ("longitude", "lon")}
@@ -50,15 +52,24 @@ class Geographic:
 
         Values that are given replace those of the radial model, changes multiply them. Outside the file's region, and in its gaps, the
         radial model stays as it is; between points it is linear in longitude, latitude and depth. A fluid stays one.
+
+        Parameters
+        ----------
+        values : (8, ...) array
+            Of `properties.NAMES`.
+        longitude, latitude : array_like
+            Degrees.
+        depth : array_like
+            m below the ground.
         """
         out, place = np.array(values, float), self._place(longitude, latitude, depth)
         solid = out[1] > 0
         for name, field in self.absolute.items():
-            row, found = properties.NAMES.index(name), self._interpolated(field, place)
-            out[row] = np.where(np.isfinite(found) & solid, found, out[row])
+            row, interpolated = properties.NAMES.index(name), self._interpolated(field, place)
+            out[row] = np.where(np.isfinite(interpolated) & solid, interpolated, out[row])
         for name, field in self.relative.items():
-            row, found = properties.NAMES.index(name), self._interpolated(field, place)
-            out[row] *= 1 + np.where(np.isfinite(found) & solid, found, 0.0)
+            row, interpolated = properties.NAMES.index(name), self._interpolated(field, place)
+            out[row] *= 1 + np.where(np.isfinite(interpolated) & solid, interpolated, 0.0)
         return out
 
     def _place(self, longitude, latitude, depth):
@@ -67,7 +78,8 @@ class Geographic:
         around = self.longitude[-1] - self.longitude[0] + np.diff(self.longitude).max(initial=0) >= 360.0 - 1e-6
         longitude = np.append(self.longitude, self.longitude[0] + 360.0) if around else self.longitude
         latitude = to_poles(self.latitude, latitude) if around else latitude
-        return [_along(axis, at) for axis, at in zip((self.depth, self.latitude, longitude), (depth, latitude, turned))]
+        axes = (self.depth, depth), (self.latitude, latitude), (longitude, turned)
+        return [weights(axis, np.asarray(at, float), ROUNDING)[::2] for axis, at in axes]
 
     def _interpolated(self, field, place):
         out = 0.0
@@ -80,17 +92,6 @@ class Geographic:
             with np.errstate(invalid="ignore"):
                 out = out + np.where(weight == 0, 0.0, weight * field[tuple(index)])  # a gap does not reach to its neighbours
         return out
-
-
-def _along(axis, at):
-    """Lower index and part of the way to the next of places along a rising axis; part is nan outside it."""
-    at = np.asarray(at, float)
-    if len(axis) == 1:
-        return np.zeros(at.shape, int), np.where(at == axis[0], 0.0, np.nan)
-    low = np.clip(np.searchsorted(axis, at, side="right") - 1, 0, len(axis) - 2)
-    part = (at - axis[low]) / (axis[low + 1] - axis[low])
-    near = 1e-9 * (1 + abs(part))
-    return low, np.where((part < -near) | (part > 1 + near), np.nan, np.clip(part, 0, 1))
 
 
 # --- files ------------------------------------------------------------------------------------------------------------------------------
@@ -112,25 +113,22 @@ def read(path, scaling=None):
     ValueError
         A file that cannot be read or understood: says what it holds and what is wanted.
     """
-    path = Path(path)
-    if not path.exists():
-        raise ValueError(f"there is no file {path}")
-    import xarray
-
-    try:
-        dataset = xarray.open_dataset(path, decode_times=False)
-    except Exception as error:  # each engine has its own kinds of failure; all mean the same to the user
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ValueError(f"cannot read {path} as netCDF: {reason[:150]}") from error
-    with dataset:
-        made = from_dataset(dataset, path.name)
-    scaled = {name: factor * made.relative["vs"] for name, factor in (scaling or {}).items()
-              if "vs" in made.relative and name not in (*made.relative, *made.absolute)}  # fmt: skip
-    return Geographic(made.longitude, made.latitude, made.depth, made.relative | scaled, made.absolute, made.taken)
+    with io.read(path, "gridded model") as dataset:
+        geographic = from_dataset(dataset, Path(path).name)
+    scaled = {name: factor * geographic.relative["vs"] for name, factor in (scaling or {}).items()
+              if "vs" in geographic.relative and name not in (*geographic.relative, *geographic.absolute)}  # fmt: skip
+    return replace(geographic, relative=geographic.relative | scaled)
 
 
 def from_dataset(dataset, name="the dataset"):
-    """A `Geographic` from an xarray.Dataset; see `read`."""
+    """A `Geographic` from an xarray.Dataset; see `read`.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    name : str
+        For messages.
+    """
     words = {str(n).lower(): n for n in dataset.variables}
     axes, values, order = _axes(dataset, words, name)
     taken = []
@@ -138,8 +136,8 @@ def from_dataset(dataset, name="the dataset"):
     absolute = {ours: _absolute(dataset, words, ours, axes, order, name, taken) for ours in ABSOLUTE if relative[ours] is None}
     relative, absolute = ({k: v for k, v in d.items() if v is not None} for d in (relative, absolute))
     if not relative and not absolute:
-        there = ", ".join(str(n) for n in dataset.data_vars) or "no variable"
-        raise ValueError(f"{name} holds {there}; it needs vp, vs or density, or dvp, dvs, drho, over depth, latitude and longitude")
+        held = ", ".join(str(n) for n in dataset.data_vars) or "no variable"
+        raise ValueError(f"{name} holds {held}; it needs vp, vs or density, or dvp, dvs, drho, over depth, latitude and longitude")
     depth, latitude, longitude = values
     return Geographic(longitude, latitude, depth, relative, absolute, tuple(taken))
 

@@ -49,26 +49,60 @@ class Planet:
         return [self.model.region((a + b) / 2) for a, b in zip(self.radii[:-1], self.radii[1:])]
 
     def regions(self, sections):
-        """Index into `region_names` of elements in some sections."""
+        """Index into `region_names` of elements in some sections.
+
+        Parameters
+        ----------
+        sections : (ne,) array of int
+        """
         names = self.region_names
         return np.array([names.index(name) for name in self.section_names()])[sections]
 
     def turned(self, x, y):
-        """East and north of places x along xi and y along eta."""
+        """East and north of places x along xi and y along eta.
+
+        Parameters
+        ----------
+        x : array_like
+            Along xi.
+        y : array_like
+            Along eta.
+        """
         a = np.radians(self.azimuth)
         return np.cos(a) * x + np.sin(a) * y, np.cos(a) * y - np.sin(a) * x
 
     def straight(self, east, north):
-        """The way back."""
+        """The way back.
+
+        Parameters
+        ----------
+        east, north : array_like
+        """
         a = np.radians(self.azimuth)
         return np.cos(a) * east - np.sin(a) * north, np.cos(a) * north + np.sin(a) * east
 
     def positions(self, directions, r):
-        """Positions (n, 3), m, of places at radius r (n,) of the spherical model in some directions (n, 3): flattened, with topography."""
+        """Positions (n, 3), m, of places at radius r (n,) of the spherical model in some directions (n, 3): flattened, with topography.
+
+        Parameters
+        ----------
+        directions : (n, 3) array
+            Unit vectors.
+        r : array_like
+            Radius in the spherical model, m.
+        """
         return directions * self.distance(directions, np.broadcast_to(r, directions.shape[:-1]))[..., None]
 
     def distance(self, directions, r):
-        """Distance from the Earth's centre of places at radius r of the spherical model, m."""
+        """Distance from the Earth's centre of places at radius r of the spherical model, m.
+
+        Parameters
+        ----------
+        directions : (n, 3) array
+            Unit vectors.
+        r : array_like
+            Radius in the spherical model, m.
+        """
         out = r * self.figure.factor(r, directions @ self.frame.pole) if self.figure else np.array(r, float)
         high = r > self.root
         if self.topography is not None and high.any():
@@ -80,7 +114,13 @@ class Planet:
         return out
 
     def undone(self, xyz):
-        """Radius, m, that positions (..., 3) had before flattening and topography."""
+        """Radius, m, that positions (..., 3) had before flattening and topography.
+
+        Parameters
+        ----------
+        xyz : (..., 3) array
+            Positions, m.
+        """
         if self.figure is None and self.topography is None:
             return length(xyz)
         directions, height = directed(xyz)
@@ -90,26 +130,58 @@ class Planet:
         return r
 
     def ground(self, longitude, latitude):
-        """Distance of the ground from the Earth's centre at places in degrees, m."""
+        """Distance of the ground from the Earth's centre at places in degrees, m.
+
+        Parameters
+        ----------
+        longitude, latitude : array_like
+            Degrees.
+        """
         directions = self.frame.direction(longitude, latitude).reshape(-1, 3)
         return self.distance(directions, np.full(len(directions), self.model.radius)).reshape(np.shape(np.asarray(longitude) + latitude))
 
     def place(self, longitude, latitude, depth=0.0):
-        """Positions (..., 3), m, of places in degrees at depths (m) below the ground, along the line to the Earth's centre."""
+        """Positions (..., 3), m, of places in degrees at depths (m) below the ground, along the line to the Earth's centre.
+
+        Parameters
+        ----------
+        longitude, latitude : array_like
+            Degrees.
+        depth : array_like
+            m below the ground.
+        """
         r = self.ground(longitude, latitude) - depth
         return self.frame.direction(longitude, latitude) * np.asarray(r)[..., None]
 
     def whereabouts(self, xyz):
-        """Longitude, latitude (degrees) and depth below the ground (m) of positions (..., 3): the inverse of `place`."""
+        """Longitude, latitude (degrees) and depth below the ground (m) of positions (..., 3): the inverse of `place`.
+
+        Parameters
+        ----------
+        xyz : (..., 3) array
+            Positions, m.
+        """
         longitude, latitude = self.frame.degrees(xyz)
         return longitude, latitude, self.ground(longitude, latitude) - np.linalg.norm(xyz, axis=-1)
 
     def axes(self, longitude, latitude):
-        """East, north, up at places as columns of matrices (..., 3, 3): see `sphere.Frame.axes`; up is radial on a sphere."""
+        """East, north, up at places as columns of matrices (..., 3, 3): see `sphere.Frame.axes`; up is radial on a sphere.
+
+        Parameters
+        ----------
+        longitude, latitude : array_like
+            Degrees.
+        """
         return self.frame.axes(longitude, latitude, normal=self.figure is not None)
 
     def deep_enough(self, xyz):
-        """True for positions (..., 3) between the mesh's bottom and the ground."""
+        """True for positions (..., 3) between the mesh's bottom and the ground.
+
+        Parameters
+        ----------
+        xyz : (..., 3) array
+            Positions, m.
+        """
         directions, height = directed(xyz)
         floor = self.distance(directions, np.full(height.shape, self.radii[0]))
         fuzz = INWARD * self.model.radius
@@ -117,12 +189,24 @@ class Planet:
 
 
 def length(xyz):
-    """Distance from the centre of positions (..., 3), m; quicker than a norm along the last axis."""
+    """Distance from the centre of positions (..., 3), m; quicker than a norm along the last axis.
+
+    Parameters
+    ----------
+    xyz : (..., 3) array
+        Positions, m.
+    """
     return np.sqrt(xyz[..., 0] ** 2 + xyz[..., 1] ** 2 + xyz[..., 2] ** 2)
 
 
 def directed(xyz):
-    """Directions (..., 3) of positions, and how far they are from the centre, m; 0, 0, 0 at the centre itself."""
+    """Directions (..., 3) of positions, and how far they are from the centre, m; 0, 0, 0 at the centre itself.
+
+    Parameters
+    ----------
+    xyz : (..., 3) array
+        Positions, m.
+    """
     xyz = np.asarray(xyz, float)
     height = length(xyz)
     return xyz / np.maximum(height, np.finfo(float).tiny)[..., None], height

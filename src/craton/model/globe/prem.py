@@ -59,11 +59,11 @@ def prem(transverse=False, ocean=False, crust="two"):
 def _coefficients(shell, transverse):
     """Polynomials (8, 4) of `PARAMETERS` in SI."""
     top, rho, vp, vs, qmu, qkappa, _ = shell
-    own = (vp, vp, vs, vs, (1.0,))
+    polynomials = (vp, vp, vs, vs, (1.0,))
     if transverse and top in TRANSVERSE_TOPS:
-        own = TRANSVERSE
+        polynomials = TRANSVERSE
     out = np.zeros((len(PARAMETERS), DEGREE + 1))
-    for row, (factor, polynomial) in zip(out, ((1e3, rho), *((1e3, p) for p in own[:4]), (1.0, own[4]))):
+    for row, (factor, polynomial) in zip(out, ((1e3, rho), *((1e3, p) for p in polynomials[:4]), (1.0, polynomials[4]))):
         row[: len(polynomial)] = factor * np.array(polynomial)
     out[6:, 0] = 1 / qkappa, 0.0 if qmu is None else 1 / qmu
     return out

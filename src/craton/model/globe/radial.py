@@ -39,6 +39,13 @@ class RadialModel:
     def piece(self, r, side="below"):
         """Index of the piece that holds radii r, m; a radius on a knot takes the piece of that side.
 
+        Parameters
+        ----------
+        r : array_like
+            Radius, m.
+        side : str
+            ``"below"`` or ``"above"``: which values a discontinuity gives.
+
         Raises
         ------
         ValueError
@@ -49,8 +56,8 @@ class RadialModel:
         if outside.any():
             limits = f"{self.knots[0] / 1e3:.10g} to {self.radius / 1e3:.10g} km"
             raise ValueError(f"radius {r[outside].flat[0] / 1e3:.10g} km is outside the model {self.name}, {limits}")
-        found = np.searchsorted(self.knots, r, side="left" if _below(side) else "right") - 1
-        return np.clip(found, 0, len(self.regions) - 1)
+        pieces = np.searchsorted(self.knots, r, side="left" if _below(side) else "right") - 1
+        return np.clip(pieces, 0, len(self.regions) - 1)
 
     def parameters(self, r, side="below", piece=None, rows=slice(None)):
         """`PARAMETERS`, or some `rows` of them, at radii r (any shape), m: array (8, ...).
@@ -73,38 +80,76 @@ class RadialModel:
             out[:, here] = _horner(self.coefficients[p, rows], x[here])
         return out
 
-    def _of_elements(self, r, side, rows):
+    def _of_elements(self, r, side, parameter_rows):
         """The same at radii (ne, n), of which most rows lie in one piece each."""
         low, high = self.piece(np.stack([r.min(axis=1), r.max(axis=1)]), side)
         x = r / self.radius
-        out = _of_rows(self.coefficients[low][:, rows], x)
+        out = _of_rows(self.coefficients[low][:, parameter_rows], x)
         for n in range(1, int((high - low).max()) + 1):  # the next piece further up, where a row reaches into it
-            some = np.flatnonzero(high - low >= n)
-            knots = self.knots[low[some] + n, None]
-            there = r[some] > knots if _below(side) else r[some] >= knots
-            out[:, some] = np.where(there, _of_rows(self.coefficients[low[some] + n][:, rows], x[some]), out[:, some])
+            rows_above = np.flatnonzero(high - low >= n)
+            knots = self.knots[low[rows_above] + n, None]
+            is_above = r[rows_above] > knots if _below(side) else r[rows_above] >= knots
+            above = _of_rows(self.coefficients[low[rows_above] + n][:, parameter_rows], x[rows_above])
+            out[:, rows_above] = np.where(is_above, above, out[:, rows_above])
         return out
 
     def medium(self, r, lossy=True):
-        """vp, vs (m/s), rho (kg/m3), 1 / Qp, 1 / Qs at radii, those of `speeds` and `losses`: five arrays; losses 0 if not `lossy`."""
+        """vp, vs (m/s), rho (kg/m3), 1 / Qp, 1 / Qs at radii, those of `speeds` and `inverse_q`: five arrays; losses 0 if not `lossy`.
+
+        Parameters
+        ----------
+        r : array_like
+            Radius, m.
+        lossy : bool
+        """
         if self.anisotropic:
             values = self.parameters(r)
-            return *speeds(values), *losses(values)
+            return *speeds(values), *inverse_q(values)
         names = ("rho", "vpv", "vsv", "qkappa", "qmu")[: 5 if lossy else 3]
         rho, vp, vs, *rest = self.parameters(r, rows=[PARAMETERS.index(name) for name in names])
         return vp, vs, rho, *(_of_waves(vp, vs, *rest) if lossy else (0.0, 0.0))
 
     def speeds(self, r, side="below", piece=None):
-        """vp, vs (m/s), rho (kg/m3) at radii; of the Voigt average where the model is transversely isotropic."""
+        """vp, vs (m/s), rho (kg/m3) at radii; of the Voigt average where the model is transversely isotropic.
+
+        Parameters
+        ----------
+        r : array_like
+            Radius, m.
+        side : str
+            ``"below"`` or ``"above"``: which values a discontinuity gives.
+        piece : array_like of int, optional
+            Piece to evaluate, in place of the one that holds r.
+        """
         return speeds(self.parameters(r, side, piece))
 
     def moduli(self, r, side="below", piece=None):
-        """Love's A, C, F, L, N at radii, Pa: array (5, ...)."""
+        """Love's A, C, F, L, N at radii, Pa: array (5, ...).
+
+        Parameters
+        ----------
+        r : array_like
+            Radius, m.
+        side : str
+            ``"below"`` or ``"above"``: which values a discontinuity gives.
+        piece : array_like of int, optional
+            Piece to evaluate, in place of the one that holds r.
+        """
         return love(self.parameters(r, side, piece))
 
-    def losses(self, r, side="below", piece=None):
-        """1 / Qp and 1 / Qs at radii."""
-        return losses(self.parameters(r, side, piece))
+    def inverse_q(self, r, side="below", piece=None):
+        """1 / Qp and 1 / Qs at radii.
+
+        Parameters
+        ----------
+        r : array_like
+            Radius, m.
+        side : str
+            ``"below"`` or ``"above"``: which values a discontinuity gives.
+        piece : array_like of int, optional
+            Piece to evaluate, in place of the one that holds r.
+        """
+        return inverse_q(self.parameters(r, side, piece))
 
     @cached_property
     def anisotropic(self):
@@ -114,7 +159,13 @@ class RadialModel:
                     and np.allclose(eta, np.eye(1, eta.shape[1]), ISOTROPIC))  # fmt: skip
 
     def jumps(self, least=JUMP):
-        """Radii, rising, m, at which density or a speed changes by more than `least` of itself; without surface and centre."""
+        """Radii, rising, m, at which density or a speed changes by more than `least` of itself; without surface and centre.
+
+        Parameters
+        ----------
+        least : float
+            Relative change.
+        """
         inner = self.knots[1:-1]
         below, above = (self.parameters(inner, side)[:ELASTIC] for side in ("below", "above"))
         with np.errstate(invalid="ignore"):
@@ -122,38 +173,61 @@ class RadialModel:
         return inner[np.nan_to_num(change).max(axis=0, initial=0) > least]
 
     def region(self, r, side="below"):
-        """Name of the region at one radius, m."""
+        """Name of the region at one radius, m.
+
+        Parameters
+        ----------
+        r : float
+            Radius, m.
+        side : str
+            ``"below"`` or ``"above"``: which values a discontinuity gives.
+        """
         return self.regions[int(self.piece(r, side))]
 
     def boundary(self, region):
         """Radii (bottom, top), m, of a region by its name.
+
+        Parameters
+        ----------
+        region : str
 
         Raises
         ------
         KeyError
             There is none of that name.
         """
-        own = [n for n, name in enumerate(self.regions) if name == region]
-        if not own:
+        pieces = [n for n, name in enumerate(self.regions) if name == region]
+        if not pieces:
             raise KeyError(f"{self.name} has no region {region}; it has {', '.join(dict.fromkeys(self.regions))}")
-        return float(self.knots[own[0]]), float(self.knots[own[-1] + 1])
+        return float(self.knots[pieces[0]]), float(self.knots[pieces[-1] + 1])
 
     def fluid(self, region):
-        """True for a region without shear strength."""
+        """True for a region without shear strength.
+
+        Parameters
+        ----------
+        region : str
+        """
         bottom, top = self.boundary(region)
         return float(self.speeds((bottom + top) / 2)[1]) == 0.0
 
     def slowest(self, bottom, top):
-        """Lowest wave speed between two radii, m/s: of shear waves, of pressure waves where it is fluid."""
+        """Lowest wave speed between two radii, m/s: of shear waves, of pressure waves where it is fluid.
+
+        Parameters
+        ----------
+        bottom, top : float
+            Radius, m.
+        """
         r = self._looked_at(bottom, top)
-        found = [self.speeds(r, side) for side in ("below", "above")]
-        slow = np.array([np.where(vs > 0, vs, vp) for vp, vs, _ in found])
+        sides = [self.speeds(r, side) for side in ("below", "above")]
+        slow = np.array([np.where(vs > 0, vs, vp) for vp, vs, _ in sides])
         return float(np.min([slow[0, 1:].min(), slow[1, :-1].min()]))  # not the values behind either end
 
     def _looked_at(self, bottom, top, count=20):
         """Knots between two radii and points between them, rising, both ends included."""
-        own = np.concatenate([[bottom], self.knots[(self.knots > bottom) & (self.knots < top)], [top]])
-        return np.unique(np.concatenate([np.linspace(a, b, count) for a, b in zip(own[:-1], own[1:])]))
+        limits = np.concatenate([[bottom], self.knots[(self.knots > bottom) & (self.knots < top)], [top]])
+        return np.unique(np.concatenate([np.linspace(a, b, count) for a, b in zip(limits[:-1], limits[1:])]))
 
 
 def _below(side):
@@ -173,23 +247,35 @@ def _horner(coefficients, x):
 def _of_rows(coefficients, x):
     """Polynomials (ne, m, d), those of each row, at x (ne, n): (m, ne, n)."""
     out = np.empty((coefficients.shape[1], *x.shape))
-    for own, powers in zip(out, coefficients.transpose(1, 2, 0)):
-        own[...] = powers[-1, :, None]
+    for values, powers in zip(out, coefficients.transpose(1, 2, 0)):
+        values[...] = powers[-1, :, None]
         for power in powers[-2::-1]:
-            own *= x
-            own += power[:, None]
+            values *= x
+            values += power[:, None]
     return out
 
 
 def love(parameters):
-    """Love's A, C, F, L, N (Pa) from `PARAMETERS` (8, ...) (Dziewonski & Anderson 1981, section 3)."""
+    """Love's A, C, F, L, N (Pa) from `PARAMETERS` (8, ...) (Dziewonski & Anderson 1981, section 3).
+
+    Parameters
+    ----------
+    parameters : (8, ...) array
+        `PARAMETERS`.
+    """
     rho, vpv, vph, vsv, vsh, eta = parameters[:ELASTIC]
     a, c, l, n = rho * vph**2, rho * vpv**2, rho * vsv**2, rho * vsh**2
     return np.array([a, c, eta * (a - 2 * l), l, n])
 
 
 def speeds(parameters):
-    """vp, vs (m/s) and rho (kg/m3) of `PARAMETERS`, of the isotropic medium with Voigt's moduli (Babuska & Cara 1991, eq. 2.25)."""
+    """vp, vs (m/s) and rho (kg/m3) of `PARAMETERS`, of the isotropic medium with Voigt's moduli (Babuska & Cara 1991, eq. 2.25).
+
+    Parameters
+    ----------
+    parameters : (8, ...) array
+        `PARAMETERS`.
+    """
     a, c, f, l, n = love(parameters)
     rho = parameters[0]
     kappa, mu = (4 * a + c + 4 * f - 4 * n) / 9, (a + c - 2 * f + 6 * l + 5 * n) / 15
@@ -197,8 +283,14 @@ def speeds(parameters):
     return np.sqrt((kappa + 4 / 3 * mu) / rho), np.sqrt(mu / rho), rho
 
 
-def losses(parameters):
-    """1 / Qp and 1 / Qs of `PARAMETERS` (8, ...), from those of bulk and shear modulus (Dziewonski & Anderson 1981, eq. 4)."""
+def inverse_q(parameters):
+    """1 / Qp and 1 / Qs of `PARAMETERS` (8, ...), from those of bulk and shear modulus (Dziewonski & Anderson 1981, eq. 4).
+
+    Parameters
+    ----------
+    parameters : (8, ...) array
+        `PARAMETERS`.
+    """
     return _of_waves(*speeds(parameters)[:2], *parameters[6:])
 
 
@@ -209,7 +301,13 @@ def _of_waves(vp, vs, kappa, mu):
 
 
 def thomsen(parameters):
-    """epsilon, delta, gamma about the vertical of `PARAMETERS` (8, ...) (Thomsen 1986, eq. 8, 9, 17); 0 in a fluid's gamma."""
+    """epsilon, delta, gamma about the vertical of `PARAMETERS` (8, ...) (Thomsen 1986, eq. 8, 9, 17); 0 in a fluid's gamma.
+
+    Parameters
+    ----------
+    parameters : (8, ...) array
+        `PARAMETERS`.
+    """
     a, c, f, l, n = love(parameters)
     with np.errstate(invalid="ignore", divide="ignore"):
         gamma = np.where(l > 0, (n - l) / (2 * l), 0.0)
@@ -250,9 +348,19 @@ def described(model, r, side="below", piece=None):
     """Properties vp, vs, rho, qp, qs, epsilon, delta, gamma (`properties.NAMES`, losses 1 / Q) at radii: array (8, ...).
 
     vp and vs are those along the vertical where the model is transversely isotropic, as Thomsen's parameters want them.
+
+    Parameters
+    ----------
+    model : RadialModel
+    r : array_like
+        Radius, m.
+    side : str
+        ``"below"`` or ``"above"``: which values a discontinuity gives.
+    piece : array_like of int, optional
+        Piece to evaluate, in place of the one that holds r.
     """
     values = model.parameters(r, side, piece)
     if not model.anisotropic:
         vp, vs, rho = speeds(values)
-        return np.array([vp, vs, rho, *losses(values), *np.zeros((3, *np.shape(vp)))])
-    return np.array([values[1], values[3], values[0], *losses(values), *thomsen(values)])
+        return np.array([vp, vs, rho, *inverse_q(values), *np.zeros((3, *np.shape(vp)))])
+    return np.array([values[1], values[3], values[0], *inverse_q(values), *thomsen(values)])

@@ -3,15 +3,15 @@ from pathlib import Path
 
 import numpy as np
 
+from craton import io
+from craton.io import taup
+from craton.io.contents import UnknownFormat
 from craton.model.globe.prem import prem
-from craton.model.globe.radial import PARAMETERS, RadialModel, losses
+from craton.model.globe.radial import PARAMETERS, RadialModel, inverse_q
 
-EARTH = 6_371_000.0  # m
-BOUNDARIES = {"mantle": "moho", "moho": "moho", "outer-core": "cmb", "cmb": "cmb", "inner-core": "icb", "icocb": "icb"}
 MANTLE = 7.5e3  # m/s: below the first jump to such vp lies the mantle, where a file does not say so
 TRANSITIONS = (("upper_mantle", 410e3, 60e3), ("transition_zone", 660e3, 60e3))  # down to a jump at about this depth, m; its allowance, m
 STEP = 20e3  # m between the lines of a written model: PREM's speeds between them are linear within 2e-6
-COLUMNS = ("vp", "vs", "vpv", "vph", "vsv", "vsh", "rho", "eta", "qkappa", "qmu", "qp", "qs")
 
 
 def model(name):
@@ -31,16 +31,35 @@ def model(name):
     if str(name) in MODELS:
         return MODELS[str(name)]()
     path = Path(name)
-    if path.suffix.lower() not in READERS:
-        raise ValueError(f"{name} is not a radial model: {', '.join(MODELS)}, or a file that ends in {', '.join(READERS)}")
-    if not path.exists():
-        raise ValueError(f"there is no file {path}")
-    return READERS[path.suffix.lower()](path)
+    try:
+        return from_table(path.stem, io.read(path, "radial model"))
+    except UnknownFormat as error:
+        raise ValueError(f"{name} is not a radial model: {', '.join(MODELS)}, or a file; {error}; {error.remedy}") from None
 
 
 def ak135():
     """AK135 (Kennett, Engdahl & Buland 1995) with the density and Q of AK135-F (Montagner & Kennett 1996), continental crust."""
-    return read_nd(Path(__file__).with_name("ak135.nd"))
+    return model(Path(__file__).with_name("ak135.nd"))
+
+
+def from_table(name, rows):
+    """A model that is linear between the rows of a file.
+
+    Parameters
+    ----------
+    name : str
+    rows : RadialTable
+
+    Returns
+    -------
+    RadialModel
+
+    Raises
+    ------
+    ValueError
+        Depths that are not in order, values that are impossible.
+    """
+    return table(name, rows.radius, _parameters(rows.columns), moho=rows.moho)
 
 
 # --- tables to models -------------------------------------------------------------------------------------------------------------------
@@ -62,6 +81,8 @@ def table(name, radius, values, regions=None, moho=None):
         Its radius, m; by default that of the first jump to 7.5 km/s.
     """
     radius, values = np.asarray(radius, float), np.asarray(values, float)
+    if len(radius) < 2:
+        raise ValueError(f"{name} holds {len(radius)} lines of numbers; a model needs 2 or more")
     if radius[0] > radius[-1]:
         radius, values = radius[::-1], values[:, ::-1]
     if (np.diff(radius) < 0).any():
@@ -72,8 +93,8 @@ def table(name, radius, values, regions=None, moho=None):
     low, high = radius[thick], radius[thick + 1]
     slope = (values[:, thick + 1] - values[:, thick]) / (high - low)
     coefficients = np.stack([values[:, thick] - slope * low, slope * radius[-1]], axis=-1).swapaxes(0, 1)
-    made = RadialModel(name, np.append(low, high[-1]), coefficients, ("",) * len(thick))
-    return RadialModel(name, made.knots, coefficients, tuple(regions) if regions is not None else _regions(made, moho))
+    unnamed = RadialModel(name, np.append(low, high[-1]), coefficients, ("",) * len(thick))
+    return RadialModel(name, unnamed.knots, coefficients, tuple(regions) if regions is not None else _regions(unnamed, moho))
 
 
 def _check(name, radius, values):
@@ -86,98 +107,42 @@ def _check(name, radius, values):
         raise ValueError(f"{name}: {wrong[0][0]} at radius {radius[wrong[0][1]][0] / 1e3:.10g} km")
 
 
-def _regions(made, moho):
+def _regions(model, moho):
     """Names of the pieces of a model, from below."""
-    tops, middles = made.knots[1:], (made.knots[:-1] + made.knots[1:]) / 2
-    fluid = made.speeds(middles)[1] == 0
-    jumps = made.jumps()
-    moho = _moho(made, jumps) if moho is None else moho
+    tops, middles = model.knots[1:], (model.knots[:-1] + model.knots[1:]) / 2
+    fluid = model.speeds(middles)[1] == 0
+    jumps = model.jumps()
+    moho = _moho(model, jumps) if moho is None else moho
     names, rest = [], list(zip(tops, fluid))[::-1]
     core = False
     for top, wet in rest:  # top down
         core = core or (wet and top <= moho)
-        names.append(("outer_core" if wet else "inner_core") if core else "ocean" if wet else _solid(made, jumps, moho, top))
+        names.append(("outer_core" if wet else "inner_core") if core else "ocean" if wet else _solid(model, jumps, moho, top))
     return tuple(names[::-1])
 
 
-def _moho(made, jumps):
+def _moho(model, jumps):
     """Radius of the first jump, from above, to the mantle's speed; the surface where there is none."""
-    found = [r for r in jumps[::-1] if made.speeds(r)[0] >= MANTLE > made.speeds(r, "above")[0]]
-    return found[0] if found else made.radius
+    mantle_tops = [r for r in jumps[::-1] if model.speeds(r)[0] >= MANTLE > model.speeds(r, "above")[0]]
+    return mantle_tops[0] if mantle_tops else model.radius
 
 
-def _solid(made, jumps, moho, top):
-    if top > moho + 1e-9 * made.radius:
+def _solid(model, jumps, moho, top):
+    if top > moho + 1e-9 * model.radius:
         return "crust"
     for name, depth, allowance in TRANSITIONS:
-        near = jumps[np.abs(made.radius - jumps - depth) < allowance]
-        if len(near) and top > near[np.argmin(np.abs(made.radius - near - depth))] * (1 + 1e-12):
+        candidates = jumps[np.abs(model.radius - jumps - depth) < allowance]
+        if len(candidates) and top > candidates[np.argmin(np.abs(model.radius - candidates - depth))] * (1 + 1e-12):
             return name
     return "lower_mantle"
 
 
-# --- files ------------------------------------------------------------------------------------------------------------------------------
-
-
-def read_nd(path, radius=None):
-    """A model from a table of depth (km), vp, vs (km/s), density (g/cm3) and perhaps Qp, Qs: TauP's "named discontinuities", or .tvel.
-
-    Parameters
-    ----------
-    path : path-like
-    radius : float, optional
-        Of the surface, m; by default the largest depth where that is beyond 6000 km, else 6371 km.
-
-    Raises
-    ------
-    ValueError
-        A line that is no line of such a table.
-    """
-    path = Path(path)
-    rows, marks = _rows(path)
-    columns = np.array(rows).T
-    if len(columns) not in (4, 6):
-        raise ValueError(f"{path.name}: {len(columns)} columns; 4 (depth vp vs density) or 6 (with Qp Qs) are expected")
-    depth = 1e3 * columns[0]
-    properties = dict(zip(("vp", "vs", "rho"), 1e3 * columns[1:4])) | dict(zip(("qp", "qs"), columns[4:]))
-    surface = _surface(depth[-1], radius)
-    return table(path.stem, surface - depth, _parameters(properties), moho=surface - depth[marks["moho"]] if "moho" in marks else None)
-
-
-def _rows(path):
-    """Numbers of a table, and the line after which each named boundary comes."""
-    rows, marks = [], {}
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    for number, line in enumerate(lines[2:] if path.suffix.lower() == ".tvel" else lines, 3 if path.suffix.lower() == ".tvel" else 1):
-        words = line.split("#")[0].split()
-        if not words:
-            continue
-        if len(words) == 1 and words[0].lower() in BOUNDARIES and rows:
-            marks[BOUNDARIES[words[0].lower()]] = len(rows) - 1
-            continue
-        try:
-            rows.append([float(w) for w in words])
-        except ValueError:
-            raise ValueError(
-                f"{path.name}, line {number}: {line.strip()!r} is neither a row of numbers nor {', '.join(BOUNDARIES)}"
-            ) from None
-        if len(rows[-1]) != len(rows[0]):
-            raise ValueError(f"{path.name}, line {number}: {len(rows[-1])} numbers, {len(rows[0])} in the first line")
-    if len(rows) < 2:
-        raise ValueError(f"{path.name} holds {len(rows)} lines of numbers; a model needs 2 or more")
-    return rows, marks
-
-
-def _surface(deepest, radius):
-    return float(radius) if radius is not None else deepest if deepest > 6e6 else EARTH
-
-
-def _parameters(given):
+def _parameters(columns):
     """`PARAMETERS` (8, n) from columns in SI by name; quality factors of 0 or infinity mean no loss."""
-    vpv, vsv = (given.get(f"{v}v", given.get(v)) for v in ("vp", "vs"))
-    vph, vsh = given.get("vph", vpv), given.get("vsh", vsv)
-    rows = np.array([given["rho"], vpv, vph, vsv, vsh, given.get("eta", np.ones_like(vpv)), *np.zeros((2, len(vpv)))])
-    q = {name: _loss(given[name]) for name in ("qkappa", "qmu", "qp", "qs") if name in given}
+    vpv, vsv = (columns.get(f"{v}v", columns.get(v)) for v in ("vp", "vs"))
+    vph, vsh = columns.get("vph", vpv), columns.get("vsh", vsv)
+    rows = np.array([columns["rho"], vpv, vph, vsv, vsh, columns.get("eta", np.ones_like(vpv)), *np.zeros((2, len(vpv)))])
+    q = {name: _loss(columns[name]) for name in ("qkappa", "qmu", "qp", "qs") if name in columns}
     if "qmu" in q or "qkappa" in q:
         rows[6:] = q.get("qkappa", 0.0), q.get("qmu", 0.0)
     elif q:
@@ -193,62 +158,32 @@ def _loss(quality):
         return np.where(quality > 0, 1 / quality, 0.0)
 
 
-def read_csv(path, radius=None):
-    """A model from a CSV file whose first line names its columns.
-
-    ``depth`` or ``radius`` (m, or km with the name ``depth_km``, ``radius_km``); ``vp``, ``vs`` or ``vpv, vph, vsv, vsh, eta`` (m/s, or
-    km/s where all are below 100); ``rho`` (kg/m3, or g/cm3 where all are below 100); perhaps ``qkappa, qmu`` or ``qp, qs``.
-
-    Raises
-    ------
-    ValueError
-        Columns that are missing or unknown, or not numbers.
-    """
-    path = Path(path)
-    lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip() and not line.startswith("#")]
-    names = [word.strip().lower() for word in lines[0].split(",")] if lines else []
-    places = [n for n in names if n.removesuffix("_km") in ("depth", "radius")]
-    unknown = [n for n in names if n not in (*places, *COLUMNS)]
-    if len(places) != 1 or unknown or "rho" not in names or not ({"vp", "vs"} <= {*names} or {"vpv", "vsv"} <= {*names}):
-        wrong = f"column {unknown[0]!r} is unknown" if unknown else f"its columns are {', '.join(names) or 'none'}"
-        raise ValueError(f"{path.name}: {wrong}; give depth or radius (or depth_km, radius_km), vp, vs, rho, optionally qkappa, qmu")
-    try:
-        columns = dict(zip(names, np.array([[float(w) for w in line.split(",")] for line in lines[1:]]).T))
-    except ValueError as error:
-        raise ValueError(f"{path.name}: {error}") from None
-    properties = {name: _si(name, values) for name, values in columns.items() if name in COLUMNS}
-    place = columns[places[0]] * (1e3 if places[0].endswith("_km") else 1.0)
-    return table(path.stem, place if places[0].startswith("radius") else _surface(place.max(), radius) - place, _parameters(properties))
-
-
-def _si(name, values):
-    thousands = name.startswith("v") or name == "rho"
-    return 1e3 * values if thousands and values.max() < 100 else values
-
-
 def write_nd(model, path, step=STEP):
     """Write a model as TauP's .nd: depth (km), vp, vs (km/s), density (g/cm3), Qp, Qs; of Voigt's averages where it is anisotropic.
 
     TauP takes speeds between lines as linear: curved pieces get a line every `step` m.
+
+    Parameters
+    ----------
+    model : RadialModel
+    path : path-like
+    step : float
+        Distance of lines in curved pieces, m.
     """
-    lines, previous = [f"# {model.name}: depth km, vp km/s, vs km/s, density g/cm3, Qp, Qs"], None
-    marks = {"upper_mantle": "mantle", "outer_core": "outer-core", "inner_core": "inner-core"}
+    names = {"upper_mantle": "mantle", "outer_core": "outer-core", "inner_core": "inner-core"}
+    pieces, above = [], None
     for p in range(len(model.regions) - 1, -1, -1):
-        name = model.regions[p]
-        if name != previous and name in marks and previous is not None:
-            lines.append(marks[name])
+        region = model.regions[p]
+        boundary = names.get(region) if above not in (None, region) else None
         count = 1 + (int(np.ceil((model.knots[p + 1] - model.knots[p]) / step)) if model.coefficients.shape[2] > 2 else 1)
         radii = np.linspace(model.knots[p + 1], model.knots[p], count)
-        vp, vs, rho = model.speeds(radii, piece=p)
-        quality = [np.where(loss > 0, 1 / np.where(loss > 0, loss, 1), 0) for loss in losses(model.parameters(radii, piece=p))]
-        lines += [f"{(model.radius - r) / 1e3:.6f} {a / 1e3:.8f} {b / 1e3:.8f} {c / 1e3:.8f} {qp:.3f} {qs:.3f}"
-                  for r, a, b, c, qp, qs in zip(radii, vp, vs, rho, *quality)]  # fmt: skip
-        previous = name
-    Path(path).write_text("\n".join(lines) + "\n", encoding="ascii")
+        quality = [np.where(loss > 0, 1 / np.where(loss > 0, loss, 1), 0) for loss in inverse_q(model.parameters(radii, piece=p))]
+        pieces.append((boundary, np.stack([model.radius - radii, *model.speeds(radii, piece=p), *quality], axis=1)))
+        above = region
+    taup.write(path, model.name, pieces)
 
 
 MODELS = {
     "prem": prem, "prem_ocean": lambda: prem(ocean=True), "prem_ti": lambda: prem(transverse=True),
     "prem_ti_ocean": lambda: prem(transverse=True, ocean=True), "ak135": ak135,
 }  # fmt: skip
-READERS = {".nd": read_nd, ".tvel": read_nd, ".csv": read_csv}

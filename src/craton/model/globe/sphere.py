@@ -13,7 +13,7 @@ STEPS = 2000  # of radius in Clairaut's equation
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Where a chunk lies.
+    """The place and orientation of a chunk.
 
     Parameters
     ----------
@@ -29,7 +29,13 @@ class Frame:
     geographic: bool = True
 
     def geocentric(self, latitude):
-        """Geocentric latitude of a place at the surface, degrees, from a latitude as the frame gives them."""
+        """Geocentric latitude of a place at the surface, degrees, from a latitude as the frame gives them.
+
+        Parameters
+        ----------
+        latitude : array_like
+            Degrees.
+        """
         return geocentric(latitude) if self.geographic else np.asarray(latitude, float)
 
     @property
@@ -43,13 +49,25 @@ class Frame:
         return self.matrix[:, 2]
 
     def direction(self, longitude, latitude):
-        """Unit vectors (..., 3), in the chunk's axes, from the Earth's centre to places in degrees."""
+        """Unit vectors (..., 3), in the chunk's axes, from the Earth's centre to places in degrees.
+
+        Parameters
+        ----------
+        longitude, latitude : array_like
+            Degrees.
+        """
         longitude, latitude = np.radians(np.asarray(longitude, float)), np.radians(self.geocentric(latitude))
         flat, up = np.cos(latitude), np.sin(latitude)
         return np.stack(np.broadcast_arrays(flat * np.cos(longitude), flat * np.sin(longitude), up), -1) @ self.matrix.T
 
     def degrees(self, xyz):
-        """Longitude (-180 to 180) and latitude, degrees, of the directions of positions (..., 3)."""
+        """Longitude (-180 to 180) and latitude, degrees, of the directions of positions (..., 3).
+
+        Parameters
+        ----------
+        xyz : (..., 3) array
+            Positions, m.
+        """
         earth = np.asarray(xyz, float) @ self.matrix
         latitude = np.degrees(np.arctan2(earth[..., 2], np.hypot(earth[..., 0], earth[..., 1])))
         return np.degrees(np.arctan2(earth[..., 1], earth[..., 0])), geographic(latitude) if self.geographic else latitude
@@ -79,7 +97,14 @@ def _local(longitude, latitude):
 
 
 def geocentric(latitude, flattening=FLATTENING):
-    """Geocentric latitude of a place on the ellipsoid, degrees, from its geographic latitude: tan = (1 - f)^2 tan."""
+    """Geocentric latitude of a place on the ellipsoid, degrees, from its geographic latitude: tan = (1 - f)^2 tan.
+
+    Parameters
+    ----------
+    latitude : array_like
+        Degrees.
+    flattening : float
+    """
     latitude = np.asarray(latitude, float)
     lat = np.radians(latitude)
     return latitude + np.degrees(np.arctan2(((1 - flattening) ** 2 - 1) * np.sin(lat) * np.cos(lat),
@@ -87,13 +112,27 @@ def geocentric(latitude, flattening=FLATTENING):
 
 
 def geographic(latitude, flattening=FLATTENING):
-    """Geographic latitude, degrees, of a place on the ellipsoid from its geocentric latitude; inverse of `geocentric`."""
+    """Geographic latitude, degrees, of a place on the ellipsoid from its geocentric latitude; inverse of `geocentric`.
+
+    Parameters
+    ----------
+    latitude : array_like
+        Degrees.
+    flattening : float
+    """
     lat = np.radians(np.asarray(latitude, float))
     return np.degrees(np.arctan2(np.sin(lat), (1 - flattening) ** 2 * np.cos(lat)))
 
 
 def turned(tensor, axes):
-    """A tensor (3, 3) in east, north, up in a chunk's axes: A M A^T."""
+    """A tensor (3, 3) in east, north, up in a chunk's axes: A M A^T.
+
+    Parameters
+    ----------
+    tensor : (3, 3) array
+    axes : (3, 3) array
+        East, north, up as columns.
+    """
     return axes @ np.asarray(tensor, float) @ np.swapaxes(axes, -1, -2)
 
 
@@ -102,7 +141,7 @@ def turned(tensor, axes):
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """How a sphere of radius r is flattened: to radius r (1 - 2/3 e(r) P2(sin latitude)) at geocentric latitudes, of the same volume.
+    """The flattening of a sphere of radius r: to radius r (1 - 2/3 e(r) P2(sin latitude)) at geocentric latitudes, of the same volume.
 
     Parameters
     ----------
@@ -116,7 +155,15 @@ class Figure:
     flattening: np.ndarray
 
     def factor(self, r, sine):
-        """Radius over r at spherical radii r (m) and sines of geocentric latitude."""
+        """Radius over r at spherical radii r (m) and sines of geocentric latitude.
+
+        Parameters
+        ----------
+        r : array_like
+            Radius in the spherical model, m.
+        sine : array_like
+            Of geocentric latitude.
+        """
         return 1 - np.interp(r, self.radii, self.flattening) * (sine**2 - 1 / 3)
 
 

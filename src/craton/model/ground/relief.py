@@ -4,8 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
+from craton import io
+from craton.model.interpolate import weights
+
 AXES = {"latitude": ("lat", "latitude", "y"), "longitude": ("lon", "longitude", "x")}
 METRES = ("", "m", "meter", "meters", "metre", "metres")
+ROUNDING = 1e-9  # steps outside a grid that count as its edge
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +36,7 @@ class Relief:
         x = np.append(self.longitude, self.longitude[0] + 360.0) if around else self.longitude
         east = np.where((east > x[-1]) & (east - 360.0 >= x[0] - 1e-9), east - 360.0, east)
         north = to_poles(self.latitude, latitude) if around else np.asarray(latitude, float)
-        (i, p), (j, q) = _along(x, east), _along(self.latitude, north)
+        (i, _, p), (j, _, q) = weights(x, east, ROUNDING), weights(self.latitude, north, ROUNDING)
         columns = [i, (i + 1) % len(self.longitude)]
         south, north = ((1 - p) * self.elevation[row, columns[0]] + p * self.elevation[row, columns[1]] for row in (j, j + 1))
         return (1 - q) * south + q * north
@@ -52,17 +56,18 @@ class Relief:
 
 
 def to_poles(axis, latitude):
-    """Latitudes; those beyond an end of an axis that is a spacing or less from the pole are moved to it: grids of cells end there."""
+    """Latitudes; those beyond an end of an axis that is a spacing or less from the pole are moved to it: grids of cells end there.
+
+    Parameters
+    ----------
+    axis : (n,) array
+        Latitudes of the grid, degrees, rising.
+    latitude : array_like
+        Degrees.
+    """
     latitude, spacing = np.asarray(latitude, float), np.diff(axis).max(initial=0) * (1 + 1e-9)
     low, high = axis[0] if axis[0] <= spacing - 90 else -np.inf, axis[-1] if axis[-1] >= 90 - spacing else np.inf
     return np.clip(latitude, low, high)
-
-
-def _along(axis, at):
-    """Index of the lower neighbour and part of the way to the next; nan outside the axis."""
-    low = np.clip(np.searchsorted(axis, at, side="right") - 1, 0, len(axis) - 2)
-    part = (at - axis[low]) / (axis[low + 1] - axis[low])
-    return low, np.where((part < -1e-9) | (part > 1 + 1e-9), np.nan, np.clip(part, 0, 1))
 
 
 def read(path, variable=None):
@@ -80,46 +85,19 @@ def read(path, variable=None):
     ValueError
         A file that cannot be read or is no such grid: says what it holds.
     """
-    path = Path(path)
-    if not path.exists():
-        raise ValueError(f"there is no file {path}")
-    tiff = path.suffix.lower() in (".tif", ".tiff")
-    with (_geotiff if tiff else _netcdf)(path) as opened:
-        return from_array(opened.isel(band=0, drop=True) if tiff else _chosen(opened, variable, path.name), path.name)
-
-
-def _netcdf(path):
-    import xarray
-
-    try:
-        return xarray.open_dataset(path, decode_times=False)
-    except (OSError, ValueError) as error:  # ValueError: no engine takes it for netCDF
-        raise ValueError(f"cannot read {path} as netCDF: {(str(error).splitlines() or [''])[0][:150]}") from error
-
-
-def _geotiff(path):
-    try:
-        import rioxarray
-    except ImportError:
-        raise ValueError(f"{path.name}: GeoTIFF needs rioxarray (pip install rioxarray); netCDF does not") from None
-    try:
-        return rioxarray.open_rasterio(path, masked=True)
-    except Exception as error:  # rasterio's own kinds of failure
-        raise ValueError(f"cannot read {path} as GeoTIFF: {(str(error).splitlines() or [''])[0][:150]}") from error
-
-
-def _chosen(dataset, variable, name):
-    flat = [str(n) for n, array in dataset.data_vars.items() if array.ndim == 2]
-    if variable is None and len(flat) != 1:
-        raise ValueError(f"{name} holds {', '.join(flat) or 'no variable'} over two dimensions; name one with variable =")
-    if variable is not None and variable not in dataset.data_vars:
-        raise ValueError(f"{name} has no variable {variable}; it has {', '.join(map(str, dataset.data_vars))}")
-    return dataset[variable or flat[0]]
+    return from_array(io.read(path, "raster", variable=variable), Path(path).name)
 
 
 def from_array(array, name="the elevations"):
-    """A `Relief` from an xarray.DataArray over longitude and latitude."""
-    dims = {}
+    """A `Relief` from an xarray.DataArray over longitude and latitude.
+
+    Parameters
+    ----------
+    array : xarray.DataArray
+    name : str
+        For messages.
+    """
+    array, dims = array.squeeze(drop=True), {}
     for ours, names in AXES.items():
         theirs = next((d for d in array.dims if str(d).lower() in names), None)
         if theirs is None or theirs not in array.coords:

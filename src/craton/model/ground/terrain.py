@@ -24,7 +24,13 @@ class Profile:
     name: str = "topography"
 
     def at(self, x, y):
-        """Elevations at points (arrays that broadcast together), m."""
+        """Elevations at points (arrays that broadcast together), m.
+
+        Parameters
+        ----------
+        x, y : array_like
+            m.
+        """
         return np.broadcast_to(np.interp(x, self.x, self.z), np.broadcast_shapes(np.shape(x), np.shape(y)))
 
 
@@ -36,7 +42,13 @@ class Level:
     name: str = "topography"
 
     def at(self, x, y):
-        """Elevations at points (arrays that broadcast together), m."""
+        """Elevations at points (arrays that broadcast together), m.
+
+        Parameters
+        ----------
+        x, y : array_like
+            m.
+        """
         return np.full(np.broadcast_shapes(np.shape(x), np.shape(y)), self.z)
 
 
@@ -56,11 +68,23 @@ class Terrain:
     water: Any = None
 
     def surface(self, x, y):
-        """Elevation of the ground at points, m; under water that of its bottom. nan beyond a surface's grid."""
+        """Elevation of the ground at points, m; under water that of its bottom. nan beyond a surface's grid.
+
+        Parameters
+        ----------
+        x, y : array_like
+            m.
+        """
         return self.ground.at(np.asarray(x, float), np.asarray(y, float))
 
     def top(self, x, y):
-        """Elevation of the highest matter at points, ground or water, m."""
+        """Elevation of the highest matter at points, ground or water, m.
+
+        Parameters
+        ----------
+        x, y : array_like
+            m.
+        """
         ground = self.surface(x, y)
         return ground if self.water is None else np.maximum(ground, self.water.level)
 
@@ -68,6 +92,14 @@ class Terrain:
         """Parts of the cells of planes k0 to k1 - 1 that act as ground and as water: two arrays (k1 - k0, ny, nx), 0 to 1.
 
         In the cells of a `Grid` ground that no shear stress holds counts as water or as nothing (`held`), and so does less than `LEAST`.
+
+        Parameters
+        ----------
+        grid : Grid
+        k0 : int
+            First plane.
+        k1 : int
+            One past the last plane.
         """
         wide, inside = wider(grid)
         ground, top = columns(self, wide)
@@ -80,7 +112,14 @@ class Terrain:
         return rock[inside], water[inside]
 
     def parts(self, grid, lower, upper):
-        """Parts of the cells between two elevations that are ground and water: two arrays (ny, nx), 0 to 1."""
+        """Parts of the cells between two elevations that are ground and water: two arrays (ny, nx), 0 to 1.
+
+        Parameters
+        ----------
+        grid : Grid
+        lower, upper : float
+            Elevation, m.
+        """
         rock, both = (np.clip((z - lower) / (upper - lower), 0, 1).mean(axis=0) for z in columns(self, grid))
         return rock, both - rock
 
@@ -90,25 +129,43 @@ class Terrain:
         Where mu is 0 in one of the four cells around a shear stress there is none (`moduli.h`). In a cell of rock with none beside it to
         both sides along an axis, both points of the velocity along that axis have no shear stress: nothing but the far weights of the
         differences holds them, and together they swing for ever. So rock counts in blocks of 2 x 2 cells on rock only (2 in the plane).
+
+        Parameters
+        ----------
+        grid : Grid
+        lower, upper : float
+            Elevation, m.
         """
         rock, water = self.parts(grid, lower, upper)
         share, level = rock + water, -np.inf if self.water is None else self.water.level
         solid = (rock >= water) & (share >= LEAST)
         if self.water is not None and upper >= level:
             solid &= self.base(grid)
-        kept = in_blocks(solid, grid)
-        other = np.where(kept, water, share if level - lower >= LEAST * (upper - lower) else 0)
-        return np.where(kept, rock, 0), other
+        in_block = in_blocks(solid, grid)
+        other = np.where(in_block, water, share if level - lower >= LEAST * (upper - lower) else 0)
+        return np.where(in_block, rock, 0), other
 
     def base(self, grid):
-        """Which columns are rock in the cell that the water's level cuts and in the one below: only on these is there rock above."""
+        """Find columns that are rock in the cell that the water's level cuts and in the one below: only on these is there rock above.
+
+        Parameters
+        ----------
+        grid : Grid
+        """
         lower, upper = cells.edges(grid.window((-grid.start[0], grid.whole[0] - grid.start[0], 0, grid.shape[1], 0, grid.shape[2])), "z")
         cut = int(np.searchsorted(upper, self.water.level))
         parts = [self.parts(grid, lower[k], upper[k]) for k in (cut - 1, cut) if 0 <= k < len(upper)]
         return np.all([rock >= water for rock, water in parts], axis=0)
 
     def above(self, grid, k1):
-        """True where the planes of cells below k1 hold nothing but ground."""
+        """True where the planes of cells below k1 hold nothing but ground.
+
+        Parameters
+        ----------
+        grid : Grid
+        k1 : int
+            One past the last plane.
+        """
         return cells.edges(grid, "z")[1][k1 - 1] <= columns(self, wider(grid)[0])[0].min()
 
 
@@ -116,17 +173,28 @@ class Terrain:
 def _columns(terrain, x, y):
     x, y = (cells.middles(*np.array(edges), SIDES if len(edges[0]) > 1 else 1) for edges in (x, y))
     at = [(x[:, a], y[:, b, None]) for a in range(x.shape[1]) for b in range(y.shape[1])]
-    ground = np.stack([terrain.surface(*one) for one in at])
+    ground = np.stack([terrain.surface(*place) for place in at])
     return ground, ground if terrain.water is None else np.maximum(ground, terrain.water.level)
 
 
 def columns(terrain, grid):
-    """Elevations of ground and of the highest matter at some columns of each cell: two arrays (columns, ny, nx), m."""
+    """Elevations of ground and of the highest matter at some columns of each cell: two arrays (columns, ny, nx), m.
+
+    Parameters
+    ----------
+    terrain : Terrain
+    grid : Grid
+    """
     return _columns(terrain, *(tuple(tuple(e) for e in cells.edges(grid, name)) for name in "xy"))
 
 
 def wider(grid):
-    """A part of a grid with a ring of neighbouring cells along x and y where the grid goes on, and the index of the part in its arrays."""
+    """A part of a grid with a ring of neighbouring cells along x and y where the grid goes on, and the index of the part in its arrays.
+
+    Parameters
+    ----------
+    grid : Grid
+    """
     if isinstance(grid, cells.Blocks):
         return grid, np.index_exp[...]
     axes = list(zip(grid.start, grid.shape, grid.whole))[1:]
@@ -136,7 +204,13 @@ def wider(grid):
 
 
 def in_blocks(chosen, grid):
-    """Cells of a plane (ny, nx) that lie in a block of two such cells along each axis; none exist beyond the grid."""
+    """Cells of a plane (ny, nx) that lie in a block of two such cells along each axis; none exist beyond the grid.
+
+    Parameters
+    ----------
+    chosen : (ny, nx) array of bool
+    grid : Grid
+    """
     axes = [axis for axis in (0, 1) if grid.whole[1 + axis] > 1]
     for axis in axes:  # the first cells of blocks
         chosen = chosen & beside(chosen, axis, 1)
@@ -146,7 +220,15 @@ def in_blocks(chosen, grid):
 
 
 def beside(chosen, axis, step):
-    """Value of the neighbour one step (1 or -1) along an axis, for each cell of a plane; False beyond the plane."""
+    """Value of the neighbour one step (1 or -1) along an axis, for each cell of a plane; False beyond the plane.
+
+    Parameters
+    ----------
+    chosen : (ny, nx) array of bool
+    axis : int
+    step : int
+        1 or -1.
+    """
     out, rows, others = np.zeros_like(chosen), np.moveaxis(chosen, axis, 0), slice(1, None)
     ahead, behind = (slice(-1), others) if step > 0 else (others, slice(-1))
     np.moveaxis(out, axis, 0)[ahead] = rows[behind]
@@ -156,38 +238,42 @@ def beside(chosen, axis, step):
 def build(model):
     """The `Terrain` of a model, None where it has no topography.
 
+    Parameters
+    ----------
+    model : model of a scenario
+
     Raises
     ------
     ScenarioError
         A file that is no surface.
     """
-    given = getattr(model, "topography", None)
-    return None if given is None else _terrain(given, getattr(model, "water", None), _modified(given))
+    topography = getattr(model, "topography", None)
+    return None if topography is None else _terrain(topography, getattr(model, "water", None), _modified(topography))
 
 
-def _modified(given):
-    """When the file was changed, so that a changed file is read anew."""
-    path = getattr(given, "file", None)
+def _modified(topography):
+    """Time at which the file was changed, so that a changed file is read anew."""
+    path = getattr(topography, "file", None)
     return os.stat(path).st_mtime_ns if path and os.path.exists(path) else None
 
 
 @lru_cache(4)
-def _terrain(given, water, modified):
+def _terrain(topography, water, modified):
     try:
-        return Terrain(_ground(given), water)
+        return Terrain(_ground(topography), water)
     except ValueError as error:
         remedy = "give elevations in m over x and y that cover the whole domain"
         raise ScenarioError([Problem("model.topography", str(error), remedy)]) from None
 
 
-def _ground(given):
-    if hasattr(given, "file"):
-        return surfaces.read(given.file, given.variable)
-    if not hasattr(given, "x"):
-        return Level(float(given))
-    if given.y is None:
-        return Profile(np.array(given.x), np.array(given.z))
-    return surfaces.Surface(*(np.array(values) for values in (given.x, given.y, given.z)), "topography")
+def _ground(topography):
+    if hasattr(topography, "file"):
+        return surfaces.read(topography.file, topography.variable)
+    if not hasattr(topography, "x"):
+        return Level(float(topography))
+    if topography.y is None:
+        return Profile(np.array(topography.x), np.array(topography.z))
+    return surfaces.Surface(*(np.array(values) for values in (topography.x, topography.y, topography.z)), "topography")
 
 
 def fill(terrain, grid, k0, k1, averages):
@@ -196,6 +282,17 @@ def fill(terrain, grid, k0, k1, averages):
     Part of a cell above the surface is nothing: density and moduli are those of the rest times its share, which keeps the mass and the
     stiffness along the surface. Where water and rock share a cell it is the one that fills more of it. A cell of rock that no shear stress
     holds is empty, or water (`Terrain.held`).
+
+    Parameters
+    ----------
+    terrain : Terrain
+    grid : Grid
+    k0 : int
+        First plane.
+    k1 : int
+        One past the last plane.
+    averages : tuple of arrays
+        rho, kappa, mu, each (k1 - k0, ny, nx).
     """
     rho, kappa, mu = averages
     if terrain.above(grid, k1):
@@ -209,16 +306,34 @@ def fill(terrain, grid, k0, k1, averages):
         share * np.where(wet, 0, mu)
 
 
-def lossless(terrain, grid, k0, k1, losses):
-    """Losses of the cells of some planes with none in the water."""
+def lossless(terrain, grid, k0, k1, inverse_q):
+    """1/Q of the cells of some planes with none in the water.
+
+    Parameters
+    ----------
+    terrain : Terrain
+    grid : Grid
+    k0 : int
+        First plane.
+    k1 : int
+        One past the last plane.
+    inverse_q : tuple of arrays
+        Each (k1 - k0, ny, nx).
+    """
     if terrain.water is None:
-        return losses
+        return inverse_q
     rock, water = terrain.shares(grid, k0, k1)
-    return tuple(np.where(water > rock, 0.0, values) for values in losses)
+    return tuple(np.where(water > rock, 0.0, values) for values in inverse_q)
 
 
 def filled(terrain, grid):
-    """Plane of the lowest empty cell in each column: (ny, nx) whole numbers."""
+    """Plane of the lowest empty cell in each column: (ny, nx) whole numbers.
+
+    Parameters
+    ----------
+    terrain : Terrain
+    grid : Grid
+    """
     low, high = ((z - grid.origin[2]) / grid.spacing for z in heights(terrain, grid))
     highest = min(int(high) + 2, grid.shape[0])
     out = np.full(grid.shape[1:], highest)
@@ -229,26 +344,54 @@ def filled(terrain, grid):
 
 
 def whole(terrain, grid, box):
-    """Which cells of a box (k0, k1, j0, j1, i0, i1) are full: booleans of its shape."""
+    """Find the cells of a box (k0, k1, j0, j1, i0, i1) that are full: booleans of its shape.
+
+    Parameters
+    ----------
+    terrain : Terrain
+    grid : Grid
+    box : tuple of int
+        k0, k1, j0, j1, i0, i1.
+    """
     k0, k1, j0, j1, i0, i1 = box
     rock, water = terrain.shares(grid, k0, k1)
     return (rock + water)[:, j0:j1, i0:i1] > FULL
 
 
 def shares(terrain, grid, k):
-    """`Terrain.shares` of one plane."""
+    """`Terrain.shares` of one plane.
+
+    Parameters
+    ----------
+    terrain : Terrain
+    grid : Grid
+    k : int
+        Plane.
+    """
     return (part[0] for part in terrain.shares(grid, k, k + 1))
 
 
 def clipped(terrain, region):
-    """The part of a region below the highest matter in it: what a medium must describe."""
+    """The part of a region below the highest matter in it: what a medium must describe.
+
+    Parameters
+    ----------
+    terrain : Terrain
+    region : Grid or Region
+    """
     (x0, x1), (y0, y1), (z0, z1) = cells.box(region)
     _, high = heights(terrain, region)
     return cells.Region((x0, y0, z0), (x1, y1, float(max(min(z1, high), z0))))
 
 
 def heights(terrain, region):
-    """Lowest ground and highest matter over a region, m; nan where the surface does not reach over it."""
+    """Lowest ground and highest matter over a region, m; nan where the surface does not reach over it.
+
+    Parameters
+    ----------
+    terrain : Terrain
+    region : Grid or Region
+    """
     x, y = (_lookup(terrain.ground, region, name) for name in "xy")
     return float(terrain.surface(x, y[:, None]).min()), float(terrain.top(x, y[:, None]).max())
 
@@ -256,12 +399,20 @@ def heights(terrain, region):
 def _lookup(ground, region, name):
     """Coordinates at which elevations are extreme within a region: those of the surface there, and its ends."""
     low, high = region.bounds(name)
-    own = np.asarray(getattr(ground, name, ()) if not (name == "y" and isinstance(ground, Profile)) else (), float)
-    return np.unique(np.concatenate([[low, high], own[(own > low) & (own < high)]]))
+    nodes = np.asarray(getattr(ground, name, ()) if not (name == "y" and isinstance(ground, Profile)) else (), float)
+    return np.unique(np.concatenate([[low, high], nodes[(nodes > low) & (nodes < high)]]))
 
 
 def problems(terrain, region, key="model"):
-    """Problems of a terrain on a grid or region: gaps, too small, above or below the domain."""
+    """Problems of a terrain on a grid or region: gaps, too small, above or below the domain.
+
+    Parameters
+    ----------
+    terrain : Terrain
+    region : Grid or Region
+    key : str
+        Of the model in the scenario.
+    """
     where, name = f"{key}.topography", terrain.ground.name
     x, y = (_lookup(terrain.ground, region, axis) for axis in "xy")
     z = terrain.surface(x, y[:, None])

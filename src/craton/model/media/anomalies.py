@@ -34,18 +34,38 @@ class Anomaly:
     relative: np.ndarray
 
     def inside(self, x, y, z):
-        """Which points lie in it or on its surface: boolean array of the broadcast shape."""
+        """Find points in the anomaly or on its surface: boolean array of the broadcast shape.
+
+        Parameters
+        ----------
+        x, y : array_like
+            m.
+        z : array_like
+            m, up.
+        """
         if self.radius:
             return (x - self.center[0]) ** 2 + (y - self.center[1]) ** 2 + (z - self.center[2]) ** 2 <= self.radius**2
         return np.logical_and.reduce(np.broadcast_arrays(*((c >= a) & (c <= b) for c, a, b in zip((x, y, z), self.lower, self.upper))))
 
     def change(self, values):
-        """vp, vs, rho and perhaps more inside it, from those of the medium below it."""
+        """vp, vs, rho and perhaps more inside it, from those of the medium below it.
+
+        Parameters
+        ----------
+        values : tuple of arrays
+            vp, vs, rho and perhaps more of `properties.NAMES`.
+        """
         based = (value if np.isnan(absolute) else absolute for value, absolute in zip(values, self.absolute))
         return tuple(value * (1 + relative) if relative else value for value, relative in zip(based, self.relative))
 
     def meets(self, box):
-        """Whether it shares volume with a box ((x0, x1), (y0, y1), (z0, z1))."""
+        """Whether it shares volume with a box ((x0, x1), (y0, y1), (z0, z1)).
+
+        Parameters
+        ----------
+        box : ((x0, x1), (y0, y1), (z0, z1))
+            m.
+        """
         return all(b > low and a < high for a, b, (low, high) in zip(self.lower, self.upper, box))
 
 
@@ -65,13 +85,29 @@ def _xyz(position):
 
 
 def build(model):
-    """The anomalies of a scenario's model, in their order: list of Anomaly."""
+    """The anomalies of a scenario's model, in their order: list of Anomaly.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    """
     return [_build_one(spec) for spec in getattr(model, "anomalies", None) or ()]
 
 
-def apply(found, x, y, z, values):
-    """vp, vs, rho and perhaps more with the anomalies on them, at points (arrays that broadcast together)."""
-    for anomaly in found:
+def apply(bodies, x, y, z, values):
+    """vp, vs, rho and perhaps more with the anomalies on them, at points (arrays that broadcast together).
+
+    Parameters
+    ----------
+    bodies : list of Anomaly
+    x, y : array_like
+        m.
+    z : array_like
+        m, up.
+    values : tuple of arrays
+        vp, vs, rho and perhaps more of `properties.NAMES`.
+    """
+    for anomaly in bodies:
         inside = anomaly.inside(x, y, z)
         if inside.any():
             changed = anomaly.change(values)
@@ -80,16 +116,24 @@ def apply(found, x, y, z, values):
     return values
 
 
-def cover(found, grid, k):
-    """Cells of plane k that anomalies touch: (wholly in one or more and cut by none, cut by a surface), boolean (ny, nx)."""
+def cover(bodies, grid, k):
+    """Cells of plane k that anomalies touch: (wholly in one or more and cut by none, cut by a surface), boolean (ny, nx).
+
+    Parameters
+    ----------
+    bodies : list of Anomaly
+    grid : Grid
+    k : int
+        Plane.
+    """
     lower, upper = zip(*(cells.edges(grid, name) for name in AXES))
     lower, upper = (lower[0], lower[1], lower[2][k : k + 1]), (upper[0], upper[1], upper[2][k : k + 1])
     touched, cut = (np.zeros(grid.shape[1:], dtype=bool) for _ in range(2))
-    for anomaly in found:
-        near = [np.flatnonzero((b > p) & (a < q)) for a, b, p, q in zip(lower, upper, anomaly.lower, anomaly.upper)]
-        if all(len(n) for n in near):
-            x, y, _ = (slice(n[0], n[-1] + 1) for n in near)
-            part = [(a[n], b[n]) for a, b, n in zip(lower, upper, near)]
+    for anomaly in bodies:
+        indices = [np.flatnonzero((b > p) & (a < q)) for a, b, p, q in zip(lower, upper, anomaly.lower, anomaly.upper)]
+        if all(len(n) for n in indices):
+            x, y, _ = (slice(n[0], n[-1] + 1) for n in indices)
+            part = [(a[n], b[n]) for a, b, n in zip(lower, upper, indices)]
             touches, holds = _sphere_cells(anomaly, part) if anomaly.radius else _box_cells(anomaly, part, cells.SLIVER * grid.spacing)
             touched[y, x] |= touches
             cut[y, x] |= touches & ~holds
@@ -102,8 +146,8 @@ def _sphere_cells(anomaly, part):
     for (a, b), c in zip(part, anomaly.center):
         nearest.append(np.maximum(np.maximum(a - c, c - b), 0) ** 2)
         farthest.append(np.maximum(abs(a - c), abs(b - c)) ** 2)
-    near, far = (sums[0][None, :] + sums[1][:, None] + sums[2][0] for sums in (nearest, farthest))
-    return near < anomaly.radius**2, far <= anomaly.radius**2
+    least, greatest = (sums[0][None, :] + sums[1][:, None] + sums[2][0] for sums in (nearest, farthest))
+    return least < anomaly.radius**2, greatest <= anomaly.radius**2
 
 
 def _box_cells(anomaly, part, sliver):
@@ -113,7 +157,16 @@ def _box_cells(anomaly, part, sliver):
 
 
 def samples(anomaly, box, breaks):
-    """Points of an anomaly within a box that show the extremes of a medium there: x, y, z arrays (n,), perhaps empty."""
+    """Points of an anomaly within a box that show the extremes of a medium there: x, y, z arrays (n,), perhaps empty.
+
+    Parameters
+    ----------
+    anomaly : Anomaly
+    box : ((x0, x1), (y0, y1), (z0, z1))
+        m.
+    breaks : (n,) array
+        Elevations of interfaces, m.
+    """
     low, high = zip(*((max(a, p), min(b, q)) for a, b, (p, q) in zip(anomaly.lower, anomaly.upper, box)))
     center = np.clip(anomaly.center, low, high)
     lattice = [c.ravel() for c in np.meshgrid(*(np.linspace(a, b, LATTICE) for a, b in zip(low, high)), indexing="ij")]
@@ -124,15 +177,25 @@ def samples(anomaly, box, breaks):
     return x[inside], y[inside], z[inside]
 
 
-def problems(found, medium, box, key):
-    """Problems of anomalies in a medium whose own values are valid: list of Problem."""
+def problems(bodies, medium, box, key):
+    """Problems of anomalies in a medium whose own values are valid: list of Problem.
+
+    Parameters
+    ----------
+    bodies : list of Anomaly
+    medium : Layered, Followed or Gridded
+    box : ((x0, x1), (y0, y1), (z0, z1))
+        m.
+    key : str
+        Of the model in the scenario, for messages.
+    """
     wrong = []
-    for i, anomaly in enumerate(found):
+    for i, anomaly in enumerate(bodies):
         where = f"{key}.anomalies.{i}"
         if not anomaly.meets(box):
             extent = ", ".join(f"{n} {a:.10g} to {b:.10g} m" for n, a, b in zip(AXES, anomaly.lower, anomaly.upper))
             wrong.append(Problem(where, f"lies entirely outside the domain ({extent})", "Move it into the domain, or remove it."))
             continue
         xyz = samples(anomaly, box, medium.breaks)
-        wrong += checks.points(where, xyz, *apply(found, *xyz, medium.values(*xyz)), noun="points looked at in it")
+        wrong += checks.points(where, xyz, *apply(bodies, *xyz, medium.values(*xyz)), noun="points looked at in it")
     return wrong

@@ -87,37 +87,89 @@ class Relaxation:
         """Mechanisms that a point of each class stores for shear stresses: tuple of tuples."""
         return STORED[STORAGES[self.storage][1]][len(self.omega)]
 
-    def coefficients(self, loss):
-        """Y_l of losses 1/Q0: array (..., L)."""
-        return _polynomial(self.polynomials, np.asarray(loss, dtype=float))
+    def coefficients(self, inverse_q):
+        """Strengths Y_l of the mechanisms.
 
-    def modulus(self, frequency, loss):
-        """Complex M(f) / M_U at frequencies (n,), Hz, for losses 1/Q0 (...): array (..., n)."""
-        return relaxed(self.coefficients(loss), self.omega, 2 * np.pi * np.atleast_1d(frequency), self.stored)
+        Parameters
+        ----------
+        inverse_q : array_like
+            1/Q0 at the reference frequency.
 
-    def loss(self, frequency, loss):
-        """1/Q of the fitted medium at frequencies (n,) for losses 1/Q0 (...): array (..., n)."""
-        m = self.modulus(frequency, loss)
+        Returns
+        -------
+        ndarray, shape (..., L)
+        """
+        return _polynomial(self.polynomials, np.asarray(inverse_q, dtype=float))
+
+    def modulus(self, frequency, inverse_q):
+        """Complex modulus M(f) / M_U.
+
+        Parameters
+        ----------
+        frequency : array_like, shape (n,)
+            Hz.
+        inverse_q : array_like
+            1/Q0 at the reference frequency.
+
+        Returns
+        -------
+        ndarray, shape (..., n)
+        """
+        return relaxed(self.coefficients(inverse_q), self.omega, 2 * np.pi * np.atleast_1d(frequency), self.stored)
+
+    def fitted_inverse_q(self, frequency, inverse_q):
+        """1/Q of the fitted medium: array (..., n).
+
+        Parameters
+        ----------
+        frequency, inverse_q
+            As of `modulus`.
+        """
+        m = self.modulus(frequency, inverse_q)
         return m.imag / m.real
 
-    def speed(self, frequency, loss):
-        """Phase velocity at frequencies (n,) over that at the reference frequency: array (..., n)."""
+    def speed(self, frequency, inverse_q):
+        """Phase velocity over that at the reference frequency: array (..., n).
+
+        Parameters
+        ----------
+        frequency, inverse_q
+            As of `modulus`.
+        """
         at = np.append(np.atleast_1d(frequency), self.frequency)
-        slowness = (1 / np.sqrt(self.modulus(at, loss))).real
+        slowness = (1 / np.sqrt(self.modulus(at, inverse_q))).real
         return slowness[..., -1:] / slowness[..., :-1]
 
-    def unrelaxed(self, loss):
-        """M_U over rho c^2 with c the phase velocity at the reference frequency, for losses 1/Q0 (...): array (...)."""
-        return (1 / np.sqrt(self.modulus(self.frequency, loss))).real[..., 0] ** 2
+    def unrelaxed(self, inverse_q):
+        """M_U over rho c^2, with c the phase velocity at the reference frequency: array (...).
 
-    def wanted(self, frequency, loss):
-        """1/Q that is asked for at frequencies (n,): array (..., n)."""
-        return np.asarray(loss, dtype=float)[..., None] * (np.atleast_1d(frequency) / self.frequency) ** -self.power
+        Parameters
+        ----------
+        inverse_q : array_like
+            1/Q0 at the reference frequency.
+        """
+        return (1 / np.sqrt(self.modulus(self.frequency, inverse_q))).real[..., 0] ** 2
 
-    def error(self, loss):
-        """Largest relative error of Q in the band, for losses 1/Q0 (...) above 0: array (...)."""
+    def target(self, frequency, inverse_q):
+        """1/Q that the scenario asks for: array (..., n).
+
+        Parameters
+        ----------
+        frequency, inverse_q
+            As of `modulus`.
+        """
+        return np.asarray(inverse_q, dtype=float)[..., None] * (np.atleast_1d(frequency) / self.frequency) ** -self.power
+
+    def error(self, inverse_q):
+        """Largest relative error of Q in the band: array (...).
+
+        Parameters
+        ----------
+        inverse_q : array_like
+            1/Q0 at the reference frequency, above 0.
+        """
         f = np.geomspace(*self.band, 4 * SAMPLES)
-        return np.abs(self.wanted(f, loss) / self.loss(f, loss) - 1).max(-1)
+        return np.abs(self.target(f, inverse_q) / self.fitted_inverse_q(f, inverse_q) - 1).max(-1)
 
 
 def relaxation(band, largest, mechanisms=3, frequency=None, power=0.0, storage="coarse"):
@@ -177,7 +229,14 @@ def _polynomials(omega, rates, nodes, shape, stored):
 
 
 def classes(count, planar=False):
-    """Class of a point by (pattern, row, odd i): int array (4, 4, 2), row = odd(j) + 2 odd(k); (4, 2, 2) in the plane, row = odd(k)."""
+    """Class of a point by (pattern, row, odd i): int array (4, 4, 2), row = odd(j) + 2 odd(k); (4, 2, 2) in the plane, row = odd(k).
+
+    Parameters
+    ----------
+    count : int
+        Mechanisms.
+    planar : bool
+    """
     patterns = (PLANAR if planar else PATTERNS)[count]
     table = np.array([[int(c) for c in pattern] for pattern in patterns])
     if planar:
@@ -186,7 +245,17 @@ def classes(count, planar=False):
 
 
 def relaxed(coefficients, rates, omega, stored):
-    """Complex M(w) / M_U that waves see, for coefficients (..., L), relaxation frequencies (L,) and omega (n,): array (..., n)."""
+    """Complex M(w) / M_U that waves see, for coefficients (..., L), relaxation frequencies (L,) and omega (n,): array (..., n).
+
+    Parameters
+    ----------
+    coefficients : (..., L) array
+    rates : (L,) array
+        Relaxation frequencies, rad/s.
+    omega : (n,) array
+        rad/s.
+    stored : str
+    """
     parts = (coefficients[..., None, :] * rates / (rates + 1j * omega[:, None]))[..., list(stored)].sum(-1)
     mean = parts.mean(-1)
     return 1 - mean - THETA * ((parts - mean[..., None]) ** 2).mean(-1)

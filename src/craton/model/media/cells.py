@@ -28,7 +28,13 @@ class Region:
     upper: tuple[float, float, float]
 
     def bounds(self, name):
-        """First and last coordinate along ``"x"``, ``"y"`` or ``"z"``, metres."""
+        """First and last coordinate along ``"x"``, ``"y"`` or ``"z"``, metres.
+
+        Parameters
+        ----------
+        name : str
+            ``"x"``, ``"y"`` or ``"z"``.
+        """
         a = AXES.index(name)
         return self.lower[a], self.upper[a]
 
@@ -56,17 +62,37 @@ class Blocks:
         return float(min(np.diff(e).min() for e in self.edges.values()))
 
     def bounds(self, name):
-        """First and last edge along an axis, metres."""
+        """First and last edge along an axis, metres.
+
+        Parameters
+        ----------
+        name : str
+            ``"x"``, ``"y"`` or ``"z"``.
+        """
         return float(self.edges[name][0]), float(self.edges[name][-1])
 
 
 def box(grid):
-    """Extent of a grid or region as ((x0, x1), (y0, y1), (z0, z1)), metres."""
+    """Extent of a grid or region as ((x0, x1), (y0, y1), (z0, z1)), metres.
+
+    Parameters
+    ----------
+    grid : Grid or Region
+    """
     return tuple(grid.bounds(name) for name in AXES)
 
 
 def slab(grid, k0, k1):
-    """Extent of the cells of planes k0 to k1 - 1, as `box` has it. An axis of one point has its whole cell here, not nothing."""
+    """Extent of the cells of planes k0 to k1 - 1, as `box` has it. An axis of one point has its whole cell here, not nothing.
+
+    Parameters
+    ----------
+    grid : Grid
+    k0 : int
+        First plane.
+    k1 : int
+        One past the last plane.
+    """
     (x, y), (lower, upper) = ((edges(grid, name) for name in "xy"), edges(grid, "z"))
     return (x[0][0], x[1][-1]), (y[0][0], y[1][-1]), (lower[k0], upper[k1 - 1])
 
@@ -76,6 +102,12 @@ def edges(grid, name):
 
     A cell reaches half a spacing to both sides of its point and is clipped at the first and last point of the (whole) grid, so that
     the cell of a free surface is its lower half. An axis of one point (a 2-D grid) keeps its whole cell. `Blocks` say it themselves.
+
+    Parameters
+    ----------
+    grid : Grid
+    name : str
+        ``"x"``, ``"y"`` or ``"z"``.
     """
     if isinstance(grid, Blocks):
         return grid.edges[name][:-1], grid.edges[name][1:]
@@ -90,7 +122,13 @@ def edges(grid, name):
 
 
 def middles(lower, upper, pieces):
-    """Middles of `pieces` equal parts of each interval: array (len(lower), pieces)."""
+    """Middles of `pieces` equal parts of each interval: array (len(lower), pieces).
+
+    Parameters
+    ----------
+    lower, upper : (n,) array
+    pieces : int
+    """
     parts = (np.arange(pieces) + 0.5) / pieces
     return lower[:, None] + (upper - lower)[:, None] * parts
 
@@ -126,7 +164,15 @@ def quadrature(lower, upper, breaks, pieces=1, order=1):
 
 
 def moduli(vp, vs, rho):
-    """Bulk modulus and shear modulus, Pa, of speeds in m/s and density in kg/m3: rho (vp^2 - 4/3 vs^2) and rho vs^2."""
+    """Bulk modulus and shear modulus, Pa, of speeds in m/s and density in kg/m3: rho (vp^2 - 4/3 vs^2) and rho vs^2.
+
+    Parameters
+    ----------
+    vp, vs : array_like
+        m/s.
+    rho : array_like
+        kg/m3.
+    """
     mu = rho * vs**2
     return rho * vp**2 - 4 / 3 * mu, mu
 
@@ -177,7 +223,17 @@ def _finish_losses(soft_kappa, soft_mu, lost_kappa, lost_mu):
 
 
 def stiffness(vp, vs, rho, epsilon, delta, gamma):
-    """c11, c13, c33, c44, c66, Pa, of Thomsen's (1986) parameters."""
+    """c11, c13, c33, c44, c66, Pa, of Thomsen's (1986) parameters.
+
+    Parameters
+    ----------
+    vp, vs : array_like
+        m/s.
+    rho : array_like
+        kg/m3.
+    epsilon, delta, gamma : array_like
+        Thomsen's parameter.
+    """
     c33, c44 = rho * vp**2, rho * vs**2
     c13 = np.sqrt(2 * c33 * (c33 - c44) * delta + (c33 - c44) ** 2) - c44
     return c33 * (1 + 2 * epsilon), c13, c33, c44, c44 * (1 + 2 * gamma)
@@ -231,13 +287,25 @@ def cores():
 
 
 def in_parallel(work, items):
-    """Call `work` on each item, over the cores of this process; the first error is raised here."""
+    """Call `work` on each item, over the cores of this process; the first error is raised here.
+
+    Parameters
+    ----------
+    work : callable
+    items : iterable
+    """
     for _ in in_order(work, items):
         pass
 
 
 def in_order(work, items):
-    """Results of `work` for each item, in order, computed on the cores of this process, few at a time; the first error is raised."""
+    """Results of `work` for each item, in order, computed on the cores of this process, few at a time; the first error is raised.
+
+    Parameters
+    ----------
+    work : callable
+    items : iterable
+    """
     items, count = list(items), cores()
     if min(count, len(items)) < 2:
         yield from map(work, items)

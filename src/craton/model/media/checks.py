@@ -14,7 +14,15 @@ def tolerance(*coordinates):
 
 
 def wrong(vp, vs, rho):
-    """Where values are impossible: dict of what -> boolean array. The names are those that `_sentence` knows."""
+    """Find impossible values: dict of fault -> boolean array. The names are those that `_sentence` knows.
+
+    Parameters
+    ----------
+    vp, vs : array_like
+        m/s.
+    rho : array_like
+        kg/m3.
+    """
     with np.errstate(invalid="ignore"):
         return {
             "vp": ~np.isfinite(vp) | (vp <= 0),
@@ -25,31 +33,50 @@ def wrong(vp, vs, rho):
 
 
 def sound(vp, vs, rho):
-    """Whether nothing is `wrong`, in fewer looks at the values; nan is at no side of anything."""
+    """Whether nothing is `wrong`, in fewer looks at the values; nan is at no side of anything.
+
+    Parameters
+    ----------
+    vp, vs : array_like
+        m/s.
+    rho : array_like
+        kg/m3.
+    """
     return bool(np.size(vp) and vp.min() > 0 and vs.min() >= 0 and rho.min() > 0 and max(v.max() for v in (vp, vs, rho)) < np.inf
                 and (vs <= vp * LIMIT).all())  # fmt: skip
 
 
-def _sentence(what, vp, vs, rho, where):
+def _sentence(fault, vp, vs, rho, where):
     """Message and remedy for one kind of wrong value."""
-    if what == "ratio":
+    if fault == "ratio":
         limit = vp * np.sqrt(0.5)
         return (
             f"vs is {vs:.6g} m/s{where}, above vp / sqrt(2) = {limit:.6g} m/s (vp is {vp:.6g} m/s): Poisson's ratio would be negative",
             "Lower vs or raise vp; check that the two are not exchanged.",
         )
-    value, unit = dict(zip(NAMES, zip((vp, vs, rho), UNITS)))[what]
+    value, unit = dict(zip(NAMES, zip((vp, vs, rho), UNITS)))[fault]
     if not np.isfinite(value):
-        return f"{what} is not a finite number ({value}){where}", f"Give {what} a value in {unit}."
-    rule = "0 (a fluid) or more" if what == "vs" else "more than 0"
-    return f"{what} is {value:.6g} {unit}{where}; it must be {rule}", f"Give {what} in {unit}."
+        return f"{fault} is not a finite number ({value}){where}", f"Give {fault} a value in {unit}."
+    rule = "0 (a fluid) or more" if fault == "vs" else "more than 0"
+    return f"{fault} is {value:.6g} {unit}{where}; it must be {rule}", f"Give {fault} in {unit}."
 
 
 def values(key, vp, vs, rho, where=""):
-    """Problems of one triple of values; `where` (with a leading space) tells the place in the message."""
-    bad = [what for what, mask in wrong(*(np.float64(v) for v in (vp, vs, rho))).items() if mask]
-    names = {what: "vs" if what == "ratio" else what for what in bad}
-    return [Problem(f"{key}.{names[what]}", *_sentence(what, vp, vs, rho, where)) for what in bad]
+    """Problems of one triple of values; `where` (with a leading space) tells the place in the message.
+
+    Parameters
+    ----------
+    key : str
+        Of the model in the scenario, for messages.
+    vp, vs : array_like
+        m/s.
+    rho : array_like
+        kg/m3.
+    where : str
+    """
+    bad = [fault for fault, mask in wrong(*(np.float64(v) for v in (vp, vs, rho))).items() if mask]
+    names = {fault: "vs" if fault == "ratio" else fault for fault in bad}
+    return [Problem(f"{key}.{names[fault]}", *_sentence(fault, vp, vs, rho, where)) for fault in bad]
 
 
 def points(key, xyz, vp, vs, rho, noun="points"):

@@ -54,6 +54,15 @@ def cell_losses(model, grid, k0, k1):
     As `cell_averages`, with the losses of bulk and shear modulus weighted with compliances: harmonic means of complex moduli (Kristek &
     Moczo 2003, BSSA 93, 2273-2280) to first order in 1/Q. 1/Qs is 0 in a cell with fluid in it.
 
+    Parameters
+    ----------
+    model : model of a scenario
+    grid : Grid
+    k0 : int
+        First plane.
+    k1 : int
+        One past the last plane.
+
     Returns
     -------
     1/Qp, 1/Qs : arrays (k1 - k0, ny, nx), float64
@@ -69,6 +78,15 @@ def cell_stiffness(model, grid, k0, k1):
 
     As `cell_averages`, with the mean of thin horizontal layers (Backus 1962) for the stiffness, Pa.
 
+    Parameters
+    ----------
+    model : model of a scenario
+    grid : Grid
+    k0 : int
+        First plane.
+    k1 : int
+        One past the last plane.
+
     Returns
     -------
     rho, c11, c13, c33, c44, c66 : arrays (k1 - k0, ny, nx), float64
@@ -82,16 +100,25 @@ def _averages(model, grid, k0, k1, average):
     box = cells.slab(grid, k0, k1)
     medium = medium_of(model, box, average.names)
     averages = medium.averages(grid, k0, k1, average)
-    found = [a for a in anomalies.build(model) if a.meets(box)]
-    if not found:
+    bodies = [a for a in anomalies.build(model) if a.meets(box)]
+    if not bodies:
         return averages
     averages = tuple(np.array(values) for values in averages)
-    cells.in_parallel(lambda k: _overlay(medium, found, grid, k, [values[k - k0] for values in averages], average), range(k0, k1))
+    cells.in_parallel(lambda k: _overlay(medium, bodies, grid, k, [values[k - k0] for values in averages], average), range(k0, k1))
     return averages
 
 
 def medium_of(model, box, names=checks.NAMES):
-    """The medium of a model without its anomalies, at least for a box ((x0, x1), (y0, y1), (z0, z1))."""
+    """The medium of a model without its anomalies, at least for a box ((x0, x1), (y0, y1), (z0, z1)).
+
+    Parameters
+    ----------
+    model : model of a scenario
+    box : ((x0, x1), (y0, y1), (z0, z1))
+        m.
+    names : sequence of str
+        Of `properties.NAMES`.
+    """
     if model.kind != "file":
         flat, ground = layered.build(model, names), terrain.build(model)
         return followed.Followed(flat, ground) if followed.asked(model) else flat
@@ -99,10 +126,10 @@ def medium_of(model, box, names=checks.NAMES):
         return source.read(source.ranges(box))
 
 
-def _overlay(medium, found, grid, k, plane, average):
+def _overlay(medium, bodies, grid, k, plane, average):
     """Average anew the cells of plane k that anomalies touch, into `plane`: an array (ny, nx) for each value of the average."""
-    whole, cut = anomalies.cover(found, grid, k)
-    faces = np.array([z for a in found if not a.radius for z in (a.lower[2], a.upper[2])])
+    whole, cut = anomalies.cover(bodies, grid, k)
+    faces = np.array([z for a in bodies if not a.radius for z in (a.lower[2], a.upper[2])])
     lower, upper = cells.edges(grid, "z")
     parts, pieces, order = medium.whole
     for where, sides, nodes in (
@@ -112,20 +139,20 @@ def _overlay(medium, found, grid, k, plane, average):
     ):
         j, i = np.nonzero(where)
         batch = max(BATCH // (sides * sides * len(nodes[0])), 1)
-        for some in range(0, len(j), batch):
-            at = j[some : some + batch], i[some : some + batch]
-            for values, mean in zip(plane, _sampled(medium, found, grid, at, sides, nodes, average)):
+        for start in range(0, len(j), batch):
+            at = j[start : start + batch], i[start : start + batch]
+            for values, mean in zip(plane, _sampled(medium, bodies, grid, at, sides, nodes, average)):
                 values[at] = mean
 
 
-def _sampled(medium, found, grid, at, sides, nodes, average):
+def _sampled(medium, bodies, grid, at, sides, nodes, average):
     """Means over cells at rows and columns `at`, from `sides` samples along x and y, and nodes and weights along z."""
     (xa, xb), (ya, yb) = (cells.edges(grid, name) for name in "xy")
     j, i = at
     x = cells.middles(xa[i], xb[i], sides)[:, None, None, :]
     y = cells.middles(ya[j], yb[j], sides)[:, None, :, None]
     z, weights = (values[None, :, None, None] for values in nodes)
-    sampled = anomalies.apply(found, x, y, z, medium.values(x, y, z))
+    sampled = anomalies.apply(bodies, x, y, z, medium.values(x, y, z))
     shape = (len(i), z.shape[1], sides, sides)
     with np.errstate(divide="ignore", invalid="ignore"):  # in another thread than its caller's
         return average([np.broadcast_to(values, shape) for values in sampled], weights / sides**2, (1, 2, 3))
@@ -157,6 +184,11 @@ def extremes(model, region):
 
     Exact for layers; for a file those of its points in the region (interpolation stays between them); for relative
     anomalies those at a lattice of points in them.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    region : Grid or Region
 
     Returns
     -------
@@ -198,9 +230,16 @@ def _summary(vp, vs, rho):
     return [v.min() for v in (vp, vs, rho)], [v.max() for v in (vp, vs, rho)], slow.min()
 
 
-def around(found, box):
-    """The part of a box that the anomalies meet."""
-    met = [a for a in found if a.meets(box)]
+def around(bodies, box):
+    """The part of a box that the anomalies meet.
+
+    Parameters
+    ----------
+    bodies : list of Anomaly
+    box : ((x0, x1), (y0, y1), (z0, z1))
+        m.
+    """
+    met = [a for a in bodies if a.meets(box)]
     lower, upper = np.min([a.lower for a in met], 0), np.max([a.upper for a in met], 0)
     return [(max(a, low), min(b, high)) for a, b, (low, high) in zip(lower, upper, box)]
 
@@ -210,6 +249,13 @@ def problems(model, region, key="model"):
 
     Values that are not finite, vp or density not above zero, vs > vp / sqrt(2), layers out of order or starting below the top of the
     domain, a file that is missing, unreadable, incomplete or smaller than the domain, anomalies outside or with wrong values.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    region : Grid or Region
+    key : str
+        Of the model in the scenario, for messages.
 
     Returns
     -------

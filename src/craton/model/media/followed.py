@@ -10,7 +10,12 @@ PIECES = 8  # samples along z of a cell
 
 
 def asked(model):
-    """Whether the layers of a model count from its topography."""
+    """Whether the layers of a model count from its topography.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    """
     return getattr(model, "follow", "level") == "surface" and getattr(model, "topography", None) is not None
 
 
@@ -32,11 +37,30 @@ class Followed:
     whole = (1, PIECES, 1)
 
     def values(self, x, y, z):
-        """vp, vs (m/s), rho (kg/m3) and what else the layers have at points (arrays that broadcast together)."""
+        """vp, vs (m/s), rho (kg/m3) and what else the layers have at points (arrays that broadcast together).
+
+        Parameters
+        ----------
+        x, y : array_like
+            m.
+        z : array_like
+            m, up.
+        """
         return self.flat.values(x, y, np.asarray(z, float) - self.terrain.surface(x, y))
 
     def averages(self, grid, k0, k1, average=cells.ELASTIC):
-        """Density and moduli of the cells of planes k0 to k1 - 1, without anomalies, from `PIECES` samples along z."""
+        """Density and moduli of the cells of planes k0 to k1 - 1, without anomalies, from `PIECES` samples along z.
+
+        Parameters
+        ----------
+        grid : Grid
+        k0 : int
+            First plane.
+        k1 : int
+            One past the last plane.
+        average : Average
+            What is averaged, and how.
+        """
         x, y = grid.axis("x"), grid.axis("y")[:, None]
         ground = self.terrain.surface(x, y)
         out = tuple(np.empty((k1 - k0, *grid.shape[1:])) for _ in range(average.size))

@@ -5,6 +5,7 @@ import numpy as np
 
 from craton.conventions import AXES
 from craton.errors import Problem
+from craton.model.interpolate import weights
 from craton.model.media import cells, checks
 
 STRIP = 48  # rows that are worked on at a time: their samples stay in the cache
@@ -30,8 +31,16 @@ class Gridded:
     whole = (2, 2, 1)
 
     def values(self, x, y, z):
-        """vp, vs (m/s), rho (kg/m3) at points, trilinear; arrays that broadcast together."""
-        (i, p, u), (j, q, v), (k, r, w) = (_weights(axis, np.asarray(c, dtype=float)) for axis, c in zip(self.axes, (x, y, z)))
+        """vp, vs (m/s), rho (kg/m3) at points, trilinear; arrays that broadcast together.
+
+        Parameters
+        ----------
+        x, y : array_like
+            m.
+        z : array_like
+            m, up.
+        """
+        (i, p, u), (j, q, v), (k, r, w) = (weights(axis, np.asarray(c, dtype=float)) for axis, c in zip(self.axes, (x, y, z)))
 
         def one(f):
             low = _mix(_mix(f[k, j, i], f[k, j, p], u), _mix(f[k, q, i], f[k, q, p], u), v)
@@ -40,8 +49,19 @@ class Gridded:
         return tuple(one(f) for f in self.fields)
 
     def averages(self, grid, k0, k1, average=cells.ELASTIC):
-        """Effective media of the cells of planes k0 to k1 - 1, without anomalies, from 2 x 2 x 2 samples each."""
-        x, y, z = (_weights(axis, cells.middles(*cells.edges(grid, name), 2).ravel()) for axis, name in zip(self.axes, AXES))
+        """Effective media of the cells of planes k0 to k1 - 1, without anomalies, from 2 x 2 x 2 samples each.
+
+        Parameters
+        ----------
+        grid : Grid
+        k0 : int
+            First plane.
+        k1 : int
+            One past the last plane.
+        average : Average
+            What is averaged, and how.
+        """
+        x, y, z = (weights(axis, cells.middles(*cells.edges(grid, name), 2).ravel()) for axis, name in zip(self.axes, AXES))
         out = tuple(np.empty((k1 - k0, *grid.shape[1:])) for _ in range(average.size))
 
         def plane(k):
@@ -59,14 +79,6 @@ class Gridded:
         """x, y, z of its points as arrays that broadcast to (nz, ny, nx)."""
         x, y, z = self.axes
         return x, y[:, None], z[:, None, None]
-
-
-def _weights(axis, at):
-    """Indices before and after, and weight of the one after, for linear interpolation at points."""
-    before = np.clip(np.searchsorted(axis, at, side="right") - 1, 0, max(len(axis) - 2, 0))
-    after = np.minimum(before + 1, len(axis) - 1)
-    step = np.where(after > before, axis[after] - axis[before], 1.0)
-    return before, after, np.clip((at - axis[before]) / step, 0.0, 1.0)
 
 
 def _mix(a, b, weight):
@@ -91,7 +103,18 @@ def _mean_of_pairs(levels, average):
 
 
 def extent_problems(axes, region, name, key):
-    """Problems of a file whose axes (x, y, z) do not reach over the domain."""
+    """Problems of a file whose axes (x, y, z) do not reach over the domain.
+
+    Parameters
+    ----------
+    axes : tuple of arrays
+        x, y, z of the file, m.
+    region : Grid or Region
+    name : str
+        Of the file.
+    key : str
+        Of the file in the scenario.
+    """
     problems = []
     for axis, label in zip(axes, AXES):
         low, high = region.bounds(label)

@@ -36,22 +36,52 @@ class Layered:
         return 1, 1, GAUSS if self.gradients.any() else 1
 
     def values(self, x, y, z):
-        """vp, vs (m/s), rho (kg/m3) at points; they have the shape of z. A point on an interface belongs to the layer below."""
+        """vp, vs (m/s), rho (kg/m3) at points; they have the shape of z. A point on an interface belongs to the layer below.
+
+        Parameters
+        ----------
+        x, y : array_like
+            m.
+        z : array_like
+            m, up.
+        """
         layer = self.layer(z)
         depth = np.maximum(self.breaks[layer] - z, 0.0)
         return tuple(top[layer] + gradient[layer] * depth for top, gradient in zip(self.tops, self.gradients))
 
     def layer(self, z):
-        """Number of the layer of each point, of the shape of z."""
+        """Number of the layer of each point, of the shape of z.
+
+        Parameters
+        ----------
+        z : array_like
+            m, up.
+        """
         return np.maximum(np.searchsorted(-self.breaks, -np.asarray(z, dtype=float), side="right") - 1, 0)
 
     def within(self, layer):
-        """Lowest and highest z that belong to layers, of the shape of `layer`; the last goes down and the first up for ever."""
+        """Lowest and highest z that belong to layers, of the shape of `layer`; the last goes down and the first up for ever.
+
+        Parameters
+        ----------
+        layer : array of int
+        """
         lowest = np.append(np.nextafter(self.breaks[1:], np.inf), -np.inf)
         return lowest[layer], np.append(np.inf, self.breaks[1:])[layer]
 
     def averages(self, grid, k0, k1, average=cells.ELASTIC):
-        """Effective media of the cells of planes k0 to k1 - 1, without anomalies: read-only views (k1 - k0, ny, nx)."""
+        """Effective media of the cells of planes k0 to k1 - 1, without anomalies: read-only views (k1 - k0, ny, nx).
+
+        Parameters
+        ----------
+        grid : Grid
+        k0 : int
+            First plane.
+        k1 : int
+            One past the last plane.
+        average : Average
+            What is averaged, and how.
+        """
         lower, upper = cells.edges(grid, "z")
         column = []
         for k in range(k0, k1):
@@ -61,14 +91,26 @@ class Layered:
         return tuple(np.broadcast_to(values[:, None, None], shape) for values in np.array(column).T)
 
     def sections(self, low, high):
-        """Part of each layer between two elevations: list of (layer, z of its lower end, z of its upper end)."""
+        """Part of each layer between two elevations: list of (layer, z of its lower end, z of its upper end).
+
+        Parameters
+        ----------
+        low, high : float
+            Elevation, m.
+        """
         bottoms = np.append(self.breaks[1:], -np.inf)
         uppers = np.append(np.inf, self.breaks[1:])  # the first layer fills what is above it
         ends = [(i, max(bottom, low), min(upper, high)) for i, (bottom, upper) in enumerate(zip(bottoms, uppers))]
         return [(i, a, b) for i, a, b in ends if b > a or a == b == low == high]
 
     def ends(self, low, high):
-        """vp, vs, rho (each (m,)) at both ends of each section; between them they are linear."""
+        """vp, vs, rho (each (m,)) at both ends of each section; between them they are linear.
+
+        Parameters
+        ----------
+        low, high : float
+            Elevation, m.
+        """
         sections = self.sections(low, high)
         layer = np.repeat([s[0] for s in sections], 2)
         depth = np.maximum(self.breaks[layer] - np.array([s[1:] for s in sections]).ravel(), 0.0)
@@ -76,7 +118,14 @@ class Layered:
 
 
 def build(model, names=checks.NAMES):
-    """The `Layered` of a homogeneous or layers model of a scenario."""
+    """The `Layered` of a homogeneous or layers model of a scenario.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    names : sequence of str
+        Of `properties.NAMES`.
+    """
     if model.kind == "homogeneous":
         values = np.array([[properties.value(model, name)] for name in names])
         return Layered(np.zeros(1), values, np.zeros_like(values), ("",))
@@ -88,7 +137,15 @@ def build(model, names=checks.NAMES):
 
 
 def problems(layered, region, key):
-    """Problems of a layered medium on a grid or region: list of Problem."""
+    """Problems of a layered medium on a grid or region: list of Problem.
+
+    Parameters
+    ----------
+    layered : Layered
+    region : Grid or Region
+    key : str
+        Of the model in the scenario, for messages.
+    """
     problems = [p for i in range(len(layered.keys)) for p in checks.values(_key(layered, i, key), *layered.tops[:, i])]
     disorder = _order_problems(layered, key)
     if disorder:

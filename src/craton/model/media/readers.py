@@ -4,45 +4,37 @@ from pathlib import Path
 
 import numpy as np
 
+from craton import io
 from craton.conventions import AXES
 from craton.errors import Problem, ScenarioError
+from craton.io.contents import FileError
+from craton.io.netcdf import factor
 from craton.model.media import properties
 from craton.model.media.gridded import Gridded
-from craton.scenario.units import UnitError, si
 
 COORDINATES = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north"), "z": ("z", "elevation", "upward", "depth")}
 VARIABLES = {"vp": ("vp", "v_p"), "vs": ("vs", "v_s"), "rho": ("rho", "density")}
 OPTIONAL = {"qp": ("qp", "q_p"), "qs": ("qs", "q_s")} | {name: (name,) for name in properties.THOMSEN}
 DIMENSIONS = dict.fromkeys(AXES, "length") | {"vp": "velocity", "vs": "velocity", "rho": "density"} | dict.fromkeys(OPTIONAL, "ratio")
-SPELT = {f"{prefix}{word}": f"{unit}m" for prefix, unit in (("", ""), ("kilo", "k")) for word in ("metre", "metres", "meter", "meters")}
 
 
 @contextmanager
 def open_model(path, key="model.file", variables=tuple(VARIABLES)):
-    """Open a model file; gives a `Source` of some of its variables. Raises ScenarioError where it cannot be understood."""
-    path = Path(path)
-    if not path.exists():
-        raise ScenarioError([Problem(key, f"there is no file {path}", "Give the path of a netCDF file (.nc) or a zarr folder (.zarr).")])
-    import xarray
+    """Open a model file; gives a `Source` of some of its variables. Raises ScenarioError where it cannot be understood.
 
-    kind = {"engine": "zarr", "consolidated": False} if path.is_dir() or path.suffix == ".zarr" else {}
+    Parameters
+    ----------
+    path : path-like
+    key : str
+        Of the file in the scenario.
+    variables : sequence of str
+        Of `VARIABLES` and `OPTIONAL`.
+    """
     try:
-        # chunks stays None: reading is lazy, by blocks, without dask
-        dataset = xarray.open_dataset(path, decode_times=False, **kind)
-    except Exception as error:  # each engine has its own kinds of failure; all mean the same to the user
-        raise ScenarioError([_unreadable(path, key, error)]) from error
-    with dataset:
-        yield Source(dataset, path, key, variables)
-
-
-def _unreadable(path, key, error):
-    from importlib.util import find_spec
-
-    reader = path.is_dir() or any(find_spec(name) for name in ("h5netcdf", "netCDF4"))
-    remedy = "Check that it is a netCDF file (.nc) or a zarr folder (.zarr)."
-    remedy = remedy if reader else 'Install what reads netCDF 4: pip install "craton[netcdf]".'
-    reason = str(error).strip().splitlines()
-    return Problem(key, f"cannot read {path}: {reason[0][:150] if reason else type(error).__name__}", remedy)
+        with io.read(path, "gridded model") as dataset:
+            yield Source(dataset, Path(path), key, variables)
+    except FileError as error:
+        raise ScenarioError([Problem(key, str(error), error.remedy)]) from error
 
 
 class Source:
@@ -61,8 +53,8 @@ class Source:
         self._problems = []
         self._path, self._key = path, key
         axes = [self._axis(dataset, names, axis) for axis in AXES]
-        there = [name not in OPTIONAL or any(word in names for word in OPTIONAL[name]) for name in variables]
-        fields = [self._field(dataset, names, name, axes) if known else None for name, known in zip(variables, there)]
+        is_held = [name not in OPTIONAL or any(word in names for word in OPTIONAL[name]) for name in variables]
+        fields = [self._field(dataset, names, name, axes) if known else None for name, known in zip(variables, is_held)]
         if self._problems:
             raise ScenarioError(self._problems)
         self.axes = tuple(values for _, values, _ in axes)
@@ -72,23 +64,21 @@ class Source:
     def _complain(self, message, remedy=""):
         self._problems.append(Problem(self._key, f"{self._path.name}: {message}", remedy))
 
-    def _find(self, names, wanted, noun):
+    def _find(self, names, quantity, noun):
         """The variable of a file that one of our names means, case aside; None and a problem where there is none."""
-        candidates = (COORDINATES | VARIABLES | OPTIONAL)[wanted]
-        found = next((names[name] for name in candidates if name in names), None)
-        if found is None:
-            there = ", ".join(map(str, names.values())) or "nothing"
-            self._complain(f"no {noun} {wanted} (the file has {there})", f"Name it {wanted}, with a units attribute.")
-        return found
+        candidates = (COORDINATES | VARIABLES | OPTIONAL)[quantity]
+        variable = next((names[name] for name in candidates if name in names), None)
+        if variable is None:
+            held = ", ".join(map(str, names.values())) or "nothing"
+            self._complain(f"no {noun} {quantity} (the file has {held})", f"Name it {quantity}, with a units attribute.")
+        return variable
 
-    def _scale(self, variable, wanted):
+    def _scale(self, variable, quantity):
         """Factor from the unit in a variable's attributes to SI; no unit is SI."""
-        unit = str(variable.attrs.get("units", "")).strip()
-        unit = "" if unit == "1" else unit  # CF's way to say that there is none
         try:
-            return si(f"1 {SPELT.get(unit.lower(), unit)}", DIMENSIONS[wanted]) if unit else 1.0
-        except UnitError as error:
-            self._complain(f"the units attribute of {wanted}, {unit!r}, cannot be read: {error}", error.remedy)
+            return factor(variable, DIMENSIONS[quantity], quantity)
+        except FileError as error:
+            self._complain(str(error), error.remedy)
             return 1.0
 
     def _axis(self, dataset, names, axis):
@@ -109,9 +99,9 @@ class Source:
             self._complain(f"coordinate {name} must increase or decrease strictly, without missing values")
         return name, np.ascontiguousarray(values), flipped
 
-    def _field(self, dataset, names, wanted, axes):
+    def _field(self, dataset, names, quantity, axes):
         """One quantity as a lazy array (z, y, x), and its factor to SI."""
-        name = self._find(names, wanted, "variable")
+        name = self._find(names, quantity, "variable")
         dims = tuple(dim for dim, *_ in reversed(axes))
         if name is None or None in dims:
             return None
@@ -119,21 +109,33 @@ class Source:
         if set(array.dims) != set(dims):
             self._complain(f"{name} has the dimensions {', '.join(map(str, array.dims)) or 'none'}; it needs {', '.join(map(str, dims))}")
             return None
-        return array.transpose(*dims), self._scale(array.variable, wanted)
+        return array.transpose(*dims), self._scale(array.variable, quantity)
 
     def ranges(self, box):
-        """First and one past the last index on x, y, z of the points that a box needs; rounding does not draw in one more."""
-        found = []
+        """First and one past the last index on x, y, z of the points that a box needs; rounding does not draw in one more.
+
+        Parameters
+        ----------
+        box : ((x0, x1), (y0, y1), (z0, z1))
+            m.
+        """
+        limits = []
         for axis, (low, high) in zip(self.axes, box):
             fuzz = 1e-6 * (axis[-1] - axis[0]) / max(len(axis) - 1, 1)
             start = np.searchsorted(axis, low + fuzz, side="right") - 1
             stop = np.searchsorted(axis, high - fuzz, side="left") + 1
             start = min(max(int(start), 0), len(axis) - 1)
-            found.append((start, max(min(int(stop), len(axis)), start + 1)))
-        return tuple(found)
+            limits.append((start, max(min(int(stop), len(axis)), start + 1)))
+        return tuple(limits)
 
     def read(self, ranges):
-        """A block of the file as `Gridded`, by index ranges on x, y, z."""
+        """A block of the file as `Gridded`, by index ranges on x, y, z.
+
+        Parameters
+        ----------
+        ranges : tuple of (int, int)
+            On x, y, z, as of `ranges`.
+        """
         index = [
             slice(len(axis) - stop, len(axis) - start) if flipped else slice(start, stop)
             for axis, (start, stop), flipped in zip(self.axes, ranges, self._flipped)
@@ -154,7 +156,15 @@ class Source:
         return Gridded(tuple(axis[start:stop] for axis, (start, stop) in zip(self.axes, ranges)), tuple(values.values()))
 
     def slabs(self, box, values=8_000_000):
-        """The part of the file that a box needs, in blocks of whole planes with about so many points each."""
+        """The part of the file that a box needs, in blocks of whole planes with about so many points each.
+
+        Parameters
+        ----------
+        box : ((x0, x1), (y0, y1), (z0, z1))
+            m.
+        values : int
+            Points of a block.
+        """
         x, y, (first, last) = self.ranges(box)
         planes = max(values // ((x[1] - x[0]) * (y[1] - y[0])), 1)
         for start in range(first, last, planes):

@@ -12,6 +12,11 @@ def samples(model, region):
     """Values that show the extremes of a model in a grid or `Region`: yields (key, (x, y, z), values of `properties.NAMES`).
 
     Both ends of each layer, the points of a file, a lattice in each anomaly; arrays that broadcast together.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    region : Grid or Region
     """
     box = cells.box(region)
     if model.kind == "file":
@@ -27,14 +32,14 @@ def samples(model, region):
 
 
 def _in_anomalies(model, box):
-    found = anomalies.build(model)
-    if not any(a.meets(box) for a in found):
+    bodies = anomalies.build(model)
+    if not any(a.meets(box) for a in bodies):
         return
-    medium = earth.medium_of(model, earth.around(found, box), properties.NAMES)
-    for i, anomaly in enumerate(found):
+    medium = earth.medium_of(model, earth.around(bodies, box), properties.NAMES)
+    for i, anomaly in enumerate(bodies):
         xyz = anomalies.samples(anomaly, box, medium.breaks) if anomaly.meets(box) else [np.empty(0)]
         if len(xyz[0]):
-            yield f"anomalies.{i}", xyz, anomalies.apply(found, *xyz, medium.values(*xyz))
+            yield f"anomalies.{i}", xyz, anomalies.apply(bodies, *xyz, medium.values(*xyz))
 
 
 def problems(model, region, key="model"):
@@ -42,6 +47,13 @@ def problems(model, region, key="model"):
 
     Q that is not above zero, a bulk modulus that would gain energy, a stiffness that is not positive, attenuation asked for and no Q
     given, losses too large for the mechanisms.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    region : Grid or Region
+    key : str
+        Of the model in the scenario, for messages.
     """
     problems, worst, has_q = [], 0.0, False
     try:
@@ -64,19 +76,19 @@ def problems(model, region, key="model"):
 
 def _at_points(key, xyz, values):
     """One problem for each kind of wrong value, with its count and first place."""
-    found = []
+    problems = []
     for (sentence, remedy), mask in _wrong(*np.broadcast_arrays(*values)).items():
         if mask.any():
             first = np.unravel_index(np.argmax(mask), mask.shape)
             place = "({:.10g}, {:.10g}, {:.10g})".format(*(np.broadcast_to(c, mask.shape)[first] for c in xyz))
-            found.append(
+            problems.append(
                 Problem(key, f"{sentence} at (x, y, z) = {place} m; {mask.sum()} of {mask.size} sampled points are affected", remedy)
             )
-    return found
+    return problems
 
 
 def _wrong(vp, vs, rho, qp, qs, epsilon, delta, gamma):
-    """Where values are impossible: dict of (message, remedy) -> boolean array."""
+    """Find impossible values: dict of (message, remedy) -> boolean array."""
     with np.errstate(invalid="ignore"):
         q = {(f"{n} is not a finite number above 0", f"Give {n} above 0, or leave it out."): ~np.isfinite(v) | (v < 0)
              for n, v in (("qp", qp), ("qs", np.where(vs > 0, qs, 0)))}  # fmt: skip
@@ -96,10 +108,10 @@ def _largest(values):
     return float(max(qp.max(), np.where(values[1] > 0, qs, 0).max()))
 
 
-def _fit(wanted, largest):
+def _fit(table, largest):
     """Mechanisms of an attenuation table for losses up to `largest`."""
-    storage = wanted.storage or _storage(wanted.mechanisms, largest * (1 - EXACT))
-    return attenuation.relaxation(wanted.band, largest, wanted.mechanisms, wanted.frequency, wanted.power, storage)
+    storage = table.storage or _storage(table.mechanisms, largest * (1 - EXACT))
+    return attenuation.relaxation(table.band, largest, table.mechanisms, table.frequency, table.power, storage)
 
 
 def _storage(mechanisms, largest):
@@ -110,21 +122,44 @@ def _storage(mechanisms, largest):
 
 
 def relaxation(model, region):
-    """The `Relaxation` of a model in a grid or `Region`; None where no attenuation is wanted."""
-    wanted = getattr(model, "attenuation", None)
-    if wanted is None:
+    """The `Relaxation` of a model in a grid or `Region`; None where no attenuation is wanted.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    region : Grid or Region
+    """
+    table = getattr(model, "attenuation", None)
+    if table is None:
         return None
-    return _fit(wanted, max(_largest(values) for *_, values in samples(model, region)))
+    return _fit(table, max(_largest(values) for *_, values in samples(model, region)))
 
 
 def fastest(model, region, relaxation, speed="vp"):
-    """Largest unrelaxed P or S speed, m/s: it limits the time step."""
+    """Largest unrelaxed P or S speed, m/s: it limits the time step.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    region : Grid or Region
+    relaxation : Relaxation or None
+    speed : str
+        ``"vp"`` or ``"vs"``.
+    """
     n = checks.NAMES.index(speed)  # Qp and Qs stand three places further on
     return float(max((values[n] * np.sqrt(relaxation.unrelaxed(values[n + 3]))).max() for *_, values in samples(model, region)))
 
 
 def fastest_anisotropic(model, region, speed="vp"):
-    """Largest phase speed in any direction, m/s: of quasi-P waves (Musgrave 1970), or with "vs" of SH waves."""
+    """Largest phase speed in any direction, m/s: of quasi-P waves (Musgrave 1970), or with "vs" of SH waves.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    region : Grid or Region
+    speed : str
+        ``"vp"`` or ``"vs"``.
+    """
     angle = np.linspace(0, np.pi / 2, 46)
     s, c = np.sin(angle) ** 2, np.cos(angle) ** 2
     most = 0.0
@@ -140,10 +175,15 @@ def fastest_anisotropic(model, region, speed="vp"):
 
 
 def backwardness(model, region):
-    """How far quasi-P and quasi-SV waves run backwards, 0 where none does.
+    """Extent to which quasi-P and quasi-SV waves run backwards, 0 where none does.
 
     The greatest -s_i c_i over axes i (x, z) and directions, with slowness s and group velocity c; s . c = 1. Where it is above zero a
     perfectly matched layer across that axis is unstable (Becache, Fauqueux & Joly 2003, J. Comput. Phys. 188, 399).
+
+    Parameters
+    ----------
+    model : model of a scenario
+    region : Grid or Region
     """
     angle = np.linspace(0, np.pi / 2, 91)
     s, c = np.sin(angle) ** 2, np.cos(angle) ** 2
@@ -160,5 +200,11 @@ def backwardness(model, region):
 
 
 def anisotropic(model, region):
-    """Whether a model gives Thomsen's parameters other than zero."""
+    """Whether a model gives Thomsen's parameters other than zero.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    region : Grid or Region
+    """
     return any(np.any(v) for *_, values in samples(model, region) for v in values[5:])

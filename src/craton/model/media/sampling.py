@@ -12,7 +12,7 @@ import numpy as np
 from craton.errors import Problem
 from craton.model.ground import terrain
 from craton.model.media import anomalies, attenuation, cells, checks, earth, followed, layered, properties, rheology
-from craton.scenario.words import nearest
+from craton.text import nearest
 
 INWARDS = 1e-6  # of the way to the centre
 NEARLY = 0.05  # of an element's height, within which a node takes the layer of the centre
@@ -47,7 +47,7 @@ class Sampler:
 
     names: tuple
     medium: Any
-    found: list
+    bodies: list
     ground: Any
     constants: Any
     regions: dict
@@ -55,16 +55,26 @@ class Sampler:
     lossy: bool
 
     def at(self, coordinates, centres, regions=None):
-        """Result of `at_nodes`."""
+        """Result of `at_nodes`.
+
+        Parameters
+        ----------
+        coordinates : (ne, 3, n) array
+            m.
+        centres : (ne, 3) array
+            m.
+        regions : (ne,) array of int, optional
+            Number of each element's region.
+        """
         count, nodes = len(coordinates), coordinates.shape[2]
         out = {name: np.empty((count, nodes)) for name in self.outputs}
         if self.anisotropic:
             out["stiffness"] = np.empty((count, 21, nodes))
         for start in range(0, count, BLOCK):
-            some = slice(start, start + BLOCK)
-            part = self._block(coordinates[some], np.asarray(centres)[some], None if regions is None else regions[some])
+            rows = slice(start, start + BLOCK)
+            part = self._block(coordinates[rows], np.asarray(centres)[rows], None if regions is None else regions[rows])
             for name, values in part.items():
-                out[name][some] = values
+                out[name][rows] = values
         return out
 
     def uniform(self, z, centres, regions=None):
@@ -80,7 +90,7 @@ class Sampler:
             See `at_nodes`.
         """
         is_uniform = np.zeros(len(z), bool)
-        if isinstance(self.medium, layered.Layered) and not self.medium.gradients.any() and not self.found:
+        if isinstance(self.medium, layered.Layered) and not self.medium.gradients.any() and not self.bodies:
             inner = z + INWARDS * (centres[:, 2:] - z)
             low, high = self.medium.within(self.medium.layer(centres[:, 2]))
             bottom, top = inner.min(axis=1), inner.max(axis=1)
@@ -102,7 +112,7 @@ class Sampler:
         inner = coordinates + INWARDS * (centres[:, :, None] - coordinates)
         x, y, z = (inner[:, a] for a in range(3))
         values, constants = self._in_medium(x, y, z, centres)
-        values = [np.array(np.broadcast_to(v, x.shape)) for v in anomalies.apply(self.found, x, y, z, values)]
+        values = [np.array(np.broadcast_to(v, x.shape)) for v in anomalies.apply(self.bodies, x, y, z, values)]
         self._put_water(values, constants, centres)
         self._put_regions(values, constants, regions)
         named = dict(zip(self.names, values))
@@ -143,11 +153,11 @@ class Sampler:
     def _put_regions(self, values, constants, regions):
         """Media of the mesh's regions."""
         for number, medium in self.regions.items():
-            own = regions == number
+            in_region = regions == number
             for name, array in zip(self.names, values):
-                array[own] = properties.value(medium, name)
+                array[in_region] = properties.value(medium, name)
             if constants is not None:
-                constants[own] = np.nan if medium.stiffness is None else medium.stiffness.constants
+                constants[in_region] = np.nan if medium.stiffness is None else medium.stiffness.constants
 
     def _stiffness(self, named, constants):
         """The 21 constants (ne, 21, nodes): a layer's own, or those of Thomsen's parameters."""
@@ -156,29 +166,48 @@ class Sampler:
         five = cells.stiffness(named["vp"], named["vs"], named["rho"], *thomsen)
         c12 = five[0] - 2 * five[4]
         for n, pair in enumerate(zip(*UPPER)):
-            made = c12 if pair == (0, 1) else five[_VTI[pair]] if pair in _VTI else np.zeros_like(c12)
-            out[:, n] = np.where(np.isnan(out[:, n]), made, out[:, n])
+            constant = c12 if pair == (0, 1) else five[_VTI[pair]] if pair in _VTI else np.zeros_like(c12)
+            out[:, n] = np.where(np.isnan(out[:, n]), constant, out[:, n])
         return out
 
 
 def settled(flat, level, middle, heights):
-    """Elevations (ne, nodes) with those that are nearly in the layer of their element's centre (ne,) put into it."""
+    """Elevations (ne, nodes) with those that are nearly in the layer of their element's centre (ne,) put into it.
+
+    Parameters
+    ----------
+    flat : Layered
+    level : (ne, n) array
+        Elevations, m.
+    middle : (ne,) array
+        Elevations of centres, m.
+    heights : (ne,) array
+        Of the elements, m.
+    """
     low, high = flat.within(flat.layer(middle))
     inside = np.clip(level, low[:, None], high[:, None])
     return np.where(np.abs(inside - level) <= NEARLY * heights[:, None], inside, level)
 
 
 def sampler(model, region, region_names=()):
-    """The `Sampler` of a scenario's model for elements in a grid or `Region`, with the names of the mesh's regions."""
+    """The `Sampler` of a scenario's model for elements in a grid or `Region`, with the names of the mesh's regions.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    region : Grid or Region
+    region_names : sequence of str
+        Regions of the mesh.
+    """
     media = [model.regions[name] for name in region_names if name in (model.regions or {})]
     numbers = [n for n, name in enumerate(region_names) if name in (model.regions or {})]
     only_regions = model.kind == "regions"
     anisotropic = any(_anisotropic(m) for m in media) or (not only_regions and (stiff(model) or rheology.anisotropic(model, region)))
     lossy = model.attenuation is not None
     names = properties.NAMES[: 8 if anisotropic else 5 if lossy else 3]
-    found, ground = ([], None) if only_regions else (anomalies.build(model), terrain.build(model))
+    bodies, ground = ([], None) if only_regions else (anomalies.build(model), terrain.build(model))
     medium = None if only_regions else _medium(model, region, names, ground)
-    return Sampler(names, medium, found, ground, _constants(model) if anisotropic else None, dict(zip(numbers, media)), anisotropic, lossy)
+    return Sampler(names, medium, bodies, ground, _constants(model) if anisotropic else None, dict(zip(numbers, media)), anisotropic, lossy)
 
 
 def _medium(model, region, names, ground):
@@ -194,7 +223,12 @@ def _anisotropic(medium):
 
 
 def stiff(model):
-    """Whether a model gives a stiffness of its own."""
+    """Whether a model gives a stiffness of its own.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    """
     return any(getattr(m, "stiffness", None) is not None for m in (model, *getattr(model, "layers", ())))
 
 
@@ -203,7 +237,7 @@ def _constants(model):
     if model.kind not in ("homogeneous", "layers"):
         return None
     layers = getattr(model, "layers", (model,))
-    return np.array([np.full(21, np.nan) if one.stiffness is None else one.stiffness.constants for one in layers])
+    return np.array([np.full(21, np.nan) if layer.stiffness is None else layer.stiffness.constants for layer in layers])
 
 
 def at_nodes(model, coordinates, centres, regions=None, region_names=()):
@@ -235,29 +269,54 @@ def at_nodes(model, coordinates, centres, regions=None, region_names=()):
 
 
 def fluids(samples):
-    """Elements that are fluid, (ne,): vs = 0 at all nodes."""
+    """Elements that are fluid, (ne,): vs = 0 at all nodes.
+
+    Parameters
+    ----------
+    samples : dict of str to (ne, n) arrays
+        As of `at_nodes`.
+    """
     return (samples["vs"] == 0).all(axis=1)
 
 
-def largest_loss(samples):
-    """Largest 1/Q of P waves, S waves and bulk modulus."""
+def largest_inverse_q(samples):
+    """Largest 1/Q of P waves, S waves and bulk modulus.
+
+    Parameters
+    ----------
+    samples : dict of str to (ne, n) arrays
+        As of `at_nodes`.
+    """
     kappa, mu = bulk(samples), samples["loss_s"]
     return float(max(samples["loss_p"].max(), mu.max(), kappa.max()))
 
 
 def bulk(samples):
-    """1/Q of the bulk modulus, from 1/Qp of kappa + 4/3 mu and 1/Qs of mu; not below 0."""
+    """1/Q of the bulk modulus, from 1/Qp of kappa + 4/3 mu and 1/Qs of mu; not below 0.
+
+    Parameters
+    ----------
+    samples : dict of str to (ne, n) arrays
+        As of `at_nodes`.
+    """
     kappa, mu = cells.moduli(samples["vp"], samples["vs"], samples["rho"])
     loss = ((kappa + 4 / 3 * mu) * samples["loss_p"] - 4 / 3 * mu * samples["loss_s"]) / kappa
     return np.where(loss > 1e-9 * samples["loss_p"], loss, 0.0)
 
 
 def relaxation(model, largest):
-    """Mechanisms of a model's attenuation, all of them at each point, for losses up to `largest`; None without."""
-    wanted = model.attenuation
-    if wanted is None or not largest:
+    """Mechanisms of a model's attenuation, all of them at each point, for losses up to `largest`; None without.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    largest : float
+        Largest 1/Q.
+    """
+    table = model.attenuation
+    if table is None or not largest:
         return None
-    return attenuation.relaxation(wanted.band, largest, wanted.mechanisms, wanted.frequency, wanted.power, "full")
+    return attenuation.relaxation(table.band, largest, table.mechanisms, table.frequency, table.power, "full")
 
 
 def moduli(samples, relaxation=None):
@@ -265,6 +324,12 @@ def moduli(samples, relaxation=None):
 
     Unrelaxed moduli M_U where there is attenuation: speeds are phase velocities at its reference frequency. Of 21 constants the isotropic
     part relaxes, mu = (c44 + c55 + c66) / 3, lambda = (c12 + c13 + c23) / 3; the rest is elastic.
+
+    Parameters
+    ----------
+    samples : dict of str to (ne, n) arrays
+        As of `at_nodes`.
+    relaxation : Relaxation or None
 
     Returns
     -------
@@ -278,20 +343,26 @@ def moduli(samples, relaxation=None):
     else:
         mu = full[:, SHEAR].mean(axis=1)
         kappa = full[:, CROSS].mean(axis=1) + 2 / 3 * mu
-    more, losses = (0.0, 0.0), None
+    added, losses = (0.0, 0.0), None
     if relaxation is not None:
         losses = np.stack([samples["loss_s"], bulk(samples)], axis=1)
-        more = [modulus * (relaxation.unrelaxed(loss) - 1) for modulus, loss in zip((mu, kappa), np.moveaxis(losses, 1, 0))]
+        added = [modulus * (relaxation.unrelaxed(loss) - 1) for modulus, loss in zip((mu, kappa), np.moveaxis(losses, 1, 0))]
     if full is None:
-        mu, kappa = mu + more[0], kappa + more[1]
+        mu, kappa = mu + added[0], kappa + added[1]
         return np.stack([kappa - 2 / 3 * mu, mu], axis=1), losses
     if losses is not None:
-        full = full + SHEARING[:, None] * more[0][:, None] + SQUEEZING[:, None] * more[1][:, None]
+        full = full + SHEARING[:, None] * added[0][:, None] + SQUEEZING[:, None] * added[1][:, None]
     return full, losses
 
 
 def slowest(samples):
-    """The slowest wave at each node, m/s: S, in a fluid P; in an anisotropic medium along the directions of `DIRECTIONS`."""
+    """The slowest wave at each node, m/s: S, in a fluid P; in an anisotropic medium along the directions of `DIRECTIONS`.
+
+    Parameters
+    ----------
+    samples : dict of str to (ne, n) arrays
+        As of `at_nodes`.
+    """
     if "stiffness" not in samples:
         return np.where(samples["vs"] > 0, samples["vs"], samples["vp"])
     shape, constants = samples["rho"].shape, np.moveaxis(samples["stiffness"], 1, -1).reshape(-1, 21)
@@ -303,11 +374,17 @@ def slowest(samples):
 
 
 def slowest_in(samples):
-    """The slowest wave in each element, m/s: (ne,); in an anisotropic medium at the node that is softest to shear along an axis."""
+    """The slowest wave in each element, m/s: (ne,); in an anisotropic medium at the node that is softest to shear along an axis.
+
+    Parameters
+    ----------
+    samples : dict of str to (ne, n) arrays
+        As of `at_nodes`.
+    """
     if "stiffness" in samples and samples["rho"].shape[1] > 1:
         softest = (samples["stiffness"][:, SHEAR].min(axis=1) / samples["rho"]).argmin(axis=1)[:, None]
-        one = np.take_along_axis(samples["stiffness"], softest[:, None], axis=2)
-        samples = {name: np.take_along_axis(samples[name], softest, axis=1) for name in ("rho", "vp", "vs")} | {"stiffness": one}
+        constants = np.take_along_axis(samples["stiffness"], softest[:, None], axis=2)
+        samples = {name: np.take_along_axis(samples[name], softest, axis=1) for name in ("rho", "vp", "vs")} | {"stiffness": constants}
     return slowest(samples).min(axis=1)
 
 
@@ -321,7 +398,17 @@ DIRECTIONS = _directions()
 
 
 def phase_speeds(constants, rho, directions=DIRECTIONS):
-    """Speeds of the three waves in some directions (m, 3), from Christoffel's equation, of media (n, 21) and (n,): (n, 3 m), m/s."""
+    """Speeds of the three waves in some directions (m, 3), from Christoffel's equation, of media (n, 21) and (n,): (n, 3 m), m/s.
+
+    Parameters
+    ----------
+    constants : (n, 21) array
+        Pa.
+    rho : (n,) array
+        kg/m3.
+    directions : (m, 3) array
+        Unit vectors.
+    """
     law = np.empty((len(constants), 6, 6))
     law[:, UPPER[0], UPPER[1]] = law[:, UPPER[1], UPPER[0]] = constants
     pairs = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])
@@ -335,7 +422,17 @@ def phase_speeds(constants, rho, directions=DIRECTIONS):
 
 
 def problems(model, region, region_names=(), key="model"):
-    """Problems of a model for a mesh in a grid or `Region`: values, Q, Thomsen's parameters, names of regions."""
+    """Problems of a model for a mesh in a grid or `Region`: values, Q, Thomsen's parameters, names of regions.
+
+    Parameters
+    ----------
+    model : model of a scenario
+    region : Grid or Region
+    region_names : sequence of str
+        Regions of the mesh.
+    key : str
+        Of the model in the scenario, for messages.
+    """
     problems = _region_problems(model, region_names, key)
     if model.kind != "regions":
         problems += earth.problems(model, region, key) or rheology.problems(model, region, key)
@@ -344,16 +441,16 @@ def problems(model, region, region_names=(), key="model"):
 
 def _region_problems(model, region_names, key):
     """Regions that are not in the mesh, or not in the model; impossible values."""
-    given, problems = model.regions or {}, []
-    there = ", ".join(region_names) or "no named region"
-    for name, medium in given.items():
+    media, problems = model.regions or {}, []
+    held = ", ".join(region_names) or "no named region"
+    for name, medium in media.items():
         if name not in region_names:
             close = nearest(name, region_names)
             hint = f'; did you mean "{close}"?' if close else ""
-            problems.append(Problem(f"{key}.regions.{name}", f'the mesh has no region "{name}"{hint}', f"it has {there}"))
+            problems.append(Problem(f"{key}.regions.{name}", f'the mesh has no region "{name}"{hint}', f"it has {held}"))
         problems += checks.values(f"{key}.regions.{name}", medium.vp, medium.vs, medium.rho)
     if model.kind == "regions":
-        lost = [name for name in region_names if name not in given]
+        lost = [name for name in region_names if name not in media]
         problems += [Problem(f"{key}.regions", f'the mesh region "{name}" has no medium',
                           f"add {name} = {{ vp =, vs =, rho = }} to [model.regions]") for name in lost]  # fmt: skip
         if not region_names:
@@ -362,7 +459,19 @@ def _region_problems(model, region_names, key):
 
 
 def element_problems(samples, centres, key="model", numbers=None):
-    """Elements, of some `numbers`, that are neither solid nor fluid, and values that are impossible."""
+    """Elements, of some `numbers`, that are neither solid nor fluid, and values that are impossible.
+
+    Parameters
+    ----------
+    samples : dict of str to (ne, n) arrays
+        As of `at_nodes`.
+    centres : (ne, 3) array
+        m.
+    key : str
+        Of the model in the scenario, for messages.
+    numbers : (ne,) array of int, optional
+        Of the elements, for messages.
+    """
     noun = "nodes" if numbers is None else f"nodes of {len(centres)} elements there"
     problems = checks.points(key, tuple(centres[:, a, None] for a in range(3)), samples["vp"], samples["vs"], samples["rho"], noun)
     still = samples["vs"] == 0

@@ -87,30 +87,30 @@ def _check(origin, size, element_size, refine):
 
 def _counts(size, element_size, factors):
     """Elements along x and y at the top: enough that none is longer than asked, and a multiple of what the transitions need."""
-    unit, found = prod(factors), []
+    unit, counts = prod(factors), []
     for axis, name in enumerate("xy"):
         asked = max(1, ceil(size[axis] / element_size[axis] - ROUNDING))
         fitted = ceil(asked / unit) * unit
         if fitted > 2 * asked:
             _refuse("domain.refine", f"the domain has {asked} elements along {name}, but these refinements need a multiple of {unit}",
                     "Leave out refinements, make the domain longer, or element_size smaller.")  # fmt: skip
-        found.append(fitted)
-    return found
+        counts.append(fitted)
+    return counts
 
 
 def _surfaces(origin, size, interfaces, surface):
     """Functions z(x, y) from the top down to the bottom."""
     low, high = origin[2], origin[2] + size[2]
-    near = 1e-9 * size[2]
-    ceiling = high - near if surface is None else np.inf
-    inner = [z for z in interfaces if callable(z) or low + near < float(z) < ceiling]
+    tolerance = 1e-9 * size[2]
+    ceiling = high - tolerance if surface is None else np.inf
+    inner = [z for z in interfaces if callable(z) or low + tolerance < float(z) < ceiling]
     return [_function(high if surface is None else surface), *map(_function, inner), _function(low)]
 
 
-def _function(given):
-    if callable(given):
-        return given
-    return lambda x, y: np.full(np.broadcast_shapes(np.shape(x), np.shape(y)), float(given))
+def _function(surface):
+    if callable(surface):
+        return surface
+    return lambda x, y: np.full(np.broadcast_shapes(np.shape(x), np.shape(y)), float(surface))
 
 
 def _sampled(surfaces, origin, size, counts, element_size):
@@ -224,9 +224,9 @@ def _draped(nodes, surfaces, references):
     x, y, z = nodes.T
     out = nodes.copy()
     for (above, below), (top, bottom) in zip(pairwise(surfaces), pairwise(references)):
-        own = (z <= top) & (z >= bottom)
-        low, high = (np.asarray(s(x[own], y[own]), float) for s in (below, above))
-        out[own, 2] = low + (z[own] - bottom) / (top - bottom) * (high - low)
+        between = (z <= top) & (z >= bottom)
+        low, high = (np.asarray(s(x[between], y[between]), float) for s in (below, above))
+        out[between, 2] = low + (z[between] - bottom) / (top - bottom) * (high - low)
     return out
 
 

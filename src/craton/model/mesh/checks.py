@@ -117,16 +117,16 @@ def _jacobians(mesh, degree):
     bad = np.flatnonzero(least <= _limit(mesh, mesh.elements))
     if not len(bad):
         return []
-    rest, found = bad, []
+    rest, faults = bad, []
     for name, order in _orders(mesh):
         turned = mesh.elements[rest][:, order]
         good = _least(mesh, turned, degree)[0] > _limit(mesh, turned)
         if good.any():
-            found.append(_misordered(mesh, rest[good], name))
+            faults.append(_misordered(mesh, rest[good], name))
         rest = rest[~good]
     if len(rest):
-        found.append(_folded(mesh, rest, least, where, degree))
-    return found
+        faults.append(_folded(mesh, rest, least, where, degree))
+    return faults
 
 
 def _orders(mesh):
@@ -186,8 +186,8 @@ def _middles(mesh):
     if not differs.any():
         return []
     e, place = np.argwhere(differs)[0]
-    one, two = mesh.elements[e, place], node[points.points.reshape(mesh.size, 27)[e, place]]
-    text = f"{_element(mesh, e)} has node {one} where its neighbour, with which it shares the corners, has node {two}"
+    first, second = mesh.elements[e, place], node[points.points.reshape(mesh.size, 27)[e, place]]
+    text = f"{_element(mesh, e)} has node {first} where its neighbour, with which it shares the corners, has node {second}"
     return [(text + _share(differs.any(axis=1).sum(), mesh.size, "elements"), "Use one node for both: merge duplicate nodes when meshing.")]
 
 
@@ -201,16 +201,16 @@ def _loose(mesh, rows):
     corners = mesh.nodes[quads]
     edge = np.sqrt(((corners[:, [1, 3, 2, 0]] - corners[:, [0, 1, 3, 2]]) ** 2).sum(axis=2).min())
     pairs = numbers[tree.query_pairs(NEAR * edge, output_type="ndarray")] if len(numbers) > 1 else np.empty((0, 2), int)
-    found = [_duplicate(mesh, pairs)] if len(pairs) else []
+    faults = [_duplicate(mesh, pairs)] if len(pairs) else []
     hanging = _hanging(mesh, rows, quads, tree, np.unique(pairs))
-    return found + ([hanging] if hanging else [])
+    return faults + ([hanging] if hanging else [])
 
 
 def _duplicate(mesh, pairs):
-    one, two = np.sort(pairs, axis=1)[np.lexsort(np.sort(pairs, axis=1).T[::-1])[0]]
-    text = f"nodes {one} and {two} lie at the same place, {_place(mesh.nodes[one])}: the elements there are not connected"
-    more = f"; {len(pairs)} pairs of nodes coincide" if len(pairs) > 1 else ""
-    return text + more, "Merge duplicate nodes when meshing (Gmsh: Coherence Mesh; CUBIT: imprint and merge before meshing)."
+    first, second = np.sort(pairs, axis=1)[np.lexsort(np.sort(pairs, axis=1).T[::-1])[0]]
+    text = f"nodes {first} and {second} lie at the same place, {_place(mesh.nodes[first])}: the elements there are not connected"
+    suffix = f"; {len(pairs)} pairs of nodes coincide" if len(pairs) > 1 else ""
+    return text + suffix, "Merge duplicate nodes when meshing (Gmsh: Coherence Mesh; CUBIT: imprint and merge before meshing)."
 
 
 def _hanging(mesh, rows, quads, tree, doubled):

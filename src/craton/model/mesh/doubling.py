@@ -104,14 +104,20 @@ class Stack:
         """Number of different GLL points of the stack, or of a window of it, without building it.
 
         Over m x n pairs of blocks (one block and its mirror image) it is a + b m + c n + d m n: known from windows of few.
+
+        Parameters
+        ----------
+        degree : int
+        window : tuple of int, optional
+            x0, x1, y0, y1; the whole by default.
         """
         limits = (0, self.count[0], 0, self.count[1]) if window is None else window
         (x0, x), (y0, y) = ((int(a) // w % 2, int(b - a) // w) for a, b, w in zip(limits[::2], limits[1::2], self.coarsest))
         least = [2 - n % 2 for n in (x, y)]
-        some = np.array([[self._counted(degree, x0, m, y0, n) for m in (least[0], least[0] + 2)] for n in (least[1], least[1] + 2)])
+        counts = np.array([[self._counted(degree, x0, m, y0, n) for m in (least[0], least[0] + 2)] for n in (least[1], least[1] + 2)])
         m, n = ((blocks - few) // 2 for blocks, few in zip((x, y), least))
-        across, along = some[0, 1] - some[0, 0], some[1, 0] - some[0, 0]
-        return int(some[0, 0] + m * across + n * along + m * n * (some[1, 1] - some[0, 1] - along))
+        across, along = counts[0, 1] - counts[0, 0], counts[1, 0] - counts[0, 0]
+        return int(counts[0, 0] + m * across + n * along + m * n * (counts[1, 1] - counts[0, 1] - along))
 
     def _counted(self, degree, x0, x, y0, y):
         """Points of x by y of the coarsest blocks, from the first or second one on."""
@@ -131,10 +137,17 @@ class Stack:
 
     @cached_property
     def _bases(self):
-        return np.cumsum([0, *(len(one.levels) - 1 for one in self.layers)])
+        return np.cumsum([0, *(len(layer.levels) - 1 for layer in self.layers)])
 
     def slices(self, px, py):
         """Limits of equal parts in elements of the top: rows (x0, x1, y0, y1), one for each slice, xi fastest.
+
+        Parameters
+        ----------
+        px : int
+            Slices along xi.
+        py : int
+            Slices along eta.
 
         Raises
         ------
@@ -148,20 +161,33 @@ class Stack:
         return np.array([(x[i], x[i + 1], y[j], y[j + 1]) for j in range(py) for i in range(px)])
 
     def numbers(self, window=None):
-        """Number in the whole stack of each element that `build` makes of a window, in its order: (ne,) int64."""
+        """Number in the whole stack of each element that `build` makes of a window, in its order: (ne,) int64.
+
+        Parameters
+        ----------
+        window : tuple of int, optional
+            x0, x1, y0, y1; the whole by default.
+        """
         x0, x1, y0, y1 = (0, self.count[0], 0, self.count[1]) if window is None else window
-        first, found = 0, [np.empty(0, np.int64)]
+        first, numbers = 0, [np.empty(0, np.int64)]
         for layer in self.layers:
             (wx, wy), each = layer.width, 1 if layer.axis is None else len(BRICKS[layer.factor])
             columns = np.arange(y0 // wy, y1 // wy)[:, None] * (self.count[0] // wx) + np.arange(x0 // wx, x1 // wx)
-            found.append((first + columns[:, :, None] * each + np.arange(each)).ravel())
+            numbers.append((first + columns[:, :, None] * each + np.arange(each)).ravel())
             first += self._elements(layer)
-        return np.concatenate(found)
+        return np.concatenate(numbers)
 
     def corners(self, index, window):
         """Places (I, J, K) of the corners of the elements of layer `index` over a window (x0, x1, y0, y1): (ne, 8, 3) int64.
 
         The window is in elements of the top. Elements follow one another along xi fastest, then eta, those of one brick together.
+
+        Parameters
+        ----------
+        index : int
+            Layer.
+        window : tuple of int, optional
+            x0, x1, y0, y1; the whole by default.
         """
         layer = self.layers[index]
         wide = [np.arange(low // w, high // w) for low, high, w in zip(window[::2], window[1::2], layer.width)]
@@ -182,29 +208,58 @@ class Stack:
         return QUARTERS * out.reshape(-1, 8, 3)
 
     def keys(self, places):
-        """Number (int64) of each node from its place (..., 3): by level, then eta, then xi."""
+        """Number (int64) of each node from its place (..., 3): by level, then eta, then xi.
+
+        Parameters
+        ----------
+        places : (..., 3) array
+            I, J, K.
+        """
         nx, ny = (QUARTERS * n + 1 for n in self.count)
         return (places[..., 2] * ny + places[..., 1]) * nx + places[..., 0]
 
     def places(self, keys):
-        """Places (..., 3) of nodes from their numbers."""
+        """Places (..., 3) of nodes from their numbers.
+
+        Parameters
+        ----------
+        keys : (m,) array of int64
+        """
         nx, ny = (QUARTERS * n + 1 for n in self.count)
         row, i = np.divmod(keys, nx)
         k, j = np.divmod(row, ny)
         return np.stack([i, j, k], axis=-1)
 
     def around(self, window, columns):
-        """A window with so many columns of the largest elements more on each side, as far as the stack reaches."""
+        """A window with so many columns of the largest elements more on each side, as far as the stack reaches.
+
+        Parameters
+        ----------
+        window : tuple of int, optional
+            x0, x1, y0, y1; the whole by default.
+        columns : int
+            Columns of the largest elements.
+        """
         wide = [(low - columns * w, high + columns * w) for low, high, w in zip(window[::2], window[1::2], self.coarsest)]
         return tuple(int(v) for (low, high), n in zip(wide, self.count) for v in (max(low, 0), min(high, n)))
 
     def heights(self, k):
-        """Vertical coordinates at places K: linear between levels."""
+        """Vertical coordinates at places K: linear between levels.
+
+        Parameters
+        ----------
+        k : array_like of int
+        """
         levels = self.levels
         return np.interp(np.asarray(k) / QUARTERS, np.arange(len(levels)), levels)
 
     def build(self, window=None):
         """Elements of the stack or of a window (x0, x1, y0, y1) of it.
+
+        Parameters
+        ----------
+        window : tuple of int, optional
+            x0, x1, y0, y1; the whole by default.
 
         Returns
         -------
@@ -235,13 +290,18 @@ class Stack:
                 {name: np.concatenate(rows).astype(np.int32) for name, rows in faces.items()})  # fmt: skip
 
     def sides(self, corners):
-        """Faces of elements on each side of the stack: dict of (nf, 2)."""
+        """Faces of elements on each side of the stack: dict of (nf, 2).
+
+        Parameters
+        ----------
+        corners : (ne, 8, 3) array of int
+        """
         ends = QUARTERS * np.array([0, self.count[0], 0, self.count[1], 0, len(self.levels) - 1])
-        found = {}
+        faces = {}
         for face, (name, end) in enumerate(zip(SIDES, ends)):
             on = (corners[:, FACES[face], face // 2] == end).all(axis=1)
-            found[name] = np.stack([np.flatnonzero(on), np.full(on.sum(), face)], axis=1)
-        return found
+            faces[name] = np.stack([np.flatnonzero(on), np.full(on.sum(), face)], axis=1)
+        return faces
 
 
 def _quads(layer, columns):
@@ -265,6 +325,10 @@ def all_nodes(corners):
     """Keys (ne, 27) of all nodes from those of the corners (ne, 8): means of the corners of their edge, face or element.
 
     A key is linear in the place, so its mean is the key of the mean. In floating point, because that is faster, and exact below `LARGEST`.
+
+    Parameters
+    ----------
+    corners : (ne, 8) array of int
     """
     grid = np.array([(a, b, c) for c in range(3) for b in range(3) for a in range(3)])
     weights = np.prod(np.where(CORNERS[None] == 2, grid[:, None], 2 - grid[:, None]), axis=2) / 8

@@ -1,19 +1,15 @@
-"""Meshes from files: Gmsh (.msh), VTK (.vtk, .vtu), Exodus/CUBIT (.e, .exo), and the folder of text files of SPECFEM3D."""
-from importlib import import_module
+"""Meshes from files: the parts that a reader of `craton.io` finds, as a mesh with regions and face sets."""
 from pathlib import Path
 
 import numpy as np
 
+from craton import io
 from craton.errors import Problem, ScenarioError
-from craton.model.mesh import exodus as mesh_exodus
+from craton.io.contents import FileError
+from craton.io.mesh_parts import NODE_ORDERS
 from craton.model.mesh import numbering, shape
-from craton.model.mesh import specfem as mesh_specfem
-from craton.model.mesh.groups import MeshFileError, Parts
 from craton.model.mesh.hexmesh import HexMesh, completed, named_by_place
 
-# Cell data of VTK files that may say what a cell is made of, or which boundary it lies on.
-TAGS = ("gmsh:physical", "region", "regions", "material", "materials", "material_id", "MaterialIDs", "block_id", "BlockId", "ObjectId")
-SAVE_GROUPS = "In Gmsh, put all volumes and their outer surfaces into physical groups, and save without Mesh.SaveAll."
 PLURAL = {"tetra": "tetrahedra", "wedge": "wedges", "pyramid": "pyramids", "polyhedron": "polyhedra"}
 
 
@@ -41,77 +37,11 @@ def read_mesh(path, key="domain.mesh"):
     """
     path = Path(path)
     try:
-        return assembled(_reader(path)(path))
-    except MeshFileError as error:
-        raise ScenarioError([Problem(key, f"{path.name}: {error.args[0]}", error.args[1])]) from None
-
-
-def _reader(path):
-    """The function(path) -> Parts that reads it."""
-    if not path.exists():
-        raise MeshFileError("there is no such file or folder", f"Looked for {path.resolve()}.")
-    if path.is_dir():
-        return mesh_specfem.read
-    readers = {".msh": _by_meshlane, ".vtk": _by_meshlane, ".vtu": _by_meshlane} | dict.fromkeys(mesh_exodus.SUFFIXES, mesh_exodus.read)
-    if path.suffix.lower() not in readers:
-        text = f"mesh files with the suffix {path.suffix or '(none)'} are not supported"
-        raise MeshFileError(text, f"Supported are {', '.join(readers)} and mesh folders of SPECFEM3D.")
-    return readers[path.suffix.lower()]
-
-
-# --- Gmsh and VTK -----------------------------------------------------------------------------------------------------------------------
-
-
-def _mesh_library():
-    """The module meshlane; where it is not installed meshio, whose functions are the same."""
-    for name in ("meshlane", "meshio"):
-        try:
-            return import_module(name)
-        except ImportError:
-            continue
-    raise MeshFileError("Gmsh and VTK meshes need meshlane", "Install it: pip install meshlane (or craton[mesh]); meshio does as well.")
-
-
-def _by_meshlane(path):
-    """Parts of a Gmsh or VTK file."""
-    library = _mesh_library()
-    try:
-        # Not the library's read: it prints, and ends the program where it fails.
-        mesh = {".msh": library.gmsh, ".vtk": library.vtk, ".vtu": library.vtu}[path.suffix.lower()].read(str(path))
-    except Exception as error:  # a reader of foreign files fails in many ways; all mean the same to the user
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise MeshFileError(f"{library.__name__} {library.__version__} cannot read it: {reason[:160]}",
-                            SAVE_GROUPS if path.suffix.lower() == ".msh" else "Write an unstructured grid.") from error  # fmt: skip
-    return _sorted_cells(mesh)
-
-
-def _sorted_cells(mesh):
-    """Parts from the cells of a meshlane.Mesh, which are in VTK's order."""
-    parts = Parts(np.asarray(mesh.points, float))
-    names = {(int(dim), int(tag)): name for name, (tag, dim) in ((n, v) for n, v in mesh.field_data.items() if np.size(v) == 2)}
-    source = next((name for name in TAGS if name in mesh.cell_data), None)
-    data, none = mesh.cell_data.get(source), 0 if source == "gmsh:physical" else None  # in Gmsh, group 0 is no group
-    for i, block in enumerate(mesh.cells):
-        tags = None if data is None else np.asarray(data[i]).astype(np.int64).ravel()
-        cells = np.asarray(block.data)
-        if block.type in ("hexahedron", "hexahedron20", "hexahedron27"):
-            parts.add_elements(cells, "VTK", _named(tags, names, 3, len(cells), none))
-        elif block.type in ("quad", "quad8", "quad9"):
-            parts.add_quads(cells[:, :4], _named(tags, names, 2, len(cells), none))
-        else:
-            parts.add_others(block.type, cells)
-    lost = sorted({name for (dimension, _), name in names.items() if dimension == 3})
-    if lost and parts.names and all(name is None for name in np.concatenate(parts.names)):
-        raise MeshFileError(f"it names the physical volumes {', '.join(lost)}, but they have no elements", SAVE_GROUPS)
-    return parts
-
-
-def _named(tags, names, dimension, count, none):
-    """Name of each cell from its tag, None where it has none."""
-    if tags is None:
-        return np.full(count, None, object)
-    lookup = {tag: None if tag == none else names.get((dimension, tag), str(tag)) for tag in np.unique(tags).tolist()}
-    return np.array([lookup[tag] for tag in tags.tolist()], object)
+        if not path.exists():
+            raise FileError("there is no such file or folder", f"Looked for {path.resolve()}.")
+        return assembled(io.read(path, "mesh"))
+    except FileError as error:
+        raise ScenarioError([Problem(key, f"{path.name}: {error}", error.remedy)]) from None
 
 
 # --- from parts to a mesh ---------------------------------------------------------------------------------------------------------------
@@ -120,9 +50,13 @@ def _named(tags, names, dimension, count, none):
 def assembled(parts):
     """The mesh of what a file holds.
 
+    Parameters
+    ----------
+    parts : MeshParts
+
     Raises
     ------
-    MeshFileError
+    FileError
     """
     _only_hexahedra(parts)
     elements, names = parts.gathered()
@@ -141,22 +75,22 @@ def assembled(parts):
 def _only_hexahedra(parts):
     solid = {kind: n for kind, n in parts.counts.items() if kind.rstrip("0123456789") in PLURAL or kind.startswith("VTK_")}
     if solid:
-        found = ", ".join(f"{n} {PLURAL.get(kind.rstrip('0123456789'), f'cells of type {kind}')}" for kind, n in solid.items())
-        raise MeshFileError(f"it contains {found}; only hexahedra with 8, 20 or 27 nodes are supported",
+        cells = ", ".join(f"{n} {PLURAL.get(kind.rstrip('0123456789'), f'cells of type {kind}')}" for kind, n in solid.items())
+        raise FileError(f"it contains {cells}; only hexahedra with 8, 20 or 27 nodes are supported",
                             "Mesh with hexahedra (Gmsh: transfinite or extruded and recombined; CUBIT: map, sweep).")  # fmt: skip
     if not parts.elements:
         cells = ", ".join(f"{n} {kind}" for kind, n in parts.counts.items()) or "no cells at all"
-        raise MeshFileError(f"it contains no hexahedra but {cells}", "Gmsh: mesh in 3-D, and put the volumes into a physical group.")
+        raise FileError(f"it contains no hexahedra but {cells}", "Gmsh: mesh in 3-D, and put the volumes into a physical group.")
     widths = {block.shape[1] for block in parts.elements}
     if len(widths) > 1:
-        raise MeshFileError(f"it mixes hexahedra with {' and '.join(map(str, sorted(widths)))} nodes", "Write all elements with one order.")
+        raise FileError(f"it mixes hexahedra with {' and '.join(map(str, sorted(widths)))} nodes", "Write all elements with one order.")
 
 
 def _used(parts, elements):
     """Nodes without those that only points, lines and surfaces use, and the new number of each: unused ones remain, to be told."""
     hexahedra, lower = (np.zeros(len(parts.points), bool) for _ in range(2))
     if elements.min() < 0 or elements.max() >= len(parts.points):
-        raise MeshFileError(f"an element names node {elements.max()} (from 0), but there are {len(parts.points)} nodes", "Write it again.")
+        raise FileError(f"an element names node {elements.max()} (from 0), but there are {len(parts.points)} nodes", "Write it again.")
     hexahedra[elements.ravel()] = True
     for cells in parts.others:
         lower[cells] = True
@@ -183,7 +117,7 @@ def _natural(name):
 def _serendipity(places):
     """Places of 27 nodes, lexicographic, from those of 20 (ne, 20, 3) in VTK's order, where the 20-node shape functions put them."""
     full = np.empty((len(places), 27, 3))
-    order = np.array(shape.ORDERS["VTK"])
+    order = np.array(NODE_ORDERS["VTK"])
     full[:, order[:20]] = places
     grid = np.arange(27).reshape(3, 3, 3)
     corners, middles = [0, 2], 1
@@ -212,17 +146,17 @@ def _face_sets(parts, renumbered, corners):
 
 def _matched(quads, names, corners):
     """The (element, face) of each quadrilateral (nq, 4), by its nodes; of two elements that share it the first."""
-    own = np.zeros(int(max(corners.max(), quads.max(initial=-1))) + 1, bool)
-    own[quads[quads >= 0]] = True
+    is_named = np.zeros(int(max(corners.max(), quads.max(initial=-1))) + 1, bool)
+    is_named[quads[quads >= 0]] = True
     faces = numbering.face_corners(corners)
-    rows = np.argwhere(own[faces].all(axis=2))
+    rows = np.argwhere(is_named[faces].all(axis=2))
     candidates = np.sort(faces[rows[:, 0], rows[:, 1]], axis=1)
     both = np.concatenate([candidates, np.sort(quads, axis=1)])
     _, first, same = np.unique(both, axis=0, return_index=True, return_inverse=True)
-    found = first[same.reshape(-1)[len(rows) :]]
-    lost = found >= len(rows)
+    row_of = first[same.reshape(-1)[len(rows) :]]
+    lost = row_of >= len(rows)
     if lost.any():
         i = np.argmax(lost)
-        raise MeshFileError(f"{lost.sum()} quadrilaterals are not faces of hexahedra, the first in {names[i]!r}",
+        raise FileError(f"{lost.sum()} quadrilaterals are not faces of hexahedra, the first in {names[i]!r}",
                             "Mesh surfaces and volumes together so that they share nodes.")  # fmt: skip
-    return rows[found]
+    return rows[row_of]

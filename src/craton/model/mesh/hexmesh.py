@@ -80,7 +80,13 @@ class HexMesh:
         return completed(self, shape.positions(self.nodes, self.elements, np.array([-1.0, 0.0, 1.0])))
 
     def reordered(self, permutation):
-        """The mesh with its elements in the order ``permutation`` (new [i] = old number), faces following."""
+        """The mesh with its elements in the order ``permutation`` (new [i] = old number), faces following.
+
+        Parameters
+        ----------
+        permutation : (ne,) array of int
+            New [i] = old number.
+        """
         place = np.empty(self.size, np.int32)
         place[permutation] = np.arange(self.size, dtype=np.int32)
         faces = {name: np.column_stack([place[rows[:, 0]], rows[:, 1]]) for name, rows in self.faces.items()}
@@ -88,11 +94,18 @@ class HexMesh:
 
 
 def completed(mesh, places):
-    """A mesh of 27-node elements: the topology of `mesh`, the nodes at `places` (ne, 27, 3), m, lexicographic in each element."""
-    found = numbering.number(mesh.elements, 2)
-    nodes = np.empty((found.count, 3))
-    nodes[found.points.reshape(-1)] = places.reshape(-1, 3)
-    return replace(mesh, nodes=nodes, elements=found.points.reshape(-1, 27))
+    """A mesh of 27-node elements: the topology of `mesh`, the nodes at `places` (ne, 27, 3), m, lexicographic in each element.
+
+    Parameters
+    ----------
+    mesh : HexMesh
+    places : (ne, 27, 3) array
+        Nodes, m.
+    """
+    gll = numbering.number(mesh.elements, 2)
+    nodes = np.empty((gll.count, 3))
+    nodes[gll.points.reshape(-1)] = places.reshape(-1, 3)
+    return replace(mesh, nodes=nodes, elements=gll.points.reshape(-1, 27))
 
 
 def subdivided(mesh, degree):
@@ -118,12 +131,21 @@ def subdivided(mesh, degree):
 
 
 def boundary_faces(mesh):
-    """Faces that belong to one element only: (nf, 2) int32 rows (element, local face)."""
+    """Faces that belong to one element only: (nf, 2) int32 rows (element, local face).
+
+    Parameters
+    ----------
+    mesh : HexMesh
+    """
     return numbering.boundary_faces(mesh.elements)
 
 
 def named_by_place(mesh):
     """Sets of the boundary faces of a mesh that names none: sides of the bounding box, and what looks up or down.
+
+    Parameters
+    ----------
+    mesh : HexMesh
 
     Returns
     -------

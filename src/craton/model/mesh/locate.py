@@ -45,7 +45,12 @@ class Located:
         return len(self.element)
 
     def some(self, which):
-        """Locations of selected positions."""
+        """Locations of selected positions.
+
+        Parameters
+        ----------
+        which : array of int or bool
+        """
         return Located(*(getattr(self, name)[which] for name in ("element", "local", "nearest", "distance")))
 
 
@@ -92,20 +97,28 @@ class Cells:
 
         radius = np.linalg.norm(self.boxes[1] - self.boxes[0], axis=1) / 2
         classes = np.floor(np.log2(radius / radius.min() * (1 + 1e-9))).astype(int)
-        found = [np.flatnonzero(classes == c) for c in np.unique(classes)]
-        return [(radius[some].max(), some, cKDTree(self.tree.data[some])) for some in found]
+        groups = [np.flatnonzero(classes == c) for c in np.unique(classes)]
+        return [(radius[members].max(), members, cKDTree(self.tree.data[members])) for members in groups]
 
     def inverse(self, cells, at):
-        """Reference coordinates (m, d) that a cell each maps to positions (m, d), and what is missing of them, m: Newton's method."""
+        """Reference coordinates (m, d) that a cell each maps to positions (m, d), and what is missing of them, m: Newton's method.
+
+        Parameters
+        ----------
+        cells : (n,) array of int
+            A cell each.
+        at : (n, d) array
+            Positions, m.
+        """
         nodes = self.places[self.cells[cells]]
         origin = nodes.mean(axis=1)
         nodes, target = nodes - origin[:, None], at - origin
         local, active = np.zeros_like(target), np.arange(len(target))
         for _ in range(TURNS):
             values, slopes = functions(self.edge, local[active])
-            own = nodes[active]
-            lacking = target[active] - np.einsum("ma,mad->md", values, own)
-            jacobian = np.einsum("mas,mad->mds", slopes, own)
+            active_nodes = nodes[active]
+            lacking = target[active] - np.einsum("ma,mad->md", values, active_nodes)
+            jacobian = np.einsum("mas,mad->mds", slopes, active_nodes)
             step = np.clip(_solved(jacobian, lacking), -1.0, 1.0)
             local[active] = np.clip(local[active] + step, -3.0, 3.0)
             active = active[np.abs(step).max(axis=1) > EXACT]
@@ -114,30 +127,61 @@ class Cells:
         return local, self.missed(cells, local, at)
 
     def missed(self, cells, local, at):
-        """Distance of positions from the points that reference coordinates name, m."""
+        """Distance of positions from the points that reference coordinates name, m.
+
+        Parameters
+        ----------
+        cells : (n,) array of int
+            A cell each.
+        local : (n, d) array
+            Reference coordinates.
+        at : (n, d) array
+            Positions, m.
+        """
         return np.linalg.norm(at - self.at(cells, local), axis=1)
 
     def at(self, cells, local):
-        """Coordinates of reference coordinates in cells: (m, d)."""
+        """Coordinates of reference coordinates in cells: (m, d).
+
+        Parameters
+        ----------
+        cells : (n,) array of int
+            A cell each.
+        local : (n, d) array
+            Reference coordinates.
+        """
         values, _ = functions(self.edge, local)
         return np.einsum("ma,mad->md", values, self.places[self.cells[cells]])
 
-    def candidates(self, at, near=NEAR):
-        """Cells with the nearest centres, (n, NEAR or fewer), nearest first."""
-        near = min(near, len(self.cells))
-        return self.tree.query(at, k=near)[1].reshape(len(at), near)
+    def candidates(self, at, count=NEAR):
+        """Cells with the nearest centres, (n, NEAR or fewer), nearest first.
+
+        Parameters
+        ----------
+        at : (n, d) array
+            Positions, m.
+        count : int
+        """
+        count = min(count, len(self.cells))
+        return self.tree.query(at, k=count)[1].reshape(len(at), count)
 
     def all_candidates(self, at):
-        """Pairs (position, cell) of all cells whose boxes hold a position: two int arrays, sorted by position."""
+        """Pairs (position, cell) of all cells whose boxes hold a position: two int arrays, sorted by position.
+
+        Parameters
+        ----------
+        at : (n, d) array
+            Positions, m.
+        """
         if len(at) <= FEW:
             low, high = self.boxes
-            lists = [np.flatnonzero(((one >= low) & (one <= high)).all(axis=1)) for one in at]
-            return np.repeat(np.arange(len(at)), [len(one) for one in lists]), np.concatenate([np.empty(0, int), *lists])
+            lists = [np.flatnonzero(((position >= low) & (position <= high)).all(axis=1)) for position in at]
+            return np.repeat(np.arange(len(at)), [len(held) for held in lists]), np.concatenate([np.empty(0, int), *lists])
         pairs = []
         for radius, numbers, tree in self.sizes:
             lists = tree.query_ball_point(at, radius * (1 + 1e-9))
-            which = np.repeat(np.arange(len(at)), [len(one) for one in lists])
-            cells = numbers[np.concatenate([np.asarray(one, int) for one in lists])] if len(which) else np.empty(0, int)
+            which = np.repeat(np.arange(len(at)), [len(close) for close in lists])
+            cells = numbers[np.concatenate([np.asarray(close, int) for close in lists])] if len(which) else np.empty(0, int)
             held = self.hold(cells, at[which])
             pairs.append((which[held], cells[held]))
         which, cells = (np.concatenate(part) for part in zip(*pairs))
@@ -145,7 +189,15 @@ class Cells:
         return which[order], cells[order]
 
     def hold(self, cells, at):
-        """Whether the boxes of cells hold positions."""
+        """Whether the boxes of cells hold positions.
+
+        Parameters
+        ----------
+        cells : (n,) array of int
+            A cell each.
+        at : (n, d) array
+            Positions, m.
+        """
         low, high = self.boxes
         return ((at >= low[cells]) & (at <= high[cells])).all(axis=1)
 
@@ -177,6 +229,12 @@ class Locator:
 
         Of positions outside the nearest element is only looked for where `nearest` is true.
 
+        Parameters
+        ----------
+        xyz : (..., 3) array
+            Positions, m.
+        nearest : bool
+
         Raises
         ------
         ValueError
@@ -185,19 +243,25 @@ class Locator:
         xyz = np.asarray(xyz, float).reshape(-1, 3)
         if not len(self.numbers):
             raise ValueError("the mesh has no elements")
-        parts = [self._find(xyz[some : some + BATCH], nearest) for some in range(0, max(len(xyz), 1), BATCH)]
+        parts = [self._find(xyz[start : start + BATCH], nearest) for start in range(0, max(len(xyz), 1), BATCH)]
         cell, local, nearest, distance = (np.concatenate(part) for part in zip(*parts))
         return Located(np.where(cell >= 0, self.numbers[cell], -1), local, self.numbers[nearest], distance)
 
     def holding(self, xyz):
-        """All elements that hold positions (n, 3), m: (position of each, `Located`), by position."""
+        """All elements that hold positions (n, 3), m: (position of each, `Located`), by position.
+
+        Parameters
+        ----------
+        xyz : (..., 3) array
+            Positions, m.
+        """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
         which, cells = self.cells.all_candidates(xyz)
         local, inside = self._inside(cells, xyz[which])
         which, cells, local = which[inside], cells[inside], local[inside]
         return which, Located(self.numbers[cells], local, self.numbers[cells], self.cells.missed(cells, local, xyz[which]))
 
-    def _find(self, xyz, wanted):
+    def _find(self, xyz, with_nearest):
         """(cell or -1, local, nearest cell, distance) of some positions: the nearest centres first, then all boxes that hold one."""
         cell, local = np.full(len(xyz), -1), np.zeros_like(xyz)
         candidates = self.cells.candidates(xyz)
@@ -215,41 +279,49 @@ class Locator:
         inside = np.flatnonzero(cell >= 0)
         distance[inside] = self.cells.missed(cell[inside], local[inside], xyz[inside])
         lost = np.flatnonzero(cell < 0)
-        if wanted and len(lost):
+        if with_nearest and len(lost):
             nearest[lost], local[lost], distance[lost] = self._nearest(xyz[lost], candidates[lost])
         return cell, local, nearest, distance
 
-    def lowest(self, found, xyz, order):
-        """Assign positions on faces, edges and corners to the adjacent element that is lowest in `order`, (ne,)."""
-        near = np.flatnonzero((found.element >= 0) & (np.abs(found.local).max(axis=1) > 1 - FACE))
-        which, cells = self.cells.all_candidates(xyz[near]) if len(near) else (np.empty(0, int),) * 2
-        local, inside = self._inside(cells, xyz[near[which]])
+    def lowest(self, located, xyz, order):
+        """Assign positions on faces, edges and corners to the adjacent element that is lowest in `order`, (ne,).
+
+        Parameters
+        ----------
+        located : Located
+        xyz : (..., 3) array
+            Positions, m.
+        order : (ne,) array of int
+        """
+        on_face = np.flatnonzero((located.element >= 0) & (np.abs(located.local).max(axis=1) > 1 - FACE))
+        which, cells = self.cells.all_candidates(xyz[on_face]) if len(on_face) else (np.empty(0, int),) * 2
+        local, inside = self._inside(cells, xyz[on_face[which]])
         which, cells, local = which[inside], cells[inside], local[inside]
         sort = np.lexsort((order[self.numbers[cells]], which))
         which, first = np.unique(which[sort], return_index=True)
-        at, taken = near[which], sort[first]
-        element, nearest, places, distance = (a.copy() for a in (found.element, found.nearest, found.local, found.distance))
+        at, taken = on_face[which], sort[first]
+        element, nearest, places, distance = (a.copy() for a in (located.element, located.nearest, located.local, located.distance))
         element[at] = nearest[at] = self.numbers[cells[taken]]
         places[at], distance[at] = local[taken], self.cells.missed(cells[taken], local[taken], xyz[at])
         return Located(element, places, nearest, distance)
 
     def _inside(self, cells, at):
         """Reference coordinates of positions in a cell each, and whether the cells hold them."""
-        found, missed = self.cells.inverse(cells, at)
+        coordinates, missed = self.cells.inverse(cells, at)
         size = np.linalg.norm(self.cells.boxes[1][cells] - self.cells.boxes[0][cells], axis=1)
-        return np.clip(found, -1, 1), (np.abs(found).max(axis=1, initial=0) <= 1 + INSIDE) & (missed <= MAPPED * size)
+        return np.clip(coordinates, -1, 1), (np.abs(coordinates).max(axis=1, initial=0) <= 1 + INSIDE) & (missed <= MAPPED * size)
 
     def _try(self, todo, cells, xyz, cell, local):
         """Note the cells that hold positions `todo`."""
         if not len(todo):
             return
-        found, inside = self._inside(cells, xyz[todo])
-        cell[todo[inside]], local[todo[inside]] = cells[inside], found[inside]
+        coordinates, inside = self._inside(cells, xyz[todo])
+        cell[todo[inside]], local[todo[inside]] = cells[inside], coordinates[inside]
 
-    def _nearest(self, xyz, near):
+    def _nearest(self, xyz, candidates):
         """The nearest of some cells to positions outside: cell, reference coordinates on its faces, distance in m."""
-        best, where, distance = near[:, 0].copy(), np.zeros_like(xyz), np.full(len(xyz), np.inf)
-        for column in near.T:
+        best, where, distance = candidates[:, 0].copy(), np.zeros_like(xyz), np.full(len(xyz), np.inf)
+        for column in candidates.T:
             local = np.clip(self.cells.inverse(column, xyz)[0], -1, 1)
             far = self.cells.missed(column, local, xyz)
             closer = far < distance
@@ -305,14 +377,26 @@ class MeshTop:
         return Cells(self.mesh.nodes, nodes), Cells(self.mesh.nodes[:, :2], nodes)
 
     def surface(self, x, y):
-        """Elevation of the top at points (arrays that broadcast together), m: the highest face there; nan beside the mesh."""
+        """Elevation of the top at points (arrays that broadcast together), m: the highest face there; nan beside the mesh.
+
+        Parameters
+        ----------
+        x, y : array_like
+            m.
+        """
         x, y = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
         at = np.stack([x.ravel(), y.ravel()], axis=1)
-        parts = [self._elevations(at[some : some + BATCH]) for some in range(0, max(len(at), 1), BATCH)]
+        parts = [self._elevations(at[start : start + BATCH]) for start in range(0, max(len(at), 1), BATCH)]
         return np.concatenate(parts).reshape(x.shape)
 
     def top(self, x, y):
-        """The highest elevation that still counts as on the top, m: a little above it, as places on the ground are given."""
+        """The highest elevation that still counts as on the top, m: a little above it, as places on the ground are given.
+
+        Parameters
+        ----------
+        x, y : array_like
+            m.
+        """
         return self.surface(x, y) + self.room
 
     @cached_property
@@ -326,7 +410,13 @@ class MeshTop:
         return np.where(face >= 0, z, np.nan)
 
     def faces_at(self, at):
-        """Face (-1 beside the mesh), its reference coordinates and its elevation at places (n, 2)."""
+        """Face (-1 beside the mesh), its reference coordinates and its elevation at places (n, 2).
+
+        Parameters
+        ----------
+        at : (n, 2) array
+            x and y, m.
+        """
         space, flat = self.cells
         best, where, z = np.full(len(at), -1), np.zeros_like(at), np.full(len(at), -np.inf)
         which, cells = flat.all_candidates(at)

@@ -13,7 +13,12 @@ ABOVE = 1e-6  # times the element size: an interface closer than this to the gro
 
 
 def region_of(scenario):
-    """The `Region` of a scenario's box."""
+    """The `Region` of a scenario's box.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
     domain = scenario.domain
     return Region(domain.corner, tuple(o + s for o, s in zip(domain.corner, domain.extent)))
 
@@ -22,6 +27,10 @@ def element_size_of(scenario):
     """Longest edge of the elements, m: ``domain.element_size``, or the edge that resolves the slowest wave at ``max_frequency``.
 
     GLL points are counted at their average distance, edge over degree; a derived edge is rounded down to three digits.
+
+    Parameters
+    ----------
+    scenario : Scenario
     """
     domain = scenario.domain
     if domain.element_size is not None:
@@ -34,6 +43,10 @@ def element_size_of(scenario):
 
 def mesh_of(scenario):
     """The `HexMesh` of a scenario of spectral elements whose model is right.
+
+    Parameters
+    ----------
+    scenario : Scenario
 
     Raises
     ------
@@ -54,7 +67,12 @@ def mesh_of(scenario):
 
 
 def top_of(scenario):
-    """Elevation of the mesh's top, its surface z(x, y) or None where it is flat, and whether any surface of the mesh is curved."""
+    """Elevation of the mesh's top, its surface z(x, y) or None where it is flat, and whether any surface of the mesh is curved.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
     ground, domain = terrain.build(scenario.model), scenario.domain
     if ground is None:
         return domain.top, None, False
@@ -70,25 +88,36 @@ def top_of(scenario):
 
 
 def highest_ground(ground, region):
-    """Highest elevation of the ground without the water over a region, m."""
+    """Highest elevation of the ground without the water over a region, m.
+
+    Parameters
+    ----------
+    ground : Terrain
+    region : Region
+    """
     return terrain.heights(terrain.Terrain(ground.ground), region)[1]
 
 
 def interfaces_of(scenario):
     """Elevations or surfaces z(x, y) that faces of elements follow, top down: the sea floor, and the tops of layers that lie below the
-    ground everywhere. Other layers cut through elements."""
+    ground everywhere. Other layers cut through elements.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
     model, domain = scenario.model, scenario.domain
     ground = terrain.build(model)
-    found = [] if ground is None or ground.water is None else [ground.surface]
+    interfaces = [] if ground is None or ground.water is None else [ground.surface]
     if model.kind != "layers":
-        return found
+        return interfaces
     tops = layered.build(model).breaks
     if followed.asked(model):
         lowest = terrain.heights(ground, region_of(scenario))[0]
-        return found + [_below(ground, top) for top in tops if top < 0 and lowest + top > domain.corner[2]]
+        return interfaces + [_below(ground, top) for top in tops if top < 0 and lowest + top > domain.corner[2]]
     roof = domain.top if ground is None else terrain.heights(ground, region_of(scenario))[0]
     room = ABOVE * element_size_of(scenario)
-    return found + [float(top) for top in tops if domain.corner[2] + room < top < roof - room]
+    return interfaces + [float(top) for top in tops if domain.corner[2] + room < top < roof - room]
 
 
 def _below(ground, depth):
@@ -97,14 +126,19 @@ def _below(ground, depth):
 
 
 def edges(mesh):
-    """Edges of the elements, straight between corners: shortest, median, longest, m."""
+    """Edges of the elements, straight between corners: shortest, median, longest, m.
+
+    Parameters
+    ----------
+    mesh : HexMesh
+    """
     pairs = [(a, a | 1 << d) for a in range(8) for d in range(3) if not a >> d & 1]
     lengths, ends = np.empty((len(pairs), mesh.size)), mesh.corners
 
-    def measure(some):
-        corners = mesh.nodes[ends[some]]
+    def measure(rows):
+        corners = mesh.nodes[ends[rows]]
         for row, (a, b) in zip(lengths, pairs):
-            row[some] = np.sqrt(((corners[:, a] - corners[:, b]) ** 2).sum(axis=1))
+            row[rows] = np.sqrt(((corners[:, a] - corners[:, b]) ** 2).sum(axis=1))
 
     cells.in_parallel(measure, [slice(a, a + BLOCK) for a in range(0, mesh.size, BLOCK)])
     return float(lengths.min()), float(np.median(lengths)), float(lengths.max())

@@ -40,6 +40,10 @@ def face_nodes(degree):
     """Nodes of an element (k * n + j) * n + i on each of its faces: (6, n * n), the earlier of the two axes in the face fastest.
 
     Faces: 0 xi = -1, 1 xi = +1, 2 eta = -1, 3 eta = +1, 4 zeta = -1, 5 zeta = +1.
+
+    Parameters
+    ----------
+    degree : int
     """
     n = degree + 1
     nodes = np.arange(n**3).reshape(n, n, n)
@@ -49,7 +53,12 @@ def face_nodes(degree):
 
 
 def face_corners(elements):
-    """Node numbers of the corners of all faces: (ne, 6, 4) int32, in the order of ``face_nodes(1)``."""
+    """Node numbers of the corners of all faces: (ne, 6, 4) int32, in the order of ``face_nodes(1)``.
+
+    Parameters
+    ----------
+    elements : (ne, 8 or 27) array of int
+    """
     return np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]][:, face_nodes(1)]
 
 
@@ -99,13 +108,23 @@ def _refuse(count, degree):
 
 
 def boundary_faces(elements):
-    """Faces that belong to one element only: (nf, 2) int32 rows (element, local face), in the order of elements."""
+    """Faces that belong to one element only: (nf, 2) int32 rows (element, local face), in the order of elements.
+
+    Parameters
+    ----------
+    elements : (ne, 8 or 27) array of int
+    """
     faces, count = faces_of(elements)
     return np.argwhere(np.bincount(faces.ravel(), minlength=count)[faces] == 1).astype(np.int32)
 
 
 def inner_faces(elements):
-    """Faces that two elements share: rows (element, local face, the other element, its local face), (m, 4)."""
+    """Faces that two elements share: rows (element, local face, the other element, its local face), (m, 4).
+
+    Parameters
+    ----------
+    elements : (ne, 8 or 27) array of int
+    """
     flat = faces_of(elements)[0].ravel()
     order = np.argsort(flat, kind="stable")
     twice = np.flatnonzero(flat[order][1:] == flat[order][:-1])
@@ -113,7 +132,12 @@ def inner_faces(elements):
 
 
 def faces_of(elements):
-    """Number of each face of each element, the same for both elements that share it: ((ne, 6) array, count)."""
+    """Number of each face of each element, the same for both elements that share it: ((ne, 6) array, count).
+
+    Parameters
+    ----------
+    elements : (ne, 8 or 27) array of int
+    """
     corners = np.ascontiguousarray(np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]], dtype=np.int64)
     return _faces(_edges(corners)[0])
 
@@ -196,8 +220,8 @@ def _provisional(corners, edges, faces, degree, starts, first):
     for face, nodes in enumerate(face_nodes(degree)):
         turned = _turned(m)[_orientation(corners[:, face_nodes(1)[face]])]
         points[:, nodes.reshape(n, n)[1:-1, 1:-1].ravel()] = starts[2] + faces[:, face, None] * m**2 + turned
-    own = (first + np.arange(len(corners)))[:, None] * m**3 + np.arange(m**3)
-    points[:, lattice[1:-1, 1:-1, 1:-1].ravel()] = starts[3] + own
+    inside = (first + np.arange(len(corners)))[:, None] * m**3 + np.arange(m**3)
+    points[:, lattice[1:-1, 1:-1, 1:-1].ravel()] = starts[3] + inside
     return points
 
 
@@ -211,7 +235,7 @@ def _on_edge(edge, degree):
 
 @lru_cache
 def _parts(degree):
-    """What each point of an element lies in: 0 to 7 corners, 8 to 19 edges, 20 to 25 faces, 26 the inside; (n^3,)."""
+    """Entity that each point of an element lies in: 0 to 7 corners, 8 to 19 edges, 20 to 25 faces, 26 the inside; (n^3,)."""
     n = degree + 1
     parts = np.full((n, n, n), 26)
     for face, nodes in enumerate(face_nodes(degree)):
@@ -227,9 +251,9 @@ def _first(ids, count):
     first = np.full(count, -1, np.int64)
     # Of equal indices the last assignment stays: written backwards, that is the first position.
     first[ids.reshape(-1)[::-1]] = np.arange(ids.size - 1, -1, -1)
-    found = np.zeros(ids.size, bool)
-    found[first[first >= 0]] = True
-    return found.reshape(ids.shape)
+    is_first = np.zeros(ids.size, bool)
+    is_first[first[first >= 0]] = True
+    return is_first.reshape(ids.shape)
 
 
 def _by_first_touch(corners):

@@ -46,7 +46,14 @@ def locality(mesh):
 
 
 def along_curve(places, extent):
-    """Permutation of places (m, 3), from 0 to `extent` along each axis, along a Hilbert curve; equal places keep their order."""
+    """Permutation of places (m, 3), from 0 to `extent` along each axis, along a Hilbert curve; equal places keep their order.
+
+    Parameters
+    ----------
+    places : (m, 3) array
+    extent : (3,) array
+        m.
+    """
     steps = places * ((2**BITS - 1) / max(extent, 1e-300))
     return np.argsort(_hilbert(np.rint(steps).astype(np.int64).T), kind="stable")
 

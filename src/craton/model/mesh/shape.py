@@ -1,23 +1,22 @@
-"""Reference hexahedra: Gauss-Lobatto-Legendre points, shape functions of 8 and 27 nodes, Jacobians, node orders of mesh files."""
+"""Reference hexahedra: Gauss-Lobatto-Legendre points, shape functions of 8 and 27 nodes, Jacobians."""
 import numpy as np
+
+from craton.io.mesh_parts import NODE_ORDERS
 
 BLOCK = 4096  # elements handled at a time, so that temporaries stay in the cache
 
-# Lexicographic place (c * 3 + b) * 3 + a of each node of a 27-node hexahedron, in the order of the format.
-_CORNERS = (0, 2, 8, 6, 18, 20, 26, 24)
-_BELOW, _ABOVE, _UPRIGHT = (1, 5, 7, 3), (19, 23, 25, 21), (9, 11, 17, 15)
-ORDERS = {
-    "VTK": (*_CORNERS, *_BELOW, *_ABOVE, *_UPRIGHT, 12, 14, 10, 16, 4, 22, 13),  # VTK file formats, type 29 (and 25: the first 20)
-    "gmsh": (*_CORNERS, 1, 3, 9, 5, 11, 7, 17, 15, 19, 21, 23, 25, 4, 10, 12, 14, 16, 22, 13),  # Gmsh reference manual, "Node ordering"
-    "Exodus": (*_CORNERS, *_BELOW, *_UPRIGHT, *_ABOVE, 13, 4, 22, 12, 14, 10, 16),  # Exodus II: A finite element data model, HEX27
-    "SPECFEM": (*_CORNERS, *_BELOW, *_UPRIGHT, *_ABOVE, 4, 10, 14, 16, 12, 22, 13),  # SPECFEM3D Cartesian manual, figure of HEX27
-}
 CORNERS = {8: np.arange(8), 27: np.array([0, 2, 6, 8, 18, 20, 24, 26])}  # lexicographic corners among the nodes of an element
 
 
 def lexicographic(elements, order):
-    """Elements (ne, 8 or 27) in the node order of a format (a key of `ORDERS`), in lexicographic order."""
-    place = np.array(ORDERS[order])
+    """Elements (ne, 8 or 27) in the node order of a format (a key of `NODE_ORDERS`), in lexicographic order.
+
+    Parameters
+    ----------
+    elements : (ne, 8 or 27) array of int
+    order : str
+    """
+    place = np.array(NODE_ORDERS[order])
     if elements.shape[1] == 8:
         place = np.searchsorted(CORNERS[27], place[:8])
     out = np.empty_like(elements)
@@ -26,7 +25,12 @@ def lexicographic(elements, order):
 
 
 def gll_points(degree):
-    """Gauss-Lobatto-Legendre points of a degree: (degree + 1,) from -1 to 1, the ends and the zeros of the derivative of P_degree."""
+    """Gauss-Lobatto-Legendre points of a degree: (degree + 1,) from -1 to 1, the ends and the zeros of the derivative of P_degree.
+
+    Parameters
+    ----------
+    degree : int
+    """
     if degree < 1:
         raise ValueError(f"the degree is {degree}; it must be 1 or more")
     slope = np.polynomial.Legendre.basis(degree).deriv()
@@ -41,6 +45,12 @@ def functions(p, local):
     """Shape functions of p = 2 or 3 nodes an axis at reference coordinates (m, d): values (m, p^d) and slopes (m, p^d, d).
 
     Nodes are lexicographic, the first coordinate fastest.
+
+    Parameters
+    ----------
+    p : int
+        2 or 3 nodes along each axis.
+    local : (m, d) array
     """
     x = np.asarray(local, float)
     if p == 2:
@@ -75,13 +85,25 @@ def shape(p, xi, eta, zeta):
 
 
 def lattice(points):
-    """The places (xi, eta, zeta) of all triples of 1-D points, xi fastest: three (n^3,) arrays."""
+    """The places (xi, eta, zeta) of all triples of 1-D points, xi fastest: three (n^3,) arrays.
+
+    Parameters
+    ----------
+    points : (n,) array
+        Reference coordinates along each axis.
+    """
     zeta, eta, xi = np.meshgrid(points, points, points, indexing="ij")
     return xi.ravel(), eta.ravel(), zeta.ravel()
 
 
 def nodes_per_edge(count):
-    """2 for hexahedra with 8 nodes, 3 for those with 27."""
+    """2 for hexahedra with 8 nodes, 3 for those with 27.
+
+    Parameters
+    ----------
+    count : int
+        Nodes of an element.
+    """
     return {8: 2, 27: 3}[count]
 
 
@@ -101,15 +123,24 @@ def positions(places, elements, points):
 
 
 def is_affine(places, elements, tolerance=1e-9):
-    """True (ne,) for elements that are parallelepipeds: their Jacobian is the same everywhere."""
+    """True (ne,) for elements that are parallelepipeds: their Jacobian is the same everywhere.
+
+    Parameters
+    ----------
+    places : (m, 3) array
+        Nodes, m.
+    elements : (ne, 8 or 27) array of int
+    tolerance : float
+        Relative.
+    """
     p = nodes_per_edge(elements.shape[1])
     zeta, eta, xi = (c.ravel() for c in np.indices((p, p, p)) / (p - 1))
     out = np.empty(len(elements), bool)
     for start in range(0, len(elements), BLOCK):
-        own = places[elements[start : start + BLOCK]]
-        own = own - own[:, :1]
-        edges = own[:, [p - 1, p * (p - 1), p * p * (p - 1)]]
-        error = np.abs(own - np.einsum("ia,eic->eac", np.stack([xi, eta, zeta]), edges)).max(axis=(1, 2))
+        corners = places[elements[start : start + BLOCK]]
+        corners = corners - corners[:, :1]
+        edges = corners[:, [p - 1, p * (p - 1), p * p * (p - 1)]]
+        error = np.abs(corners - np.einsum("ia,eic->eac", np.stack([xi, eta, zeta]), edges)).max(axis=(1, 2))
         out[start : start + BLOCK] = error <= tolerance * np.abs(edges).max(axis=(1, 2))
     return out
 
@@ -119,6 +150,14 @@ def determinants(places, elements, points):
 
     The volume of an element is the integral of it over the reference cube [-1, 1]^3: 8 times it for a parallelepiped.
     See `positions` for the parameters.
+
+    Parameters
+    ----------
+    places : (m, 3) array
+        Nodes, m.
+    elements : (ne, 8 or 27) array of int
+    points : (n,) array
+        Reference coordinates along each axis.
     """
     _, slopes = shape(nodes_per_edge(elements.shape[1]), *lattice(np.asarray(points, float)))
     count = slopes.shape[2]
@@ -138,6 +177,12 @@ def quality(places, elements):
     """Least scaled Jacobian of each element over its corners: (ne,); 1 for boxes, at most 0 where an element is folded.
 
     The determinant of the three edges that meet in a corner, over the product of their lengths (the Verdict library's definition).
+
+    Parameters
+    ----------
+    places : (m, 3) array
+        Nodes, m.
+    elements : (ne, 8 or 27) array of int
     """
     corners = elements[:, CORNERS[elements.shape[1]]]
     least = np.ones(len(corners))

@@ -97,14 +97,26 @@ def _equal(edges):
 
 
 def edges(lower, upper, count):
-    """Edges of `count` equal cells from lower to upper: (count + 1,) array."""
+    """Edges of `count` equal cells from lower to upper: (count + 1,) array.
+
+    Parameters
+    ----------
+    lower, upper : float
+    count : int
+    """
     out = lower + (upper - lower) / count * np.arange(count + 1)
     out[-1] = upper
     return out
 
 
-def edges_around(centres, what="coordinate"):
+def edges_around(centres, noun="coordinate"):
     """Edges midway between centres, the outer cells as wide outside as inside: (n + 1,) array.
+
+    Parameters
+    ----------
+    centres : (n,) array
+    noun : str
+        Name of the coordinate, for messages.
 
     Raises
     ------
@@ -113,10 +125,10 @@ def edges_around(centres, what="coordinate"):
     """
     centres = np.asarray(centres, float)
     if len(centres) < 2:
-        raise ValueError(f"{what} has {len(centres)} value, but at least 2 are needed to know the width of a cell")
+        raise ValueError(f"{noun} has {len(centres)} value, but at least 2 are needed to know the width of a cell")
     bad = np.flatnonzero(~(np.diff(centres) > 0))
     if len(bad):
-        raise ValueError(f"{what} does not increase: value {bad[0] + 1} is {centres[bad[0] + 1]:.10g} after {centres[bad[0]]:.10g}")
+        raise ValueError(f"{noun} does not increase: value {bad[0] + 1} is {centres[bad[0] + 1]:.10g} after {centres[bad[0]]:.10g}")
     middle = (centres[1:] + centres[:-1]) / 2
     return np.concatenate([[2 * centres[0] - middle[0]], middle, [2 * centres[-1] - middle[-1]]])
 
@@ -183,18 +195,27 @@ def _full(shape, density):
 
 def _sparse(shape, axes, bodies):
     """Flat indices of the cells that bodies take, rising, and their densities: later bodies hold."""
-    found, values = np.empty(0, np.int64), np.empty(0)
+    taken, values = np.empty(0, np.int64), np.empty(0)
     for body in bodies:
-        mine = inside(shape, axes, body)
-        kept = ~np.isin(found, mine, assume_unique=True)
-        found = np.concatenate([found[kept], mine])
-        values = np.concatenate([values[kept], np.full(len(mine), float(body.density))])
-    order = np.argsort(found)
-    return found[order], values[order]
+        in_body = inside(shape, axes, body)
+        still_taken = ~np.isin(taken, in_body, assume_unique=True)
+        taken = np.concatenate([taken[still_taken], in_body])
+        values = np.concatenate([values[still_taken], np.full(len(in_body), float(body.density))])
+    order = np.argsort(taken)
+    return taken[order], values[order]
 
 
 def inside(shape, axes, body):
-    """Flat indices of the cells whose centres lie in a body."""
+    """Flat indices of the cells whose centres lie in a body.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Cells along z, y, x.
+    axes : tuple of arrays
+        Edges along x, y, z, m.
+    body : body of a scenario
+    """
     sphere = body.shape == "sphere"
     low, high = (_corner(body, sign) for sign in (-1, 1))
     centres = [(edges[1:] + edges[:-1]) / 2 for edges in axes]
@@ -216,7 +237,12 @@ def _corner(body, sign):
 
 
 def union(ensembles):
-    """Several ensembles as one: itself where there is one, else a PrismList."""
+    """Several ensembles as one: itself where there is one, else a PrismList.
+
+    Parameters
+    ----------
+    ensembles : list of Cells and PrismList
+    """
     ensembles = list(ensembles)
     if len(ensembles) == 1:
         return ensembles[0]
@@ -224,7 +250,12 @@ def union(ensembles):
 
 
 def mass(ensemble):
-    """Mass of an ensemble: (positive, negative) parts in kg, and its centre, m; None for the centre where both signs are there."""
+    """Mass of an ensemble: (positive, negative) parts in kg, and its centre, m; None for the centre where both signs are there.
+
+    Parameters
+    ----------
+    ensemble : Cells or PrismList
+    """
     p = ensemble.prisms
     masses = ensemble.density * (p[:, 1] - p[:, 0]) * (p[:, 3] - p[:, 2]) * (p[:, 5] - p[:, 4])
     parts = float(masses[masses > 0].sum()), float(masses[masses < 0].sum())

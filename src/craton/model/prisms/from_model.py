@@ -81,7 +81,14 @@ def of_dataset(dataset, axes=None, reference=0.0, name="dataset"):
 
 
 def of_cells(path, reference=0.0):
-    """Cells centred on the points of a file's density (netCDF or zarr, ``density`` or ``rho`` over x, y, z), less a reference."""
+    """Cells centred on the points of a file's density (netCDF or zarr, ``density`` or ``rho`` over x, y, z), less a reference.
+
+    Parameters
+    ----------
+    path : path-like
+    reference : float or str
+        As in `of_model`.
+    """
     with readers.open_model(path, "prisms.file", ("rho",)) as source:
         rho = source.read(tuple((0, len(axis)) for axis in source.axes)).fields[0]
         _finite(rho, source.axes, Path(path).name)
@@ -110,13 +117,34 @@ def axes_of(region, shape=None, spacing=None):
 
 
 def sensible(region, finest):
-    """A width of cells, m: `finest`, or more where there would be more than `MOST` cells."""
+    """A width of cells, m: `finest`, or more where there would be more than `MOST` cells.
+
+    Parameters
+    ----------
+    region : tuple of float
+        West, east, south, north, bottom, top, m.
+    finest : float
+        m.
+    """
     volume = np.prod(np.diff(np.reshape(region, (3, 2)), axis=1))
     return max(finest, float((volume / MOST) ** (1 / 3)))
 
 
 def of_anything(model, region=None, shape=None, spacing=None, reference=0.0):
-    """The density of an Earth model as Cells; parameters as in `craton.gravity.from_model`."""
+    """The density of an Earth model as Cells; parameters as in `craton.gravity.from_model`.
+
+    Parameters
+    ----------
+    model : Scenario, its model, xarray.Dataset or path
+    region : tuple of float, optional
+        West, east, south, north, bottom, top, m.
+    shape : tuple of int, optional
+        Cells along x, y, z.
+    spacing : float or tuple of float, optional
+        Greatest width of cells, m.
+    reference : float or str
+        As in `of_model`.
+    """
     if isinstance(model, str | Path):
         model = _opened(model)
     if hasattr(model, "data_vars"):
@@ -151,9 +179,11 @@ def _opened(path):
     if not Path(path).exists():
         raise ValueError(f"there is no file {path}")
     if Path(path).suffix == ".toml":
-        from craton.scenario import load
+        from craton.tables import document
+        from craton.tables.problems import diagnose
+        from craton.tables.schema import BoxOfModel
 
-        return load(path)
+        return document.checked(document.read(path, lambda values: diagnose(values, BoxOfModel)))
     import xarray
 
     kind = {"engine": "zarr", "consolidated": False} if Path(path).is_dir() else {}

@@ -18,6 +18,11 @@ SHOWN = 5  # overlaps that are named
 def build(tables):
     """The ensembles of a scenario's prisms tables.
 
+    Parameters
+    ----------
+    tables : list
+        Tables ``[prisms]`` of a scenario.
+
     Returns
     -------
     list of Cells and PrismList
@@ -44,7 +49,14 @@ def build(tables):
 
 
 def key(tables, i):
-    """Where table i stands in the scenario."""
+    """Key of table i in the scenario.
+
+    Parameters
+    ----------
+    tables : list
+        Tables ``[prisms]`` of a scenario.
+    i : int
+    """
     return "prisms" if len(tables) == 1 else f"prisms.{i}"
 
 
@@ -96,12 +108,24 @@ KINDS = {"grid": _grid, "rectilinear": _rectilinear, "layer": _layer, "table": _
 
 
 def surface(table):
-    """A Surface of a table with file and variable."""
+    """A Surface of a table with file and variable.
+
+    Parameters
+    ----------
+    table : table of a scenario
+    """
     return surfaces.as_surface(table)
 
 
 def overlap_problems(ensembles, tables):
-    """Prisms that share volume, named by their number: list of Problem."""
+    """Prisms that share volume, named by their number: list of Problem.
+
+    Parameters
+    ----------
+    ensembles : list of Cells and PrismList
+    tables : list
+        Tables ``[prisms]`` of a scenario.
+    """
     counts = np.cumsum([0, *map(len, ensembles)])
     all_prisms = np.concatenate([e.prisms for e in ensembles])
     pairs = prisms_overlap.overlaps(all_prisms, SHOWN + 1)
@@ -115,13 +139,20 @@ def overlap_problems(ensembles, tables):
     words = [f"{name(a)} and {name(b)}" for a, b in pairs[:SHOWN]]
     if not words:
         return []
-    more = ", and more" if len(pairs) > SHOWN else ""
-    return [Problem("prisms", f"prisms overlap: {', '.join(words)}{more} (counted from 0)",
+    suffix = ", and more" if len(pairs) > SHOWN else ""
+    return [Problem("prisms", f"prisms overlap: {', '.join(words)}{suffix} (counted from 0)",
                     "overlapping densities are added; if that is intended, set gravity.check_overlap = false")]  # fmt: skip
 
 
 def warnings(ensembles, tables):
-    """Sentences about bodies that take no cell."""
+    """Sentences about bodies that take no cell.
+
+    Parameters
+    ----------
+    ensembles : list of Cells and PrismList
+    tables : list
+        Tables ``[prisms]`` of a scenario.
+    """
     notes = []
     for i, (ensemble, table) in enumerate(zip(ensembles, tables)):
         for n, body in enumerate(getattr(table, "bodies", ())):
@@ -133,7 +164,12 @@ def warnings(ensembles, tables):
 
 
 def describe(ensemble):
-    """An ensemble in words."""
+    """An ensemble in words.
+
+    Parameters
+    ----------
+    ensemble : Cells or PrismList
+    """
     rho = f"density {ensemble.density.min():,.6g} to {ensemble.density.max():,.6g} kg/m3"
     if not hasattr(ensemble, "shape"):
         return f"{len(ensemble):,} prisms, {rho}"

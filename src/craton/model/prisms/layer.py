@@ -52,10 +52,10 @@ def layer(top, bottom, density, density_below=None, missing="refuse"):
 
 
 def _prisms(grid, low, high, density, lost):
-    kept = ~lost & (high > low) & (density != 0)
-    j, i = np.nonzero(kept)
+    solid = ~lost & (high > low) & (density != 0)
+    j, i = np.nonzero(solid)
     x, y = edges_around(grid.x, "x"), edges_around(grid.y, "y")
-    return PrismList(np.stack([x[i], x[i + 1], y[j], y[j + 1], low[kept], high[kept]], axis=1), np.array(density[kept]))
+    return PrismList(np.stack([x[i], x[i + 1], y[j], y[j + 1], low[solid], high[solid]], axis=1), np.array(density[solid]))
 
 
 def _count(which):

@@ -34,9 +34,9 @@ def overlaps(prisms, most=10):
         return np.empty((0, 2), np.int64)
     order = solid[ordered((low[solid] + high[solid]) / 2, (high - low)[solid].mean(axis=0))]
     low, high = low[order], high[order]
-    found, levels = [], grow(low, high)
+    batches, levels = [], grow(low, high)
     stack = [(len(levels) - 1, np.zeros((1, 2), np.int64))]
-    while stack and sum(map(len, found)) < most:
+    while stack and sum(map(len, batches)) < most:
         level, pairs = stack.pop()
         if len(pairs) > BATCH:
             stack += [(level, pairs[BATCH:]), (level, pairs[:BATCH])]
@@ -44,13 +44,19 @@ def overlaps(prisms, most=10):
             stack.append((level - 1, meeting(*levels[level - 1], below(pairs, 2, len(levels[level - 1][0])))))
         else:
             within = meeting(low, high, below(pairs, LEAF, len(low)))
-            found.append(order[within[within[:, 0] != within[:, 1]]])
-    pairs = np.sort(np.concatenate(found), axis=1) if found else np.empty((0, 2), np.int64)
+            batches.append(order[within[within[:, 0] != within[:, 1]]])
+    pairs = np.sort(np.concatenate(batches), axis=1) if batches else np.empty((0, 2), np.int64)
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))][:most]
 
 
 def shrunk(prisms):
-    """Corners of the prisms, drawn in by a skin."""
+    """Corners of the prisms, drawn in by a skin.
+
+    Parameters
+    ----------
+    prisms : (M, 6) array
+        West, east, south, north, bottom, top, m.
+    """
     low, high = prisms[:, ::2], prisms[:, 1::2]
     skin = SKIN * (high - low) + 4 * np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high))
     return low + skin, high - skin
@@ -60,6 +66,13 @@ def ordered(centres, sides):
     """Order of points along a Morton curve: neighbours in the order are neighbours in space.
 
     Lengths along an axis count in mean sides of the prisms: columns whose depths differ keep to the order of the plane.
+
+    Parameters
+    ----------
+    centres : (n, 3) array
+        m.
+    sides : (3,) array
+        Mean sides of the prisms, m.
     """
     lengths = (centres - centres.min(axis=0)) / sides
     places = (lengths / (lengths.max() or 1) * ((1 << 21) - 1)).astype(np.uint64)
@@ -70,7 +83,12 @@ def ordered(centres, sides):
 
 
 def spread(values):
-    """The lower 21 bits with two zeros between each."""
+    """The lower 21 bits with two zeros between each.
+
+    Parameters
+    ----------
+    values : (n,) array of uint64
+    """
     steps = ((32, 0x1F00000000FFFF), (16, 0x1F0000FF0000FF), (8, 0x100F00F00F00F00F), (4, 0x10C30C30C30C30C3), (2, 0x1249249249249249))
     for shift, mask in steps:
         values = (values | values << np.uint64(shift)) & np.uint64(mask)
@@ -78,7 +96,15 @@ def spread(values):
 
 
 def grow(low, high):
-    """Boxes of a tree: list of (low, high), leaves first; each box holds two of the level below, a leaf `LEAF` prisms."""
+    """Boxes of a tree: list of (low, high), leaves first; each box holds two of the level below, a leaf `LEAF` prisms.
+
+    Parameters
+    ----------
+    low : (n, 3) array
+        Lower corners, m.
+    high : (n, 3) array
+        Upper corners, m.
+    """
     levels = [joined(low, high, LEAF)]
     while len(levels[-1][0]) > 1:
         levels.append(joined(*levels[-1], 2))
@@ -86,25 +112,49 @@ def grow(low, high):
 
 
 def joined(low, high, each):
-    """Boxes around each so many consecutive boxes."""
+    """Boxes around each so many consecutive boxes.
+
+    Parameters
+    ----------
+    low : (n, 3) array
+        Lower corners, m.
+    high : (n, 3) array
+        Upper corners, m.
+    each : int
+    """
     starts = np.arange(0, len(low), each)
     return np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
 
 
 def below(pairs, each, count):
-    """Pairs of the children of pairs, every unordered pair once."""
+    """Pairs of the children of pairs, every unordered pair once.
+
+    Parameters
+    ----------
+    pairs : (n, 2) array of int
+    each, count : int
+    """
     children = np.arange(each)
     a = (pairs[:, :1] * each + children)[:, :, None]
     b = (pairs[:, 1:] * each + children)[:, None, :]
     a, b = (np.broadcast_to(c, (len(pairs), each, each)).reshape(-1) for c in (a, b))
-    kept = (a <= b) & (b < count)
-    return np.stack([a[kept], b[kept]], axis=1)
+    is_child = (a <= b) & (b < count)
+    return np.stack([a[is_child], b[is_child]], axis=1)
 
 
 def meeting(low, high, pairs):
-    """Pairs of boxes whose interiors overlap."""
+    """Pairs of boxes whose interiors overlap.
+
+    Parameters
+    ----------
+    low : (n, 3) array
+        Lower corners, m.
+    high : (n, 3) array
+        Upper corners, m.
+    pairs : (n, 2) array of int
+    """
     a, b = pairs.T
-    kept = np.ones(len(pairs), bool)
+    meets = np.ones(len(pairs), bool)
     for axis in range(3):
-        kept &= (low[a, axis] < high[b, axis]) & (low[b, axis] < high[a, axis])
-    return pairs[kept]
+        meets &= (low[a, axis] < high[b, axis]) & (low[b, axis] < high[a, axis])
+    return pairs[meets]

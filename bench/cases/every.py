@@ -1,0 +1,186 @@
+"""Every finite-difference operator once on a GPU, at a small size, against the same steps on the CPU.
+
+usage: python3 -m bench every [--out FILE.json] [--only NAME ...] [--steps 80] [--list]
+       compute-sanitizer --tool memcheck python3 -m bench every --small
+
+Compared are all fields after the last step and all that was recorded: for velocities, for stresses and for each recorded quantity the root
+mean square of the difference over that of the values. The scenarios are the groups "every" of scenarios.toml.
+"""
+
+import time
+from functools import partial
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from bench.harness import difference, expanded, merged, tables
+from craton import api
+from craton.backends import backend
+from craton.comm.halos import exchange
+from craton.comm.local import Alone, spawn
+from craton.driver.checkpoint import Checkpoints, latest
+from craton.driver.march import march
+from craton.driver.waves import commit
+from craton.methods.shared.ranks import plan_of_rank
+from craton.scenario import Scenario
+
+LIMITS = {
+    "float32": 1e-5,
+    "float64": 1e-12,
+}  # of the relative L2; rounding grows with the square root of the steps
+STEPS, FEW = 80, 4
+PLAIN = (
+    "cpml",
+    "order 8",
+    "Q coarse",
+    "Q paired",
+    "Q full",
+)  # once more without variants of kernels
+GRIDS = {"x": (2, 1, 1), "y": (1, 2, 1), "z": (1, 1, 2)}
+CUT = (("cpml", "xyz"), ("Q paired", "y"), ("sea floor", "y"), ("P-SV cpml", "x"), ("SH cpml", "z"))
+
+
+def cases():
+    """Name -> (function that makes the scenario, how it runs).
+
+    It runs on ranks along x, y, z, "plain" without variants of kernels, or "resumed" from a checkpoint.
+    """
+    models, plane = {"models": tables("every_models")}, tables("every_plane")
+    chosen = expanded(tables("every") | models)
+    for waves, changes in plane["waves"].items():
+        group = expanded(plane | models | {"base": merged(plane["base"], changes)})
+        chosen |= {f"{waves} {name}": scenario for name, scenario in group.items()}
+    for name in ("sea floor", "acoustic", "acoustic a1"):
+        del chosen[f"SH {name}"]
+    makers = {name: partial(Scenario, **scenario) for name, scenario in chosen.items()}
+    out = {name: (make, "") for name, make in makers.items()}
+    out |= {f"{name}, plain bodies": (makers[name], "plain") for name in PLAIN}
+    out["Q paired, resumed"] = (makers["Q paired"], "resumed")
+    for name, axes in CUT:
+        out |= {f"{name}, 2 ranks along {a}": (makers[name], GRIDS[a]) for a in axes}
+    return out
+
+
+# --- runs -------------------------------------------------------------------------------------
+
+
+class Blind:
+    """A recorder that looks at nothing."""
+
+    def sample(self, step):
+        """Nothing."""
+
+
+def outcome(scenario, plan, machine, steps):
+    """Fields and record after some steps on one machine."""
+    program = commit(scenario, plan, machine)
+    march(program, Alone(), Blind(), steps)
+    return fields(program), recorded(program, steps)
+
+
+def resumed(scenario, plan, machine, steps):
+    """The same by two programs, the second of which goes on from the first one's checkpoint."""
+    with TemporaryDirectory() as folder:
+        first, half = commit(scenario, plan, machine), steps // 2
+        march(first, Alone(), Blind(), half)
+        Checkpoints(folder, first, Alone(), "").save(half, recorded(first, half))
+        second, saved = commit(scenario, plan, machine), latest(folder)
+        saved.restore(second, 0)
+        march(second, Alone(), Blind(), steps, half)
+        record = np.concatenate([saved.record, recorded(second, steps)[half:]])
+        return fields(second), record
+
+
+def fields(program):
+    """Every field that is computed, at the grid's points."""
+    state = (name for name, array in program.plan.arrays.items() if array.part_of == "state")
+    return {name: program.host(name) for name in state}
+
+
+def recorded(program, steps):
+    """The record's rows, (steps, columns)."""
+    if "record" not in program.arrays:
+        return np.empty((steps, 0), program.plan.precision)
+    return program.host("record")[:steps]
+
+
+def by_ranks(scenario, plan, make, grid, steps):
+    """The same of two ranks, threads that each have a machine; several may be one GPU's."""
+
+    def rank(comm):
+        local = plan_of_rank(plan, comm.rank, comm.size, grid)
+        program = commit(scenario, local, make())
+        march(program, exchange(program, comm), Blind(), steps)
+        blocks = comm.collect(recorded(program, steps))
+        record = local.gathering.join_columns(blocks, program.backend) if blocks else None
+        return local.subdomain.box, fields(program), record
+
+    parts = spawn(int(np.prod(grid)), rank)
+    whole = {name: np.full((*plan.layout.shape,), np.nan, plan.precision) for name in parts[0][1]}
+    for box, own, _ in parts:
+        region = tuple(slice(a, b) for a, b in zip(box[::2], box[1::2]))
+        for name, values in own.items():
+            whole[name][region] = values
+    return whole, parts[0][2]
+
+
+def kinds(plan, result):
+    """Fields and record by what is measured as one: velocities, stresses, each quantity that was recorded."""
+    state, record = result
+    out = {"velocities": [], "stresses": []}
+    for name, values in state.items():
+        out["velocities" if name in plan.watched else "stresses"].append(values)
+    for kind in sorted({channel.quantity for channel in plan.channels}):
+        out[f"recorded {kind}"] = [record[:, [c.quantity == kind for c in plan.channels]]]
+    return {name: values for name, values in out.items() if values}
+
+
+def row_of(name, scenario, how, options):
+    """One row: worst measure, how long it took, whether it is within the limit."""
+    begin, plan = time.perf_counter(), api.plan(scenario)
+    alone = options.alone or options.small
+    steps = min(options.steps or (FEW if options.small else STEPS), plan.steps, plan.slots)
+    choice = {"variants": False} if how == "plain" and options.device == "cuda" else {}
+    make = partial(backend, options.device, threads=options.threads, **choice)
+    if isinstance(how, tuple):
+        result = by_ranks(scenario, plan, make, how, steps)
+    else:
+        result = (resumed if how == "resumed" else outcome)(scenario, plan, make(), steps)
+    parts = kinds(plan, result)
+    peaks = {key: max(float(np.abs(v).max()) for v in values) for key, values in parts.items()}
+    row = {"case": name, "steps": steps, "precision": plan.precision}
+    row |= {"operators": sorted(plan.operators), "peaks": peaks}
+    row["passed"] = bool(np.isfinite(list(peaks.values())).all())
+    if not alone:
+        host = backend("cpu", threads=options.threads)
+        reference = kinds(plan, outcome(scenario, plan, host, steps))
+        l2 = {key: difference(values, reference[key])["l2"] for key, values in parts.items()}
+        worst = max(l2, key=lambda key: np.nan_to_num(l2[key], nan=np.inf))
+        row |= {"l2": l2, "worst": l2[worst], "where": worst, "limit": LIMITS[plan.precision]}
+        row["passed"] = bool(row["passed"] and l2[worst] <= row["limit"])
+    return row | {"seconds": time.perf_counter() - begin}
+
+
+def line(row):
+    """A row in words."""
+    measure = f"peak {row['peaks']['velocities']:.2e}"
+    if "worst" in row:
+        measure = f"normalised RMS {row['worst']:.1e} ({row['where']})"
+    verdict = "ok" if row["passed"] else "FAILED"
+    duration = f"{row['steps']} steps, {row['seconds']:.1f} s"
+    return f"{row['case']:<28} {verdict:<7} {measure:<48} {duration}"
+
+
+def every(report):
+    """All cases."""
+    chosen = {name: case for name, case in cases().items() if report.wants(name)}
+    if report.options.list:
+        report.say("\n".join(chosen))
+        return
+    for name, (make, how) in chosen.items():
+        with report.guarded("cases", name):
+            row = row_of(name, make(), how, report.options)
+            report.add("cases", row, line(row))
+
+
+PARTS = {"every": every}

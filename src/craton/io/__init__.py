@@ -1,0 +1,150 @@
+"""Files of other programs: one module for each format, which reads or writes it, and the table of all formats.
+
+A reader turns units to SI and leaves axes, coordinates and choices to its caller. See docs/developer/add_a_format.md.
+"""
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from craton.io.contents import FileError, UnknownFormat
+
+
+@dataclass(frozen=True)
+class Format:
+    """A row of the table.
+
+    Parameters
+    ----------
+    name : str
+        In the scenario (``kind`` of a source) and in messages.
+    holds : str
+        What callers ask for: ``"source"``, ``"station"``, ``"mesh"``, ``"raster"``, ``"gridded model"``, ``"radial model"``,
+        ``"table"``, ``"wavelet"``, ``"waveform"``.
+    module : str
+        In this package; imported when a file is read or written.
+    suffixes : tuple of str
+        Ends of file names by which files are recognised. Without any, ``recognises(path)`` of the module is asked.
+    read : str
+        Function of the module, ``read(path, **options)``: something of `craton.io.contents`, or arrays.
+    write : str or callable
+        ``write(dataset, path, network)`` of waveforms; returns False where its library is missing.
+    options : tuple of str
+        Keys of the scenario that the reader takes by name.
+    file : str
+        Name of the file in OUT, of formats that a run writes.
+    """
+
+    name: str
+    holds: str
+    module: str
+    suffixes: tuple[str, ...] = ()
+    read: str = "read"
+    write: str | Callable = "write"
+    options: tuple[str, ...] = ()
+    file: str = ""
+
+    def function(self, name):
+        """The function of the module that has a name.
+
+        Parameters
+        ----------
+        name : str or callable
+            A callable is returned as it is.
+
+        Returns
+        -------
+        callable
+        """
+        return name if callable(name) else getattr(import_module(f"craton.io.{self.module}"), name)
+
+    def matches(self, path):
+        """Whether a file is in this format.
+
+        Parameters
+        ----------
+        path : pathlib.Path
+            A file or folder that exists.
+
+        Returns
+        -------
+        bool
+        """
+        return path.suffix.lower() in self.suffixes if self.suffixes else self.function("recognises")(path)
+
+
+FORMATS = [
+    Format("cmtsolution", "source", "cmtsolution", options=("convention",)),
+    Format("forcesolution", "source", "forcesolution"),
+    Format("srf", "source", "srf"),
+    Format("quakeml", "source", "quakeml"),
+    Format("StationXML", "station", "stationxml"),
+    Format("STATIONS", "station", "stations"),
+    Format("CSV", "station", "text_table", read="read_stations"),
+    Format("text", "wavelet", "text_table", read="read_samples"),
+    Format("Gmsh", "mesh", "gmsh_vtk", (".msh",)),
+    Format("VTK", "mesh", "gmsh_vtk", (".vtk", ".vtu")),
+    Format("Exodus", "mesh", "exodus", (".e", ".exo", ".ex2", ".exodus", ".g", ".gen")),
+    Format("mesh folders of SPECFEM3D", "mesh", "specfem_mesh"),
+    Format("ESRI ASCII grid", "raster", "esri_ascii", (".asc",)),
+    Format("GeoTIFF", "raster", "geotiff", (".tif", ".tiff")),
+    Format("netCDF or zarr", "raster", "netcdf", read="read_raster"),
+    Format("netCDF or zarr", "gridded model", "netcdf", read="opened"),
+    Format("TauP", "radial model", "taup", (".nd", ".tvel")),
+    Format("CSV", "radial model", "radial_csv", (".csv",)),
+    Format("parquet", "table", "parquet", (".parquet",)),
+    Format("netCDF or zarr", "table", "netcdf", (".nc", ".zarr"), read="read_table"),
+    Format("text", "table", "text_table"),
+    Format("MiniSEED", "waveform", "miniseed", file="waveforms.mseed"),
+    Format("StationXML", "waveform", "stationxml", file="stations.xml"),
+]
+
+
+def formats(holds):
+    """The rows that hold a kind of data.
+
+    Parameters
+    ----------
+    holds : str
+        As of `Format`.
+
+    Returns
+    -------
+    list of Format
+    """
+    return [row for row in FORMATS if row.holds == holds]
+
+
+def read(path, holds, name=None, **options):
+    """Read a file of another program.
+
+    Parameters
+    ----------
+    path : path-like
+    holds : str
+        What it should hold, as of `Format`.
+    name : str, optional
+        Of its format, where it cannot be told from the file.
+    options : dict
+        For the reader.
+
+    Returns
+    -------
+    What the format's reader returns.
+
+    Raises
+    ------
+    FileError
+        No such file, a format that is not known, or what the reader finds wrong: a message and its remedy.
+    OSError
+        The file cannot be opened.
+    """
+    path = Path(path)
+    if name is None and not path.exists():
+        raise FileError(f"there is no file {path}", f"Looked for {path.resolve()}.")
+    rows = formats(holds)
+    row = next((row for row in rows if (row.name == name if name else row.matches(path))), None)
+    if row is None:
+        known = ", ".join(f"{row.name} ({', '.join(row.suffixes)})" if row.suffixes else row.name for row in rows)
+        raise UnknownFormat(f"{holds} files with the suffix {path.suffix or '(none)'} are not supported", f"Supported are {known}.")
+    return row.function(row.read)(path, **options)

@@ -1,0 +1,44 @@
+"""CMTSOLUTION: moment tensors as Global CMT and SPECFEM give them, in dyn cm."""
+import numpy as np
+
+from craton.io.contents import FileSource, moment_tensor
+from craton.io.keyed import EVENT, blocks_of
+
+DYNE_CM = 1e-7  # N m
+MOMENTS = ("mrr", "mtt", "mpp", "mrt", "mrp", "mtp")
+KEYS = ("time shift", "half duration", "latitude", "longitude", "depth", *MOMENTS)
+
+
+def read(path, convention="rtp"):
+    """Read every source of a file.
+
+    Parameters
+    ----------
+    path : path-like
+    convention : str
+        Axes of the six moments, as of `craton.io.contents.moment_tensor`.
+
+    Returns
+    -------
+    list of FileSource
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    ValueError
+        A line that is wrong or missing: says which.
+    """
+    return [_source(block, convention) for block in blocks_of(path, KEYS, "CMTSOLUTION")]
+
+
+def _source(block, convention):
+    v = block.values
+    moments = DYNE_CM * np.array([v[k] for k in MOMENTS])
+    if not moments.any():
+        raise ValueError(f"line {block.line}: all components of the moment tensor are zero")
+    if v["half duration"] < 0:
+        raise ValueError(f"line {block.lines['half duration']}: half duration {v['half duration']:g} s is negative")
+    place = v["longitude"], v["latitude"], 1e3 * v["depth"]
+    moment, name = moment_tensor(moments, convention), block.texts.get(EVENT, "")
+    return FileSource(*place, v["time shift"], v["half duration"], moment, name=name)

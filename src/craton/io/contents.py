@@ -1,0 +1,159 @@
+"""What files hold, before the program makes something of it: plain data in SI units, and the error of a file."""
+from dataclasses import dataclass
+
+import numpy as np
+
+
+class FileError(ValueError):
+    """A file cannot be used.
+
+    Parameters
+    ----------
+    message, remedy : str
+        What is wrong, and what to change.
+    """
+
+    def __init__(self, message, remedy=""):
+        super().__init__(message)
+        self.remedy = remedy
+
+
+class UnknownFormat(FileError):
+    """The file is in no format that is known for what it should hold."""
+
+
+class MissingLibrary(FileError):
+    """The library that reads a format is not installed."""
+
+
+@dataclass(frozen=True, eq=False)
+class FileSource:
+    """A point source of a file.
+
+    Parameters
+    ----------
+    longitude, latitude : float
+        Degrees, or metres where the file has them.
+    depth : float
+        m.
+    shift : float
+        Time of the centroid after the origin time, s.
+    width : float
+        Half duration, s, or peak frequency, Hz, by `wavelet`; 0 where the file has none.
+    moment : ndarray, shape (3, 3), optional
+        Moment tensor, east-north-up, N m.
+    force : ndarray, shape (3,), optional
+        East, north, up, N.
+    plane : tuple of float, optional
+        Strike, dip and rake, degrees, and scalar moment, N m, of a double couple: where there is no moment tensor.
+    wavelet : str
+        ``"gaussian"``, ``"ricker"``, or the name of a source time function that is not known here.
+    name : str
+    """
+
+    longitude: float
+    latitude: float
+    depth: float
+    shift: float
+    width: float
+    moment: np.ndarray | None = None
+    force: np.ndarray | None = None
+    plane: tuple | None = None
+    wavelet: str = "gaussian"
+    name: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Stations:
+    """Stations of a file.
+
+    Parameters
+    ----------
+    names : list of str
+    x, y : ndarray, shape (n,)
+        Longitude and latitude, degrees, or metres.
+    depth : ndarray, shape (n,)
+        m, down.
+    deep : bool
+        Whether the file states depths, which count from the ground; else elevations.
+    coordinates : str or None
+        ``"geographic"``, ``"model"`` for the axes of the model; None where the file does not say.
+    """
+
+    names: list
+    x: np.ndarray
+    y: np.ndarray
+    depth: np.ndarray
+    deep: bool = True
+    coordinates: str | None = None
+
+
+def moment_tensor(six, convention="rtp"):
+    """Moment tensor, east-north-up, from the six numbers of a CMTSOLUTION.
+
+    Parameters
+    ----------
+    six : array_like, shape (6,)
+        Mrr Mtt Mpp Mrt Mrp Mtp.
+    convention : str
+        ``"rtp"``: r up, theta south, phi east (Global CMT, SPECFEM). ``"ned"``: the six are Mxx Myy Mzz Mxy Mxz Myz with x north,
+        y east, z down, as the finite-fault files of the USGS have them under the same names.
+
+    Returns
+    -------
+    ndarray, shape (3, 3)
+    """
+    a, b, c, ab, ac, bc = six
+    if convention == "ned":
+        return np.array([[b, ab, -bc], [ab, a, -ac], [-bc, -ac, c]])
+    return np.array([[c, -bc, ac], [-bc, b, -ab], [ac, -ab, a]])
+
+
+def unique_codes(pairs):
+    """Station codes; network.station for all where a code stands twice.
+
+    Parameters
+    ----------
+    pairs : list of (str, str)
+        Codes of network and station.
+
+    Returns
+    -------
+    list of str
+    """
+    codes = [station for _, station in pairs]
+    return codes if len(set(codes)) == len(codes) else [f"{network}.{station}" for network, station in pairs]
+
+
+@dataclass(frozen=True, eq=False)
+class RadialTable:
+    """A radial Earth model of a file, linear between its rows.
+
+    Parameters
+    ----------
+    radius : ndarray, shape (n,)
+        m, falling or rising; one that stands twice is a discontinuity.
+    columns : dict of str to ndarray, shape (n,)
+        ``vp, vs`` or ``vpv, vph, vsv, vsh, eta``, m/s; ``rho``, kg/m3; perhaps ``qkappa, qmu`` or ``qp, qs``.
+    moho : float or None
+        Its radius, m, where the file names it.
+    """
+
+    radius: np.ndarray
+    columns: dict
+    moho: float | None = None
+
+
+def surface_radius(deepest):
+    """Radius of the surface, m: the largest depth where that is beyond 6000 km, else that of the Earth, 6371 km.
+
+    Parameters
+    ----------
+    deepest : float
+        Largest depth of a file, m.
+
+    Returns
+    -------
+    float
+    """
+    return deepest if deepest > 6e6 else 6_371_000.0

@@ -1,0 +1,149 @@
+"""netCDF and zarr, through xarray: gridded models, rasters, tables of columns; units attributes."""
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from craton.io.contents import FileError
+from craton.units import UnitError, si
+
+SUFFIXES = (".nc", ".nc4", ".grd", ".cdf", ".zarr")
+MAGIC = (b"CDF", b"\x89HDF")
+SPELT = {f"{prefix}{word}": f"{unit}m" for prefix, unit in (("", ""), ("kilo", "k")) for word in ("metre", "metres", "meter", "meters")}
+TO_METRES = "project to metres first, for example with pyproj or rioxarray"
+
+
+def recognises(path):
+    """Whether a file has a usual suffix or begins as netCDF does, or is a folder.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    """
+    if path.is_dir() or path.suffix.lower() in SUFFIXES:
+        return True
+    with open(path, "rb") as file:
+        return file.read(4).startswith(MAGIC)
+
+
+@contextmanager
+def opened(path):
+    """Open a file; values are read when they are used.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+
+    Yields
+    ------
+    xarray.Dataset
+
+    Raises
+    ------
+    FileError
+        The file cannot be read.
+    """
+    import xarray
+
+    kind = {"engine": "zarr", "consolidated": False} if path.is_dir() or path.suffix == ".zarr" else {}
+    try:
+        # chunks stays None: reading is lazy, by blocks, without dask
+        dataset = xarray.open_dataset(path, decode_times=False, **kind)
+    except Exception as error:  # each engine has its own kinds of failure; all mean the same to the user
+        raise _unreadable(path, error) from error
+    with dataset:
+        try:
+            yield dataset
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+
+def _unreadable(path, error):
+    has_reader = path.is_dir() or any(find_spec(name) for name in ("h5netcdf", "netCDF4"))
+    remedy = "Check that it is a netCDF file (.nc) or a zarr folder (.zarr)."
+    remedy = remedy if has_reader else 'Install what reads netCDF 4: pip install "craton[netcdf]".'
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return FileError(f"cannot read {path}: {reason[:150]}", remedy)
+
+
+def factor(variable, dimension, name):
+    """Factor from the unit in a variable's attributes to SI; no unit is SI.
+
+    Parameters
+    ----------
+    variable : xarray variable
+    dimension : str
+        As of `craton.units.DIMENSIONS`.
+    name : str
+        For messages.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    FileError
+        A unit that is unknown or of another dimension.
+    """
+    unit = str(variable.attrs.get("units", "")).strip()
+    if unit in ("", "1"):  # "1" is CF's way to say that there is none
+        return 1.0
+    if dimension == "length" and unit.lower().startswith("degree"):
+        raise FileError(f"{name} is in {unit}; {TO_METRES}", TO_METRES)
+    try:
+        return si(f"1 {SPELT.get(unit.lower(), unit)}", dimension)
+    except UnitError as error:
+        raise FileError(f"the units attribute of {name}, {unit!r}, cannot be read: {error}", error.remedy) from None
+
+
+def read_raster(path, variable=None):
+    """Read a variable over two dimensions.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    variable : str, optional
+        Needed where the file holds several over two dimensions.
+
+    Returns
+    -------
+    xarray.DataArray
+        With coordinates and attributes as in the file.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read, or which variable is meant is not clear: says what it holds.
+    """
+    with opened(path) as dataset:
+        flat = [str(n) for n, a in dataset.data_vars.items() if sum(size > 1 for size in a.shape) == 2]
+        if variable is None and len(flat) != 1:
+            raise FileError(f"{path.name} holds {', '.join(flat) or 'no variable'} over two dimensions; name one with variable =")
+        if variable is not None and variable not in dataset.data_vars:
+            held = ", ".join(map(str, dataset.data_vars)) or "none"
+            raise FileError(f"{path.name} has no variable {variable}; it has {held}")
+        return dataset[variable or flat[0]].load()
+
+
+def read_table(path):
+    """Read the variables of one dimension.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+
+    Returns
+    -------
+    names : list of str
+    column : callable
+        Values of a name, in SI: densities in kg/m3, all else in m.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read.
+    """
+    with opened(path) as dataset:
+        dataset.load()
+    names = [name for name, variable in dataset.variables.items() if variable.ndim == 1]
+    dimensions = {name: "density" if str(name).lower().startswith(("density", "rho")) else "length" for name in names}
+    return names, lambda name: dataset[name].values * factor(dataset[name], dimensions[name], name)

@@ -1,0 +1,98 @@
+"""QuakeML: the event with its origin and mechanism, through ObsPy."""
+from craton.conventions import magnitude_to_moment
+from craton.io.contents import FileSource, moment_tensor
+from craton.io.obspy_files import read_with_obspy
+
+COMPONENTS = ("m_rr", "m_tt", "m_pp", "m_rt", "m_rp", "m_tp")
+
+
+def read(path):
+    """Read the event of a file.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    list of FileSource
+        One, at the centroid where there is one, else at the hypocentre.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    ValueError
+        ObsPy is missing, or the file has not one event with one mechanism: says what it has.
+    """
+    catalogue = read_with_obspy(path, "QuakeML", "read_events")
+    if len(catalogue) != 1:
+        raise ValueError(f"{len(catalogue)} events, but a source is one event: keep one in the file")
+    return [source_of(catalogue[0])]
+
+
+def source_of(event):
+    """The source that an event of ObsPy describes.
+
+    Parameters
+    ----------
+    event : obspy.core.event.Event
+
+    Returns
+    -------
+    FileSource
+
+    Raises
+    ------
+    ValueError
+        The event has no origin or no mechanism.
+    """
+    mechanism = _mechanism(event)
+    tensor = mechanism.moment_tensor
+    hypocentre = event.preferred_origin() or (event.origins[0] if event.origins else None)
+    derived = tensor.derived_origin_id.get_referred_object() if tensor is not None and tensor.derived_origin_id is not None else None
+    origin = derived or hypocentre
+    if origin is None or None in (origin.longitude, origin.latitude, origin.depth):
+        raise ValueError("the event has no origin with longitude, latitude and depth")
+    shift = float(origin.time - hypocentre.time) if hypocentre is not None and hypocentre.time and origin.time else 0.0
+    function = tensor.source_time_function if tensor is not None else None
+    width = float(function.duration) / 2 if function is not None and function.duration else 0.0
+    name = event.event_descriptions[0].text if event.event_descriptions else ""
+    moment = _moment(tensor)
+    plane = _plane(event, mechanism) if moment is None else None
+    place = float(origin.longitude), float(origin.latitude), float(origin.depth)
+    return FileSource(*place, shift, width, moment, plane=plane, name=name)
+
+
+def _mechanism(event):
+    preferred, count = event.preferred_focal_mechanism(), len(event.focal_mechanisms)
+    if preferred is None and count > 1:
+        raise ValueError(f"{count} focal mechanisms and none preferred: keep one, or name the preferred one")
+    if preferred is None and not count:
+        raise ValueError("the event has no focal mechanism, so it has no moment tensor")
+    return preferred or event.focal_mechanisms[0]
+
+
+def _moment(tensor):
+    """Moment tensor, east-north-up, N m, None where it is not stated whole."""
+    components = tensor.tensor if tensor is not None else None
+    six = [getattr(components, name, None) for name in COMPONENTS]
+    return None if None in six else moment_tensor(six)
+
+
+def _plane(event, mechanism):
+    """Strike, dip, rake of the preferred or first nodal plane, and the scalar moment, N m."""
+    planes = mechanism.nodal_planes
+    plane = planes and (planes.nodal_plane_2 if planes.preferred_plane == 2 else planes.nodal_plane_1)
+    if plane is None or None in (plane.strike, plane.dip, plane.rake):
+        raise ValueError("the focal mechanism has neither a moment tensor nor a nodal plane with strike, dip and rake")
+    return plane.strike, plane.dip, plane.rake, _scalar_moment(event, mechanism.moment_tensor)
+
+
+def _scalar_moment(event, tensor):
+    if tensor is not None and tensor.scalar_moment:
+        return tensor.scalar_moment
+    magnitudes = [m for m in event.magnitudes if (m.magnitude_type or "").lower().startswith("mw")]
+    if not magnitudes:
+        raise ValueError("the nodal planes need a scalar moment or a magnitude of type Mw")
+    return magnitude_to_moment(magnitudes[0].mag)

@@ -1,0 +1,161 @@
+"""Text tables under a heading of column names: numbers, stations; separated by commas, semicolons, tabs or blanks."""
+import csv
+
+import numpy as np
+
+from craton.io.contents import FileError, Stations
+from craton.io.keyed import lines_of
+from craton.units import si
+
+SEPARATORS = ",;\t"
+
+
+def recognises(path):
+    """Any text may be a table.
+
+    Parameters
+    ----------
+    path : path-like
+    """
+    return True
+
+
+def read(path):
+    """Read columns of numbers.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+
+    Returns
+    -------
+    names : list of str
+    column : callable
+        Values of a name.
+
+    Raises
+    ------
+    FileError
+        Something that is no number, or rows of another length than the heading.
+    """
+    with open(path, encoding="utf-8-sig") as file:
+        heading = _heading(file)
+        separator = next((c for c in SEPARATORS if c in heading), None)
+        names = [name.strip().strip('"') for name in heading.lstrip("#").split(separator)]
+        try:
+            rows = np.loadtxt(file, delimiter=separator, ndmin=2, comments="#")
+        except ValueError as error:
+            # NumPy counts rows (from 0 or 1) after the heading; it says which
+            raise FileError(f"{path.name}: {str(error).splitlines()[0].rstrip('.')} (rows are counted below the heading)") from None
+    if rows.size and rows.shape[1] != len(names):
+        raise FileError(f"{path.name} has {rows.shape[1]} columns under a heading of {len(names)}")
+    rows = rows.reshape(-1, len(names))
+    return names, lambda name: rows[:, names.index(name)]
+
+
+def _heading(file):
+    """The first line that is no comment; where it holds numbers, the comment before it."""
+    comment, start = "", 0
+    while line := file.readline():
+        if line.startswith("#"):
+            comment = line
+        elif line.strip():
+            if not comment or line.lstrip()[0] not in "+-.0123456789":
+                return line
+            file.seek(start)
+            return comment
+        start = file.tell()
+    return comment
+
+
+def read_stations(path):
+    """Read receivers: columns ``name, x, y`` and ``z`` (up) or ``depth``, in any order; lengths may carry a unit.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    Stations
+        In the axes of the model.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    ValueError
+        A column is missing, or a row is wrong: says which.
+    """
+    lines = lines_of(path)
+    if len(lines) < 2:
+        raise ValueError("no receivers: the file needs a header with column names and at least one row")
+    separator = max(SEPARATORS, key=lines[0][1].count)
+    heading, *rows = (next(csv.reader([line], delimiter=separator, skipinitialspace=True)) for _, line in lines)
+    columns = _columns([name.strip().lower() for name in heading])
+    names, x, y, height = zip(*(_station(n, cells, columns) for (n, _), cells in zip(lines[1:], rows)))
+    deep = "depth" in columns
+    return Stations(list(names), np.array(x), np.array(y), np.array(height) * (1 if deep else -1), deep, "model")
+
+
+def _columns(heading):
+    """Place of name, x, y and the height in a row, by name."""
+    missing = [c for c in ("name", "x", "y") if c not in heading]
+    if missing or ("z" in heading) == ("depth" in heading):
+        fault = ("it has no column " + ", ".join(missing)) if missing else "it needs exactly one of the columns z and depth"
+        raise ValueError(f"{fault}; its columns are {', '.join(heading)}")
+    return {c: heading.index(c) for c in ("name", "x", "y", "z" if "z" in heading else "depth")}
+
+
+def _station(number, cells, columns):
+    try:
+        name, *lengths = (cells[place].strip() for place in columns.values())
+        if not name:
+            raise ValueError("the name is empty")
+        return name, *(_metres(text) for text in lengths)
+    except IndexError:
+        raise ValueError(f"line {number} has {len(cells)} columns, fewer than the header") from None
+    except ValueError as error:
+        raise ValueError(f"line {number}: {error}") from None
+
+
+def _metres(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = text
+    return si(value, "length")
+
+
+def read_samples(path):
+    """Read times and values in two columns, separated by blanks, commas or semicolons; ``#`` and ``%`` start a comment.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+
+    Returns
+    -------
+    times, values : list of float
+        Times in s.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    ValueError
+        A line that is not two numbers (a heading as the first line is passed over); says which.
+    """
+    rows, heading = [], True
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        words = line.split("#")[0].split("%")[0].replace(",", " ").replace(";", " ").split()
+        if not words:
+            continue
+        try:
+            time, value = map(float, words)
+            rows.append((time, value))
+        except ValueError:
+            if not heading:
+                raise ValueError(f"line {number} is not a time and a value: {line.strip()[:40]!r}") from None
+        heading = False
+    return [time for time, _ in rows], [value for _, value in rows]

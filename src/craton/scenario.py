@@ -1,0 +1,235 @@
+"""The scenario: what a run is, in the words of the field; read from TOML or built in Python, checked, in SI units.
+
+Which class of tables a scenario is, is said by its method: `SCENARIOS` has the class of each.
+"""
+
+from pydantic_core import PydanticCustomError
+
+from craton.errors import Problem, ScenarioError
+from craton.methods import METHODS
+from craton.methods.finite_difference.options import (
+    Boundaries,
+    Cpml,
+    Domain,
+    FiniteDifferenceScenario,
+    Run,
+    Sponge,
+)
+from craton.methods.gravity.options import GravityScenario
+from craton.methods.spectral_element.chunk_options import Chunk, Relief
+from craton.methods.spectral_element.options import (
+    ElementDomain,
+    ElementRun,
+    Faces,
+    Refinement,
+    SpectralScenario,
+)
+from craton.tables import document, problems
+from craton.tables.document import Reading, checked, dumps, format_problems
+from craton.tables.fields import Place, Position, one_of
+from craton.tables.medium import (
+    Ak135,
+    Box,
+    Homogeneous,
+    Layer,
+    Layers,
+    Material,
+    ModelFile,
+    Perturbation,
+    Prem,
+    Radial,
+    Regions,
+    Sphere,
+)
+from craton.tables.receivers import (
+    Fibre,
+    FibrePath,
+    Lattice,
+    Line,
+    Plane,
+    ReceiverFile,
+    ReceiverGrid,
+    ReceiverLine,
+    Snapshot,
+    Station,
+)
+from craton.tables.schema import Geographic, Output, TimeSpan
+from craton.tables.source_files import CmtSolution, ForceSolution, PlaneWave, QuakeMl, Srf
+from craton.tables.sources import (
+    Brune,
+    CmtTensor,
+    Explosion,
+    Gaussian,
+    GaussianDerivative,
+    Kuepper,
+    MomentTensor,
+    PointForce,
+    Ricker,
+    Samples,
+    Tensor,
+)
+from craton.tables.stiffness import Stiffness
+
+SCENARIOS = {name: method.scenario() for name, method in METHODS.items()}
+DEFAULT = next(iter(SCENARIOS))  # method of a file that names none
+
+
+def _synonyms():
+    """Other names of a key, which an override of it replaces, by the key."""
+    names = {}
+    for row in (row for kind in SCENARIOS.values() for row in kind.FOREIGN if row.renamed):
+        table, _, name = row.key.rpartition(".")
+        names.setdefault(row.key, []).append(row.renamed)
+        names.setdefault(f"{table}.{row.renamed}", []).append(name)
+    return names
+
+
+SYNONYMS = _synonyms()
+
+
+def diagnose(values):
+    """Build a scenario from its tables and find as many problems at once as can be found.
+
+    Parameters
+    ----------
+    values : dict
+        The tables; the class is that of their ``method``, or of the nearest one where it is misspelt.
+
+    Returns
+    -------
+    scenario : craton.tables.schema.Document or None
+        See `craton.tables.problems.diagnose`.
+    problems : list of Problem
+    """
+    method, wrong = _method_of(values)
+    tables = values | {"method": method} if "method" in values else values
+    scenario, others = problems.diagnose(tables, SCENARIOS[method], SCENARIOS)
+    return scenario, [*wrong, *others]
+
+
+def _method_of(values):
+    """The method of a dict of tables, or what it probably is, and the problems of its name."""
+    name = values.get("method")
+    if name is None:
+        method = max(
+            SCENARIOS, key=lambda name: len(set(values) & set(SCENARIOS[name].model_fields))
+        )
+        message, remedy = 'missing: "method" is required', f'write method = "{method}"'
+        return method, [Problem("method", message, remedy)] * (method != DEFAULT)
+    try:
+        return one_of(tuple(SCENARIOS))(name), []
+    except PydanticCustomError as error:
+        ((_, message, remedy),) = error.context["items"]
+        return error.context["nearest"] or DEFAULT, [Problem("method", message, remedy)]
+
+
+def Scenario(**values):  # noqa: N802 (it stands for the classes of all methods)
+    """A scenario of the class of its method: finite differences, or ``method="sem"``, ``"gravity"``; equal scenarios give equal runs.
+
+    Parameters
+    ----------
+    values : dict, list or table by name
+        Keys and values are those of the TOML file (docs/scenario.md): numbers in SI units, or strings with a unit.
+
+    Returns
+    -------
+    FiniteDifferenceScenario, SpectralScenario or GravityScenario
+
+    Raises
+    ------
+    craton.errors.ScenarioError
+        With every problem found.
+    """
+    scenario, wrong = diagnose(values)
+    if wrong:
+        raise ScenarioError(wrong)
+    return scenario
+
+
+def load(path, overrides=()):
+    """A scenario from a TOML file.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file; relative paths inside it are relative to its folder.
+    overrides : sequence of str
+        ``"key.path=value"`` each, applied before checking: ``"source.0.wavelet.tau=0.2"``, ``"domain.spacing=200 m"``.
+
+    Returns
+    -------
+    Scenario
+
+    Raises
+    ------
+    craton.errors.ScenarioError
+        With every problem found.
+    """
+    return checked(read(path, overrides))
+
+
+def loads(text, overrides=(), file="scenario"):
+    """A scenario from TOML text: Scenario; see `load`.
+
+    Parameters
+    ----------
+    text : str
+    overrides : sequence of str
+        As of `load`.
+    file : str or os.PathLike
+        Name in messages; relative paths in the text are relative to its folder.
+    """
+    return checked(reads(text, overrides, file))
+
+
+def read(path, overrides=()):
+    """Like `load`, but the problems are returned beside the scenario, so that further checks can add theirs: Reading.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+    overrides : sequence of str
+        As of `load`.
+    """
+    return document.read(path, diagnose, overrides, SYNONYMS)
+
+
+def reads(text, overrides=(), file="scenario"):
+    """Like `loads`, but the problems are returned beside the scenario: Reading.
+
+    Parameters
+    ----------
+    text : str
+    overrides : sequence of str
+    file : str or os.PathLike
+        As of `loads`.
+    """
+    return document.reads(text, diagnose, overrides, file, SYNONYMS)
+
+
+def with_overrides(scenario, overrides):
+    """The scenario with values changed by ``"key.path=value"`` texts, checked again: Scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    overrides : sequence of str
+        As of `load`.
+
+    Raises
+    ------
+    craton.errors.ScenarioError
+        With every problem found.
+    """
+    return loads(dumps(scenario), overrides)
+
+
+__all__ = [
+    "Ak135", "Boundaries", "Box", "Brune", "Chunk", "CmtSolution", "CmtTensor", "Cpml", "Domain", "ElementDomain", "ElementRun",
+    "Explosion", "Faces", "Fibre", "FibrePath", "FiniteDifferenceScenario", "ForceSolution", "Gaussian", "GaussianDerivative",
+    "Geographic", "GravityScenario", "Homogeneous", "Kuepper", "Lattice", "Layer", "Layers", "Line", "Material", "ModelFile",
+    "MomentTensor", "Output", "Perturbation", "Place", "Plane", "PlaneWave", "PointForce", "Position", "Prem", "QuakeMl", "Radial",
+    "Reading", "ReceiverFile", "ReceiverGrid", "ReceiverLine", "Refinement", "Regions", "Relief", "Ricker", "Run", "Samples",
+    "Scenario", "Snapshot", "SpectralScenario", "Sphere", "Sponge", "Srf", "Station", "Stiffness", "Tensor", "TimeSpan", "diagnose",
+    "dumps", "format_problems", "load", "loads", "read", "reads", "with_overrides",
+]  # fmt: skip

@@ -1,0 +1,90 @@
+"""Problems between the tables of a wave scenario: positions and sources against its dimensions, sources and fibres against its shots."""
+
+from craton.tables.fields import places
+from craton.tables.foreign import dotted
+from craton.tables.receivers import Fibre, ReceiverGrid
+from craton.text import shown
+
+NO_CHUNK = (
+    "longitude and latitude can be given only in a chunk of the Earth (domain.chunk)",
+    "give x and y in m, or a file of stations or sources",
+)
+
+
+def space_problems(scenario):
+    """Problems of positions and forces with two coordinates in a 3-D domain.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
+    for name in ("source", "receivers"):
+        for path, at in places(getattr(scenario, name), (name,)):
+            if at.y is None:
+                message = "a position in a 3-D domain needs three coordinates, y is missing"
+                yield dotted(path), message, "write [x, y, z] in m"
+    for n, source in enumerate(scenario.source):
+        if len(getattr(source, "force", (0, 0, 0))) == 2:
+            message = "a force in a 3-D domain needs three components"
+            yield f"source.{n}.force", message, "write [fx, fy, fz] in N"
+
+
+def plane_problems(scenario):
+    """Problems of receiver grids, planes across y and 3-D sources in a 2-D domain.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
+    for n, entry in enumerate(scenario.receivers):
+        if isinstance(entry, ReceiverGrid):
+            yield (
+                f"receivers.{n}.grid",
+                "a horizontal grid of receivers does not fit a 2-D domain",
+                "use line",
+            )
+    for n, entry in enumerate(scenario.snapshots):
+        if entry.plane is not None and entry.plane.axis == "y":
+            yield f"snapshots.{n}.plane", "a 2-D domain has no y axis", "leave plane out"
+    for n, source in enumerate(scenario.source):
+        if hasattr(source, "file"):
+            message = (
+                f"{shown(source.kind)} is a 3-D source; sources of a 2-D domain are lines along y"
+            )
+            yield f"source.{n}.kind", message, "use moment_tensor, explosion, force or plane_wave"
+
+
+def shot_problems(scenario):
+    """Problems of sources with and without a shot in one scenario, and of fibres together with shots.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
+    has_shot = [source.shot is not None or source.shots is not None for source in scenario.source]
+    for n, entry in enumerate(scenario.receivers):
+        if any(has_shot) and isinstance(entry, Fibre):
+            message = "fibres record only one shot, but the scenario has several"
+            yield f"receivers.{n}.das", message, "run each shot as its own scenario"
+    if any(has_shot) and not all(has_shot):
+        n = has_shot.index(False)
+        yield (
+            f"source.{n}",
+            f"source {n + 1} has no shot, but other sources do",
+            'add shot = "name" to it',
+        )

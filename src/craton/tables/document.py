@@ -1,0 +1,302 @@
+"""Tables from TOML, with overrides, and a scenario as TOML; problems with their file and line."""
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from craton.errors import Problem, ScenarioError
+from craton.tables.lines import line_map, line_of
+from craton.text import nearest, shown, toml_pairs
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The result of reading a scenario: the scenario, its problems, and its source text.
+
+    Parameters
+    ----------
+    scenario : craton.tables.schema.Document or None
+        Present whenever enough is right to check more on it; to be run only when there are no problems.
+    problems : tuple of Problem
+        Everything wrong.
+    file, text : str
+        Where it was read from, and what stood there, for `format_problems`.
+    overrides : tuple of str
+        As given.
+    """
+
+    scenario: Any
+    problems: tuple[Problem, ...]
+    file: str
+    text: str
+    overrides: tuple[str, ...]
+
+
+def read(path, check, overrides=(), synonyms=None):
+    """The tables of a TOML file, and what a check makes of them.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file; relative paths inside it are relative to its folder.
+    check : callable
+        From a dict of tables to a scenario, or None, and a list of Problem: `craton.scenario.diagnose`.
+    overrides : sequence of str
+        ``"key.path=value"`` each, applied before checking.
+    synonyms : dict, optional
+        Other names of a key, which an override of it removes: ``{"domain.element_size": ["spacing"]}``.
+
+    Returns
+    -------
+    Reading
+    """
+    file = os.fspath(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = Problem(
+            "", f"not UTF-8 text (byte {error.start})", "save the scenario as UTF-8 TOML text"
+        )
+    except OSError as error:
+        problem = _unreadable(Path(path), error)
+    else:
+        return reads(text, check, overrides, file, synonyms)
+    return Reading(None, (problem,), file, "", tuple(overrides))
+
+
+def reads(text, check, overrides=(), file="scenario", synonyms=None):
+    """The tables of TOML text, and what a check makes of them: Reading.
+
+    Parameters
+    ----------
+    text : str
+    check : callable
+    overrides : sequence of str
+        As of `read`.
+    file : str or os.PathLike
+        Name in messages; relative paths in the text are relative to its folder.
+    synonyms : dict, optional
+        As of `read`.
+    """
+    file, overrides = os.fspath(file), tuple(overrides)
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        return Reading(None, (_not_toml(text, str(error)),), file, text, overrides)
+    problems = _override(values, overrides, synonyms or {})
+    _resolve_files(values, os.path.dirname(os.path.abspath(file)))
+    scenario, more = check(values)
+    return Reading(scenario, (*problems, *more), file, text, overrides)
+
+
+def checked(reading):
+    """The scenario of a Reading.
+
+    Parameters
+    ----------
+    reading : Reading
+
+    Raises
+    ------
+    craton.errors.ScenarioError
+        With every problem found, and the text of `format_problems` as its own.
+    """
+    if reading.problems:
+        error = ScenarioError(reading.problems)
+        error.args = (format_problems(reading),)
+        raise error
+    return reading.scenario
+
+
+def _unreadable(path, error):
+    if path.is_dir():
+        names = _tomls(path) or "it has no .toml file"
+        message = "this is a folder, not a scenario file"
+        return Problem("", message, f"give a file in this folder: {names}")
+    if not isinstance(error, FileNotFoundError):
+        remedy = "check the path and its permissions"
+        return Problem("", f"cannot be read: {error.strerror}", remedy)
+    folder = path.parent if path.parent.is_dir() else None
+    close = nearest(path.name, [p.name for p in folder.iterdir()]) if folder else None
+    hint = f'; did you mean "{path.parent / close}"?' if close else ""
+    names = _tomls(folder) if folder else ""
+    remedy = f"scenario files in this folder: {names}" if names else "run craton new to make one"
+    return Problem("", "there is no such file" + hint, remedy)
+
+
+def _tomls(folder):
+    return ", ".join(sorted(p.name for p in folder.glob("*.toml"))[:8])
+
+
+def _not_toml(text, message):
+    """The first syntax error; its line stands in the message, where `format_problems` finds it."""
+    if "(at end of document)" in message:
+        last = text.rstrip().count("\n") + 1
+        message = message.replace("at end of document", f"at line {last}, end of the file")
+    match = re.search(r"line (\d+)", message)
+    line = text.split("\n")[int(match.group(1)) - 1] if match else ""
+    message = message[:1].lower() + message[1:]
+    return Problem("", f"not valid TOML: {message}", _toml_remedy(message, line))
+
+
+def _toml_remedy(message, line):
+    """What is mostly meant by a line that is not TOML."""
+    if "overwrite" in message or "declare" in message or "mutate" in message:
+        return "give a key or table only once: leave one out; write lists of tables as [[...]]"
+    if "illegal character '\\n'" in message:
+        return "a string must end on the line where it begins"
+    bare = re.match(r"\s*([\w.-]+)\s*=\s*([^\s\"'\[{#][^#]*?)\s*(#.*)?$", line)
+    if not bare:
+        return "check brackets, commas and quotes near here; the format is TOML, https://toml.io"
+    name, value = bare.group(1), bare.group(2)
+    if value in ("True", "False"):
+        return f"write {name} = {value.lower()}"
+    noun = "number with a unit" if re.match(r"[+-]?[0-9]", value) else "string"
+    return f'a {noun} needs quotes: {name} = "{value}"'
+
+
+def _override(values, overrides, synonyms):
+    problems = []
+    for text in overrides:
+        path, equals, value = text.partition("=")
+        if not equals or not path.strip():
+            remedy = "write for example --set domain.spacing=200"
+            problems.append(Problem("", f"--set {text}: not key.path=value", remedy))
+            continue
+        problem = _assign(values, path.strip(), _override_value(value.strip()), synonyms)
+        problems += [problem] if problem else []
+    return problems
+
+
+def _override_value(text):
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text  # --set run.device=cpu, --set domain.spacing=200 m
+
+
+def _assign(values, path, value, synonyms):
+    here, steps = values, _steps(path)
+    for i, step in enumerate(steps):
+        table, message = ".".join(map(str, steps[:i])), ""
+        if isinstance(here, list) and not (isinstance(step, int) and 0 <= step < len(here)):
+            message = f"is a list of {len(here)}, it has no item {shown(step)}"
+            numbers = f"items are numbered from 0 to {len(here) - 1}"
+            remedy = numbers if here else "add it in the file first"
+        elif not isinstance(here, (list, dict)):
+            message, remedy = f"is {shown(here)}, it has no keys", "set the value itself"
+        if message:
+            return Problem(path, f"--set: {table} {message}", remedy)
+        if i == len(steps) - 1:
+            here[step] = value
+        else:
+            here = here.setdefault(step, {}) if isinstance(here, dict) else here[step]
+    for name in synonyms.get(
+        path, ()
+    ):  # "--set method=sem domain.element_size=200" of a file with spacing
+        here.pop(name, None)
+    return None
+
+
+def _steps(path):
+    return tuple(int(s) if s.isdecimal() else s for s in path.split("."))
+
+
+def _resolve_files(value, folder):
+    """Make each ``file = "..."`` (and ``mesh``) absolute, so that the scenario means the same wherever it is written."""
+    if isinstance(value, dict):
+        for key, child in value.items():
+            if key in ("file", "mesh") and isinstance(child, str) and child.strip():
+                value[key] = os.path.join(folder, os.path.expanduser(child))
+            else:
+                _resolve_files(child, folder)
+    elif isinstance(value, list):
+        for child in value:
+            _resolve_files(child, folder)
+
+
+def format_problems(error, file=None, text=None, overrides=()):
+    """Problems as text for the terminal, at most three lines each, in the order of the file.
+
+    Parameters
+    ----------
+    error : ScenarioError, Reading, or sequence of Problem
+    file, text : str, optional
+        The scenario file's name and content; a Reading knows them.
+    overrides : sequence of str, optional
+        Those the scenario was read with: a problem in one of them is shown there and not in the file.
+
+    Returns
+    -------
+    str
+        For each problem ``file:line: key: message``, the offending line, and the remedy.
+    """
+    problems = getattr(error, "problems", error)
+    file = file if file is not None else getattr(error, "file", "scenario")
+    text = text if text is not None else getattr(error, "text", "")
+    overrides = tuple(overrides) or getattr(error, "overrides", ())
+    lines, source = line_map(text), text.splitlines()
+    blocks = [_block(problem, file, lines, source, overrides) for problem in problems]
+    blocks.sort(key=lambda block: block[0])
+    return "\n".join("\n".join(rows) for _, rows in blocks)
+
+
+def _block(problem, file, lines, source, overrides):
+    one_line = " ".join(problem.message.split())
+    line = _line(problem, lines)
+    head = f"{problem.key}: {one_line}" if problem.key else one_line
+    override = _override_of(problem.key, overrides)
+    if override:
+        line, rows = None, [f"--set {override}: {head.removeprefix(problem.key + ': --set: ')}"]
+    else:
+        rows = [f"{file}:{line}: {head}" if line else f"{file}: {head}"]
+    if line and line <= len(source) and source[line - 1].strip():
+        rows.append(f"    {_cut(source[line - 1].strip())}")
+    if problem.remedy:
+        rows.append(f"    -> {' '.join(problem.remedy.split())}")
+    return line or 0, rows
+
+
+def _line(problem, lines):
+    if problem.key:
+        return line_of(lines, _steps(problem.key))
+    match = re.match(r"not valid TOML.*\bline (\d+)", problem.message)
+    return int(match.group(1)) if match else None
+
+
+def _override_of(key, overrides):
+    """The last override that set this key or a table around it."""
+    for text in reversed(overrides):
+        path = text.partition("=")[0].strip()
+        if path and (key == path or key.startswith(path + ".")):
+            return text
+    return None
+
+
+def _cut(line, most=120):
+    return line if len(line) <= most else line[: most - 4] + " ..."
+
+
+def dumps(scenario):
+    """A scenario as TOML text: every value as resolved, SI numbers, absolute paths; `loads` makes an equal scenario of it.
+
+    Parameters
+    ----------
+    scenario : Scenario
+
+    Returns
+    -------
+    str
+    """
+    tables = scenario.model_dump(by_alias=True, exclude_none=True)
+    plain = {k: v for k, v in tables.items() if not isinstance(v, (dict, list, tuple))}
+    parts = ["\n".join(toml_pairs(plain))]
+    for name, value in tables.items():
+        if isinstance(value, dict):
+            parts.append("\n".join([f"[{name}]", *toml_pairs(value, wide=True)]))
+        elif name not in plain:
+            parts += ["\n".join([f"[[{name}]]", *toml_pairs(item, wide=True)]) for item in value]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,165 @@
+"""The ground in a scenario's model: topography and bathymetry from a file, an array or a number, and the water above them."""
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import BeforeValidator, ValidationError
+
+from craton.tables.fields import (
+    FilePath,
+    Length,
+    Table,
+    Text,
+    key,
+    many,
+    must,
+    quantity,
+    union,
+    wrong,
+)
+
+_NAMES = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north")}
+_METRES = ("", "m", "metre", "meter", "metres", "meters")
+PLACES = 500  # per axis at which a function is asked
+_FILES = (".nc", ".grd", ".zarr", ".tif", ".tiff", ".asc", ".csv", ".txt", ".parquet")
+NO_FILE_NAME = must(
+    lambda value: not (isinstance(value, str) and value.lower().endswith(_FILES)),
+    "{value} is a string",
+    "write { file = {value} }",
+)
+
+
+class GroundFile(Table):
+    """Elevations from a ``file`` over x and y (netCDF, zarr, .asc, GeoTIFF), m, up; ``variable`` where it holds several."""
+
+    file: FilePath = key('"dem.nc"')
+    variable: Text | None = None
+
+
+class GroundTable(Table):
+    """Elevations ``z`` (m, up) at ``x`` (a profile, constant beyond its ends) or at ``x`` and ``y``, rows of z along x; linear between."""
+
+    x: many(Length) = key("[0, 1000, 2000]  # m")
+    y: many(Length) | None = None
+    z: many(Length) | many(many(Length)) = key("[0, 120, 40]  # m")
+
+    def _problems(self):
+        rows = (self.z,) if self.y is None else self.z
+        fits = all(np.ndim(row) == 1 and len(row) == len(self.x) for row in rows)
+        if not fits or (self.y is not None and len(rows) != len(self.y)):
+            counts = " x ".join(str(len(axis)) for axis in (self.x, self.y) if axis is not None)
+            yield (
+                "z",
+                f"z needs one elevation for each of the {counts} points",
+                "each row of z runs along x",
+            )
+        for name, axis in (("x", self.x), ("y", self.y)):
+            if axis is not None and (len(axis) < 2 or not (np.diff(axis) > 0).all()):
+                yield name, f"{name} needs at least 2 values in increasing order", "sort the points"
+
+
+def _ground(value):
+    """Arrays of xarray as tables, texts that name a file with a hint."""
+    if callable(value) and not hasattr(value, "dims"):
+        raise wrong(
+            (
+                "",
+                "a function can be sampled only on a domain",
+                "pass it to Scenario(model={..., 'topography': f}, domain=...)",
+            )
+        )
+    return _tabled(value) if hasattr(value, "dims") else value
+
+
+def sampled(values, kind):
+    """Tables of a scenario with a topography that is a function f(x, y), or f(x) in the plane, replaced by its table.
+
+    The function gets arrays of coordinates, m, and gives elevations, m. It is asked at the grid's points, where the domain (of the class
+    `kind`) says `max_frequency` at `PLACES` places along each axis.
+
+    Parameters
+    ----------
+    values : dict
+        Tables before validation.
+    kind : type
+        Class of the domain.
+    """
+    model = values.get("model") if isinstance(values, dict) else None
+    topography = model.get("topography") if isinstance(model, dict) else None
+    if not callable(topography) or hasattr(topography, "dims"):
+        return values
+    try:
+        domain = kind.model_validate(values.get("domain"))
+    except ValidationError:  # has a report of its own
+        return values
+    if domain.size is None:
+        return values
+    corner, extent = domain.corner, domain.extent
+    spacing = domain.resolution and domain.resolution / domain.RELIEF_SAMPLES
+    counts = domain.points(spacing) if spacing else (PLACES,) * 3
+    steps = (spacing or e / (n - 1) for e, n in zip(extent, counts))
+    x, y = (corner[a] + step * np.arange(counts[a]) for a, step in zip(range(2), steps))
+    table = {"x": x.tolist()} if domain.planar else {"x": x.tolist(), "y": y.tolist()}
+    z = np.asarray(topography(x) if domain.planar else topography(x, y[:, None]), float)
+    table["z"] = np.broadcast_to(z, x.shape if domain.planar else (*y.shape, *x.shape)).tolist()
+    return values | {"model": model | {"topography": table}}
+
+
+def _tabled(array):
+    """The table of an xarray.DataArray over x, or over x and y, in metres."""
+    array = array.squeeze(drop=True)
+    dims = {
+        axis: dim
+        for dim in array.dims
+        for axis, names in _NAMES.items()
+        if str(dim).lower() in names
+    }
+    metres = all(
+        str(v.attrs.get("units", "m")).lower() in _METRES
+        for v in (array, *(array[d] for d in dims.values()))
+    )
+    if len(dims) != array.ndim or "x" not in dims or not metres:
+        axes = ", ".join(map(str, array.dims)) or "nothing"
+        message = f"an array over {axes}{'' if metres else ', not in metres'} cannot be used as topography"
+        raise wrong(("", message, "give an xarray.DataArray over x, or over x and y, all in m"))
+    array = array.sortby(list(dims.values())).transpose(
+        *(dims[axis] for axis in "yx" if axis in dims)
+    )
+    return {axis: array[dim].values.tolist() for axis, dim in dims.items()} | {
+        "z": array.values.tolist()
+    }
+
+
+def _kind(value):
+    return (
+        "level" if not isinstance(value, dict) else "GroundTable" if "z" in value else "GroundFile"
+    )
+
+
+Ground = Annotated[
+    union(_kind, GroundFile, GroundTable, level=Length), BeforeValidator(_ground), NO_FILE_NAME
+]
+
+
+class Water(Table):
+    """Water from the ground up to ``level`` (m), where the ground lies below it: ``vp`` (m/s), ``rho`` (kg/m3)."""
+
+    level: Length = 0.0
+    vp: quantity("velocity", above=0) = 1500.0
+    rho: quantity("density", above=0) = 1000.0
+
+
+class Grounded(Table):
+    """Optional surface of all models: the ``topography`` (elevation, m; vacuum above it) and ``water`` above it."""
+
+    topography: Ground | None = None
+    water: Water | None = None
+
+    def _problems(self):
+        yield from super()._problems()
+        if self.water is not None and self.topography is None:
+            yield (
+                "water",
+                "water needs topography as its floor",
+                "give topography, an elevation in m or { file = }",
+            )

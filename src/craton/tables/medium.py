@@ -1,0 +1,288 @@
+"""The Earth model of a scenario: homogeneous, layers, or a file, with anomalies on top."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, model_validator
+
+from craton.tables.fields import (
+    Distance,
+    FilePath,
+    Flag,
+    Frequency,
+    Length,
+    Table,
+    Text,
+    Xyz,
+    choice,
+    items_of,
+    key,
+    many,
+    quantity,
+    tagged,
+    whole,
+)  # fmt: skip
+from craton.tables.ground import Grounded
+from craton.tables.stiffness import Stiffness, with_speeds
+from craton.text import listed, number
+
+Speed = quantity("velocity", above=0)
+ShearSpeed = quantity("velocity", least=0)
+Density = quantity("density", above=0)
+SpeedGradient = quantity("velocity gradient")
+DensityGradient = quantity("density gradient")
+Change = quantity("ratio", above=-1)
+
+Quality = quantity("ratio", above=0)
+Parameter = quantity("ratio", above=-0.5)
+Delta = quantity("ratio", above=-1)
+
+_PROPERTIES = ("vp", "vs", "rho")
+_OTHERS = ("qp", "qs", "epsilon", "delta", "gamma")
+_BESIDE = (
+    "epsilon",
+    "delta",
+    "gamma",
+    "vp_gradient",
+    "vs_gradient",
+)  # what a stiffness leaves no room for
+
+
+class Lossy(Table):
+    """Optional properties of media: quality factors ``qp``, ``qs``, and ``epsilon``, ``delta``, ``gamma`` (Thomsen 1986, VTI)."""
+
+    qp: Quality | None = None
+    qs: Quality | None = None
+    epsilon: Parameter | None = None
+    delta: Delta | None = None
+    gamma: Parameter | None = None
+
+
+class Elastic(Lossy):
+    """A medium that may be given by 21 constants, ``stiffness`` (Pa), in place of vp and vs (`craton.tables.Stiffness`)."""
+
+    stiffness: Stiffness | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _speeds_of_stiffness(cls, value):
+        return with_speeds(value)
+
+    def _problems(self):
+        yield from super()._problems()
+        for name in _BESIDE if self.stiffness is not None else ():
+            if getattr(self, name, None):
+                message = (
+                    f"{name} and stiffness are mutually exclusive: stiffness holds all constants"
+                )
+                yield name, message, f"leave {name} out"
+
+
+_BAND = items_of(2, "{value} is not a list of two frequencies", "write band = [0.1, 10]  # Hz")
+
+
+class Attenuation(Table):
+    """How Q is modelled over the ``band`` [f1, f2] (Hz).
+
+    Speeds are phase velocities at ``frequency`` (Hz; None: the band's geometric mean), where Q holds too: Q (f / frequency)^``power``.
+    ``mechanisms`` 1 to 4; ``storage``: "full" at each point, "paired" two of four, "coarse" one, "mixed" two
+    of four for shear stresses and one for normal ones (None: by the lowest Q).
+    """
+
+    band: Annotated[tuple[Frequency, Frequency], BeforeValidator(_BAND)] = key("[0.1, 10]  # Hz")
+    frequency: Frequency | None = None
+    mechanisms: whole(least=1, most=4) = 4
+    power: quantity("ratio", least=-1, most=1) = 0.0
+    storage: choice("coarse", "mixed", "paired", "full") | None = None
+
+    def _problems(self):
+        low, high = self.band
+        if not low < high:
+            message = f"the upper frequency, {number(high)} Hz, is not above the lower one, {number(low)} Hz"
+            yield "band", message, "write [lower, upper]"
+        if self.storage in ("mixed", "paired") and self.mechanisms != 4:
+            message = f'"{self.storage}" needs 4 mechanisms, not {self.mechanisms}'
+            yield "storage", message, 'use "coarse" or "full", or mechanisms = 4'
+
+
+class Material(Elastic):
+    """The medium of one region of a mesh: vp, vs (m/s), rho (kg/m3), as of a layer."""
+
+    vp: Speed = key("6000  # m/s")
+    vs: ShearSpeed = key("3460  # m/s, 0 for a fluid")
+    rho: Density = key("2700  # kg/m3")
+
+
+class _Medium(Grounded):
+    """What all models share; ``regions`` = { name = { vp =, vs =, rho = } } are those of a mesh file's elements (method "sem")."""
+
+    attenuation: Attenuation | None = None
+    regions: dict[Text, Material] | None = None
+
+    def _problems(self):
+        yield from super()._problems()
+        media = (self, *getattr(self, "layers", ()))
+        if getattr(self, "anomalies", ()) and any(
+            getattr(m, "stiffness", None) is not None for m in media
+        ):
+            message = "anomalies are not supported in a medium given by stiffness"
+            yield "anomalies", message, "leave anomalies or stiffness out"
+
+
+class _Anomaly(Lossy):
+    """What anomalies share: new values of vp, vs, rho (SI), or relative changes dvp, dvs, drho (-0.1: ten per cent less)."""
+
+    vp: Speed | None = None
+    vs: ShearSpeed | None = None
+    rho: Density | None = None
+    dvp: Change | None = None
+    dvs: Change | None = None
+    drho: Change | None = None
+
+    def _problems(self):
+        yield from super()._problems()
+        for name in _PROPERTIES:
+            if getattr(self, name) is not None and getattr(self, "d" + name) is not None:
+                remedy = f"give {name} (SI) or d{name} (relative change)"
+                yield "d" + name, f"{name} and d{name} are mutually exclusive", remedy
+        names = (*_PROPERTIES, *("d" + name for name in _PROPERTIES), *_OTHERS)
+        if all(getattr(self, name) is None for name in names):
+            yield "", "the anomaly changes nothing", f"give at least one of {listed(names)}"
+
+
+class SphereShape(Table):
+    """A ball about ``center`` (x, y, z) m."""
+
+    shape: Literal["sphere"] = "sphere"
+    center: Xyz = key("[5000, 5000, -2000]  # m")
+    radius: Distance = key("1000  # m")
+
+
+class BoxShape(Table):
+    """A box between two corners (x, y, z) m."""
+
+    shape: Literal["box"] = "box"
+    min: Xyz = key("[4000, 4000, -3000]  # m")
+    max: Xyz = key("[6000, 6000, -1000]  # m")
+
+    def _problems(self):
+        yield from super()._problems()
+        thin = [a for a, low, high in zip("xyz", self.min, self.max) if not low < high]
+        if thin:
+            message = f"the box has zero or negative extent along {listed(thin, 'and')}"
+            yield (
+                "max",
+                message,
+                "min is the lower south-west corner, max is the upper north-east corner",
+            )
+
+
+class Sphere(SphereShape, _Anomaly):
+    """A ball about ``center`` (x, y, z) m in which the medium differs."""
+
+
+class Box(BoxShape, _Anomaly):
+    """A box between two corners (x, y, z) m in which the medium differs."""
+
+
+Anomaly = tagged("anomaly", "shape", sphere=Sphere, box=Box)
+
+
+class Homogeneous(_Medium, Material):
+    """One medium everywhere: vp, vs (m/s), rho (kg/m3)."""
+
+    kind: Literal["homogeneous"] = "homogeneous"
+    anomalies: many(Anomaly) = ()
+
+
+class Layer(Elastic):
+    """A layer from the elevation ``top`` down to the next one's; gradients are per metre of depth below its top."""
+
+    top: Length = key("0  # m, elevation of the layer's top")
+    vp: Speed = key("6000  # m/s")
+    vs: ShearSpeed = key("3460  # m/s, 0 for a fluid")
+    rho: Density = key("2700  # kg/m3")
+    vp_gradient: SpeedGradient = 0.0
+    vs_gradient: SpeedGradient = 0.0
+    rho_gradient: DensityGradient = 0.0
+
+
+class Layers(_Medium):
+    """Layers listed from the top down: flat, or with ``follow = "surface"`` their tops (0, then negative) counted from the ground."""
+
+    kind: Literal["layers"] = "layers"
+    follow: choice("level", "surface") = "level"
+    layers: many(Layer) = key("[ { top = 0, vp = 6000, vs = 3460, rho = 2700 } ]")
+    anomalies: many(Anomaly) = ()
+
+    def _problems(self):
+        yield from super()._problems()
+        if not self.layers:
+            yield (
+                "layers",
+                "the list of layers is empty",
+                "give at least one { top =, vp =, vs =, rho = }",
+            )
+        remedy = "list layers from the top down; top is an elevation, negative below z = 0"
+        for i, (above, layer) in enumerate(zip(self.layers, self.layers[1:]), start=1):
+            if not layer.top < above.top:
+                tops = f"top = {number(layer.top)} m is not below the top of the previous layer, {number(above.top)} m"
+                yield f"layers.{i}.top", tops, remedy
+
+
+class ModelFile(_Medium):
+    """A netCDF or zarr file with vp, vs (m/s), rho (kg/m3), and perhaps qp, qs, epsilon, delta, gamma, on x, y, z (m)."""
+
+    kind: Literal["file"] = "file"
+    file: FilePath = key('"model.nc"')
+    anomalies: many(Anomaly) = ()
+
+
+class Regions(_Medium):
+    """Nothing but the media of a mesh file's regions: every region of the mesh must be there (method "sem")."""
+
+    kind: Literal["regions"] = "regions"
+    regions: dict[Text, Material] = key("{ granite = { vp = 6000, vs = 3460, rho = 2700 } }")
+
+
+class Perturbation(Table):
+    """A three-dimensional model laid over a radial one: a netCDF ``file`` on longitude, latitude and depth, as IRIS's EMC has them."""
+
+    file: FilePath = key('"model.nc"')
+
+
+class _Radial(Table):
+    """An Earth that depends on depth, and what is laid over it; its own Q is used where there is ``attenuation`` (domain.chunk)."""
+
+    topography: ClassVar[None] = None
+    water: ClassVar[None] = None
+    regions: ClassVar[None] = None
+    anomalies: ClassVar[tuple] = ()
+    perturbation: Perturbation | None = None
+    attenuation: Attenuation | None = None
+
+
+class Prem(_Radial):
+    """PREM (Dziewonski & Anderson 1981): ``transverse`` with its anisotropy above 220 km, ``ocean`` with its 3 km of water."""
+
+    kind: Literal["prem"] = "prem"
+    transverse: Flag = False
+    ocean: Flag = False
+
+
+class Ak135(_Radial):
+    """AK135 (Kennett, Engdahl & Buland 1995) with the density and Q of AK135-F."""
+
+    kind: Literal["ak135"] = "ak135"
+
+
+class Radial(_Radial):
+    """A table of depth, vp, vs, density and perhaps Q: a ``file`` .nd or .tvel of TauP, or .csv."""
+
+    kind: Literal["radial"] = "radial"
+    file: FilePath = key('"model.nd"')
+
+
+RADIAL = ("prem", "ak135", "radial")  # kinds of model that fill a chunk of the Earth
+Model = tagged(
+    "model", "kind", homogeneous=Homogeneous, layers=Layers, file=ModelFile, regions=Regions, prem=Prem, ak135=Ak135, radial=Radial,
+)  # fmt: skip

@@ -1,0 +1,185 @@
+"""What a scenario records: receivers one by one, in lines, grids and files; snapshots of the wavefield."""
+
+import math
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from craton.conventions import QUANTITIES
+from craton.tables.fields import (
+    At,
+    Distance,
+    Duration,
+    FilePath,
+    Flag,
+    Length,
+    Position,
+    Table,
+    Text,
+    choice,
+    exactly_one,
+    items_of,
+    key,
+    many,
+    must,
+    tagged,
+    whole,
+)  # fmt: skip
+from craton.text import number
+
+SNAPSHOT_QUANTITIES = (*QUANTITIES, "divergence", "curl")
+
+
+class Station(Table):
+    """One receiver."""
+
+    name: Text = key('"R1"')
+    at: At = key("[10_000, 10_000, 0]  # m, or { x =, y =, depth = }")
+
+
+class Line(Table):
+    """Points from one position to another, both included, at equal distances."""
+
+    from_: At = key("[0, 0, 0]  # m", alias="from")
+    to: At = key("[10_000, 0, 0]  # m")
+    count: whole(least=2) = key("11")
+
+
+class ReceiverLine(Table):
+    """A line of receivers NAME1, NAME2, ..."""
+
+    name: Text = key('"L"  # prefix: L1, L2, ...')
+    line: Line
+
+
+_AXIS_REMEDY = "write the first and last coordinate (m) and the number of points: [0, 10_000, 11]"
+Axis = Annotated[
+    tuple[Length, Length, whole(least=1)],
+    BeforeValidator(items_of(3, "{value} is not [first, last, count]", _AXIS_REMEDY)),
+]
+
+
+class Lattice(Table):
+    """Receivers on a horizontal lattice; x and y are [first, last, count] (m), and z (m, up) or depth (m, down)."""
+
+    x: Axis = key("[0, 10_000, 11]  # m")
+    y: Axis = key("[0, 10_000, 11]  # m")
+    z: Length | None = None
+    depth: Length | None = None
+
+    def _problems(self):
+        return exactly_one(self, ("z", "depth"), "give either z or depth, in m")
+
+    @property
+    def height(self):
+        """Elevation z of the lattice, metres."""
+        return self.z if self.depth is None else 0.0 - self.depth
+
+
+class ReceiverGrid(Table):
+    """A horizontal grid of receivers NAME1, NAME2, ..., x fastest."""
+
+    name: Text = key('"G"  # prefix: G1, G2, ...')
+    grid: Lattice
+
+
+class ReceiverFile(Table):
+    """Receivers from a file: CSV with columns name, x, y and z or depth (m), a STATIONS file of SPECFEM, or StationXML."""
+
+    file: FilePath
+    coordinates: choice("geographic", "metres") = "geographic"
+
+
+class FibrePath(Table):
+    """A fibre: the polyline ``along`` positions, a channel every ``spacing`` (m), strain averaged over the ``gauge`` length (m)."""
+
+    along: many(Position) = key("[[0, 0, 0], [1000, 0, 0]]  # m, two positions or more")
+    spacing: Distance = key("10  # m between channels")
+    gauge: Distance = key("10  # m, gauge length")
+
+    def _problems(self):
+        points = [at.xyz for at in self.along]
+        if len(points) < 2:
+            message = f"a fibre needs at least two positions, {len(points)} given"
+            yield "along", message, "give two positions or more"
+            return
+        for i in range(1, len(points)):
+            if points[i] == points[i - 1]:
+                yield (
+                    f"along.{i}",
+                    "this position equals the previous one",
+                    "leave one of the two out",
+                )
+        length = sum(math.dist(a, b) for a, b in zip(points, points[1:]))
+        if self.gauge > length * (1 + 1e-9):
+            message = f"the gauge length, {number(self.gauge)} m, is longer than the fibre, {number(length)} m"
+            yield "gauge", message, "give a shorter gauge length"
+
+
+class Fibre(Table):
+    """A fibre that records axial strain rate, as distributed acoustic sensing does."""
+
+    name: Text = key('"F"')
+    das: FibrePath
+
+
+Receivers = tagged(
+    "receiver entry",
+    None,
+    at=Station,
+    line=ReceiverLine,
+    grid=ReceiverGrid,
+    file=ReceiverFile,
+    das=Fibre,
+)
+
+
+class Plane(Table):
+    """A plane by its one coordinate: x, y, z or depth (m); ``surface = true``: the top of a mesh (method "sem")."""
+
+    x: Length | None = None
+    y: Length | None = None
+    z: Length | None = None
+    depth: Length | None = None
+    surface: Flag | None = None
+
+    def _problems(self):
+        count = sum(getattr(self, name) is not None for name in ("x", "y", "z", "depth")) + bool(
+            self.surface
+        )
+        if count != 1:
+            remedy = (
+                "write { y = 5000 }, or x, z, depth, in m; leave plane out for the whole volume"
+            )
+            yield "", f"a plane needs exactly one coordinate, {count} are given", remedy
+
+    @property
+    def axis(self):
+        """``"x"``, ``"y"`` or ``"z"``: the axis that it is normal to."""
+        return next((a for a in "xy" if getattr(self, a) is not None), "z")
+
+    @property
+    def coordinate(self):
+        """Where it cuts that axis, metres; None for a surface."""
+        return 0.0 - self.depth if self.depth is not None else getattr(self, self.axis)
+
+
+SnapshotName = Annotated[
+    str,
+    must(
+        lambda value: isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", value),
+        "{value} is not a valid snapshot name",
+        "use letters, digits, _ and -: the name becomes a group of result.zarr",
+    ),
+]
+
+
+class Snapshot(Table):
+    """Pictures of the wavefield ``every`` so many seconds, on a plane or in the whole volume, each ``stride``-th point."""
+
+    name: SnapshotName = key('"section"')
+    quantity: choice(*SNAPSHOT_QUANTITIES) = "velocity"
+    plane: Plane | None = None
+    every: Duration = key("0.5  # s between snapshots")
+    stride: whole(least=1) = Field(1)

@@ -1,0 +1,292 @@
+"""Tables that scenarios of all methods share, and what their classes have in common; the same names in TOML and in Python."""
+
+import math
+import re
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, ConfigDict, PrivateAttr, model_validator
+
+from craton.conventions import DEVICES, QUANTITIES
+from craton.errors import ScenarioError
+from craton.tables.consistency import plane_problems, shot_problems, space_problems
+from craton.tables.fields import (
+    Distance,
+    Duration,
+    Length,
+    Table,
+    Time,
+    choice,
+    key,
+    many,
+    must,
+    quantity,
+    repeated,
+    spatial,
+    triple,
+    wrong,
+)
+from craton.tables.ground import sampled
+from craton.tables.medium import Model
+from craton.tables.problems import diagnose
+from craton.tables.receivers import Snapshot
+from craton.tables.source_files import Source
+from craton.text import number
+
+
+class Geographic(Table):
+    """Where x = y = 0 lies: ``longitude`` and ``latitude`` (WGS84, deg), and the ``azimuth`` of +y, clockwise from north (deg)."""
+
+    longitude: quantity("angle", least=-180, most=360) = key("-118.2  # deg, east")
+    latitude: quantity("angle", least=-89, most=89) = key("34.1  # deg, north")
+    azimuth: quantity("angle", least=-360, most=360) = 0.0
+
+
+class Volume(Table):
+    """What the domains of all methods can tell of ``origin`` (x, y, z), ``size`` (m) and resolution; a size [x, z] is a plane."""
+
+    RESOLUTION: ClassVar[str] = "spacing"  # name of the key that gives the resolution in metres
+    RELIEF_SAMPLES: ClassVar[int] = (
+        1  # places in that distance at which functions of the ground are asked
+    )
+
+    @property
+    def resolution(self):
+        """Distance of grid points or longest element edge, m; None: from max_frequency."""
+        return getattr(self, self.RESOLUTION)
+
+    def _resolution_problems(self):
+        """Problems of a box without resolution, with two, or shorter than its resolution."""
+        name, h = self.RESOLUTION, self.resolution
+        if h is None and self.max_frequency is None:
+            remedy = f"write {name} = 100  # m; or max_frequency = 5  # Hz"
+            yield name, f"missing: neither {name} nor max_frequency is given", remedy
+        elif h is not None and self.max_frequency is not None:
+            remedy = f"{name} follows from max_frequency and points_per_wavelength: leave one of the two out"
+            yield "max_frequency", f"{name} and max_frequency are mutually exclusive", remedy
+        for i, (axis, size) in enumerate(zip(self.axes, self.size)):
+            if h is not None and size < h:
+                message = (
+                    f"size along {axis}, {number(size)} m, is less than {name} = {number(h)} m"
+                )
+                yield f"size.{i}", message, 'give sizes in metres, or with a unit: "8 km"'
+
+    @property
+    def planar(self):
+        """True where the (x, z) plane is computed."""
+        return self.size is not None and len(self.size) == 2
+
+    @property
+    def motion(self):
+        """``"P-SV"`` (acoustic waves, too) or ``"SH"`` in the plane, None in space."""
+        return ("SH" if self.waves == "SH" else "P-SV") if self.planar else None
+
+    @property
+    def axes(self):
+        """Names of the axes of `size`."""
+        return "xz" if self.planar else "xyz"
+
+    @property
+    def corner(self):
+        """Lower south-west corner (x, y, z), metres; y = 0 in the plane."""
+        return (self.origin[0], 0.0, self.origin[-1]) if self.planar else self.origin
+
+    @property
+    def extent(self):
+        """Size along x, y and z, metres; 0 along y in the plane."""
+        return spatial(self.size)
+
+    @property
+    def top(self):
+        """Elevation of the top plane, metres."""
+        return self.origin[-1] + self.size[-1]
+
+    def points(self, spacing):
+        """Points (nx, ny, nz) at this spacing (m): ``size / spacing + 1``, the last cell completed where the division leaves a rest.
+
+        Parameters
+        ----------
+        spacing : float
+            Metres.
+        """
+        return tuple(math.ceil(s / spacing - 1e-6) + 1 for s in self.extent)
+
+
+class TimeSpan(Table):
+    """When the run starts and ends (s after the origin time) and its step; None: chosen by the plan."""
+
+    duration: Duration = key("10  # s")
+    step: Duration | None = None
+    start: Time | None = None
+
+    def _problems(self):
+        start, end = self.start or 0.0, self.duration
+        if self.start is not None and start >= end:
+            message = f"start = {number(start)} s is not before the end, duration = {number(end)} s"
+            yield (
+                "start",
+                message,
+                "duration is the end time of the run, counted from the origin time t = 0",
+            )
+        elif self.step is not None and self.step > end - start:
+            message = (
+                f"step = {number(self.step)} s is longer than the run, {number(end - start)} s"
+            )
+            yield "step", message, "leave step out to use the largest stable time step"
+
+
+Network = Annotated[
+    str,
+    must(
+        lambda value: isinstance(value, str) and re.fullmatch(r"[A-Z0-9]{1,8}", value),
+        "{value} is not a network code",
+        'write 1 to 8 capital letters or digits; "XX" is for synthetic data',
+    ),
+]
+
+
+def _microseconds(seconds):
+    snapped = round(seconds * 1e6) / 1e6
+    if not snapped:
+        raise wrong(
+            (
+                "",
+                f"{number(seconds)} s is shorter than one microsecond",
+                "give the sampling interval in s",
+            )
+        )
+    return snapped
+
+
+class Output(Table):
+    """Waveform output: quantities, ``sampling`` interval (s, whole microseconds; None: each step), network code."""
+
+    waveforms: many(choice(*QUANTITIES)) = ("velocity",)
+    sampling: Annotated[Duration, AfterValidator(_microseconds)] | None = None
+    network: Network = "XX"
+
+    def _problems(self):
+        return repeated(self.waveforms, "waveforms.{}", "leave one of them out")
+
+
+Precision = choice("float32", "float64", meant={"double": "float64", "single": "float32"})
+Device = choice(*DEVICES, meant={"gpu": "cuda"})
+
+
+def not_empty(noun, remedy):
+    """The check that a scenario has a table of a kind.
+
+    Parameters
+    ----------
+    noun : str
+        Name of the table in messages.
+    remedy : str
+    """
+
+    def validate(tables):
+        if not tables:
+            raise wrong(("", f"the scenario has no {noun}", remedy))
+        return tables
+
+    return AfterValidator(validate)
+
+
+def _names_differ(snapshots):
+    message, remedy = "the snapshot name {} is used twice", "give each snapshot a unique name"
+    items = repeated([snapshot.name for snapshot in snapshots], "{}.name", remedy, message)
+    if items:
+        raise wrong(*items)
+    return snapshots
+
+
+Title = Annotated[
+    str,
+    must(
+        lambda value: isinstance(value, str),
+        "{value} is not a string",
+        'write a title in quotes, "..."',
+    ),
+]
+Sources = Annotated[
+    many(Source, "source"), not_empty("source", "add a [[source]] table with kind, at and wavelet")
+]
+Snapshots = Annotated[many(Snapshot, "snapshots"), AfterValidator(_names_differ)]
+
+
+class Document(Table):
+    """What the scenarios of all methods have in common: all problems at once, and notes on keys of other methods.
+
+    Keys and values are those of the TOML file (docs/scenario.md): numbers in SI units, or strings with a unit.
+
+    Raises
+    ------
+    craton.errors.ScenarioError
+        With every problem found, when it is built from wrong values.
+    """
+
+    FOREIGN: ClassVar[tuple] = ()  # rows of craton.tables.foreign.Foreign
+    title: Title = ""
+    _notes: tuple = PrivateAttr(())
+
+    def __init__(self, /, **values):
+        scenario, problems = diagnose(values, type(self))
+        if problems:
+            raise ScenarioError(problems)
+        self.__setstate__(scenario.__getstate__())
+
+    def __eq__(self, other):
+        return type(self) is type(other) and dict(self) == dict(other)
+
+    def keep_notes(self, notes):
+        """Keep what there is to say on keys of other methods, for `warnings`.
+
+        Parameters
+        ----------
+        notes : iterable of str
+        """
+        self._notes = tuple(notes)
+
+    @property
+    def warnings(self):
+        """What can be computed but is probably not meant, each beginning with its key: list of str."""
+        return [*self._notes]
+
+
+class WaveScenario(Document):
+    """What scenarios of waves have in common: their tables domain, model, time, source, receivers, snapshots and output fit."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _functions_are_sampled(cls, values):
+        return sampled(values, cls.model_fields["domain"].annotation)
+
+    def _problems(self):
+        yield from plane_problems(self) if self.domain.planar else space_problems(self)
+        yield from shot_problems(self)
+        step, sampling = self.time.step, self.output.sampling
+        if step is not None and sampling is not None and sampling < step * (1 - 1e-9):
+            message = (
+                f"sampling = {number(sampling)} s is shorter than the time step, {number(step)} s"
+            )
+            yield "output.sampling", message, "leave sampling out to store every step"
+
+
+class _Box(Volume):
+    model_config = ConfigDict(extra="ignore")
+    origin: triple(Length, "xyz", "m") = key(
+        "[0, 0, -10_000]  # m, lower south-west corner (x, y, z)"
+    )
+    size: triple(Distance, "xyz", "m") = key("[20_000, 20_000, 10_000]  # m")
+    spacing: Distance | None = None
+    element_size: Distance | None = None
+
+    @property
+    def resolution(self):
+        return self.spacing or self.element_size
+
+
+class BoxOfModel(Document):
+    """The model and the box of a scenario of waves, of which other tables are left out: what prisms are made of."""
+
+    model_config = ConfigDict(extra="ignore")
+    domain: _Box = key("[domain] with origin and size")
+    model: Model = key("[model] with kind, and vp, vs, rho or layers or file")

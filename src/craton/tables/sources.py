@@ -1,0 +1,256 @@
+"""Sources and their wavelets, as a scenario states them."""
+
+from typing import Literal
+
+from craton.tables.fields import (
+    At,
+    Duration,
+    FilePath,
+    Frequency,
+    Table,
+    Text,
+    Time,
+    in_space_or_plane,
+    key,
+    many,
+    quantity,
+    spatial,
+    tagged,
+    union,
+    whole,
+)
+from craton.tables.receivers import Line
+from craton.text import listed
+
+Moment = quantity("moment", above=0)
+TensorMoment = quantity("moment")
+Force = quantity("force")
+Angle = quantity("angle", least=-360, most=360)
+Dip = quantity("angle", least=0, most=90)
+Magnitude = quantity("ratio", least=-10, most=10.5)
+Value = quantity("ratio")
+
+
+class _Wavelet(Table):
+    """What wavelets share: ``delay``, the time of the centre (of the onset for brune and kuepper), s.
+
+    None leaves it at t = 0 and lets the run start early enough.
+    """
+
+    delay: Time | None = None
+
+
+class Gaussian(_Wavelet):
+    """A Gaussian of unit area and standard deviation ``tau`` (s)."""
+
+    kind: Literal["gaussian"] = "gaussian"
+    tau: Duration = key("0.1  # s, standard deviation")
+
+
+class Ricker(_Wavelet):
+    """A Ricker wavelet of peak 1 with the peak ``frequency`` (Hz)."""
+
+    kind: Literal["ricker"] = "ricker"
+    frequency: Frequency = key("5  # Hz, peak frequency")
+
+
+class GaussianDerivative(_Wavelet):
+    """The derivative of a Gaussian of standard deviation ``tau`` (s), peak 1."""
+
+    kind: Literal["gaussian_derivative"] = "gaussian_derivative"
+    tau: Duration = key("0.1  # s, standard deviation of the Gaussian")
+
+
+class Brune(_Wavelet):
+    """The omega-squared pulse of Brune (1970), unit area, with its ``corner_frequency`` (Hz)."""
+
+    kind: Literal["brune"] = "brune"
+    corner_frequency: Frequency = key("1  # Hz")
+
+
+class Kuepper(_Wavelet):
+    """The wavelet of Kuepper (1958), peak 1, ``duration`` (s) long with a number of ``extrema``."""
+
+    kind: Literal["kuepper"] = "kuepper"
+    duration: Duration = key("0.5  # s")
+    extrema: whole(least=1, most=20) = 2
+
+
+class Samples(_Wavelet):
+    """A sampled wavelet: ``times`` (s) and ``values``, or a text ``file`` with these two columns."""
+
+    kind: Literal["samples"] = "samples"
+    file: FilePath | None = None
+    times: many(Time) | None = None
+    values: many(Value) | None = None
+
+    def _problems(self):
+        times, values = self.times, self.values
+        keys = [name for name in ("file", "times", "values") if getattr(self, name) is not None]
+        if keys not in (["file"], ["times", "values"]):
+            message = (
+                f"{listed(keys, 'and')} are mutually exclusive"
+                if keys
+                else "missing: no samples are given"
+            )
+            message = f"only {keys[0]} is given" if len(keys) == 1 else message
+            yield "", message, "give either file, or both times and values"
+        elif self.file is None and len(times) != len(values):
+            yield (
+                "values",
+                f"{len(values)} values are given for {len(times)} times",
+                "give one value for each time",
+            )
+        elif self.file is None and len(times) < 4:
+            yield (
+                "times",
+                f"{len(times)} samples are too few",
+                "cubic interpolation needs at least 4 samples",
+            )
+        elif self.file is None:
+            falls = [i for i in range(1, len(times)) if not times[i] > times[i - 1]]
+            for i in falls[:1]:
+                yield (
+                    f"times.{i}",
+                    f"time {i} is not after the previous one",
+                    "list times in increasing order",
+                )
+
+
+Wavelet = tagged(
+    "wavelet", "kind",
+    gaussian=Gaussian, ricker=Ricker, gaussian_derivative=GaussianDerivative, brune=Brune, kuepper=Kuepper, samples=Samples,
+)  # fmt: skip
+
+_AT = "[2000, 4000, -2500]  # m, or { x =, y =, depth = }"
+_WAVELET = '{ kind = "gaussian", tau = 0.1 }'
+
+
+class _Source(Table):
+    """What sources share: where, when, and a name for lists (``source 1`` without).
+
+    A model can be shot at many times: sources with the same ``shot`` (a name) act together, and ``shots``, a line of places instead of
+    ``at``, makes one shot of each. In the (x, z) plane all shots make one run, in space `craton survey` runs one after the other.
+    """
+
+    name: Text | None = None
+    at: At | None = None
+    shot: Text | None = None
+    shots: Line | None = None
+    wavelet: Wavelet = key(_WAVELET)
+
+    def _problems(self):
+        if self.at is None and self.shots is None:
+            yield "at", 'missing: "at" is required', f"write at = {_AT}"
+        for name in ("at", "shot"):
+            if self.shots is not None and getattr(self, name) is not None:
+                remedy = f"shots gives one position for each shot: leave {name} or shots out"
+                yield name, f"{name} and shots are mutually exclusive", remedy
+
+
+class Tensor(Table):
+    """A moment tensor, east-north-up, N m; what is left out is zero."""
+
+    xx: TensorMoment = 0.0
+    yy: TensorMoment = 0.0
+    zz: TensorMoment = 0.0
+    xy: TensorMoment = 0.0
+    xz: TensorMoment = 0.0
+    yz: TensorMoment = 0.0
+
+
+class CmtTensor(Table):
+    """A moment tensor as the Global CMT catalogue has it: r up, t south, p east, N m; what is left out is zero."""
+
+    rr: TensorMoment = 0.0
+    tt: TensorMoment = 0.0
+    pp: TensorMoment = 0.0
+    rt: TensorMoment = 0.0
+    rp: TensorMoment = 0.0
+    tp: TensorMoment = 0.0
+
+    @property
+    def six(self):
+        """The components in the order of a CMTSOLUTION."""
+        return tuple(getattr(self, name) for name in ("rr", "tt", "pp", "rt", "rp", "tp"))
+
+
+def _kind_of_tensor(value):
+    return (
+        "CmtTensor"
+        if isinstance(value, dict) and set(CmtTensor.model_fields) & set(value)
+        else "Tensor"
+    )
+
+
+AnyTensor = union(_kind_of_tensor, Tensor, CmtTensor)
+_MECHANISM = ("strike", "dip", "rake")
+
+
+class MomentTensor(_Source):
+    """A double couple by ``strike dip rake`` (deg) and ``moment`` (N m) or ``magnitude`` (Mw), or any ``tensor``."""
+
+    kind: Literal["moment_tensor"] = "moment_tensor"
+    strike: Angle | None = None
+    dip: Dip | None = None
+    rake: Angle | None = None
+    moment: Moment | None = None
+    magnitude: Magnitude | None = None
+    tensor: AnyTensor | None = None
+
+    def _problems(self):
+        yield from super()._problems()
+        names = [n for n in (*_MECHANISM, "moment", "magnitude") if getattr(self, n) is not None]
+        yield from (
+            _tensor_problems(names) if self.tensor is not None else _double_couple_problems(names)
+        )
+
+
+def _tensor_problems(names):
+    remedy = "leave out tensor, or strike, dip, rake, moment and magnitude"
+    for name in names:
+        yield (
+            name,
+            f"{name} and tensor are mutually exclusive: the tensor holds the whole mechanism",
+            remedy,
+        )
+
+
+def _double_couple_problems(names):
+    for name in _MECHANISM:
+        if name not in names:
+            remedy = f"write {name} = 0  # deg; or give tensor = {{ xy = 1e18 }}"
+            yield name, f"missing: the {name} of the double couple", remedy
+    sizes = [name for name in ("moment", "magnitude") if name in names]
+    if not sizes:
+        yield (
+            "moment",
+            "missing: the size of the source",
+            "write moment = 1e18  # N m; or magnitude = 5.9",
+        )
+    elif len(sizes) == 2:
+        yield "magnitude", "moment and magnitude are mutually exclusive", "leave one of them out"
+
+
+class Explosion(_Source):
+    """An isotropic source of ``moment`` (N m) on each of the three diagonal components."""
+
+    kind: Literal["explosion"] = "explosion"
+    moment: Moment = key("1e15  # N m")
+
+
+class PointForce(_Source):
+    """A ``force`` [fx, fy, fz] in N; in the (x, z) plane also [fx, fz], N per metre across it."""
+
+    kind: Literal["force"] = "force"
+    force: in_space_or_plane(Force, ("fx", "fy", "fz"), "N") = key("[0, 0, 1e10]  # N")
+
+    def _problems(self):
+        yield from super()._problems()
+        if not any(self.force):
+            yield "force", "the force is zero", "give at least one component, N"
+
+    @property
+    def vector(self):
+        """East, north, up, N."""
+        return spatial(self.force)

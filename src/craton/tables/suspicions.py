@@ -1,0 +1,134 @@
+"""Warnings about a valid scenario of waves: suspicious magnitudes (km/s, g/cm3, km); sentences that begin with their key."""
+
+from craton.tables.fields import Position, places
+from craton.tables.foreign import dotted
+from craton.tables.receivers import Station
+from craton.text import number
+
+
+def velocities(model):
+    """Speeds that look like km/s, densities like g/cm3, Q like 1/Q: generator of str.
+
+    Parameters
+    ----------
+    model : table of `craton.tables.medium`
+    """
+    for key, medium in _media(model):
+        for name in ("vp", "vs"):
+            value = getattr(medium, name)
+            if value is not None and 0 < value < 20:
+                yield f"{key}.{name}: {number(value)} m/s is very slow; did you mean {number(value)} km/s = {number(value * 1e3)}?"
+            elif value is not None and value > 20_000:
+                yield f"{key}.{name}: {number(value)} m/s is faster than any rock; velocities are in m/s"
+        if medium.rho is not None and medium.rho < 20 and (medium.vs is None or medium.vs > 0):
+            rho = number(medium.rho)
+            yield f"{key}.rho: {rho} kg/m3 is very light; did you mean {rho} g/cm3 = {number(medium.rho * 1e3)}?"
+        yield from _quality(key, medium, model.attenuation)
+
+
+def _quality(key, medium, attenuation):
+    for name in ("qp", "qs"):
+        value = getattr(medium, name)
+        if value is not None and attenuation is None:
+            yield f"{key}.{name}: Q is ignored; to use it, add model.attenuation = {{ band = [f1, f2] }} in Hz"
+        elif value is not None and value < 1:
+            yield f"{key}.{name}: Q = {number(value)} attenuates a wave within one wavelength; did you mean 1/Q, Q = {number(1 / value)}?"
+    if medium.qp is not None and medium.qs is not None and medium.qp < medium.qs:
+        yield f"{key}.qp: {number(medium.qp)} is less than qs = {number(medium.qs)}; in rock qp is usually larger: are the two exchanged?"
+
+
+def _media(model):
+    if model.kind == "homogeneous":
+        yield "model", model
+    for i, layer in enumerate(getattr(model, "layers", ())):
+        yield f"model.layers.{i}", layer
+    for name, region in (model.regions or {}).items():
+        yield f"model.regions.{name}", region
+    for i, anomaly in enumerate(getattr(model, "anomalies", ())):
+        yield f"model.anomalies.{i}", anomaly
+
+
+def sizes(domain):
+    """Lengths that look like km: generator of str.
+
+    Parameters
+    ----------
+    domain : Volume
+    """
+    frequency, longest, h = domain.max_frequency, number(max(domain.size)), domain.resolution
+    if h is not None and h < 1 and max(domain.size) < 1000:
+        yield f"domain.{domain.RESOLUTION}: {number(h)} m in a domain of {longest} m; lengths are in metres: did you mean km?"
+    if frequency is not None and max(domain.size) < 1000 and frequency < 50:
+        yield f"domain.size: {longest} m is small for {number(frequency)} Hz; lengths are in metres: did you mean km?"
+
+
+def grid_rest(domain):
+    """Axes of a grid that its spacing does not divide: generator of str.
+
+    Parameters
+    ----------
+    domain : Volume
+        With a ``spacing``.
+    """
+    if domain.spacing is None:
+        return
+    for axis, size, points in zip(
+        domain.axes, domain.size, (n for n in domain.points(domain.spacing) if n > 1)
+    ):
+        reach = (points - 1) * domain.spacing
+        if abs(reach - size) > 1e-6 * domain.spacing:
+            yield (
+                f"domain.size: {number(size)} m along {axis} is not a multiple of the grid spacing, {number(domain.spacing)} m; "
+                f"the grid has {points} points and extends over {number(reach)} m"
+            )
+
+
+def off_plane(scenario):
+    """Positions off the plane of a 2-D domain: generator of str.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+    """
+    paths = [
+        path
+        for name in ("source", "receivers")
+        for path, at in places(getattr(scenario, name), (name,))
+        if at.y
+    ]
+    if scenario.domain.planar and paths:
+        yield f"{dotted(paths[0])}: the domain is the (x, z) plane, so y is ignored"
+
+
+def positions(scenario):
+    """Positions closer to (0, 0, 0) than one spacing in a domain of many kilometres, probably given in km: generator of str.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+    """
+    h = scenario.domain.resolution
+    if h is None or min(scenario.domain.size) < 20 * h or max(scenario.domain.size) < 5000:
+        return
+    points = [(f"source.{i}.at", s.at) for i, s in enumerate(scenario.source)]
+    points += [
+        (f"receivers.{i}.at", r.at)
+        for i, r in enumerate(scenario.receivers)
+        if isinstance(r, Station)
+    ]
+    length = scenario.domain.RESOLUTION
+    for key, at in points:
+        if isinstance(at, Position) and any(at.xyz) and all(abs(c) < min(h, 100) for c in at.xyz):
+            numbers = ", ".join(number(c) for c in at.xyz)
+            yield f"{key}: ({numbers}) m is less than domain.{length} from the coordinate origin; positions are in metres: did you mean km?"
+
+
+def silence(scenario):
+    """A run that records nothing: generator of str.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+    """
+    if not scenario.receivers and not scenario.snapshots:
+        yield "receivers: nothing is recorded; add [[receivers]] or [[snapshots]]"

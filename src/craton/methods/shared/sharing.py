@@ -65,8 +65,8 @@ class Sharing:
     @cached_property
     def places(self):
         """For each rank that has some of them, this one included, rising: where these are in `points`."""
-        found = {rank: np.searchsorted(self.points, numbers) for rank, numbers in (self.lists or {}).items()}
-        return dict(sorted((found | {self.team.rank: np.arange(len(self.points))}).items()))
+        places = {rank: np.searchsorted(self.points, numbers) for rank, numbers in (self.lists or {}).items()}
+        return dict(sorted((places | {self.team.rank: np.arange(len(self.points))}).items()))
 
     @cached_property
     def elsewhere(self):
@@ -80,10 +80,10 @@ class Sharing:
     def sum_over_ranks(self, values):
         """Sum values (len(points), ...) at the shared points over the ranks, in the order of the ranks; all ranks must call."""
         out = {rank: np.ascontiguousarray(values[self.places[rank]], float) for rank in self.lists or {}}
-        found = self.team.swap(out) | {self.team.rank: values}
+        by_rank = self.team.swap(out) | {self.team.rank: values}
         total = np.zeros(values.shape)
         for rank, at in self.places.items():
-            total[at] += found[rank]
+            total[at] += by_rank[rank]
         return total
 
     def complete(self, values):

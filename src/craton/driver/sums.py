@@ -125,7 +125,8 @@ def decide(problem, machine, method, comm):
 def summed(problem, name, machine, comm, progress):
     """Fields (fields, points) of a problem by a method, the sum of what the ranks find for their shares of it; and their errors."""
     from craton.comm import broadcast
-    from craton.driver.sweep import Runner, progress_of_sweep
+    from craton.driver.progress import progress_of_sweep
+    from craton.driver.sweep import Runner
     from craton.methods import gravity
     from craton.methods.gravity import accuracy
     from craton.methods.gravity.cost import speed

@@ -220,8 +220,8 @@ def assemble(d, sources, receivers, channels):
     plan = Plan(
         title=d.scenario.title, solver="fd_elastic", precision=d.precision, grid=d.grid, layout=d.layout, arrays=arrays, phases=phases,
         steps=d.steps, dt=d.dt, start=d.start, channels=channels, receivers=receivers, slots=slots, limit=divergence_limit(d, sources),
-        watched=d.velocity, snapshots=snapshots.series(d), extra=d.extra, band=band, shots=d.shots,
-        weights=ranks.weights(d, phases))  # fmt: skip
+        watched=d.velocity, snapshots=tuple(snapshots.series_of(d, spec) for spec in d.scenario.snapshots), extra=d.extra, band=band,
+        shots=d.shots, weights=ranks.weights(d, phases))  # fmt: skip
     plan.warnings = warnings(d, sources, receivers)
     plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
     return plan

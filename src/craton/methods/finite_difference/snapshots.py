@@ -10,12 +10,7 @@ from craton.methods.shared.timing import picture_steps
 from craton.model.ground import terrain
 from craton.survey.snapshots import problems
 
-__all__ = ["picture", "problems", "series"]
-
-
-def series(d):
-    """Return a `SnapshotSeries` for each snapshot of the scenario."""
-    return tuple(series_of(d, spec) for spec in d.scenario.snapshots)
+__all__ = ["picture", "problems", "series_of"]
 
 
 def series_of(d, spec):

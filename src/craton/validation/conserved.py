@@ -8,8 +8,10 @@ from craton.methods.finite_difference.closure import HIGHEST, closure
 from craton.scenario import Scenario
 from craton.validation.absorbing import STRESS, advance
 from craton.validation.compare import row
+from craton.validation.spectral import by_elements
 
 SIZE, SPACING = (2400.0, 2600.0, 2400.0), 100.0
+EDGE = 400.0  # of elements, m
 ROUNDING = 1e-11  # relative; some thousand steps of float64, each with errors of 1e-16 of the largest terms
 WAVELET = {"kind": "ricker", "frequency": 4, "delay": 0.3}
 QUIET = 1.2  # s, when the wavelet is over
@@ -110,20 +112,32 @@ def energy_of(weights, before, after):
     return (kinetic + elastic + sum((w * before[name] ** 2).sum() for name, w in weights["shear"].items())) / 2
 
 
-def reciprocity(device, orders=(4, 8), places=PLACES, weights="taylor"):
-    """Forces inside, near and on the surface, off and on the nodes, each recorded at all: d_b . u_a(b) = d_a . u_b(a), d the directions."""
+def reciprocity(device, method="fd", orders=None, places=PLACES, weights="taylor"):
+    """Forces inside, near and on the surface, off and on the nodes, each recorded at all: d_b . u_a(b) = d_a . u_b(a), d the directions.
+
+    Parameters
+    ----------
+    device : str
+    method : str
+    orders : sequence of int, optional
+        Of the differences; degrees of the elements.
+    places : sequence
+        Of the forces.
+    weights : str
+        Of the differences.
+    """
     directions, rows = np.random.default_rng(3).normal(size=(len(places), 3)), []
-    for order in orders:
-        motion = [responses(at, d, places, order, device, weights) @ directions.T for at, d in zip(places, directions)]
+    for order in orders or ((4, 8) if method == "fd" else (4,)):
+        motion = []
+        for at, direction in zip(places, directions):
+            force = {"kind": "force", "at": at, "force": (1e10 * direction).tolist()}
+            thin = {"others": "cpml", "cpml": {"thickness": 5}}
+            wanted = scenario([force], places, 1.2, order, thin, weights)
+            wanted = wanted if method == "fd" else by_elements(wanted, EDGE, order)
+            samples = api.run(wanted, device=device, progress=False).samples
+            motion.append(samples.reshape(len(samples), len(places), 3) @ directions.T)
         pairs = [(motion[a][:, b, b], motion[b][:, a, a]) for a in range(len(places)) for b in range(a)]
         worst = max(np.abs(one - other).max() / np.abs(one).max() for one, other in pairs)
-        rows.append(row(f"reciprocity, order {order}: largest difference / peak of the pair", worst, ROUNDING))
+        of_order = f", order {order}" if method == "fd" else ""
+        rows.append(row(f"reciprocity{of_order}: largest difference / peak of the pair", worst, ROUNDING))
     return rows
-
-
-def responses(at, direction, places, order, device, weights):
-    """Velocity (steps, places, 3) of a force."""
-    force = {"kind": "force", "at": at, "force": (1e10 * direction).tolist()}
-    wanted = scenario([force], places, 1.2, order, {"others": "cpml", "cpml": {"thickness": 5}}, weights)
-    samples = api.run(wanted, device=device, progress=False).samples
-    return samples.reshape(len(samples), len(places), 3)

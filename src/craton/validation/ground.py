@@ -5,8 +5,8 @@ import numpy as np
 
 from craton import api
 from craton.scenario import Scenario
-from craton.validation import fullspace, lines
 from craton.validation.compare import misfit, row
+from craton.validation.exact import fullspace, lines
 from craton.validation.plane import DELAY, FREQUENCY, WIDTH, medium_of, ricker
 
 DEPTH, MOMENT, PLACES = 153.0, 1e9, (400.0, 800.0)  # m below the ground; N m per metre; m along it

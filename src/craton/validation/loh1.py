@@ -8,7 +8,7 @@ import numpy as np
 from craton import api
 from craton.scenario import Scenario
 from craton.validation.compare import at_times, misfit, reference, row
-from craton.validation.fullspace import gaussian
+from craton.validation.exact.fullspace import gaussian
 
 PULSE = 0.1  # s, T of the moment rate t / T^2 exp(-t / T)
 LIMIT = 0.04  # relative L2; at 100 m the source has 5.3 points per S wavelength in the layer where its spectrum is 1 %

@@ -5,8 +5,8 @@ import numpy as np
 
 from craton import api
 from craton.scenario import Scenario
-from craton.validation import fullspace, lines
 from craton.validation.compare import at_times, misfit, reference, row
+from craton.validation.exact import fullspace, lines
 
 E_LIMIT = 0.002  # of sum (a - b)^2 / sum b^2: the bound that was set for Lamb's problem
 GARVIN_LIMIT = 1e-4  # without a Rayleigh wave of many wavelengths: 6e-7 to 3e-6 were reached

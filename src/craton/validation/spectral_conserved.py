@@ -13,7 +13,6 @@ ENERGY_LIMIT = 1e-10  # of the energy; float64
 REST_LIMIT = 1e-12  # of the largest acceleration that a displacement of this size can have
 SAME_LIMIT = 1e-5  # float32: sums in another order
 LEFT_LIMIT = 0.01
-EDGE = 400.0  # m
 MIDDLE = np.array([0.5, 0.5, -0.5]) * conserved.SIZE
 WATER = {"kind": "layers", "layers": [{"top": 0, "vp": 1500, "vs": 0, "rho": 1030},
                                       {"top": -800, "vp": 4000, "vs": 2300, "rho": 2500},
@@ -24,7 +23,7 @@ SHALE = {"kind": "homogeneous", "rho": RHO, "stiffness": constants(tilted())}
 def box(model, others, duration, top="free"):
     """The box of the cases of finite differences below a free surface, float64."""
     return SpectralScenario(
-        domain={"origin": [0, 0, -conserved.SIZE[2]], "size": list(conserved.SIZE), "element_size": EDGE},
+        domain={"origin": [0, 0, -conserved.SIZE[2]], "size": list(conserved.SIZE), "element_size": conserved.EDGE},
         model=model, time={"duration": duration, "start": 0},
         boundaries={"top": top, "others": others}, source=[{**UNUSED, "at": [1000, 1000, -1000]}], run={"precision": "float64"},
     )  # fmt: skip
@@ -138,25 +137,13 @@ def rest(device):
     return rows
 
 
-def reciprocity(device, places=conserved.PLACES):
-    """Forces inside, near and on the surface, each recorded at all: d_b . u_a(b) = d_a . u_b(a), d the directions; random medium."""
-    directions, motion = np.random.default_rng(3).normal(size=(len(places), 3)), []
-    for at, direction in zip(places, directions):
-        force = {"kind": "force", "at": at, "force": (1e10 * direction).tolist()}
-        scenario = by_elements(conserved.scenario([force], places, 1.2, 4, {"others": "cpml"}), EDGE)
-        samples = api.run(scenario, device=device, progress=False).samples
-        motion.append(samples.reshape(len(samples), len(places), 3) @ directions.T)
-    pairs = [(motion[a][:, b, b], motion[b][:, a, a]) for a in range(len(places)) for b in range(a)]
-    worst = max(np.abs(one - other).max() / np.abs(one).max() for one, other in pairs)
-    return [row("reciprocity: largest difference / peak of the pair", worst, conserved.ROUNDING)]
-
-
 def colours(device):
     """Coloured assembly twice, float32: bits that differ; and the usual assembly against it."""
     force = {"kind": "force", "at": conserved.PLACES[0], "force": [1e10, -2e10, 1e10]}
     of_differences = conserved.scenario([force], conserved.PLACES, 1.5, 4, {"others": "cpml"})
-    runs = [api.run(by_elements(of_differences, EDGE, run={"precision": "float32", "assembly": how}), device=device, progress=False).samples
-            for how in ("colour", "colour", "fast")]  # fmt: skip
+    kinds = ({"precision": "float32", "assembly": kind} for kind in ("colour", "colour", "fast"))
+    scenarios = [by_elements(of_differences, conserved.EDGE, run=kind) for kind in kinds]
+    runs = [api.run(scenario, device=device, progress=False).samples for scenario in scenarios]
     differing = np.count_nonzero(runs[0].view(np.int32) != runs[1].view(np.int32))
     return [row("coloured assembly, two runs: samples that differ", differing, 0.5),
             row("usual assembly against coloured, float32: velocity", misfit(runs[2].astype(float), runs[0].astype(float)), SAME_LIMIT)]

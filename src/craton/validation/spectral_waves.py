@@ -11,7 +11,8 @@ import numpy as np
 
 from craton.scenario import SpectralScenario
 from craton.validation.compare import misfit, row
-from craton.validation.guided import BOTTOMS, WATER, scholte_speed
+from craton.validation.exact.guided import scholte_speed
+from craton.validation.guided import BOTTOMS, WATER
 from craton.validation.spectral import UNUSED, positions, prepared, recorded
 
 WAVELENGTH = 1000.0  # m, where a pulse's spectrum is 1 % of its peak

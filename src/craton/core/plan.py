@@ -223,7 +223,7 @@ class StepPlan:
     def traffic(self):
         """Least bytes moved per step, by operator."""
         size = np.dtype(self.precision).itemsize
-        out = {}
+        out: dict[str, float] = {}
         for launch in (phase_launch for phase in self.phases for phase_launch in phase.launches):
             out[launch.op.name] = out.get(launch.op.name, 0) + launch.points * launch.op.reals_per_point * size
         return out
@@ -337,7 +337,7 @@ class Plan(StepPlan):
     @property
     def bytes_by_kind(self):
         """Bytes of the arrays of each kind."""
-        kinds = {}
+        kinds: dict[str, int] = {}
         for a in self.arrays.values():
             kinds[a.kind] = kinds.get(a.kind, 0) + a.nbytes
         return kinds

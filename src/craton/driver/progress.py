@@ -10,7 +10,7 @@ PATIENCE = 2.0  # s: sums that take less show no lines
 
 @contextmanager
 def progress_bar(steps, points, title="", quiet=False, begun=0):
-    """A function to be called with the number of steps done, `begun` of them before.
+    """Open a function to be called with the number of steps done, `begun` of them before.
 
     On a terminal a bar; elsewhere one line every tenth of the run.
     """
@@ -20,14 +20,14 @@ def progress_bar(steps, points, title="", quiet=False, begun=0):
 
 @contextmanager
 def progress_of_sweep(pairs, title="gravity", quiet=False):
-    """A function to be called with the number of interactions done: a bar, or a line every tenth after two seconds."""
+    """Open a function to be called with the number of interactions done: a bar, or a line every tenth after two seconds."""
     with _progress(pairs, title, interactions, "", 0, quiet) as report:
         yield report
 
 
 @contextmanager
 def _progress(total, title, words, unit, begun, quiet):
-    """What both have in common: `words(done, seconds)` is the rate; without a unit, parts of the total are shown."""
+    """Open a progress bar or its lines: `words(done, seconds)` is the rate; without a unit, parts of the total are shown."""
     if quiet:
         yield None
     elif sys.stderr.isatty():
@@ -64,7 +64,7 @@ def _lines(total, words, unit, begun):
 
 @contextmanager
 def task_bar(total, done, noun, quiet=False):
-    """A function to be called with the name of each task that has ended, and how.
+    """Open a function to be called with the name of each task that has ended, and how.
 
     Parameters
     ----------

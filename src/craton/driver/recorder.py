@@ -54,7 +54,7 @@ class Recorder:
                 self.schedule.setdefault(int(step), []).append((series, camera, float(time_of_picture)))
 
     def camera(self, series, number):
-        """What takes the pictures of a series: a function that gives a picture, and the region of the series that it is."""
+        """Return what takes the pictures of a series: a function that gives a picture, and the region of the series that it is."""
         if not series.lattice or self.comm.size == 1:
             return Collected(self.program, self.comm, series, self.pictures(series)).take, None
         tiles = tiling(series, self.plan.partition)
@@ -134,7 +134,7 @@ class Recorder:
         return min(LISTEN if self.comm.size > 1 else np.inf, every / 20 if every else np.inf)
 
     def trouble(self):
-        """What is wrong with the wavefield, in words, or None."""
+        """Return what is wrong with the wavefield, in words, or None."""
         for name in self.plan.watched:
             low, high = self.program.backend.extremes(self.program.arrays[name])  # ghosts and padding too: one contiguous pass
             if not max(-low, high) <= self.plan.limit:
@@ -142,7 +142,7 @@ class Recorder:
         return None
 
     def interruption(self, name):
-        """What a signal did, in words."""
+        """Return what a signal did, in words."""
         return f"stopped by {name} after step {self.done} of {self.plan.steps}"
 
     @property

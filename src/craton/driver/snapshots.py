@@ -47,7 +47,7 @@ class Tiling:
         return out
 
     def share(self, rank):
-        """The series of the part that a rank makes, or None."""
+        """Return the series of the part that a rank makes, or None."""
         region = self.region(rank)
         if region is None:
             return None
@@ -64,7 +64,7 @@ class Tiling:
 
 
 def tiling(series, partition, itemsize=4):
-    """The Tiling of a series: tiles as even as whole chunks allow."""
+    """Return the Tiling of a series: tiles as even as whole chunks allow."""
     axes = {axis: len(range(*where)) for axis, where in series.lattice.items() if not isinstance(where, int)}
     tile = {axis: ceil(n / partition[0].ranks["zyx".index(axis)]) for axis, n in axes.items()}
     chunk = dict(tile)
@@ -81,7 +81,7 @@ def box_of(slices):
 
 
 def slices_of(box, low=(0, 0, 0)):
-    """A box as slices, counted from a point."""
+    """Return a box as slices, counted from a point."""
     return tuple(slice(a - o, b - o) for a, b, o in zip(box[::2], box[1::2], low))
 
 
@@ -116,7 +116,7 @@ class Camera:
                               [(rank, TAG + number, buffer) for rank, buffer in self.into.items()])  # fmt: skip
 
     def take(self):
-        """The part of the picture that this rank makes, or None; all ranks must call it."""
+        """Return the part of the picture that this rank makes, or None; all ranks must call it."""
         names, low = tuple(self.tiles.series.reads), self.box[::2]
         for rank, box in self.goes.items():
             for target, name in zip(self.out[rank], names):
@@ -155,7 +155,7 @@ class Collected:
         self.where = comm.gather(series.where) if comm.size > 1 else None
 
     def take(self):
-        """The picture on rank 0, None on the others; all ranks must call it."""
+        """Return the picture on rank 0, None on the others; all ranks must call it."""
         picture = self.picture({name: self.program.host(name, index) for name, index in self.series.reads.items()})
         if self.where is None:
             return picture

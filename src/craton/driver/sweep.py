@@ -28,7 +28,7 @@ class Runner:
         return out
 
     def scaled(self, factor):
-        """A runner whose interactions count `factor` times in the reports of this one."""
+        """Return a runner whose interactions count `factor` times in the reports of this one."""
         before, report = self.done, self.report
         return Runner(self.machine, report and (lambda done: report(int(before + done * factor))))
 

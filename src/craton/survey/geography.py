@@ -140,7 +140,7 @@ class Places:
 
 
 def places(domain, coordinates):
-    """The `Places` of a file in a domain; of a chunk of the Earth its `Globe`.
+    """Return the `Places` of a file in a domain; of a chunk of the Earth its `Globe`.
 
     Parameters
     ----------

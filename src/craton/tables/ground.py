@@ -98,7 +98,7 @@ def sampled(values, kind):
 
 
 def _tabled(array):
-    """The table of an xarray.DataArray over x, or over x and y, in metres."""
+    """Return the table of an xarray.DataArray over x, or over x and y, in metres."""
     array = array.squeeze(drop=True)
     names = {str(dim).lower(): dim for dim in array.dims}
     dims = {axis: names[n] for axis, known in _NAMES.items() for n in known if n in names}

@@ -28,7 +28,7 @@ def line_map(text):
 
 
 def line_of(lines, path):
-    """The line of a path, or of the nearest table around it that has one; None where there is none.
+    """Return the line of a path, or of the nearest table around it that has one; None where there is none.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class _Scanner:
         return path
 
     def inside(self, names):
-        """The path of a header's parent: arrays of tables on the way stand for their last table."""
+        """Return the path of a header's parent: arrays of tables on the way stand for their last table."""
         path = ()
         for name in names:
             path = (*path, name)
@@ -172,7 +172,7 @@ class _Scanner:
         return self.text[self.at]
 
     def line(self):
-        """The line number here; positions only grow, so newlines are counted once."""
+        """Return the line number here; positions only grow, so newlines are counted once."""
         self._known_line += self.text.count("\n", self._known, self.at)
         self._known = self.at
         return self._known_line

@@ -170,7 +170,7 @@ Device = choice(*DEVICES, meant={"gpu": "cuda"})
 
 
 def not_empty(noun, remedy):
-    """The check that a scenario has a table of a kind.
+    """Return the check that a scenario has a table of a kind.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ FILES = {"cmtsolution": CmtSolution, "forcesolution": ForceSolution, "srf": Srf,
 
 
 def _keys_of(kind):
-    """The table of a format; one that has no class here takes the keys of a FORCESOLUTION."""
+    """Return the table of a format; one that has no class here takes the keys of a FORCESOLUTION."""
     return FILES.get(kind) or create_model(
         kind.title(), __base__=ForceSolution, kind=(Literal[kind], kind)
     )

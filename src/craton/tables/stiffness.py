@@ -56,7 +56,7 @@ class Stiffness(_Constants):
 
 
 def with_speeds(value):
-    """A table of a medium with vp and vs of its stiffness, where it has one and leaves them out; what is wrong has a report of its own.
+    """Return a table of a medium with vp and vs of its stiffness, where it has one and leaves them out; what is wrong has a report of its own.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ def positions(scenario):
 
 
 def silence(scenario):
-    """A run that records nothing: generator of str.
+    """Yield a run that records nothing: generator of str.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ PLACES = ([1160.0, 1333.0, -970.0], [1100.0, 1200.0, 0.0], [1311.0, 1123.0, -33.
 
 
 def random_medium(seed=7, boxes=60):
-    """A homogeneous model with boxes of random place, size and properties over all of it."""
+    """Return a homogeneous model with boxes of random place, size and properties over all of it."""
     rng = np.random.default_rng(seed)
     low = rng.uniform([-100, -100, -2500], [2300, 2500, -100], (boxes, 3))
     high = low + rng.uniform(200, 900, (boxes, 3))
@@ -32,7 +32,7 @@ def random_medium(seed=7, boxes=60):
 
 
 def scenario(sources, receivers, duration, order, boundaries, weights="taylor"):
-    """The random medium below a free surface."""
+    """Return the random medium below a free surface."""
     return Scenario(
         domain={"origin": [0, 0, -SIZE[2]], "size": list(SIZE), "spacing": SPACING},
         model=random_medium(),
@@ -58,7 +58,7 @@ def energy(device, orders=(2, 4, 6, 8), duration=6.0, weights="taylor"):
 
 
 def energies(wanted, order, device, every=11):
-    """The energy now and then once the sources are silent, and the steps between the first and the last look."""
+    """Return the energy now and then once the sources are silent, and the steps between the first and the last look."""
     planned = api.plan(wanted)
     quiet = int(QUIET / planned.dt)
     for name in ("stress_series", "velocity_series"):
@@ -113,7 +113,7 @@ def energy_of(weights, before, after):
 
 
 def reciprocity(device, method="fd", orders=None, places=PLACES, weights="taylor"):
-    """Forces inside, near and on the surface, off and on the nodes, each recorded at all: d_b . u_a(b) = d_a . u_b(a), d the directions.
+    """Return forces inside, near and on the surface, off and on the nodes, each recorded at all: d_b . u_a(b) = d_a . u_b(a), d the directions.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def scholte_row(name, points, height, device, frequency=10.0):
 
 
 def scholte_scenario(bottom, distances, length, spacing, height, frequency):
-    """A force on the bottom, receivers a quarter of a wavelength below it; CPML all around, three wavelengths of water and rock."""
+    """Return a force on the bottom, receivers a quarter of a wavelength below it; CPML all around, three wavelengths of water and rock."""
     span = spacing * round(3 * length / spacing)
     sides = spacing * round(2 * length / spacing)
     water = {"vp": WATER[0], "vs": 0, "rho": WATER[1]}

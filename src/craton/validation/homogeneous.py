@@ -22,7 +22,7 @@ BORDER = 14  # points between the faces and what is inside
 
 
 def full_space(source, order, device, reach=10):
-    """A source off the nodes near a corner of a cube, receivers off the nodes from 5 to `reach` wavelengths away, along axes and across."""
+    """Return a source off the nodes near a corner of a cube, receivers off the nodes from 5 to `reach` wavelengths away, along axes and across."""
     frequency = VS / (POINTS * SPACING) / ONE_PERCENT
     at = SPACING * (BORDER + np.array([0.3, 0.45, 0.2]))
     places = places_about(at, reach)
@@ -58,7 +58,7 @@ def infinite(source, places, duration, order, **others):
 
 
 def source_table(source, at, frequency):
-    """The scenario's table of a source."""
+    """Return the scenario's table of a source."""
     kind = {"kind": "force", "force": list(FORCE)} if source == "single force" else {"kind": "moment_tensor", **COUPLE}
     return {**kind, "at": at.tolist(), "wavelet": {"kind": "ricker", "frequency": frequency}}
 
@@ -107,7 +107,7 @@ SPACE = {  # source, place in its element, degree, distorted
 
 
 def elements_space(device, cases=tuple(SPACE), distances=(2.0, 3.0), points=5):
-    """A source and receivers off the nodes, 2 wavelengths away and more; compared until a face could answer."""
+    """Return a source and receivers off the nodes, 2 wavelengths away and more; compared until a face could answer."""
     rows = []
     for name in cases:
         source, place, degree, moved = SPACE[name]

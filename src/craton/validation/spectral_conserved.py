@@ -21,7 +21,7 @@ SHALE = {"kind": "homogeneous", "rho": RHO, "stiffness": constants(tilted())}
 
 
 def box(model, others, duration, top="free"):
-    """The box of the cases of finite differences below a free surface, float64."""
+    """Return the box of the cases of finite differences below a free surface, float64."""
     return SpectralScenario(
         domain={"origin": [0, 0, -conserved.SIZE[2]], "size": list(conserved.SIZE), "element_size": conserved.EDGE},
         model=model, time={"duration": duration, "start": 0},
@@ -33,7 +33,7 @@ MEDIA = {"random medium": conserved.random_medium(), "21 constants": SHALE, "wat
 
 
 def energy(device, media=tuple(MEDIA), steps=400):
-    """A free surface and rigid sides, random motion at the start: what the leapfrog conserves; distorted elements where all is solid."""
+    """Return a free surface and rigid sides, random motion at the start: what the leapfrog conserves; distorted elements where all is solid."""
     rows = []
     for name in media:
         scenario = box(MEDIA[name], "rigid", 1.0)
@@ -58,7 +58,7 @@ def noise(planned, seed=2):
 
 
 def energies(planned, program, steps, every=10):
-    """The conserved energy now and then."""
+    """Return the conserved energy now and then."""
     terms, found, last = Terms(planned), [], None
     for step in range(steps):
         advance(program, step)
@@ -120,7 +120,7 @@ class Terms:
 
 
 def rest(device):
-    """Translations and rotations of curved, distorted elements: the largest acceleration, over what such a displacement can have at all."""
+    """Return translations and rotations of curved, distorted elements: the largest acceleration, over what such a displacement can have at all."""
     rows = []
     for name, model in (("random medium", MEDIA["random medium"]), ("21 constants", SHALE)):
         scenario = box(model, "free", 0.1)
@@ -150,7 +150,7 @@ def colours(device):
 
 
 def absorbed(device, crossings=3.0):
-    """A pulse in the middle of a box with absorbing faces all around: kinetic energy after some crossings of S waves over its peak."""
+    """Return a pulse in the middle of a box with absorbing faces all around: kinetic energy after some crossings of S waves over its peak."""
     scenario = box({"kind": "homogeneous", "vp": 3464, "vs": 2000, "rho": 2500}, "stacey", 1.0, top="stacey")
     d, planned = prepared(scenario)
     xyz = positions(d) - MIDDLE

@@ -61,7 +61,7 @@ class LongRun:
     layer = THICKNESS * SPACING  # m, that waves in a wide box are compared without
 
     def scenario(self, folder, shape="space", wide=1):
-        """The Scenario of the row; its duration means nothing.
+        """Return the Scenario of the row; its duration means nothing.
 
         Parameters
         ----------
@@ -92,13 +92,13 @@ def hills(x, y=0.0):
 
 
 def valleys(x, y=0.0):
-    """The same between the layers, flat within them: in a wide box nothing else scatters waves back."""
+    """Return the same between the layers, flat within them: in a wide box nothing else scatters waves back."""
     along = np.interp(np.asarray(x), (-330, -180, -40, 210, 330), (-100, -60, -200, -100, -200))
     return along + 25 * np.sin(np.asarray(y) / 130) * np.clip((337 - np.abs(y)) / 100, 0, 1) * np.clip((337 - np.abs(x)) / 100, 0, 1)
 
 
 def peak(x, y=0.0):
-    """A hill whose top lies 2 m within a cell, one point wide."""
+    """Return a hill whose top lies 2 m within a cell, one point wide."""
     return np.maximum(-85.6 - 0.25 * np.hypot(np.asarray(x) + 187.5, np.asarray(y)), -200.0)
 
 
@@ -130,7 +130,7 @@ ROWS = rows_of(LongRun, DATA["issue"] | DATA["more"])
 
 
 def faces(boundaries, shape):
-    """The table of the faces; y periodic in a slice."""
+    """Return the table of the faces; y periodic in a slice."""
     found = {"top": "free", "others": "cpml", "cpml": {"thickness": THICKNESS}, **boundaries}
     if shape == "slice":
         found |= {"south": "periodic", "north": "periodic"}
@@ -138,7 +138,7 @@ def faces(boundaries, shape):
 
 
 def source(row, shape):
-    """The source off the middle and off the points."""
+    """Return the source off the middle and off the points."""
     at = [17.0, -8.0 if shape == "space" else 6.0, -row.depth]
     kind = {"kind": "moment_tensor", "tensor": MOMENT | (SHEAR if shape not in PLANAR else {})}
     if shape in PLANAR:
@@ -149,12 +149,12 @@ def source(row, shape):
 
 
 def model(table, folder, low, high):
-    """The table of the model, a random one as a file."""
+    """Return the table of the model, a random one as a file."""
     return random_medium(table, folder, low, high) if table["kind"] == "random" else table
 
 
 def random_medium(table, folder, low, high, seed=11):
-    """A medium of normally distributed S speed within `EXTREMES`, correlated over `correlation` points (Gaussian), vp / vs constant.
+    """Return a medium of normally distributed S speed within `EXTREMES`, correlated over `correlation` points (Gaussian), vp / vs constant.
 
     Parameters
     ----------

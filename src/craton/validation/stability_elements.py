@@ -59,7 +59,7 @@ class SpectralRun:
         return 3 * self.edge
 
     def scenario(self, folder=None, shape="space", wide=1):
-        """The SpectralScenario of the row, its box so many times as wide; its duration means nothing."""
+        """Return the SpectralScenario of the row, its box so many times as wide; its duration means nothing."""
         size = self.edge * np.array(self.elements) * (wide, wide, 1)
         domain = self.domain or {"origin": [*(-size[:2] / 2), -size[2]], "size": size.tolist(), "spacing": self.edge}
         source = {"kind": "moment_tensor", "tensor": MOMENT | SHEAR, "at": self.at or [0.3 * self.edge, -0.2 * self.edge, -self.depth]}

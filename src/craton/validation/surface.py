@@ -21,7 +21,7 @@ WINDOW = 6.5  # s: then the S wave has passed all stations; later, what Stacey f
 
 
 def lamb(device, method="fd", spacing=None, order=4, most=400.0, border=560.0):
-    """A vertical force on the surface of a half-space with lambda = mu, receivers on the surface (Mooney 1974, Kausel 2012).
+    """Return a vertical force on the surface of a half-space with lambda = mu, receivers on the surface (Mooney 1974, Kausel 2012).
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def lamb(device, method="fd", spacing=None, order=4, most=400.0, border=560.0):
 
 
 def lamb_until(most):
-    """The reference's receivers up to a distance."""
+    """Return the reference's receivers up to a distance."""
     solution = reference("lamb3d")
     return {key: v[solution["r"] <= most] if key in ("r", "vr", "vz_down") else v for key, v in solution.items()}
 
@@ -70,13 +70,13 @@ def lamb_rows(solution, data, what, limit, power=1):
 
 
 def lasting(scenario, duration):
-    """The scenario with another duration, s."""
+    """Return the scenario with another duration, s."""
     time = scenario.time.model_copy(update={"duration": duration})
     return scenario.model_copy(update={"time": time})
 
 
 def lamb_scenario(distances, spacing, order):
-    """Set-up of the reference: Vp 2078.46, Vs 1200, rho 2000, 1e9 N down, Ricker 7.5 Hz at 0.2 s."""
+    """Return set-up of the reference: Vp 2078.46, Vs 1200, rho 2000, 1e9 N down, Ricker 7.5 Hz at 0.2 s."""
     side = 200 + 12 * spacing
     low = np.floor(-side / spacing) * spacing
     high, depth = np.ceil((max(distances) + side) / spacing) * spacing, np.ceil((450 + 12 * spacing) / spacing) * spacing
@@ -95,7 +95,7 @@ def lamb_scenario(distances, spacing, order):
 
 
 def two_layers(device, method="fd", tau=0.32, spacings=(200.0, 1200.0), degree=4, border=14_000.0):
-    """A strike-slip double couple below the interface, stations on the surface, against pyprop8 and PyGRT, which agree to 4e-5.
+    """Return a strike-slip double couple below the interface, stations on the surface, against pyprop8 and PyGRT, which agree to 4e-5.
 
     Spectral elements, of which a layer is 1400 m thick, are then the reference of finite differences.
 
@@ -124,7 +124,7 @@ def two_layers(device, method="fd", tau=0.32, spacings=(200.0, 1200.0), degree=4
 
 
 def two_layers_refined(device, spacings=(200.0, 100.0), taus=(0.16, 0.12), shared=0.24):
-    """The misfits at the finest spacing with the sources of the bound, and how they fall with the spacing for one that all can carry.
+    """Return the misfits at the finest spacing with the sources of the bound, and how they fall with the spacing for one that all can carry.
 
     The interface cuts its cells in the same way at all of them.
     """
@@ -140,7 +140,7 @@ def two_layers_refined(device, spacings=(200.0, 100.0), taus=(0.16, 0.12), share
 
 
 def near_layers(device, tau=0.16, spacing=600.0, border=2200.0):
-    """The two layers and Lamb's problem by spectral elements in small boxes, absorbing layers of three elements inside."""
+    """Return the two layers and Lamb's problem by spectral elements in small boxes, absorbing layers of three elements inside."""
     solution = reference("two_layers")
     low, high = -np.full(2, border), 1e3 * solution["stations_km"].max(axis=0)[:2] + border
     box = [*low, -6000.0], [*(high - low), 6000.0]
@@ -154,13 +154,13 @@ def near_layers(device, tau=0.16, spacing=600.0, border=2200.0):
 
 
 def layers_run(solution, spacing, tau, device):
-    """Times of the reference within the run, and velocity (stations, components, times) at them."""
+    """Return times of the reference within the run, and velocity (stations, components, times) at them."""
     scenario = layers_scenario(1e3 * solution["stations_km"], spacing, tau)
     return at_reference(solution, api.run(scenario, device=device, progress=False).dataset)
 
 
 def layers_elements(solution, spacing, tau, device, border=0.0, degree=4, box=None, absorbing="stacey", window=WINDOW):
-    """The same by spectral elements."""
+    """Return the same by spectral elements."""
     places = 1e3 * solution["stations_km"]
     scenario = lasting(layers_scenario(places, 200.0, tau), window)
     box = box or grown((0, 0, -2500), (*places.max(axis=0), 0), border, spacing, top=0.0)
@@ -168,7 +168,7 @@ def layers_elements(solution, spacing, tau, device, border=0.0, degree=4, box=No
 
 
 def at_reference(solution, data):
-    """Times of the reference within a run, and velocity at them."""
+    """Return times of the reference within a run, and velocity at them."""
     t = solution["t"][solution["t"] < data.time.values[-1]]
     return t, at_times(data.time.values, data.velocity.values, t)
 
@@ -182,7 +182,7 @@ def layers_rows(solution, t, found, spacing, tau, limit=LAYERS_LIMIT, what=None)
 
 
 def layers_scenario(places, spacing, tau):
-    """The model about the source at (0, 0, -2500) and the stations."""
+    """Return the model about the source at (0, 0, -2500) and the stations."""
     low, high, depth = np.full(2, -2400.0), places.max(axis=0) + 2400, 6000.0
     return Scenario(
         domain={"origin": [*low.tolist(), -depth], "size": [*(high - low).tolist(), depth], "spacing": spacing},

@@ -5,7 +5,7 @@ SHOWN = 16  # ranks that are listed one by one
 
 
 def of_grid(scenario, planned, ranks):
-    """The section, in lines.
+    """Return the section, in lines.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def of_grid(scenario, planned, ranks):
 
 
 def shown(lines):
-    """The lines of the first ranks, and how many more there are."""
+    """Return the lines of the first ranks, and how many more there are."""
     return lines if len(lines) <= SHOWN else [*lines[:SHOWN], f"  ... and {len(lines) - SHOWN} more"]
 
 
@@ -55,7 +55,7 @@ def memory(planned, partition):
 
 
 def of_elements(planned, loads):
-    """The section for spectral elements, in lines, from the `Load` of every rank."""
+    """Return the section for spectral elements, in lines, from the `Load` of every rank."""
     from craton.core.performance import ElementSpeeds, element_seconds
 
     speeds, size = ElementSpeeds(), np.dtype(planned.precision).itemsize

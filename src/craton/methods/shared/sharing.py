@@ -20,7 +20,7 @@ def pack(fields):
 
 
 def add(fields):
-    """Sums of all ranks at shared points, (0, 1, 0, 1, 0, points); see sharing.h."""
+    """Return sums of all ranks at shared points, (0, 1, 0, 1, 0, points); see sharing.h."""
     return _operator("add_shared", ("f",), ("buffer", "points", "first", "source"), fields, 3 * fields + 4)
 
 

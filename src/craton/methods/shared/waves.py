@@ -19,7 +19,7 @@ class WaveMethod:
         return {}
 
     def subdomain(self, scenario, plan, rank, ranks):
-        """The part of a plan that a rank owns."""
+        """Return the part of a plan that a rank owns."""
         from craton.methods.shared.ranks import plan_of_rank
 
         return plan_of_rank(plan, rank, ranks, scenario.run.grid)

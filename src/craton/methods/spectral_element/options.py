@@ -93,7 +93,7 @@ class ElementDomain(Volume):
             yield from _refinement_problems(self)
 
     def within(self, lower, upper):
-        """The domain of a mesh file with the box around its nodes, corners (x, y, z) in m.
+        """Return the domain of a mesh file with the box around its nodes, corners (x, y, z) in m.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class ElementDomain(Volume):
         return self.model_copy(update={"origin": tuple(map(float, lower)), "size": size})
 
     def on(self, globe):
-        """The domain with the `Globe` that turns places on Earth into positions in its axes.
+        """Return the domain with the `Globe` that turns places on Earth into positions in its axes.
 
         Parameters
         ----------
@@ -292,7 +292,7 @@ class SpectralScenario(WaveScenario):
         return self._top
 
     def on_mesh(self, lower, upper, top):
-        """The scenario with the box of its mesh, corners (x, y, z) in m, where it has a file, and depths that count from `top`.
+        """Return the scenario with the box of its mesh, corners (x, y, z) in m, where it has a file, and depths that count from `top`.
 
         Parameters
         ----------

@@ -158,7 +158,7 @@ class Terrain:
         return np.all([rock >= water for rock, water in parts], axis=0)
 
     def above(self, grid, k1):
-        """True where the planes of cells below k1 hold nothing but ground.
+        """Return True where the planes of cells below k1 hold nothing but ground.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ def columns(terrain, grid):
 
 
 def wider(grid):
-    """A part of a grid with a ring of neighbouring cells along x and y where the grid goes on, and the index of the part in its arrays.
+    """Return a part of a grid with a ring of neighbouring cells along x and y where the grid goes on, and the index of the part in its arrays.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def beside(chosen, axis, step):
 
 
 def build(model):
-    """The `Terrain` of a model, None where it has no topography.
+    """Return the `Terrain` of a model, None where it has no topography.
 
     Parameters
     ----------
@@ -372,7 +372,7 @@ def shares(terrain, grid, k):
 
 
 def clipped(terrain, region):
-    """The part of a region below the highest matter in it: what a medium must describe.
+    """Return the part of a region below the highest matter in it: what a medium must describe.
 
     Parameters
     ----------

@@ -115,14 +115,14 @@ def _fit(table, largest):
 
 
 def _storage(mechanisms, largest):
-    """The least that keeps a full space within 2 % in amplitude and phase (docs/numerics.md)."""
+    """Return the least that keeps a full space within 2 % in amplitude and phase (docs/numerics.md)."""
     if largest <= COARSE:
         return "coarse"
     return "full" if mechanisms < 4 else "paired"
 
 
 def relaxation(model, region):
-    """The `Relaxation` of a model in a grid or `Region`; None where no attenuation is wanted.
+    """Return the `Relaxation` of a model in a grid or `Region`; None where no attenuation is wanted.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ def timed(scenario, plan, machine, bandwidth):
     return {
         "case": plan.title,
         "points": plan.points,
-        "shape_zyx": plan.grid.shape,
+        "shape_zyx": plan.layout.shape,
         "nbytes": plan.nbytes,
         "steps_per_repeat": count,
         "repeats": REPEATS,

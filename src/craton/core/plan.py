@@ -252,9 +252,11 @@ class Plan(StepPlan):
     slots : int
         Steps that the record holds before it is drained.
     limit : float
-        Particle velocity, m/s, above which the wavefield has diverged.
+        Value of a watched field above which the wavefield has diverged.
     watched : tuple of str
         Fields that the divergence guard watches.
+    unit : str
+        Unit of `limit` and of the watched fields.
     snapshots : tuple of SnapshotSeries
     extra : int
         Padding steps after the end, for the time-dispersion correction of the record.
@@ -290,6 +292,7 @@ class Plan(StepPlan):
     slots: int
     limit: float
     watched: tuple = ()
+    unit: str = "m/s"
     snapshots: tuple = ()
     extra: int = 0
     band: float = np.inf

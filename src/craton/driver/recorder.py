@@ -158,7 +158,7 @@ def explosion(program, name, step):
     at = np.unravel_index(np.argmax(np.where(np.isfinite(field), np.abs(field), np.inf)), field.shape)
     where, edge = plan.grid.place(at)
     place = "at an edge of the grid" if edge else "inside the grid"
-    return (f"unstable at step {step} of {plan.steps} (t = {plan.start + step * plan.dt:.4g} s): {name} = {field[at]:.3g} m/s at "
+    return (f"unstable at step {step} of {plan.steps} (t = {plan.start + step * plan.dt:.4g} s): {name} = {field[at]:.3g} {plan.unit} at "
             f"{where} m, {place}.\n"
             f"    dt = {plan.dt:.4g} s: try a smaller time.step; "
             "strong contrasts at an absorbing layer: try sponge there, or a thicker layer")  # fmt: skip

@@ -2,19 +2,15 @@
 
 from typing import Annotated
 
-from pydantic import BeforeValidator
-
 from craton.conventions import FACES
 from craton.tables.consistency import NO_CHUNK
 from craton.tables.fields import (
     Distance,
-    Duration,
     Frequency,
     Length,
     Table,
     choice,
     in_space_or_plane,
-    items_of,
     key,
     many,
     must,
@@ -25,14 +21,14 @@ from craton.tables.foreign import Foreign
 from craton.tables.medium import RADIAL, Model
 from craton.tables.receivers import Receivers
 from craton.tables.schema import (
-    Device,
     Geographic,
     Output,
-    Precision,
+    RankGrid,
     Snapshots,
     Sources,
     TimeSpan,
     Volume,
+    WaveRun,
     WaveScenario,
 )
 from craton.tables.suspicions import grid_rest, off_plane, positions, silence, sizes, velocities
@@ -154,23 +150,15 @@ class Boundaries(Table):
         return getattr(self, name) or self.others
 
 
-_RANKS = items_of(3, "{value} is not the number of ranks along x, y and z", "write [2, 2, 1]")
+class Run(WaveRun):
+    """Precision, device, threads and checkpoints; ``order`` in space of the differences and their ``weights``.
 
-
-class Run(Table):
-    """How it is computed: precision, device, space order of the differences and their weights, threads of the CPU (None: all).
-
-    ``grid`` arranges several ranks along x, y and z, [2, 2, 1]; without it the fastest arrangement is looked for. ``checkpoint`` is the
-    time of the clock after which the state is written again (s).
+    ``grid`` arranges several ranks along x, y and z, [2, 2, 1]; without it the fastest arrangement is looked for.
     """
 
-    precision: Precision = "float32"
-    device: Device = "auto"
     order: choice(2, 4, 6, 8, 10, 12, 14, 16) = 4
     weights: choice("taylor", "holberg") = "taylor"
-    threads: whole(least=1) | None = None
-    grid: Annotated[many(whole(least=1)), BeforeValidator(_RANKS)] | None = None
-    checkpoint: Duration | None = None
+    grid: RankGrid | None = None
 
 
 def _beside_a_kind(_, model):

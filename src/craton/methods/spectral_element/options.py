@@ -8,7 +8,6 @@ from craton.conventions import FACES
 from craton.methods.spectral_element.chunk_options import Chunk, beside_chunk, chunk_problems
 from craton.tables.fields import (
     Distance,
-    Duration,
     FilePath,
     Flag,
     Frequency,
@@ -28,14 +27,13 @@ from craton.tables.foreign import Foreign
 from craton.tables.medium import Model
 from craton.tables.receivers import Receivers
 from craton.tables.schema import (
-    Device,
     Geographic,
     Output,
-    Precision,
     Snapshots,
     Sources,
     TimeSpan,
     Volume,
+    WaveRun,
     WaveScenario,
 )
 from craton.tables.suspicions import positions, silence, sizes, velocities
@@ -178,18 +176,15 @@ class Faces(Table):
         return self.faces.get(name) or kind or self.others
 
 
-class ElementRun(Table):
-    """Numerical options: precision, device, polynomial ``degree`` of the elements, threads of the CPU (None: all).
+class ElementRun(WaveRun):
+    """Precision, device, threads and checkpoints; polynomial ``degree`` of the elements.
 
     ``partition``: METIS (auto, where pymetis is installed), recursive coordinate bisection, vertical slices (auto in large chunks of the
     Earth, where each rank builds its own slice), or random (for tests).
 
     ``assembly`` "colour" is deterministic: bit-identical in every run on one device, for any number of ranks; "fast" adds in any order.
-    ``checkpoint`` is the wall-clock time between checkpoints (s).
     """
 
-    precision: Precision = "float32"
-    device: Device = "auto"
     partition: choice("auto", "metis", "bisection", "slices", "random") = "auto"
     degree: whole(least=2, most=8) = 4
     assembly: choice(
@@ -197,8 +192,6 @@ class ElementRun(Table):
         "colour",
         meant={"color": "colour", "coloured": "colour", "atomic": "fast", "atomics": "fast"},
     ) = "fast"
-    threads: whole(least=1) | None = None
-    checkpoint: Duration | None = None
 
 
 class ElementOutput(Output):

@@ -149,7 +149,7 @@ def _cpml_velocity(d, axis, box, psi, profile):
 
 def _cpml_stress(d, axis, box, psi, profile):
     velocity, normal = cyclic(d, axis)
-    names = d.names(*normal, *operators.CYCLIC_SHEAR[axis], psi, "memory", *velocity, "lam", "rmu", profile, "qp", "qs")
+    names = d.names(*normal, *operators.CYCLIC_SHEAR[axis], psi, "memory", *velocity, *operators.MEDIUM, profile)
     return Launch(operators.cpml_stress(d.stencil, axis, d.relaxing, d.free), names, box, relaxing.params(d, slab_params(d, box)))
 
 

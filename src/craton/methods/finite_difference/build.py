@@ -21,7 +21,6 @@ from craton.methods.finite_difference import (  # fmt: skip
     relaxing,
     scheme,
     snapshots,
-    vti,
 )
 from craton.methods.finite_difference.boundaries import BOUNDARIES
 from craton.methods.finite_difference.closure import HIGHEST
@@ -72,21 +71,11 @@ def build(scenario):
 
 def problems(scenario, grid):
     """All problems of a scenario on a grid: size, model, step, sources, receivers, snapshots: list of Problem."""
-    wrong_model = earth.problems(scenario.model, grid) or rheology_problems(scenario.model, grid) or acoustic.problems(scenario, grid)
+    wrong_model = earth.problems(scenario.model, grid) or rheology.problems(scenario.model, grid) or acoustic.problems(scenario, grid)
     wrong_step = [] if wrong_model else step_problems(scenario, grid)
     others = [*surface_problems(scenario), *survey_problems(scenario), *snapshots.problems(scenario)]
     others += output_problems(scenario, grid, not wrong_model)
     return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *refusal(scenario), *others]
-
-
-def rheology_problems(model, grid):
-    """Problems of attenuation and anisotropy, and combinations that are not supported."""
-    invalid = rheology.problems(model, grid)
-    excluded = [name for name in ("attenuation", "topography") if getattr(model, name, None) is not None]
-    if invalid or not (excluded and rheology.anisotropic(model, grid)):
-        return invalid
-    return [Problem(f"model.{name}", f"{name} is not supported in an anisotropic medium", f"leave {name} out, or epsilon, delta, gamma")
-            for name in excluded]  # fmt: skip
 
 
 def surface_problems(scenario):
@@ -150,7 +139,7 @@ def fastest(scenario, grid):
     """The fastest wave speed, m/s: over all directions, and with attenuation in the high-frequency limit."""
     speed = "vs" if scenario.domain.motion == "SH" else "vp"
     if rheology.anisotropic(scenario.model, grid):
-        return rheology.fastest_anisotropic(scenario.model, grid, speed)
+        return rheology.fastest_anisotropic(scenario.model, grid, speed, rheology.relaxation(scenario.model, grid))
     return relaxing.fastest(scenario, grid) or earth.extremes(scenario.model, grid)[speed][1]
 
 
@@ -197,7 +186,7 @@ def assemble(d, sources, receivers, channels):
     slots = timing.slots(d.steps, len(channels))
     arrays = wavefield(d) | relaxing.arrays(d) | material.arrays(d)
     pieces = {}
-    for kind in (*BOUNDARIES.values(), laminate.laminate, contact.contact, vti.vti):
+    for kind in (*BOUNDARIES.values(), laminate.laminate, contact.contact):
         boundary_arrays, launches = kind(d)
         arrays |= boundary_arrays
         for phase, phase_launches in launches.items():

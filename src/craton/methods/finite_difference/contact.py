@@ -65,7 +65,7 @@ def columns_to_constants(closed, plain, weights):
 def contact(d):
     """Arrays and launches of both steps; none where no flat contact of solid under fluid lies in the grid."""
     added = block(d.stencil.vertical)
-    if added is None or d.motion == "SH" or d.anisotropic or not d.partly_fluid:  # not made for what vti.h adds
+    if added is None or d.motion == "SH" or not d.partly_fluid:
         return {}, {}
     floor = unvaried(d, highest_solid(d))
     inner = inner_planes(d)

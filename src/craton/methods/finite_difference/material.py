@@ -6,7 +6,7 @@ import numpy as np
 
 from craton.core.plan import Array
 from craton.methods.finite_difference import relaxing, vti
-from craton.model.media.earth import cell_losses, cell_stiffness
+from craton.model.media.earth import cell_losses
 
 NAMES = ("rho", "lam", "rmu")
 LOSSES = ("qp", "qs")  # 1/Qp, 1/Qs: with attenuation
@@ -65,7 +65,8 @@ def pieces(low, high, ghosts, limits, periodic):
 def planes_of(d, grid, name):
     """One parameter at the points of a part of the grid; thin along axes that the model does not depend on."""
     if name in LOSSES:
-        return thin(cell_losses(d.scenario.model, grid, 0, grid.shape[0])[LOSSES.index(name)])
+        losses = vti.losses(d, grid, 0, grid.shape[0]) if d.anisotropic else cell_losses(d.scenario.model, grid, 0, grid.shape[0])
+        return thin(losses[LOSSES.index(name)])
     if name in vti.NAMES:
         return thin(vti.parameters(d, grid, 0, grid.shape[0])[vti.NAMES.index(name)])
     rho, kappa, mu = map(thin, cells(d, grid, 0, grid.shape[0]))
@@ -91,7 +92,7 @@ def vertical_strain(d, at):
     low, part = surroundings(d, [v for a in at for v in (int(a.min()), int(a.max()) + 1)])
     here = tuple(a - start for a, start in zip(at, low))
     if d.anisotropic:
-        _, _, c13, c33, _, _ = (v[here] for v in cell_stiffness(d.scenario.model, part, 0, part.shape[0]))
+        _, _, c13, c33, _, _ = (v[here] for v in vti.stiffness(d, part, 0, part.shape[0]))
         return c13 / c33
     _, kappa, mu = (v[here] for v in cells(d, part, 0, part.shape[0]))
     return (kappa - 2 / 3 * mu) / (kappa + 4 / 3 * mu)

@@ -17,6 +17,7 @@ WRAP = Struct("WrapParams", (("row", "i64"), ("plane", "i64"), ("shift", "i64"))
 CYCLIC_VELOCITY = (("vx", "vy", "vz"), ("vy", "vz", "vx"), ("vz", "vx", "vy"))
 CYCLIC_NORMAL = (("sxx", "syy", "szz"), ("syy", "szz", "sxx"), ("szz", "sxx", "syy"))
 CYCLIC_SHEAR = (("sxy", "sxz"), ("syz", "sxy"), ("sxz", "syz"))  # sab, sca
+MEDIUM = ("lam", "rmu", "d11", "d13", "r66", "qp", "qs")  # of any law, see law.h
 
 
 # Of the streamed text, by precision and order: (VEC, BX, BY, PLANES, MIN_BLOCKS) for velocity and for stress, measured best on an H200.
@@ -27,6 +28,8 @@ STREAMED = {
     ("float64", 6): ((2, 32, 4, 32, 2), (1, 32, 4, 32, 2)), ("float64", 8): ((1, 32, 4, 32, 4), (2, 32, 4, 32, 2)),
 }  # fmt: skip
 
+STREAMED_VTI = {("float32", 4): (4, 32, 4, 32, 3), ("float32", 6): (2, 32, 4, 32, 3)}  # stress, where the others would spill
+
 
 # Of its attenuated stress step, any storage.
 STREAMED_RELAXING = {("float32", 2): (2, 32, 4, 32, 3), ("float32", 4): (2, 32, 4, 32, 3), ("float32", 6): (1, 32, 4, 32, 3),
@@ -35,7 +38,8 @@ STREAMED_RELAXING = {("float32", 2): (2, 32, 4, 32, 3), ("float32", 4): (2, 32, 
 
 def streamed(stencil, kernel):
     """The variants for a GPU of the velocity step (kernel 0) or the stress step (1) in space: see elastic_streamed.cu."""
-    return _variants(stencil, {case: settings[kernel] for case, settings in STREAMED.items()})
+    special = STREAMED_VTI if stencil.anisotropic and kernel else {}
+    return _variants(stencil, {case: settings[kernel] for case, settings in STREAMED.items()} | special)
 
 
 def _variants(stencil, settings):
@@ -59,22 +63,21 @@ def constants(stencil, axis=None):
     named = {f"{letter}{n}": 0 for letter in "CD" for n in range(1, 9)}
     named |= {f"{letter}{n}": repr(c) for letter, all in (("C", horizontal), ("D", vertical)) for n, c in enumerate(all, 1)}
     waves = (("PLANE", int(motion is not None)), ("PSV", int(motion != "SH")), ("SH", int(motion != "P-SV")))
-    flags = (("TERRAIN", int(stencil.terrain)), ("ACOUSTIC", int(stencil.acoustic)), ("ATTENUATION", 0))
+    flags = (("TERRAIN", int(stencil.terrain)), ("ACOUSTIC", int(stencil.acoustic)), ("ATTENUATION", 0), ("VTI", int(stencil.anisotropic)))
     return (("R", len(horizontal)), ("RZ", len(vertical)), *named.items(), *waves, *flags)
 
 
 # Per point, of the steps and of what a layer adds to them: reals read and written, differences along x, y, z, other flops.
 COST = {
-    None: {"velocity": (13, (3, 3, 3), 18), "stress": (17, (3, 3, 3), 41), "laminate": (11, (2, 2, 1), 23), "vti": (15, (2, 2, 1), 37),
-           "cpml_velocity": (16, 3, 27), "cpml_stress": (21, 3, 32), "cpml_laminate": (12, 2, 18),
-           "cpml_vti": (16, 2, 30), "cpml_vti_z": (7, 1, 8)},
-    "P-SV": {"velocity": (8, (2, 0, 2), 10), "stress": (10, (2, 0, 2), 20), "laminate": (6, (1, 0, 1), 10), "vti": (8, (1, 0, 1), 9),
-             "cpml_velocity": (11, 2, 18), "cpml_stress": (14, 2, 22), "cpml_laminate": (6, 1, 9),
-             "cpml_vti": (8, 1, 8), "cpml_vti_z": (5, 1, 6)},
-    "SH": {"velocity": (5, (1, 0, 1), 5), "stress": (6, (1, 0, 1), 16), "laminate": (3, (1, 0, 0), 3), "vti": (5, (1, 0, 0), 13),
-           "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 11), "cpml_laminate": (4, 1, 5),
-           "cpml_vti": (6, 1, 16), "cpml_vti_z": (0, 0, 0)},
+    None: {"velocity": (13, (3, 3, 3), 18), "stress": (17, (3, 3, 3), 41), "laminate": (11, (2, 2, 1), 23),
+           "cpml_velocity": (16, 3, 27), "cpml_stress": (21, 3, 32), "cpml_laminate": (12, 2, 18)},
+    "P-SV": {"velocity": (8, (2, 0, 2), 10), "stress": (10, (2, 0, 2), 20), "laminate": (6, (1, 0, 1), 10),
+             "cpml_velocity": (11, 2, 18), "cpml_stress": (14, 2, 22), "cpml_laminate": (6, 1, 9)},
+    "SH": {"velocity": (5, (1, 0, 1), 5), "stress": (6, (1, 0, 1), 16), "laminate": (3, (1, 0, 0), 3),
+           "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 11), "cpml_laminate": (4, 1, 5)},
 }  # fmt: skip
+# What transverse isotropy adds to the stress step, to its CPML along x or y, along z: reals read, flops.
+VTI_COST = {None: ((3, 18), (3, 9), (1, 3)), "P-SV": ((2, 6), (2, 4), (1, 2)), "SH": ((1, 0), (0, 0), (0, 0))}
 ACOUSTIC_COST = {
     None: {"velocity": (8, (1, 1, 1), 12), "stress": (6, (1, 1, 1), 5), "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 8)},
     "P-SV": {"velocity": (6, (1, 0, 1), 8), "stress": (5, (1, 0, 1), 4), "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 8)},
@@ -85,6 +88,9 @@ def cost(stencil, kernel, axis=None):
     """Least traffic and flops of a kernel, as an operator declares them; `axis` where it works along one."""
     reals, differences, others = (ACOUSTIC_COST if stencil.acoustic else COST)[stencil.motion][kernel]
     counted = zip(stencil.axes, differences) if axis is None else [(stencil.axes[axis], differences)]
+    if stencil.anisotropic and kernel.endswith("stress"):
+        more = VTI_COST[stencil.motion][0 if axis is None else 1 + axis // 2]
+        reals, others = reals + more[0], others + more[1]
     return {"reals_per_point": reals, "flops": others + sum(n * (3 * len(c) - 1) for c, n in counted)}
 
 
@@ -100,12 +106,13 @@ def stress(stencil, relaxing=()):
     """The stress step; see elastic.h, acoustic.h. `relaxing` are the constants of attenuation.constants."""
     if stencil.acoustic:
         return _acoustic("pressure", ("s",), (*VELOCITY, "lam"), stencil, "stress")
-    op = Operator("stress", HERE / "elastic.h", (*STRESS, "memory"), (*VELOCITY, "lam", "rmu", "qp", "qs"), FD, reach=stencil.reach,
-                  defines=(*constants(stencil), ("SURFACE", 0)), variants=streamed(stencil, 1), **cost(stencil, "stress"))  # fmt: skip
+    op = Operator(f"{_prefix(stencil, 'stress')}stress", HERE / "elastic.h", (*STRESS, "memory"), (*VELOCITY, *MEDIUM), FD, stencil.reach,
+                  kernel="stress", defines=(*constants(stencil), ("SURFACE", 0)), variants=streamed(stencil, 1),
+                  **cost(stencil, "stress"))  # fmt: skip
     if not relaxing:
         return op
     lossy = _relaxing(op, relaxing, {None: (3, 3), "P-SV": (2, 1), "SH": (0, 2)}[stencil.motion])
-    return replace(lossy, variants=_variants(stencil, STREAMED_RELAXING))
+    return lossy if stencil.anisotropic else replace(lossy, variants=_variants(stencil, STREAMED_RELAXING))
 
 
 def _acoustic(name, writes, reads, stencil, kernel):
@@ -131,12 +138,6 @@ def laminate(stencil):
 def among_air(op):
     """The same step for planes in which some cells hold nothing."""
     return op.specialised(f"{op.name}_terrain", TERRAIN=1)
-
-
-def vti(stencil):
-    """What the stress step lacks in a transversely isotropic medium; see vti.h."""
-    return Operator("vti", HERE / "vti.h", ("sxx", "syy", "szz", "sxy"), (*VELOCITY, "rmu", "d11", "d13", "r66"), FD, reach=stencil.reach,
-                    defines=(*constants(stencil), ("SURFACE", 0)), **cost(stencil, "vti"))  # fmt: skip
 
 
 def at_surface(op, closure, stencil):
@@ -187,7 +188,7 @@ def cpml_velocity(stencil, axis):
 def cpml_stress(stencil, axis, relaxing=(), free=False):
     """What the CPML adds to the stress step along one axis; see cpml.h. `free`: the top is traction-free."""
     op = _cpml("cpml_stress", ("saa", "sbb", "scc", "sab", "sca", "psi", "memory"),
-               ("va", "vb", "vc", "lam", "rmu", "profile", "qp", "qs"), stencil, axis)  # fmt: skip
+               ("va", "vb", "vc", *MEDIUM, "profile"), stencil, axis)  # fmt: skip
     constants = dict(relaxing) | {"FREE": int(free)}
     return _relaxing(op, constants, {None: (1, 2), "P-SV": (1, 1), "SH": (0, 1)}[stencil.motion]) if relaxing else op
 
@@ -207,15 +208,9 @@ def cpml_laminate(stencil, axis):
     return _cpml("cpml_laminate", ("saa", "shh", "szz", "sxy"), ("va", "vh", "psi", "profile", "planes"), stencil, axis)
 
 
-def cpml_vti(stencil, axis):
-    """What the CPML along one axis adds to `vti`; see cpml.h."""
-    op = _cpml("cpml_vti", ("saa", "shh", "szz", "sxy"), ("va", "vh", "psi", "profile", "rmu", "d11", "d13", "r66"), stencil, axis)
-    return replace(op, **cost(stencil, "cpml_vti_z", axis)) if axis == 2 else op
-
-
 def _cpml(kernel, writes, reads, stencil, axis):
-    return Operator(f"{_prefix(stencil)}{kernel}_{'xyz'[axis]}", HERE / "cpml.h", writes, reads, SLAB, reach=stencil.reach, kernel=kernel,
-                    defines=(*constants(stencil, axis), ("SURFACE", 0), ("AXIS", axis)), **cost(stencil, kernel, axis))  # fmt: skip
+    return Operator(f"{_prefix(stencil, kernel)}{kernel}_{'xyz'[axis]}", HERE / "cpml.h", writes, reads, SLAB, reach=stencil.reach, kernel=kernel,
+                    defines=(*constants(stencil, axis), ("SURFACE", 0), ("FREE", 0), ("AXIS", axis)), **cost(stencil, kernel, axis))  # fmt: skip
 
 
 def sponge(axis, fields=3):
@@ -228,7 +223,7 @@ def a1(stencil, axis, side):
     """One-way equation for the velocities at a face; see a1.h."""
     planes, count = 2 * len(stencil.axes[axis]), {None: 3, "P-SV": 2, "SH": 1}[stencil.motion]
     reals = 3 * count * (planes + 1) + 3 - stencil.acoustic
-    return Operator(f"{_prefix(stencil)}a1_{'xyz'[axis]}{side}", HERE / "a1.h", ("va", "vb", "vc", "past"), ("rho", "lam", "rmu"), SLAB,
+    return Operator(f"{_prefix(stencil, 'a1')}a1_{'xyz'[axis]}{side}", HERE / "a1.h", ("va", "vb", "vc", "past"), ("rho", "lam", "rmu"), SLAB,
                     reach=planes, reals_per_point=reals, flops=3 * count * planes + 16, kernel="a1", pointwise=False,
                     defines=(*constants(stencil, axis), ("SURFACE", 0), ("AXIS", axis), ("SIDE", side), ("PLANES", planes)))  # fmt: skip
 
@@ -244,9 +239,9 @@ def wrap(fields=3):
                     kernel="wrap", defines=(("FIELDS", fields),))  # fmt: skip
 
 
-def _prefix(stencil):
-    """Start of an operator's name where it has an elastic sibling."""
-    return "acoustic_" if stencil.acoustic else ""
+def _prefix(stencil, kernel):
+    """Start of an operator's name where it has an isotropic elastic sibling."""
+    return "acoustic_" if stencil.acoustic else "vti_" if stencil.anisotropic and kernel.endswith("stress") else ""
 
 
 def _count(fields):

@@ -190,19 +190,26 @@ def test_no_anisotropy_is_the_isotropic_step():
 # --- with attenuation, with topography ---------------------------------------------------------------------------------------------------
 
 QUALITY = {"qp": 80.0, "qs": 40.0}
-LOSSY = QUALITY | {"attenuation": {"band": [0.7, 70], "frequency": 7, "mechanisms": 4, "storage": "full"}}
+LOSSY = QUALITY | {
+    "attenuation": {"band": [0.7, 70], "frequency": 7, "mechanisms": 4, "storage": "full"}
+}
 
 
 def decay(direction, polarisation):
-    """1/Q of a standing plane wave with memory variables: of the decaying oscillation that its amplitudes follow, once these have set in."""
+    """1/Q of a standing plane wave with memory variables: of the decay of its amplitudes, once these have set in."""
     planned = api.plan(periodic(THOMSEN | LOSSY, duration=1.4))
     program = commit(planned, backend("cpu", threads=1))
     k = 2 * np.pi / (POINTS * SPACING) * np.array(direction)
     shapes = {}
     for axis, name in enumerate(VELOCITY):
         field = program.grid(name)
-        x = [SPACING * (np.arange(n) + half / 2) for n, half in zip(field.shape, reversed(HALF[name]))]
-        shapes[name] = polarisation[axis] * np.cos(k[2] * x[0][:, None, None] + k[1] * x[1][:, None] + k[0] * x[2])
+        x = [
+            SPACING * (np.arange(n) + half / 2)
+            for n, half in zip(field.shape, reversed(HALF[name]))
+        ]
+        shapes[name] = polarisation[axis] * np.cos(
+            k[2] * x[0][:, None, None] + k[1] * x[1][:, None] + k[0] * x[2]
+        )
         field[...] = shapes[name]
     a = []
     for step in range(900):
@@ -214,11 +221,16 @@ def decay(direction, polarisation):
     return 2 * -root.real / abs(root.imag)
 
 
-@pytest.mark.parametrize("axis, polarisation, wave", [(2, (0, 0, 1), "qP"), (2, (1, 0, 0), "qSV"), (0, (0, 1, 0), "SH"), (0, (1, 0, 0), "qP")])
+@pytest.mark.parametrize(
+    "axis, polarisation, wave",
+    [(2, (0, 0, 1), "qP"), (2, (1, 0, 0), "qSV"), (0, (0, 1, 0), "SH"), (0, (1, 0, 0), "qP")],
+)
 def test_quality_along_the_axes(axis, polarisation, wave):
     """The isotropic part of the stiffness relaxes, as in spectral elements: 1/Q is its loss over the modulus of the wave."""
     m = THOMSEN
-    c11, c13, c33, c44, c66 = cells.stiffness(*(m[n] for n in ("vp", "vs", "rho", "epsilon", "delta", "gamma")))
+    c11, c13, c33, c44, c66 = cells.stiffness(
+        *(m[n] for n in ("vp", "vs", "rho", "epsilon", "delta", "gamma"))
+    )
     mu, lam = (2 * c44 + c66) / 3, (c11 - 2 * c66 + 2 * c13) / 3
     bulk = (c33 / QUALITY["qp"] - 4 / 3 * c44 / QUALITY["qs"]) / (c33 - 4 / 3 * c44)
     of_p = (lam + 2 / 3 * mu) * bulk + 4 / 3 * mu / QUALITY["qs"]
@@ -229,18 +241,41 @@ def test_quality_along_the_axes(axis, polarisation, wave):
 
 
 SIDE = 1600.0
-SPACE = {"domain": {"origin": [0, 0, -SIDE], "size": [SIDE] * 3}, "time": {"duration": 0.65, "start": 0}, "run": {"threads": 1, "device": "cpu"},
-         "source": [{"kind": "force", "at": [800, 800, -800], "force": [1e9, -4e8, 7e8],
-                     "wavelet": {"kind": "ricker", "frequency": 5, "delay": 0.25}}],
-         "receivers": [{"name": f"R{n}", "at": at} for n, at in enumerate(([1110, 900, -730], [650, 1030, -1020], [880, 760, -460]))]}  # fmt: skip
+SPACE = {
+    "domain": {"origin": [0, 0, -SIDE], "size": [SIDE] * 3},
+    "time": {"duration": 0.65, "start": 0},
+    "run": {"threads": 1, "device": "cpu"},
+    "source": [
+        {
+            "kind": "force",
+            "at": [800, 800, -800],
+            "force": [1e9, -4e8, 7e8],
+            "wavelet": {"kind": "ricker", "frequency": 5, "delay": 0.25},
+        }
+    ],
+    "receivers": [
+        {"name": f"R{n}", "at": at}
+        for n, at in enumerate(([1110, 900, -730], [650, 1030, -1020], [880, 760, -460]))
+    ],
+}
 
 
 def in_full_space(method, model):
     """Velocities on common times."""
-    finer = {"fd": ({"spacing": 25.0}, {"top": "cpml"}, {"order": 8}), "sem": ({"element_size": 200.0}, {"top": "stacey", "others": "stacey"}, {"degree": 6})}
+    finer = {
+        "fd": ({"spacing": 25.0}, {"top": "cpml"}, {"order": 8}),
+        "sem": ({"element_size": 200.0}, {"top": "stacey", "others": "stacey"}, {"degree": 6}),
+    }
     domain, boundaries, run = finer[method]
-    asked = {**SPACE, "domain": SPACE["domain"] | domain, "run": SPACE["run"] | run, "boundaries": boundaries}
-    found = api.run(loaded(method=method, model={"kind": "homogeneous", **model}, **asked), progress=False).dataset
+    asked = {
+        **SPACE,
+        "domain": SPACE["domain"] | domain,
+        "run": SPACE["run"] | run,
+        "boundaries": boundaries,
+    }
+    found = api.run(
+        loaded(method=method, model={"kind": "homogeneous", **model}, **asked), progress=False
+    ).dataset
     return CubicSpline(found.time.values, found.velocity.values, axis=-1)(np.linspace(0, 0.6, 301))
 
 
@@ -250,10 +285,21 @@ def loaded(method, **tables):
 
 
 def test_finite_differences_and_spectral_elements_agree():
-    medium = THOMSEN | {"vs": 1700.0, "qp": 30.0, "qs": 20.0, "attenuation": {"band": [0.5, 30], "frequency": 5, "storage": "full"}}
-    lossless = {name: value for name, value in medium.items() if name not in ("qp", "qs", "attenuation")}
+    medium = THOMSEN | {
+        "vs": 1700.0,
+        "qp": 30.0,
+        "qs": 20.0,
+        "attenuation": {"band": [0.5, 30], "frequency": 5, "storage": "full"},
+    }
+    lossless = {
+        name: value for name, value in medium.items() if name not in ("qp", "qs", "attenuation")
+    }
     sem = medium | {"attenuation": {"band": [0.5, 30], "frequency": 5}}
-    one, other, elastic = in_full_space("fd", medium), in_full_space("sem", sem), in_full_space("fd", lossless)
+    one, other, elastic = (
+        in_full_space("fd", medium),
+        in_full_space("sem", sem),
+        in_full_space("fd", lossless),
+    )
     assert np.linalg.norm(one - other) < 0.01 * np.linalg.norm(other)
     assert np.linalg.norm(one - elastic) > 0.2 * np.linalg.norm(one)
 
@@ -261,11 +307,22 @@ def test_finite_differences_and_spectral_elements_agree():
 def plane_below(model, top, at, receivers, boundaries):
     """3.2 km of the (x, z) plane with an explosion near the surface, 33 points per S wavelength."""
     wavelet = {"kind": "ricker", "frequency": 3.0, "delay": 0.4}
-    return api.run(Scenario(domain={"origin": [0, top - 1400 + 100 * (top == 0)], "size": [3200, 1400 - 100 * (top == 0)], "spacing": 10.0},
-                            model={"kind": "homogeneous", **model}, time={"duration": 1.4}, boundaries=boundaries,
-                            source=[{"kind": "explosion", "moment": 1e12, "at": at, "wavelet": wavelet}],
-                            receivers=[{"name": f"R{n}", "at": x} for n, x in enumerate(receivers)], run={"threads": 1, "device": "cpu"}),
-                   progress=False).dataset  # fmt: skip
+    return api.run(
+        Scenario(
+            domain={
+                "origin": [0, top - 1400 + 100 * (top == 0)],
+                "size": [3200, 1400 - 100 * (top == 0)],
+                "spacing": 10.0,
+            },
+            model={"kind": "homogeneous", **model},
+            time={"duration": 1.4},
+            boundaries=boundaries,
+            source=[{"kind": "explosion", "moment": 1e12, "at": at, "wavelet": wavelet}],
+            receivers=[{"name": f"R{n}", "at": x} for n, x in enumerate(receivers)],
+            run={"threads": 1, "device": "cpu"},
+        ),
+        progress=False,
+    ).dataset
 
 
 @pytest.mark.parametrize("lossy", [False, True])
@@ -276,9 +333,17 @@ def test_flat_ground_is_the_free_surface(lossy):
     wanted = plane_below(model, 0.0, (900, -150), places, {"top": "free", "others": "rigid"})
     for lift in (0.0, 5.0):
         raised = [(x, z + lift) for x, z in places]
-        found = plane_below(model | {"topography": lift}, 100.0, (900, -150 + lift), raised, {"top": "rigid", "others": "rigid"})
+        found = plane_below(
+            model | {"topography": lift},
+            100.0,
+            (900, -150 + lift),
+            raised,
+            {"top": "rigid", "others": "rigid"},
+        )
         values = CubicSpline(found.time.values, found.velocity.values, axis=-1)(wanted.time.values)
-        assert np.linalg.norm(values - wanted.velocity.values) < 0.04 * np.linalg.norm(wanted.velocity.values), lift
+        assert np.linalg.norm(values - wanted.velocity.values) < 0.04 * np.linalg.norm(
+            wanted.velocity.values
+        ), lift
 
 
 @pytest.mark.parametrize("top", ["free", "ground"])
@@ -287,10 +352,23 @@ def test_layers_hold_with_attenuation(top):
     model = anisotropic_medium() | LOSSY | {"qp": 40.0}
     if top == "ground":
         x = np.arange(0, 2401, 200.0)
-        model |= {"topography": {"x": x.tolist(), "z": (-300 + 150 * np.exp(-(((x - 1200) / 500) ** 2))).tolist()}}
+        model |= {
+            "topography": {
+                "x": x.tolist(),
+                "z": (-300 + 150 * np.exp(-(((x - 1200) / 500) ** 2))).tolist(),
+            }
+        }
     source = {"kind": "force", "at": [1200, 1300, -900], "force": [1e10, 5e9, 1e10]}
-    faces = {"top": "free" if top == "free" else "rigid", "others": "cpml", "cpml": {"thickness": 5}}
-    v = np.abs(api.run(below_a_surface([source], [[1500, 1500, -1000]], 12.0, faces, model), progress=False).dataset.velocity.values[0]).max(0)
+    faces = {
+        "top": "free" if top == "free" else "rigid",
+        "others": "cpml",
+        "cpml": {"thickness": 5},
+    }
+    v = np.abs(
+        api.run(
+            below_a_surface([source], [[1500, 1500, -1000]], 12.0, faces, model), progress=False
+        ).dataset.velocity.values[0]
+    ).max(0)
     assert v[-len(v) // 4 :].max() < 1e-3 * v.max()
 
 

@@ -136,7 +136,8 @@ class Discretisation:
 
     def names(self, *arrays):
         """Array names of a launch, empty where a field is not computed."""
-        absent = {name for name in HALF if name not in self.fields} | {*relaxing.names(self), *vti.names(self)} | ({"rmu"} if self.acoustic else set())
+        absent = {name for name in HALF if name not in self.fields} | {*relaxing.names(self), *vti.names(self)}
+        absent |= {"rmu"} if self.acoustic else set()
         return tuple("" if name in absent else name for name in arrays)
 
     @property

@@ -65,7 +65,7 @@ def pieces(low, high, ghosts, limits, periodic):
 def planes_of(d, grid, name):
     """One parameter at the points of a part of the grid; thin along axes that the model does not depend on."""
     if name in LOSSES:
-        losses = vti.losses(d, grid, 0, grid.shape[0]) if d.anisotropic else cell_losses(d.scenario.model, grid, 0, grid.shape[0])
+        losses = vti.inverse_q(d, grid, 0, grid.shape[0]) if d.anisotropic else cell_losses(d.scenario.model, grid, 0, grid.shape[0])
         return thin(losses[LOSSES.index(name)])
     if name in vti.NAMES:
         return thin(vti.parameters(d, grid, 0, grid.shape[0])[vti.NAMES.index(name)])

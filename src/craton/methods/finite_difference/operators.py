@@ -209,8 +209,10 @@ def cpml_laminate(stencil, axis):
 
 
 def _cpml(kernel, writes, reads, stencil, axis):
-    return Operator(f"{_prefix(stencil, kernel)}{kernel}_{'xyz'[axis]}", HERE / "cpml.h", writes, reads, SLAB, reach=stencil.reach, kernel=kernel,
-                    defines=(*constants(stencil, axis), ("SURFACE", 0), ("FREE", 0), ("AXIS", axis)), **cost(stencil, kernel, axis))  # fmt: skip
+    name = f"{_prefix(stencil, kernel)}{kernel}_{'xyz'[axis]}"
+    defines = (*constants(stencil, axis), ("SURFACE", 0), ("FREE", 0), ("AXIS", axis))
+    least = cost(stencil, kernel, axis)
+    return Operator(name, HERE / "cpml.h", writes, reads, SLAB, reach=stencil.reach, kernel=kernel, defines=defines, **least)
 
 
 def sponge(axis, fields=3):
@@ -223,8 +225,8 @@ def a1(stencil, axis, side):
     """One-way equation for the velocities at a face; see a1.h."""
     planes, count = 2 * len(stencil.axes[axis]), {None: 3, "P-SV": 2, "SH": 1}[stencil.motion]
     reals = 3 * count * (planes + 1) + 3 - stencil.acoustic
-    return Operator(f"{_prefix(stencil, 'a1')}a1_{'xyz'[axis]}{side}", HERE / "a1.h", ("va", "vb", "vc", "past"), ("rho", "lam", "rmu"), SLAB,
-                    reach=planes, reals_per_point=reals, flops=3 * count * planes + 16, kernel="a1", pointwise=False,
+    return Operator(f"{_prefix(stencil, 'a1')}a1_{'xyz'[axis]}{side}", HERE / "a1.h", ("va", "vb", "vc", "past"), ("rho", "lam", "rmu"),
+                    SLAB, reach=planes, reals_per_point=reals, flops=3 * count * planes + 16, kernel="a1", pointwise=False,
                     defines=(*constants(stencil, axis), ("SURFACE", 0), ("AXIS", axis), ("SIDE", side), ("PLANES", planes)))  # fmt: skip
 
 

@@ -18,11 +18,11 @@ def stiffness(d, grid, k0, k1):
     rho, *moduli = cell_stiffness(d.scenario.model, grid, k0, k1)
     if d.relaxation is None:
         return rho, *moduli
-    ratios = (relaxing.stiffer(d.relaxation, loss) for loss in losses(d, grid, k0, k1))
+    ratios = (relaxing.stiffer(d.relaxation, loss) for loss in inverse_q(d, grid, k0, k1))
     return rho, *rheology.stiffened(*moduli, *ratios)
 
 
-def losses(d, grid, k0, k1):
+def inverse_q(d, grid, k0, k1):
     """1/Qp and 1/Qs of what relaxes in planes of cells, see `rheology.relaxing_part`."""
     of_p, of_s = cell_losses(d.scenario.model, grid, k0, k1)
     _, *moduli = cell_stiffness(d.scenario.model, grid, k0, k1)
@@ -30,7 +30,7 @@ def losses(d, grid, k0, k1):
 
 
 def cells(d, grid, k0, k1):
-    """Density and the moduli of the isotropic part of the law, kappa = c33 - 4/3 c44 and mu = c44, of planes of cells: (k1 - k0, ny, nx)."""
+    """Density, kappa = c33 - 4/3 c44 and mu = c44, from which the law departs, of planes of cells: (k1 - k0, ny, nx)."""
     rho, _, _, c33, c44, _ = stiffness(d, grid, k0, k1)
     return rho, c33 - 4 / 3 * c44, c44
 

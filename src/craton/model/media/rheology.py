@@ -145,7 +145,7 @@ def stiffened(c11, c13, c33, c44, c66, of_p, of_s):
 
 
 def fastest_anisotropic(model, region, speed="vp", relaxation=None):
-    """Largest phase speed in any direction, m/s: of quasi-P waves (Musgrave 1970), or with "vs" of SH waves; with a relaxation unrelaxed."""
+    """Largest phase speed in any direction, m/s: of quasi-P waves (Musgrave 1970), or with "vs" of SH waves; unrelaxed."""
     angle = np.linspace(0, np.pi / 2, 46)
     s, c = np.sin(angle) ** 2, np.cos(angle) ** 2
     most = 0.0

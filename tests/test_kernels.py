@@ -31,13 +31,14 @@ BUDGET = {
     "stress_surface_paired": (64, 96), "cpml_stress_x_paired": (40, 64), "cpml_stress_z_paired": (48, 56),
     "vti_stress": (48, 72), "vti_stress_surface": (48, 64), "vti_stress_terrain": (48, 64), "vti_stress_mixed": (64, 80),
     "vti_stress_paired": (64, 104), "vti_stress_surface_mixed": (64, 96), "vti_cpml_stress_x_mixed": (48, 64),
-    "vti_cpml_stress_y_mixed": (56, 72), "vti_cpml_stress_z_mixed": (56, 72), "pack": (24, 24), "unpack": (24, 24),
+    "vti_cpml_stress_y_mixed": (56, 72), "vti_cpml_stress_z_mixed": (56, 72), "vti_stress_surface_paired": (48, 64),
+    "vti_cpml_stress_x_paired": (48, 72), "vti_cpml_stress_z_paired": (48, 72), "pack": (24, 24), "unpack": (24, 24),
     "acoustic_velocity": (40, 48), "acoustic_pressure": (40, 40), "acoustic_velocity_surface": (40, 48),
     "acoustic_pressure_surface": (40, 40),
 }  # fmt: skip
 BUDGET |= {f"damping_{axis}_friction_{reach}": (48, 56) for axis in "xyz" for reach in (1, 3)}
 LONG = {  # of orders 10 to 16
-    "velocity": (48, 56), "stress": (48, 56), "velocity_surface": (48, 64), "stress_surface": (48, 72), "cpml_velocity": (48, 48),
+    "velocity": (48, 56), "stress": (48, 64), "velocity_surface": (48, 64), "stress_surface": (48, 72), "cpml_velocity": (48, 48),
     "laminate": (32, 56), "laminate_surface": (40, 64), "cpml_laminate": (32, 40), "cpml_stress": (40, 48),
 }  # fmt: skip
 PLANE = {  # of both motions in the (x, z) plane

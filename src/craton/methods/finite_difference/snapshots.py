@@ -107,7 +107,7 @@ def derived(quantity, components, slope):
 
 
 def centred(field, half):
-    """A staggered field at the integer points: mean of its neighbours; at either end, where one is missing, extrapolated."""
+    """Return a staggered field at the integer points: mean of its neighbours; at either end, where one is missing, extrapolated."""
     for axis in range(3):
         if half[axis]:
             f = np.moveaxis(field, 2 - axis, 0)

@@ -91,8 +91,10 @@ def cell_stiffness(model, grid, k0, k1):
     -------
     rho, c11, c13, c33, c44, c66 : arrays (k1 - k0, ny, nx), float64
     """
+    ground = terrain.build(model)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return _averages(model, grid, k0, k1, cells.VTI)
+        averages = _averages(model, grid, k0, k1, cells.VTI)
+    return averages if ground is None else terrain.fill(ground, grid, k0, k1, averages)
 
 
 def _averages(model, grid, k0, k1, average):

@@ -199,8 +199,9 @@ LOSSY = QUALITY | {
 
 def decay(direction, polarisation):
     """1/Q of a standing plane wave with memory variables: of the decay of its amplitudes, once these have set in."""
-    planned = api.plan(periodic(THOMSEN | LOSSY, duration=1.4))
-    program = commit(planned, backend("cpu", threads=1))
+    scenario = periodic(THOMSEN | LOSSY, duration=1.4)
+    planned = api.plan(scenario)
+    program = commit(scenario, planned, backend("cpu", threads=1))
     k = 2 * np.pi / (POINTS * SPACING) * np.array(direction)
     shapes = {}
     for axis, name in enumerate(VELOCITY):

@@ -8,7 +8,9 @@ Unknowns, in this order: B (rows x rows, row by row), Hm (rows), Hp (rows). Meth
 
 import argparse
 import math
+import tomllib
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 from scipy.linalg import eigh
@@ -16,18 +18,9 @@ from scipy.optimize import brentq, least_squares
 
 from craton.methods.finite_difference import closure
 
-DEGREE = {2: 1, 4: 2, 6: 2, 8: 2}  # polynomials that the boundary rows differentiate exactly, by order
-# order: (rows, denominator, numerators of the free unknowns in the order of elimination)
-CHOSEN = {
-    2: (1, 1, []),
-    4: (4, 64, [-76, 67]),
-    6: (6, 2048, [-2036, 1938, -66, -469, -1915, 2310, 80, 101, -2409, 2106, 2043, 2889, 1629, 2144]),
-    8: (6, 2048, [-2252, 2085, -130, -371, -2030, 2392, 52, 161, -2475, 2129, 2038, 2934, 1599, 2153]),
-}
-# order: (weight of the mode shapes, power of points per wavelength that weighs errors); order 4 has too little freedom to need shapes.
-FIT = {4: (5.0, 2.5), 6: (2.5, 2.5), 8: (1.0, 2.0)}
-RAYLEIGH = {4: (5, 6, 8, 10.5, 16), 6: (4.5, 5.5, 7, 9, 13), 8: (4, 5, 6, 8, 11)}
-MODES = {4: (6, 8, 10, 13), 6: (6, 8, 10, 13, 16), 8: (6, 8, 10, 13, 16, 19)}
+TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+NAMES = ("degree", "chosen", "fit", "rayleigh", "modes")
+DEGREE, CHOSEN, FIT, RAYLEIGH, MODES = ({int(k): v for k, v in TABLES[n].items()} for n in NAMES)
 SHAPES = (8, 10, 13)
 LENGTH = 40  # cells of the bar whose standing waves are fitted
 RATIOS = (3**0.5, 3.5)  # Vp / Vs

@@ -27,7 +27,7 @@ from craton.scenario import Scenario
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-NAMES = sorted(path.stem for path in (HERE / "cases").glob("[a-z]*.py"))
+NAMES = sorted({path.stem for path in (HERE / "cases").glob("[a-z]*.py")} - {"builders"})
 
 
 # --- options and report -----------------------------------------------------------------------

@@ -62,7 +62,7 @@ class Toy:
         self.places = Places(self.mesh, self.fluid)
         local, self.centres = mesh_terms.relative(self.mesh.elevated().nodes[self.mesh.elevated().elements])
         self.statistics = SimpleNamespace(edges=mesh_terms.boxes(local))
-        self.subdomain = SimpleNamespace(team=SingleRank(), numbers=np.arange(self.mesh.size))
+        self.subdomain = SimpleNamespace(team=SingleRank(), numbers=np.arange(self.mesh.size), bounds=self.mesh.bounds())
 
     @property
     def end(self):

@@ -10,7 +10,7 @@ from craton.methods.finite_difference.closure import HIGHEST, closure
 from craton.methods.finite_difference.scheme import ORDERS, stencil
 from craton.methods.shared import halo, points
 
-ABSENT = ("memory", "qp", "qs")  # without attenuation
+ABSENT = ("memory", "d11", "d13", "r66", "qp", "qs")  # in an isotropic medium without attenuation
 PRECISIONS = ("float32", "float64")
 PLANE_ORDERS = (2, 4, 8)
 STEPS = (operators.velocity, operators.stress, operators.laminate)
@@ -45,8 +45,7 @@ def of_order(order):
 
 def rheologies(order, plain, free):
     """Operators of attenuation and of transverse isotropy."""
-    vti = [operators.vti(plain), operators.at_surface(operators.vti(free), closure(order), free)]
-    return [*vti, *(operators.cpml_vti(plain, axis) for axis in range(3)), *catalogue.attenuated(free, order, range(3))]
+    return [*catalogue.anisotropic(free, order, range(3)), *catalogue.attenuated(free, order, range(3))]
 
 
 def every_operator():

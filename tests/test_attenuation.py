@@ -13,7 +13,7 @@ from craton.model.media import rheology
 from craton.model.media.attenuation import STORAGES, classes, relaxation
 from craton.scenario import loads, reads
 from craton.tables.medium import Box, Homogeneous, Layer, Layers
-from craton.validation.lossy import constant_q
+from craton.validation.exact.constant_q import constant_q
 
 GRID = Grid((0.0, 0.0, -1000.0), 100.0, (11, 5, 6))
 BAND = (0.1, 10.0)

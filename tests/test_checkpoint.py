@@ -242,6 +242,8 @@ REFUSED = {
     "another scenario": (lambda out: (out / "scenario.toml").write_text((out / "scenario.toml").read_text().replace("3000.0", "3001.0")),
                          "not the scenario that the checkpoint was written with"),
     "another version": (lambda out: manifest(out, versions={"craton": "0.0.1"}), "written by craton 0.0.1"),
+    "another format": (lambda out: manifest(out, format=1), "has format 1, this version of craton reads format 2"),
+    "other elements": (lambda out: manifest(out, subdomains=[[0, 1, 0, 1, 0, 7, 0, 0]]), "its subdomains would be others"),
     "more ranks": (lambda out: manifest(out, ranks=4), "the checkpoint is of 4 ranks, here is 1"),
     "other steps": (lambda out: manifest(out, dt=0.1), "its dt would be others"),
     "nothing there": (lambda out: (out / "run.json").unlink(), "there is no run in"),

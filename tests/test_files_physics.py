@@ -8,7 +8,7 @@ import craton
 from craton.io import srf
 from craton.methods.finite_difference import build as fd
 from craton.methods.finite_difference import faults as grid_faults
-from craton.methods.finite_difference.interpolate import axis_weights
+from craton.methods.shared.interpolate import axis_weights
 from craton.scenario import Scenario
 from craton.survey import faults, geography, source_files
 from craton.survey import sources as survey_sources

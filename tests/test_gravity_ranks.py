@@ -189,9 +189,9 @@ def scattered(count=300):
 
 
 def test_progress_is_shown_once(capfd, monkeypatch):
-    from craton.driver import sweep
+    from craton.driver import progress
 
-    monkeypatch.setattr(sweep, "_lines", lambda total: lambda done: print(f"{done} of {total}", file=sys.stderr))
+    monkeypatch.setattr(progress, "_lines", lambda total, *more: lambda done: print(f"{done} of {total}", file=sys.stderr))
     together(3, asked(), "direct", progress=True)
     lines = capfd.readouterr().err.splitlines()
     mine = -(-asked().pairs // 3 // 156) * 156  # of rank 0: 84 or 85 of the prisms, at 156 points

@@ -26,23 +26,28 @@ BUDGET = {
     "sponge": (16, 24), "rigid": (16, 16), "wrap": (16, 16), "inject": (40, 40), "window": (24, 24), "hold": (24, 24), "sample": (32, 32),
     "damping": (32, 32),
     "advance": (16, 16), "a1": (32, 40), "contact_velocity": (32, 40), "contact_stress": (32, 40),
-    "stress_coarse": (56, 72), "stress_mixed": (56, 80), "stress_paired": (56, 80), "stress_full": (56, 80),
-    "stress_surface_mixed": (64, 88), "cpml_stress_x_mixed": (48, 64), "cpml_stress_y_mixed": (48, 64), "cpml_stress_z_mixed": (48, 64),
+    "stress_coarse": (56, 72), "stress_mixed": (56, 80), "stress_paired": (64, 80), "stress_full": (56, 96),
+    "stress_surface_mixed": (64, 72), "cpml_stress_x_mixed": (48, 64), "cpml_stress_y_mixed": (56, 64), "cpml_stress_z_mixed": (48, 64),
     "stress_surface_paired": (64, 96), "cpml_stress_x_paired": (40, 64), "cpml_stress_z_paired": (48, 56),
-    "vti": (40, 56), "vti_surface": (48, 56), "cpml_vti": (32, 48), "pack": (24, 24), "unpack": (24, 24),
+    "vti_stress": (48, 72), "vti_stress_surface": (48, 64), "vti_stress_terrain": (48, 64), "vti_stress_mixed": (64, 80),
+    "vti_stress_paired": (64, 104), "vti_stress_surface_mixed": (64, 96), "vti_cpml_stress_x_mixed": (48, 64),
+    "vti_cpml_stress_y_mixed": (56, 72), "vti_cpml_stress_z_mixed": (56, 72), "vti_stress_surface_paired": (48, 64),
+    "vti_cpml_stress_x_paired": (48, 72), "vti_cpml_stress_z_paired": (48, 72), "pack": (24, 24), "unpack": (24, 24),
     "acoustic_velocity": (40, 48), "acoustic_pressure": (40, 40), "acoustic_velocity_surface": (40, 48),
     "acoustic_pressure_surface": (40, 40),
 }  # fmt: skip
 BUDGET |= {f"damping_{axis}_friction_{reach}": (48, 56) for axis in "xyz" for reach in (1, 3)}
 LONG = {  # of orders 10 to 16
-    "velocity": (48, 56), "stress": (48, 56), "velocity_surface": (48, 64), "stress_surface": (48, 72), "cpml_velocity": (48, 48),
+    "velocity": (48, 56), "stress": (48, 64), "velocity_surface": (48, 64), "stress_surface": (48, 72), "cpml_velocity": (48, 48),
     "laminate": (32, 56), "laminate_surface": (40, 64), "cpml_laminate": (32, 40), "cpml_stress": (40, 48),
 }  # fmt: skip
 PLANE = {  # of both motions in the (x, z) plane
     "velocity": (32, 40), "stress": (32, 48), "velocity_surface": (40, 48), "stress_surface": (32, 40), "cpml_velocity": (32, 48),
-    "laminate": (32, 32), "laminate_surface": (32, 40), "cpml_laminate": (32, 32), "cpml_stress": (32, 40),
-    "stress_coarse": (40, 56), "stress_paired": (40, 56), "stress_full": (40, 56), "stress_surface_paired": (64, 96),
-    "cpml_stress_x_paired": (40, 64), "cpml_stress_z_paired": (48, 56), "vti": (32, 32), "vti_surface": (32, 40), "cpml_vti": (32, 32),
+    "laminate": (32, 32), "laminate_surface": (32, 40), "cpml_laminate": (32, 32), "cpml_stress": (32, 48),
+    "stress_coarse": (40, 56), "stress_paired": (40, 56), "stress_full": (40, 56), "stress_surface_paired": (40, 56),
+    "cpml_stress_x_paired": (48, 64), "cpml_stress_z_paired": (40, 72),
+    "vti_stress": (32, 48), "vti_stress_surface": (32, 40), "vti_stress_paired": (48, 64), "vti_stress_surface_paired": (48, 64),
+    "vti_cpml_stress_x_paired": (48, 72), "vti_cpml_stress_z_paired": (48, 72),
 }  # fmt: skip
 # A streamed variant is built for a number of threads on a multiprocessor: its own launch bounds are its budget.
 REGISTERS = 65536

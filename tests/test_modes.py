@@ -8,9 +8,9 @@ from scipy.optimize import brentq
 from scipy.special import spherical_jn as j
 
 from craton.model.globe import prem, radial
-from craton.validation import modes_sum
 from craton.validation.compare import misfit, reference
-from craton.validation.modes import Waves
+from craton.validation.exact import modes_sum
+from craton.validation.exact.modes import Waves
 
 A, BETA = 6371e3, 4000.0  # m, m/s: a Poisson solid
 RAYLEIGH = 0.9194016867  # of its S speed

@@ -10,8 +10,10 @@ from craton import api
 from craton.backends import backend
 from craton.driver import waves
 from craton.scenario import Scenario
-from craton.validation import CASES, FULL, GROUPS, absorbing, conserved, fullspace, guided, homogeneous, lines, lossy, surface, validate
+from craton.validation import CASES, FULL, GROUPS, absorbing, conserved, guided, homogeneous, lossy, surface, validate
 from craton.validation.compare import misfit, reference
+from craton.validation.exact import fullspace, lines
+from craton.validation.exact import guided as exact_guided
 from craton.validation.figure import draw
 
 VP, VS, RHO = homogeneous.VP, homogeneous.VS, homogeneous.RHO
@@ -20,7 +22,7 @@ SMALL = {
     "energy": lambda device: conserved.energy(device, orders=(4, 8), duration=3.0),
     "reciprocity": lambda device: conserved.reciprocity(device, orders=(4,), places=conserved.PLACES[1:]),
     "scholte": lambda device: guided.scholte(device, bottoms=("soft bottom",)),
-    "attenuation": lambda device: lossy.lossy_rows(20, "full", 0.02, device, 30.0, 8),
+    "attenuation": lambda device: lossy.attenuating(device, runs=((20, "full"),)),
 }
 LONG = {"two-layers-100", "loh1", *GROUPS["earth"]}  # a minute each on two cores: `craton validate fd` has them
 
@@ -98,9 +100,9 @@ def test_buried_explosion_below_a_liquid_like_surface():
 
 def test_speeds_of_guided_waves():
     """The roots that independent programs give: LOH.1's layer at 0.9 Hz, water over sediment and over rock."""
-    assert guided.love_speed(0.9, 1000.0, guided.LAYER, guided.HALF_SPACE) == pytest.approx(2273.585967, rel=1e-9)
-    assert guided.scholte_speed(guided.WATER, guided.BOTTOMS["soft bottom"]) == pytest.approx(526.8907636, rel=1e-9)
-    assert guided.scholte_speed(guided.WATER, guided.BOTTOMS["hard bottom"]) == pytest.approx(1426.585289, rel=1e-9)
+    assert exact_guided.love_speed(0.9, 1000.0, guided.LAYER, guided.HALF_SPACE) == pytest.approx(2273.585967, rel=1e-9)
+    assert exact_guided.scholte_speed(guided.WATER, guided.BOTTOMS["soft bottom"]) == pytest.approx(526.8907636, rel=1e-9)
+    assert exact_guided.scholte_speed(guided.WATER, guided.BOTTOMS["hard bottom"]) == pytest.approx(1426.585289, rel=1e-9)
 
 
 def test_phase_velocity_of_two_records():
@@ -247,7 +249,7 @@ LAYERED = {"kind": "layers", "layers": surface.LAYERS[:1] + [{**surface.LAYERS[1
 
 @pytest.mark.parametrize("faces", [{}, {"top": "cpml"}])
 def test_stable_for_long(faces):
-    """15,000 steps on 20^3 points with CPML of 5, below a free surface or CPML; 100,000 in bench. Little is left at the end."""
+    """15,000 steps on 20^3 points with CPML of 5, below a free surface or CPML; 100,000 in `bench physics`. Little is left."""
     count, step, wavelet = 15_000, 0.0075, {"kind": "ricker", "frequency": 3, "delay": 0.4}
     scenario = Scenario(
         domain={"origin": [0, 0, -1900], "size": [1900] * 3, "spacing": 100},

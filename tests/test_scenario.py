@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from craton.errors import ScenarioError
+from craton.methods import METHODS
 from craton.scenario import (
     FiniteDifferenceScenario,
     Gaussian,
@@ -21,7 +22,7 @@ from craton.scenario import (
     with_overrides,
 )
 from craton.tables.lines import line_map
-from craton.text import nearest
+from craton.text import listed, nearest, shown
 from craton.units import DIMENSIONS, UnitError, si
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -382,7 +383,7 @@ BAD = [  # what is changed, key, a part of the message or remedy
     ([(", rho = 2300", "")], "model.layers.0.rho", "missing"),
     ([('"layers"\n', '"zzz"\n')], "model.kind", '"homogeneous", "layers", "file", "regions", "prem", "ak135" or "radial"'),
     ([('kind = "layers"\n', "")], "model.kind", 'write kind = "homogeneous", "layers", "file", "regions", "prem", "ak135" or "radial"'),
-    ([('title = "good"', 'method = "fdtd"')], "method", '"fdtd" is not "fd", "sem" or "gravity"; did you mean "fd"?'),
+    ([('title = "good"', 'method = "fdtd"')], "method", f'"fdtd" is not {listed(map(shown, METHODS))}; did you mean "fd"?'),
     ([("rake = 0\n", "rake = 0\nmagnitude = 5.9\n")], "source.0.magnitude", "are mutually exclusive"),
     ([("moment = 1e18\n", "")], "source.0.moment", "the size of the source"),
     ([("moment = 1e18", "moment = -1e18")], "source.0.moment", "-1e+18 N m is out of range"),

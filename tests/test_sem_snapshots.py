@@ -11,7 +11,7 @@ from craton.scenario import Layers, Snapshot
 
 def shot(d, mesh, state, **spec):
     """The series of a snapshot and its picture of a state."""
-    (made,) = snapshots.series(d, mesh.bounds(), [Snapshot(**{"name": "p", "every": 0.02} | spec)], 20.0)
+    made = snapshots.series_of(d, Snapshot(**{"name": "p", "every": 0.02} | spec), 20.0)
     found = d.state.fields
     parts = {name: state[found[name][0] :][: found[name][1] * found[name][2]] for name in made.reads}
     return made, snapshots.picture_maker(made)(parts)

@@ -21,7 +21,7 @@ from craton.model.mesh.doubling import Layer, Stack
 from craton.scenario import Scenario, dumps, loads, reads
 from craton.survey import receivers as survey_receivers
 from craton.validation import absorbing, spectral
-from craton.validation.modes import Waves
+from craton.validation.exact.modes import Waves
 
 PREM = prem.prem()
 RADIUS = 6371e3

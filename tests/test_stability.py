@@ -98,7 +98,7 @@ def test_trapped_waves_are_compared_with_a_wide_box(tmp_path):
 
 
 def test_forms():
-    assert set(FORMS) == {"quick", "standard", "full"} and set(QUICK) <= set(ROWS) and len(cases.MORE) >= 12
+    assert set(FORMS) == {"quick", "standard", "full"} and set(QUICK) <= set(ROWS) and len(cases.DATA["more"]) >= 12
     assert all(set(counts) == {"fd", "sem"} for _, counts in FORMS.values())
 
 

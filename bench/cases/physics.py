@@ -25,8 +25,9 @@ from craton.backends import backend
 from craton.driver import waves
 from craton.errors import CratonError
 from craton.scenario import Scenario
-from craton.validation import absorbing, earth, lossy, surface
+from craton.validation import absorbing, earth, surface
 from craton.validation.compare import misfit, reference, row
+from craton.validation.exact.constant_q import constant_q
 from craton.validation.homogeneous import full_space
 from craton.validation.stability import QUICK, ROWS, stability
 
@@ -120,7 +121,7 @@ def quality(report):
         data = api.run(scenario, device=report.options.device, progress=False).dataset
         for name, at in places.items():
             found = data.velocity.sel(receiver=name).values.astype(float)
-            wanted = lossy.constant_q(at.round(3), data.time.values, q)
+            wanted = constant_q(at.round(3), data.time.values, q)
             about = {"q": q, "storage": storage or "default", "receiver": name}
             report.add("quality", about | errors(found, wanted, data.time.values))
 

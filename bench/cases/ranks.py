@@ -389,9 +389,9 @@ def ring(comm, nbytes):
         right = bool((whole == total).all()) and (rank != size - 1 or bool((last == total).all()))
         out = [cupy.full(nbytes // 4, 10 * rank + side, cupy.float32) for side in (0, 1)]
         into = [cupy.zeros(nbytes // 4, cupy.float32) for _ in (0, 1)]
-        low, high = (rank - 1) % size, (rank + 1) % size
-        # Two ranks are each other's neighbour on both sides: what one sends from its low side, the other takes on its high side.
-        messages = [(low, out[0], high, into[1]), (high, out[1], low, into[0])]
+        peers = ((rank - 1) % size, (rank + 1) % size)
+        sides = (0, 1) if size > 2 else (1,)  # one message to each neighbour; two ranks have one
+        messages = [(peers[side], out[side], into[side]) for side in sides]
         seconds = []
         for _ in range(25):
             begin, end = cupy.cuda.Event(), cupy.cuda.Event()
@@ -400,10 +400,11 @@ def ring(comm, nbytes):
             end.record(stream)
             end.synchronize()
             seconds.append(cupy.cuda.get_elapsed_time(begin, end) / 1e3)
-        right = right and bool((into[1] == 10 * high).all())
-        right = right and bool((into[0] == 10 * low + 1).all())
+        for side in sides:
+            sent_from = 1 - side if size > 2 else side  # a neighbour sends from the side that faces this rank
+            right = right and bool((into[side] == 10 * peers[side] + sent_from).all())
         group.close()
-    return right, 2 * nbytes / float(np.median(seconds[5:]))
+    return right, len(sides) * nbytes / float(np.median(seconds[5:]))
 
 
 def gravity(report):

@@ -79,7 +79,7 @@ def bench(name, device="auto", out=None, threads=None, show=print, cases=None):
 
 
 def line(case):
-    """A line of the table: rate in its unit, half the range of the repeats, further figures."""
+    """Return a line of the table: rate in its unit, half the range of the repeats, further figures."""
     if "skipped" in case:
         return f"{case['case']:<44} skipped: {case['skipped'].splitlines()[0]}"
     rate = case[f"{case['unit']}_per_second"]
@@ -137,7 +137,7 @@ def timed(scenario, plan, machine, bandwidth):
     return {
         "case": plan.title,
         "points": plan.points,
-        "shape_zyx": plan.grid.shape,
+        "shape_zyx": plan.layout.shape,
         "nbytes": plan.nbytes,
         "steps_per_repeat": count,
         "repeats": REPEATS,

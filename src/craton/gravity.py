@@ -99,7 +99,7 @@ def forward(prisms, density, points, fields=("g_z",), device="auto", precision="
 
 
 def operator(prisms, points, fields=("g_z",), device="auto", threads=None):
-    """The attraction of prisms as a linear operator on their density, computed anew at each product: the matrix is never stored.
+    """Return the attraction of prisms as a linear operator on their density, computed anew at each product: the matrix is never stored.
 
     Parameters
     ----------

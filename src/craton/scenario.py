@@ -108,7 +108,7 @@ def diagnose(values):
 
 
 def _method_of(values):
-    """The method of a dict of tables, or what it probably is, and the problems of its name."""
+    """Return the method of a dict of tables, or what it probably is, and the problems of its name."""
     name = values.get("method")
     if name is None:
         method = max(
@@ -124,7 +124,7 @@ def _method_of(values):
 
 
 def Scenario(**values):  # noqa: N802 (it stands for the classes of all methods)
-    """A scenario of the class of its method: finite differences, or ``method="sem"``, ``"gravity"``; equal scenarios give equal runs.
+    """Return a scenario of the class of its method: finite differences, or ``method="sem"``, ``"gravity"``; equal scenarios give equal runs.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def Scenario(**values):  # noqa: N802 (it stands for the classes of all methods)
 
 
 def load(path, overrides=()):
-    """A scenario from a TOML file.
+    """Return a scenario from a TOML file.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def load(path, overrides=()):
 
 
 def loads(text, overrides=(), file="scenario"):
-    """A scenario from TOML text: Scenario; see `load`.
+    """Return a scenario from TOML text: Scenario; see `load`.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def reads(text, overrides=(), file="scenario"):
 
 
 def with_overrides(scenario, overrides):
-    """The scenario with values changed by ``"key.path=value"`` texts, checked again: Scenario.
+    """Return the scenario with values changed by ``"key.path=value"`` texts, checked again: Scenario.
 
     Parameters
     ----------

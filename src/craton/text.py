@@ -18,7 +18,7 @@ def interactions(pairs, seconds):
 
 
 def duration(seconds):
-    """A time in words."""
+    """Return a time in words."""
     if seconds < 100:
         return f"{seconds:.2g} s"
     return f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
@@ -30,7 +30,7 @@ def megabytes(nbytes):
 
 
 def nearest(word, names):
-    """The valid name that a misspelt one was probably meant to be, or None.
+    """Return the valid name that a misspelt one was probably meant to be, or None.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def nearest(word, names):
 
 
 def listed(names, last="or"):
-    """``"a, b or c"``.
+    """Return ``"a, b or c"``.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def listed(names, last="or"):
 
 
 def shown(value, most=60):
-    """A value as one would write it in TOML, cut to a readable length.
+    """Return a value as one would write it in TOML, cut to a readable length.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def shown(value, most=60):
 
 
 def number(value):
-    """A number without needless digits: ``100`` for 100.0, ``0.0075``, ``1e+18``.
+    """Return a number without needless digits: ``100`` for 100.0, ``0.0075``, ``1e+18``.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def number(value):
 
 
 def toml(value, plain=repr, wide=False):
-    """A value in TOML.
+    """Return a value in TOML.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def toml(value, plain=repr, wide=False):
 
 
 def toml_pairs(values, plain=repr, wide=False):
-    """The lines ``key = value`` of a table (dict), what it is first: list of str.
+    """Return the lines ``key = value`` of a table (dict), what it is first: list of str.
 
     Keys are in quotes where they need them: names of regions and faces are the user's.
 

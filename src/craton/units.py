@@ -53,7 +53,7 @@ class UnitError(ValueError):
 
 
 def si(value, dimension):
-    """A number in SI units (angles in degrees) from a number or a text with a unit.
+    """Return a number in SI units (angles in degrees) from a number or a text with a unit.
 
     Parameters
     ----------

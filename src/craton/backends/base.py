@@ -40,7 +40,9 @@ class Machine(Protocol):
     shares_host_memory: ClassVar[bool]
 
     @property
-    def width(self) -> int: ...
+    def width(self) -> int:
+        """Points or elements side by side that keep it busy."""
+        raise NotImplementedError
 
     @property
     def xp(self) -> Any:
@@ -203,7 +205,8 @@ class DeviceMachine(Machine, Protocol):
 class Region(Protocol):
     """Part of a phase that is run at once: a function of the step. A device's region also lists the `calls` that it makes."""
 
-    def __call__(self, step: int) -> Any: ...
+    def __call__(self, step: int) -> Any:
+        """Run the launches of a step."""
 
 
 @dataclass(frozen=True)

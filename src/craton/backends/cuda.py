@@ -277,6 +277,7 @@ class Queued:
     calls: list
 
     def __call__(self, step):
+        """Run the launches of a step."""
         return self.run(step)
 
 

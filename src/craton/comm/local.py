@@ -52,7 +52,7 @@ class Alone:
 
 
 class Left(CratonError):
-    """This rank stops because another one, for which it waits, has ended."""
+    """A rank stops because another one, for which it waits, has ended."""
 
 
 class Team:

@@ -198,7 +198,12 @@ def partition(points, centroids, ranks, method="auto", weights=None, seed=0, pai
     total = np.bincount(group, weights)
     centres = np.stack([np.bincount(group, weights * x) / total for x in np.asarray(centroids, float).T], axis=1)
     chosen = METHODS[_default_method() if method == "auto" else method]
-    return chosen(lambda: contract_graph(*neighbours(points), group), centres, ranks, total, seed)[group]
+
+    def graph():
+        offsets, adjacency = neighbours(points)
+        return contract_graph(offsets, adjacency, group)
+
+    return chosen(graph, centres, ranks, total, seed)[group]
 
 
 def groups(pairs, count):
@@ -261,7 +266,7 @@ def pieces(points, ranks):
 
 def _holders(point, rank, count):
     """Return for each rank the numbers, rising, of the points that it shares, by neighbour; from (point, rank) pairs sorted by point."""
-    out = [{} for _ in range(count)]
+    out: list[dict] = [{} for _ in range(count)]
     starts = np.flatnonzero(np.diff(point, prepend=-1))
     lengths = np.diff(np.append(starts, len(point)))
     for reach in range(1, int(lengths.max(initial=1))):  # pairs of holders `reach` places apart in the list of a point

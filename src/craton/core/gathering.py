@@ -141,9 +141,9 @@ def divide_channels(plan, partition):
     entries = of_several.copy()
     entries[first[:-1]] = True  # a channel of one rank: one column, at its first row
     column, start = np.empty(len(source), np.int64), 0
-    for own in columns:
-        column[np.concatenate([first[own.channels], own.rows])] = start + np.arange(len(own))
-        start += len(own)
+    for of_rank in columns:
+        column[np.concatenate([first[of_rank.channels], of_rank.rows])] = start + np.arange(len(of_rank))
+        start += len(of_rank)
     limits = np.append(0, np.cumsum(np.where(single < 0, counts, 1)))
     weights = np.where(of_several, weight, 1)[entries].astype(weight.dtype)
     return columns, Gathering(limits, column[entries], weights, launch.op), launch
@@ -189,15 +189,3 @@ def record_columns(plan, columns, launch, subdomain, slots):
     arrays["record"] = replace(plan.arrays["record"], shape=(slots, len(counts)))
     params = {"columns": len(counts), "slots": slots}
     return arrays, [replace(launch, box=(0, 1, 0, 1, 0, len(counts)), params=params)]
-
-
-def record_slots(plan, columns):
-    """Return the steps that the record of every rank holds.
-
-    Parameters
-    ----------
-    plan : Plan
-    columns : list of Columns
-        Of all ranks.
-    """
-    return max(1, min(plan.slots, RECORD_BYTES // max(8 * max(map(len, columns)), 1)))

@@ -112,7 +112,7 @@ class Grid:
             Index (k, j, i) in the part.
         """
         axes = [(a, n, self.start["zyx".index(a)], self.whole["zyx".index(a)]) for a, n in zip("xyz", reversed(at))]
-        axes = [one for one in axes if one[0] != "y" or not self.planar]
+        axes = [row for row in axes if row[0] != "y" or not self.planar]
         words = ", ".join(f"{a} = {self.axis(a)[n]:g}" for a, n, _, _ in axes)
         return words, any(min(n + start, total - 1 - n - start) < EDGE for _, n, start, total in axes)
 

@@ -157,7 +157,8 @@ def _cut_defined_range(spec, new, cut):
 
 def _cut_along_axes(spec, subdomain):
     """Cut an array whose dimensions run along axes of the grid."""
-    index, over = [], []
+    index: list[slice] = []
+    over: list[tuple | None] = []
     for n, axis_and_first in zip(spec.shape, spec.over):
         if axis_and_first is None:
             index.append(slice(0, n))

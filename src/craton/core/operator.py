@@ -268,5 +268,7 @@ def declared_in_text(op):
     """
     text = re.sub(r"//[^\n]*", "", inlined(op.file))
     match = re.search(rf"KERNEL(?:_BOUNDS\([^)]*\))?\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)
+    if match is None:
+        raise ValueError(f"{op.file.name} has no KERNEL {op.function}")
     arguments = [" ".join(a.replace("*", " ").replace("const", " ").replace("RESTRICT", " ").split()) for a in match[1].split(",")]
     return [(a.rsplit(" ", 1)[1], a.rsplit(" ", 1)[0]) for a in arguments]

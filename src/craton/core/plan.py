@@ -223,7 +223,7 @@ class StepPlan:
     def traffic(self):
         """Least bytes moved per step, by operator."""
         size = np.dtype(self.precision).itemsize
-        out = {}
+        out: dict[str, float] = {}
         for launch in (phase_launch for phase in self.phases for phase_launch in phase.launches):
             out[launch.op.name] = out.get(launch.op.name, 0) + launch.points * launch.op.reals_per_point * size
         return out
@@ -252,9 +252,11 @@ class Plan(StepPlan):
     slots : int
         Steps that the record holds before it is drained.
     limit : float
-        Particle velocity, m/s, above which the wavefield has diverged.
+        Value of a watched field above which the wavefield has diverged.
     watched : tuple of str
         Fields that the divergence guard watches.
+    unit : str
+        Unit of `limit` and of the watched fields.
     snapshots : tuple of SnapshotSeries
     extra : int
         Padding steps after the end, for the time-dispersion correction of the record.
@@ -290,6 +292,7 @@ class Plan(StepPlan):
     slots: int
     limit: float
     watched: tuple = ()
+    unit: str = "m/s"
     snapshots: tuple = ()
     extra: int = 0
     band: float = np.inf
@@ -337,7 +340,7 @@ class Plan(StepPlan):
     @property
     def bytes_by_kind(self):
         """Bytes of the arrays of each kind."""
-        kinds = {}
+        kinds: dict[str, int] = {}
         for a in self.arrays.values():
             kinds[a.kind] = kinds.get(a.kind, 0) + a.nbytes
         return kinds

@@ -132,7 +132,7 @@ class SnapshotSeries:
     steps: np.ndarray
     times: np.ndarray
     reads: dict
-    sampling: GridSampling | tuple
+    sampling: Any
     precision: str = "float32"
 
     @property

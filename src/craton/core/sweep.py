@@ -1,4 +1,4 @@
-"""The plan of a sum over sources at many points, as inert data: arrays, phases, and the tiles by which both are streamed through them."""
+"""The plan of a sum over sources at many points: arrays and phases as data, and the tiles by which both are streamed through them."""
 from dataclasses import dataclass
 from typing import Any
 

@@ -29,7 +29,7 @@ MUST_AGREE = ("steps", "dt", "start", "precision")  # of a plan and the one that
 
 
 def digest(text):
-    """What tells one scenario from another."""
+    """Return what tells one scenario from another."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -60,7 +60,7 @@ class Checkpoints:
         self.last = time.perf_counter()
 
     def due(self):
-        """True where the time for another one has come."""
+        """Return True where the time for another one has come."""
         return self.every is not None and time.perf_counter() - self.last >= self.every
 
     def save(self, step, record):
@@ -94,7 +94,7 @@ class Checkpoints:
         self.at, self.last = step, time.perf_counter()
 
     def write(self, folder):
-        """The arrays of this rank."""
+        """Write the arrays of this rank."""
         folder.mkdir()
         for name in self.program.plan.changing:
             write(folder / f"{name}.npy", self.program.arrays[name], self.program.backend.to_host)
@@ -130,7 +130,7 @@ class on_disk:  # noqa: N801 (a context, used like a function)
 
 
 def write(path, array, to_host=np.asarray):
-    """An array of a machine as a .npy file, part by part."""
+    """Write an array of a machine as a .npy file, part by part."""
     flat = array.reshape(-1)
     count = max(1, CHUNK // array.dtype.itemsize)
     with open(path, "wb") as file:
@@ -228,12 +228,12 @@ class Saved:
 
 
 def counted(ranks):
-    """A number of ranks in words."""
+    """Return a number of ranks in words."""
     return f"{ranks} rank{'s' if ranks > 1 else ''}"
 
 
 def latest(out):
-    """The last whole checkpoint of a run, or None."""
+    """Return the last whole checkpoint of a run, or None."""
     found = sorted(p for p in (Path(out) / FOLDER).glob("step_*") if (p / MANIFEST).exists())
     if not found:
         return None
@@ -246,5 +246,5 @@ def remove(out):
 
 
 def saving(out):
-    """True while a checkpoint is being written."""
+    """Return true while a checkpoint is being written."""
     return any((Path(out) / FOLDER).glob(".step_*"))

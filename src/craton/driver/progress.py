@@ -3,50 +3,68 @@ import sys
 import time
 from contextlib import contextmanager
 
-from craton.text import rate
+from craton.text import interactions, rate
+
+PATIENCE = 2.0  # s: sums that take less show no lines
 
 
 @contextmanager
 def progress_bar(steps, points, title="", quiet=False, begun=0):
-    """A function to be called with the number of steps done, `begun` of them before.
+    """Open a function to be called with the number of steps done, `begun` of them before.
 
     On a terminal a bar; elsewhere one line every tenth of the run.
     """
+    with _progress(steps, title or "time steps", lambda done, seconds: rate(done * points, seconds), "steps", begun, quiet) as report:
+        yield report
+
+
+@contextmanager
+def progress_of_sweep(pairs, title="gravity", quiet=False):
+    """Open a function to be called with the number of interactions done: a bar, or a line every tenth after two seconds."""
+    with _progress(pairs, title, interactions, "", 0, quiet) as report:
+        yield report
+
+
+@contextmanager
+def _progress(total, title, words, unit, begun, quiet):
+    """Open a progress bar or its lines: `words(done, seconds)` is the rate; without a unit, parts of the total are shown."""
     if quiet:
         yield None
     elif sys.stderr.isatty():
-        yield from _bar(steps, points, title, begun)
+        yield from _bar(total, title, words, unit, begun)
     else:
-        yield _lines(steps, points, begun)
+        yield _lines(total, words, unit, begun)
 
 
-def _bar(steps, points, title, begun):
+def _bar(total, title, words, unit, begun):
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("steps"), TextColumn("{task.fields[rate]}"),
-               TimeRemainingColumn(), TextColumn("left"))  # fmt: skip
+    done_columns = (MofNCompleteColumn(), TextColumn(unit)) if unit else (TaskProgressColumn(),)
+    columns = (TextColumn("{task.description}"), BarColumn(), *done_columns, TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
+               TextColumn("left"))  # fmt: skip
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task, started = bar.add_task(title or "time steps", total=steps, completed=begun, rate=""), time.perf_counter()
-        yield lambda done: bar.update(task, completed=done, rate=rate((done - begun) * points, time.perf_counter() - started))
+        task, started = bar.add_task(title, total=total, completed=begun, rate=""), time.perf_counter()
+        yield lambda done: bar.update(task, completed=done, rate=words(done - begun, time.perf_counter() - started))
 
 
-def _lines(steps, points, begun):
-    started, shown = time.perf_counter(), [begun * 10 // steps]
+def _lines(total, words, unit, begun):
+    started, shown = time.perf_counter(), [begun * 10 // total]
 
     def report(done):
-        if done * 10 // steps > shown[0] or done == steps:
-            shown[0] = done * 10 // steps
-            spent = time.perf_counter() - started
-            left = spent / (done - begun) * (steps - done)
-            print(f"step {done} of {steps}, {rate((done - begun) * points, spent)}, {left:.0f} s left", file=sys.stderr, flush=True)
+        seconds = time.perf_counter() - started
+        if done * 10 // total > shown[0] and (unit or seconds > PATIENCE):
+            shown[0] = done * 10 // total
+            left = seconds / (done - begun) * (total - done)
+            part = f"step {done} of {total}" if unit else f"{100 * done // total} % done"
+            print(f"{part}, {words(done - begun, seconds)}, {left:.0f} s left", file=sys.stderr, flush=True)
 
     return report
 
 
 @contextmanager
 def task_bar(total, done, noun, quiet=False):
-    """A function to be called with the name of each task that has ended, and how.
+    """Open a function to be called with the name of each task that has ended, and how.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ class Recorder:
                 self.schedule.setdefault(int(step), []).append((series, camera, float(time_of_picture)))
 
     def camera(self, series, number):
-        """What takes the pictures of a series: a function that gives a picture, and the region of the series that it is."""
+        """Return what takes the pictures of a series: a function that gives a picture, and the region of the series that it is."""
         if not series.lattice or self.comm.size == 1:
             return Collected(self.program, self.comm, series, self.pictures(series)).take, None
         tiles = tiling(series, self.plan.partition)
@@ -134,7 +134,7 @@ class Recorder:
         return min(LISTEN if self.comm.size > 1 else np.inf, every / 20 if every else np.inf)
 
     def trouble(self):
-        """What is wrong with the wavefield, in words, or None."""
+        """Return what is wrong with the wavefield, in words, or None."""
         for name in self.plan.watched:
             low, high = self.program.backend.extremes(self.program.arrays[name])  # ghosts and padding too: one contiguous pass
             if not max(-low, high) <= self.plan.limit:
@@ -142,7 +142,7 @@ class Recorder:
         return None
 
     def interruption(self, name):
-        """What a signal did, in words."""
+        """Return what a signal did, in words."""
         return f"stopped by {name} after step {self.done} of {self.plan.steps}"
 
     @property
@@ -158,7 +158,7 @@ def explosion(program, name, step):
     at = np.unravel_index(np.argmax(np.where(np.isfinite(field), np.abs(field), np.inf)), field.shape)
     where, edge = plan.grid.place(at)
     place = "at an edge of the grid" if edge else "inside the grid"
-    return (f"unstable at step {step} of {plan.steps} (t = {plan.start + step * plan.dt:.4g} s): {name} = {field[at]:.3g} m/s at "
+    return (f"unstable at step {step} of {plan.steps} (t = {plan.start + step * plan.dt:.4g} s): {name} = {field[at]:.3g} {plan.unit} at "
             f"{where} m, {place}.\n"
             f"    dt = {plan.dt:.4g} s: try a smaller time.step; "
             "strong contrasts at an absorbing layer: try sponge there, or a thicker layer")  # fmt: skip

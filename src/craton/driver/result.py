@@ -90,7 +90,7 @@ class Result:
         return about | {"precision": self.plan.precision, "device": self.report["device"]}
 
     def stream(self):
-        """The waveforms as an obspy.Stream; needs the `seis` extra."""
+        """Return the waveforms as an obspy.Stream; needs the `seis` extra."""
         from craton.io.miniseed import stream
 
         return stream(self.dataset, self.scenario.output.network)

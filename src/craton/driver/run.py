@@ -9,14 +9,14 @@ __all__ = ["check_ranks", "choose_machine", "load", "plan", "plan_of_rank", "res
 
 
 def load(path, overrides=()):
-    """A scenario from a TOML file; see `craton.scenario.load`."""
+    """Return a scenario from a TOML file; see `craton.scenario.load`."""
     from craton.scenario import load
 
     return load(path, overrides)
 
 
 def plan(scenario, comm=None):
-    """The discretised problem of a scenario: prints as `craton plan`; `.nbytes`, `.steps`, `.phases`.
+    """Return the discretised problem of a scenario: prints as `craton plan`; `.nbytes`, `.steps`, `.phases`.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def check_ranks(scenario, comm):
 
 
 def plan_of_rank(scenario, planned, comm):
-    """The plan of this rank from what `plan` gave.
+    """Return the plan of this rank from what `plan` gave.
 
     Raises
     ------
@@ -62,14 +62,14 @@ def plan_of_rank(scenario, planned, comm):
 
 
 def drive(scenario):
-    """The module that computes plans of a method: `craton.driver.waves` or `craton.driver.sums`."""
+    """Return the module that computes plans of a method: `craton.driver.waves` or `craton.driver.sums`."""
     from craton.driver import sums, waves
 
     return {"march": waves, "sweep": sums}[METHODS[scenario.method].drive]
 
 
 def choose_machine(scenario, planned, comm, device=None):
-    """The machine of this rank, on which the plan fits; all ranks must ask.
+    """Return the machine of this rank, on which the plan fits; all ranks must ask.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def run_into(scenario, planned, machine, out, force=False, progress=True, comm=N
 
 
 def open_store(scenario, planned, machine, out, force):
-    """The Store of a run that can begin."""
+    """Return the Store of a run that can begin."""
     from craton.output.store import Store
     from craton.scenario import dumps
 
@@ -215,7 +215,7 @@ def close_store(store, result):
 
 
 def resumable(out):
-    """The checkpoint from which a run can go on: `craton.driver.checkpoint.Saved`.
+    """Return the checkpoint from which a run can go on: `craton.driver.checkpoint.Saved`.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class Tiling:
         return out
 
     def share(self, rank):
-        """The series of the part that a rank makes, or None."""
+        """Return the series of the part that a rank makes, or None."""
         region = self.region(rank)
         if region is None:
             return None
@@ -64,7 +64,7 @@ class Tiling:
 
 
 def tiling(series, partition, itemsize=4):
-    """The Tiling of a series: tiles as even as whole chunks allow."""
+    """Return the Tiling of a series: tiles as even as whole chunks allow."""
     axes = {axis: len(range(*where)) for axis, where in series.lattice.items() if not isinstance(where, int)}
     tile = {axis: ceil(n / partition[0].ranks["zyx".index(axis)]) for axis, n in axes.items()}
     chunk = dict(tile)
@@ -81,7 +81,7 @@ def box_of(slices):
 
 
 def slices_of(box, low=(0, 0, 0)):
-    """A box as slices, counted from a point."""
+    """Return a box as slices, counted from a point."""
     return tuple(slice(a - o, b - o) for a, b, o in zip(box[::2], box[1::2], low))
 
 
@@ -102,11 +102,11 @@ class Camera:
     def __init__(self, program, comm, number, tiles, pictures):
         self.program, self.tiles, self.share = program, tiles, tiles.share(comm.rank)
         self.picture = pictures(self.share) if self.share else None
-        self.own, fields = tiles.partition[comm.rank].box, len(tiles.series.reads)
+        self.box, fields = tiles.partition[comm.rank].box, len(tiles.series.reads)
         needs = [tiles.need(rank) for rank in range(comm.size)]
         self.need, dtype = needs[comm.rank], program.plan.precision
         others = [rank for rank in range(comm.size) if rank != comm.rank]
-        self.goes = {rank: common for rank in others if needs[rank] and (common := clip(needs[rank], self.own))}
+        self.goes = {rank: common for rank in others if needs[rank] and (common := clip(needs[rank], self.box))}
         self.comes = {rank: common for rank in others if self.need and (common := clip(self.need, tiles.partition[rank].box))}
         self.out, self.into = (
             {rank: np.empty((fields, *(b - a for a, b in zip(box[::2], box[1::2]))), dtype) for rank, box in boxes.items()}
@@ -116,8 +116,8 @@ class Camera:
                               [(rank, TAG + number, buffer) for rank, buffer in self.into.items()])  # fmt: skip
 
     def take(self):
-        """The part of the picture that this rank makes, or None; all ranks must call it."""
-        names, low = tuple(self.tiles.series.reads), self.own[::2]
+        """Return the part of the picture that this rank makes, or None; all ranks must call it."""
+        names, low = tuple(self.tiles.series.reads), self.box[::2]
         for rank, box in self.goes.items():
             for target, name in zip(self.out[rank], names):
                 target[...] = self.program.host(name, slices_of(box, low))
@@ -125,11 +125,11 @@ class Camera:
         arrays = {}
         if self.share:
             shape = tuple(b - a for a, b in zip(self.need[::2], self.need[1::2]))
-            mine = clip(self.need, self.own)
+            common = clip(self.need, self.box)
             for name in names:
                 arrays[name] = np.empty(shape, self.program.plan.precision)
-                if mine:
-                    arrays[name][slices_of(mine, self.need[::2])] = self.program.host(name, slices_of(mine, low))
+                if common:
+                    arrays[name][slices_of(common, self.need[::2])] = self.program.host(name, slices_of(common, low))
         self.link.finish()
         for rank, box in self.comes.items():
             for name, values in zip(names, self.into[rank]):
@@ -155,15 +155,15 @@ class Collected:
         self.where = comm.gather(series.where) if comm.size > 1 else None
 
     def take(self):
-        """The picture on rank 0, None on the others; all ranks must call it."""
-        own = self.picture({name: self.program.host(name, index) for name, index in self.series.reads.items()})
+        """Return the picture on rank 0, None on the others; all ranks must call it."""
+        picture = self.picture({name: self.program.host(name, index) for name, index in self.series.reads.items()})
         if self.where is None:
-            return own
+            return picture
         lead = max(len(self.series.components), 1)
-        blocks = self.comm.collect(np.ascontiguousarray(own.reshape(lead, -1)[:, self.series.where]))
+        blocks = self.comm.collect(np.ascontiguousarray(picture.reshape(lead, -1)[:, self.series.where]))
         if blocks is None:
             return None
-        out = np.full((lead, own.size // lead), np.nan, own.dtype)
+        out = np.full((lead, picture.size // lead), np.nan, picture.dtype)
         for where, values in zip(self.where, blocks):
             out[:, where] = values
-        return out.reshape(own.shape)
+        return out.reshape(picture.shape)

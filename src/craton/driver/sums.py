@@ -38,7 +38,7 @@ def check_disk(scenario, plan, out, force):
 
 
 def prepare(scenario, plan, machine, comm, saved=None):
-    """The machine, where the algorithm asked for applies.
+    """Return the machine, where the algorithm asked for applies.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def prepare(scenario, plan, machine, comm, saved=None):
 
 
 def facts(plan):
-    """What run.json says of a plan."""
+    """Return what run.json says of a plan."""
     return {"precision": plan.precision, "nbytes": plan.nbytes}
 
 
@@ -105,7 +105,7 @@ def solve(problem, device="auto", method="auto", threads=None, progress=False, c
 
 
 def decide(problem, machine, method, comm):
-    """The method that all ranks take, why, and what each would cost one rank: rank 0 looks at the whole problem."""
+    """Return the method that all ranks take, why, and what each would cost one rank: rank 0 looks at the whole problem."""
     from craton.comm import agreed, broadcast
     from craton.methods import gravity
 
@@ -125,7 +125,8 @@ def decide(problem, machine, method, comm):
 def summed(problem, name, machine, comm, progress):
     """Fields (fields, points) of a problem by a method, the sum of what the ranks find for their shares of it; and their errors."""
     from craton.comm import broadcast
-    from craton.driver.sweep import Runner, progress_of_sweep
+    from craton.driver.progress import progress_of_sweep
+    from craton.driver.sweep import Runner
     from craton.methods import gravity
     from craton.methods.gravity import accuracy
     from craton.methods.gravity.cost import speed

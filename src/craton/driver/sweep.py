@@ -1,13 +1,8 @@
 """The tile loop of every sum over sources: load, run the phases, store; nothing of size sources times points is ever kept."""
-import sys
-import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from craton.text import interactions
 
 
 @dataclass
@@ -33,7 +28,7 @@ class Runner:
         return out
 
     def scaled(self, factor):
-        """A runner whose interactions count `factor` times in the reports of this one."""
+        """Return a runner whose interactions count `factor` times in the reports of this one."""
         before, report = self.done, self.report
         return Runner(self.machine, report and (lambda done: report(int(before + done * factor))))
 
@@ -70,35 +65,3 @@ def sweep(program, report=None):
             report(done)
     out *= plan.scale[:, None]
     return out
-
-
-@contextmanager
-def progress_of_sweep(total, title="gravity", quiet=False):
-    """A function to be called with the number of interactions done; a bar on a terminal, else a line every tenth after two seconds."""
-    if quiet:
-        yield None
-        return
-    if not sys.stderr.isatty():
-        yield _lines(total)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"),
-               TimeRemainingColumn(), TextColumn("left"))  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task, began = bar.add_task(title, total=total, rate=""), time.perf_counter()
-        yield lambda done: bar.update(task, completed=done, rate=interactions(done, time.perf_counter() - began))
-
-
-def _lines(total):
-    began, shown = time.perf_counter(), [0]
-
-    def report(done):
-        spent = time.perf_counter() - began
-        if spent > 2 and done * 10 // total > shown[0]:
-            shown[0] = done * 10 // total
-            left = spent / done * (total - done)
-            print(f"{100 * done // total} % done, {interactions(done, spent)}, {left:.0f} s left", file=sys.stderr, flush=True)
-
-    return report

@@ -22,7 +22,7 @@ def check_memory(planned, machine, ranks=1):
 
 
 def commit(scenario, planned, machine):
-    """The plan on the machine, filled from the scenario."""
+    """Return the plan on the machine, filled from the scenario."""
     begin = time.perf_counter()
     try:
         program = machine.commit(planned, METHODS[scenario.method].fills(scenario, planned))
@@ -43,7 +43,7 @@ def check_disk(scenario, planned, out, force):
 
 
 def prepare(scenario, plan, machine, comm, saved=None):
-    """The plan on the machine, in the state of a checkpoint where there is one."""
+    """Return the plan on the machine, in the state of a checkpoint where there is one."""
     program = commit(scenario, plan, machine)
     if saved:
         saved.restore(program, comm.rank)
@@ -51,19 +51,19 @@ def prepare(scenario, plan, machine, comm, saved=None):
 
 
 def facts(plan):
-    """What run.json says of a plan."""
+    """Return what run.json says of a plan."""
     return {"precision": plan.precision, "steps": plan.steps, "points": plan.totals.points, "nbytes": plan.nbytes}
 
 
 def compute(scenario, plan, program, comm, progress=True, out=None, store=None, saved=None):
-    """The time loop: `Result`; with a directory, every rank writes its part of the snapshots."""
+    """Return the time loop: `Result`; with a directory, every rank writes its part of the snapshots."""
     if out is None:
         return march(scenario, program, None, progress, comm)
     return with_snapshots(scenario, program, out, progress, comm, store, saved)
 
 
 def with_snapshots(scenario, program, out, progress, comm, store, saved):
-    """The time loop with its snapshots: every rank writes its part of them. Rank 0 lays the series out and closes them."""
+    """Return the time loop with its snapshots: every rank writes its part of them. Rank 0 lays the series out and closes them."""
     from craton.comm import agreed
     from craton.driver.checkpoint import Checkpoints
     from craton.output.snapshots import SnapshotWriter
@@ -130,7 +130,7 @@ def write_records(result, store):
 
 
 def march(scenario, program, writer, progress, comm, checkpoints=None, saved=None):
-    """The time loop with its recorder; an error that ends it early is kept in the result, beside what was recorded.
+    """Return the time loop with its recorder; an error that ends it early is kept in the result, beside what was recorded.
 
     A run that is interrupted leaves a checkpoint.
     """
@@ -160,7 +160,7 @@ def march(scenario, program, writer, progress, comm, checkpoints=None, saved=Non
 
 
 def leave(recorder, error):
-    """A checkpoint of a run that was interrupted; where it cannot be written, the error says so."""
+    """Leave a checkpoint of a run that was interrupted; where it cannot be written, the error says so."""
     try:
         recorder.keep()
     except ResourceError as reason:
@@ -168,12 +168,12 @@ def leave(recorder, error):
 
 
 def say(text):
-    """A sentence about how it is run, on standard error."""
+    """Say how it is run, on standard error."""
     print(f"note: {text}", file=sys.stderr, flush=True)
 
 
 def timings(program, recorder, end, halos, comm):
-    """What run.json says of the run: compile and first step apart from steady steps."""
+    """Return what run.json says of the run: compile and first step apart from steady steps."""
     from craton.versions import versions
 
     planned, machine, clock = program.plan, program.backend, recorder.clock

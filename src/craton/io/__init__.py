@@ -45,7 +45,7 @@ class Format:
     file: str = ""
 
     def function(self, name):
-        """The function of the module that has a name.
+        """Return the function of the module that has a name.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ FORMATS = [
 
 
 def formats(holds):
-    """The rows that hold a kind of data.
+    """Return the rows that hold a kind of data.
 
     Parameters
     ----------

@@ -49,11 +49,11 @@ class _File:
         return name in self.variables
 
     def get(self, name):
-        """A copy of a variable, or None."""
+        """Return a copy of a variable, or None."""
         return np.array(self.variables[name][()]) if name in self.variables else None
 
     def kind(self, name):
-        """The attribute elem_type of a block, upper case."""
+        """Return the attribute elem_type of a block, upper case."""
         held = self.variables[name]
         value = getattr(held, "attrs", {}).get("elem_type") if hasattr(held, "attrs") else getattr(held, "elem_type", b"")
         value = value[0] if isinstance(value, np.ndarray) and value.size == 1 else value

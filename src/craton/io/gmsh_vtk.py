@@ -12,7 +12,7 @@ SAVE_GROUPS = "In Gmsh, put all volumes and their outer surfaces into physical g
 
 
 def _mesh_library():
-    """The module meshlane; where it is not installed meshio, whose functions are the same."""
+    """Return the module meshlane; where it is not installed meshio, whose functions are the same."""
     for name in ("meshlane", "meshio"):
         try:
             return import_module(name)

@@ -96,7 +96,7 @@ def _take(block, n, key, value):
 
 
 def number(word, line, name):
-    """A finite number, with Fortran's exponents (1.d10).
+    """Return a finite number, with Fortran's exponents (1.d10).
 
     Parameters
     ----------

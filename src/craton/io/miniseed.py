@@ -7,7 +7,7 @@ from craton.io.obspy_files import has_obspy
 
 
 def stream(dataset, network="XX"):
-    """The waveforms as an obspy.Stream, trace by receiver, quantity and component.
+    """Return the waveforms as an obspy.Stream, trace by receiver, quantity and component.
 
     Times count from ``dataset.attrs["origin_time"]`` (2000-01-01 unless stated).
 

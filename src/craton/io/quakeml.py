@@ -32,7 +32,7 @@ def read(path):
 
 
 def source_of(event):
-    """The source that an event of ObsPy describes.
+    """Return the source that an event of ObsPy describes.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ def _sorted(ids):
 
 
 def _finder(ids, order, noun):
-    """Function that turns numbers of the file into positions."""
+    """Return function that turns numbers of the file into positions."""
 
     def find(numbers, file):
         place = np.minimum(np.searchsorted(ids, numbers), len(ids) - 1)

@@ -93,7 +93,7 @@ def _version(lines):
 
 
 def _subfault(lines, version):
-    """The 17 numbers of a subfault's heading, and its three arrays of samples."""
+    """Return the 17 numbers of a subfault's heading, and its three arrays of samples."""
     place, mechanism = (lines.numbers(n, "a subfault's heading") for n in WORDS[version])
     at = lines.at
     lon, lat, depth, strike, dip, area, onset, interval, *medium = place
@@ -124,7 +124,7 @@ class _Lines:
         self.file, self.at = file, 0
 
     def line(self):
-        """The next line, or None at the end."""
+        """Return the next line, or None at the end."""
         for line in self.file:
             self.at += 1
             if line.strip() and not line.lstrip().startswith("#"):
@@ -132,12 +132,12 @@ class _Lines:
         return None
 
     def next(self):
-        """The words of the next line, or None at the end."""
+        """Return the words of the next line, or None at the end."""
         line = self.line()
         return None if line is None else line.split()
 
     def array(self, noun):
-        """The next line as numbers."""
+        """Return the next line as numbers."""
         line = self.line()
         if line is None:
             raise ValueError(f"line {self.at}: the file ends where {noun} is expected")
@@ -147,20 +147,20 @@ class _Lines:
             raise ValueError(f"line {self.at}: {line.strip()[:40]!r} is not {noun}") from None
 
     def numbers(self, least, noun):
-        """The next line, of at least so many finite numbers; exactly as many where they are a subfault's."""
+        """Return the next line, of at least so many finite numbers; exactly as many where they are a subfault's."""
         values = self.array(noun)
         if len(values) < least or not np.isfinite(values).all():
             raise ValueError(f"line {self.at}: {len(values)} numbers, {noun} has {least}, all finite")
         return values[:least].tolist()
 
     def count(self, words, noun):
-        """The number behind PLANE or POINTS."""
+        """Return the number behind PLANE or POINTS."""
         if len(words) < 2 or not words[1].isdecimal():
             raise ValueError(f"line {self.at}: {words[0]} must be followed by the number of {noun}")
         return int(words[1])
 
     def samples(self, count):
-        """The next so many samples, over any number of lines."""
+        """Return the next so many samples, over any number of lines."""
         parts, have = [], 0
         while have < count:
             parts.append(self.array(f"{count} samples of slip rate ({have} read)").astype(np.float32))

@@ -54,7 +54,7 @@ def read(path):
 
 
 def _heading(file):
-    """The first line that is no comment; where it holds numbers, the comment before it."""
+    """Return the first line that is no comment; where it holds numbers, the comment before it."""
     comment, start = "", 0
     while line := file.readline():
         if line.startswith("#"):

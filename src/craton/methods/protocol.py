@@ -57,13 +57,13 @@ class Method(Protocol):
     benches: tuple
 
     def scenario(self):
-        """The class of its scenarios: a `craton.tables.schema.Document` with the tables that the method has.
+        """Return the class of its scenarios: a `craton.tables.schema.Document` with the tables that the method has.
 
         Its keys of other methods are read, left out or refused as its `FOREIGN` says.
         """
 
     def plan(self, scenario, team=None, machine=None):
-        """The plan of a scenario.
+        """Return the plan of a scenario.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class Method(Protocol):
         """
 
     def outline(self, scenario, ranks, planner):
-        """The plan for `craton plan`, or what it costs where the plan itself is too large; None where there is no such short cut.
+        """Return the plan for `craton plan`, or what it costs where the plan itself is too large; None where there is no such short cut.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class Method(Protocol):
         """
 
     def subdomain(self, scenario, plan, rank, ranks):
-        """The plan of one rank from the plan of the whole.
+        """Return the plan of one rank from the plan of the whole.
 
         Raises
         ------
@@ -100,34 +100,34 @@ class Method(Protocol):
         """
 
     def fills(self, scenario, plan):
-        """What fills the arrays of a rank's plan that are `filled`, see `craton.backends.base.Machine.commit`.
+        """Return what fills the arrays of a rank's plan that are `filled`, see `craton.backends.base.Machine.commit`.
 
         Until then they take no memory; builders are needed for them, and are gone afterwards.
         """
 
     def picture_maker(self, series):
-        """The function that makes a picture of a `SnapshotSeries` from a dict of fields on the host; runs beside the time loop."""
+        """Return the function that makes a picture of a `SnapshotSeries` from a dict of fields on the host; runs beside the time loop."""
 
     def shots(self, scenario):
-        """Names of the shots that must be run one by one."""
+        """Return names of the shots that must be run one by one."""
 
     def dataset(self, result):
-        """The `xarray.Dataset` of a `craton.driver.result.Result`."""
+        """Return the `xarray.Dataset` of a `craton.driver.result.Result`."""
 
     def cut(self, scenario, plan, ranks):
-        """What `craton plan --ranks N` prints of who owns what, in lines; None where ranks are alike."""
+        """Return what `craton plan --ranks N` prints of who owns what, in lines; None where ranks are alike."""
 
     def estimate(self, plan, machine):
-        """What a run will take on a machine, in lines."""
+        """Say what a run will take on a machine, in lines."""
 
     def header(self, scenario, plan, machine, out):
-        """What will be computed, on what, into what, in lines."""
+        """Say what will be computed, on what, into what, in lines."""
 
     def summary(self, result, paths):
-        """What was computed, how fast, and where it is, in lines; `paths` are those in its directory."""
+        """Say what was computed, how fast, and where it is, in lines; `paths` are those in its directory."""
 
     def operators(self, order, precision):
-        """All operators of a method: dict of name to (Operator, precision).
+        """Return all operators of a method: dict of name to (Operator, precision).
 
         Parameters
         ----------
@@ -138,4 +138,4 @@ class Method(Protocol):
         """
 
     def bench(self, name, device):
-        """Cases of a benchmark for a machine called `device`: list of `BenchCase`, or of what a sweep times (`gravity.bench.Case`)."""
+        """Return cases of a benchmark for a machine called `device`: list of `BenchCase`, or of what a sweep times (`gravity.bench.Case`)."""

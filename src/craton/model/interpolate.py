@@ -4,7 +4,7 @@ import numpy as np
 ALONE = 1e-9  # step of an axis with one point: only its own place lies on it
 
 def weights(axis, at, beyond=np.inf):
-    """Indices before and after places, and the weight of the point after.
+    """Return indices before and after places, and the weight of the point after.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ def off_axis_attributes(name):
 
 
 def time_coordinate(times, interval):
-    """The coordinate `time`; it has no CF axis, so that it stays a number of seconds in every reader.
+    """Return the coordinate `time`; it has no CF axis, so that it stays a number of seconds in every reader.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def time_coordinate(times, interval):
 
 
 def cf_dataset(variables, coordinates, attributes):
-    """A dataset without fill values: CF forbids them on coordinates, and no sample is missing.
+    """Return a dataset without fill values: CF forbids them on coordinates, and no sample is missing.
 
     Parameters
     ----------

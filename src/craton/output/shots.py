@@ -153,7 +153,7 @@ class _First:
 
 
 def _coordinates(sample, receivers, names, places, times):
-    """The dataset of all coordinates, with no quantity."""
+    """Return the dataset of all coordinates, with no quantity."""
     coordinates = {name: (c.dims, c.values, c.attrs) for name, c in sample.coords.items() if "receiver" not in c.dims}
     coordinates["time"] = ("time", times, sample.time.attrs)
     coordinates["receiver"] = ("receiver", np.array(receivers.names, dtype=str), sample.receiver.attrs)

@@ -102,7 +102,7 @@ def _source_problems(scenario, i, entry):
 
 
 def _silent(scenario, i, entry):
-    """A source that moves nothing of what is computed in the plane."""
+    """Return a source that moves nothing of what is computed in the plane."""
     motion = scenario.domain.motion
     across = [1] if motion == "SH" else [0, 2]
     if motion is None:

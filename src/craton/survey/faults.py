@@ -61,7 +61,7 @@ class FiniteFault:
         return self.onset + self.count * self.interval
 
     def describe(self):
-        """The source in words: str."""
+        """Return the source in words: str."""
         moment = scalar_moment(self.moment)
         total = float(np.sum(self.final_moments()))
         return (f"finite fault of {self.subfaults:,} subfaults, rupture {self.onset.min():g} to {self.end.max():g} s, M0 {moment:.4g} N m, "
@@ -72,7 +72,7 @@ class FiniteFault:
         return np.linalg.norm(self.tensors, axis=(1, 2)) / np.sqrt(2) * np.abs(self.slips())
 
     def slips(self):
-        """Final slip of each component, m: what its samples sum to."""
+        """Return final slip of each component, m: what its samples sum to."""
         total = np.concatenate([[0.0], np.cumsum(self.rates, dtype=float)])
         return (total[self.begin + self.count] - total[self.begin]) * self.interval
 
@@ -108,7 +108,7 @@ class FiniteFault:
 
 
 def build(rupture, name, places, medium):
-    """The fault of a `craton.io.srf.Rupture`.
+    """Return the fault of a `craton.io.srf.Rupture`.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def build(rupture, name, places, medium):
 
 
 def _with_whole(fault, warned):
-    """The fault with its centroid, total moment and moment rate."""
+    """Return the fault with its centroid, total moment and moment rate."""
     from dataclasses import replace
 
     slip, sizes = fault.slips(), fault.final_moments()
@@ -192,7 +192,7 @@ def _moment_rate(fault, moment):
 
 
 def _stated(rupture, fault, subfault, component):
-    """A warning where samples do not sum to the slip that the headings state."""
+    """Return a warning where samples do not sum to the slip that the headings state."""
     stated, summed = rupture.slip[subfault, component], fault.slips()
     off = np.abs(summed).sum() / max(np.abs(stated).sum(), 1e-30) - 1
     if abs(off) < 0.02:

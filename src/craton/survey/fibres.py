@@ -54,7 +54,7 @@ class Fibres:
 
 
 def build(entries):
-    """The channels of ``(name, along (m, 3), spacing, gauge)`` fibres, lengths in m.
+    """Return the channels of ``(name, along (m, 3), spacing, gauge)`` fibres, lengths in m.
 
     The first channel lies half a gauge length from the fibre's beginning, the others every `spacing` as far as half a gauge length
     remains behind them. At a corner the tangent is that of the piece towards the middle of the channel.

@@ -219,7 +219,7 @@ def local_of(domain):
 
 
 def places(domain, coordinates):
-    """The `Places` of a file in a domain; of a chunk of the Earth its `Globe`.
+    """Return the `Places` of a file in a domain; of a chunk of the Earth its `Globe`.
 
     Parameters
     ----------

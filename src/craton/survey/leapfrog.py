@@ -27,7 +27,7 @@ BLOCK = 1 << 21  # values of one FFT of several series
 
 
 def extra(steps):
-    """Steps beyond the last one of a record that make it right up to its end: where the Airy function has fallen to 1e-6.
+    """Return steps beyond the last one of a record that make it right up to its end: where the Airy function has fallen to 1e-6.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def for_leapfrog(series, dt, shift=0.0, band=math.inf):
 
 
 def from_leapfrog(series, dt, shift=0.5, band=math.inf):
-    """Records of a leapfrog run as if time had been continuous.
+    """Return records of a leapfrog run as if time had been continuous.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def band(series, dt):
 
 
 def _mapped(series, shift, to, stretch, full, none):
-    """The series whose spectrum at w is that of the given one at ``2/dt to(w dt / 2)``; times grow by `stretch` at most."""
+    """Return the series whose spectrum at w is that of the given one at ``2/dt to(w dt / 2)``; times grow by `stretch` at most."""
     series = np.asarray(series)
     n, out = len(series), np.empty_like(series)
     if not n:
@@ -128,7 +128,7 @@ def _spectrum(rows, phase, shift):
 
 
 def _window(x):
-    """The Kaiser-Bessel window of WIDTH points at x."""
+    """Return the Kaiser-Bessel window of WIDTH points at x."""
     return np.i0(BETA * np.sqrt(np.maximum(1 - (2 * x / WIDTH) ** 2, 0)))
 
 
@@ -139,7 +139,7 @@ def _window_transform(t):
 
 
 def _more(n):
-    """Samples by which a series is continued."""
+    """Return samples by which a series is continued."""
     return min(n - 1, n // 8 + 64)
 
 
@@ -163,7 +163,7 @@ def _taper(x, full, none):
 
 
 def _good(length):
-    """A length not below `length` that FFTs like: a power of two times a number from 16 to 31."""
+    """Return a length not below `length` that FFTs like: a power of two times a number from 16 to 31."""
     length = math.ceil(length)
     step = 1 << max(length.bit_length() - 5, 1)
     return -(-length // step) * step

@@ -25,7 +25,7 @@ def located(scenario, positions):
 
 
 def globe_of(scenario):
-    """The `Globe` of a scenario on a chunk of the Earth; None of others.
+    """Return the `Globe` of a scenario on a chunk of the Earth; None of others.
 
     Parameters
     ----------

@@ -51,14 +51,14 @@ class PlaneWave:
         return np.array([self.xyz])
 
     def describe(self):
-        """The source in words: str."""
+        """Return the source in words: str."""
         east, north, up = self.direction
         return (f"plane {self.wave} wave, vertical, {self.speed:g} m/s, particle velocity {self.velocity:g} m/s times wavelet along "
                 f"({east:.3g}, {north:.3g}, {up:.3g})")  # fmt: skip
 
 
 def build(entry, name, domain, medium):
-    """The plane wave of a scenario's entry; SV moves along `azimuth`, SH to the right of it.
+    """Return the plane wave of a scenario's entry; SV moves along `azimuth`, SH to the right of it.
 
     Parameters
     ----------

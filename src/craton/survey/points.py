@@ -44,7 +44,7 @@ class Points:
 
 
 def grid(x, y, z, words=""):
-    """A grid over axes x and y (m) at elevations z: a number, or (ny, nx).
+    """Return a grid over axes x and y (m) at elevations z: a number, or (ny, nx).
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def scattered(x, y, z, words="scattered", **along):
 
 
 def build(table, surface, columns):
-    """The points of a scenario.
+    """Return the points of a scenario.
 
     Parameters
     ----------

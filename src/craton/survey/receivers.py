@@ -93,7 +93,7 @@ class Receivers:
         return replace(self, stations=on_earth, source=source)
 
     def fibre_channels(self):
-        """A Channel for each channel of the fibres."""
+        """Return a Channel for each channel of the fibres."""
         numbers = range(len(self.fibres)) if self.fibres is not None else ()
         return [Channel(n, ALONG_FIBRE, "", True, terms=tuple(self.fibres.terms(n))) for n in numbers]
 
@@ -126,7 +126,7 @@ def channels(count, quantities, motion=None, shots=1):
 
 
 def build(scenario):
-    """The receivers of a scenario: single ones, lines, grids and files, in its order.
+    """Return the receivers of a scenario: single ones, lines, grids and files, in its order.
 
     Lines and grids are numbered from 1 behind their name (``L1, L2, ...``); grids with x fastest.
 
@@ -212,7 +212,7 @@ def _placed(scenario, xyz, deep):
 
 
 def where(entry):
-    """The key of an entry that says where its receivers are: ``at``, ``line``, ``grid``, ``file`` or ``das``.
+    """Return the key of an entry that says where its receivers are: ``at``, ``line``, ``grid``, ``file`` or ``das``.
 
     Parameters
     ----------

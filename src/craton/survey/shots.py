@@ -36,7 +36,7 @@ class Shot:
         return np.mean(np.concatenate(xyz), axis=0) if xyz else np.full(3, np.nan)
 
     def of_survey(self, problem):
-        """A problem of this shot's scenario with the key that it has in the survey's.
+        """Return a problem of this shot's scenario with the key that it has in the survey's.
 
         Parameters
         ----------
@@ -50,7 +50,7 @@ class Shot:
 
 
 def split(scenario):
-    """The shots of a scenario, in its order: list of Shot; empty where all sources act together.
+    """Return the shots of a scenario, in its order: list of Shot; empty where all sources act together.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def alone(scenario, entry, name):
 
 
 def position(scenario, xyz):
-    """A Position of these coordinates, m; without y in the plane.
+    """Return a Position of these coordinates, m; without y in the plane.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ def problems(scenario):
 
 
 def misplaced(domain, n, plane):
-    """The problem of a plane that does not cut the domain.
+    """Return the problem of a plane that does not cut the domain.
 
     Parameters
     ----------

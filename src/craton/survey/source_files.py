@@ -45,7 +45,7 @@ def _contents(kind, file, options, *_):
 
 
 def tau_of(half_duration):
-    """Standard deviation, s, of the Gaussian moment rate that SPECFEM makes of a half duration.
+    """Return standard deviation, s, of the Gaussian moment rate that SPECFEM makes of a half duration.
 
     SPECFEM's moment is (1 + erf(1.628 t / hd)) / 2, its rate exp(-(1.628 t / hd)^2) 1.628 / (sqrt(pi) hd): tau = hd / (1.628 sqrt(2)).
 
@@ -58,7 +58,7 @@ def tau_of(half_duration):
 
 
 def build_all(scenario, medium=None):
-    """The sources of a scenario, in its order: PointSource, and where it says so FiniteFault and PlaneWave.
+    """Return the sources of a scenario, in its order: PointSource, and where it says so FiniteFault and PlaneWave.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def build_all(scenario, medium=None):
 
 
 def build(entry, name, scenario, medium):
-    """The sources of one entry of a scenario.
+    """Return the sources of one entry of a scenario.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def _from_keys(entry, name, scenario):
 
 
 def in_domain_axes(scenario, xyz, moment, force):
-    """A moment tensor and a force given in east, north, up at a position, in the axes of the domain: those of a chunk of the Earth.
+    """Return a moment tensor and a force given in east, north, up at a position, in the axes of the domain: those of a chunk of the Earth.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def in_domain_axes(scenario, xyz, moment, force):
 
 
 def _from_file(entry, name, scenario, medium):
-    """The sources of a file: points, or a finite fault."""
+    """Return the sources of a file: points, or a finite fault."""
     held, places = contents(entry), geography.places(scenario.domain, getattr(entry, "coordinates", "geographic"))
     if not isinstance(held, list):
         return [faults.build(held, name, places, medium)]
@@ -154,7 +154,7 @@ def _from_file(entry, name, scenario, medium):
 
 
 def _point(places, name, point, wavelet):
-    """A point source at a file source's place, its mechanism turned to the model's axes."""
+    """Return a point source at a file source's place, its mechanism turned to the model's axes."""
     xyz = tuple(map(float, places.xyz(point.longitude, point.latitude, point.depth)))
     turn = places.rotation(point.longitude, point.latitude)
     moment = point.moment if point.plane is None else double_couple(*point.plane)
@@ -163,7 +163,7 @@ def _point(places, name, point, wavelet):
 
 
 def _wavelet(entry, point):
-    """The entry's own wavelet, or the one that SPECFEM makes of a half duration or frequency; moved by the time shift."""
+    """Return the entry's own wavelet, or the one that SPECFEM makes of a half duration or frequency; moved by the time shift."""
     if entry.wavelet is not None:
         return _moved(wavelets.build(entry.wavelet), point.shift)
     if point.wavelet not in ("gaussian", "ricker"):
@@ -178,12 +178,12 @@ def _wavelet(entry, point):
 
 
 def _moved(wavelet, shift):
-    """The wavelet later by `shift` (s)."""
+    """Return the wavelet later by `shift` (s)."""
     return replace(wavelet, delay=wavelet.delay + shift, start=wavelet.start + shift, end=wavelet.end + shift)
 
 
 def checked(entry, name, scenario):
-    """Sources of an entry's file in a medium, and the (key, message, remedy) of its problem, or None.
+    """Return sources of an entry's file in a medium, and the (key, message, remedy) of its problem, or None.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def checked(entry, name, scenario):
 
 
 def any_solid(xyz):
-    """Some solid, where only the file is looked at.
+    """Return some solid, where only the file is looked at.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ class PointSource:
         return np.array([self.xyz])
 
     def describe(self):
-        """The source in words: str."""
+        """Return the source in words: str."""
         return _force_words(self) if self.force is not None else _moment_words(self)
 
 
@@ -160,13 +160,13 @@ def _cos_sin(degrees):
 
 
 def _plane_axes(strike, dip):
-    """Normal of the foot wall, direction of strike, and up-dip direction of a fault plane; unit vectors, east-north-up."""
+    """Return normal of the foot wall, direction of strike, and up-dip direction of a fault plane; unit vectors, east-north-up."""
     (cs, ss), (cd, sd) = _cos_sin(strike), _cos_sin(dip)
     return np.array([sd * cs, -sd * ss, cd]), np.array([ss, cs, 0.0]), np.array([-cd * cs, cd * ss, sd])
 
 
 def double_couple_axes(strike, dip):
-    """Normals of the foot wall, directions of strike and up dip of many planes, (n, 3) each, from degrees (n,); see `double_couple`.
+    """Return normals of the foot wall, directions of strike and up dip of many planes, (n, 3) each, from degrees (n,); see `double_couple`.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def double_couple_axes(strike, dip):
 
 
 def nodal_planes(tensor):
-    """The two nodal planes of the best double couple of a moment tensor (its deviatoric part's largest and smallest principal axes).
+    """Return the two nodal planes of the best double couple of a moment tensor (its deviatoric part's largest and smallest principal axes).
 
     Parameters
     ----------

@@ -149,7 +149,7 @@ def delay(trace, pulse, step, start, window, either=True):
 
 
 def _extent(pulse, step):
-    """Samples on each side of its zero within which a pulse is above 0.1 % of its peak."""
+    """Return samples on each side of its zero within which a pulse is above 0.1 % of its peak."""
     lag = step * np.arange(-20000, 20001)
     size = np.abs(pulse(lag))
     return int(np.ceil(np.abs(lag[size > 1e-3 * size.max()]).max() / step))

@@ -72,7 +72,7 @@ class Wavelet:
 
 
 def build(spec):
-    """The wavelet that a scenario states.
+    """Return the wavelet that a scenario states.
 
     Parameters
     ----------
@@ -227,12 +227,12 @@ def _brune(spec):
 
 
 def _kuepper_wavelet(spec):
-    T, n, delay = spec.duration, spec.extrema, spec.delay or 0.0
-    shape = partial(kuepper_shape, duration=T, extrema=n)
-    area = (1 - (-1) ** n) * T / math.pi * (1 / n - n / (n + 2) ** 2) / _kuepper_peak(n)
-    peak_frequency, f95 = _spectrum_numbers(shape(np.arange(1024) * T / 1024), T / 1024)
-    parameters = f"duration {T:g} s, {n} extrem{'um' if n == 1 else 'a'}"
-    return Wavelet("kuepper", delay, shape, area, 1.0, peak_frequency, f95, delay, delay + T, parameters)
+    duration, n, delay = spec.duration, spec.extrema, spec.delay or 0.0
+    shape = partial(kuepper_shape, duration=duration, extrema=n)
+    area = (1 - (-1) ** n) * duration / math.pi * (1 / n - n / (n + 2) ** 2) / _kuepper_peak(n)
+    peak_frequency, f95 = _spectrum_numbers(shape(np.arange(1024) * duration / 1024), duration / 1024)
+    parameters = f"duration {duration:g} s, {n} extrem{'um' if n == 1 else 'a'}"
+    return Wavelet("kuepper", delay, shape, area, 1.0, peak_frequency, f95, delay, delay + duration, parameters)
 
 
 def _samples(spec):
@@ -262,7 +262,7 @@ WAVELETS = {
 
 
 def _symmetric(spec, shape, parameters, last, **numbers):
-    """A wavelet with its centre at the delay; `last` is the time of its last extremum after the centre, s."""
+    """Return a wavelet with its centre at the delay; `last` is the time of its last extremum after the centre, s."""
     delay = spec.delay or 0.0
     start, end = delay - _decay_time(shape, START_LEVEL, last), delay + _decay_time(shape, END_LEVEL, last)
     return Wavelet(spec.kind, delay, shape, start=start, end=end, parameters=parameters, **numbers)
@@ -306,7 +306,7 @@ def _edge(values, level, side):
 
 
 def sample_arrays(spec):
-    """Times and values of a ``samples`` wavelet as arrays, read from its file where it has one, and checked (see `check_samples`).
+    """Return times and values of a ``samples`` wavelet as arrays, read from its file where it has one, and checked (see `check_samples`).
 
     Parameters
     ----------

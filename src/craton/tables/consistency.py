@@ -23,11 +23,10 @@ def space_problems(scenario):
     tuple
         (key, message, remedy)
     """
-    for name in ("source", "receivers"):
-        for path, at in places(getattr(scenario, name), (name,)):
-            if at.y is None:
-                message = "a position in a 3-D domain needs three coordinates, y is missing"
-                yield dotted(path), message, "write [x, y, z] in m"
+    for path, at in places(scenario):
+        if at.y is None:
+            message = "a position in a 3-D domain needs three coordinates, y is missing"
+            yield dotted(path), message, "write [x, y, z] in m"
     for n, source in enumerate(scenario.source):
         if len(getattr(source, "force", (0, 0, 0))) == 2:
             message = "a force in a 3-D domain needs three components"
@@ -48,11 +47,8 @@ def plane_problems(scenario):
     """
     for n, entry in enumerate(scenario.receivers):
         if isinstance(entry, ReceiverGrid):
-            yield (
-                f"receivers.{n}.grid",
-                "a horizontal grid of receivers does not fit a 2-D domain",
-                "use line",
-            )
+            message = "a horizontal grid of receivers does not fit a 2-D domain"
+            yield f"receivers.{n}.grid", message, "use line"
     for n, entry in enumerate(scenario.snapshots):
         if entry.plane is not None and entry.plane.axis == "y":
             yield f"snapshots.{n}.plane", "a 2-D domain has no y axis", "leave plane out"
@@ -83,8 +79,5 @@ def shot_problems(scenario):
             yield f"receivers.{n}.das", message, "run each shot as its own scenario"
     if any(has_shot) and not all(has_shot):
         n = has_shot.index(False)
-        yield (
-            f"source.{n}",
-            f"source {n + 1} has no shot, but other sources do",
-            'add shot = "name" to it',
-        )
+        message = f"source {n + 1} has no shot, but other sources do"
+        yield f"source.{n}", message, 'add shot = "name" to it'

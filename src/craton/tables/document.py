@@ -36,7 +36,7 @@ class Reading:
 
 
 def read(path, check, overrides=(), synonyms=None):
-    """The tables of a TOML file, and what a check makes of them.
+    """Return the tables of a TOML file, and what a check makes of them.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def read(path, check, overrides=(), synonyms=None):
 
 
 def reads(text, check, overrides=(), file="scenario", synonyms=None):
-    """The tables of TOML text, and what a check makes of them: Reading.
+    """Return the tables of TOML text, and what a check makes of them: Reading.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def reads(text, check, overrides=(), file="scenario", synonyms=None):
 
 
 def checked(reading):
-    """The scenario of a Reading.
+    """Return the scenario of a Reading.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def _tomls(folder):
 
 
 def _not_toml(text, message):
-    """The first syntax error; its line stands in the message, where `format_problems` finds it."""
+    """Return the first syntax error; its line stands in the message, where `format_problems` finds it."""
     if "(at end of document)" in message:
         last = text.rstrip().count("\n") + 1
         message = message.replace("at end of document", f"at line {last}, end of the file")
@@ -143,7 +143,7 @@ def _not_toml(text, message):
 
 
 def _toml_remedy(message, line):
-    """What is mostly meant by a line that is not TOML."""
+    """Return what is mostly meant by a line that is not TOML."""
     if "overwrite" in message or "declare" in message or "mutate" in message:
         return "give a key or table only once: leave one out; write lists of tables as [[...]]"
     if "illegal character '\\n'" in message:
@@ -268,7 +268,7 @@ def _line(problem, lines):
 
 
 def _override_of(key, overrides):
-    """The last override that set this key or a table around it."""
+    """Return the last override that set this key or a table around it."""
     for text in reversed(overrides):
         path = text.partition("=")[0].strip()
         if path and (key == path or key.startswith(path + ".")):
@@ -281,7 +281,7 @@ def _cut(line, most=120):
 
 
 def dumps(scenario):
-    """A scenario as TOML text: every value as resolved, SI numbers, absolute paths; `loads` makes an equal scenario of it.
+    """Return a scenario as TOML text: every value as resolved, SI numbers, absolute paths; `loads` makes an equal scenario of it.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class Table(BaseModel):
 
 
 def wrong(*items, nearest=None):
-    """The exception that carries problems of one value or table to the report.
+    """Return the exception that carries problems of one value or table to the report.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def exactly_one(table, names, remedy, key=""):
 
 
 def both_or_none(table, names, otherwise):
-    """The problem of a table with one of two keys that go together: list; `otherwise` is used where both are left out.
+    """Return the problem of a table with one of two keys that go together: list; `otherwise` is used where both are left out.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ LIMITS = {
 
 
 def quantity(dimension, **limits):
-    """The type of a number with a dimension, and its limits: ``above`` and ``below`` are excluded, ``least`` and ``most`` allowed.
+    """Return the type of a number with a dimension, and its limits: ``above`` and ``below`` are excluded, ``least`` and ``most`` allowed.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def quantity(dimension, **limits):
 
 
 def whole(**limits):
-    """The type of a whole number within the limits ``least`` and ``most``.
+    """Return the type of a whole number within the limits ``least`` and ``most``.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def _schema(schema, limits):
 
 
 def _within(value, limits, unit=""):
-    """The value, where it keeps its limits."""
+    """Return the value, where it keeps its limits."""
     unit = f" {unit}".rstrip()
     phrases = {name: f"{LIMITS[name][0]} {number(limit)}{unit}" for name, limit in limits.items()}
     broken = [phrases[name] for name, limit in limits.items() if not LIMITS[name][2](value, limit)]
@@ -181,7 +181,7 @@ def _within(value, limits, unit=""):
 
 
 def must(holds, message, remedy):
-    """The check of a value by a function; "{value}" in the texts is the value.
+    """Return the check of a value by a function; "{value}" in the texts is the value.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def must(holds, message, remedy):
 
 
 def one_of(names, meant=None):
-    """The check that a value is one word (or number) out of a few; `meant` maps other programs' words to ours.
+    """Return the check that a value is one word (or number) out of a few; `meant` maps other programs' words to ours.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def one_of(names, meant=None):
 
 
 def choice(*names, meant=None):
-    """The type of one word (or number) out of a few; `meant` maps other programs' words to ours.
+    """Return the type of one word (or number) out of a few; `meant` maps other programs' words to ours.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def choice(*names, meant=None):
 
 
 def union(pick, *tables, **plain):
-    """The type of a value that is one of several tables, or of other types by name.
+    """Return the type of a value that is one of several tables, or of other types by name.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def union(pick, *tables, **plain):
 
 
 def tagged(noun, by, **tables):
-    """The type of tables that come in kinds.
+    """Return the type of tables that come in kinds.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def _check_signs(value, noun, tables):
 
 
 def as_list(value):
-    """A list from a list, tuple, range or NumPy array; anything else as it is.
+    """Return a list from a list, tuple, range or NumPy array; anything else as it is.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def as_list(value):
 
 
 def items_of(count, message, remedy):
-    """The check that a value is a list of `count` items; "{value}" in the message is the value.
+    """Return the check that a value is a list of `count` items; "{value}" in the message is the value.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ def _three(names, unit):
 
 
 def triple(item, names, unit):
-    """The type of three numbers, such as a position or a force.
+    """Return the type of three numbers, such as a position or a force.
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ def triple(item, names, unit):
 
 
 def in_space_or_plane(item, names, unit):
-    """The type of three numbers, or of the two in the (x, z) plane.
+    """Return the type of three numbers, or of the two in the (x, z) plane.
 
     Parameters
     ----------
@@ -392,7 +392,7 @@ def spatial(values):
 
 
 def many(item, noun=None):
-    """The type of a list of numbers or tables: a tuple, from a list or a NumPy array; tables with a noun are written ``[[noun]]``.
+    """Return the type of a list of numbers or tables: a tuple, from a list or a NumPy array; tables with a noun are written ``[[noun]]``.
 
     Parameters
     ----------
@@ -417,7 +417,7 @@ def many(item, noun=None):
 
 
 def word_or(words, kind):
-    """The type of one of some words, or of something else, which is no string or begins like a number.
+    """Return the type of one of some words, or of something else, which is no string or begins like a number.
 
     Parameters
     ----------
@@ -548,28 +548,16 @@ def _kind_of_place(value):
 At = union(_kind_of_place, Position, Place)  # in the domain's own axes, or on Earth
 
 
-def places_on_earth(value, path=()):
-    """Every `Place` in a table or list of tables: pairs of its key (a tuple) and itself.
+def places(scenario, kind=Position):
+    """Every `Position`, or `Place`, of the sources and receivers: generator of its path and itself.
 
     Parameters
     ----------
-    value : Table or tuple
-    path : tuple, optional
-        Key of the value.
+    scenario : WaveScenario
+    kind : type, optional
     """
-    return _places(value, path, Place)
-
-
-def places(value, path=()):
-    """Every `Position` in a table or list of tables: pairs of its key (a tuple) and itself.
-
-    Parameters
-    ----------
-    value : Table or tuple
-    path : tuple, optional
-        Key of the value.
-    """
-    return _places(value, path, Position)
+    for name in ("source", "receivers"):
+        yield from _places(getattr(scenario, name), (name,), kind)
 
 
 def _places(value, path, kind):
@@ -584,7 +572,7 @@ def _places(value, path, kind):
 
 
 def key(example, default=..., **more):
-    """A key of a table with an example for the remedy where it is missing.
+    """Return a key of a table with an example for the remedy where it is missing.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ class Foreign:
     Parameters
     ----------
     key : str
-        Path in the scenario; ``*`` stands for any name or number, ``**`` for any steps.
+        Path in the scenario; ``a|b`` stands for two names, ``*`` for any name or number, ``**`` for any steps.
     values : tuple or callable, optional
         The values that are meant, or whether one is, from it and the dict of its table; None: all.
     refused : tuple of str, optional
@@ -125,9 +125,11 @@ def _matches(value, steps, path=()):
     for key, child in _items(value):
         if step == "**":
             yield from _matches(child, steps, (*path, key))
-        elif step in ("*", key) and rest:
+        elif step != "*" and key not in step.split("|"):
+            continue
+        elif rest:
             yield from _matches(child, rest, (*path, key))
-        elif step in ("*", key) and child is not None:
+        elif child is not None:
             yield (*path, key), value, child
 
 

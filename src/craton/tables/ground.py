@@ -48,11 +48,8 @@ class GroundTable(Table):
         fits = all(np.ndim(row) == 1 and len(row) == len(self.x) for row in rows)
         if not fits or (self.y is not None and len(rows) != len(self.y)):
             counts = " x ".join(str(len(axis)) for axis in (self.x, self.y) if axis is not None)
-            yield (
-                "z",
-                f"z needs one elevation for each of the {counts} points",
-                "each row of z runs along x",
-            )
+            message = f"z needs one elevation for each of the {counts} points"
+            yield "z", message, "each row of z runs along x"
         for name, axis in (("x", self.x), ("y", self.y)):
             if axis is not None and (len(axis) < 2 or not (np.diff(axis) > 0).all()):
                 yield name, f"{name} needs at least 2 values in increasing order", "sort the points"
@@ -61,13 +58,8 @@ class GroundTable(Table):
 def _ground(value):
     """Arrays of xarray as tables, texts that name a file with a hint."""
     if callable(value) and not hasattr(value, "dims"):
-        raise wrong(
-            (
-                "",
-                "a function can be sampled only on a domain",
-                "pass it to Scenario(model={..., 'topography': f}, domain=...)",
-            )
-        )
+        remedy = "pass it to Scenario(model={..., 'topography': f}, domain=...)"
+        raise wrong(("", "a function can be sampled only on a domain", remedy))
     return _tabled(value) if hasattr(value, "dims") else value
 
 
@@ -106,34 +98,26 @@ def sampled(values, kind):
 
 
 def _tabled(array):
-    """The table of an xarray.DataArray over x, or over x and y, in metres."""
+    """Return the table of an xarray.DataArray over x, or over x and y, in metres."""
     array = array.squeeze(drop=True)
-    dims = {
-        axis: dim
-        for dim in array.dims
-        for axis, names in _NAMES.items()
-        if str(dim).lower() in names
-    }
-    metres = all(
-        str(v.attrs.get("units", "m")).lower() in _METRES
-        for v in (array, *(array[d] for d in dims.values()))
-    )
+    names = {str(dim).lower(): dim for dim in array.dims}
+    dims = {axis: names[n] for axis, known in _NAMES.items() for n in known if n in names}
+    variables = (array, *(array[dim] for dim in dims.values()))
+    metres = all(str(v.attrs.get("units", "m")).lower() in _METRES for v in variables)
     if len(dims) != array.ndim or "x" not in dims or not metres:
         axes = ", ".join(map(str, array.dims)) or "nothing"
         message = f"an array over {axes}{'' if metres else ', not in metres'} cannot be used as topography"
         raise wrong(("", message, "give an xarray.DataArray over x, or over x and y, all in m"))
-    array = array.sortby(list(dims.values())).transpose(
-        *(dims[axis] for axis in "yx" if axis in dims)
-    )
-    return {axis: array[dim].values.tolist() for axis, dim in dims.items()} | {
-        "z": array.values.tolist()
-    }
+    order = [dims[axis] for axis in "yx" if axis in dims]
+    array = array.sortby(order).transpose(*order)
+    axes = {axis: array[dim].values.tolist() for axis, dim in dims.items()}
+    return axes | {"z": array.values.tolist()}
 
 
 def _kind(value):
-    return (
-        "level" if not isinstance(value, dict) else "GroundTable" if "z" in value else "GroundFile"
-    )
+    if not isinstance(value, dict):
+        return "level"
+    return "GroundTable" if "z" in value else "GroundFile"
 
 
 Ground = Annotated[
@@ -158,8 +142,5 @@ class Grounded(Table):
     def _problems(self):
         yield from super()._problems()
         if self.water is not None and self.topography is None:
-            yield (
-                "water",
-                "water needs topography as its floor",
-                "give topography, an elevation in m or { file = }",
-            )
+            message = "water needs topography as its floor"
+            yield "water", message, "give topography, an elevation in m or { file = }"

@@ -1,4 +1,5 @@
 """Which line of a TOML text each key stands on, also in arrays of tables, inline tables and arrays over many lines."""
+
 import re
 from contextlib import suppress
 
@@ -27,7 +28,7 @@ def line_map(text):
 
 
 def line_of(lines, path):
-    """The line of a path, or of the nearest table around it that has one; None where there is none.
+    """Return the line of a path, or of the nearest table around it that has one; None where there is none.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ class _Scanner:
         return path
 
     def inside(self, names):
-        """The path of a header's parent: arrays of tables on the way stand for their last table."""
+        """Return the path of a header's parent: arrays of tables on the way stand for their last table."""
         path = ()
         for name in names:
             path = (*path, name)
@@ -150,7 +151,9 @@ class _Scanner:
             self.peek()
         content = self.text[start : self.at]
         self.at += len(quote)
-        while len(quote) == 3 and self.text.startswith(quote[0], self.at):  # """quoted at the end"""""
+        while len(quote) == 3 and self.text.startswith(
+            quote[0], self.at
+        ):  # """quoted at the end"""""
             self.at += 1
         return content
 
@@ -169,7 +172,7 @@ class _Scanner:
         return self.text[self.at]
 
     def line(self):
-        """The line number here; positions only grow, so newlines are counted once."""
+        """Return the line number here; positions only grow, so newlines are counted once."""
         self._known_line += self.text.count("\n", self._known, self.at)
         self._known = self.at
         return self._known_line

@@ -20,7 +20,7 @@ from craton.tables.fields import (
     quantity,
     tagged,
     whole,
-)  # fmt: skip
+)
 from craton.tables.ground import Grounded
 from craton.tables.stiffness import Stiffness, with_speeds
 from craton.text import listed, number
@@ -38,13 +38,8 @@ Delta = quantity("ratio", above=-1)
 
 _PROPERTIES = ("vp", "vs", "rho")
 _OTHERS = ("qp", "qs", "epsilon", "delta", "gamma")
-_BESIDE = (
-    "epsilon",
-    "delta",
-    "gamma",
-    "vp_gradient",
-    "vs_gradient",
-)  # what a stiffness leaves no room for
+# What a stiffness leaves no room for.
+_BESIDE = ("epsilon", "delta", "gamma", "vp_gradient", "vs_gradient")
 
 
 class Lossy(Table):
@@ -169,11 +164,8 @@ class BoxShape(Table):
         thin = [a for a, low, high in zip("xyz", self.min, self.max) if not low < high]
         if thin:
             message = f"the box has zero or negative extent along {listed(thin, 'and')}"
-            yield (
-                "max",
-                message,
-                "min is the lower south-west corner, max is the upper north-east corner",
-            )
+            remedy = "min is the lower south-west corner, max is the upper north-east corner"
+            yield "max", message, remedy
 
 
 class Sphere(SphereShape, _Anomaly):
@@ -217,11 +209,8 @@ class Layers(_Medium):
     def _problems(self):
         yield from super()._problems()
         if not self.layers:
-            yield (
-                "layers",
-                "the list of layers is empty",
-                "give at least one { top =, vp =, vs =, rho = }",
-            )
+            message = "the list of layers is empty"
+            yield "layers", message, "give at least one { top =, vp =, vs =, rho = }"
         remedy = "list layers from the top down; top is an elevation, negative below z = 0"
         for i, (above, layer) in enumerate(zip(self.layers, self.layers[1:]), start=1):
             if not layer.top < above.top:
@@ -284,5 +273,13 @@ class Radial(_Radial):
 
 RADIAL = ("prem", "ak135", "radial")  # kinds of model that fill a chunk of the Earth
 Model = tagged(
-    "model", "kind", homogeneous=Homogeneous, layers=Layers, file=ModelFile, regions=Regions, prem=Prem, ak135=Ak135, radial=Radial,
-)  # fmt: skip
+    "model",
+    "kind",
+    homogeneous=Homogeneous,
+    layers=Layers,
+    file=ModelFile,
+    regions=Regions,
+    prem=Prem,
+    ak135=Ak135,
+    radial=Radial,
+)

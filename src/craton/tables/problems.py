@@ -54,7 +54,7 @@ def diagnose(values, root, scenarios=None):
 
 
 def _attempt(values, root):
-    """A scenario, and pydantic's own errors; the classes themselves raise ScenarioError instead."""
+    """Return a scenario, and pydantic's own errors; the classes themselves raise ScenarioError instead."""
     scenario = root.__new__(root)
     try:
         BaseModel.__init__(scenario, **values)
@@ -70,7 +70,7 @@ def _copied(value):
 
 
 def _written(loc, values):
-    """The path of an error in the file: without tags of kinds, coordinates of a list by number."""
+    """Return the path of an error in the file: without tags of kinds, coordinates of a list by number."""
     path, here = [], values
     for step in loc:
         if isinstance(step, str) and step.startswith("~"):
@@ -147,7 +147,7 @@ def _missing_key(loc, path, root):
 
 
 def _tables_at(loc, root):
-    """The classes of table that an error's location leads to."""
+    """Return the classes of table that an error's location leads to."""
     tables, named = [root], False
     for step in loc:
         if isinstance(step, int):
@@ -183,7 +183,7 @@ def _fields(tables, name):
 
 
 def _nearest(error):
-    """The choice that a wrong one was probably meant to be, or None."""
+    """Return the choice that a wrong one was probably meant to be, or None."""
     return error.get("ctx", {}).get("nearest")
 
 

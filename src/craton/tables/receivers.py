@@ -25,7 +25,7 @@ from craton.tables.fields import (
     must,
     tagged,
     whole,
-)  # fmt: skip
+)
 from craton.text import number
 
 SNAPSHOT_QUANTITIES = (*QUANTITIES, "divergence", "curl")
@@ -106,11 +106,8 @@ class FibrePath(Table):
             return
         for i in range(1, len(points)):
             if points[i] == points[i - 1]:
-                yield (
-                    f"along.{i}",
-                    "this position equals the previous one",
-                    "leave one of the two out",
-                )
+                message = "this position equals the previous one"
+                yield f"along.{i}", message, "leave one of the two out"
         length = sum(math.dist(a, b) for a, b in zip(points, points[1:]))
         if self.gauge > length * (1 + 1e-9):
             message = f"the gauge length, {number(self.gauge)} m, is longer than the fibre, {number(length)} m"

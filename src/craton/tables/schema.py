@@ -4,7 +4,7 @@ import math
 import re
 from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, ConfigDict, PrivateAttr, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, PrivateAttr, model_validator
 
 from craton.conventions import DEVICES, QUANTITIES
 from craton.errors import ScenarioError
@@ -16,6 +16,7 @@ from craton.tables.fields import (
     Table,
     Time,
     choice,
+    items_of,
     key,
     many,
     must,
@@ -23,6 +24,7 @@ from craton.tables.fields import (
     repeated,
     spatial,
     triple,
+    whole,
     wrong,
 )
 from craton.tables.ground import sampled
@@ -122,11 +124,8 @@ class TimeSpan(Table):
         start, end = self.start or 0.0, self.duration
         if self.start is not None and start >= end:
             message = f"start = {number(start)} s is not before the end, duration = {number(end)} s"
-            yield (
-                "start",
-                message,
-                "duration is the end time of the run, counted from the origin time t = 0",
-            )
+            remedy = "duration is the end time of the run, counted from the origin time t = 0"
+            yield "start", message, remedy
         elif self.step is not None and self.step > end - start:
             message = (
                 f"step = {number(self.step)} s is longer than the run, {number(end - start)} s"
@@ -170,10 +169,24 @@ class Output(Table):
 
 Precision = choice("float32", "float64", meant={"double": "float64", "single": "float32"})
 Device = choice(*DEVICES, meant={"gpu": "cuda"})
+_RANKS = items_of(3, "{value} is not the number of ranks along x, y and z", "write [2, 2, 1]")
+RankGrid = Annotated[many(whole(least=1)), BeforeValidator(_RANKS)]
+
+
+class WaveRun(Table):
+    """Keys of [run] that a run of waves reads, whatever the method: precision, device, threads of the CPU (None: all), ``checkpoint``.
+
+    ``checkpoint`` is the wall-clock time between checkpoints (s).
+    """
+
+    precision: Precision = "float32"
+    device: Device = "auto"
+    threads: whole(least=1) | None = None
+    checkpoint: Duration | None = None
 
 
 def not_empty(noun, remedy):
-    """The check that a scenario has a table of a kind.
+    """Return the check that a scenario has a table of a kind.
 
     Parameters
     ----------

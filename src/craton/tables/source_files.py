@@ -1,14 +1,29 @@
 """Sources that stand in files of other programs, plane waves, and all kinds of source together."""
+
 from typing import ClassVar, Literal
 
 from pydantic import create_model
 
 from craton.io import formats
-from craton.tables.fields import FilePath, Length, Table, Text, choice, exactly_one, key, quantity, tagged
+from craton.tables.fields import (
+    FilePath,
+    Length,
+    Table,
+    Text,
+    choice,
+    exactly_one,
+    key,
+    quantity,
+    tagged,
+)
 from craton.tables.sources import _WAVELET, Angle, Explosion, MomentTensor, PointForce, Wavelet
 from craton.text import number
 
-Coordinates = choice("geographic", "metres", meant={"utm": "metres", "UTM": "metres", "m": "metres", "meters": "metres"})
+Coordinates = choice(
+    "geographic",
+    "metres",
+    meant={"utm": "metres", "UTM": "metres", "m": "metres", "meters": "metres"},
+)
 Incidence = quantity("angle", least=0, below=90)
 Velocity = quantity("velocity")
 
@@ -64,7 +79,9 @@ class PlaneWave(_Elsewhere):
 
     kind: Literal["plane_wave"] = "plane_wave"
     name: Text | None = None
-    wave: choice("P", "SV", "SH", meant={"p": "P", "S": "SV", "s": "SV", "sv": "SV", "sh": "SH"}) = key('"SV"  # or "P", "SH"')
+    wave: choice(
+        "P", "SV", "SH", meant={"p": "P", "S": "SV", "s": "SV", "sv": "SV", "sh": "SH"}
+    ) = key('"SV"  # or "P", "SH"')
     azimuth: Angle = 0.0
     incidence: Incidence = 0.0
     z: Length | None = None
@@ -73,14 +90,14 @@ class PlaneWave(_Elsewhere):
     wavelet: Wavelet = key(_WAVELET)
 
     def _problems(self):
-        yield from exactly_one(
-            self, ("z", "depth"), "give z (m, up) or depth (m) of the plane from which the wave starts", "z"
-        )
+        remedy = "give z (m, up) or depth (m) of the plane from which the wave starts"
+        yield from exactly_one(self, ("z", "depth"), remedy, "z")
         if self.incidence:
             message = "only vertical incidence, 0, is supported: an oblique wave is not periodic along x and y"
             yield "incidence", f"{number(self.incidence)} deg: {message}", "leave incidence out"
         if not self.velocity:
-            yield "velocity", "the velocity is zero", "give the peak particle velocity of the incident wave, m/s"
+            remedy = "give the peak particle velocity of the incident wave, m/s"
+            yield "velocity", "the velocity is zero", remedy
 
     @property
     def height(self):
@@ -92,8 +109,10 @@ FILES = {"cmtsolution": CmtSolution, "forcesolution": ForceSolution, "srf": Srf,
 
 
 def _keys_of(kind):
-    """The table of a format; one that has no class here takes the keys of a FORCESOLUTION."""
-    return FILES.get(kind) or create_model(kind.title(), __base__=ForceSolution, kind=(Literal[kind], kind))
+    """Return the table of a format; one that has no class here takes the keys of a FORCESOLUTION."""
+    return FILES.get(kind) or create_model(
+        kind.title(), __base__=ForceSolution, kind=(Literal[kind], kind)
+    )
 
 
 Source = tagged(

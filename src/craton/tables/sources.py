@@ -96,31 +96,28 @@ class Samples(_Wavelet):
             message = f"only {keys[0]} is given" if len(keys) == 1 else message
             yield "", message, "give either file, or both times and values"
         elif self.file is None and len(times) != len(values):
-            yield (
-                "values",
-                f"{len(values)} values are given for {len(times)} times",
-                "give one value for each time",
-            )
+            message = f"{len(values)} values are given for {len(times)} times"
+            yield "values", message, "give one value for each time"
         elif self.file is None and len(times) < 4:
-            yield (
-                "times",
-                f"{len(times)} samples are too few",
-                "cubic interpolation needs at least 4 samples",
-            )
+            message = f"{len(times)} samples are too few"
+            yield "times", message, "cubic interpolation needs at least 4 samples"
         elif self.file is None:
             falls = [i for i in range(1, len(times)) if not times[i] > times[i - 1]]
             for i in falls[:1]:
-                yield (
-                    f"times.{i}",
-                    f"time {i} is not after the previous one",
-                    "list times in increasing order",
-                )
+                message = f"time {i} is not after the previous one"
+                yield f"times.{i}", message, "list times in increasing order"
 
 
 Wavelet = tagged(
-    "wavelet", "kind",
-    gaussian=Gaussian, ricker=Ricker, gaussian_derivative=GaussianDerivative, brune=Brune, kuepper=Kuepper, samples=Samples,
-)  # fmt: skip
+    "wavelet",
+    "kind",
+    gaussian=Gaussian,
+    ricker=Ricker,
+    gaussian_derivative=GaussianDerivative,
+    brune=Brune,
+    kuepper=Kuepper,
+    samples=Samples,
+)
 
 _AT = "[2000, 4000, -2500]  # m, or { x =, y =, depth = }"
 _WAVELET = '{ kind = "gaussian", tau = 0.1 }'
@@ -176,11 +173,8 @@ class CmtTensor(Table):
 
 
 def _kind_of_tensor(value):
-    return (
-        "CmtTensor"
-        if isinstance(value, dict) and set(CmtTensor.model_fields) & set(value)
-        else "Tensor"
-    )
+    is_cmt = isinstance(value, dict) and set(CmtTensor.model_fields) & set(value)
+    return "CmtTensor" if is_cmt else "Tensor"
 
 
 AnyTensor = union(_kind_of_tensor, Tensor, CmtTensor)
@@ -201,19 +195,15 @@ class MomentTensor(_Source):
     def _problems(self):
         yield from super()._problems()
         names = [n for n in (*_MECHANISM, "moment", "magnitude") if getattr(self, n) is not None]
-        yield from (
-            _tensor_problems(names) if self.tensor is not None else _double_couple_problems(names)
-        )
+        problems = _tensor_problems if self.tensor is not None else _double_couple_problems
+        yield from problems(names)
 
 
 def _tensor_problems(names):
     remedy = "leave out tensor, or strike, dip, rake, moment and magnitude"
     for name in names:
-        yield (
-            name,
-            f"{name} and tensor are mutually exclusive: the tensor holds the whole mechanism",
-            remedy,
-        )
+        message = f"{name} and tensor are mutually exclusive: the tensor holds the whole mechanism"
+        yield name, message, remedy
 
 
 def _double_couple_problems(names):
@@ -223,11 +213,8 @@ def _double_couple_problems(names):
             yield name, f"missing: the {name} of the double couple", remedy
     sizes = [name for name in ("moment", "magnitude") if name in names]
     if not sizes:
-        yield (
-            "moment",
-            "missing: the size of the source",
-            "write moment = 1e18  # N m; or magnitude = 5.9",
-        )
+        remedy = "write moment = 1e18  # N m; or magnitude = 5.9"
+        yield "moment", "missing: the size of the source", remedy
     elif len(sizes) == 2:
         yield "magnitude", "moment and magnitude are mutually exclusive", "leave one of them out"
 

@@ -1,4 +1,5 @@
 """The 21 elastic constants of a medium as a scenario gives them."""
+
 import numpy as np
 from pydantic import ValidationError, create_model
 
@@ -9,7 +10,9 @@ from craton.units import UnitError, si
 INDICES = tuple((i, j) for i in range(6) for j in range(i, 6))  # rows of the upper triangle, from 0
 NAMES = tuple(f"c{i + 1}{j + 1}" for i, j in INDICES)
 
-_Constants = create_model("_Constants", __base__=Table, **{name: (quantity("stiffness"), 0.0) for name in NAMES})
+_Constants = create_model(
+    "_Constants", __base__=Table, **{name: (quantity("stiffness"), 0.0) for name in NAMES}
+)
 
 
 class Stiffness(_Constants):
@@ -20,7 +23,8 @@ class Stiffness(_Constants):
         least = float(np.linalg.eigvalsh(self.matrix).min())
         if not least > 1e-9 * max(float(np.abs(self.matrix).max()), 1e-300):
             message = f"the stiffness matrix is not positive definite: its smallest eigenvalue is {number(least)} Pa"
-            yield "", message, "give c11, c22, c33, c44, c55, c66 above 0; check the Voigt order 1 to 6 = xx, yy, zz, yz, xz, xy"
+            remedy = "give c11, c22, c33, c44, c55, c66 above 0; check the Voigt order 1 to 6 = xx, yy, zz, yz, xz, xy"
+            yield "", message, remedy
 
     @property
     def constants(self):
@@ -46,11 +50,13 @@ class Stiffness(_Constants):
         c = self.matrix
         normal, across = np.trace(c[:3, :3]), c[0, 1] + c[0, 2] + c[1, 2]
         mu = (normal - across + 3 * np.trace(c[3:, 3:])) / 15
-        return float(np.sqrt(((normal + 2 * across) / 9 + 4 / 3 * mu) / rho)), float(np.sqrt(mu / rho))
+        return float(np.sqrt(((normal + 2 * across) / 9 + 4 / 3 * mu) / rho)), float(
+            np.sqrt(mu / rho)
+        )
 
 
 def with_speeds(value):
-    """A table of a medium with vp and vs of its stiffness, where it has one and leaves them out; what is wrong has a report of its own.
+    """Return a table of a medium with vp and vs of its stiffness, where it has one and leaves them out; what is wrong has a report of its own.
 
     Parameters
     ----------

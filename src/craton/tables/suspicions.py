@@ -72,9 +72,8 @@ def grid_rest(domain):
     """
     if domain.spacing is None:
         return
-    for axis, size, points in zip(
-        domain.axes, domain.size, (n for n in domain.points(domain.spacing) if n > 1)
-    ):
+    counts = [n for n in domain.points(domain.spacing) if n > 1]
+    for axis, size, points in zip(domain.axes, domain.size, counts):
         reach = (points - 1) * domain.spacing
         if abs(reach - size) > 1e-6 * domain.spacing:
             yield (
@@ -90,12 +89,7 @@ def off_plane(scenario):
     ----------
     scenario : WaveScenario
     """
-    paths = [
-        path
-        for name in ("source", "receivers")
-        for path, at in places(getattr(scenario, name), (name,))
-        if at.y
-    ]
+    paths = [path for path, at in places(scenario) if at.y]
     if scenario.domain.planar and paths:
         yield f"{dotted(paths[0])}: the domain is the (x, z) plane, so y is ignored"
 
@@ -124,7 +118,7 @@ def positions(scenario):
 
 
 def silence(scenario):
-    """A run that records nothing: generator of str.
+    """Yield a run that records nothing: generator of str.
 
     Parameters
     ----------

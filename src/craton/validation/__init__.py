@@ -12,24 +12,18 @@ from craton.validation.conserved import energy, reciprocity
 from craton.validation.earth import bolivia, regional
 from craton.validation.ground import flat_ground, slope
 from craton.validation.guided import love, scholte
-from craton.validation.homogeneous import full_space
+from craton.validation.homogeneous import elements_space, full_space
 from craton.validation.loh1 import layer_over_half_space
 from craton.validation.lossy import attenuating
 from craton.validation.plane import garvin, lamb_2d, sh
 from craton.validation.reflection import reflection as sent_back
 from craton.validation.spectral_conserved import absorbed, colours, rest
 from craton.validation.spectral_conserved import energy as energy_sem
-from craton.validation.spectral_conserved import reciprocity as reciprocity_sem
-from craton.validation.spectral_space import attenuating as attenuating_sem
-from craton.validation.spectral_space import full_space as full_space_sem
-from craton.validation.spectral_surface import lamb as lamb_sem
-from craton.validation.spectral_surface import near_layers
-from craton.validation.spectral_surface import two_layers as two_layers_sem
 from craton.validation.spectral_waves import absorbed as absorbed_waves
 from craton.validation.spectral_waves import anisotropic, degrees, sea_floor
 from craton.validation.spectral_waves import scholte as scholte_sem
 from craton.validation.stability import stability as long_runs
-from craton.validation.surface import lamb, two_layers, two_layers_refined
+from craton.validation.surface import lamb, near_layers, two_layers, two_layers_refined
 from craton.validation.surface_waves import surface as surface_of_earth
 
 CASES = {
@@ -54,20 +48,20 @@ CASES = {
     "reciprocity": reciprocity,
 }
 SPECTRAL = {
-    "sem-space": full_space_sem,
+    "sem-space": elements_space,
     "sem-degrees": degrees,
-    "sem-lamb": lamb_sem,
-    "sem-two-layers": two_layers_sem,
+    "sem-lamb": partial(lamb, method="sem"),
+    "sem-two-layers": partial(two_layers, method="sem"),
     "sem-layers": near_layers,
     "sem-scholte": scholte_sem,
     "sem-sea-floor": sea_floor,
     "sem-anisotropy": anisotropic,
-    "sem-attenuation": attenuating_sem,
+    "sem-attenuation": partial(attenuating, method="sem"),
     "sem-stacey": absorbed_waves,
     "sem-box": absorbed,
     "sem-energy": energy_sem,
     "sem-rest": rest,
-    "sem-reciprocity": reciprocity_sem,
+    "sem-reciprocity": partial(reciprocity, method="sem"),
     "sem-colours": colours,
 }
 # The same at sizes for a GPU: 20 wavelengths, half the spacing.
@@ -81,12 +75,12 @@ FULL = {
     "two-layers-100": partial(two_layers_refined, spacings=(200.0, 100.0, 50.0)),
     "loh1": partial(layer_over_half_space, spacing=50.0),
     "attenuation": partial(attenuating, spacing=15.0),
-    "sem-space": partial(full_space_sem, distances=(2.0, 5.0, 10.0)),
+    "sem-space": partial(elements_space, distances=(2.0, 5.0, 10.0)),
     "sem-degrees": partial(degrees, limits={2: 0.15, 3: 0.02, 4: 0.002, 5: 5e-4, 6: 4e-5, 7: 1e-5}),
     "sem-anisotropy": partial(anisotropic, directions=((1, 0.6, 0.3), (-0.2, 0.5, 1))),
-    "sem-attenuation": partial(attenuating_sem, runs=((20, 3), (20, 4), (100, 3), (100, 4))),
-    "sem-lamb": partial(lamb_sem, spacing=20.0, most=800.0, border=900.0),
-    "sem-two-layers": partial(two_layers_sem, tau=0.16, spacings=(600.0, 100.0)),
+    "sem-attenuation": partial(attenuating, method="sem", runs=((20, 3), (20, 4), (100, 3), (100, 4))),
+    "sem-lamb": partial(lamb, method="sem", spacing=20.0, most=800.0, border=900.0),
+    "sem-two-layers": partial(two_layers, method="sem", tau=0.16, spacings=(100.0, 600.0)),
     "earth-surface": partial(surface_of_earth, period=40.0, width=(44.0, 36.0)),
 }
 EARTH = {"earth-moment": regional, "earth-force": partial(regional, what="force"), "earth-bolivia": bolivia,

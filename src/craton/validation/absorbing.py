@@ -17,7 +17,7 @@ STRESS = ("sxx", "syy", "szz", "sxy", "sxz", "syz")
 
 
 def cpml_slice(device):
-    """The published set-up, x across and z along, y periodic: energy over its peak, inside the layers."""
+    """Return the published set-up, x across and z along, y periodic: energy over its peak, inside the layers."""
     times, left = energies(slice_scenario(4.2), device)
     return limits("CPML slice", times, left)
 
@@ -30,26 +30,26 @@ def limits(what, times, left):
 
 
 def slice_scenario(duration, planes=5):
-    """The slice with a line force along y: one point force in each of its planes."""
+    """Return the slice with a line force along y: one point force in each of its planes."""
     sources = [force(SPACING * n) for n in range(planes)]
     boundaries = {"top": "cpml", "others": "cpml", "south": "periodic", "north": "periodic"}
     return scenario(duration, SPACING * (planes - 1), boundaries, sources)
 
 
 def bar_scenario(duration):
-    """The same in three dimensions: a bar of 101 x 101 x 641 points with a point force."""
+    """Return the same in three dimensions: a bar of 101 x 101 x 641 points with a point force."""
     return scenario(duration, LENGTHS[0], {"top": "cpml", "others": "cpml"}, [force(LENGTHS[0] / 2)])
 
 
 def force(y):
-    """A force at 135 degrees, 79 cells from west and 427 from below."""
+    """Return a force at 135 degrees, 79 cells from west and 427 from below."""
     angle, tau = math.radians(135), 1 / (math.sqrt(2) * math.pi * FREQUENCY)
     wavelet = {"kind": "gaussian_derivative", "tau": tau, "delay": 1.2 / FREQUENCY}
     return {"kind": "force", "at": [790, y, 4270], "force": [1e10 * math.sin(angle), 0, 1e10 * math.cos(angle)], "wavelet": wavelet}
 
 
 def scenario(duration, width, boundaries, sources):
-    """The medium and the box."""
+    """Return the medium and the box."""
     return Scenario(
         domain={"origin": [0, 0, 0], "size": [LENGTHS[0], width, LENGTHS[1]], "spacing": SPACING},
         model={"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO},
@@ -60,7 +60,7 @@ def scenario(duration, width, boundaries, sources):
 
 
 def energies(wanted, device, every=0.05):
-    """Times and the energy inside the layers over its largest value."""
+    """Return times and the energy inside the layers over its largest value."""
     planned = api.plan(wanted)
     program = waves.commit(wanted, planned, backend(device))
     layered = ["cpml" if wanted.boundaries.face(low) == "cpml" else "" for low in ("bottom", "south", "west")]

@@ -10,7 +10,7 @@ from craton.model.globe.prem import prem
 from craton.survey.traveltimes import delay
 from craton.validation import earth
 from craton.validation.compare import at_times, row
-from craton.validation.modes_sum import velocity
+from craton.validation.exact.modes_sum import velocity
 
 DEPTH, SIGMA = 600e3, 20.0  # m; s, standard deviation of the Gaussian moment rate
 TENSOR = (1e20, 0.0, 0.0, 1e20, -1e20, -1e20)  # up, south, east: P waves leave strongly to the east, S waves across the path

@@ -10,7 +10,7 @@ def misfit(found, wanted):
 
 
 def row(what, value, limit, curves=None):
-    """A row: what was compared, its misfit, the most it may be; `curves`, (t, found, wanted) with the last two (nt,), for a figure."""
+    """Return a row: what was compared, its misfit, the most it may be; `curves`, (t, found, wanted) with the last two (nt,), for a figure."""
     value = float(value)
     found = {"what": what, "misfit": value, "limit": limit, "passed": bool(value <= limit)}
     return {**found, "curves": curves} if curves is not None else found

@@ -8,8 +8,10 @@ from craton.methods.finite_difference.closure import HIGHEST, closure
 from craton.scenario import Scenario
 from craton.validation.absorbing import STRESS, advance
 from craton.validation.compare import row
+from craton.validation.spectral import by_elements
 
 SIZE, SPACING = (2400.0, 2600.0, 2400.0), 100.0
+EDGE = 400.0  # of elements, m
 ROUNDING = 1e-11  # relative; some thousand steps of float64, each with errors of 1e-16 of the largest terms
 WAVELET = {"kind": "ricker", "frequency": 4, "delay": 0.3}
 QUIET = 1.2  # s, when the wavelet is over
@@ -17,7 +19,7 @@ PLACES = ([1160.0, 1333.0, -970.0], [1100.0, 1200.0, 0.0], [1311.0, 1123.0, -33.
 
 
 def random_medium(seed=7, boxes=60):
-    """A homogeneous model with boxes of random place, size and properties over all of it."""
+    """Return a homogeneous model with boxes of random place, size and properties over all of it."""
     rng = np.random.default_rng(seed)
     low = rng.uniform([-100, -100, -2500], [2300, 2500, -100], (boxes, 3))
     high = low + rng.uniform(200, 900, (boxes, 3))
@@ -30,7 +32,7 @@ def random_medium(seed=7, boxes=60):
 
 
 def scenario(sources, receivers, duration, order, boundaries, weights="taylor"):
-    """The random medium below a free surface."""
+    """Return the random medium below a free surface."""
     return Scenario(
         domain={"origin": [0, 0, -SIZE[2]], "size": list(SIZE), "spacing": SPACING},
         model=random_medium(),
@@ -56,7 +58,7 @@ def energy(device, orders=(2, 4, 6, 8), duration=6.0, weights="taylor"):
 
 
 def energies(wanted, order, device, every=11):
-    """The energy now and then once the sources are silent, and the steps between the first and the last look."""
+    """Return the energy now and then once the sources are silent, and the steps between the first and the last look."""
     planned = api.plan(wanted)
     quiet = int(QUIET / planned.dt)
     for name in ("stress_series", "velocity_series"):
@@ -110,20 +112,32 @@ def energy_of(weights, before, after):
     return (kinetic + elastic + sum((w * before[name] ** 2).sum() for name, w in weights["shear"].items())) / 2
 
 
-def reciprocity(device, orders=(4, 8), places=PLACES, weights="taylor"):
-    """Forces inside, near and on the surface, off and on the nodes, each recorded at all: d_b . u_a(b) = d_a . u_b(a), d the directions."""
+def reciprocity(device, method="fd", orders=None, places=PLACES, weights="taylor"):
+    """Return forces inside, near and on the surface, off and on the nodes, each recorded at all: d_b . u_a(b) = d_a . u_b(a), d the directions.
+
+    Parameters
+    ----------
+    device : str
+    method : str
+    orders : sequence of int, optional
+        Of the differences; degrees of the elements.
+    places : sequence
+        Of the forces.
+    weights : str
+        Of the differences.
+    """
     directions, rows = np.random.default_rng(3).normal(size=(len(places), 3)), []
-    for order in orders:
-        motion = [responses(at, d, places, order, device, weights) @ directions.T for at, d in zip(places, directions)]
+    for order in orders or ((4, 8) if method == "fd" else (4,)):
+        motion = []
+        for at, direction in zip(places, directions):
+            force = {"kind": "force", "at": at, "force": (1e10 * direction).tolist()}
+            thin = {"others": "cpml", "cpml": {"thickness": 5}}
+            wanted = scenario([force], places, 1.2, order, thin, weights)
+            wanted = wanted if method == "fd" else by_elements(wanted, EDGE, order)
+            samples = api.run(wanted, device=device, progress=False).samples
+            motion.append(samples.reshape(len(samples), len(places), 3) @ directions.T)
         pairs = [(motion[a][:, b, b], motion[b][:, a, a]) for a in range(len(places)) for b in range(a)]
         worst = max(np.abs(one - other).max() / np.abs(one).max() for one, other in pairs)
-        rows.append(row(f"reciprocity, order {order}: largest difference / peak of the pair", worst, ROUNDING))
+        of_order = f", order {order}" if method == "fd" else ""
+        rows.append(row(f"reciprocity{of_order}: largest difference / peak of the pair", worst, ROUNDING))
     return rows
-
-
-def responses(at, direction, places, order, device, weights):
-    """Velocity (steps, places, 3) of a force."""
-    force = {"kind": "force", "at": at, "force": (1e10 * direction).tolist()}
-    wanted = scenario([force], places, 1.2, order, {"others": "cpml", "cpml": {"thickness": 5}}, weights)
-    samples = api.run(wanted, device=device, progress=False).samples
-    return samples.reshape(len(samples), len(places), 3)

@@ -13,7 +13,7 @@ BOLIVIA_STATION = (-67.25, -18.82)
 
 
 def regional(device, what="moment", period=55.0, width=30.0, until=400.0):
-    """A moment tensor, or an upward force, at 150 km depth; stations 3 and 6 degrees away, until the sides answer."""
+    """Return a moment tensor, or an upward force, at 150 km depth; stations 3 and 6 degrees away, until the sides answer."""
     kept, rows = reference("earth"), []
     area = chunk((0.55, 0.6), width, 1500e3, period)  # the source is inside an element
     stations = [placed(distance, azimuth) for distance, azimuth in kept["stations"]]
@@ -30,7 +30,7 @@ def regional(device, what="moment", period=55.0, width=30.0, until=400.0):
 
 
 def bolivia(device, period=80.0, width=60.0, until=800.0):
-    """The 1994 Bolivia earthquake (Mw 8.2, 647 km), 5 degrees to the south: displacement, and its static part.
+    """Return the 1994 Bolivia earthquake (Mw 8.2, 647 km), 5 degrees to the south: displacement, and its static part.
 
     The chunk reaches 800 km into the fluid outer core, so that PcP and ScS are there.
     """
@@ -67,7 +67,7 @@ def chunk(centre, width, bottom, period):
 
 
 def at(place, depth=0.0):
-    """A place of a scenario."""
+    """Return a place of a scenario."""
     return {"longitude": place[0], "latitude": place[1], "depth": depth}
 
 
@@ -79,7 +79,7 @@ def moment(place, depth, tensor):
 
 
 def force(place, depth, size):
-    """An upward force with the history (1 - (t / sigma)^2) exp(-(t / sigma)^2 / 2), a Ricker wavelet."""
+    """Return an upward force with the history (1 - (t / sigma)^2) exp(-(t / sigma)^2 / 2), a Ricker wavelet."""
     return {"kind": "force", "at": at(place, depth), "force": (0.0, 0.0, float(size)),
             "wavelet": {"kind": "ricker", "frequency": 1 / (2**0.5 * np.pi * SIGMA), "delay": ONSET}}  # fmt: skip
 

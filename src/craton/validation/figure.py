@@ -11,7 +11,7 @@ LEAST = 1e-6  # of the limit: what is smaller is drawn there
 
 
 def draw(rows):
-    """A matplotlib Figure of rows of `craton.validation.validate`."""
+    """Return a matplotlib Figure of rows of `craton.validation.validate`."""
     shown = [worst for name in SHOWN if (worst := worst_of(rows, name))] or [row for row in rows if "curves" in row][:6]
     names = list(dict.fromkeys(row["case"] for row in rows))
     with figure(9, 3.0 + 1.9 * -(-len(shown) // 2) + 0.2 * len(names)) as page:
@@ -28,7 +28,7 @@ def draw(rows):
 
 
 def worst_of(rows, name):
-    """The row of a case with the largest share of its limit among those with curves, or None."""
+    """Return the row of a case with the largest share of its limit among those with curves, or None."""
     return max((r for r in rows if r["case"] == name and "curves" in r), key=lambda r: r["misfit"] / r["limit"], default=None)
 
 
@@ -46,12 +46,12 @@ def seismogram(axes, row):
 
 
 def short(text, most=64):
-    """The beginning of a long text."""
+    """Return the beginning of a long text."""
     return text if len(text) <= most else text[: most - 1].rstrip(" ,:") + "…"
 
 
 def misfits(axes, rows, names):
-    """A point for each row, misfit over limit, a line of the chart for each case."""
+    """Draw a point for each row, misfit over limit, on a line of the chart for each case."""
     for row in rows:
         share = max(row["misfit"] / row["limit"], LEAST)
         colour = COLOURS["E"] if row["passed"] else COLOURS["N"]

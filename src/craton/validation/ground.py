@@ -5,8 +5,8 @@ import numpy as np
 
 from craton import api
 from craton.scenario import Scenario
-from craton.validation import fullspace, lines
 from craton.validation.compare import misfit, row
+from craton.validation.exact import fullspace, lines
 from craton.validation.plane import DELAY, FREQUENCY, WIDTH, medium_of, ricker
 
 DEPTH, MOMENT, PLACES = 153.0, 1e9, (400.0, 800.0)  # m below the ground; N m per metre; m along it
@@ -40,7 +40,7 @@ def worst(found, wanted):
 
 
 def ground_run(angle, height, spacing, device):
-    """Times, velocity along and out of the ground, and the exact one: (nt,), (receivers, 2, nt) twice."""
+    """Return times, velocity along and out of the ground, and the exact one: (nt,), (receivers, 2, nt) twice."""
     medium, turn = medium_of(0.25), np.array([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
     data = api.run(ground_scenario(turn, height, spacing, medium), device=device, progress=False).dataset
     t, history = data.time.values, fullspace.history("ricker", FREQUENCY)
@@ -49,7 +49,7 @@ def ground_run(angle, height, spacing, device):
 
 
 def ground_scenario(turn, height, spacing, medium):
-    """A half-space below the line through (0, height) along the first row of `turn`, with empty cells above."""
+    """Return a half-space below the line through (0, height) along the first row of `turn`, with empty cells above."""
     (c, s), far = turn[0], max(PLACES) + 300.0
     low, high = np.array([-300.0 * c, -300.0 * s - 500]), np.array([far * c, far * s + 60])
     low, high = np.floor(low / spacing) * spacing, np.ceil(high / spacing) * spacing

@@ -1,11 +1,10 @@
-"""Speeds of guided waves: Love's in a layer on a half-space, Scholte's between water and rock; the roots of their secular equations."""
-import math
-
+"""Speeds of guided waves in runs: Love's in a layer on a half-space, Scholte's between water and rock."""
 import numpy as np
 
 from craton import api
 from craton.scenario import Scenario
 from craton.validation.compare import row
+from craton.validation.exact.guided import love_speed, scholte_speed
 
 SPEED_LIMIT = 0.003  # relative
 LAYER, HALF_SPACE, THICKNESS = (2000.0, 2600.0), (3464.0, 2700.0), 1000.0  # (vs, rho) of LOH.1
@@ -14,52 +13,6 @@ WATER = (1500.0, 1000.0)  # vp, rho
 BOTTOMS = {"soft bottom": (1800.0, 600.0, 1900.0), "hard bottom": (3400.0, 1963.0, 2500.0)}  # vp, vs, rho
 # Of the receivers, wavelengths. On a hard bottom the waves in the water and the leaking Rayleigh wave run almost as fast: they must decay.
 PLACES = {"soft bottom": (8, 14), "hard bottom": (30, 50)}
-
-
-def love_speed(f, thickness, layer, half_space):
-    """Phase velocity of the fundamental Love mode, m/s (Aki & Richards 2002, eq. 7.6).
-
-    Parameters
-    ----------
-    f : float
-        Hz.
-    thickness : float
-        m.
-    layer, half_space : (vs, rho)
-        m/s, kg/m^3.
-    """
-    from scipy.optimize import brentq
-
-    (vs1, rho1), (vs2, rho2) = layer, half_space
-    w = 2 * math.pi * f
-
-    def secular(c):
-        q1, q2 = math.sqrt(1 / vs1**2 - 1 / c**2), math.sqrt(1 / c**2 - 1 / vs2**2)
-        return rho1 * vs1**2 * q1 * math.sin(w * thickness * q1) - rho2 * vs2**2 * q2 * math.cos(w * thickness * q1)
-
-    speeds = np.linspace(vs1 * (1 + 1e-9), vs2 * (1 - 1e-9), 2000)
-    first = next(n for n, c in enumerate(speeds[1:]) if secular(c) > 0)
-    return brentq(secular, speeds[first], speeds[first + 1])
-
-
-def scholte_speed(water, bottom):
-    """Speed of the wave along the plane between a fluid and a solid half-space, m/s (Scholte 1942, Proc. KNAW 45, 380-388).
-
-    Parameters
-    ----------
-    water : (vp, rho)
-    bottom : (vp, vs, rho)
-    """
-    from scipy.optimize import brentq
-
-    (vf, rhof), (vp, vs, rho) = water, bottom
-
-    def secular(c):
-        a, b, f = (math.sqrt(1 - (c / v) ** 2) for v in (vp, vs, vf))
-        return (2 - (c / vs) ** 2) ** 2 - 4 * a * b + rhof / rho * (c / vs) ** 4 * a / f
-
-    slowest = min(vf, vs)
-    return brentq(secular, 0.3 * slowest, slowest * (1 - 1e-12))
 
 
 def love(device, spacing=50.0, distances=(20e3, 30e3)):
@@ -109,7 +62,7 @@ def scholte_row(name, points, height, device, frequency=10.0):
 
 
 def scholte_scenario(bottom, distances, length, spacing, height, frequency):
-    """A force on the bottom, receivers a quarter of a wavelength below it; CPML all around, three wavelengths of water and rock."""
+    """Return a force on the bottom, receivers a quarter of a wavelength below it; CPML all around, three wavelengths of water and rock."""
     span = spacing * round(3 * length / spacing)
     sides = spacing * round(2 * length / spacing)
     water = {"vp": WATER[0], "vs": 0, "rho": WATER[1]}

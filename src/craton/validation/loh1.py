@@ -8,7 +8,7 @@ import numpy as np
 from craton import api
 from craton.scenario import Scenario
 from craton.validation.compare import at_times, misfit, reference, row
-from craton.validation.fullspace import gaussian
+from craton.validation.exact.fullspace import gaussian
 
 PULSE = 0.1  # s, T of the moment rate t / T^2 exp(-t / T)
 LIMIT = 0.04  # relative L2; at 100 m the source has 5.3 points per S wavelength in the layer where its spectrum is 1 %
@@ -29,7 +29,7 @@ def layer_over_half_space(device, spacing=100.0, order=4):
 
 
 def scenario(places, spacing, order, kept):
-    """The set-up of examples/loh1.toml with the smoothed pulse."""
+    """Return the set-up of examples/loh1.toml with the smoothed pulse."""
     times, values = pulse(float(kept["smoothing"]), float(kept["delay"]))
     return Scenario(
         domain={"origin": [-4000, -4000, -8000], "size": [13_000, 15_000, 8000], "spacing": spacing},
@@ -43,7 +43,7 @@ def scenario(places, spacing, order, kept):
 
 
 def pulse(smoothing, delay):
-    """Times and values of the moment rate of unit area, convolved with a Gaussian."""
+    """Return times and values of the moment rate of unit area, convolved with a Gaussian."""
     times, lag = np.arange(0, 3.0, 0.01), np.arange(0, 25 * PULSE, 0.001)
     rate = lag / PULSE**2 * np.exp(-lag / PULSE)
     return times, (gaussian(times[:, None] - delay - lag, smoothing) * rate).sum(1) * 0.001

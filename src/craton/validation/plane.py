@@ -5,8 +5,8 @@ import numpy as np
 
 from craton import api
 from craton.scenario import Scenario
-from craton.validation import fullspace, lines
 from craton.validation.compare import at_times, misfit, reference, row
+from craton.validation.exact import fullspace, lines
 
 E_LIMIT = 0.002  # of sum (a - b)^2 / sum b^2: the bound that was set for Lamb's problem
 GARVIN_LIMIT = 1e-4  # without a Rayleigh wave of many wavelengths: 6e-7 to 3e-6 were reached
@@ -18,7 +18,7 @@ BORDER = 300.0  # m of medium on all sides, CPML included
 
 
 def lamb_2d(device, spacing=5.0, order=4):
-    """A vertical line force on the surface at the reference's vp / vs (closed forms), then an inclined one at other Poisson ratios."""
+    """Return a vertical line force on the surface at the reference's vp / vs (closed forms), then an inclined one at other Poisson ratios."""
     kept = reference("lamb2d")
     medium, force = (float(kept["vp"]), VS, RHO), (0.0, -float(kept["F_down_per_m"]))
     data = surface_run(force_table(force), kept["x"], medium, spacing, order, device)
@@ -28,7 +28,7 @@ def lamb_2d(device, spacing=5.0, order=4):
 
 
 def lamb_at(ratio, device, spacing=5.0, order=4):
-    """An inclined line force on the surface, lambda / mu of a Poisson ratio."""
+    """Return an inclined line force on the surface, lambda / mu of a Poisson ratio."""
     force, medium = (6e5, -8e5), medium_of(ratio)
     data = surface_run(force_table(force), DISTANCES, medium, spacing, order, device)
     history, t = fullspace.history("ricker", FREQUENCY), data.time.values
@@ -37,7 +37,7 @@ def lamb_at(ratio, device, spacing=5.0, order=4):
 
 
 def garvin(device, spacing=5.0, order=4, depth=153.0, ratios=(0.25, 0.4)):
-    """A buried line of explosions between the points, receivers on the surface."""
+    """Return a buried line of explosions between the points, receivers on the surface."""
     history, rows, moment = fullspace.history("ricker", FREQUENCY), [], 1e9
     for ratio in ratios:
         medium = medium_of(ratio)
@@ -56,17 +56,17 @@ def medium_of(ratio):
 
 
 def ricker():
-    """The wavelet's table."""
+    """Return the wavelet's table."""
     return {"kind": "ricker", "frequency": FREQUENCY, "delay": DELAY}
 
 
 def force_table(force):
-    """A line force on the surface."""
+    """Return a line force on the surface."""
     return {"kind": "force", "at": [0, 0], "force": list(force), "wavelet": ricker()}
 
 
 def surface_run(source, distances, medium, spacing, order, device):
-    """A half-space with receivers on the surface, until the slowest wave has passed them."""
+    """Return a half-space with receivers on the surface, until the slowest wave has passed them."""
     far = max(distances)
     side = math.ceil((far + BORDER) / spacing) * spacing
     scenario = Scenario(
@@ -94,7 +94,7 @@ SH_LIMIT = 0.01  # relative L2, that of the full space at order 4 and 10 points 
 
 
 def sh(device, spacing=5.0, order=4):
-    """A line force along y in a full space, then below a free surface, which its image below doubles exactly."""
+    """Return a line force along y in a full space, then below a free surface, which its image below doubles exactly."""
     history, rows = fullspace.history("ricker", FREQUENCY), []
     at = np.array([2.2, -303.3])
     for top in ("cpml", "free"):
@@ -110,7 +110,7 @@ def sh(device, spacing=5.0, order=4):
 
 
 def sh_run(at, spacing, order, top, device):
-    """The SH run: a plane below z = 0, or one that goes on above it."""
+    """Return the SH run: a plane below z = 0, or one that goes on above it."""
     above = 0 if top == "free" else BORDER
     scenario = Scenario(
         domain={"origin": [-BORDER, -1100], "size": [1300, 1100 + above], "spacing": spacing, "waves": "SH"},

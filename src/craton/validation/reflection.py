@@ -63,7 +63,7 @@ class Incidence:
         return [SPACING * math.hypot(SOURCE + RECEIVER, way) / self.speed for way in self.ways]
 
     def scenario(self, large):
-        """The box with the layer, or the one that goes on beyond; x = 0 at the layer's inner edge."""
+        """Return the box with the layer, or the one that goes on beyond; x = 0 at the layer's inner edge."""
         low = -(THICKNESS + (BEYOND + SOURCE if large else 0))
         along = math.ceil(max(self.ways)) + 2 * MARGIN
         surface = self.wave == "Rayleigh"
@@ -80,7 +80,7 @@ class Incidence:
                         output={"waveforms": ["velocity", *([] if surface else [QUANTITIES[self.wave]])]}, run=dict(self.run))  # fmt: skip
 
     def place(self, x, along):
-        """A position, m, of so many points from the layer and along it."""
+        """Return a position, m, of so many points from the layer and along it."""
         x, along = x * SPACING, along * SPACING
         if self.wave == "Rayleigh":
             return [x, 0.0] if self.plane else [x, along, 0.0]
@@ -92,7 +92,7 @@ class Incidence:
         return found + ([self.place(-RECEIVER, way) for way in self.ways] if large else [])
 
     def sources(self):
-        """An explosion, a torque of four forces, or a blow on the surface."""
+        """Return an explosion, a torque of four forces, or a blow on the surface."""
         wavelet = {"kind": "ricker", "frequency": FREQUENCY}
         if self.wave == "P":
             return [{"kind": "explosion", "at": self.place(SOURCE, 0), "moment": 1e13, "wavelet": wavelet}]
@@ -105,7 +105,7 @@ class Incidence:
 
 
 def measured(incidence, device="auto"):
-    """What a layer sends back.
+    """Return what a layer sends back.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def reflection(device="auto", full=False):
 
 
 def rows(incidence, device):
-    """A row for each angle; beyond `UNTIL` degrees any amplitude is let pass that is less than what came."""
+    """Return a row for each angle; beyond `UNTIL` degrees any amplitude is let pass that is less than what came."""
     found = measured(incidence, device)
     words = [f"{decibel(ratio):.0f} dB" for ratio in found["velocity"]]
     if "same" in found:

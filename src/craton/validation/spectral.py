@@ -22,7 +22,7 @@ UNUSED = {"kind": "explosion", "at": [0, 0, 0], "moment": 1.0, "wavelet": {"kind
 
 
 def by_elements(scenario, spacing, degree=4, box=None, run=None, absorbing="stacey"):
-    """A scenario of finite differences by spectral elements, absorbing faces in place of CPML.
+    """Return a scenario of finite differences by spectral elements, absorbing faces in place of CPML.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def grown(low, high, border, spacing, top=None):
 
 
 def given(scenario, mesh):
-    """A mesh of one's own, None for none."""
+    """Return a mesh of one's own, None for none."""
     if mesh is None:
         return None
     sampler = sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
@@ -66,21 +66,21 @@ def given(scenario, mesh):
 
 
 def ran(scenario, device, mesh=None):
-    """The dataset of a run, perhaps on a mesh of one's own."""
+    """Return the dataset of a run, perhaps on a mesh of one's own."""
     planned, machine = build(scenario, given(scenario, mesh), machine=planner()), backend(device)
     waves.check_memory(planned, machine)
     return waves.compute(scenario, planned, machine.commit(planned), Alone(), progress=False).finished().dataset
 
 
 def distorted(scenario, seed=5):
-    """The mesh of a scenario with 27 nodes an element: inner corners moved at random along x, y and z by up to 15 % of an edge, then all
+    """Return the mesh of a scenario with 27 nodes an element: inner corners moved at random along x, y and z by up to 15 % of an edge, then all
     inner nodes by up to 3 %, which curves edges and faces."""
     mesh = moved(meshing.mesh_of(scenario), MOST_MOVED * scenario.domain.element_size, seed).elevated()
     return moved(mesh, MOST_CURVED * scenario.domain.element_size, seed + 1)
 
 
 def moved(mesh, most, seed):
-    """A mesh whose inner nodes are moved at random by up to so much along each axis."""
+    """Return a mesh whose inner nodes are moved at random by up to so much along each axis."""
     low, high = mesh.bounds()
     inside = ((mesh.nodes > low + 1e-6) & (mesh.nodes < high - 1e-6)).all(axis=1)
     return replace(mesh, nodes=mesh.nodes + np.random.default_rng(seed).uniform(-most, most, mesh.nodes.shape) * inside[:, None])
@@ -90,7 +90,7 @@ def moved(mesh, most, seed):
 
 
 def prepared(scenario, mesh=None):
-    """The Discretisation and the Plan of a scenario without sources."""
+    """Return the Discretisation and the Plan of a scenario without sources."""
     own, receivers = given(scenario, meshing.mesh_of(scenario) if mesh is None else mesh), survey_receivers.build(scenario)
     d = discretise(scenario, own, [], SingleRank(), planner())
     return d, assemble(d, scenario, [], receivers, survey_receivers.channels(len(receivers), scenario.output.waveforms))
@@ -105,7 +105,7 @@ def positions(d, fluid=False):
 
 
 def begun(planned, device, fields):
-    """A program whose fields have values: dict of name to array (N + 1, ...)."""
+    """Return a program whose fields have values: dict of name to array (N + 1, ...)."""
     program = backend(device).commit(planned)
     with program.backend.work():
         for name, values in fields.items():
@@ -115,6 +115,6 @@ def begun(planned, device, fields):
 
 
 def recorded(scenario, planned, device, fields):
-    """Samples (steps, channels) of a run from an initial state, as the scheme has them."""
+    """Return samples (steps, channels) of a run from an initial state, as the scheme has them."""
     result = waves.march(scenario, begun(planned, device, fields), None, False, Alone()).finished()
     return result.samples[: planned.steps - planned.extra].astype(float)

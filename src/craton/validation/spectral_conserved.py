@@ -13,7 +13,6 @@ ENERGY_LIMIT = 1e-10  # of the energy; float64
 REST_LIMIT = 1e-12  # of the largest acceleration that a displacement of this size can have
 SAME_LIMIT = 1e-5  # float32: sums in another order
 LEFT_LIMIT = 0.01
-EDGE = 400.0  # m
 MIDDLE = np.array([0.5, 0.5, -0.5]) * conserved.SIZE
 WATER = {"kind": "layers", "layers": [{"top": 0, "vp": 1500, "vs": 0, "rho": 1030},
                                       {"top": -800, "vp": 4000, "vs": 2300, "rho": 2500},
@@ -22,9 +21,9 @@ SHALE = {"kind": "homogeneous", "rho": RHO, "stiffness": constants(tilted())}
 
 
 def box(model, others, duration, top="free"):
-    """The box of the cases of finite differences below a free surface, float64."""
+    """Return the box of the cases of finite differences below a free surface, float64."""
     return SpectralScenario(
-        domain={"origin": [0, 0, -conserved.SIZE[2]], "size": list(conserved.SIZE), "element_size": EDGE},
+        domain={"origin": [0, 0, -conserved.SIZE[2]], "size": list(conserved.SIZE), "element_size": conserved.EDGE},
         model=model, time={"duration": duration, "start": 0},
         boundaries={"top": top, "others": others}, source=[{**UNUSED, "at": [1000, 1000, -1000]}], run={"precision": "float64"},
     )  # fmt: skip
@@ -34,7 +33,7 @@ MEDIA = {"random medium": conserved.random_medium(), "21 constants": SHALE, "wat
 
 
 def energy(device, media=tuple(MEDIA), steps=400):
-    """A free surface and rigid sides, random motion at the start: what the leapfrog conserves; distorted elements where all is solid."""
+    """Return a free surface and rigid sides, random motion at the start: what the leapfrog conserves; distorted elements where all is solid."""
     rows = []
     for name in media:
         scenario = box(MEDIA[name], "rigid", 1.0)
@@ -59,7 +58,7 @@ def noise(planned, seed=2):
 
 
 def energies(planned, program, steps, every=10):
-    """The conserved energy now and then."""
+    """Return the conserved energy now and then."""
     terms, found, last = Terms(planned), [], None
     for step in range(steps):
         advance(program, step)
@@ -121,7 +120,7 @@ class Terms:
 
 
 def rest(device):
-    """Translations and rotations of curved, distorted elements: the largest acceleration, over what such a displacement can have at all."""
+    """Return translations and rotations of curved, distorted elements: the largest acceleration, over what such a displacement can have at all."""
     rows = []
     for name, model in (("random medium", MEDIA["random medium"]), ("21 constants", SHALE)):
         scenario = box(model, "free", 0.1)
@@ -138,32 +137,20 @@ def rest(device):
     return rows
 
 
-def reciprocity(device, places=conserved.PLACES):
-    """Forces inside, near and on the surface, each recorded at all: d_b . u_a(b) = d_a . u_b(a), d the directions; random medium."""
-    directions, motion = np.random.default_rng(3).normal(size=(len(places), 3)), []
-    for at, direction in zip(places, directions):
-        force = {"kind": "force", "at": at, "force": (1e10 * direction).tolist()}
-        scenario = by_elements(conserved.scenario([force], places, 1.2, 4, {"others": "cpml"}), EDGE)
-        samples = api.run(scenario, device=device, progress=False).samples
-        motion.append(samples.reshape(len(samples), len(places), 3) @ directions.T)
-    pairs = [(motion[a][:, b, b], motion[b][:, a, a]) for a in range(len(places)) for b in range(a)]
-    worst = max(np.abs(one - other).max() / np.abs(one).max() for one, other in pairs)
-    return [row("reciprocity: largest difference / peak of the pair", worst, conserved.ROUNDING)]
-
-
 def colours(device):
     """Coloured assembly twice, float32: bits that differ; and the usual assembly against it."""
     force = {"kind": "force", "at": conserved.PLACES[0], "force": [1e10, -2e10, 1e10]}
     of_differences = conserved.scenario([force], conserved.PLACES, 1.5, 4, {"others": "cpml"})
-    runs = [api.run(by_elements(of_differences, EDGE, run={"precision": "float32", "assembly": how}), device=device, progress=False).samples
-            for how in ("colour", "colour", "fast")]  # fmt: skip
+    kinds = ({"precision": "float32", "assembly": kind} for kind in ("colour", "colour", "fast"))
+    scenarios = [by_elements(of_differences, conserved.EDGE, run=kind) for kind in kinds]
+    runs = [api.run(scenario, device=device, progress=False).samples for scenario in scenarios]
     differing = np.count_nonzero(runs[0].view(np.int32) != runs[1].view(np.int32))
     return [row("coloured assembly, two runs: samples that differ", differing, 0.5),
             row("usual assembly against coloured, float32: velocity", misfit(runs[2].astype(float), runs[0].astype(float)), SAME_LIMIT)]
 
 
 def absorbed(device, crossings=3.0):
-    """A pulse in the middle of a box with absorbing faces all around: kinetic energy after some crossings of S waves over its peak."""
+    """Return a pulse in the middle of a box with absorbing faces all around: kinetic energy after some crossings of S waves over its peak."""
     scenario = box({"kind": "homogeneous", "vp": 3464, "vs": 2000, "rho": 2500}, "stacey", 1.0, top="stacey")
     d, planned = prepared(scenario)
     xyz = positions(d) - MIDDLE

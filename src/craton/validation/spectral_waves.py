@@ -11,7 +11,8 @@ import numpy as np
 
 from craton.scenario import SpectralScenario
 from craton.validation.compare import misfit, row
-from craton.validation.guided import BOTTOMS, WATER, scholte_speed
+from craton.validation.exact.guided import scholte_speed
+from craton.validation.guided import BOTTOMS, WATER
 from craton.validation.spectral import UNUSED, positions, prepared, recorded
 
 WAVELENGTH = 1000.0  # m, where a pulse's spectrum is 1 % of its peak
@@ -60,7 +61,7 @@ class Wave:
         return s, k, np.fft.rfft(np.exp(-0.5 * (s / WIDTH) ** 2))
 
     def line(self, step):
-        """The pulse after some steps as a function of n . x."""
+        """Return the pulse after some steps as a function of n . x."""
         from scipy.interpolate import CubicSpline
 
         s, k, spectrum = self._spectrum
@@ -88,7 +89,7 @@ def initial(waves, xyz):
 
 
 def scenario_of(model, size, spacing, duration, places=((0, 0, 0),), step=None, low=None, **tables):
-    """A box about the origin with absorbing faces and receivers; float64."""
+    """Return a box about the origin with absorbing faces and receivers; float64."""
     count = np.maximum(2 * np.ceil(np.broadcast_to(size, 3) / (2 * spacing)), 2)  # even: the origin is a corner of elements
     origin = -count * spacing / 2
     if low is not None:
@@ -108,7 +109,7 @@ def scenario_of(model, size, spacing, duration, places=((0, 0, 0),), step=None, 
 
 
 def degrees(device, limits=DEGREE_LIMITS, edge=0.8):
-    """A plane S wave across elements of 0.8 wavelengths by degree: the error falls by a like factor from each to the next."""
+    """Return a plane S wave across elements of 0.8 wavelengths by degree: the error falls by a like factor from each to the next."""
     return [row(f"plane S wave, degree {n}, edges of {edge:g} wavelengths: velocity", shear_error(n, edge, device), limit)
             for n, limit in limits.items()]  # fmt: skip
 
@@ -133,7 +134,7 @@ PAIRS = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
 
 
 def tilted(angles=TILT):
-    """The shale's tensor, turned: (3, 3, 3, 3), m2/s2."""
+    """Return the shale's tensor, turned: (3, 3, 3, 3), m2/s2."""
     c = np.zeros((3, 3, 3, 3))
     for name, value in SHALE.items():
         a, b = PAIRS[int(name[0]) - 1], PAIRS[int(name[1]) - 1]
@@ -151,7 +152,7 @@ def tilted(angles=TILT):
 
 
 def constants(tensor):
-    """The scenario's 21 constants of a tensor over density."""
+    """Return the scenario's 21 constants of a tensor over density."""
     return {f"c{a + 1}{b + 1}": float(RHO * tensor[PAIRS[a] + PAIRS[b]]) for a in range(6) for b in range(a, 6)}
 
 
@@ -213,7 +214,7 @@ def absorbed(device, points=5):
 
 
 def sea_floor(device, points=6):
-    """A P wave in water that meets rock at a right angle: pressure and motion on the interface, of which the coefficients follow."""
+    """Return a P wave in water that meets rock at a right angle: pressure and motion on the interface, of which the coefficients follow."""
     (vf, rhof), (vp, vs, rho) = WATER, BOTTOMS["hard bottom"]
     above = 4.5 * WIDTH  # nothing has reached the rock at the start
     spacing, duration = 4 * WAVELENGTH / points, (above + BEFORE) / vf
@@ -244,7 +245,7 @@ def sea_floor(device, points=6):
 
 
 def scholte(device, points=8, bottoms=tuple(BOTTOMS)):
-    """The wave along the plane between water and rock, from its exact motion: speed, from the phase at one place on the interface."""
+    """Return the wave along the plane between water and rock, from its exact motion: speed, from the phase at one place on the interface."""
     return [scholte_row(name, points, device) for name in bottoms]
 
 

@@ -100,7 +100,7 @@ class Watch:
             return float(np.max([float(machine.xp.abs(self.field(name)).max()) for name in group]))
 
     def field(self, name):
-        """What is looked at of a field."""
+        """Return what is looked at of a field."""
         if self.region is None:
             return self.program.arrays[name]
         whole = self.program.grid(name) if self.program.plan.arrays[name].window else self.program.arrays[name]
@@ -108,7 +108,7 @@ class Watch:
 
 
 def lasting(scenario, steps):
-    """The plan of a scenario that lasts for a number of steps at least, whatever it says of its duration."""
+    """Return the plan of a scenario that lasts for a number of steps at least, whatever it says of its duration."""
     step, start = scenario.time.step, scenario.time.start or 0.0
     if step is None:
         first = api.plan(scenario)
@@ -154,7 +154,7 @@ def measure(scenario, steps, device="auto", *, ranks=1, region=None, progress=Fa
 
 
 def ran(scenario, planned, steps, device, comm, region, report, threads):
-    """A Watch after the run of one rank, whether it diverged, and how long it took (s)."""
+    """Return a Watch after the run of one rank, whether it diverged, and how long it took (s)."""
     program = waves.commit(scenario, plan_of_rank(scenario, planned, comm), backend(device, threads=threads))
     halos = comm if comm.size == 1 else exchange(program, comm)
     watch, diverged, begin = Watch(program, comm, steps, region, report if comm.rank == 0 else None), False, time.perf_counter()
@@ -181,7 +181,7 @@ def where(watch):
 
 
 def summary(watch, diverged, steps):
-    """What `measure` says of the decay."""
+    """Return what `measure` says of the decay."""
     at, values = np.array(watch.steps), np.array(watch.values)
     worst = int(np.argmax(np.nan_to_num(values[-1] / np.maximum(watch.peak, TINY), nan=np.inf)))
     series, peak = values[:, worst], float(np.maximum(watch.peak, TINY)[worst])
@@ -224,7 +224,7 @@ def stability(device="auto", form="standard", names=None, steps=None, shape=None
 
 
 def outcome(name, device, steps, shape="space", progress=False):
-    """The row of a long run: late over peak; of trapped waves the difference from a wide box, unless they grow."""
+    """Return the row of a long run: late over peak; of trapped waves the difference from a wide box, unless they grow."""
     row = ROWS[name]
     with TemporaryDirectory() as folder:
         scenario = row.scenario(Path(folder), shape)

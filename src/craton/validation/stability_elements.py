@@ -4,10 +4,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from craton.scenario import SpectralScenario
-from craton.validation.stability_cases import LOSSY, MOMENT, ROCK, SHEAR, WATER, layers, medium, uniform
+from craton.validation.stability_cases import DATA, MOMENT, SHEAR, rows_of
 
 ABSORBING = ("stacey", "pml")  # kinds of absorbing faces that are tried in every row
-LAMB = {"vp": 2450.0, "vs": 980.0, "rho": 2000.0}
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class SpectralRun:
         return 3 * self.edge
 
     def scenario(self, folder=None, shape="space", wide=1):
-        """The SpectralScenario of the row, its box so many times as wide; its duration means nothing."""
+        """Return the SpectralScenario of the row, its box so many times as wide; its duration means nothing."""
         size = self.edge * np.array(self.elements) * (wide, wide, 1)
         domain = self.domain or {"origin": [*(-size[:2] / 2), -size[2]], "size": size.tolist(), "spacing": self.edge}
         source = {"kind": "moment_tensor", "tensor": MOMENT | SHEAR, "at": self.at or [0.3 * self.edge, -0.2 * self.edge, -self.depth]}
@@ -74,25 +73,5 @@ class SpectralRun:
         return {"kind": "ricker", "frequency": self.frequency}
 
 
-SOFT_OCEAN = layers((0, WATER), (-300, medium(300.0, 5.0, 1700.0)), (-450, ROCK))
-TWO_LAYERS = layers((0, {"vp": 4200.0, "vs": 2422.0, "rho": 2300.0}), (-1400, {"vp": 6000.0, "vs": 3460.0, "rho": 2700.0}))
-LOSSY_ROCK = uniform(**ROCK, qp=100.0, qs=50.0, **LOSSY)
-SMALL_CHUNK = {"chunk": {"longitude": 20.0, "latitude": 40.0, "width": [12, 12], "period": 120, "bottom": "900 km"}}
-BELOW = {"longitude": 20.4, "latitude": 40.3, "depth": "150 km"}
-
-TABLE = {
-    "cubes": SpectralRun("cubes of 20 m, vp/vs 2.5", uniform(**LAMB), 20.0, 12.0, 70.0),
-    "cubes-8": SpectralRun("cubes of 40 m, vp/vs 2.5, degree 8", uniform(**LAMB), 40.0, 12.0, 70.0, (9, 9, 6), run={"degree": 8}),
-    "two-layers": SpectralRun("two layers", TWO_LAYERS, 350.0, 2.0, 1700.0, (12, 12, 8)),
-    "ocean": SpectralRun("300 m of water, 150 m of Vs 300, rock", SOFT_OCEAN, 75.0, 1.5, 480.0, (12, 12, 10), trapped=True),
-    "plate": SpectralRun("homogeneous, free top and rigid bottom", uniform(**ROCK), 100.0, 5.0, 310.0, boundaries={"bottom": "rigid"}),
-    "ratio-10": SpectralRun("homogeneous, vp/vs 10", uniform(**medium(300.0, 10.0)), 50.0, 2.0, 130.0),
-    "slow-over-fast": SpectralRun("slow over fast, Vs 350 over 3500", layers((0, medium(350.0, 2.0)), (-200, medium(3500.0, 1.72))), 50.0,
-                                  2.5, 260.0, (14, 14, 10), trapped=True),
-    "fast-over-slow": SpectralRun("fast layer over slow, Vs 3500 over 600", layers((0, medium(3500.0)), (-300, medium(600.0))), 75.0, 3.0,
-                                  160.0),
-    "lossy": SpectralRun("homogeneous, Qs 50", LOSSY_ROCK, 100.0, 5.0, 310.0),
-    "chunk": SpectralRun("PREM in a chunk of 12 x 12 degrees", {"kind": "prem"}, 100e3, 1 / 150, 150e3, domain=SMALL_CHUNK, at=BELOW,
-                         boundaries={"pml": {"width": 300e3}}),
-}  # fmt: skip
+TABLE = rows_of(SpectralRun, DATA["elements"])
 ROWS = {f"sem-{name}-{kind}": replace(row, absorbing=kind) for kind in ABSORBING for name, row in TABLE.items()}

@@ -9,8 +9,8 @@ import numpy as np
 from craton.model.globe.prem import prem
 from craton.validation import earth
 from craton.validation.compare import at_times, misfit, row
-from craton.validation.modes import Waves
-from craton.validation.modes_sum import velocity
+from craton.validation.exact.modes import Waves
+from craton.validation.exact.modes_sum import velocity
 
 PERIODS = (60.0, 80.0, 100.0, 120.0)  # s
 COMPONENTS = {"rayleigh": 0, "love": 2}  # up, across the path

@@ -10,19 +10,19 @@ INSTEAD = "leave domain.waves out"
 
 
 def chosen(scenario, grid, sources):
-    """True where acoustic waves are computed: domain.waves says so, or says nothing and the elastic scheme would give the same."""
+    """Return True where acoustic waves are computed: domain.waves says so, or says nothing and the elastic scheme would give the same."""
     if scenario.domain.waves is not None:
         return scenario.domain.waves == "acoustic"
     return fluid(scenario, grid) and not kept_elastic(scenario, grid, sources)
 
 
 def fluid(scenario, grid):
-    """True where vs = 0 everywhere."""
+    """Return True where vs = 0 everywhere."""
     return earth.extremes(scenario.model, grid)["vs"][1] == 0
 
 
 def beyond(model, grid):
-    """What a model asks for that acoustic waves do not have here, in words."""
+    """Return what a model asks for that acoustic waves do not have here, in words."""
     found = {"attenuation": getattr(model, "attenuation", None) is not None, "topography": model.topography is not None,
              "anisotropy": rheology.anisotropic(model, grid)}  # fmt: skip
     return [name for name, wanted in found.items() if wanted]
@@ -35,7 +35,7 @@ def kept_elastic(scenario, grid, sources):
 
 
 def problems(scenario, grid):
-    """What a model has that domain.waves = "acoustic" cannot do."""
+    """Return what a model has that domain.waves = "acoustic" cannot do."""
     if scenario.domain.waves != "acoustic":
         return []
     fastest = earth.extremes(scenario.model, grid)["vs"][1]
@@ -47,7 +47,7 @@ def problems(scenario, grid):
 
 
 def source_problems(scenario, sources):
-    """Sources that move nothing where domain.waves = "acoustic" is wanted."""
+    """Return sources that move nothing where domain.waves = "acoustic" is wanted."""
     if scenario.domain.waves != "acoustic":
         return []
     planar, moments = scenario.domain.planar, [s for s in sources if s.moment is not None or isinstance(s, FiniteFault)]
@@ -63,14 +63,14 @@ def warnings(d, sources):
 
 
 def isotropic(moment, planar):
-    """What each normal stress gets of a moment tensor, N m: the mean of its diagonal; in the (x, z) plane of xx and zz."""
+    """Return what each normal stress gets of a moment tensor, N m: the mean of its diagonal; in the (x, z) plane of xx and zz."""
     diagonal = np.diag(moment)[[0, 2] if planar else [0, 1, 2]]
     mean = float(diagonal.mean())
     return mean if abs(mean) > SHEAR * np.abs(moment).max() else 0.0
 
 
 def sheared(source, planar):
-    """True where a source's moment is more than isotropic, of the components that act."""
+    """Return True where a source's moment is more than isotropic, of the components that act."""
     if source.moment is None or isinstance(source, FiniteFault):
         return isinstance(source, FiniteFault)
     axes = [0, 2] if planar else [0, 1, 2]
@@ -79,7 +79,7 @@ def sheared(source, planar):
 
 
 def notes(d, sources):
-    """What `craton plan` says of the choice in a fluid."""
+    """Return what `craton plan` says of the choice in a fluid."""
     if d.acoustic:
         return [("waves", "acoustic (vs = 0 everywhere): velocity and pressure only")]
     if d.motion == "SH" or not fluid(d.scenario, d.grid):

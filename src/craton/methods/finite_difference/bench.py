@@ -12,12 +12,12 @@ PLANES, CUBES, SHOTS = (480, 960, 1440, 1920), (96, 144, 192, 288, 384), (1, 64)
 
 
 def tables(name):
-    """A table of bench.toml."""
+    """Return a table of bench.toml."""
     return tomllib.loads(Path(__file__).with_name("bench.toml").read_text("utf-8"))[name]
 
 
 def cases(name, device):
-    """The cases of a benchmark for a machine of that name."""
+    """Return the cases of a benchmark for a machine of that name."""
     if name == "nakata":
         return [case_of(scenario, thousand_steps) for scenario in nakata(device)]
     sizes = SIZES.get(device, LARGE)
@@ -30,17 +30,17 @@ def cases(name, device):
 
 
 def case_of(scenario, *figures):
-    """The case of a scenario."""
+    """Return the case of a scenario."""
     return BenchCase(scenario, lambda machine: build(scenario), *figures)
 
 
 def thousand_steps(plan, seconds):
-    """What Nakata et al. (2011) give: seconds of 1000 steps."""
+    """Return what Nakata et al. (2011) give: seconds of 1000 steps."""
     return {"seconds_of_1000_steps": 1000 * seconds}
 
 
 def cube(n, top="rigid", others="rigid", order=4, precision="float32", medium=None, **model):
-    """A cube of n^3 points and two layers, with a source and a receiver in its middle.
+    """Return a cube of n^3 points and two layers, with a source and a receiver in its middle.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def nakata(device):
 
 
 def half_space(dimensions, n, shots=1, others="sponge"):
-    """A vertical force on the free surface of a half-space of n points along each axis."""
+    """Return a vertical force on the free surface of a half-space of n points along each axis."""
     extent, kept = 10.0 * (n - 1), tables("nakata")
     middle = [extent / 2] * (dimensions - 1)
     force = [0, -1e6] if dimensions == 2 else [0, 0, -1e9]

@@ -49,7 +49,7 @@ LEAST_DAMPING = 0.01  # of the greatest g: points with less are not damped
 
 
 def cpml_profile(depth, thickness, spacing, dt, vp, options, frequency, floor):
-    """a, b and 1/kappa - 1 at `depth` points into the layer, shape (3, n) (Komatitsch & Martin 2007, eqs 24-25).
+    """Return a, b and 1/kappa - 1 at `depth` points into the layer, shape (3, n) (Komatitsch & Martin 2007, eqs 24-25).
 
     d = d0 (depth/L)^2, see `strongest`; alpha falls linearly from pi f at the inner edge, to `floor` of it.
     """
@@ -149,7 +149,7 @@ def _cpml_velocity(d, axis, box, psi, profile):
 
 def _cpml_stress(d, axis, box, psi, profile):
     velocity, normal = cyclic(d, axis)
-    names = d.names(*normal, *operators.CYCLIC_SHEAR[axis], psi, "memory", *velocity, "lam", "rmu", profile, "qp", "qs")
+    names = d.names(*normal, *operators.CYCLIC_SHEAR[axis], psi, "memory", *velocity, *operators.MEDIUM, profile)
     return Launch(operators.cpml_stress(d.stencil, axis, d.relaxing, d.free), names, box, relaxing.params(d, slab_params(d, box)))
 
 

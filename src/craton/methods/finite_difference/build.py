@@ -22,7 +22,6 @@ from craton.methods.finite_difference import (  # fmt: skip
     relaxing,
     scheme,
     snapshots,
-    vti,
 )
 from craton.methods.finite_difference.boundaries import BOUNDARIES
 from craton.methods.finite_difference.closure import HIGHEST
@@ -72,25 +71,15 @@ def build(scenario):
 
 def problems(scenario, grid):
     """All problems of a scenario on a grid: size, model, step, sources, receivers, snapshots: list of Problem."""
-    wrong_model = earth.problems(scenario.model, grid) or rheology_problems(scenario.model, grid) or acoustic.problems(scenario, grid)
+    wrong_model = earth.problems(scenario.model, grid) or rheology.problems(scenario.model, grid) or acoustic.problems(scenario, grid)
     wrong_step = [] if wrong_model else step_problems(scenario, grid)
     others = [*surface_problems(scenario), *survey_problems(scenario), *snapshots.problems(scenario)]
     others += output_problems(scenario, grid, not wrong_model)
     return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *refusal(scenario), *others]
 
 
-def rheology_problems(model, grid):
-    """Problems of attenuation and anisotropy, and combinations that are not supported."""
-    invalid = rheology.problems(model, grid)
-    excluded = [name for name in ("attenuation", "topography") if getattr(model, name, None) is not None]
-    if invalid or not (excluded and rheology.anisotropic(model, grid)):
-        return invalid
-    return [Problem(f"model.{name}", f"{name} is not supported in an anisotropic medium", f"leave {name} out, or epsilon, delta, gamma")
-            for name in excluded]  # fmt: skip
-
-
 def surface_problems(scenario):
-    """A method for the free surface where the top plane is not a free surface."""
+    """Return a method for the free surface where the top plane is not a free surface."""
     top, kind = scenario.boundaries.face("top"), scenario.boundaries.surface
     if kind == "sbp" or (top == "free" and scenario.model.topography is None):
         return []
@@ -114,7 +103,7 @@ def refuse(problems):
 
 
 def grid_of(scenario):
-    """The grid of a scenario; without a spacing it is derived from max_frequency and points_per_wavelength."""
+    """Return the grid of a scenario; without a spacing it is derived from max_frequency and points_per_wavelength."""
     domain = scenario.domain
     spacing = domain.spacing or derived_spacing(scenario)
     nx, ny, nz = domain.points(spacing)
@@ -153,10 +142,10 @@ def restore(scenario, plan):
 
 
 def fastest(scenario, grid):
-    """The fastest wave speed, m/s: over all directions, and with attenuation in the high-frequency limit."""
+    """Return the fastest wave speed, m/s: over all directions, and with attenuation in the high-frequency limit."""
     speed = "vs" if scenario.domain.motion == "SH" else "vp"
     if rheology.anisotropic(scenario.model, grid):
-        return rheology.fastest_anisotropic(scenario.model, grid, speed)
+        return rheology.fastest_anisotropic(scenario.model, grid, speed, rheology.relaxation(scenario.model, grid))
     return relaxing.fastest(scenario, grid) or earth.extremes(scenario.model, grid)[speed][1]
 
 
@@ -190,7 +179,7 @@ def stability_limit(scenario, grid, vp_max):
 
 
 def step_problems(scenario, grid):
-    """A step beyond the stability limit."""
+    """Return a step beyond the stability limit."""
     step, limit = scenario.time.step, stability_limit(scenario, grid, fastest(scenario, grid))
     if step is None or step <= limit:
         return []
@@ -203,7 +192,7 @@ def assemble(d, sources, receivers, channels):
     slots = timing.slots(d.steps, len(channels))
     arrays = wavefield(d) | relaxing.arrays(d) | material.arrays(d)
     pieces = {}
-    for kind in (*BOUNDARIES.values(), laminate.laminate, contact.contact, vti.vti):
+    for kind in (*BOUNDARIES.values(), laminate.laminate, contact.contact):
         boundary_arrays, launches = kind(d)
         arrays |= boundary_arrays
         for phase, phase_launches in launches.items():
@@ -220,8 +209,8 @@ def assemble(d, sources, receivers, channels):
     plan = Plan(
         title=d.scenario.title, solver="fd_elastic", precision=d.precision, grid=d.grid, layout=d.layout, arrays=arrays, phases=phases,
         steps=d.steps, dt=d.dt, start=d.start, channels=channels, receivers=receivers, slots=slots, limit=divergence_limit(d, sources),
-        watched=d.velocity, snapshots=snapshots.series(d), extra=d.extra, band=band, shots=d.shots,
-        weights=ranks.weights(d, phases))  # fmt: skip
+        watched=d.velocity, snapshots=tuple(snapshots.series_of(d, spec) for spec in d.scenario.snapshots), extra=d.extra, band=band,
+        shots=d.shots, weights=ranks.weights(d, phases))  # fmt: skip
     plan.warnings = warnings(d, sources, receivers)
     plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
     return plan
@@ -239,7 +228,7 @@ def warnings(d, sources, receivers):
 
 
 def growing(d):
-    """A warning for A1 at a side of a solid: it grows slowly at vp / vs = 1.73, sooner at larger ratios (validation/stability_cases.py)."""
+    """Return a warning for A1 at a side of a solid: it grows slowly at vp / vs = 1.73, sooner at larger ratios (validation/stability_cases.py)."""
     media = getattr(d.scenario.model, "layers", None) or [d.scenario.model]
     ratio = max((m.vp / m.vs for m in media if getattr(m, "vs", 0)), default=0)
     if not ratio or not any(axis < 2 for axis, _ in d.faces("a1")):
@@ -249,7 +238,7 @@ def growing(d):
 
 
 def inside_layer(d, xyz):
-    """True where a position, or any of several, is within an absorbing layer."""
+    """Return True where a position, or any of several, is within an absorbing layer."""
     xyz, options = np.atleast_2d(xyz), d.scenario.boundaries
     for kind, planes in (("cpml", options.cpml.thickness), ("sponge", options.sponge.thickness), ("a1", d.reach)):
         thickness = planes * d.grid.spacing
@@ -260,7 +249,7 @@ def inside_layer(d, xyz):
 
 
 def wavefield(d):
-    """The state: all fields in one block, so that point tables need one index, and each field as a part of it."""
+    """Return the state: all fields in one block, so that point tables need one index, and each field as a part of it."""
     layout, dtype = d.layout, np.dtype(d.precision)
     parts = {"first": layout.first, "part_of": "state", "window": layout.window(), "defined": defined(d), "over": layout}
     state = {"state": Array("wavefield", (layout.block(len(d.fields)),), dtype, first=layout.start(0) + layout.first, over=layout)}
@@ -293,7 +282,7 @@ def phase_of(d, name, pieces, injection):
 
 
 def steps_of(d, name):
-    """The plain step, below the planes that the closure of a free surface covers or that topography cuts, and the step of those planes.
+    """Return the plain step, below the planes that the closure of a free surface covers or that topography cuts, and the step of those planes.
 
     Above the highest point of a topography nothing is computed.
     """

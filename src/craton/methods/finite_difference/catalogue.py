@@ -17,7 +17,7 @@ def operators(order, motion=None):
     differences = scheme.stencil(order, free=True, motion=motion)
     axes = range(0, 3, 2 if motion else 1)
     counts = {None: (3,), "P-SV": (2, 3), "SH": (1, 2)}[motion]
-    steps = [fd.velocity(differences), fd.stress(differences), fd.laminate(differences), fd.vti(differences)]
+    steps = [fd.velocity(differences), fd.stress(differences), fd.laminate(differences)]
     surface = [fd.at_surface(op, closure(min(order, HIGHEST)), differences) for op in steps]
     surface += [fd.among_air(op) for op in steps[:2]]
     block = contact.block(differences.vertical)
@@ -27,8 +27,7 @@ def operators(order, motion=None):
     layers += [fd.damping(axis, motion) for axis in axes]
     layers += [fd.a1(differences, axis, side) for axis in axes for side in range(2)]
     layers += [fd.sponge(axis, count) for axis in axes for count in counts]
-    layers += [fd.cpml_vti(differences, axis) for axis in axes if axis < 2 or motion != "SH"]
-    layers += attenuated(differences, order, axes)
+    layers += [*anisotropic(differences, order, axes), *attenuated(differences, order, axes)]
     layers += acoustic(order, motion) if motion != "SH" else []
     others = [fd.rigid(), *map(fd.wrap, counts), points.INJECT, points.WINDOW, points.SAMPLE, points.ADVANCE]
     others += [way(count) for way in (halo.pack, halo.unpack) for count in counts]
@@ -43,12 +42,22 @@ def attenuated(differences, order, axes, example=(0.1, 10.0)):
     storages = [kind for kind in attenuation.STORAGES if kind != "mixed" or not differences.motion]
     fits = {kind: attenuation.relaxation(example, 1 / 20, storage=kind, mechanisms=4) for kind in storages}
     constants = {kind: relaxing.constants(fit, 1e-3, differences.motion is not None) for kind, fit in fits.items()}
-    found = [replace(fd.stress(differences, some), name=f"stress_{kind}", kernel="stress") for kind, some in constants.items()]
+    steps = {kind: fd.stress(differences, values) for kind, values in constants.items()}
+    found = [replace(op, name=f"{op.name}_{kind}") for kind, op in steps.items()]
     kind = "paired" if differences.motion else "mixed"
     some = constants[kind]
-    surface = fd.at_surface(fd.stress(differences, some), closure(min(order, HIGHEST)), differences)
+    surface = fd.at_surface(steps[kind], closure(min(order, HIGHEST)), differences)
     layers = [fd.cpml_stress(differences, axis, some, free=True) for axis in axes]
     return found + [replace(op, name=f"{op.name}_{kind}", kernel=op.function) for op in (surface, *layers)]
+
+
+def anisotropic(differences, order, axes):
+    """Operators of transverse isotropy about z; with memory variables those of one storage."""
+    differences = replace(differences, anisotropic=True)
+    step, closed = fd.stress(differences), closure(min(order, HIGHEST))
+    steps = [step, fd.at_surface(step, closed, differences), fd.among_air(step)]
+    layers = [fd.cpml_stress(differences, axis) for axis in axes]
+    return [*steps, *layers, *(op for op in attenuated(differences, order, axes) if not op.name.endswith(("coarse", "full")))]
 
 
 def acoustic(order, motion):

@@ -31,7 +31,7 @@ BLOCKS = {
 
 
 def block(weights):
-    """What B has more than the plain differences, (points above + rows, rows); None where there is no table.
+    """Return what B has more than the plain differences, (points above + rows, rows); None where there is no table.
 
     Its first rows are the integer points above the contact that plain differences tie to the half points below it.
     """
@@ -52,7 +52,7 @@ def block(weights):
 
 
 def columns_to_constants(closed, plain, weights):
-    """What rounding of the table left: the last row takes it, so that constants have no difference."""
+    """Return what rounding of the table left: the last row takes it, so that constants have no difference."""
     rows = len(closed)
     full = np.zeros((rows + len(weights), rows))
     for n, c in enumerate(weights, 1):
@@ -65,7 +65,7 @@ def columns_to_constants(closed, plain, weights):
 def contact(d):
     """Arrays and launches of both steps; none where no flat contact of solid under fluid lies in the grid."""
     added = block(d.stencil.vertical)
-    if added is None or d.motion == "SH" or d.anisotropic or not d.partly_fluid:  # not made for what vti.h adds
+    if added is None or d.motion == "SH" or not d.partly_fluid:
         return {}, {}
     floor = unvaried(d, highest_solid(d))
     inner = inner_planes(d)
@@ -94,7 +94,7 @@ def beside(floor, axis):
 
 
 def unvaried(d, floor):
-    """The same with the columns at the inner edge of CPML layers within these: the medium does not vary along their normal there."""
+    """Return the same with the columns at the inner edge of CPML layers within these: the medium does not vary along their normal there."""
     for axis in d.horizontal:
         first, last = d.unstretched(axis)
         floor = np.take(floor, np.clip(np.arange(floor.shape[1 - axis]), first, last - 1), 1 - axis)

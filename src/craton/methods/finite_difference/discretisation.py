@@ -7,7 +7,7 @@ import numpy as np
 
 from craton.conventions import FACES
 from craton.core.layout import Layout
-from craton.methods.finite_difference import relaxing
+from craton.methods.finite_difference import relaxing, vti
 from craton.methods.finite_difference.imaging import surface
 from craton.methods.finite_difference.scheme import ACOUSTIC, HALF, MOTION, VELOCITY, stencil
 from craton.methods.shared import guided
@@ -136,7 +136,8 @@ class Discretisation:
 
     def names(self, *arrays):
         """Array names of a launch, empty where a field is not computed."""
-        absent = {name for name in HALF if name not in self.fields} | set(relaxing.names(self)) | ({"rmu"} if self.acoustic else set())
+        absent = {name for name in HALF if name not in self.fields} | {*relaxing.names(self), *vti.names(self)}
+        absent |= {"rmu"} if self.acoustic else set()
         return tuple("" if name in absent else name for name in arrays)
 
     @property
@@ -177,7 +178,8 @@ class Discretisation:
     @cached_property
     def stencil(self):
         """Differences along the axes."""
-        return stencil(self.order, self.scenario.run.weights, self.free, self.motion, self.ground is not None, self.acoustic)
+        return stencil(self.order, self.scenario.run.weights, self.free, self.motion, terrain=self.ground is not None,
+                       acoustic=self.acoustic, anisotropic=self.anisotropic)  # fmt: skip
 
     @cached_property
     def layout(self):
@@ -246,7 +248,7 @@ class Discretisation:
         return (0, nz, 0, ny, 0, nx)
 
     def slab(self, axis, low, high):
-        """The box of all points with index low .. high - 1 along an axis."""
+        """Return the box of all points with index low .. high - 1 along an axis."""
         box = list(self.box)
         box[2 * (2 - axis)], box[2 * (2 - axis) + 1] = low, high
         return tuple(box)

@@ -8,8 +8,8 @@ import numpy as np
 from craton.core.plan import Array, Launch
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.methods.finite_difference import material, points
-from craton.methods.finite_difference.interpolate import fitted_many
 from craton.methods.shared import points as operators
+from craton.methods.shared.interpolate import fitted_many
 from craton.methods.shared.slip import BLOCK, SORTED, available, joined, windows
 from craton.methods.shared.tables import table_of
 from craton.model.media import earth

@@ -30,7 +30,7 @@ def surface(kind, order):
 
 @lru_cache
 def imaging(order, lowered=False):
-    """The `Closure` of stress imaging; `lowered` to order 2 near the surface. Its arrays are read-only."""
+    """Return the `Closure` of stress imaging; `lowered` to order 2 near the surface. Its arrays are read-only."""
     reach = order // 2
     rows = max(reach, len(_VALUE))
     stress1, stress2, d1, d2 = (d[:rows, : rows + reach] for d in operators(order, lowered, rows + reach))

@@ -36,7 +36,7 @@ def laminate(d):
 
 
 def planes(d):
-    """What `cut_planes` finds, of the planes to which it applies."""
+    """Return what `cut_planes` finds, of the planes to which it applies."""
     if d.anisotropic:  # its cells have that average anyway
         return {}
     return {k: change for k, change in cut_planes(d.scenario.model, d.grid).items() if k in inner_planes(d) and k < lowest_air(d)}
@@ -68,7 +68,7 @@ def backus(kappa, mu, weights):
 
 
 def isotropic(kappa, mu):
-    """The same four of an isotropic medium."""
+    """Return the same four of an isotropic medium."""
     return np.array([kappa + 4 / 3 * mu, kappa - 2 / 3 * mu, kappa + 4 / 3 * mu, mu])
 
 
@@ -79,7 +79,7 @@ def inner_planes(d):
 
 
 def lowest_air(d):
-    """The first plane whose cells a topography or its water may cut."""
+    """Return the first plane whose cells a topography or its water may cut."""
     if d.ground is None:
         return d.grid.shape[0]
     low, _ = terrain.heights(d.ground, d.grid)
@@ -120,7 +120,7 @@ def runs(d, regions):
 
 
 def launches_of(d, run, rectangles):
-    """Launches for the rectangles of some planes, and for the parts of them that lie in CPML layers."""
+    """Return launches for the rectangles of some planes, and for the parts of them that lie in CPML layers."""
     op = operators.laminate(d.stencil)
     if run[0] >= d.grid.shape[0] - d.surface_planes:
         op = operators.at_surface(op, d.closure, d.stencil)
@@ -137,7 +137,7 @@ def overlaps(d, face, boxes):
 
 
 def in_layer(d, axis, side, box):
-    """The launch for a box in the CPML layer of a face (axis, side)."""
+    """Return the launch for a box in the CPML layer of a face (axis, side)."""
     slab, *_ = slab_depths(d, axis, side, d.scenario.boundaries.cpml.thickness)
     a, h = "xy"[axis], "yx"[axis]
     names = d.names(f"s{a}{a}", f"s{h}{h}", "szz", "sxy", f"v{a}", f"v{h}", f"psi_stress_{a}{side}", f"cpml_{a}{side}", "laminate")

@@ -5,7 +5,7 @@ import numpy as np
 
 from craton.core.plan import Array
 from craton.methods.finite_difference import relaxing, vti
-from craton.model.media.earth import cell_losses, cell_stiffness
+from craton.model.media.earth import cell_losses
 
 NAMES = ("rho", "lam", "rmu")
 LOSSES = ("qp", "qs")  # 1/Qp, 1/Qs: with attenuation
@@ -13,7 +13,7 @@ CHUNK = 16  # planes averaged at a time
 
 
 def arrays(d):
-    """The plan's material arrays, which `fill` fills when the plan is committed."""
+    """Return the plan's material arrays, which `fill` fills when the plan is committed."""
     layout = d.sheet
     names = (*(NAMES[:2] if d.acoustic else NAMES), *(LOSSES if d.relaxing else ()), *(vti.NAMES if d.anisotropic else ()))
     part = {"shape": layout.padded, "dtype": d.precision, "first": layout.first, "window": layout.window(), "part_of": "material"}
@@ -43,7 +43,7 @@ def fill(out, box, d, name):
 
 
 def pieces(low, high, ghosts, limits, periodic):
-    """Runs of points along an axis from which a part low .. high - 1 and its ghosts are made: (place in the array, first, last + 1).
+    """Return runs of points along an axis from which a part low .. high - 1 and its ghosts are made: (place in the array, first, last + 1).
 
     `limits` are the first and last + 1 point that have a medium of their own; a part beyond them is made from the nearest.
     """
@@ -62,7 +62,8 @@ def pieces(low, high, ghosts, limits, periodic):
 def planes_of(d, grid, name):
     """One parameter at the points of a part of the grid; thin along axes that the model does not depend on."""
     if name in LOSSES:
-        return thin(cell_losses(d.scenario.model, grid, 0, grid.shape[0])[LOSSES.index(name)])
+        losses = vti.inverse_q(d, grid, 0, grid.shape[0]) if d.anisotropic else cell_losses(d.scenario.model, grid, 0, grid.shape[0])
+        return thin(losses[LOSSES.index(name)])
     if name in vti.NAMES:
         return thin(vti.parameters(d, grid, 0, grid.shape[0])[vti.NAMES.index(name)])
     rho, kappa, mu = map(thin, cells(d, grid, 0, grid.shape[0]))
@@ -73,7 +74,7 @@ def planes_of(d, grid, name):
 
 
 def thin(values):
-    """An array without the repetitions of a broadcast view: 1 in place of n points along an axis on which it is constant."""
+    """Return an array without the repetitions of a broadcast view: 1 in place of n points along an axis on which it is constant."""
     return values[tuple(slice(0, 1) if step == 0 and axis else slice(None) for axis, step in enumerate(values.strides))]
 
 
@@ -88,14 +89,14 @@ def vertical_strain(d, at):
     low, part = surroundings(d, [v for a in at for v in (int(a.min()), int(a.max()) + 1)])
     here = tuple(a - start for a, start in zip(at, low))
     if d.anisotropic:
-        _, _, c13, c33, _, _ = (v[here] for v in cell_stiffness(d.scenario.model, part, 0, part.shape[0]))
+        _, _, c13, c33, _, _ = (v[here] for v in vti.stiffness(d, part, 0, part.shape[0]))
         return c13 / c33
     _, kappa, mu = (v[here] for v in cells(d, part, 0, part.shape[0]))
     return (kappa - 2 / 3 * mu) / (kappa + 4 / 3 * mu)
 
 
 def parameter(name, rho, kappa, mu):
-    """What is stored: rho, lambda = kappa - 2/3 mu, or 1/mu (infinite in a fluid)."""
+    """Return what is stored: rho, lambda = kappa - 2/3 mu, or 1/mu (infinite in a fluid)."""
     if name == "rho":
         return rho
     if name == "lam":
@@ -119,7 +120,7 @@ def repeat_edges(out, axis, first, last):
 
 
 def trace_share(d, at):
-    """What pressure is of minus the normal stresses that are computed, at integer points (k, j, i): a third; of the one in a fluid all.
+    """Return what pressure is of minus the normal stresses that are computed, at integer points (k, j, i): a third; of the one in a fluid all.
 
     In the plane syy is not computed; eyy = 0 makes it lambda / (2 (lambda + mu)) (sxx + szz).
     """
@@ -139,7 +140,7 @@ def around(d, box):
 
 
 def surroundings(d, box):
-    """The grid of a small box and one point beyond it where the grid goes on, and the index (k, j, i) of its first point."""
+    """Return the grid of a small box and one point beyond it where the grid goes on, and the index (k, j, i) of its first point."""
     low = [max(a - 1, 0) for a in box[::2]]
     high = [min(b + 1, n) for b, n in zip(box[1::2], d.grid.shape)]
     return low, d.grid.window([v for pair in zip(low, high) for v in pair])

@@ -33,7 +33,7 @@ def sections(d, plan, sources, limit):
 
 
 def algorithm(d, sources):
-    """Method, boundaries and material averaging."""
+    """Return method, boundaries and material averaging."""
     kinds = {}
     for face in ("top", "bottom", "west", "east", "south", "north"):
         if face in d.faced:
@@ -76,7 +76,7 @@ def absorbing(d):
 
 
 def interfaces(d):
-    """Number of grid planes that layer interfaces cross."""
+    """Return number of grid planes that layer interfaces cross."""
     count = len(laminate.planes(d))
     crossed = "1 grid plane is crossed by a layer interface" if count == 1 else f"{count} grid planes are crossed by layer interfaces"
     return [("interfaces", f"{crossed}; effective VTI medium used (Backus averaging)")] if count else []
@@ -120,7 +120,7 @@ def resolution(d, sources):
 
 
 def highest(d, slow):
-    """The error of phase velocity at the scenario's max_frequency."""
+    """Return the error of phase velocity at the scenario's max_frequency."""
     frequency = d.scenario.domain.max_frequency
     return (
         [("at max_frequency", f"{dispersion(d, 0.0, slow, frequency)} (spatial discretisation) at {frequency:.4g} Hz")] if frequency else []
@@ -128,7 +128,7 @@ def highest(d, slow):
 
 
 def dispersion(d, step, slow, frequency):
-    """The phase velocity error in words, for a leapfrog step of `step` s; step 0: spatial discretisation only."""
+    """Return the phase velocity error in words, for a leapfrog step of `step` s; step 0: spatial discretisation only."""
     x, z, diagonal = scheme.velocity_error(d.stencil, d.grid.spacing, step, slow, frequency)
     if np.isnan([x, z, diagonal]).any():
         return "not resolved by the grid"
@@ -148,7 +148,7 @@ def sampling(d, sources):
 
 
 def too_coarse(d, sources):
-    """A warning where the grid does not resolve the frequencies of the sources: list of str."""
+    """Return a warning where the grid does not resolve the frequencies of the sources: list of str."""
     sampled = sampling(d, sources)
     if not sampled or sampled[2] >= fewest(d):
         return []

@@ -17,6 +17,7 @@ WRAP = Struct("WrapParams", (("row", "i64"), ("plane", "i64"), ("shift", "i64"))
 CYCLIC_VELOCITY = (("vx", "vy", "vz"), ("vy", "vz", "vx"), ("vz", "vx", "vy"))
 CYCLIC_NORMAL = (("sxx", "syy", "szz"), ("syy", "szz", "sxx"), ("szz", "sxx", "syy"))
 CYCLIC_SHEAR = (("sxy", "sxz"), ("syz", "sxy"), ("sxz", "syz"))  # sab, sca
+MEDIUM = ("lam", "rmu", "d11", "d13", "r66", "qp", "qs")  # of any law, see law.h
 
 
 # Of the streamed text, by precision and order: (VEC, BX, BY, PLANES, MIN_BLOCKS) for velocity and for stress, measured best on an H200.
@@ -27,6 +28,8 @@ STREAMED = {
     ("float64", 6): ((2, 32, 4, 32, 2), (1, 32, 4, 32, 2)), ("float64", 8): ((1, 32, 4, 32, 4), (2, 32, 4, 32, 2)),
 }  # fmt: skip
 
+STREAMED_VTI = {("float32", 4): (4, 32, 4, 32, 3), ("float32", 6): (2, 32, 4, 32, 3)}  # stress, where the others would spill
+
 
 # Of its attenuated stress step, any storage.
 STREAMED_RELAXING = {("float32", 2): (2, 32, 4, 32, 3), ("float32", 4): (2, 32, 4, 32, 3), ("float32", 6): (1, 32, 4, 32, 3),
@@ -34,12 +37,13 @@ STREAMED_RELAXING = {("float32", 2): (2, 32, 4, 32, 3), ("float32", 4): (2, 32, 
 
 
 def streamed(stencil, kernel):
-    """The variants for a GPU of the velocity step (kernel 0) or the stress step (1) in space: see elastic_streamed.cu."""
-    return _variants(stencil, {case: settings[kernel] for case, settings in STREAMED.items()})
+    """Return the variants for a GPU of the velocity step (kernel 0) or the stress step (1) in space: see elastic_streamed.cu."""
+    special = STREAMED_VTI if stencil.anisotropic and kernel else {}
+    return _variants(stencil, {case: settings[kernel] for case, settings in STREAMED.items()} | special)
 
 
 def _variants(stencil, settings):
-    """The streamed variants of one kernel in space, settings by precision and order."""
+    """Return the streamed variants of one kernel in space, settings by precision and order."""
     order = 0 if stencil.motion else 2 * stencil.reach
     chosen = {precision: one for (precision, of), one in settings.items() if of == order}
     return tuple(
@@ -59,22 +63,21 @@ def constants(stencil, axis=None):
     named = {f"{letter}{n}": 0 for letter in "CD" for n in range(1, 9)}
     named |= {f"{letter}{n}": repr(c) for letter, all in (("C", horizontal), ("D", vertical)) for n, c in enumerate(all, 1)}
     waves = (("PLANE", int(motion is not None)), ("PSV", int(motion != "SH")), ("SH", int(motion != "P-SV")))
-    flags = (("TERRAIN", int(stencil.terrain)), ("ACOUSTIC", int(stencil.acoustic)), ("ATTENUATION", 0))
+    flags = (("TERRAIN", int(stencil.terrain)), ("ACOUSTIC", int(stencil.acoustic)), ("ATTENUATION", 0), ("VTI", int(stencil.anisotropic)))
     return (("R", len(horizontal)), ("RZ", len(vertical)), *named.items(), *waves, *flags)
 
 
 # Per point, of the steps and of what a layer adds to them: reals read and written, differences along x, y, z, other flops.
 COST = {
-    None: {"velocity": (13, (3, 3, 3), 18), "stress": (17, (3, 3, 3), 41), "laminate": (11, (2, 2, 1), 23), "vti": (15, (2, 2, 1), 37),
-           "cpml_velocity": (16, 3, 27), "cpml_stress": (21, 3, 32), "cpml_laminate": (12, 2, 18),
-           "cpml_vti": (16, 2, 30), "cpml_vti_z": (7, 1, 8)},
-    "P-SV": {"velocity": (8, (2, 0, 2), 10), "stress": (10, (2, 0, 2), 20), "laminate": (6, (1, 0, 1), 10), "vti": (8, (1, 0, 1), 9),
-             "cpml_velocity": (11, 2, 18), "cpml_stress": (14, 2, 22), "cpml_laminate": (6, 1, 9),
-             "cpml_vti": (8, 1, 8), "cpml_vti_z": (5, 1, 6)},
-    "SH": {"velocity": (5, (1, 0, 1), 5), "stress": (6, (1, 0, 1), 16), "laminate": (3, (1, 0, 0), 3), "vti": (5, (1, 0, 0), 13),
-           "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 11), "cpml_laminate": (4, 1, 5),
-           "cpml_vti": (6, 1, 16), "cpml_vti_z": (0, 0, 0)},
+    None: {"velocity": (13, (3, 3, 3), 18), "stress": (17, (3, 3, 3), 41), "laminate": (11, (2, 2, 1), 23),
+           "cpml_velocity": (16, 3, 27), "cpml_stress": (21, 3, 32), "cpml_laminate": (12, 2, 18)},
+    "P-SV": {"velocity": (8, (2, 0, 2), 10), "stress": (10, (2, 0, 2), 20), "laminate": (6, (1, 0, 1), 10),
+             "cpml_velocity": (11, 2, 18), "cpml_stress": (14, 2, 22), "cpml_laminate": (6, 1, 9)},
+    "SH": {"velocity": (5, (1, 0, 1), 5), "stress": (6, (1, 0, 1), 16), "laminate": (3, (1, 0, 0), 3),
+           "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 11), "cpml_laminate": (4, 1, 5)},
 }  # fmt: skip
+# What transverse isotropy adds to the stress step, to its CPML along x or y, along z: reals read, flops.
+VTI_COST = {None: ((3, 18), (3, 9), (1, 3)), "P-SV": ((2, 6), (2, 4), (1, 2)), "SH": ((1, 0), (0, 0), (0, 0))}
 ACOUSTIC_COST = {
     None: {"velocity": (8, (1, 1, 1), 12), "stress": (6, (1, 1, 1), 5), "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 8)},
     "P-SV": {"velocity": (6, (1, 0, 1), 8), "stress": (5, (1, 0, 1), 4), "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 8)},
@@ -85,11 +88,14 @@ def cost(stencil, kernel, axis=None):
     """Least traffic and flops of a kernel, as an operator declares them; `axis` where it works along one."""
     reals, differences, others = (ACOUSTIC_COST if stencil.acoustic else COST)[stencil.motion][kernel]
     counted = zip(stencil.axes, differences) if axis is None else [(stencil.axes[axis], differences)]
+    if stencil.anisotropic and kernel.endswith("stress"):
+        more = VTI_COST[stencil.motion][0 if axis is None else 1 + axis // 2]
+        reals, others = reals + more[0], others + more[1]
     return {"reals_per_point": reals, "flops": others + sum(n * (3 * len(c) - 1) for c, n in counted)}
 
 
 def velocity(stencil):
-    """The velocity step; see elastic.h, acoustic.h."""
+    """Return the velocity step; see elastic.h, acoustic.h."""
     if stencil.acoustic:
         return _acoustic("velocity", VELOCITY, ("s", "rho"), stencil, "velocity")
     return Operator("velocity", HERE / "elastic.h", VELOCITY, (*STRESS, "rho"), FD, reach=stencil.reach,
@@ -97,15 +103,16 @@ def velocity(stencil):
 
 
 def stress(stencil, relaxing=()):
-    """The stress step; see elastic.h, acoustic.h. `relaxing` are the constants of attenuation.constants."""
+    """Return the stress step; see elastic.h, acoustic.h. `relaxing` are the constants of attenuation.constants."""
     if stencil.acoustic:
         return _acoustic("pressure", ("s",), (*VELOCITY, "lam"), stencil, "stress")
-    op = Operator("stress", HERE / "elastic.h", (*STRESS, "memory"), (*VELOCITY, "lam", "rmu", "qp", "qs"), FD, reach=stencil.reach,
-                  defines=(*constants(stencil), ("SURFACE", 0)), variants=streamed(stencil, 1), **cost(stencil, "stress"))  # fmt: skip
+    op = Operator(f"{_prefix(stencil, 'stress')}stress", HERE / "elastic.h", (*STRESS, "memory"), (*VELOCITY, *MEDIUM), FD, stencil.reach,
+                  kernel="stress", defines=(*constants(stencil), ("SURFACE", 0)), variants=streamed(stencil, 1),
+                  **cost(stencil, "stress"))  # fmt: skip
     if not relaxing:
         return op
     lossy = _relaxing(op, relaxing, {None: (3, 3), "P-SV": (2, 1), "SH": (0, 2)}[stencil.motion])
-    return replace(lossy, variants=_variants(stencil, STREAMED_RELAXING))
+    return lossy if stencil.anisotropic else replace(lossy, variants=_variants(stencil, STREAMED_RELAXING))
 
 
 def _acoustic(name, writes, reads, stencil, kernel):
@@ -114,7 +121,7 @@ def _acoustic(name, writes, reads, stencil, kernel):
 
 
 def _relaxing(op, constants, components):
-    """The same with memory variables of so many normal and shear stresses; some 17 flops a variable, 12 of them for coefficients."""
+    """Return the same with memory variables of so many normal and shear stresses; some 17 flops a variable, 12 of them for coefficients."""
     found = dict(constants)
     variables = found["NORMAL_STORED"] * components[0] + found["SHEAR_STORED"] * components[1]
     more = op.specialised(op.name, **found)
@@ -123,24 +130,18 @@ def _relaxing(op, constants, components):
 
 
 def laminate(stencil):
-    """What the stress step lacks where horizontal interfaces cut cells; see laminate.h."""
+    """Return what the stress step lacks where horizontal interfaces cut cells; see laminate.h."""
     return Operator("laminate", HERE / "laminate.h", ("sxx", "syy", "szz", "sxy"), (*VELOCITY, "planes"), FD, reach=stencil.reach,
                     defines=(*constants(stencil), ("SURFACE", 0)), **cost(stencil, "laminate"))  # fmt: skip
 
 
 def among_air(op):
-    """The same step for planes in which some cells hold nothing."""
+    """Return the same step for planes in which some cells hold nothing."""
     return op.specialised(f"{op.name}_terrain", TERRAIN=1)
 
 
-def vti(stencil):
-    """What the stress step lacks in a transversely isotropic medium; see vti.h."""
-    return Operator("vti", HERE / "vti.h", ("sxx", "syy", "szz", "sxy"), (*VELOCITY, "rmu", "d11", "d13", "r66"), FD, reach=stencil.reach,
-                    defines=(*constants(stencil), ("SURFACE", 0)), **cost(stencil, "vti"))  # fmt: skip
-
-
 def at_surface(op, closure, stencil):
-    """The same step for the planes below a traction-free top, vertical differences from the closure's rows.
+    """Return the same step for the planes below a traction-free top, vertical differences from the closure's rows.
 
     It covers `closure.rows` + 1 planes: the last row of half points lies that deep; integer points there have the plain stencil.
     """
@@ -156,12 +157,12 @@ def at_surface(op, closure, stencil):
 
 
 def contact_velocity(stencil, block):
-    """What the velocity step lacks below a flat sea floor; see contact.h."""
+    """Return what the velocity step lacks below a flat sea floor; see contact.h."""
     return _contact("contact_velocity", ("vx", "vy"), ("sxz", "syz", "rho", "floor"), stencil, block)
 
 
 def contact_stress(stencil, block):
-    """What the stress step lacks below a flat sea floor; see contact.h."""
+    """Return what the stress step lacks below a flat sea floor; see contact.h."""
     return _contact("contact_stress", ("sxz", "syz"), ("vx", "vy", "rmu", "floor"), stencil, block)
 
 
@@ -175,19 +176,19 @@ def _contact(kernel, writes, reads, stencil, block):
 
 
 def _table(rows):
-    """A matrix as a C initialiser."""
+    """Return a matrix as a C initialiser."""
     return "{" + ",".join("{" + ",".join(f"real({float(v)!r})" for v in row) + "}" for row in rows) + "}"
 
 
 def cpml_velocity(stencil, axis):
-    """What the CPML adds to the velocity step along one axis; see cpml.h."""
+    """Return what the CPML adds to the velocity step along one axis; see cpml.h."""
     return _cpml("cpml_velocity", ("va", "vb", "vc", "psi"), ("saa", "sab", "sca", "rho", "profile"), stencil, axis)
 
 
 def cpml_stress(stencil, axis, relaxing=(), free=False):
-    """What the CPML adds to the stress step along one axis; see cpml.h. `free`: the top is traction-free."""
+    """Return what the CPML adds to the stress step along one axis; see cpml.h. `free`: the top is traction-free."""
     op = _cpml("cpml_stress", ("saa", "sbb", "scc", "sab", "sca", "psi", "memory"),
-               ("va", "vb", "vc", "lam", "rmu", "profile", "qp", "qs"), stencil, axis)  # fmt: skip
+               ("va", "vb", "vc", *MEDIUM, "profile"), stencil, axis)  # fmt: skip
     constants = dict(relaxing) | {"FREE": int(free)}
     return _relaxing(op, constants, {None: (1, 2), "P-SV": (1, 1), "SH": (0, 1)}[stencil.motion]) if relaxing else op
 
@@ -203,19 +204,15 @@ def damping(axis, motion=None, friction=0):
 
 
 def cpml_laminate(stencil, axis):
-    """What the CPML along x or y adds to `laminate`; see cpml.h."""
+    """Return what the CPML along x or y adds to `laminate`; see cpml.h."""
     return _cpml("cpml_laminate", ("saa", "shh", "szz", "sxy"), ("va", "vh", "psi", "profile", "planes"), stencil, axis)
 
 
-def cpml_vti(stencil, axis):
-    """What the CPML along one axis adds to `vti`; see cpml.h."""
-    op = _cpml("cpml_vti", ("saa", "shh", "szz", "sxy"), ("va", "vh", "psi", "profile", "rmu", "d11", "d13", "r66"), stencil, axis)
-    return replace(op, **cost(stencil, "cpml_vti_z", axis)) if axis == 2 else op
-
-
 def _cpml(kernel, writes, reads, stencil, axis):
-    return Operator(f"{_prefix(stencil)}{kernel}_{'xyz'[axis]}", HERE / "cpml.h", writes, reads, SLAB, reach=stencil.reach, kernel=kernel,
-                    defines=(*constants(stencil, axis), ("SURFACE", 0), ("AXIS", axis)), **cost(stencil, kernel, axis))  # fmt: skip
+    name = f"{_prefix(stencil, kernel)}{kernel}_{'xyz'[axis]}"
+    defines = (*constants(stencil, axis), ("SURFACE", 0), ("FREE", 0), ("AXIS", axis))
+    least = cost(stencil, kernel, axis)
+    return Operator(name, HERE / "cpml.h", writes, reads, SLAB, reach=stencil.reach, kernel=kernel, defines=defines, **least)
 
 
 def sponge(axis, fields=3):
@@ -228,13 +225,13 @@ def a1(stencil, axis, side):
     """One-way equation for the velocities at a face; see a1.h."""
     planes, count = 2 * len(stencil.axes[axis]), {None: 3, "P-SV": 2, "SH": 1}[stencil.motion]
     reals = 3 * count * (planes + 1) + 3 - stencil.acoustic
-    return Operator(f"{_prefix(stencil)}a1_{'xyz'[axis]}{side}", HERE / "a1.h", ("va", "vb", "vc", "past"), ("rho", "lam", "rmu"), SLAB,
-                    reach=planes, reals_per_point=reals, flops=3 * count * planes + 16, kernel="a1", pointwise=False,
+    return Operator(f"{_prefix(stencil, 'a1')}a1_{'xyz'[axis]}{side}", HERE / "a1.h", ("va", "vb", "vc", "past"), ("rho", "lam", "rmu"),
+                    SLAB, reach=planes, reals_per_point=reals, flops=3 * count * planes + 16, kernel="a1", pointwise=False,
                     defines=(*constants(stencil, axis), ("SURFACE", 0), ("AXIS", axis), ("SIDE", side), ("PLANES", planes)))  # fmt: skip
 
 
 def rigid():
-    """A field held at zero; see rigid.h."""
+    """Return a field held at zero; see rigid.h."""
     return Operator("rigid", HERE / "rigid.h", ("f",), (), FD, reals_per_point=1)
 
 
@@ -244,9 +241,9 @@ def wrap(fields=3):
                     kernel="wrap", defines=(("FIELDS", fields),))  # fmt: skip
 
 
-def _prefix(stencil):
-    """Start of an operator's name where it has an elastic sibling."""
-    return "acoustic_" if stencil.acoustic else ""
+def _prefix(stencil, kernel):
+    """Start of an operator's name where it has an isotropic elastic sibling."""
+    return "acoustic_" if stencil.acoustic else "vti_" if stencil.anisotropic and kernel.endswith("stress") else ""
 
 
 def _count(fields):

@@ -2,19 +2,15 @@
 
 from typing import Annotated
 
-from pydantic import BeforeValidator
-
 from craton.conventions import FACES
 from craton.tables.consistency import NO_CHUNK
 from craton.tables.fields import (
     Distance,
-    Duration,
     Frequency,
     Length,
     Table,
     choice,
     in_space_or_plane,
-    items_of,
     key,
     many,
     must,
@@ -25,14 +21,14 @@ from craton.tables.foreign import Foreign
 from craton.tables.medium import RADIAL, Model
 from craton.tables.receivers import Receivers
 from craton.tables.schema import (
-    Device,
     Geographic,
     Output,
-    Precision,
+    RankGrid,
     Snapshots,
     Sources,
     TimeSpan,
     Volume,
+    WaveRun,
     WaveScenario,
 )
 from craton.tables.suspicions import grid_rest, off_plane, positions, silence, sizes, velocities
@@ -74,11 +70,8 @@ class Domain(Volume):
             message = f"waves = {shown(self.waves)} is available only in 2-D; a 3-D run computes both P-SV and SH motion"
             yield "waves", message, "leave waves out, or write size = [x, z]"
         elif len(self.size) == 2 and self.waves == "elastic":
-            yield (
-                "waves",
-                "in 2-D, P-SV and SH waves are separate runs",
-                'write waves = "P-SV" or "SH"',
-            )
+            message = "in 2-D, P-SV and SH waves are separate runs"
+            yield "waves", message, 'write waves = "P-SV" or "SH"'
 
 
 class Cpml(Table):
@@ -141,7 +134,7 @@ class Boundaries(Table):
                 yield key_, message, f'{remedy}: {opposite} = "periodic", or {name} = "cpml"'
 
     def face(self, name):
-        """The kind of the face ``"west"``, ``"east"``, ``"south"``, ``"north"``, ``"bottom"`` or ``"top"``.
+        """Return the kind of the face ``"west"``, ``"east"``, ``"south"``, ``"north"``, ``"bottom"`` or ``"top"``.
 
         Parameters
         ----------
@@ -157,52 +150,40 @@ class Boundaries(Table):
         return getattr(self, name) or self.others
 
 
-_RANKS = items_of(3, "{value} is not the number of ranks along x, y and z", "write [2, 2, 1]")
+class Run(WaveRun):
+    """Precision, device, threads and checkpoints; ``order`` in space of the differences and their ``weights``.
 
-
-class Run(Table):
-    """How it is computed: precision, device, space order of the differences and their weights, threads of the CPU (None: all).
-
-    ``grid`` arranges several ranks along x, y and z, [2, 2, 1]; without it the fastest arrangement is looked for. ``checkpoint`` is the
-    time of the clock after which the state is written again (s).
+    ``grid`` arranges several ranks along x, y and z, [2, 2, 1]; without it the fastest arrangement is looked for.
     """
 
-    precision: Precision = "float32"
-    device: Device = "auto"
     order: choice(2, 4, 6, 8, 10, 12, 14, 16) = 4
     weights: choice("taylor", "holberg") = "taylor"
-    threads: whole(least=1) | None = None
-    grid: Annotated[many(whole(least=1)), BeforeValidator(_RANKS)] | None = None
-    checkpoint: Duration | None = None
+    grid: RankGrid | None = None
+
+
+def _beside_a_kind(_, model):
+    return model.get("kind") != "regions"
+
+
+def _is_true(value, _):
+    return value is True
 
 
 _SEM = 'available only with method = "sem"'
-_STIFFNESS = f"stiffness (21 elastic constants) is {_SEM}", "give vp, vs, and epsilon, delta, gamma"
-_RADIAL = (
-    f"{{value}} is a radial Earth model, {_SEM}",
-    'write method = "sem" and domain.chunk, or kind = "layers"',
-)
+_RADIAL = f"{{value}} is a radial Earth model, {_SEM}"
+_LAYERS = 'write method = "sem" and domain.chunk, or kind = "layers"'
 _REGIONS = f"regions of a mesh are {_SEM}"
+_KINDS = 'write kind = "homogeneous", "layers" or "file"'
+_STIFFNESS = f"stiffness (21 elastic constants) is {_SEM}"
+_THOMSEN = "give vp, vs, and epsilon, delta, gamma"
+_SURFACE = f"surface = true is {_SEM}"
 FOREIGN = (
-    Foreign("model.kind", RADIAL, _RADIAL),
-    Foreign(
-        "model.kind", ("regions",), (_REGIONS, 'write kind = "homogeneous", "layers" or "file"')
-    ),
-    Foreign(
-        "model.regions",
-        lambda _, model: model.get("kind") != "regions",
-        (_REGIONS, "leave regions out"),
-    ),
-    Foreign("model.stiffness", refused=_STIFFNESS),
-    Foreign("model.layers.*.stiffness", refused=_STIFFNESS),
-    Foreign("source.**.longitude", refused=NO_CHUNK, up=1),
-    Foreign("receivers.**.longitude", refused=NO_CHUNK, up=1),
-    Foreign(
-        "snapshots.*.plane.surface",
-        lambda surface, _: surface is True,
-        (f"surface = true is {_SEM}", "write plane = { z = 0 }, the elevation in m"),
-        up=1,
-    ),
+    Foreign("model.kind", RADIAL, (_RADIAL, _LAYERS)),
+    Foreign("model.kind", ("regions",), (_REGIONS, _KINDS)),
+    Foreign("model.regions", _beside_a_kind, (_REGIONS, "leave regions out")),
+    Foreign("model.**.stiffness", refused=(_STIFFNESS, _THOMSEN)),
+    Foreign("source|receivers.**.longitude", refused=NO_CHUNK, up=1),
+    Foreign("snapshots.*.plane.surface", _is_true, (_SURFACE, "write plane = { z = 0 }"), up=1),
 )
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from craton.methods.finite_difference import material
 from craton.methods.finite_difference.acoustic import isotropic
-from craton.methods.finite_difference.interpolate import REACH, axis_weights, point_weights, scattered_weights
 from craton.methods.finite_difference.scheme import VELOCITY
+from craton.methods.shared.interpolate import REACH, axis_weights, point_weights, scattered_weights
 from craton.methods.shared.tables import injection, sampling, table_of
 from craton.model.ground import terrain
 from craton.survey import leapfrog

@@ -13,7 +13,7 @@ COST_OF_HALO = {"z": 4.0, "y": 5.0, "x": 20.0}  # of a point on a cut, in plain 
 
 
 def halos(d, phase):
-    """What the half step after `phase` ("velocity", "stress") reads of its neighbours: tuple of Halo.
+    """Return what the half step after `phase` ("velocity", "stress") reads of its neighbours: tuple of Halo.
 
     A difference is half-way between the points that it reads: of a field at half points along the axis R before it and R - 1 behind,
     of one at integer points the other way round. Velocities are differentiated along every axis, stresses along their own ones, the one

@@ -28,12 +28,12 @@ def _table(mechanisms, stored, planar):
 
 
 def _text(values):
-    """An array as a C initialiser."""
+    """Return an array as a C initialiser."""
     return "{" + ",".join(map(_text, values)) + "}" if np.ndim(values) else f"real({float(values)!r})"
 
 
 def arrays(d):
-    """The memory variables: a field for each stress component and stored mechanism, in one block; none without attenuation."""
+    """Return the memory variables: a field for each stress component and stored mechanism, in one block; none without attenuation."""
     if not d.relaxing:
         return {}
     normal = sum(name[1] == name[2] for name in d.stress)
@@ -49,7 +49,7 @@ def params(d, scalars):
 
 
 def names(d):
-    """The kernels' arrays that only attenuation has, where it is absent."""
+    """Return the kernels' arrays that only attenuation has, where it is absent."""
     return () if d.relaxing else ("memory", "qp", "qs")
 
 
@@ -70,14 +70,14 @@ def stiffer(relaxation, loss):
 
 
 def fastest(scenario, grid):
-    """The fastest wave that is computed at any frequency, m/s; None without attenuation."""
+    """Return the fastest wave that is computed at any frequency, m/s; None without attenuation."""
     relaxation = rheology.relaxation(scenario.model, grid)
     speed = "vs" if scenario.domain.motion == "SH" else "vp"
     return None if relaxation is None else rheology.fastest(scenario.model, grid, relaxation, speed)
 
 
 def notes(d):
-    """What `craton plan` says of it."""
+    """Return what `craton plan` says of it."""
     r = d.relaxation
     if r is None:
         return []

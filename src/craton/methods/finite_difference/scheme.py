@@ -66,6 +66,8 @@ class Stencil:
         Some cells hold nothing.
     acoustic : bool
         Velocity and pressure only: vs = 0 everywhere.
+    anisotropic : bool
+        Transversely isotropic about z.
     """
 
     horizontal: tuple
@@ -73,6 +75,7 @@ class Stencil:
     motion: str | None = None
     terrain: bool = False
     acoustic: bool = False
+    anisotropic: bool = False
 
     @property
     def reach(self):
@@ -85,14 +88,15 @@ class Stencil:
         return (self.horizontal, () if self.motion else self.horizontal, self.vertical)
 
 
-def stencil(order, kind="taylor", free=False, motion=None, terrain=False, acoustic=False):
-    """The differences of an order (2, 4 .. 16) with weights ``"taylor"`` or ``"holberg"``.
+def stencil(order, kind="taylor", free=False, motion=None, **medium):
+    """Return the differences of an order (2, 4 .. 16) with weights ``"taylor"`` or ``"holberg"``.
 
     Closures of a free surface exist for Taylor weights to order 8: with one, vertical differences are those (closure.py). Each axis
-    keeps its own integration by parts, so energy and reciprocity hold to rounding with any horizontal weights.
+    keeps its own integration by parts, so energy and reciprocity hold to rounding with any horizontal weights. `medium`: what else
+    `Stencil` has.
     """
     chosen = tuple(map(float, WEIGHTS[kind](order)))
-    return Stencil(chosen, tuple(map(float, taylor(min(order, HIGHEST)))) if free else chosen, motion, terrain, acoustic)
+    return Stencil(chosen, tuple(map(float, taylor(min(order, HIGHEST)))) if free else chosen, motion, **medium)
 
 
 def symbol(weights, phase):

@@ -10,12 +10,7 @@ from craton.methods.shared.timing import picture_steps
 from craton.model.ground import terrain
 from craton.survey.snapshots import problems
 
-__all__ = ["picture", "problems", "series"]
-
-
-def series(d):
-    """Return a `SnapshotSeries` for each snapshot of the scenario."""
-    return tuple(series_of(d, spec) for spec in d.scenario.snapshots)
+__all__ = ["picture", "problems", "series_of"]
 
 
 def series_of(d, spec):
@@ -112,7 +107,7 @@ def derived(quantity, components, slope):
 
 
 def centred(field, half):
-    """A staggered field at the integer points: mean of its neighbours; at either end, where one is missing, extrapolated."""
+    """Return a staggered field at the integer points: mean of its neighbours; at either end, where one is missing, extrapolated."""
     for axis in range(3):
         if half[axis]:
             f = np.moveaxis(field, 2 - axis, 0)

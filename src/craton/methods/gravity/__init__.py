@@ -12,7 +12,7 @@ ALGORITHMS = {
 
 
 def algorithm(name):
-    """The module of an algorithm.
+    """Return the module of an algorithm.
 
     Raises
     ------
@@ -25,13 +25,13 @@ def algorithm(name):
 
 
 def estimates(problem, speed):
-    """What every method would cost, those that apply and are quick first."""
+    """Return what every method would cost, those that apply and are quick first."""
     each = [algorithm(name).estimate(problem, speed) for name in ALGORITHMS]
     return sorted(each, key=lambda e: (not e.applies, e.seconds))
 
 
 def choose(problem, machine):
-    """What every method would cost on a machine, the best first."""
+    """Return what every method would cost on a machine, the best first."""
     from craton.methods.gravity.cost import speed
 
     return estimates(problem, speed(machine, problem.fields, problem.precision))

@@ -45,7 +45,7 @@ def stated(problem, values, name, runner):
 
 
 def closed_form(problem, values=None, runner=None):
-    """Rounding of a direct sum in double precision.
+    """Return rounding of a direct sum in double precision.
 
     The merged closed form adds terms of the order of l R^(1 - n) for the n-th derivative of the potential, l the longest side of the prism
     and R its distance, at least l: the error of a prism hardly falls with distance. Of large ensembles some prisms stand for all.
@@ -61,7 +61,7 @@ def closed_form(problem, values=None, runner=None):
 
 
 def nodes(problem, values, runner):
-    """Rounding of the sum over nodes: see `vertex.bound`."""
+    """Return rounding of the sum over nodes: see `vertex.bound`."""
     machine = runner.machine
     found = vertex.nodes(problem, machine)
     rough = np.linalg.norm(machine.to_host(found.coefficient))
@@ -76,7 +76,7 @@ def farthest(points, box):
 
 
 def convolution(problem, values, runner):
-    """Rounding of transforms, spread evenly over the lattice, and that of the closed form in the kernels."""
+    """Return rounding of transforms, spread evenly over the lattice, and that of the closed form in the kernels."""
     spread = vars(problem)["_spread"] + np.nanmax(np.abs(values), axis=1, initial=0.0)
     return fft.NOISE * EPSILON * spread + closed_form(problem)
 
@@ -121,7 +121,7 @@ def measured(problem, values, runner):
 
 
 def telling(problem):
-    """Indices of sample points, half of them among those nearest to the ensemble, where fields and errors are greatest."""
+    """Return indices of sample points, half of them among those nearest to the ensemble, where fields and errors are greatest."""
     step = max(problem.points.shape[1] // THINNED, 1)
     some, points = problem.prisms[sample(len(problem.prisms), SEEN)], problem.points[:, ::step]
     low, high = some[:, ::2].min(axis=0)[:, None], some[:, 1::2].max(axis=0)[:, None]
@@ -131,5 +131,5 @@ def telling(problem):
 
 
 def sample(count, most):
-    """Indices of an even spread of points."""
+    """Return indices of an even spread of points."""
     return np.unique(np.linspace(0, count - 1, min(most, count)).astype(int))

@@ -60,7 +60,7 @@ class Case:
 
 
 def cases(device):
-    """The cases for a machine of that name."""
+    """Return the cases for a machine of that name."""
     prisms, many, few = SIZES.get(device, LARGE)
     groups = (("g_z", ("g_z",)), ("nine fields", FIELDS[1:]))
     rates = [

@@ -73,7 +73,7 @@ class GravityPlan:
 
 
 def build(scenario):
-    """The plan of a gravity scenario.
+    """Return the plan of a gravity scenario.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def build(scenario):
 
 
 def sections(plan, scenario):
-    """What `craton plan` prints."""
+    """Return what `craton plan` prints."""
     made, rtol = plan.problem, scenario.gravity.rtol
     named = [("prisms" if len(plan.ensembles) == 1 else f"prisms {i}", prisms_scenario.describe(e)) for i, e in enumerate(plan.ensembles)]
     return {
@@ -133,7 +133,7 @@ def span(xyz):
 
 
 def extent(low, high):
-    """A box in words."""
+    """Return a box in words."""
     return (
         "  ".join(f"{a} {p:,.0f} .. {q:,.0f}" if q > p else f"{a} {p:,.10g}" for a, p, q in zip("xyz", np.asarray(low), np.asarray(high)))
         + "  m"

@@ -76,12 +76,12 @@ def speed(machine, fields, precision):
 
 
 def walk(prisms, degree):
-    """Closed forms that one point's walk through a tree is worth."""
+    """Return closed forms that one point's walk through a tree is worth."""
     return min(WALK[degree] * max(log10(max(prisms, 1)) - 3, 0.5), prisms)
 
 
 def words(seconds):
-    """A duration for people."""
+    """Return a duration for people."""
     for limit, unit, name in ((1, 1e-3, "ms"), (100, 1, "s"), (6000, 60, "min")):
         if seconds < limit:
             return f"{seconds / unit:.3g} {name}"

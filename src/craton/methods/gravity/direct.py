@@ -18,7 +18,7 @@ FAR = 1e-6  # float32: where its lower orders take over
 
 
 def plan(problem, width, far=None):
-    """The plan of a direct sum.
+    """Return the plan of a direct sum.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def pairwise(problem, tolerance=0.0):
 
 
 def recording(problem, frame, op, count, far):
-    """The array of prisms as `op` reads them and the phase that fills it from their faces and density."""
+    """Return the array of prisms as `op` reads them and the phase that fills it from their faces and density."""
     last, size = records(op), record(problem.precision, dict(op.defines)["ORDER"])
     params = {"count": count, **dict(zip("xyz", frame.origin)), "unit": frame.unit, "distance": far.ratio}
     launch = Launch(last, last.arrays, (0, 1, 0, -(-count // LANES), 0, LANES), params)
@@ -58,7 +58,7 @@ def recording(problem, frame, op, count, far):
 
 
 def assemble(problem, frame, op, tiles, parts, groups, sources, far=None):
-    """A SweepPlan of one summing operator over sources and the sum of its parts; with `far` it makes the records of prisms first."""
+    """Return a SweepPlan of one summing operator over sources and the sum of its parts; with `far` it makes the records of prisms first."""
     count, stride, precision = len(problem.fields), groups * LANES, problem.precision
     made, before = recording(problem, frame, op, sources["density"].shape[0], far) if far else ({}, ())
     arrays = {
@@ -109,7 +109,7 @@ def _tile(problem, chosen, some, stride, parts, frame, first, last):
 
 
 def estimate(problem, speed):
-    """What the direct sum costs."""
+    """Return what the direct sum costs."""
     return Estimate("direct", speed.start + problem.pairs / speed.pairs, f"{problem.pairs:.3g} pairs, each by the closed form"
                     + (" or, far away, its series" if problem.precision == "float32" else ""))  # fmt: skip
 

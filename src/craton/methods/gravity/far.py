@@ -29,7 +29,7 @@ def degree_for(rtol):
 
 
 def estimate(problem, speed):
-    """What the walk through the tree costs, the growth of the tree included."""
+    """Return what the walk through the tree costs, the growth of the tree included."""
     degree, points = degree_for(problem.rtol), problem.points.shape[1]
     seconds = speed.start + GROW * len(problem.prisms) + points * walk(len(problem.prisms), degree) / speed.pairs
     return Estimate("far", seconds, f"clusters of prisms by multipoles of degree {degree}, error below {problem.rtol:g}")
@@ -48,7 +48,7 @@ def solve(problem, runner):
 
 
 def plan(problem, prisms, density, runner):
-    """The plan of a walk through the tree of some of the problem's prisms."""
+    """Return the plan of a walk through the tree of some of the problem's prisms."""
     grown = tree.build(prisms, LEAF[runner.machine.width >= DEVICE])
     degree, orders = degree_for(problem.rtol), kinds(problem.fields)
     prisms, density = grown.prisms, density[grown.order]
@@ -98,12 +98,12 @@ def moments_plan(grown, density, balls, degree):
 
 
 def over_nodes(op, begin, end):
-    """A phase that treats the entries begin .. end of its list."""
+    """Return a phase that treats the entries begin .. end of its list."""
     return Phase(op.name, (Launch(op, op.arrays, (0, 1, 0, -(-(end - begin) // LANES), 0, LANES), {"begin": begin, "end": end}),))
 
 
 def levels(grown):
-    """What nodes are made of (prisms of a leaf, children of another), children side by side, the nodes in working order and its cuts."""
+    """Return what nodes are made of (prisms of a leaf, children of another), children side by side, the nodes in working order and its cuts."""
     count, leaf = len(grown.start), grown.leaf
     family = np.argsort(grown.parent, kind="stable")
     begins, ends = (np.searchsorted(grown.parent[family], np.arange(count), side=side) for side in ("left", "right"))
@@ -114,7 +114,7 @@ def levels(grown):
 
 
 def source_arrays(frame, grown, clusters):
-    """What clusters.h reads of a tree."""
+    """Return what clusters.h reads of a tree."""
     centre, radius, reach, coefficients = clusters
     real = np.float32 if frame.split else np.float64
     local = (centre - frame.origin) / frame.unit

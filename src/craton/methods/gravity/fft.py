@@ -72,7 +72,7 @@ def sizes(columns):
 
 
 def columns(problem, machine):
-    """The problem as lattice.Columns, found once; or in words why it is none."""
+    """Return the problem as lattice.Columns, found once; or in words why it is none."""
 
     def find():
         if problem.points.shape[1] > 1 and len(np.unique(problem.points[2, :: max(problem.points.shape[1] // 8192, 1)])) > LEVELS:
@@ -107,7 +107,7 @@ def blocks(found, fields, area, room):
 
 
 def estimate(problem, speed):
-    """What the transforms cost."""
+    """Return what the transforms cost."""
     if not problem.pairs:
         return Estimate("fft", 0.0, "there is nothing to do", False)
     copied = NEEDED[0] * len(problem.prisms) + NEEDED[1] * problem.points.shape[1]
@@ -189,7 +189,7 @@ class Density:
         self.kept = {} if keep else None
 
     def spread(self, layer, occupied=False):
-        """A layer's density on the lattice, or how many prisms there are."""
+        """Return a layer's density on the lattice, or how many prisms there are."""
         some, xp = slice(*(int(n) for n in self.ends[layer : layer + 2])), self.machine.xp
         weights = xp.ones_like(self.density[some]) if occupied else self.density[some]
         return xp.bincount(self.place[some], weights=weights, minlength=self.shape[0] * self.shape[1]).reshape(self.shape)

@@ -28,7 +28,7 @@ def ordered(fields):
 
 
 def mask(fields):
-    """The constant FIELDS of the kernels."""
+    """Return the constant FIELDS of the kernels."""
     return sum(1 << FIELDS.index(name) for name in fields)
 
 
@@ -38,7 +38,7 @@ def kinds(fields):
 
 
 def order(name):
-    """Derivatives of the potential in a field."""
+    """Return derivatives of the potential in a field."""
     return 0 if name == "potential" else len(name) - 2
 
 

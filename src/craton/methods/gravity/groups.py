@@ -43,7 +43,7 @@ class Frame:
         return np.pad(reals, ((0, 0), (0, stride - reals.shape[1])), mode="edge")
 
     def place(self, points, stride, fields):
-        """What a tile of points loads: coordinates, groups, empty totals."""
+        """Return what a tile of points loads: coordinates, groups, empty totals."""
         return {"points": self.points(points, stride), "groups": self.spheres(points, stride), "total": np.zeros((fields, stride))}
 
     def spheres(self, points, stride):
@@ -115,6 +115,6 @@ class Far:
 
     @classmethod
     def within(cls, order, near, far, orders):
-        """The series errs by less than `near` where it begins and by less than `far` where lower orders take over."""
+        """Return the series errs by less than `near` where it begins and by less than `far` where lower orders take over."""
         ratio = series_ratio(order, near, orders)
         return cls(order, ratio, tuple(max(series_ratio(lower, far, orders) / ratio, 1.0) for lower in (4, 2)))

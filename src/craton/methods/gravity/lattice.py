@@ -13,7 +13,7 @@ FINEST = 64  # greatest denominator of a ratio of spacings
 
 
 def remembered(problem, name, make):
-    """What `make()` finds out about a problem, found once."""
+    """Return what `make()` finds out about a problem, found once."""
     kept = vars(problem)
     if name not in kept:
         kept[name] = make()

@@ -61,7 +61,7 @@ def operator(problem, runner, fields, prisms, count):
 
 
 def transpose_plan(problem, data, width):
-    """The plan of J.T @ data, data (fields, points): prisms take the place of points, points that of prisms."""
+    """Return the plan of J.T @ data, data (fields, points): prisms take the place of points, points that of prisms."""
     records = np.concatenate([problem.points, data * scale(problem.fields)[:, None]]).T.copy()
     count, size = len(problem.prisms), min(POINTS, max(len(records), 1))
     most = min(max(direct.PAIRS * max(width // 16, 1) // size, LANES), max(count, 1))

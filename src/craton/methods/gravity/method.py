@@ -23,7 +23,7 @@ class PrismGravity:
         """Plans are quick: none is needed."""
 
     def subdomain(self, scenario, plan, rank, ranks):
-        """The plan itself: prisms or points are shared out while it is computed."""
+        """Return the plan itself: prisms or points are shared out while it is computed."""
         return plan
 
     def shots(self, scenario):
@@ -31,7 +31,7 @@ class PrismGravity:
         return ()
 
     def dataset(self, result):
-        """The fields, g_z(y, x) and the like, or over (point)."""
+        """Return the fields, g_z(y, x) and the like, or over (point)."""
         from craton.output.potential import fields
 
         plan = result.plan
@@ -43,7 +43,7 @@ class PrismGravity:
         """Nothing to say: ranks have equal shares."""
 
     def estimate(self, plan, machine):
-        """The algorithm that will be taken and why, and what the others would cost."""
+        """Return the algorithm that will be taken and why, and what the others would cost."""
         from craton.methods.gravity import chosen
         from craton.methods.gravity.cost import words
 

@@ -15,7 +15,7 @@ BLOCK = (LANES, 1, 1)  # threads: long work of many registers, so that small blo
 
 
 def constants(fields, precision, order, starts=(1.0, 1.0)):
-    """What specialises a body: fields, coordinates split in two reals or not, order of the series (0: none), where lower orders serve."""
+    """Return what specialises a body: fields, coordinates split in two reals or not, order of the series (0: none), where lower orders serve."""
     return (("FIELDS", mask(fields)), ("LANES", LANES), ("SPLIT", int(precision == "float32")), ("ORDER", order),
             *((name, repr(float(value))) for name, value in zip(("FROM4", "FROM2"), starts)))  # fmt: skip
 

@@ -35,10 +35,9 @@ def _all_fields(value):
 
 
 def _distinct(fields):
-    items = (
-        [] if fields else [("", "the list of fields is empty", 'write fields = ["g_z"], or "all"')]
-    )
-    items += repeated(fields, "{}", "leave one of them out")
+    remedy = 'write fields = ["g_z"], or "all"'
+    items = repeated(fields, "{}", "leave one of them out")
+    items += [] if fields else [("", "the list of fields is empty", remedy)]
     if items:
         raise wrong(*items)
     return fields

@@ -83,7 +83,7 @@ def check_prisms(prisms, density):
 
 
 def checked(prisms, density, machine=None):
-    """What `check_prisms` gives, whether every prism has a volume, and copies on the machine, as `lattice.prisms_of` remembers them."""
+    """Return what `check_prisms` gives, whether every prism has a volume, and copies on the machine, as `lattice.prisms_of` remembers them."""
     prisms, density = np.asarray(prisms, np.float64), np.asarray(density, np.float64)
     if prisms.size == 6 and prisms.ndim == 1:
         prisms = prisms[None]
@@ -109,7 +109,7 @@ def checked(prisms, density, machine=None):
 
 
 def finite(values):
-    """True if all are; a sum that overflows is no proof of the contrary."""
+    """Return True if all are; a sum that overflows is no proof of the contrary."""
     with np.errstate(all="ignore"):
         return bool(np.isfinite(values.sum()))
 
@@ -131,7 +131,7 @@ def sound_there(prisms, density, machine):
 
 
 def sound(prisms):
-    """True if every side is finite and every lower one lies below its upper one; in rows that stay in the cache."""
+    """Return True if every side is finite and every lower one lies below its upper one; in rows that stay in the cache."""
     for n in range(0, len(prisms), ROWS):
         sides = prisms[n : n + ROWS].reshape(-1)
         if not (finite(sides) and (sides[1::2] - sides[::2]).min() > 0):

@@ -31,7 +31,7 @@ def some_layers(problem, rank, size):
 
 
 def some_points(problem, rank, size):
-    """Groups of points that lie together, dealt out in turn: every rank gets as many near the masses."""
+    """Return groups of points that lie together, dealt out in turn: every rank gets as many near the masses."""
     order = morton_order(problem.points) if problem.points.size else np.arange(0)
     group = np.arange(len(order)) // LANES
     chosen = np.sort(order[group % size == rank])
@@ -49,7 +49,7 @@ SHARES = {
 
 
 def share(problem, method, speed, rank, size):
-    """A rank's Problem, and the points of the whole one that its results belong to.
+    """Return a rank's Problem, and the points of the whole one that its results belong to.
 
     Where a method can be split in several ways, the one that costs least; all ranks must give the same `speed`.
     """

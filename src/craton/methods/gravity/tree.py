@@ -51,7 +51,7 @@ class Tree:
 
 
 def build(prisms, leaf):
-    """The octree of prisms (M, 6): a node with more than `leaf` prisms is cut at the planes of a cube's eight halves."""
+    """Return the octree of prisms (M, 6): a node with more than `leaf` prisms is cut at the planes of a cube's eight halves."""
     order, parting = sort(prisms, leaf)
     start, stop, parent = grow(parting, len(prisms), leaf)
     preorder = np.argsort((start << 32) | ((1 << 32) - 1 - stop))

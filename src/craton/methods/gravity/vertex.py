@@ -34,7 +34,7 @@ def attract_nodes(fields):
 
 
 def nodes(problem, machine):
-    """The ensemble's Nodes on a machine, found once; or in words why they do not help."""
+    """Return the ensemble's Nodes on a machine, found once; or in words why they do not help."""
 
     def find():
         if shared(middle(problem.prisms)) > 0.5:
@@ -50,13 +50,13 @@ def nodes(problem, machine):
 
 
 def middle(rows):
-    """Some rows out of the middle."""
+    """Return some rows out of the middle."""
     begin = max(len(rows) - SAMPLE, 0) // 2
     return rows[begin : begin + SAMPLE]
 
 
 def different(density):
-    """True where nearly every prism has a density of its own: no interior vanishes."""
+    """Return True where nearly every prism has a density of its own: no interior vanishes."""
     return len(np.unique(density)) > 0.5 * len(density)
 
 
@@ -68,7 +68,7 @@ def shared(prisms):
 
 
 def estimate(problem, speed):
-    """What the nodes cost."""
+    """Return what the nodes cost."""
     if not problem.pairs:
         return Estimate("vertex", 0.0, "there is nothing to do", False)
     prisms, points = len(problem.prisms), problem.points.shape[1]
@@ -162,7 +162,7 @@ def _split_off(problem, found, machine):
 
 
 def plan(problem, at, coefficient, width):
-    """The plan of a sum over nodes (n, 3) with coefficients (n,); a node is four reals, streamed like prisms."""
+    """Return the plan of a sum over nodes (n, 3) with coefficients (n,); a node is four reals, streamed like prisms."""
     problem = replace(problem, precision="float64")
     size, points = min(NODES, max(len(at), 1)), problem.points.shape[1]
     most = min(max(direct.PAIRS * max(width // 16, 1) // size, LANES), max(points, 1))

@@ -18,7 +18,7 @@ def pack(fields=TOGETHER):
 
 
 def unpack(fields=TOGETHER):
-    """A buffer into the ghosts of up to three fields; see halo.h."""
+    """Return a buffer into the ghosts of up to three fields; see halo.h."""
     return _operator("unpack", ("f", "g", "h"), ("buffer",), fields)
 
 
@@ -59,7 +59,7 @@ def limits(shape, halos, face, way):
 
 
 def copy_of_slab(layout, fields, box, buffer, way):
-    """The launch that packs up to three fields of a slab into a buffer, or unpacks them."""
+    """Return the launch that packs up to three fields of a slab into a buffer, or unpacks them."""
     padded = (*fields, *[""] * (TOGETHER - len(fields)))
     op, names = (pack, (buffer, *padded)) if way == "out" else (unpack, (*padded, buffer))
     return Launch(op(len(fields)), names, box, scalars(layout, box))
@@ -74,7 +74,7 @@ def slab(shape, axis, limits):
 
 
 def points(box):
-    """Number of points of a box."""
+    """Return number of points of a box."""
     return int(np.prod([b - a for a, b in zip(box[::2], box[1::2])], dtype=np.int64))
 
 

@@ -10,7 +10,7 @@ def sources_of(sources):
 
 
 def receivers(plan, waveforms):
-    """Number of receivers and channels."""
+    """Return number of receivers and channels."""
     fibres = plan.receivers.fibres
     fibre_channels = len(fibres) if fibres is not None else 0
     channels = len(plan.channels) - fibre_channels
@@ -19,7 +19,7 @@ def receivers(plan, waveforms):
 
 
 def steps(d):
-    """Number of steps, start and end time, and the padding steps of the time-dispersion correction, in words."""
+    """Return number of steps, start and end time, and the padding steps of the time-dispersion correction, in words."""
     padding = f" + {d.extra:,} padding steps for the time-dispersion correction" if d.extra else ""
     return f"{d.steps - d.extra:,} from {d.start:.6g} s to {d.end:.6g} s{padding}"
 

@@ -1,7 +1,7 @@
 """Plan of one rank of a grid, complete: its subdomain, its messages, its columns of the record."""
 from dataclasses import replace
 
-from craton.core.gathering import divide_channels, record_columns, record_slots
+from craton.core.gathering import RECORD_BYTES, divide_channels, record_columns
 from craton.core.localise import localise_plan
 from craton.core.partition import split
 from craton.methods.shared.halo import exchange
@@ -36,7 +36,7 @@ def plan_of_rank(plan, rank, ranks, grid=None):
         phases.append(exchanging)
     if divided := divide_channels(plan, partition):
         columns, gathering, launch = divided
-        slots = record_slots(plan, columns)
+        slots = max(1, min(plan.slots, RECORD_BYTES // max(8 * max(map(len, columns)), 1)))
         record, launches = record_columns(plan, columns[rank], launch, partition[rank], slots)
         arrays |= record
         phases[-1] = replace(phases[-1], launches=(*launches, *phases[-1].launches))

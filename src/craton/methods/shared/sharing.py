@@ -20,7 +20,7 @@ def pack(fields):
 
 
 def add(fields):
-    """Sums of all ranks at shared points, (0, 1, 0, 1, 0, points); see sharing.h."""
+    """Return sums of all ranks at shared points, (0, 1, 0, 1, 0, points); see sharing.h."""
     return _operator("add_shared", ("f",), ("buffer", "points", "first", "source"), fields, 3 * fields + 4)
 
 
@@ -65,8 +65,8 @@ class Sharing:
     @cached_property
     def places(self):
         """For each rank that has some of them, this one included, rising: where these are in `points`."""
-        found = {rank: np.searchsorted(self.points, numbers) for rank, numbers in (self.lists or {}).items()}
-        return dict(sorted((found | {self.team.rank: np.arange(len(self.points))}).items()))
+        places = {rank: np.searchsorted(self.points, numbers) for rank, numbers in (self.lists or {}).items()}
+        return dict(sorted((places | {self.team.rank: np.arange(len(self.points))}).items()))
 
     @cached_property
     def elsewhere(self):
@@ -80,10 +80,10 @@ class Sharing:
     def sum_over_ranks(self, values):
         """Sum values (len(points), ...) at the shared points over the ranks, in the order of the ranks; all ranks must call."""
         out = {rank: np.ascontiguousarray(values[self.places[rank]], float) for rank in self.lists or {}}
-        found = self.team.swap(out) | {self.team.rank: values}
+        by_rank = self.team.swap(out) | {self.team.rank: values}
         total = np.zeros(values.shape)
         for rank, at in self.places.items():
-            total[at] += found[rank]
+            total[at] += by_rank[rank]
         return total
 
     def complete(self, values):
@@ -100,37 +100,38 @@ class Sharing:
             Local points, rising.
         values : (m, ...) array
         """
-        at = np.searchsorted(points, self.points)
-        there = np.isin(self.points, points)
-        flat = values.reshape(len(values), int(np.prod(values.shape[1:])))
-        own = np.zeros((len(self.points), 1 + flat.shape[1]))
-        own[there, 0], own[there, 1:] = 1, flat[at[there]]
-        total = self.sum_over_ranks(own)
-        some, alone = total[:, 0] > 0, ~np.isin(points, self.points)
-        found = np.concatenate([points[alone], self.points[some]]).astype(int)
-        order = np.argsort(found)
-        sums = np.concatenate([flat[alone], total[some, 1:]])[order]
-        return found[order], sums.reshape(len(found), *values.shape[1:])
+        flat, common, _, flagged = self._at_shared_points(points, values)
+        total, alone = self.sum_over_ranks(flagged), np.delete(np.arange(len(points)), common)
+        anywhere = total[:, 0] > 0
+        united = np.concatenate([points[alone], self.points[anywhere]]).astype(int)
+        order = np.argsort(united)
+        sums = np.concatenate([flat[alone], total[anywhere, 1:]])[order]
+        return united[order], sums.reshape(len(united), *values.shape[1:])
 
     def assign_items(self, points, items, values):
         """Assign items at local points (m,), each point once, to the lowest rank that has one; values (m, ...) are summed over the ranks.
 
         All ranks must call. Return the items and values that stay on this rank.
         """
-        at = np.searchsorted(self.points, points)
-        common = np.flatnonzero(np.isin(points, self.points))
-        flat = values.reshape(len(values), int(np.prod(values.shape[1:]))).copy()
-        own = np.zeros((len(self.points), 1 + flat.shape[1]))
-        own[at[common], 0], own[at[common], 1:] = 1, flat[common]
-        out = {rank: np.ascontiguousarray(own[self.places[rank], 0]) for rank in self.lists or {}}
+        flat, common, at, flagged = self._at_shared_points(points, values)
+        out = {rank: np.ascontiguousarray(flagged[self.places[rank], 0]) for rank in self.lists or {}}
         taken = np.zeros(len(self.points), bool)
-        for rank, there in self.team.swap(out).items():
+        for rank, flags in self.team.swap(out).items():
             if rank < self.team.rank:
-                taken[self.places[rank]] |= there > 0
-        flat[common] = self.sum_over_ranks(own)[at[common], 1:]
-        kept = np.ones(len(points), bool)
-        kept[common] = ~taken[at[common]]
-        return items[kept], flat[kept].reshape(-1, *values.shape[1:])
+                taken[self.places[rank]] |= flags > 0
+        flat[common] = self.sum_over_ranks(flagged)[at, 1:]
+        stays = np.ones(len(points), bool)
+        stays[common] = ~taken[at]
+        return items[stays], flat[stays].reshape(-1, *values.shape[1:])
+
+    def _at_shared_points(self, points, values):
+        """Return values (m, n), which of the points are shared, their places in `points`, and 1 and the values at all shared points."""
+        flat = values.reshape(len(values), int(np.prod(values.shape[1:]))).copy()
+        common = np.flatnonzero(np.isin(points, self.points))
+        at = np.searchsorted(self.points, points[common])
+        flagged = np.zeros((len(self.points), 1 + flat.shape[1]))
+        flagged[at, 0], flagged[at, 1:] = 1, flat[common]
+        return flat, common, at, flagged
 
     def exchange(self, field, fields, precision, exact=False):
         """Return arrays, and the messages, packing and unpacking of a `Phase` that complete a field of `fields` numbers a point in a step.

@@ -31,7 +31,7 @@ def windows(d, fault, band):
 
 
 def bounds(d, fault, band):
-    """Steps (first, behind the last) in which each component acts, with room for what precedes and follows it.
+    """Return steps (first, behind the last) in which each component acts, with room for what precedes and follows it.
 
     The leapfrog's correction moves frequency f of what happens at step T earlier by T (1 - cos(pi f dt)).
     """

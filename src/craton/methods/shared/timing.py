@@ -11,7 +11,7 @@ RECORD_BYTES = 1 << 28  # of the record on the machine, at most
 
 
 def time_step(scenario, limit):
-    """The scenario's step, s, or the one that the stability limit suggests."""
+    """Return the scenario's step, s, or the one that the stability limit suggests."""
     return scenario.time.step or time_step_for(limit)
 
 
@@ -29,17 +29,17 @@ def start_time(scenario, sources, dt):
 
 
 def step_count(scenario, start, dt):
-    """Steps from the start to the duration."""
+    """Return steps from the start to the duration."""
     return math.ceil((scenario.time.duration - start) / dt - 1e-6)
 
 
 def slots(steps, channels):
-    """Steps that the record of some channels holds before it is drained."""
+    """Return steps that the record of some channels holds before it is drained."""
     return max(1, min(SLOTS, steps, RECORD_BYTES // max(8 * channels, 1)))
 
 
 def picture_steps(d, every, place):
-    """Steps after which pictures are taken `every` so many seconds, and their times, of a field that step n leaves at n + `place` steps.
+    """Return steps after which pictures are taken `every` so many seconds, and their times, of a field that step n leaves at n + `place` steps.
 
     `d` has start, end, dt, steps and extra.
     """

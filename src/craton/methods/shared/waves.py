@@ -9,6 +9,7 @@ COPIED = 1 << 27  # bytes; larger than caches, a fraction of a second to measure
 class WaveMethod:
     """The part of `craton.methods.protocol.Method` that does not depend on the discretisation of waves."""
 
+    waves = "Elastic waves"  # title of a run that has none
     drive, many_ranks, plans_by_rank, tries_operators = "march", True, False, False
 
     def outline(self, scenario, ranks, planner):
@@ -19,7 +20,7 @@ class WaveMethod:
         return {}
 
     def subdomain(self, scenario, plan, rank, ranks):
-        """The part of a plan that a rank owns."""
+        """Return the part of a plan that a rank owns."""
         from craton.methods.shared.ranks import plan_of_rank
 
         return plan_of_rank(plan, rank, ranks, scenario.run.grid)
@@ -68,7 +69,7 @@ class WaveMethod:
             ("device", machine.describe()),
             ("out", f"{out}"),
         ]
-        return "\n".join([plan.title or "Elastic waves", *(f"  {label:<8}{text}" for label, text in rows)])
+        return "\n".join([plan.title or self.waves, *(f"  {label:<8}{text}" for label, text in rows)])
 
     def summary(self, result, paths):
         """How fast it was, and where everything is."""

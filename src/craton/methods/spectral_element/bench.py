@@ -58,7 +58,7 @@ class Box:
     water: bool = False
 
     def scenario(self, **tables):
-        """The scenario; `tables` replace its own."""
+        """Return the scenario; `tables` replace its own."""
         x, y, z = (EDGE * n for n in self.shape)
         depth = EDGE * (self.shape[2] // (4 if self.water else 2))
         top = WATER if self.water else TOP | self.medium
@@ -76,33 +76,33 @@ class Box:
         return SpectralScenario(**kept | tables)
 
     def plan(self, machine):
-        """The plan, which a machine's operators help to make."""
+        """Return the plan, which a machine's operators help to make."""
         scenario = self.scenario()
         mesh = irregular(scenario) if self.irregular else None
         return build(scenario, mesh, machine=machine)
 
 
 def cases(device):
-    """The cases for a machine of that name."""
+    """Return the cases for a machine of that name."""
     shape = SIZES.get(device, LARGE)
     boxes = [Box(title, shape, *properties) for title, properties in CASES.items()]
     return [case_of(box) for box in boxes]
 
 
 def case_of(box):
-    """The case of a box, counted in elements."""
+    """Return the case of a box, counted in elements."""
     return BenchCase(box.scenario(), box.plan, partial(figures, box.shape), "elements")
 
 
 def figures(shape, plan, seconds):
-    """Number of elements, memory and rate of an element."""
+    """Return number of elements, memory and rate of an element."""
     elements = plan.grid.elements
     memory = {"shape_xyz": shape, "bytes_per_element": plan.nbytes / elements}
     return memory | {"elements": elements, "elements_per_second": elements / seconds}
 
 
 def irregular(scenario, moved=MOVED, seed=1):
-    """The mesh of a scenario with inner nodes moved at random, and its model there: Prepared."""
+    """Return the mesh of a scenario with inner nodes moved at random, and its model there: Prepared."""
     mesh, region = meshing.mesh_of(scenario), meshing.region_of(scenario)
     levels = [level for level in meshing.interfaces_of(scenario) if not callable(level)]
     low, high = (np.array(bound) for bound in (region.lower, region.upper))

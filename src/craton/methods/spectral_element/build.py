@@ -207,7 +207,7 @@ def assemble(d, scenario, sources, receivers, channels):
     plan = Plan(
         title=scenario.title, solver="sem_elastic", precision=d.precision, grid=grid, layout=d.state.layout, arrays=arrays, phases=phases,
         steps=d.steps, dt=d.dt, start=d.start, channels=channels, receivers=receivers, slots=slots, limit=limit, watched=watched,
-        snapshots=snapshots.series(d, d.subdomain.bounds, scenario.snapshots, median_edge(d) / d.element.degree), extra=d.extra,
+        snapshots=tuple(snapshots.series_of(d, spec, median_edge(d) / d.element.degree) for spec in scenario.snapshots), extra=d.extra,
         band=band, gathering=gathering, cells=cells_of(d) if scenario.output.mesh else None)  # fmt: skip
     plan.warnings = [*scenario.warnings, *survey_warnings(scenario, sources, d.start), *notes.warnings(d, sources),
                      *absorbing_layer.warn_inside_layers(d, [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]),

@@ -13,6 +13,7 @@ from craton.tables.fields import (
     Latitude,
     Length,
     Longitude,
+    Place,
     Table,
     Text,
     choice,
@@ -21,14 +22,13 @@ from craton.tables.fields import (
     key,
     many,
     places,
-    places_on_earth,
     quantity,
     whole,
     word_or,
-)  # fmt: skip
+)
 from craton.tables.foreign import dotted
 from craton.tables.medium import RADIAL
-from craton.tables.receivers import Fibre, ReceiverGrid, ReceiverLine
+from craton.tables.receivers import Fibre, ReceiverGrid
 from craton.text import listed, shown
 
 WIDEST = 120  # degrees
@@ -40,15 +40,8 @@ EXAMPLES = {
     "width": "[20, 20]  # deg",
 }
 Width = quantity("angle", above=0, most=WIDEST)
-_OTHERS = (
-    "origin",
-    "size",
-    "element_size",
-    "max_frequency",
-    "mesh",
-    "refine",
-    "geographic",
-)  # of a domain that is no chunk
+# Keys of a domain that is no chunk.
+_OTHERS = ("origin", "size", "element_size", "max_frequency", "mesh", "refine", "geographic")
 
 
 _two = items_of(2, "{value} is not a list of two numbers, along xi and eta", "write [20, 20]")
@@ -145,53 +138,35 @@ def chunk_problems(scenario):
         (key, message, remedy)
     """
     kind, is_radial = shown(scenario.model.kind), scenario.model.kind in RADIAL
-    tables = [(name, getattr(scenario, name)) for name in ("source", "receivers")]
     if scenario.domain.chunk is not None:
-        yield from _in_chunk(scenario, tables)
+        yield from _in_chunk(scenario)
         if not is_radial:
-            remedy = (
-                f"write kind = {listed([shown(k) for k in RADIAL])}; or a box in place of chunk"
-            )
-            yield (
-                "model.kind",
-                f"{kind} is not a radial Earth model, which a chunk of the Earth needs",
-                remedy,
-            )
+            message = f"{kind} is not a radial Earth model, which a chunk of the Earth needs"
+            kinds = listed([shown(name) for name in RADIAL])
+            yield "model.kind", message, f"write kind = {kinds}; or a box in place of chunk"
         return
-    yield from (
-        (dotted(path), *NO_CHUNK)
-        for name, table in tables
-        for path, _ in places_on_earth(table, (name,))
-    )
+    yield from ((dotted(path), *NO_CHUNK) for path, _ in places(scenario, Place))
     if is_radial:
-        remedy = 'write chunk = { longitude =, latitude =, width =, period = } in [domain]; or kind = "layers"'
-        yield "model.kind", f"{kind} is a radial Earth model, which needs domain.chunk", remedy
+        chunk = "chunk = { longitude =, latitude =, width =, period = } in [domain]"
+        message = f"{kind} is a radial Earth model, which needs domain.chunk"
+        yield "model.kind", message, f'write {chunk}; or kind = "layers"'
 
 
-def _in_chunk(scenario, tables):
+def _in_chunk(scenario):
     yield from _no_face(scenario)
-    for path, at in (pair for name, table in tables for pair in places(table, (name,))):
+    for path, at in places(scenario):
         if at.depth is not None:
             message = "in a chunk of the Earth, depth needs longitude and latitude"
             yield dotted(path), message, "write { longitude =, latitude =, depth = }"
+    lines = [(f"source.{n}.shots", source.shots) for n, source in enumerate(scenario.source)]
     for n, entry in enumerate(scenario.receivers):
         if isinstance(entry, (ReceiverGrid, Fibre)):
             noun = "a fibre" if isinstance(entry, Fibre) else "a grid of receivers"
-            yield (
-                f"receivers.{n}",
-                f"{noun} is not supported in a chunk of the Earth",
-                "use at, line or file",
-            )
-    lines = [
-        (f"receivers.{n}.line", r.line)
-        for n, r in enumerate(scenario.receivers)
-        if isinstance(r, ReceiverLine)
-    ]
-    lines += [
-        (f"source.{n}.shots", s.shots) for n, s in enumerate(scenario.source) if s.shots is not None
-    ]
-    for path, line in lines:  # from a place on Earth to one in the chunk's axes
-        if type(line.from_) is not type(line.to):
+            message = f"{noun} is not supported in a chunk of the Earth"
+            yield f"receivers.{n}", message, "use at, line or file"
+        lines.append((f"receivers.{n}.line", getattr(entry, "line", None)))
+    for path, line in lines:
+        if line is not None and type(line.from_) is not type(line.to):
             message = "one end has longitude and latitude, the other has x and y"
             yield f"{path}.to", message, "write longitude and latitude for both"
     for n, entry in enumerate(scenario.snapshots):
@@ -203,9 +178,8 @@ def _in_chunk(scenario, tables):
 def _no_face(scenario):
     """Boundaries that the whole Earth does not have."""
     chunk, faces = scenario.domain.chunk, scenario.boundaries
-    names = ["west", "east", "south", "north"] * (chunk.chunks == WHOLE) + ["bottom"] * (
-        chunk.bottom == CENTRE
-    )
+    names = ["west", "east", "south", "north"] if chunk.chunks == WHOLE else []
+    names += ["bottom"] if chunk.bottom == CENTRE else []
     for name in names:
         if getattr(faces, name) is not None or name in faces.faces:
             yield f"boundaries.{name}", f"the whole Earth has no face {name}", "leave it out"

@@ -8,7 +8,6 @@ from craton.conventions import FACES
 from craton.methods.spectral_element.chunk_options import Chunk, beside_chunk, chunk_problems
 from craton.tables.fields import (
     Distance,
-    Duration,
     FilePath,
     Flag,
     Frequency,
@@ -28,14 +27,13 @@ from craton.tables.foreign import Foreign
 from craton.tables.medium import Model
 from craton.tables.receivers import Receivers
 from craton.tables.schema import (
-    Device,
     Geographic,
     Output,
-    Precision,
     Snapshots,
     Sources,
     TimeSpan,
     Volume,
+    WaveRun,
     WaveScenario,
 )
 from craton.tables.suspicions import positions, silence, sizes, velocities
@@ -86,17 +84,14 @@ class ElementDomain(Volume):
             for name in ("origin", "size"):
                 if getattr(self, name) is None:
                     example = type(self).model_fields[name].examples[0].partition("  #")[0]
-                    yield (
-                        name,
-                        f'missing: "{name}" is required',
-                        f'write {name} = {example}; or mesh = "file"',
-                    )
+                    message = f'missing: "{name}" is required'
+                    yield name, message, f'write {name} = {example}; or mesh = "file"'
         else:
             yield from self._resolution_problems()
             yield from _refinement_problems(self)
 
     def within(self, lower, upper):
-        """The domain of a mesh file with the box around its nodes, corners (x, y, z) in m.
+        """Return the domain of a mesh file with the box around its nodes, corners (x, y, z) in m.
 
         Parameters
         ----------
@@ -107,7 +102,7 @@ class ElementDomain(Volume):
         return self.model_copy(update={"origin": tuple(map(float, lower)), "size": size})
 
     def on(self, globe):
-        """The domain with the `Globe` that turns places on Earth into positions in its axes.
+        """Return the domain with the `Globe` that turns places on Earth into positions in its axes.
 
         Parameters
         ----------
@@ -177,23 +172,19 @@ class Faces(Table):
         ----------
         name : str
         """
-        return (
-            self.faces.get(name) or (getattr(self, name) if name in FACES else None) or self.others
-        )
+        kind = getattr(self, name) if name in FACES else None
+        return self.faces.get(name) or kind or self.others
 
 
-class ElementRun(Table):
-    """Numerical options: precision, device, polynomial ``degree`` of the elements, threads of the CPU (None: all).
+class ElementRun(WaveRun):
+    """Precision, device, threads and checkpoints; polynomial ``degree`` of the elements.
 
     ``partition``: METIS (auto, where pymetis is installed), recursive coordinate bisection, vertical slices (auto in large chunks of the
     Earth, where each rank builds its own slice), or random (for tests).
 
     ``assembly`` "colour" is deterministic: bit-identical in every run on one device, for any number of ranks; "fast" adds in any order.
-    ``checkpoint`` is the wall-clock time between checkpoints (s).
     """
 
-    precision: Precision = "float32"
-    device: Device = "auto"
     partition: choice("auto", "metis", "bisection", "slices", "random") = "auto"
     degree: whole(least=2, most=8) = 4
     assembly: choice(
@@ -201,8 +192,6 @@ class ElementRun(Table):
         "colour",
         meant={"color": "colour", "coloured": "colour", "atomic": "fast", "atomics": "fast"},
     ) = "fast"
-    threads: whole(least=1) | None = None
-    checkpoint: Duration | None = None
 
 
 class ElementOutput(Output):
@@ -216,57 +205,37 @@ def _in_plane(value, _):
     return isinstance(value, list) and len(value) == 2
 
 
+def _size_is_given(_, domain):
+    return domain.get("element_size") is not None
+
+
 _FD = 'available only with method = "fd"'
+_IN_PLANE = f"{{value}} has two numbers: 2-D domains are {_FD}"
+_THREE = 'write three numbers, [x, y, z] in m; or method = "fd"'
+_WAVES = "waves = {value} is available only in 2-D, with finite differences"
+_TWICE = "element_size and spacing are both given; spacing is its old name"
+_RENAMED = (
+    'with method = "sem" this key is now called element_size; read as element_size = '
+    "{0.domain.element_size:.10g} m. The old name will be removed in the next version"
+)
+_PERIODIC = f"periodic faces are {_FD}"
+_FACES = 'write "free", "pml", "stacey" or "rigid", or method = "fd"'
 _ABSORBING = f'{{value}} is {_FD}; using first-order absorbing boundaries, "stacey", instead'
-_PERIODIC = (
-    f"periodic faces are {_FD}",
-    'write "free", "pml", "stacey" or "rigid", or method = "fd"',
-)
-_PLANE = (
-    f"{{value}} has two numbers: 2-D domains are {_FD}",
-    'write three numbers, [x, y, z] in m; or method = "fd"',
-)
-_UNUSED = 'this key is ignored, only method = "fd" has it; '
+_IGNORED = 'this key is ignored, only method = "fd" has it; '
+_DEGREE = _IGNORED + "spectral elements use run.degree = {0.run.degree}"
+_ALL_STORED = _IGNORED + "each point stores all mechanisms"
+_PLANE_WAVE = f"{{value}} needs periodic sides, {_FD}"
 FOREIGN = (
-    *(Foreign(f"domain.{name}", _in_plane, _PLANE) for name in ("origin", "size")),
-    Foreign(
-        "domain.waves",
-        ("P-SV", "SH"),
-        (
-            "waves = {value} is available only in 2-D, with finite differences",
-            'leave waves out, or method = "fd"',
-        ),
-    ),
-    Foreign(
-        "domain.spacing",
-        lambda _, domain: domain.get("element_size") is not None,
-        ("element_size and spacing are both given; spacing is its old name", "leave spacing out"),
-    ),
-    Foreign(
-        "domain.spacing",
-        note='with method = "sem" this key is now called element_size; read as element_size = {0.domain.element_size:.10g} m. '
-        "The old name will be removed in the next version",
-        renamed="element_size",
-    ),
-    *(Foreign(f"boundaries.{name}") for name in ("surface", "cpml", "sponge")),
-    *(
-        Foreign(f"boundaries.{name}", ("periodic",), _PERIODIC, becomes="stacey")
-        for name in ("*", "faces.*")
-    ),
-    *(
-        Foreign(f"boundaries.{name}", ("cpml", "sponge", "a1"), note=_ABSORBING, becomes="stacey")
-        for name in ("*", "faces.*")
-    ),
-    *(
-        Foreign(f"run.{name}", note=_UNUSED + "spectral elements use run.degree = {0.run.degree}")
-        for name in ("order", "weights", "grid")
-    ),
-    Foreign("model.attenuation.storage", note=_UNUSED + "each point stores all mechanisms"),
-    Foreign(
-        "source.*.kind",
-        ("plane_wave",),
-        (f"{{value}} needs periodic sides, {_FD}", 'use method = "fd", or point sources'),
-    ),
+    Foreign("domain.origin|size", _in_plane, (_IN_PLANE, _THREE)),
+    Foreign("domain.waves", ("P-SV", "SH"), (_WAVES, 'leave waves out, or method = "fd"')),
+    Foreign("domain.spacing", _size_is_given, (_TWICE, "leave spacing out")),
+    Foreign("domain.spacing", note=_RENAMED, renamed="element_size"),
+    Foreign("boundaries.surface|cpml|sponge"),
+    Foreign("boundaries.**.*", ("periodic",), (_PERIODIC, _FACES), becomes="stacey"),
+    Foreign("boundaries.**.*", ("cpml", "sponge", "a1"), note=_ABSORBING, becomes="stacey"),
+    Foreign("run.order|weights|grid", note=_DEGREE),
+    Foreign("model.attenuation.storage", note=_ALL_STORED),
+    Foreign("source.*.kind", ("plane_wave",), (_PLANE_WAVE, 'use method = "fd", or point sources')),
 )
 
 
@@ -299,11 +268,8 @@ class SpectralScenario(WaveScenario):
             message = (
                 "topography and mesh are mutually exclusive: the mesh file defines the surface"
             )
-            yield (
-                "model.topography",
-                message,
-                "leave topography and water out, or leave mesh out to mesh a box",
-            )
+            remedy = "leave topography and water out, or leave mesh out to mesh a box"
+            yield "model.topography", message, remedy
         if self.domain.mesh is None and model.regions is not None:
             name = "model.kind" if model.kind == "regions" else "model.regions"
             yield name, "a box has no named regions", "use layers and anomalies, or domain.mesh"
@@ -319,7 +285,7 @@ class SpectralScenario(WaveScenario):
         return self._top
 
     def on_mesh(self, lower, upper, top):
-        """The scenario with the box of its mesh, corners (x, y, z) in m, where it has a file, and depths that count from `top`.
+        """Return the scenario with the box of its mesh, corners (x, y, z) in m, where it has a file, and depths that count from `top`.
 
         Parameters
         ----------

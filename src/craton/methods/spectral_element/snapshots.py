@@ -16,8 +16,8 @@ FIELDS = {False: "velocity", True: "potential_rate"}  # fields that snapshots ar
 STRESS = {False: "displacement", True: "pressure"}  # fields that snapshots of pressure are made of
 
 
-def series(d, bounds, specs, spacing):
-    """Return one `SnapshotSeries` for each snapshot series of a scenario.
+def series_of(d, spec, spacing):
+    """Return the `SnapshotSeries` of one table of a scenario.
 
     Pressure in a fluid is one step earlier than that of the solid, whose time is the time of the snapshot.
 
@@ -25,18 +25,11 @@ def series(d, bounds, specs, spacing):
     ----------
     d : the discretised problem
         See `craton.methods.spectral_element.sites`; and end, extra as of a plan, and state: points of the solid and of the fluid.
-    bounds : (2, 3) array
-        Lowest and highest x, y, z of the mesh, m.
-    specs : list of Snapshot
+    spec : Snapshot
     spacing : float
-        Spacing of the rasters, m: the average distance of GLL points.
+        Spacing of the raster, m: the average distance of GLL points.
     """
-    return tuple(series_of(d, bounds, spec, spacing) for spec in specs)
-
-
-def series_of(d, bounds, spec, spacing):
-    """Return the `SnapshotSeries` of one table of the scenario."""
-    coords, xyz = raster(d, bounds, spec, spacing)
+    coords, xyz = raster(d, d.subdomain.bounds, spec, spacing)
     steps, times = picture_steps(d, spec.every, 1.0 if spec.quantity == "pressure" else 0.5)
     sampling = element_samplings(d, d.locate(xyz, False, nearest=False), spec.quantity)
     reads = {field_of(spec.quantity, group.in_fluid): (slice(None),) for group in sampling}

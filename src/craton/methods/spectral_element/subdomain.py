@@ -192,7 +192,7 @@ def sharing_by_medium(team, piece, points, fluid):
 
 
 def number_by_medium(points, count, fluid):
-    """Number points separately in the two media.
+    """Return number points separately in the two media.
 
     A point on both sides of an interface between fluid and solid is in both.
 

@@ -43,7 +43,7 @@ class Chunk(Planet):
         return self.stack.size
 
     def directions(self, xi, eta):
-        """Unit vectors (..., 3) at gnomonic angles from the centre, radians (Ronchi, Iacono & Paolucci 1996): tan xi, tan eta, 1.
+        """Return unit vectors (..., 3) at gnomonic angles from the centre, radians (Ronchi, Iacono & Paolucci 1996): tan xi, tan eta, 1.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Chunk(Planet):
         return tuple(np.arctan(coordinate / z) for coordinate in self.straight(x, y))
 
     def inside(self, xyz):
-        """True for positions (..., 3) between the chunk's sides, its bottom and the ground.
+        """Return true for positions (..., 3) between the chunk's sides, its bottom and the ground.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class Chunk(Planet):
         return self.stack.slices(xi, eta)
 
     def part(self, window=None):
-        """The mesh of one window, or of the whole: `Part`. Slices meet in nodes of equal `Part.keys`.
+        """Return the mesh of one window, or of the whole: `Part`. Slices meet in nodes of equal `Part.keys`.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class Chunk(Planet):
             yield self.part((x, x + wide[0], y, y + wide[1]))
 
     def slice_of(self, part, xi=1, eta=1):
-        """Number of the slice that each element of a part lies in: (ne,) int32.
+        """Return number of the slice that each element of a part lies in: (ne,) int32.
 
         Parameters
         ----------

@@ -124,7 +124,7 @@ def automatic(radii, sizes, angle, axes=2, factor=2):
 
 
 def _room(radii, r, width, axes, factor):
-    """True where elements of a width can grow below r, above the next section boundary, and enough is left below them."""
+    """Return True where elements of a width can grow below r, above the next section boundary, and enough is left below them."""
     needed = _needed(width, axes, factor)
     floor = radii[np.searchsorted(radii, r * (1 - 1e-12), side="left") - 1]
     return r - floor >= needed and r - radii[0] >= (1 + WORTH) * needed
@@ -136,7 +136,7 @@ def _needed(width, axes, factor):
 
 
 def stack(radii, sizes, angle, doubling_radii, axes=2, factor=2):
-    """The layers of a chunk, or of the chunks of a sphere.
+    """Return the layers of a chunk, or of the chunks of a sphere.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def _plain(bottom, top, sizes, width, section):
 
 
 def _growth(bottom, top, sizes, angle, width, section, factor):
-    """The layers in which elements grow along one axis after another, from above, and the radius of their lower side."""
+    """Return the layers in which elements grow along one axis after another, from above, and the radius of their lower side."""
     edge, allowed, axes = angle * top, sizes.largest(bottom, top), len(width)
     height = float(np.clip(allowed, LEAST * edge, WANTED * edge)) * factor / 2
     share, steepest = (top - bottom) / axes, STEEPEST * edge / (1 + STEEPEST * angle * axes) * factor / 2

@@ -35,7 +35,7 @@ class Part:
     numbers: np.ndarray
 
     def reordered(self, permutation):
-        """The part with its elements in another order: new [i] = old number.
+        """Return the part with its elements in another order: new [i] = old number.
 
         Parameters
         ----------
@@ -49,7 +49,7 @@ class Part:
         return self.chunk.stack.places(self.keys[self.mesh.elements[:, 13]])
 
     def local(self):
-        """The part with its elements along a space-filling curve; any two elements have the same order in all parts."""
+        """Return the part with its elements along a space-filling curve; any two elements have the same order in all parts."""
         return self.reordered(ordering.along_curve(*self.chunk.unrolled(self.centres())))
 
     def radii(self, points, chosen=slice(None)):

@@ -41,7 +41,7 @@ class ChunkSampler:
         return ("rho", "vp", "vs", *(("loss_p", "loss_s") if self.lossy else ()))
 
     def at(self, coordinates, centres=None, regions=None):
-        """The medium at nodes: dict of arrays (ne, n), stiffness (ne, 21, n) in the chunk's axes; see `sampling.at_nodes`.
+        """Return the medium at nodes: dict of arrays (ne, n), stiffness (ne, 21, n) in the chunk's axes; see `sampling.at_nodes`.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class ChunkSampler:
         return self.over.laid_over(values, *self.chunk.frame.degrees(xyz), model.radius - r)[:5]
 
     def _stiffness(self, values, xyz, vp, vs, rho):
-        """The 21 constants (ne, 21, n) about the radial direction; what is laid over the radial model changes its speeds in proportion."""
+        """Return the 21 constants (ne, 21, n) about the radial direction; what is laid over the radial model changes its speeds in proportion."""
         own_vp, own_vs, _ = radial.speeds(values)
         values[0], values[1:3] = rho, values[1:3] * (vp / own_vp)
         values[3:5] *= np.where(own_vs > 0, vs / np.where(own_vs > 0, own_vs, 1), 1)

@@ -102,7 +102,7 @@ class CubeStacks:
         return [stacks[pair] for pair in along]
 
     def points(self, degree):
-        """Number of different GLL points, counted without a mesh.
+        """Return number of different GLL points, counted without a mesh.
 
         Points of all sides, less those of the edges, which two sides have; plus those of the corners, which three sides and three edges
         have. With fewer than six sides the edges and corners that are there.
@@ -131,7 +131,7 @@ class CubeStacks:
     # --- the lattice --------------------------------------------------------------------------------------------------------------------
 
     def keys(self, places):
-        """Number (int64) of each node from its place (..., 4): A, B, C, K.
+        """Return number (int64) of each node from its place (..., 4): A, B, C, K.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class CubeStacks:
 
 
 def _on_side(layer, along):
-    """A layer as a side sees it whose xi and eta are along two axes of the cube: it grows along xi, along eta, or not at all."""
+    """Return a layer as a side sees it whose xi and eta are along two axes of the cube: it grows along xi, along eta, or not at all."""
     width = tuple(layer.width[a] for a in along)
     if layer.axis not in along:
         return Layer(layer.levels, width, layer.section)

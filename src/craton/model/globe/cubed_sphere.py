@@ -66,7 +66,7 @@ class CubedSphere(Planet):
         return np.array([[*east, 0], [*north, 0], [0, 0, 1]])
 
     def directions(self, xi, eta, chunk=0):
-        """Unit vectors (..., 3) at angles from the centre of one of the chunks, radians.
+        """Return unit vectors (..., 3) at angles from the centre of one of the chunks, radians.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class CubedSphere(Planet):
         return directed(np.stack([x, y, np.ones_like(x)], axis=-1) @ SIX[chunk] @ self.turn.T)[0]
 
     def inside(self, xyz):
-        """True for positions (..., 3) in one of the chunks, between the bottom and the ground.
+        """Return true for positions (..., 3) in one of the chunks, between the bottom and the ground.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class CubedSphere(Planet):
         return "" if self._aside(xyz) else f"in none of the {self.all_chunks} chunks of 90 degrees"
 
     def part(self, sides=None, window=None, block=None):
-        """The mesh, or a part of it; see `cube_stacks.CubeStacks.build`.
+        """Return the mesh, or a part of it; see `cube_stacks.CubeStacks.build`.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ def outward(t):
 
 
 def surface(t):
-    """The blended surface of the cube about the centre, R = 1.
+    """Return the blended surface of the cube about the centre, R = 1.
 
     Parameters
     ----------

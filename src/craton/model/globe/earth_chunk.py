@@ -16,7 +16,7 @@ PERIOD = 1.0  # s, at which radial models state their speeds, where the scenario
 
 
 def radial_model(model):
-    """The `RadialModel` of a scenario's model.
+    """Return the `RadialModel` of a scenario's model.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def radial_model(model):
 
 
 def chunk_of(scenario, slices=(1, 1)):
-    """The `Chunk` of a scenario with domain.chunk, cut into `slices` blocks along xi and eta, or its `CubedSphere`; without the mesh.
+    """Return the `Chunk` of a scenario with domain.chunk, cut into `slices` blocks along xi and eta, or its `CubedSphere`; without the mesh.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def _made(key, how):
 
 
 def sampler(scenario, chunk):
-    """The `ChunkSampler` of a scenario, and the frequency, Hz, at which it states speeds: None without attenuation.
+    """Return the `ChunkSampler` of a scenario, and the frequency, Hz, at which it states speeds: None without attenuation.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def reference(attenuation):
 
 
 def prepared(scenario, chunk):
-    """The `Prepared` of the whole chunk, and the scenario with the frequency at which the sampler states speeds.
+    """Return the `Prepared` of the whole chunk, and the scenario with the frequency at which the sampler states speeds.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def middle_edge(chunk):
 
 
 def at_frequency(scenario, frequency):
-    """A scenario whose attenuation has its reference at a frequency, Hz; the same one for None.
+    """Return a scenario whose attenuation has its reference at a frequency, Hz; the same one for None.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class Geographic:
         return out
 
     def _place(self, longitude, latitude, depth):
-        """Indices and parts along depth, latitude and longitude; nan outside."""
+        """Return indices and parts along depth, latitude and longitude; nan outside."""
         turned = self.longitude[0] + (np.asarray(longitude, float) - self.longitude[0]) % 360.0
         around = self.longitude[-1] - self.longitude[0] + np.diff(self.longitude).max(initial=0) >= 360.0 - 1e-6
         longitude = np.append(self.longitude, self.longitude[0] + 360.0) if around else self.longitude
@@ -98,7 +98,7 @@ class Geographic:
 
 
 def read(path, scaling=None):
-    """A `Geographic` from a netCDF file.
+    """Return a `Geographic` from a netCDF file.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def read(path, scaling=None):
 
 
 def from_dataset(dataset, name="the dataset"):
-    """A `Geographic` from an xarray.Dataset; see `read`.
+    """Return a `Geographic` from an xarray.Dataset; see `read`.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ class Planet:
         return np.cos(a) * x + np.sin(a) * y, np.cos(a) * y - np.sin(a) * x
 
     def straight(self, east, north):
-        """The way back.
+        """Return the way back.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class Planet:
         return self.frame.axes(longitude, latitude, normal=self.figure is not None)
 
     def deep_enough(self, xyz):
-        """True for positions (..., 3) between the mesh's bottom and the ground.
+        """Return true for positions (..., 3) between the mesh's bottom and the ground.
 
         Parameters
         ----------

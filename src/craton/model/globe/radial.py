@@ -81,7 +81,7 @@ class RadialModel:
         return out
 
     def _of_elements(self, r, side, parameter_rows):
-        """The same at radii (ne, n), of which most rows lie in one piece each."""
+        """Return the same at radii (ne, n), of which most rows lie in one piece each."""
         low, high = self.piece(np.stack([r.min(axis=1), r.max(axis=1)]), side)
         x = r / self.radius
         out = _of_rows(self.coefficients[low][:, parameter_rows], x)
@@ -202,7 +202,7 @@ class RadialModel:
         return float(self.knots[pieces[0]]), float(self.knots[pieces[-1] + 1])
 
     def fluid(self, region):
-        """True for a region without shear strength.
+        """Return true for a region without shear strength.
 
         Parameters
         ----------

@@ -15,7 +15,7 @@ STEP = 20e3  # m between the lines of a written model: PREM's speeds between the
 
 
 def model(name):
-    """A radial model by its name or file.
+    """Return a radial model by its name or file.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def ak135():
 
 
 def from_table(name, rows):
-    """A model that is linear between the rows of a file.
+    """Return a model that is linear between the rows of a file.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def from_table(name, rows):
 
 
 def table(name, radius, values, regions=None, moho=None):
-    """A model that is linear between the lines of a table.
+    """Return a model that is linear between the lines of a table.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class Frame:
         return self.matrix[:, 2]
 
     def direction(self, longitude, latitude):
-        """Unit vectors (..., 3), in the chunk's axes, from the Earth's centre to places in degrees.
+        """Return unit vectors (..., 3), in the chunk's axes, from the Earth's centre to places in degrees.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ def geographic(latitude, flattening=FLATTENING):
 
 
 def turned(tensor, axes):
-    """A tensor (3, 3) in east, north, up in a chunk's axes: A M A^T.
+    """Return a tensor (3, 3) in east, north, up in a chunk's axes: A M A^T.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class Relief:
         return (1 - q) * south + q * north
 
     def lowered(self, spacing):
-        """The relief averaged over blocks about `spacing` degrees wide, so that elements of that size can follow it.
+        """Return the relief averaged over blocks about `spacing` degrees wide, so that elements of that size can follow it.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ def to_poles(axis, latitude):
 
 
 def read(path, variable=None):
-    """A `Relief` from a file.
+    """Return a `Relief` from a file.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def read(path, variable=None):
 
 
 def from_array(array, name="the elevations"):
-    """A `Relief` from an xarray.DataArray over longitude and latitude.
+    """Return a `Relief` from an xarray.DataArray over longitude and latitude.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ class Surface:
 
 
 def elevations(surface, grid):
-    """A surface, or a number, at the points of a surface's grid: (ny, nx) array.
+    """Return a surface, or a number, at the points of a surface's grid: (ny, nx) array.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def elevations(surface, grid):
 
 
 def as_surface(surface):
-    """A Surface or float from a Surface, DataArray, path, table of a scenario (file, variable) or number.
+    """Return a Surface or float from a Surface, DataArray, path, table of a scenario (file, variable) or number.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def as_surface(surface):
 
 
 def from_array(array, name=None):
-    """A Surface from an xarray.DataArray over x and y (easting and northing), in metres or a unit that its attributes name.
+    """Return a Surface from an xarray.DataArray over x and y (easting and northing), in metres or a unit that its attributes name.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def _advice(dims):
 
 
 def made(x, y, z, name):
-    """A Surface whose axes rise, checked.
+    """Return a Surface whose axes rise, checked.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def made(x, y, z, name):
 
 
 def read(path, variable=None):
-    """A Surface from a file: netCDF (.nc, .grd), zarr, ESRI ASCII grid (.asc), GeoTIFF (.tif, where rioxarray is installed).
+    """Return a Surface from a file: netCDF (.nc, .grd), zarr, ESRI ASCII grid (.asc), GeoTIFF (.tif, where rioxarray is installed).
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ class Terrain:
         return np.all([rock >= water for rock, water in parts], axis=0)
 
     def above(self, grid, k1):
-        """True where the planes of cells below k1 hold nothing but ground.
+        """Return True where the planes of cells below k1 hold nothing but ground.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ def columns(terrain, grid):
 
 
 def wider(grid):
-    """A part of a grid with a ring of neighbouring cells along x and y where the grid goes on, and the index of the part in its arrays.
+    """Return a part of a grid with a ring of neighbouring cells along x and y where the grid goes on, and the index of the part in its arrays.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def beside(chosen, axis, step):
 
 
 def build(model):
-    """The `Terrain` of a model, None where it has no topography.
+    """Return the `Terrain` of a model, None where it has no topography.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def _ground(topography):
 
 
 def fill(terrain, grid, k0, k1, averages):
-    """Cell averages with the terrain in them: rho, kappa, mu (k1 - k0, ny, nx) of a medium that reached everywhere.
+    """Cell averages with the terrain in them: rho, kappa, mu or rho, c11, c13, c33, c44, c66 (k1 - k0, ny, nx) of a medium without surface.
 
     Part of a cell above the surface is nothing: density and moduli are those of the rest times its share, which keeps the mass and the
     stiffness along the surface. Where water and rock share a cell it is the one that fills more of it. A cell of rock that no shear stress
@@ -294,16 +294,15 @@ def fill(terrain, grid, k0, k1, averages):
     averages : tuple of arrays
         rho, kappa, mu, each (k1 - k0, ny, nx).
     """
-    rho, kappa, mu = averages
     if terrain.above(grid, k1):
         return averages
     rock, water = terrain.shares(grid, k0, k1)
     share = rock + water
     if terrain.water is None:
-        return share * rho, share * kappa, share * mu
-    wet = water > rock
-    return share * np.where(wet, terrain.water.rho, rho), share * np.where(wet, terrain.water.rho * terrain.water.vp**2, kappa), \
-        share * np.where(wet, 0, mu)
+        return tuple(share * values for values in averages)
+    rho, bulk = terrain.water.rho, terrain.water.rho * terrain.water.vp**2
+    in_water = (rho, bulk, 0) if len(averages) == 3 else (rho, bulk, bulk, bulk, 0, 0)
+    return tuple(share * np.where(water > rock, fluid, values) for fluid, values in zip(in_water, averages))
 
 
 def lossless(terrain, grid, k0, k1, inverse_q):
@@ -372,7 +371,7 @@ def shares(terrain, grid, k):
 
 
 def clipped(terrain, region):
-    """The part of a region below the highest matter in it: what a medium must describe.
+    """Return the part of a region below the highest matter in it: what a medium must describe.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def _xyz(position):
 
 
 def build(model):
-    """The anomalies of a scenario's model, in their order: list of Anomaly.
+    """Return the anomalies of a scenario's model, in their order: list of Anomaly.
 
     Parameters
     ----------

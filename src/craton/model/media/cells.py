@@ -186,7 +186,7 @@ class Average(NamedTuple):
     finish: Callable
 
     def __call__(self, values, weights, axes):
-        """The effective medium of samples with weights whose sum over `axes` is 1; arrays that broadcast together.
+        """Return the effective medium of samples with weights whose sum over `axes` is 1; arrays that broadcast together.
 
         Where fluid and solid share a cell, only the one that fills more of it counts; see `mean`.
         """

@@ -91,12 +91,14 @@ def cell_stiffness(model, grid, k0, k1):
     -------
     rho, c11, c13, c33, c44, c66 : arrays (k1 - k0, ny, nx), float64
     """
+    ground = terrain.build(model)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return _averages(model, grid, k0, k1, cells.VTI)
+        averages = _averages(model, grid, k0, k1, cells.VTI)
+    return averages if ground is None else terrain.fill(ground, grid, k0, k1, averages)
 
 
 def _averages(model, grid, k0, k1, average):
-    """An average over cells, as if there were no surface in the grid."""
+    """Return an average over cells, as if there were no surface in the grid."""
     box = cells.slab(grid, k0, k1)
     medium = medium_of(model, box, average.names)
     averages = medium.averages(grid, k0, k1, average)
@@ -109,7 +111,7 @@ def _averages(model, grid, k0, k1, average):
 
 
 def medium_of(model, box, names=checks.NAMES):
-    """The medium of a model without its anomalies, at least for a box ((x0, x1), (y0, y1), (z0, z1)).
+    """Return the medium of a model without its anomalies, at least for a box ((x0, x1), (y0, y1), (z0, z1)).
 
     Parameters
     ----------
@@ -231,7 +233,7 @@ def _summary(vp, vs, rho):
 
 
 def around(bodies, box):
-    """The part of a box that the anomalies meet.
+    """Return the part of a box that the anomalies meet.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class Layered:
         return tuple(top[layer] + gradient[layer] * depth for top, gradient in zip(self.tops, self.gradients))
 
     def layer(self, z):
-        """Number of the layer of each point, of the shape of z.
+        """Return number of the layer of each point, of the shape of z.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class Layered:
 
 
 def build(model, names=checks.NAMES):
-    """The `Layered` of a homogeneous or layers model of a scenario.
+    """Return the `Layered` of a homogeneous or layers model of a scenario.
 
     Parameters
     ----------

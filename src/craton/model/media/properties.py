@@ -11,7 +11,7 @@ NAMES = (*ELASTIC, *LOSSES, *THOMSEN)  # media hold the first few of them
 
 
 def inside(name, value):
-    """A property as media hold it, from what a scenario or file says; arrays too.
+    """Return a property as media hold it, from what a scenario or file says; arrays too.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def inside(name, value):
 
 
 def value(spec, name):
-    """A property of a layer or homogeneous model as media hold it; 0 where it is not given (no loss, no anisotropy).
+    """Return a property of a layer or homogeneous model as media hold it; 0 where it is not given (no loss, no anisotropy).
 
     Parameters
     ----------

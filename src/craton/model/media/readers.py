@@ -65,7 +65,7 @@ class Source:
         self._problems.append(Problem(self._key, f"{self._path.name}: {message}", remedy))
 
     def _find(self, names, quantity, noun):
-        """The variable of a file that one of our names means, case aside; None and a problem where there is none."""
+        """Return the variable of a file that one of our names means, case aside; None and a problem where there is none."""
         candidates = (COORDINATES | VARIABLES | OPTIONAL)[quantity]
         variable = next((names[name] for name in candidates if name in names), None)
         if variable is None:
@@ -129,7 +129,7 @@ class Source:
         return tuple(limits)
 
     def read(self, ranges):
-        """A block of the file as `Gridded`, by index ranges on x, y, z.
+        """Return a block of the file as `Gridded`, by index ranges on x, y, z.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class Source:
         return Gridded(tuple(axis[start:stop] for axis, (start, stop) in zip(self.axes, ranges)), tuple(values.values()))
 
     def slabs(self, box, values=8_000_000):
-        """The part of the file that a box needs, in blocks of whole planes with about so many points each.
+        """Yield the part of the file that a box needs, in blocks of whole planes with about so many points each.
 
         Parameters
         ----------

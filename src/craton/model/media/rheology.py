@@ -115,14 +115,14 @@ def _fit(table, largest):
 
 
 def _storage(mechanisms, largest):
-    """The least that keeps a full space within 2 % in amplitude and phase (docs/numerics.md)."""
+    """Return the least that keeps a full space within 2 % in amplitude and phase (docs/numerics.md)."""
     if largest <= COARSE:
         return "coarse"
     return "full" if mechanisms < 4 else "paired"
 
 
 def relaxation(model, region):
-    """The `Relaxation` of a model in a grid or `Region`; None where no attenuation is wanted.
+    """Return the `Relaxation` of a model in a grid or `Region`; None where no attenuation is wanted.
 
     Parameters
     ----------
@@ -150,8 +150,44 @@ def fastest(model, region, relaxation, speed="vp"):
     return float(max((values[n] * np.sqrt(relaxation.unrelaxed(values[n + 3]))).max() for *_, values in samples(model, region)))
 
 
-def fastest_anisotropic(model, region, speed="vp"):
-    """Largest phase speed in any direction, m/s: of quasi-P waves (Musgrave 1970), or with "vs" of SH waves.
+def relaxing_part(c11, c13, c33, c44, c66, qp, qs):
+    """Return the isotropic part of a stiffness about z, which relaxes: bulk and shear modulus, Pa, and 1/Qp that fits them.
+
+    lambda = (c12 + c13 + c23) / 3 and mu = (c44 + c55 + c66) / 3, as in spectral elements (`sampling.moduli`). 1/Qp and 1/Qs are those of
+    waves along z: the losses of bulk and shear modulus are those of an isotropic medium with c33 and c44.
+
+    Parameters
+    ----------
+    c11, c13, c33, c44, c66 : array_like
+        Stiffnesses, Pa.
+    qp, qs : array_like
+        1/Qp and 1/Qs along z.
+    """
+    mu = (2 * c44 + c66) / 3
+    kappa = (c11 - 2 * c66 + 2 * c13) / 3 + 2 / 3 * mu
+    with np.errstate(invalid="ignore"):  # 0 / 0 where there is nothing
+        bulk = np.maximum(c33 * qp - 4 / 3 * c44 * qs, 0) / (c33 - 4 / 3 * c44)
+        return kappa, mu, np.nan_to_num((kappa * bulk + 4 / 3 * mu * qs) / (kappa + 4 / 3 * mu))
+
+
+def stiffened(c11, c13, c33, c44, c66, of_p, of_s):
+    """Return the stiffness, Pa, whose isotropic part has P and S moduli of_p and of_s times those of another's.
+
+    Parameters
+    ----------
+    c11, c13, c33, c44, c66 : array_like
+        Stiffnesses of the other medium, Pa.
+    of_p, of_s : array_like
+        Ratios of moduli.
+    """
+    kappa, mu, _ = relaxing_part(c11, c13, c33, c44, c66, 0.0, 0.0)
+    shear = mu * (of_s - 1)
+    along = (kappa + 4 / 3 * mu) * (of_p - 1)
+    return c11 + along, c13 + along - 2 * shear, c33 + along, c44 + shear, c66 + shear
+
+
+def fastest_anisotropic(model, region, speed="vp", relaxation=None):
+    """Return the largest phase speed in any direction, m/s: of quasi-P waves (Musgrave 1970), or with "vs" of SH waves; unrelaxed.
 
     Parameters
     ----------
@@ -159,12 +195,18 @@ def fastest_anisotropic(model, region, speed="vp"):
     region : Grid or Region
     speed : str
         ``"vp"`` or ``"vs"``.
+    relaxation : Relaxation, optional
+        Of a medium with attenuation.
     """
     angle = np.linspace(0, np.pi / 2, 46)
     s, c = np.sin(angle) ** 2, np.cos(angle) ** 2
     most = 0.0
-    for *_, (vp, vs, rho, _, _, *thomsen) in samples(model, region):
-        c11, c13, c33, c44, c66 = (np.asarray(m)[..., None] for m in cells.stiffness(*map(np.asarray, (vp, vs, rho, *thomsen))))
+    for *_, (vp, vs, rho, qp, qs, *thomsen) in samples(model, region):
+        stiffness = cells.stiffness(*map(np.asarray, (vp, vs, rho, *thomsen)))
+        if relaxation is not None:
+            losses = relaxing_part(*stiffness, qp, qs)[2], qs
+            stiffness = stiffened(*stiffness, *map(relaxation.unrelaxed, losses))
+        c11, c13, c33, c44, c66 = (np.asarray(m)[..., None] for m in stiffness)
         if speed == "vs":
             squares = c66 * s + c44 * c
         else:

@@ -55,7 +55,7 @@ class Sampler:
     lossy: bool
 
     def at(self, coordinates, centres, regions=None):
-        """Result of `at_nodes`.
+        """Return result of `at_nodes`.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class Sampler:
                 constants[in_region] = np.nan if medium.stiffness is None else medium.stiffness.constants
 
     def _stiffness(self, named, constants):
-        """The 21 constants (ne, 21, nodes): a layer's own, or those of Thomsen's parameters."""
+        """Return the 21 constants (ne, 21, nodes): a layer's own, or those of Thomsen's parameters."""
         out = np.ascontiguousarray(constants.transpose(0, 2, 1))
         thomsen = [named[name] for name in properties.THOMSEN]
         five = cells.stiffness(named["vp"], named["vs"], named["rho"], *thomsen)
@@ -190,7 +190,7 @@ def settled(flat, level, middle, heights):
 
 
 def sampler(model, region, region_names=()):
-    """The `Sampler` of a scenario's model for elements in a grid or `Region`, with the names of the mesh's regions.
+    """Return the `Sampler` of a scenario's model for elements in a grid or `Region`, with the names of the mesh's regions.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def sampler(model, region, region_names=()):
 
 
 def _medium(model, region, names, ground):
-    """The medium with just these properties, in their order."""
+    """Return the medium with just these properties, in their order."""
     if model.kind == "file":
         return earth.medium_of(model, cells.box(region), names)
     flat = layered.build(model, names)
@@ -241,7 +241,7 @@ def _constants(model):
 
 
 def at_nodes(model, coordinates, centres, regions=None, region_names=()):
-    """The model at the nodes of elements; `Sampler.at` does the same for many batches of one model.
+    """Return the model at the nodes of elements; `Sampler.at` does the same for many batches of one model.
 
     Parameters
     ----------
@@ -356,7 +356,7 @@ def moduli(samples, relaxation=None):
 
 
 def slowest(samples):
-    """The slowest wave at each node, m/s: S, in a fluid P; in an anisotropic medium along the directions of `DIRECTIONS`.
+    """Return the slowest wave at each node, m/s: S, in a fluid P; in an anisotropic medium along the directions of `DIRECTIONS`.
 
     Parameters
     ----------
@@ -374,7 +374,7 @@ def slowest(samples):
 
 
 def slowest_in(samples):
-    """The slowest wave in each element, m/s: (ne,); in an anisotropic medium at the node that is softest to shear along an axis.
+    """Return the slowest wave in each element, m/s: (ne,); in an anisotropic medium at the node that is softest to shear along an axis.
 
     Parameters
     ----------

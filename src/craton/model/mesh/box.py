@@ -143,7 +143,7 @@ def _name(i, count):
 
 
 def _layers(references, thickest, element_size, refine):
-    """The layers of elements of the flat mesh, from the top down."""
+    """Return the layers of elements of the flat mesh, from the top down."""
     layers, waiting, pending, width = [], list(refine), [], [1, 1]
     for slab, (top, bottom) in enumerate(pairwise(references)):
         stretch = thickest[slab] / (top - bottom)
@@ -181,7 +181,7 @@ def _steps(height, element_size, pending):
 
 
 def _piece(top, bottom, slab, steps, width):
-    """The layers between two elevations, from the top down, with heights in proportion to `steps`; `width` grows with them."""
+    """Return the layers between two elevations, from the top down, with heights in proportion to `steps`; `width` grows with them."""
     edges = np.append(0, np.cumsum([step[0] for step in steps]))
     levels = top - (top - bottom) * edges / edges[-1]
     levels[-1] = bottom
@@ -195,7 +195,7 @@ def _piece(top, bottom, slab, steps, width):
 
 
 def _flat(origin, size, counts, layers, order):
-    """The mesh before it follows its surfaces."""
+    """Return the mesh before it follows its surfaces."""
     stack = bricks.Stack(tuple(counts), tuple(reversed(layers)))
     elements, keys, number, faces = stack.build()
     if order == 1:
@@ -220,7 +220,7 @@ def _flat(origin, size, counts, layers, order):
 
 
 def _draped(nodes, surfaces, references):
-    """The nodes of the flat mesh moved vertically to lie between the surfaces as they lay between the reference elevations."""
+    """Return the nodes of the flat mesh moved vertically to lie between the surfaces as they lay between the reference elevations."""
     x, y, z = nodes.T
     out = nodes.copy()
     for (above, below), (top, bottom) in zip(pairwise(surfaces), pairwise(references)):
@@ -231,7 +231,7 @@ def _draped(nodes, surfaces, references):
 
 
 def _unfolded(mesh):
-    """The mesh, if the Jacobians of its elements are positive at their corners and between them."""
+    """Return the mesh, if the Jacobians of its elements are positive at their corners and between them."""
     least = shape.determinants(mesh.nodes, mesh.elements, np.linspace(-1, 1, mesh.order + 1)).min(axis=1)
     e = int(np.argmin(least))
     if least[e] <= 0:

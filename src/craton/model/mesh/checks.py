@@ -214,7 +214,7 @@ def _duplicate(mesh, pairs):
 
 
 def _hanging(mesh, rows, quads, tree, doubled):
-    """A node that lies on an unmatched face without being one of its corners: message and remedy, or None."""
+    """Return a node that lies on an unmatched face without being one of its corners: message and remedy, or None."""
     numbers = np.unique(quads)
     places = mesh.nodes[mesh.elements[rows[:, 0][:, None], numbering.face_nodes(mesh.order)[rows[:, 1]]]]
     centres = places.mean(axis=1)

@@ -101,7 +101,7 @@ class Stack:
         return columns * len(BRICKS[layer.factor])
 
     def points(self, degree, window=None):
-        """Number of different GLL points of the stack, or of a window of it, without building it.
+        """Return number of different GLL points of the stack, or of a window of it, without building it.
 
         Over m x n pairs of blocks (one block and its mirror image) it is a + b m + c n + d m n: known from windows of few.
 
@@ -161,7 +161,7 @@ class Stack:
         return np.array([(x[i], x[i + 1], y[j], y[j + 1]) for j in range(py) for i in range(px)])
 
     def numbers(self, window=None):
-        """Number in the whole stack of each element that `build` makes of a window, in its order: (ne,) int64.
+        """Return number in the whole stack of each element that `build` makes of a window, in its order: (ne,) int64.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class Stack:
         return QUARTERS * out.reshape(-1, 8, 3)
 
     def keys(self, places):
-        """Number (int64) of each node from its place (..., 3): by level, then eta, then xi.
+        """Return number (int64) of each node from its place (..., 3): by level, then eta, then xi.
 
         Parameters
         ----------
@@ -231,7 +231,7 @@ class Stack:
         return np.stack([i, j, k], axis=-1)
 
     def around(self, window, columns):
-        """A window with so many columns of the largest elements more on each side, as far as the stack reaches.
+        """Return a window with so many columns of the largest elements more on each side, as far as the stack reaches.
 
         Parameters
         ----------

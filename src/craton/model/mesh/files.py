@@ -48,7 +48,7 @@ def read_mesh(path, key="domain.mesh"):
 
 
 def assembled(parts):
-    """The mesh of what a file holds.
+    """Return the mesh of what a file holds.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def _face_sets(parts, renumbered, corners):
 
 
 def _matched(quads, names, corners):
-    """The (element, face) of each quadrilateral (nq, 4), by its nodes; of two elements that share it the first."""
+    """Return the (element, face) of each quadrilateral (nq, 4), by its nodes; of two elements that share it the first."""
     is_named = np.zeros(int(max(corners.max(), quads.max(initial=-1))) + 1, bool)
     is_named[quads[quads >= 0]] = True
     faces = numbering.face_corners(corners)

@@ -74,13 +74,13 @@ class HexMesh:
         return shape.quality(self.nodes, self.elements)
 
     def elevated(self):
-        """The mesh with 27 nodes per element, the new ones placed by the trilinear map; self if it already has them."""
+        """Return the mesh with 27 nodes per element, the new ones placed by the trilinear map; self if it already has them."""
         if self.order == 2:
             return self
         return completed(self, shape.positions(self.nodes, self.elements, np.array([-1.0, 0.0, 1.0])))
 
     def reordered(self, permutation):
-        """The mesh with its elements in the order ``permutation`` (new [i] = old number), faces following.
+        """Return the mesh with its elements in the order ``permutation`` (new [i] = old number), faces following.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class HexMesh:
 
 
 def completed(mesh, places):
-    """A mesh of 27-node elements: the topology of `mesh`, the nodes at `places` (ne, 27, 3), m, lexicographic in each element.
+    """Return a mesh of 27-node elements: the topology of `mesh`, the nodes at `places` (ne, 27, 3), m, lexicographic in each element.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def completed(mesh, places):
 
 
 def subdivided(mesh, degree):
-    """The mesh whose nodes are the GLL points of another: each element cut into degree^3 hexahedra with 8 nodes, for pictures.
+    """Return the mesh whose nodes are the GLL points of another: each element cut into degree^3 hexahedra with 8 nodes, for pictures.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def boundary_faces(mesh):
 
 
 def named_by_place(mesh):
-    """Sets of the boundary faces of a mesh that names none: sides of the bounding box, and what looks up or down.
+    """Return sets of the boundary faces of a mesh that names none: sides of the bounding box, and what looks up or down.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ class Cells:
         return [(radius[members].max(), members, cKDTree(self.tree.data[members])) for members in groups]
 
     def inverse(self, cells, at):
-        """Reference coordinates (m, d) that a cell each maps to positions (m, d), and what is missing of them, m: Newton's method.
+        """Return reference coordinates (m, d) that a cell each maps to positions (m, d), and what is missing of them, m: Newton's method.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class Locator:
         self.cells = Cells(mesh.nodes, mesh.elements[self.numbers])
 
     def find(self, xyz, nearest=True):
-        """The `Located` of positions (n, 3), m; those on a face, edge or corner belong to one of the elements there.
+        """Return the `Located` of positions (n, 3), m; those on a face, edge or corner belong to one of the elements there.
 
         Of positions outside the nearest element is only looked for where `nearest` is true.
 
@@ -306,7 +306,7 @@ class Locator:
         return Located(element, places, nearest, distance)
 
     def _inside(self, cells, at):
-        """Reference coordinates of positions in a cell each, and whether the cells hold them."""
+        """Return reference coordinates of positions in a cell each, and whether the cells hold them."""
         coordinates, missed = self.cells.inverse(cells, at)
         size = np.linalg.norm(self.cells.boxes[1][cells] - self.cells.boxes[0][cells], axis=1)
         return np.clip(coordinates, -1, 1), (np.abs(coordinates).max(axis=1, initial=0) <= 1 + INSIDE) & (missed <= MAPPED * size)
@@ -319,7 +319,7 @@ class Locator:
         cell[todo[inside]], local[todo[inside]] = cells[inside], coordinates[inside]
 
     def _nearest(self, xyz, candidates):
-        """The nearest of some cells to positions outside: cell, reference coordinates on its faces, distance in m."""
+        """Return the nearest of some cells to positions outside: cell, reference coordinates on its faces, distance in m."""
         best, where, distance = candidates[:, 0].copy(), np.zeros_like(xyz), np.full(len(xyz), np.inf)
         for column in candidates.T:
             local = np.clip(self.cells.inverse(column, xyz)[0], -1, 1)
@@ -390,7 +390,7 @@ class MeshTop:
         return np.concatenate(parts).reshape(x.shape)
 
     def top(self, x, y):
-        """The highest elevation that still counts as on the top, m: a little above it, as places on the ground are given.
+        """Return the highest elevation that still counts as on the top, m: a little above it, as places on the ground are given.
 
         Parameters
         ----------

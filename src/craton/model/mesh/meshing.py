@@ -13,7 +13,7 @@ ABOVE = 1e-6  # times the element size: an interface closer than this to the gro
 
 
 def region_of(scenario):
-    """The `Region` of a scenario's box.
+    """Return the `Region` of a scenario's box.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def element_size_of(scenario):
 
 
 def mesh_of(scenario):
-    """The `HexMesh` of a scenario of spectral elements whose model is right.
+    """Return the `HexMesh` of a scenario of spectral elements whose model is right.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def interfaces_of(scenario):
 
 
 def _below(ground, depth):
-    """The surface at a depth, given as a negative elevation, below the ground."""
+    """Return the surface at a depth, given as a negative elevation, below the ground."""
     return lambda x, y: ground.surface(x, y) + depth
 
 

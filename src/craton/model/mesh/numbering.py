@@ -63,7 +63,7 @@ def face_corners(elements):
 
 
 def number(elements, degree):
-    """Number the GLL points of a mesh.
+    """Return number the GLL points of a mesh.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def inner_faces(elements):
 
 
 def faces_of(elements):
-    """Number of each face of each element, the same for both elements that share it: ((ne, 6) array, count).
+    """Return number of each face of each element, the same for both elements that share it: ((ne, 6) array, count).
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def _parts(degree):
 
 
 def _first(ids, count):
-    """True where a row of `ids` (ne, k), numbers below `count`, is the first to hold a number."""
+    """Return True where a row of `ids` (ne, k), numbers below `count`, is the first to hold a number."""
     first = np.full(count, -1, np.int64)
     # Of equal indices the last assignment stays: written backwards, that is the first position.
     first[ids.reshape(-1)[::-1]] = np.arange(ids.size - 1, -1, -1)

@@ -159,7 +159,7 @@ def by_colour(chunks, colours):
 
 
 def _joined(starts, lengths):
-    """The ranges of the given starts and lengths, one behind the other."""
+    """Return the ranges of the given starts and lengths, one behind the other."""
     return np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
 
 
@@ -171,7 +171,7 @@ def _grouped(chunks):
 
 
 def _greedy(chunks, rounds):
-    """The lowest colour free at the nodes of each chunk, round after round; chunks of one round share no node."""
+    """Return the lowest colour free at the nodes of each chunk, round after round; chunks of one round share no node."""
     sequence = np.argsort(rounds, kind="stable")
     lengths = np.diff(chunks.starts)[sequence]
     ends = np.cumsum(lengths)

@@ -85,7 +85,7 @@ def shape(p, xi, eta, zeta):
 
 
 def lattice(points):
-    """The places (xi, eta, zeta) of all triples of 1-D points, xi fastest: three (n^3,) arrays.
+    """Return the places (xi, eta, zeta) of all triples of 1-D points, xi fastest: three (n^3,) arrays.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def positions(places, elements, points):
 
 
 def is_affine(places, elements, tolerance=1e-9):
-    """True (ne,) for elements that are parallelepipeds: their Jacobian is the same everywhere.
+    """Return true (ne,) for elements that are parallelepipeds: their Jacobian is the same everywhere.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def is_affine(places, elements, tolerance=1e-9):
 
 
 def determinants(places, elements, points):
-    """Determinants of the Jacobian d(x, y, z)/d(xi, eta, zeta) at the points of a lattice: (ne, n^3), m3.
+    """Return determinants of the Jacobian d(x, y, z)/d(xi, eta, zeta) at the points of a lattice: (ne, n^3), m3.
 
     The volume of an element is the integral of it over the reference cube [-1, 1]^3: 8 times it for a parallelepiped.
     See `positions` for the parameters.

@@ -124,7 +124,7 @@ def axes_of(region, shape=None, spacing=None):
 
 
 def sensible(region, finest):
-    """A width of cells, m: `finest`, or more where there would be more than `MOST` cells.
+    """Return a width of cells, m: `finest`, or more where there would be more than `MOST` cells.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def sensible(region, finest):
 
 
 def of_anything(model, region=None, shape=None, spacing=None, reference=0.0):
-    """The density of an Earth model as Cells; parameters as in `craton.gravity.from_model`.
+    """Return the density of an Earth model as Cells; parameters as in `craton.gravity.from_model`.
 
     Parameters
     ----------

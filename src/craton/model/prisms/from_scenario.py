@@ -16,7 +16,7 @@ SHOWN = 5  # overlaps that are named
 
 
 def build(tables):
-    """The ensembles of a scenario's prisms tables.
+    """Return the ensembles of a scenario's prisms tables.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ KINDS = {"grid": _grid, "rectilinear": _rectilinear, "layer": _layer, "table": _
 
 
 def surface(table):
-    """A Surface of a table with file and variable.
+    """Return a Surface of a table with file and variable.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def warnings(ensembles, tables):
 
 
 def describe(ensemble):
-    """An ensemble in words.
+    """Return an ensemble in words.
 
     Parameters
     ----------

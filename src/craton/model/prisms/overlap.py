@@ -83,7 +83,7 @@ def ordered(centres, sides):
 
 
 def spread(values):
-    """The lower 21 bits with two zeros between each.
+    """Return the lower 21 bits with two zeros between each.
 
     Parameters
     ----------

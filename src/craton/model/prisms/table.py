@@ -11,7 +11,7 @@ ALIASES = {"density": ("density", "rho", "density_contrast")}
 
 
 def table(file, density=None):
-    """A PrismList from a table with the columns west, east, south, north, bottom, top (m) and density (kg/m3).
+    """Return a PrismList from a table with the columns west, east, south, north, bottom, top (m) and density (kg/m3).
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def table(file, density=None):
 
 
 def listed(prisms, density, name="the list"):
-    """A PrismList from arrays, checked; prisms without density or volume are left out.
+    """Return a PrismList from arrays, checked; prisms without density or volume are left out.
 
     Parameters
     ----------

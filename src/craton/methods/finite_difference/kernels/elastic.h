@@ -3,14 +3,20 @@
 // layout  real, x fastest, strides 1, p.row, p.plane; pointers at the grid's point (0, 0, 0); reach R
 // where   vx (i+1/2, j, k)  vy (i, j+1/2, k)  vz (i, j, k+1/2);  sxx syy szz and rho, lam, rmu = 1/mu (i, j, k);
 //         sxy sxz syz half-way in their two axes
+//         syz ------- +        z          half the cell of the point (i, j, k), at its corner sii: sxx syy szz, rho, lam, rmu;
+//        /|          /|        |  y       each edge is half a spacing
+//      vz ------- sxz |        | /
+//      |  |        |  |        |/
+//      | vy -------| sxy       +--- x
+//      |/          |/
+//     sii ------- vx
 // Density is averaged arithmetically, mu harmonically, to where v and shear stress are (Moczo et al. 2002), on the fly.
 // PLANE = 1: nothing depends on y, and j counts shots. PSV: vx vz sxx szz sxz are computed (P-SV), SH: vy sxy syz (SH); in space both.
-// ATTENUATION = 1: moduli are unrelaxed, qp and qs are 1/Qp and 1/Qs (i, j, k), and relax.h has the rest; 0: these arrays are absent.
+// Stresses follow from strain rates by the law of the medium, law.h: isotropic, VTI = 1, ATTENUATION = 1.
 // SURFACE = 1: the highest plane, p.top, is traction-free. szz is zero there and lam holds 2 mu lam / (lam + 2 mu), so that
 // the horizontal normal stresses see the vertical strain that keeps szz zero.
 #include "differences.h"
-#include "moduli.h"
-#include "relax.h"
+#include "law.h"
 
 KERNEL velocity(
     real* RESTRICT vx, real* RESTRICT vy, real* RESTRICT vz,
@@ -35,37 +41,27 @@ KERNEL stress(
     real* RESTRICT sxx, real* RESTRICT syy, real* RESTRICT szz,
     real* RESTRICT sxy, real* RESTRICT sxz, real* RESTRICT syz, real* RESTRICT memory,
     const real* RESTRICT vx, const real* RESTRICT vy, const real* RESTRICT vz,
-    const real* RESTRICT lam, const real* RESTRICT rmu, const real* RESTRICT qp, const real* RESTRICT qs,
-    const Box box, const FDParams p)
+    const real* RESTRICT lam, const real* RESTRICT rmu, const real* RESTRICT d11, const real* RESTRICT d13, const real* RESTRICT r66,
+    const real* RESTRICT qp, const real* RESTRICT qs, const Box box, const FDParams p)
 {
     FOR_EACH_POINT(box)
     {
         POINT;
         const int depth = p.top - k;
-        [[maybe_unused]] const int row = row_class(j, k);
+        const Medium medium = MEDIUM;
         if constexpr (PSV) {
             const bool free = SURFACE && depth == 0;
-            const real mu2 = 2 / rmu[m], exx = bwd(vx + q, X), eyy = bwd_y(vy + q, Y);
-#if ATTENUATION
-            real* const xi = memory + q;
-            const real l = free ? from_plane_stress(lam[m], mu2) : lam[m];
-            const real ezz = free ? free_strain(xi, p.field, l, mu2, qp[m], qs[m], exx + eyy, row, i) : bwd_z(vz + q, Z, depth);
-            const Normal lost = lost_normal(xi, p.field, exx, eyy, ezz, l + mu2, mu2, qp[m], qs[m], row, i);
-            const real t = l * (exx + eyy + ezz);
-            sxx[q] += p.dt_h * (t + mu2 * exx - lost.xx);
-            if constexpr (!PLANE) syy[q] += p.dt_h * (t + mu2 * eyy - lost.yy);
-            szz[q] = free ? real(0) : szz[q] + p.dt_h * (t + mu2 * ezz - lost.zz);
-#else
-            const real ezz = free ? real(0) : bwd_z(vz + q, Z, depth), t = lam[m] * (exx + eyy + ezz);
-            sxx[q] += p.dt_h * (t + mu2 * exx);
-            if constexpr (!PLANE) syy[q] += p.dt_h * (t + mu2 * eyy);
-            szz[q] = free ? real(0) : szz[q] + p.dt_h * (t + mu2 * ezz);
-#endif
-            sxz[q] += p.dt_h * shear_modulus(rmu + m, X, MZ) * NOT_LOST(XZ, fwd_z(vx + q, Z, depth) + fwd(vz + q, X), X, MZ);
+            const real exx = bwd(vx + q, X), eyy = bwd_y(vy + q, Y);
+            const real ezz = free ? free_strain(medium, exx + eyy) : bwd_z(vz + q, Z, depth);
+            const Normal s = normal_rates(moduli(medium, free), {exx, eyy, ezz});
+            sxx[q] += p.dt_h * s.xx;
+            if constexpr (!PLANE) syy[q] += p.dt_h * s.yy;
+            szz[q] = free ? real(0) : szz[q] + p.dt_h * s.zz;
+            sxz[q] += shear<XZ, false>(medium, p.dt_h, fwd_z(vx + q, Z, depth) + fwd(vz + q, X), X, MZ);
         }
         if constexpr (SH) {
-            sxy[q] += p.dt_h * shear_modulus(rmu + m, X, MY) * NOT_LOST(XY, fwd_y(vx + q, Y) + fwd(vy + q, X), X, MY);
-            syz[q] += p.dt_h * shear_modulus(rmu + m, MY, MZ) * NOT_LOST(YZ, fwd_z(vy + q, Z, depth) + fwd_y(vz + q, Y), MY, MZ);
+            sxy[q] += shear<XY, false>(medium, p.dt_h, fwd_y(vx + q, Y) + fwd(vy + q, X), X, MY);
+            syz[q] += shear<YZ, false>(medium, p.dt_h, fwd_z(vy + q, Z, depth) + fwd_y(vz + q, Y), MY, MZ);
         }
     }
 }

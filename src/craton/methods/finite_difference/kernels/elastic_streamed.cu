@@ -4,7 +4,7 @@
 //         but only points of the box are written
 // block   BX x BY threads, from the last multiple of VEC not after box.i0; MIN_BLOCKS of them on a multiprocessor
 #include "differences.h"
-#include "relax.h"
+#include "law.h"
 
 #define KERNEL_BOUNDS(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 #define EACH _Pragma("unroll")
@@ -187,8 +187,8 @@ KERNEL_BOUNDS(BX * BY, MIN_BLOCKS) stress(
     real* RESTRICT sxx, real* RESTRICT syy, real* RESTRICT szz,
     real* RESTRICT sxy, real* RESTRICT sxz, real* RESTRICT syz, real* RESTRICT memory,
     const real* RESTRICT vx, const real* RESTRICT vy, const real* RESTRICT vz,
-    const real* RESTRICT lam, const real* RESTRICT rmu, const real* RESTRICT qp, const real* RESTRICT qs,
-    const Box box, const FDParams p)
+    const real* RESTRICT lam, const real* RESTRICT rmu, const real* RESTRICT d11, const real* RESTRICT d13, const real* RESTRICT r66,
+    const real* RESTRICT qp, const real* RESTRICT qs, const Box box, const FDParams p)
 {
     STREAM;
     Planes vx_z(vx + q - (RZ - 1) * Z, Z), vy_z(vy + q - (RZ - 1) * Z, Z), vz_z(vz + q - RZ * Z, Z);
@@ -234,13 +234,23 @@ KERNEL_BOUNDS(BX * BY, MIN_BLOCKS) stress(
         lost = lost_above;
         lost_north = lost_above_north;
 #else
+#if VTI
+        const Row<0, 1> soft(r66 + q), soft_north(r66 + q + Y);
+        const Group more11 = load(d11 + q), more13 = load(d13 + q);
+#endif
         EACH for (int n = 0; n < VEC; ++n) {
-            const real exx = bwd(vx_x + n, 1), eyy = vy_y.difference(n), ezz = vz_z.difference(n);
-            const real t = l.a[n] * (exx + eyy + ezz), mu2 = quotient(real(2), here[n]);
-            xx.a[n] += p.dt_h * (t + mu2 * exx);
-            yy.a[n] += p.dt_h * (t + mu2 * eyy);
-            zz.a[n] += p.dt_h * (t + mu2 * ezz);
-            xy.a[n] += p.dt_h * shear_modulus(here[n], here[n + 1], north[n], north[n + 1]) * (vx_y.difference(n) + fwd(vy_x + n, 1));
+            const Normal e = {bwd(vx_x + n, 1), vy_y.difference(n), vz_z.difference(n)};
+            const real mu2 = quotient(real(2), here[n]);
+            Normal s = isotropic({l.a[n], mu2}, e);
+#if VTI
+            s = s + transverse({more11.a[n], more13.a[n], 0, quotient(real(2), soft[n]) - mu2}, e);
+#else
+            const Row<0, 1>&soft = here, &soft_north = north;
+#endif
+            xx.a[n] += p.dt_h * s.xx;
+            yy.a[n] += p.dt_h * s.yy;
+            zz.a[n] += p.dt_h * s.zz;
+            xy.a[n] += p.dt_h * shear_modulus(soft[n], soft[n + 1], soft_north[n], soft_north[n + 1]) * (vx_y.difference(n) + fwd(vy_x + n, 1));
             xz.a[n] += p.dt_h * shear_modulus(here[n], here[n + 1], above[n], above[n + 1]) * (vx_z.difference(n) + fwd(vz_x + n, 1));
             yz.a[n] += p.dt_h * shear_modulus(here[n], north[n], above[n], above_north[n]) * (vy_z.difference(n) + vz_y.difference(n));
         }

@@ -7,6 +7,7 @@ typedef decltype((char*)0 - (char*)0) ptrdiff_t;  // NVRTC 13 has this very type
 #define KERNEL extern "C" __global__ void
 #define RESTRICT __restrict__
 #define INLINE __device__ __forceinline__
+#define ALWAYS_INLINE INLINE
 #define FOR_EACH_POINT(box)                                        \
     const int i = box.i0 + blockIdx.x * blockDim.x + threadIdx.x;  \
     const int j = box.j0 + blockIdx.y * blockDim.y + threadIdx.y;  \
@@ -18,6 +19,7 @@ typedef decltype((char*)0 - (char*)0) ptrdiff_t;  // NVRTC 13 has this very type
 #define KERNEL static void
 #define RESTRICT __restrict
 #define INLINE static inline
+#define ALWAYS_INLINE __attribute__((always_inline)) INLINE  // what takes structs: else loops with them are not vectorised
 #define PRAGMA(text) _Pragma(#text)
 #define FOR_EACH_POINT(box)                                        \
     for (int k = box.k0; k < box.k1; ++k)                          \

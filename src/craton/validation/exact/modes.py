@@ -133,7 +133,7 @@ class Waves:
         return (vectors / np.sqrt(self._mass)[:, None]).reshape(len(self.radii), self.fields, -1)
 
     def lowest(self, nu, count=1):
-        """The lowest angular frequencies of an order, rising, their derivatives by nu, and shapes (n, fields, count)."""
+        """Return the lowest angular frequencies of an order, rising, their derivatives by nu, and shapes (n, fields, count)."""
         k = np.sqrt(nu * (nu + 1))
         omega, vectors = self._solved(nu, select="i", select_range=(0, count - 1))
         by_k = self._powers[1] + 2 * k * self._powers[2]
@@ -147,7 +147,7 @@ class Waves:
         return omega[~rigid][:branches], self._shapes(vectors[:, ~rigid][:, :branches])
 
     def at(self, omega, overtone=0, speed=4.5e3):
-        """The `Mode` of a branch (0: the fundamental one) at an angular frequency, by Newton's method from a phase speed."""
+        """Return the `Mode` of a branch (0: the fundamental one) at an angular frequency, by Newton's method from a phase speed."""
         a, nu = self.model.radius, omega * self.model.radius / speed
         for _ in range(ROUNDS):
             found, slopes, shapes = (part[..., overtone] for part in self.lowest(nu, overtone + 1))

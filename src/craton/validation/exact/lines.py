@@ -12,7 +12,7 @@ REACH = 9  # standard deviations after which a Gaussian's derivatives are over
 
 
 def convolved(response, history, width, t, deriv):
-    """The impulse response Im `response` convolved with the derivative of a history.
+    """Return the impulse response Im `response` convolved with the derivative of a history.
 
     Arrivals, branch points and Rayleigh's pole lie on the real axis of time; the integral is taken above it, where nothing is singular,
     from t = 0, before which there is nothing.

@@ -1,7 +1,7 @@
 """Seismograms of a radial model by the sum of its modes, overtones or surface waves alone (Dahlen & Tromp 1998, section 10.3)."""
 import numpy as np
 
-from craton.validation.modes import DEGREE, Waves, gauss_lobatto
+from craton.validation.exact.modes import DEGREE, Waves, gauss_lobatto
 
 SMALLEST = 1e-5  # of the source's spectrum: modes beyond are not summed
 BOTTOM = 2.891e6  # m, PREM's core-mantle boundary

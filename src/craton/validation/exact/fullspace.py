@@ -5,7 +5,7 @@ import numpy as np
 
 
 def gaussian(t, tau, n=0):
-    """The n-th time derivative of a Gaussian of unit area and standard deviation `tau`; n = -1, -2, -3: antiderivatives from -infinity.
+    """Return the n-th time derivative of a Gaussian of unit area and standard deviation `tau`; n = -1, -2, -3: antiderivatives from -infinity.
 
     Derivatives are Hermite polynomials times the Gaussian; antiderivatives follow from the error function by parts.
 
@@ -36,7 +36,7 @@ def gaussian(t, tau, n=0):
 
 
 def history(kind, width, amplitude=1.0):
-    """A source time function with all its derivatives and antiderivatives, as a function (t, n).
+    """Return a source time function with all its derivatives and antiderivatives, as a function (t, n).
 
     Parameters
     ----------

@@ -1,0 +1,1 @@
+"""Exact solutions that runs are compared with: no part of craton computes them."""

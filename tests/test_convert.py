@@ -1,4 +1,5 @@
 """craton convert: a run with three shots and snapshots, written for other programs."""
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -51,7 +52,9 @@ def test_gathers(out, tmp_path):
     assert main(["convert", str(out), str(tmp_path / "g.sgy"), "--component", "Z"]) == 0
     data = xr.open_zarr(out / "result.zarr")
     with segyio.open(tmp_path / "g.sgy", ignore_geometry=True) as file:
-        assert np.array_equal(file.trace.raw[:], data.velocity.sel(component="Z").values.reshape(12, -1))
+        assert np.array_equal(
+            file.trace.raw[:], data.velocity.sel(component="Z").values.reshape(12, -1)
+        )
         assert np.array_equal(file.attributes(segyio.TraceField.GroupX)[:4] / 100, data.x.values)
 
 
@@ -64,7 +67,9 @@ def test_waveforms_and_stations(out, tmp_path):
     traces = obspy.read(str(tmp_path / "w.mseed"))
     assert len(traces) == 8 and traces[0].stats.delta == pytest.approx(0.004)
     for trace in traces:
-        expected = data.velocity.sel(receiver=trace.stats.station, component=trace.stats.channel[-1])
+        expected = data.velocity.sel(
+            receiver=trace.stats.station, component=trace.stats.channel[-1]
+        )
         assert np.array_equal(trace.data, expected.values)
 
 
@@ -73,7 +78,11 @@ def test_streams_of_shots(out):
     from craton.io.miniseed import stream
 
     traces = stream(xr.open_zarr(out / "result.zarr"))
-    assert len(traces) == 3 * 4 * 2 and [t.stats.shot for t in traces[::8]] == ["source 1.1", "source 1.2", "source 1.3"]
+    assert len(traces) == 3 * 4 * 2 and [t.stats.shot for t in traces[::8]] == [
+        "source 1.1",
+        "source 1.2",
+        "source 1.3",
+    ]
 
 
 def test_snapshots(out, tmp_path):
@@ -83,11 +92,18 @@ def test_snapshots(out, tmp_path):
     assert image.dimensions == (51, 31, 1) and any("velocity" in name for name in image.point_data)
 
 
-@pytest.mark.parametrize("words, says", [
-    (("OUT", "x.foo"), "no format ends in .foo"), (("elsewhere", "x.sgy"), "holds no run"), (("OUT", "there.sgy"), "is there already"),
-    (("OUT", "x.vtkhdf", "--series", "none"), "there are wave"), (("OUT", "x.sgy", "--component", "R"), "its are"),
-    (("OUT", "x.mseed"), "cannot tell the 3 shots"), (("OUT", "x.sgy", "--shot", "7"), "there are source 1.1, source 1.2 and source 1.3"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (("OUT", "x.foo"), "no format ends in .foo"),
+        (("elsewhere", "x.sgy"), "holds no run"),
+        (("OUT", "there.sgy"), "is there already"),
+        (("OUT", "x.vtkhdf", "--series", "none"), "there are wave"),
+        (("OUT", "x.sgy", "--component", "R"), "its are"),
+        (("OUT", "x.mseed"), "cannot tell the 3 shots"),
+        (("OUT", "x.sgy", "--shot", "7"), "there are source 1.1, source 1.2 and source 1.3"),
+    ],
+)
 def test_mistakes_are_named(out, tmp_path, capsys, words, says):
     (tmp_path / "there.sgy").write_text("")
     folder = str(out) if words[0] == "OUT" else words[0]

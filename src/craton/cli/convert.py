@@ -46,7 +46,9 @@ def command(out, file, quantity=None, component=None, shot=None, series=None, fo
             message = f"{row.name} cannot tell the {dataset.sizes['shot']} shots of {out} apart"
             refuse("FILE", message, f"add --shot NAME ({names}, ...), or write SEG-Y")
         if not write(dataset, path):
-            refuse("FILE", f"{path} was not written", "its library is missing: see the message above")
+            refuse(
+                "FILE", f"{path} was not written", "its library is missing: see the message above"
+            )
     print(path)
 
 
@@ -83,7 +85,11 @@ def waveforms(out, shot=None):
         return dataset
     names = [str(name) for name in dataset.shot.values] if "shot" in dataset.dims else []
     if shot not in names:
-        refuse("--shot", f"there is no shot {shot}", f"there are {listed(names, 'and')}" if names else "the run has no shots")
+        refuse(
+            "--shot",
+            f"there is no shot {shot}",
+            f"there are {listed(names, 'and')}" if names else "the run has no shots",
+        )
     return dataset.sel(shot=shot)
 
 

@@ -1,4 +1,5 @@
 """MiniSEED and ObsPy streams of waveforms, with FDSN channel codes."""
+
 import numpy as np
 
 from craton.errors import ResourceError
@@ -31,15 +32,30 @@ def stream(dataset, network="XX"):
     try:
         import obspy
     except ImportError as error:
-        raise ResourceError("an obspy.Stream needs ObsPy; install it with: pip install 'craton[seis]'") from error
+        raise ResourceError(
+            "an obspy.Stream needs ObsPy; install it with: pip install 'craton[seis]'"
+        ) from error
     if "shot" in dataset.dims:
-        return obspy.Stream([_of_shot(trace, name) for name in dataset.shot.values for trace in stream(dataset.sel(shot=name), network)])
+        return obspy.Stream(
+            [
+                _of_shot(trace, name)
+                for name in dataset.shot.values
+                for trace in stream(dataset.sel(shot=name), network)
+            ]
+        )
     interval = float(dataset.time.attrs["sampling_interval"])
     begin = origin_time(dataset) + (float(dataset.time[0]) if dataset.sizes["time"] else 0.0)
     traces = []
     for station, quantity, component, values in _rows(dataset):
         location, channel = channel_code(quantity, component, interval)
-        header = {"network": network, "station": station, "location": location, "channel": channel, "delta": interval, "starttime": begin}
+        header = {
+            "network": network,
+            "station": station,
+            "location": location,
+            "channel": channel,
+            "delta": interval,
+            "starttime": begin,
+        }
         # A type read from zarr says "<", which ObsPy takes for the other byte order.
         native = np.empty(values.shape, values.dtype.newbyteorder("="))
         native[...] = values
@@ -55,7 +71,9 @@ def _of_shot(trace, name):
 def _rows(dataset):
     """(station code, quantity, component, values (time,)) by receiver."""
     columns = list(components(dataset))
-    for row, code in enumerate(station_codes(dataset.receiver.values) if dataset.sizes["receiver"] else []):
+    for row, code in enumerate(
+        station_codes(dataset.receiver.values) if dataset.sizes["receiver"] else []
+    ):
         for quantity, component, values in columns:
             if not np.isnan(values[row]).all():
                 yield code, quantity, component, values[row]
@@ -73,7 +91,8 @@ def write(dataset, path, network="XX"):
     Returns
     -------
     bool
-        False, with a warning in the log, where ObsPy is missing; False where there is nothing to write.
+        False, with a warning in the log, where ObsPy is missing; False where there is nothing to
+        write.
     """
     if not has_obspy(path):
         return False

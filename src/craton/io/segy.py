@@ -81,7 +81,8 @@ def write_gathers(dataset, path, quantity=None, component=None):
 
 
 def traces_of(dataset, quantity=None, component=None):
-    """Samples (shots, receivers, components, time), float32, and the names of the components.
+    """Return samples (shots, receivers, components, time), float32, and the names of the
+    components.
 
     Parameters
     ----------
@@ -107,7 +108,9 @@ def traces_of(dataset, quantity=None, component=None):
         names = [str(name) for name in array[dim].values]
         if component is not None:
             if component not in names:
-                raise CratonError(f"{quantity} has no component {component}; its are {', '.join(names)}")
+                raise CratonError(
+                    f"{quantity} has no component {component}; its are {', '.join(names)}"
+                )
             array, names = array.sel({dim: [component]}), [component]
     if "shot" not in array.dims:
         array = array.expand_dims("shot")
@@ -121,7 +124,7 @@ def traces_of(dataset, quantity=None, component=None):
 
 
 def sampling_of(dataset):
-    """Sampling interval in microseconds and delay of the first sample in milliseconds.
+    """Return sampling interval in microseconds and delay of the first sample in milliseconds.
 
     Parameters
     ----------
@@ -143,7 +146,7 @@ def sampling_of(dataset):
 
 
 def geometry(dataset):
-    """Function (shot, receiver) -> trace header fields of position, elevation and offset.
+    """Return function (shot, receiver) -> trace header fields of position, elevation and offset.
 
     Parameters
     ----------

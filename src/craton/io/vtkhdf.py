@@ -38,7 +38,8 @@ def write_snapshots(dataset, path):
     """
     if not dataset.data_vars or not dataset.sizes.get("time"):
         raise CratonError("there are no snapshots to write")
-    # VTK reads flat images only where the third axis is flat: the axis that a plane cuts comes last.
+    # VTK reads flat images only where the third axis is flat: the axis that a plane cuts comes
+    # last.
     axes = sorted("xyz", key=lambda axis: (axis not in dataset.dims, axis))
     rows = [uniform(dataset, axis) for axis in axes]
     counts = [count for *_, count in rows]

@@ -1,4 +1,7 @@
-"""Longitude and latitude to local metres: the transverse Mercator projection of the WGS84 ellipsoid about a scenario's reference point."""
+"""Longitude and latitude to local metres: the transverse Mercator projection of the WGS84 ellipsoid
+about a scenario's reference point.
+"""
+
 import math
 from dataclasses import dataclass
 
@@ -11,10 +14,12 @@ WIDEST = 20.0  # degrees from the reference: farther off, a flat model is out of
 
 @dataclass(frozen=True)
 class Local:
-    """A local map: x = y = 0 at a reference point, y at an azimuth from north, scale 1 on the meridian of the reference.
+    """A local map: x = y = 0 at a reference point, y at an azimuth from north, scale 1 on the
+    meridian of the reference.
 
-    The map is PROJ's ``+proj=tmerc +lon_0= +lat_0= +k=1 +ellps=WGS84``, good to nanometres, turned by the azimuth.
-    Distances on it are too long by a factor 1 + e^2 / (2 R^2) at e metres east or west of the reference: 3e-5 at 50 km, 3e-4 at 160 km.
+    The map is PROJ's ``+proj=tmerc +lon_0= +lat_0= +k=1 +ellps=WGS84``, good to nanometres, turned
+    by the azimuth. Distances on it are too long by a factor 1 + e^2 / (2 R^2) at e metres east or
+    west of the reference: 3e-5 at 50 km, 3e-4 at 160 km.
 
     Parameters
     ----------
@@ -43,7 +48,9 @@ class Local:
         """
         east, north = _projection(self.latitude)(*self._from_meridian(longitude, latitude))
         c, s = math.cos(math.radians(self.azimuth)), math.sin(math.radians(self.azimuth))
-        return c * np.asarray(east) - s * np.asarray(north), s * np.asarray(east) + c * np.asarray(north)
+        return c * np.asarray(east) - s * np.asarray(north), s * np.asarray(east) + c * np.asarray(
+            north
+        )
 
     def degrees(self, x, y):
         """Longitude and latitude, degrees, of positions in metres.
@@ -59,7 +66,8 @@ class Local:
         return (np.asarray(off) + self.longitude + 180.0) % 360.0 - 180.0, np.asarray(latitude)
 
     def axes(self, xyz):
-        """True east, north and up at positions, in the axes of the model, as columns: (n, 3, 3).
+        """Return true east, north and up at positions, in the axes of the model, as columns: (n, 3,
+        3).
 
         Parameters
         ----------
@@ -69,10 +77,10 @@ class Local:
         return Places(self).rotation(*self.degrees(xyz[:, 0], xyz[:, 1]))
 
     def whereabouts(self, xyz, source=None):
-        """What coordinates of stations there are: list of (name, values (n,), unit).
+        """Return what coordinates of stations there are: list of (name, values (n,), unit).
 
-        Longitude, latitude and elevation; with a source the distance along the geodesic of WGS84, the azimuth at the source and the back
-        azimuth at the station.
+        Longitude, latitude and elevation; with a source the distance along the geodesic of WGS84,
+        the azimuth at the source and the back azimuth at the station.
 
         Parameters
         ----------
@@ -84,13 +92,21 @@ class Local:
         import pyproj
 
         longitude, latitude = self.degrees(xyz[:, 0], xyz[:, 1])
-        places = [("longitude", longitude, "degrees_east"), ("latitude", latitude, "degrees_north"), ("elevation", xyz[:, 2], "m")]
+        places = [
+            ("longitude", longitude, "degrees_east"),
+            ("latitude", latitude, "degrees_north"),
+            ("elevation", xyz[:, 2], "m"),
+        ]
         if source is None:
             return places
         start = np.broadcast_to(self.degrees(source[0], source[1]), (len(xyz), 2)).T
         azimuth, back, distance = pyproj.Geod(ellps="WGS84").inv(*start, longitude, latitude)
-        return [*places, ("distance", np.asarray(distance), "m"), ("azimuth", np.asarray(azimuth) % 360, "degree"),
-                ("back_azimuth", np.asarray(back) % 360, "degree")]  # fmt: skip
+        return [
+            *places,
+            ("distance", np.asarray(distance), "m"),
+            ("azimuth", np.asarray(azimuth) % 360, "degree"),
+            ("back_azimuth", np.asarray(back) % 360, "degree"),
+        ]
 
     def whereabouts_of_source(self, source):
         """Attributes of a dataset that say where the source is: dict of str to float.
@@ -101,10 +117,15 @@ class Local:
             Position, m.
         """
         longitude, latitude = self.degrees(source[0], source[1])
-        return {"source_longitude": float(longitude), "source_latitude": float(latitude), "source_elevation": float(source[2])}
+        return {
+            "source_longitude": float(longitude),
+            "source_latitude": float(latitude),
+            "source_elevation": float(source[2]),
+        }
 
     def turned(self, longitude, latitude):
-        """Azimuth of +y against true north at a place, degrees clockwise: that of the map and the meridian convergence.
+        """Azimuth of +y against true north at a place, degrees clockwise: that of the map and the
+        meridian convergence.
 
         Parameters
         ----------
@@ -114,24 +135,34 @@ class Local:
         degrees = self._from_meridian(longitude, latitude)
         if not degrees[0].size:  # PROJ has no factors of no places
             return np.zeros(degrees[0].shape)
-        return self.azimuth + np.asarray(_projection(self.latitude).get_factors(*degrees).meridian_convergence)
+        return self.azimuth + np.asarray(
+            _projection(self.latitude).get_factors(*degrees).meridian_convergence
+        )
 
     def _from_meridian(self, longitude, latitude):
-        """Longitude east of the reference's meridian, -180 to 180, and latitude, degrees; refuses places that are not on the map."""
-        longitude, latitude = np.broadcast_arrays(np.asarray(longitude, dtype=float), np.asarray(latitude, dtype=float))
+        """Longitude east of the reference's meridian, -180 to 180, and latitude, degrees; refuses
+        places that are not on the map.
+        """
+        longitude, latitude = np.broadcast_arrays(
+            np.asarray(longitude, dtype=float), np.asarray(latitude, dtype=float)
+        )
         off = np.asarray((longitude - self.longitude + 180.0) % 360.0 - 180.0)
         far = np.hypot(off * np.cos(np.radians(latitude)), latitude - self.latitude) > WIDEST
         bad = far | ~((np.abs(latitude) <= 90) & (np.abs(longitude) <= 360))
         if np.any(bad):
             first = np.flatnonzero(bad)[0]
             at = ", ".join(f"{degrees.flat[first]:g}" for degrees in (longitude, latitude))
-            raise ValueError(f"longitude, latitude {at} deg is no place within {WIDEST:g} deg of the reference, "
-                             f"{self.longitude:g}, {self.latitude:g} deg (domain.geographic)")  # fmt: skip
+            raise ValueError(
+                f"longitude, latitude {at} deg is no place within {WIDEST:g} deg of the reference, "
+                f"{self.longitude:g}, {self.latitude:g} deg (domain.geographic)"
+            )
         return off, latitude
 
 
 class Profile(Local):
-    """The map of a plane (x, z): its one direction is that at the reference, without meridian convergence."""
+    """The map of a plane (x, z): its one direction is that at the reference, without meridian
+    convergence.
+    """
 
     def axes(self, xyz):
         """East, north and up of the reference at all positions: (n, 3, 3); see `Local.axes`."""
@@ -139,9 +170,11 @@ class Profile(Local):
 
 
 def _projection(latitude):
-    """PROJ's transverse Mercator projection from longitude 0 and a latitude, degrees, to metres (Karney 2011, J. Geodesy 85, 475).
+    """PROJ's transverse Mercator projection from longitude 0 and a latitude, degrees, to metres
+    (Karney 2011, J. Geodesy 85, 475).
 
-    Made anew each time, in 0.2 ms: pyproj does not promise that threads, as ranks of one process are, may share one.
+    Made anew each time, in 0.2 ms: pyproj does not promise that threads, as ranks of one process
+    are, may share one.
 
     Raises
     ------
@@ -151,8 +184,12 @@ def _projection(latitude):
     try:
         import pyproj
     except ImportError:
-        raise ResourceError("positions in longitude and latitude need pyproj; install it with: pip install pyproj") from None
-    return pyproj.Proj(proj="tmerc", algo="poder_engsager", lon_0=0, lat_0=latitude, k=1, ellps="WGS84")
+        raise ResourceError(
+            "positions in longitude and latitude need pyproj; install it with: pip install pyproj"
+        ) from None
+    return pyproj.Proj(
+        proj="tmerc", algo="poder_engsager", lon_0=0, lat_0=latitude, k=1, ellps="WGS84"
+    )
 
 
 @dataclass(frozen=True)
@@ -178,7 +215,10 @@ class Places:
         depth : array_like
             m.
         """
-        return np.stack(np.broadcast_arrays(*self.xy(longitude, latitude), 0.0 - np.asarray(depth, float)), axis=-1)
+        return np.stack(
+            np.broadcast_arrays(*self.xy(longitude, latitude), 0.0 - np.asarray(depth, float)),
+            axis=-1,
+        )
 
     def xy(self, longitude, latitude):
         """x and y, metres.
@@ -200,13 +240,23 @@ class Places:
         longitude, latitude : array_like
             Degrees.
         """
-        turned = np.zeros(np.shape(longitude)) if self.local is None else self.local.turned(longitude, latitude)
-        c, s, zero = np.cos(np.radians(turned)), np.sin(np.radians(turned)), np.zeros(np.shape(longitude))
-        return np.moveaxis(np.array([[c, -s, zero], [s, c, zero], [zero, zero, zero + 1]]), (0, 1), (-2, -1))
+        turned = (
+            np.zeros(np.shape(longitude))
+            if self.local is None
+            else self.local.turned(longitude, latitude)
+        )
+        c, s, zero = (
+            np.cos(np.radians(turned)),
+            np.sin(np.radians(turned)),
+            np.zeros(np.shape(longitude)),
+        )
+        return np.moveaxis(
+            np.array([[c, -s, zero], [s, c, zero], [zero, zero, zero + 1]]), (0, 1), (-2, -1)
+        )
 
 
 def local_of(domain):
-    """The `Local` map of a domain; None where it does not say where it lies.
+    """Return the `Local` map of a domain; None where it does not say where it lies.
 
     Parameters
     ----------
@@ -215,7 +265,9 @@ def local_of(domain):
     geographic = getattr(domain, "geographic", None)
     if geographic is None:
         return None
-    return (Profile if domain.planar else Local)(geographic.longitude, geographic.latitude, geographic.azimuth)
+    return (Profile if domain.planar else Local)(
+        geographic.longitude, geographic.latitude, geographic.azimuth
+    )
 
 
 def places(domain, coordinates):
@@ -237,5 +289,7 @@ def places(domain, coordinates):
     if getattr(domain, "globe", None) is not None:
         return domain.globe
     if domain.geographic is None:
-        raise LookupError("its positions are longitude and latitude, but domain.geographic does not say where the model lies")
+        raise LookupError(
+            "its positions are longitude and latitude, but domain.geographic does not say where the model lies"
+        )
     return Places(local_of(domain))

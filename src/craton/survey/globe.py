@@ -1,4 +1,7 @@
-"""Sources and receivers of a chunk of the Earth: longitude, latitude and depth to its axes, and what was recorded to each station's own."""
+"""Sources and receivers of a chunk of the Earth: longitude, latitude and depth to its axes, and
+what was recorded to each station's own.
+"""
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +38,8 @@ class Globe:
         return self.chunk.place(longitude, latitude, depth)
 
     def line(self, start, end, count):
-        """Positions (count, 3), m, at equal distances on the great circle from one (longitude, latitude, depth) to another.
+        """Positions (count, 3), m, at equal distances on the great circle from one (longitude,
+        latitude, depth) to another.
 
         Parameters
         ----------
@@ -47,7 +51,10 @@ class Globe:
         """
         frame = self.chunk.frame
         a, b = (frame.direction(*place[:2]) for place in (start, end))
-        angle, part = np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b), np.linspace(0, 1, count)[:, None]
+        angle, part = (
+            np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b),
+            np.linspace(0, 1, count)[:, None],
+        )
         along = b - (a @ b) * a
         along = along / max(np.linalg.norm(along), 1e-300)
         way = np.cos(part * angle) * a + np.sin(part * angle) * along
@@ -74,9 +81,10 @@ class Globe:
         return self.chunk.axes(*self.chunk.frame.degrees(xyz))
 
     def whereabouts(self, xyz, source=None):
-        """What coordinates of stations there are: list of (name, values (n,), unit).
+        """Return what coordinates of stations there are: list of (name, values (n,), unit).
 
-        Longitude, latitude and depth; with a source distance, azimuth at the source and back azimuth, degrees at the Earth's centre.
+        Longitude, latitude and depth; with a source distance, azimuth at the source and back
+        azimuth, degrees at the Earth's centre.
 
         Parameters
         ----------
@@ -86,12 +94,21 @@ class Globe:
             Position, m.
         """
         longitude, latitude, depth = self.chunk.whereabouts(xyz)
-        places = [("longitude", longitude, "degrees_east"), ("latitude", latitude, "degrees_north"), ("depth", depth, "m")]
+        places = [
+            ("longitude", longitude, "degrees_east"),
+            ("latitude", latitude, "degrees_north"),
+            ("depth", depth, "m"),
+        ]
         if source is None:
             return places
         at = np.asarray(source, float)[None]
         (distance, azimuth), (_, back) = _bearing(self, at, xyz), _bearing(self, xyz, at)
-        return [*places, ("distance", distance, "degree"), ("azimuth", azimuth, "degree"), ("back_azimuth", back, "degree")]
+        return [
+            *places,
+            ("distance", distance, "degree"),
+            ("azimuth", azimuth, "degree"),
+            ("back_azimuth", back, "degree"),
+        ]
 
     def whereabouts_of_source(self, source):
         """Attributes of a dataset that say where the source is: dict of str to float.
@@ -105,7 +122,8 @@ class Globe:
         return dict(zip(names, map(float, self.chunk.whereabouts(np.asarray(source, float)))))
 
     def outside(self, xyz):
-        """Say what is wrong with each position (n, 3) that is not in the chunk: list of (index, text).
+        """Say what is wrong with each position (n, 3) that is not in the chunk: list of (index,
+        text).
 
         Parameters
         ----------
@@ -118,7 +136,9 @@ class Globe:
 
     def _where(self, xyz):
         longitude, latitude, depth = (float(v) for v in self.chunk.whereabouts(xyz))
-        place = f"longitude {longitude:.6g}, latitude {latitude:.6g} deg, depth {depth / 1e3:.6g} km"
+        place = (
+            f"longitude {longitude:.6g}, latitude {latitude:.6g} deg, depth {depth / 1e3:.6g} km"
+        )
         if depth < 0:
             return f"{place}: above the ground"
         if beyond := self.chunk.beyond(xyz):
@@ -127,7 +147,8 @@ class Globe:
 
 
 def vectors(values, axes):
-    """Components east, north, up at each station of vectors in the chunk's axes: (receiver, 3, ...) to the same.
+    """Components east, north, up at each station of vectors in the chunk's axes: (receiver, 3, ...)
+    to the same.
 
     Parameters
     ----------
@@ -140,7 +161,8 @@ def vectors(values, axes):
 
 
 def tensors(values, axes):
-    """East-north-up components of symmetric tensors, as `vectors` does: (receiver, 6, ...) in the order of `conventions.TENSOR`.
+    """East-north-up components of symmetric tensors, as `vectors` does: (receiver, 6, ...) in the
+    order of `conventions.TENSOR`.
 
     Parameters
     ----------
@@ -164,7 +186,8 @@ class Stations:
     axes : (n, 3, 3) array
         East, north, up of each receiver in the axes of the model, as columns.
     coordinates : list of (str, (n,) array, str)
-        Name, values and unit: longitude, latitude, depth or elevation, and with a source distance, azimuth, back_azimuth.
+        Name, values and unit: longitude, latitude, depth or elevation, and with a source distance,
+        azimuth, back_azimuth.
     attributes : dict of str to float
         Longitude and latitude, degrees, and depth or elevation, m, of the source.
     """
@@ -186,16 +209,22 @@ def stations(earth, xyz, source=None):
     source : (3,) array, optional
         Position, m, from which distance and azimuth count.
     """
-    return Stations(earth.axes(xyz), earth.whereabouts(xyz, source), {} if source is None else earth.whereabouts_of_source(source))
+    return Stations(
+        earth.axes(xyz),
+        earth.whereabouts(xyz, source),
+        {} if source is None else earth.whereabouts_of_source(source),
+    )
 
 
 def local(dataset, stations):
-    """Waveforms of a run with each receiver's own true east, north and up, and where the receivers are on Earth.
+    """Waveforms of a run with each receiver's own true east, north and up, and where the receivers
+    are on Earth.
 
     Parameters
     ----------
     dataset : xarray.Dataset
-        As `output.dataset.waveforms` makes it, components in the axes of the model. In the plane, components that it lacks are none.
+        As `output.dataset.waveforms` makes it, components in the axes of the model. In the plane,
+        components that it lacks are none.
     stations : Stations
 
     Returns
@@ -207,13 +236,17 @@ def local(dataset, stations):
     if not np.allclose(stations.axes, np.eye(3), rtol=0, atol=EXACT):
         for dim, turn, labels in (("component", vectors, VECTOR), ("tensor", tensors, TENSOR)):
             out = _turned(out, dim, turn, labels, stations.axes)
-    out = out.assign_coords({name: ("receiver", values, {"units": unit}) for name, values, unit in stations.coordinates})
+    out = out.assign_coords(
+        {name: ("receiver", values, {"units": unit}) for name, values, unit in stations.coordinates}
+    )
     out.attrs = dataset.attrs | stations.attributes
     return out
 
 
 def _turned(dataset, dim, turn, labels, axes):
-    """The dataset with all quantities along a dimension turned; components that a plane lacks are zero before, and left out after."""
+    """Return the dataset with all quantities along a dimension turned; components that a plane
+    lacks are zero before, and left out after.
+    """
     if dim not in dataset.dims:
         return dataset
     attributes, full = dataset[dim].attrs, dataset.reindex({dim: list(labels)})
@@ -221,20 +254,36 @@ def _turned(dataset, dim, turn, labels, axes):
     for name, array in full.data_vars.items():
         if dim in array.dims:
             rows = array.transpose("receiver", dim, ...)
-            silent = np.isnan(rows.values).all(axis=tuple(range(1, rows.ndim)))  # receivers without a channel
+            # receivers without a channel
+            silent = np.isnan(rows.values).all(axis=tuple(range(1, rows.ndim)))
             values = turn(np.nan_to_num(rows.values), axes).astype(rows.dtype)
-            lacking = np.isnan(rows.values).all(axis=(0, *range(2, rows.ndim))) & ~values.any(axis=(0, *range(2, rows.ndim)))
+            lacking = np.isnan(rows.values).all(axis=(0, *range(2, rows.ndim))) & ~values.any(
+                axis=(0, *range(2, rows.ndim))
+            )
             values[:, lacking] = np.nan
             values[silent] = np.nan
             full[name] = rows.copy(data=values).transpose(*array.dims)
     some = [array for array in full.data_vars.values() if dim in array.dims]
-    known = np.any([np.isfinite(array.transpose(dim, ...).values).any(axis=tuple(range(1, array.ndim))) for array in some], axis=0)
+    known = np.any(
+        [
+            np.isfinite(array.transpose(dim, ...).values).any(axis=tuple(range(1, array.ndim)))
+            for array in some
+        ],
+        axis=0,
+    )
     return full.isel({dim: np.flatnonzero(known)}) if known.any() else dataset
 
 
 def _bearing(globe, start, end):
-    """Distance at the Earth's centre and azimuth at the start, degrees, of positions that broadcast together; radial axes."""
+    """Distance at the Earth's centre and azimuth at the start, degrees, of positions that broadcast
+    together; radial axes.
+    """
     frame = globe.chunk.frame
-    axes, unit = frame.axes(*frame.degrees(start)), end / np.linalg.norm(end, axis=-1, keepdims=True)
+    axes, unit = (
+        frame.axes(*frame.degrees(start)),
+        end / np.linalg.norm(end, axis=-1, keepdims=True),
+    )
     east, north, up = np.moveaxis((np.swapaxes(axes, -1, -2) @ unit[..., None])[..., 0], -1, 0)
-    return np.degrees(np.arctan2(np.hypot(east, north), up)), np.degrees(np.arctan2(east, north)) % 360
+    return np.degrees(np.arctan2(np.hypot(east, north), up)), np.degrees(
+        np.arctan2(east, north)
+    ) % 360

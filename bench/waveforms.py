@@ -8,6 +8,7 @@ usage: PYTHONPATH=src python3 bench/waveforms.py --out FILE.json         write t
 
 The script uses only scenario files, `craton.load` and `craton.run`, so that it runs unchanged before and after a change of the inside.
 """
+
 import argparse
 import hashlib
 import json
@@ -87,7 +88,11 @@ def values(result):
         An array has a value that is not finite, or zeros only: its hash would say nothing.
     """
     waves = result.scenario.method != "gravity"
-    arrays = [np.asarray(result.samples)] if waves else [field.values for field in result.dataset.data_vars.values()]
+    arrays = (
+        [np.asarray(result.samples)]
+        if waves
+        else [field.values for field in result.dataset.data_vars.values()]
+    )
     for array in arrays:
         if not (np.isfinite(array).all() and array.any()):
             raise ValueError("the run records zeros only, or values that are not finite")
@@ -135,7 +140,11 @@ def hashes(report):
             continue
         table[name] = digest(arrays)
         shapes = ", ".join(" x ".join(map(str, array.shape)) for array in arrays[:1])
-        report(name, table[name], f"{len(arrays)} of {shapes} {arrays[0].dtype}, {time.perf_counter() - begin:.1f} s")
+        report(
+            name,
+            table[name],
+            f"{len(arrays)} of {shapes} {arrays[0].dtype}, {time.perf_counter() - begin:.1f} s",
+        )
     return table
 
 
@@ -153,7 +162,13 @@ def printer(reference=None):
     """
 
     def line(name, sha, text):
-        verdict = "FAILED" if sha is None else sha[:12] if reference is None else verdict_of(sha, reference.get(name))
+        verdict = (
+            "FAILED"
+            if sha is None
+            else sha[:12]
+            if reference is None
+            else verdict_of(sha, reference.get(name))
+        )
         print(f"{name:<28} {verdict:<12} {text}", flush=True)
 
     return line
@@ -227,7 +242,9 @@ def main(words=None):
     -------
     int
     """
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     task = parser.add_mutually_exclusive_group(required=True)
     task.add_argument("--out", metavar="FILE.json", help="write the hashes")
     task.add_argument("--against", metavar="FILE.json", help="compare with the hashes of a file")

@@ -24,12 +24,16 @@ PAGES = ("earth", "gravity", "run", "scenario", "spectral_elements", "speed", "v
 
 def filled(page):
     """The text of a page with all its blocks made anew."""
-    return BLOCK.sub(lambda m: m[1] + FILLERS[m[2]](m[3], m[4]) + "\n" + m[5], page.read_text(encoding="utf-8"))
+    return BLOCK.sub(
+        lambda m: m[1] + FILLERS[m[2]](m[3], m[4]) + "\n" + m[5], page.read_text(encoding="utf-8")
+    )
 
 
 def table(head, rows):
     """A Markdown table."""
-    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in [head, ["---"] * len(head), *rows])
+    return "\n".join(
+        "| " + " | ".join(map(str, row)) + " |" for row in [head, ["---"] * len(head), *rows]
+    )
 
 
 # --- keys -------------------------------------------------------------------------------------------------------------------------------
@@ -45,7 +49,10 @@ def keys(names, before):
             label = f"`{key}`" + ("" if shared else f" ({kind['kind'] or name})")
             rows[label] = (*cells, meanings.get(label, ""))
     rows = {label: rows[label] for label in sorted(rows, key=lambda label: " (" in label)}
-    return table(("key", "value", "default", "limits", "meaning"), [(label, *cells) for label, cells in rows.items()])
+    return table(
+        ("key", "value", "default", "limits", "meaning"),
+        [(label, *cells) for label, cells in rows.items()],
+    )
 
 
 def properties(name):
@@ -64,7 +71,9 @@ def properties(name):
             kind = spec["const"]  # the heading says it
             continue
         value = next((s for s in spec.get("anyOf", ()) if s.get("type") != "null"), spec)
-        default = "needed" if key in described.get("required", ()) else default_of(spec.get("default"))
+        default = (
+            "needed" if key in described.get("required", ()) else default_of(spec.get("default"))
+        )
         rows[key] = (value_of(key, value), default, limits_of(value))
     return {"kind": kind, "rows": rows}
 
@@ -80,14 +89,20 @@ def written(text):
 def value_of(key, spec):
     """Unit, or what one may write."""
     if "oneOf" in spec:
-        return "position" if any(s.get("$ref", "").endswith("Position") for s in spec["oneOf"]) else "table"
+        return (
+            "position"
+            if any(s.get("$ref", "").endswith("Position") for s in spec["oneOf"])
+            else "table"
+        )
     if "enum" in spec:
         return ", ".join(f"`{json.dumps(v)}`" for v in spec["enum"])
     if spec.get("type") == "array":
         if "prefixItems" in spec:
             units = [value_of(key, s) for s in spec["prefixItems"]]
             return f"[x, y, z], {units[0]}" if len(set(units)) == 1 else "[first, last, count]"
-        return {"table": "list of tables", "number": "numbers"}.get(item := value_of(key, spec["items"]), f"list: {item}")
+        return {"table": "list of tables", "number": "numbers"}.get(
+            item := value_of(key, spec["items"]), f"list: {item}"
+        )
     if spec.get("type") == "integer":
         return "whole number"
     if spec.get("type") == "string":
@@ -102,7 +117,13 @@ def default_of(value):
     """A default as in TOML."""
     if value in (None, "", []):
         return ""
-    return "its own" if isinstance(value, dict) else f"`{value:g}`" if isinstance(value, float) else f"`{json.dumps(value)}`"
+    return (
+        "its own"
+        if isinstance(value, dict)
+        else f"`{value:g}`"
+        if isinstance(value, float)
+        else f"`{json.dumps(value)}`"
+    )
 
 
 def limits_of(spec):
@@ -116,7 +137,10 @@ def units(_, before):
     """The units that a text may carry."""
     from craton.units import _SPELLING, DIMENSIONS
 
-    rows = [(name, unit or "none", " ".join(f"`{_SPELLING.get(u, u)}`" for u in known)) for name, (unit, known) in DIMENSIONS.items()]
+    rows = [
+        (name, unit or "none", " ".join(f"`{_SPELLING.get(u, u)}`" for u in known))
+        for name, (unit, known) in DIMENSIONS.items()
+    ]
     return table(("dimension", "SI", "units understood"), rows)
 
 
@@ -128,7 +152,14 @@ def output(command, before):
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(DOCS.parent / "examples", Path(folder) / "examples")
         words = f'craton() {{ "{sys.executable}" -m craton "$@"; }}; {command}'
-        done = subprocess.run(["sh", "-c", words], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=os.environ)
+        done = subprocess.run(
+            ["sh", "-c", words],
+            cwd=folder,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=os.environ,
+        )
     return f"```text\n{done.stdout.split('Phases of a step')[0].rstrip()}\n```"
 
 
@@ -150,8 +181,13 @@ def speed(_, before):
         rows = [speed_row(case) for case in found["cases"] if "skipped" not in case]
         head = ("case", "Mpoint-steps/s", "spread", "of copy bandwidth", "first step")
         copies = f"copies {found['copy_bandwidth'] / 1e9:,.0f} GB/s"
-        parts.append(f"**{found['device']}**: {copies}. {origin(name, found)}\n\n{table(head, rows)}")
-    return "\n\n".join(parts) or "Nothing measured yet: `craton bench fd -o bench/results/NAME.json` does it."
+        parts.append(
+            f"**{found['device']}**: {copies}. {origin(name, found)}\n\n{table(head, rows)}"
+        )
+    return (
+        "\n\n".join(parts)
+        or "Nothing measured yet: `craton bench fd -o bench/results/NAME.json` does it."
+    )
 
 
 def rates_of(program, device):
@@ -169,7 +205,10 @@ def nakata(_, before):
                 for case in found["cases"] if "skipped" not in case]  # fmt: skip
         head = ("case", "1000 steps", "Tesla C1060 (2011)", "Mpoint-steps/s")
         parts.append(f"**{found['device']}**. {origin(name, found)}\n\n{table(head, rows)}")
-    return "\n\n".join(parts) or "Nothing kept yet: `craton bench nakata -o bench/results/NAME.json` does it."
+    return (
+        "\n\n".join(parts)
+        or "Nothing kept yet: `craton bench nakata -o bench/results/NAME.json` does it."
+    )
 
 
 def speed_row(case):
@@ -177,7 +216,13 @@ def speed_row(case):
     rate = case["point_steps_per_second"]
     spread = (case["highest"] - case["lowest"]) / rate / 2
     start = case["commit_seconds"] + case["first_step_seconds"]
-    return case["case"], f"{rate / 1e6:,.0f}", f"± {spread:.0%}", f"{case['fraction_of_copy_bandwidth']:.0%}", f"{start:.1f} s"
+    return (
+        case["case"],
+        f"{rate / 1e6:,.0f}",
+        f"± {spread:.0%}",
+        f"{case['fraction_of_copy_bandwidth']:.0%}",
+        f"{start:.1f} s",
+    )
 
 
 def sem(_, before):
@@ -185,10 +230,25 @@ def sem(_, before):
     parts = []
     for name, found in (each for each in results("cases") if each[1].get("bench") == "sem"):
         peer = rates_of("SPECFEM3D 4.1.1", found["device"])
-        rows = [sem_row(case, peer.get(case["case"])) for case in found["cases"] if "skipped" not in case]
-        head = ("case", "M elements/s", "spread", "of copy bandwidth", "kB an element", "SPECFEM3D 4.1.1", "plan")
+        rows = [
+            sem_row(case, peer.get(case["case"]))
+            for case in found["cases"]
+            if "skipped" not in case
+        ]
+        head = (
+            "case",
+            "M elements/s",
+            "spread",
+            "of copy bandwidth",
+            "kB an element",
+            "SPECFEM3D 4.1.1",
+            "plan",
+        )
         parts.append(f"**{found['device']}**. {origin(name, found)}\n\n{table(head, rows)}")
-    return "\n\n".join(parts) or "Nothing kept yet: `craton bench sem -o bench/results/NAME.json` does it."
+    return (
+        "\n\n".join(parts)
+        or "Nothing kept yet: `craton bench sem -o bench/results/NAME.json` does it."
+    )
 
 
 def sem_row(case, peer):
@@ -207,14 +267,23 @@ def gravity(_, before):
         rows = [gravity_row(case) for case in found["cases"] if "skipped" not in case]
         head = ("case", "Mpairs/s", "spread", "ms", "method")
         parts.append(f"**{found['device']}**. {origin(name, found)}\n\n{table(head, rows)}")
-    return "\n\n".join(parts) or "Nothing kept yet: `craton bench gravity -o bench/results/NAME.json` does it."
+    return (
+        "\n\n".join(parts)
+        or "Nothing kept yet: `craton bench gravity -o bench/results/NAME.json` does it."
+    )
 
 
 def gravity_row(case):
     """One case: median, half the range over the median, time of the median."""
     rate = case["pairs_per_second"]
     spread = (case["highest"] - case["lowest"]) / rate / 2
-    return case["case"], f"{rate / 1e6:,.0f}", f"± {spread:.0%}", f"{1e3 * case['seconds']:,.1f}", case["method"]
+    return (
+        case["case"],
+        f"{rate / 1e6:,.0f}",
+        f"± {spread:.0%}",
+        f"{1e3 * case['seconds']:,.1f}",
+        case["method"],
+    )
 
 
 def norms(_, before):
@@ -222,8 +291,13 @@ def norms(_, before):
     parts = []
     for name, found in results("gravity_l2"):
         runs = found["gravity_l2"]
-        fields = [field for field in next(iter(runs.values()))["against exact"] if field != "potential"]
-        rows = [(f"`{field}`", *(both(run["against exact"][field]) for run in runs.values())) for field in fields]
+        fields = [
+            field for field in next(iter(runs.values()))["against exact"] if field != "potential"
+        ]
+        rows = [
+            (f"`{field}`", *(both(run["against exact"][field]) for run in runs.values()))
+            for field in fields
+        ]
         parts.append(f"{origin(name, found)}\n\n{table(('', *runs), rows)}")
     return "\n\n".join(parts) or "Nothing kept yet: bench/cases/gravity_l2.py does it."
 
@@ -240,12 +314,22 @@ def peers(_, before):
         codes = list(next(iter(found["sizes"].values()))["medians"])
         power = "²" if found.get("dimensions") == 2 else "³"
         rows = [
-            (f"{n}{power}", *(f"{size['medians'][code]:,.0f}" for code in codes), f"{size['craton_over_better_peer']:.2f}")
+            (
+                f"{n}{power}",
+                *(f"{size['medians'][code]:,.0f}" for code in codes),
+                f"{size['craton_over_better_peer']:.2f}",
+            )
             for n, size in found["sizes"].items()
         ]
         head = ("points", *codes, "craton / better peer")
-        notes = "".join(f"\n\n{n}{power}: {size['note']}." for n, size in found["sizes"].items() if "note" in size)
-        parts.append(f"{found['threads']} CPU threads, Mpoint-steps/s. `{name}`\n\n{table(head, rows)}{notes}")
+        notes = "".join(
+            f"\n\n{n}{power}: {size['note']}."
+            for n, size in found["sizes"].items()
+            if "note" in size
+        )
+        parts.append(
+            f"{found['threads']} CPU threads, Mpoint-steps/s. `{name}`\n\n{table(head, rows)}{notes}"
+        )
     return "\n\n".join(parts) or "Nothing measured yet: bench/peers/fd_cpu.py does it."
 
 
@@ -255,8 +339,13 @@ def misfits(_, before):
     for name, found in results("validation"):
         rows = [tuple(("yes" if v else "NO") if isinstance(v, bool) else f"{v:.3g}" if isinstance(v, float) else v for v in row.values())
                 for row in found["validation"]]  # fmt: skip
-        parts.append(f"**{found['device']}**. {origin(name, found)}\n\n{table(list(found['validation'][0]), rows)}")
-    return "\n\n".join(parts) or "Nothing kept yet: `craton validate -o bench/results/validation.json` does it."
+        parts.append(
+            f"**{found['device']}**. {origin(name, found)}\n\n{table(list(found['validation'][0]), rows)}"
+        )
+    return (
+        "\n\n".join(parts)
+        or "Nothing kept yet: `craton validate -o bench/results/validation.json` does it."
+    )
 
 
 def origin(name, found):
@@ -265,7 +354,14 @@ def origin(name, found):
     return f"`{name}`, {found['date'][:10]}, commit {found['commit']}, {versions}."
 
 
-FILLERS = {"keys": keys, "units": units, "output": output, "speed": speed, "peers": peers, "misfits": misfits}
+FILLERS = {
+    "keys": keys,
+    "units": units,
+    "output": output,
+    "speed": speed,
+    "peers": peers,
+    "misfits": misfits,
+}
 FILLERS |= {"sem": sem, "gravity": gravity, "norms": norms, "nakata": nakata}
 
 if __name__ == "__main__":

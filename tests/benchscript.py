@@ -1,4 +1,5 @@
 """Modules of bench/, imported as they are from the repository's root."""
+
 import importlib
 import sys
 from pathlib import Path

@@ -1,4 +1,5 @@
 """Shared by the tests of the stable step of finite differences: the largest one of a committed plan, by ARPACK on its kernels."""
+
 import numpy as np
 
 from craton.backends.cpu import CPU
@@ -18,7 +19,10 @@ class Step:
         self.plan = build(scenario)
         self.program = commit(scenario, self.plan, CPU(threads=1, fuse=False))
         self.phases = {stage.name: stage for stage in self.program.phases}
-        self.velocities, self.stresses = ([name for name in fields if name in self.plan.arrays] for fields in (VELOCITY, (*STRESS, "s")))
+        self.velocities, self.stresses = (
+            [name for name in fields if name in self.plan.arrays]
+            for fields in (VELOCITY, (*STRESS, "s"))
+        )
         self.shape = self.program.grid(self.velocities[0]).shape
         self.count = int(np.prod(self.shape))
 
@@ -44,7 +48,6 @@ class Step:
         self.clear(self.velocities)
         self.run("velocity")
         return -np.concatenate([self.program.grid(name).ravel() for name in self.velocities])
-
 
     def march(self, steps):
         """Largest velocity of the last tenth of some steps over that of the random start."""
@@ -72,7 +75,9 @@ def true_limit(step):
     n = step.count * len(step.velocities)
     whole = LinearOperator((n, n), matvec=lambda x: step.twice(x.ravel()), dtype=float)
     start = step.twice(np.random.default_rng(1).standard_normal(n))
-    value = eigs(whole, k=1, which="LM", v0=start, tol=1e-4, ncv=24, maxiter=3000, return_eigenvectors=False)[0]
+    value = eigs(
+        whole, k=1, which="LM", v0=start, tol=1e-4, ncv=24, maxiter=3000, return_eigenvectors=False
+    )[0]
     assert abs(value.imag) < 1e-6 * value.real
     return float(step.plan.dt * 2 / np.sqrt(value.real))
 
@@ -80,19 +85,39 @@ def true_limit(step):
 def box(model, shape=(20, 18, 16), spacing=10.0, order=4, boundaries=None, **run):
     """A scenario on a small box whose faces neither absorb nor move, but for a free top, unless said otherwise."""
     size = [(n - 1) * spacing for n in shape]
-    source = {"kind": "force", "at": [size[0] / 2, size[1] / 2, -size[2] / 2], "force": [0, 0, 1e-30]}
-    return Scenario(method="fd", domain={"origin": [0, 0, -size[2]], "size": size, "spacing": spacing}, model=model,
-                    time={"duration": 1.0, "start": 0.0}, boundaries=boundaries or {"top": "free", "others": "rigid"},
-                    source=[source | SILENT], run={"order": order, "precision": "float64"} | run)  # fmt: skip
+    source = {
+        "kind": "force",
+        "at": [size[0] / 2, size[1] / 2, -size[2] / 2],
+        "force": [0, 0, 1e-30],
+    }
+    return Scenario(
+        method="fd",
+        domain={"origin": [0, 0, -size[2]], "size": size, "spacing": spacing},
+        model=model,
+        time={"duration": 1.0, "start": 0.0},
+        boundaries=boundaries or {"top": "free", "others": "rigid"},
+        source=[source | SILENT],
+        run={"order": order, "precision": "float64"} | run,
+    )
 
 
 def plane(model, motion, shape=(40, 30), spacing=10.0):
     """The same in the (x, z) plane."""
     size = [(n - 1) * spacing for n in shape]
-    source = {"kind": "force", "at": [size[0] / 2, -size[1] / 2], "force": [1e-30, 0, 0] if motion == "P-SV" else [0, 1e-30, 0]}
-    return Scenario(method="fd", domain={"origin": [0, -size[1]], "size": size, "spacing": spacing, "waves": motion}, model=model,
-                    time={"duration": 1.0, "start": 0.0}, boundaries={"top": "free", "others": "rigid"}, source=[source | SILENT],
-                    run={"precision": "float64"})  # fmt: skip
+    source = {
+        "kind": "force",
+        "at": [size[0] / 2, -size[1] / 2],
+        "force": [1e-30, 0, 0] if motion == "P-SV" else [0, 1e-30, 0],
+    }
+    return Scenario(
+        method="fd",
+        domain={"origin": [0, -size[1]], "size": size, "spacing": spacing, "waves": motion},
+        model=model,
+        time={"duration": 1.0, "start": 0.0},
+        boundaries={"top": "free", "others": "rigid"},
+        source=[source | SILENT],
+        run={"precision": "float64"},
+    )
 
 
 def used(scenario):

@@ -1,4 +1,5 @@
 """Shared by the kernel tests: every operator of fd_elastic, and a way to run one of them alone on the CPU machine."""
+
 from dataclasses import replace
 
 import numpy as np
@@ -32,11 +33,21 @@ def of_order(order):
     """Operators whose text depends on the order."""
     plain, free = stencil(order), stencil(order, free=True)
     steps = [make(plain) for make in STEPS]
-    surface = [operators.at_surface(make(free), closure(min(order, HIGHEST)), free) for make in STEPS]
-    layers = [make(plain, axis) for make in (operators.cpml_velocity, operators.cpml_stress) for axis in range(3)]
+    surface = [
+        operators.at_surface(make(free), closure(min(order, HIGHEST)), free) for make in STEPS
+    ]
+    layers = [
+        make(plain, axis)
+        for make in (operators.cpml_velocity, operators.cpml_stress)
+        for axis in range(3)
+    ]
     layers += [operators.a1(plain, axis, side) for axis in range(3) for side in range(2)]
     block = contact.block(plain.vertical)
-    floor = [] if block is None else [make(plain, block) for make in (operators.contact_velocity, operators.contact_stress)]
+    floor = (
+        []
+        if block is None
+        else [make(plain, block) for make in (operators.contact_velocity, operators.contact_stress)]
+    )
     steps += [*map(operators.among_air, steps[:2]), *floor]
     others = rheologies(order, plain, free) if order in (4, 8) else []
     layers += [operators.cpml_laminate(plain, axis) for axis in range(2)]
@@ -45,7 +56,10 @@ def of_order(order):
 
 def rheologies(order, plain, free):
     """Operators of attenuation and of transverse isotropy."""
-    return [*catalogue.anisotropic(free, order, range(3)), *catalogue.attenuated(free, order, range(3))]
+    return [
+        *catalogue.anisotropic(free, order, range(3)),
+        *catalogue.attenuated(free, order, range(3)),
+    ]
 
 
 def every_operator():
@@ -53,14 +67,27 @@ def every_operator():
     found = {f"{op.name}-{order}": op for order in ORDERS for op in of_order(order)}
     tables = (points.INJECT, points.WINDOW, points.HOLD, points.SAMPLE, points.ADVANCE)
     damping = [operators.damping(axis, friction=reach) for axis in range(3) for reach in (0, 1, 3)]
-    others = [*damping, *map(operators.sponge, range(3)), operators.rigid(), operators.wrap(), *tables]
+    others = [
+        *damping,
+        *map(operators.sponge, range(3)),
+        operators.rigid(),
+        operators.wrap(),
+        *tables,
+    ]
     others += [way(count) for way in (halo.pack, halo.unpack) for count in (1, 2, 3)]
     found |= {op.name: op for op in others}
     for motion in ("P-SV", "SH"):
         for order in PLANE_ORDERS:
             there = catalogue.operators(order, motion)
-            there = {name: op for name, op in there.items() if order == 4 or not dict(op.defines).get("ATTENUATION")}
-            found |= {f"{name}-{motion}-{order}" if "R" in dict(op.defines) else name: op for name, op in there.items()}
+            there = {
+                name: op
+                for name, op in there.items()
+                if order == 4 or not dict(op.defines).get("ATTENUATION")
+            }
+            found |= {
+                f"{name}-{motion}-{order}" if "R" in dict(op.defines) else name: op
+                for name, op in there.items()
+            }
     return found
 
 
@@ -68,11 +95,19 @@ def plan_of(launches, arrays, layout, precision):
     """A plan of one phase. Arrays of the layout's padded shape are counted from the grid's first point."""
     window = layout.window()
     described = {
-        name: Array("wavefield", a.shape, a.dtype, a,
-                    **({"first": layout.first, "window": window} if a.shape[-3:] == layout.padded else {}))  # fmt: skip
+        name: Array(
+            "wavefield",
+            a.shape,
+            a.dtype,
+            a,
+            **({"first": layout.first, "window": window} if a.shape[-3:] == layout.padded else {}),
+        )
         for name, a in arrays.items()
     }
-    there = [replace(one, arrays=tuple("" if a in ABSENT and a not in arrays else a for a in one.arrays)) for one in launches]
+    there = [
+        replace(one, arrays=tuple("" if a in ABSENT and a not in arrays else a for a in one.arrays))
+        for one in launches
+    ]
     phases = (Phase("phase", tuple(there)),)
     return StepPlan(precision=precision, layout=layout, arrays=described, phases=phases)
 
@@ -99,4 +134,11 @@ def unchanged_outside(before, after, slices):
     """True where nothing but `slices` differs, bit for bit."""
     mask = np.ones(before.shape, bool)
     mask[slices] = False
-    return (before.view(np.uint8).reshape(*before.shape, -1) == after.view(np.uint8).reshape(*after.shape, -1)).all(-1)[mask].all()
+    return (
+        (
+            before.view(np.uint8).reshape(*before.shape, -1)
+            == after.view(np.uint8).reshape(*after.shape, -1)
+        )
+        .all(-1)[mask]
+        .all()
+    )

@@ -1,4 +1,5 @@
 """Shared by the spectral-element tests: small distorted meshes, dense reference forces, one launch on the CPU machine."""
+
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -40,9 +41,13 @@ class Mesh:
         nx, ny = self.degree * ex + 1, self.degree * ey + 1
         at = [self.degree * e[:, None] + n for e, n in ((k, c), (j, b), (i, a))]
         self.real, self.count = len(k), nx * ny * (self.degree * ez + 1)
-        self.local, self.centres = mesh_terms.relative(self.filled(straightened(nodes) if self.straight else nodes))
+        self.local, self.centres = mesh_terms.relative(
+            self.filled(straightened(nodes) if self.straight else nodes)
+        )
         points = (at[0] * ny + at[1]) * nx + at[2]
-        self.points = self.filled(points, self.count).astype(np.int32)  # the dummy point is the last
+        self.points = self.filled(points, self.count).astype(
+            np.int32
+        )  # the dummy point is the last
 
     @property
     def size(self):
@@ -56,9 +61,12 @@ class Mesh:
 
     def geometry(self, kind):
         """The kernels' geometry array."""
-        return {"stored": lambda: mesh_terms.metric(self.element, self.local), "nodes": lambda: self.local,
-                "corners": lambda: mesh_terms.corners(self.local)[0],
-                "box": lambda: mesh_terms.boxes(self.local)}[kind]()  # fmt: skip
+        return {
+            "stored": lambda: mesh_terms.metric(self.element, self.local),
+            "nodes": lambda: self.local,
+            "corners": lambda: mesh_terms.corners(self.local)[0],
+            "box": lambda: mesh_terms.boxes(self.local),
+        }[kind]()
 
     def positions(self):
         """Coordinates of the global points, (count, 3)."""
@@ -80,7 +88,9 @@ def straightened(nodes):
     """27 nodes (ne, 27, 3) with all but the corners in the middle between them."""
     half = np.array([[1, 0], [0.5, 0.5], [0, 1]])
     eight = nodes.reshape(-1, 3, 3, 3, 3)[:, ::2, ::2, ::2]
-    return np.einsum("Cc,Bb,Aa,ecbax->eCBAx", half, half, half, eight, optimize=True).reshape(nodes.shape)
+    return np.einsum("Cc,Bb,Aa,ecbax->eCBAx", half, half, half, eight, optimize=True).reshape(
+        nodes.shape
+    )
 
 
 def constants_of(moduli):
@@ -102,8 +112,12 @@ def constants_of(moduli):
 def gradients(element, local):
     """G[e, r, p, q]: derivative along x_r at node p of the Lagrange function of node q; weights w det J (e, p)."""
     one, d = np.eye(element.n), element.derivative.T
-    reference = np.stack([np.einsum("kc,jb,ia->kjicba", *m).reshape(element.size, -1)
-                          for m in ((one, one, d), (one, d, one), (d, one, one))])  # fmt: skip
+    reference = np.stack(
+        [
+            np.einsum("kc,jb,ia->kjicba", *m).reshape(element.size, -1)
+            for m in ((one, one, d), (one, d, one), (d, one, one))
+        ]
+    )
     terms = mesh_terms.metric(element, local)
     inverse = terms[:, :9].reshape(len(local), 3, 3, -1)
     return np.einsum("esrp,spq->erpq", inverse, reference), terms[:, 9] * element.volume_weights
@@ -114,8 +128,18 @@ def dense_force(mesh, u, moduli):
     g, weight = gradients(mesh.element, mesh.local)
     du = np.einsum("erpq,eqc->ecrp", g, u[mesh.points])
     strain = (du + du.transpose(0, 2, 1, 3)) / 2
-    strains = np.stack([strain[:, a, b] * (1 if a == b else 2) for a, b in ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))], 1)
-    stress = np.einsum("eabp,ebp->eap", np.broadcast_to(constants_of(moduli), (*moduli.shape[:1], 6, 6, mesh.element.size)), strains)
+    strains = np.stack(
+        [
+            strain[:, a, b] * (1 if a == b else 2)
+            for a, b in ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
+        ],
+        1,
+    )
+    stress = np.einsum(
+        "eabp,ebp->eap",
+        np.broadcast_to(constants_of(moduli), (*moduli.shape[:1], 6, 6, mesh.element.size)),
+        strains,
+    )
     return -spread(mesh, np.einsum("erpq,ecrp,ep->eqc", g, stress[:, VOIGT], weight))
 
 
@@ -135,6 +159,7 @@ def spread(mesh, values):
 
 def described(arrays, precision, laned):
     """Plan arrays of a dict of host arrays: reals in `precision`, those of elements with lanes."""
+
     def one(name, a):
         dtype = a.dtype if a.dtype.kind == "i" else precision
         return Array("test", a.shape, dtype, np.ascontiguousarray(a, dtype), lanes=name in laned)
@@ -142,7 +167,9 @@ def described(arrays, precision, laned):
     return {name: one(name, a) for name, a in arrays.items()}
 
 
-def run(op, arrays, box, params, precision="float64", machine=None, colours=None, times=1, laned=LANED):
+def run(
+    op, arrays, box, params, precision="float64", machine=None, colours=None, times=1, laned=LANED
+):
     """Host arrays after one launch; an array that is not there is absent."""
     names = tuple(name if name in arrays else "" for name in op.arrays)
     launch = Launch(op, names, box, params, colours=colours)
@@ -156,7 +183,14 @@ def run(op, arrays, box, params, precision="float64", machine=None, colours=None
 
 def forces(mesh, u, moduli, kind, precision="float64", **more):
     """What the stiffness kernel adds to zero forces, (count + 1, 3)."""
-    arrays = {"force": np.zeros(u.size), "displacement": u.ravel(), "points": mesh.points, "geometry": mesh.geometry(kind.geometry),
-              "moduli": moduli}  # fmt: skip
-    after = run(sem.stiffness(kind), arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0}, precision, **more)
+    arrays = {
+        "force": np.zeros(u.size),
+        "displacement": u.ravel(),
+        "points": mesh.points,
+        "geometry": mesh.geometry(kind.geometry),
+        "moduli": moduli,
+    }
+    after = run(
+        sem.stiffness(kind), arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0}, precision, **more
+    )
     return after["force"].reshape(-1, 3)

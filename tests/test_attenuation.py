@@ -1,4 +1,5 @@
 """Attenuation: mechanisms against the wanted Q, waves on a lattice of classes, losses in models, and what is said of wrong ones."""
+
 import itertools
 from dataclasses import replace
 from types import SimpleNamespace
@@ -23,26 +24,44 @@ QUALITIES = [20.0, 35.0, 100.0, 1000.0]
 
 # ---------------------------------------------------------------- the fit
 
+
 # Worst error of Q over two decades, for Q from 20 up. Three mechanisms reach 3.5 %; one each in a lattice pays for its classes at Q = 20.
-@pytest.mark.parametrize("storage, mechanisms, limit", [("full", 3, 0.036), ("full", 4, 0.017), ("paired", 4, 0.018), ("coarse", 4, 0.018),
-                                                        ("coarse", 3, 0.055)])  # fmt: skip
+@pytest.mark.parametrize(
+    "storage, mechanisms, limit",
+    [
+        ("full", 3, 0.036),
+        ("full", 4, 0.017),
+        ("paired", 4, 0.018),
+        ("coarse", 4, 0.018),
+        ("coarse", 3, 0.055),
+    ],
+)
 def test_q_is_constant_over_two_decades(storage, mechanisms, limit):
-    assert relaxation(BAND, 1 / 20, mechanisms, storage=storage).error(1 / np.array(QUALITIES)).max() < limit
+    assert (
+        relaxation(BAND, 1 / 20, mechanisms, storage=storage).error(1 / np.array(QUALITIES)).max()
+        < limit
+    )
 
 
 @pytest.mark.parametrize("power", [0.3, -0.3])
 def test_q_follows_a_power_of_frequency(power):
     fitted = relaxation((0.5, 20.0), 1 / 30, 4, frequency=2.0, power=power, storage="full")
     f = np.array([0.5, 2.0, 8.0, 20.0])
-    np.testing.assert_allclose(1 / fitted.fitted_inverse_q(f, 1 / 50), 50 * (f / 2.0) ** power, rtol=0.02)  # the fit's own error is 1.4 %
+    np.testing.assert_allclose(
+        1 / fitted.fitted_inverse_q(f, 1 / 50), 50 * (f / 2.0) ** power, rtol=0.02
+    )  # the fit's own error is 1.4 %
 
 
-@pytest.mark.parametrize("storage, quality", [("full", 20.0), ("full", 100.0), ("paired", 20.0), ("coarse", 100.0)])
+@pytest.mark.parametrize(
+    "storage, quality", [("full", 20.0), ("full", 100.0), ("paired", 20.0), ("coarse", 100.0)]
+)
 def test_speeds_are_those_of_kjartansson(storage, quality):
     """c(f) = c0 (f / f0)^(atan(1/Q) / pi) where Q is constant: Kjartansson (1979), J. Geophys. Res. 84, 4737-4748."""
     fitted = relaxation(BAND, 1 / quality, 4, storage=storage)
     f = np.geomspace(0.2, 5.0, 9)  # near its ends the band's limits are felt
-    np.testing.assert_allclose(fitted.speed(f, 1 / quality), f ** (np.arctan(1 / quality) / np.pi), rtol=0.04 / quality)
+    np.testing.assert_allclose(
+        fitted.speed(f, 1 / quality), f ** (np.arctan(1 / quality) / np.pi), rtol=0.04 / quality
+    )
 
 
 def test_reference_frequency_and_unrelaxed_modulus():
@@ -56,7 +75,10 @@ def test_reference_frequency_and_unrelaxed_modulus():
 def test_coefficients_are_not_negative_and_moduli_stay_positive():
     for storage, power in itertools.product(STORAGES, (0.0, 0.5)):
         fitted = relaxation(BAND, 1 / 20, 4, power=power, storage=storage)
-        for polynomials, stored in ((fitted.polynomials, fitted.stored), (fitted.of_shear, fitted.stored_of_shear)):
+        for polynomials, stored in (
+            (fitted.polynomials, fitted.stored),
+            (fitted.of_shear, fitted.stored_of_shear),
+        ):
             y = replace(fitted, polynomials=polynomials).coefficients(np.linspace(0, 1 / 20, 50))
             assert y.min() > -1e-6 and (1 - y[:, list(stored)].sum(-1)).min() > 0
 
@@ -101,7 +123,9 @@ def squared_frequencies(k, lam, mu, shear):
 
 def moduli_of(y, rates, omega, stored):
     """Complex moduli (4, 8) over the unrelaxed one, of the eight points by pattern."""
-    relaxed = np.array([1 - sum(y[m] * rates[m] / (rates[m] + 1j * omega) for m in one) for one in stored])
+    relaxed = np.array(
+        [1 - sum(y[m] * rates[m] / (rates[m] + 1j * omega) for m in one) for one in stored]
+    )
     table = classes(len(stored)) if len(stored) > 1 else np.zeros((4, 4, 2), int)
     return np.array([[relaxed[one[j + 2 * k, i]] for i, j, k in POINTS] for one in table])
 
@@ -110,8 +134,12 @@ def lattice_losses(fitted, loss, frequency, k):
     """1/Q of the three waves at one frequency, the same loss for P and S."""
     omega = 2 * np.pi * frequency
     mu, xy, xz, yz = (
-        moduli_of(replace(fitted, polynomials=c).coefficients(loss), fitted.omega, omega, stored)[pattern]
-        for pattern, (c, stored) in enumerate([(fitted.polynomials, fitted.stored), *[(fitted.of_shear, fitted.stored_of_shear)] * 3])
+        moduli_of(replace(fitted, polynomials=c).coefficients(loss), fitted.omega, omega, stored)[
+            pattern
+        ]
+        for pattern, (c, stored) in enumerate(
+            [(fitted.polynomials, fitted.stored), *[(fitted.of_shear, fitted.stored_of_shear)] * 3]
+        )
     )
     found = squared_frequencies(k, (POISSON - 2) * mu, mu, {(0, 1): xy, (0, 2): xz, (1, 2): yz})
     return found.imag / found.real
@@ -119,21 +147,37 @@ def lattice_losses(fitted, loss, frequency, k):
 
 # Worst over 21 directions: coarse 1.7 % at Q = 100, 4.0 % at Q = 20 (8.9 % with one pattern, by parity); mixed 4.1 %; paired 2.2 %; full
 # has the fit's own 1.5 %. Directions and frequencies of the test are kinder.
-@pytest.mark.parametrize("storage, quality, limit", [("coarse", 100.0, 0.02), ("coarse", 20.0, 0.045), ("mixed", 20.0, 0.04),
-                                                     ("paired", 20.0, 0.025), ("full", 20.0, 0.018)])  # fmt: skip
+@pytest.mark.parametrize(
+    "storage, quality, limit",
+    [
+        ("coarse", 100.0, 0.02),
+        ("coarse", 20.0, 0.045),
+        ("mixed", 20.0, 0.04),
+        ("paired", 20.0, 0.025),
+        ("full", 20.0, 0.018),
+    ],
+)
 def test_q_of_waves_in_a_lattice_of_classes(storage, quality, limit):
     fitted = relaxation(BAND, 1 / quality, 4, storage=storage)
     for direction in ([1, 0, 0], [1, 1, 0], [1, 1, 1], [3, 5, 8], [-2, 1, 7]):
-        k = 2 * np.pi / 10 * np.array(direction) / np.linalg.norm(direction)  # ten points a wavelength
+        k = (
+            2 * np.pi / 10 * np.array(direction) / np.linalg.norm(direction)
+        )  # ten points a wavelength
         for frequency in np.geomspace(0.2, 5.0, 5):
-            np.testing.assert_allclose(lattice_losses(fitted, 1 / quality, frequency, k), 1 / quality, rtol=limit)
+            np.testing.assert_allclose(
+                lattice_losses(fitted, 1 / quality, frequency, k), 1 / quality, rtol=limit
+            )
 
 
 # ---------------------------------------------------------------- models
 
+
 def test_losses_over_an_interface_are_weighted_with_compliances():
     """Harmonic means of complex moduli by brute force; first order in 1/Q leaves (1/Q)^2 = 0.06 %."""
-    soft, hard = ROCK | {"qp": 40.0, "qs": 25.0}, {"vp": 6000.0, "vs": 3460.0, "rho": 2700.0, "qp": 400.0, "qs": 200.0}
+    soft, hard = (
+        ROCK | {"qp": 40.0, "qs": 25.0},
+        {"vp": 6000.0, "vs": 3460.0, "rho": 2700.0, "qp": 400.0, "qs": 200.0},
+    )
     model = Layers(layers=[Layer(top=0, **soft), Layer(top=-520, **hard)])
     share = 0.7  # of the cell of z = -500 m, 450 to 550 m deep, is soft
     complex_mean = {}
@@ -145,16 +189,22 @@ def test_losses_over_an_interface_are_weighted_with_compliances():
     stiff = kappa + 4 / 3 * mu
     found = [v[5, 2, 2] for v in cell_losses(model, GRID, 0, 11)]
     np.testing.assert_allclose(found, [stiff.imag / stiff.real, mu.imag / mu.real], rtol=2e-3)
-    np.testing.assert_allclose([v[9, 0, 0] for v in cell_losses(model, GRID, 0, 11)], [1 / 40, 1 / 25], rtol=1e-12)
+    np.testing.assert_allclose(
+        [v[9, 0, 0] for v in cell_losses(model, GRID, 0, 11)], [1 / 40, 1 / 25], rtol=1e-12
+    )
 
 
 def test_losses_in_water_and_in_anomalies():
     water = {"vp": 1500.0, "vs": 0.0, "rho": 1000.0}
     inclusion = Box(min=[-100, -100, -900], max=[250, 250, -650], qs=10.0)
-    model = Layers(layers=[Layer(top=0, **water), Layer(top=-450, **ROCK, qp=60, qs=30)], anomalies=[inclusion])
+    model = Layers(
+        layers=[Layer(top=0, **water), Layer(top=-450, **ROCK, qp=60, qs=30)], anomalies=[inclusion]
+    )
     p, s = cell_losses(model, GRID, 0, 11)
     assert p[9, 0, 0] == s[9, 0, 0] == 0  # water
-    assert p[1, 4, 4] == pytest.approx(1 / 60, rel=1e-12) and s[1, 4, 4] == pytest.approx(1 / 30, rel=1e-12)
+    assert p[1, 4, 4] == pytest.approx(1 / 60, rel=1e-12) and s[1, 4, 4] == pytest.approx(
+        1 / 30, rel=1e-12
+    )
     assert s[2, 1, 1] == pytest.approx(1 / 10, rel=1e-12)  # inside the box
     assert np.isfinite(p).all() and np.isfinite(s).all() and (p >= 0).all() and (s >= 0).all()
 
@@ -173,25 +223,36 @@ def test_losses_and_thomsen_parameters_from_a_file(tmp_path):
     p, s = cell_losses(model, GRID, 0, 11)
     np.testing.assert_allclose(p[:5], 1 / 80, rtol=1e-12)
     np.testing.assert_allclose(s[:5], 1 / 40, rtol=1e-12)
-    assert np.isfinite(s).all() and 0 < s[10].max() < s[9].max() < s[6].max() < 1 / 40  # 1/Qs is linear between the points of the file
+    assert (
+        np.isfinite(s).all() and 0 < s[10].max() < s[9].max() < s[6].max() < 1 / 40
+    )  # 1/Qs is linear between the points of the file
     assert rheology.problems(model, GRID) == [] and rheology.anisotropic(model, GRID)
     assert cell_averages(model, GRID, 0, 1)[0][0, 0, 0] == 2500
 
 
 def test_a_model_without_q_has_no_loss():
     assert all(not v.any() for v in cell_losses(Homogeneous(**ROCK), GRID, 0, 11))
-    assert rheology.relaxation(Homogeneous(**ROCK), GRID) is None and not rheology.anisotropic(Homogeneous(**ROCK), GRID)
+    assert rheology.relaxation(Homogeneous(**ROCK), GRID) is None and not rheology.anisotropic(
+        Homogeneous(**ROCK), GRID
+    )
 
 
 def test_storage_follows_the_lowest_q():
     plane = Grid(GRID.origin, GRID.spacing, (11, 1, 6))
-    for quality, grid, storage in ((80, GRID, "coarse"), (50, GRID, "paired"), (15, GRID, "paired"), (50, plane, "paired")):
+    for quality, grid, storage in (
+        (80, GRID, "coarse"),
+        (50, GRID, "paired"),
+        (15, GRID, "paired"),
+        (50, plane, "paired"),
+    ):
         model = Homogeneous(**ROCK, qp=2 * quality, qs=quality, attenuation={"band": BAND})
         assert rheology.relaxation(model, grid).storage == storage
 
 
 def test_the_fastest_wave_is_the_unrelaxed_one():
-    model = Homogeneous(**ROCK, qp=20, qs=20, attenuation={"band": BAND, "storage": "full", "frequency": 1.0})
+    model = Homogeneous(
+        **ROCK, qp=20, qs=20, attenuation={"band": BAND, "storage": "full", "frequency": 1.0}
+    )
     fitted = rheology.relaxation(model, GRID)
     high = fitted.speed(1e4, 1 / 20)[0]  # far above the band nothing relaxes
     assert rheology.fastest(model, GRID, fitted) == pytest.approx(4000 * high, rel=1e-5)
@@ -200,26 +261,36 @@ def test_the_fastest_wave_is_the_unrelaxed_one():
 
 # ---------------------------------------------------------------- what is wrong
 
+
 def sentences(**values):
     region = Region((0, 0, -1000), (500, 500, 0))
     return [(p.key, p.message) for p in rheology.problems(Homogeneous(**ROCK | values), region)]
 
 
-@pytest.mark.parametrize("values, words", [
-    ({"qp": 200, "qs": 50}, "bulk attenuation would be negative"),
-    ({"qs": 50}, "bulk attenuation would be negative"),
-    ({"epsilon": -0.4}, "stiffness that is not positive"),
-    ({"delta": -0.9}, "stiffness that is not positive"),
-    ({"attenuation": {"band": BAND}}, "the model gives no Q"),
-    ({"qp": 1.5, "qs": 1.5, "attenuation": {"band": BAND, "storage": "coarse"}}, "is too low for 4"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "values, words",
+    [
+        ({"qp": 200, "qs": 50}, "bulk attenuation would be negative"),
+        ({"qs": 50}, "bulk attenuation would be negative"),
+        ({"epsilon": -0.4}, "stiffness that is not positive"),
+        ({"delta": -0.9}, "stiffness that is not positive"),
+        ({"attenuation": {"band": BAND}}, "the model gives no Q"),
+        (
+            {"qp": 1.5, "qs": 1.5, "attenuation": {"band": BAND, "storage": "coarse"}},
+            "is too low for 4",
+        ),
+    ],
+)
 def test_problems(values, words):
-    (key, message), = sentences(**values)
+    ((key, message),) = sentences(**values)
     assert key.startswith("model") and words in message
 
 
 def test_right_values_pass():
-    assert sentences(qp=80, qs=40, epsilon=0.2, delta=0.1, gamma=0.15, attenuation={"band": BAND}) == []
+    assert (
+        sentences(qp=80, qs=40, epsilon=0.2, delta=0.1, gamma=0.15, attenuation={"band": BAND})
+        == []
+    )
     assert sentences(qp=50, qs=50 * 4 / 3 * (2300 / 4000) ** 2) == []  # no bulk loss at all
 
 
@@ -256,11 +327,17 @@ def test_scenario_keys():
     assert changed.model.attenuation.mechanisms == 2 and changed.warnings == []
 
 
-@pytest.mark.parametrize("override, key", [
-    ("model.qp=0", "model.qp"), ("model.attenuation.band=[1]", "model.attenuation.band"),
-    ("model.attenuation.band=[3, 1]", "model.attenuation.band"), ("model.attenuation.mechanisms=5", "model.attenuation.mechanisms"),
-    ("model.attenuation.storage=paired", "model.attenuation.storage"), ("model.attenuation.banf=1", "model.attenuation.banf"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "override, key",
+    [
+        ("model.qp=0", "model.qp"),
+        ("model.attenuation.band=[1]", "model.attenuation.band"),
+        ("model.attenuation.band=[3, 1]", "model.attenuation.band"),
+        ("model.attenuation.mechanisms=5", "model.attenuation.mechanisms"),
+        ("model.attenuation.storage=paired", "model.attenuation.storage"),
+        ("model.attenuation.banf=1", "model.attenuation.banf"),
+    ],
+)
 def test_wrong_keys_are_named(override, key):
     assert [p.key for p in reads(TEXT, [override]).problems] == [key]
 
@@ -314,7 +391,12 @@ at = [-270, 270, 270]
 def test_full_space_with_constant_q(quality, storage):
     found = craton.run(loads(WAVES.format(q=quality, storage=storage, top="cpml"))).dataset
     for name, x in (("A", [360, 210, -90]), ("B", [-270, 270, 270])):
-        record, wanted = found.velocity.sel(receiver=name).values, constant_q(x, found.time.values, quality)
+        record, wanted = (
+            found.velocity.sel(receiver=name).values,
+            constant_q(x, found.time.values, quality),
+        )
         elastic = constant_q(x, found.time.values, np.inf)
         assert np.linalg.norm(record - wanted) < 0.01 * np.linalg.norm(wanted)
-        assert np.linalg.norm(elastic - wanted) > 3 / quality * np.linalg.norm(wanted)  # Q matters here
+        assert np.linalg.norm(elastic - wanted) > 3 / quality * np.linalg.norm(
+            wanted
+        )  # Q matters here

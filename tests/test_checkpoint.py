@@ -1,4 +1,5 @@
 """Checkpoints: a run that was interrupted goes on with the same bits; what cannot go on is refused in words; a kill leaves a whole one."""
+
 import json
 import os
 import signal
@@ -25,27 +26,47 @@ LOSSY = 'kind = "homogeneous"\nqp = 60\nqs = 40\nattenuation = { band = [0.5, 5]
 
 def lossy():
     """Memory variables, and A1, which keeps past velocities; one rank can wrap around."""
-    text = smallcase.changed(('kind = "homogeneous"', LOSSY), ('others = "cpml"', 'others = "a1"\nwest = "periodic"\neast = "periodic"'))
+    text = smallcase.changed(
+        ('kind = "homogeneous"', LOSSY),
+        ('others = "cpml"', 'others = "a1"\nwest = "periodic"\neast = "periodic"'),
+    )
     return loads(text, ("run.threads=1",))
 
 
 def plane():
     """Three shots side by side."""
-    return loads(smallcase.changed(
-        ("origin = [0, 0, -2500]", "origin = [0, -2500]"), ("size = [3000, 3000, 2500]", "size = [3000, 2500]"),
-        ("at = [1500, 1500, -1000]", "shots = { from = [1000, -1000], to = [2000, -1000], count = 3 }"),
-        ("at = [2000, 1500, 0]", "at = [2000, 0]"), ("from = [1000, 1500, 0], to = [1400, 1500, 0]", "from = [1000, 0], to = [1400, 0]"),
-        ("plane = { y = 1500 }\n", "")), ("run.threads=1",))  # fmt: skip
+    return loads(
+        smallcase.changed(
+            ("origin = [0, 0, -2500]", "origin = [0, -2500]"),
+            ("size = [3000, 3000, 2500]", "size = [3000, 2500]"),
+            (
+                "at = [1500, 1500, -1000]",
+                "shots = { from = [1000, -1000], to = [2000, -1000], count = 3 }",
+            ),
+            ("at = [2000, 1500, 0]", "at = [2000, 0]"),
+            ("from = [1000, 1500, 0], to = [1400, 1500, 0]", "from = [1000, 0], to = [1400, 0]"),
+            ("plane = { y = 1500 }\n", ""),
+        ),
+        ("run.threads=1",),
+    )
 
 
 def elements():
     """Spectral elements with attenuation, whose memory lies in vectors of elements."""
-    text = smallcase.changed(('kind = "homogeneous"', LOSSY), ("spacing = 100", "spacing = 500"), ('method = "fd"', 'method = "sem"'))
+    text = smallcase.changed(
+        ('kind = "homogeneous"', LOSSY),
+        ("spacing = 100", "spacing = 500"),
+        ('method = "fd"', 'method = "sem"'),
+    )
     return loads(text, ("run.threads=1",))
 
 
-CASES = {"pictures": (pictured, smallcase.same_results.__defaults__[0]), "attenuation and A1": (lossy, (None, "snapshots/section")),
-         "plane": (plane, (None,)), "spectral elements": (elements, (None, "snapshots/section"))}  # fmt: skip
+CASES = {
+    "pictures": (pictured, smallcase.same_results.__defaults__[0]),
+    "attenuation and A1": (lossy, (None, "snapshots/section")),
+    "plane": (plane, (None,)),
+    "spectral elements": (elements, (None, "snapshots/section")),
+}
 RUNS = [(case, ranks) for case in CASES for ranks in (1, 2)]
 
 
@@ -92,12 +113,19 @@ def test_goes_on_with_the_same_bits(case, ranks, tmp_path, stopping):
     assert (first == 31 if ranks == 1 else first >= 31) and latest(tmp_path / "out").ranks == ranks
     if ranks == 1:
         interrupted(craton.resume, tmp_path / "out")
-        assert latest(tmp_path / "out").step == 32 and len(list((tmp_path / "out" / "checkpoints").iterdir())) == 1
+        assert (
+            latest(tmp_path / "out").step == 32
+            and len(list((tmp_path / "out" / "checkpoints").iterdir())) == 1
+        )
     result = craton.resume(tmp_path / "out", progress=False, devices=ranks)
     assert result.report["steps_done"] == result.plan.steps
     same_results(tmp_path / "whole", tmp_path / "out", groups)
     told = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert told["state"] == "finished" and "resumed" in told and not (tmp_path / "out" / "checkpoints").exists()
+    assert (
+        told["state"] == "finished"
+        and "resumed" in told
+        and not (tmp_path / "out" / "checkpoints").exists()
+    )
 
 
 def test_every_so_often_and_after_a_failure(tmp_path, stopping):
@@ -108,7 +136,11 @@ def test_every_so_often_and_after_a_failure(tmp_path, stopping):
         craton.run(pictured(run_checkpoint='"20 ms"'), out=tmp_path / "out", progress=False)
     saved = latest(tmp_path / "out")
     done = opened(tmp_path / "out")
-    assert 1 <= saved.step < 48 and done.sizes["time"] == saved.step and np.isfinite(done.velocity).all()
+    assert (
+        1 <= saved.step < 48
+        and done.sizes["time"] == saved.step
+        and np.isfinite(done.velocity).all()
+    )
     assert saved.record.shape == (saved.step, 12)
     craton.resume(tmp_path / "out", progress=False)
     same_results(tmp_path / "whole", tmp_path / "out")
@@ -149,8 +181,14 @@ def test_the_old_one_stays_until_the_new_one_is_whole(where, tmp_path, stopping,
 def process(folder, *words):
     """`craton` as a process."""
     env = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen([sys.executable, "-m", "craton", *words], cwd=folder, env=env, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    return subprocess.Popen(
+        [sys.executable, "-m", "craton", *words],
+        cwd=folder,
+        env=env,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def wait_for(ready, patience=60):
@@ -174,8 +212,16 @@ def test_killed_outright_and_resumed(tmp_path):
     assert opened(tmp_path / "out").sizes["time"] >= steps
     done = process(tmp_path, "resume", "out")
     out, err = done.communicate(timeout=120)
-    assert done.returncode == 0 and f"from    step {latest_step(out):,}" in out and latest_step(out) >= steps, err
-    craton.run(loads((tmp_path / "small.toml").read_text(), ("time.duration=6",)), out=tmp_path / "whole", progress=False)
+    assert (
+        done.returncode == 0
+        and f"from    step {latest_step(out):,}" in out
+        and latest_step(out) >= steps
+    ), err
+    craton.run(
+        loads((tmp_path / "small.toml").read_text(), ("time.duration=6",)),
+        out=tmp_path / "whole",
+        progress=False,
+    )
     same_results(tmp_path / "whole", tmp_path / "out", (None, "snapshots/section"))
 
 
@@ -239,18 +285,37 @@ def manifest(out, **changes):
 
 RUNNING = {"state": "running", "pid": os.getppid(), "host": os.uname().nodename}
 REFUSED = {
-    "another scenario": (lambda out: (out / "scenario.toml").write_text((out / "scenario.toml").read_text().replace("3000.0", "3001.0")),
-                         "not the scenario that the checkpoint was written with"),
-    "another version": (lambda out: manifest(out, versions={"craton": "0.0.1"}), "written by craton 0.0.1"),
-    "another format": (lambda out: manifest(out, format=1), "has format 1, this version of craton reads format 2"),
-    "other elements": (lambda out: manifest(out, subdomains=[[0, 1, 0, 1, 0, 7, 0, 0]]), "its subdomains would be others"),
+    "another scenario": (
+        lambda out: (out / "scenario.toml").write_text(
+            (out / "scenario.toml").read_text().replace("3000.0", "3001.0")
+        ),
+        "not the scenario that the checkpoint was written with",
+    ),
+    "another version": (
+        lambda out: manifest(out, versions={"craton": "0.0.1"}),
+        "written by craton 0.0.1",
+    ),
+    "another format": (
+        lambda out: manifest(out, format=1),
+        "has format 1, this version of craton reads format 2",
+    ),
+    "other elements": (
+        lambda out: manifest(out, subdomains=[[0, 1, 0, 1, 0, 7, 0, 0]]),
+        "its subdomains would be others",
+    ),
     "more ranks": (lambda out: manifest(out, ranks=4), "the checkpoint is of 4 ranks, here is 1"),
     "other steps": (lambda out: manifest(out, dt=0.1), "its dt would be others"),
     "nothing there": (lambda out: (out / "run.json").unlink(), "there is no run in"),
-    "finished": (lambda out: (out / "run.json").write_text('{"state": "finished"}'), "there is nothing to go on with"),
+    "finished": (
+        lambda out: (out / "run.json").write_text('{"state": "finished"}'),
+        "there is nothing to go on with",
+    ),
     "no checkpoint": (lambda out: checkpoint.remove(out), "has left no checkpoint"),
-    "goes on": (lambda out: (out / "run.json").write_text(json.dumps(RUNNING)), "is being written by process"),
-}  # fmt: skip
+    "goes on": (
+        lambda out: (out / "run.json").write_text(json.dumps(RUNNING)),
+        "is being written by process",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -283,6 +348,8 @@ def test_room_for_two_is_asked_for(tmp_path, monkeypatch):
     scenario = pictured()
     plan = craton.plan(scenario)
     for every in (None, 600):
-        asking = scenario.model_copy(update={"run": scenario.run.model_copy(update={"checkpoint": every})})
+        asking = scenario.model_copy(
+            update={"run": scenario.run.model_copy(update={"checkpoint": every})}
+        )
         waves.check_disk(asking, plan, tmp_path / "out", False)
     assert asked[1] - asked[0] == 2 * sum(plan.arrays[name].nbytes for name in plan.changing) > 0

@@ -1,4 +1,5 @@
 """A chunk of the Earth in slices: each rank builds its own and what lies around it, nobody the whole; results are those of one rank."""
+
 import json
 import zlib
 from functools import cache
@@ -57,9 +58,28 @@ precision = "{precision}"
 """
 # The source lies in the middle: with 2 and 4 ranks on the cut. Elements of the outer core are fluid.
 SHEAR, BLAST = "rr = 1e20, tt = -1e20, rp = 2e19", "rr = 1e20, tt = 1e20, pp = 1e20"
-MANTLE = {"width": [24, 6], "elements": [24, 6], "growth": [], "bottom": "600 km", "depth": "150 km", "reach": "200 km", "tensor": SHEAR}
-CORE = {"width": [36, 18], "elements": [16, 8], "growth": '["80 km"]', "bottom": "3100 km", "reach": "3000 km", "tensor": SHEAR}
-CASES = {"mantle": MANTLE, "core": CORE | {"depth": "2700 km"}, "blast in the core": CORE | {"depth": "2950 km", "tensor": BLAST}}
+MANTLE = {
+    "width": [24, 6],
+    "elements": [24, 6],
+    "growth": [],
+    "bottom": "600 km",
+    "depth": "150 km",
+    "reach": "200 km",
+    "tensor": SHEAR,
+}
+CORE = {
+    "width": [36, 18],
+    "elements": [16, 8],
+    "growth": '["80 km"]',
+    "bottom": "3100 km",
+    "reach": "3000 km",
+    "tensor": SHEAR,
+}
+CASES = {
+    "mantle": MANTLE,
+    "core": CORE | {"depth": "2700 km"},
+    "blast in the core": CORE | {"depth": "2950 km", "tensor": BLAST},
+}
 
 
 def planned_by_method(scenario, team=None, machine=None):
@@ -78,8 +98,14 @@ def alone(case, precision="float32"):
     return craton.run(loads(text(case, precision)), progress=False)
 
 
-RUNS = [("mantle", "float32", 2), ("mantle", "float32", 4), ("mantle", "float64", 3), ("core", "float32", 4), ("core", "float64", 2),
-        ("blast in the core", "float64", 4)]  # fmt: skip
+RUNS = [
+    ("mantle", "float32", 2),
+    ("mantle", "float32", 4),
+    ("mantle", "float64", 3),
+    ("core", "float32", 4),
+    ("core", "float64", 2),
+    ("blast in the core", "float64", 4),
+]
 
 
 @pytest.mark.parametrize("case, precision, ranks", RUNS)
@@ -87,7 +113,10 @@ def test_slices_are_as_one_rank(case, precision, ranks):
     """The same bits in float32, where forces are counted; sources and receivers lie on cuts. The step is not given."""
     want = alone(case, precision)
     got = craton.run(loads(text(case, precision)), progress=False, devices=ranks)
-    assert got.plan.dt == pytest.approx(want.plan.dt, rel=1e-12) and got.plan.channels == want.plan.channels
+    assert (
+        got.plan.dt == pytest.approx(want.plan.dt, rel=1e-12)
+        and got.plan.channels == want.plan.channels
+    )
     assert (np.abs(want.samples).max(axis=0) > 0).mean() > 0.3
     if precision == "float32":
         np.testing.assert_array_equal(got.samples, want.samples)
@@ -96,13 +125,20 @@ def test_slices_are_as_one_rank(case, precision, ranks):
 
 def plans(case, ranks, partition="slices"):
     """The plans of all ranks."""
-    return spawn(ranks, lambda comm: planned_by_method(loads(text(case, partition=partition)), Together(comm), CPU(threads=1)))
+    return spawn(
+        ranks,
+        lambda comm: planned_by_method(
+            loads(text(case, partition=partition)), Together(comm), CPU(threads=1)
+        ),
+    )
 
 
 def test_a_position_on_cuts_belongs_to_one_rank():
     """A receiver to one; of a source on a corner of four slices each of them takes its elements' share."""
     found = plans("mantle", 2)
-    assert (np.diff(found[0].gathering.first) == 1).all() and len(found[0].gathering.source) == len(found[0].channels) > 0
+    assert (np.diff(found[0].gathering.first) == 1).all() and len(found[0].gathering.source) == len(
+        found[0].channels
+    ) > 0
     assert all("source_series" in plan.arrays for plan in found)
 
 
@@ -110,15 +146,30 @@ def test_a_position_on_cuts_belongs_to_one_rank():
 def test_no_rank_asks_for_the_whole(ranks, monkeypatch):
     """Windows only: of the rank's own columns and three to each side. Together the ranks have each element once, by its number."""
     windows, real = [], Chunk.part
-    monkeypatch.setattr(Chunk, "part", lambda self, window=None: windows.append(window) or real(self, window))
+    monkeypatch.setattr(
+        Chunk, "part", lambda self, window=None: windows.append(window) or real(self, window)
+    )
     found = plans("mantle", ranks)
     made = earth_chunk.chunk_of(loads(text("mantle")))
     assert len(windows) == ranks and all(one is not None for one in windows)
-    assert max((one[1] - one[0]) * (one[3] - one[2]) for one in windows) <= (24 / ranks + 6) * 6 < 24 * 6
-    assert sum(plan.subdomain.elements for plan in found) == made.size == found[0].totals.grid.elements
-    assert found[0].totals.points == made.stack.points(3) == sum(plan.subdomain.points for plan in found)
+    assert (
+        max((one[1] - one[0]) * (one[3] - one[2]) for one in windows)
+        <= (24 / ranks + 6) * 6
+        < 24 * 6
+    )
+    assert (
+        sum(plan.subdomain.elements for plan in found) == made.size == found[0].totals.grid.elements
+    )
+    assert (
+        found[0].totals.points
+        == made.stack.points(3)
+        == sum(plan.subdomain.points for plan in found)
+    )
     own = made.slice_of(part := real(made).local(), ranks, 1)
-    assert sorted(part.numbers) == list(range(made.size)) and [plan.subdomain.elements for plan in found] == np.bincount(own).tolist()
+    assert (
+        sorted(part.numbers) == list(range(made.size))
+        and [plan.subdomain.elements for plan in found] == np.bincount(own).tolist()
+    )
 
 
 def test_elements_have_the_same_number_and_order_in_any_part():
@@ -135,14 +186,29 @@ def test_elements_have_the_same_number_and_order_in_any_part():
 
 def test_large_chunks_are_built_in_slices(monkeypatch):
     """Without being asked to."""
-    assert earth_chunk.slices_of(loads(text("mantle", partition="auto")), earth_chunk.chunk_of(loads(text("mantle"))), 2) is None
+    assert (
+        earth_chunk.slices_of(
+            loads(text("mantle", partition="auto")), earth_chunk.chunk_of(loads(text("mantle"))), 2
+        )
+        is None
+    )
     monkeypatch.setattr(earth_chunk, "LARGE", 100)
-    asked, made = loads(text("mantle", partition="auto")), earth_chunk.chunk_of(loads(text("mantle")))
-    assert earth_chunk.slices_of(asked, made, 4) == (4, 1) and earth_chunk.slices_of(asked, made, 1) is None
+    asked, made = (
+        loads(text("mantle", partition="auto")),
+        earth_chunk.chunk_of(loads(text("mantle"))),
+    )
+    assert (
+        earth_chunk.slices_of(asked, made, 4) == (4, 1)
+        and earth_chunk.slices_of(asked, made, 1) is None
+    )
     assert earth_chunk.slices_of(loads(text("mantle", partition="bisection")), made, 4) is None
     marks = [plan.subdomain.checksum for plan in plans("mantle", 2, "auto")]
     part = made.part().local()
-    assert len(set(marks)) == 2 and zlib.crc32(np.empty(0, np.int64)) not in marks and part.mesh.size == made.size
+    assert (
+        len(set(marks)) == 2
+        and zlib.crc32(np.empty(0, np.int64)) not in marks
+        and part.mesh.size == made.size
+    )
 
 
 @pytest.mark.parametrize("case, ranks, partition", [("mantle", 2, "slices"), ("core", 3, "random")])
@@ -158,9 +224,14 @@ def test_ranks_look_at_the_same_part_of_a_large_mesh(monkeypatch, case, ranks, p
         return some
 
     monkeypatch.setattr(time_step, "likely_elements", watched)
-    alone_, want = planned_by_method(loads(text(case)), machine=CPU(threads=1)).dt, sorted(parts.pop().tolist())
+    alone_, want = (
+        planned_by_method(loads(text(case)), machine=CPU(threads=1)).dt,
+        sorted(parts.pop().tolist()),
+    )
     steps = {plan.dt for plan in plans(case, ranks, partition)}
-    assert sorted(np.concatenate(parts).tolist()) == want and 0 < len(want) <= 90 and steps == {alone_}
+    assert (
+        sorted(np.concatenate(parts).tolist()) == want and 0 < len(want) <= 90 and steps == {alone_}
+    )
 
 
 def test_too_many_ranks_for_the_columns():
@@ -172,7 +243,9 @@ def test_rasters_of_pictures_follow_the_design():
     """The median edge that all ranks know without the mesh is that of the mesh, but for the chunk's sides, where elements are narrower."""
     for case in ("mantle", "core"):
         made = earth_chunk.chunk_of(loads(text(case)))
-        assert earth_chunk.middle_edge(made) == pytest.approx(meshing.edges(made.part().mesh)[1], rel=0.25)
+        assert earth_chunk.middle_edge(made) == pytest.approx(
+            meshing.edges(made.part().mesh)[1], rel=0.25
+        )
 
 
 PICTURES = """
@@ -196,12 +269,22 @@ def test_processes(tmp_path):
 
     (tmp_path / "case.toml").write_text(text("mantle", "float64") + PICTURES)
     command(tmp_path, "run", "case.toml", "-o", "out", "--ranks", "2")
-    got, want = xarray.open_zarr(tmp_path / "out" / "result.zarr"), alone("mantle", "float64").dataset
+    got, want = (
+        xarray.open_zarr(tmp_path / "out" / "result.zarr"),
+        alone("mantle", "float64").dataset,
+    )
     assert np.linalg.norm(got.velocity - want.velocity) < 1e-12 * np.linalg.norm(want.velocity)
     told = json.loads((tmp_path / "out" / "run.json").read_text())
     assert told["state"] == "finished" and len(told["ranks"]) == 2
     craton.run(loads(text("mantle", "float64") + PICTURES), out=tmp_path / "one", progress=False)
     for name in ("ground", "section"):
-        a, b = (xarray.open_zarr(tmp_path / out / "result.zarr", group=f"snapshots/{name}").velocity.to_numpy() for out in ("out", "one"))
+        a, b = (
+            xarray.open_zarr(
+                tmp_path / out / "result.zarr", group=f"snapshots/{name}"
+            ).velocity.to_numpy()
+            for out in ("out", "one")
+        )
         assert np.array_equal(np.isnan(a), np.isnan(b)) and np.nanmax(np.abs(b)) > 0
-        assert np.linalg.norm(np.nan_to_num(a - b)) < 1e-6 * np.linalg.norm(np.nan_to_num(b))  # stored in float32
+        assert np.linalg.norm(np.nan_to_num(a - b)) < 1e-6 * np.linalg.norm(
+            np.nan_to_num(b)
+        )  # stored in float32

@@ -18,7 +18,18 @@ from smallcase import write
 import craton
 from craton.cli import main
 
-COMMANDS = ("run", "resume", "survey", "plan", "new", "plot", "info", "kernels", "bench", "validate")
+COMMANDS = (
+    "run",
+    "resume",
+    "survey",
+    "plan",
+    "new",
+    "plot",
+    "info",
+    "kernels",
+    "bench",
+    "validate",
+)
 HEAVY = ("numpy", "pydantic", "scipy", "xarray", "zarr", "obspy", "matplotlib", "cupy")
 
 
@@ -37,7 +48,9 @@ def cli(tmp_path, monkeypatch, capsys):
 
 def process(*words, cwd=None, **options):
     """The program in a process of its own, when it has ended."""
-    return subprocess.run([sys.executable, "-m", "craton", *words], cwd=cwd, text=True, capture_output=True, **options)
+    return subprocess.run(
+        [sys.executable, "-m", "craton", *words], cwd=cwd, text=True, capture_output=True, **options
+    )
 
 
 def told(out):
@@ -82,7 +95,9 @@ Recorder.sample = spy
 from craton.cli import main
 sys.exit(main(["run", "small.toml", "--quiet"]))
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True
+    )
     assert done.returncode == 0 and done.stdout == "", done.stderr
     assert "looked" in done.stderr.splitlines(), done.stderr
 
@@ -94,9 +109,19 @@ def test_module_is_the_command():
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_completion(shell):
-    words = {"COMP_WORDS": "craton pl", "COMP_CWORD": "1", "_TYPER_COMPLETE_ARGS": "craton pl", "_CRATON_COMPLETE": f"complete_{shell}"}
+    words = {
+        "COMP_WORDS": "craton pl",
+        "COMP_CWORD": "1",
+        "_TYPER_COMPLETE_ARGS": "craton pl",
+        "_CRATON_COMPLETE": f"complete_{shell}",
+    }
     done = process(env=os.environ | words)
-    assert done.returncode == 0 and "plan" in done.stdout and "plot" in done.stdout and "bench" not in done.stdout
+    assert (
+        done.returncode == 0
+        and "plan" in done.stdout
+        and "plot" in done.stdout
+        and "bench" not in done.stdout
+    )
 
 
 def test_nothing_said_shows_help(cli):
@@ -107,7 +132,9 @@ def test_nothing_said_shows_help(cli):
 def test_reader_that_goes_away():
     """As in `craton kernels velocity | head`."""
     with subprocess.Popen(
-        [sys.executable, "-m", "craton", "kernels", "velocity"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "craton", "kernels", "velocity"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as running:
         running.stdout.close()
         error = running.stderr.read()
@@ -122,22 +149,39 @@ def test_run_writes_what_it_says(cli, tmp_path):
     write(tmp_path)
     code, out, err = cli("run", "small.toml")
     assert code == 0
-    assert "31 x 31 x 26 = 0.02 million points" in out and "CPU" in out and re.search(r"steps +85 of 0\.0156", out) and "MiB" in out
+    assert (
+        "31 x 31 x 26 = 0.02 million points" in out
+        and "CPU" in out
+        and re.search(r"steps +85 of 0\.0156", out)
+        and "MiB" in out
+    )
     assert re.search(r"done: 85 steps, [\d.]+ [MG]point-steps/s", out)
     assert "step 85 of 85" in err
     said = {line.split()[0] for line in out.splitlines() if line.startswith("  small/")}
     there = {f"small/{p.name}" for p in (tmp_path / "small").iterdir()}
-    assert said == there == {f"small/{n}" for n in ("result.zarr", "run.json", "scenario.toml", "stations.xml", "waveforms.mseed")}
-    assert told("small")["state"] == "finished" and recorded("small").velocity.sizes == {"receiver": 4, "component": 3, "time": 64}
+    assert (
+        said
+        == there
+        == {
+            f"small/{n}"
+            for n in ("result.zarr", "run.json", "scenario.toml", "stations.xml", "waveforms.mseed")
+        }
+    )
+    assert told("small")["state"] == "finished" and recorded("small").velocity.sizes == {
+        "receiver": 4,
+        "component": 3,
+        "time": 64,
+    }
     assert craton.load("small/scenario.toml") == craton.load("small.toml")
 
 
 def test_run_says_what_could_not_be_written(tmp_path):
     write(tmp_path, ("duration = 1.0", "duration = 0.3"))
-    code = (
-        "import sys; sys.modules['obspy'] = None\nfrom craton.cli import main\nsys.exit(main(['run', 'small.toml']))"  # as if not installed
+    missing = "import sys; sys.modules['obspy'] = None"  # as if not installed
+    code = f"{missing}\nfrom craton.cli import main\nsys.exit(main(['run', 'small.toml']))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True)
     assert done.returncode == 0 and told(tmp_path / "small")["state"] == "finished"
     assert "waveforms.mseed" not in done.stdout and "result.zarr" in done.stdout
     assert "small/waveforms.mseed was not written" in done.stderr and "craton[seis]" in done.stderr
@@ -147,10 +191,23 @@ def test_run_quietly(cli, tmp_path):
     write(tmp_path, ("vp = 3000", "vp = 3"), ("vs = 1700", "vs = 1.7"))
     code, out, err = cli("run", "small.toml", "-q", "--set", "time.start=0.9")
     assert code == 0 and out == ""
-    assert all(line.startswith("warning: ") for line in err.splitlines()) and "did you mean 3 km/s = 3000" in err
-    assert cli("run", "small.toml", "-o", "right", "-q", "--set", "time.duration=2", "--set", "model.vp=3000", "--set", "model.vs=1700")[
-        1:
-    ] == ("", "")
+    assert (
+        all(line.startswith("warning: ") for line in err.splitlines())
+        and "did you mean 3 km/s = 3000" in err
+    )
+    assert cli(
+        "run",
+        "small.toml",
+        "-o",
+        "right",
+        "-q",
+        "--set",
+        "time.duration=2",
+        "--set",
+        "model.vp=3000",
+        "--set",
+        "model.vs=1700",
+    )[1:] == ("", "")
 
 
 def test_run_without_receivers_or_snapshots(cli, tmp_path):
@@ -168,14 +225,26 @@ def test_finished_run_is_replaced_only_by_force(cli, tmp_path):
     assert cli("run", "small.toml", "-o", "out", *short)[0] == 0
     before = (tmp_path / "out" / "run.json").read_bytes()
     code, out, err = cli("run", "small.toml", "-o", "out", *short)
-    assert code == 2 and "out holds a finished run" in err and "--force" in err and (tmp_path / "out" / "run.json").read_bytes() == before
+    assert (
+        code == 2
+        and "out holds a finished run" in err
+        and "--force" in err
+        and (tmp_path / "out" / "run.json").read_bytes() == before
+    )
     assert cli("run", "small.toml", "-o", "out", "--force", *short)[0] == 0
     assert (tmp_path / "out" / "run.json").read_bytes() != before
 
 
 def test_values_set_on_the_command_line_are_kept(cli, tmp_path):
     write(tmp_path, ('device = "cpu"', 'device = "auto"'))
-    words = ("--set", "time.duration=0.25 s", "--set", "source.0.wavelet.tau=0.1", "--device", "cpu")
+    words = (
+        "--set",
+        "time.duration=0.25 s",
+        "--set",
+        "source.0.wavelet.tau=0.1",
+        "--device",
+        "cpu",
+    )
     assert cli("run", "small.toml", "-o", "out", *words)[0] == 0
     kept = craton.load("out/scenario.toml")
     assert (kept.time.duration, kept.source[0].wavelet.tau, kept.run.device) == (0.25, 0.1, "cpu")
@@ -193,7 +262,10 @@ def test_explosion_is_stopped_and_what_was_recorded_is_kept(cli, tmp_path, monke
     write(tmp_path, ("duration = 1.0", "duration = 10"))
     code, out, err = cli("run", "small.toml", "-o", "out")
     assert code == 4 and "Traceback" not in err
-    assert re.search(r"craton: unstable at step \d+ of \d+ \(t = .* s\): v[xyz] = .* m/s at x = \d+, y = \d+, z = -?\d+ m", err)
+    assert re.search(
+        r"craton: unstable at step \d+ of \d+ \(t = .* s\): v[xyz] = .* m/s at x = \d+, y = \d+, z = -?\d+ m",
+        err,
+    )
     assert "try a smaller time.step" in err and "kept: out/result.zarr" in err
     run = told("out")
     assert run["state"] == "failed" and "unstable" in run["reason"] and 0 < run["steps_done"] <= 200
@@ -225,7 +297,10 @@ def started(folder, *words):
     """A long run in a process of its own that has done its first steps."""
     write(folder, ("duration = 1.0", "duration = 2000"))
     running = subprocess.Popen(
-        [sys.executable, "-m", "craton", "run", "small.toml", "-o", "out", *words], cwd=folder, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "craton", "run", "small.toml", "-o", "out", *words],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     end = time.monotonic() + 120  # of compiling on a loaded machine
     while not list((folder / "out").glob("result.zarr/snapshots/section/velocity/[0-9]*")):
@@ -240,7 +315,11 @@ def test_signal_ends_cleanly(number, tmp_path):
     running.send_signal(number)
     _, err = running.communicate(timeout=60)
     assert running.returncode == 75, err
-    assert "Traceback" not in err and f"stopped by {number.name} after step" in err and "kept: out/result.zarr" in err
+    assert (
+        "Traceback" not in err
+        and f"stopped by {number.name} after step" in err
+        and "kept: out/result.zarr" in err
+    )
     run = told(tmp_path / "out")
     assert run["state"] == "interrupted" and 0 < run["steps_done"] < 100_000
     waves = recorded(tmp_path / "out")
@@ -254,12 +333,19 @@ def test_signal_before_the_first_step(cli, tmp_path, monkeypatch):
     monkeypatch.setattr(waves, "check_memory", lambda *a: os.kill(os.getpid(), signal.SIGTERM))
     write(tmp_path)
     code, out, err = cli("run", "small.toml", "-o", "out")
-    assert code == 75 and "interrupted" in err and "Traceback" not in err and not (tmp_path / "out").exists()
+    assert (
+        code == 75
+        and "interrupted" in err
+        and "Traceback" not in err
+        and not (tmp_path / "out").exists()
+    )
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 @pytest.mark.parametrize(
-    "error, code", [(MemoryError(), 3), (RuntimeError("quite unexpected"), 1), (KeyboardInterrupt(), 75)], ids=lambda v: str(v)[:12]
+    "error, code",
+    [(MemoryError(), 3), (RuntimeError("quite unexpected"), 1), (KeyboardInterrupt(), 75)],
+    ids=lambda v: str(v)[:12],
 )
 def test_other_ends(error, code, cli, tmp_path, monkeypatch):
     from craton import api
@@ -270,7 +356,9 @@ def test_other_ends(error, code, cli, tmp_path, monkeypatch):
     monkeypatch.setattr(api, "plan", fails)
     write(tmp_path)
     got, out, err = cli("plan", "small.toml")
-    assert got == code and "Traceback" not in err and len(err.splitlines()) <= 2 and str(error) in err
+    assert (
+        got == code and "Traceback" not in err and len(err.splitlines()) <= 2 and str(error) in err
+    )
     debugged = cli("plan", "small.toml", "--debug")
     assert debugged[0] == code and ("Traceback" in debugged[2]) == (code != 75)
 
@@ -279,13 +367,32 @@ def test_other_ends(error, code, cli, tmp_path, monkeypatch):
 
 
 def test_plan_says_all_and_writes_nothing(cli, tmp_path):
-    write(tmp_path, ('wavelet = { kind = "gaussian", tau = 0.12, delay = 0.6 }', 'wavelet = { kind = "ricker", frequency = 8 }'))
+    write(
+        tmp_path,
+        (
+            'wavelet = { kind = "gaussian", tau = 0.12, delay = 0.6 }',
+            'wavelet = { kind = "ricker", frequency = 8 }',
+        ),
+    )
     code, out, err = cli("plan", "small.toml")
     assert code == 0 and [p.name for p in tmp_path.iterdir()] == ["small.toml"]
-    for word in ("31 x 31 x 26", "stability limit", "f95", "phase velocity", "Mw", "wavefield", "memory traffic", "velocity"):
+    for word in (
+        "31 x 31 x 26",
+        "stability limit",
+        "f95",
+        "phase velocity",
+        "Mw",
+        "wavefield",
+        "memory traffic",
+        "velocity",
+    ):
         assert word in out, word
     about = re.search(r"about ([\d.e+]+) (s|min|h) for (\d+) steps", out)
-    assert about and "60% of that (assumed)" in out and re.search(r"copies [\d.,]+ GB/s \(measured now\)", out)
+    assert (
+        about
+        and "60% of that (assumed)" in out
+        and re.search(r"copies [\d.,]+ GB/s \(measured now\)", out)
+    )
     assert "points per wavelength" in err and "use a spacing of" in err
 
 
@@ -313,7 +420,14 @@ def test_new_scenario_is_small_and_sound(cli, tmp_path):
     # under a minute at 10 Mpoint-steps/s, a tenth of what two cores do
     assert planned.grid.size * planned.steps < 60 * 10e6
     code, out, _ = cli(
-        "run", "valley.toml", "--set", "time.duration=0.2", "--set", "domain.spacing=200", "--set", "boundaries.cpml.thickness=5"
+        "run",
+        "valley.toml",
+        "--set",
+        "time.duration=0.2",
+        "--set",
+        "domain.spacing=200",
+        "--set",
+        "boundaries.cpml.thickness=5",
     )
     assert code == 0 and "next: craton plot valley" in out
     before = (tmp_path / "valley.toml").read_text()
@@ -328,7 +442,9 @@ def test_plot_draws(cli, tmp_path):
     code, out, _ = cli("plot", "small", "overview", "records")
     assert code == 0
     paths = [Path(line) for line in out.splitlines()]
-    assert [p.name for p in paths] == ["overview.png", "records.png"] and all(p.read_bytes().startswith(b"\x89PNG") for p in paths)
+    assert [p.name for p in paths] == ["overview.png", "records.png"] and all(
+        p.read_bytes().startswith(b"\x89PNG") for p in paths
+    )
 
 
 def test_info_names_everything(cli, monkeypatch):
@@ -379,9 +495,17 @@ def test_kernels_lists_every_operator_of_a_plan(cli, tmp_path):
 
 def test_kernel_text_of_gravity(cli):
     """In the precision that it runs in: terms of nodes in double whatever is asked."""
-    for name, asked, real in (("attract", "float32", "float"), ("attract", "float64", "double"), ("attract_nodes", "float32", "double")):
+    for name, asked, real in (
+        ("attract", "float32", "float"),
+        ("attract", "float64", "double"),
+        ("attract_nodes", "float32", "double"),
+    ):
         code, out, _ = cli("kernels", name, "--precision", asked)
-        assert code == 0 and f"typedef {real} real;" in out and f"// {name}, float{'32' if real == 'float' else '64'}, for cuda" in out
+        assert (
+            code == 0
+            and f"typedef {real} real;" in out
+            and f"// {name}, float{'32' if real == 'float' else '64'}, for cuda" in out
+        )
 
 
 def test_kernel_text_is_what_the_compiler_gets(cli):
@@ -394,7 +518,9 @@ def test_kernel_text_is_what_the_compiler_gets(cli):
     head, text = first.split("\n", 1)
     flags = head.split("body: ")[1].split()
     assert flags[0] == compiler()[0]
-    done = subprocess.run([*flags, "-", "-o", os.devnull, "-fsyntax-only"], input=text, text=True, capture_output=True)
+    done = subprocess.run(
+        [*flags, "-", "-o", os.devnull, "-fsyntax-only"], input=text, text=True, capture_output=True
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -421,7 +547,11 @@ def test_bench_measures(cli, tmp_path, monkeypatch):
     code, out, _ = cli("bench", "fd", "--device", "cpu", "-o", "speed.json")
     assert code == 0 and "copy" in out and "Mpoint-steps/s" in out
     kept = json.loads((tmp_path / "speed.json").read_text())
-    assert kept["cases"][0]["points"] == 32**3 and kept["cases"][0]["point_steps_per_second"] > 0 and kept["copy_bandwidth"] > 0
+    assert (
+        kept["cases"][0]["points"] == 32**3
+        and kept["cases"][0]["point_steps_per_second"] > 0
+        and kept["copy_bandwidth"] > 0
+    )
 
 
 def test_bench_measures_elements(cli, tmp_path, monkeypatch):
@@ -436,8 +566,15 @@ def test_bench_measures_elements(cli, tmp_path, monkeypatch):
     code, out, err = cli("bench", "sem", "--device", "cpu", "-o", "speed.json")
     assert code == 0 and out.count("M elements/s") == 3, err
     kept = json.loads((tmp_path / "speed.json").read_text())["cases"]
-    assert all(case["elements"] >= 128 and case["elements_per_second"] > 0 and case["bytes_per_element"] > 1000 for case in kept)
-    assert {"solid_corners_varying"} < set(kept[0]["operators"]) and {"solid_box"} < set(kept[1]["operators"])
+    assert all(
+        case["elements"] >= 128
+        and case["elements_per_second"] > 0
+        and case["bytes_per_element"] > 1000
+        for case in kept
+    )
+    assert {"solid_corners_varying"} < set(kept[0]["operators"]) and {"solid_box"} < set(
+        kept[1]["operators"]
+    )
     assert {"fluid_corners", "to_fluid", "stacey", "fluid_stacey"} < set(kept[2]["operators"])
 
 
@@ -454,18 +591,36 @@ def test_bench_measures_gravity(cli, tmp_path, monkeypatch):
     assert code == 0 and "copy" in out and out.count("Mpairs/s") == 8, err
     kept = json.loads((tmp_path / "speed.json").read_text())
     rates, calls = kept["cases"][:4], kept["cases"][4:]
-    assert [case["precision"] for case in rates] == ["float64", "float64", "float32", "float32"] and kept["bench"] == "gravity"
-    assert all(case["pairs"] == 200 * 24 and case["pairs_per_second"] > 0 and not case["whole_call"] for case in rates)
+    assert [case["precision"] for case in rates] == [
+        "float64",
+        "float64",
+        "float32",
+        "float32",
+    ] and kept["bench"] == "gravity"
+    assert all(
+        case["pairs"] == 200 * 24 and case["pairs_per_second"] > 0 and not case["whole_call"]
+        for case in rates
+    )
     assert all(case["records_seconds"] > 0 for case in rates)
-    assert [case["points"] for case in calls] == [6, 6, 96, 96] and calls[0]["method"] == "direct" and calls[0]["prisms"] > 400
-    assert all(case["lowest"] <= case["pairs_per_second"] <= case["highest"] and case["stated_error"]["g_z"] > 0 for case in calls)
+    assert (
+        [case["points"] for case in calls] == [6, 6, 96, 96]
+        and calls[0]["method"] == "direct"
+        and calls[0]["prisms"] > 400
+    )
+    assert all(
+        case["lowest"] <= case["pairs_per_second"] <= case["highest"]
+        and case["stated_error"]["g_z"] > 0
+        for case in calls
+    )
 
 
 def test_seven_spheres_of_the_benchmark_are_the_example():
     from craton.methods.gravity import bench
 
     prisms, density = bench.seven_spheres()
-    example = craton.plan(craton.load(Path(__file__).parents[1] / "examples" / "seven_spheres.toml")).problem
+    example = craton.plan(
+        craton.load(Path(__file__).parents[1] / "examples" / "seven_spheres.toml")
+    ).problem
     assert np.array_equal(prisms, example.prisms) and np.array_equal(density, example.density)
     assert len(density) == bench.LARGE[0]
 
@@ -474,18 +629,28 @@ def test_seven_spheres_of_the_benchmark_are_the_example():
 def cases(monkeypatch):
     """Rows that a validation is to give back."""
     shared = {"what": "waves", "limit": 0.1}
-    rows = [{"case": "one", **shared, "misfit": 0.004, "passed": True}, {"case": "two", **shared, "misfit": 0.2, "passed": False}]
+    rows = [
+        {"case": "one", **shared, "misfit": 0.004, "passed": True},
+        {"case": "two", **shared, "misfit": 0.2, "passed": False},
+    ]
     rows[0]["curves"] = (np.arange(9.0), np.arange(9.0), np.arange(9.0))
-    importlib.import_module("craton.validation.figure")  # found by its name, also where its package is not one
+    importlib.import_module(
+        "craton.validation.figure"
+    )  # found by its name, also where its package is not one
     module = types.ModuleType("craton.validation")
     module.CASES = {"one": None, "two": None}
     module.GROUPS = {"fd": ("one", "two")}
-    module.validate = lambda name, device, full: (row for row in rows if name in (None, "fd", row["case"]))
+    module.validate = lambda name, device, full: (
+        row for row in rows if name in (None, "fd", row["case"])
+    )
     monkeypatch.setitem(sys.modules, "craton.validation", module)
     monkeypatch.setattr(craton, "validation", module, raising=False)
 
 
-@pytest.mark.parametrize("words, code, words_out", [((), 4, "1 of 2 within"), (("one",), 0, "1 of 1 within"), (("two",), 4, "0.2")])
+@pytest.mark.parametrize(
+    "words, code, words_out",
+    [((), 4, "1 of 2 within"), (("one",), 0, "1 of 1 within"), (("two",), 4, "0.2")],
+)
 def test_validate_tells_failure(words, code, words_out, cli, cases):
     got, out, _ = cli("validate", *words)
     assert got == code and words_out in out
@@ -493,15 +658,24 @@ def test_validate_tells_failure(words, code, words_out, cli, cases):
 
 def test_validate_knows_its_cases(cli, cases):
     code, _, err = cli("validate", "ones")
-    assert code == 2 and 'NAME: there is no case "ones"; did you mean "one"?' in err and "write one of fd, one or two" in err
+    assert (
+        code == 2
+        and 'NAME: there is no case "ones"; did you mean "one"?' in err
+        and "write one of fd, one or two" in err
+    )
 
 
 def test_validate_keeps_rows_and_figure(cli, cases):
     pytest.importorskip("matplotlib")
     assert cli("validate", "fd", "-o", "rows.json", "--figure", "rows.png")[0] == 4
     kept = json.loads(Path("rows.json").read_text())
-    assert [set(row) for row in kept["validation"]] == [{"case", "what", "misfit", "limit", "passed"}] * 2 and kept["device"]
+    assert [set(row) for row in kept["validation"]] == [
+        {"case", "what", "misfit", "limit", "passed"}
+    ] * 2 and kept["device"]
     assert Path("rows.png").read_bytes().startswith(b"\x89PNG")
-    for words, place in ((("-o", "no/rows.json"), "no/rows.json"), (("--figure", "rows.nope"), "rows.nope")):
+    for words, place in (
+        (("-o", "no/rows.json"), "no/rows.json"),
+        (("--figure", "rows.nope"), "rows.nope"),
+    ):
         code, _, err = cli("validate", "one", *words)
         assert code == 3 and f"cannot write {place}" in err and words[0] in err

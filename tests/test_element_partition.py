@@ -1,4 +1,5 @@
 """Elements over ranks: balance, shared points that match pairwise, outer elements; slices of a chunk that build themselves."""
+
 import builtins
 import importlib.util
 
@@ -11,7 +12,12 @@ from craton.model.globe import prem
 from craton.model.globe.chunk import chunk
 from craton.model.mesh import numbering
 
-METIS = pytest.param("metis", marks=pytest.mark.skipif(not importlib.util.find_spec("pymetis"), reason="pymetis is not installed"))
+METIS = pytest.param(
+    "metis",
+    marks=pytest.mark.skipif(
+        not importlib.util.find_spec("pymetis"), reason="pymetis is not installed"
+    ),
+)
 DEGREE = 3
 
 
@@ -38,8 +44,14 @@ def test_shared_points_are_in_the_lists_of_all_their_ranks(earth, method, ranks)
     _, _, points, centroids = earth
     rank = elements.partition(points, centroids, ranks, method)
     found = elements.pieces(points, rank)
-    assert len(found) == ranks and np.array_equal(np.sort(np.concatenate([p.elements for p in found])), np.arange(len(points)))
-    lists = {(p.rank, other): points[p.elements].reshape(-1)[places] for p in found for other, places in p.shared.items()}
+    assert len(found) == ranks and np.array_equal(
+        np.sort(np.concatenate([p.elements for p in found])), np.arange(len(points))
+    )
+    lists = {
+        (p.rank, other): points[p.elements].reshape(-1)[places]
+        for p in found
+        for other, places in p.shared.items()
+    }
     wanted = {}
     for point, holders in sorted(brute_force(points, rank).items()):
         for a in holders:
@@ -47,7 +59,9 @@ def test_shared_points_are_in_the_lists_of_all_their_ranks(earth, method, ranks)
                 wanted.setdefault((a, b), []).append(point)
     assert lists.keys() == wanted.keys()
     for pair, own in lists.items():
-        assert own.tolist() == wanted[pair] == lists[pair[::-1]].tolist()  # the same points in the same order on both sides
+        assert (
+            own.tolist() == wanted[pair] == lists[pair[::-1]].tolist()
+        )  # the same points in the same order on both sides
 
 
 @pytest.mark.parametrize("method", [METIS, "bisection"])
@@ -58,7 +72,9 @@ def test_outer_elements_are_those_that_hold_a_shared_point(earth, method):
     for one in elements.pieces(points, rank):
         touching = [bool(several & set(points[e].ravel().tolist())) for e in one.elements]
         assert all(touching[: one.outer]) and not any(touching[one.outer :])
-        assert (np.diff(one.elements[: one.outer]) > 0).all() and (np.diff(one.elements[one.outer :]) > 0).all()
+        assert (np.diff(one.elements[: one.outer]) > 0).all() and (
+            np.diff(one.elements[one.outer :]) > 0
+        ).all()
 
 
 def test_own_numbers_of_shared_points(earth):
@@ -74,7 +90,9 @@ def test_own_numbers_of_shared_points(earth):
         whole.append({other: table[mine] for other, mine in one.points(numbers.points).items()})
     for one in found:
         for other in one.shared:
-            assert np.array_equal(whole[one.rank][other], whole[other][one.rank]) and len(whole[one.rank][other])
+            assert np.array_equal(whole[one.rank][other], whole[other][one.rank]) and len(
+                whole[one.rank][other]
+            )
 
 
 @pytest.mark.parametrize("method", [METIS, "bisection"])
@@ -91,8 +109,13 @@ def test_weights_are_balanced(earth, method, weighted):
 def test_cuts_are_short(earth, method):
     """Fewer shared points than a third of those of a scattered partition."""
     _, _, points, centroids = earth
+
     def count(how):
-        return sum(len(own) for p in elements.pieces(points, elements.partition(points, centroids, 4, how)) for own in p.shared.values())
+        return sum(
+            len(own)
+            for p in elements.pieces(points, elements.partition(points, centroids, 4, how))
+            for own in p.shared.values()
+        )
 
     assert count(method) < count("random") / 3
 
@@ -101,8 +124,12 @@ def test_dual_graph(earth):
     made, part, points, _ = earth
     offsets, found = elements.neighbours(points)
     degree = np.diff(offsets)
-    outside = np.bincount(np.concatenate([rows[:, 0] for rows in part.mesh.faces.values()]), minlength=len(points))
-    assert np.array_equal(degree + outside, np.full(len(points), 6))  # each face has an element behind it, or is a side of the chunk
+    outside = np.bincount(
+        np.concatenate([rows[:, 0] for rows in part.mesh.faces.values()]), minlength=len(points)
+    )
+    assert np.array_equal(
+        degree + outside, np.full(len(points), 6)
+    )  # each face has an element behind it, or is a side of the chunk
     pairs = set(zip(np.repeat(np.arange(len(points)), degree).tolist(), found.tolist()))
     assert all((b, a) in pairs and a != b for a, b in pairs)
 
@@ -112,8 +139,15 @@ def test_partitions_that_cannot_be(earth, monkeypatch):
     with pytest.raises(ScenarioError, match="5000 ranks"):
         elements.partition(points, centroids, 5000, "bisection")
     real = builtins.__import__
-    monkeypatch.setattr(builtins, "__import__", lambda name, *a, **k: real("_absent_" if name == "pymetis" else name, *a, **k))
+    monkeypatch.setattr(
+        builtins,
+        "__import__",
+        lambda name, *a, **k: real("_absent_" if name == "pymetis" else name, *a, **k),
+    )
     with pytest.raises(ResourceError, match="pip install pymetis"):
         elements.partition(points, centroids, 2, "metis")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert np.array_equal(elements.partition(points, centroids, 2), elements.partition(points, centroids, 2, "bisection"))
+    assert np.array_equal(
+        elements.partition(points, centroids, 2),
+        elements.partition(points, centroids, 2, "bisection"),
+    )

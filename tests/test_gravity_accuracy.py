@@ -2,6 +2,7 @@
 
 The reference, `exact` of bench/cases/gravity_l2.py, is good to about 1e-19 (r / l)^3 of the field: tests stay within a hundred prism sizes.
 """
+
 import json
 from pathlib import Path
 
@@ -29,8 +30,13 @@ def l2():
 def scattered(count, signs, side=(5, 150), seed=1):
     """Prisms anywhere in a box; densities of one sign or of both, which nearly cancel."""
     rng = np.random.default_rng(seed)
-    centre, half = rng.uniform([0, 0, -1500], [4000, 3000, -200], (count, 3)), rng.uniform(*side, (count, 3))
-    return np.stack([centre - half, centre + half], axis=2).reshape(count, 6), rng.uniform(-500 if signs else 100, 500, count)
+    centre, half = (
+        rng.uniform([0, 0, -1500], [4000, 3000, -200], (count, 3)),
+        rng.uniform(*side, (count, 3)),
+    )
+    return np.stack([centre - half, centre + half], axis=2).reshape(count, 6), rng.uniform(
+        -500 if signs else 100, 500, count
+    )
 
 
 def mesh(count, layers, signs, seed=2):
@@ -59,8 +65,12 @@ def test_reference_is_that_of_eighty_digits():
     data = json.loads((Path(__file__).parent / "data" / "gravity_cases.json").read_text())
     for case in data["cases"][:2]:
         at = np.array(case["point"], float)[:, None]
-        found = l2().exact(np.array([data["prism"]]), np.array([float(data["density"])]), at, FIELDS)[:, 0]
-        assert [float(v) for v in found] == pytest.approx([case["expected"][name] for name in FIELDS], rel=1e-15)
+        found = l2().exact(
+            np.array([data["prism"]]), np.array([float(data["density"])]), at, FIELDS
+        )[:, 0]
+        assert [float(v) for v in found] == pytest.approx(
+            [case["expected"][name] for name in FIELDS], rel=1e-15
+        )
 
 
 # --- stated errors ----------------------------------------------------------------------------------------------------------------------
@@ -70,9 +80,17 @@ def test_reference_is_that_of_eighty_digits():
 @pytest.mark.parametrize("height", [50, 1000])
 def test_rounding_stays_below_what_is_stated(signs, height):
     """Of `direct`, `vertex`, `fft`: bounded, and by no more than 200 times. Measured ratios: 2 to 100."""
-    for ensemble, methods in ((scattered(300, signs), ("direct",)), (mesh(10, 3, signs), ("direct", "vertex", "fft"))):
+    for ensemble, methods in (
+        (scattered(300, signs), ("direct",)),
+        (mesh(10, 3, signs), ("direct", "vertex", "fft")),
+    ):
         points = grid(7, 200.0, height, 50.0)
-        reference = l2().exact(*ensemble, np.array([p.ravel() for p in points]), FIELDS).astype(float).reshape(-1, 7, 7)
+        reference = (
+            l2()
+            .exact(*ensemble, np.array([p.ravel() for p in points]), FIELDS)
+            .astype(float)
+            .reshape(-1, 7, 7)
+        )
         for method in methods:
             out = gravity.forward(*ensemble, points, FIELDS, "cpu", method=method)
             ratio = np.array([out.error[name] for name in FIELDS]) / greatest(out, reference)
@@ -80,15 +98,71 @@ def test_rounding_stays_below_what_is_stated(signs, height):
 
 
 CASES = {  # ensemble, points, rtol, precision, method, most pessimistic
-    "tree, measured": (lambda signs: mesh(12, 4, signs), grid(50, 90.0, 50, 3.0), 1e-8, "float64", "far", 30),
-    "tree, measured, low": (lambda signs: scattered(3000, signs, (5, 60)), grid(50, 90.0, 2, 3.0), 1e-8, "float64", "far", 30),
-    "tree, by its bound": (lambda signs: scattered(3000, signs, (5, 60)), grid(20, 200.0, 50, 3.0), 1e-4, "float64", "far", 1e5),
-    "single": (lambda signs: scattered(300, signs), grid(50, 90.0, 50, 3.0), None, "float32", "direct", 30),
-    "single, cells": (lambda signs: mesh(12, 4, signs), grid(50, 90.0, 50, 3.0), None, "float32", "direct", 30),
-    "single, tree": (lambda signs: mesh(12, 4, signs), grid(50, 90.0, 50, 3.0), None, "float32", "far", 30),
-    "single, transforms": (lambda signs: mesh(12, 4, signs), grid(40, 50.0, 50, 25.0), None, "float32", "fft", 200),
-    "single, nodes": (lambda signs: mesh(12, 4, signs), grid(40, 50.0, 50, 25.0), None, "float32", "vertex", 200),
-}  # fmt: skip
+    "tree, measured": (
+        lambda signs: mesh(12, 4, signs),
+        grid(50, 90.0, 50, 3.0),
+        1e-8,
+        "float64",
+        "far",
+        30,
+    ),
+    "tree, measured, low": (
+        lambda signs: scattered(3000, signs, (5, 60)),
+        grid(50, 90.0, 2, 3.0),
+        1e-8,
+        "float64",
+        "far",
+        30,
+    ),
+    "tree, by its bound": (
+        lambda signs: scattered(3000, signs, (5, 60)),
+        grid(20, 200.0, 50, 3.0),
+        1e-4,
+        "float64",
+        "far",
+        1e5,
+    ),
+    "single": (
+        lambda signs: scattered(300, signs),
+        grid(50, 90.0, 50, 3.0),
+        None,
+        "float32",
+        "direct",
+        30,
+    ),
+    "single, cells": (
+        lambda signs: mesh(12, 4, signs),
+        grid(50, 90.0, 50, 3.0),
+        None,
+        "float32",
+        "direct",
+        30,
+    ),
+    "single, tree": (
+        lambda signs: mesh(12, 4, signs),
+        grid(50, 90.0, 50, 3.0),
+        None,
+        "float32",
+        "far",
+        30,
+    ),
+    "single, transforms": (
+        lambda signs: mesh(12, 4, signs),
+        grid(40, 50.0, 50, 25.0),
+        None,
+        "float32",
+        "fft",
+        200,
+    ),
+    "single, nodes": (
+        lambda signs: mesh(12, 4, signs),
+        grid(40, 50.0, 50, 25.0),
+        None,
+        "float32",
+        "vertex",
+        200,
+    ),
+}
 
 
 @pytest.mark.parametrize("signs", [False, True], ids=["one sign", "both signs"])
@@ -99,7 +173,9 @@ def test_stated_errors_hold(name, signs):
     ensemble = make(signs)
     known = gravity.forward(*ensemble, points, FIELDS, "cpu", method="direct")
     out = gravity.forward(*ensemble, points, FIELDS, "cpu", precision, method, rtol)
-    ratio = np.array([out.error[field] for field in FIELDS]) / greatest(out, [known[field] for field in FIELDS])
+    ratio = np.array([out.error[field] for field in FIELDS]) / greatest(
+        out, [known[field] for field in FIELDS]
+    )
     assert (ratio >= 0.5).all() and (ratio < most).all(), ratio
 
 
@@ -126,7 +202,10 @@ def test_estimate_of_the_error_is_cheap():
         asked = problem(*ensemble, points, FIELDS)
         values, report = solve(asked, "cpu", method)
         Counting.pairs = 0
-        assert accuracy.stated(asked, values, method, Counting(backend("cpu"))) == report["error"] and Counting.pairs == 0
+        assert (
+            accuracy.stated(asked, values, method, Counting(backend("cpu"))) == report["error"]
+            and Counting.pairs == 0
+        )
     asked = problem(*ensemble, points, FIELDS)
     values, _ = solve(asked, "cpu", "far")
     accuracy.stated(asked, values, "far", Counting(backend("cpu")))
@@ -141,7 +220,12 @@ GOALS = {"float64": {"mGal": 1e-10, "Eotvos": 1e-10}, "float32": {"mGal": 1e-4, 
 @pytest.mark.parametrize("precision", GOALS)
 def test_norms_of_the_paper_on_coarser_cells(precision):
     """Eq. 12 without its 1/N, scaled to the 15,000 points of the paper, every field: cells of 126 x 126 x 160 m at 150 points."""
-    sets = ("prisms.shape=[175, 175, 50]", "points.x=[0, 22000, 15]", "points.y=[0, 22000, 10]", f'run.precision="{precision}"')
+    sets = (
+        "prisms.shape=[175, 175, 50]",
+        "points.x=[0, 22000, 15]",
+        "points.y=[0, 22000, 10]",
+        f'run.precision="{precision}"',
+    )
     asked = craton.plan(craton.load(ROOT / "examples" / "seven_spheres.toml", sets)).problem
     some = np.arange(0, 150, 15)
     reference = l2().exact(asked.prisms, asked.density, asked.points[:, some], FIELDS)
@@ -150,7 +234,10 @@ def test_norms_of_the_paper_on_coarser_cells(precision):
         for name, found in l2().compared(row[:, some], reference, FIELDS, 15_000).items():
             if name != "potential":
                 assert found["L2"] < GOALS[precision][UNITS[name]], (name, found)
-                assert found["L2"] == pytest.approx(found["rms"] * np.sqrt(15_000)) and found["greatest"] < found["L2"]
+                assert (
+                    found["L2"] == pytest.approx(found["rms"] * np.sqrt(15_000))
+                    and found["greatest"] < found["L2"]
+                )
 
 
 def test_table_of_the_paper_is_kept():

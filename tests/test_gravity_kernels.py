@@ -2,6 +2,7 @@
 
 All ten fields at once, the most that a kernel is asked for; single fields and nine are in test_gravity.py and test_gravity_methods.py.
 """
+
 import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -19,16 +20,26 @@ from craton.methods.gravity import catalogue, raster
 
 CASES = {
     f"{name}-{precision}": (op, precision)
-    for asked in ("float32", "float64") for name, (op, precision) in METHODS["gravity"].operators(4, asked).items()
-}  # fmt: skip
+    for asked in ("float32", "float64")
+    for name, (op, precision) in METHODS["gravity"].operators(4, asked).items()
+}
 ARCHITECTURES = ("sm_80", "sm_90")
 
 # Registers that ptxas 13.5 needed at most over both architectures, rounded up to the next multiple of 8: float32, float64.
 BUDGET = {
-    "attract": (104, 176), "attract_clusters": (136, 255), "records": (56, 56), "collect": (32, 32), "leaf_moments": (0, 104),
-    "parent_moments": (0, 40), "harmonics": (0, 32), "attract_nodes": (0, 80), "gather": (0, 176), "outline": (0, 64),
-    "scatter": (0, 40), "pick": (0, 32),
-}  # fmt: skip
+    "attract": (104, 176),
+    "attract_clusters": (136, 255),
+    "records": (56, 56),
+    "collect": (32, 32),
+    "leaf_moments": (0, 104),
+    "parent_moments": (0, 40),
+    "harmonics": (0, 32),
+    "attract_nodes": (0, 80),
+    "gather": (0, 176),
+    "outline": (0, 64),
+    "scatter": (0, 40),
+    "pick": (0, 32),
+}
 # Bytes of a thread's own memory: moments of a node are arrays. Nothing spills; a thread has no more than 255 registers.
 STACK = {"leaf_moments": 312, "parent_moments": 4424}
 
@@ -40,7 +51,11 @@ def compiled():
         nvrtc.library()
     except ResourceError as reason:
         pytest.skip(str(reason))
-    texts = {(name, arch): (op.source(precision), arch) for name, (op, precision) in CASES.items() for arch in ARCHITECTURES}
+    texts = {
+        (name, arch): (op.source(precision), arch)
+        for name, (op, precision) in CASES.items()
+        for arch in ARCHITECTURES
+    }
     jobs = sorted(set(texts.values()))
     with ThreadPoolExecutor() as pool:
         made = dict(zip(jobs, pool.map(lambda job: nvrtc.compile(*job), jobs)))
@@ -58,15 +73,24 @@ def test_catalogue_has_every_kernel():
 @pytest.mark.parametrize("name", CASES)
 def test_declaration_is_what_the_text_says(name):
     op, _ = CASES[name]
-    assert declared_in_text(op) == [*((array, op.c_type(array)) for array in op.arrays), ("box", "Box"), ("p", op.params.name)]
+    assert declared_in_text(op) == [
+        *((array, op.c_type(array)) for array in op.arrays),
+        ("box", "Box"),
+        ("p", op.params.name),
+    ]
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_arrays_that_are_only_read_are_const(name):
     op, _ = CASES[name]
     text = re.sub(r"//[^\n]*", "", Path(op.file).read_text())
-    arguments = re.search(rf"KERNEL\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)[1].split(",")[: len(op.arrays)]
-    assert tuple(array for array, a in zip(op.arrays, arguments) if a.strip().startswith("const ")) == op.reads
+    arguments = re.search(rf"KERNEL\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)[1].split(
+        ","
+    )[: len(op.arrays)]
+    assert (
+        tuple(array for array, a in zip(op.arrays, arguments) if a.strip().startswith("const "))
+        == op.reads
+    )
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
@@ -101,12 +125,18 @@ def test_catalogue_is_what_runs(precision, monkeypatch):
     monkeypatch.setattr(cpu.CPU, "compile", watched)
     edges = np.arange(7) * 100.0
     k, j, i = (n.ravel() for n in np.indices((6, 6, 6)))
-    prisms = np.stack([edges[i], edges[i + 1], edges[j], edges[j + 1], edges[k] - 600, edges[k + 1] - 600], axis=1)
+    prisms = np.stack(
+        [edges[i], edges[i + 1], edges[j], edges[j + 1], edges[k] - 600, edges[k + 1] - 600], axis=1
+    )
     density, points = np.random.default_rng(1).uniform(1, 2, 216), (np.arange(5.0) * 90, 20.0, 30.0)
     raster.nodes(prisms, density, cpu.CPU())  # only a device asks for it by itself
     for method in ("direct", "far", "vertex"):
         gravity.forward(prisms, density, points, catalogue.FIELDS, "cpu", precision, method)
     jacobian = gravity.operator(prisms, points, catalogue.FIELDS, device="cpu")
     assert (jacobian.T @ np.ones(50)).shape == (216,)
-    listed = {(op.name, op.source(of)) for op, of in METHODS["gravity"].operators(4, precision).values()}
-    assert listed - seen <= {(name, text) for name, text in listed if name == "collect"}  # one of them for each precision
+    listed = {
+        (op.name, op.source(of)) for op, of in METHODS["gravity"].operators(4, precision).values()
+    }
+    assert listed - seen <= {
+        (name, text) for name, text in listed if name == "collect"
+    }  # one of them for each precision

@@ -1,4 +1,5 @@
 """Free surfaces by stress imaging: rows, eigenvalues of half-spaces, Lamb's problem against the default, long runs, space, bad input."""
+
 import numpy as np
 import pytest
 from smallcase import changed
@@ -23,10 +24,14 @@ def test_rows_of_order_four():
     c = imaging(4)
     first, second = c.stress
     assert first[0, 1:4] == pytest.approx([A - B, -B, 0])  # szz(-1) = -szz(1); szz(0) = 0
-    assert second[0, :3] == pytest.approx([2 * A, -2 * B, 0]) and second[1, :4] == pytest.approx([-A - B, A, -B, 0])
+    assert second[0, :3] == pytest.approx([2 * A, -2 * B, 0]) and second[1, :4] == pytest.approx(
+        [-A - B, A, -B, 0]
+    )
     assert c.d1[0, :3] == pytest.approx([-1, 1, 0]) and c.d2[1, :3] == pytest.approx([-1, 1, 0])
     low = imaging(4, lowered=True)
-    assert low.stress[1][0, :2] == pytest.approx([2, 0]) and low.stress[1][1, :3] == pytest.approx([-1, 1, 0])
+    assert low.stress[1][0, :2] == pytest.approx([2, 0]) and low.stress[1][1, :3] == pytest.approx(
+        [-1, 1, 0]
+    )
     for one in (*c.stress, c.d1, c.d2):
         assert not one.flags.writeable
 
@@ -78,14 +83,23 @@ def test_half_spaces_have_no_growing_modes_within_the_stability_limit(kind, orde
         for wavenumber in np.linspace(0.05, 1, 9) * plain:
             found = squared_frequencies(rows, wavenumber, ratio)
             # w = a + ib grows as exp(b t): rounding of double roots, sqrt(1e-16), against 2e-3 to 3e-2 of the one-sided rows below
-            assert np.abs(np.sqrt(found).imag).max() < 1e-6 and found.real.max() <= wavenumber**2 + radius**2
+            assert (
+                np.abs(np.sqrt(found).imag).max() < 1e-6
+                and found.real.max() <= wavenumber**2 + radius**2
+            )
 
 
 def test_one_sided_differences_of_order_four_grow():
     stress1, stress2, d1, d2 = (d.copy() for d in differences(4, False, 40))
     d1[0, :5] = d2[1, :5] = [-11 / 12, 17 / 24, 3 / 8, -5 / 24, 1 / 24]  # Kristek et al. 2002
     waves = np.linspace(0.05, 1, 9) * 2 * np.abs(closure.taylor(4)).sum()
-    assert max(np.abs(np.sqrt(squared_frequencies((stress1, stress2, d1, d2), k, 3**0.5)).imag).max() for k in waves) > 2e-3
+    assert (
+        max(
+            np.abs(np.sqrt(squared_frequencies((stress1, stress2, d1, d2), k, 3**0.5)).imag).max()
+            for k in waves
+        )
+        > 2e-3
+    )
 
 
 def lamb(kind, spacing, order=4):
@@ -93,35 +107,67 @@ def lamb(kind, spacing, order=4):
     kept = reference("lamb2d")
     scenario = Scenario(
         domain={"origin": [-300, -500], "size": [1000, 500], "spacing": spacing},
-        model={"kind": "homogeneous", "vp": float(kept["vp"]), "vs": float(kept["vs"]), "rho": float(kept["rho"])},
-        time={"duration": 0.6, "start": 0}, run={"order": order, "threads": 1},
+        model={
+            "kind": "homogeneous",
+            "vp": float(kept["vp"]),
+            "vs": float(kept["vs"]),
+            "rho": float(kept["rho"]),
+        },
+        time={"duration": 0.6, "start": 0},
+        run={"order": order, "threads": 1},
         boundaries={"surface": kind, "cpml": {"thickness": round(50 / spacing)}},
-        source=[{"kind": "force", "at": [0, 0], "force": [0, -float(kept["F_down_per_m"])],
-                 "wavelet": {"kind": "ricker", "frequency": 14.5, "delay": 0.12}}],
-        receivers=[{"name": "R", "at": [float(kept["x"][0]), 0]}])  # fmt: skip
+        source=[
+            {
+                "kind": "force",
+                "at": [0, 0],
+                "force": [0, -float(kept["F_down_per_m"])],
+                "wavelet": {"kind": "ricker", "frequency": 14.5, "delay": 0.12},
+            }
+        ],
+        receivers=[{"name": "R", "at": [float(kept["x"][0]), 0]}],
+    )
     data, t = run(scenario).dataset, kept["t"][kept["t"] < 0.55]
     wanted = np.stack([kept["vx"][0], -kept["vz"][0]])[:, : len(t)]
     return misfit(at_times(data.time.values, data.velocity.values[0], t), wanted) ** 2
 
 
 def test_lamb(capsys):
-    errors = {(kind, h): lamb(kind, h) for kind, spacings in (("sbp", (5,)), *((k, (10, 5, 2.5)) for k in KINDS)) for h in spacings}
+    errors = {
+        (kind, h): lamb(kind, h)
+        for kind, spacings in (("sbp", (5,)), *((k, (10, 5, 2.5)) for k in KINDS))
+        for h in spacings
+    }
     with capsys.disabled():
-        print("\n2-D Lamb, E:", "  ".join(f"{kind} h = {h:g} m {e:.2g}" for (kind, h), e in errors.items()))
+        print(
+            "\n2-D Lamb, E:",
+            "  ".join(f"{kind} h = {h:g} m {e:.2g}" for (kind, h), e in errors.items()),
+        )
     for kind in KINDS:
         # order 2 in displacement is a factor 16 of E; at 10 m the error is not yet small (E = 0.09)
         assert errors[kind, 5] < errors[kind, 10] / 5 and errors[kind, 2.5] < errors[kind, 5] / 8
-        assert errors[kind, 5] < 0.015 and errors["sbp", 5] < errors[kind, 5] / 300  # 0.011 to 0.013, and 1.6e-5
+        assert (
+            errors[kind, 5] < 0.015 and errors["sbp", 5] < errors[kind, 5] / 300
+        )  # 0.011 to 0.013, and 1.6e-5
 
 
 def boxes(count=30):
     """Anomalies of random place, vp, vp / vs and density, across the surface as well."""
     rng = np.random.default_rng(7)
-    low = np.column_stack([rng.uniform(-100, 1700, count), np.full(count, -1e5), rng.uniform(-1300, -50, count)])
-    high = low + np.column_stack([rng.uniform(100, 600, count), np.full(count, 2e5), rng.uniform(100, 600, count)])
-    vp, ratio, rho = rng.uniform(2000, 5500, count), rng.uniform(1.5, 3, count), rng.uniform(1500, 3000, count)
-    return [{"shape": "box", "min": a.tolist(), "max": b.tolist(), "vp": p, "vs": p / q, "rho": r}
-            for a, b, p, q, r in zip(low, high, vp.tolist(), ratio.tolist(), rho.tolist())]  # fmt: skip
+    low = np.column_stack(
+        [rng.uniform(-100, 1700, count), np.full(count, -1e5), rng.uniform(-1300, -50, count)]
+    )
+    high = low + np.column_stack(
+        [rng.uniform(100, 600, count), np.full(count, 2e5), rng.uniform(100, 600, count)]
+    )
+    vp, ratio, rho = (
+        rng.uniform(2000, 5500, count),
+        rng.uniform(1.5, 3, count),
+        rng.uniform(1500, 3000, count),
+    )
+    return [
+        {"shape": "box", "min": a.tolist(), "max": b.tolist(), "vp": p, "vs": p / q, "rho": r}
+        for a, b, p, q, r in zip(low, high, vp.tolist(), ratio.tolist(), rho.tolist())
+    ]
 
 
 @pytest.mark.parametrize("order", [4, 8])
@@ -131,15 +177,24 @@ def test_stable_for_thousands_of_steps(kind, order):
     values = {
         "domain": {"origin": [0, -1200], "size": [1800, 1200], "spacing": 40},
         "model": {"kind": "homogeneous", "vp": 5500, "vs": 3000, "rho": 2400, "anomalies": boxes()},
-        "source": [{"kind": "force", "at": at, "force": [1e9, 1e9], "wavelet": {"kind": "ricker", "frequency": 6, "delay": 0.2}}
-                   for at in ([933, -170], [1033, 0])],
+        "source": [
+            {
+                "kind": "force",
+                "at": at,
+                "force": [1e9, 1e9],
+                "wavelet": {"kind": "ricker", "frequency": 6, "delay": 0.2},
+            }
+            for at in ([933, -170], [1033, 0])
+        ],
         "receivers": [{"name": "A", "at": [600, 0]}, {"name": "B", "at": [1200, -80]}],
         "boundaries": {"others": "rigid", "surface": kind},
         "run": {"order": order, "precision": "float64", "threads": 1},
-    }  # fmt: skip
+    }
     radius = surface(kind, order).spectral_radius
     step = 0.999 * 2 * 40 / (5500 * np.hypot(2 * np.abs(closure.taylor(order)).sum(), radius))
-    samples = run(Scenario(time={"duration": 5000 * step, "start": 0, "step": step}, **values)).samples
+    samples = run(
+        Scenario(time={"duration": 5000 * step, "start": 0, "step": step}, **values)
+    ).samples
     quarters = [np.sqrt((part**2).mean()) for part in np.array_split(samples, 4)]
     # a reverberating box: rms fluctuates by 10 %. The slowest growth of the one-sided rows above is e^6 over these steps
     assert 0.7 < quarters[3] / quarters[1] < 1.4, quarters
@@ -149,12 +204,25 @@ def test_stable_for_thousands_of_steps(kind, order):
 def test_equals_three_dimensions(kind):
     flat = plane(boundaries={"surface": kind}, time={"duration": 0.4, "start": 0, "step": 0.0015})
     values, wanted = run(flat).dataset.velocity, run(space(flat)).dataset.velocity
-    assert misfit(values.values, wanted.sel(component=values.component).values) < 1e-11  # the same sums in another order
+    assert (
+        misfit(values.values, wanted.sel(component=values.component).values) < 1e-11
+    )  # the same sums in another order
 
 
 def test_works_with_attenuation():
-    lossy = {"kind": "homogeneous", "vp": 1800, "vs": 1000, "rho": 1900, "qp": 40, "qs": 20, "attenuation": {"band": [1, 20]}}
-    found, default = (run(plane(model=lossy, boundaries={"surface": s})).dataset.velocity.values for s in ("imaging", "sbp"))
+    lossy = {
+        "kind": "homogeneous",
+        "vp": 1800,
+        "vs": 1000,
+        "rho": 1900,
+        "qp": 40,
+        "qs": 20,
+        "attenuation": {"band": [1, 20]},
+    }
+    found, default = (
+        run(plane(model=lossy, boundaries={"surface": s})).dataset.velocity.values
+        for s in ("imaging", "sbp")
+    )
     assert misfit(found, default) < 0.06  # 0.031: a buried source, mostly body waves
 
 
@@ -166,15 +234,26 @@ def test_compiles_for_a_gpu(kind):
         pytest.skip(str(e))
     differences = stencil(4, free=True)
     for op in (operators.velocity(differences), operators.stress(differences)):
-        result = nvrtc.compile(operators.at_surface(op, surface(kind, 4), differences).source("float32"), "sm_90")
+        result = nvrtc.compile(
+            operators.at_surface(op, surface(kind, 4), differences).source("float32"), "sm_90"
+        )
         assert result.ok, result.log
 
 
-@pytest.mark.parametrize("changes, said", [
-    ([('top = "free"', 'top = "cpml"\nsurface = "imaging"')], 'the top is "cpml"'),
-    ([('top = "free"', 'top = "free"\nsurface = "images"')], '"sbp", "imaging" or "imaging-2"'),
-    ([('top = "free"', 'top = "free"\nsurface = "imaging"'), ("rho = 2300", "rho = 2300\ntopography = -150")], "topography"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "changes, said",
+    [
+        ([('top = "free"', 'top = "cpml"\nsurface = "imaging"')], 'the top is "cpml"'),
+        ([('top = "free"', 'top = "free"\nsurface = "images"')], '"sbp", "imaging" or "imaging-2"'),
+        (
+            [
+                ('top = "free"', 'top = "free"\nsurface = "imaging"'),
+                ("rho = 2300", "rho = 2300\ntopography = -150"),
+            ],
+            "topography",
+        ),
+    ],
+)
 def test_bad_input(changes, said):
     with pytest.raises(ScenarioError) as wrong:
         craton.plan(loads(changed(*changes)))
@@ -182,4 +261,6 @@ def test_bad_input(changes, said):
 
 
 def test_the_plan_names_it():
-    assert "stress imaging of vertical order 2 at the free surface" in str(craton.plan(plane(boundaries={"surface": "imaging-2"})))
+    assert "stress imaging of vertical order 2 at the free surface" in str(
+        craton.plan(plane(boundaries={"surface": "imaging-2"}))
+    )

@@ -1,4 +1,5 @@
 """Every kernel as text: declared as written, and compiled for GPUs in two precisions without a GPU, within a register budget."""
+
 import dataclasses
 import re
 import sys
@@ -21,34 +22,92 @@ ARCHITECTURES = ("sm_80", "sm_90")
 # Registers of a thread that ptxas 13.5 needed at most, over both architectures and all orders, rounded up to the next multiple of 8 (the
 # hardware gives them out so): float32, float64. 40 registers let 1536 threads of 2048 stay on a multiprocessor, 64 let 1024.
 BUDGET = {
-    "velocity": (32, 48), "stress": (40, 56), "velocity_surface": (48, 64), "stress_surface": (40, 64), "cpml_velocity": (40, 48),
-    "laminate": (40, 40), "laminate_surface": (40, 48), "cpml_laminate": (32, 32), "cpml_stress": (40, 56),
-    "sponge": (16, 24), "rigid": (16, 16), "wrap": (16, 16), "inject": (40, 40), "window": (24, 24), "hold": (24, 24), "sample": (32, 32),
+    "velocity": (32, 48),
+    "stress": (40, 56),
+    "velocity_surface": (48, 64),
+    "stress_surface": (40, 64),
+    "cpml_velocity": (40, 48),
+    "laminate": (40, 40),
+    "laminate_surface": (40, 48),
+    "cpml_laminate": (32, 32),
+    "cpml_stress": (40, 56),
+    "sponge": (16, 24),
+    "rigid": (16, 16),
+    "wrap": (16, 16),
+    "inject": (40, 40),
+    "window": (24, 24),
+    "hold": (24, 24),
+    "sample": (32, 32),
     "damping": (32, 32),
-    "advance": (16, 16), "a1": (32, 40), "contact_velocity": (32, 40), "contact_stress": (32, 40),
-    "stress_coarse": (56, 72), "stress_mixed": (56, 80), "stress_paired": (64, 80), "stress_full": (56, 96),
-    "stress_surface_mixed": (64, 72), "cpml_stress_x_mixed": (48, 64), "cpml_stress_y_mixed": (56, 64), "cpml_stress_z_mixed": (48, 64),
-    "stress_surface_paired": (64, 96), "cpml_stress_x_paired": (40, 64), "cpml_stress_z_paired": (48, 56),
-    "vti_stress": (48, 72), "vti_stress_surface": (48, 64), "vti_stress_terrain": (48, 64), "vti_stress_mixed": (64, 80),
-    "vti_stress_paired": (64, 104), "vti_stress_surface_mixed": (64, 96), "vti_cpml_stress_x_mixed": (48, 64),
-    "vti_cpml_stress_y_mixed": (56, 72), "vti_cpml_stress_z_mixed": (56, 72), "vti_stress_surface_paired": (48, 64),
-    "vti_cpml_stress_x_paired": (48, 72), "vti_cpml_stress_z_paired": (48, 72), "pack": (24, 24), "unpack": (24, 24),
-    "acoustic_velocity": (40, 48), "acoustic_pressure": (40, 40), "acoustic_velocity_surface": (40, 48),
+    "advance": (16, 16),
+    "a1": (32, 40),
+    "contact_velocity": (32, 40),
+    "contact_stress": (32, 40),
+    "stress_coarse": (56, 72),
+    "stress_mixed": (56, 80),
+    "stress_paired": (64, 80),
+    "stress_full": (56, 96),
+    "stress_surface_mixed": (64, 72),
+    "cpml_stress_x_mixed": (48, 64),
+    "cpml_stress_y_mixed": (56, 64),
+    "cpml_stress_z_mixed": (48, 64),
+    "stress_surface_paired": (64, 96),
+    "cpml_stress_x_paired": (40, 64),
+    "cpml_stress_z_paired": (48, 56),
+    "vti_stress": (48, 72),
+    "vti_stress_surface": (48, 64),
+    "vti_stress_terrain": (48, 64),
+    "vti_stress_mixed": (64, 80),
+    "vti_stress_paired": (64, 104),
+    "vti_stress_surface_mixed": (64, 96),
+    "vti_cpml_stress_x_mixed": (48, 64),
+    "vti_cpml_stress_y_mixed": (56, 72),
+    "vti_cpml_stress_z_mixed": (56, 72),
+    "vti_stress_surface_paired": (48, 64),
+    "vti_cpml_stress_x_paired": (48, 72),
+    "vti_cpml_stress_z_paired": (48, 72),
+    "pack": (24, 24),
+    "unpack": (24, 24),
+    "acoustic_velocity": (40, 48),
+    "acoustic_pressure": (40, 40),
+    "acoustic_velocity_surface": (40, 48),
     "acoustic_pressure_surface": (40, 40),
-}  # fmt: skip
+}
 BUDGET |= {f"damping_{axis}_friction_{reach}": (48, 56) for axis in "xyz" for reach in (1, 3)}
 LONG = {  # of orders 10 to 16
-    "velocity": (48, 56), "stress": (48, 64), "velocity_surface": (48, 64), "stress_surface": (48, 72), "cpml_velocity": (48, 48),
-    "laminate": (32, 56), "laminate_surface": (40, 64), "cpml_laminate": (32, 40), "cpml_stress": (40, 48),
-}  # fmt: skip
+    "velocity": (48, 56),
+    "stress": (48, 64),
+    "velocity_surface": (48, 64),
+    "stress_surface": (48, 72),
+    "cpml_velocity": (48, 48),
+    "laminate": (32, 56),
+    "laminate_surface": (40, 64),
+    "cpml_laminate": (32, 40),
+    "cpml_stress": (40, 48),
+}
 PLANE = {  # of both motions in the (x, z) plane
-    "velocity": (32, 40), "stress": (32, 48), "velocity_surface": (40, 48), "stress_surface": (32, 40), "cpml_velocity": (32, 48),
-    "laminate": (32, 32), "laminate_surface": (32, 40), "cpml_laminate": (32, 32), "cpml_stress": (32, 48),
-    "stress_coarse": (40, 56), "stress_paired": (40, 56), "stress_full": (40, 56), "stress_surface_paired": (40, 56),
-    "cpml_stress_x_paired": (48, 64), "cpml_stress_z_paired": (40, 72),
-    "vti_stress": (32, 48), "vti_stress_surface": (32, 40), "vti_stress_paired": (48, 64), "vti_stress_surface_paired": (48, 64),
-    "vti_cpml_stress_x_paired": (48, 72), "vti_cpml_stress_z_paired": (48, 72),
-}  # fmt: skip
+    "velocity": (32, 40),
+    "stress": (32, 48),
+    "velocity_surface": (40, 48),
+    "stress_surface": (32, 40),
+    "cpml_velocity": (32, 48),
+    "laminate": (32, 32),
+    "laminate_surface": (32, 40),
+    "cpml_laminate": (32, 32),
+    "cpml_stress": (32, 48),
+    "stress_coarse": (40, 56),
+    "stress_paired": (40, 56),
+    "stress_full": (40, 56),
+    "stress_surface_paired": (40, 56),
+    "cpml_stress_x_paired": (48, 64),
+    "cpml_stress_z_paired": (40, 72),
+    "vti_stress": (32, 48),
+    "vti_stress_surface": (32, 40),
+    "vti_stress_paired": (48, 64),
+    "vti_stress_surface_paired": (48, 64),
+    "vti_cpml_stress_x_paired": (48, 72),
+    "vti_cpml_stress_z_paired": (48, 72),
+}
 # A streamed variant is built for a number of threads on a multiprocessor: its own launch bounds are its budget.
 REGISTERS = 65536
 
@@ -59,19 +118,29 @@ def variants(op):
     for v in op.variants:
         if v.file.suffix == ".cu":
             threads = v.block[0] * v.block[1] * v.block[2] * dict(v.defines).get("MIN_BLOCKS", 1)
-            yield from ((precision, op.as_variant(v), min(255, REGISTERS // threads)) for precision in v.precisions)
+            yield from (
+                (precision, op.as_variant(v), min(255, REGISTERS // threads))
+                for precision in v.precisions
+            )
 
 
 CASES = {
     f"{name}-{'streamed' if budget else 'plain'}-{precision}": (op, text, precision, budget)
-    for name, op in OPERATORS.items() for precision, text, budget in variants(op)
-}  # fmt: skip
+    for name, op in OPERATORS.items()
+    for precision, text, budget in variants(op)
+}
 
 
 def budget_of(op):
     """The name under which an operator has its budget, and the registers."""
     defined, name = dict(op.defines), op.name if op.name in BUDGET else op.function
-    kind, table = ("plane", PLANE) if defined.get("PLANE") else ("long", LONG) if defined.get("R", 0) > 4 else ("", {})
+    kind, table = (
+        ("plane", PLANE)
+        if defined.get("PLANE")
+        else ("long", LONG)
+        if defined.get("R", 0) > 4
+        else ("", {})
+    )
     return (f"{kind} {name}", table[name]) if name in table else (name, BUDGET[name])
 
 
@@ -110,14 +179,24 @@ def needs_nvrtc():
 def compiled():
     """{(text, architecture): Compiled}, each text once, on as many threads as there are cores."""
     needs_nvrtc()
-    jobs = sorted({(text.source(precision), arch) for op, text, precision, _ in CASES.values() for arch in architectures(op)})
+    jobs = sorted(
+        {
+            (text.source(precision), arch)
+            for op, text, precision, _ in CASES.values()
+            for arch in architectures(op)
+        }
+    )
     with ThreadPoolExecutor() as pool:
         return dict(zip(jobs, pool.map(lambda job: nvrtc.compile(*job), jobs)))
 
 
 @pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
 def test_declaration_is_what_the_text_says(op):
-    declared = [*((name, op.c_type(name)) for name in op.arrays), ("box", "Box"), ("p", op.params.name)]
+    declared = [
+        *((name, op.c_type(name)) for name in op.arrays),
+        ("box", "Box"),
+        ("p", op.params.name),
+    ]
     assert declared_in_text(op) == declared
 
 
@@ -130,25 +209,38 @@ def test_variants_take_the_same_arguments(op):
 @pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
 def test_arrays_that_are_only_read_are_const(op):
     text = re.sub(r"//[^\n]*", "", op.file.read_text())
-    arguments = re.search(rf"KERNEL\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)[1].split(",")[: len(op.arrays)]
-    constant = tuple(name for name, a in zip(op.arrays, arguments) if a.strip().startswith("const "))
+    arguments = re.search(rf"KERNEL\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)[1].split(
+        ","
+    )[: len(op.arrays)]
+    constant = tuple(
+        name for name, a in zip(op.arrays, arguments) if a.strip().startswith("const ")
+    )
     assert constant == op.reads
 
 
 def test_the_comparison_sees_a_wrong_declaration():
     op = operators.velocity(stencil(4))
     swapped = dataclasses.replace(op, reads=(op.reads[1], op.reads[0], *op.reads[2:]))
-    assert declared_in_text(swapped)[: len(op.arrays)] != [(name, "real") for name in swapped.arrays]
+    assert declared_in_text(swapped)[: len(op.arrays)] != [
+        (name, "real") for name in swapped.arrays
+    ]
 
 
-@pytest.mark.parametrize(("case", "arch"), [(name, arch) for name, (op, *_) in CASES.items() for arch in architectures(op)])
+@pytest.mark.parametrize(
+    ("case", "arch"),
+    [(name, arch) for name, (op, *_) in CASES.items() for arch in architectures(op)],
+)
 def test_compiles_for_gpus_within_its_registers(case, arch):
     op, text, precision, budget = CASES[case]
     result = compiled()[text.source(precision), arch]
     assert result.ok, result.log
     assert result.cubin[:4] == b"\x7fELF"
-    assert result.spills_bytes[op.function] == 0 and result.stack_bytes[op.function] <= tables(op, precision), result.log
-    assert result.registers[op.function] <= (budget or budget_of(op)[1][PRECISIONS.index(precision)]), result.log
+    assert result.spills_bytes[op.function] == 0 and result.stack_bytes[op.function] <= tables(
+        op, precision
+    ), result.log
+    assert result.registers[op.function] <= (
+        budget or budget_of(op)[1][PRECISIONS.index(precision)]
+    ), result.log
 
 
 def test_budgets_are_tight():
@@ -157,7 +249,10 @@ def test_budgets_are_tight():
         if not budget:
             name, given = budget_of(op)
             key = (name, precision, given[PRECISIONS.index(precision)])
-            made = [compiled()[text.source(precision), arch].registers[op.function] for arch in architectures(op)]
+            made = [
+                compiled()[text.source(precision), arch].registers[op.function]
+                for arch in architectures(op)
+            ]
             used[key] = max(used.get(key, 0), *made, 0)
     loose = {key: n for key, n in used.items() if key[2] > n + 15}
     assert not loose
@@ -168,7 +263,11 @@ def test_a_wrong_text_is_told_where_it_is_wrong():
     source = operators.rigid().source("float32").replace("f[k", "g[k")
     result = nvrtc.compile(source, "sm_90")
     line = next(n for n, text in enumerate(source.splitlines(), 1) if "g[k" in text)
-    assert not result.ok and f"kernels.cu({line}): error" in result.log and '"g" is undefined' in result.log
+    assert (
+        not result.ok
+        and f"kernels.cu({line}): error" in result.log
+        and '"g" is undefined' in result.log
+    )
     assert not result.cubin and not result.registers
 
 
@@ -177,7 +276,9 @@ def test_spills_are_seen():
     text = 'extern "C" __global__ void __launch_bounds__(1024) f(double* a) { double b[64]; for (int n = 0; n < 64; ++n) b[n] = a[n * 99];'
     text += " __syncthreads(); for (int n = 0; n < 64; ++n) a[n * 77] = b[n] * b[63 - n]; }"
     spilling = nvrtc.compile(text.replace("for", '_Pragma("unroll") for'), "sm_90")
-    assert spilling.ok and spilling.registers["f"] <= 64 and spilling.spills_bytes["f"] > 0, spilling.log
+    assert spilling.ok and spilling.registers["f"] <= 64 and spilling.spills_bytes["f"] > 0, (
+        spilling.log
+    )
 
 
 def refused():
@@ -196,5 +297,7 @@ def test_bindings_without_nvrtc_say_what_to_install(monkeypatch):
     def missing():
         raise RuntimeError('Failure finding "libnvrtc.so"\nhere and there')
 
-    monkeypatch.setitem(sys.modules, "cuda.bindings", SimpleNamespace(nvrtc=SimpleNamespace(nvrtcVersion=missing)))
+    monkeypatch.setitem(
+        sys.modules, "cuda.bindings", SimpleNamespace(nvrtc=SimpleNamespace(nvrtcVersion=missing))
+    )
     assert '(Failure finding "libnvrtc.so")' in refused()

@@ -1,4 +1,5 @@
 """Cells that horizontal interfaces cut: Backus averages, and where they act (what they do to waves: test_physics)."""
+
 import numpy as np
 import pytest
 
@@ -8,19 +9,35 @@ from craton.model.media import cells
 from craton.scenario import Scenario
 
 LAYERS = [
-    {"top": 0, "vp": 2000, "vs": 900, "rho": 1800}, {"top": -230, "vp": 3000, "vs": 1800, "rho": 2200},
+    {"top": 0, "vp": 2000, "vs": 900, "rho": 1800},
+    {"top": -230, "vp": 3000, "vs": 1800, "rho": 2200},
     {"top": -1430, "vp": 4000, "vs": 2300, "rho": 2600},
-]  # fmt: skip
+]
 UNIFORM = {"kind": "homogeneous", "vp": 3000, "vs": 1500, "rho": 2000}
 
 
 def scenario(layers=LAYERS, top="free", anomalies=(), kind="layers", receivers=(), **run):
-    model = {"kind": "layers", "layers": layers, "anomalies": list(anomalies)} if kind == "layers" else UNIFORM
+    model = (
+        {"kind": "layers", "layers": layers, "anomalies": list(anomalies)}
+        if kind == "layers"
+        else UNIFORM
+    )
     return Scenario(
-        domain={"origin": [0, 0, -3000], "size": [3200, 2800, 3000], "spacing": 100}, model=model, time={"duration": 0.5},
-        boundaries={"top": top, "others": "cpml", "cpml": {"thickness": 6}}, receivers=list(receivers), run=run,
-        source=[{"kind": "explosion", "at": [1600, 1400, -800], "moment": 1e15, "wavelet": {"kind": "ricker", "frequency": 3}}],
-    )  # fmt: skip
+        domain={"origin": [0, 0, -3000], "size": [3200, 2800, 3000], "spacing": 100},
+        model=model,
+        time={"duration": 0.5},
+        boundaries={"top": top, "others": "cpml", "cpml": {"thickness": 6}},
+        receivers=list(receivers),
+        run=run,
+        source=[
+            {
+                "kind": "explosion",
+                "at": [1600, 1400, -800],
+                "moment": 1e15,
+                "wavelet": {"kind": "ricker", "frequency": 3},
+            }
+        ],
+    )
 
 
 def launches(plan):
@@ -43,7 +60,11 @@ def test_backus_average_is_that_of_continuous_stress_and_strain():
     average = matrix(*found) @ [exx, eyy, (weights * ezz).sum()]
     assert average[[0, 2]] == pytest.approx([(weights * sxx).sum(), szz], rel=1e-12)
     assert found[3] == pytest.approx((weights * mu).sum())
-    np.testing.assert_allclose(laminate.backus(kappa[:1], mu[:1], np.ones(1)), laminate.isotropic(kappa[0], mu[0]), rtol=1e-12)
+    np.testing.assert_allclose(
+        laminate.backus(kappa[:1], mu[:1], np.ones(1)),
+        laminate.isotropic(kappa[0], mu[0]),
+        rtol=1e-12,
+    )
 
 
 def test_planes_that_are_cut_and_by_how_much():
@@ -54,7 +75,11 @@ def test_planes_that_are_cut_and_by_how_much():
     values = [np.array([layer[n] for layer in LAYERS[:2]], float) for n in ("vp", "vs", "rho")]
     weights = np.array([0.8, 0.2])  # of the cell from -150 to -250
     _, kappa, mu = cells.mean(*values, weights, (0,))
-    np.testing.assert_allclose(found[28], laminate.backus(*cells.moduli(*values), weights) - laminate.isotropic(kappa, mu), rtol=1e-9)
+    np.testing.assert_allclose(
+        found[28],
+        laminate.backus(*cells.moduli(*values), weights) - laminate.isotropic(kappa, mu),
+        rtol=1e-9,
+    )
     # Harmonic means are too soft along the layers, and never stiffer than the laminate: what is added has no negative eigenvalue.
     assert np.linalg.eigvalsh(matrix(*found[28])).min() > -1e-9 * kappa
     table = plan.arrays["laminate"].data
@@ -62,16 +87,25 @@ def test_planes_that_are_cut_and_by_how_much():
     assert "2 grid planes are crossed by layer interfaces; effective VTI medium used" in str(plan)
 
 
-@pytest.mark.parametrize(("change", "count"), [
-    ({"kind": "homogeneous"}, 0),
-    ({"layers": [LAYERS[0], {**LAYERS[1], "top": -250}]}, 0),  # between two cells: both averages are exact
-    ({"layers": [LAYERS[0], {**LAYERS[0], "top": -230}]}, 0),  # nothing changes there
-    ({"layers": [{**LAYERS[0], "vs": 0}, LAYERS[1]]}, 0),  # a fluid slips
-    ({"layers": [LAYERS[0], {**LAYERS[1], "top": -30}]}, 0),  # the cell of the surface is in plane stress
-    ({"layers": [LAYERS[0], {**LAYERS[1], "top": -230}], "top": "cpml"}, 0),  # within the layer
-    ({"layers": [LAYERS[0], {**LAYERS[1], "top": -2610}]}, 0),
-    ({}, 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "count"),
+    [
+        ({"kind": "homogeneous"}, 0),
+        (
+            {"layers": [LAYERS[0], {**LAYERS[1], "top": -250}]},
+            0,
+        ),  # between two cells: both averages are exact
+        ({"layers": [LAYERS[0], {**LAYERS[0], "top": -230}]}, 0),  # nothing changes there
+        ({"layers": [{**LAYERS[0], "vs": 0}, LAYERS[1]]}, 0),  # a fluid slips
+        (
+            {"layers": [LAYERS[0], {**LAYERS[1], "top": -30}]},
+            0,
+        ),  # the cell of the surface is in plane stress
+        ({"layers": [LAYERS[0], {**LAYERS[1], "top": -230}], "top": "cpml"}, 0),  # within the layer
+        ({"layers": [LAYERS[0], {**LAYERS[1], "top": -2610}]}, 0),
+        ({}, 2),
+    ],
+)
 def test_where_it_acts(change, count):
     assert len({one.box[:2] for one in launches(craton.plan(scenario(**change)))}) == count
 
@@ -88,7 +122,9 @@ def test_boxes_cover_the_plane_but_for_anomalies():
             seen[k0:k1, j0:j1, i0:i1] += 1
     expected = np.zeros_like(seen)
     expected[[16, 28]] = 1
-    expected[16, 8:19, 10:21] = 0  # x 1150 .. 1850, y 950 .. 1650 touch cells 11 .. 19 and 9 .. 17 (edges count), and one more
+    expected[16, 8:19, 10:21] = (
+        0  # x 1150 .. 1850, y 950 .. 1650 touch cells 11 .. 19 and 9 .. 17 (edges count), and one more
+    )
     expected[28, 4:12, 0:7] = 0  # x 0 .. 500, y 500 .. 1000: cells 0 .. 5 and 5 .. 10, and one more
     assert seen.max() == 1
     np.testing.assert_array_equal(seen, expected)
@@ -99,7 +135,9 @@ def test_layers_at_the_sides_have_their_share():
     for one in launches(craton.plan(scenario())):
         boxes[one.op.name].append(one.box)
     assert set(boxes) == {"laminate", "laminate_surface", "cpml_laminate_x", "cpml_laminate_y"}
-    assert {b[:2] for b in boxes["laminate"]} == {(16, 17)} and {b[:2] for b in boxes["laminate_surface"]} == {(28, 29)}
+    assert {b[:2] for b in boxes["laminate"]} == {(16, 17)} and {
+        b[:2] for b in boxes["laminate_surface"]
+    } == {(28, 29)}
     assert sorted(b[2:4] for b in boxes["cpml_laminate_y"] if b[0] == 16) == [(0, 6), (22, 29)]
 
 

@@ -1,4 +1,5 @@
 """The correction in time: maps against direct sums, a leapfrog oscillator against its exact motion, a run against one of smaller step."""
+
 import math
 
 import numpy as np
@@ -12,7 +13,9 @@ from craton.survey import leapfrog
 
 DT = 0.05
 TAU, CENTRE = 0.2, 1.8  # s; the pulse is below 1e-17 of its peak at t = 0
-W0 = 2 * math.pi * 0.8  # rad/s: w dt = 0.25, where the leapfrog gains 0.25^2 / 24 = 0.26 % on the exact motion
+W0 = (
+    2 * math.pi * 0.8
+)  # rad/s: w dt = 0.25, where the leapfrog gains 0.25^2 / 24 = 0.26 % on the exact motion
 
 
 def pulse(t):
@@ -44,7 +47,9 @@ def deviation(found, wanted):
 def test_spectra_at_any_frequency_are_direct_sums(shift):
     rows, phase = np.random.default_rng(0).standard_normal((3, 501)), np.linspace(0, 2.1, 97)
     direct = rows @ np.exp(-1j * np.outer(np.arange(501) + shift, phase))
-    assert deviation(leapfrog._spectrum(rows, phase, shift), direct) < 1e-10  # the window's aliases: 1e-11 of a sum of 501 terms
+    assert (
+        deviation(leapfrog._spectrum(rows, phase, shift), direct) < 1e-10
+    )  # the window's aliases: 1e-11 of a sum of 501 terms
 
 
 @pytest.mark.parametrize("n", [300, 1000, 5000])
@@ -58,7 +63,9 @@ def test_oscillator_moves_as_if_time_were_continuous(n):
         wanted = exact(t)[column]
         found = leapfrog.from_leapfrog(run[:, column : column + 1], DT, shift, band)[:, 0]
         # w0^3 dt^2 / 24 radians per second of phase error without; with, what the end spoils (1e-6) and the band cuts off (1e-7)
-        assert deviation(raw[late, column], wanted[late]) > 0.5 * min(W0**3 * DT**2 / 24 * n * DT, 1)
+        assert deviation(raw[late, column], wanted[late]) > 0.5 * min(
+            W0**3 * DT**2 / 24 * n * DT, 1
+        )
         assert deviation(found[late], wanted[late]) < 5e-6
 
 
@@ -66,7 +73,9 @@ def test_maps_undo_each_other():
     n = 1500
     series = pulse(np.arange(n + 100) * DT - 20)[:, None]
     back = leapfrog.from_leapfrog(leapfrog.for_leapfrog(series, DT, 0.5), DT, 0.5)
-    assert deviation(back[:n], series[:n]) < 1e-6  # exp(-(0.6 * 2 tau / dt)^2 / 2) = 1e-5 of the spectrum is above 0.6 of w dt / 2
+    assert (
+        deviation(back[:n], series[:n]) < 1e-6
+    )  # exp(-(0.6 * 2 tau / dt)^2 / 2) = 1e-5 of the spectrum is above 0.6 of w dt / 2
     assert deviation(leapfrog.for_leapfrog(series, DT, 0.5)[:n], series[:n]) > 1e-2
 
 
@@ -93,7 +102,9 @@ def test_band_of_a_gaussian():
     series = np.stack([pulse(np.arange(400) * DT), 1e-30 * pulse(np.arange(400) * DT)], axis=1)
     expected = math.sqrt(2 * math.log(1e7)) / (2 * math.pi * TAU)  # |S| = exp(-(w tau)^2 / 2)
     assert leapfrog.band(series, DT) == pytest.approx(expected, abs=1 / (400 * DT))
-    assert leapfrog.band(np.eye(400)[:, :1], DT) == pytest.approx(0.5 / DT)  # an impulse carries everything
+    assert leapfrog.band(np.eye(400)[:, :1], DT) == pytest.approx(
+        0.5 / DT
+    )  # an impulse carries everything
     assert leapfrog.band(np.zeros((400, 1)), DT) == 0
 
 
@@ -103,7 +114,9 @@ def test_blocks_precision_and_nothing(monkeypatch):
     assert whole.dtype == np.float32 and whole.shape == (90, 7)
     monkeypatch.setattr(leapfrog, "BLOCK", 400)
     np.testing.assert_array_equal(leapfrog.from_leapfrog(series, DT, band=2.0), whole)
-    assert leapfrog.from_leapfrog(series[:0], DT).shape == (0, 7) and leapfrog.from_leapfrog(series[:, :0], DT).shape == (90, 0)
+    assert leapfrog.from_leapfrog(series[:0], DT).shape == (0, 7) and leapfrog.from_leapfrog(
+        series[:, :0], DT
+    ).shape == (90, 0)
     assert np.isfinite(leapfrog.from_leapfrog(series[:1], DT)).all()
 
 
@@ -120,8 +133,13 @@ def test_seismograms_do_not_depend_on_the_step():
     coarse, fine = run(0.014), run(0.0035)
     assert coarse.plan.extra == leapfrog.extra(72) and coarse.plan.steps == 72 + coarse.plan.extra
     assert len(coarse.samples) == coarse.plan.steps
-    assert coarse.plan.end == pytest.approx(72 * 0.014) and coarse.dataset.time[-1] == pytest.approx(1.0)
-    errors = {name: difference(coarse.dataset[name], fine.dataset[name]) for name in ("velocity", "displacement", "pressure")}
+    assert coarse.plan.end == pytest.approx(72 * 0.014) and coarse.dataset.time[
+        -1
+    ] == pytest.approx(1.0)
+    errors = {
+        name: difference(coarse.dataset[name], fine.dataset[name])
+        for name in ("velocity", "displacement", "pressure")
+    }
     assert max(errors.values()) < LIMIT, errors
     for one in (coarse, fine):  # as if the computation had failed: then nothing is corrected
         one._dataset, one._corrected, one.error = None, None, ComputationError("")
@@ -137,5 +155,8 @@ def difference(a, b):
 def test_the_plan_says_so():
     plan = craton.plan(loads(changed()))
     text = str(plan)
-    assert f"{plan.steps - plan.extra} from" in text and f"{plan.extra} padding steps for the time-dispersion correction" in text
+    assert (
+        f"{plan.steps - plan.extra} from" in text
+        and f"{plan.extra} padding steps for the time-dispersion correction" in text
+    )
     assert "spatial discretisation; time dispersion is corrected" in text

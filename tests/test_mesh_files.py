@@ -1,4 +1,5 @@
 """Mesh files: every format read back against the mesh that a writer of the test's own, or Gmsh, wrote; messages; .vtu output."""
+
 import sys
 from dataclasses import replace
 from types import SimpleNamespace as Spec
@@ -18,26 +19,71 @@ LIBRARIES = ("meshlane", "meshio")
 SIDES = ("west", "east", "south", "north", "bottom", "top")
 # Where the nodes of a hexahedron lie in each format, written out here from the formats' manuals and independent of craton's own tables.
 CORNERS = [(0, 0, 0), (2, 0, 0), (2, 2, 0), (0, 2, 0), (0, 0, 2), (2, 0, 2), (2, 2, 2), (0, 2, 2)]
-LOWER, UPPER = [(1, 0, 0), (2, 1, 0), (1, 2, 0), (0, 1, 0)], [(1, 0, 2), (2, 1, 2), (1, 2, 2), (0, 1, 2)]
+LOWER, UPPER = (
+    [(1, 0, 0), (2, 1, 0), (1, 2, 0), (0, 1, 0)],
+    [(1, 0, 2), (2, 1, 2), (1, 2, 2), (0, 1, 2)],
+)
 UPRIGHT = [(0, 0, 1), (2, 0, 1), (2, 2, 1), (0, 2, 1)]
-VTK = [*CORNERS, *LOWER, *UPPER, *UPRIGHT, (0, 1, 1), (2, 1, 1), (1, 0, 1), (1, 2, 1), (1, 1, 0), (1, 1, 2), (1, 1, 1)]
-EXODUS = [*CORNERS, *LOWER, *UPRIGHT, *UPPER, (1, 1, 1), (1, 1, 0), (1, 1, 2), (0, 1, 1), (2, 1, 1), (1, 0, 1), (1, 2, 1)]
-SPECFEM = [*CORNERS, *LOWER, *UPRIGHT, *UPPER, (1, 1, 0), (1, 0, 1), (2, 1, 1), (1, 2, 1), (0, 1, 1), (1, 1, 2), (1, 1, 1)]
+VTK = [
+    *CORNERS,
+    *LOWER,
+    *UPPER,
+    *UPRIGHT,
+    (0, 1, 1),
+    (2, 1, 1),
+    (1, 0, 1),
+    (1, 2, 1),
+    (1, 1, 0),
+    (1, 1, 2),
+    (1, 1, 1),
+]
+EXODUS = [
+    *CORNERS,
+    *LOWER,
+    *UPRIGHT,
+    *UPPER,
+    (1, 1, 1),
+    (1, 1, 0),
+    (1, 1, 2),
+    (0, 1, 1),
+    (2, 1, 1),
+    (1, 0, 1),
+    (1, 2, 1),
+]
+SPECFEM = [
+    *CORNERS,
+    *LOWER,
+    *UPRIGHT,
+    *UPPER,
+    (1, 1, 0),
+    (1, 0, 1),
+    (2, 1, 1),
+    (1, 2, 1),
+    (0, 1, 1),
+    (1, 1, 2),
+    (1, 1, 1),
+]
 
 
 def given(mesh, places):
     """The elements of a mesh in the node order of a format."""
     width = mesh.elements.shape[1]
-    column = [(c * 3 + b) * 3 + a if width == 27 else (c // 2 * 2 + b // 2) * 2 + a // 2 for a, b, c in places[:width]]
+    column = [
+        (c * 3 + b) * 3 + a if width == 27 else (c // 2 * 2 + b // 2) * 2 + a // 2
+        for a, b, c in places[:width]
+    ]
     return mesh.elements[:, column]
 
 
 def sample(order):
     """A small mesh with two regions, curved where it has 27 nodes, no two coordinates alike."""
+
     def hill(x, y):
         return 300 * np.sin(x / 900) * np.cos(y / 1300)
 
-    return box_mesh((0, 0, -3000), (4000, 3000, 3000), 1000, interfaces=[-1500.0], surface=hill, order=order)
+    return box_mesh(
+        (0, 0, -3000), (4000, 3000, 3000), 1000, interfaces=[-1500.0], surface=hill, order=order
+    )
 
 
 def quads(mesh, name):
@@ -50,7 +96,9 @@ def assert_same(read, mesh, names=SIDES, regions=None):
     """The same elements in the same order with the same nodes in the same places, faces and regions."""
     assert problems(read, 4) == []
     assert read.elements.shape == mesh.elements.shape
-    np.testing.assert_allclose(read.nodes[read.elements], mesh.nodes[mesh.elements], rtol=1e-14, atol=1e-9)
+    np.testing.assert_allclose(
+        read.nodes[read.elements], mesh.nodes[mesh.elements], rtol=1e-14, atol=1e-9
+    )
     assert set(read.faces) == set(names)
     for name in names:
         assert sorted(map(tuple, read.faces[name])) == sorted(map(tuple, mesh.faces[name]))
@@ -118,9 +166,14 @@ def test_mesh_made_by_gmsh(tmp_path, order, suffix):
     assert mesh.region_names == ("rock", "sediment")
     z = mesh.centroids()[:, 2]
     np.testing.assert_array_equal(mesh.regions, (z > -1000).astype(int))
-    assert {name: len(rows) for name, rows in mesh.faces.items()} == {"free surface": 9, "absorbing": 9 + 4 * 18}
+    assert {name: len(rows) for name, rows in mesh.faces.items()} == {
+        "free surface": 9,
+        "absorbing": 9 + 4 * 18,
+    }
     rows = mesh.faces["free surface"]
-    assert (mesh.nodes[mesh.elements[rows[:, 0][:, None], face_nodes(order)[rows[:, 1]]]][..., 2] == 0).all()
+    assert (
+        mesh.nodes[mesh.elements[rows[:, 0][:, None], face_nodes(order)[rows[:, 1]]]][..., 2] == 0
+    ).all()
     # A box: the middle nodes lie where the trilinear map puts them only if their order is understood.
     lattice = shape.positions(mesh.nodes, mesh.corners, np.linspace(-1, 1, order + 1))
     np.testing.assert_allclose(mesh.nodes[mesh.elements], lattice, atol=1e-8)
@@ -140,12 +193,19 @@ def by_meshlane(path, mesh, cells=None, tags=True):
     kind = {8: "hexahedron", 20: "hexahedron20", 27: "hexahedron27"}
     cells = given(mesh, VTK) if cells is None else cells
     blocks = [(kind[cells.shape[1]], cells), *(("quad", quads(mesh, name)) for name in SIDES)]
-    marks = [mesh.regions + 10, *(np.full(len(mesh.faces[name]), 1 + i) for i, name in enumerate(SIDES))]
+    marks = [
+        mesh.regions + 10,
+        *(np.full(len(mesh.faces[name]), 1 + i) for i, name in enumerate(SIDES)),
+    ]
     data = {"gmsh:physical": marks, "gmsh:geometrical": marks} if tags else {}
-    names = {name: np.array([1 + i, 2]) for i, name in enumerate(SIDES)} | {f"layer {i}": np.array([9 + i, 3]) for i in (1, 2)}
+    names = {name: np.array([1 + i, 2]) for i, name in enumerate(SIDES)} | {
+        f"layer {i}": np.array([9 + i, 3]) for i in (1, 2)
+    }
     form = {"file_format": "gmsh22", "binary": False} if path.suffix == ".msh" else {}
     field = names if path.suffix == ".msh" else None
-    meshlane.write(path, meshlane.Mesh(mesh.nodes, blocks, cell_data=data, field_data=field), **form)
+    meshlane.write(
+        path, meshlane.Mesh(mesh.nodes, blocks, cell_data=data, field_data=field), **form
+    )
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -161,15 +221,24 @@ def test_vtk_files(tmp_path, order, suffix):
     mesh = sample(order)
     by_meshlane(tmp_path / f"mesh{suffix}", mesh)
     numbered = replace(mesh, faces={str(1 + i): mesh.faces[name] for i, name in enumerate(SIDES)})
-    assert_same(read_mesh(tmp_path / f"mesh{suffix}"), numbered, names=tuple(numbered.faces), regions=("10", "11"))
+    assert_same(
+        read_mesh(tmp_path / f"mesh{suffix}"),
+        numbered,
+        names=tuple(numbered.faces),
+        regions=("10", "11"),
+    )
     by_meshlane(tmp_path / f"plain{suffix}", mesh, tags=False)
-    assert_same(read_mesh(tmp_path / f"plain{suffix}"), mesh, regions=None)  # sides named by their place
+    assert_same(
+        read_mesh(tmp_path / f"plain{suffix}"), mesh, regions=None
+    )  # sides named by their place
 
 
 def test_elements_with_20_nodes_are_completed(tmp_path):
     mesh = box_mesh((0, 0, 0), (2, 2, 2), 1).elevated()
     x, y, z = mesh.nodes.T
-    bent = np.column_stack([x + 0.1 * y * z, y + 0.05 * x**2, z + 0.1 * x * y * z])  # within what 20-node shape functions represent
+    bent = np.column_stack(
+        [x + 0.1 * y * z, y + 0.05 * x**2, z + 0.1 * x * y * z]
+    )  # within what 20-node shape functions represent
     mesh = replace(mesh, nodes=bent, faces=named_by_place(mesh))
     by_meshlane(tmp_path / "mesh.vtu", mesh, given(mesh, VTK)[:, :20], tags=False)
     read = read_mesh(tmp_path / "mesh.vtu")
@@ -185,7 +254,9 @@ def test_stray_nodes_of_surfaces_are_dropped_and_others_told(tmp_path):
     blocks = [("hexahedron", given(mesh, VTK)), ("vertex", [[m]])]
     meshlane.write(tmp_path / "mesh.vtu", meshlane.Mesh(nodes, blocks))
     read = read_mesh(tmp_path / "mesh.vtu")
-    assert [p.message for p in problems(read)] == [f"node {m} at (x, y, z) = (1, 1, 9000) m belongs to no element"]
+    assert [p.message for p in problems(read)] == [
+        f"node {m} at (x, y, z) = (1, 1, 9000) m belongs to no element"
+    ]
 
 
 @pytest.mark.parametrize("suffix", [".msh", ".vtk", ".vtu"])
@@ -200,7 +271,14 @@ def test_files_read_by_meshio_are_the_same(tmp_path, monkeypatch, order, suffix)
 
 # --- Exodus -----------------------------------------------------------------------------------------------------------------------------
 
-SIDE_OF_FACE = {2: 1, 1: 2, 3: 3, 0: 4, 4: 5, 5: 6}  # side 1 of a HEX is 1 2 6 5, side 2 is 2 3 7 6, ... 5 below, 6 above
+SIDE_OF_FACE = {
+    2: 1,
+    1: 2,
+    3: 3,
+    0: 4,
+    4: 5,
+    5: 6,
+}  # side 1 of a HEX is 1 2 6 5, side 2 is 2 3 7 6, ... 5 below, 6 above
 
 
 def exodus(mesh):
@@ -221,7 +299,11 @@ def exodus(mesh):
     for i, name in enumerate(names):
         rows = mesh.faces[name]
         out[f"elem_ss{i + 1}"] = ((f"s{i}",), place[rows[:, 0]].astype(np.int32) + 1, None)
-        out[f"side_ss{i + 1}"] = ((f"s{i}",), np.array([SIDE_OF_FACE[int(f)] for f in rows[:, 1]], np.int32), None)
+        out[f"side_ss{i + 1}"] = (
+            (f"s{i}",),
+            np.array([SIDE_OF_FACE[int(f)] for f in rows[:, 1]], np.int32),
+            None,
+        )
     return out
 
 
@@ -259,8 +341,12 @@ def as_classic(path, variables):
 def test_exodus(tmp_path, order, write):
     mesh = sample(order)
     write(tmp_path / "mesh.exo", exodus(mesh))
-    mesh = mesh.reordered(np.argsort(mesh.regions, kind="stable"))  # block after block, as the file has them
-    faces = {name: rows for name, rows in mesh.faces.items() if name != "top"} | {"face_topo": mesh.faces["top"]}
+    mesh = mesh.reordered(
+        np.argsort(mesh.regions, kind="stable")
+    )  # block after block, as the file has them
+    faces = {name: rows for name, rows in mesh.faces.items() if name != "top"} | {
+        "face_topo": mesh.faces["top"]
+    }
     read = read_mesh(tmp_path / "mesh.exo")
     assert read.region_names == ("block 11", "upper")
     expected = replace(mesh, faces=faces, regions=1 - mesh.regions)
@@ -270,9 +356,14 @@ def test_exodus(tmp_path, order, write):
 def test_exodus_with_20_nodes(tmp_path):
     mesh = box_mesh((0, 0, 0), (2, 2, 2), 1).elevated()
     x, y, z = mesh.nodes.T
-    mesh = replace(mesh, nodes=np.column_stack([x + 0.1 * y * z, y + 0.05 * x**2, z + 0.1 * x * y * z]))
+    mesh = replace(
+        mesh, nodes=np.column_stack([x + 0.1 * y * z, y + 0.05 * x**2, z + 0.1 * x * y * z])
+    )
     variables = {f"coord{axis}": (None, mesh.nodes[:, i], None) for i, axis in enumerate("xyz")}
-    as_hdf5(tmp_path / "mesh.exo", variables | {"connect1": (None, given(mesh, EXODUS)[:, :20] + 1, "HEX20")})
+    as_hdf5(
+        tmp_path / "mesh.exo",
+        variables | {"connect1": (None, given(mesh, EXODUS)[:, :20] + 1, "HEX20")},
+    )
     read = read_mesh(tmp_path / "mesh.exo")
     assert read.region_names == ("block 1",) and read.size == 8
     np.testing.assert_allclose(read.nodes[read.elements], mesh.nodes[mesh.elements], atol=1e-14)
@@ -280,9 +371,13 @@ def test_exodus_with_20_nodes(tmp_path):
 
 def test_exodus_written_by_meshlane(tmp_path):
     meshlane = pytest.importorskip("meshlane", reason="meshlane is not installed (craton[mesh])")
-    pytest.importorskip("netCDF4", reason="meshlane writes Exodus through netCDF4, which is not installed")
+    pytest.importorskip(
+        "netCDF4", reason="meshlane writes Exodus through netCDF4, which is not installed"
+    )
     mesh = sample(1)
-    meshlane.write(tmp_path / "mesh.e", meshlane.Mesh(mesh.nodes, [("hexahedron", given(mesh, VTK))]))
+    meshlane.write(
+        tmp_path / "mesh.e", meshlane.Mesh(mesh.nodes, [("hexahedron", given(mesh, VTK))])
+    )
     assert_same(read_mesh(tmp_path / "mesh.e"), mesh)
 
 
@@ -292,7 +387,10 @@ def test_exodus_files_that_cannot_be_used(tmp_path):
     assert "this is not an Exodus file" in refusal(tmp_path / "text.e")
     as_hdf5(tmp_path / "flat.e", {name: v for name, v in variables.items() if name != "coordz"})
     assert "it has no coordinates coordx, coordy, coordz" in refusal(tmp_path / "flat.e")
-    as_hdf5(tmp_path / "empty.e", {name: v for name, v in variables.items() if not name.startswith("connect")})
+    as_hdf5(
+        tmp_path / "empty.e",
+        {name: v for name, v in variables.items() if not name.startswith("connect")},
+    )
     assert "it has no element blocks" in refusal(tmp_path / "empty.e")
     tets = variables | {"connect2": (None, variables["connect2"][1][:, :4], "TETRA4")}
     as_hdf5(tmp_path / "tets.e", tets)
@@ -304,8 +402,14 @@ def test_exodus_files_that_cannot_be_used(tmp_path):
 
 # --- SPECFEM3D --------------------------------------------------------------------------------------------------------------------------
 
-FILES = {"top": "free_or_absorbing_surface_file_zmax", "bottom": "absorbing_surface_file_bottom", "west": "absorbing_surface_file_xmin",
-         "east": "absorbing_surface_file_xmax", "south": "absorbing_surface_file_ymin", "north": "absorbing_surface_file_ymax"}  # fmt: skip
+FILES = {
+    "top": "free_or_absorbing_surface_file_zmax",
+    "bottom": "absorbing_surface_file_bottom",
+    "west": "absorbing_surface_file_xmin",
+    "east": "absorbing_surface_file_xmax",
+    "south": "absorbing_surface_file_ymin",
+    "north": "absorbing_surface_file_ymax",
+}
 
 
 def specfem(folder, mesh):
@@ -318,12 +422,17 @@ def specfem(folder, mesh):
         text = "\n".join(" ".join(map(str, row)) for row in table)
         (folder / name).write_text((f"  {len(table)}\n" if count else "") + text + "\n")
 
-    rows("nodes_coords_file", [(n, *map(repr, xyz)) for n, xyz in zip(nodes.tolist(), mesh.nodes.tolist())])
+    rows(
+        "nodes_coords_file",
+        [(n, *map(repr, xyz)) for n, xyz in zip(nodes.tolist(), mesh.nodes.tolist())],
+    )
     rows("mesh_file", [(e, *nodes[element]) for e, element in zip(numbers, given(mesh, SPECFEM))])
     rows("materials_file", zip(numbers[::-1], mesh.regions[::-1] + 1), count=False)
     for side, name in FILES.items():
         # In a cycle that begins anywhere and may turn either way, as external meshers write them.
-        faces = [np.roll(quad[:: 1 if i % 2 else -1], i) for i, quad in enumerate(quads(mesh, side))]
+        faces = [
+            np.roll(quad[:: 1 if i % 2 else -1], i) for i, quad in enumerate(quads(mesh, side))
+        ]
         rows(name, [(numbers[e], *nodes[quad]) for (e, _), quad in zip(mesh.faces[side], faces)])
 
 
@@ -339,7 +448,10 @@ def test_fortran_numbers(tmp_path):
     specfem(tmp_path / "MESH", mesh)
     path = tmp_path / "MESH" / "nodes_coords_file"
     count, *rows = path.read_text().splitlines()
-    rows = [[node, *(f"{float(value):.16e}".replace("e", "D") for value in xyz)] for node, *xyz in map(str.split, rows)]
+    rows = [
+        [node, *(f"{float(value):.16e}".replace("e", "D") for value in xyz)]
+        for node, *xyz in map(str.split, rows)
+    ]
     path.write_text("\n".join([count, *map(" ".join, rows)]))
     assert_same(read_mesh(tmp_path / "MESH"), mesh, regions=("1", "2"))
 
@@ -360,8 +472,12 @@ def test_specfem_folders_that_cannot_be_used(tmp_path):
         return message
 
     assert "the folder has no file mesh_file" in broken("mesh_file", None)
-    assert "nodes_coords_file announces 100 rows but contains 399 numbers" in broken("nodes_coords_file", lambda t: t.rsplit(None, 1)[0])
-    assert "mesh_file names node 999, which does not exist" in broken("mesh_file", lambda t: t.rsplit(None, 1)[0] + " 999")
+    assert "nodes_coords_file announces 100 rows but contains 399 numbers" in broken(
+        "nodes_coords_file", lambda t: t.rsplit(None, 1)[0]
+    )
+    assert "mesh_file names node 999, which does not exist" in broken(
+        "mesh_file", lambda t: t.rsplit(None, 1)[0] + " 999"
+    )
     assert "materials_file names element 999" in broken("materials_file", lambda t: t + "999 1\n")
     assert "contains something that is not a number" in broken("mesh_file", lambda t: t + "end\n")
     swapped = broken("absorbing_surface_file_xmin", lambda t: t.rsplit(None, 1)[0] + " 7")
@@ -377,9 +493,14 @@ def test_files_that_are_no_mesh(tmp_path):
     assert "mesh files with the suffix .stl are not supported" in refusal(tmp_path / "mesh.stl")
     meshlane = pytest.importorskip("meshlane", reason="meshlane is not installed (craton[mesh])")
     (tmp_path / "text.msh").write_text("nothing")
-    assert "meshlane" in refusal(tmp_path / "text.msh") and "cannot read it" in refusal(tmp_path / "text.msh")
+    assert "meshlane" in refusal(tmp_path / "text.msh") and "cannot read it" in refusal(
+        tmp_path / "text.msh"
+    )
     points = np.random.default_rng(0).random((8, 3))
-    meshlane.write(tmp_path / "tets.vtu", meshlane.Mesh(points, [("tetra", [[0, 1, 2, 3]]), ("hexahedron", [list(range(8))])]))
+    meshlane.write(
+        tmp_path / "tets.vtu",
+        meshlane.Mesh(points, [("tetra", [[0, 1, 2, 3]]), ("hexahedron", [list(range(8))])]),
+    )
     assert "it contains 1 tetrahedra" in refusal(tmp_path / "tets.vtu")
     meshlane.write(tmp_path / "flat.vtu", meshlane.Mesh(points, [("quad", [[0, 1, 2, 3]])]))
     assert "it contains no hexahedra" in refusal(tmp_path / "flat.vtu")
@@ -395,9 +516,19 @@ def test_a_reader_that_is_missing_is_named(tmp_path, monkeypatch):
 def test_meshio_reads_where_meshlane_is_missing(tmp_path, monkeypatch):
     """A stub of it, which knows one format and fails at another."""
     mesh = sample(2)
-    read = Spec(points=mesh.nodes, field_data={}, cell_data={"region": [mesh.regions + 3]},
-                cells=[Spec(type="hexahedron27", data=given(mesh, VTK))])  # fmt: skip
-    stub = Spec(__name__="meshio", __version__="5.0", gmsh=None, vtk=Spec(read=lambda path: {}[path]), vtu=Spec(read=lambda path: read))
+    read = Spec(
+        points=mesh.nodes,
+        field_data={},
+        cell_data={"region": [mesh.regions + 3]},
+        cells=[Spec(type="hexahedron27", data=given(mesh, VTK))],
+    )
+    stub = Spec(
+        __name__="meshio",
+        __version__="5.0",
+        gmsh=None,
+        vtk=Spec(read=lambda path: {}[path]),
+        vtu=Spec(read=lambda path: read),
+    )
     monkeypatch.setitem(sys.modules, "meshlane", None)
     monkeypatch.setitem(sys.modules, "meshio", stub)
     for name in ("mesh.vtu", "mesh.vtk"):
@@ -444,7 +575,9 @@ def test_series_of_vtu_files(tmp_path):
 def test_fields_at_gll_points():
     mesh = sample(2)
     fine = subdivided(mesh, 4)
-    assert fine.size == 64 * mesh.size and problems(replace(fine, faces=named_by_place(fine)), 1) == []
+    assert (
+        fine.size == 64 * mesh.size and problems(replace(fine, faces=named_by_place(fine)), 1) == []
+    )
     found = number(mesh.elements, 4)
     assert len(fine.nodes) == found.count
     np.testing.assert_array_equal(fine.elements[64 * 5], found.points[5][:2, :2, :2].ravel())

@@ -1,4 +1,5 @@
 """Waves against exact solutions, in small: the cases of `craton validate`, and what they leave out. Limits say where they come from."""
+
 import json
 import math
 
@@ -10,7 +11,18 @@ from craton import api
 from craton.backends import backend
 from craton.driver import waves
 from craton.scenario import Scenario
-from craton.validation import CASES, FULL, GROUPS, absorbing, conserved, guided, homogeneous, lossy, surface, validate
+from craton.validation import (
+    CASES,
+    FULL,
+    GROUPS,
+    absorbing,
+    conserved,
+    guided,
+    homogeneous,
+    lossy,
+    surface,
+    validate,
+)
 from craton.validation.compare import misfit, reference
 from craton.validation.exact import fullspace, lines
 from craton.validation.exact import guided as exact_guided
@@ -20,31 +32,51 @@ VP, VS, RHO = homogeneous.VP, homogeneous.VS, homogeneous.RHO
 KAPPA = RHO * (VP**2 - 4 / 3 * VS**2)
 SMALL = {
     "energy": lambda device: conserved.energy(device, orders=(4, 8), duration=3.0),
-    "reciprocity": lambda device: conserved.reciprocity(device, orders=(4,), places=conserved.PLACES[1:]),
+    "reciprocity": lambda device: conserved.reciprocity(
+        device, orders=(4,), places=conserved.PLACES[1:]
+    ),
     "scholte": lambda device: guided.scholte(device, bottoms=("soft bottom",)),
     "attenuation": lambda device: lossy.attenuating(device, runs=((20, "full"),)),
 }
-LONG = {"two-layers-100", "loh1", *GROUPS["earth"]}  # a minute each on two cores: `craton validate fd` has them
+LONG = {
+    "two-layers-100",
+    "loh1",
+    *GROUPS["earth"],
+}  # a minute each on two cores: `craton validate fd` has them
 
 
 @pytest.mark.parametrize("name", sorted(set(GROUPS["fd"]) - LONG))
 def test_validate(name):
     rows = SMALL.get(name, CASES[name])("cpu")
-    assert rows and all(set(row) - {"curves"} == {"what", "misfit", "limit", "passed"} for row in rows)
-    assert all(row["passed"] and 0 < row["misfit"] <= row["limit"] for row in rows), json.dumps(rows, indent=1)
+    assert rows and all(
+        set(row) - {"curves"} == {"what", "misfit", "limit", "passed"} for row in rows
+    )
+    assert all(row["passed"] and 0 < row["misfit"] <= row["limit"] for row in rows), json.dumps(
+        rows, indent=1
+    )
 
 
 def test_validate_names_its_rows(monkeypatch):
-    monkeypatch.setitem(CASES, "force-4", lambda device: [{"what": device, "misfit": 0.0, "limit": 1.0, "passed": True}])
+    monkeypatch.setitem(
+        CASES,
+        "force-4",
+        lambda device: [{"what": device, "misfit": 0.0, "limit": 1.0, "passed": True}],
+    )
     assert list(validate("force-4", device="cpu")) == list(validate(["force-4"], "cpu"))
-    assert list(validate("force-4", device="cpu")) == [{"case": "force-4", "what": "cpu", "misfit": 0.0, "limit": 1.0, "passed": True}]
+    assert list(validate("force-4", device="cpu")) == [
+        {"case": "force-4", "what": "cpu", "misfit": 0.0, "limit": 1.0, "passed": True}
+    ]
 
 
 def test_groups_and_full_sizes(monkeypatch):
     for name in CASES:
         monkeypatch.setitem(CASES, name, lambda device: [{"what": "small"}])
     monkeypatch.setitem(FULL, "lamb", lambda device: [{"what": "large"}])
-    assert [row["case"] for row in validate()] == [row["case"] for group in GROUPS for row in validate(group)] == list(CASES)
+    assert (
+        [row["case"] for row in validate()]
+        == [row["case"] for group in GROUPS for row in validate(group)]
+        == list(CASES)
+    )
     assert [row["what"] for row in validate(["force-4", "lamb"])] == ["small", "small"]
     assert [row["what"] for row in validate("lamb", full=True)] == ["large"]
     assert set(FULL) <= set(CASES)
@@ -54,12 +86,20 @@ def test_figure_of_a_validation(tmp_path):
     """A panel for each case with curves, the worst of its rows, and a point for each row."""
     t = np.linspace(0, 1, 50)
     shared = {"limit": 1.0, "passed": True, "curves": (t, t, t)}
-    rows = [{"case": name, "what": f"{name} {n}", "misfit": n / 10, **shared} for name in ("lamb", "garvin") for n in (1, 3, 2)]
+    rows = [
+        {"case": name, "what": f"{name} {n}", "misfit": n / 10, **shared}
+        for name in ("lamb", "garvin")
+        for n in (1, 3, 2)
+    ]
     rows.append({"case": "energy", "what": "e", "misfit": 2.0, "limit": 1.0, "passed": False})
     page = draw(rows)
     titles = [axes.get_title() for axes in page.get_axes()]
     assert titles == ["lamb 3", "garvin 3", ""]
-    assert [text.get_text() for text in page.get_axes()[-1].get_yticklabels()] == ["lamb", "garvin", "energy"]
+    assert [text.get_text() for text in page.get_axes()[-1].get_yticklabels()] == [
+        "lamb",
+        "garvin",
+        "energy",
+    ]
     assert len(page.get_axes()[-1].get_lines()) == len(rows) + 1
     page.savefig(tmp_path / "f.png")
 
@@ -73,41 +113,75 @@ def test_line_force_on_the_surface():
     medium = tuple(float(kept[name]) for name in ("vp", "vs", "rho"))
     for n, x in enumerate(kept["x"]):
         force = (0, -float(kept["F_down_per_m"]))
-        found = lines.surface_force(x, force, history, 1 / (math.sqrt(2) * math.pi * 14.5), kept["t"] - 0.12, medium)
+        found = lines.surface_force(
+            x, force, history, 1 / (math.sqrt(2) * math.pi * 14.5), kept["t"] - 0.12, medium
+        )
         assert misfit(found, np.stack([kept["vx"][n], -kept["vz"][n]])) < 1e-6
 
 
 def over_arrivals(history, first, t, power=0):
     """Integral of history(t - first cosh a) cosh(a)^power over a: what H(t - first) / sqrt(t^2 - first^2) does, its root taken away."""
     a = np.linspace(0, math.acosh((t[-1] + 1) / first), 6001)
-    return np.array([np.trapezoid(history(one - first * np.cosh(a)) * np.cosh(a) ** power, a) for one in t])
+    return np.array(
+        [np.trapezoid(history(one - first * np.cosh(a)) * np.cosh(a) ** power, a) for one in t]
+    )
 
 
 def test_line_force_along_itself():
-    history, t, tau = fullspace.history("ricker", 10.0), np.linspace(0, 0.8, 80), 1 / (math.sqrt(2) * math.pi * 10)
-    wanted = 3e6 / (2 * np.pi * 2000 * 1500**2) * over_arrivals(lambda s: history(s, 1), 600 / 1500, t)
-    np.testing.assert_allclose(lines.sh_force(600.0, 3e6, history, tau, t, 1500, 2000), wanted, atol=1e-6 * np.abs(wanted).max())
+    history, t, tau = (
+        fullspace.history("ricker", 10.0),
+        np.linspace(0, 0.8, 80),
+        1 / (math.sqrt(2) * math.pi * 10),
+    )
+    wanted = (
+        3e6 / (2 * np.pi * 2000 * 1500**2) * over_arrivals(lambda s: history(s, 1), 600 / 1500, t)
+    )
+    np.testing.assert_allclose(
+        lines.sh_force(600.0, 3e6, history, tau, t, 1500, 2000),
+        wanted,
+        atol=1e-6 * np.abs(wanted).max(),
+    )
 
 
 def test_buried_explosion_below_a_liquid_like_surface():
     """With vs = 0 the surface doubles the vertical motion of the line's own wave: v_r = M / (2 pi rho vp^3) times an integral."""
-    rate, t, vp, rho, x, h = fullspace.history("ricker", 10.0), np.linspace(0, 0.6, 80), 2000.0, 1000.0, 300.0, 400.0
-    radial = 1e9 / (2 * np.pi * rho * vp**3) * over_arrivals(lambda s: rate(s, 1), 500 / vp, t, power=1)
-    found = lines.buried_explosion(x, h, 1e9, rate, 1 / (math.sqrt(2) * math.pi * 10), t, (vp, 0.01, rho))
+    rate, t, vp, rho, x, h = (
+        fullspace.history("ricker", 10.0),
+        np.linspace(0, 0.6, 80),
+        2000.0,
+        1000.0,
+        300.0,
+        400.0,
+    )
+    radial = (
+        1e9 / (2 * np.pi * rho * vp**3) * over_arrivals(lambda s: rate(s, 1), 500 / vp, t, power=1)
+    )
+    found = lines.buried_explosion(
+        x, h, 1e9, rate, 1 / (math.sqrt(2) * math.pi * 10), t, (vp, 0.01, rho)
+    )
     np.testing.assert_allclose(found[1], 2 * h / 500 * radial, atol=1e-4 * np.abs(radial).max())
     assert np.abs(found[0]).max() < 1e-3 * np.abs(found[1]).max()
 
 
 def test_speeds_of_guided_waves():
     """The roots that independent programs give: LOH.1's layer at 0.9 Hz, water over sediment and over rock."""
-    assert exact_guided.love_speed(0.9, 1000.0, guided.LAYER, guided.HALF_SPACE) == pytest.approx(2273.585967, rel=1e-9)
-    assert exact_guided.scholte_speed(guided.WATER, guided.BOTTOMS["soft bottom"]) == pytest.approx(526.8907636, rel=1e-9)
-    assert exact_guided.scholte_speed(guided.WATER, guided.BOTTOMS["hard bottom"]) == pytest.approx(1426.585289, rel=1e-9)
+    assert exact_guided.love_speed(0.9, 1000.0, guided.LAYER, guided.HALF_SPACE) == pytest.approx(
+        2273.585967, rel=1e-9
+    )
+    assert exact_guided.scholte_speed(guided.WATER, guided.BOTTOMS["soft bottom"]) == pytest.approx(
+        526.8907636, rel=1e-9
+    )
+    assert exact_guided.scholte_speed(guided.WATER, guided.BOTTOMS["hard bottom"]) == pytest.approx(
+        1426.585289, rel=1e-9
+    )
 
 
 def test_phase_velocity_of_two_records():
     t = np.arange(0, 12, 0.01)
-    records = [np.exp(-0.5 * ((t - x / 300) / 0.4) ** 2) * np.cos(2 * np.pi * 3 * (t - x / 310)) for x in (900, 1500)]
+    records = [
+        np.exp(-0.5 * ((t - x / 300) / 0.4) ** 2) * np.cos(2 * np.pi * 3 * (t - x / 310))
+        for x in (900, 1500)
+    ]
     (found,) = guided.speeds(t, records, (900, 1500), [3.0], [320.0])
     assert found == pytest.approx(310, rel=1e-3)
 
@@ -117,7 +191,9 @@ def test_a_wrong_medium_is_seen(monkeypatch):
 
     def infinite(*words):
         scenario = right(*words)
-        return scenario.model_copy(update={"model": scenario.model.model_copy(update={"vs": 0.995 * VS})})
+        return scenario.model_copy(
+            update={"model": scenario.model.model_copy(update={"vs": 0.995 * VS})}
+        )
 
     monkeypatch.setattr(homogeneous, "infinite", infinite)
     assert not homogeneous.full_space("single force", 4, "cpu", reach=5)[0]["passed"]
@@ -135,12 +211,19 @@ def force_error(order, spacing):
     CPML begins 3 km away, where it is met far from grazing: what it reflects stays below the errors that are compared.
     """
     frequency = VS / 1000 / homogeneous.ONE_PERCENT
-    places = [2 * round(x / (2 * spacing)) * spacing * np.array(d) for x, d in ((3000, (1, 0, 0)), (2000, (1, 0, 1)), (1700, (1, 1, 1)))]
+    places = [
+        2 * round(x / (2 * spacing)) * spacing * np.array(d)
+        for x, d in ((3000, (1, 0, 0)), (2000, (1, 0, 1)), (1700, (1, 1, 1)))
+    ]
     wavelet = {"kind": "ricker", "frequency": frequency, "delay": 0}
     border = math.ceil(3000 / spacing) + LAYER
     size = [(math.ceil(x / spacing) + 2 * border + 1) * spacing for x in (3000, 1700, 2000)]
     scenario = Scenario(
-        domain={"origin": [-(border + 0.5) * spacing, -border * spacing, -border * spacing], "size": size, "spacing": spacing},
+        domain={
+            "origin": [-(border + 0.5) * spacing, -border * spacing, -border * spacing],
+            "size": size,
+            "spacing": spacing,
+        },
         model={"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO},
         time={"duration": 3000 / VS + 1.2 / frequency, "start": -1.5 / frequency},
         boundaries={"top": "cpml", "others": "cpml", "cpml": {"thickness": LAYER}},
@@ -150,7 +233,10 @@ def force_error(order, spacing):
     )
     data = api.run(scenario, device="cpu", progress=False).dataset
     history = fullspace.history("ricker", frequency)
-    wanted = [fullspace.point_force(x, (0, 0, 0), (1e10, 0, 0), history, data.time.values, VP, VS, RHO)[0] for x in places]
+    wanted = [
+        fullspace.point_force(x, (0, 0, 0), (1e10, 0, 0), history, data.time.values, VP, VS, RHO)[0]
+        for x in places
+    ]
     return misfit(data.velocity.values[:, 0], np.array(wanted))
 
 
@@ -164,11 +250,16 @@ def test_order_of_convergence(order, coarse):
 
 # --- quantities, off the nodes ----------------------------------------------------------------------------------------------------------
 
-TAU = math.sqrt(2 * math.log(100)) / (2 * math.pi * 2.0)  # s; the Gaussian's spectrum is 1 % of its peak at 2 Hz, 10 points per wavelength
+TAU = math.sqrt(2 * math.log(100)) / (
+    2 * math.pi * 2.0
+)  # s; the Gaussian's spectrum is 1 % of its peak at 2 Hz, 10 points per wavelength
 TENSOR = {"xx": 1e15, "yy": -0.5e15, "zz": 0.7e15, "xy": 0.8e15, "xz": -0.3e15, "yz": 0.6e15}
 WANTED = ("velocity", "displacement", "pressure", "strain", "strain_rate", "rotation_rate")
 AT = np.array([1540.0, 1530.0, 1575.0])
-PLACES = [AT + np.array(d) for d in ((1211.0, 33.0, 47.0), (1163.0, 1219.0, 871.0), (420.0, 1250.0, 1181.0))]
+PLACES = [
+    AT + np.array(d)
+    for d in ((1211.0, 33.0, 47.0), (1163.0, 1219.0, 871.0), (420.0, 1250.0, 1181.0))
+]
 
 
 def matrix(xx, yy, zz, xy, xz, yz):
@@ -177,7 +268,12 @@ def matrix(xx, yy, zz, xy, xz, yz):
 
 def quantities_of(tensor):
     """(dataset, exact) of a Gaussian moment rate; exact: (quantity -> (receivers, components, time))."""
-    source = {"kind": "moment_tensor", "at": AT.tolist(), "tensor": tensor, "wavelet": {"kind": "gaussian", "tau": TAU}}
+    source = {
+        "kind": "moment_tensor",
+        "at": AT.tolist(),
+        "tensor": tensor,
+        "wavelet": {"kind": "gaussian", "tau": TAU},
+    }
     scenario = homogeneous.infinite(source, PLACES, 3.2, 4, output={"waveforms": list(WANTED)})
     data = api.run(scenario, device="cpu", progress=False).dataset
     return data, [exact_quantities(x, matrix(**tensor), data.time.values) for x in PLACES]
@@ -188,14 +284,22 @@ def exact_quantities(x, moment, t):
     history = fullspace.history("gaussian", TAU)
 
     def motion(deriv):
-        return lambda y: fullspace.moment_tensor(y, AT, moment, lambda t, n: history(t, n - 1), t, VP, VS, RHO, deriv)
+        return lambda y: fullspace.moment_tensor(
+            y, AT, moment, lambda t, n: history(t, n - 1), t, VP, VS, RHO, deriv
+        )
 
     g, rate = (fullspace.gradient(motion(deriv), x, 20.0) for deriv in (0, 1))
     strain, strain_rate = (voigt((a + a.transpose(1, 0, 2)) / 2) for a in (g, rate))
     curl = np.array([rate[2, 1] - rate[1, 2], rate[0, 2] - rate[2, 0], rate[1, 0] - rate[0, 1]])
     pressure = -KAPPA * (g[0, 0] + g[1, 1] + g[2, 2])[None]
-    return {"velocity": motion(1)(x), "displacement": motion(0)(x), "pressure": pressure, "strain": strain, "strain_rate": strain_rate,
-            "rotation_rate": curl / 2}  # fmt: skip
+    return {
+        "velocity": motion(1)(x),
+        "displacement": motion(0)(x),
+        "pressure": pressure,
+        "strain": strain,
+        "strain_rate": strain_rate,
+        "rotation_rate": curl / 2,
+    }
 
 
 def voigt(a):
@@ -211,7 +315,10 @@ def tensor_run():
 def test_moment_tensor_off_the_nodes(quantity, tensor_run):
     """Limit 1 %: that of the issue for velocity at order 4 and 10 points per wavelength, kept for all quantities."""
     data, wanted = tensor_run
-    errors = [misfit(data[quantity].values[n].reshape(one[quantity].shape), one[quantity]) for n, one in enumerate(wanted)]
+    errors = [
+        misfit(data[quantity].values[n].reshape(one[quantity].shape), one[quantity])
+        for n, one in enumerate(wanted)
+    ]
     assert max(errors) < 0.01
 
 
@@ -219,13 +326,18 @@ def test_static_offset(tensor_run):
     """What stays of the displacement when the waves have gone, 1.2 and 1.7 km away: 1 % as above, of the offset."""
     data, wanted = tensor_run
     for n, one in enumerate(wanted):
-        found, offset = data.displacement.values[n][:, -10:].mean(axis=1), one["displacement"][:, -10:].mean(axis=1)
+        found, offset = (
+            data.displacement.values[n][:, -10:].mean(axis=1),
+            one["displacement"][:, -10:].mean(axis=1),
+        )
         assert np.linalg.norm(found - offset) < 0.01 * np.linalg.norm(offset)
 
 
 def test_explosion_has_the_pressure_of_an_explosion():
     """P = -kappa div u, no S wave and no rotation; limit 1 % as above."""
-    data, wanted = quantities_of({**dict.fromkeys(TENSOR, 0.0), **dict.fromkeys(("xx", "yy", "zz"), 1e15)})
+    data, wanted = quantities_of(
+        {**dict.fromkeys(TENSOR, 0.0), **dict.fromkeys(("xx", "yy", "zz"), 1e15)}
+    )
     for n, one in enumerate(wanted):
         p = one["pressure"].ravel()
         assert misfit(data.pressure.values[n].ravel(), p) < 0.01
@@ -238,7 +350,10 @@ def test_explosion_has_the_pressure_of_an_explosion():
 def test_single_precision_is_enough():
     """float32 keeps 6e-8 a step; some hundred steps and their sums leave 1e-6 to 1e-5 of the motion."""
     source = homogeneous.source_table("double couple", AT, 0.7)
-    scenarios = [homogeneous.infinite(source, PLACES, 2.5, 4, run={"precision": p}) for p in ("float32", "float64")]
+    scenarios = [
+        homogeneous.infinite(source, PLACES, 2.5, 4, run={"precision": p})
+        for p in ("float32", "float64")
+    ]
     runs = [api.run(one, device="cpu", progress=False).samples for one in scenarios]
     assert runs[0].dtype == np.float32 and runs[1].dtype == np.float64
     assert 0 < misfit(runs[0].astype(float), runs[1]) < 1e-5
@@ -256,7 +371,9 @@ def test_stable_for_long(faces):
         model=LAYERED,
         time={"duration": count * step, "start": 0, "step": step},
         boundaries={"cpml": {"thickness": 5}, **faces},
-        source=[{"kind": "moment_tensor", "at": [911, 960, -730], "tensor": TENSOR, "wavelet": wavelet}],
+        source=[
+            {"kind": "moment_tensor", "at": [911, 960, -730], "tensor": TENSOR, "wavelet": wavelet}
+        ],
     )
     planned = craton.plan(scenario)
     program, largest = waves.commit(scenario, planned, backend("cpu")), []

@@ -1,4 +1,5 @@
 """The scenario: units, limits, round trips, overrides, and messages that name file, line, key, value, limit and remedy."""
+
 import math
 import textwrap
 from pathlib import Path
@@ -86,7 +87,9 @@ def test_values_are_si_floats():
     assert s.warnings == []
 
 
-@pytest.mark.parametrize("name, points", [("two_layers", (181, 161, 121)), ("two_layers_full", (540, 484, 189))])
+@pytest.mark.parametrize(
+    "name, points", [("two_layers", (181, 161, 121)), ("two_layers_full", (540, 484, 189))]
+)
 def test_examples_load_and_round_trip(name, points):
     s = load(EXAMPLES / f"{name}.toml")
     assert s.domain.points(s.domain.spacing) == points and s.domain.top == 0
@@ -195,36 +198,89 @@ def test_built_in_python():
 
 
 def test_overrides():
-    s = loads(GOOD, ["source.0.wavelet.tau=0.2", "domain.spacing=200 m", "run.device=cpu", "run.order = 8", 'receivers.0.name="A B"',
-                     "boundaries.top=cpml", "source.0.at=[1, 2, -3]"])
-    assert s.source[0].wavelet.tau == 0.2 and s.domain.spacing == 200 and s.run.device == "cpu" and s.run.order == 8
-    assert s.receivers[0].name == "A B" and s.boundaries.face("top") == "cpml" and s.source[0].at.xyz == (1, 2, -3)
+    s = loads(
+        GOOD,
+        [
+            "source.0.wavelet.tau=0.2",
+            "domain.spacing=200 m",
+            "run.device=cpu",
+            "run.order = 8",
+            'receivers.0.name="A B"',
+            "boundaries.top=cpml",
+            "source.0.at=[1, 2, -3]",
+        ],
+    )
+    assert (
+        s.source[0].wavelet.tau == 0.2
+        and s.domain.spacing == 200
+        and s.run.device == "cpu"
+        and s.run.order == 8
+    )
+    assert (
+        s.receivers[0].name == "A B"
+        and s.boundaries.face("top") == "cpml"
+        and s.source[0].at.xyz == (1, 2, -3)
+    )
     t = with_overrides(s, ["run.device=cuda"])
     assert t.run.device == "cuda" and with_overrides(t, ["run.device=cpu"]) == s
 
 
 def test_wrong_overrides_are_shown_as_such():
-    reading = reads(GOOD, ["run.order=3", "receivers.4.name=R", "title.x=1", "nonsense", "domain.spacng=4"], "s.toml")
+    reading = reads(
+        GOOD,
+        ["run.order=3", "receivers.4.name=R", "title.x=1", "nonsense", "domain.spacng=4"],
+        "s.toml",
+    )
     text = format_problems(reading)
     assert reading.scenario is not None  # 3 is replaced by the default for the checks to come
     assert "--set run.order=3: run.order: 3 is not 2, 4, 6, 8, 10, 12, 14 or 16" in text
-    assert "receivers is a list of 1, it has no item 4" in text and "--set nonsense: not key.path=value" in text
+    assert (
+        "receivers is a list of 1, it has no item 4" in text
+        and "--set nonsense: not key.path=value" in text
+    )
     assert 'title is "good", it has no keys' in text and 'unknown key "spacng"' in text
-    assert len(reading.problems) == 5 and "s.toml:" not in text.replace("s.toml: --set nonsense", "")
+    assert len(reading.problems) == 5 and "s.toml:" not in text.replace(
+        "s.toml: --set nonsense", ""
+    )
 
 
 # --- units --------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text, dimension, value", [
-    ("8 km", "length", 8000), ("8km", "length", 8000), ("-2.5e0 km", "length", -2500), ("1_000 m", "length", 1000), (5, "length", 5),
-    ("2.67 g/cm3", "density", 2670), ("2.67 g/cm^3", "density", 2670), ("2670 kg/m³", "density", 2670), ("2670 kg m-3", "density", 2670),
-    ("4.2 km/s", "velocity", 4200), ("10 s", "time", 10), ("45 ms", "time", 0.045), ("2 min", "time", 120), ("5 Hz", "frequency", 5),
-    ("1e18 N m", "moment", 1e18), ("1e18 N·m", "moment", 1e18), ("1e18 N*m", "moment", 1e18), ("1e18 Nm", "moment", 1e18),
-    ("1e25 dyn-cm", "moment", 1e18), ("1.5 kN", "force", 1500), ("90 deg", "angle", 90), ("90°", "angle", 90), ("10 %", "ratio", 0.1),
-    ("0.6 1/s", "velocity gradient", 0.6), ("1 km/s/km", "velocity gradient", 1), ("0.1 g/cm3/km", "density gradient", 0.1),
-    (".5 m", "length", 0.5), ("3 mHz", "frequency", 0.003), ("2 MHz", "frequency", 2e6),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, dimension, value",
+    [
+        ("8 km", "length", 8000),
+        ("8km", "length", 8000),
+        ("-2.5e0 km", "length", -2500),
+        ("1_000 m", "length", 1000),
+        (5, "length", 5),
+        ("2.67 g/cm3", "density", 2670),
+        ("2.67 g/cm^3", "density", 2670),
+        ("2670 kg/m³", "density", 2670),
+        ("2670 kg m-3", "density", 2670),
+        ("4.2 km/s", "velocity", 4200),
+        ("10 s", "time", 10),
+        ("45 ms", "time", 0.045),
+        ("2 min", "time", 120),
+        ("5 Hz", "frequency", 5),
+        ("1e18 N m", "moment", 1e18),
+        ("1e18 N·m", "moment", 1e18),
+        ("1e18 N*m", "moment", 1e18),
+        ("1e18 Nm", "moment", 1e18),
+        ("1e25 dyn-cm", "moment", 1e18),
+        ("1.5 kN", "force", 1500),
+        ("90 deg", "angle", 90),
+        ("90°", "angle", 90),
+        ("10 %", "ratio", 0.1),
+        ("0.6 1/s", "velocity gradient", 0.6),
+        ("1 km/s/km", "velocity gradient", 1),
+        ("0.1 g/cm3/km", "density gradient", 0.1),
+        (".5 m", "length", 0.5),
+        ("3 mHz", "frequency", 0.003),
+        ("2 MHz", "frequency", 2e6),
+    ],
+)
 def test_units(text, dimension, value):
     assert si(text, dimension) == value
 
@@ -239,13 +295,23 @@ def test_every_dimension_has_its_si_unit():
             assert si(f"7.25 {unit}", dimension) == 7.25
 
 
-@pytest.mark.parametrize("value, dimension, message", [
-    ("8 s", "length", '"8 s" is a time, but a length is required'), ("8 kms", "length", 'did you mean "km"'),
-    ("8", "length", "number without a unit"), ("eight km", "length", "not a number with a unit"),
-    ("8 g/cm4", "density", 'did you mean "g/cm3"'), (True, "length", "true is not a number"),
-    (None, "time", "not a number"), (float("nan"), "time", "nan is not a finite"), ("1e999 km", "length", "not a finite"),
-    ([1], "time", "[1] is not a number"), ("3,5 km", "length", "unknown unit"), ("", "length", "not a number"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "value, dimension, message",
+    [
+        ("8 s", "length", '"8 s" is a time, but a length is required'),
+        ("8 kms", "length", 'did you mean "km"'),
+        ("8", "length", "number without a unit"),
+        ("eight km", "length", "not a number with a unit"),
+        ("8 g/cm4", "density", 'did you mean "g/cm3"'),
+        (True, "length", "true is not a number"),
+        (None, "time", "not a number"),
+        (float("nan"), "time", "nan is not a finite"),
+        ("1e999 km", "length", "not a finite"),
+        ([1], "time", "[1] is not a number"),
+        ("3,5 km", "length", "unknown unit"),
+        ("", "length", "not a number"),
+    ],
+)
 def test_wrong_units(value, dimension, message):
     with pytest.raises(UnitError, match="(?s).*") as caught:
         si(value, dimension)
@@ -282,26 +348,43 @@ def test_line_map():
         last = 3''')
     lines = line_map(text)
     expected = {
-        ("a",): 1, ("s",): 2, ("quoted.key", "x"): 6, ("t", "u"): 7, ("t", "u", "list"): 8, ("t", "u", "list", 0): 9,
-        ("t", "u", "list", 1, "k"): 9, ("t", "u", "list", 1, "l", 0): 9, ("t", "u", "list", 1, "l", 1): 10, ("t", "u", "list", 2): 12,
-        ("many", 0): 13, ("many", 0, "k"): 14, ("many", 0, "sub", "one", "two"): 15, ("many", 0, "sub", "three", "four"): 15,
-        ("many", 0, "table", "deep"): 17, ("many", 1): 18, ("many", 1, "inner", 0, "k"): 20, ("many", 1, "inner", 1, "k"): 22,
+        ("a",): 1,
+        ("s",): 2,
+        ("quoted.key", "x"): 6,
+        ("t", "u"): 7,
+        ("t", "u", "list"): 8,
+        ("t", "u", "list", 0): 9,
+        ("t", "u", "list", 1, "k"): 9,
+        ("t", "u", "list", 1, "l", 0): 9,
+        ("t", "u", "list", 1, "l", 1): 10,
+        ("t", "u", "list", 2): 12,
+        ("many", 0): 13,
+        ("many", 0, "k"): 14,
+        ("many", 0, "sub", "one", "two"): 15,
+        ("many", 0, "sub", "three", "four"): 15,
+        ("many", 0, "table", "deep"): 17,
+        ("many", 1): 18,
+        ("many", 1, "inner", 0, "k"): 20,
+        ("many", 1, "inner", 1, "k"): 22,
         ("many", 1, "inner", 1, "last"): 23,
-    }  # fmt: skip
+    }
     assert {k: lines.get(k) for k in expected} == expected
     assert ("b",) not in lines and ("no",) not in lines
 
 
-@pytest.mark.parametrize("key, line, old, new", [
-    ("domain.size.0", 4, '"10 km"', '"10 s"'),
-    ("model.layers.1.vs", 10, "vs = 3460", 'vs = "fast"'),
-    ("source.0.at.depth", 16, '"2.5 km"', '"2.5 kg"'),
-    ("source.0.wavelet.tau", 21, '"45 ms"', "-1"),
-    ("source.0.at.1", 16, '{ x = 2000, y = 4000, depth = "2.5 km" }', '[1, "b", 3]'),
-    ("receivers.0.at", 24, "[9000, 9000, 0]", "[9000, 9000]"),
-    ("source.0.dip", 14, "dip = 90\n", ""),  # the table's line where the key is missing
-    ("title", 1, '"good"', "5"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "key, line, old, new",
+    [
+        ("domain.size.0", 4, '"10 km"', '"10 s"'),
+        ("model.layers.1.vs", 10, "vs = 3460", 'vs = "fast"'),
+        ("source.0.at.depth", 16, '"2.5 km"', '"2.5 kg"'),
+        ("source.0.wavelet.tau", 21, '"45 ms"', "-1"),
+        ("source.0.at.1", 16, '{ x = 2000, y = 4000, depth = "2.5 km" }', '[1, "b", 3]'),
+        ("receivers.0.at", 24, "[9000, 9000, 0]", "[9000, 9000]"),
+        ("source.0.dip", 14, "dip = 90\n", ""),  # the table's line where the key is missing
+        ("title", 1, '"good"', "5"),
+    ],
+)
 def test_problem_is_found_on_its_line(key, line, old, new):
     reading = reads(changed((old, new)), file="bad.toml")
     assert [p.key for p in reading.problems] == [key]
@@ -317,24 +400,52 @@ def test_unknown_key_with_nearest_name_stands_for_the_missing_one():
 
 
 def test_value_behind_a_misspelt_key_and_kind_is_checked_too():
-    text = changed(("duration = 8", 'duraton = "8 km"'), ('"gaussian", tau = "45 ms"', '"gausian", taw = -1'))
+    text = changed(
+        ("duration = 8", 'duraton = "8 km"'), ('"gaussian", tau = "45 ms"', '"gausian", taw = -1')
+    )
     problems = reads(text).problems
-    assert sorted(p.key for p in problems) == ["source.0.wavelet.kind", *["source.0.wavelet.taw"] * 2, *["time.duraton"] * 2]
+    assert sorted(p.key for p in problems) == [
+        "source.0.wavelet.kind",
+        *["source.0.wavelet.taw"] * 2,
+        *["time.duraton"] * 2,
+    ]
     messages = " / ".join(p.message for p in problems)
-    assert '"8 km" is a length, but a time is required' in messages and "-1 s is out of range" in messages
+    assert (
+        '"8 km" is a length, but a time is required' in messages
+        and "-1 s is out of range" in messages
+    )
 
 
 def test_misspelt_names_leave_a_scenario_for_further_checks():
-    reading = reads(changed(("duration = 8", "duraton = 8"), ("strike", "striek"), more='[run]\ndevice = "gpu"\norder = "four"'))
-    assert {p.key for p in reading.problems} == {"time.duraton", "source.0.striek", "run.device", "run.order"}
-    assert reading.scenario.time.duration == 8 and reading.scenario.run.device == "cuda" and reading.scenario.run.order == 4
+    reading = reads(
+        changed(
+            ("duration = 8", "duraton = 8"),
+            ("strike", "striek"),
+            more='[run]\ndevice = "gpu"\norder = "four"',
+        )
+    )
+    assert {p.key for p in reading.problems} == {
+        "time.duraton",
+        "source.0.striek",
+        "run.device",
+        "run.order",
+    }
+    assert (
+        reading.scenario.time.duration == 8
+        and reading.scenario.run.device == "cuda"
+        and reading.scenario.run.order == 4
+    )
     assert reads(changed(("spacing = 100", "spacing = -100"))).scenario is None
 
 
 def test_all_problems_at_once_at_most_three_lines_each():
     text = changed(
-        ("spacing = 100", "spacing = -100"), ('"layers"\n', '"layrs"\n'), ("vp = 6000", 'vp = "6 km"'), ("dip = 90", "dip = 99"),
-        ("[9000, 9000, 0]", '"there"'), ('title = "good"', 'titel = "good"'),
+        ("spacing = 100", "spacing = -100"),
+        ('"layers"\n', '"layrs"\n'),
+        ("vp = 6000", 'vp = "6 km"'),
+        ("dip = 90", "dip = 99"),
+        ("[9000, 9000, 0]", '"there"'),
+        ('title = "good"', 'titel = "good"'),
         more="""\
         [boundaries]
         others = "free"
@@ -348,12 +459,23 @@ def test_all_problems_at_once_at_most_three_lines_each():
         every = 0
         plane = { x = 1, y = 2 }
         """,
-    )  # fmt: skip
+    )
     reading = reads(text, file="bad.toml")
     assert {p.key for p in reading.problems} == {
-        "domain.spacing", "model.kind", "model.layers.1.vp", "source.0.dip", "receivers.0.at", "titel", "boundaries.others", "run.order",
-        "receivers.1", "snapshots.0.name", "snapshots.0.quantity", "snapshots.0.every", "snapshots.0.plane",
-    }  # fmt: skip
+        "domain.spacing",
+        "model.kind",
+        "model.layers.1.vp",
+        "source.0.dip",
+        "receivers.0.at",
+        "titel",
+        "boundaries.others",
+        "run.order",
+        "receivers.1",
+        "snapshots.0.name",
+        "snapshots.0.quantity",
+        "snapshots.0.every",
+        "snapshots.0.plane",
+    }
     shown = format_problems(reading).split("\n")
     heads = [i for i, row in enumerate(shown) if row.startswith("bad.toml:")]
     assert len(heads) == 13 and heads[0] == 0
@@ -362,7 +484,9 @@ def test_all_problems_at_once_at_most_three_lines_each():
     assert numbers == sorted(numbers)
     with pytest.raises(ScenarioError) as caught:
         loads(text, file="bad.toml")
-    assert len(caught.value.problems) == 13 and "bad.toml:5: domain.spacing: -100 m is out of range" in str(caught.value)
+    assert len(
+        caught.value.problems
+    ) == 13 and "bad.toml:5: domain.spacing: -100 m is out of range" in str(caught.value)
     assert format_problems(caught.value, "bad.toml", text) == format_problems(reading)
 
 
@@ -370,42 +494,128 @@ BAD = [  # what is changed, key, a part of the message or remedy
     ([("spacing = 100", "spacing = 0")], "domain.spacing", "must be greater than 0 m"),
     ([("spacing = 100", "spacing = true")], "domain.spacing", "true is not a number"),
     ([("spacing = 100", "spacing = nan")], "domain.spacing", "nan is not a finite number"),
-    ([("spacing = 100", "spacing = 100\nmax_frequency = 2")], "domain.max_frequency", "are mutually exclusive"),
+    (
+        [("spacing = 100", "spacing = 100\nmax_frequency = 2")],
+        "domain.max_frequency",
+        "are mutually exclusive",
+    ),
     ([("spacing = 100\n", "")], "domain.spacing", "neither spacing nor max_frequency"),
-    ([('["10 km", 10_000,', '["10 m", 10_000,')], "domain.size.0", "10 m, is less than spacing = 100 m"),
-    ([('["10 km", 10_000, 10_000]', "10_000")], "domain.size", "10000 is not a list of three numbers"),
+    (
+        [('["10 km", 10_000,', '["10 m", 10_000,')],
+        "domain.size.0",
+        "10 m, is less than spacing = 100 m",
+    ),
+    (
+        [('["10 km", 10_000, 10_000]', "10_000")],
+        "domain.size",
+        "10000 is not a list of three numbers",
+    ),
     ([("duration = 8", "duration = 0")], "time.duration", "greater than 0 s"),
     ([("duration = 8", "duration = 8\nstep = 9")], "time.step", "longer than the run, 8 s"),
     ([("duration = 8", "duration = 8\nstart = 8")], "time.start", "not before the end"),
-    ([("duration = 8", 'duration = 8\nfrequency = "2 Hz"')], "time.frequency", "valid keys here: duration, step, start"),
-    ([("top = -1400", "top = 1400")], "model.layers.1.top", "not below the top of the previous layer, 0 m"),
+    (
+        [("duration = 8", 'duration = 8\nfrequency = "2 Hz"')],
+        "time.frequency",
+        "valid keys here: duration, step, start",
+    ),
+    (
+        [("top = -1400", "top = 1400")],
+        "model.layers.1.top",
+        "not below the top of the previous layer, 0 m",
+    ),
     ([("rho = 2300", "rho = -2300")], "model.layers.0.rho", "-2300 kg/m3 is out of range"),
     ([(", rho = 2300", "")], "model.layers.0.rho", "missing"),
-    ([('"layers"\n', '"zzz"\n')], "model.kind", '"homogeneous", "layers", "file", "regions", "prem", "ak135" or "radial"'),
-    ([('kind = "layers"\n', "")], "model.kind", 'write kind = "homogeneous", "layers", "file", "regions", "prem", "ak135" or "radial"'),
-    ([('title = "good"', 'method = "fdtd"')], "method", f'"fdtd" is not {listed(map(shown, METHODS))}; did you mean "fd"?'),
-    ([("rake = 0\n", "rake = 0\nmagnitude = 5.9\n")], "source.0.magnitude", "are mutually exclusive"),
+    (
+        [('"layers"\n', '"zzz"\n')],
+        "model.kind",
+        '"homogeneous", "layers", "file", "regions", "prem", "ak135" or "radial"',
+    ),
+    (
+        [('kind = "layers"\n', "")],
+        "model.kind",
+        'write kind = "homogeneous", "layers", "file", "regions", "prem", "ak135" or "radial"',
+    ),
+    (
+        [('title = "good"', 'method = "fdtd"')],
+        "method",
+        f'"fdtd" is not {listed(map(shown, METHODS))}; did you mean "fd"?',
+    ),
+    (
+        [("rake = 0\n", "rake = 0\nmagnitude = 5.9\n")],
+        "source.0.magnitude",
+        "are mutually exclusive",
+    ),
     ([("moment = 1e18\n", "")], "source.0.moment", "the size of the source"),
     ([("moment = 1e18", "moment = -1e18")], "source.0.moment", "-1e+18 N m is out of range"),
-    ([("moment = 1e18", "tensor = { xy = 1e18 }"), ("strike = 0\ndip = 90\n", "")], "source.0.rake",
-     "rake and tensor are mutually exclusive"),
-    ([("moment = 1e18", "tensor = { xq = 1e18 }"), ("strike = 0\ndip = 90\nrake = 0\n", "")], "source.0.tensor.xq", "unknown key"),
-    ([('{ x = 2000, y = 4000, depth = "2.5 km" }', "{ x = 1, y = 1, z = 1, depth = 1 }")], "source.0.at", "are mutually exclusive"),
+    (
+        [("moment = 1e18", "tensor = { xy = 1e18 }"), ("strike = 0\ndip = 90\n", "")],
+        "source.0.rake",
+        "rake and tensor are mutually exclusive",
+    ),
+    (
+        [("moment = 1e18", "tensor = { xq = 1e18 }"), ("strike = 0\ndip = 90\nrake = 0\n", "")],
+        "source.0.tensor.xq",
+        "unknown key",
+    ),
+    (
+        [('{ x = 2000, y = 4000, depth = "2.5 km" }', "{ x = 1, y = 1, z = 1, depth = 1 }")],
+        "source.0.at",
+        "are mutually exclusive",
+    ),
     ([("wavelet = {", "wavelt = {")], "source.0.wavelt", 'did you mean "wavelet"?'),
-    ([('wavelet = { kind = "gaussian", tau = "45 ms" }', "wavelet = 5")], "source.0.wavelet", "5 is not a table"),
-    ([('"gaussian", tau = "45 ms"', '"ricker"')], "source.0.wavelet.frequency", "write frequency = 5  # Hz"),
-    ([('"gaussian", tau = "45 ms"', '"samples", times = [0, 1, 1, 2], values = [0, 1, 2, 3]')], "source.0.wavelet.times.2", "not after"),
-    ([('"gaussian", tau = "45 ms"', '"samples", times = [0, 1, 2, 3], values = [0, 1, 2]')], "source.0.wavelet.values",
-     "3 values are given for 4"),
-    ([('"gaussian", tau = "45 ms"', '"samples", values = [0, 1, 2]')], "source.0.wavelet", "only values is given"),
+    (
+        [('wavelet = { kind = "gaussian", tau = "45 ms" }', "wavelet = 5")],
+        "source.0.wavelet",
+        "5 is not a table",
+    ),
+    (
+        [('"gaussian", tau = "45 ms"', '"ricker"')],
+        "source.0.wavelet.frequency",
+        "write frequency = 5  # Hz",
+    ),
+    (
+        [('"gaussian", tau = "45 ms"', '"samples", times = [0, 1, 1, 2], values = [0, 1, 2, 3]')],
+        "source.0.wavelet.times.2",
+        "not after",
+    ),
+    (
+        [('"gaussian", tau = "45 ms"', '"samples", times = [0, 1, 2, 3], values = [0, 1, 2]')],
+        "source.0.wavelet.values",
+        "3 values are given for 4",
+    ),
+    (
+        [('"gaussian", tau = "45 ms"', '"samples", values = [0, 1, 2]')],
+        "source.0.wavelet",
+        "only values is given",
+    ),
     ([("[[source]]", "[source]")], "source", "write [[source]] with double brackets"),
-    ([("at = [9000, 9000, 0]", "at = [0, 0, 0]\nfile = 'a.csv'")], "receivers.0", "at and file are mutually exclusive"),
-    ([("at = [9000, 9000, 0]", "line = { from = [0,0,0], to = [1,1,0], count = 1 }")], "receivers.0.line.count", "at least 2"),
-    ([("at = [9000, 9000, 0]", "line = { from = [0,0,0], to = [1,1,0], count = 2.5 }")], "receivers.0.line.count", "whole number"),
-    ([("at = [9000, 9000, 0]", "grid = { x = [0, 1, 2], y = [0, 1], z = 0 }")], "receivers.0.grid.y", "[first, last, count]"),
-    ([("at = [9000, 9000, 0]", "grid = { x = [0, 1, 2], y = [0, 1, 2] }")], "receivers.0.grid", "neither z nor depth"),
+    (
+        [("at = [9000, 9000, 0]", "at = [0, 0, 0]\nfile = 'a.csv'")],
+        "receivers.0",
+        "at and file are mutually exclusive",
+    ),
+    (
+        [("at = [9000, 9000, 0]", "line = { from = [0,0,0], to = [1,1,0], count = 1 }")],
+        "receivers.0.line.count",
+        "at least 2",
+    ),
+    (
+        [("at = [9000, 9000, 0]", "line = { from = [0,0,0], to = [1,1,0], count = 2.5 }")],
+        "receivers.0.line.count",
+        "whole number",
+    ),
+    (
+        [("at = [9000, 9000, 0]", "grid = { x = [0, 1, 2], y = [0, 1], z = 0 }")],
+        "receivers.0.grid.y",
+        "[first, last, count]",
+    ),
+    (
+        [("at = [9000, 9000, 0]", "grid = { x = [0, 1, 2], y = [0, 1, 2] }")],
+        "receivers.0.grid",
+        "neither z nor depth",
+    ),
     ([('name = "R1"', 'name = ""')], "receivers.0.name", "empty"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("pairs, key, part", BAD, ids=[f"{b[1]}-{i}" for i, b in enumerate(BAD)])
@@ -417,7 +627,11 @@ def test_one_problem_in_words(pairs, key, part):
 
 APPENDED = [
     ('[boundaries]\nwest = "periodic"', "boundaries.west", 'west is "periodic" but east is "cpml"'),
-    ('[boundaries]\nothers = "periodic"', "boundaries.others", 'bottom is "periodic" (from others) but top is "free"'),
+    (
+        '[boundaries]\nothers = "periodic"',
+        "boundaries.others",
+        'bottom is "periodic" (from others) but top is "free"',
+    ),
     ('[boundaries]\neast = "free"', "boundaries.east", "only at the top"),
     ('[boundaries]\nothers = "stacey"', "boundaries.others", 'did you mean "a1"'),
     ('[boundaries]\nothers = "pml"', "boundaries.others", 'did you mean "cpml"?'),
@@ -432,20 +646,34 @@ APPENDED = [
     ("[run]\nprecision = 'double'", "run.precision", 'did you mean "float64"?'),
     ("[rum]\nthreads = 1", "rum", 'did you mean "run"?'),
     ("[frequency]", "frequency", "valid keys here: title"),
-    ("[[snapshots]]\nname = 's'\nevery = 1\n[[snapshots]]\nname = 's'\nevery = 1", "snapshots.1.name", "is used twice"),
-    ("[[source]]\nkind = 'force'\nat = [0,0,0]\nforce = [0,0,0]\nwavelet = { kind = 'ricker', frequency = 1 }", "source.1.force", "zero"),
+    (
+        "[[snapshots]]\nname = 's'\nevery = 1\n[[snapshots]]\nname = 's'\nevery = 1",
+        "snapshots.1.name",
+        "is used twice",
+    ),
+    (
+        "[[source]]\nkind = 'force'\nat = [0,0,0]\nforce = [0,0,0]\nwavelet = { kind = 'ricker', frequency = 1 }",
+        "source.1.force",
+        "zero",
+    ),
 ]
 
 
-@pytest.mark.parametrize("more, key, part", APPENDED, ids=[f"{b[1]}-{i}" for i, b in enumerate(APPENDED)])
+@pytest.mark.parametrize(
+    "more, key, part", APPENDED, ids=[f"{b[1]}-{i}" for i, b in enumerate(APPENDED)]
+)
 def test_one_problem_in_an_added_table(more, key, part):
     problem = only(GOOD + more)
     assert problem.key == key and part in f"{problem.message} / {problem.remedy}"
 
 
 def test_sampling_against_step():
-    problem = only(changed(("duration = 8", "duration = 8\nstep = 0.01"), more="[output]\nsampling = 0.005"))
-    assert problem.key == "output.sampling" and "shorter than the time step, 0.01 s" in problem.message
+    problem = only(
+        changed(("duration = 8", "duration = 8\nstep = 0.01"), more="[output]\nsampling = 0.005")
+    )
+    assert (
+        problem.key == "output.sampling" and "shorter than the time step, 0.01 s" in problem.message
+    )
 
 
 def test_key_that_belongs_elsewhere():
@@ -453,15 +681,25 @@ def test_key_that_belongs_elsewhere():
     assert problem.key == "domain.threads" and problem.remedy == '"threads" belongs in [run]'
 
 
-@pytest.mark.parametrize("text, line, part", [
-    ("[domain]\nspacing = 8 km\n", 2, 'needs quotes: spacing = "8 km"'), ("a = [1,\n2\n", 2, "check brackets"),
-    ("a = 1\na = 2\nb = 3", 2, "only once"),
-    ("a = gaussian", 1, 'needs quotes: a = "gaussian"'), ('x = "a\nb"', 1, "must end on the line"), ("x = True # y", 1, "write x = true"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, line, part",
+    [
+        ("[domain]\nspacing = 8 km\n", 2, 'needs quotes: spacing = "8 km"'),
+        ("a = [1,\n2\n", 2, "check brackets"),
+        ("a = 1\na = 2\nb = 3", 2, "only once"),
+        ("a = gaussian", 1, 'needs quotes: a = "gaussian"'),
+        ('x = "a\nb"', 1, "must end on the line"),
+        ("x = True # y", 1, "write x = true"),
+    ],
+)
 def test_not_toml(text, line, part):
     reading = reads(text, file="s.toml")
     message = format_problems(reading)
-    assert message.startswith(f"s.toml:{line}: not valid TOML: ") and part in message and len(message.split("\n")) == 3
+    assert (
+        message.startswith(f"s.toml:{line}: not valid TOML: ")
+        and part in message
+        and len(message.split("\n")) == 3
+    )
 
 
 def test_empty_scenario_names_what_is_needed():
@@ -471,7 +709,7 @@ def test_empty_scenario_names_what_is_needed():
 def test_unreadable_files(tmp_path):
     (tmp_path / "scenario.toml").write_text(GOOD)
     (tmp_path / "latin.toml").write_bytes('title = "é"'.encode("latin-1"))
-    assert 'did you mean' in format_problems(read(tmp_path / "scenaro.toml"))
+    assert "did you mean" in format_problems(read(tmp_path / "scenaro.toml"))
     assert "this is a folder" in format_problems(read(tmp_path))
     assert "not UTF-8" in format_problems(read(tmp_path / "latin.toml"))
     with pytest.raises(ScenarioError, match="no such file"):
@@ -490,16 +728,33 @@ def test_nearest_names():
 
 
 def test_suspicious_magnitudes_warn_with_the_unit_meant():
-    pairs = [("vp = 6000", "vp = 5.8"), ('"2.7 g/cm3"', "2.7"), ("[9000, 9000, 0]", "[9, 9, 0]"), ("spacing = 100", "spacing = 300")]
+    pairs = [
+        ("vp = 6000", "vp = 5.8"),
+        ('"2.7 g/cm3"', "2.7"),
+        ("[9000, 9000, 0]", "[9, 9, 0]"),
+        ("spacing = 100", "spacing = 300"),
+    ]
     warned = loads(changed(*pairs)).warnings
-    assert [w.split(":")[0] for w in warned] == ["model.layers.1.vp", "model.layers.1.rho", *["domain.size"] * 3, "receivers.0.at"]
-    assert "did you mean 5.8 km/s = 5800?" in warned[0] and "did you mean 2.7 g/cm3 = 2700?" in warned[1]
+    assert [w.split(":")[0] for w in warned] == [
+        "model.layers.1.vp",
+        "model.layers.1.rho",
+        *["domain.size"] * 3,
+        "receivers.0.at",
+    ]
+    assert (
+        "did you mean 5.8 km/s = 5800?" in warned[0]
+        and "did you mean 2.7 g/cm3 = 2700?" in warned[1]
+    )
     assert "35 points and extends over 10200 m" in warned[2] and "did you mean km?" in warned[-1]
 
 
 def test_points_complete_the_last_cell():
     s = loads(GOOD)
-    assert s.domain.points(100) == (101, 101, 101) and s.domain.points(300) == (35, 35, 35) and s.domain.points(0.1) == (100_001,) * 3
+    assert (
+        s.domain.points(100) == (101, 101, 101)
+        and s.domain.points(300) == (35, 35, 35)
+        and s.domain.points(0.1) == (100_001,) * 3
+    )
 
 
 def test_json_schema_for_editors():

@@ -1,4 +1,5 @@
 """The text that a GPU runs for spectral elements, run on the host through host_cuda.hpp: what the CPU's vectors of elements give."""
+
 import ctypes
 from dataclasses import replace
 
@@ -24,13 +25,25 @@ def entry(op):
 def run(op, arrays, box, params, precision, path):
     """Host arrays after one launch of the GPU's text."""
     # Hidden, or shared arrays of templates would be one for all libraries of this process.
-    library = build('#include "host_cuda.hpp"\n' + op.source(precision) + entry(op), path, "-fvisibility=hidden")
-    out = {name: np.array(a, a.dtype if a.dtype.kind == "i" else precision) for name, a in arrays.items()}
-    pointers = (ctypes.c_void_p * len(op.arrays))(*(out[n].ctypes.data if n in out else None for n in op.arrays))
+    library = build(
+        '#include "host_cuda.hpp"\n' + op.source(precision) + entry(op), path, "-fvisibility=hidden"
+    )
+    out = {
+        name: np.array(a, a.dtype if a.dtype.kind == "i" else precision)
+        for name, a in arrays.items()
+    }
+    pointers = (ctypes.c_void_p * len(op.arrays))(
+        *(out[n].ctypes.data if n in out else None for n in op.arrays)
+    )
     bounds = BOX.value(precision, **dict(zip(BOUNDS, box)))
     values = op.params.value(precision, **params)
     blocks = -(-(box[5] - box[4]) // (op.span or op.block)[0])
-    library.run(pointers, ctypes.c_void_p(bounds.ctypes.data), ctypes.c_void_p(values.ctypes.data), ctypes.c_uint(blocks))
+    library.run(
+        pointers,
+        ctypes.c_void_p(bounds.ctypes.data),
+        ctypes.c_void_p(values.ctypes.data),
+        ctypes.c_uint(blocks),
+    )
     return out
 
 
@@ -43,33 +56,67 @@ def small_blocks(op, elements):
 
 
 CASES = {
-    "nodes": sem.Kind(3), "stored": sem.Kind(2, "stored", per_node=False), "full": sem.Kind(3, full=True),
-    "attenuated": sem.Kind(2, relaxation=((0.9, 0.05, 0.1, 0.5, 0.1, 0.1, 0.1), (0.8, 0.06, 0.2, 0.4, 0.1, 0.1, 0.1)), bulk=True),
-    "corners": sem.Kind(4, "corners"), "high": sem.Kind(6), "highest": sem.Kind(8, "stored"), "box": sem.Kind(2, "box"),
-    "layer": sem.Kind(4, "box", axes=1), "edge": sem.Kind(3, axes=6), "corner": sem.Kind(2, axes=7, full=True),
-    "across": sem.Kind(3, axes=3, general=True), "high layer": sem.Kind(8, "stored", axes=4),
-}  # fmt: skip
+    "nodes": sem.Kind(3),
+    "stored": sem.Kind(2, "stored", per_node=False),
+    "full": sem.Kind(3, full=True),
+    "attenuated": sem.Kind(
+        2,
+        relaxation=((0.9, 0.05, 0.1, 0.5, 0.1, 0.1, 0.1), (0.8, 0.06, 0.2, 0.4, 0.1, 0.1, 0.1)),
+        bulk=True,
+    ),
+    "corners": sem.Kind(4, "corners"),
+    "high": sem.Kind(6),
+    "highest": sem.Kind(8, "stored"),
+    "box": sem.Kind(2, "box"),
+    "layer": sem.Kind(4, "box", axes=1),
+    "edge": sem.Kind(3, axes=6),
+    "corner": sem.Kind(2, axes=7, full=True),
+    "across": sem.Kind(3, axes=3, general=True),
+    "high layer": sem.Kind(8, "stored", axes=4),
+}
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("name", CASES)
 def test_gpu_text_does_what_the_cpu_does(name, precision, tmp_path):
     kind = CASES[name]
-    mesh = semcase.Mesh(kind.degree, (3, 1, 1), distortion=0 if kind.geometry == "box" else 0.15, straight=kind.geometry == "corners")
+    mesh = semcase.Mesh(
+        kind.degree,
+        (3, 1, 1),
+        distortion=0 if kind.geometry == "box" else 0.15,
+        straight=kind.geometry == "corners",
+    )
     rng = np.random.default_rng(5)
-    arrays = {"force": rng.random((mesh.count + 1) * 3), "displacement": rng.random((mesh.count + 1) * 3), "points": mesh.points,
-              "geometry": mesh.geometry(kind.geometry), "moduli": mesh.random(21 if kind.full else 2, kind.per_node)}  # fmt: skip
+    arrays = {
+        "force": rng.random((mesh.count + 1) * 3),
+        "displacement": rng.random((mesh.count + 1) * 3),
+        "points": mesh.points,
+        "geometry": mesh.geometry(kind.geometry),
+        "moduli": mesh.random(21 if kind.full else 2, kind.per_node),
+    }
     if kind.relaxation:
         arrays["memory"] = rng.random((mesh.size, mesh.element.size, kind.stored))
         arrays["loss"] = rng.random((mesh.size, 1 + kind.bulk, mesh.element.size)) / 10
     if kind.axes:
         arrays["layer"] = rng.random((mesh.size, 6 * kind.directions, mesh.element.size))
-        arrays["rates"] = rng.random((mesh.size, (8 if kind.general else 2) * kind.directions, mesh.element.size)) / 2
+        arrays["rates"] = (
+            rng.random((mesh.size, (8 if kind.general else 2) * kind.directions, mesh.element.size))
+            / 2
+        )
     op, box = sem.stiffness(kind), (0, 1, 0, 1, 0, mesh.size)
     expected = semcase.run(op, arrays, box, {"first": 0}, precision)
-    got = run(small_blocks(op, 2 if kind.degree < 6 else 1), arrays, box, {"first": 0}, precision, tmp_path / "gpu.so")
+    got = run(
+        small_blocks(op, 2 if kind.degree < 6 else 1),
+        arrays,
+        box,
+        {"first": 0},
+        precision,
+        tmp_path / "gpu.so",
+    )
     for field in {"force", "memory", "layer"} & set(arrays):
-        assert np.abs(expected[field] - arrays[field].astype(precision)).max() > 1e-3  # something happened
+        assert (
+            np.abs(expected[field] - arrays[field].astype(precision)).max() > 1e-3
+        )  # something happened
         error = np.abs(got[field] - expected[field]).max() / np.abs(expected[field]).max()
         # rounding of a node's sums; of degree 8 in a layer 27 products and as many filtered ones, added in any order
         assert error <= (24 if name == "high layer" else 16) * np.finfo(precision).eps, field
@@ -80,13 +127,17 @@ def test_gpu_text_does_what_the_cpu_does(name, precision, tmp_path):
 def test_update_on_any_address(precision, offset, tmp_path):
     """Four reals at once where arrays lie on 16 bytes, one by one elsewhere and at the end."""
     rng, n = np.random.default_rng(5), 64 * 4 * 3
-    arrays = {name: rng.random(n + 10) for name in ("displacement", "velocity", "force")} | {"inverse_mass": rng.random(n)}
+    arrays = {name: rng.random(n + 10) for name in ("displacement", "velocity", "force")} | {
+        "inverse_mass": rng.random(n)
+    }
     op = replace(sem.update(), block=(64, 1, 1), span=(64 * sem.WORDS, 1, 1))
     box = (0, 1, 0, 1, offset, offset + 2 * n // 3 + 7)
     expected = semcase.run(op, arrays, box, {"dt": 0.1}, precision)
     got = run(op, arrays, box, {"dt": 0.1}, precision, tmp_path / "gpu.so")
     for name in arrays:
-        assert np.allclose(got[name], expected[name], rtol=4 * np.finfo(precision).eps, atol=0), name
+        assert np.allclose(got[name], expected[name], rtol=4 * np.finfo(precision).eps, atol=0), (
+            name
+        )
     assert (got["force"] != arrays["force"].astype(precision)).sum() == box[5] - box[4]
 
 
@@ -94,28 +145,76 @@ def test_coloured_gpu_text_adds_each_element_once(tmp_path):
     kind = sem.Kind(2, coloured=True)
     mesh = semcase.Mesh(2, (4, 2, 1))
     none, order = np.zeros((mesh.count + 1) * 3), np.array([0, 2, 1, 3, 4, 6, 5, 7], np.int32)
-    arrays = {"force": none, "displacement": np.random.default_rng(5).random(none.size), "points": mesh.points,
-              "geometry": mesh.geometry("nodes"), "moduli": mesh.random(2), "order": order}  # fmt: skip
+    arrays = {
+        "force": none,
+        "displacement": np.random.default_rng(5).random(none.size),
+        "points": mesh.points,
+        "geometry": mesh.geometry("nodes"),
+        "moduli": mesh.random(2),
+        "order": order,
+    }
     op = small_blocks(sem.stiffness(kind), 2)
     for first in range(0, 8, 2):  # elements 0 and 2 of a row share no point
-        after = run(op, arrays, (0, 1, 0, 1, first, first + 2), {"first": 0}, "float64", tmp_path / f"{first}.so")
+        after = run(
+            op,
+            arrays,
+            (0, 1, 0, 1, first, first + 2),
+            {"first": 0},
+            "float64",
+            tmp_path / f"{first}.so",
+        )
         arrays["force"] = after["force"]
-    expected = semcase.run(sem.stiffness(sem.Kind(2)), {**arrays, "force": none}, (0, 1, 0, 1, 0, 8), {"first": 0})
-    assert np.abs(arrays["force"] - expected["force"]).max() <= 1e-13 * np.abs(expected["force"]).max()
+    expected = semcase.run(
+        sem.stiffness(sem.Kind(2)), {**arrays, "force": none}, (0, 1, 0, 1, 0, 8), {"first": 0}
+    )
+    assert (
+        np.abs(arrays["force"] - expected["force"]).max() <= 1e-13 * np.abs(expected["force"]).max()
+    )
 
 
 def test_gpu_text_counts_as_the_cpu_does(tmp_path):
     """Forces in whole units: the same elements by colour on a GPU and in chunks on the CPU, to the rounding of an element's own sums."""
     mesh, unit = semcase.Mesh(2, (4, 2, 1)), 2.0**-40
-    none, order = np.zeros((mesh.count + 1) * 3, np.int64), np.array([0, 2, 1, 3, 4, 6, 5, 7], np.int32)
-    arrays = {"force": none, "displacement": np.random.default_rng(5).random(none.size), "points": mesh.points,
-              "geometry": mesh.geometry("nodes"), "moduli": mesh.random(2), "order": order}  # fmt: skip
+    none, order = (
+        np.zeros((mesh.count + 1) * 3, np.int64),
+        np.array([0, 2, 1, 3, 4, 6, 5, 7], np.int32),
+    )
+    arrays = {
+        "force": none,
+        "displacement": np.random.default_rng(5).random(none.size),
+        "points": mesh.points,
+        "geometry": mesh.geometry("nodes"),
+        "moduli": mesh.random(2),
+        "order": order,
+    }
     op = small_blocks(sem.stiffness(sem.Kind(2, coloured=True)), 2).exact()
     for first in range(0, 8, 2):  # elements 0 and 2 of a row share no point
-        after = run(op, arrays, (0, 1, 0, 1, first, first + 2), {"first": 0, "unit": unit}, "float32", tmp_path / f"{first}.so")
+        after = run(
+            op,
+            arrays,
+            (0, 1, 0, 1, first, first + 2),
+            {"first": 0, "unit": unit},
+            "float32",
+            tmp_path / f"{first}.so",
+        )
         arrays["force"] = after["force"]
-    whole, box, params = sem.stiffness(sem.Kind(2)).exact(), (0, 1, 0, 1, 0, 8), {"first": 0, "unit": unit}
-    atomic = run(small_blocks(whole, 2), {**arrays, "force": none}, box, params, "float32", tmp_path / "atomic.so")
+    whole, box, params = (
+        sem.stiffness(sem.Kind(2)).exact(),
+        (0, 1, 0, 1, 0, 8),
+        {"first": 0, "unit": unit},
+    )
+    atomic = run(
+        small_blocks(whole, 2),
+        {**arrays, "force": none},
+        box,
+        params,
+        "float32",
+        tmp_path / "atomic.so",
+    )
     np.testing.assert_array_equal(atomic["force"], arrays["force"])
     expected = semcase.run(whole, {**arrays, "force": none}, box, params, "float32")["force"]
-    assert arrays["force"].any() and np.abs(arrays["force"] - expected).max() <= 16 * np.finfo("float32").eps * np.abs(expected).max()
+    assert (
+        arrays["force"].any()
+        and np.abs(arrays["force"] - expected).max()
+        <= 16 * np.finfo("float32").eps * np.abs(expected).max()
+    )

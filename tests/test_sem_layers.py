@@ -1,4 +1,5 @@
 """Absorbing layers of spectral elements: kernels against NumPy, waves that leave, static offsets, noise that does not grow, refusals."""
+
 from functools import cache, partial
 
 import numpy as np
@@ -23,13 +24,24 @@ build = partial(built, machine=CPU(threads=1))
 
 def steps(mesh, kind, fields, states, rates):
     """Forces of some fields (N + 1, components) one after the other by the kernel of a layer; memory goes on."""
-    made, names = (sem.stiffness, ("force", "displacement")) if fields == 3 else (sem.fluid, ("potential_force", "potential"))
+    made, names = (
+        (sem.stiffness, ("force", "displacement"))
+        if fields == 3
+        else (sem.fluid, ("potential_force", "potential"))
+    )
     op = made(kind)
     layer, out = np.zeros((mesh.size, 2 * fields * kind.directions, mesh.element.size)), []
     moduli = mesh.random(2 if fields == 3 else 1)
     for u in states:
-        arrays = {names[0]: np.zeros(u.size), names[1]: u.ravel(), "points": mesh.points, "geometry": mesh.geometry(kind.geometry),
-                  "moduli": moduli, "layer": layer, "rates": rates}  # fmt: skip
+        arrays = {
+            names[0]: np.zeros(u.size),
+            names[1]: u.ravel(),
+            "points": mesh.points,
+            "geometry": mesh.geometry(kind.geometry),
+            "moduli": moduli,
+            "layer": layer,
+            "rates": rates,
+        }
         after = semcase.run(op, arrays, (0, 1, 0, 1, 0, mesh.size), {"first": 0})
         layer = after["layer"]
         out.append(after[names[0]].reshape(-1, fields))
@@ -41,11 +53,18 @@ def stretched(mesh, fields, states, axes, damping, beta):
     element, h = mesh.element, DT / 2
     moduli = mesh.random(2 if fields == 3 else 1)
     one, slope = np.eye(element.n), element.derivative.T
-    along = [np.einsum("kc,jb,ia->kjicba", *m).reshape(element.size, -1)
-             for m in ((one, one, slope), (one, slope, one), (slope, one, one))]  # fmt: skip
+    along = [
+        np.einsum("kc,jb,ia->kjicba", *m).reshape(element.size, -1)
+        for m in ((one, one, slope), (one, slope, one), (slope, one, one))
+    ]
     terms = semcase.mesh_terms.metric(element, mesh.local)
-    metric, weight = terms[:, :9].reshape(-1, 3, 3, element.size), terms[:, 9] * element.volume_weights
-    m = {(s, visit): [0.0, 0.0] for s in range(3) for visit in range(2)}  # m and x of the step before
+    metric, weight = (
+        terms[:, :9].reshape(-1, 3, 3, element.size),
+        terms[:, 9] * element.volume_weights,
+    )
+    m = {
+        (s, visit): [0.0, 0.0] for s in range(3) for visit in range(2)
+    }  # m and x of the step before
 
     def filtered(x, s, visit):
         """x - d m, m' = x - beta m by the trapezoidal rule."""
@@ -75,13 +94,19 @@ def law(gradient, moduli, fields):
     if fields == 1:
         return gradient * moduli[:, :1, None]
     strain = gradient + gradient.swapaxes(1, 2)
-    return moduli[:, :1, None] * np.einsum("eaap->ep", gradient)[:, None, None] * np.eye(3)[..., None] + moduli[:, 1:, None] * strain
+    return (
+        moduli[:, :1, None] * np.einsum("eaap->ep", gradient)[:, None, None] * np.eye(3)[..., None]
+        + moduli[:, 1:, None] * strain
+    )
 
 
 def states(mesh, fields, count=4):
     """Random fields."""
     rng = np.random.default_rng(3)
-    return [np.vstack([rng.standard_normal((mesh.count, fields)), np.zeros((1, fields))]) for _ in range(count)]
+    return [
+        np.vstack([rng.standard_normal((mesh.count, fields)), np.zeros((1, fields))])
+        for _ in range(count)
+    ]
 
 
 @pytest.mark.parametrize("fields", [3, 1])
@@ -89,10 +114,14 @@ def states(mesh, fields, count=4):
 def test_filters_are_those_of_the_trapezoidal_rule(axes, fields):
     mesh, kind = semcase.Mesh(3, (2, 2, 1)), sem.Kind(3, axes=axes)
     damping, beta = 30.0, 40.0
-    held, decay = absorbing_layer.filter_rates(np.full((1, 1), damping), np.full((1, 1), beta), DT / 2)[0, :, 0]
+    held, decay = absorbing_layer.filter_rates(
+        np.full((1, 1), damping), np.full((1, 1), beta), DT / 2
+    )[0, :, 0]
     rates = np.tile([[held], [decay]], (mesh.size, kind.directions, mesh.element.size))
     given = states(mesh, fields)
-    for got, wanted in zip(steps(mesh, kind, fields, given, rates), stretched(mesh, fields, given, axes, damping, beta)):
+    for got, wanted in zip(
+        steps(mesh, kind, fields, given, rates), stretched(mesh, fields, given, axes, damping, beta)
+    ):
         assert np.abs(got - wanted).max() <= 1e-12 * np.abs(wanted).max()
 
 
@@ -103,7 +132,10 @@ def test_layers_across_lines_of_the_mesh_are_the_same_where_they_follow_them(fie
     frames = np.zeros((mesh.size, 2, 6, mesh.element.size))
     frames[:, 0, [0, 3]] = [[5.0], [0.2]]  # xi: slope of the depth and its inverse
     frames[:, 1, [2, 5]] = [[4.0], [0.25]]  # zeta
-    given, whole = states(mesh, fields), np.concatenate([rates, frames], 2).reshape(mesh.size, 16, -1)
+    given, whole = (
+        states(mesh, fields),
+        np.concatenate([rates, frames], 2).reshape(mesh.size, 16, -1),
+    )
     plain = steps(mesh, sem.Kind(3, axes=5), fields, given, rates.reshape(mesh.size, 4, -1))
     across = steps(mesh, sem.Kind(3, axes=3, general=True), fields, given, whole)
     for got, wanted in zip(across, plain):
@@ -112,14 +144,26 @@ def test_layers_across_lines_of_the_mesh_are_the_same_where_they_follow_them(fie
 
 def test_friction_is_implicit_in_velocity_and_leaves_slow_motion():
     rng, rate, gain = np.random.default_rng(1), np.array([3.0, 5.0]), np.array([0.2, 0.3])
-    mass, arrays = np.array([2.0, 4.0]), {name: rng.standard_normal(30) for name in ("force", "velocity")}
+    mass, arrays = (
+        np.array([2.0, 4.0]),
+        {name: rng.standard_normal(30) for name in ("force", "velocity")},
+    )
     lowpass = rng.standard_normal((3, 2))
     terms = np.stack([1 / (1 + DT / 2 * rate), rate * mass, gain])
-    given = arrays | {"lowpass": lowpass.copy(), "points": np.array([2, 7], np.int32), "terms": terms}
+    given = arrays | {
+        "lowpass": lowpass.copy(),
+        "points": np.array([2, 7], np.int32),
+        "terms": terms,
+    }
     after = semcase.run(sem.damped_points(), given, (0, 1, 0, 1, 0, 2), {"count": 2}, laned=())
     for n, g in enumerate((2, 7)):
-        a, fast = after["force"].reshape(-1, 3)[g] / mass[n], arrays["velocity"].reshape(-1, 3)[g] - lowpass[:, n]
-        assert np.allclose(mass[n] * a, arrays["force"].reshape(-1, 3)[g] - mass[n] * rate[n] * (fast + DT / 2 * a))
+        a, fast = (
+            after["force"].reshape(-1, 3)[g] / mass[n],
+            arrays["velocity"].reshape(-1, 3)[g] - lowpass[:, n],
+        )
+        assert np.allclose(
+            mass[n] * a, arrays["force"].reshape(-1, 3)[g] - mass[n] * rate[n] * (fast + DT / 2 * a)
+        )
         assert np.allclose(after["lowpass"].reshape(3, 2)[:, n], lowpass[:, n] + gain[n] * fast)
 
 
@@ -129,13 +173,25 @@ def test_friction_is_implicit_in_velocity_and_leaves_slow_motion():
 def box(half, duration=0.9, others="pml", **more):
     """A force on a half-space, sides and bottom `half` away; receivers up to 160 m."""
     values = {
-        "domain": {"origin": [-half, -half, -half], "size": [2 * half, 2 * half, half], "element_size": EDGE},
-        "model": {"kind": "homogeneous", "vp": 2078.46, "vs": 1200, "rho": 2000}, "boundaries": {"others": others},
+        "domain": {
+            "origin": [-half, -half, -half],
+            "size": [2 * half, 2 * half, half],
+            "element_size": EDGE,
+        },
+        "model": {"kind": "homogeneous", "vp": 2078.46, "vs": 1200, "rho": 2000},
+        "boundaries": {"others": others},
         "time": {"duration": duration, "start": 0, "step": 0.0016},
-        "source": [{"kind": "force", "at": [0, 0, 0], "force": [0, 0, -1e9],
-                    "wavelet": {"kind": "ricker", "frequency": 7.5, "delay": 0.2}}],
-        "receivers": [{"name": "A", "at": [80, 0, 0]}, {"name": "B", "at": [160, 160, 0]}], "run": {"device": "cpu", "degree": 4},
-    }  # fmt: skip
+        "source": [
+            {
+                "kind": "force",
+                "at": [0, 0, 0],
+                "force": [0, 0, -1e9],
+                "wavelet": {"kind": "ricker", "frequency": 7.5, "delay": 0.2},
+            }
+        ],
+        "receivers": [{"name": "A", "at": [80, 0, 0]}, {"name": "B", "at": [160, 160, 0]}],
+        "run": {"device": "cpu", "degree": 4},
+    }
     return SpectralScenario(**values | more)
 
 
@@ -156,16 +212,23 @@ def test_lines_of_the_mesh_need_not_follow_the_layer(monkeypatch):
     """All elements of a layer taken as if they did not."""
     plain = build(box(240.0, 0.3)), ran(box(240.0, 0.3), "cpu").velocity.values
     monkeypatch.setattr(absorbing_layer, "ALIGNED", -1.0)
-    assert any("across" in name for name in build(box(240.0, 0.3)).operators) and not any("across" in name for name in plain[0].operators)
+    assert any("across" in name for name in build(box(240.0, 0.3)).operators) and not any(
+        "across" in name for name in plain[0].operators
+    )
     assert misfit(ran(box(240.0, 0.3), "cpu").velocity.values, plain[1]) <= 1e-5
 
 
 def test_static_offset_stays():
     """The last displacement of a step in moment is that of a box twice as wide."""
+
     def offset(half):
         wavelet = {"kind": "gaussian", "tau": 0.03, "delay": 0.15}
-        made = box(half, 1.2, source=[{"kind": "explosion", "at": [10, 0, -90], "moment": 1e12, "wavelet": wavelet}],
-                   output={"waveforms": ["displacement"]})  # fmt: skip
+        made = box(
+            half,
+            1.2,
+            source=[{"kind": "explosion", "at": [10, 0, -90], "moment": 1e12, "wavelet": wavelet}],
+            output={"waveforms": ["displacement"]},
+        )
         return ran(made, "cpu").displacement.values[..., -200:].mean(axis=-1)
 
     small, large = offset(320.0), offset(480.0)
@@ -178,16 +241,41 @@ def test_layers_that_meet_are_refused():
 
 
 def test_layers_below_a_sea_floor_within_them_are_refused():
-    model = {"kind": "layers", "layers": [{"top": 0, "vp": 1500, "vs": 0, "rho": 1000}, {"top": -240, "vp": 2500, "vs": 1200, "rho": 2000}]}
-    source = [{"kind": "explosion", "at": [10, 0, -90], "moment": 1e12, "wavelet": {"kind": "ricker", "frequency": 5}}]
-    given = {"model": model, "source": source, "boundaries": {"bottom": "pml", "others": "stacey"}, "time": {"duration": 0.5}}
-    with pytest.raises(ScenarioError, match="an interface of fluid and solid runs along an absorbing layer"):
+    model = {
+        "kind": "layers",
+        "layers": [
+            {"top": 0, "vp": 1500, "vs": 0, "rho": 1000},
+            {"top": -240, "vp": 2500, "vs": 1200, "rho": 2000},
+        ],
+    }
+    source = [
+        {
+            "kind": "explosion",
+            "at": [10, 0, -90],
+            "moment": 1e12,
+            "wavelet": {"kind": "ricker", "frequency": 5},
+        }
+    ]
+    given = {
+        "model": model,
+        "source": source,
+        "boundaries": {"bottom": "pml", "others": "stacey"},
+        "time": {"duration": 0.5},
+    }
+    with pytest.raises(
+        ScenarioError, match="an interface of fluid and solid runs along an absorbing layer"
+    ):
         build(box(320.0, **given, receivers=[]))
     build(box(320.0, **given | {"boundaries": {"others": "pml", "bottom": "stacey"}}, receivers=[]))
 
 
 def test_plan_tells_of_layers():
-    plan = build(box(320.0, receivers=[{"name": "near", "at": [300, 0, 0]}, {"name": "inner", "at": [0, 0, 0]}]))
+    plan = build(
+        box(
+            320.0,
+            receivers=[{"name": "near", "at": [300, 0, 0]}, {"name": "inner", "at": [0, 0, 0]}],
+        )
+    )
     assert "convolutional PML, bottom 120 m, east 120 m" in str(plan)
     assert "inside an absorbing layer, where waves are damped: near" in plan.warnings
 

@@ -1,4 +1,5 @@
 """Spectral elements over ranks: the same waveforms however elements are shared, points that ranks have in common agree bit by bit."""
+
 import importlib.util
 import json
 import os
@@ -25,7 +26,10 @@ from craton.methods.spectral_element.discretisation import Medium
 from craton.methods.spectral_element.ranks import rank_loads
 from craton.scenario import loads
 
-needs_mpi = pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install 'craton[mpi]'")
+needs_mpi = pytest.mark.skipif(
+    importlib.util.find_spec("mpi4py") is None,
+    reason="mpi4py is not installed: pip install 'craton[mpi]'",
+)
 
 TEXT = """
 method = "sem"
@@ -81,11 +85,18 @@ CASES = {
     "layers": {"layers": ROCK, "source": MOMENT, "boundaries": LAYER},
     "sea layers": {"layers": SEA, "source": BLAST, "boundaries": LAYER},
     "solid": {"layers": ROCK, "source": MOMENT},
-    "rigid sides": {"layers": ROCK, "source": MOMENT, "boundaries": 'west = "rigid"\neast = "free"\nothers = "stacey"'},
+    "rigid sides": {
+        "layers": ROCK,
+        "source": MOMENT,
+        "boundaries": 'west = "rigid"\neast = "free"\nothers = "stacey"',
+    },
     "sea": {"layers": SEA, "source": BLAST + MOMENT},
-    "attenuation": {"layers": ROCK.replace("rho = 2100", "rho = 2100, qp = 60, qs = 30"), "source": MOMENT,
-                    "model": "attenuation = { band = [0.5, 10], mechanisms = 2 }"},
-}  # fmt: skip
+    "attenuation": {
+        "layers": ROCK.replace("rho = 2100", "rho = 2100, qp = 60, qs = 30"),
+        "source": MOMENT,
+        "model": "attenuation = { band = [0.5, 10], mechanisms = 2 }",
+    },
+}
 
 
 def planned_by_method(scenario, team=None, machine=None):
@@ -125,14 +136,37 @@ def off(got, want):
 
 # --- the same waveforms -----------------------------------------------------------------------------------------------------------------
 
-MARKS = {"metis": pytest.mark.skipif(not importlib.util.find_spec("pymetis"), reason="pymetis is not installed: pip install pymetis")}
-SHARED = [("solid", 2, "metis"), ("solid", 3, "metis"), ("solid", 8, "metis"), ("solid", 4, "slices"), ("solid", 8, "bisection"),
-          ("solid", 4, "random"), ("rigid sides", 3, "bisection"), ("rigid sides", 4, "random"), ("sea", 2, "metis"), ("sea", 4, "slices"),
-          ("sea", 3, "random"), ("sea", 8, "bisection"), ("attenuation", 4, "metis"), ("attenuation", 3, "random"),
-          ("layers", 3, "metis"), ("layers", 4, "random"), ("sea layers", 3, "bisection"), ("sea layers", 4, "random")]  # fmt: skip
+MARKS = {
+    "metis": pytest.mark.skipif(
+        not importlib.util.find_spec("pymetis"),
+        reason="pymetis is not installed: pip install pymetis",
+    )
+}
+SHARED = [
+    ("solid", 2, "metis"),
+    ("solid", 3, "metis"),
+    ("solid", 8, "metis"),
+    ("solid", 4, "slices"),
+    ("solid", 8, "bisection"),
+    ("solid", 4, "random"),
+    ("rigid sides", 3, "bisection"),
+    ("rigid sides", 4, "random"),
+    ("sea", 2, "metis"),
+    ("sea", 4, "slices"),
+    ("sea", 3, "random"),
+    ("sea", 8, "bisection"),
+    ("attenuation", 4, "metis"),
+    ("attenuation", 3, "random"),
+    ("layers", 3, "metis"),
+    ("layers", 4, "random"),
+    ("sea layers", 3, "bisection"),
+    ("sea layers", 4, "random"),
+]
 
 
-@pytest.mark.parametrize("case, ranks, partition", [pytest.param(*one, marks=MARKS.get(one[2], ())) for one in SHARED])
+@pytest.mark.parametrize(
+    "case, ranks, partition", [pytest.param(*one, marks=MARKS.get(one[2], ())) for one in SHARED]
+)
 def test_any_partition(case, ranks, partition):
     """The same bits: forces are counted in whole units, and what an element adds does not depend on its rank."""
     want = alone(case)
@@ -142,8 +176,16 @@ def test_any_partition(case, ranks, partition):
     np.testing.assert_array_equal(got.samples, want.samples)
 
 
-@pytest.mark.parametrize("case, ranks, partition", [("solid", 5, "bisection"), ("rigid sides", 2, "slices"), ("sea", 4, "random"),
-                                                    ("sea", 3, "bisection"), ("attenuation", 2, "slices")])  # fmt: skip
+@pytest.mark.parametrize(
+    "case, ranks, partition",
+    [
+        ("solid", 5, "bisection"),
+        ("rigid sides", 2, "slices"),
+        ("sea", 4, "random"),
+        ("sea", 3, "bisection"),
+        ("attenuation", 2, "slices"),
+    ],
+)
 def test_any_partition_in_double(case, ranks, partition):
     want = alone(case, "float64")
     got = craton.run(scenario(case, "float64", partition), progress=False, devices=ranks)
@@ -152,10 +194,24 @@ def test_any_partition_in_double(case, ranks, partition):
 
 def test_hills_with_fast_assembly():
     """Topography from an array, adds in any order: elements of 27 nodes that are no boxes."""
-    height = 200 * np.exp(-((np.arange(0, 2001, 250)[None] - 900) ** 2 + (np.arange(0, 1501, 250)[:, None] - 700) ** 2) / 400**2)
+    height = 200 * np.exp(
+        -(
+            (np.arange(0, 2001, 250)[None] - 900) ** 2
+            + (np.arange(0, 1501, 250)[:, None] - 700) ** 2
+        )
+        / 400**2
+    )
     tables = loads(text("solid", "float64")).model_dump(by_alias=True, exclude_none=True)
-    tables["model"]["topography"] = {"x": np.arange(0, 2001, 250.0).tolist(), "y": np.arange(0, 1501, 250.0).tolist(), "z": height.tolist()}
-    tables["domain"]["size"], tables["model"]["layers"][0]["top"], tables["run"]["assembly"] = [2000, 1500, 1700], 200, "fast"
+    tables["model"]["topography"] = {
+        "x": np.arange(0, 2001, 250.0).tolist(),
+        "y": np.arange(0, 1501, 250.0).tolist(),
+        "z": height.tolist(),
+    }
+    tables["domain"]["size"], tables["model"]["layers"][0]["top"], tables["run"]["assembly"] = (
+        [2000, 1500, 1700],
+        200,
+        "fast",
+    )
     hilly = craton.Scenario(**tables)
     want = craton.run(hilly, progress=False)
     assert max(off(craton.run(hilly, progress=False, devices=3), want)) < 1e-12
@@ -166,7 +222,10 @@ def test_hills_with_fast_assembly():
 def test_units_of_forces_have_room(case, bits, monkeypatch):
     """A unit 4,000 times finer or 16,000 times coarser: still float32's own difference from sums of reals."""
     monkeypatch.setattr(fixed_point, "BITS", bits)
-    got, reals = (craton.run(loads(text(case), [f"run.assembly={how}"]), progress=False) for how in ("colour", "fast"))
+    got, reals = (
+        craton.run(loads(text(case), [f"run.assembly={how}"]), progress=False)
+        for how in ("colour", "fast")
+    )
     assert 0 < off(got, reals)[0] < 1e-6 and off(got, reals)[1] < 1e-5
 
 
@@ -180,12 +239,16 @@ class Blind:
         """Nothing."""
 
 
-def marched(case, ranks, partition, device="hostile", steps=12, change=lambda plan: plan, **options):
+def marched(
+    case, ranks, partition, device="hostile", steps=12, change=lambda plan: plan, **options
+):
     """Programs of all ranks after some steps."""
     given = scenario(case, partition=partition)
 
     def rank(comm):
-        program = backend(device, threads=1).commit(change(planned_by_method(given, Together(comm), CPU(threads=1))))
+        program = backend(device, threads=1).commit(
+            change(planned_by_method(given, Together(comm), CPU(threads=1)))
+        )
         march(program, exchange(program, comm), Blind(), steps)
         return program
 
@@ -197,13 +260,24 @@ def copies(programs, field, medium):
     for a in programs:
         for m in next((p.messages for p in a.plan.phases if p.name == medium), ()):
             b = programs[m.rank]
-            back = next(o for p in b.plan.phases if p.name == medium for o in p.messages if o.rank == a.plan.rank)
-            yield tuple(one.host(field)[numbers(one.plan, medium, way)] for one, way in ((a, m), (b, back)))
+            back = next(
+                o
+                for p in b.plan.phases
+                if p.name == medium
+                for o in p.messages
+                if o.rank == a.plan.rank
+            )
+            yield tuple(
+                one.host(field)[numbers(one.plan, medium, way)] for one, way in ((a, m), (b, back))
+            )
 
 
 def numbers(plan, phase, message):
     """Own numbers of the points of a message of a phase."""
-    of, (packing,) = plan.arrays[message.out], next(p.packing for p in plan.phases if p.name == phase)
+    of, (packing,) = (
+        plan.arrays[message.out],
+        next(p.packing for p in plan.phases if p.name == phase),
+    )
     fields = dict(packing.op.defines)["FIELDS"]
     packed = plan.arrays[packing.arrays[2]].data
     return packed[of.start // fields : (of.start + of.shape[0]) // fields]
@@ -214,7 +288,11 @@ def numbers(plan, phase, message):
 def test_ranks_have_the_same_bits_at_shared_points(case, ranks, partition):
     """Also where more than two meet; buffers are nan before anything comes."""
     programs, met = marched(case, ranks, partition), 0
-    for field, medium in (("displacement", "solid"), ("velocity", "solid"), *([("potential", "fluid")] * (case == "sea"))):
+    for field, medium in (
+        ("displacement", "solid"),
+        ("velocity", "solid"),
+        *([("potential", "fluid")] * (case == "sea")),
+    ):
         for one, other in copies(programs, field, medium):
             assert one.tobytes() == other.tobytes() and np.isfinite(one).all()
             met += bool(np.abs(one).max() > 0)
@@ -223,16 +301,25 @@ def test_ranks_have_the_same_bits_at_shared_points(case, ranks, partition):
 
 def test_hostile_machine_changes_nothing():
     honest, hostile = (marched("sea", 3, "slices", device) for device in ("cpu", "hostile"))
-    assert all(a.host("state").tobytes() == b.host("state").tobytes() for a, b in zip(honest, hostile))
+    assert all(
+        a.host("state").tobytes() == b.host("state").tobytes() for a, b in zip(honest, hostile)
+    )
 
 
 def test_what_does_not_come_is_seen(monkeypatch):
     """Without the exchange the sum is beyond anything at once: buffers hold the largest number there is, or nan."""
-    honest = max(np.abs(one.host("displacement")).max() for one in marched("solid", 2, "slices", steps=1))
+    honest = max(
+        np.abs(one.host("displacement")).max() for one in marched("solid", 2, "slices", steps=1)
+    )
     monkeypatch.setattr(OnHost, "finish", lambda self, shared: shared and shared.unpack(0))
-    assert all(np.abs(one.host("displacement")).max() > 1e3 * honest for one in marched("solid", 2, "slices", steps=1))
+    assert all(
+        np.abs(one.host("displacement")).max() > 1e3 * honest
+        for one in marched("solid", 2, "slices", steps=1)
+    )
     monkeypatch.setattr(Medium, "exact", False)
-    assert all(np.isnan(one.host("displacement")).any() for one in marched("solid", 2, "slices", steps=1))
+    assert all(
+        np.isnan(one.host("displacement")).any() for one in marched("solid", 2, "slices", steps=1)
+    )
 
 
 @pytest.mark.parametrize("case", ["sea", "attenuation"])
@@ -241,14 +328,22 @@ def test_outer_elements_and_only_they_touch_shared_points(case):
         plan = program.plan
         assert 0 < plan.subdomain.outer <= plan.subdomain.elements
         for phase in plan.phases:
-            shared = np.unique(np.concatenate([numbers(plan, phase.name, m) for m in phase.messages] or [[-1]]))
-            of_elements = [one for one in phase.launches if f"{one.op.name}_points" in plan.arrays and one.colours]
+            shared = np.unique(
+                np.concatenate([numbers(plan, phase.name, m) for m in phase.messages] or [[-1]])
+            )
+            of_elements = [
+                one
+                for one in phase.launches
+                if f"{one.op.name}_points" in plan.arrays and one.colours
+            ]
             for one in of_elements:
                 touching = np.isin(plan.arrays[f"{one.op.name}_points"].data, shared).any(axis=1)
                 moduli = plan.arrays[f"{one.op.name}_moduli"].data
                 real = (moduli != 0).any(axis=tuple(range(1, moduli.ndim)))
                 assert touching[real].all() if one.outer else not touching.any()
-            assert all(one.outer for one in phase.launches if not any(one is e for e in of_elements))
+            assert all(
+                one.outer for one in phase.launches if not any(one is e for e in of_elements)
+            )
 
 
 def test_a_fluid_and_the_solid_below_it_stay_together():
@@ -256,15 +351,31 @@ def test_a_fluid_and_the_solid_below_it_stay_together():
         plan = program.plan
         if "coupling_solid" in plan.arrays:
             assert {"displacement", "potential"} <= set(plan.arrays)
-    assert sum(subdomain.elements for subdomain in plan.partition) == 36 and plan.totals.points == alone("sea").plan.points
+    assert (
+        sum(subdomain.elements for subdomain in plan.partition) == 36
+        and plan.totals.points == alone("sea").plan.points
+    )
 
 
-@pytest.mark.parametrize("case, ranks, partition", [("solid", 2, "slices"), ("sea", 3, "random"), ("sea", 4, "bisection")])
+@pytest.mark.parametrize(
+    "case, ranks, partition",
+    [("solid", 2, "slices"), ("sea", 3, "random"), ("sea", 4, "bisection")],
+)
 def test_ranks_agree_on_the_step(case, ranks, partition):
     """And one rank takes the same: sums over ranks are the same to rounding, and the limit has four digits."""
     free = text(case).replace("step = 0.006", "")
-    steps = spawn(ranks, lambda comm: planned_by_method(loads(free, [f"run.partition={partition}"]), Together(comm), CPU(threads=1)).dt)
-    assert len(set(steps)) == 1 and steps[0] == planned_by_method(loads(free), machine=CPU(threads=1)).dt
+    steps = spawn(
+        ranks,
+        lambda comm: (
+            planned_by_method(
+                loads(free, [f"run.partition={partition}"]), Together(comm), CPU(threads=1)
+            ).dt
+        ),
+    )
+    assert (
+        len(set(steps)) == 1
+        and steps[0] == planned_by_method(loads(free), machine=CPU(threads=1)).dt
+    )
 
 
 class Pair:
@@ -282,12 +393,21 @@ class Pair:
 
 
 def test_sums_and_unions_over_ranks():
-    sharing = Sharing(Pair(1, {0: np.array([10.0, 20.0]), 2: np.array([5.0])}), {0: np.array([3, 7]), 2: np.array([7])})
+    sharing = Sharing(
+        Pair(1, {0: np.array([10.0, 20.0]), 2: np.array([5.0])}),
+        {0: np.array([3, 7]), 2: np.array([7])},
+    )
     assert sharing.points.tolist() == [3, 7]
     values = np.arange(9.0)
     assert sharing.complete(values).tolist() == [0, 1, 2, 13, 4, 5, 6, 32, 8]
     first, source = sharing.rows({0: 0, 2: 2})
-    assert first.tolist() == [0, 2, 5] and source.tolist() == [0, -1, 1, -1, 2]  # rank 0, own, rank 2
+    assert first.tolist() == [0, 2, 5] and source.tolist() == [
+        0,
+        -1,
+        1,
+        -1,
+        2,
+    ]  # rank 0, own, rank 2
     sharing = Sharing(Pair(1, {0: np.array([[0.0, 0.0], [1.0, 4.0]])}), {0: np.array([3, 7])})
     points, sums = sharing.unite_points(np.array([1, 3]), np.array([[0.5], [2.0]]))
     assert points.tolist() == [1, 3, 7] and sums.tolist() == [[0.5], [2.0], [4.0]]
@@ -304,7 +424,7 @@ def test_more_ranks_than_elements():
 
 
 def test_a_mesh_file_of_several_ranks_is_refused():
-    asked = text("solid").replace('waveforms =', "mesh = true\nwaveforms =")
+    asked = text("solid").replace("waveforms =", "mesh = true\nwaveforms =")
     with pytest.raises(ScenarioError, match="several ranks do not write the mesh"):
         craton.run(loads(asked), progress=False, devices=2)
 
@@ -337,7 +457,14 @@ def test_an_error_of_one_rank_is_one_of_all(victim, monkeypatch):
 def command(folder, *words):
     """`craton` as a process: its output."""
     env = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-m", "craton", *words], cwd=folder, env=env, text=True, capture_output=True, timeout=100)
+    done = subprocess.run(
+        [sys.executable, "-m", "craton", *words],
+        cwd=folder,
+        env=env,
+        text=True,
+        capture_output=True,
+        timeout=100,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -362,8 +489,14 @@ def test_pictures_are_put_together(tmp_path):
     asked, found = loads(text("attenuation", "float64") + PICTURES), []
     for ranks in (1, 3):
         craton.run(asked, out=tmp_path / str(ranks), progress=False, devices=ranks)
-        found.append([xarray.open_zarr(tmp_path / str(ranks) / "result.zarr", group=f"snapshots/{name}")[quantity].to_numpy()
-                      for name, quantity in (("ground", "velocity"), ("volume", "velocity"))])  # fmt: skip
+        found.append(
+            [
+                xarray.open_zarr(tmp_path / str(ranks) / "result.zarr", group=f"snapshots/{name}")[
+                    quantity
+                ].to_numpy()
+                for name, quantity in (("ground", "velocity"), ("volume", "velocity"))
+            ]
+        )
     for want, got in zip(*found):
         assert np.abs(want).max() > 0 and np.isfinite(want).all()
         assert np.linalg.norm(got - want) < 1e-6 * np.linalg.norm(want)  # stored in float32
@@ -381,18 +514,34 @@ def test_processes(tmp_path):
         a, b = got[name].to_numpy(), want[name].to_numpy()
         assert np.linalg.norm(a - b) < 1e-12 * np.linalg.norm(b)
     told = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert told["state"] == "finished" and len(told["ranks"]) == 2 and told["points"] == alone("sea").plan.points
+    assert (
+        told["state"] == "finished"
+        and len(told["ranks"]) == 2
+        and told["points"] == alone("sea").plan.points
+    )
 
 
 def test_plan_says_who_has_what(tmp_path):
     """What `craton plan --ranks` counts is what the ranks have."""
     (tmp_path / "case.toml").write_text(text("sea"))
-    said = command(tmp_path, "plan", "case.toml", "--ranks", "3", "--set", "run.partition=bisection")
-    assert "Ranks: 3" in said and all(word in said for word in ("shared points", "outer", "memory", "imbalance", "efficiency"))
-    loads_ = rank_loads(planned_by_method(scenario("sea", partition="bisection"), machine=CPU(threads=1)).weights, 3)
+    said = command(
+        tmp_path, "plan", "case.toml", "--ranks", "3", "--set", "run.partition=bisection"
+    )
+    assert "Ranks: 3" in said and all(
+        word in said for word in ("shared points", "outer", "memory", "imbalance", "efficiency")
+    )
+    loads_ = rank_loads(
+        planned_by_method(scenario("sea", partition="bisection"), machine=CPU(threads=1)).weights, 3
+    )
     for one, program in zip(loads_, marched("sea", 3, "bisection", "cpu", steps=0)):
         own = program.plan.subdomain
-        assert (one.elements, one.outer, one.neighbours) == (own.elements, own.outer, len(own.neighbours))
+        assert (one.elements, one.outer, one.neighbours) == (
+            own.elements,
+            own.outer,
+            len(own.neighbours),
+        )
         assert one.shared == sum(neighbour.shared for neighbour in own.neighbours)
-        buffers = [program.plan.arrays.get(f"shared_{field}_out") for field in ("force", "potential_force")]
+        buffers = [
+            program.plan.arrays.get(f"shared_{field}_out") for field in ("force", "potential_force")
+        ]
         assert one.sent == sum(a.shape[0] for a in buffers if a)

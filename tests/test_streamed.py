@@ -1,4 +1,5 @@
 """The streamed CUDA text of the elastic step: compiles without spills, and does on the host what the plain body does."""
+
 import ctypes
 import shutil
 import subprocess
@@ -37,7 +38,12 @@ def test_compiles_without_spills(precision, order, arch):
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("precision, order", operators.STREAMED_RELAXING)
 def test_attenuated_compiles_without_spills(precision, order, storage):
-    compiles(attenuated(storage, order), precision, operators.STREAMED_RELAXING[precision, order], "sm_90")
+    compiles(
+        attenuated(storage, order),
+        precision,
+        operators.STREAMED_RELAXING[precision, order],
+        "sm_90",
+    )
 
 
 def compiles(op, precision, setting, arch):
@@ -48,7 +54,9 @@ def compiles(op, precision, setting, arch):
         pytest.skip(str(e))
     assert made.ok, made.log
     _, bx, by, _, blocks = setting
-    assert made.spills_bytes[op.function] == 0 and made.registers[op.function] <= min(255, 65536 // (bx * by * blocks)), made.log
+    assert made.spills_bytes[op.function] == 0 and made.registers[op.function] <= min(
+        255, 65536 // (bx * by * blocks)
+    ), made.log
     assert made.stack_bytes[op.function] == 0, made.log
 
 
@@ -57,7 +65,19 @@ def build(text, path, *more):
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("needs g++ or clang++")
-    flags = ["-std=c++20", "-O1", "-w", "-ffp-contract=fast", "-march=native", "-fPIC", "-shared", "-pthread", *more, "-x", "c++"]
+    flags = [
+        "-std=c++20",
+        "-O1",
+        "-w",
+        "-ffp-contract=fast",
+        "-march=native",
+        "-fPIC",
+        "-shared",
+        "-pthread",
+        *more,
+        "-x",
+        "c++",
+    ]
     command = [compiler, *flags, "-", "-I", str(Path(__file__).parent), "-o", str(path)]
     done = subprocess.run(command, input=text, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
@@ -71,7 +91,10 @@ def both(order):
 
 def attenuated(storage, order):
     """The stress step with memory variables."""
-    return operators.stress(stencil(order), relaxing.constants(relaxation((0.5, 5.0), 1 / 20, storage=storage, mechanisms=4), 0.05))
+    return operators.stress(
+        stencil(order),
+        relaxing.constants(relaxation((0.5, 5.0), 1 / 20, storage=storage, mechanisms=4), 0.05),
+    )
 
 
 def entries(ops, cuda):
@@ -94,10 +117,15 @@ class Fields:
         self.reach, self.row = order // 2, -(-(self.left + nx + 4) // 32) * 32
         self.plane = self.row * (ny + 2 * self.reach)
         rng, size = np.random.default_rng(7), (nz + 2 * self.reach) * self.plane
-        lowest = dict.fromkeys((*operators.VELOCITY, *operators.STRESS), -0.5) | dict.fromkeys(("rho", "lam", "rmu"), 1)
+        lowest = dict.fromkeys((*operators.VELOCITY, *operators.STRESS), -0.5) | dict.fromkeys(
+            ("rho", "lam", "rmu"), 1
+        )
         self.arrays = {name: self.aligned(rng.random(size) + low) for name, low in lowest.items()}
         self.arrays["rmu"].reshape(-1, self.row)[::5] = np.inf
-        self.arrays |= {"qp": self.aligned(rng.random(size) / 20), "qs": self.aligned(rng.random(size) / 20)}
+        self.arrays |= {
+            "qp": self.aligned(rng.random(size) / 20),
+            "qs": self.aligned(rng.random(size) / 20),
+        }
         self.field = size
         self.arrays["memory"] = self.aligned(rng.random(24 * size) - 0.5)
 
@@ -110,13 +138,26 @@ class Fields:
 
     def run(self, library, ops, box, grid=(1, 1, 1), steps=2):
         """Leapfrog steps of a library on the box."""
-        first = (self.reach * (self.plane + self.row) + self.left) * np.dtype(self.precision).itemsize
-        known = {"row": self.row, "plane": self.plane, "sheet": self.plane, "top": SHAPE[0] - 1, "dt_h": 0.05, "field": self.field}
+        first = (self.reach * (self.plane + self.row) + self.left) * np.dtype(
+            self.precision
+        ).itemsize
+        known = {
+            "row": self.row,
+            "plane": self.plane,
+            "sheet": self.plane,
+            "top": SHAPE[0] - 1,
+            "dt_h": 0.05,
+            "field": self.field,
+        }
         for op in [*ops] * steps:
-            starts = (self.arrays[n].ctypes.data + first if n in self.arrays else None for n in op.arrays)
+            starts = (
+                self.arrays[n].ctypes.data + first if n in self.arrays else None for n in op.arrays
+            )
             pointers = (ctypes.c_void_p * len(op.arrays))(*starts)
             bounds = BOX.value(self.precision, **dict(zip(BOUNDS, box)))
-            params = op.params.value(self.precision, **{name: known[name] for name, _ in op.params.fields})
+            params = op.params.value(
+                self.precision, **{name: known[name] for name, _ in op.params.fields}
+            )
             structs = (ctypes.c_void_p(s.ctypes.data) for s in (bounds, params))
             library[f"run_{op.name}"](pointers, *structs, (ctypes.c_uint * 3)(*grid))
 
@@ -136,18 +177,29 @@ def grid_of(v, box):
     return tuple(-(-n // s) for n, s in zip((i1 - i0 // vec * vec, j1 - j0, k1 - k0), v.span))
 
 
-@pytest.mark.parametrize("precision, order, vec", sorted({(*case, one[0]) for case, both in operators.STREAMED.items() for one in both}))
+@pytest.mark.parametrize(
+    "precision, order, vec",
+    sorted({(*case, one[0]) for case, both in operators.STREAMED.items() for one in both}),
+)
 def test_does_what_the_plain_body_does(precision, order, vec, tmp_path):
     compare(both(order), precision, order, vec, tmp_path, (*operators.VELOCITY, *operators.STRESS))
 
 
 # One vector length each of a storage: the settings have those.
-@pytest.mark.parametrize("storage, precision, order, vec", [
-    ("coarse", "float32", 4, 2), ("mixed", "float32", 4, 2), ("paired", "float32", 8, 1), ("full", "float32", 4, 4),
-    ("mixed", "float64", 4, 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "storage, precision, order, vec",
+    [
+        ("coarse", "float32", 4, 2),
+        ("mixed", "float32", 4, 2),
+        ("paired", "float32", 8, 1),
+        ("full", "float32", 4, 4),
+        ("mixed", "float64", 4, 1),
+    ],
+)
 def test_attenuated_does_what_the_plain_body_does(storage, precision, order, vec, tmp_path):
-    compare([attenuated(storage, order)], precision, order, vec, tmp_path, (*operators.STRESS, "memory"))
+    compare(
+        [attenuated(storage, order)], precision, order, vec, tmp_path, (*operators.STRESS, "memory")
+    )
 
 
 def compare(ops, precision, order, vec, tmp_path, fields):
@@ -163,7 +215,10 @@ def compare(ops, precision, order, vec, tmp_path, fields):
         for field in fields:
             a, b, c = before.arrays[field], expected.arrays[field], got.arrays[field]
             assert np.abs(b - a).max() > 1e-3  # something happened
-            assert np.abs(c - b).max() <= 4 * np.finfo(precision).eps * np.abs(b).max(), (name, field)
+            assert np.abs(c - b).max() <= 4 * np.finfo(precision).eps * np.abs(b).max(), (
+                name,
+                field,
+            )
             outside = np.tile(got.outside(box), len(c) // len(got.outside(box)))
             assert (c == a)[outside].all(), (name, field)
 
@@ -171,4 +226,6 @@ def compare(ops, precision, order, vec, tmp_path, fields):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_arguments_are_those_of_the_plain_body(kernel):
     op = kernel(stencil(4))
-    assert declared_in_text(op.as_variant(variant("float32", 4, 32, 2, 16, 8))) == declared_in_text(op)
+    assert declared_in_text(op.as_variant(variant("float32", 4, 32, 2, 16, 8))) == declared_in_text(
+        op
+    )

@@ -1,4 +1,5 @@
 """Wavelets, mechanisms, receivers and filters against quadrature, FFT, closed forms and ObsPy; and what is said of bad ones."""
+
 import importlib.util
 import math
 from pathlib import Path
@@ -83,7 +84,9 @@ def test_wavelet_frequencies(name):
     assert w.peak_frequency == pytest.approx(top, abs=step)
     # Brune's 1/f^2 tail loses 1e-3 of the area above the grid's Nyquist frequency; the others decay fast.
     cumulative = np.cumsum(amplitude) - 0.5 * amplitude - 0.5 * amplitude[0]
-    part = np.interp(w.f95, f, cumulative) / (cumulative[-1] if name != "brune" else 0.5 * math.pi * 1.5 / (step * (t[1] - t[0])))
+    part = np.interp(w.f95, f, cumulative) / (
+        cumulative[-1] if name != "brune" else 0.5 * math.pi * 1.5 / (step * (t[1] - t[0]))
+    )
     assert part == pytest.approx(0.95, abs=2e-3)
 
 
@@ -93,14 +96,18 @@ def test_wavelet_start_and_end(name):
     t, s = fine(w)
     assert np.abs(s[t < w.start]).max() <= 1.0001e-8 * w.peak
     assert np.abs(s[t > w.end]).max() <= 1.0001e-4 * w.peak
-    assert np.abs(s[(t > w.start) & (t < w.start + 0.02 * (w.end - w.start))]).max() > 1e-8 * w.peak, "starts needlessly early"
+    assert (
+        np.abs(s[(t > w.start) & (t < w.start + 0.02 * (w.end - w.start))]).max() > 1e-8 * w.peak
+    ), "starts needlessly early"
     assert f"f95 {w.f95:.3g} Hz" in w.describe()
 
 
 def test_wavelets_are_the_functions_of_the_field():
     t = np.linspace(-1, 2, 301)
     w = wavelets.build(SPECS["gaussian"])
-    assert np.allclose(w(t), np.exp(-0.5 * (t / 0.045) ** 2) / (0.045 * math.sqrt(2 * math.pi)), rtol=1e-13)
+    assert np.allclose(
+        w(t), np.exp(-0.5 * (t / 0.045) ** 2) / (0.045 * math.sqrt(2 * math.pi)), rtol=1e-13
+    )
     r = wavelets.build(SPECS["ricker"])
     assert r(0.3) == 1.0
     assert r(np.array([0.3 + 1 / (math.sqrt(2) * math.pi * 4.0)])) == pytest.approx(0.0, abs=1e-15)
@@ -132,20 +139,36 @@ def test_wavelets_against_the_reference_module():
     reference = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(reference)
     t = np.linspace(-1, 2, 1001)
-    assert np.allclose(wavelets.build(SPECS["gaussian"])(t), reference.gaussian(0.045, t0=0.0)(t), rtol=1e-12, atol=1e-12)
-    assert np.allclose(wavelets.build(SPECS["ricker"])(t), reference.ricker(4.0, t0=0.3)(t), rtol=1e-12, atol=1e-12)
+    assert np.allclose(
+        wavelets.build(SPECS["gaussian"])(t),
+        reference.gaussian(0.045, t0=0.0)(t),
+        rtol=1e-12,
+        atol=1e-12,
+    )
+    assert np.allclose(
+        wavelets.build(SPECS["ricker"])(t), reference.ricker(4.0, t0=0.3)(t), rtol=1e-12, atol=1e-12
+    )
     derivative = reference.Wavelet(0.08, -0.1, 1)(t)
-    assert np.allclose(wavelets.build(SPECS["gaussian_derivative"])(t), derivative / reference.Wavelet(0.08, 0, 1)(-0.08), atol=1e-12)
+    assert np.allclose(
+        wavelets.build(SPECS["gaussian_derivative"])(t),
+        derivative / reference.Wavelet(0.08, 0, 1)(-0.08),
+        atol=1e-12,
+    )
 
 
 def test_samples_reproduce_the_wavelet_they_were_taken_from(tmp_path):
     exact = wavelets.build(SPECS["ricker"])
     times = np.linspace(-0.4, 1.0, 281)
     np.savetxt(tmp_path / "s.txt", np.c_[times, exact(times)], header="time value", delimiter=", ")
-    w = wavelets.build(Spec(kind="samples", delay=0.5, file=str(tmp_path / "s.txt"), times=None, values=None))
+    w = wavelets.build(
+        Spec(kind="samples", delay=0.5, file=str(tmp_path / "s.txt"), times=None, values=None)
+    )
     t = np.linspace(-1, 2, 3001)
     assert np.abs(w(t) - exact(t - 0.5)).max() < 1e-4
-    assert (w.peak_frequency, w.f95) == (pytest.approx(4.0, rel=0.01), pytest.approx(exact.f95, rel=0.01))
+    assert (w.peak_frequency, w.f95) == (
+        pytest.approx(4.0, rel=0.01),
+        pytest.approx(exact.f95, rel=0.01),
+    )
     assert not w.is_pulse
     assert w.start == pytest.approx(exact.start + 0.5, abs=0.006)
     assert "281 samples of s.txt" in w.describe()
@@ -153,22 +176,31 @@ def test_samples_reproduce_the_wavelet_they_were_taken_from(tmp_path):
 
 def test_unevenly_sampled_pulse():
     times = np.sort(np.r_[0.0, 1.0, np.random.default_rng(1).uniform(0, 1, 60)])
-    w = wavelets.build(Spec(kind="samples", delay=None, file=None, times=times, values=np.sin(math.pi * times) ** 2))
+    w = wavelets.build(
+        Spec(
+            kind="samples", delay=None, file=None, times=times, values=np.sin(math.pi * times) ** 2
+        )
+    )
     assert w.area == pytest.approx(0.5, abs=1e-3)
     assert w(np.array([-0.1, 0.5, 1.1])) == pytest.approx([0, 1, 0], abs=1e-3)
     assert w.is_pulse
 
 
-@pytest.mark.parametrize("text, says", [
-    ("0 1\n1 2\n", "2 samples are too few"),
-    ("0 0\n1 1\n1 2\n2 0\n", "time 1 s is not after"),
-    ("0 0\n1 nan\n2 2\n3 0\n", "sample 2 is not finite"),
-    ("0 0\n1 0\n2 0\n3 0\n", "all samples are zero"),
-    ("t v\n0 0\n1 x\n2 0\n3 0\n", "line 3 is not a time and a value"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("0 1\n1 2\n", "2 samples are too few"),
+        ("0 0\n1 1\n1 2\n2 0\n", "time 1 s is not after"),
+        ("0 0\n1 nan\n2 2\n3 0\n", "sample 2 is not finite"),
+        ("0 0\n1 0\n2 0\n3 0\n", "all samples are zero"),
+        ("t v\n0 0\n1 x\n2 0\n3 0\n", "line 3 is not a time and a value"),
+    ],
+)
 def test_bad_sample_files(tmp_path, text, says):
     (tmp_path / "w.txt").write_text(text)
-    source = DOUBLE_COUPLE.replace('{ kind = "gaussian", tau = 0.1 }', '{ kind = "samples", file = "w.txt" }')
+    source = DOUBLE_COUPLE.replace(
+        '{ kind = "gaussian", tau = 0.1 }', '{ kind = "samples", file = "w.txt" }'
+    )
     (problem,) = problems(scenario(source, file=tmp_path / "s.toml"))
     assert problem.key == "source.0.wavelet.file"
     assert says in problem.message and "w.txt" in problem.message
@@ -206,7 +238,9 @@ def test_tensors_of_mechanisms_against_obspy():
     mopad = pytest.importorskip("obspy.imaging.scripts.mopad")
     for strike, dip, rake in random_mechanisms():
         mine = sources.double_couple(strike, dip, rake, 3.0)
-        ned = np.asarray(mopad.MomentTensor((strike, dip, rake, 3.0), system="NED").get_M(system="NED"))
+        ned = np.asarray(
+            mopad.MomentTensor((strike, dip, rake, 3.0), system="NED").get_M(system="NED")
+        )
         turn = np.array([[0, 1, 0], [1, 0, 0], [0, 0, -1]])
         assert mine == pytest.approx(turn @ ned @ turn.T, abs=1e-6)
         assert sources.scalar_moment(mine) == pytest.approx(3.0, rel=1e-12)
@@ -234,7 +268,15 @@ def test_nodal_planes_of_general_tensors_against_obspy():
             assert any(same_plane(plane, p, 1e-2) for p in mine), (theirs, mine)
 
 
-SPECIAL = [(0, 90, 0), (30, 90, 0), (200, 90, 180), (0, 45, 90), (90, 45, -90), (120, 90, 90), (10, 0, 40)]
+SPECIAL = [
+    (0, 90, 0),
+    (30, 90, 0),
+    (200, 90, 180),
+    (0, 45, 90),
+    (90, 45, -90),
+    (120, 90, 90),
+    (10, 0, 40),
+]
 
 
 @pytest.mark.parametrize("strike, dip, rake", SPECIAL)
@@ -259,11 +301,16 @@ def test_magnitudes():
     # Hanks & Kanamori: Mw 7.0 is 3.98e19 N m; the Chile earthquake of 1960 had about 2e23 N m and Mw 9.5.
     assert sources.magnitude_to_moment(7.0) == pytest.approx(3.981e19, rel=1e-3)
     assert sources.moment_magnitude(2e23) == pytest.approx(9.47, abs=0.005)
-    assert sources.moment_magnitude(sources.magnitude_to_moment(5.3)) == pytest.approx(5.3, abs=1e-12)
+    assert sources.moment_magnitude(sources.magnitude_to_moment(5.3)) == pytest.approx(
+        5.3, abs=1e-12
+    )
 
 
 def test_sources_of_a_scenario():
-    built = source_files.build_all(scenario(DOUBLE_COUPLE, """
+    built = source_files.build_all(
+        scenario(
+            DOUBLE_COUPLE,
+            """
         [[source]]
         kind = "moment_tensor"
         name = "general"
@@ -288,27 +335,36 @@ def test_sources_of_a_scenario():
         at = [1000, 1000, 0]
         force = [0, 3e9, -4e9]
         wavelet = { kind = "kuepper", duration = 0.3 }
-    """))
+    """,
+        )
+    )
     assert [s.name for s in built] == ["source 1", "general", "source 3", "source 4", "source 5"]
     assert built[0].xyz == (2000.0, 4000.0, -2500.0) and built[1].xyz == (1000.0, 1000.0, -1000.0)
     assert np.array_equal(built[1].moment, [[1e15, 0, 0], [0, 0, -2e15], [0, -2e15, 0]])
-    assert sources.scalar_moment(built[2].moment) == pytest.approx(10 ** 16.6)
+    assert sources.scalar_moment(built[2].moment) == pytest.approx(10**16.6)
     assert np.array_equal(built[3].moment, 1e15 * np.eye(3))
     assert built[4].moment is None and np.array_equal(built[4].force, [0, 3e9, -4e9])
     lines = [sources.describe(s) for s in built]
-    assert "M0 1e+18 N m, Mw 5.93" in lines[0] and "0/90/0 and 90/90/-180" in lines[0].replace("90/90/180", "90/90/-180")
-    assert "the final moment is zero" in lines[1] and "Mw 5.00" in lines[2] and "explosion" in lines[3]
+    assert "M0 1e+18 N m, Mw 5.93" in lines[0] and "0/90/0 and 90/90/-180" in lines[0].replace(
+        "90/90/180", "90/90/-180"
+    )
+    assert (
+        "the final moment is zero" in lines[1] and "Mw 5.00" in lines[2] and "explosion" in lines[3]
+    )
     assert "peak 5e+09 N" in lines[4] and "kuepper" in lines[4]
     assert not any("\n" in line for line in lines)
 
 
-@pytest.mark.parametrize("wavelet, start", [
-    ("tau = 0.1", -0.1 * math.sqrt(2 * math.log(1e8))),
-    ("tau = 0.1, delay = 0.4", 0.0),
-    ("tau = 0.1, delay = 5", 0.0),
-    ("tau = 0.1, delay = 0", -0.1 * math.sqrt(2 * math.log(1e8))),
-    ("tau = 0.1, delay = 0.1", 0.1 - 0.1 * math.sqrt(2 * math.log(1e8))),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wavelet, start",
+    [
+        ("tau = 0.1", -0.1 * math.sqrt(2 * math.log(1e8))),
+        ("tau = 0.1, delay = 0.4", 0.0),
+        ("tau = 0.1, delay = 5", 0.0),
+        ("tau = 0.1, delay = 0", -0.1 * math.sqrt(2 * math.log(1e8))),
+        ("tau = 0.1, delay = 0.1", 0.1 - 0.1 * math.sqrt(2 * math.log(1e8))),
+    ],
+)
 def test_start_time(wavelet, start):
     s = scenario(DOUBLE_COUPLE.replace("tau = 0.1", wavelet))
     built = source_files.build_all(s)
@@ -323,7 +379,10 @@ def test_warnings_about_wavelets():
     texts = warnings(s, source_files.build_all(s), 0.0)
     assert len(texts) == 3
     assert "source 1: its wavelet ends at 5.33 s, after the end of the run at 5 s" in texts[0]
-    assert "source 2: at the start of the run, 0 s, the wavelet has already reached 100 % of its peak" in texts[1]
+    assert (
+        "source 2: at the start of the run, 0 s, the wavelet has already reached 100 % of its peak"
+        in texts[1]
+    )
     assert "the final moment is zero" in texts[2]
 
 
@@ -331,28 +390,44 @@ def test_warnings_about_wavelets():
 
 
 def test_lines_and_grids():
-    found = receivers.build(scenario(DOUBLE_COUPLE, STATION, """
+    found = receivers.build(
+        scenario(
+            DOUBLE_COUPLE,
+            STATION,
+            """
         [[receivers]]
         name = "L"
         line = { from = [0, 0, 0], to = { x = 3000, y = 6000, depth = 300 }, count = 4 }
         [[receivers]]
         name = "G"
         grid = { x = [0, 1000, 3], y = [2000, 3000, 2], depth = 50 }
-    """))
-    assert found.names == ["R1", "L1", "L2", "L3", "L4", "G1", "G2", "G3", "G4", "G5", "G6"] and len(found) == 11
-    assert found.xyz[1:5] == pytest.approx(np.array([[0, 0, 0], [1000, 2000, -100], [2000, 4000, -200], [3000, 6000, -300]]))
+    """,
+        )
+    )
+    assert (
+        found.names == ["R1", "L1", "L2", "L3", "L4", "G1", "G2", "G3", "G4", "G5", "G6"]
+        and len(found) == 11
+    )
+    assert found.xyz[1:5] == pytest.approx(
+        np.array([[0, 0, 0], [1000, 2000, -100], [2000, 4000, -200], [3000, 6000, -300]])
+    )
     grid = [[x, y, -50] for y in (2000, 3000) for x in (0, 500, 1000)]
     assert found.xyz[5:] == pytest.approx(np.array(grid))
 
 
-@pytest.mark.parametrize("text", [
-    "name,x,y,z\nA,100,200,-30\nB,1e3,2000,0\n",
-    "\ufeffY; X; NAME; Depth\n\n# a comment\n200; 100; A; 30\n2000; 1 km; B; 0\n",
-    'name\tx\ty\tz\tnote\n"A"\t100\t200\t-30\tfirst\nB\t1000\t"2 km"\t0\t\n',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name,x,y,z\nA,100,200,-30\nB,1e3,2000,0\n",
+        "\ufeffY; X; NAME; Depth\n\n# a comment\n200; 100; A; 30\n2000; 1 km; B; 0\n",
+        'name\tx\ty\tz\tnote\n"A"\t100\t200\t-30\tfirst\nB\t1000\t"2 km"\t0\t\n',
+    ],
+)
 def test_receiver_files(tmp_path, text):
     (tmp_path / "r.csv").write_text(text, encoding="utf-8")
-    found = receivers.build(scenario(DOUBLE_COUPLE, '[[receivers]]\nfile = "r.csv"\n', file=tmp_path / "s.toml"))
+    found = receivers.build(
+        scenario(DOUBLE_COUPLE, '[[receivers]]\nfile = "r.csv"\n', file=tmp_path / "s.toml")
+    )
     assert found.names == ["A", "B"]
     assert np.array_equal(found.xyz, [[100, 200, -30], [1000, 2000, 0]])
 
@@ -362,16 +437,19 @@ def test_no_receivers_at_all():
     assert found.names == [] and found.xyz.shape == (0, 3)
 
 
-@pytest.mark.parametrize("text, says", [
-    ("name,x,y\nA,1,2\n", "exactly one of the columns z and depth"),
-    ("name,x,z\nA,1,2\n", "no column y; its columns are name, x, z"),
-    ("name,x,y,z\n", "no receivers"),
-    ("name,x,y,z\nA,1,2\n", "line 2 has 3 columns"),
-    ("name,x,y,z\n\nA,1,2,deep\n", 'r.csv:3: "deep" is not a number'),
-    ("name,x,y,z\nA,1,2,nan\n", "not a finite number"),
-    ("name,x,y,z\nA,1,2,-3\n,1,2,-3\n", "r.csv:3: the name is empty"),
-    ("name,x,y,z\nA,1,2,-3\nA,1,2,-4\n", 'the name "A" is already taken'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("name,x,y\nA,1,2\n", "exactly one of the columns z and depth"),
+        ("name,x,z\nA,1,2\n", "no column y; its columns are name, x, z"),
+        ("name,x,y,z\n", "no receivers"),
+        ("name,x,y,z\nA,1,2\n", "line 2 has 3 columns"),
+        ("name,x,y,z\n\nA,1,2,deep\n", 'r.csv:3: "deep" is not a number'),
+        ("name,x,y,z\nA,1,2,nan\n", "not a finite number"),
+        ("name,x,y,z\nA,1,2,-3\n,1,2,-3\n", "r.csv:3: the name is empty"),
+        ("name,x,y,z\nA,1,2,-3\nA,1,2,-4\n", 'the name "A" is already taken'),
+    ],
+)
 def test_bad_receiver_files(tmp_path, text, says):
     (tmp_path / "r.csv").write_text(text)
     wrong = scenario(DOUBLE_COUPLE, '[[receivers]]\nfile = "r.csv"\n', file=tmp_path / "s.toml")
@@ -384,8 +462,14 @@ def test_bad_receiver_files(tmp_path, text, says):
 def test_channels():
     found = receivers.channels(2, ("displacement", "velocity", "pressure"))
     assert found[0] == receivers.Channel(0, "velocity", "E", True)
-    assert [(c.receiver, c.quantity, c.component) for c in found[2:4]] == [(0, "velocity", "Z"), (1, "velocity", "E")]
-    assert found[6:] == [receivers.Channel(0, "pressure", "P", False), receivers.Channel(1, "pressure", "P", False)]
+    assert [(c.receiver, c.quantity, c.component) for c in found[2:4]] == [
+        (0, "velocity", "Z"),
+        (1, "velocity", "E"),
+    ]
+    assert found[6:] == [
+        receivers.Channel(0, "pressure", "P", False),
+        receivers.Channel(1, "pressure", "P", False),
+    ]
     assert len(receivers.channels(3, ("strain", "strain_rate"))) == 18
 
 
@@ -394,29 +478,42 @@ def test_channels():
 
 def test_nothing_wrong_with_points_on_the_faces():
     corner = STATION.replace("[5000, 5000, 0]", "[10_000, 8000, -5000]").replace("R1", "R2")
-    assert problems(scenario(DOUBLE_COUPLE.replace("[2000, 4000, -2500]", "[0, 0, 0]"), STATION, corner)) == []
+    assert (
+        problems(
+            scenario(DOUBLE_COUPLE.replace("[2000, 4000, -2500]", "[0, 0, 0]"), STATION, corner)
+        )
+        == []
+    )
 
 
-@pytest.mark.parametrize("at, says", [
-    ("[2000, 4000, 2500]", "z = 2500 m is in the air, above the free surface at z = 0 m"),
-    ("{ x = 2000, y = 4000, depth = -10 }", "z = 10 m is in the air"),
-    ("[2000, 4000, -5001]", "z = -5001 m is outside the domain, z from -5000 to 0 m"),
-    ("[-1, 4000, -10]", "x = -1 m is outside the domain, x from 0 to 10000 m"),
-    ("[0, 48_000, -50_000]", "z = -50000 m is outside"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "at, says",
+    [
+        ("[2000, 4000, 2500]", "z = 2500 m is in the air, above the free surface at z = 0 m"),
+        ("{ x = 2000, y = 4000, depth = -10 }", "z = 10 m is in the air"),
+        ("[2000, 4000, -5001]", "z = -5001 m is outside the domain, z from -5000 to 0 m"),
+        ("[-1, 4000, -10]", "x = -1 m is outside the domain, x from 0 to 10000 m"),
+        ("[0, 48_000, -50_000]", "z = -50000 m is outside"),
+    ],
+)
 def test_source_outside(at, says):
     (problem,) = problems(scenario(DOUBLE_COUPLE.replace("[2000, 4000, -2500]", at), STATION))
     assert problem.key == "source.0.at" and says in problem.message and problem.remedy
 
 
 def test_top_that_is_no_free_surface():
-    text = (SCENARIO + DOUBLE_COUPLE + STATION).replace("5000, 0]", "5000, 1]") + '[boundaries]\ntop = "cpml"\n'
+    text = (SCENARIO + DOUBLE_COUPLE + STATION).replace(
+        "5000, 0]", "5000, 1]"
+    ) + '[boundaries]\ntop = "cpml"\n'
     (problem,) = problems(loads(text))
     assert problem.key == "receivers.0.at" and "above the top of the domain" in problem.message
 
 
 def test_all_problems_at_once(tmp_path):
-    found = problems(scenario(DOUBLE_COUPLE, """
+    found = problems(
+        scenario(
+            DOUBLE_COUPLE,
+            """
         [[source]]
         kind = "moment_tensor"
         at = [-5, 0, 0]
@@ -433,13 +530,26 @@ def test_all_problems_at_once(tmp_path):
         at = [0, 0, 0]
         [[receivers]]
         file = "nowhere.csv"
-    """, file=tmp_path / "s.toml"))
+    """,
+            file=tmp_path / "s.toml",
+        )
+    )
     by_key = {p.key: p.message for p in found}
     assert len(found) == len(by_key) == 7
-    assert set(by_key) == {"source.1.at", "source.1.tensor", "source.1.wavelet.file",
-                           "receivers.0.line", "receivers.1.grid", "receivers.2.name", "receivers.3.file"}
+    assert set(by_key) == {
+        "source.1.at",
+        "source.1.tensor",
+        "source.1.wavelet.file",
+        "receivers.0.line",
+        "receivers.1.grid",
+        "receivers.2.name",
+        "receivers.3.file",
+    }
     assert by_key["receivers.0.line"].startswith('"L4": x = 15000 m')
-    assert "missing.txt" in by_key["source.1.wavelet.file"] and "No such file" in by_key["source.1.wavelet.file"]
+    assert (
+        "missing.txt" in by_key["source.1.wavelet.file"]
+        and "No such file" in by_key["source.1.wavelet.file"]
+    )
     assert "nowhere.csv" in by_key["receivers.3.file"]
 
 
@@ -479,9 +589,13 @@ def test_decimation_passes_and_stops(ratio):
     nyquist = 0.5 / ratio
     for part in (0.0, 0.2, 0.5, 0.7, 1.0, 1.1, 1.7, 2.0, 3.3):
         phase = np.exp(2j * math.pi * part * nyquist * n)
-        out = filters.resample(np.stack([phase.real, phase.imag], axis=1), 0.0, 1.0, t, cutoff=0.8 * nyquist)
+        out = filters.resample(
+            np.stack([phase.real, phase.imag], axis=1), 0.0, 1.0, t, cutoff=0.8 * nyquist
+        )
         exact = np.exp(2j * math.pi * part * nyquist * t) if part <= 0.7 else np.zeros(len(t))
-        assert np.abs(out[:, 0] + 1j * out[:, 1] - exact).max() < (1e-3 if part <= 0.7 else 1e-4), part
+        assert np.abs(out[:, 0] + 1j * out[:, 1] - exact).max() < (1e-3 if part <= 0.7 else 1e-4), (
+            part
+        )
 
 
 def test_resample_is_one_answer_for_every_blocking_and_shape(monkeypatch):
@@ -492,9 +606,15 @@ def test_resample_is_one_answer_for_every_blocking_and_shape(monkeypatch):
     monkeypatch.setattr(filters, "BLOCK_TIMES", 7)
     monkeypatch.setattr(filters, "BLOCK_VALUES", 100)
     assert filters.resample(samples, 0.0, 1.0, times) == pytest.approx(whole, abs=1e-6)
-    assert filters.resample(samples[:, 2, 1], 0.0, 1.0, times[::-1]) == pytest.approx(whole[::-1, 2, 1], abs=1e-6)
+    assert filters.resample(samples[:, 2, 1], 0.0, 1.0, times[::-1]) == pytest.approx(
+        whole[::-1, 2, 1], abs=1e-6
+    )
     assert filters.resample(samples, 0.0, 1.0, []).shape == (0, 4, 3)
-    assert filters.resample(samples[:0], 0.0, 1.0, []).shape == filters.integrate(samples[:0], 1.0).shape == (0, 4, 3)
+    assert (
+        filters.resample(samples[:0], 0.0, 1.0, []).shape
+        == filters.integrate(samples[:0], 1.0).shape
+        == (0, 4, 3)
+    )
     assert filters.resample(samples[:, :0], 0.0, 1.0, times).shape == (311, 0, 3)
 
 

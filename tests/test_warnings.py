@@ -1,4 +1,5 @@
 """What a plan warns of: settings that can be computed but are probably not meant."""
+
 import pytest
 
 import craton
@@ -16,7 +17,14 @@ def warned(boundaries=None, layers=(SLOW, FAST)):
             model={"kind": "layers", "layers": found},
             time={"duration": 1},
             boundaries=boundaries or {},
-            source=[{"kind": "explosion", "at": [3000, 3000, -3000], "moment": 1e15, "wavelet": {"kind": "gaussian", "tau": 0.2}}],
+            source=[
+                {
+                    "kind": "explosion",
+                    "at": [3000, 3000, -3000],
+                    "moment": 1e15,
+                    "wavelet": {"kind": "gaussian", "tau": 0.2},
+                }
+            ],
             receivers=[{"name": "A", "at": [3500, 3000, 0]}],
         )
     ).warnings

@@ -26,11 +26,17 @@ from craton.scenario import loads
 TEXT = Path(__file__).with_suffix(".toml").read_text()
 LIMIT, TARGET = 300.0, 2_500_000  # the issue: 10 M elements on 4 ranks in 5 minutes
 PHASES = (
-    ("mesh", placing, "place_on_earth"), ("fluids", build.ranks, "find_fluid_elements"), ("numbering, sharing", build, "build_subdomain"),
-    ("mesh statistics", build, "scan_elements"), ("stable step", build, "stable_step"), ("places", placing, "problems"),
-    ("element arrays", families, "arrange_families"), ("faces", build.faces, "absorbing_faces"), ("sources", points, "sources"),
+    ("mesh", placing, "place_on_earth"),
+    ("fluids", build.ranks, "find_fluid_elements"),
+    ("numbering, sharing", build, "build_subdomain"),
+    ("mesh statistics", build, "scan_elements"),
+    ("stable step", build, "stable_step"),
+    ("places", placing, "problems"),
+    ("element arrays", families, "arrange_families"),
+    ("faces", build.faces, "absorbing_faces"),
+    ("sources", points, "sources"),
     ("receivers", points, "recording"),
-)  # fmt: skip
+)
 
 
 class Copies:
@@ -111,8 +117,17 @@ def measured(surface, team):
         phases.watch(name, module, function)
     plan = build.build(loads(TEXT.replace("SURFACE", str(surface))), team=team, machine=planner())
     wall, cpu = time.perf_counter() - begin, time.process_time() - cpu
-    return {"elements": plan.subdomain.elements, "whole": plan.totals.grid.elements, "points": plan.subdomain.points, "dt": plan.dt,
-            "device_bytes": plan.nbytes, "wall": wall, "cpu": cpu, "peak": phases.so_far(), "phases": phases.rows}  # fmt: skip
+    return {
+        "elements": plan.subdomain.elements,
+        "whole": plan.totals.grid.elements,
+        "points": plan.subdomain.points,
+        "dt": plan.dt,
+        "device_bytes": plan.nbytes,
+        "wall": wall,
+        "cpu": cpu,
+        "peak": phases.so_far(),
+        "phases": phases.rows,
+    }
 
 
 def together(rows):

@@ -59,13 +59,22 @@ def corner_terms(x, y, z):
             "z": np.arctan(x * y / (z * r)),
         }
     terms = {
-        "potential": lambda: x * y * log["z"] + y * z * log["x"] + z * x * log["y"]
-        - (x * x * angle["x"] + y * y * angle["y"] + z * z * angle["z"]) / 2,
-        "g_e": lambda: -(y * log["z"] + z * log["y"] - x * angle["x"]), "g_n": lambda: -(x * log["z"] + z * log["x"] - y * angle["y"]),
+        "potential": lambda: (
+            x * y * log["z"]
+            + y * z * log["x"]
+            + z * x * log["y"]
+            - (x * x * angle["x"] + y * y * angle["y"] + z * z * angle["z"]) / 2
+        ),
+        "g_e": lambda: -(y * log["z"] + z * log["y"] - x * angle["x"]),
+        "g_n": lambda: -(x * log["z"] + z * log["x"] - y * angle["y"]),
         "g_z": lambda: x * log["y"] + y * log["x"] - z * angle["z"],
-        "g_ee": lambda: -angle["x"], "g_nn": lambda: -angle["y"], "g_zz": lambda: -angle["z"],
-        "g_en": lambda: log["z"], "g_ez": lambda: -log["y"], "g_nz": lambda: -log["x"],
-    }  # fmt: skip
+        "g_ee": lambda: -angle["x"],
+        "g_nn": lambda: -angle["y"],
+        "g_zz": lambda: -angle["z"],
+        "g_en": lambda: log["z"],
+        "g_ez": lambda: -log["y"],
+        "g_nz": lambda: -log["x"],
+    }
     return lambda name: terms[name]()
 
 

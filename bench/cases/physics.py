@@ -220,8 +220,9 @@ def times(report):
         component = "Z" if a["component"] == "Z" else "N"
         trace = data.velocity.sel(receiver=f"D{a['distance']}", component=component).values
         window = (a["time"] - 2 * sigma, a["time"] + 2 * sigma)
-        picked, likeness = delay(trace, lambda t: -t * np.exp(-((t / sigma) ** 2) / 2), step,
-                                 float(data.time[0]), window)  # fmt: skip
+        picked, likeness = delay(
+            trace, lambda t: -t * np.exp(-((t / sigma) ** 2) / 2), step, float(data.time[0]), window
+        )
         off = picked - a["time"]
         passed = bool(abs(off) <= max(TOLERANCE * a["time"], step))
         report.add(

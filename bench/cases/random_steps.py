@@ -25,9 +25,18 @@ def row(seed, steps):
     d = stepcase.discretised(case)
     planned, true = time.perf_counter() - begin, stepcase.true_limit(d)
     growth = stepcase.marched(case.scenario, d, d.dt, steps)
-    return {"seed": seed, "elements": d.mesh.size, "degree": d.element.degree, "precision": d.precision, "model": case.kind,
-            "default_over_true": d.dt / true, "limit_over_true": d.stable.limit / true, "late_over_early_energy": growth,
-            "diverged": not growth < stepcase.GROWTH, "seconds_planned": planned}  # fmt: skip
+    return {
+        "seed": seed,
+        "elements": d.mesh.size,
+        "degree": d.element.degree,
+        "precision": d.precision,
+        "model": case.kind,
+        "default_over_true": d.dt / true,
+        "limit_over_true": d.stable.limit / true,
+        "late_over_early_energy": growth,
+        "diverged": not growth < stepcase.GROWTH,
+        "seconds_planned": planned,
+    }
 
 
 def steps(report):

@@ -309,17 +309,15 @@ def measure_elements(report, law, medium, ways, comm, count):
     scenario = boxes.Box(law, shape, medium).scenario(run=run_table)
     team = Together(comm) if comm.size > 1 else None
     planned = build(scenario, boxes.irregular(scenario), team, planner())
-    built, here, parts = (
-        time.perf_counter() - begin,
-        machine_of(comm, options),
-        planned.partition,
-    )
+    built, here, parts = (time.perf_counter() - begin, machine_of(comm, options), planned.partition)
     sizes = [part.elements for part in parts] if parts else [planned.grid.elements]
     shared = [part.neighbours for part in parts or ()]
     common = {"law": law, "gpus": comm.size, "elements": sum(sizes), "elements_of_ranks": sizes}
     common |= {"partition": partition, "neighbours": [len(part) for part in shared]}
     common |= {"outer_share": [part.outer / part.elements for part in parts] if parts else [0.0]}
-    common |= {"shared_points": [sum(n.shared for n in part) for part in shared]} | traffic(comm, planned)
+    common |= {"shared_points": [sum(n.shared for n in part) for part in shared]} | traffic(
+        comm, planned
+    )
     common["built_seconds"] = max(comm.gather(built))
     for way in ways if comm.size > 1 else ("none",):
         begin = time.perf_counter()
@@ -401,7 +399,9 @@ def ring(comm, nbytes):
             end.synchronize()
             seconds.append(cupy.cuda.get_elapsed_time(begin, end) / 1e3)
         for side in sides:
-            sent_from = 1 - side if size > 2 else side  # a neighbour sends from the side that faces this rank
+            sent_from = (
+                1 - side if size > 2 else side
+            )  # a neighbour sends from the side that faces this rank
             right = right and bool((into[side] == 10 * peers[side] + sent_from).all())
         group.close()
     return right, len(sides) * nbytes / float(np.median(seconds[5:]))

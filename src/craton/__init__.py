@@ -1,11 +1,16 @@
-"""Forward modelling in geophysics on CPUs and GPUs: one Earth model, one scenario file, laptop to many GPUs."""
+"""Forward modelling in geophysics on CPUs and GPUs: one Earth model, one scenario file, laptop to
+many GPUs.
+"""
+
 from craton.api import Result, load, plan, resume, run
 
 __all__ = ["Result", "Scenario", "load", "plan", "resume", "run", "run_survey"]
 
 
 def __getattr__(name):
-    """`Scenario`, `run_survey` and `gravity` are imported when they are first used: `craton --help` answers at once."""
+    """`Scenario`, `run_survey` and `gravity` are imported when they are first used: `craton --help`
+    answers at once.
+    """
     if name == "Scenario":
         from craton.scenario import Scenario
 

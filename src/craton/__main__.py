@@ -1,4 +1,5 @@
 """`python -m craton` is the command `craton`."""
+
 import sys
 
 from craton.cli import main

@@ -95,7 +95,10 @@ def march_rate(case, machine, bandwidth):
     scenario = case.scenario if isinstance(case, BenchCase) else case
     plan = case.plan(planner()) if isinstance(case, BenchCase) else api.plan(case)
     built = time.perf_counter() - begin
-    figures = timed(scenario, plan, machine, bandwidth) | {"build_seconds": built, "unit": "point_steps"}
+    figures = timed(scenario, plan, machine, bandwidth) | {
+        "build_seconds": built,
+        "unit": "point_steps",
+    }
     if isinstance(case, BenchCase):
         figures |= {"unit": case.unit} | case.figures(plan, figures["seconds_per_step"])
         counted = figures[f"{case.unit}_per_second"] / figures["point_steps_per_second"]
@@ -159,7 +162,9 @@ def rates(unit, count, seconds):
 
 
 def by_operator(program, bandwidth):
-    """Seconds a step of each operator by itself, median of five, and the fraction of the copy bandwidth that its traffic makes."""
+    """Seconds a step of each operator by itself, median of five, and the fraction of the copy
+    bandwidth that its traffic makes.
+    """
     machine, rows = program.backend, {}
     size = np.dtype(program.plan.precision).itemsize
     for launch in (launch for phase in program.plan.phases for launch in phase.launches):
@@ -203,7 +208,8 @@ def sum_rate(case, machine, bandwidth):
 def kernels(case, arrays, machine):
     """Seconds of the direct sum's kernels, its arrays loaded and its records of prisms made before.
 
-    Records are timed apart: some 1e-4 of the sum at the points of a GPU, but percents of it at the few points of the CPU's cases.
+    Records are timed apart: some 1e-4 of the sum at the points of a GPU, but percents of it at the
+    few points of the CPU's cases.
     """
     from craton.methods.gravity import direct
     from craton.methods.gravity.operators import flops
@@ -240,7 +246,9 @@ def run_all(launches):
 
 
 def whole_calls(case, arrays, machine):
-    """Seconds of whole calls after a first one, which compiles; and what was taken and how exact it says it is."""
+    """Seconds of whole calls after a first one, which compiles; and what was taken and how exact it
+    says it is.
+    """
     seconds = []
     for _ in range(1 + CALLS):
         begin = time.perf_counter()

@@ -1,8 +1,16 @@
 """Names, units and axes that every layer shares: x east, y north, z up, metres, SI inside."""
 
 AXES = ("x", "y", "z")
-DEVICES = ("auto", "cpu", "cuda")  # machines that a user chooses: "auto" and rows of craton.backends.BACKENDS
-FACES = {"west": ("x", 0), "east": ("x", 1), "south": ("y", 0), "north": ("y", 1), "bottom": ("z", 0), "top": ("z", 1)}
+# machines that a user chooses: "auto" and rows of craton.backends.BACKENDS
+DEVICES = ("auto", "cpu", "cuda")
+FACES = {
+    "west": ("x", 0),
+    "east": ("x", 1),
+    "south": ("y", 0),
+    "north": ("y", 1),
+    "bottom": ("z", 0),
+    "top": ("z", 1),
+}
 
 # What a receiver or a snapshot can record: components, unit, long name.
 VECTOR = ("E", "N", "Z")
@@ -16,18 +24,33 @@ QUANTITIES = {
     "rotation_rate": (VECTOR, "rad/s", "rotation rate, half the curl of velocity"),
 }
 # Quantities of snapshots beside those of receivers.
-DERIVED = {"divergence": ((), "1/s", "divergence of velocity"), "curl": (VECTOR, "1/s", "curl of velocity")}
+DERIVED = {
+    "divergence": ((), "1/s", "divergence of velocity"),
+    "curl": (VECTOR, "1/s", "curl of velocity"),
+}
 # What the wavefield in the (x, z) plane has of these: motion in the plane, or across it.
 IN_PLANE = {
-    "P-SV": {"velocity": ("E", "Z"), "pressure": ("P",), "strain_rate": ("EE", "ZZ", "EZ"), "rotation_rate": ("N",), "divergence": (),
-             "curl": ("N",)},
-    "SH": {"velocity": ("N",), "strain_rate": ("EN", "NZ"), "rotation_rate": ("E", "Z"), "curl": ("E", "Z")},
-}  # fmt: skip
+    "P-SV": {
+        "velocity": ("E", "Z"),
+        "pressure": ("P",),
+        "strain_rate": ("EE", "ZZ", "EZ"),
+        "rotation_rate": ("N",),
+        "divergence": (),
+        "curl": ("N",),
+    },
+    "SH": {
+        "velocity": ("N",),
+        "strain_rate": ("EN", "NZ"),
+        "rotation_rate": ("E", "Z"),
+        "curl": ("E", "Z"),
+    },
+}
 # Integrated in time, after the run, from the quantity that the wavefield gives directly.
 INTEGRATED = {"displacement": "velocity", "strain": "strain_rate"}
 ORIGIN_TIME = "2000-01-01T00:00:00"  # UTC, where the scenario states none
 
-# Gravity fields, as Harmonica names and signs them (z of accelerations and gradients downward): unit, long name.
+# Gravity fields, as Harmonica names and signs them (z of accelerations and gradients downward):
+# unit, long name.
 GRAVITY = {
     "potential": ("J/kg", "gravitational potential"),
     "g_e": ("mGal", "gravity, east component"),
@@ -43,13 +66,16 @@ GRAVITY = {
 
 
 def components(quantity, motion=None):
-    """Components of a quantity of a receiver or snapshot, of `motion` in a plane; None where that has no such quantity."""
+    """Components of a quantity of a receiver or snapshot, of `motion` in a plane; None where that
+    has no such quantity.
+    """
     named = INTEGRATED.get(quantity, quantity)
     return (QUANTITIES | DERIVED)[named][0] if motion is None else IN_PLANE[motion].get(named)
 
 
 def magnitude_to_moment(magnitude):
-    """Scalar moment, N m, of a moment magnitude Mw = 2/3 (log10 M0 - 9.1) (IASPEI 2013, after Hanks & Kanamori 1979).
+    """Scalar moment, N m, of a moment magnitude Mw = 2/3 (log10 M0 - 9.1) (IASPEI 2013, after Hanks
+    & Kanamori 1979).
 
     Parameters
     ----------

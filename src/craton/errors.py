@@ -1,4 +1,7 @@
-"""Errors for people: what was wrong, the value, the limit, what to change; and the exit code that each carries."""
+"""Errors for people: what was wrong, the value, the limit, what to change; and the exit code that
+each carries.
+"""
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +13,8 @@ class Problem:
     Parameters
     ----------
     key : str
-        Dotted path of the key in the scenario, list items by number: ``"source.0.at"``. Empty for the file as a whole.
+        Dotted path of the key in the scenario, list items by number: ``"source.0.at"``. Empty for
+        the file as a whole.
     message : str
         What is wrong, with the value given and the limit.
     remedy : str
@@ -42,13 +46,21 @@ class CratonError(Exception):
 
 
 class ScenarioError(CratonError):
-    """The scenario is wrong; nothing was written. Carries every problem found, not only the first."""
+    """The scenario is wrong; nothing was written.
+
+    Carries every problem found, not only the first.
+    """
 
     exit_code = 2
 
     def __init__(self, problems):
         self.problems = tuple(problems)
-        super().__init__("\n".join(f"{p.key}: {p.message}" + (f"\n    {p.remedy}" if p.remedy else "") for p in self.problems))
+        super().__init__(
+            "\n".join(
+                f"{p.key}: {p.message}" + (f"\n    {p.remedy}" if p.remedy else "")
+                for p in self.problems
+            )
+        )
 
 
 class ResourceError(CratonError):

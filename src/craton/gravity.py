@@ -1,4 +1,7 @@
-"""Gravity of prisms on plain arrays: names, signs and units of Harmonica (z downward in fields; mGal, Eotvos, J/kg)."""
+"""Gravity of prisms on plain arrays: names, signs and units of Harmonica (z downward in fields;
+mGal, Eotvos, J/kg).
+"""
+
 import numpy as np
 
 
@@ -10,12 +13,15 @@ class Fields(dict):
     method : str
         What computed them.
     error : dict of str to float
-        Estimated greatest error of each field over the points, in its unit; empty where there is nothing to compute. ``direct`` in double
-        precision, ``vertex`` and ``fft`` (which always work in double): what the rounding of their terms adds up to, 2 to 100 times the
-        error in tests. ``far`` in double: ten times the greatest difference from the direct sum at up to 64 sample points, where that
-        takes less than a tenth of the walk; else its bound, rtol times the greatest sum of magnitudes, 100 times the error or more.
-        Single precision by ``direct`` and ``far``: ten times the greatest difference from double at the sample points. In all tests, with
-        densities of one sign and of both, the true error was less than twice what is stated.
+        Estimated greatest error of each field over the points, in its unit; empty where there is
+        nothing to compute. ``direct`` in double precision, ``vertex`` and ``fft`` (which always
+        work in double): what the rounding of their terms adds up to, 2 to 100 times the error in
+        tests. ``far`` in double: ten times the greatest difference from the direct sum at up to 64
+        sample points, where that takes less than a tenth of the walk; else its bound, rtol times
+        the greatest sum of magnitudes, 100 times the error or more. Single precision by ``direct``
+        and ``far``: ten times the greatest difference from double at the sample points. In all
+        tests, with densities of one sign and of both, the true error was less than twice what is
+        stated.
     report : dict
         Device, seconds, pairs, why the method was chosen.
     """
@@ -25,8 +31,20 @@ class Fields(dict):
         self.method, self.error, self.report = method, error, report
 
 
-def forward(prisms, density, points, fields=("g_z",), device="auto", precision="float64", method="auto", rtol=None, threads=None,
-            progress=False, comm=None, devices=None):  # fmt: skip
+def forward(
+    prisms,
+    density,
+    points,
+    fields=("g_z",),
+    device="auto",
+    precision="float64",
+    method="auto",
+    rtol=None,
+    threads=None,
+    progress=False,
+    comm=None,
+    devices=None,
+):
     """Attraction of rectangular prisms.
 
     Parameters
@@ -36,23 +54,27 @@ def forward(prisms, density, points, fields=("g_z",), device="auto", precision="
     density : array_like
         (M,) or a number, kg/m3. Prisms without volume or density attract nothing.
     points : tuple of array_like
-        (x, y, z), m, of one shape. Points on and in prisms are legal. On a face of a prism its normal gradient is the limit from outside,
-        as in choclo and Harmonica, and prisms add up: on a face that two prisms share the normal gradient is that within an open slit
-        between them, so the trace of the tensor is 0 there, not - 4 pi G rho. On an edge or a vertex gradients without limit are nan.
+        (x, y, z), m, of one shape. Points on and in prisms are legal. On a face of a prism its
+        normal gradient is the limit from outside, as in choclo and Harmonica, and prisms add up: on
+        a face that two prisms share the normal gradient is that within an open slit between them,
+        so the trace of the tensor is 0 there, not - 4 pi G rho. On an edge or a vertex gradients
+        without limit are nan.
     fields : sequence of str
-        Of potential (J/kg), g_e, g_n, g_z (mGal, g_z downward), g_ee, g_nn, g_zz, g_en, g_ez, g_nz (Eotvos).
+        Of potential (J/kg), g_e, g_n, g_z (mGal, g_z downward), g_ee, g_nn, g_zz, g_en, g_ez, g_nz
+        (Eotvos).
     device : str
         ``"auto"``, ``"cpu"`` or a GPU's name as in a scenario.
     precision : str
-        ``"float64"``, or ``"float32"``: ``direct`` and ``far`` take terms in single, coordinates split, sums in double, far pairs by
-        series; ``vertex`` and ``fft`` work in double.
+        ``"float64"``, or ``"float32"``: ``direct`` and ``far`` take terms in single, coordinates
+        split, sums in double, far pairs by series; ``vertex`` and ``fft`` work in double.
     method : str
-        ``"auto"`` takes the quickest that applies. ``"direct"``: every pair by the closed form. ``"far"``: clusters by multipoles.
-        ``"vertex"``: nodes shared by prisms once, none within a body of one density. ``"fft"``: regular cells, points on a regular
-        horizontal grid whose spacing is a simple multiple of theirs.
+        ``"auto"`` takes the quickest that applies. ``"direct"``: every pair by the closed form.
+        ``"far"``: clusters by multipoles. ``"vertex"``: nodes shared by prisms once, none within a
+        body of one density. ``"fft"``: regular cells, points on a regular horizontal grid whose
+        spacing is a simple multiple of theirs.
     rtol : float, optional
-        Error that approximate methods may make at a point, relative to the sum of the magnitudes of all prisms' attractions there;
-        by default 1e-8 in double, 1e-6 in single precision.
+        Error that approximate methods may make at a point, relative to the sum of the magnitudes of
+        all prisms' attractions there; by default 1e-8 in double, 1e-6 in single precision.
     threads : int, optional
         Of the CPU.
     progress : bool
@@ -60,7 +82,8 @@ def forward(prisms, density, points, fields=("g_z",), device="auto", precision="
     comm : mpi4py communicator or craton.comm.Comm, optional
         Ranks that share the work. All must call with the same arguments; all get the whole result.
     devices : int, optional
-        GPUs of this computer that share the work (with ``device="cpu"``: groups of threads), without MPI.
+        GPUs of this computer that share the work (with ``device="cpu"``: groups of threads),
+        without MPI.
 
     Returns
     -------
@@ -87,19 +110,28 @@ def forward(prisms, density, points, fields=("g_z",), device="auto", precision="
         raise ValueError("give either comm or devices: a rank has one device")
     comm = Alone() if comm is None else ranks(comm)
     with agreed(comm):
-        machine = on(device, comm, place(comm), threads) if isinstance(device, str) and devices is None else None
+        machine = (
+            on(device, comm, place(comm), threads)
+            if isinstance(device, str) and devices is None
+            else None
+        )
         asked = problem(prisms, density, points, fields, precision, rtol, machine=machine)
     if devices is None:
         values, report = solve(asked, machine or device, method, threads, progress, comm)
     else:
-        values, report = spawn(devices, lambda one: solve(asked, device, method, threads, progress, one))[0]
+        values, report = spawn(
+            devices, lambda one: solve(asked, device, method, threads, progress, one)
+        )[0]
     named = {name: row.reshape(asked.shape) for name, row in zip(asked.fields, values)}
     wanted = (fields,) if isinstance(fields, str) else fields
-    return Fields({name: named[name] for name in wanted}, report["method"], report.pop("error"), report)
+    return Fields(
+        {name: named[name] for name in wanted}, report["method"], report.pop("error"), report
+    )
 
 
 def operator(prisms, points, fields=("g_z",), device="auto", threads=None):
-    """Return the attraction of prisms as a linear operator on their density, computed anew at each product: the matrix is never stored.
+    """Return the attraction of prisms as a linear operator on their density, computed anew at each
+    product: the matrix is never stored.
 
     Parameters
     ----------
@@ -109,9 +141,10 @@ def operator(prisms, points, fields=("g_z",), device="auto", threads=None):
     Returns
     -------
     scipy.sparse.linalg.LinearOperator
-        J of shape (fields * points, M): ``J @ density`` has one field after another, in the order asked for, each in its unit and in the
-        points' order; ``J.T @ data`` is its transpose. Columns of prisms without volume are zero. Gradients at points on edges are nan, and
-        so is what they are multiplied with: leave such points out.
+        J of shape (fields * points, M): ``J @ density`` has one field after another, in the order
+        asked for, each in its unit and in the points' order; ``J.T @ data`` is its transpose.
+        Columns of prisms without volume are zero. Gradients at points on edges are nan, and so is
+        what they are multiplied with: leave such points out.
 
     Raises
     ------
@@ -124,35 +157,59 @@ def operator(prisms, points, fields=("g_z",), device="auto", threads=None):
     from craton.methods.gravity.problem import check_prisms, problem
 
     prisms, ones = check_prisms(prisms, 1.0)
-    places = np.flatnonzero((prisms[:, 1] > prisms[:, 0]) & (prisms[:, 3] > prisms[:, 2]) & (prisms[:, 5] > prisms[:, 4]))
+    places = np.flatnonzero(
+        (prisms[:, 1] > prisms[:, 0])
+        & (prisms[:, 3] > prisms[:, 2])
+        & (prisms[:, 5] > prisms[:, 4])
+    )
     fields = (fields,) if isinstance(fields, str) else tuple(fields)
     asked = problem(prisms[places], ones[places], points, fields)
-    return linear.operator(asked, Runner(backend(device, threads=threads)), fields, places, len(prisms))
+    return linear.operator(
+        asked, Runner(backend(device, threads=threads)), fields, places, len(prisms)
+    )
 
 
-def from_model(model, points, fields=("g_z",), region=None, shape=None, spacing=None, reference=0.0, device="auto", precision="float64",
-               method="auto", rtol=None, threads=None, progress=False, comm=None, devices=None):  # fmt: skip
+def from_model(
+    model,
+    points,
+    fields=("g_z",),
+    region=None,
+    shape=None,
+    spacing=None,
+    reference=0.0,
+    device="auto",
+    precision="float64",
+    method="auto",
+    rtol=None,
+    threads=None,
+    progress=False,
+    comm=None,
+    devices=None,
+):
     """Gravity of an Earth model: its density becomes prisms.
 
     Parameters
     ----------
     model : Scenario, model of a scenario, xarray.Dataset, or path of any of these
-        The model of a wave scenario (homogeneous, layers, file; with anomalies), averaged over the prisms as the wave methods average it
-        over their cells; or a dataset with ``rho`` (or ``density``) over x, y, z, linear between its points.
+        The model of a wave scenario (homogeneous, layers, file; with anomalies), averaged over the
+        prisms as the wave methods average it over their cells; or a dataset with ``rho`` (or
+        ``density``) over x, y, z, linear between its points.
     points : tuple of array_like
         (x, y, z), m, z up, of one shape.
     fields : sequence of str
         As in `craton.gravity.forward`.
     region : tuple of float, optional
-        West, east, south, north, bottom, top of the prisms, m; by default the scenario's domain, or the dataset's extent.
+        West, east, south, north, bottom, top of the prisms, m; by default the scenario's domain, or
+        the dataset's extent.
     shape : tuple of int, optional
         Prisms along x, y, z.
     spacing : float or tuple of float, optional
-        Their greatest width (along x, y, z), m. By default that of the wave scenario, or wider, so that there are at most two million;
-        from point to point of a dataset.
+        Their greatest width (along x, y, z), m. By default that of the wave scenario, or wider, so
+        that there are at most two million; from point to point of a dataset.
     reference : float or str
-        Density to subtract, kg/m3; ``"background"``: the model without its anomalies; ``"mean"``: the mean of each horizontal layer of
-        prisms. Without one the box's own edges dominate the field.
+        Density to subtract, kg/m3; ``"background"``: the model without its anomalies; ``"mean"``:
+        the mean of each horizontal layer of prisms. Without one the box's own edges dominate the
+        field.
     device, precision, method, rtol, threads, progress, comm, devices
         As in `craton.gravity.forward`.
 
@@ -171,4 +228,17 @@ def from_model(model, points, fields=("g_z",), region=None, shape=None, spacing=
     from craton.model.prisms.from_model import of_anything
 
     cells = of_anything(model, region, shape, spacing, reference)
-    return forward(cells.prisms, cells.density, points, fields, device, precision, method, rtol, threads, progress, comm, devices)
+    return forward(
+        cells.prisms,
+        cells.density,
+        points,
+        fields,
+        device,
+        precision,
+        method,
+        rtol,
+        threads,
+        progress,
+        comm,
+        devices,
+    )

@@ -1,4 +1,5 @@
-"""The scenario: what a run is, in the words of the field; read from TOML or built in Python, checked, in SI units.
+"""The scenario: what a run is, in the words of the field; read from TOML or built in Python,
+checked, in SI units.
 
 Which class of tables a scenario is, is said by its method: `SCENARIOS` has the class of each.
 """
@@ -93,7 +94,8 @@ def diagnose(values):
     Parameters
     ----------
     values : dict
-        The tables; the class is that of their ``method``, or of the nearest one where it is misspelt.
+        The tables; the class is that of their ``method``, or of the nearest one where it is
+        misspelt.
 
     Returns
     -------
@@ -124,12 +126,14 @@ def _method_of(values):
 
 
 def Scenario(**values):  # noqa: N802 (it stands for the classes of all methods)
-    """Return a scenario of the class of its method: finite differences, or ``method="sem"``, ``"gravity"``; equal scenarios give equal runs.
+    """Return a scenario of the class of its method: finite differences, or ``method="sem"``,
+    ``"gravity"``; equal scenarios give equal runs.
 
     Parameters
     ----------
     values : dict, list or table by name
-        Keys and values are those of the TOML file (docs/scenario.md): numbers in SI units, or strings with a unit.
+        Keys and values are those of the TOML file (docs/scenario.md): numbers in SI units, or
+        strings with a unit.
 
     Returns
     -------
@@ -154,7 +158,8 @@ def load(path, overrides=()):
     path : str or os.PathLike
         The file; relative paths inside it are relative to its folder.
     overrides : sequence of str
-        ``"key.path=value"`` each, applied before checking: ``"source.0.wavelet.tau=0.2"``, ``"domain.spacing=200 m"``.
+        ``"key.path=value"`` each, applied before checking: ``"source.0.wavelet.tau=0.2"``,
+        ``"domain.spacing=200 m"``.
 
     Returns
     -------
@@ -183,7 +188,8 @@ def loads(text, overrides=(), file="scenario"):
 
 
 def read(path, overrides=()):
-    """Like `load`, but the problems are returned beside the scenario, so that further checks can add theirs: Reading.
+    """Like `load`, but the problems are returned beside the scenario, so that further checks can
+    add theirs: Reading.
 
     Parameters
     ----------
@@ -208,7 +214,8 @@ def reads(text, overrides=(), file="scenario"):
 
 
 def with_overrides(scenario, overrides):
-    """Return the scenario with values changed by ``"key.path=value"`` texts, checked again: Scenario.
+    """Return the scenario with values changed by ``"key.path=value"`` texts, checked again:
+    Scenario.
 
     Parameters
     ----------
@@ -225,11 +232,72 @@ def with_overrides(scenario, overrides):
 
 
 __all__ = [
-    "Ak135", "Boundaries", "Box", "Brune", "Chunk", "CmtSolution", "CmtTensor", "Cpml", "Domain", "ElementDomain", "ElementRun",
-    "Explosion", "Faces", "Fibre", "FibrePath", "FiniteDifferenceScenario", "ForceSolution", "Gaussian", "GaussianDerivative",
-    "Geographic", "GravityScenario", "Homogeneous", "Kuepper", "Lattice", "Layer", "Layers", "Line", "Material", "ModelFile",
-    "MomentTensor", "Output", "Perturbation", "Place", "Plane", "PlaneWave", "PointForce", "Position", "Prem", "QuakeMl", "Radial",
-    "Reading", "ReceiverFile", "ReceiverGrid", "ReceiverLine", "Refinement", "Regions", "Relief", "Ricker", "Run", "Samples",
-    "Scenario", "Snapshot", "SpectralScenario", "Sphere", "Sponge", "Srf", "Station", "Stiffness", "Tensor", "TimeSpan", "diagnose",
-    "dumps", "format_problems", "load", "loads", "read", "reads", "with_overrides",
-]  # fmt: skip
+    "Ak135",
+    "Boundaries",
+    "Box",
+    "Brune",
+    "Chunk",
+    "CmtSolution",
+    "CmtTensor",
+    "Cpml",
+    "Domain",
+    "ElementDomain",
+    "ElementRun",
+    "Explosion",
+    "Faces",
+    "Fibre",
+    "FibrePath",
+    "FiniteDifferenceScenario",
+    "ForceSolution",
+    "Gaussian",
+    "GaussianDerivative",
+    "Geographic",
+    "GravityScenario",
+    "Homogeneous",
+    "Kuepper",
+    "Lattice",
+    "Layer",
+    "Layers",
+    "Line",
+    "Material",
+    "ModelFile",
+    "MomentTensor",
+    "Output",
+    "Perturbation",
+    "Place",
+    "Plane",
+    "PlaneWave",
+    "PointForce",
+    "Position",
+    "Prem",
+    "QuakeMl",
+    "Radial",
+    "Reading",
+    "ReceiverFile",
+    "ReceiverGrid",
+    "ReceiverLine",
+    "Refinement",
+    "Regions",
+    "Relief",
+    "Ricker",
+    "Run",
+    "Samples",
+    "Scenario",
+    "Snapshot",
+    "SpectralScenario",
+    "Sphere",
+    "Sponge",
+    "Srf",
+    "Station",
+    "Stiffness",
+    "Tensor",
+    "TimeSpan",
+    "diagnose",
+    "dumps",
+    "format_problems",
+    "load",
+    "loads",
+    "read",
+    "reads",
+    "with_overrides",
+]

@@ -1,4 +1,7 @@
-"""Texts for people: rates, times and sizes in words, the nearest valid name, lists of choices, values as in TOML."""
+"""Texts for people: rates, times and sizes in words, the nearest valid name, lists of choices,
+values as in TOML.
+"""
+
 import difflib
 import json
 import re
@@ -8,13 +11,19 @@ from numbers import Real
 def rate(point_steps, seconds):
     """Points times steps per second, in words."""
     value = point_steps / max(seconds, 1e-9)
-    return f"{value / 1e9:.2f} Gpoint-steps/s" if value >= 1e9 else f"{value / 1e6:.1f} Mpoint-steps/s"
+    return (
+        f"{value / 1e9:.2f} Gpoint-steps/s" if value >= 1e9 else f"{value / 1e6:.1f} Mpoint-steps/s"
+    )
 
 
 def interactions(pairs, seconds):
     """Interactions of prisms and points per second, in words."""
     value = pairs / max(seconds, 1e-9)
-    return f"{value / 1e9:.2f} G interactions/s" if value >= 1e9 else f"{value / 1e6:.1f} M interactions/s"
+    return (
+        f"{value / 1e9:.2f} G interactions/s"
+        if value >= 1e9
+        else f"{value / 1e6:.1f} M interactions/s"
+    )
 
 
 def duration(seconds):
@@ -46,7 +55,11 @@ def nearest(word, names):
     if close:
         return folded[close[0]]
     # "freq" for "frequency", "sampling_rate" for "sampling".
-    starts = [n for f, n in folded.items() if min(len(word), len(f)) >= 3 and (f.startswith(word) or word.startswith(f))]
+    starts = [
+        n
+        for f, n in folded.items()
+        if min(len(word), len(f)) >= 3 and (f.startswith(word) or word.startswith(f))
+    ]
     return starts[0] if len(starts) == 1 else None
 
 
@@ -124,5 +137,8 @@ def toml_pairs(values, plain=repr, wide=False):
         As of `toml`.
     """
     ordered = sorted(values.items(), key=lambda item: item[0] not in ("name", "kind", "shape"))
-    names = [name if re.fullmatch(r"[A-Za-z0-9_-]+", str(name)) else toml(str(name)) for name, _ in ordered]
+    names = [
+        name if re.fullmatch(r"[A-Za-z0-9_-]+", str(name)) else toml(str(name))
+        for name, _ in ordered
+    ]
     return [f"{name} = {toml(value, plain, wide)}" for name, (_, value) in zip(names, ordered)]

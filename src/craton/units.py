@@ -1,4 +1,7 @@
-"""Numbers with units: "8 km", "2.67 g/cm3", "1e18 N m" become SI floats, and a wrong dimension is refused in words."""
+"""Numbers with units: "8 km", "2.67 g/cm3", "1e18 N m" become SI floats, and a wrong dimension is
+refused in words.
+"""
+
 import math
 import re
 from decimal import Decimal
@@ -34,8 +37,25 @@ def _dimension(line):
 
 
 DIMENSIONS = dict(map(_dimension, _UNITS.split("\n")[1:-1]))  # name: (SI unit, {spelling: factor})
-_NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?)\s*(.*?)\s*", re.DOTALL)
-_SAME = str.maketrans({" ": "", "*": "", "·": "", "⋅": "", "^": "", ".": "", "(": "", ")": "", "²": "2", "³": "3", "⁴": "4", "μ": "µ"})
+_NUMBER = re.compile(
+    r"\s*([+-]?(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?)\s*(.*?)\s*", re.DOTALL
+)
+_SAME = str.maketrans(
+    {
+        " ": "",
+        "*": "",
+        "·": "",
+        "⋅": "",
+        "^": "",
+        ".": "",
+        "(": "",
+        ")": "",
+        "²": "2",
+        "³": "3",
+        "⁴": "4",
+        "μ": "µ",
+    }
+)
 
 
 class UnitError(ValueError):
@@ -76,7 +96,9 @@ def si(value, dimension):
     if isinstance(value, bool) or not isinstance(value, Real):
         raise UnitError(f"{shown(value)} is not a number", f"write {example(dimension)}")
     if not math.isfinite(value):
-        raise UnitError(f"{shown(float(value))} is not a finite number", f"write {example(dimension)}")
+        raise UnitError(
+            f"{shown(float(value))} is not a finite number", f"write {example(dimension)}"
+        )
     return float(value)
 
 
@@ -92,7 +114,9 @@ def example(dimension):
     if not unit:
         return "a plain number"
     other = next((u for u, factor in known.items() if Decimal(factor) != 1), None)
-    return f"a number in {unit}" + (f', or a string with its unit such as "1.5 {_spelt(other)}"' if other else "")
+    return f"a number in {unit}" + (
+        f', or a string with its unit such as "1.5 {_spelt(other)}"' if other else ""
+    )
 
 
 def _from_text(text, dimension):
@@ -104,7 +128,10 @@ def _from_text(text, dimension):
     if not unit:
         si_unit = DIMENSIONS[dimension][0]
         also = f', or with its unit, "{number} {si_unit}"' if si_unit else ""
-        raise UnitError(f"{shown(text)} is a quoted number without a unit", f"write the number without quotes, {number}{also}")
+        raise UnitError(
+            f"{shown(text)} is a quoted number without a unit",
+            f"write the number without quotes, {number}{also}",
+        )
     return float(number * _factor(unit, dimension, text))
 
 
@@ -119,10 +146,15 @@ def _factor(unit, dimension, text):
     units = ", ".join(_spelt(u) for u in known if not re.search("-1$|-3$", u))
     other = next((name for name, (_, table) in DIMENSIONS.items() if key in table), None)
     if other:
-        raise UnitError(f"{shown(text)} is a {other}, but a {dimension} is required", f"units of {dimension}: {units}")
+        raise UnitError(
+            f"{shown(text)} is a {other}, but a {dimension} is required",
+            f"units of {dimension}: {units}",
+        )
     close = nearest(key, known)
     hint = f'; did you mean "{_spelt(close)}"?' if close else ""
-    raise UnitError(f"{shown(text)} has the unknown unit \"{unit}\"{hint}", f"units of {dimension}: {units}")
+    raise UnitError(
+        f'{shown(text)} has the unknown unit "{unit}"{hint}', f"units of {dimension}: {units}"
+    )
 
 
 def _spelt(unit):

@@ -1,11 +1,15 @@
 """Versions of installed packages, for the record of a run."""
+
 from importlib.metadata import PackageNotFoundError, version
 
-RECORDED = ("craton", "numpy", "mpi4py", "cupy-cuda13x", "cupy-cuda12x")  # with every run and benchmark
+# with every run and benchmark
+RECORDED = ("craton", "numpy", "mpi4py", "cupy-cuda13x", "cupy-cuda12x")
 
 
 def versions(*names):
-    """{name: version} of those packages that are installed; without names, of those that are recorded with every run."""
+    """{name: version} of those packages that are installed; without names, of those that are
+    recorded with every run.
+    """
     found = {}
     for name in names or RECORDED:
         try:

@@ -1,9 +1,14 @@
 """Machines: allocate, compile, launch. BACKENDS names them."""
+
 from importlib import import_module
 
 from craton.errors import ResourceError
 
-BACKENDS = {"cpu": "craton.backends.cpu:CPU", "cuda": "craton.backends.cuda:CUDA", "hostile": "craton.backends.hostile:Hostile"}
+BACKENDS = {
+    "cpu": "craton.backends.cpu:CPU",
+    "cuda": "craton.backends.cuda:CUDA",
+    "hostile": "craton.backends.hostile:Hostile",
+}
 
 
 def backend(device="auto", **options):

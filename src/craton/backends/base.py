@@ -1,9 +1,12 @@
-"""What every machine offers: commit a plan, run its phases, show its arrays. A backend is one file beside this one.
+"""What every machine offers: commit a plan, run its phases, show its arrays. A backend is one file
+beside this one.
 
-`Machine` is the contract between a backend and the rest of craton: nothing outside `backends/` asks a machine for more, apart from
-the exchange between GPUs, which needs a `DeviceMachine`. Of a plan, a machine reads what `craton.core.plan.StepPlan` has.
-docs/developer/add_a_backend.md shows how to write one.
+`Machine` is the contract between a backend and the rest of craton: nothing outside `backends/` asks
+a machine for more, apart from the exchange between GPUs, which needs a `DeviceMachine`. Of a plan,
+a machine reads what `craton.core.plan.StepPlan` has. docs/developer/add_a_backend.md shows how to
+write one.
 """
+
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,8 +20,9 @@ from craton.core.plan import StepPlan
 class Machine(Protocol):
     """A machine that runs plans.
 
-    All arrays that a machine returns or takes are its own, unless a verb says "host array" (numpy.ndarray). Work may be queued: it is
-    done after `finish`, or when its values are asked for (`to_host`, `extremes`).
+    All arrays that a machine returns or takes are its own, unless a verb says "host array"
+    (numpy.ndarray). Work may be queued: it is done after `finish`, or when its values are asked for
+    (`to_host`, `extremes`).
 
     Parameters
     ----------
@@ -27,12 +31,12 @@ class Machine(Protocol):
     threads : int or None
         Threads of the host that it uses; None where they are not its concern.
     shares_host_memory : bool
-        True where its arrays lie in the memory of the host: all ranks of a computer then share that memory, arrays can be given to
-        MPI as they are, and large temporary arrays should be cut into slabs that fit a cache. False where the machine has memory of its
-        own, as a GPU.
+        True where its arrays lie in the memory of the host: all ranks of a computer then share that
+        memory, arrays can be given to MPI as they are, and large temporary arrays should be cut
+        into slabs that fit a cache. False where the machine has memory of its own, as a GPU.
     width : int
-        Points or elements side by side that keep it busy: sums over sources are cut into pieces of at least this. It must not depend
-        on the number of threads, so that sums do not.
+        Points or elements side by side that keep it busy: sums over sources are cut into pieces of
+        at least this. It must not depend on the number of threads, so that sums do not.
     """
 
     name: str
@@ -61,8 +65,8 @@ class Machine(Protocol):
         ----------
         plan : StepPlan
         fills : dict of str to callable, optional
-            Fills the arrays of the plan that are `filled`: ``fills[name](array, box)`` writes the values of a box of the whole grid
-            into a zeroed array, part by part.
+            Fills the arrays of the plan that are `filled`: ``fills[name](array, box)`` writes the
+            values of a box of the whole grid into a zeroed array, part by part.
 
         Returns
         -------
@@ -79,7 +83,8 @@ class Machine(Protocol):
         """
 
     def single(self, launch, program) -> Callable[[], None]:
-        """Return a function without arguments that runs one launch by itself: for benchmarks, and for operators applied by builders.
+        """Return a function without arguments that runs one launch by itself: for benchmarks, and
+        for operators applied by builders.
 
         Parameters
         ----------
@@ -89,7 +94,8 @@ class Machine(Protocol):
         """
 
     def separate(self, array) -> Any:
-        """Return a host copy of an array whose Array has `lanes`, its elements one after another whatever the machine interleaves.
+        """Return a host copy of an array whose Array has `lanes`, its elements one after another
+        whatever the machine interleaves.
 
         Parameters
         ----------
@@ -128,7 +134,8 @@ class Machine(Protocol):
         """Context in which expressions of `xp` run in order with the launches."""
 
     def rfft2(self, array) -> Any:
-        """Discrete Fourier transform of real numbers over the last two axes, not scaled, as `numpy.fft.rfft2`.
+        """Discrete Fourier transform of real numbers over the last two axes, not scaled, as
+        `numpy.fft.rfft2`.
 
         Parameters
         ----------
@@ -157,7 +164,8 @@ class Machine(Protocol):
         """Wait until all queued work is done."""
 
     def copy_bandwidth(self, nbytes=..., repeats=...) -> float:
-        """Bytes per second, read plus written, of a large copy in its memory: the figure that speeds are compared with.
+        """Bytes per second, read plus written, of a large copy in its memory: the figure that
+        speeds are compared with.
 
         Parameters
         ----------
@@ -178,7 +186,8 @@ class Machine(Protocol):
 
 
 class DeviceMachine(Machine, Protocol):
-    """A machine with memory of its own (`shares_host_memory` False): what `craton.comm.device` needs to exchange on a second stream.
+    """A machine with memory of its own (`shares_host_memory` False): what `craton.comm.device`
+    needs to exchange on a second stream.
 
     Parameters
     ----------
@@ -203,7 +212,10 @@ class DeviceMachine(Machine, Protocol):
 
 
 class Region(Protocol):
-    """Part of a phase that is run at once: a function of the step. A device's region also lists the `calls` that it makes."""
+    """Part of a phase that is run at once: a function of the step.
+
+    A device's region also lists the `calls` that it makes.
+    """
 
     def __call__(self, step: int) -> Any:
         """Run the launches of a step."""
@@ -217,8 +229,9 @@ class Shared:
     ----------
     messages : tuple of Message
     pack, unpack : callable or list of callable
-        What fills and empties the buffers of the messages, in the form in which the exchange of the machine takes it: functions of the
-        step in host memory (`comm.halos.OnHost`), lists of calls for a stream of their own on a device (`comm.device`).
+        What fills and empties the buffers of the messages, in the form in which the exchange of the
+        machine takes it: functions of the step in host memory (`comm.halos.OnHost`), lists of calls
+        for a stream of their own on a device (`comm.device`).
     """
 
     messages: tuple
@@ -284,7 +297,8 @@ class Program:
         ----------
         name : str
         index : index expression
-            Which part, counted in the grid's points of a field, in elements of an array with `lanes`.
+            Which part, counted in the grid's points of a field, in elements of an array with
+            `lanes`.
         """
         spec = self.plan.arrays[name]
         if spec.lanes:
@@ -306,7 +320,9 @@ def parts(plan, arrays):
     for name, spec in plan.arrays.items():
         if spec.part_of:
             size = int(np.prod(spec.shape, dtype=np.int64))
-            views[name] = arrays[spec.part_of].reshape(-1)[spec.start : spec.start + size].reshape(spec.shape)
+            views[name] = (
+                arrays[spec.part_of].reshape(-1)[spec.start : spec.start + size].reshape(spec.shape)
+            )
     return views
 
 
@@ -356,7 +372,9 @@ def interleaved(array, lanes):
         n is no multiple of `lanes`.
     """
     if len(array) % lanes:
-        raise ValueError(f"{len(array)} elements are no multiple of {lanes}: fill up with elements that add nothing to the dummy point")
+        raise ValueError(
+            f"{len(array)} elements are no multiple of {lanes}: fill up with elements that add nothing to the dummy point"
+        )
     return np.moveaxis(array.reshape(-1, lanes, *array.shape[1:]), 1, -1)
 
 

@@ -1,4 +1,5 @@
 """The CPU machine: kernels compiled by the host's C++ compiler, run tile by tile on threads."""
+
 import ctypes
 import os
 import time
@@ -21,7 +22,9 @@ RUNNER = Path(__file__).parent / "runner.cpp"
 TILE = (8, 16)  # planes and rows; measured in bench/NOTES.md
 VECTOR = 8  # points along x: slabs that neighbours wait for are a multiple of it thick
 EVERYTHING = 1 << 30
-BLOCK_BYTES = 24 << 10  # of one field's plane in a block where two phases share a pass: some sixty of these fill 2 MiB of cache
+# of one field's plane in a block where two phases share a pass: some sixty of these fill 2 MiB of
+# cache
+BLOCK_BYTES = 24 << 10
 
 
 @dataclass
@@ -53,7 +56,9 @@ class CPU:
 
     @property
     def width(self):
-        """Points side by side that keep it busy; the same for any number of threads, so that sums do not depend on it."""
+        """Points side by side that keep it busy; the same for any number of threads, so that sums
+        do not depend on it.
+        """
         return 8192
 
     def describe(self):
@@ -68,22 +73,43 @@ class CPU:
         """Allocate, compile, bind: the plan as a Program."""
         compiled = self.compile(plan.operators.values(), plan.precision)
         arrays, subdomain = self.allocate(plan, fills), plan.subdomain
-        if self.fuse and plan.layout.reach and not subdomain.neighbours and (host.has_openmp() or self.threads == 1):
+        if (
+            self.fuse
+            and plan.layout.reach
+            and not subdomain.neighbours
+            and (host.has_openmp() or self.threads == 1)
+        ):
             return Program(plan, self, self.fused(plan, compiled, arrays), arrays)
         stages = []
         for phase in plan.phases:
             cut = regions(phase.launches, subdomain, plan.layout.reach, VECTOR)
-            outer, inner, pack, unpack = (self.bind(group, compiled, arrays, plan) for group in (*cut, phase.packing, phase.unpacking))
-            stages.append(Stage(phase.name, outer, inner, Shared(phase.messages, pack, unpack) if phase.messages else None))
+            outer, inner, pack, unpack = (
+                self.bind(group, compiled, arrays, plan)
+                for group in (*cut, phase.packing, phase.unpacking)
+            )
+            stages.append(
+                Stage(
+                    phase.name,
+                    outer,
+                    inner,
+                    Shared(phase.messages, pack, unpack) if phase.messages else None,
+                )
+            )
         return Program(plan, self, stages, arrays)
 
     def fused(self, plan, compiled, arrays):
-        """Stages of a rank without neighbours: two phases in one pass through memory wherever nothing has to come between them."""
+        """Stages of a rank without neighbours: two phases in one pass through memory wherever
+        nothing has to come between them.
+        """
         stages, waiting = [], list(plan.phases)
         nothing = self.bind((), compiled, arrays, plan)
         while waiting:
             phase = waiting.pop(0)
-            parts = skewable(phase.launches, waiting[0].launches, plan.layout.reach) if waiting else None
+            parts = (
+                skewable(phase.launches, waiting[0].launches, plan.layout.reach)
+                if waiting
+                else None
+            )
             if parts:
                 phase = Phase(f"{phase.name} and {waiting[0].name}", (), ())
                 run = self.one_pass(parts, compiled, arrays, plan)
@@ -94,19 +120,27 @@ class CPU:
         return stages
 
     def one_pass(self, parts, compiled, arrays, plan):
-        """Return a function of the step: what comes before, both lists of launches in one pass, what comes after."""
+        """Return a function of the step: what comes before, both lists of launches in one pass,
+        what comes after.
+        """
         before, first, second, after = parts
         reach, launches = plan.layout.reach, (*first, *second)
         first, second = (bound(group, compiled, arrays, plan) for group in (first, second))
-        hull = np.array([f(a, b) for f, a, b in zip((min, max) * 3, first.hull, second.hull)], np.int32)
+        hull = np.array(
+            [f(a, b) for f, a, b in zip((min, max) * 3, first.hull, second.hull)], np.int32
+        )
         begin, end = (self.bind(group, compiled, arrays, plan) for group in (before, after))
-        rows = self.block or max(8, min(64, BLOCK_BYTES // (int(hull[5] - hull[4]) * np.dtype(plan.precision).itemsize)))
+        rows = self.block or max(
+            8, min(64, BLOCK_BYTES // (int(hull[5] - hull[4]) * np.dtype(plan.precision).itemsize))
+        )
         last = max(late(launches, reach, int(hull[1])), int(hull[0]))
 
         def run(step):
             begin(step)
             box = ctypes.c_void_p(hull.ctypes.data)
-            self.runner.run_skewed(*first.arguments, *second.arguments, box, reach, last, rows, self.threads)
+            self.runner.run_skewed(
+                *first.arguments, *second.arguments, box, reach, last, rows, self.threads
+            )
             end(step)
 
         return run
@@ -116,7 +150,12 @@ class CPU:
         sources = {op.name: host.with_entries(op.source(precision)) for op in operators}
         built = host.libraries({*sources.values(), RUNNER.read_text()})
         self.runner = built[RUNNER.read_text()]
-        return {op.name: ctypes.cast(built[sources[op.name]][f"call_{op.function}"], ctypes.c_void_p).value for op in operators}
+        return {
+            op.name: ctypes.cast(
+                built[sources[op.name]][f"call_{op.function}"], ctypes.c_void_p
+            ).value
+            for op in operators
+        }
 
     def allocate(self, plan, fills=None):
         """Return the plan's arrays in host memory; parts are views."""
@@ -207,12 +246,17 @@ class CPU:
         return time.perf_counter() - begin
 
     def bind(self, launches, compiled, arrays, plan):
-        """Return a function of the step that runs the launches: neighbours in the list that are pointwise go tile by tile together."""
+        """Return a function of the step that runs the launches: neighbours in the list that are
+        pointwise go tile by tile together.
+        """
         calls = []
         launches = [part for launch in launches for part in in_turns(whole_groups(launch, plan))]
         for together, members in groupby(launches, key=lambda launch: launch.op.pointwise):
             group = list(members)
-            calls += [self.call(batch, compiled, arrays, plan) for batch in ([group] if together else [[launch] for launch in group])]
+            calls += [
+                self.call(batch, compiled, arrays, plan)
+                for batch in ([group] if together else [[launch] for launch in group])
+            ]
 
         def run(step):
             for call in calls:
@@ -221,12 +265,16 @@ class CPU:
         return run
 
     def call(self, launches, compiled, arrays, plan):
-        """One call of the runner for launches that may share tiles: OpenMP inside it, or slabs over a thread pool where there is none."""
+        """One call of the runner for launches that may share tiles: OpenMP inside it, or slabs over
+        a thread pool where there is none.
+        """
         work, threads = bound(launches, compiled, arrays, plan), self.threads
         tile, hull = self.tile_of(launches[0].op), work.hull
         axis = 4 if tile[2] < EVERYTHING else 0  # along which slabs are cut
         if threads == 1 or host.has_openmp() or tile[axis // 2] >= hull[axis + 1] - hull[axis]:
-            return lambda: self.runner.run_tiles(*work.arguments, ctypes.c_void_p(hull.ctypes.data), *tile, threads)
+            return lambda: self.runner.run_tiles(
+                *work.arguments, ctypes.c_void_p(hull.ctypes.data), *tile, threads
+            )
         self.pool = self.pool or ThreadPoolExecutor(threads)
 
         def slab(box):
@@ -235,14 +283,18 @@ class CPU:
         return lambda: list(self.pool.map(slab, slabs(hull, axis, tile[axis // 2], threads)))
 
     def tile_of(self, op):
-        """Planes, rows and points that a thread takes at a time; what is not pointwise runs whole, unless its grain has a third number."""
+        """Planes, rows and points that a thread takes at a time; what is not pointwise runs whole,
+        unless its grain has a third number.
+        """
         if len(op.grain) == 3:
             return op.grain
         return (*(op.grain or self.tile), EVERYTHING) if op.pointwise else 3 * (EVERYTHING,)
 
 
 def slabs(hull, axis, unit, count):
-    """At most `count` boxes, cut along an axis (0: planes, 4: points along x) after whole units: there elements share no points."""
+    """At most `count` boxes, cut along an axis (0: planes, 4: points along x) after whole units:
+    there elements share no points.
+    """
     units = -(-int(hull[axis + 1] - hull[axis]) // (unit if axis else 1))
     cuts = hull[axis] + (unit if axis else 1) * np.linspace(0, units, count + 1).astype(np.int32)
     boxes = np.repeat(hull[None], count, 0)
@@ -259,16 +311,26 @@ def whole_groups(launch, plan):
         A limit of the box or of its turns lies within a group of LANES elements.
     """
     if any(plan.arrays[name].lanes for name in launch.arrays if name):
-        limits = (*launch.box[4:], *(launch.colours.runs if launch.colours else ()), launch.params.get("first", 0))
+        limits = (
+            *launch.box[4:],
+            *(launch.colours.runs if launch.colours else ()),
+            launch.params.get("first", 0),
+        )
         wrong = [n for n in limits if n % LANES]
         if wrong:
-            raise ValueError(f"{launch.op.name}: element {wrong[0]} is within a group of {LANES}: fill runs up to whole groups")
+            raise ValueError(
+                f"{launch.op.name}: element {wrong[0]} is within a group of {LANES}: fill runs up to whole groups"
+            )
     return launch
 
 
 def in_turns(launch):
     """Return a launch for each turn of its chunks; itself where it takes no turns."""
-    return [replace(launch, box=box) for box in ColourBoundaries.cut(launch.box, launch.colours.runs)] if launch.colours else [launch]
+    return (
+        [replace(launch, box=box) for box in ColourBoundaries.cut(launch.box, launch.colours.runs)]
+        if launch.colours
+        else [launch]
+    )
 
 
 def cores():
@@ -286,7 +348,10 @@ def available(page):
     """Bytes that can be taken without swapping."""
     info = Path("/proc/meminfo")
     if info.exists():
-        line_available = next((line for line in info.read_text().splitlines() if line.startswith("MemAvailable")), None)
+        line_available = next(
+            (line for line in info.read_text().splitlines() if line.startswith("MemAvailable")),
+            None,
+        )
         if line_available:
             return int(line_available.split()[1]) * 1024
     return page * os.sysconf("SC_AVPHYS_PAGES") if hasattr(os, "sysconf") else 0

@@ -1,4 +1,7 @@
-"""The CUDA machine: kernels compiled by NVRTC through CuPy; a step of one rank is one graph, replayed without the host."""
+"""The CUDA machine: kernels compiled by NVRTC through CuPy; a step of one rank is one graph,
+replayed without the host.
+"""
+
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, ClassVar
@@ -12,8 +15,10 @@ from craton.core.subdomain import regions
 from craton.errors import ResourceError
 
 OPTIONS = ("-std=c++17",)
-ALONG_X, THICK = 32, 4  # points of the slabs that neighbours wait for: whole cache lines along x, a block's rows along y
-BLOCK = (32, 4, 2)  # threads along x, y, z of a plain body; a slab that is thin along x gets a narrower block
+# points of the slabs that neighbours wait for: whole cache lines along x, a block's rows along y
+ALONG_X, THICK = 32, 4
+# threads along x, y, z of a plain body; a slab that is thin along x gets a narrower block
+BLOCK = (32, 4, 2)
 
 
 def available():
@@ -22,7 +27,8 @@ def available():
         import cupy
 
         return cupy.cuda.runtime.getDeviceCount() > 0
-    except Exception:  # CuPy raises its own, the driver's or the loader's error where any of them is missing
+    # CuPy raises its own, the driver's or the loader's error where any of them is missing
+    except Exception:
         return False
 
 
@@ -36,7 +42,9 @@ def properties(device):
 
 @cache
 def function(text, name, device):
-    """Return a kernel of a text, compiled and loaded once for each device: loading takes a millisecond even where CuPy has it compiled."""
+    """Return a kernel of a text, compiled and loaded once for each device: loading takes a
+    millisecond even where CuPy has it compiled.
+    """
     import cupy
 
     return cupy.RawModule(code=text, options=OPTIONS).get_function(name)
@@ -53,8 +61,8 @@ class CUDA:
     graph : bool
         Replay a step as a graph where no exchange needs the host.
     index : int, optional
-        Which GPU of those that this process sees; by default the current one. It becomes the current one of the calling thread, which
-        must be the one that works with this machine.
+        Which GPU of those that this process sees; by default the current one. It becomes the
+        current one of the calling thread, which must be the one that works with this machine.
     """
 
     variants: bool = True
@@ -96,25 +104,42 @@ class CUDA:
         return free + self.cupy.get_default_memory_pool().free_bytes(), total
 
     def commit(self, plan, fills=None):
-        """Allocate, compile, bind: the plan as a Program. Of a rank, points that neighbours wait for are one graph, the rest another."""
+        """Allocate, compile, bind: the plan as a Program.
+
+        Of a rank, points that neighbours wait for are one graph, the rest another.
+        """
         with self.stream:
             arrays, subdomain = self.allocate(plan, fills), plan.subdomain
             thick = max(plan.layout.reach, THICK) if subdomain.neighbours else plan.layout.reach
             cut = [regions(p.launches, subdomain, thick, ALONG_X) for p in plan.phases]
             bound = [[self.bind(launches, arrays, plan) for launches in pair] for pair in cut]
             if self.graph and not subdomain.neighbours:
-                stages = [Stage("step", self.region([]), self.captured([call for _, inner in bound for call in inner]))]
+                stages = [
+                    Stage(
+                        "step",
+                        self.region([]),
+                        self.captured([call for _, inner in bound for call in inner]),
+                    )
+                ]
             else:
                 region = self.captured if self.graph else self.region
-                stages = [Stage(p.name, region(outer), region(inner), self.shared(p, arrays, plan))
-                          for p, (outer, inner) in zip(plan.phases, bound)]  # fmt: skip
+                stages = [
+                    Stage(p.name, region(outer), region(inner), self.shared(p, arrays, plan))
+                    for p, (outer, inner) in zip(plan.phases, bound)
+                ]
         return Program(plan, self, stages, arrays)
 
     def shared(self, phase, arrays, plan):
-        """Return the exchange after a phase as lists of calls for the exchange's stream; None where there is nothing to exchange."""
+        """Return the exchange after a phase as lists of calls for the exchange's stream; None where
+        there is nothing to exchange.
+        """
         if not phase.messages:
             return None
-        return Shared(phase.messages, self.bind(phase.packing, arrays, plan), self.bind(phase.unpacking, arrays, plan))
+        return Shared(
+            phase.messages,
+            self.bind(phase.packing, arrays, plan),
+            self.bind(phase.unpacking, arrays, plan),
+        )
 
     def allocate(self, plan, fills=None):
         """Return the plan's arrays on the device; parts are views."""
@@ -194,7 +219,10 @@ class CUDA:
         return self.cupy.cuda.get_elapsed_time(begin, end) / 1e3
 
     def kernel(self, op, precision, box=None):
-        """Compiled function of an operator, and its geometry: threads and points of a block. A slab across x has the plain one."""
+        """Compiled function of an operator, and its geometry: threads and points of a block.
+
+        A slab across x has the plain one.
+        """
         variant = op.variant(".cu", precision) if self.variants else None
         if variant and box and box[5] - box[4] <= ALONG_X:
             variant = None
@@ -209,9 +237,16 @@ class CUDA:
     def call(self, launch, arrays, plan):
         """One kernel with all its arguments."""
         function, geometry = self.kernel(launch.op, plan.precision, launch.box)
-        block, span = geometry or (launch.op.block and (launch.op.block, launch.op.span or launch.op.block)) or plain_geometry(launch.box)
+        block, span = (
+            geometry
+            or (launch.op.block and (launch.op.block, launch.op.span or launch.op.block))
+            or plain_geometry(launch.box)
+        )
         grid = blocks(launch.box, span, aligned=geometry is not None)
-        pointers = [self.pointer(arrays[a], plan.arrays[a].first) if a else np.uintp(0) for a in launch.arrays]
+        pointers = [
+            self.pointer(arrays[a], plan.arrays[a].first) if a else np.uintp(0)
+            for a in launch.arrays
+        ]
         box = BOX.value(plan.precision, **dict(zip((n for n, _ in BOX.fields), launch.box)))
         arguments = (*pointers, box, launch.op.params.value(plan.precision, **launch.params))
         return lambda: function(grid, block, arguments)
@@ -270,7 +305,8 @@ class Queued:
     run : callable
         Function of the step that queues everything.
     calls : list of callable
-        The kernels that it queues, one by one: an exchange may put them into a graph of its own, and a graph needs their arguments alive.
+        The kernels that it queues, one by one: an exchange may put them into a graph of its own,
+        and a graph needs their arguments alive.
     """
 
     run: Any
@@ -282,7 +318,9 @@ class Queued:
 
 
 class Filled:
-    """An array of the device that takes host values part by part, each brought over once along axes where it only repeats."""
+    """An array of the device that takes host values part by part, each brought over once along axes
+    where it only repeats.
+    """
 
     def __init__(self, array, cupy):
         self.array, self.cupy, self.shape = array, cupy, array.shape
@@ -301,11 +339,17 @@ class Filled:
 
 def in_turns(launch):
     """Return a launch for each colour; itself where it may run at once."""
-    return [replace(launch, box=box) for box in ColourBoundaries.cut(launch.box, launch.colours.order)] if launch.colours else [launch]
+    return (
+        [replace(launch, box=box) for box in ColourBoundaries.cut(launch.box, launch.colours.order)]
+        if launch.colours
+        else [launch]
+    )
 
 
 def plain_geometry(box):
-    """Threads of a block for a plain body, one point each: no wider along x and no longer along y than the box needs."""
+    """Threads of a block for a plain body, one point each: no wider along x and no longer along y
+    than the box needs.
+    """
     width, rows = 8, 1
     while width < min(box[5] - box[4], BLOCK[0]):
         width *= 2
@@ -316,7 +360,9 @@ def plain_geometry(box):
 
 
 def blocks(box, span, aligned):
-    """Blocks along x, y, z that cover a box; a variant starts at a multiple of its reals per thread along x."""
+    """Blocks along x, y, z that cover a box; a variant starts at a multiple of its reals per thread
+    along x.
+    """
     k0, k1, j0, j1, i0, i1 = box
     start = i0 - i0 % 4 if aligned else i0
     return tuple(-(-(b - a) // s) for (a, b), s in zip(((start, i1), (j0, j1), (k0, k1)), span))

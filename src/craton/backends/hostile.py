@@ -1,4 +1,7 @@
-"""A CPU machine with bad intentions: nan wherever nothing was promised, so that stray reads and missing exchanges show."""
+"""A CPU machine with bad intentions: nan wherever nothing was promised, so that stray reads and
+missing exchanges show.
+"""
+
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,7 +36,10 @@ class Hostile(CPU):
     def commit(self, plan, fills=None):
         """Return the plan as a Program whose buffers hold nan again as soon as they are emptied."""
         program = super().commit(plan, fills)
-        program.phases = [replace(stage, shared=forgetful(stage.shared, program.arrays)) for stage in program.phases]
+        program.phases = [
+            replace(stage, shared=forgetful(stage.shared, program.arrays))
+            for stage in program.phases
+        ]
         return program
 
 

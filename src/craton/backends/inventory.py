@@ -1,4 +1,6 @@
-"""What this computer has to compute with: compiler, threads, memory, GPU; and what to install where something is missing."""
+"""What this computer has to compute with: compiler, threads, memory, GPU; and what to install where
+something is missing.
+"""
 
 import importlib.util
 import platform
@@ -51,7 +53,11 @@ def compiler():
 def gpu():
     """Return the device, its memory and driver; or what is missing."""
     if not cuda.available():
-        missing = "CuPy is not installed" if importlib.util.find_spec("cupy") is None else "CuPy finds no device or driver"
+        missing = (
+            "CuPy is not installed"
+            if importlib.util.find_spec("cupy") is None
+            else "CuPy finds no device or driver"
+        )
         return f"none ({missing}): pip install 'craton[cuda13]' (driver 580 or newer) or 'craton[cuda12]'"
     machine = cuda.CUDA()
     free, total = machine.memory()

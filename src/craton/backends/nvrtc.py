@@ -1,4 +1,8 @@
-"""Compilation for a GPU without a GPU: NVRTC through cuda-bindings; no driver, no CuPy. For tests and `craton kernels`."""
+"""Compilation for a GPU without a GPU: NVRTC through cuda-bindings; no driver, no CuPy.
+
+For tests and `craton kernels`.
+"""
+
 import re
 from dataclasses import dataclass, field
 from functools import cache
@@ -6,7 +10,8 @@ from functools import cache
 from craton.errors import ResourceError
 
 OPTIONS = ("-std=c++17",)
-ALWAYS = ("-ftz=true", "--ptxas-options=-v")  # CuPy adds the first one; the second one makes ptxas tell what it used
+# CuPy adds the first one; the second one makes ptxas tell what it used
+ALWAYS = ("-ftz=true", "--ptxas-options=-v")
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,8 @@ class Compiled:
 
 @cache
 def library():
-    """Return the module ``cuda.bindings.nvrtc``; it finds NVRTC in a wheel, a conda environment or a CUDA toolkit.
+    """Return the module ``cuda.bindings.nvrtc``; it finds NVRTC in a wheel, a conda environment or
+    a CUDA toolkit.
 
     Raises
     ------
@@ -52,9 +58,11 @@ def library():
         nvrtc.nvrtcVersion()
     except (ImportError, RuntimeError) as error:  # the second where the bindings find no NVRTC
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ResourceError(f"NVRTC is not installed ({reason}): it compiles kernels for GPUs, also where there is none.\n"
-                            "    pip install cuda-bindings nvidia-cuda-nvrtc (CUDA 13), "
-                            "or 'cuda-bindings<13' nvidia-cuda-nvrtc-cu12") from None  # fmt: skip
+        raise ResourceError(
+            f"NVRTC is not installed ({reason}): it compiles kernels for GPUs, also where there is none.\n"
+            "    pip install cuda-bindings nvidia-cuda-nvrtc (CUDA 13), "
+            "or 'cuda-bindings<13' nvidia-cuda-nvrtc-cu12"
+        ) from None
     return nvrtc
 
 

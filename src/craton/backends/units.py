@@ -1,4 +1,6 @@
-"""What a compiler is given for an operator on each machine: the whole text and the flags, to be printed or compiled."""
+"""What a compiler is given for an operator on each machine: the whole text and the flags, to be
+printed or compiled.
+"""
 
 from dataclasses import dataclass
 
@@ -29,7 +31,8 @@ class Unit:
 
 
 def units(op, precision):
-    """Return the translation units of an operator: its body on each machine, then its variants for this precision.
+    """Return the translation units of an operator: its body on each machine, then its variants for
+    this precision.
 
     Parameters
     ----------
@@ -49,13 +52,21 @@ def units(op, precision):
     chosen = [v for v in op.variants if precision in v.precisions]
     machines = {".cu": "cuda", ".cpp": "cpu"}
     made_for = [(machines[v.file.suffix], v) for v in chosen]
-    return plain_units + [Unit(m, v.name, compilers[m], op.as_variant(v).source(precision)) for m, v in made_for]
+    return plain_units + [
+        Unit(m, v.name, compilers[m], op.as_variant(v).source(precision)) for m, v in made_for
+    ]
 
 
 def on_architecture(unit, arch, function):
-    """Whether a unit compiles for a GPU architecture, and in words what its kernel `function` needs there, or why it does not."""
+    """Whether a unit compiles for a GPU architecture, and in words what its kernel `function` needs
+    there, or why it does not.
+    """
     compiled = nvrtc.compile(unit.text, arch)
     if not compiled.ok:
         return False, f"does not compile\n{compiled.log}"
-    used = compiled.registers[function], compiled.spills_bytes[function], compiled.stack_bytes[function]
+    used = (
+        compiled.registers[function],
+        compiled.spills_bytes[function],
+        compiled.stack_bytes[function],
+    )
     return True, "{} registers, {} bytes spilled, {} bytes of stack".format(*used)

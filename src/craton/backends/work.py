@@ -1,4 +1,5 @@
 """Launches bound to host arrays, as the runner takes them (runner.cpp)."""
+
 import ctypes
 from dataclasses import dataclass
 
@@ -7,7 +8,15 @@ import numpy as np
 from craton.core.operator import BOX
 
 BOUNDS = tuple(name for name, _ in BOX.fields)
-ITEM = np.dtype([("kernel", np.uintp), ("arrays", np.uintp), ("params", np.uintp), *((n, np.int32) for n in BOUNDS)], align=True)
+ITEM = np.dtype(
+    [
+        ("kernel", np.uintp),
+        ("arrays", np.uintp),
+        ("params", np.uintp),
+        *((n, np.int32) for n in BOUNDS),
+    ],
+    align=True,
+)
 
 
 @dataclass
@@ -38,10 +47,16 @@ def bound(launches, compiled, arrays, plan):
     """Return launches with the addresses of their kernels, arrays and scalars."""
     items, keep = np.zeros(len(launches), ITEM), []
     for item, launch in zip(items, launches):
-        pointers = np.array([address(arrays[a], plan.arrays[a].first) if a else 0 for a in launch.arrays], np.uintp)
+        pointers = np.array(
+            [address(arrays[a], plan.arrays[a].first) if a else 0 for a in launch.arrays], np.uintp
+        )
         params = launch.op.params.value(plan.precision, **launch.params)
         keep += [pointers, params]
-        item["kernel"], item["arrays"], item["params"] = compiled[launch.op.name], pointers.ctypes.data, params.ctypes.data
+        item["kernel"], item["arrays"], item["params"] = (
+            compiled[launch.op.name],
+            pointers.ctypes.data,
+            params.ctypes.data,
+        )
         for name, limit in zip(BOUNDS, launch.box):
             item[name] = limit
     return Work(items, hull([launch.box for launch in launches]), keep)
@@ -58,14 +73,20 @@ def address(array, first):
 
 
 def skewable(before, after, reach):
-    """Split two phases that can share one pass: what runs before it, both lists of it, what runs after; None where they cannot.
+    """Split two phases that can share one pass: what runs before it, both lists of it, what runs
+    after; None where they cannot.
 
-    Nothing but pointwise launches may stand between the first of the one phase and the last of the other, and those that reach further
-    than `reach` must lie at the top.
+    Nothing but pointwise launches may stand between the first of the one phase and the last of the
+    other, and those that reach further than `reach` must lie at the top.
     """
     first = [n for n, launch in enumerate(before) if launch.op.pointwise]
     second = [n for n, launch in enumerate(after) if launch.op.pointwise]
-    if not first or not second or first != list(range(first[0], len(before))) or second != list(range(len(second))):
+    if (
+        not first
+        or not second
+        or first != list(range(first[0], len(before)))
+        or second != list(range(len(second)))
+    ):
         return None
     parts = before[: first[0]], before[first[0] :], after[: len(second)], after[len(second) :]
     top = hull([launch.box for launch in (*parts[1], *parts[2])])[1]
@@ -75,4 +96,6 @@ def skewable(before, after, reach):
 
 def late(launches, reach, top):
     """First plane that launches with a longer reach than `reach` read; `top` where there are none."""
-    return min([top, *(launch.box[0] - launch.op.reach for launch in launches if launch.op.reach > reach)])
+    return min(
+        [top, *(launch.box[0] - launch.op.reach for launch in launches if launch.op.reach > reach)]
+    )

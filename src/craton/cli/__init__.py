@@ -1,4 +1,6 @@
-"""The command line: `app` says what can be typed, a module per command does the work: its `command` returns an exit code or nothing."""
+"""The command line: `app` says what can be typed, a module per command does the work: its `command`
+returns an exit code or nothing.
+"""
 
 from craton.cli.app import main
 

@@ -1,4 +1,7 @@
-"""What can be typed, and how a failure ends. The work of each command is in a module of its own, imported when it is called."""
+"""What can be typed, and how a failure ends.
+
+The work of each command is in a module of its own, imported when it is called.
+"""
 
 import os
 import sys
@@ -34,17 +37,26 @@ class Precision(StrEnum):
 
 
 File = Annotated[str, typer.Argument(metavar="FILE.toml", help="The scenario.", show_default=False)]
-Where = Annotated[Device | None, typer.Option(help="Machine, in place of what the scenario says; auto: a GPU if there is one.")]
+Where = Annotated[
+    Device | None,
+    typer.Option(help="Machine, in place of what the scenario says; auto: a GPU if there is one."),
+]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change one value of the scenario, e.g. source.0.wavelet.tau=0.2; may be repeated."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change one value of the scenario, e.g. source.0.wavelet.tau=0.2; may be repeated.",
+    ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback when something fails.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a finished run, or a file.")]
 
 
 def call(module, **arguments):
-    """Return the work of a command, function `command` of a module beside this one, to be done when the command line has been read."""
+    """Return the work of a command, function `command` of a module beside this one, to be done when
+    the command line has been read.
+    """
 
     def work():
         return import_module(f"craton.cli.{module}").command(**arguments)
@@ -57,66 +69,128 @@ def run(
     file: File,
     out: Annotated[
         str | None,
-        typer.Option("-o", "--out", metavar="OUT", help="Folder for the results; by default the file's name without .toml, here."),
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="OUT",
+            help="Folder for the results; by default the file's name without .toml, here.",
+        ),
     ] = None,
     device: Where = None,
     ranks: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Processes of this host that share the run, each with a GPU or some cores.")
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Processes of this host that share the run, each with a GPU or some cores.",
+        ),
     ] = None,
     force: Force = False,
     overrides: Set = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")
+    ] = False,
     debug: Debug = False,
 ):
     """Run a scenario.
 
     Waveforms, snapshots and a record of the run go to the folder OUT.
     """
-    how = {"out": out, "device": device and device.value, "ranks": ranks, "force": force, "overrides": overrides or (), "quiet": quiet}
+    how = {
+        "out": out,
+        "device": device and device.value,
+        "ranks": ranks,
+        "force": force,
+        "overrides": overrides or (),
+        "quiet": quiet,
+    }
     how["debug"] = debug
     return call("run", file=file, **how)
 
 
 @app.command()
 def resume(
-    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder of a run that was interrupted.", show_default=False)],
+    out: Annotated[
+        str,
+        typer.Argument(
+            metavar="OUT", help="Folder of a run that was interrupted.", show_default=False
+        ),
+    ],
     device: Where = None,
-    ranks: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes; as many as the run had, which is the default.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")] = False,
+    ranks: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Processes; as many as the run had, which is the default."
+        ),
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")
+    ] = False,
     debug: Debug = False,
 ):
     """Go on with a run that was interrupted.
 
     It starts from the last checkpoint; results are those of a run that was not interrupted.
     """
-    return call("resume", out=out, device=device and device.value, ranks=ranks, quiet=quiet, debug=debug)
+    return call(
+        "resume", out=out, device=device and device.value, ranks=ranks, quiet=quiet, debug=debug
+    )
 
 
 @app.command()
 def survey(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE.toml...", help="A scenario with shots, or several scenarios.", show_default=False)
+        list[str],
+        typer.Argument(
+            metavar="FILE.toml...",
+            help="A scenario with shots, or several scenarios.",
+            show_default=False,
+        ),
     ],
     out: Annotated[
-        str | None, typer.Option("-o", "--out", metavar="OUT", help="Folder for the results; by default the first file's name, here.")
+        str | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="OUT",
+            help="Folder for the results; by default the first file's name, here.",
+        ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Processes that run a shot each; by default one for each GPU or four cores.")
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Processes that run a shot each; by default one for each GPU or four cores.",
+        ),
     ] = None,
     scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler (address, or its file .json) whose workers run the shots.")
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A Dask scheduler (address, or its file .json) whose workers run the shots.",
+        ),
     ] = None,
     device: Where = None,
     force: Annotated[bool, typer.Option("--force", help="Run all shots anew.")] = False,
     overrides: Set = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")
+    ] = False,
     debug: Debug = False,
 ):
     """Run many shots, one on each GPU or on some cores.
 
     All go to one result.zarr in the folder OUT. Shots that are there already are not run again.
     """
-    how = {"out": out, "workers": workers, "scheduler": scheduler, "device": device and device.value, "force": force, "quiet": quiet}
+    how = {
+        "out": out,
+        "workers": workers,
+        "scheduler": scheduler,
+        "device": device and device.value,
+        "force": force,
+        "quiet": quiet,
+    }
     return call("survey", files=files, overrides=overrides or (), **how)
 
 
@@ -124,20 +198,27 @@ def survey(
 def plan(
     file: File,
     device: Where = None,
-    ranks: Annotated[int | None, typer.Option(min=1, metavar="N", help="Show how N ranks would share the run.")] = None,
+    ranks: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Show how N ranks would share the run.")
+    ] = None,
     overrides: Set = None,
     debug: Debug = False,
 ):
     """Show what a run would do.
 
-    Algorithm, grid, time step, points per wavelength, sources, memory, phases, time. Writes nothing.
+    Algorithm, grid, time step, points per wavelength, sources, memory, phases, time. Writes
+    nothing.
     """
-    return call("plan", file=file, device=device and device.value, overrides=overrides or (), ranks=ranks)
+    return call(
+        "plan", file=file, device=device and device.value, overrides=overrides or (), ranks=ranks
+    )
 
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the file, .toml is added.")] = "scenario",
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the file, .toml is added.")
+    ] = "scenario",
     force: Force = False,
     debug: Debug = False,
 ):
@@ -152,7 +233,12 @@ def new(
 def plot(
     out: Annotated[str, typer.Argument(metavar="OUT", help="Folder of a run.", show_default=False)],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures: overview, records, snapshots, maps.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Figures: overview, records, snapshots, maps.",
+            show_default=False,
+        ),
     ] = None,
     debug: Debug = False,
 ):
@@ -171,11 +257,22 @@ def info(debug: Debug = False):
 
 @app.command()
 def kernels(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="An operator; all are listed without it.", show_default=False)] = None,
-    order: Annotated[int, typer.Option(help="Order in space of the finite differences: 2, 4, ... 16.")] = 4,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", help="An operator; all are listed without it.", show_default=False
+        ),
+    ] = None,
+    order: Annotated[
+        int, typer.Option(help="Order in space of the finite differences: 2, 4, ... 16.")
+    ] = 4,
     precision: Annotated[Precision, typer.Option(help="Reals of the kernels.")] = Precision.float32,
     arch: Annotated[
-        str | None, typer.Option(metavar="sm_NN", help="Compile for a GPU architecture (needs no GPU) and show registers and spills.")
+        str | None,
+        typer.Option(
+            metavar="sm_NN",
+            help="Compile for a GPU architecture (needs no GPU) and show registers and spills.",
+        ),
     ] = None,
     debug: Debug = False,
 ):
@@ -188,26 +285,41 @@ def kernels(
 
 @app.command()
 def bench(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What to measure: fd, sem, nakata, gravity.")] = "fd",
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="What to measure: fd, sem, nakata, gravity.")
+    ] = "fd",
     device: Where = None,
-    out: Annotated[str | None, typer.Option("-o", "--out", metavar="FILE.json", help="Keep the figures as JSON.")] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("-o", "--out", metavar="FILE.json", help="Keep the figures as JSON."),
+    ] = None,
     debug: Debug = False,
 ):
     """Measure the speed of this machine.
 
-    Copy bandwidth first; then point-steps per second of plain and boundary-laden cases (fd), elements per second of cubes and irregular
-    elements, isotropic, anisotropic, with attenuation and water (sem), or prism-point pairs per second and whole calls on the case of
-    seven spheres (gravity, under a minute).
+    Copy bandwidth first; then point-steps per second of plain and boundary-laden cases (fd),
+    elements per second of cubes and irregular elements, isotropic, anisotropic, with attenuation
+    and water (sem), or prism-point pairs per second and whole calls on the case of seven spheres
+    (gravity, under a minute).
     """
     return call("bench", name=name, device=device.value if device else "auto", out=out)
 
 
 @app.command()
 def validate(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A case, or fd: all of them.", show_default=False)] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="A case, or fd: all of them.", show_default=False),
+    ] = None,
     device: Where = None,
-    out: Annotated[str | None, typer.Option("-o", "--out", metavar="FILE.json", help="Keep the misfits as JSON.")] = None,
-    figure: Annotated[str | None, typer.Option("--figure", metavar="FILE.png", help="Draw seismograms and misfits.")] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("-o", "--out", metavar="FILE.json", help="Keep the misfits as JSON."),
+    ] = None,
+    figure: Annotated[
+        str | None,
+        typer.Option("--figure", metavar="FILE.png", help="Draw seismograms and misfits."),
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Larger runs, for a GPU.")] = False,
     debug: Debug = False,
 ):
@@ -215,7 +327,14 @@ def validate(
 
     Ends with exit code 4 where a case is not within its limit.
     """
-    return call("validate", name=name, device=device.value if device else "auto", out=out, figure=figure, full=full)
+    return call(
+        "validate",
+        name=name,
+        device=device.value if device else "auto",
+        out=out,
+        figure=figure,
+        full=full,
+    )
 
 
 def main(arguments=None):
@@ -229,11 +348,14 @@ def main(arguments=None):
     Returns
     -------
     int
-        Exit code: 0 done, 2 wrong input, 3 does not fit, 4 the computation failed, 75 interrupted, 1 anything else.
+        Exit code: 0 done, 2 wrong input, 3 does not fit, 4 the computation failed, 75 interrupted,
+        1 anything else.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        work = typer.main.get_command(app).main(arguments, prog_name="craton", standalone_mode=False)
+        work = typer.main.get_command(app).main(
+            arguments, prog_name="craton", standalone_mode=False
+        )
         code = work() if callable(work) else work  # help and completion end with a code at once
         sys.stdout.flush()
         return code or 0
@@ -253,7 +375,8 @@ def failed(error):
     code, text = outcome(error)
     sys.stdout.flush()
     if getattr(error, "quiet", False):
-        time.sleep(1)  # launchers end all processes with the first: the one that says it shall be that
+        # launchers end all processes with the first: the one that says it shall be that
+        time.sleep(1)
     elif text:
         print(text, file=sys.stderr, flush=True)
     return code
@@ -262,7 +385,8 @@ def failed(error):
 def failed_together(error, comm):
     """Return the same for one of several ranks: one of them says it, and all end.
 
-    After an error on which they agreed they leave side by side; after any other the rest may be anywhere and is ended.
+    After an error on which they agreed they leave side by side; after any other the rest may be
+    anywhere and is ended.
     """
     code, text = outcome(error)
     interrupted = isinstance(error, KeyboardInterrupt)
@@ -274,8 +398,13 @@ def failed_together(error, comm):
     if interrupted:
         time.sleep(GRACE if comm.rank else 0)  # rank 0 closes the books
     else:
-        time.sleep(min(0.5 * comm.rank, 3))  # where several fail alike, the first one says it and ends the others
-    where = "craton: " if interrupted and comm.rank == 0 else f"craton: rank {comm.rank} on {comm.host}: "
+        # where several fail alike, the first one says it and ends the others
+        time.sleep(min(0.5 * comm.rank, 3))
+    where = (
+        "craton: "
+        if interrupted and comm.rank == 0
+        else f"craton: rank {comm.rank} on {comm.host}: "
+    )
     print(where + text.removeprefix("craton: "), file=sys.stderr, flush=True)
     comm.abort(code)
     return code
@@ -287,17 +416,26 @@ def outcome(error):
         return error.code, ""
     if isinstance(error, ScenarioError):
         count = len(error.problems)
-        return error.exit_code, f"{error}\n{count} problem{'s' if count > 1 else ''}; nothing was run, nothing was written."
+        return (
+            error.exit_code,
+            f"{error}\n{count} problem{'s' if count > 1 else ''}; nothing was run, nothing was written.",
+        )
     if isinstance(error, CratonError):
         return error.exit_code, f"craton: {error}"
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return 75, "craton: interrupted"
     if isinstance(error, MemoryError):
         reason = f": {error}" if str(error) else ""
-        return 3, f"craton: out of memory{reason}\n    -> use a larger spacing, a smaller domain or fewer snapshots"
+        return (
+            3,
+            f"craton: out of memory{reason}\n    -> use a larger spacing, a smaller domain or fewer snapshots",
+        )
     if hasattr(error, "format_message"):  # a wrong command line
         return 2, misuse(error)
-    return 1, f"craton: {type(error).__name__}: {error}\n    -> this is a bug in craton, or a broken installation: --debug shows where"
+    return (
+        1,
+        f"craton: {type(error).__name__}: {error}\n    -> this is a bug in craton, or a broken installation: --debug shows where",
+    )
 
 
 def misuse(error):

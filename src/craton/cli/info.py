@@ -5,11 +5,16 @@ from importlib.metadata import PackageNotFoundError, requires, version
 
 
 def command():
-    """Print versions of craton and what it needs, then what this computer has; a remedy stands where something is missing."""
+    """Print versions of craton and what it needs, then what this computer has; a remedy stands
+    where something is missing.
+    """
     from craton.backends.inventory import inventory
 
     needed, extras = dependencies()
-    rows = [("craton", version_of("craton")), ("python", f"{platform.python_version()} on {platform.platform()}")]
+    rows = [
+        ("craton", version_of("craton")),
+        ("python", f"{platform.python_version()} on {platform.platform()}"),
+    ]
     rows += [(name, version_of(name)) for name in needed]
     rows += [(name, version_of(name, extra)) for name, extra in extras]
     rows += inventory()
@@ -18,13 +23,28 @@ def command():
 
 
 def dependencies():
-    """Names of the packages that craton needs, and (name, extra) of those that an extra brings; as the package's metadata say."""
+    """Names of the packages that craton needs, and (name, extra) of those that an extra brings; as
+    the package's metadata say.
+    """
     needed, extras = [], []
     for line in requires("craton") or ():
-        name = line.replace("[", " ").replace("<", " ").replace(">", " ").replace("=", " ").replace(";", " ").split()[0]
+        name = (
+            line.replace("[", " ")
+            .replace("<", " ")
+            .replace(">", " ")
+            .replace("=", " ")
+            .replace(";", " ")
+            .split()[0]
+        )
         if "extra ==" not in line:
             needed.append(name)
-        elif (extra := line.split("extra ==")[1].strip(" \"'")) in ("seis", "plot", "netcdf", "mpi", "compiler"):
+        elif (extra := line.split("extra ==")[1].strip(" \"'")) in (
+            "seis",
+            "plot",
+            "netcdf",
+            "mpi",
+            "compiler",
+        ):
             extras.append((name, extra))
     return needed, extras
 

@@ -8,14 +8,20 @@ ORDERS = (2, 4, 6, 8, 10, 12, 14, 16)
 
 
 def command(name=None, order=4, precision="float32", arch=None):
-    """List the operators, or print the translation units of one; with an architecture, compile them for it."""
+    """List the operators, or print the translation units of one; with an architecture, compile them
+    for it.
+    """
     from craton.methods import METHODS
 
     if order not in ORDERS:
         refuse("--order", f"{order} is not an order in space", "write 2, 4, 6, 8, 10, 12, 14 or 16")
     if arch is not None and not re.fullmatch(r"sm_\d+[a-z]?", arch):
         refuse("--arch", f'"{arch}" is not a GPU architecture', "write for example sm_80 or sm_90")
-    listed = {key: value for method in METHODS.values() for key, value in method.operators(order, precision).items()}
+    listed = {
+        key: value
+        for method in METHODS.values()
+        for key, value in method.operators(order, precision).items()
+    }
     if name is not None:
         known("NAME", name, listed, "operator")
         listed = {name: listed[name]}
@@ -26,15 +32,32 @@ def command(name=None, order=4, precision="float32", arch=None):
 
 
 def table(operators):
-    """Return a table of arrays, reach, least traffic and operations of each operator, per point (waves), pair or node (gravity)."""
+    """Return a table of arrays, reach, least traffic and operations of each operator, per point
+    (waves), pair or node (gravity).
+    """
     rows = [("operator", "writes", "reads", "reach", "bytes/point", "flops", "variants", "text")]
     for op, precision in operators:
         size = {"float32": 4, "float64": 8}[precision]
-        cost = (f"{size * op.reals_per_point:g}" if op.reals_per_point else "-", str(op.flops or "-"))
+        cost = (
+            f"{size * op.reals_per_point:g}" if op.reals_per_point else "-",
+            str(op.flops or "-"),
+        )
         variants = " ".join(dict.fromkeys(v.name for v in op.variants)) or "-"
-        rows.append((op.name, " ".join(op.writes), " ".join(op.reads) or "-", str(op.reach), *cost, variants, op.file.name))
+        rows.append(
+            (
+                op.name,
+                " ".join(op.writes),
+                " ".join(op.reads) or "-",
+                str(op.reach),
+                *cost,
+                variants,
+                op.file.name,
+            )
+        )
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
-    return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths)).rstrip() for row in rows)
+    return "\n".join(
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths)).rstrip() for row in rows
+    )
 
 
 def texts(op, precision):
@@ -42,7 +65,11 @@ def texts(op, precision):
     from craton.backends.units import units
 
     heads = (
-        (f"// {op.name}, {precision}, for {u.machine}, {u.variant} body: {' '.join(u.compiler)}", u.text) for u in units(op, precision)
+        (
+            f"// {op.name}, {precision}, for {u.machine}, {u.variant} body: {' '.join(u.compiler)}",
+            u.text,
+        )
+        for u in units(op, precision)
     )
     return "\n".join(line for pair in heads for line in pair)
 

@@ -7,20 +7,27 @@ from craton.cli.check import checked, warn
 
 
 def command(file, device=None, overrides=(), ranks=None):
-    """Print the plan of a scenario file, the time it will need here, and the warnings; of several ranks who owns what instead."""
+    """Print the plan of a scenario file, the time it will need here, and the warnings; of several
+    ranks who owns what instead.
+    """
     from craton.backends import backend
     from craton.driver.run import check_ranks, drive
     from craton.methods import METHODS
 
     overrides = (*overrides, *([f"run.device={device}"] if device else ()))
     outlined = []
-    scenario, planned = checked(file, overrides, planner=partial(one_run, ranks=ranks or 1, outlined=outlined))
+    scenario, planned = checked(
+        file, overrides, planner=partial(one_run, ranks=ranks or 1, outlined=outlined)
+    )
     method = METHODS[scenario.method]
     print(planned, flush=True)
     if outlined:
         return None
     if shots := shots_apart(scenario):
-        print(f"Survey\n  this is one of {len(shots)} runs, one for each shot: craton survey {file}", flush=True)
+        print(
+            f"Survey\n  this is one of {len(shots)} runs, one for each shot: craton survey {file}",
+            flush=True,
+        )
     warn(planned)
     if ranks is not None and ranks > 1:
         check_ranks(scenario, SimpleNamespace(size=ranks))
@@ -32,15 +39,19 @@ def command(file, device=None, overrides=(), ranks=None):
 
 
 def one_run(scenario, ranks=1, outlined=None):
-    """Return the plan of a scenario; where each shot is a run of its own, of the shot that begins first.
+    """Return the plan of a scenario; where each shot is a run of its own, of the shot that begins
+    first.
 
-    Where the method has a short cut, what the plan costs, without the plan; `outlined` then has it as well.
+    Where the method has a short cut, what the plan costs, without the plan; `outlined` then has it
+    as well.
     """
     from craton import api, shots
     from craton.comm.placement import planner
     from craton.methods import METHODS
 
-    outline = METHODS[scenario.method].outline(scenario, ranks, partial(planner, threads=scenario.run.threads))
+    outline = METHODS[scenario.method].outline(
+        scenario, ranks, partial(planner, threads=scenario.run.threads)
+    )
     if outline is not None:
         (outlined if outlined is not None else []).append(outline)
         return outline

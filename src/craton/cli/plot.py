@@ -14,6 +14,10 @@ def command(out, names=("overview",)):
     if not Path(out).is_dir():
         refuse("OUT", f"there is no folder {out}", "name the folder of a run; craton run makes one")
     if not (Path(out) / "result.zarr").is_dir():
-        refuse("OUT", f"{out} holds no run: result.zarr is missing", "name the folder that craton run wrote to")
+        refuse(
+            "OUT",
+            f"{out} holds no run: result.zarr is missing",
+            "name the folder that craton run wrote to",
+        )
     for name in names:
         print(FIGURES[name](out))

@@ -32,7 +32,12 @@ def command(out, device=None, ranks=None, quiet=False, debug=False):
             saved.check_ranks(ranks or saved.ranks)
             if saved.ranks > 1:
                 options = (("--quiet", quiet), ("--debug", debug))
-                words = ["resume", str(out), *(["--device", device] if device else []), *(name for name, is_set in options if is_set)]
+                words = [
+                    "resume",
+                    str(out),
+                    *(["--device", device] if device else []),
+                    *(name for name, is_set in options if is_set),
+                ]
                 return together(saved.ranks, words, out)
         comm = communicator()
         with on_all(comm):
@@ -46,5 +51,15 @@ def resume_rank(out, device, quiet, comm):
 
     scenario, planned, saved = driver.restart(out, comm)
     machine = driver.choose_machine(scenario, planned, comm, device)
-    reported(scenario, planned, machine, out, quiet, comm, note=f"  from    step {saved.step:,}\n",
-         work=lambda show: driver.run_into(scenario, planned, machine, out, False, show, comm, saved))  # fmt: skip
+    reported(
+        scenario,
+        planned,
+        machine,
+        out,
+        quiet,
+        comm,
+        note=f"  from    step {saved.step:,}\n",
+        work=lambda show: driver.run_into(
+            scenario, planned, machine, out, False, show, comm, saved
+        ),
+    )

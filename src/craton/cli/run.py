@@ -10,8 +10,11 @@ from craton.cli.check import checked, refuse, warn
 from craton.errors import ComputationError, Interrupted
 
 
-def command(file, out=None, device=None, ranks=None, force=False, overrides=(), quiet=False, debug=False):
-    """Run a scenario file into a directory; on one rank, on those of an MPI launcher, or on new ones.
+def command(
+    file, out=None, device=None, ranks=None, force=False, overrides=(), quiet=False, debug=False
+):
+    """Run a scenario file into a directory; on one rank, on those of an MPI launcher, or on new
+    ones.
 
     Parameters
     ----------
@@ -41,12 +44,27 @@ def command(file, out=None, device=None, ranks=None, force=False, overrides=(), 
         if ranks is not None and ranks > 1 and not launcher.started():
             options = (("--force", force), ("--quiet", quiet), ("--debug", debug))
             chosen = [word for key in overrides for word in ("--set", key)]
-            return together(ranks, ["run", str(file), "-o", str(out), *chosen, *(name for name, is_set in options if is_set)], out)
+            return together(
+                ranks,
+                [
+                    "run",
+                    str(file),
+                    "-o",
+                    str(out),
+                    *chosen,
+                    *(name for name, is_set in options if is_set),
+                ],
+                out,
+            )
         comm = communicator()
         with on_all(comm):
             with agreed(comm):
                 if ranks not in (None, comm.size):
-                    refuse("--ranks", f"{ranks} ranks, but mpiexec started {comm.size}", "leave out --ranks")
+                    refuse(
+                        "--ranks",
+                        f"{ranks} ranks, but mpiexec started {comm.size}",
+                        "leave out --ranks",
+                    )
             run_rank(file, overrides, out, force, quiet, comm)
     return None
 
@@ -59,10 +77,17 @@ def together(ranks, words, out):
 
     code, reason = launcher.run(ranks, words, busy=lambda: saving(out))
     if reason:
-        hint = "\n    -> signal 9 that nobody sent: the system was short of memory; use fewer ranks" if "signal 9" in reason else ""
+        hint = (
+            "\n    -> signal 9 that nobody sent: the system was short of memory; use fewer ranks"
+            if "signal 9" in reason
+            else ""
+        )
         print(f"craton: {reason}{hint}", file=sys.stderr)
     if code not in (0, 2, 3):
-        ended(out, KeyboardInterrupt(reason) if code == 75 else RuntimeError(reason or "a rank failed"))
+        ended(
+            out,
+            KeyboardInterrupt(reason) if code == 75 else RuntimeError(reason or "a rank failed"),
+        )
     return code
 
 
@@ -73,15 +98,31 @@ def run_rank(file, overrides, out, force, quiet, comm):
 
     first = comm.rank == 0
     with agreed(comm):
-        scenario, planned = checked(file, overrides, out if first else None, force, lambda scenario: driver.plan(scenario, comm))
+        scenario, planned = checked(
+            file,
+            overrides,
+            out if first else None,
+            force,
+            lambda scenario: driver.plan(scenario, comm),
+        )
         driver.check_ranks(scenario, comm)
         planned = driver.plan_of_rank(scenario, planned, comm)
     machine = driver.choose_machine(scenario, planned, comm)
-    reported(scenario, planned, machine, out, quiet, comm, lambda show: driver.run_into(scenario, planned, machine, out, force, show, comm))
+    reported(
+        scenario,
+        planned,
+        machine,
+        out,
+        quiet,
+        comm,
+        lambda show: driver.run_into(scenario, planned, machine, out, force, show, comm),
+    )
 
 
 def reported(scenario, planned, machine, out, quiet, comm, work, note=""):
-    """Do what a rank has to do, `work(progress)`; the first one says before what will be computed, and then what came of it."""
+    """Do what a rank has to do, `work(progress)`; the first one says before what will be computed,
+    and then what came of it.
+    """
     from craton.comm import agreed
     from craton.driver.checkpoint import latest
     from craton.methods import METHODS
@@ -92,7 +133,13 @@ def reported(scenario, planned, machine, out, quiet, comm, work, note=""):
             warn(planned)
         if first and not quiet:
             print(method.header(scenario, planned, machine, out), flush=True)
-            print(f"  ranks   {comm.size}\n" if comm.size > 1 else "", note, sep="", end="", flush=True)
+            print(
+                f"  ranks   {comm.size}\n" if comm.size > 1 else "",
+                note,
+                sep="",
+                end="",
+                flush=True,
+            )
     try:
         result = work(first and not quiet)
     except (ComputationError, Interrupted) as error:
@@ -107,7 +154,9 @@ def reported(scenario, planned, machine, out, quiet, comm, work, note=""):
 
 @contextmanager
 def on_all(comm):
-    """Inside, an error knows on which ranks it happened: `craton.cli.app` says it once and ends them all."""
+    """Inside, an error knows on which ranks it happened: `craton.cli.app` says it once and ends
+    them all.
+    """
     try:
         yield
     except BaseException as error:
@@ -118,7 +167,9 @@ def on_all(comm):
 
 @contextmanager
 def ended_by_signal():
-    """Inside, SIGTERM ends the program like Ctrl-C also before and after the time loop, which has a gentler way of its own."""
+    """Inside, SIGTERM ends the program like Ctrl-C also before and after the time loop, which has a
+    gentler way of its own.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -137,5 +188,11 @@ def written(out):
     """Return what a run left in its directory, in the order of interest."""
     from craton.io import formats
 
-    names = ("result.zarr", *(row.file for row in formats("waveform")), "mesh.vtu", "scenario.toml", "run.json")
+    names = (
+        "result.zarr",
+        *(row.file for row in formats("waveform")),
+        "mesh.vtu",
+        "scenario.toml",
+        "run.json",
+    )
     return [out / name for name in names if (out / name).exists()]

@@ -11,7 +11,16 @@ from craton.errors import Interrupted, ScenarioError
 from craton.text import megabytes
 
 
-def command(files, out=None, workers=None, scheduler=None, device=None, force=False, overrides=(), quiet=False):
+def command(
+    files,
+    out=None,
+    workers=None,
+    scheduler=None,
+    device=None,
+    force=False,
+    overrides=(),
+    quiet=False,
+):
     """Run a survey into a directory.
 
     Parameters
@@ -51,11 +60,19 @@ def alone(workers, scheduler):
     from craton.comm import workers as dask
 
     if launcher.started():
-        refuse("mpiexec", "a survey gives each shot one GPU or some threads, not a group of ranks", "start craton survey without mpiexec")
+        refuse(
+            "mpiexec",
+            "a survey gives each shot one GPU or some threads, not a group of ranks",
+            "start craton survey without mpiexec",
+        )
     if scheduler is not None:
         dask.needed("--scheduler")
         if workers is not None:
-            refuse("--workers", "the scheduler has its own workers", "leave out --workers or --scheduler")
+            refuse(
+                "--workers",
+                "the scheduler has its own workers",
+                "leave out --workers or --scheduler",
+            )
 
 
 def read(files, overrides):
@@ -67,8 +84,15 @@ def read(files, overrides):
     names = [Path(file).stem for file in files]
     twice = [file for file, name in zip(files, names) if names.count(name) > 1]
     if twice:
-        refuse("FILE", f"{' and '.join(twice)} would both be shot {Path(twice[0]).stem}", "give the files different names")
-    surveys = {name: checked(file, overrides, planner=lambda s, n=name: shots.single(n, s))[1] for name, file in zip(names, files)}
+        refuse(
+            "FILE",
+            f"{' and '.join(twice)} would both be shot {Path(twice[0]).stem}",
+            "give the files different names",
+        )
+    surveys = {
+        name: checked(file, overrides, planner=lambda s, n=name: shots.single(n, s))[1]
+        for name, file in zip(names, files)
+    }
     return worded(shots.together, surveys)
 
 
@@ -85,7 +109,11 @@ def run(survey, out, workers, scheduler, force, quiet):
         with dask.remote(scheduler) if scheduler else nullcontext() as client:
             return worded(shots.run, survey, out, workers, client, force, not quiet)
     except (KeyboardInterrupt, Interrupted):
-        print(f"kept: the shots that ended are in {out}; the same command goes on", file=sys.stderr, flush=True)
+        print(
+            f"kept: the shots that ended are in {out}; the same command goes on",
+            file=sys.stderr,
+            flush=True,
+        )
         raise
 
 
@@ -116,5 +144,7 @@ def summary(outcome):
     present = len(outcome.names) - outcome.ran
     ran = f"done: {outcome.ran} shots" + (f", {present} were there" if present else "")
     dataset = outcome.dataset
-    variables = ", ".join(f"{name}({', '.join(map(str, v.dims))})" for name, v in dataset.data_vars.items())
+    variables = ", ".join(
+        f"{name}({', '.join(map(str, v.dims))})" for name, v in dataset.data_vars.items()
+    )
     return f"{ran}\n  {outcome.out / 'result.zarr'}  {variables}\n  {outcome.out / 'run.json'}  state, time and worker of each shot"

@@ -10,7 +10,9 @@ LINE = "{:<16}  {:<86}  {:>9}  {:>8}  {}"
 
 
 def command(name=None, device="auto", out=None, figure=None, full=False):
-    """Run the cases of `craton.validation`, a group or one, print what comes of them and keep it; 4 where one is not within its limit."""
+    """Run the cases of `craton.validation`, a group or one, print what comes of them and keep it; 4
+    where one is not within its limit.
+    """
     from craton.validation import CASES, GROUPS, validate
 
     if name is not None:
@@ -34,7 +36,9 @@ def printed(row):
 
 
 def keep(rows, device, out):
-    """Write the rows as JSON with the machine and versions: docs/make_tables.py makes the tables of docs/validation.md from it."""
+    """Write the rows as JSON with the machine and versions: docs/make_tables.py makes the tables of
+    docs/validation.md from it.
+    """
     from craton.backends import backend
     from craton.benchmark import provenance
 
@@ -56,4 +60,6 @@ def written(path, write, option):
         write()
     except (OSError, ValueError) as error:  # ValueError: a format that matplotlib does not know
         remedy = f"choose another file with {option}"
-        raise ResourceError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}\n    -> {remedy}") from error
+        raise ResourceError(
+            f"cannot write {path}: {getattr(error, 'strerror', None) or error}\n    -> {remedy}"
+        ) from error

@@ -1,6 +1,8 @@
-"""Ranks that work together: sums, small messages, agreed errors, exchange of shared points; no physics.
+"""Ranks that work together: sums, small messages, agreed errors, exchange of shared points; no
+physics.
 
-`ranks()` is the communicator of a command line; `ranks(comm)` accepts a caller's own. TRANSPORTS names what can be underneath.
+`ranks()` is the communicator of a command line; `ranks(comm)` accepts a caller's own. TRANSPORTS
+names what can be underneath.
 """
 
 from craton.comm.base import Comm, Elsewhere, Exchange, Together, agree, agreed, broadcast
@@ -39,4 +41,14 @@ def ranks(comm=None):
     return mpi.world() if comm is None else mpi.Mpi(comm)
 
 
-__all__ = ["TRANSPORTS", "Comm", "Elsewhere", "Exchange", "Together", "agree", "agreed", "broadcast", "ranks"]
+__all__ = [
+    "TRANSPORTS",
+    "Comm",
+    "Elsewhere",
+    "Exchange",
+    "Together",
+    "agree",
+    "agreed",
+    "broadcast",
+    "ranks",
+]

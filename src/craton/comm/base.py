@@ -1,4 +1,6 @@
-"""What runs ask of communication: ranks that sum, tell each other small things and agree on errors; and the exchange of shared points."""
+"""What runs ask of communication: ranks that sum, tell each other small things and agree on errors;
+and the exchange of shared points.
+"""
 
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -9,7 +11,10 @@ from craton.errors import CratonError
 
 
 class Exchange(Protocol):
-    """Halos of one rank. `start` may return before anything has moved; after `finish`, ghosts are valid."""
+    """Halos of one rank.
+
+    `start` may return before anything has moved; after `finish`, ghosts are valid.
+    """
 
     def start(self, shared):
         """Send what neighbours need of these arrays."""
@@ -19,7 +24,8 @@ class Exchange(Protocol):
 
 
 class Comm(Protocol):
-    """One rank among `size`. Every rank must call the collectives (reduce, gather, barrier) in the same order.
+    """One rank among `size`. Every rank must call the collectives (reduce, gather, barrier) in the
+    same order.
 
     Parameters
     ----------
@@ -33,16 +39,23 @@ class Comm(Protocol):
     host: str
 
     def reduce(self, array, root=None):
-        """Sum of an array of float64 over the ranks, at every rank or at rank `root` only (None elsewhere)."""
+        """Sum of an array of float64 over the ranks, at every rank or at rank `root` only (None
+        elsewhere).
+        """
 
     def gather(self, value) -> list[Any]:
         """Small objects of all ranks, in their order, at every rank."""
 
     def collect(self, array) -> list[Any] | None:
-        """Arrays of one type, of all ranks, at rank 0; None elsewhere. Their first axis is alike, others may differ."""
+        """Arrays of one type, of all ranks, at rank 0; None elsewhere.
+
+        Their first axis is alike, others may differ.
+        """
 
     def link(self, sends, takes):
-        """Messages that go again and again: (rank, tag, contiguous host buffer) each; `start` sends, `finish` waits for what comes."""
+        """Messages that go again and again: (rank, tag, contiguous host buffer) each; `start`
+        sends, `finish` waits for what comes.
+        """
 
     def barrier(self):
         """Wait for all ranks."""
@@ -70,14 +83,18 @@ def broadcast(comm, value):
 def agree(comm, error=None):
     """Raise at every rank if any has an error: its own, else that of the first rank which has one.
 
-    To be called before a collective that a failed rank would never reach. Errors that are raised here carry the exit code of all ranks
-    as ``agreed``.
+    To be called before a collective that a failed rank would never reach. Errors that are raised
+    here carry the exit code of all ranks as ``agreed``.
     """
     if comm.size == 1:
         if error is not None:
             raise error
         return
-    reports = comm.gather(None if error is None else (comm.rank, comm.host, exit_code(error), str(error) or type(error).__name__))
+    reports = comm.gather(
+        None
+        if error is None
+        else (comm.rank, comm.host, exit_code(error), str(error) or type(error).__name__)
+    )
     first = next((report for report in reports if report), None)
     if first is None:
         return
@@ -93,7 +110,8 @@ def exit_code(error):
 
 @contextmanager
 def agreed(comm):
-    """Inside, an error of any rank becomes one of all when all have left: for work that is short on every rank.
+    """Inside, an error of any rank becomes one of all when all have left: for work that is short on
+    every rank.
 
     One on which all have agreed before passes through.
     """
@@ -119,7 +137,9 @@ class Together:
         self.comm, self.rank, self.size = comm, comm.rank, comm.size
 
     def every(self, work):
-        """Return what `work()` gives on every rank, in their order; an error of one of them is raised at all."""
+        """Return what `work()` gives on every rank, in their order; an error of one of them is
+        raised at all.
+        """
         value, error = None, None
         try:
             value = work()
@@ -129,10 +149,15 @@ class Together:
         return self.comm.gather(value)
 
     def swap(self, arrays):
-        """Return what other ranks send for what goes to them: contiguous host arrays of one size both ways, by rank."""
+        """Return what other ranks send for what goes to them: contiguous host arrays of one size
+        both ways, by rank.
+        """
         agree(self.comm)
         takes = {rank: np.empty_like(array) for rank, array in arrays.items()}
-        link = self.comm.link([(rank, 0, array) for rank, array in arrays.items()], [(rank, 0, array) for rank, array in takes.items()])
+        link = self.comm.link(
+            [(rank, 0, array) for rank, array in arrays.items()],
+            [(rank, 0, array) for rank, array in takes.items()],
+        )
         link.start()
         link.finish()
         return takes

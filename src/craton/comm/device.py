@@ -1,4 +1,7 @@
-"""Halos in device memory: packed, exchanged and unpacked on a stream of their own, while the inside is computed; the host never waits."""
+"""Halos in device memory: packed, exchanged and unpacked on a stream of their own, while the inside
+is computed; the host never waits.
+"""
+
 import time
 from dataclasses import replace
 
@@ -8,7 +11,8 @@ from craton.comm import nccl
 
 
 def on_device(program, comm, say=None, overlap=True):
-    """Return the Exchange of a program on a GPU: by NCCL where every rank has it and a GPU of its own, else through pinned host memory.
+    """Return the Exchange of a program on a GPU: by NCCL where every rank has it and a GPU of its
+    own, else through pinned host memory.
 
     Parameters
     ----------
@@ -36,7 +40,9 @@ def on_device(program, comm, say=None, overlap=True):
 
 
 def stream_of_high_priority(cupy):
-    """Return a stream whose kernels go before those that wait on others: halos are short and others wait for them."""
+    """Return a stream whose kernels go before those that wait on others: halos are short and others
+    wait for them.
+    """
     try:
         return cupy.cuda.Stream(non_blocking=True, priority=-5)
     except TypeError:  # an older CuPy
@@ -54,9 +60,16 @@ class Beside:
     """
 
     def __init__(self, program, side, overlap):
-        self.machine, self.arrays, self.side, self.overlap = program.backend, program.arrays, side, overlap
+        self.machine, self.arrays, self.side, self.overlap = (
+            program.backend,
+            program.arrays,
+            side,
+            overlap,
+        )
         self.cupy, self.waited, self.timing, self.pairs = program.backend.cupy, 0.0, False, []
-        self.events = {id(s.shared): [self.event(), self.event()] for s in program.phases if s.shared}
+        self.events = {
+            id(s.shared): [self.event(), self.event()] for s in program.phases if s.shared
+        }
 
     def event(self, timing=False):
         """Return a new event."""
@@ -118,8 +131,13 @@ class Direct(Beside):
     def __init__(self, program, group, side, overlap):
         super().__init__(program, side, overlap)
         self.group = group
-        self.messages = {id(s.shared): [(m.rank, self.arrays[m.out], self.arrays[m.into]) for m in s.shared.messages]
-                         for s in program.phases if s.shared}  # fmt: skip
+        self.messages = {
+            id(s.shared): [
+                (m.rank, self.arrays[m.out], self.arrays[m.into]) for m in s.shared.messages
+            ]
+            for s in program.phases
+            if s.shared
+        }
 
     def queue(self, shared):
         """Pack, exchange, unpack."""
@@ -138,8 +156,12 @@ class Pinned(Beside):
         self.links, self.hosts, self.open = {}, {}, False
         for n, stage in enumerate(program.phases):
             if stage.shared:
-                sends = [(m.rank, n, self.pinned(self.arrays[m.out])) for m in stage.shared.messages]
-                takes = [(m.rank, n, self.pinned(self.arrays[m.into])) for m in stage.shared.messages]
+                sends = [
+                    (m.rank, n, self.pinned(self.arrays[m.out])) for m in stage.shared.messages
+                ]
+                takes = [
+                    (m.rank, n, self.pinned(self.arrays[m.into])) for m in stage.shared.messages
+                ]
                 self.hosts[id(stage.shared)] = sends, takes
                 self.links[id(stage.shared)] = comm.link(sends, takes)
 
@@ -174,10 +196,11 @@ class Pinned(Beside):
 
 
 def one_graph(program, exchange):
-    """Make a step of a program one graph, its exchange by NCCL in it: the host launches once a step.
+    """Make a step of a program one graph, its exchange by NCCL in it: the host launches once a
+    step.
 
-    Events that order the streams become edges of the graph. Not the default: a step's launches are hidden behind kernels unless a GPU has
-    fewer than some ten million points.
+    Events that order the streams become edges of the graph. Not the default: a step's launches are
+    hidden behind kernels unless a GPU has fewer than some ten million points.
     """
     machine, side = program.backend, exchange.side
     machine.finish()
@@ -192,7 +215,13 @@ def one_graph(program, exchange):
                 exchange.finish(stage.shared)
         finally:
             graph = machine.stream.end_capture()
-    whole = replace(program.phases[0], name="step", outer=machine.region([]), inner=lambda step: graph.launch(machine.stream), shared=None)
+    whole = replace(
+        program.phases[0],
+        name="step",
+        outer=machine.region([]),
+        inner=lambda step: graph.launch(machine.stream),
+        shared=None,
+    )
     return replace(program, phases=[whole])
 
 

@@ -1,4 +1,7 @@
-"""Halos and shared points of a program between ranks: packed on the machine, sent by what the ranks have, unpacked or added."""
+"""Halos and shared points of a program between ranks: packed on the machine, sent by what the ranks
+have, unpacked or added.
+"""
+
 import time
 
 
@@ -38,7 +41,10 @@ class OnHost:
 
 
 def exchange(program, comm, say=None):
-    """Return the Exchange of a program of one of several ranks, ghosts filled; all must call it. `say` is told what is slow."""
+    """Return the Exchange of a program of one of several ranks, ghosts filled; all must call it.
+
+    `say` is told what is slow.
+    """
     if program.backend.shares_host_memory:
         between = OnHost(program, comm)
     else:
@@ -50,7 +56,10 @@ def exchange(program, comm, say=None):
 
 
 def fill(program, exchange):
-    """Fill all ghosts from what neighbours have now. What neighbours add within a step is nothing between steps."""
+    """Fill all ghosts from what neighbours have now.
+
+    What neighbours add within a step is nothing between steps.
+    """
     for phase, stage in zip(program.plan.phases, program.phases):
         if phase.halos:
             exchange.start(stage.shared)

@@ -1,4 +1,6 @@
-"""MPI launchers: which one started this process, whether its library belongs to it, and how to start one."""
+"""MPI launchers: which one started this process, whether its library belongs to it, and how to
+start one.
+"""
 
 import os
 import shutil
@@ -12,8 +14,9 @@ from pathlib import Path
 
 from craton.errors import Problem, ResourceError, ScenarioError
 
-# (family, variable with the number of processes, variable with the number of this one). Slurm sets the step's variables for what srun
-# starts; SLURM_NTASKS alone also stands in the batch script, which is one process.
+# (family, variable with the number of processes, variable with the number of this one). Slurm sets
+# the step's variables for what srun starts; SLURM_NTASKS alone also stands in the batch script,
+# which is one process.
 LAUNCHERS = (
     ("Open MPI", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
     ("MVAPICH", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),
@@ -23,7 +26,16 @@ LAUNCHERS = (
 INSTALL = "pip install 'craton[mpi]' (mpi4py and the mpich wheel with its mpiexec)"
 PATIENCE = 8  # s for ranks to end after a signal
 # What Hydra, MPICH's launcher, says around the message of the rank that failed.
-CHATTER = ("=====", "=   ", "YOUR APPLICATION TERMINATED", "This typically refers", "Please see the FAQ", "Abort(", "[mpiexec@", "[proxy")
+CHATTER = (
+    "=====",
+    "=   ",
+    "YOUR APPLICATION TERMINATED",
+    "This typically refers",
+    "Please see the FAQ",
+    "Abort(",
+    "[mpiexec@",
+    "[proxy",
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,9 @@ def started():
     """Return True where an MPI launcher started this process, or the caller has begun MPI."""
     launched = launch()
     module = sys.modules.get("mpi4py.MPI")
-    return bool(launched and launched.size > 1) or bool(module and module.Is_initialized() and module.COMM_WORLD.size > 1)
+    return bool(launched and launched.size > 1) or bool(
+        module and module.Is_initialized() and module.COMM_WORLD.size > 1
+    )
 
 
 def check_installed():
@@ -65,7 +79,8 @@ def check_installed():
 
 
 def check_library(version):
-    """Refuse a library that cannot begin under this launcher. It would end the program without a word that helps.
+    """Refuse a library that cannot begin under this launcher. It would end the program without a
+    word that helps.
 
     Parameters
     ----------
@@ -73,7 +88,12 @@ def check_library(version):
         What the library says that it is.
     """
     launched = launch()
-    if launched and launched.size > 1 and launched.family == "Open MPI" and "Open MPI" not in version:
+    if (
+        launched
+        and launched.size > 1
+        and launched.family == "Open MPI"
+        and "Open MPI" not in version
+    ):
         _strangers(launched, version)
 
 
@@ -86,13 +106,18 @@ def check_size(size, version):
 
 def _strangers(launched, version):
     library = " ".join(version.split()[:3])
-    refuse(f"{launched.family} started {launched.size} processes, but with the MPI library here ({library}) they do not find each other: "
-           "each would run alone and write over the others", "use `craton run --ranks N`, or the mpiexec that belongs to the library "
-           f"(of this environment: {mpiexec(default='none')})")  # fmt: skip
+    refuse(
+        f"{launched.family} started {launched.size} processes, but with the MPI library here ({library}) they do not find each other: "
+        "each would run alone and write over the others",
+        "use `craton run --ranks N`, or the mpiexec that belongs to the library "
+        f"(of this environment: {mpiexec(default='none')})",
+    )
 
 
 def refuse(message, remedy):
-    """Raise what is wrong with the launcher or the library; every process finds the same, the first one says it."""
+    """Raise what is wrong with the launcher or the library; every process finds the same, the first
+    one says it.
+    """
     problem = Problem("mpiexec", message, remedy)
     error = ScenarioError([problem])
     launched = launch()
@@ -126,17 +151,26 @@ def command(ranks, words):
 def run(ranks, words, busy=lambda: False):
     """Run `craton` with these words on so many ranks of this host.
 
-    Ctrl-C goes to the launcher once, which passes it on to every rank. Ranks that do not end soon are killed, but for as long as `busy`
-    says that they are writing what must not be lost.
+    Ctrl-C goes to the launcher once, which passes it on to every rank. Ranks that do not end soon
+    are killed, but for as long as `busy` says that they are writing what must not be lost.
 
     Returns
     -------
     int, str
         Exit code, and what ended the ranks where they could not say it themselves.
     """
-    environment = {**os.environ, "HYDRA_LAUNCHER": "fork"}  # this host only, whatever batch system is around
-    process = subprocess.Popen(command(ranks, words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               errors="replace", env=environment, start_new_session=True)  # fmt: skip
+    # this host only, whatever batch system is around
+    environment = {**os.environ, "HYDRA_LAUNCHER": "fork"}
+    process = subprocess.Popen(
+        command(ranks, words),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=environment,
+        start_new_session=True,
+    )
     talk = Talk()
     pipes = ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
     readers = [threading.Thread(target=talk.forward, args=pipe, daemon=True) for pipe in pipes]
@@ -146,7 +180,12 @@ def run(ranks, words, busy=lambda: False):
     for reader in readers:
         reader.join(1)
     if interrupted and code not in (0, 75):
-        return 75, "interrupted" if talk.aborted == 75 else f"interrupted; the ranks did not end within {PATIENCE} s and were killed"
+        return (
+            75,
+            "interrupted"
+            if talk.aborted == 75
+            else f"interrupted; the ranks did not end within {PATIENCE} s and were killed",
+        )
     if talk.aborted is not None:
         return talk.aborted, ""
     if talk.killed:
@@ -157,7 +196,8 @@ def run(ranks, words, busy=lambda: False):
 def _wait(process, busy):
     """Exit code of the launcher, and whether it was interrupted.
 
-    Ctrl-C becomes its signal; a second one after a while kills ranks that are in the middle of something.
+    Ctrl-C becomes its signal; a second one after a while kills ranks that are in the middle of
+    something.
     """
     interrupted = False
     while True:
@@ -166,7 +206,10 @@ def _wait(process, busy):
         except KeyboardInterrupt:
             interrupted = True
             process.send_signal(signal.SIGINT)
-            for seconds, end in ((PATIENCE, lambda: process.send_signal(signal.SIGINT)), (PATIENCE + 2, process.kill)):
+            for seconds, end in (
+                (PATIENCE, lambda: process.send_signal(signal.SIGINT)),
+                (PATIENCE + 2, process.kill),
+            ):
                 _later(seconds, end, busy)
 
 

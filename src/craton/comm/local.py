@@ -63,7 +63,10 @@ class Team:
         self.here, self.meetings, self.left, self.changed = 0, 0, False, threading.Condition()
 
     def meet(self):
-        """Wait for all ranks; raises Left where one has ended and will not come. Who has met is not concerned by what follows."""
+        """Wait for all ranks; raises Left where one has ended and will not come.
+
+        Who has met is not concerned by what follows.
+        """
         with self.changed:
             meeting, self.here = self.meetings, self.here + 1
             if self.here == self.size:
@@ -109,7 +112,9 @@ class Member(Alone):
 
     def reduce(self, array, root=None):
         """Sum in the order of the ranks: the same at every one."""
-        return self.shared(array, lambda parts: summed(parts) if root in (None, self.rank) else None)
+        return self.shared(
+            array, lambda parts: summed(parts) if root in (None, self.rank) else None
+        )
 
     def gather(self, value):
         """Return the values of all ranks: the very objects."""
@@ -117,7 +122,9 @@ class Member(Alone):
 
     def collect(self, array):
         """Return the arrays of all ranks, at rank 0; None elsewhere."""
-        return self.shared(array, lambda parts: [part.copy() for part in parts] if self.rank == 0 else None)
+        return self.shared(
+            array, lambda parts: [part.copy() for part in parts] if self.rank == 0 else None
+        )
 
     def link(self, sends, takes):
         """Buffers that go to ranks and come from them again and again: Mailboxes."""
@@ -182,7 +189,10 @@ def spawn(size, work):
         finally:
             team.leave()
 
-    threads = [threading.Thread(target=run_rank, args=(rank,), daemon=True, name=f"rank {rank}") for rank in range(size)]
+    threads = [
+        threading.Thread(target=run_rank, args=(rank,), daemon=True, name=f"rank {rank}")
+        for rank in range(size)
+    ]
     for thread in threads:
         thread.start()
     try:
@@ -192,5 +202,7 @@ def spawn(size, work):
         team.leave()
         raise
     if errors:
-        raise min(errors.items(), key=lambda item: (isinstance(item[1], Left | Elsewhere), item[0]))[1]
+        raise min(
+            errors.items(), key=lambda item: (isinstance(item[1], Left | Elsewhere), item[0])
+        )[1]
     return results

@@ -1,4 +1,6 @@
-"""Ranks that are processes, through mpi4py: host buffers; waiting never keeps a signal from being seen."""
+"""Ranks that are processes, through mpi4py: host buffers; waiting never keeps a signal from being
+seen.
+"""
 
 import os
 import pickle
@@ -14,7 +16,8 @@ from craton.versions import versions
 
 SPIN = 2e-4  # s of asking without a pause, then
 PAUSE = 2e-3  # s between two questions
-EXCHANGE_SPIN, EXCHANGE_PAUSE = 5e-3, 2e-4  # s: the same for halos, which are waited for in every step
+# s: the same for halos, which are waited for in every step
+EXCHANGE_SPIN, EXCHANGE_PAUSE = 5e-3, 2e-4
 DRAIN = 0.2  # s for launchers to read what was said last: an abort is quicker than their pipes
 
 
@@ -27,15 +30,19 @@ def load():
         The library cannot be loaded, or does not belong to the launcher.
     """
     launcher.check_installed()
-    os.environ.setdefault("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1")  # the rank that fails has said why
+    # the rank that fails has said why
+    os.environ.setdefault("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1")
     import mpi4py
 
     if "mpi4py.MPI" not in sys.modules:
         mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
     try:
         from mpi4py import MPI
-    except (ImportError, RuntimeError) as error:  # mpi4py says RuntimeError where it finds no library
-        launcher.refuse(f"mpi4py cannot load an MPI library: {' '.join(str(error).split())}", launcher.INSTALL)
+    # mpi4py says RuntimeError where it finds no library
+    except (ImportError, RuntimeError) as error:
+        launcher.refuse(
+            f"mpi4py cannot load an MPI library: {' '.join(str(error).split())}", launcher.INSTALL
+        )
     version = MPI.Get_library_version()
     launcher.check_library(version)
     if not MPI.Is_initialized():
@@ -58,14 +65,28 @@ def world():
 
 
 def check_versions(comm, of_this_rank):
-    """Refuse ranks that run other versions of what they compute with; `of_this_rank`: version by name."""
+    """Refuse ranks that run other versions of what they compute with; `of_this_rank`: version by
+    name.
+    """
     every = comm.gather((comm.host, of_this_rank))
-    other = next(((rank, host, used) for rank, (host, used) in enumerate(every) if used != every[0][1]), None)
+    other = next(
+        ((rank, host, used) for rank, (host, used) in enumerate(every) if used != every[0][1]), None
+    )
     if other:
         rank, host, used = other
-        words = [", ".join(f"{name} {version}" for name, version in entry.items()) for entry in (every[0][1], used)]
-        error = ScenarioError([Problem("mpiexec", f"rank 0 on {every[0][0]} has {words[0]}, rank {rank} on {host} has {words[1]}",
-                                       "start all ranks in one environment")])  # fmt: skip
+        words = [
+            ", ".join(f"{name} {version}" for name, version in entry.items())
+            for entry in (every[0][1], used)
+        ]
+        error = ScenarioError(
+            [
+                Problem(
+                    "mpiexec",
+                    f"rank 0 on {every[0][0]} has {words[0]}, rank {rank} on {host} has {words[1]}",
+                    "start all ranks in one environment",
+                )
+            ]
+        )
         error.agreed, error.comm = error.exit_code, comm
         raise error
 
@@ -118,7 +139,9 @@ class Mpi:
         return [piece.view(mine.dtype).reshape(shape) for piece, shape in zip(pieces, shapes)]
 
     def link(self, sends, takes):
-        """Return persistent requests for buffers that go to ranks and come from them again and again: Requests."""
+        """Return persistent requests for buffers that go to ranks and come from them again and
+        again: Requests.
+        """
         return Requests(self, sends, takes)
 
     def barrier(self):
@@ -126,7 +149,9 @@ class Mpi:
         self.wait(self.communicator.Ibarrier())
 
     def wait(self, request):
-        """Until a request is done: Ctrl-C is seen, and a rank that waits for long takes no core from others."""
+        """Until a request is done: Ctrl-C is seen, and a rank that waits for long takes no core
+        from others.
+        """
         begin = time.perf_counter()
         while not request.Test():
             time.sleep(0 if time.perf_counter() - begin < SPIN else PAUSE)
@@ -152,7 +177,9 @@ class Requests:
         from mpi4py import MPI
 
         self.comm, self.all, self.start_all = comm, MPI.Request.Testall, MPI.Prequest.Startall
-        self.requests = [comm.communicator.Recv_init(buffer, source, tag) for source, tag, buffer in takes]
+        self.requests = [
+            comm.communicator.Recv_init(buffer, source, tag) for source, tag, buffer in takes
+        ]
         self.requests += [comm.communicator.Send_init(buffer, to, tag) for to, tag, buffer in sends]
 
     def start(self):
@@ -184,11 +211,16 @@ class EndAll:
         comm = self.comm
         time.sleep(min(0.5 * comm.rank, 3))  # where several fail alike, one says it
         self.before(kind, error, trace)
-        print(f"rank {comm.rank} on {comm.host}: {kind.__name__}: {error}; all ranks end", file=sys.stderr)
+        print(
+            f"rank {comm.rank} on {comm.host}: {kind.__name__}: {error}; all ranks end",
+            file=sys.stderr,
+        )
         comm.abort(1)
 
 
 def end_all_when_one_fails(comm):
-    """From now on an exception that nobody catches ends all ranks instead of leaving the others waiting for ever."""
+    """From now on an exception that nobody catches ends all ranks instead of leaving the others
+    waiting for ever.
+    """
     if not isinstance(sys.excepthook, EndAll):
         sys.excepthook = EndAll(comm, sys.excepthook)

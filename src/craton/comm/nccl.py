@@ -1,4 +1,6 @@
-"""Ranks with a GPU each, through NCCL: arrays stay in device memory; small messages go by the transport underneath."""
+"""Ranks with a GPU each, through NCCL: arrays stay in device memory; small messages go by the
+transport underneath.
+"""
 
 import numpy as np
 
@@ -18,7 +20,8 @@ class Nccl:
     Parameters
     ----------
     under : Comm
-        Ranks that are there already (threads, MPI): one for each GPU. It carries small messages and sums of host arrays.
+        Ranks that are there already (threads, MPI): one for each GPU. It carries small messages and
+        sums of host arrays.
     stream : cupy.cuda.Stream
         Where communication is queued: that of the machine, or one beside it.
 
@@ -34,22 +37,31 @@ class Nccl:
 
         self.cupy, self.nccl, self.under, self.stream = cupy, nccl, under, stream
         self.rank, self.size, self.host = under.rank, under.size, under.host
-        self.types = {np.dtype(np.float32): nccl.NCCL_FLOAT32, np.dtype(np.float64): nccl.NCCL_FLOAT64,
-                      np.dtype(np.int64): nccl.NCCL_INT64}  # fmt: skip
+        self.types = {
+            np.dtype(np.float32): nccl.NCCL_FLOAT32,
+            np.dtype(np.float64): nccl.NCCL_FLOAT64,
+            np.dtype(np.int64): nccl.NCCL_INT64,
+        }
         identity = under.gather(nccl.get_unique_id() if under.rank == 0 else None)[0]
         self.communicator = nccl.NcclCommunicator(self.size, identity, self.rank)
 
     def reduce(self, array, root=None):
-        """Sum over the ranks; of an array of the device, queued on the stream; of a host array, by the transport underneath."""
+        """Sum over the ranks; of an array of the device, queued on the stream; of a host array, by
+        the transport underneath.
+        """
         if not isinstance(array, self.cupy.ndarray):
             return self.under.reduce(array, root)
         array = self.cupy.ascontiguousarray(array)
         out = self.cupy.empty_like(array)
         kind, stream = self.types[array.dtype], self.stream.ptr
         if root is None:
-            self.communicator.allReduce(array.data.ptr, out.data.ptr, array.size, kind, self.nccl.NCCL_SUM, stream)
+            self.communicator.allReduce(
+                array.data.ptr, out.data.ptr, array.size, kind, self.nccl.NCCL_SUM, stream
+            )
         else:
-            self.communicator.reduce(array.data.ptr, out.data.ptr, array.size, kind, self.nccl.NCCL_SUM, root, stream)
+            self.communicator.reduce(
+                array.data.ptr, out.data.ptr, array.size, kind, self.nccl.NCCL_SUM, root, stream
+            )
         return out if root in (None, self.rank) else None
 
     def exchange(self, messages):
@@ -63,8 +75,12 @@ class Nccl:
         self.nccl.groupStart()
         try:
             for rank, out, into in messages:
-                self.communicator.send(out.data.ptr, out.size, self.types[out.dtype], rank, self.stream.ptr)
-                self.communicator.recv(into.data.ptr, into.size, self.types[into.dtype], rank, self.stream.ptr)
+                self.communicator.send(
+                    out.data.ptr, out.size, self.types[out.dtype], rank, self.stream.ptr
+                )
+                self.communicator.recv(
+                    into.data.ptr, into.size, self.types[into.dtype], rank, self.stream.ptr
+                )
         finally:
             self.nccl.groupEnd()
 

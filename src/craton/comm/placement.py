@@ -31,12 +31,19 @@ class Place:
 def place(comm):
     """Return the Place of a rank; all ranks must ask.
 
-    Launchers that bind a rank to cores of its own are respected: cores are divided only among ranks that share them.
+    Launchers that bind a rank to cores of its own are respected: cores are divided only among ranks
+    that share them.
     """
     mine = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(cores()))
-    here = [(rank, bound) for rank, (host, bound) in enumerate(comm.gather((comm.host, mine))) if host == comm.host]
+    here = [
+        (rank, bound)
+        for rank, (host, bound) in enumerate(comm.gather((comm.host, mine)))
+        if host == comm.host
+    ]
     sharing = sum(bool(mine & bound) for _, bound in here)
-    return Place([rank for rank, _ in here].index(comm.rank), len(here), max(len(mine) // sharing, 1))
+    return Place(
+        [rank for rank, _ in here].index(comm.rank), len(here), max(len(mine) // sharing, 1)
+    )
 
 
 def machine(device, comm, here, threads=None):
@@ -49,7 +56,8 @@ def machine(device, comm, here, threads=None):
     comm : Comm
     here : Place
     threads : int, optional
-        Of each rank, in place of its share of the cores; $OMP_NUM_THREADS comes before the share as well.
+        Of each rank, in place of its share of the cores; $OMP_NUM_THREADS comes before the share as
+        well.
 
     Raises
     ------
@@ -57,14 +65,17 @@ def machine(device, comm, here, threads=None):
         The device is not there.
     """
     if device in ("auto", "cuda") and devices():
-        return backend("cuda", threads=threads, index=here.number % devices() if comm.size > 1 else None)
+        return backend(
+            "cuda", threads=threads, index=here.number % devices() if comm.size > 1 else None
+        )
     if comm.size > 1 and threads is None and "OMP_NUM_THREADS" not in os.environ:
         threads = here.threads
     return backend("cpu" if device == "auto" else device, threads=threads)
 
 
 def planner(comm=None, threads=None):
-    """Return the machine on which a rank applies operators while it makes its plan: the CPU; a GPU where there is no C++ compiler.
+    """Return the machine on which a rank applies operators while it makes its plan: the CPU; a GPU
+    where there is no C++ compiler.
 
     All ranks must ask.
     """
@@ -90,9 +101,10 @@ def devices():
     return cupy.cuda.runtime.getDeviceCount()
 
 
-
 def gpus(device):
-    """Names of the GPUs that this process may use, as its environment has them; none where the device is the CPU."""
+    """Names of the GPUs that this process may use, as its environment has them; none where the
+    device is the CPU.
+    """
     if device == "cpu" or not devices():
         return []
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
@@ -100,7 +112,8 @@ def gpus(device):
 
 
 def crew(device, tasks, nbytes):
-    """How many tasks to run at once on this computer: one for each GPU, or for every few cores as far as memory goes.
+    """How many tasks to run at once on this computer: one for each GPU, or for every few cores as
+    far as memory goes.
 
     Parameters
     ----------
@@ -118,7 +131,12 @@ def crew(device, tasks, nbytes):
 
 
 def environments(device, count):
-    """Return the environment of each of some processes of this computer: its GPU, its share of the cores; list of dict."""
+    """Return the environment of each of some processes of this computer: its GPU, its share of the
+    cores; list of dict.
+    """
     names = gpus(device)
     threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(cores() // count, 1)))}
-    return [threads | ({"CUDA_VISIBLE_DEVICES": names[n % len(names)]} if names else {}) for n in range(count)]
+    return [
+        threads | ({"CUDA_VISIBLE_DEVICES": names[n % len(names)]} if names else {})
+        for n in range(count)
+    ]

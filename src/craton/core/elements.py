@@ -1,4 +1,7 @@
-"""Partition of a mesh's elements over ranks: owner of each element, points that ranks share, outer elements."""
+"""Partition of a mesh's elements over ranks: owner of each element, points that ranks share, outer
+elements.
+"""
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,13 +45,15 @@ class Piece:
     ----------
     rank : int
     elements : (m,) array
-        Numbers of its elements in the whole mesh (or in its own, where it built that itself): first the outer elements, which hold a
-        shared point, then the inner ones; each group in the order of the mesh.
+        Numbers of its elements in the whole mesh (or in its own, where it built that itself): first
+        the outer elements, which hold a shared point, then the inner ones; each group in the order
+        of the mesh.
     outer : int
         Number of outer elements.
     shared : dict of int to (s,) int64 array
-        For each neighbour the points that both have, as places ``position in elements * n^3 + node``. Both sides list the same points in
-        the same order, that of the points' numbers in the whole mesh.
+        For each neighbour the points that both have, as places ``position in elements * n^3 +
+        node``. Both sides list the same points in the same order, that of the points' numbers in
+        the whole mesh.
     """
 
     rank: int
@@ -57,12 +62,14 @@ class Piece:
     shared: dict
 
     def points(self, numbering):
-        """Return the numbers of the shared points by neighbour, in the order of `shared`, from a numbering (m, n, n, n) of the elements."""
+        """Return the numbers of the shared points by neighbour, in the order of `shared`, from a
+        numbering (m, n, n, n) of the elements.
+        """
         flat = np.asarray(numbering).reshape(-1)
         return {rank: flat[places] for rank, places in self.shared.items()}
 
 
-# --- owner of each element --------------------------------------------------------------------------------------------------------------
+# --- owner of each element ------------------------------------------------------------------------
 
 
 def neighbours(points):
@@ -78,8 +85,12 @@ def neighbours(points):
     offsets, adjacency : (ne + 1,), (edges,) int32 arrays
         Neighbours of element e are adjacency[offsets[e]:offsets[e + 1]].
     """
-    corners = np.asarray(points)[:, :: points.shape[1] - 1, :: points.shape[1] - 1, :: points.shape[1] - 1]
-    faces = np.concatenate([corners.take(side, axis=axis).reshape(-1, 4) for axis in (3, 2, 1) for side in (0, 1)])
+    corners = np.asarray(points)[
+        :, :: points.shape[1] - 1, :: points.shape[1] - 1, :: points.shape[1] - 1
+    ]
+    faces = np.concatenate(
+        [corners.take(side, axis=axis).reshape(-1, 4) for axis in (3, 2, 1) for side in (0, 1)]
+    )
     faces = np.sort(faces, axis=1)
     order = np.argsort(_hash_corners(faces), kind="stable")
     same = (faces[order[1:]] == faces[order[:-1]]).all(axis=1)
@@ -91,7 +102,9 @@ def neighbours(points):
 
 
 def _hash_corners(faces):
-    """Return a hash of the corners of each face; among 10 million elements, faces with different corners almost surely differ."""
+    """Return a hash of the corners of each face; among 10 million elements, faces with different
+    corners almost surely differ.
+    """
     key = np.zeros(len(faces), np.uint64)
     for corner in faces.T:
         key = (key ^ corner.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
@@ -100,25 +113,37 @@ def _hash_corners(faces):
 
 
 def metis(graph, centroids, ranks, weights, seed=0):
-    """METIS's k-way partition of the dual graph (Karypis & Kumar 1998): few faces between ranks, weights within 3 %.
+    """METIS's k-way partition of the dual graph (Karypis & Kumar 1998): few faces between ranks,
+    weights within 3 %.
 
-    All methods take: graph, a function that gives `neighbours`; centroids (ne, 3); ranks; weights (ne,); seed.
+    All methods take: graph, a function that gives `neighbours`; centroids (ne, 3); ranks; weights
+    (ne,); seed.
     """
     try:
         import pymetis
     except ImportError as error:
-        raise ResourceError("partition = metis needs pymetis; install it with: pip install pymetis") from error
+        raise ResourceError(
+            "partition = metis needs pymetis; install it with: pip install pymetis"
+        ) from error
     if ranks == 1:
         return np.zeros(len(centroids), np.int32)
     offsets, adjacency = graph()
     whole = np.maximum(np.rint(weights / weights.mean() * INTEGER), 1).astype(int)
     options = pymetis.Options(seed=seed)
-    result = pymetis.part_graph(ranks, pymetis.CSRAdjacency(offsets, adjacency), vweights=whole, recursive=ranks <= 8, options=options)
+    result = pymetis.part_graph(
+        ranks,
+        pymetis.CSRAdjacency(offsets, adjacency),
+        vweights=whole,
+        recursive=ranks <= 8,
+        options=options,
+    )
     return np.asarray(result[1], np.int32)
 
 
 def bisection(graph, centroids, ranks, weights, seed=0):
-    """Recursive coordinate bisection: across the longest extent, again and again, with the ranks' share of the weight on each side."""
+    """Recursive coordinate bisection: across the longest extent, again and again, with the ranks'
+    share of the weight on each side.
+    """
     out = np.zeros(len(centroids), np.int32)
     todo = [(np.arange(len(centroids)), 0, ranks)]
     while todo:
@@ -137,28 +162,40 @@ def bisection(graph, centroids, ranks, weights, seed=0):
 
 
 def slices(graph, centroids, ranks, weights, seed=0):
-    """Slices from top to bottom: nx of equal weight along x, each cut into ny along y; nx ny = ranks, as near to squares as possible."""
+    """Slices from top to bottom: nx of equal weight along x, each cut into ny along y; nx ny =
+    ranks, as near to squares as possible.
+    """
     extent = np.maximum(np.ptp(centroids[:, :2], axis=0), 1e-300)
     counts = [(n, ranks // n) for n in range(1, ranks + 1) if ranks % n == 0]
     nx, ny = min(counts, key=lambda c: abs(np.log(extent[0] / c[0] * c[1] / extent[1])))
     out = np.empty(len(centroids), np.int32)
-    for i, strip in enumerate(_cut_by_weight(centroids[:, 0], np.arange(len(centroids)), weights, nx)):
+    for i, strip in enumerate(
+        _cut_by_weight(centroids[:, 0], np.arange(len(centroids)), weights, nx)
+    ):
         for j, members in enumerate(_cut_by_weight(centroids[:, 1], strip, weights, ny)):
             out[members] = j * nx + i
     return out
 
 
 def _cut_by_weight(along, members, weights, count):
-    """Cut elements into `count` runs of equal weight along an axis; no run is empty where there are enough elements."""
+    """Cut elements into `count` runs of equal weight along an axis; no run is empty where there are
+    enough elements.
+    """
     members = members[np.argsort(along[members], kind="stable")]
     total = np.cumsum(weights[members])
     cuts = np.searchsorted(total - weights[members] / 2, total[-1] * np.arange(1, count) / count)
-    return np.split(members, np.clip(cuts, np.arange(1, count), len(members) - np.arange(count - 1, 0, -1)))
+    return np.split(
+        members, np.clip(cuts, np.arange(1, count), len(members) - np.arange(count - 1, 0, -1))
+    )
 
 
 def scatter(graph, centroids, ranks, weights, seed=0):
-    """Scatter elements at random, in equal numbers: the worst partition, for tests; `seed` makes it repeatable."""
-    return np.random.default_rng(seed).permutation(np.arange(len(centroids)) % ranks).astype(np.int32)
+    """Scatter elements at random, in equal numbers: the worst partition, for tests; `seed` makes it
+    repeatable.
+    """
+    return (
+        np.random.default_rng(seed).permutation(np.arange(len(centroids)) % ranks).astype(np.int32)
+    )
 
 
 METHODS = {"metis": metis, "bisection": bisection, "slices": slices, "random": scatter}
@@ -190,13 +227,27 @@ def partition(points, centroids, ranks, method="auto", weights=None, seed=0, pai
     ScenarioError
         Fewer elements than ranks.
     """
-    group = np.arange(len(centroids)) if pairs is None or not len(pairs) else groups(pairs, len(centroids))
+    group = (
+        np.arange(len(centroids))
+        if pairs is None or not len(pairs)
+        else groups(pairs, len(centroids))
+    )
     count = int(group.max(initial=-1)) + 1
     if not 1 <= ranks <= count:
-        raise ScenarioError([Problem("--ranks", f"{ranks} ranks for {len(centroids)} elements", "use fewer ranks: each needs an element")])
+        raise ScenarioError(
+            [
+                Problem(
+                    "--ranks",
+                    f"{ranks} ranks for {len(centroids)} elements",
+                    "use fewer ranks: each needs an element",
+                )
+            ]
+        )
     weights = np.ones(len(centroids)) if weights is None else np.asarray(weights, float)
     total = np.bincount(group, weights)
-    centres = np.stack([np.bincount(group, weights * x) / total for x in np.asarray(centroids, float).T], axis=1)
+    centres = np.stack(
+        [np.bincount(group, weights * x) / total for x in np.asarray(centroids, float).T], axis=1
+    )
     chosen = METHODS[_default_method() if method == "auto" else method]
 
     def graph():
@@ -207,7 +258,9 @@ def partition(points, centroids, ranks, method="auto", weights=None, seed=0, pai
 
 
 def groups(pairs, count):
-    """Return the group number of each of `count` elements: elements that pairs (m, 2) connect are in one group."""
+    """Return the group number of each of `count` elements: elements that pairs (m, 2) connect are
+    in one group.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -222,7 +275,9 @@ def contract_graph(offsets, adjacency, group):
     count = int(group.max()) + 1
     a, b = group[np.repeat(np.arange(len(group)), np.diff(offsets))], group[adjacency]
     keys = np.unique(a[a != b].astype(np.int64) * count + b[a != b])
-    return np.searchsorted(keys, np.arange(count + 1) * count).astype(np.int32), (keys % count).astype(np.int32)
+    return np.searchsorted(keys, np.arange(count + 1) * count).astype(np.int32), (
+        keys % count
+    ).astype(np.int32)
 
 
 def _default_method():
@@ -231,7 +286,7 @@ def _default_method():
     return "metis" if find_spec("pymetis") else "bisection"
 
 
-# --- what ranks share -------------------------------------------------------------------------------------------------------------------
+# --- what ranks share -----------------------------------------------------------------------------
 
 
 def pieces(points, ranks):
@@ -252,10 +307,13 @@ def pieces(points, ranks):
     count = int(ranks.max()) + 1
     flat = points.reshape(len(points), -1)
     last, common = np.empty(int(flat.max()) + 1, np.int32), np.zeros(int(flat.max()) + 1, bool)
-    last[flat] = ranks[:, None]  # of several ranks one stays: the others find it instead of themselves
+    # of several ranks one stays: the others find it instead of themselves
+    last[flat] = ranks[:, None]
     common[flat[last[flat] != ranks[:, None]]] = True
     touched = np.flatnonzero(common[flat].any(axis=1))
-    keys = np.unique((flat[touched].astype(np.int64) * count + ranks[touched, None])[common[flat[touched]]])
+    keys = np.unique(
+        (flat[touched].astype(np.int64) * count + ranks[touched, None])[common[flat[touched]]]
+    )
     holders = _holders(*np.divmod(keys, count), count)
     out = []
     for rank in range(count):
@@ -265,22 +323,36 @@ def pieces(points, ranks):
 
 
 def _holders(point, rank, count):
-    """Return for each rank the numbers, rising, of the points that it shares, by neighbour; from (point, rank) pairs sorted by point."""
+    """Return for each rank the numbers, rising, of the points that it shares, by neighbour; from
+    (point, rank) pairs sorted by point.
+    """
     out: list[dict] = [{} for _ in range(count)]
     starts = np.flatnonzero(np.diff(point, prepend=-1))
     lengths = np.diff(np.append(starts, len(point)))
-    for reach in range(1, int(lengths.max(initial=1))):  # pairs of holders `reach` places apart in the list of a point
-        starts_of_pairs = np.flatnonzero((np.arange(len(point)) - np.repeat(starts, lengths)) + reach < np.repeat(lengths, lengths))
+    # pairs of holders `reach` places apart in the list of a point
+    for reach in range(1, int(lengths.max(initial=1))):
+        starts_of_pairs = np.flatnonzero(
+            (np.arange(len(point)) - np.repeat(starts, lengths)) + reach
+            < np.repeat(lengths, lengths)
+        )
         a, b, shared = rank[starts_of_pairs], rank[starts_of_pairs + reach], point[starts_of_pairs]
         for pair in np.unique(a * count + b):
             both = shared[a * count + b == pair]
             for holder, other in (divmod(int(pair), count), divmod(int(pair), count)[::-1]):
                 out[holder].setdefault(other, []).append(both)
-    return [{other: np.sort(np.concatenate(lists)) for other, lists in sorted(lists_by_neighbour.items())} for lists_by_neighbour in out]
+    return [
+        {
+            other: np.sort(np.concatenate(lists))
+            for other, lists in sorted(lists_by_neighbour.items())
+        }
+        for lists_by_neighbour in out
+    ]
 
 
 def touching_elements(corners, ranks, rank):
-    """Return the elements of a rank and those that touch them, rising, from corner nodes (ne, 8) and the rank of each element."""
+    """Return the elements of a rank and those that touch them, rising, from corner nodes (ne, 8)
+    and the rank of each element.
+    """
     touched = np.zeros(int(corners.max()) + 1, bool)
     touched[corners[ranks == rank]] = True
     return np.flatnonzero(touched[corners].any(axis=1))
@@ -295,8 +367,9 @@ def piece_from_neighbourhood(rank, elements, ids, ranks):
     elements : (m,) array
         Their numbers, rising.
     ids : (m, nodes) integer array
-        Numbers of their points in the order in which these elements touch them: then both sides have shared points in one order, for all
-        elements that hold such a point are among those of both.
+        Numbers of their points in the order in which these elements touch them: then both sides
+        have shared points in one order, for all elements that hold such a point are among those of
+        both.
     ranks : (m,) array
     """
     is_owned, common = np.zeros(int(ids.max()) + 1, bool), {}
@@ -329,7 +402,9 @@ def piece(rank, elements, ids, common):
     order = np.concatenate([np.flatnonzero(outside), np.flatnonzero(~outside)])
     outer = int(outside.sum())
     outer_points, places = np.unique(ids[order[:outer]], return_index=True)
-    shared = {other: places[np.searchsorted(outer_points, points)] for other, points in common.items()}
+    shared = {
+        other: places[np.searchsorted(outer_points, points)] for other, points in common.items()
+    }
     return Piece(rank, np.asarray(elements)[order], outer, shared)
 
 

@@ -1,9 +1,12 @@
-"""Channels over ranks: the columns that each rank records, and the channels that all columns make together.
+"""Channels over ranks: the columns that each rank records, and the channels that all columns make
+together.
 
-Of a grid, a channel whose points one rank owns is recorded there; where several ranks own its points, each records its owned points one by
-one, and the sum is computed afterwards by the operator that samples, in the same order: as on one rank, to the last bit. Of a mesh, each
-rank records the part of a channel that its own elements give.
+Of a grid, a channel whose points one rank owns is recorded there; where several ranks own its
+points, each records its owned points one by one, and the sum is computed afterwards by the operator
+that samples, in the same order: as on one rank, to the last bit. Of a mesh, each rank records the
+part of a channel that its own elements give.
 """
+
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,20 +71,42 @@ class Gathering:
         machine : Machine
         """
         steps, width = values.shape
-        first = np.append((np.arange(steps)[:, None] * width + np.append(0, np.cumsum(counts[:-1]))).ravel(), values.size)
-        data = {"ring": (np.zeros((1, len(first) - 1)), values.dtype), "state": (values, values.dtype),
-                "source": (np.arange(values.size), np.int64), "first": (first, np.int32),
-                "weight": (np.tile(weight, steps), values.dtype), "step": (np.zeros(1), np.int32)}  # fmt: skip
-        arrays = {name: Array("points", v.shape, dtype, np.asarray(v, dtype)) for name, (v, dtype) in data.items()}
-        launch = Launch(self.op, self.op.arrays, (0, 1, 0, 1, 0, len(first) - 1), {"columns": len(first) - 1, "slots": 1})
-        plan = StepPlan(precision=values.dtype.name, layout=Layout((1, 1, 1), 0), arrays=arrays, phases=(Phase("sum", (launch,)),))
+        first = np.append(
+            (np.arange(steps)[:, None] * width + np.append(0, np.cumsum(counts[:-1]))).ravel(),
+            values.size,
+        )
+        data = {
+            "ring": (np.zeros((1, len(first) - 1)), values.dtype),
+            "state": (values, values.dtype),
+            "source": (np.arange(values.size), np.int64),
+            "first": (first, np.int32),
+            "weight": (np.tile(weight, steps), values.dtype),
+            "step": (np.zeros(1), np.int32),
+        }
+        arrays = {
+            name: Array("points", v.shape, dtype, np.asarray(v, dtype))
+            for name, (v, dtype) in data.items()
+        }
+        launch = Launch(
+            self.op,
+            self.op.arrays,
+            (0, 1, 0, 1, 0, len(first) - 1),
+            {"columns": len(first) - 1, "slots": 1},
+        )
+        plan = StepPlan(
+            precision=values.dtype.name,
+            layout=Layout((1, 1, 1), 0),
+            arrays=arrays,
+            phases=(Phase("sum", (launch,)),),
+        )
         program = machine.commit(plan)
         program.phases[0].inner(0)
         return program.host("ring")[0].reshape(steps, len(counts))
 
 
 def partial_sums(channels, count, op):
-    """Return the `Gathering` of channels of which ranks record parts, to be added in the order of the ranks.
+    """Return the `Gathering` of channels of which ranks record parts, to be added in the order of
+    the ranks.
 
     Parameters
     ----------
@@ -94,10 +119,12 @@ def partial_sums(channels, count, op):
     """
     channel = np.concatenate(channels)
     order = np.argsort(channel, kind="stable")
-    return Gathering(np.searchsorted(channel[order], np.arange(count + 1)), order, np.ones(len(order)), op)
+    return Gathering(
+        np.searchsorted(channel[order], np.arange(count + 1)), order, np.ones(len(order)), op
+    )
 
 
-# --- of a grid --------------------------------------------------------------------------------------------------------------------------
+# --- of a grid ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +136,8 @@ class Columns:
     channels : int array
         Channels all of whose points it owns.
     rows : int array
-        Rows of the table of all channels, owned points of channels of several ranks: each is a column behind those of `channels`.
+        Rows of the table of all channels, owned points of channels of several ranks: each is a
+        column behind those of `channels`.
     """
 
     channels: np.ndarray
@@ -120,7 +148,8 @@ class Columns:
 
 
 def divide_channels(plan, partition):
-    """Return the columns of every rank, the `Gathering` of all channels, and the launch that samples; None where nothing is recorded.
+    """Return the columns of every rank, the `Gathering` of all channels, and the launch that
+    samples; None where nothing is recorded.
 
     Parameters
     ----------
@@ -128,21 +157,36 @@ def divide_channels(plan, partition):
         Of the whole grid.
     partition : list of Subdomain
     """
-    launch = next((launch for phase in plan.phases for launch in phase.launches if launch.op.function == "sample"), None)
+    launch = next(
+        (
+            launch
+            for phase in plan.phases
+            for launch in phase.launches
+            if launch.op.function == "sample"
+        ),
+        None,
+    )
     if launch is None:
         return None
     source, first, weight = (plan.arrays[name].data for name in names_of(launch))
     lows = [np.unique([subdomain.box[2 * n] for subdomain in partition]) for n in range(3)]
-    place = [np.searchsorted(low, a, side="right") - 1 for low, a in zip(lows, plan.layout.place(source))]
+    place = [
+        np.searchsorted(low, a, side="right") - 1 for low, a in zip(lows, plan.layout.place(source))
+    ]
     owner, counts = np.ravel_multi_index(place, partition[0].ranks), np.diff(first)
     low, high = (f.reduceat(owner, first[:-1]) for f in (np.minimum, np.maximum))
     single, of_several = np.where(low == high, low, -1), np.repeat(low != high, counts)
-    columns = [Columns(np.flatnonzero(single == rank), np.flatnonzero(of_several & (owner == rank))) for rank in range(len(partition))]
+    columns = [
+        Columns(np.flatnonzero(single == rank), np.flatnonzero(of_several & (owner == rank)))
+        for rank in range(len(partition))
+    ]
     entries = of_several.copy()
     entries[first[:-1]] = True  # a channel of one rank: one column, at its first row
     column, start = np.empty(len(source), np.int64), 0
     for of_rank in columns:
-        column[np.concatenate([first[of_rank.channels], of_rank.rows])] = start + np.arange(len(of_rank))
+        column[np.concatenate([first[of_rank.channels], of_rank.rows])] = start + np.arange(
+            len(of_rank)
+        )
         start += len(of_rank)
     limits = np.append(0, np.cumsum(np.where(single < 0, counts, 1)))
     weights = np.where(of_several, weight, 1)[entries].astype(weight.dtype)
@@ -179,13 +223,20 @@ def record_columns(plan, columns, launch, subdomain, slots):
         return {}, []
     names = names_of(launch)
     source, first, weight = (plan.arrays[name].data for name in names)
-    rows = np.concatenate([np.empty(0, int), *(np.arange(first[c], first[c + 1]) for c in columns.channels)])
+    rows = np.concatenate(
+        [np.empty(0, int), *(np.arange(first[c], first[c + 1]) for c in columns.channels)]
+    )
     counts = np.append(np.diff(first)[columns.channels], np.ones(len(columns.rows), int))
     cut = Cut(plan.layout, replace(plan.layout, shape=subdomain.shape), subdomain)
-    values = (cut.move(source[np.append(rows, columns.rows)]), np.append(0, np.cumsum(counts)),
-              np.append(weight[rows], np.ones(len(columns.rows))))  # fmt: skip
-    arrays = {name: replace(plan.arrays[name], shape=v.shape, data=np.asarray(v, plan.arrays[name].dtype))
-              for name, v in zip(names, values)}  # fmt: skip
+    values = (
+        cut.move(source[np.append(rows, columns.rows)]),
+        np.append(0, np.cumsum(counts)),
+        np.append(weight[rows], np.ones(len(columns.rows))),
+    )
+    arrays = {
+        name: replace(plan.arrays[name], shape=v.shape, data=np.asarray(v, plan.arrays[name].dtype))
+        for name, v in zip(names, values)
+    }
     arrays["record"] = replace(plan.arrays["record"], shape=(slots, len(counts)))
     params = {"columns": len(counts), "slots": slots}
     return arrays, [replace(launch, box=(0, 1, 0, 1, 0, len(counts)), params=params)]

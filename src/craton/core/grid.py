@@ -1,4 +1,7 @@
-"""Grids, for messages and coordinates: the regular grid, where its integer points are; elements of a mesh, where their GLL points are."""
+"""Grids, for messages and coordinates: the regular grid, where its integer points are; elements of
+a mesh, where their GLL points are.
+"""
+
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,8 +24,8 @@ class Grid:
     shape : tuple of int
         Points along (z, y, x), the order in memory.
     start : tuple of int
-        Of a part of a larger grid: index (z, y, x) there of its first point. `origin` stays that of the larger grid, so that coordinates
-        are the same numbers in both.
+        Of a part of a larger grid: index (z, y, x) there of its first point. `origin` stays that of
+        the larger grid, so that coordinates are the same numbers in both.
     total : tuple of int, optional
         Of a part: points of the larger grid along (z, y, x).
     """
@@ -62,7 +65,12 @@ class Grid:
             (k0, k1, j0, j1, i0, i1), upper bounds excluded.
         """
         start = tuple(a + b for a, b in zip(self.start, box[::2]))
-        return replace(self, shape=tuple(b - a for a, b in zip(box[::2], box[1::2])), start=start, total=self.whole)
+        return replace(
+            self,
+            shape=tuple(b - a for a, b in zip(box[::2], box[1::2])),
+            start=start,
+            total=self.whole,
+        )
 
     def words(self):
         """Points and spacing in words."""
@@ -101,7 +109,9 @@ class Grid:
         """
         a = "xyz".index(name)
         first = self.start[2 - a]
-        return self.origin[a] + self.spacing * first, self.origin[a] + self.spacing * (first + self.shape[2 - a] - 1)
+        return self.origin[a] + self.spacing * first, self.origin[a] + self.spacing * (
+            first + self.shape[2 - a] - 1
+        )
 
     def place(self, at):
         """Where a point is, in words, and whether it is near an edge of the whole grid.
@@ -111,10 +121,15 @@ class Grid:
         at : tuple of int
             Index (k, j, i) in the part.
         """
-        axes = [(a, n, self.start["zyx".index(a)], self.whole["zyx".index(a)]) for a, n in zip("xyz", reversed(at))]
+        axes = [
+            (a, n, self.start["zyx".index(a)], self.whole["zyx".index(a)])
+            for a, n in zip("xyz", reversed(at))
+        ]
         axes = [row for row in axes if row[0] != "y" or not self.planar]
         words = ", ".join(f"{a} = {self.axis(a)[n]:g}" for a, n, _, _ in axes)
-        return words, any(min(n + start, total - 1 - n - start) < EDGE for _, n, start, total in axes)
+        return words, any(
+            min(n + start, total - 1 - n - start) < EDGE for _, n, start, total in axes
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +195,8 @@ class ElementGrid:
         return f"elements {factor:.3g} times longer (domain.element_size, or period of a chunk), or a smaller domain"
 
     def place(self, at):
-        """Return the position of a point in words, and False: whether it is near an edge is not known.
+        """Return the position of a point in words, and False: whether it is near an edge is not
+        known.
 
         Parameters
         ----------
@@ -199,10 +215,16 @@ class ElementGrid:
         n = self.degree + 1
         for table in self.tables:
             for element, node in np.argwhere(table.points == point)[:1]:
-                local, shape = gll_points(self.degree)[[node % n, node // n % n, node // n**2]], table.shapes[element]
+                local, shape = (
+                    gll_points(self.degree)[[node % n, node // n % n, node // n**2]],
+                    table.shapes[element],
+                )
                 if shape.ndim == 1:
                     return table.centres[element] + local * shape / 2
-                return table.centres[element] + shape @ functions(round(shape.shape[1] ** (1 / 3)), local[None])[0][0]
+                return (
+                    table.centres[element]
+                    + shape @ functions(round(shape.shape[1] ** (1 / 3)), local[None])[0][0]
+                )
         return np.full(3, np.nan)
 
 

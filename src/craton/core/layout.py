@@ -1,12 +1,18 @@
-"""Memory layout of a grid: ghost points on all sides, rows padded so that each starts on an aligned address."""
+"""Memory layout of a grid: ghost points on all sides, rows padded so that each starts on an aligned
+address.
+"""
+
 from dataclasses import dataclass
 
 import numpy as np
 
 ALIGNMENT = 32  # elements: 128 bytes in float32, a cache line of a GPU
 LEFT = 8  # ghosts before the first point of a row, at least
-LEAD = ALIGNMENT - LEFT  # elements before a field, so that the first point of each row is aligned; measured in bench/NOTES.md
-FIELD_GAP = 17 * ALIGNMENT  # between fields of one block, against conflicts of equal low address bits
+# elements before a field, so that the first point of each row is aligned; measured in
+# bench/NOTES.md
+LEAD = ALIGNMENT - LEFT
+# between fields of one block, against conflicts of equal low address bits
+FIELD_GAP = 17 * ALIGNMENT
 
 
 def rounded(n, to):
@@ -28,7 +34,8 @@ class Layout:
     shape : tuple of int
         Points of the grid along (z, y, x).
     reach : int
-        Ghost planes and rows on each side. Along x there are at least 8 reals on the left and on the right.
+        Ghost planes and rows on each side. Along x there are at least 8 reals on the left and on
+        the right.
     flat : bool
         No ghost rows: the rows of a plane are the same line of the (x, z) plane in several shots.
     """
@@ -66,7 +73,12 @@ class Layout:
     @property
     def first(self):
         """Elements from the start of a field to the grid's point (0, 0, 0)."""
-        return self.offset(0, 0, 0) + self.origin[0] * self.plane + self.origin[1] * self.row + self.origin[2]
+        return (
+            self.offset(0, 0, 0)
+            + self.origin[0] * self.plane
+            + self.origin[1] * self.row
+            + self.origin[2]
+        )
 
     def block(self, fields):
         """Return the elements of a block of several fields.
@@ -99,7 +111,8 @@ class Layout:
         return np.int64(self.plane) * k + np.int64(self.row) * j + i
 
     def place(self, offset):
-        """Return (k, j, i) of offsets into a block of fields, counted from the first field's point (0, 0, 0): the inverse of `offset`.
+        """Return (k, j, i) of offsets into a block of fields, counted from the first field's point
+        (0, 0, 0): the inverse of `offset`.
 
         Parameters
         ----------
@@ -107,7 +120,13 @@ class Layout:
         """
         padding = self.first
         within = (offset + padding) % self.field
-        return tuple(n - o for n, o in zip((within // self.plane, within % self.plane // self.row, within % self.row), self.origin))
+        return tuple(
+            n - o
+            for n, o in zip(
+                (within // self.plane, within % self.plane // self.row, within % self.row),
+                self.origin,
+            )
+        )
 
     def window(self):
         """Return the slices of the padded array that hold the grid's points."""

@@ -1,8 +1,11 @@
-"""Plan of a rank, cut out of the plan of the whole grid: the same launches on its box, arrays of its points, rows of its tables.
+"""Plan of a rank, cut out of the plan of the whole grid: the same launches on its box, arrays of
+its points, rows of its tables.
 
-Builders do not know ranks. Their results count points of the whole grid and are either small (tables, profiles) or not allocated yet
-(arrays that are zero, or filled when they are allocated): cutting them costs a rank no memory of the size of the grid.
+Builders do not know ranks. Their results count points of the whole grid and are either small
+(tables, profiles) or not allocated yet (arrays that are zero, or filled when they are allocated):
+cutting them costs a rank no memory of the size of the grid.
 """
+
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,17 +34,23 @@ class Cut:
     subdomain: Subdomain
 
     def layout(self, of):
-        """Return the part's layout for one of the whole grid, which may have fewer rows in a plane (the plane of several shots).
+        """Return the part's layout for one of the whole grid, which may have fewer rows in a plane
+        (the plane of several shots).
 
         Parameters
         ----------
         of : Layout
         """
-        shape = self.new.shape if of.shape == self.old.shape else (self.new.shape[0], of.shape[1], self.new.shape[2])
+        shape = (
+            self.new.shape
+            if of.shape == self.old.shape
+            else (self.new.shape[0], of.shape[1], self.new.shape[2])
+        )
         return replace(of, shape=shape)
 
     def box(self, box):
-        """Return a box in points of the part, or None. Ghosts behind an edge of the grid belong to the part at that edge.
+        """Return a box in points of the part, or None. Ghosts behind an edge of the grid belong to
+        the part at that edge.
 
         Parameters
         ----------
@@ -49,7 +58,9 @@ class Cut:
             (k0, k1, j0, j1, i0, i1) in points of the whole grid.
         """
         limits = []
-        for low, high, n, owned in zip(self.subdomain.box[::2], self.subdomain.box[1::2], self.old.shape, self.new.shape):
+        for low, high, n, owned in zip(
+            self.subdomain.box[::2], self.subdomain.box[1::2], self.old.shape, self.new.shape
+        ):
             limits += [low if low > 0 else -owned - n, high if high < n else n + owned + n]
         common = clip(box, tuple(limits))
         return common and tuple(v - self.subdomain.box[n - n % 2] for n, v in enumerate(common))
@@ -74,7 +85,9 @@ class Cut:
             Of owned entries.
         """
         indices = (n - low for n, low in zip(self.old.place(index), self.subdomain.box[::2]))
-        return (index + self.old.first) // self.old.field * self.new.field + self.new.offset(*indices)
+        return (index + self.old.first) // self.old.field * self.new.field + self.new.offset(
+            *indices
+        )
 
 
 def localise_plan(plan, subdomain):
@@ -89,7 +102,8 @@ def localise_plan(plan, subdomain):
     Returns
     -------
     Plan
-        Arrays and launches of the rank, without its record (`craton.core.gathering`) and its messages.
+        Arrays and launches of the rank, without its record (`craton.core.gathering`) and its
+        messages.
 
     Raises
     ------
@@ -106,7 +120,9 @@ def localise_plan(plan, subdomain):
             launches += local_launches
             arrays |= tables
         phases.append(replace(phase, launches=tuple(launches)))
-    used = {name for phase in phases for whole_launch in phase.launches for name in whole_launch.arrays}
+    used = {
+        name for phase in phases for whole_launch in phase.launches for name in whole_launch.arrays
+    }
     used |= {"step"} | {a.part_of for name, a in arrays.items() if name in used}
     arrays = {name: a for name, a in arrays.items() if name in used or a.kind == "wavefield"}
     grid = plan.grid.window(_grid_box(subdomain, plan.grid))
@@ -114,11 +130,13 @@ def localise_plan(plan, subdomain):
 
 
 def _grid_box(subdomain, grid):
-    """Return the subdomain's box in points of the grid, which in the plane has one row for all shots."""
+    """Return the subdomain's box in points of the grid, which in the plane has one row for all
+    shots.
+    """
     return (*subdomain.box[:2], 0, 1, *subdomain.box[4:]) if grid.planar else subdomain.box
 
 
-# --- arrays -----------------------------------------------------------------------------------------------------------------------------
+# --- arrays ---------------------------------------------------------------------------------------
 
 
 def _cut_array(spec, name, cut):
@@ -128,7 +146,9 @@ def _cut_array(spec, name, cut):
     if spec.over:
         return _cut_along_axes(spec, cut.subdomain)
     if spec.kind not in BOUND:
-        raise CratonError(f'array "{name}" does not say how it follows the grid: it cannot be shared by ranks')
+        raise CratonError(
+            f'array "{name}" does not say how it follows the grid: it cannot be shared by ranks'
+        )
     return spec
 
 
@@ -136,21 +156,36 @@ def _cut_field(spec, old, new, cut):
     """Return a block of fields, or a field of it, in the part's layout."""
     if not spec.part_of:
         count = (spec.shape[0] - LEAD) // old.field
-        return replace(spec, shape=(new.block(count),), first=spec.first and new.start(0) + new.first, over=new)
+        return replace(
+            spec, shape=(new.block(count),), first=spec.first and new.start(0) + new.first, over=new
+        )
     start = new.start((spec.start - LEAD) // old.field)
-    return replace(spec, shape=new.padded, first=new.first, start=start, window=new.window(), defined=_cut_defined_range(spec, new, cut),
-                   over=new)  # fmt: skip
+    return replace(
+        spec,
+        shape=new.padded,
+        first=new.first,
+        start=start,
+        window=new.window(),
+        defined=_cut_defined_range(spec, new, cut),
+        over=new,
+    )
 
 
 def _cut_defined_range(spec, new, cut):
-    """Return the range of defined values in the part: its points, and the defined ghosts behind an edge of the grid."""
+    """Return the range of defined values in the part: its points, and the defined ghosts behind an
+    edge of the grid.
+    """
     if spec.defined is None:
         return None
     out = []
-    for axis, (whole, o, n, owned) in enumerate(zip(spec.defined, new.origin, cut.old.shape, new.shape)):
+    for axis, (whole, o, n, owned) in enumerate(
+        zip(spec.defined, new.origin, cut.old.shape, new.shape)
+    ):
         low, high = cut.subdomain.box[2 * axis : 2 * axis + 2]
         before = o - whole.start if low == 0 and ("zyx"[axis], 0) not in cut.subdomain.faces else 0
-        behind = whole.stop - o - n if high == n and ("zyx"[axis], 1) not in cut.subdomain.faces else 0
+        behind = (
+            whole.stop - o - n if high == n and ("zyx"[axis], 1) not in cut.subdomain.faces else 0
+        )
         out.append(slice(o - before, o + owned + behind))
     return tuple(out)
 
@@ -174,7 +209,7 @@ def _cut_along_axes(spec, subdomain):
     return replace(spec, shape=shape, data=data, over=tuple(over))
 
 
-# --- launches ---------------------------------------------------------------------------------------------------------------------------
+# --- launches -------------------------------------------------------------------------------------
 
 
 def _cut_launch(whole_launch, plan, cut):
@@ -186,21 +221,34 @@ def _cut_launch(whole_launch, plan, cut):
     if "shift" in whole_launch.params and _split_behind(whole_launch, cut):
         return [], {}
     box = cut.box(whole_launch.box)
-    return ([replace(whole_launch, box=box, params=_cut_scalars(whole_launch, cut))] if box else []), {}
+    return (
+        [replace(whole_launch, box=box, params=_cut_scalars(whole_launch, cut))] if box else []
+    ), {}
 
 
 def _split_behind(whole_launch, cut):
     """Return True for ghosts of a periodic axis that is cut: neighbours fill them."""
-    outside = [axis for axis, a, n in zip("zyx", whole_launch.box[::2], cut.old.shape) if a < 0 or a >= n]
+    outside = [
+        axis for axis, a, n in zip("zyx", whole_launch.box[::2], cut.old.shape) if a < 0 or a >= n
+    ]
     return any((axis, side) in cut.subdomain.faces for axis in outside for side in (0, 1))
 
 
 def _cut_scalars(whole_launch, cut):
     """Return the scalars of a launch with strides, distances and limits of the part."""
-    p, low, old, new = dict(whole_launch.params), dict(zip("kji", cut.subdomain.box[::2])), cut.old, cut.new
+    p, low, old, new = (
+        dict(whole_launch.params),
+        dict(zip("kji", cut.subdomain.box[::2])),
+        cut.old,
+        cut.new,
+    )
     p |= {"row": new.row, "plane": new.plane}
     if "sheet" in p:
-        p["sheet"] = new.plane if p["sheet"] == old.plane else cut.layout(replace(old, shape=(old.shape[0], 1, old.shape[2]))).plane
+        p["sheet"] = (
+            new.plane
+            if p["sheet"] == old.plane
+            else cut.layout(replace(old, shape=(old.shape[0], 1, old.shape[2]))).plane
+        )
     if "field" in p:
         p["field"] = new.field
     if "top" in p:
@@ -217,10 +265,16 @@ def _cut_scalars(whole_launch, cut):
 
 def _cut_shift(shift, old, new):
     """Return a distance of n points along one axis, which is not cut, in the part's memory."""
-    for stride_old, stride_new, n in ((old.plane, new.plane, old.shape[0]), (old.row, new.row, old.shape[1]), (1, 1, old.shape[2])):
+    for stride_old, stride_new, n in (
+        (old.plane, new.plane, old.shape[0]),
+        (old.row, new.row, old.shape[1]),
+        (1, 1, old.shape[2]),
+    ):
         if abs(shift) == n * stride_old:
             return shift // stride_old * stride_new
-    raise CratonError("a copy between points that are not a whole axis apart cannot be shared by ranks")
+    raise CratonError(
+        "a copy between points that are not a whole axis apart cannot be shared by ranks"
+    )
 
 
 def _cut_table(whole_launch, plan, cut):
@@ -233,10 +287,15 @@ def _cut_table(whole_launch, plan, cut):
     chosen = np.flatnonzero(owned)
     counts = np.diff(first.data)[chosen]
     rows = np.repeat(owned, np.diff(first.data))
-    values = (cut.move(target.data[chosen]), np.append(0, np.cumsum(counts)), column.data[rows], weight.data[rows])
-    arrays = {named[name]: replace(spec, shape=v.shape, data=np.asarray(v, spec.dtype)) for name, spec, v in
-            zip(TABLE, (target, first, column, weight), values)}  # fmt: skip
+    values = (
+        cut.move(target.data[chosen]),
+        np.append(0, np.cumsum(counts)),
+        column.data[rows],
+        weight.data[rows],
+    )
+    arrays = {
+        named[name]: replace(spec, shape=v.shape, data=np.asarray(v, spec.dtype))
+        for name, spec, v in zip(TABLE, (target, first, column, weight), values)
+    }
     places = tuple(n[chosen] - low for n, low in zip(whole_launch.places, cut.subdomain.box[::2]))
     return [replace(whole_launch, box=(0, 1, 0, 1, 0, len(chosen)), places=places)], arrays
-
-

@@ -1,4 +1,8 @@
-"""An operator is declared once, as data; its body is one C++ text for every machine. `source` is all that a compiler sees."""
+"""An operator is declared once, as data; its body is one C++ text for every machine.
+
+`source` is all that a compiler sees.
+"""
+
 import re
 from dataclasses import dataclass, replace
 from functools import cache
@@ -39,10 +43,15 @@ class Struct:
 
     def text(self):
         """Return the C declaration."""
-        return f"struct {self.name} {{ " + " ".join(f"{C_TYPES[kind]} {name};" for name, kind in self.fields) + " };"
+        return (
+            f"struct {self.name} {{ "
+            + " ".join(f"{C_TYPES[kind]} {name};" for name, kind in self.fields)
+            + " };"
+        )
 
     def value(self, precision, **values):
-        """Return one value as a size-1 structured array; raise TypeError on a missing or an unknown name.
+        """Return one value as a size-1 structured array; raise TypeError on a missing or an unknown
+        name.
 
         Parameters
         ----------
@@ -52,7 +61,9 @@ class Struct:
         """
         names = {name for name, _ in self.fields}
         if names != set(values):
-            raise TypeError(f"{self.name}: missing {sorted(names - set(values))}, unknown {sorted(set(values) - names)}")
+            raise TypeError(
+                f"{self.name}: missing {sorted(names - set(values))}, unknown {sorted(set(values) - names)}"
+            )
         out = np.zeros(1, self.dtype(precision))
         for name, scalar in values.items():
             out[name] = scalar
@@ -94,7 +105,8 @@ class Variant:
 
 @dataclass(frozen=True)
 class Operator:
-    """A kernel: what it writes and reads, its scalars, its least memory traffic. Holds no array and no machine.
+    """A kernel: what it writes and reads, its scalars, its least memory traffic. Holds no array and
+    no machine.
 
     Parameters
     ----------
@@ -103,7 +115,8 @@ class Operator:
     file : Path
         The text that holds the body.
     writes, reads : tuple of str
-        Names of the arrays in the order of the kernel's arguments; written arrays (also where they are updated) come first.
+        Names of the arrays in the order of the kernel's arguments; written arrays (also where they
+        are updated) come first.
     params : Struct
         Scalars, passed by value.
     reach : int
@@ -119,12 +132,15 @@ class Operator:
     types : tuple of (str, str)
         Element type of the arrays that do not hold reals.
     pointwise : bool
-        True where an output at a point is read at no other point: then the operators of a phase may run tile after tile.
+        True where an output at a point is read at no other point: then the operators of a phase may
+        run tile after tile.
     grain : tuple of int
-        Planes and rows that a thread takes at a time, where the machine's own tile is too much work, and how much along x, where there is a
-        third number (what is not pointwise then runs on threads too); empty: the machine's.
+        Planes and rows that a thread takes at a time, where the machine's own tile is too much
+        work, and how much along x, where there is a third number (what is not pointwise then runs
+        on threads too); empty: the machine's.
     block : tuple of int
-        Threads of a block along x, y, z on a GPU, where the machine's own is too many; empty: the machine's.
+        Threads of a block along x, y, z on a GPU, where the machine's own is too many; empty: the
+        machine's.
     span : tuple of int
         Points or elements that a block covers along x, y, z; empty: as many as it has threads.
     variants : tuple of Variant
@@ -169,18 +185,23 @@ class Operator:
         return C_TYPES[dict(self.types).get(name, "real")]
 
     def source(self, precision):
-        """Return the whole translation unit: constants, real type, structs, headers inlined once, kernels.
+        """Return the whole translation unit: constants, real type, structs, headers inlined once,
+        kernels.
 
         Parameters
         ----------
         precision : str
             ``"float32"`` or ``"float64"``: the C type `real`.
         """
-        head = [f"typedef {REALS[precision]} real;", *(f"#define {name} {value}" for name, value in self.defines)]
+        head = [
+            f"typedef {REALS[precision]} real;",
+            *(f"#define {name} {value}" for name, value in self.defines),
+        ]
         return "\n".join([*head, BOX.text(), self.params.text(), inlined(self.file)]) + "\n"
 
     def variant(self, suffix, precision):
-        """Return the variant in a file of that suffix for a precision, or None where the plain body serves.
+        """Return the variant in a file of that suffix for a precision, or None where the plain body
+        serves.
 
         Parameters
         ----------
@@ -188,7 +209,10 @@ class Operator:
             ``".cu"`` or ``".cpp"``.
         precision : str
         """
-        return next((v for v in self.variants if v.file.suffix == suffix and precision in v.precisions), None)
+        return next(
+            (v for v in self.variants if v.file.suffix == suffix and precision in v.precisions),
+            None,
+        )
 
     def as_variant(self, variant):
         """Return the operator with the text of a variant.
@@ -198,10 +222,13 @@ class Operator:
         variant : Variant
             One of `variants`.
         """
-        return replace(self, file=variant.file, defines=(*self.defines, *variant.defines), variants=())
+        return replace(
+            self, file=variant.file, defines=(*self.defines, *variant.defines), variants=()
+        )
 
     def exact(self, units=("unit",), moved=0):
-        """Return the operator with fixed-point accumulation of forces: sums are equal in whatever order they are added.
+        """Return the operator with fixed-point accumulation of forces: sums are equal in whatever
+        order they are added.
 
         Parameters
         ----------
@@ -211,7 +238,11 @@ class Operator:
             Forces that it moves per point; 64 bits each, they count as two reals then.
         """
         params = Struct(self.params.name, (*self.params.fields, *((name, "f64") for name in units)))
-        return replace(self.specialised(f"{self.name}_exact", EXACT=1), params=params, reals_per_point=self.reals_per_point + moved)
+        return replace(
+            self.specialised(f"{self.name}_exact", EXACT=1),
+            params=params,
+            reals_per_point=self.reals_per_point + moved,
+        )
 
     def specialised(self, name, **defines):
         """Return the operator under another name, with constants added or replaced.
@@ -223,12 +254,19 @@ class Operator:
         **defines
             Constants by name.
         """
-        return replace(self, name=name, kernel=self.function, variants=(), defines=tuple({**dict(self.defines), **defines}.items()))
+        return replace(
+            self,
+            name=name,
+            kernel=self.function,
+            variants=(),
+            defines=tuple({**dict(self.defines), **defines}.items()),
+        )
 
 
 @cache
 def inlined(file):
-    """Return the text of a kernel file with every ``#include "..."`` replaced by that file's text, each one once.
+    """Return the text of a kernel file with every ``#include "..."`` replaced by that file's text,
+    each one once.
 
     One text per kernel: CuPy's cache does not look into files that are reached with -I.
 
@@ -240,9 +278,13 @@ def inlined(file):
 
     def text_of(path):
         def include(match):
-            included = next((d / match[1] for d in (path.parent, SHARED) if (d / match[1]).exists()), None)
+            included = next(
+                (d / match[1] for d in (path.parent, SHARED) if (d / match[1]).exists()), None
+            )
             if included is None:
-                raise FileNotFoundError(f"{path}: cannot find {match[1]!r} beside it or in {SHARED}")
+                raise FileNotFoundError(
+                    f"{path}: cannot find {match[1]!r} beside it or in {SHARED}"
+                )
             if included in seen:
                 return ""
             seen.add(included)
@@ -255,7 +297,8 @@ def inlined(file):
 
 
 def declared_in_text(op):
-    """Return argument names and element types from the kernel's text, to be compared with the declaration.
+    """Return argument names and element types from the kernel's text, to be compared with the
+    declaration.
 
     Parameters
     ----------
@@ -267,8 +310,13 @@ def declared_in_text(op):
         Name and C type of each argument, in order.
     """
     text = re.sub(r"//[^\n]*", "", inlined(op.file))
-    match = re.search(rf"KERNEL(?:_BOUNDS\([^)]*\))?\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S)
+    match = re.search(
+        rf"KERNEL(?:_BOUNDS\([^)]*\))?\s+{op.function}\s*\((.*?)\)\s*\{{", text, flags=re.S
+    )
     if match is None:
         raise ValueError(f"{op.file.name} has no KERNEL {op.function}")
-    arguments = [" ".join(a.replace("*", " ").replace("const", " ").replace("RESTRICT", " ").split()) for a in match[1].split(",")]
+    arguments = [
+        " ".join(a.replace("*", " ").replace("const", " ").replace("RESTRICT", " ").split())
+        for a in match[1].split(",")
+    ]
     return [(a.rsplit(" ", 1)[1], a.rsplit(" ", 1)[0]) for a in arguments]

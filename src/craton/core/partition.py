@@ -1,4 +1,5 @@
 """Partition of a grid over ranks: the box that each rank owns, from the cost of planes of points."""
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,8 @@ class GridWeights:
     cut : dict of str to float
         For each axis the cost of a point at a cut, in plain points.
     least, least_at_top : int
-        Least number of planes of a subdomain along an axis that is cut, and of the uppermost one along z.
+        Least number of planes of a subdomain along an axis that is cut, and of the uppermost one
+        along z.
     periodic, uncut : str
         Axes whose ends are neighbours, and axes that no cut crosses, as ``"xy"``.
     together : (int, int) or None
@@ -37,8 +39,9 @@ class GridWeights:
 def split(plan, ranks, grid=None):
     """Return the subdomains of all ranks: boxes of about equal cost.
 
-    All ways to arrange the ranks along z, y and x are tried, each with its cuts where planes of points cost the same on both sides; taken
-    is the one whose slowest rank is the fastest, halos included. Cuts lie at even points, so that patterns of two points go on across them.
+    All ways to arrange the ranks along z, y and x are tried, each with its cuts where planes of
+    points cost the same on both sides; taken is the one whose slowest rank is the fastest, halos
+    included. Cuts lie at even points, so that patterns of two points go on across them.
 
     Parameters
     ----------
@@ -56,14 +59,26 @@ def split(plan, ranks, grid=None):
     shape, weights = plan.layout.shape, plan.weights
     if grid is not None and int(np.prod(grid)) != ranks:
         message = f"{' x '.join(map(str, grid))} parts are not {ranks}"
-        raise ScenarioError([Problem("run.grid", message, "give three numbers whose product is the number of ranks")])
-    candidates = [limits for counts in ([tuple(grid)[::-1]] if grid else arrangements(ranks)) if (limits := cuts(counts, weights))]
+        raise ScenarioError(
+            [
+                Problem(
+                    "run.grid", message, "give three numbers whose product is the number of ranks"
+                )
+            ]
+        )
+    candidates = [
+        limits
+        for counts in ([tuple(grid)[::-1]] if grid else arrangements(ranks))
+        if (limits := cuts(counts, weights))
+    ]
     if not candidates:
         words = f"{ranks} ranks" + (f" as {' x '.join(map(str, grid))}" if grid else "")
         nz, ny, nx = shape
         sea_floor = ", and those of a sea floor," if weights.together else ""
-        message = f"{words} do not fit {nx} x {ny} x {nz} points: each needs {weights.least} along an axis that is cut, " \
-                  f"and the planes of a free surface{sea_floor} stay together"  # fmt: skip
+        message = (
+            f"{words} do not fit {nx} x {ny} x {nz} points: each needs {weights.least} along an axis that is cut, "
+            f"and the planes of a free surface{sea_floor} stay together"
+        )
         raise ScenarioError([Problem("--ranks", message, "use fewer ranks")])
     return subdomains(min(candidates, key=lambda cut: max(costs(cut, weights))), weights.periodic)
 
@@ -80,7 +95,8 @@ def arrangements(ranks):
 
 
 def cuts(counts, weights):
-    """Return the limits of the parts along z, y and x: three rising arrays (count + 1,); None where they do not fit.
+    """Return the limits of the parts along z, y and x: three rising arrays (count + 1,); None where
+    they do not fit.
 
     Parameters
     ----------
@@ -95,14 +111,17 @@ def cuts(counts, weights):
         others = sum(weights.cost[b].mean() - 1 for b in "zyx" if b != axis)
         least_last = weights.least_at_top if axis == "z" else weights.least
         together = weights.together if axis == "z" else None
-        out.append(balance_limits(weights.cost[axis] + others, count, weights.least, least_last, together))
+        out.append(
+            balance_limits(weights.cost[axis] + others, count, weights.least, least_last, together)
+        )
         if out[-1] is None:
             return None
     return out
 
 
 def balance_limits(weights, count, least, least_last, together=None):
-    """Return even limits that give `count` runs nearly equal weight; None where a run would be too short.
+    """Return even limits that give `count` runs nearly equal weight; None where a run would be too
+    short.
 
     No limit lies within the run `together` (first, last + 1).
 
@@ -121,17 +140,24 @@ def balance_limits(weights, count, least, least_last, together=None):
     ndarray of int, shape (count + 1,), or None
     """
     total, n = np.concatenate([[0], np.cumsum(weights)]), len(weights)
-    inner = 2 * np.rint(np.interp(total[-1] * np.arange(1, count) / count, total, np.arange(n + 1)) / 2).astype(int)
+    inner = 2 * np.rint(
+        np.interp(total[-1] * np.arange(1, count) / count, total, np.arange(n + 1)) / 2
+    ).astype(int)
     limits = np.array([0, *inner, n])
     short = least + least % 2
     low, high = together or (0, 0)
     down, up = low - low % 2, high + high % 2
-    limits[1:-1] = [v if not low < v < high else down if v - low < high - v else up for v in limits[1:-1]]
+    limits[1:-1] = [
+        v if not low < v < high else down if v - low < high - v else up for v in limits[1:-1]
+    ]
     for m in range(1, count):  # no shorter than the least, from below and from above
         limits[m] = max(limits[m], limits[m - 1] + short)
         limits[m] = up if low < limits[m] < high else limits[m]
     for m in range(count - 1, 0, -1):
-        limits[m] = min(limits[m], limits[m + 1] - (short if m < count - 1 else least_last + (n - least_last) % 2))
+        limits[m] = min(
+            limits[m],
+            limits[m + 1] - (short if m < count - 1 else least_last + (n - least_last) % 2),
+        )
         limits[m] = down if low < limits[m] < high else limits[m]
     return limits if count == 1 or (np.diff(limits) >= least).all() else None
 
@@ -151,7 +177,10 @@ def costs(cut, weights):
         x fastest.
     """
     lengths = [np.diff(limits) for limits in cut]
-    extra = [np.add.reduceat(weights.cost[axis] - 1, limits[:-1]) / np.diff(limits) for axis, limits in zip("zyx", cut)]
+    extra = [
+        np.add.reduceat(weights.cost[axis] - 1, limits[:-1]) / np.diff(limits)
+        for axis, limits in zip("zyx", cut)
+    ]
     z, y, x = np.ix_(*lengths)
     volume = z * y * x
     whole = volume * (1 + sum(np.ix_(*extra)))
@@ -160,12 +189,19 @@ def costs(cut, weights):
         sides = np.full(count, 2.0 if count > 1 else 0.0)
         if axis not in weights.periodic and count > 1:
             sides[0] = sides[-1] = 1
-        whole = whole + weights.cut[axis] * np.expand_dims(sides, tuple(m for m in range(3) if m != n)) * volume / (z, y, x)[n]
+        whole = (
+            whole
+            + weights.cut[axis]
+            * np.expand_dims(sides, tuple(m for m in range(3) if m != n))
+            * volume
+            / (z, y, x)[n]
+        )
     return whole.ravel()
 
 
 def subdomains(cut, periodic):
-    """Return the subdomains between limits, x fastest; a cut periodic axis continues at its other end.
+    """Return the subdomains between limits, x fastest; a cut periodic axis continues at its other
+    end.
 
     Parameters
     ----------

@@ -1,4 +1,8 @@
-"""The Plan: the discretised problem as inert data. Arrays, scalars, an ordered list of phases; no method computes physics."""
+"""The Plan: the discretised problem as inert data.
+
+Arrays, scalars, an ordered list of phases; no method computes physics.
+"""
+
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +13,8 @@ from craton.core.operator import Operator
 from craton.core.subdomain import Subdomain, Totals
 
 LANES = 8  # elements side by side where the CPU computes on vectors of them
-STATE = ("wavefield", "boundary", "memory variables", "memory")  # kinds of arrays that change in time, where nothing fills them
+# kinds of arrays that change in time, where nothing fills them
+STATE = ("wavefield", "boundary", "memory variables", "memory")
 
 
 @dataclass(frozen=True)
@@ -19,7 +24,8 @@ class Array:
     Parameters
     ----------
     kind : str
-        Purpose, by which `craton plan` groups memory: wavefield, material, boundary, points, record.
+        Purpose, by which `craton plan` groups memory: wavefield, material, boundary, points,
+        record.
     shape : tuple of int
         Shape in memory, padding included.
     dtype : numpy dtype
@@ -35,12 +41,15 @@ class Array:
     defined : tuple of slice or None
         The part that holds defined values; the hostile backend fills the rest with nan.
     over : Layout, tuple or None
-        Relation to the grid, where it has one: the memory of one field or of several, or for each dimension (axis, index of its first
-        element along that axis of the grid) or None. `craton.core.localise` cuts it for a rank by this.
+        Relation to the grid, where it has one: the memory of one field or of several, or for each
+        dimension (axis, index of its first element along that axis of the grid) or None.
+        `craton.core.localise` cuts it for a rank by this.
     filled : bool
-        True where the method fills it when the plan is committed: its values are no part of the plan.
+        True where the method fills it when the plan is committed: its values are no part of the
+        plan.
     lanes : bool
-        True where the first axis counts elements, a multiple of LANES; the CPU interleaves LANES of them: (n / LANES, ..., LANES).
+        True where the first axis counts elements, a multiple of LANES; the CPU interleaves LANES of
+        them: (n / LANES, ..., LANES).
     """
 
     kind: str
@@ -59,27 +68,36 @@ class Array:
     @property
     def nbytes(self):
         """Bytes in memory; 0 for a part of another array."""
-        return 0 if self.part_of else int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
+        return (
+            0
+            if self.part_of
+            else int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
+        )
 
     def on_host(self):
         """Return the initial values as a host array."""
-        return np.zeros(self.shape, self.dtype) if self.data is None else np.ascontiguousarray(self.data, self.dtype)
+        return (
+            np.zeros(self.shape, self.dtype)
+            if self.data is None
+            else np.ascontiguousarray(self.data, self.dtype)
+        )
 
 
 @dataclass(frozen=True)
 class ColourBoundaries:
-    """Colour boundaries: elements of one colour share no GLL point and may be assembled concurrently.
+    """Colour boundaries: elements of one colour share no GLL point and may be assembled
+    concurrently.
 
     Limits rise and count elements along x.
 
     Parameters
     ----------
     runs : tuple of int
-        Limits of the colours of chunks: between two limits, chunks of `Operator.grain` elements, counted from the lower limit, share no
-        point. For threads of a CPU.
+        Limits of the colours of chunks: between two limits, chunks of `Operator.grain` elements,
+        counted from the lower limit, share no point. For threads of a CPU.
     order : tuple of int
-        Limits of the colours of single elements, in the order of the operator's array `order`. For a GPU that adds without atomics.
-        Empty: one launch for all elements.
+        Limits of the colours of single elements, in the order of the operator's array `order`. For
+        a GPU that adds without atomics. Empty: one launch for all elements.
     """
 
     runs: tuple
@@ -117,7 +135,8 @@ class Launch:
     colours : ColourBoundaries or None
         Limits of colours, where work that runs concurrently must not add to one point.
     outer : bool or None
-        True where neighbours wait for it; None where that depends on the points, whose box is then cut.
+        True where neighbours wait for it; None where that depends on the points, whose box is then
+        cut.
     """
 
     op: Operator
@@ -142,7 +161,9 @@ class Launch:
 
 @dataclass(frozen=True)
 class Halo:
-    """Points of a field that neighbours along an axis ("x", "y", "z") send: `low` from the one before, `high` from the one behind."""
+    """Points of a field that neighbours along an axis ("x", "y", "z") send: `low` from the one
+    before, `high` from the one behind.
+    """
 
     field: str
     axis: str
@@ -152,7 +173,9 @@ class Halo:
 
 @dataclass(frozen=True)
 class Message:
-    """Messages to a neighbour and from it after a phase: names of the contiguous buffers `out` and `into`."""
+    """Messages to a neighbour and from it after a phase: names of the contiguous buffers `out` and
+    `into`.
+    """
 
     rank: int
     out: str
@@ -217,7 +240,11 @@ class StepPlan:
     @property
     def operators(self):
         """Every operator that it launches, once, by name."""
-        return {launch.op.name: launch.op for phase in self.phases for launch in (*phase.launches, *phase.packing, *phase.unpacking)}
+        return {
+            launch.op.name: launch.op
+            for phase in self.phases
+            for launch in (*phase.launches, *phase.packing, *phase.unpacking)
+        }
 
     @property
     def traffic(self):
@@ -225,7 +252,9 @@ class StepPlan:
         size = np.dtype(self.precision).itemsize
         out: dict[str, float] = {}
         for launch in (phase_launch for phase in self.phases for phase_launch in phase.launches):
-            out[launch.op.name] = out.get(launch.op.name, 0) + launch.points * launch.op.reals_per_point * size
+            out[launch.op.name] = (
+                out.get(launch.op.name, 0) + launch.points * launch.op.reals_per_point * size
+            )
         return out
 
 
@@ -233,8 +262,8 @@ class StepPlan:
 class Plan(StepPlan):
     """All data of a run of waves; see `StepPlan` for the first four fields.
 
-    A plan is data alone: no builder, mesh, medium or scenario is reachable from it, and it can be pickled. The values of arrays that are
-    `filled` are no part of it.
+    A plan is data alone: no builder, mesh, medium or scenario is reachable from it, and it can be
+    pickled. The values of arrays that are `filled` are no part of it.
 
     Parameters
     ----------
@@ -274,7 +303,8 @@ class Plan(StepPlan):
         Subdomains of all ranks; empty on one rank.
     rank : int
     gathering : Gathering or None
-        Makes all channels of what the ranks record; None on one rank, and where nothing is recorded.
+        Makes all channels of what the ranks record; None on one rank, and where nothing is
+        recorded.
     all_ranks : Totals or None
         Sums over the plans of all ranks; None on one rank.
     cells : Cells or None
@@ -314,7 +344,9 @@ class Plan(StepPlan):
     @property
     def totals(self):
         """Sums over all ranks: `Totals`."""
-        return self.all_ranks or Totals(self.grid, self.points, self.traffic, self.state_bytes, self.nbytes)
+        return self.all_ranks or Totals(
+            self.grid, self.points, self.traffic, self.state_bytes, self.nbytes
+        )
 
     @property
     def points(self):
@@ -328,8 +360,14 @@ class Plan(StepPlan):
 
     @property
     def changing(self):
-        """Names of the arrays that a restart needs: those that change in time, and the step counter."""
-        allocated = {name: a for name, a in self.arrays.items() if a.data is None and not a.part_of and 0 not in a.shape}
+        """Names of the arrays that a restart needs: those that change in time, and the step
+        counter.
+        """
+        allocated = {
+            name: a
+            for name, a in self.arrays.items()
+            if a.data is None and not a.part_of and 0 not in a.shape
+        }
         return tuple(name for name, a in allocated.items() if a.kind in STATE or name == "step")
 
     @property
@@ -347,5 +385,8 @@ class Plan(StepPlan):
 
     def __str__(self):
         width = max((len(label) for rows in self.notes.values() for label, _ in rows), default=0)
-        sections = ([f"{title}", *(f"  {label:<{width}}  {text}" for label, text in rows)] for title, rows in self.notes.items())
+        sections = (
+            [f"{title}", *(f"  {label:<{width}}  {text}" for label, text in rows)]
+            for title, rows in self.notes.items()
+        )
         return "\n".join(line for section in sections for line in section)

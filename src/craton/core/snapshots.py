@@ -1,4 +1,8 @@
-"""Snapshots as data: which fields a series reads, and how a picture is made of them. Each method has the function that makes it."""
+"""Snapshots as data: which fields a series reads, and how a picture is made of them.
+
+Each method has the function that makes it.
+"""
+
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,10 +20,11 @@ class GridSampling:
     shape : tuple of int
         Points of a field along (z, y, x); in the plane y counts shots.
     lattice : dict of str to (tuple of int or int)
-        Points of the grid along z, y, x that the picture shows: (0, last + 1, stride), or the number of the plane along the axis that
-        is cut.
+        Points of the grid along z, y, x that the picture shows: (0, last + 1, stride), or the
+        number of the plane along the axis that is cut.
     half : dict of str to tuple of int
-        For each field 1 along the axes (x, y, z) along which it lies half a cell after the integer point.
+        For each field 1 along the axes (x, y, z) along which it lies half a cell after the integer
+        point.
     spacing : float
         Of the grid, m.
     trace_share : float32 or float32 array (nz, 1, nx) or None
@@ -42,10 +47,11 @@ class GridSampling:
     chosen: tuple = ()
 
     def window(self, ranges):
-        """Return the block (z, y, x) to read for a part of the picture, and the part's points in it.
+        """Return the block (z, y, x) to read for a part of the picture, and the part's points in
+        it.
 
-        The block has points beside the part where the grid goes on: what is extrapolated at the ends of the block is then outside of
-        the part.
+        The block has points beside the part where the grid goes on: what is extrapolated at the
+        ends of the block is then outside of the part.
 
         Parameters
         ----------
@@ -61,13 +67,16 @@ class GridSampling:
             first, last = (where, where + 1) if isinstance(where, int) else ranges.get(axis, (0, n))
             low = max(first - MARGIN, 0)
             block.append(slice(low, min(last + MARGIN, n)))
-            chosen.append(where - low if isinstance(where, int) else slice(first - low, last - low, where[2]))
+            chosen.append(
+                where - low if isinstance(where, int) else slice(first - low, last - low, where[2])
+            )
         return tuple(block), tuple(chosen)
 
 
 @dataclass(frozen=True, eq=False)
 class ElementSampling:
-    """Places of a picture in elements of one medium, and all that interpolation there needs of these m elements of n^3 nodes.
+    """Places of a picture in elements of one medium, and all that interpolation there needs of
+    these m elements of n^3 nodes.
 
     Parameters
     ----------
@@ -148,16 +157,21 @@ class SnapshotSeries:
 
     @property
     def lattice(self):
-        """Points of a grid that it shows (`GridSampling.lattice`); empty where it shows places in elements."""
+        """Points of a grid that it shows (`GridSampling.lattice`); empty where it shows places in
+        elements.
+        """
         return self.sampling.lattice if isinstance(self.sampling, GridSampling) else {}
 
     @property
     def where(self):
-        """Places of the picture in the elements of this rank, counted through the picture: int array."""
+        """Places of the picture in the elements of this rank, counted through the picture: int
+        array.
+        """
         return np.concatenate([np.empty(0, int), *(group.where for group in self.sampling)])
 
     def within(self, ranges):
-        """Return the series for a part of the picture of a grid; its `coords` remain those of the whole.
+        """Return the series for a part of the picture of a grid; its `coords` remain those of the
+        whole.
 
         Parameters
         ----------
@@ -165,4 +179,8 @@ class SnapshotSeries:
             First and last + 1 point of the grid along each axis of the picture.
         """
         block, chosen = self.sampling.window(ranges)
-        return replace(self, reads=dict.fromkeys(self.reads, block), sampling=replace(self.sampling, chosen=chosen))
+        return replace(
+            self,
+            reads=dict.fromkeys(self.reads, block),
+            sampling=replace(self.sampling, chosen=chosen),
+        )

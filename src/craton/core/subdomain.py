@@ -1,4 +1,7 @@
-"""Subdomain of a rank, of a grid or of a mesh: what it owns, its neighbours, and the regions of its work that neighbours wait for."""
+"""Subdomain of a rank, of a grid or of a mesh: what it owns, its neighbours, and the regions of its
+work that neighbours wait for.
+"""
+
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,11 +34,13 @@ class Subdomain:
     Parameters
     ----------
     box : tuple of int
-        Owned points (k0, k1, j0, j1, i0, i1) of the whole grid; of a mesh (0, 1, 0, 1, 0, owned elements).
+        Owned points (k0, k1, j0, j1, i0, i1) of the whole grid; of a mesh (0, 1, 0, 1, 0, owned
+        elements).
     neighbours : tuple of Neighbour
         Of a grid by face: a side without neighbour is an edge of the grid. Of a mesh by rank.
     place, ranks : tuple of int
-        Place among the ranks along (z, y, x), and numbers of ranks along these; of a mesh (0, 0, rank) and (1, 1, number of ranks).
+        Place among the ranks along (z, y, x), and numbers of ranks along these; of a mesh (0, 0,
+        rank) and (1, 1, number of ranks).
     points : int
         Points that this rank counts: those that no lower rank has.
     outer : int
@@ -60,7 +65,9 @@ class Subdomain:
         ----------
         shape : tuple of int
         """
-        return cls(tuple(v for n in shape for v in (0, n)), points=int(np.prod(shape, dtype=np.int64)))
+        return cls(
+            tuple(v for n in shape for v in (0, n)), points=int(np.prod(shape, dtype=np.int64))
+        )
 
     @property
     def rank(self):
@@ -131,11 +138,16 @@ def clip(box, other):
     """
     low = [max(a, b) for a, b in zip(box[::2], other[::2])]
     high = [min(a, b) for a, b in zip(box[1::2], other[1::2])]
-    return None if any(a >= b for a, b in zip(low, high)) else tuple(v for pair in zip(low, high) for v in pair)
+    return (
+        None
+        if any(a >= b for a, b in zip(low, high))
+        else tuple(v for pair in zip(low, high) for v in pair)
+    )
 
 
 def shells(subdomain, thickness, along_x=1):
-    """Return disjoint slabs of the owned points within `thickness` of a neighbour, and the box of the other points.
+    """Return disjoint slabs of the owned points within `thickness` of a neighbour, and the box of
+    the other points.
 
     Slabs along x are as thick as a multiple of `along_x`.
 
@@ -160,16 +172,20 @@ def shells(subdomain, thickness, along_x=1):
             slab[high] = rest[low] = min(rest[low] + thick, rest[high])
         else:
             start = rest[high] - thick
-            slab[low] = rest[high] = max(start - start % along_x if axis == "x" else start, rest[low])
+            slab[low] = rest[high] = max(
+                start - start % along_x if axis == "x" else start, rest[low]
+            )
         outer.append(tuple(slab))
     return outer, tuple(rest)
 
 
 def regions(launches, subdomain, thickness, along_x=1):
-    """Split the launches of a phase into those of points that neighbours wait for and those of the rest.
+    """Split the launches of a phase into those of points that neighbours wait for and those of the
+    rest.
 
-    Boxes and point tables are cut. Other launches that are not pointwise run whole where they fill ghosts or precede the first update of
-    the phase; after it, they are cut like the updates (columns of points across a face). Launches that state `outer` are only sorted.
+    Boxes and point tables are cut. Other launches that are not pointwise run whole where they fill
+    ghosts or precede the first update of the phase; after it, they are cut like the updates
+    (columns of points across a face). Launches that state `outer` are only sorted.
 
     Parameters
     ----------
@@ -188,12 +204,22 @@ def regions(launches, subdomain, thickness, along_x=1):
     if not subdomain.neighbours:
         return (), tuple(launches)
     if all(launch.outer is not None for launch in launches):
-        return tuple(tuple(launch for launch in launches if launch.outer == is_outer) for is_outer in (True, False))
+        return tuple(
+            tuple(launch for launch in launches if launch.outer == is_outer)
+            for is_outer in (True, False)
+        )
     slabs, rest = shells(subdomain, thickness, along_x)
     whole = tuple(v for n in subdomain.shape for v in (0, n))
-    columns = [launch for launch in launches if not launch.op.pointwise and launch.places is None and launch.on_grid
-               and clip(launch.box, whole) == launch.box]  # fmt: skip
-    if any(_column_in_slab(launch.box, rest) for launch in columns):  # too thin a subdomain: nothing is left for later
+    columns = [
+        launch
+        for launch in launches
+        if not launch.op.pointwise
+        and launch.places is None
+        and launch.on_grid
+        and clip(launch.box, whole) == launch.box
+    ]
+    # too thin a subdomain: nothing is left for later
+    if any(_column_in_slab(launch.box, rest) for launch in columns):
         return tuple(launches), ()
     outer, inner, stepping = [], [], False
     for launch in launches:
@@ -202,7 +228,10 @@ def regions(launches, subdomain, thickness, along_x=1):
             outer += _clip_launch(launch, slabs)
             inner += _clip_launch(launch, [rest])
         elif launch.places is not None:
-            inside = np.all([(a <= n) & (n < b) for n, a, b in zip(launch.places, rest[::2], rest[1::2])], axis=0)
+            inside = np.all(
+                [(a <= n) & (n < b) for n, a, b in zip(launch.places, rest[::2], rest[1::2])],
+                axis=0,
+            )
             outer += _split_into_runs(launch, ~inside)
             inner += _split_into_runs(launch, inside)
         else:
@@ -211,8 +240,13 @@ def regions(launches, subdomain, thickness, along_x=1):
 
 
 def _column_in_slab(box, rest):
-    """Return True where a plane of columns lies in a slab along its own axis: updates of the rest would come after it."""
-    return any(b - a == 1 and not low <= a < high for a, b, low, high in zip(box[::2], box[1::2], rest[::2], rest[1::2]))
+    """Return True where a plane of columns lies in a slab along its own axis: updates of the rest
+    would come after it.
+    """
+    return any(
+        b - a == 1 and not low <= a < high
+        for a, b, low, high in zip(box[::2], box[1::2], rest[::2], rest[1::2])
+    )
 
 
 def _clip_launch(launch, boxes):
@@ -222,4 +256,6 @@ def _clip_launch(launch, boxes):
 def _split_into_runs(launch, chosen):
     """Split a launch into runs of chosen entries of its table."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], chosen.astype(np.int8), [0]])))
-    return [replace(launch, box=(0, 1, 0, 1, int(a), int(b))) for a, b in zip(edges[::2], edges[1::2])]
+    return [
+        replace(launch, box=(0, 1, 0, 1, int(a), int(b))) for a, b in zip(edges[::2], edges[1::2])
+    ]

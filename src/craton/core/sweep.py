@@ -1,4 +1,7 @@
-"""The plan of a sum over sources at many points: arrays and phases as data, and the tiles by which both are streamed through them."""
+"""The plan of a sum over sources at many points: arrays and phases as data, and the tiles by which
+both are streamed through them.
+"""
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +15,13 @@ class Tile:
     Parameters
     ----------
     load : callable
-        No arguments; host arrays by name that replace the first rows of the plan's arrays before the pass.
+        No arguments; host arrays by name that replace the first rows of the plan's arrays before
+        the pass.
     work : int
         Interactions of the pass, for progress.
     store : ndarray or slice, optional
-        Points to which the totals of this pass belong; None while sources of these points are still to come.
+        Points to which the totals of this pass belong; None while sources of these points are still
+        to come.
     """
 
     load: Any
@@ -26,7 +31,8 @@ class Tile:
 
 @dataclass(kw_only=True)
 class SweepPlan(StepPlan):
-    """A sum over sources at points; its layout has the shape (parts of the source list, groups of points, points of a group).
+    """A sum over sources at points; its layout has the shape (parts of the source list, groups of
+    points, points of a group).
 
     Parameters
     ----------

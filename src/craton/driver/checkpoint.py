@@ -1,12 +1,17 @@
-"""Checkpoints: all that changes in time, on disk, so that a run which was interrupted goes on and ends with the same bits.
+"""Checkpoints: all that changes in time, on disk, so that a run which was interrupted goes on and
+ends with the same bits.
 
-    checkpoints/step_000001200/manifest.json      what it belongs to: steps, ranks and their subdomains, scenario, versions
+    checkpoints/step_000001200/manifest.json      what it belongs to: steps, ranks and their
+    subdomains, scenario, versions
                                record.npy         samples so far, (steps, channels)
-                               rank_0/NAME.npy    whole arrays as the machine has them, ghosts and padding included
+                               rank_0/NAME.npy    whole arrays as the machine has them, ghosts and
+                               padding included
 
-A new one is written beside the old one under a name that begins with a dot, renamed when all ranks have written theirs, and only then the
-old one is removed: whenever the program is killed, one whole checkpoint is there.
+A new one is written beside the old one under a name that begins with a dot, renamed when all ranks
+have written theirs, and only then the old one is removed: whenever the program is killed, one whole
+checkpoint is there.
 """
+
 import hashlib
 import json
 import os
@@ -103,9 +108,15 @@ class Checkpoints:
         """Name what it belongs to, put it in the place of the old one."""
         plan, machine = self.program.plan, self.program.backend
         manifest = {
-            "format": FORMAT, "step": step, **{key: getattr(plan, key) for key in MUST_AGREE}, "ranks": self.comm.size,
-            "subdomains": subdomains, "scenario": digest(self.scenario), "device": machine.name,
-            "versions": versions("craton", "numpy")}  # fmt: skip
+            "format": FORMAT,
+            "step": step,
+            **{key: getattr(plan, key) for key in MUST_AGREE},
+            "ranks": self.comm.size,
+            "subdomains": subdomains,
+            "scenario": digest(self.scenario),
+            "device": machine.name,
+            "versions": versions("craton", "numpy"),
+        }
         (aside / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
         target = self.folder / aside.name[1:]
         shutil.rmtree(target, ignore_errors=True)
@@ -126,7 +137,9 @@ class on_disk:  # noqa: N801 (a context, used like a function)
 
     def __exit__(self, kind, error, trace):
         if isinstance(error, OSError):
-            raise ResourceError(f"could not write a checkpoint to {self.folder}: {error.strerror or error}") from error
+            raise ResourceError(
+                f"could not write a checkpoint to {self.folder}: {error.strerror or error}"
+            ) from error
 
 
 def write(path, array, to_host=np.asarray):
@@ -134,7 +147,11 @@ def write(path, array, to_host=np.asarray):
     flat = array.reshape(-1)
     count = max(1, CHUNK // array.dtype.itemsize)
     with open(path, "wb") as file:
-        about = {"descr": np.lib.format.dtype_to_descr(np.dtype(array.dtype)), "fortran_order": False, "shape": tuple(array.shape)}
+        about = {
+            "descr": np.lib.format.dtype_to_descr(np.dtype(array.dtype)),
+            "fortran_order": False,
+            "shape": tuple(array.shape),
+        }
         np.lib.format.write_array_header_1_0(file, about)
         for first in range(0, flat.size, count):
             file.write(np.ascontiguousarray(to_host(flat[first : first + count])).data)
@@ -142,7 +159,7 @@ def write(path, array, to_host=np.asarray):
         os.fsync(file.fileno())
 
 
-# --- going on ---------------------------------------------------------------------------------------------------------------------------
+# --- going on -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -179,32 +196,55 @@ class Saved:
     def check_ranks(self, ranks):
         """Refuse another number of ranks."""
         if ranks != self.ranks:
-            self.refuse("--ranks", f"the checkpoint is of {counted(self.ranks)}, here {'is' if ranks == 1 else 'are'} {ranks}",
-                        f"go on with {counted(self.ranks)}, or run {self.out / 'scenario.toml'} anew on any number")  # fmt: skip
+            self.refuse(
+                "--ranks",
+                f"the checkpoint is of {counted(self.ranks)}, here {'is' if ranks == 1 else 'are'} {ranks}",
+                f"go on with {counted(self.ranks)}, or run {self.out / 'scenario.toml'} anew on any number",
+            )
 
     def check_scenario(self, text):
         """Refuse another scenario or other versions than those that it was written with."""
         file = str(self.out / "scenario.toml")
         if self.about.get("format", 1) != FORMAT:
-            self.refuse("OUT", f"the checkpoint has format {self.about.get('format', 1)}, this version of craton reads format {FORMAT}",
-                        f"go on with the version that wrote it, or run {file} anew")  # fmt: skip
+            self.refuse(
+                "OUT",
+                f"the checkpoint has format {self.about.get('format', 1)}, this version of craton reads format {FORMAT}",
+                f"go on with the version that wrote it, or run {file} anew",
+            )
         if digest(text) != self.about["scenario"]:
-            self.refuse(file, "this is not the scenario that the checkpoint was written with", "put it back, or run it anew")
+            self.refuse(
+                file,
+                "this is not the scenario that the checkpoint was written with",
+                "put it back, or run it anew",
+            )
         installed = versions("craton")
-        before = {name: version for name, version in self.about["versions"].items() if name in installed}
+        before = {
+            name: version for name, version in self.about["versions"].items() if name in installed
+        }
         if before != installed:
-            words = [", ".join(f"{name} {version}" for name, version in some.items()) for some in (before, installed)]
-            self.refuse("OUT", f"the checkpoint was written by {words[0] or 'another craton'}, this is {words[1] or 'another one'}",
-                        f"install {words[0] or 'that one'} to go on, or run {file} anew")  # fmt: skip
+            words = [
+                ", ".join(f"{name} {version}" for name, version in some.items())
+                for some in (before, installed)
+            ]
+            self.refuse(
+                "OUT",
+                f"the checkpoint was written by {words[0] or 'another craton'}, this is {words[1] or 'another one'}",
+                f"install {words[0] or 'that one'} to go on, or run {file} anew",
+            )
 
     def check_plan(self, plan):
-        """Refuse a plan that is not the one which was interrupted: a file that the scenario names may have changed."""
+        """Refuse a plan that is not the one which was interrupted: a file that the scenario names
+        may have changed.
+        """
         subdomains = [subdomain.fingerprint for subdomain in plan.partition or (plan.subdomain,)]
         other = [key for key in MUST_AGREE if self.about[key] != getattr(plan, key)]
         other += ["subdomains"] * (self.about["subdomains"] != subdomains)
         if other:
-            self.refuse("OUT", f"the run would not be the one that was interrupted: its {', '.join(other)} would be others",
-                        f"put back the files that {self.out / 'scenario.toml'} names, or run it anew")  # fmt: skip
+            self.refuse(
+                "OUT",
+                f"the run would not be the one that was interrupted: its {', '.join(other)} would be others",
+                f"put back the files that {self.out / 'scenario.toml'} names, or run it anew",
+            )
 
     def refuse(self, key, message, remedy):
         """Raise what is in the way."""
@@ -219,11 +259,15 @@ class Saved:
                 if values.shape != tuple(target.shape) or values.dtype != target.dtype:
                     raise ValueError(f"{values.shape} of {values.dtype}")
             except (OSError, ValueError) as error:
-                raise ResourceError(f"the checkpoint is damaged: {path}: {error}; run {self.out / 'scenario.toml'} anew") from error
+                raise ResourceError(
+                    f"the checkpoint is damaged: {path}: {error}; run {self.out / 'scenario.toml'} anew"
+                ) from error
             flat, values = target.reshape(-1), values.reshape(-1)
             count = max(1, CHUNK // target.dtype.itemsize)
             for first in range(0, flat.size, count):
-                program.backend.fill(flat[first : first + count], np.array(values[first : first + count]))
+                program.backend.fill(
+                    flat[first : first + count], np.array(values[first : first + count])
+                )
         program.backend.finish()
 
 

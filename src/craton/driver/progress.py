@@ -1,4 +1,5 @@
 """Progress of a run on standard error: steps, rate, time left."""
+
 import sys
 import time
 from contextlib import contextmanager
@@ -14,20 +15,31 @@ def progress_bar(steps, points, title="", quiet=False, begun=0):
 
     On a terminal a bar; elsewhere one line every tenth of the run.
     """
-    with _progress(steps, title or "time steps", lambda done, seconds: rate(done * points, seconds), "steps", begun, quiet) as report:
+    with _progress(
+        steps,
+        title or "time steps",
+        lambda done, seconds: rate(done * points, seconds),
+        "steps",
+        begun,
+        quiet,
+    ) as report:
         yield report
 
 
 @contextmanager
 def progress_of_sweep(pairs, title="gravity", quiet=False):
-    """Open a function to be called with the number of interactions done: a bar, or a line every tenth after two seconds."""
+    """Open a function to be called with the number of interactions done: a bar, or a line every
+    tenth after two seconds.
+    """
     with _progress(pairs, title, interactions, "", 0, quiet) as report:
         yield report
 
 
 @contextmanager
 def _progress(total, title, words, unit, begun, quiet):
-    """Open a progress bar or its lines: `words(done, seconds)` is the rate; without a unit, parts of the total are shown."""
+    """Open a progress bar or its lines: `words(done, seconds)` is the rate; without a unit, parts
+    of the total are shown.
+    """
     if quiet:
         yield None
     elif sys.stderr.isatty():
@@ -38,14 +50,32 @@ def _progress(total, title, words, unit, begun, quiet):
 
 def _bar(total, title, words, unit, begun):
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     done_columns = (MofNCompleteColumn(), TextColumn(unit)) if unit else (TaskProgressColumn(),)
-    columns = (TextColumn("{task.description}"), BarColumn(), *done_columns, TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
-               TextColumn("left"))  # fmt: skip
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        *done_columns,
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task, started = bar.add_task(title, total=total, completed=begun, rate=""), time.perf_counter()
-        yield lambda done: bar.update(task, completed=done, rate=words(done - begun, time.perf_counter() - started))
+        task, started = (
+            bar.add_task(title, total=total, completed=begun, rate=""),
+            time.perf_counter(),
+        )
+        yield lambda done: bar.update(
+            task, completed=done, rate=words(done - begun, time.perf_counter() - started)
+        )
 
 
 def _lines(total, words, unit, begun):
@@ -57,7 +87,11 @@ def _lines(total, words, unit, begun):
             shown[0] = done * 10 // total
             left = seconds / (done - begun) * (total - done)
             part = f"step {done} of {total}" if unit else f"{100 * done // total} % done"
-            print(f"{part}, {words(done - begun, seconds)}, {left:.0f} s left", file=sys.stderr, flush=True)
+            print(
+                f"{part}, {words(done - begun, seconds)}, {left:.0f} s left",
+                file=sys.stderr,
+                flush=True,
+            )
 
     return report
 
@@ -85,10 +119,24 @@ def task_bar(total, done, noun, quiet=False):
 
 def _task_bar(total, done, noun):
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("so far,"),
-               TimeRemainingColumn(), TextColumn("left"))  # fmt: skip
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("so far,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
     with Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600) as bar:
         task = bar.add_task(noun, total=total, completed=done)
         yield lambda name, state: bar.advance(task)
@@ -100,6 +148,10 @@ def _task_lines(total, done, noun):
     def report(name, state):
         ended[0] += 1
         left = (time.perf_counter() - started) / ended[0] * (total - done - ended[0])
-        print(f"{name} {state}: {done + ended[0]} of {total} {noun}, {left:.0f} s left", file=sys.stderr, flush=True)
+        print(
+            f"{name} {state}: {done + ended[0]} of {total} {noun}, {left:.0f} s left",
+            file=sys.stderr,
+            flush=True,
+        )
 
     return report

@@ -1,4 +1,7 @@
-"""What looks at the wavefield while it marches: drains the record, takes snapshots, guards against explosion, reports progress."""
+"""What looks at the wavefield while it marches: drains the record, takes snapshots, guards against
+explosion, reports progress.
+"""
+
 import signal
 import time
 
@@ -31,12 +34,27 @@ class Recorder:
     before : ndarray, optional
         Samples of these steps, (begun, channels), on rank 0.
     pictures : callable, optional
-        ``pictures(series)`` gives the function that makes a picture of a `SnapshotSeries` from a dict of host arrays
-        (`craton.methods.protocol.Method.picture_maker`).
+        ``pictures(series)`` gives the function that makes a picture of a `SnapshotSeries` from a
+        dict of host arrays (`craton.methods.protocol.Method.picture_maker`).
     """
 
-    def __init__(self, program, snapshots=None, progress=None, comm=None, checkpoints=None, begun=0, before=None, pictures=None):
-        self.program, self.plan, self.snapshots, self.progress = program, program.plan, snapshots, progress
+    def __init__(
+        self,
+        program,
+        snapshots=None,
+        progress=None,
+        comm=None,
+        checkpoints=None,
+        begun=0,
+        before=None,
+        pictures=None,
+    ):
+        self.program, self.plan, self.snapshots, self.progress = (
+            program,
+            program.plan,
+            snapshots,
+            progress,
+        )
         self.comm, self.gathering, self.pictures = comm or Alone(), self.plan.gathering, pictures
         columns = len(self.plan.channels) if self.comm.rank == 0 else 0
         self.samples = np.empty((self.plan.steps, columns), self.plan.precision)
@@ -51,10 +69,14 @@ class Recorder:
         for number, series in enumerate(self.plan.snapshots if snapshots else ()):
             camera = self.camera(series, number)
             for step, time_of_picture in zip(series.steps, series.times):
-                self.schedule.setdefault(int(step), []).append((series, camera, float(time_of_picture)))
+                self.schedule.setdefault(int(step), []).append(
+                    (series, camera, float(time_of_picture))
+                )
 
     def camera(self, series, number):
-        """Return what takes the pictures of a series: a function that gives a picture, and the region of the series that it is."""
+        """Return what takes the pictures of a series: a function that gives a picture, and the
+        region of the series that it is.
+        """
         if not series.lattice or self.comm.size == 1:
             return Collected(self.program, self.comm, series, self.pictures(series)).take, None
         tiles = tiling(series, self.plan.partition)
@@ -85,10 +107,16 @@ class Recorder:
             steps = slice(self.drained, self.done)
             block = np.empty((self.done - self.drained, 0), self.plan.precision)
             if "record" in self.program.arrays:
-                block = self.program.host("record")[np.arange(self.drained, self.done) % self.plan.slots]
+                block = self.program.host("record")[
+                    np.arange(self.drained, self.done) % self.plan.slots
+                ]
             blocks = self.comm.collect(block)
             if blocks:
-                self.samples[steps] = self.gathering.join_columns(blocks, self.program.backend) if self.gathering else blocks[0]
+                self.samples[steps] = (
+                    self.gathering.join_columns(blocks, self.program.backend)
+                    if self.gathering
+                    else blocks[0]
+                )
         self.drained = self.done
 
     def take(self, series, camera, time_of_picture):
@@ -99,14 +127,17 @@ class Recorder:
         self.snapshots.put(series.name, time_of_picture, named, copy=False, region=region)
 
     def guard(self):
-        """Stop where the wavefield is not finite or beyond what the sources can have done, or where a rank was told to.
+        """Stop where the wavefield is not finite or beyond what the sources can have done, or where
+        a rank was told to.
 
         Raises
         ------
         ComputationError, Interrupted
             On all ranks after the same step; with the place and the likely reason.
         """
-        pace = (time.perf_counter() - self.clock.get("first step", self.clock["start"])) / max(self.done - self.begun - 1, 1)
+        pace = (time.perf_counter() - self.clock.get("first step", self.clock["start"])) / max(
+            self.done - self.begun - 1, 1
+        )
         due = bool(self.checkpoints and self.checkpoints.due())
         told = self.comm.gather((self.trouble(), self.stopped, pace, due))
         self.guarded = self.done
@@ -114,7 +145,11 @@ class Recorder:
         trouble = next((text for text, *_ in told if text), None)
         signal_name = next((name for _, name, *_ in told if name), None)
         if trouble or (signal_name and self.comm.size > 1):
-            error = ComputationError(trouble) if trouble else Interrupted(self.interruption(signal_name))
+            error = (
+                ComputationError(trouble)
+                if trouble
+                else Interrupted(self.interruption(signal_name))
+            )
             if self.comm.size > 1:
                 error.agreed = error.exit_code
             raise error
@@ -136,7 +171,8 @@ class Recorder:
     def trouble(self):
         """Return what is wrong with the wavefield, in words, or None."""
         for name in self.plan.watched:
-            low, high = self.program.backend.extremes(self.program.arrays[name])  # ghosts and padding too: one contiguous pass
+            # ghosts and padding too: one contiguous pass
+            low, high = self.program.backend.extremes(self.program.arrays[name])
             if not max(-low, high) <= self.plan.limit:
                 return explosion(self.program, name, self.done)
         return None
@@ -155,17 +191,23 @@ def explosion(program, name, step):
     """Describe where a field diverged."""
     plan = program.plan
     field = program.host(name)
-    at = np.unravel_index(np.argmax(np.where(np.isfinite(field), np.abs(field), np.inf)), field.shape)
+    at = np.unravel_index(
+        np.argmax(np.where(np.isfinite(field), np.abs(field), np.inf)), field.shape
+    )
     where, edge = plan.grid.place(at)
     place = "at an edge of the grid" if edge else "inside the grid"
-    return (f"unstable at step {step} of {plan.steps} (t = {plan.start + step * plan.dt:.4g} s): {name} = {field[at]:.3g} {plan.unit} at "
-            f"{where} m, {place}.\n"
-            f"    dt = {plan.dt:.4g} s: try a smaller time.step; "
-            "strong contrasts at an absorbing layer: try sponge there, or a thicker layer")  # fmt: skip
+    return (
+        f"unstable at step {step} of {plan.steps} (t = {plan.start + step * plan.dt:.4g} s): {name} = {field[at]:.3g} {plan.unit} at "
+        f"{where} m, {place}.\n"
+        f"    dt = {plan.dt:.4g} s: try a smaller time.step; "
+        "strong contrasts at an absorbing layer: try sponge there, or a thicker layer"
+    )
 
 
 class Signals:
-    """While inside, SIGTERM and Ctrl-C let the step at hand end and the recorder stop the run; a second Ctrl-C stops at once."""
+    """While inside, SIGTERM and Ctrl-C let the step at hand end and the recorder stop the run; a
+    second Ctrl-C stops at once.
+    """
 
     def __init__(self, recorder):
         self.recorder = recorder

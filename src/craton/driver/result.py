@@ -1,4 +1,5 @@
 """What a run leaves: one class for all methods."""
+
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ class Result:
     scenario : Scenario
     plan : Plan
     samples : ndarray
-        Of waves the recorded channels as they were sampled, (steps, channels), some steps past the end included (`plan.extra`); of gravity
-        the fields in their units, (fields, points).
+        Of waves the recorded channels as they were sampled, (steps, channels), some steps past the
+        end included (`plan.extra`); of gravity the fields in their units, (fields, points).
     report : dict
         Device, timings, rate.
     out : Path or None
@@ -42,9 +43,11 @@ class Result:
 
     @property
     def dataset(self):
-        """Waveforms, velocity(receiver, component, time) and the like, or fields, g_z(y, x) and the like: xarray.Dataset.
+        """Waveforms, velocity(receiver, component, time) and the like, or fields, g_z(y, x) and the
+        like: xarray.Dataset.
 
-        Waveforms are corrected for temporal dispersion, unless the computation failed. Of several ranks, rank 0 has them.
+        Waveforms are corrected for temporal dispersion, unless the computation failed. Of several
+        ranks, rank 0 has them.
         """
         if self._dataset is None:
             from craton.methods import METHODS
@@ -54,14 +57,24 @@ class Result:
 
     @property
     def fibres(self):
-        """What fibres recorded as an xarray.Dataset, strain_rate(channel, time); None without fibres."""
+        """What fibres recorded as an xarray.Dataset, strain_rate(channel, time); None without
+        fibres.
+        """
         plan = self.plan
         if plan.receivers.fibres is None:
             return None
         from craton.output.fibres import dataset
 
-        return dataset(self.records, plan.channels, plan.receivers.fibres, plan.dt, plan.start, self.scenario.output.sampling,
-                       self.attributes, plan.steps - plan.extra)  # fmt: skip
+        return dataset(
+            self.records,
+            plan.channels,
+            plan.receivers.fibres,
+            plan.dt,
+            plan.start,
+            self.scenario.output.sampling,
+            self.attributes,
+            plan.steps - plan.extra,
+        )
 
     @property
     def records(self):
@@ -78,7 +91,11 @@ class Result:
             raise CratonError("rank 0 has the waveforms")
         if self._corrected is None:
             failed = isinstance(self.error, ComputationError)
-            self._corrected = self.samples if failed else corrected(self.samples, self.plan.channels, self.plan.dt, self.plan.band)
+            self._corrected = (
+                self.samples
+                if failed
+                else corrected(self.samples, self.plan.channels, self.plan.dt, self.plan.band)
+            )
         return self._corrected
 
     @property

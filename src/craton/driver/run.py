@@ -1,11 +1,25 @@
-"""The run, once for all methods, for Python, command line, resumed runs and surveys: plan, machine, computation, what is kept."""
+"""The run, once for all methods, for Python, command line, resumed runs and surveys: plan, machine,
+computation, what is kept.
+"""
+
 import os
 from pathlib import Path
 
 from craton.errors import Interrupted, Problem, ScenarioError
 from craton.methods import METHODS
 
-__all__ = ["check_ranks", "choose_machine", "load", "plan", "plan_of_rank", "restart", "resumable", "resume", "run", "run_into"]
+__all__ = [
+    "check_ranks",
+    "choose_machine",
+    "load",
+    "plan",
+    "plan_of_rank",
+    "restart",
+    "resumable",
+    "resume",
+    "run",
+    "run_into",
+]
 
 
 def load(path, overrides=()):
@@ -16,13 +30,15 @@ def load(path, overrides=()):
 
 
 def plan(scenario, comm=None):
-    """Return the discretised problem of a scenario: prints as `craton plan`; `.nbytes`, `.steps`, `.phases`.
+    """Return the discretised problem of a scenario: prints as `craton plan`; `.nbytes`, `.steps`,
+    `.phases`.
 
     Parameters
     ----------
     scenario : Scenario
     comm : Comm, optional
-        Ranks that will share the run, all of which must ask: where each can plan its own subdomain, the plan is that of this rank.
+        Ranks that will share the run, all of which must ask: where each can plan its own subdomain,
+        the plan is that of this rank.
 
     Raises
     ------
@@ -34,7 +50,9 @@ def plan(scenario, comm=None):
 
     method = METHODS[scenario.method]
     team = Together(comm) if comm is not None and comm.size > 1 and method.plans_by_rank else None
-    return method.plan(scenario, team, planner(comm, scenario.run.threads) if method.tries_operators else None)
+    return method.plan(
+        scenario, team, planner(comm, scenario.run.threads) if method.tries_operators else None
+    )
 
 
 def check_ranks(scenario, comm):
@@ -58,11 +76,17 @@ def plan_of_rank(scenario, planned, comm):
         The domain cannot be cut into so many parts.
     """
     method = METHODS[scenario.method]
-    return planned if comm.size == 1 or method.plans_by_rank else method.subdomain(scenario, planned, comm.rank, comm.size)
+    return (
+        planned
+        if comm.size == 1 or method.plans_by_rank
+        else method.subdomain(scenario, planned, comm.rank, comm.size)
+    )
 
 
 def drive(scenario):
-    """Return the module that computes plans of a method: `craton.driver.waves` or `craton.driver.sums`."""
+    """Return the module that computes plans of a method: `craton.driver.waves` or
+    `craton.driver.sums`.
+    """
     from craton.driver import sums, waves
 
     return {"march": waves, "sweep": sums}[METHODS[scenario.method].drive]
@@ -101,7 +125,8 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
     progress : bool
         Show progress on standard error.
     comm : mpi4py communicator or craton.comm.Comm, optional
-        Ranks that share the run; all must call with the same scenario. By default this process alone.
+        Ranks that share the run; all must call with the same scenario. By default this process
+        alone.
     devices : int, optional
         GPUs of this computer that share the run, without MPI; on a CPU groups of its cores.
 
@@ -123,7 +148,10 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
     from craton.comm.local import Alone, spawn
 
     if devices is not None and devices > 1 and comm is None:
-        return spawn(devices, lambda member: run(scenario, device, out, force, progress and member.rank == 0, member))[0]
+        return spawn(
+            devices,
+            lambda member: run(scenario, device, out, force, progress and member.rank == 0, member),
+        )[0]
     comm = Alone() if comm is None else ranks(comm)
     with agreed(comm):
         check_ranks(scenario, comm)
@@ -137,7 +165,8 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
 
 
 def run_into(scenario, planned, machine, out, force=False, progress=True, comm=None, saved=None):
-    """Run with an OUT directory: snapshots as it goes, waveforms or fields at the end, whatever the end is. Rank 0 keeps the books.
+    """Run with an OUT directory: snapshots as it goes, waveforms or fields at the end, whatever the
+    end is. Rank 0 keeps the books.
 
     Parameters
     ----------
@@ -171,8 +200,18 @@ def run_into(scenario, planned, machine, out, force=False, progress=True, comm=N
         program = kind.prepare(scenario, planned, machine, comm, saved)
     with agreed(comm):
         if comm.rank == 0:
-            store = Store.again(out) if saved else open_store(scenario, planned, machine, out, force)
-    team = comm.gather({"rank": comm.rank, "host": comm.host, "pid": os.getpid(), "device": machine.describe(), "nbytes": planned.nbytes})
+            store = (
+                Store.again(out) if saved else open_store(scenario, planned, machine, out, force)
+            )
+    team = comm.gather(
+        {
+            "rank": comm.rank,
+            "host": comm.host,
+            "pid": os.getpid(),
+            "device": machine.describe(),
+            "nbytes": planned.nbytes,
+        }
+    )
     try:
         if store:
             store.update(ranks=team)
@@ -227,10 +266,20 @@ def resumable(out):
 
     state, saved = read_run(out), latest(out)
     if not state:
-        raise ScenarioError([Problem("OUT", f"there is no run in {out}", "name the directory that `craton run` wrote to")])
+        raise ScenarioError(
+            [
+                Problem(
+                    "OUT",
+                    f"there is no run in {out}",
+                    "name the directory that `craton run` wrote to",
+                )
+            ]
+        )
     check_alone(Path(out), state)
     if state.get("state") == "finished":
-        raise ScenarioError([Problem("OUT", f"the run in {out} is finished: there is nothing to go on with", "")])
+        raise ScenarioError(
+            [Problem("OUT", f"the run in {out} is finished: there is nothing to go on with", "")]
+        )
     if saved is None:
         remedy = f'run {Path(out) / "scenario.toml"} anew; run.checkpoint = "10 min" writes one every ten minutes'
         raise ScenarioError([Problem("OUT", f"the run in {out} has left no checkpoint", remedy)])
@@ -238,7 +287,8 @@ def resumable(out):
 
 
 def resume(out, device=None, progress=True, comm=None, devices=None):
-    """Go on with a run that was interrupted, from its last checkpoint; on a CPU every bit is that of a run that was not.
+    """Go on with a run that was interrupted, from its last checkpoint; on a CPU every bit is that
+    of a run that was not.
 
     Parameters
     ----------
@@ -262,10 +312,21 @@ def resume(out, device=None, progress=True, comm=None, devices=None):
     from craton.comm.local import Alone, spawn
 
     if devices is not None and devices > 1 and comm is None:
-        return spawn(devices, lambda member: resume(out, device, progress and member.rank == 0, member))[0]
+        return spawn(
+            devices, lambda member: resume(out, device, progress and member.rank == 0, member)
+        )[0]
     comm = Alone() if comm is None else ranks(comm)
     scenario, planned, saved = restart(out, comm)
-    return run_into(scenario, planned, choose_machine(scenario, planned, comm, device), out, False, progress, comm, saved)
+    return run_into(
+        scenario,
+        planned,
+        choose_machine(scenario, planned, comm, device),
+        out,
+        False,
+        progress,
+        comm,
+        saved,
+    )
 
 
 def restart(out, comm):

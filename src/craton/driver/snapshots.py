@@ -1,4 +1,5 @@
 """Pictures of the wavefield over ranks: who makes which part, and what the others have of it."""
+
 from dataclasses import dataclass
 from math import ceil, prod
 from typing import Any
@@ -14,7 +15,8 @@ CHUNK_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class Tiling:
-    """One series of pictures cut into tiles of one size, whole chunks of a store each: one for every rank that has a part.
+    """One series of pictures cut into tiles of one size, whole chunks of a store each: one for
+    every rank that has a part.
 
     Parameters
     ----------
@@ -31,7 +33,9 @@ class Tiling:
     chunk: dict
 
     def region(self, rank):
-        """First and last + 1 point of the picture along each of its axes that a rank makes; None where it makes none."""
+        """First and last + 1 point of the picture along each of its axes that a rank makes; None
+        where it makes none.
+        """
         subdomain, out = self.partition[rank], {}
         for n, axis in enumerate("zyx"):
             where = self.series.lattice.get(axis)
@@ -65,7 +69,11 @@ class Tiling:
 
 def tiling(series, partition, itemsize=4):
     """Return the Tiling of a series: tiles as even as whole chunks allow."""
-    axes = {axis: len(range(*where)) for axis, where in series.lattice.items() if not isinstance(where, int)}
+    axes = {
+        axis: len(range(*where))
+        for axis, where in series.lattice.items()
+        if not isinstance(where, int)
+    }
     tile = {axis: ceil(n / partition[0].ranks["zyx".index(axis)]) for axis, n in axes.items()}
     chunk = dict(tile)
     for axis in chunk:
@@ -106,14 +114,27 @@ class Camera:
         needs = [tiles.need(rank) for rank in range(comm.size)]
         self.need, dtype = needs[comm.rank], program.plan.precision
         others = [rank for rank in range(comm.size) if rank != comm.rank]
-        self.goes = {rank: common for rank in others if needs[rank] and (common := clip(needs[rank], self.box))}
-        self.comes = {rank: common for rank in others if self.need and (common := clip(self.need, tiles.partition[rank].box))}
+        self.goes = {
+            rank: common
+            for rank in others
+            if needs[rank] and (common := clip(needs[rank], self.box))
+        }
+        self.comes = {
+            rank: common
+            for rank in others
+            if self.need and (common := clip(self.need, tiles.partition[rank].box))
+        }
         self.out, self.into = (
-            {rank: np.empty((fields, *(b - a for a, b in zip(box[::2], box[1::2]))), dtype) for rank, box in boxes.items()}
+            {
+                rank: np.empty((fields, *(b - a for a, b in zip(box[::2], box[1::2]))), dtype)
+                for rank, box in boxes.items()
+            }
             for boxes in (self.goes, self.comes)
         )
-        self.link = comm.link([(rank, TAG + number, buffer) for rank, buffer in self.out.items()],
-                              [(rank, TAG + number, buffer) for rank, buffer in self.into.items()])  # fmt: skip
+        self.link = comm.link(
+            [(rank, TAG + number, buffer) for rank, buffer in self.out.items()],
+            [(rank, TAG + number, buffer) for rank, buffer in self.into.items()],
+        )
 
     def take(self):
         """Return the part of the picture that this rank makes, or None; all ranks must call it."""
@@ -129,7 +150,9 @@ class Camera:
             for name in names:
                 arrays[name] = np.empty(shape, self.program.plan.precision)
                 if common:
-                    arrays[name][slices_of(common, self.need[::2])] = self.program.host(name, slices_of(common, low))
+                    arrays[name][slices_of(common, self.need[::2])] = self.program.host(
+                        name, slices_of(common, low)
+                    )
         self.link.finish()
         for rank, box in self.comes.items():
             for name, values in zip(names, self.into[rank]):
@@ -138,7 +161,8 @@ class Camera:
 
 
 class Collected:
-    """Takes the pictures of a series on rank 0, to which every rank gives the points that it has; on one rank all of them.
+    """Takes the pictures of a series on rank 0, to which every rank gives the points that it has;
+    on one rank all of them.
 
     Parameters
     ----------
@@ -156,11 +180,15 @@ class Collected:
 
     def take(self):
         """Return the picture on rank 0, None on the others; all ranks must call it."""
-        picture = self.picture({name: self.program.host(name, index) for name, index in self.series.reads.items()})
+        picture = self.picture(
+            {name: self.program.host(name, index) for name, index in self.series.reads.items()}
+        )
         if self.where is None:
             return picture
         lead = max(len(self.series.components), 1)
-        blocks = self.comm.collect(np.ascontiguousarray(picture.reshape(lead, -1)[:, self.series.where]))
+        blocks = self.comm.collect(
+            np.ascontiguousarray(picture.reshape(lead, -1)[:, self.series.where])
+        )
         if blocks is None:
             return None
         out = np.full((lead, picture.size // lead), np.nan, picture.dtype)

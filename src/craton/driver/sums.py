@@ -1,4 +1,7 @@
-"""Sums over sources, driven: which algorithm, whether it fits, the computation over ranks, what is kept of it."""
+"""Sums over sources, driven: which algorithm, whether it fits, the computation over ranks, what is
+kept of it.
+"""
+
 import time
 from dataclasses import replace
 
@@ -8,7 +11,8 @@ from craton.errors import ResourceError
 
 
 def check_memory(planned, machine, ranks=1):
-    """Refuse what does not fit: prisms, points and fields into this host's memory, once for each of its ranks; a tile into the machine's.
+    """Refuse what does not fit: prisms, points and fields into this host's memory, once for each of
+    its ranks; a tile into the machine's.
 
     Parameters
     ----------
@@ -21,12 +25,19 @@ def check_memory(planned, machine, ranks=1):
 
     (free, _), (host, _) = machine.memory(), host_memory()
     for needed, there, what, where in (
-        (planned.nbytes * ranks, host, f"prisms and points{f' on {ranks} ranks' if ranks > 1 else ''}", "on this host"),
+        (
+            planned.nbytes * ranks,
+            host,
+            f"prisms and points{f' on {ranks} ranks' if ranks > 1 else ''}",
+            "on this host",
+        ),
         (planned.tile_nbytes, free, "a tile of prisms and points", f"on {machine.describe()}"),
     ):
         if needed > there:
-            raise ResourceError(f"{what} need {needed / 2**30:.2f} GiB, {there / 2**30:.2f} GiB are free {where}.\n"
-                                "    take larger cells, or fewer points at a time")  # fmt: skip
+            raise ResourceError(
+                f"{what} need {needed / 2**30:.2f} GiB, {there / 2**30:.2f} GiB are free {where}.\n"
+                "    take larger cells, or fewer points at a time"
+            )
 
 
 def check_disk(scenario, plan, out, force):
@@ -63,8 +74,16 @@ def compute(scenario, plan, machine, comm, progress=True, out=None, store=None, 
     from craton.versions import versions
 
     values, report = solve(plan.problem, machine, plan.method, progress=progress, comm=comm)
-    undefined = {name: int(np.isnan(row).sum()) for name, row in zip(plan.problem.fields, values) if np.isnan(row).any()}
-    report |= {"prisms": len(plan.problem.prisms), "points": plan.problem.points.shape[1], "undefined": undefined}
+    undefined = {
+        name: int(np.isnan(row).sum())
+        for name, row in zip(plan.problem.fields, values)
+        if np.isnan(row).any()
+    }
+    report |= {
+        "prisms": len(plan.problem.prisms),
+        "points": plan.problem.points.shape[1],
+        "undefined": undefined,
+    }
     report["pairs_per_second"] = report["pairs"] / max(report["seconds"], 1e-9)
     report["versions"] = versions()
     return Result(scenario, plan, values, report)
@@ -76,7 +95,8 @@ def keep(result, store):
 
 
 def solve(problem, device="auto", method="auto", threads=None, progress=False, comm=None):
-    """Solve a checked Problem: (fields, points) in the fields' units, and a report; the same on every rank.
+    """Solve a checked Problem: (fields, points) in the fields' units, and a report; the same on
+    every rank.
 
     Parameters
     ----------
@@ -100,12 +120,21 @@ def solve(problem, device="auto", method="auto", threads=None, progress=False, c
     begin, decision = time.perf_counter(), decide(problem, machine, method, comm)
     values, error = summed(problem, decision["method"], machine, comm, progress)
     spent = time.perf_counter() - begin
-    return values, {**decision, "error": error, "device": machine.describe(), "ranks": comm.size, "precision": problem.precision,
-                    "seconds": spent, "pairs": problem.pairs}  # fmt: skip
+    return values, {
+        **decision,
+        "error": error,
+        "device": machine.describe(),
+        "ranks": comm.size,
+        "precision": problem.precision,
+        "seconds": spent,
+        "pairs": problem.pairs,
+    }
 
 
 def decide(problem, machine, method, comm):
-    """Return the method that all ranks take, why, and what each would cost one rank: rank 0 looks at the whole problem."""
+    """Return the method that all ranks take, why, and what each would cost one rank: rank 0 looks
+    at the whole problem.
+    """
     from craton.comm import agreed, broadcast
     from craton.methods import gravity
 
@@ -118,12 +147,18 @@ def decide(problem, machine, method, comm):
             chosen = best[0] if method == "auto" else next(e for e in best if e.method == method)
             if not chosen.applies and problem.pairs:
                 raise ValueError(f"method {method!r} does not apply: {chosen.why}")
-            decision = {"method": chosen.method, "why": chosen.why, "estimates": {e.method: e.seconds for e in best if e.applies}}
+            decision = {
+                "method": chosen.method,
+                "why": chosen.why,
+                "estimates": {e.method: e.seconds for e in best if e.applies},
+            }
     return broadcast(comm, decision)
 
 
 def summed(problem, name, machine, comm, progress):
-    """Fields (fields, points) of a problem by a method, the sum of what the ranks find for their shares of it; and their errors."""
+    """Fields (fields, points) of a problem by a method, the sum of what the ranks find for their
+    shares of it; and their errors.
+    """
     from craton.comm import broadcast
     from craton.driver.progress import progress_of_sweep
     from craton.driver.sweep import Runner
@@ -132,19 +167,34 @@ def summed(problem, name, machine, comm, progress):
     from craton.methods.gravity.cost import speed
     from craton.methods.gravity.shares import share
 
-    rates = broadcast(comm, replace(speed(machine, problem.fields, problem.precision), machine=None))
+    rates = broadcast(
+        comm, replace(speed(machine, problem.fields, problem.precision), machine=None)
+    )
     mine, places = share(problem, name, rates, comm.rank, comm.size)
     values, error = np.zeros((len(problem.fields), problem.points.shape[1])), {}
     if mine.pairs:
-        if comm.size > 1 and not gravity.algorithm(name).estimate(mine, replace(rates, machine=machine)).applies:
-            name = gravity.choose(mine, machine)[0].method  # a few prisms left over, without the whole ensemble's regularity
-        with progress_of_sweep(mine.pairs, f"gravity, {name}", quiet=not progress or comm.rank > 0) as report:
+        if (
+            comm.size > 1
+            and not gravity.algorithm(name).estimate(mine, replace(rates, machine=machine)).applies
+        ):
+            # a few prisms left over, without the whole ensemble's regularity
+            name = gravity.choose(mine, machine)[0].method
+        with progress_of_sweep(
+            mine.pairs, f"gravity, {name}", quiet=not progress or comm.rank > 0
+        ) as report:
             attraction = gravity.algorithm(name).solve(mine, Runner(machine, report))
         error = accuracy.stated(mine, attraction, name, Runner(machine))
         values[:, places] = attraction
-    return comm.reduce(values), combined(comm.gather(error), sum if isinstance(places, slice) else max)
+    return comm.reduce(values), combined(
+        comm.gather(error), sum if isinstance(places, slice) else max
+    )
 
 
 def combined(errors, of_all):
-    """Errors of the fields from those of the ranks: their sum where ranks have prisms, the greatest where they have points."""
-    return {field: of_all(one[field] for one in errors if one) for field in next(filter(None, errors), {})}
+    """Errors of the fields from those of the ranks: their sum where ranks have prisms, the greatest
+    where they have points.
+    """
+    return {
+        field: of_all(one[field] for one in errors if one)
+        for field in next(filter(None, errors), {})
+    }

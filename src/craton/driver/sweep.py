@@ -1,4 +1,7 @@
-"""The tile loop of every sum over sources: load, run the phases, store; nothing of size sources times points is ever kept."""
+"""The tile loop of every sum over sources: load, run the phases, store; nothing of size sources
+times points is ever kept.
+"""
+
 from dataclasses import dataclass
 from typing import Any
 

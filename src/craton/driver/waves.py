@@ -1,4 +1,7 @@
-"""Waves, driven: whether a plan fits, its program, the time loop with what looks at it, what is kept of it."""
+"""Waves, driven: whether a plan fits, its program, the time loop with what looks at it, what is
+kept of it.
+"""
+
 import sys
 import time
 from functools import partial
@@ -12,13 +15,17 @@ MESH = "mesh.vtu"
 
 
 def check_memory(planned, machine, ranks=1):
-    """Refuse what does not fit into the machine's free memory; on a CPU into the host's, for all its `ranks`."""
+    """Refuse what does not fit into the machine's free memory; on a CPU into the host's, for all
+    its `ranks`.
+    """
     free, _ = machine.memory()
     needed = planned.nbytes * (ranks if machine.shares_host_memory else 1)
     if needed > free:
         fits = planned.grid.coarser(1.01 * (needed / free) ** (1 / 3))
-        raise ResourceError(f"the run needs {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free on {machine.describe()}.\n"
-                            f"    it fits with {fits}")  # fmt: skip
+        raise ResourceError(
+            f"the run needs {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free on {machine.describe()}.\n"
+            f"    it fits with {fits}"
+        )
 
 
 def commit(scenario, planned, machine):
@@ -27,19 +34,28 @@ def commit(scenario, planned, machine):
     try:
         program = machine.commit(planned, METHODS[scenario.method].fills(scenario, planned))
     except MemoryError as e:
-        raise ResourceError(f"{machine.describe()} ran out of memory: the run needs {planned.nbytes / 2**30:.1f} GiB") from e
+        raise ResourceError(
+            f"{machine.describe()} ran out of memory: the run needs {planned.nbytes / 2**30:.1f} GiB"
+        ) from e
     machine.finish()
     program.seconds = time.perf_counter() - begin
     return program
 
 
 def check_disk(scenario, planned, out, force):
-    """Refuse a directory that cannot be written to or has too little space, for two checkpoints as well where they are asked for."""
+    """Refuse a directory that cannot be written to or has too little space, for two checkpoints as
+    well where they are asked for.
+    """
     from craton.output.store import check_out, check_space
 
     state = 2 * planned.totals.state_bytes if scenario.run.checkpoint else 0
     check_out(out, force)
-    check_space(out, 4 * planned.steps * len(planned.channels) + sum(f.nbytes for f in planned.snapshots) + state)
+    check_space(
+        out,
+        4 * planned.steps * len(planned.channels)
+        + sum(f.nbytes for f in planned.snapshots)
+        + state,
+    )
 
 
 def prepare(scenario, plan, machine, comm, saved=None):
@@ -52,18 +68,28 @@ def prepare(scenario, plan, machine, comm, saved=None):
 
 def facts(plan):
     """Return what run.json says of a plan."""
-    return {"precision": plan.precision, "steps": plan.steps, "points": plan.totals.points, "nbytes": plan.nbytes}
+    return {
+        "precision": plan.precision,
+        "steps": plan.steps,
+        "points": plan.totals.points,
+        "nbytes": plan.nbytes,
+    }
 
 
 def compute(scenario, plan, program, comm, progress=True, out=None, store=None, saved=None):
-    """Return the time loop: `Result`; with a directory, every rank writes its part of the snapshots."""
+    """Return the time loop: `Result`; with a directory, every rank writes its part of the
+    snapshots.
+    """
     if out is None:
         return march(scenario, program, None, progress, comm)
     return with_snapshots(scenario, program, out, progress, comm, store, saved)
 
 
 def with_snapshots(scenario, program, out, progress, comm, store, saved):
-    """Return the time loop with its snapshots: every rank writes its part of them. Rank 0 lays the series out and closes them."""
+    """Return the time loop with its snapshots: every rank writes its part of them.
+
+    Rank 0 lays the series out and closes them.
+    """
     from craton.comm import agreed
     from craton.driver.checkpoint import Checkpoints
     from craton.output.snapshots import SnapshotWriter
@@ -78,8 +104,16 @@ def with_snapshots(scenario, program, out, progress, comm, store, saved):
                     declare(program.plan, writer, first, saved)
                     writer.settle()
         flush = partial(flushed, scenario, program, store) if store else None
-        checkpoints = Checkpoints(out, program, comm, dumps(scenario), scenario.run.checkpoint, writer.settle, flush,
-                                  saved.step if saved else 0)  # fmt: skip
+        checkpoints = Checkpoints(
+            out,
+            program,
+            comm,
+            dumps(scenario),
+            scenario.run.checkpoint,
+            writer.settle,
+            flush,
+            saved.step if saved else 0,
+        )
         result = march(scenario, program, writer, progress, comm, checkpoints, saved)
         with agreed(comm):
             if comm.rank:
@@ -96,12 +130,22 @@ def declare(planned, writer, create, saved=None):
     for f in planned.snapshots:
         chunk = tiling(f, planned.partition).chunk if planned.partition and f.lattice else None
         done = int((f.steps < saved.step).sum()) if saved else None
-        writer.add_series(f.name, {f.quantity: f.components}, f.coords, f.times, chunk=chunk, create=create, done=done)
+        writer.add_series(
+            f.name,
+            {f.quantity: f.components},
+            f.coords,
+            f.times,
+            chunk=chunk,
+            create=create,
+            done=done,
+        )
 
 
 def flushed(scenario, program, store, samples):
     """Write the waveforms of a run that goes on."""
-    write_records(Result(scenario, program.plan, samples, {"device": program.backend.describe()}), store)
+    write_records(
+        Result(scenario, program.plan, samples, {"device": program.backend.describe()}), store
+    )
 
 
 def keep(result, store):
@@ -109,7 +153,8 @@ def keep(result, store):
     from craton.output import export
 
     write_records(result, store)
-    if len(result.plan.receivers) and len(result.samples) and not result.plan.shots:  # the other formats know one experiment
+    # the other formats know one experiment
+    if len(result.plan.receivers) and len(result.samples) and not result.plan.shots:
         export(result.dataset, store.path, result.scenario.output.network)
     if result.plan.cells is not None:
         from craton.io.vtu import write_mesh
@@ -122,7 +167,9 @@ def write_records(result, store):
     from craton.output.dataset import time_axis
 
     plan = result.plan
-    samples = len(time_axis(plan.steps - plan.extra, plan.dt, plan.start, result.scenario.output.sampling))
+    samples = len(
+        time_axis(plan.steps - plan.extra, plan.dt, plan.start, result.scenario.output.sampling)
+    )
     if plan.receivers.fibres is not None and len(result.samples):
         store.write_fibres(result.fibres, samples)
     if len(plan.receivers) and len(result.samples):
@@ -130,7 +177,8 @@ def write_records(result, store):
 
 
 def march(scenario, program, writer, progress, comm, checkpoints=None, saved=None):
-    """Return the time loop with its recorder; an error that ends it early is kept in the result, beside what was recorded.
+    """Return the time loop with its recorder; an error that ends it early is kept in the result,
+    beside what was recorded.
 
     A run that is interrupted leaves a checkpoint.
     """
@@ -141,10 +189,18 @@ def march(scenario, program, writer, progress, comm, checkpoints=None, saved=Non
 
     planned, error = program.plan, None
     halos = comm if comm.size == 1 else exchange(program, comm, say if comm.rank == 0 else None)
-    with progress_bar(planned.steps, planned.totals.points, planned.title, not progress, saved.step if saved else 0) as report:
+    with progress_bar(
+        planned.steps,
+        planned.totals.points,
+        planned.title,
+        not progress,
+        saved.step if saved else 0,
+    ) as report:
         before = saved.record if saved and comm.rank == 0 else None
         pictures = METHODS[scenario.method].picture_maker
-        recorder = Recorder(program, writer, report, comm, checkpoints, saved.step if saved else 0, before, pictures)
+        recorder = Recorder(
+            program, writer, report, comm, checkpoints, saved.step if saved else 0, before, pictures
+        )
         with Signals(recorder):
             try:
                 loop(program, halos, recorder, planned.steps, recorder.begun)
@@ -156,11 +212,19 @@ def march(scenario, program, writer, progress, comm, checkpoints=None, saved=Non
                 if isinstance(e, Interrupted):
                     leave(recorder, e)
     program.backend.finish()
-    return Result(scenario, planned, recorder.recorded, timings(program, recorder, time.perf_counter(), halos, comm), error=error)
+    return Result(
+        scenario,
+        planned,
+        recorder.recorded,
+        timings(program, recorder, time.perf_counter(), halos, comm),
+        error=error,
+    )
 
 
 def leave(recorder, error):
-    """Leave a checkpoint of a run that was interrupted; where it cannot be written, the error says so."""
+    """Leave a checkpoint of a run that was interrupted; where it cannot be written, the error says
+    so.
+    """
     try:
         recorder.keep()
     except ResourceError as reason:
@@ -181,10 +245,26 @@ def timings(program, recorder, end, halos, comm):
     first = clock.get("first step", end)
     steady = recorder.done - recorder.begun - 1
     rate = steady * points / (end - first) if steady > 0 and end > first else 0.0
-    shared = {"waiting": comm.gather(halos.waited / max(end - clock["start"], 1e-9)), "exchange": halos.name} if comm.size > 1 else {}
+    shared = (
+        {
+            "waiting": comm.gather(halos.waited / max(end - clock["start"], 1e-9)),
+            "exchange": halos.name,
+        }
+        if comm.size > 1
+        else {}
+    )
     return {
-        "device": machine.describe(), "precision": planned.precision, "steps_done": recorder.done, "points": points,
-        "seconds": {"commit": program.seconds, "first step": first - clock["start"], "steady": end - first},
-        "point_steps_per_second": rate, "least_bytes_per_step": sum(planned.totals.traffic.values()), **shared,
+        "device": machine.describe(),
+        "precision": planned.precision,
+        "steps_done": recorder.done,
+        "points": points,
+        "seconds": {
+            "commit": program.seconds,
+            "first step": first - clock["start"],
+            "steady": end - first,
+        },
+        "point_steps_per_second": rate,
+        "least_bytes_per_step": sum(planned.totals.traffic.values()),
+        **shared,
         "versions": versions(),
-    }  # fmt: skip
+    }

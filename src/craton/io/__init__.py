@@ -1,7 +1,10 @@
-"""Files of other programs: one module for each format, which reads or writes it, and the table of all formats.
+"""Files of other programs: one module for each format, which reads or writes it, and the table of
+all formats.
 
-A reader turns units to SI and leaves axes, coordinates and choices to its caller. See docs/developer/add_a_format.md.
+A reader turns units to SI and leaves axes, coordinates and choices to its caller. See
+docs/developer/add_a_format.md.
 """
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,14 +22,16 @@ class Format:
     name : str
         In the scenario (``kind`` of a source) and in messages.
     holds : str
-        What callers ask for: ``"source"``, ``"station"``, ``"mesh"``, ``"raster"``, ``"gridded model"``, ``"radial model"``,
-        ``"table"``, ``"wavelet"``, ``"waveform"``.
+        What callers ask for: ``"source"``, ``"station"``, ``"mesh"``, ``"raster"``, ``"gridded
+        model"``, ``"radial model"``, ``"table"``, ``"wavelet"``, ``"waveform"``.
     module : str
         In this package; imported when a file is read or written.
     suffixes : tuple of str
-        Ends of file names by which files are recognised. Without any, ``recognises(path)`` of the module is asked.
+        Ends of file names by which files are recognised. Without any, ``recognises(path)`` of the
+        module is asked.
     read : str
-        Function of the module, ``read(path, **options)``: something of `craton.io.contents`, or arrays.
+        Function of the module, ``read(path, **options)``: something of `craton.io.contents`, or
+        arrays.
     write : str or callable
         ``write(dataset, path, network)`` of waveforms; returns False where its library is missing.
     options : tuple of str
@@ -70,7 +75,11 @@ class Format:
         -------
         bool
         """
-        return path.suffix.lower() in self.suffixes if self.suffixes else self.function("recognises")(path)
+        return (
+            path.suffix.lower() in self.suffixes
+            if self.suffixes
+            else self.function("recognises")(path)
+        )
 
 
 FORMATS = [
@@ -135,7 +144,8 @@ def read(path, holds, name=None, **options):
     Raises
     ------
     FileError
-        No such file, a format that is not known, or what the reader finds wrong: a message and its remedy.
+        No such file, a format that is not known, or what the reader finds wrong: a message and its
+        remedy.
     OSError
         The file cannot be opened.
     """
@@ -145,6 +155,11 @@ def read(path, holds, name=None, **options):
     rows = formats(holds)
     row = next((row for row in rows if (row.name == name if name else row.matches(path))), None)
     if row is None:
-        known = ", ".join(f"{row.name} ({', '.join(row.suffixes)})" if row.suffixes else row.name for row in rows)
-        raise UnknownFormat(f"{holds} files with the suffix {path.suffix or '(none)'} are not supported", f"Supported are {known}.")
+        known = ", ".join(
+            f"{row.name} ({', '.join(row.suffixes)})" if row.suffixes else row.name for row in rows
+        )
+        raise UnknownFormat(
+            f"{holds} files with the suffix {path.suffix or '(none)'} are not supported",
+            f"Supported are {known}.",
+        )
     return row.function(row.read)(path, **options)

@@ -1,4 +1,5 @@
 """CMTSOLUTION: moment tensors as Global CMT and SPECFEM give them, in dyn cm."""
+
 import numpy as np
 
 from craton.io.contents import FileSource, moment_tensor
@@ -38,7 +39,9 @@ def _source(block, convention):
     if not moments.any():
         raise ValueError(f"line {block.line}: all components of the moment tensor are zero")
     if v["half duration"] < 0:
-        raise ValueError(f"line {block.lines['half duration']}: half duration {v['half duration']:g} s is negative")
+        raise ValueError(
+            f"line {block.lines['half duration']}: half duration {v['half duration']:g} s is negative"
+        )
     place = v["longitude"], v["latitude"], 1e3 * v["depth"]
     moment, name = moment_tensor(moments, convention), block.texts.get(EVENT, "")
     return FileSource(*place, v["time shift"], v["half duration"], moment, name=name)

@@ -1,4 +1,7 @@
-"""What files hold, before the program makes something of it: plain data in SI units, and the error of a file."""
+"""What files hold, before the program makes something of it: plain data in SI units, and the error
+of a file.
+"""
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +48,8 @@ class FileSource:
     force : ndarray, shape (3,), optional
         East, north, up, N.
     plane : tuple of float, optional
-        Strike, dip and rake, degrees, and scalar moment, N m, of a double couple: where there is no moment tensor.
+        Strike, dip and rake, degrees, and scalar moment, N m, of a double couple: where there is no
+        moment tensor.
     wavelet : str
         ``"gaussian"``, ``"ricker"``, or the name of a source time function that is not known here.
     name : str
@@ -96,8 +100,9 @@ def moment_tensor(six, convention="rtp"):
     six : array_like, shape (6,)
         Mrr Mtt Mpp Mrt Mrp Mtp.
     convention : str
-        ``"rtp"``: r up, theta south, phi east (Global CMT, SPECFEM). ``"ned"``: the six are Mxx Myy Mzz Mxy Mxz Myz with x north,
-        y east, z down, as the finite-fault files of the USGS have them under the same names.
+        ``"rtp"``: r up, theta south, phi east (Global CMT, SPECFEM). ``"ned"``: the six are Mxx Myy
+        Mzz Mxy Mxz Myz with x north, y east, z down, as the finite-fault files of the USGS have
+        them under the same names.
 
     Returns
     -------
@@ -122,7 +127,11 @@ def unique_codes(pairs):
     list of str
     """
     codes = [station for _, station in pairs]
-    return codes if len(set(codes)) == len(codes) else [f"{network}.{station}" for network, station in pairs]
+    return (
+        codes
+        if len(set(codes)) == len(codes)
+        else [f"{network}.{station}" for network, station in pairs]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +143,8 @@ class RadialTable:
     radius : ndarray, shape (n,)
         m, falling or rising; one that stands twice is a discontinuity.
     columns : dict of str to ndarray, shape (n,)
-        ``vp, vs`` or ``vpv, vph, vsv, vsh, eta``, m/s; ``rho``, kg/m3; perhaps ``qkappa, qmu`` or ``qp, qs``.
+        ``vp, vs`` or ``vpv, vph, vsv, vsh, eta``, m/s; ``rho``, kg/m3; perhaps ``qkappa, qmu`` or
+        ``qp, qs``.
     moho : float or None
         Its radius, m, where the file names it.
     """
@@ -145,7 +155,8 @@ class RadialTable:
 
 
 def surface_radius(deepest):
-    """Radius of the surface, m: the largest depth where that is beyond 6000 km, else that of the Earth, 6371 km.
+    """Radius of the surface, m: the largest depth where that is beyond 6000 km, else that of the
+    Earth, 6371 km.
 
     Parameters
     ----------

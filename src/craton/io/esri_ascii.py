@@ -1,4 +1,5 @@
 """ESRI ASCII grid: a header of keys and values, then rows from north to south."""
+
 import numpy as np
 
 from craton.io.contents import FileError
@@ -27,13 +28,21 @@ def read(path, variable=None):
 
     header, lines = {}, path.read_text(encoding="ascii", errors="replace").splitlines()
     try:
-        while len(header) < len(lines) and lines[len(header)].split()[:1] and lines[len(header)].split()[0][0].isalpha():
+        while (
+            len(header) < len(lines)
+            and lines[len(header)].split()[:1]
+            and lines[len(header)].split()[0][0].isalpha()
+        ):
             key, value = lines[len(header)].split()[:2]
             header[key.lower()] = float(value)
         nx, ny, step = int(header["ncols"]), int(header["nrows"]), header["cellsize"]
-        west, south = (header.get(f"{a}llcenter", header.get(f"{a}llcorner", np.nan) + step / 2) for a in "xy")
+        west, south = (
+            header.get(f"{a}llcenter", header.get(f"{a}llcorner", np.nan) + step / 2) for a in "xy"
+        )
         z = np.array(" ".join(lines[len(header) :]).split(), float).reshape(ny, nx)
     except (KeyError, ValueError) as error:
         raise FileError(f"{path.name} is not an ESRI ASCII grid: {error}") from None
     z[z == header.get("nodata_value", -9999.0)] = np.nan
-    return DataArray(z, {"y": south + step * np.arange(ny)[::-1], "x": west + step * np.arange(nx)}, ("y", "x"))
+    return DataArray(
+        z, {"y": south + step * np.arange(ny)[::-1], "x": west + step * np.arange(nx)}, ("y", "x")
+    )

@@ -1,14 +1,29 @@
-"""Channel and station codes of the FDSN for waveforms, and the way through a dataset in their order."""
+"""Channel and station codes of the FDSN for waveforms, and the way through a dataset in their
+order.
+"""
+
 import re
 
 import numpy as np
 
 from craton.conventions import ORIGIN_TIME
 
-# Band letters of the FDSN table by the lowest sampling rate, Hz (broad-band letters: synthetics have no corner period).
-BANDS = ((1000, "F"), (250, "C"), (80, "H"), (10, "B"), (1.000001, "M"), (0.999, "L"), (0.1, "V"), (0.01, "U"), (0, "R"))
-# Quantity -> (source letter, location code, unit in StationXML). X = synthetic, as SPECFEM and Instaseis write it. None: the tensor
-# component is the location code, since a channel code has one letter for it only.
+# Band letters of the FDSN table by the lowest sampling rate, Hz (broad-band letters: synthetics
+# have no corner period).
+BANDS = (
+    (1000, "F"),
+    (250, "C"),
+    (80, "H"),
+    (10, "B"),
+    (1.000001, "M"),
+    (0.999, "L"),
+    (0.1, "V"),
+    (0.01, "U"),
+    (0, "R"),
+)
+# Quantity -> (source letter, location code, unit in StationXML). X = synthetic, as SPECFEM and
+# Instaseis write it. None: the tensor component is the location code, since a channel code has one
+# letter for it only.
 CODES = {
     "velocity": ("X", "", "M/S"),
     "displacement": ("X", "DI", "M"),
@@ -57,7 +72,8 @@ def channel_code(quantity, component, interval):
 
 
 def station_codes(names):
-    """Station codes that MiniSEED can hold: the names themselves where they fit, else a letter and a number.
+    """Station codes that MiniSEED can hold: the names themselves where they fit, else a letter and
+    a number.
 
     Parameters
     ----------

@@ -1,4 +1,5 @@
 """GeoTIFF, through rioxarray."""
+
 from craton.io.contents import FileError
 
 
@@ -24,7 +25,9 @@ def read(path, variable=None):
     try:
         import rioxarray
     except ImportError:
-        raise FileError(f"{path.name}: GeoTIFF needs rioxarray (pip install rioxarray); netCDF and .asc do not") from None
+        raise FileError(
+            f"{path.name}: GeoTIFF needs rioxarray (pip install rioxarray); netCDF and .asc do not"
+        ) from None
     try:
         with rioxarray.open_rasterio(path, masked=True) as array:
             geographic = array.rio.crs is not None and array.rio.crs.is_geographic

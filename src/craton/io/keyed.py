@@ -1,16 +1,24 @@
 """Text files of SPECFEM3D with lines ``key: value``, and numbers and lines of text files."""
+
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 EVENT, FUNCTION = "event name", "source time function"  # may be missing; the first is text
-ALIASES = {"latorutm": "latitude", "longorutm": "longitude", "hdur or f0": "hdurorf0", "f0": "hdurorf0"}
+ALIASES = {
+    "latorutm": "latitude",
+    "longorutm": "longitude",
+    "hdur or f0": "hdurorf0",
+    "f0": "hdurorf0",
+}
 
 
 @dataclass
 class Block:
-    """The lines of one source: its title, and by key in small letters the numbers, texts and line numbers."""
+    """The lines of one source: its title, and by key in small letters the numbers, texts and line
+    numbers.
+    """
 
     title: str
     line: int
@@ -32,7 +40,11 @@ def lines_of(path):
         Number of the line, from 1, and its text.
     """
     lines = Path(path).read_text(encoding="utf-8-sig", errors="replace").splitlines()
-    return [(n, line) for n, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
+    return [
+        (n, line)
+        for n, line in enumerate(lines, 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
 
 
 def blocks_of(path, keys, noun):
@@ -63,7 +75,9 @@ def blocks_of(path, keys, noun):
         if key is None:
             blocks.append(Block(line.strip(), n))
         elif not blocks:
-            raise ValueError(f"line {n}: {line.strip()[:40]!r} is before the title line of a source")
+            raise ValueError(
+                f"line {n}: {line.strip()[:40]!r} is before the title line of a source"
+            )
         else:
             _take(blocks[-1], n, key, value)
     if not blocks:
@@ -71,9 +85,13 @@ def blocks_of(path, keys, noun):
     for block in blocks:
         missing = [k for k in keys if k not in block.values]
         if len(missing) == len(keys):
-            raise ValueError(f"line {block.line}: {block.title[:40]!r} is not a line of a {noun}, such as \"{keys[0]}: 0\"")
+            raise ValueError(
+                f'line {block.line}: {block.title[:40]!r} is not a line of a {noun}, such as "{keys[0]}: 0"'
+            )
         if missing:
-            raise ValueError(f"line {block.line}: the source that starts here has no \"{missing[0]}\"")
+            raise ValueError(
+                f'line {block.line}: the source that starts here has no "{missing[0]}"'
+            )
     return blocks
 
 
@@ -87,7 +105,7 @@ def _key(line, keys):
 
 def _take(block, n, key, value):
     if key in block.lines:
-        raise ValueError(f"line {n}: \"{key}\" occurs twice, also in line {block.lines[key]}")
+        raise ValueError(f'line {n}: "{key}" occurs twice, also in line {block.lines[key]}')
     block.lines[key] = n
     if key == EVENT:
         block.texts[key] = value
@@ -119,5 +137,9 @@ def number(word, line, name):
     except ValueError:
         value = float("nan")
     if not np.isfinite(value):
-        raise ValueError(f"line {line}: {name} is {word!r}, not a number" if word else f"line {line}: {name} has no value")
+        raise ValueError(
+            f"line {line}: {name} is {word!r}, not a number"
+            if word
+            else f"line {line}: {name} has no value"
+        )
     return value

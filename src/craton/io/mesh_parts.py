@@ -1,17 +1,26 @@
-"""What a mesh file holds, before it is a mesh: nodes, hexahedra, quadrilaterals, sides, each with the name of its group."""
+"""What a mesh file holds, before it is a mesh: nodes, hexahedra, quadrilaterals, sides, each with
+the name of its group.
+"""
+
 from dataclasses import dataclass, field
 
 import numpy as np
 
-# Lexicographic place (c * 3 + b) * 3 + a of each node of a 27-node hexahedron, in the order of the format.
+# Lexicographic place (c * 3 + b) * 3 + a of each node of a 27-node hexahedron, in the order of the
+# format.
 _CORNERS = (0, 2, 8, 6, 18, 20, 26, 24)
 _BELOW, _ABOVE, _UPRIGHT = (1, 5, 7, 3), (19, 23, 25, 21), (9, 11, 17, 15)
 NODE_ORDERS = {
-    "VTK": (*_CORNERS, *_BELOW, *_ABOVE, *_UPRIGHT, 12, 14, 10, 16, 4, 22, 13),  # VTK file formats, type 29 (and 25: the first 20)
-    "gmsh": (*_CORNERS, 1, 3, 9, 5, 11, 7, 17, 15, 19, 21, 23, 25, 4, 10, 12, 14, 16, 22, 13),  # Gmsh reference manual, "Node ordering"
-    "Exodus": (*_CORNERS, *_BELOW, *_UPRIGHT, *_ABOVE, 13, 4, 22, 12, 14, 10, 16),  # Exodus II: A finite element data model, HEX27
-    "SPECFEM": (*_CORNERS, *_BELOW, *_UPRIGHT, *_ABOVE, 4, 10, 14, 16, 12, 22, 13),  # SPECFEM3D Cartesian manual, figure of HEX27
+    # VTK file formats, type 29 (and 25: the first 20)
+    "VTK": (*_CORNERS, *_BELOW, *_ABOVE, *_UPRIGHT, 12, 14, 10, 16, 4, 22, 13),
+    # Gmsh reference manual, "Node ordering"
+    "gmsh": (*_CORNERS, 1, 3, 9, 5, 11, 7, 17, 15, 19, 21, 23, 25, 4, 10, 12, 14, 16, 22, 13),
+    # Exodus II: A finite element data model, HEX27
+    "Exodus": (*_CORNERS, *_BELOW, *_UPRIGHT, *_ABOVE, 13, 4, 22, 12, 14, 10, 16),
+    # SPECFEM3D Cartesian manual, figure of HEX27
+    "SPECFEM": (*_CORNERS, *_BELOW, *_UPRIGHT, *_ABOVE, 4, 10, 14, 16, 12, 22, 13),
 }
+
 
 @dataclass
 class MeshParts:

@@ -1,4 +1,5 @@
 """MiniSEED and ObsPy streams of waveforms, with FDSN channel codes."""
+
 import numpy as np
 
 from craton.errors import ResourceError
@@ -30,13 +31,22 @@ def stream(dataset, network="XX"):
     try:
         import obspy
     except ImportError as error:
-        raise ResourceError("an obspy.Stream needs ObsPy; install it with: pip install 'craton[seis]'") from error
+        raise ResourceError(
+            "an obspy.Stream needs ObsPy; install it with: pip install 'craton[seis]'"
+        ) from error
     interval = float(dataset.time.attrs["sampling_interval"])
     begin = origin_time(dataset) + (float(dataset.time[0]) if dataset.sizes["time"] else 0.0)
     traces = []
     for station, quantity, component, values in _rows(dataset):
         location, channel = channel_code(quantity, component, interval)
-        header = {"network": network, "station": station, "location": location, "channel": channel, "delta": interval, "starttime": begin}
+        header = {
+            "network": network,
+            "station": station,
+            "location": location,
+            "channel": channel,
+            "delta": interval,
+            "starttime": begin,
+        }
         traces.append(obspy.Trace(np.array(values, order="C"), header))
     return obspy.Stream(traces)
 
@@ -44,7 +54,9 @@ def stream(dataset, network="XX"):
 def _rows(dataset):
     """(station code, quantity, component, values (time,)) by receiver."""
     columns = list(components(dataset))
-    for row, code in enumerate(station_codes(dataset.receiver.values) if dataset.sizes["receiver"] else []):
+    for row, code in enumerate(
+        station_codes(dataset.receiver.values) if dataset.sizes["receiver"] else []
+    ):
         for quantity, component, values in columns:
             if not np.isnan(values[row]).all():
                 yield code, quantity, component, values[row]
@@ -62,7 +74,8 @@ def write(dataset, path, network="XX"):
     Returns
     -------
     bool
-        False, with a warning in the log, where ObsPy is missing; False where there is nothing to write.
+        False, with a warning in the log, where ObsPy is missing; False where there is nothing to
+        write.
     """
     if not has_obspy(path):
         return False

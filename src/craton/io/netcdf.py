@@ -1,4 +1,5 @@
 """netCDF and zarr, through xarray: gridded models, rasters, tables of columns; units attributes."""
+
 from contextlib import contextmanager
 from importlib.util import find_spec
 
@@ -7,7 +8,11 @@ from craton.units import UnitError, si
 
 SUFFIXES = (".nc", ".nc4", ".grd", ".cdf", ".zarr")
 MAGIC = (b"CDF", b"\x89HDF")
-SPELT = {f"{prefix}{word}": f"{unit}m" for prefix, unit in (("", ""), ("kilo", "k")) for word in ("metre", "metres", "meter", "meters")}
+SPELT = {
+    f"{prefix}{word}": f"{unit}m"
+    for prefix, unit in (("", ""), ("kilo", "k"))
+    for word in ("metre", "metres", "meter", "meters")
+}
 TO_METRES = "project to metres first, for example with pyproj or rioxarray"
 
 
@@ -43,11 +48,14 @@ def opened(path):
     """
     import xarray
 
-    kind = {"engine": "zarr", "consolidated": False} if path.is_dir() or path.suffix == ".zarr" else {}
+    kind = (
+        {"engine": "zarr", "consolidated": False} if path.is_dir() or path.suffix == ".zarr" else {}
+    )
     try:
         # chunks stays None: reading is lazy, by blocks, without dask
         dataset = xarray.open_dataset(path, decode_times=False, **kind)
-    except Exception as error:  # each engine has its own kinds of failure; all mean the same to the user
+    # each engine has its own kinds of failure; all mean the same to the user
+    except Exception as error:
         raise _unreadable(path, error) from error
     with dataset:
         try:
@@ -92,7 +100,9 @@ def factor(variable, dimension, name):
     try:
         return si(f"1 {SPELT.get(unit.lower(), unit)}", dimension)
     except UnitError as error:
-        raise FileError(f"the units attribute of {name}, {unit!r}, cannot be read: {error}", error.remedy) from None
+        raise FileError(
+            f"the units attribute of {name}, {unit!r}, cannot be read: {error}", error.remedy
+        ) from None
 
 
 def read_raster(path, variable=None):
@@ -115,9 +125,13 @@ def read_raster(path, variable=None):
         The file cannot be read, or which variable is meant is not clear: says what it holds.
     """
     with opened(path) as dataset:
-        flat = [str(n) for n, a in dataset.data_vars.items() if sum(size > 1 for size in a.shape) == 2]
+        flat = [
+            str(n) for n, a in dataset.data_vars.items() if sum(size > 1 for size in a.shape) == 2
+        ]
         if variable is None and len(flat) != 1:
-            raise FileError(f"{path.name} holds {', '.join(flat) or 'no variable'} over two dimensions; name one with variable =")
+            raise FileError(
+                f"{path.name} holds {', '.join(flat) or 'no variable'} over two dimensions; name one with variable ="
+            )
         if variable is not None and variable not in dataset.data_vars:
             held = ", ".join(map(str, dataset.data_vars)) or "none"
             raise FileError(f"{path.name} has no variable {variable}; it has {held}")
@@ -145,5 +159,8 @@ def read_table(path):
     with opened(path) as dataset:
         dataset.load()
     names = [name for name, variable in dataset.variables.items() if variable.ndim == 1]
-    dimensions = {name: "density" if str(name).lower().startswith(("density", "rho")) else "length" for name in names}
+    dimensions = {
+        name: "density" if str(name).lower().startswith(("density", "rho")) else "length"
+        for name in names
+    }
     return names, lambda name: dataset[name].values * factor(dataset[name], dimensions[name], name)

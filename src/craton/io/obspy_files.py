@@ -1,4 +1,5 @@
 """Files through ObsPy: its errors as ours, and whether it is installed."""
+
 import logging
 
 from craton.io.contents import MissingLibrary
@@ -31,7 +32,9 @@ def read_with_obspy(path, form, reader):
     try:
         import obspy
     except ImportError:
-        raise MissingLibrary(f"{form} needs ObsPy; install it with: pip install 'craton[seis]'") from None
+        raise MissingLibrary(
+            f"{form} needs ObsPy; install it with: pip install 'craton[seis]'"
+        ) from None
     with open(path, "rb") as file:
         file.read(1)
     try:

@@ -1,4 +1,5 @@
 """QuakeML: the event with its origin and mechanism, through ObsPy."""
+
 from craton.conventions import magnitude_to_moment
 from craton.io.contents import FileSource, moment_tensor
 from craton.io.obspy_files import read_with_obspy
@@ -27,7 +28,9 @@ def read(path):
     """
     catalogue = read_with_obspy(path, "QuakeML", "read_events")
     if len(catalogue) != 1:
-        raise ValueError(f"{len(catalogue)} events, but a source is one event: keep one in the file")
+        raise ValueError(
+            f"{len(catalogue)} events, but a source is one event: keep one in the file"
+        )
     return [source_of(catalogue[0])]
 
 
@@ -50,11 +53,19 @@ def source_of(event):
     mechanism = _mechanism(event)
     tensor = mechanism.moment_tensor
     hypocentre = event.preferred_origin() or (event.origins[0] if event.origins else None)
-    derived = tensor.derived_origin_id.get_referred_object() if tensor is not None and tensor.derived_origin_id is not None else None
+    derived = (
+        tensor.derived_origin_id.get_referred_object()
+        if tensor is not None and tensor.derived_origin_id is not None
+        else None
+    )
     origin = derived or hypocentre
     if origin is None or None in (origin.longitude, origin.latitude, origin.depth):
         raise ValueError("the event has no origin with longitude, latitude and depth")
-    shift = float(origin.time - hypocentre.time) if hypocentre is not None and hypocentre.time and origin.time else 0.0
+    shift = (
+        float(origin.time - hypocentre.time)
+        if hypocentre is not None and hypocentre.time and origin.time
+        else 0.0
+    )
     function = tensor.source_time_function if tensor is not None else None
     width = float(function.duration) / 2 if function is not None and function.duration else 0.0
     name = event.event_descriptions[0].text if event.event_descriptions else ""
@@ -67,7 +78,9 @@ def source_of(event):
 def _mechanism(event):
     preferred, count = event.preferred_focal_mechanism(), len(event.focal_mechanisms)
     if preferred is None and count > 1:
-        raise ValueError(f"{count} focal mechanisms and none preferred: keep one, or name the preferred one")
+        raise ValueError(
+            f"{count} focal mechanisms and none preferred: keep one, or name the preferred one"
+        )
     if preferred is None and not count:
         raise ValueError("the event has no focal mechanism, so it has no moment tensor")
     return preferred or event.focal_mechanisms[0]
@@ -83,9 +96,13 @@ def _moment(tensor):
 def _plane(event, mechanism):
     """Strike, dip, rake of the preferred or first nodal plane, and the scalar moment, N m."""
     planes = mechanism.nodal_planes
-    plane = planes and (planes.nodal_plane_2 if planes.preferred_plane == 2 else planes.nodal_plane_1)
+    plane = planes and (
+        planes.nodal_plane_2 if planes.preferred_plane == 2 else planes.nodal_plane_1
+    )
     if plane is None or None in (plane.strike, plane.dip, plane.rake):
-        raise ValueError("the focal mechanism has neither a moment tensor nor a nodal plane with strike, dip and rake")
+        raise ValueError(
+            "the focal mechanism has neither a moment tensor nor a nodal plane with strike, dip and rake"
+        )
     return plane.strike, plane.dip, plane.rake, _scalar_moment(event, mechanism.moment_tensor)
 
 

@@ -1,4 +1,5 @@
-"""Meshes in the text files of SPECFEM3D Cartesian's external meshers (its manual, chapter "Mesh Generation").
+"""Meshes in the text files of SPECFEM3D Cartesian's external meshers (its manual, chapter "Mesh
+Generation").
 
     nodes_coords_file           count, then rows: node x y z
     mesh_file                   count, then rows: element, its 8 or 27 nodes
@@ -6,6 +7,7 @@
     free_or_absorbing_surface_file_zmax, absorbing_surface_file_xmin, _xmax, _ymin, _ymax, _bottom
                                 count, then rows: element, the 4 or 9 nodes of its face
 """
+
 import warnings
 from pathlib import Path
 
@@ -54,15 +56,20 @@ def read(folder):
     folder = Path(folder)
     missing = [name for name in ("nodes_coords_file", "mesh_file") if not (folder / name).exists()]
     if missing:
-        raise FileError(f"the folder has no file {' and no file '.join(missing)}", "A mesh folder of SPECFEM3D has nodes_coords_file, "
-                            "mesh_file, materials_file and surface files such as absorbing_surface_file_xmin.")  # fmt: skip
+        raise FileError(
+            f"the folder has no file {' and no file '.join(missing)}",
+            "A mesh folder of SPECFEM3D has nodes_coords_file, "
+            "mesh_file, materials_file and surface files such as absorbing_surface_file_xmin.",
+        )
     nodes = _table(folder / "nodes_coords_file", (4,))
     rows = _table(folder / "mesh_file", (9, 28)).astype(np.int64)
     order = np.argsort(nodes[:, 0], kind="stable")
     find = _finder(nodes[order, 0].astype(np.int64), order, "node")
     parts = MeshParts(nodes[:, 1:])
     elements = _finder(*_sorted(rows[:, 0]), "element")
-    parts.add_elements(find(rows[:, 1:], "mesh_file"), "SPECFEM", _materials(folder, len(rows), elements))
+    parts.add_elements(
+        find(rows[:, 1:], "mesh_file"), "SPECFEM", _materials(folder, len(rows), elements)
+    )
     for file, name in SURFACES.items():
         if (folder / file).exists():
             faces = _table(folder / file, (5, 10)).astype(np.int64)
@@ -82,7 +89,10 @@ def _finder(ids, order, noun):
         place = np.minimum(np.searchsorted(ids, numbers), len(ids) - 1)
         lost = ids[place] != numbers
         if lost.any():
-            raise FileError(f"{file} names {noun} {numbers[lost][0]}, which does not exist", f"Write the {noun}s again.")
+            raise FileError(
+                f"{file} names {noun} {numbers[lost][0]}, which does not exist",
+                f"Write the {noun}s again.",
+            )
         return order[place]
 
     return find
@@ -91,7 +101,8 @@ def _finder(ids, order, noun):
 def _numbers(path):
     """All numbers of a text file."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)  # NumPy's way to say that it met something that is no number
+        # NumPy's way to say that it met something that is no number
+        warnings.simplefilter("error", DeprecationWarning)
         try:
             return np.fromfile(path, sep=" ")
         except (DeprecationWarning, ValueError):
@@ -99,7 +110,9 @@ def _numbers(path):
     try:
         return np.array(path.read_text().replace("D", "E").replace("d", "E").split(), float)
     except ValueError as error:
-        raise FileError(f"{path.name} contains something that is not a number: {error}", "Write the file again.") from None
+        raise FileError(
+            f"{path.name} contains something that is not a number: {error}", "Write the file again."
+        ) from None
 
 
 def _table(path, widths):
@@ -109,8 +122,10 @@ def _table(path, widths):
     width, rest = divmod(len(values) - 1, count) if count > 0 else (widths[0], len(values) - 1)
     if rest or width not in widths:
         lengths = " or ".join(map(str, widths))
-        raise FileError(f"{path.name} announces {count} rows but contains {max(len(values) - 1, 0)} numbers; a row has {lengths}",
-                            "The first line is the number of rows; each row is complete.")  # fmt: skip
+        raise FileError(
+            f"{path.name} announces {count} rows but contains {max(len(values) - 1, 0)} numbers; a row has {lengths}",
+            "The first line is the number of rows; each row is complete.",
+        )
     return values[1:].reshape(count, width)
 
 
@@ -121,7 +136,9 @@ def _materials(folder, count, find):
     if path.exists():
         values = _numbers(path)
         if len(values) % 2:
-            raise FileError("materials_file has an odd number of numbers", "A row is: element material.")
+            raise FileError(
+                "materials_file has an odd number of numbers", "A row is: element material."
+            )
         rows = values.reshape(-1, 2).astype(np.int64)
         names[find(rows[:, 0], path.name)] = [str(number) for number in rows[:, 1].tolist()]
     return names

@@ -1,4 +1,7 @@
-"""Standard Rupture Format (R. Graves, SCEC), versions 1.0 and 2.0: finite faults as many subfaults with their slip rates."""
+"""Standard Rupture Format (R. Graves, SCEC), versions 1.0 and 2.0: finite faults as many subfaults
+with their slip rates.
+"""
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +27,8 @@ class Rupture:
     vs, density : ndarray (n,)
         m/s, kg/m3; nan where the file does not say.
     slip : ndarray (n, 3)
-        Total slip as the heading states it, m: along rake, at 90 degrees to it, normal to the fault.
+        Total slip as the heading states it, m: along rake, at 90 degrees to it, normal to the
+        fault.
     first : ndarray (3 n + 1,)
         Where the samples of component c of subfault i begin in `rates`: entry 3 i + c.
     rates : ndarray
@@ -79,7 +83,9 @@ def read(path):
                     headings.append(heading)
                     rates += samples
             else:
-                raise ValueError(f"line {lines.at}: {' '.join(words)[:40]!r} where PLANE or POINTS and a number are expected")
+                raise ValueError(
+                    f"line {lines.at}: {' '.join(words)[:40]!r} where PLANE or POINTS and a number are expected"
+                )
     if not headings:
         raise ValueError(f"line {lines.at}: the file ends without a subfault")
     return _rupture(np.array(headings), rates)
@@ -88,7 +94,9 @@ def read(path):
 def _version(lines):
     words = lines.next()
     if words is None or words[0].lower() not in WORDS:
-        raise ValueError(f"line {max(lines.at, 1)}: an SRF file starts with its version, 1.0 or 2.0, not {' '.join(words or [])[:40]!r}")
+        raise ValueError(
+            f"line {max(lines.at, 1)}: an SRF file starts with its version, 1.0 or 2.0, not {' '.join(words or [])[:40]!r}"
+        )
     return words[0]
 
 
@@ -103,18 +111,47 @@ def _subfault(lines, version):
     if any(n < 0 or n != int(n) for n in counts):
         raise ValueError(f"line {at}: {counts} are not valid numbers of samples")
     if area <= 0 or (interval <= 0 and any(counts)):
-        raise ValueError(f"line {at - 1}: area {area:g} cm2 and interval {interval:g} s must be positive")
+        raise ValueError(
+            f"line {at - 1}: area {area:g} cm2 and interval {interval:g} s must be positive"
+        )
     samples = lines.samples(int(sum(counts)))
     parts = np.split(samples, np.cumsum(counts).astype(int)[:2])
-    return (lon, lat, depth, strike, dip, area, onset, interval, vs, density, rake, slip1, slip2, slip3), parts
+    return (
+        lon,
+        lat,
+        depth,
+        strike,
+        dip,
+        area,
+        onset,
+        interval,
+        vs,
+        density,
+        rake,
+        slip1,
+        slip2,
+        slip3,
+    ), parts
 
 
 def _rupture(h, rates):
     first = np.cumsum([0, *(len(r) for r in rates)])
     return Rupture(
-        h[:, 0], h[:, 1], 1e3 * h[:, 2], h[:, 3], h[:, 4], h[:, 10], AREA * h[:, 5], h[:, 6], h[:, 7], SPEED * h[:, 8], DENSITY * h[:, 9],
-        SLIP * h[:, 11:14], first, np.float32(SPEED) * np.concatenate(rates),
-    )  # fmt: skip
+        h[:, 0],
+        h[:, 1],
+        1e3 * h[:, 2],
+        h[:, 3],
+        h[:, 4],
+        h[:, 10],
+        AREA * h[:, 5],
+        h[:, 6],
+        h[:, 7],
+        SPEED * h[:, 8],
+        DENSITY * h[:, 9],
+        SLIP * h[:, 11:14],
+        first,
+        np.float32(SPEED) * np.concatenate(rates),
+    )
 
 
 class _Lines:
@@ -147,10 +184,14 @@ class _Lines:
             raise ValueError(f"line {self.at}: {line.strip()[:40]!r} is not {noun}") from None
 
     def numbers(self, least, noun):
-        """Return the next line, of at least so many finite numbers; exactly as many where they are a subfault's."""
+        """Return the next line, of at least so many finite numbers; exactly as many where they are
+        a subfault's.
+        """
         values = self.array(noun)
         if len(values) < least or not np.isfinite(values).all():
-            raise ValueError(f"line {self.at}: {len(values)} numbers, {noun} has {least}, all finite")
+            raise ValueError(
+                f"line {self.at}: {len(values)} numbers, {noun} has {least}, all finite"
+            )
         return values[:least].tolist()
 
     def count(self, words, noun):
@@ -163,9 +204,15 @@ class _Lines:
         """Return the next so many samples, over any number of lines."""
         parts, have = [], 0
         while have < count:
-            parts.append(self.array(f"{count} samples of slip rate ({have} read)").astype(np.float32))
+            parts.append(
+                self.array(f"{count} samples of slip rate ({have} read)").astype(np.float32)
+            )
             have += len(parts[-1])
         if have > count or not all(np.isfinite(p).all() for p in parts):
-            fault = f"{have} samples of slip rate, but the header announces {count}" if have > count else "a slip rate that is not finite"
+            fault = (
+                f"{have} samples of slip rate, but the header announces {count}"
+                if have > count
+                else "a slip rate that is not finite"
+            )
             raise ValueError(f"line {self.at}: {fault}")
         return np.concatenate(parts) if parts else np.empty(0, np.float32)

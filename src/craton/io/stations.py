@@ -1,4 +1,5 @@
 """STATIONS of SPECFEM: ``station network latitude longitude elevation burial``."""
+
 import numpy as np
 
 from craton.io.contents import Stations, unique_codes
@@ -42,7 +43,9 @@ def read(path):
     for n, line in lines_of(path):
         words = line.split()
         if len(words) < 6:
-            raise ValueError(f"line {n}: {len(words)} columns, but six are required: station network {' '.join(COLUMNS)}")
+            raise ValueError(
+                f"line {n}: {len(words)} columns, but six are required: station network {' '.join(COLUMNS)}"
+            )
         pairs.append((words[1], words[0]))
         rows.append([number(word, n, label) for word, label in zip(words[2:6], COLUMNS)])
     if not rows:

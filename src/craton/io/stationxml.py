@@ -1,4 +1,5 @@
 """StationXML: stations and channels, through ObsPy."""
+
 import numpy as np
 
 from craton.io.contents import Stations, unique_codes
@@ -44,18 +45,24 @@ def read(path):
     if not rows:
         raise ValueError("no stations")
     stations = {}
-    for name, (_, station) in zip(unique_codes([(network, station.code) for network, station in rows]), rows):
+    for name, (_, station) in zip(
+        unique_codes([(network, station.code) for network, station in rows]), rows
+    ):
         stations.setdefault(name, station)  # the first epoch of a station
     depth = [float(s.channels[0].depth or 0.0) if s.channels else 0.0 for s in stations.values()]
-    longitude, latitude = (np.array([float(getattr(s, k)) for s in stations.values()]) for k in ("longitude", "latitude"))
+    longitude, latitude = (
+        np.array([float(getattr(s, k)) for s in stations.values()])
+        for k in ("longitude", "latitude")
+    )
     return Stations(list(stations), longitude, latitude, np.array(depth), coordinates="geographic")
 
 
 def write(dataset, path, network="XX"):
     """Write receivers and channels.
 
-    Receivers of a local grid have no longitude and latitude: they are laid about 0 N, 0 E at 111.195 km per degree, and each station's
-    comment gives x, y, z in metres and the receiver's name.
+    Receivers of a local grid have no longitude and latitude: they are laid about 0 N, 0 E at
+    111.195 km per degree, and each station's comment gives x, y, z in metres and the receiver's
+    name.
 
     Parameters
     ----------
@@ -74,9 +81,14 @@ def write(dataset, path, network="XX"):
         return False
     from obspy.core import inventory
 
-    stations = [_station(dataset, row, code) for row, code in enumerate(station_codes(dataset.receiver.values))]
+    stations = [
+        _station(dataset, row, code)
+        for row, code in enumerate(station_codes(dataset.receiver.values))
+    ]
     net = inventory.Network(network, stations, description="synthetic waveforms by craton")
-    inventory.Inventory([net], source="craton", sender="craton").write(str(path), format="STATIONXML")
+    inventory.Inventory([net], source="craton", sender="craton").write(
+        str(path), format="STATIONXML"
+    )
     return True
 
 
@@ -88,13 +100,25 @@ def _station(dataset, row, code):
     name, x, y, z = str(point.receiver.values), float(point.x), float(point.y), float(point.z)
     place = {"latitude": y / _METRES_PER_DEGREE, "longitude": x / _METRES_PER_DEGREE}
     if "longitude" in point.coords:  # on a chunk of the Earth, whose axes begin at its centre
-        place, z = {"latitude": float(point.latitude), "longitude": float(point.longitude)}, -float(point.depth)
+        place, z = (
+            {"latitude": float(point.latitude), "longitude": float(point.longitude)},
+            -float(point.depth),
+        )
     channels = []
     for quantity, component, _ in components(dataset.isel(time=slice(0, 1))):
-        channels.append(_channel(quantity, component, float(dataset.time.attrs["sampling_interval"]), place, z))
-    comment = inventory.Comment(f"receiver {name}: x = {x:g} m, y = {y:g} m, z = {z:g} m in the model's local coordinates")
+        channels.append(
+            _channel(quantity, component, float(dataset.time.attrs["sampling_interval"]), place, z)
+        )
+    comment = inventory.Comment(
+        f"receiver {name}: x = {x:g} m, y = {y:g} m, z = {z:g} m in the model's local coordinates"
+    )
     return inventory.Station(
-        code, **place, elevation=max(z, 0.0), channels=channels, site=inventory.Site(name=name), comments=[comment],
+        code,
+        **place,
+        elevation=max(z, 0.0),
+        channels=channels,
+        site=inventory.Site(name=name),
+        comments=[comment],
         creation_date=origin_time(dataset),
     )
 
@@ -106,8 +130,18 @@ def _channel(quantity, component, interval, place, z):
     location, code = channel_code(quantity, component, interval)
     azimuth, dip = ORIENTATION[code[2]]
     unit = CODES[quantity][2]
-    response = inventory.Response(instrument_sensitivity=inventory.InstrumentSensitivity(1.0, 1.0, unit, unit))
+    response = inventory.Response(
+        instrument_sensitivity=inventory.InstrumentSensitivity(1.0, 1.0, unit, unit)
+    )
     return inventory.Channel(
-        code, location, **place, elevation=z, depth=max(-z, 0.0), azimuth=azimuth, dip=dip, sample_rate=1.0 / interval,
-        response=response, description=quantity.replace("_", " "),
+        code,
+        location,
+        **place,
+        elevation=z,
+        depth=max(-z, 0.0),
+        azimuth=azimuth,
+        dip=dip,
+        sample_rate=1.0 / interval,
+        response=response,
+        description=quantity.replace("_", " "),
     )

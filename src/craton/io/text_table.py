@@ -1,4 +1,7 @@
-"""Text tables under a heading of column names: numbers, stations; separated by commas, semicolons, tabs or blanks."""
+"""Text tables under a heading of column names: numbers, stations; separated by commas, semicolons,
+tabs or blanks.
+"""
+
 import csv
 
 import numpy as np
@@ -46,7 +49,9 @@ def read(path):
             rows = np.loadtxt(file, delimiter=separator, ndmin=2, comments="#")
         except ValueError as error:
             # NumPy counts rows (from 0 or 1) after the heading; it says which
-            raise FileError(f"{path.name}: {str(error).splitlines()[0].rstrip('.')} (rows are counted below the heading)") from None
+            raise FileError(
+                f"{path.name}: {str(error).splitlines()[0].rstrip('.')} (rows are counted below the heading)"
+            ) from None
     if rows.size and rows.shape[1] != len(names):
         raise FileError(f"{path.name} has {rows.shape[1]} columns under a heading of {len(names)}")
     rows = rows.reshape(-1, len(names))
@@ -69,7 +74,8 @@ def _heading(file):
 
 
 def read_stations(path):
-    """Read receivers: columns ``name, x, y`` and ``z`` (up) or ``depth``, in any order; lengths may carry a unit.
+    """Read receivers: columns ``name, x, y`` and ``z`` (up) or ``depth``, in any order; lengths may
+    carry a unit.
 
     Parameters
     ----------
@@ -89,20 +95,32 @@ def read_stations(path):
     """
     lines = lines_of(path)
     if len(lines) < 2:
-        raise ValueError("no receivers: the file needs a header with column names and at least one row")
+        raise ValueError(
+            "no receivers: the file needs a header with column names and at least one row"
+        )
     separator = max(SEPARATORS, key=lines[0][1].count)
-    heading, *rows = (next(csv.reader([line], delimiter=separator, skipinitialspace=True)) for _, line in lines)
+    heading, *rows = (
+        next(csv.reader([line], delimiter=separator, skipinitialspace=True)) for _, line in lines
+    )
     columns = _columns([name.strip().lower() for name in heading])
-    names, x, y, height = zip(*(_station(n, cells, columns) for (n, _), cells in zip(lines[1:], rows)))
+    names, x, y, height = zip(
+        *(_station(n, cells, columns) for (n, _), cells in zip(lines[1:], rows))
+    )
     deep = "depth" in columns
-    return Stations(list(names), np.array(x), np.array(y), np.array(height) * (1 if deep else -1), deep, "model")
+    return Stations(
+        list(names), np.array(x), np.array(y), np.array(height) * (1 if deep else -1), deep, "model"
+    )
 
 
 def _columns(heading):
     """Place of name, x, y and the height in a row, by name."""
     missing = [c for c in ("name", "x", "y") if c not in heading]
     if missing or ("z" in heading) == ("depth" in heading):
-        fault = ("it has no column " + ", ".join(missing)) if missing else "it needs exactly one of the columns z and depth"
+        fault = (
+            ("it has no column " + ", ".join(missing))
+            if missing
+            else "it needs exactly one of the columns z and depth"
+        )
         raise ValueError(f"{fault}; its columns are {', '.join(heading)}")
     return {c: heading.index(c) for c in ("name", "x", "y", "z" if "z" in heading else "depth")}
 
@@ -128,7 +146,8 @@ def _metres(text):
 
 
 def read_samples(path):
-    """Read times and values in two columns, separated by blanks, commas or semicolons; ``#`` and ``%`` start a comment.
+    """Read times and values in two columns, separated by blanks, commas or semicolons; ``#`` and
+    ``%`` start a comment.
 
     Parameters
     ----------
@@ -147,7 +166,9 @@ def read_samples(path):
         A line that is not two numbers (a heading as the first line is passed over); says which.
     """
     rows, heading = [], True
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+    for number, line in enumerate(
+        path.read_text(encoding="utf-8", errors="replace").splitlines(), 1
+    ):
         words = line.split("#")[0].split("%")[0].replace(",", " ").replace(";", " ").split()
         if not words:
             continue
@@ -156,6 +177,8 @@ def read_samples(path):
             rows.append((time, value))
         except ValueError:
             if not heading:
-                raise ValueError(f"line {number} is not a time and a value: {line.strip()[:40]!r}") from None
+                raise ValueError(
+                    f"line {number} is not a time and a value: {line.strip()[:40]!r}"
+                ) from None
         heading = False
     return [time for time, _ in rows], [value for _, value in rows]

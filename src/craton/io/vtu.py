@@ -1,4 +1,5 @@
 """Meshes of hexahedra and fields on them for ParaView and PyVista: VTK unstructured grids (.vtu)."""
+
 from base64 import b64encode
 from os.path import relpath
 from pathlib import Path
@@ -15,15 +16,16 @@ VTK_NAMES = {"f4": "Float32", "f8": "Float64", "i4": "Int32", "i8": "Int64", "u1
 def write_mesh(path, mesh, point_data=None, cell_data=None):
     """Write a mesh with fields as a .vtu file, which ParaView and PyVista open.
 
-    For fields at GLL points write `hexmesh.subdivided(mesh, degree)`: its nodes are the points, in the order of their numbers.
+    For fields at GLL points write `hexmesh.subdivided(mesh, degree)`: its nodes are the points, in
+    the order of their numbers.
 
     Parameters
     ----------
     path : path-like
         Ends in ``.vtu``; written under another name first and then renamed.
     mesh : HexMesh
-        Elements keep 8 or 27 nodes. Regions are written as cell data ``region``, face sets as cell data ``faces NAME``: the sum of
-        2^face over the faces of an element that are in the set.
+        Elements keep 8 or 27 nodes. Regions are written as cell data ``region``, face sets as cell
+        data ``faces NAME``: the sum of 2^face over the faces of an element that are in the set.
     point_data, cell_data : dict of str to arrays, optional
         Values at the m nodes or the ne elements: (m,) or (m, components).
 
@@ -46,7 +48,9 @@ def write_mesh(path, mesh, point_data=None, cell_data=None):
         "offsets": np.arange(1, mesh.size + 1, dtype=np.int64) * width,
         "types": np.full(mesh.size, TYPES[width], np.uint8),
     }
-    cell_sets = {"region": mesh.regions} | {f"faces {name}": _bits(mesh.size, rows) for name, rows in mesh.faces.items()}
+    cell_sets = {"region": mesh.regions} | {
+        f"faces {name}": _bits(mesh.size, rows) for name, rows in mesh.faces.items()
+    }
     sections = {
         "PointData": _checked(point_data or {}, len(mesh.nodes), "nodes"),
         "CellData": cell_sets | _checked(cell_data or {}, mesh.size, "elements"),
@@ -74,7 +78,14 @@ def write_series(path, files):
     path = Path(path)
     names = [(time, Path(relpath(file, path.parent)).as_posix()) for time, file in files]
     rows = [f'<DataSet timestep="{time!r}" file="{_escaped(name)}"/>' for time, name in names]
-    text = ['<?xml version="1.0"?>', '<VTKFile type="Collection" version="1.0">', "<Collection>", *rows, "</Collection>", "</VTKFile>"]
+    text = [
+        '<?xml version="1.0"?>',
+        '<VTKFile type="Collection" version="1.0">',
+        "<Collection>",
+        *rows,
+        "</Collection>",
+        "</VTKFile>",
+    ]
     path.write_text("\n".join(text) + "\n", encoding="utf-8")
     return path
 
@@ -89,7 +100,9 @@ def _checked(data, count, noun):
     for name, values in data.items():
         if np.ndim(values) not in (1, 2) or len(values) != count:
             shapes = f"({count},) or ({count}, components)"
-            raise ValueError(f"{name!r} has the shape {np.shape(values)}; there are {count} {noun}: it must be {shapes}")
+            raise ValueError(
+                f"{name!r} has the shape {np.shape(values)}; there are {count} {noun}: it must be {shapes}"
+            )
     return data
 
 
@@ -102,7 +115,9 @@ def _numeric(values):
 
 
 def _write(path, sections, sizes):
-    """Write the XML of headers, then all arrays in one appended block (VTK file formats, "XML formats"), base64."""
+    """Write the XML of headers, then all arrays in one appended block (VTK file formats, "XML
+    formats"), base64.
+    """
     header, blocks, offset = [], [], 0
     for section, arrays in sections.items():
         header.append(f"<{section}>")
@@ -110,13 +125,19 @@ def _write(path, sections, sizes):
             values = _numeric(array)
             components = f' NumberOfComponents="{values.shape[1]}"' if values.ndim == 2 else ""
             kind = VTK_NAMES[values.dtype.str[1:]]
-            header.append(f'<DataArray type="{kind}" Name="{_escaped(name)}"{components} format="appended" offset="{offset}"/>')
-            text = b64encode(np.uint64(values.nbytes).tobytes()) + b64encode(values.data if values.nbytes else b"")
+            header.append(
+                f'<DataArray type="{kind}" Name="{_escaped(name)}"{components} format="appended" offset="{offset}"/>'
+            )
+            text = b64encode(np.uint64(values.nbytes).tobytes()) + b64encode(
+                values.data if values.nbytes else b""
+            )
             blocks.append(text)
             offset += len(text)
         header.append(f"</{section}>")
     start = '<?xml version="1.0"?>\n<VTKFile type="UnstructuredGrid" version="1.0" byte_order="LittleEndian" header_type="UInt64">\n'
-    body = "\n".join(["<UnstructuredGrid>", f"<Piece {sizes}>", *header, "</Piece>", "</UnstructuredGrid>"])
+    body = "\n".join(
+        ["<UnstructuredGrid>", f"<Piece {sizes}>", *header, "</Piece>", "</UnstructuredGrid>"]
+    )
     partial = path.with_name(path.name + ".partial")
     try:
         with open(partial, "wb") as file:

@@ -1,4 +1,5 @@
 """What a method is: one object with the verbs of a run, in the order in which they are called."""
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,7 +17,8 @@ class BenchCase:
     figures : callable, optional
         Takes the plan and the seconds of a step, and gives further figures: dict.
     unit : str
-        What rates count: ``"point_steps"``, or a figure that `figures` gives, such as ``"elements"``.
+        What rates count: ``"point_steps"``, or a figure that `figures` gives, such as
+        ``"elements"``.
     """
 
     scenario: Any
@@ -57,7 +59,8 @@ class Method(Protocol):
     benches: tuple
 
     def scenario(self):
-        """Return the class of its scenarios: a `craton.tables.schema.Document` with the tables that the method has.
+        """Return the class of its scenarios: a `craton.tables.schema.Document` with the tables that
+        the method has.
 
         Its keys of other methods are read, left out or refused as its `FOREIGN` says.
         """
@@ -80,7 +83,8 @@ class Method(Protocol):
         """
 
     def outline(self, scenario, ranks, planner):
-        """Return the plan for `craton plan`, or what it costs where the plan itself is too large; None where there is no such short cut.
+        """Return the plan for `craton plan`, or what it costs where the plan itself is too large;
+        None where there is no such short cut.
 
         Parameters
         ----------
@@ -100,13 +104,16 @@ class Method(Protocol):
         """
 
     def fills(self, scenario, plan):
-        """Return what fills the arrays of a rank's plan that are `filled`, see `craton.backends.base.Machine.commit`.
+        """Return what fills the arrays of a rank's plan that are `filled`, see
+        `craton.backends.base.Machine.commit`.
 
         Until then they take no memory; builders are needed for them, and are gone afterwards.
         """
 
     def picture_maker(self, series):
-        """Return the function that makes a picture of a `SnapshotSeries` from a dict of fields on the host; runs beside the time loop."""
+        """Return the function that makes a picture of a `SnapshotSeries` from a dict of fields on
+        the host; runs beside the time loop.
+        """
 
     def shots(self, scenario):
         """Return names of the shots that must be run one by one."""
@@ -115,7 +122,9 @@ class Method(Protocol):
         """Return the `xarray.Dataset` of a `craton.driver.result.Result`."""
 
     def cut(self, scenario, plan, ranks):
-        """Return what `craton plan --ranks N` prints of who owns what, in lines; None where ranks are alike."""
+        """Return what `craton plan --ranks N` prints of who owns what, in lines; None where ranks
+        are alike.
+        """
 
     def estimate(self, plan, machine):
         """Say what a run will take on a machine, in lines."""
@@ -124,7 +133,9 @@ class Method(Protocol):
         """Say what will be computed, on what, into what, in lines."""
 
     def summary(self, result, paths):
-        """Say what was computed, how fast, and where it is, in lines; `paths` are those in its directory."""
+        """Say what was computed, how fast, and where it is, in lines; `paths` are those in its
+        directory.
+        """
 
     def operators(self, order, precision):
         """Return all operators of a method: dict of name to (Operator, precision).
@@ -138,4 +149,6 @@ class Method(Protocol):
         """
 
     def bench(self, name, device):
-        """Return cases of a benchmark for a machine called `device`: list of `BenchCase`, or of what a sweep times (`gravity.bench.Case`)."""
+        """Return cases of a benchmark for a machine called `device`: list of `BenchCase`, or of
+        what a sweep times (`gravity.bench.Case`).
+        """

@@ -1,4 +1,7 @@
-"""What the Earth is: the media (layers, files, anomalies) and their averages over cells; no solver word here."""
+"""What the Earth is: the media (layers, files, anomalies) and their averages over cells; no solver
+word here.
+"""
+
 from craton.model.media.cells import Region
 from craton.model.media.earth import cell_averages, cell_losses, extremes, point_values, problems
 

@@ -1,4 +1,7 @@
-"""BLAS kept to one thread while threads of our own call it: of two kinds of threads on the same cores each waits for the other."""
+"""BLAS kept to one thread while threads of our own call it: of two kinds of threads on the same
+cores each waits for the other.
+"""
+
 from contextlib import contextmanager
 from threading import Lock
 
@@ -10,8 +13,8 @@ BLOCKS = []  # one entry for each block that is open; the first holds the limits
 def one_thread():
     """Within the block BLAS (OpenBLAS, MKL, BLIS) has one thread.
 
-    Blocks may lie in one another and, in several threads, end in any order: the first to begin sets the limit, the last to end lifts it.
-    OpenMP, which our own kernels use, keeps its threads.
+    Blocks may lie in one another and, in several threads, end in any order: the first to begin sets
+    the limit, the last to end lifts it. OpenMP, which our own kernels use, keeps its threads.
     """
     from threadpoolctl import threadpool_limits
 

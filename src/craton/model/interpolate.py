@@ -1,7 +1,11 @@
-"""Linear interpolation along a rising axis: indices and weights, the same for rasters, reliefs and gridded models."""
+"""Linear interpolation along a rising axis: indices and weights, the same for rasters, reliefs and
+gridded models.
+"""
+
 import numpy as np
 
 ALONE = 1e-9  # step of an axis with one point: only its own place lies on it
+
 
 def weights(axis, at, beyond=np.inf):
     """Return indices before and after places, and the weight of the point after.
@@ -12,7 +16,8 @@ def weights(axis, at, beyond=np.inf):
         Rising.
     at : array_like
     beyond : float
-        Steps outside the axis up to which places take the value of its end; further out the weight is nan.
+        Steps outside the axis up to which places take the value of its end; further out the weight
+        is nan.
 
     Returns
     -------

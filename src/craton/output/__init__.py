@@ -1,4 +1,7 @@
-"""What a run leaves behind: the dataset, the OUT directory with its zarr store, and the waveform files of other programs."""
+"""What a run leaves behind: the dataset, the OUT directory with its zarr store, and the waveform
+files of other programs.
+"""
+
 from pathlib import Path
 
 from craton.io import formats

@@ -1,4 +1,7 @@
-"""From recorded channels to one xarray.Dataset: velocity(receiver, component, time) and the like, on one exact time axis."""
+"""From recorded channels to one xarray.Dataset: velocity(receiver, component, time) and the like,
+on one exact time axis.
+"""
+
 from datetime import UTC, datetime
 
 import numpy as np
@@ -33,7 +36,8 @@ def off_axis_attributes(name):
 
 
 def time_coordinate(times, interval):
-    """Return the coordinate `time`; it has no CF axis, so that it stays a number of seconds in every reader.
+    """Return the coordinate `time`; it has no CF axis, so that it stays a number of seconds in
+    every reader.
 
     Parameters
     ----------
@@ -46,11 +50,20 @@ def time_coordinate(times, interval):
     -------
     tuple of (str, ndarray, dict)
     """
-    return "time", times, {"units": "s", "long_name": "time after the origin time", "sampling_interval": float(interval)}
+    return (
+        "time",
+        times,
+        {
+            "units": "s",
+            "long_name": "time after the origin time",
+            "sampling_interval": float(interval),
+        },
+    )
 
 
 def cf_dataset(variables, coordinates, attributes):
-    """Return a dataset without fill values: CF forbids them on coordinates, and no sample is missing.
+    """Return a dataset without fill values: CF forbids them on coordinates, and no sample is
+    missing.
 
     Parameters
     ----------
@@ -71,7 +84,8 @@ def cf_dataset(variables, coordinates, attributes):
 
 
 def global_attributes(**attributes):
-    """Attributes of a dataset by CF-1.11: conventions, source (this program and its version), history.
+    """Attributes of a dataset by CF-1.11: conventions, source (this program and its version),
+    history.
 
     Parameters
     ----------
@@ -109,7 +123,8 @@ def time_axis(steps, dt, start, sampling=None):
     Returns
     -------
     ndarray
-        ``start + (n + 1/2) dt``, where the leapfrog scheme knows velocity, or ``start + j sampling`` as far as velocity was recorded.
+        ``start + (n + 1/2) dt``, where the leapfrog scheme knows velocity, or ``start + j
+        sampling`` as far as velocity was recorded.
     """
     if sampling is None:
         return start + (np.arange(steps) + 0.5) * dt
@@ -119,7 +134,8 @@ def time_axis(steps, dt, start, sampling=None):
 
 
 def corrected(samples, channels, dt, band):
-    """Return recorded channels without the leapfrog's error in time; see `craton.survey.leapfrog.from_leapfrog`.
+    """Return recorded channels without the leapfrog's error in time; see
+    `craton.survey.leapfrog.from_leapfrog`.
 
     Parameters
     ----------
@@ -142,7 +158,19 @@ def corrected(samples, channels, dt, band):
     return out
 
 
-def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None, attributes=None, steps=None, shots=(), motion=None):
+def waveforms(
+    samples,
+    channels,
+    receivers,
+    dt,
+    start,
+    quantities,
+    sampling=None,
+    attributes=None,
+    steps=None,
+    shots=(),
+    motion=None,
+):
     """Build the dataset of a wave run.
 
     Parameters
@@ -156,13 +184,16 @@ def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None
     dt, start : float
         Time step and beginning of the run, s.
     quantities : sequence of str
-        Names of `craton.conventions.QUANTITIES` to put out. Those of `INTEGRATED` come from the channels of their rate.
+        Names of `craton.conventions.QUANTITIES` to put out. Those of `INTEGRATED` come from the
+        channels of their rate.
     sampling : float, optional
-        Output interval, s, not shorter than `dt`; series are low-pass filtered below its Nyquist frequency. Absent: every time step.
+        Output interval, s, not shorter than `dt`; series are low-pass filtered below its Nyquist
+        frequency. Absent: every time step.
     attributes : dict, optional
         Global attributes (title, scenario, ...).
     steps : int, optional
-        Steps that the dataset covers, where more were recorded: filters are then accurate up to its end.
+        Steps that the dataset covers, where more were recorded: filters are then accurate up to its
+        end.
     shots : sequence of str, optional
         Names of the shots that the channels belong to.
     motion : str, optional
@@ -171,8 +202,8 @@ def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None
     Returns
     -------
     xarray.Dataset
-        ``quantity(receiver, component, time)``, behind ``shot`` where there are several, tensors over ``tensor``, pressure over
-        ``(receiver, time)``; NaN where a receiver has no channel.
+        ``quantity(receiver, component, time)``, behind ``shot`` where there are several, tensors
+        over ``tensor``, pressure over ``(receiver, time)``; NaN where a receiver has no channel.
 
     Raises
     ------
@@ -181,8 +212,22 @@ def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None
     """
     samples = np.asarray(samples)
     if shots:
-        return _of_shots(samples, channels, receivers, dt, start, quantities, sampling, attributes, steps, shots, motion)
-    times = time_axis(len(samples) if steps is None else min(steps, len(samples)), dt, start, sampling)
+        return _of_shots(
+            samples,
+            channels,
+            receivers,
+            dt,
+            start,
+            quantities,
+            sampling,
+            attributes,
+            steps,
+            shots,
+            motion,
+        )
+    times = time_axis(
+        len(samples) if steps is None else min(steps, len(samples)), dt, start, sampling
+    )
     variables = {}
     for name in quantities:
         series, used = _series(name, samples, channels, dt, start, times, sampling)
@@ -191,7 +236,9 @@ def waveforms(samples, channels, receivers, dt, start, quantities, sampling=None
     return cf_dataset(variables, coordinates, global_attributes(**(attributes or {})))
 
 
-def _of_shots(samples, channels, receivers, dt, start, quantities, sampling, attributes, steps, shots, motion):
+def _of_shots(
+    samples, channels, receivers, dt, start, quantities, sampling, attributes, steps, shots, motion
+):
     """Return the datasets of all shots, one behind the other along `shot`."""
     import xarray as xr
 
@@ -199,19 +246,44 @@ def _of_shots(samples, channels, receivers, dt, start, quantities, sampling, att
     for number in range(len(shots)):
         columns = [c for c, channel in enumerate(channels) if channel.shot == number]
         used = [channels[c] for c in columns]
-        parts.append(waveforms(samples[:, columns], used, receivers, dt, start, quantities, sampling, attributes, steps, (), motion))
-    named = xr.DataArray(np.array(shots, dtype=str), dims="shot", attrs={"long_name": "shot name"}, name="shot")
+        parts.append(
+            waveforms(
+                samples[:, columns],
+                used,
+                receivers,
+                dt,
+                start,
+                quantities,
+                sampling,
+                attributes,
+                steps,
+                (),
+                motion,
+            )
+        )
+    named = xr.DataArray(
+        np.array(shots, dtype=str), dims="shot", attrs={"long_name": "shot name"}, name="shot"
+    )
     return xr.concat(parts, named, combine_attrs="override")
 
 
 def _along(dim, quantities, motion):
     """Components of some quantities that lie along a dimension, in the order of the convention."""
-    recorded = {c for q in quantities if COMPONENT_DIMS.get(QUANTITIES[q][0]) == dim for c in components(q, motion)}
-    return tuple(c for whole, d in COMPONENT_DIMS.items() if d == dim for c in whole if c in recorded)
+    recorded = {
+        c
+        for q in quantities
+        if COMPONENT_DIMS.get(QUANTITIES[q][0]) == dim
+        for c in components(q, motion)
+    }
+    return tuple(
+        c for whole, d in COMPONENT_DIMS.items() if d == dim for c in whole if c in recorded
+    )
 
 
 def _series(name, samples, channels, dt, start, times, sampling):
-    """Columns of one quantity at the output times: (len(times), n), and the channels they belong to."""
+    """Columns of one quantity at the output times: (len(times), n), and the channels they belong
+    to.
+    """
     from craton.survey import filters
 
     rate = INTEGRATED.get(name)
@@ -224,7 +296,10 @@ def _series(name, samples, channels, dt, start, times, sampling):
     series, places = samples[:, columns], np.array([channel.place for channel in used])
     if rate:
         series, places = filters.integrate(series, dt), np.ones(len(used))
-    parts = {place: at_times(series[:, places == place], place, dt, start, times, sampling) for place in sorted(set(places))}
+    parts = {
+        place: at_times(series[:, places == place], place, dt, start, times, sampling)
+        for place in sorted(set(places))
+    }
     if len(parts) == 1:
         return parts[places[0]], used
     out = np.empty((len(times), len(used)), samples.dtype)
@@ -258,7 +333,9 @@ def at_times(series, place, dt, start, times, sampling):
         return series[: len(times)]  # already there: not to be touched by a filter
     coarser = sampling is not None and sampling > dt * (1 + 1e-9)
     cutoff = 0.8 * 0.5 / sampling if coarser else None  # 0.8 of the output's Nyquist frequency
-    return filters.resample(series, start + place * dt, dt, times, cutoff).astype(series.dtype, copy=False)
+    return filters.resample(series, start + place * dt, dt, times, cutoff).astype(
+        series.dtype, copy=False
+    )
 
 
 def _variable(name, series, used, n_receivers, quantities, motion):
@@ -278,10 +355,20 @@ def _variable(name, series, used, n_receivers, quantities, motion):
 def _coordinates(receivers, times, interval, quantities, motion):
     """Coordinates of the dataset."""
     xyz = np.asarray(receivers.xyz, float).reshape(-1, 3)
-    coordinates = {"receiver": ("receiver", np.array(receivers.names, dtype=str), {"long_name": "receiver name"})}
+    coordinates = {
+        "receiver": (
+            "receiver",
+            np.array(receivers.names, dtype=str),
+            {"long_name": "receiver name"},
+        )
+    }
     for dim in COMPONENT_DIMS.values():
         if named := _along(dim, quantities, motion):
-            coordinates[dim] = (dim, np.array(named), {"long_name": f"{dim} (E east, N north, Z up)"})
+            coordinates[dim] = (
+                dim,
+                np.array(named),
+                {"long_name": f"{dim} (E east, N north, Z up)"},
+            )
     coordinates["time"] = time_coordinate(times, interval)
     for axis, column in zip("xyz", xyz.T):
         coordinates[axis] = ("receiver", column, off_axis_attributes(axis))

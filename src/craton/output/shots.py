@@ -1,4 +1,7 @@
-"""The OUT directory of a survey: one result.zarr with the shots in front, written by many processes, and the state of each shot."""
+"""The OUT directory of a survey: one result.zarr with the shots in front, written by many
+processes, and the state of each shot.
+"""
+
 import time
 
 import numpy as np
@@ -12,7 +15,8 @@ WRITTEN_EVERY = 1.0  # s between versions of run.json: what a kill takes with it
 
 
 def check_survey_out(path, digest, force=False):
-    """Refuse an OUT that holds something else than this survey, or is being written. Writes nothing.
+    """Refuse an OUT that holds something else than this survey, or is being written. Writes
+    nothing.
 
     Parameters
     ----------
@@ -85,7 +89,8 @@ class ShotStore:
 
 
 def lay_out(path, planned, output, motion, names, places, times, attributes):
-    """Make the result.zarr of a survey: coordinates with their values, quantities with no chunk yet, NaN where nothing is written.
+    """Make the result.zarr of a survey: coordinates with their values, quantities with no chunk
+    yet, NaN where nothing is written.
 
     A shot has chunks of its own: processes that write different shots never meet in a file.
 
@@ -108,7 +113,9 @@ def lay_out(path, planned, output, motion, names, places, times, attributes):
     import zarr
 
     sample = _sample_dataset(planned, output, motion, attributes)
-    _coordinates(sample, planned.receivers, names, places, times).to_zarr(path, mode="w", zarr_format=ZARR_FORMAT, consolidated=False)
+    _coordinates(sample, planned.receivers, names, places, times).to_zarr(
+        path, mode="w", zarr_format=ZARR_FORMAT, consolidated=False
+    )
     group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
     for name, variable in sample.data_vars.items():
         shape = (len(names), len(planned.receivers), *variable.shape[1:-1], len(times))
@@ -132,7 +139,9 @@ def write_shot(path, number, dataset):
             array = group[name]
             array[number] = variable.values[..., : array.shape[-1]]
     except FileNotFoundError as error:
-        raise ResourceError(f"{path} is not seen here: all workers need the folder OUT under the same name") from error
+        raise ResourceError(
+            f"{path} is not seen here: all workers need the folder OUT under the same name"
+        ) from error
     except OSError as error:
         raise ResourceError(f"could not write to {path}: {error.strerror or error}") from error
 
@@ -141,8 +150,19 @@ def _sample_dataset(planned, output, motion, attributes):
     """Return a dataset as each shot's will be, of the first receiver and silence."""
     channels = [channel for channel in planned.channels if channel.receiver == 0]
     silence = np.zeros((planned.steps, len(channels)), planned.precision)
-    return waveforms(silence, channels, _First(planned.receivers), planned.dt, planned.start, output.waveforms, output.sampling,
-                     attributes, planned.steps - planned.extra, (), motion)  # fmt: skip
+    return waveforms(
+        silence,
+        channels,
+        _First(planned.receivers),
+        planned.dt,
+        planned.start,
+        output.waveforms,
+        output.sampling,
+        attributes,
+        planned.steps - planned.extra,
+        (),
+        motion,
+    )
 
 
 class _First:
@@ -154,14 +174,28 @@ class _First:
 
 def _coordinates(sample, receivers, names, places, times):
     """Return the dataset of all coordinates, with no quantity."""
-    coordinates = {name: (c.dims, c.values, c.attrs) for name, c in sample.coords.items() if "receiver" not in c.dims}
+    coordinates = {
+        name: (c.dims, c.values, c.attrs)
+        for name, c in sample.coords.items()
+        if "receiver" not in c.dims
+    }
     coordinates["time"] = ("time", times, sample.time.attrs)
-    coordinates["receiver"] = ("receiver", np.array(receivers.names, dtype=str), sample.receiver.attrs)
+    coordinates["receiver"] = (
+        "receiver",
+        np.array(receivers.names, dtype=str),
+        sample.receiver.attrs,
+    )
     coordinates["shot"] = ("shot", np.array(names, dtype=str), {"long_name": "shot name"})
-    for axis, values, source in zip("xyz", np.asarray(receivers.xyz).T, np.asarray(places, float).T):
+    for axis, values, source in zip(
+        "xyz", np.asarray(receivers.xyz).T, np.asarray(places, float).T
+    ):
         about = off_axis_attributes(axis)
         coordinates[axis] = ("receiver", values, about)
-        coordinates[f"source_{axis}"] = ("shot", source, about | {"long_name": f"{about.get('long_name', axis)} of the source"})
+        coordinates[f"source_{axis}"] = (
+            "shot",
+            source,
+            about | {"long_name": f"{about.get('long_name', axis)} of the source"},
+        )
     return cf_dataset(None, coordinates, sample.attrs)
 
 
@@ -173,7 +207,11 @@ def _quantity(group, name, shape, variable, dims):
     receivers = max(1, min(shape[1], CHUNK_BYTES // max(rest, 1)))
     coordinates = "x y z source_x source_y source_z"
     group.create_array(
-        name, shape=shape, chunks=(1, receivers, *(max(n, 1) for n in shape[2:])), dtype=variable.dtype, fill_value=np.nan,
+        name,
+        shape=shape,
+        chunks=(1, receivers, *(max(n, 1) for n in shape[2:])),
+        dtype=variable.dtype,
+        fill_value=np.nan,
         compressors=[Blosc(cname="zstd", clevel=1, shuffle=Blosc.BITSHUFFLE)],
         attributes={"_ARRAY_DIMENSIONS": list(dims), **variable.attrs, "coordinates": coordinates},
-    )  # fmt: skip
+    )

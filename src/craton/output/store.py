@@ -1,4 +1,7 @@
-"""The OUT directory of a run: scenario, state, and result.zarr, which stays readable whenever the program is killed."""
+"""The OUT directory of a run: scenario, state, and result.zarr, which stays readable whenever the
+program is killed.
+"""
+
 import json
 import math
 import os
@@ -15,9 +18,21 @@ from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, SnapshotWriter, co
 
 FINISHED = "finished"
 RESULT = "result.zarr"
-# Everything that a run may put in OUT: what a new run there takes away. Nothing else is ever removed.
-OWN = ("scenario.toml", "result.zarr", *(row.file for row in formats("waveform")), "checkpoints", "report.html", "overview.png",
-       "records.png", "snapshots.png", "maps.png", ".waveforms.zarr", "scenarios")
+# Everything that a run may put in OUT: what a new run there takes away. Nothing else is ever
+# removed.
+OWN = (
+    "scenario.toml",
+    "result.zarr",
+    *(row.file for row in formats("waveform")),
+    "checkpoints",
+    "report.html",
+    "overview.png",
+    "records.png",
+    "snapshots.png",
+    "maps.png",
+    ".waveforms.zarr",
+    "scenarios",
+)
 
 
 def check_out(path, force=False):
@@ -33,7 +48,8 @@ def check_out(path, force=False):
     Raises
     ------
     ScenarioError
-        If OUT holds a finished run, one that still runs, or files of something else, and `force` is not set.
+        If OUT holds a finished run, one that still runs, or files of something else, and `force` is
+        not set.
     ResourceError
         If OUT cannot be created or written.
     """
@@ -43,24 +59,51 @@ def check_out(path, force=False):
         state = read_run(path)
         foreign = path.is_dir() and not (path / "run.json").exists() and any(path.iterdir())
     except OSError as error:
-        raise ResourceError(f"cannot write to {path}: {error.strerror or error}; choose another directory with -o") from error
+        raise ResourceError(
+            f"cannot write to {path}: {error.strerror or error}; choose another directory with -o"
+        ) from error
     if force:
         return
     if state.get("state") == FINISHED:
-        raise ScenarioError([Problem("-o", f"{path} holds a finished run", "choose another directory, or add --force to replace it")])
+        raise ScenarioError(
+            [
+                Problem(
+                    "-o",
+                    f"{path} holds a finished run",
+                    "choose another directory, or add --force to replace it",
+                )
+            ]
+        )
     check_alone(path, state)
     if foreign:
-        raise ScenarioError([Problem("-o", f"{path} holds files that are not from craton", "choose another directory, or add --force")])
+        raise ScenarioError(
+            [
+                Problem(
+                    "-o",
+                    f"{path} holds files that are not from craton",
+                    "choose another directory, or add --force",
+                )
+            ]
+        )
 
 
 def check_alone(path, state):
     """Refuse an OUT that a process still writes, by its `read_run`."""
     if _alive(state):
-        raise ScenarioError([Problem("-o", f"{path} is being written by process {state['pid']}", "choose another directory")])
+        raise ScenarioError(
+            [
+                Problem(
+                    "-o",
+                    f"{path} is being written by process {state['pid']}",
+                    "choose another directory",
+                )
+            ]
+        )
 
 
 def ended(path, failure, who=""):
-    """Write into run.json why a run that was going on has ended, from whichever rank; the first word stands.
+    """Write into run.json why a run that was going on has ended, from whichever rank; the first
+    word stands.
 
     Parameters
     ----------
@@ -73,7 +116,11 @@ def ended(path, failure, who=""):
     path, run = Path(path) / "run.json", read_run(path)
     if run.get("state") == "running":
         state = "interrupted" if isinstance(failure, KeyboardInterrupt) else "failed"
-        run |= {"state": state, "reason": who + (str(failure) or type(failure).__name__), "ended": _now()}
+        run |= {
+            "state": state,
+            "reason": who + (str(failure) or type(failure).__name__),
+            "ended": _now(),
+        }
         _replace(path, json.dumps(run, indent=2) + "\n")
 
 
@@ -81,8 +128,10 @@ def check_space(path, nbytes):
     """Raise ResourceError if the disk that holds `path` has less than `nbytes` free."""
     free = shutil.disk_usage(_existing(Path(path))).free
     if nbytes > free:
-        raise ResourceError(f"the output needs {nbytes / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free at {path}; "
-                            "record fewer snapshots (every, stride), or choose another disk with -o")
+        raise ResourceError(
+            f"the output needs {nbytes / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free at {path}; "
+            "record fewer snapshots (every, stride), or choose another disk with -o"
+        )
 
 
 def read_run(path):
@@ -121,25 +170,37 @@ class Store:
             for name in OWN:
                 _remove(self.path / name)
         except OSError as error:
-            raise ResourceError(f"cannot write to {self.path}: {error.strerror or error}; choose another directory with -o") from error
+            raise ResourceError(
+                f"cannot write to {self.path}: {error.strerror or error}; choose another directory with -o"
+            ) from error
 
     @classmethod
     def again(cls, path):
-        """Return the OUT directory of a run that ended before it was done, to go on with: nothing is removed."""
+        """Return the OUT directory of a run that ended before it was done, to go on with: nothing
+        is removed.
+        """
         store = cls.__new__(cls)
         store.path = Path(path)
         store.zarr = store.path / "result.zarr"
-        store.run = {key: value for key, value in read_run(path).items() if key not in ("ended", "reason")}
+        store.run = {
+            key: value for key, value in read_run(path).items() if key not in ("ended", "reason")
+        }
         store.update(state="running", resumed=_now(), pid=os.getpid(), host=socket.gethostname())
         return store
 
     def update(self, **fields):
-        """Add `fields` to run.json, which is replaced at once: a reader sees the old or the new one, whole."""
+        """Add `fields` to run.json, which is replaced at once: a reader sees the old or the new
+        one, whole.
+        """
         self.run |= fields | {"updated": _now()}
-        _replace(self.path / "run.json", json.dumps(_plain(self.run), indent=2, allow_nan=False) + "\n")
+        _replace(
+            self.path / "run.json", json.dumps(_plain(self.run), indent=2, allow_nan=False) + "\n"
+        )
 
     def finish(self, state=FINISHED, **fields):
-        """Write the last state: "finished", "failed" or "interrupted", with what else is known (reason, timings ...)."""
+        """Write the last state: "finished", "failed" or "interrupted", with what else is known
+        (reason, timings ...).
+        """
         self.update(state=state, ended=_now(), **fields)
 
     def write_scenario(self, text):
@@ -147,19 +208,22 @@ class Store:
         _replace(self.path / "scenario.toml", text)
 
     def write_waveforms(self, dataset, samples=None):
-        """Write the dataset to the root of result.zarr, in place of an earlier one; may be called again as a run goes on.
+        """Write the dataset to the root of result.zarr, in place of an earlier one; may be called
+        again as a run goes on.
 
         Parameters
         ----------
         dataset : xarray.Dataset
         samples : int, optional
-            Times that there will be at the end. With the same number each time, a kill at any moment leaves a store that opens and has the
-            series as they were before or are now.
+            Times that there will be at the end. With the same number each time, a kill at any
+            moment leaves a store that opens and has the series as they were before or are now.
         """
         self._write(dataset, self.zarr, samples, "waveforms")
 
     def write_fibres(self, dataset, samples=None):
-        """Write what fibres recorded to the group ``fibres`` of result.zarr, as `write_waveforms` does."""
+        """Write what fibres recorded to the group ``fibres`` of result.zarr, as `write_waveforms`
+        does.
+        """
         self._write(dataset, self.zarr / "fibres", samples, "fibres")
 
     def _write(self, dataset, target, samples, noun):
@@ -167,16 +231,25 @@ class Store:
         aside = self.path / ".waveforms.zarr"
         try:
             _remove(aside)
-            dataset.to_zarr(aside, mode="w", zarr_format=ZARR_FORMAT, consolidated=False, encoding=_encoding(dataset, samples))
+            dataset.to_zarr(
+                aside,
+                mode="w",
+                zarr_format=ZARR_FORMAT,
+                consolidated=False,
+                encoding=_encoding(dataset, samples),
+            )
             _move_in(aside, target)
             if target != self.zarr:
                 import zarr
 
-                zarr.open_group(self.zarr, mode="a", zarr_format=ZARR_FORMAT)  # the one that holds it
+                # the one that holds it
+                zarr.open_group(self.zarr, mode="a", zarr_format=ZARR_FORMAT)
                 consolidate(self.zarr, target.name)
             consolidate(self.zarr)
         except OSError as error:
-            raise ResourceError(f"could not write the {noun} to {self.zarr}: {error.strerror or error}") from error
+            raise ResourceError(
+                f"could not write the {noun} to {self.zarr}: {error.strerror or error}"
+            ) from error
 
     def snapshots(self, depth=3):
         """Return a `SnapshotWriter` into this run's result.zarr."""
@@ -184,7 +257,9 @@ class Store:
 
 
 def _encoding(dataset, samples=None):
-    """Chunks of whole series, `samples` long where they are to grow to that, receivers together up to the chunk size."""
+    """Chunks of whole series, `samples` long where they are to grow to that, receivers together up
+    to the chunk size.
+    """
     encoding = {}
     for name, variable in dataset.variables.items():
         if name not in dataset.data_vars and not (samples and "time" in variable.dims):
@@ -197,16 +272,26 @@ def _encoding(dataset, samples=None):
 
 
 def _move_in(aside, root):
-    """Move arrays and attributes of the store `aside` to the group `root`, file by file; arrays that `aside` lacks go, groups stay.
+    """Move arrays and attributes of the store `aside` to the group `root`, file by file; arrays
+    that `aside` lacks go, groups stay.
 
-    Values go before what describes them: where a series has grown in chunks of the same size, a reader finds the old or the new one.
+    Values go before what describes them: where a series has grown in chunks of the same size, a
+    reader finds the old or the new one.
     """
     root.mkdir(parents=True, exist_ok=True)
     for old in root.iterdir():
         if (old / ".zarray").exists() and not (aside / old.name).exists():
             shutil.rmtree(old)
-    files = sorted((p.relative_to(aside) for p in aside.rglob("*") if p.is_file()), key=lambda p: (p.name.startswith("."), p))
-    stale = {p.relative_to(root) for array in aside.iterdir() if array.is_dir() for p in (root / array.name).glob("*")} - set(files)
+    files = sorted(
+        (p.relative_to(aside) for p in aside.rglob("*") if p.is_file()),
+        key=lambda p: (p.name.startswith("."), p),
+    )
+    stale = {
+        p.relative_to(root)
+        for array in aside.iterdir()
+        if array.is_dir()
+        for p in (root / array.name).glob("*")
+    } - set(files)
     for file in files:
         (root / file).parent.mkdir(exist_ok=True)
         (aside / file).replace(root / file)
@@ -219,7 +304,10 @@ def _check_writable(path):
     """OSError if the directory `path` cannot be created or written."""
     place = _existing(path)
     if not place.is_dir():
-        raise NotADirectoryError(20, "it is not a directory" if place == path.absolute() else f"{place} is not a directory")
+        raise NotADirectoryError(
+            20,
+            "it is not a directory" if place == path.absolute() else f"{place} is not a directory",
+        )
     if not os.access(place, os.W_OK | os.X_OK):
         raise PermissionError(13, f"{place} is not writable")
 
@@ -232,7 +320,11 @@ def _existing(path):
 
 def _alive(state):
     """Whether the process that run.json names still runs on this host."""
-    if state.get("state") != "running" or state.get("host") != socket.gethostname() or state.get("pid") == os.getpid():
+    if (
+        state.get("state") != "running"
+        or state.get("host") != socket.gethostname()
+        or state.get("pid") == os.getpid()
+    ):
         return False
     try:
         os.kill(int(state["pid"]), 0)
@@ -264,7 +356,9 @@ def _remove(path):
 
 
 def _plain(value):
-    """`value` as JSON can hold it: NumPy numbers and arrays, paths, and numbers that are not finite as words."""
+    """`value` as JSON can hold it: NumPy numbers and arrays, paths, and numbers that are not finite
+    as words.
+    """
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,7 +1,15 @@
 """What people look at after a run: figures of datasets, and pictures of an OUT directory."""
+
 from craton.report.earth_pictures import section
 from craton.report.fieldmaps import maps
 from craton.report.pictures import overview, records, snapshots
 
-# Name for `craton plot OUT NAME` -> function(out_dir, path=None) that writes a PNG and returns its path.
-FIGURES = {"overview": overview, "records": records, "snapshots": snapshots, "maps": maps, "section": section}
+# Name for `craton plot OUT NAME` -> function(out_dir, path=None) that writes a PNG and returns its
+# path.
+FIGURES = {
+    "overview": overview,
+    "records": records,
+    "snapshots": snapshots,
+    "maps": maps,
+    "section": section,
+}

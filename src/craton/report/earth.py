@@ -1,4 +1,7 @@
-"""Figures of waves in the Earth: seismograms over distance with travel-time curves, and where a chunk, its source and stations lie."""
+"""Figures of waves in the Earth: seismograms over distance with travel-time curves, and where a
+chunk, its source and stations lie.
+"""
+
 from itertools import product
 
 import numpy as np
@@ -6,7 +9,8 @@ import numpy as np
 from craton.report.figures import COMPONENT_NAMES, figure
 from craton.report.style import COLOURS
 
-LINES = ("#0072b2", "#d55e00", "#007a5a", "#cc79a7", "#56b4e9", "#e69f00", "#333333", "#7a5195")  # Okabe & Ito (2008)
+# Okabe & Ito (2008)
+LINES = ("#0072b2", "#d55e00", "#007a5a", "#cc79a7", "#56b4e9", "#e69f00", "#333333", "#7a5195")
 
 
 def travel_time_section(time, traces, distance, curves=None, component="Z", size=None, limits=None):
@@ -41,22 +45,47 @@ def travel_time_section(time, traces, distance, curves=None, component="Z", size
         for degrees, trace in zip(distance, traces):
             peak = np.abs(trace[shown]).max(initial=0)
             if peak > 0:
-                axes.plot(time[shown], degrees + size * trace[shown] / peak, color=COLOURS.get(component[-1:], "black"), linewidth=0.8)
+                axes.plot(
+                    time[shown],
+                    degrees + size * trace[shown] / peak,
+                    color=COLOURS.get(component[-1:], "black"),
+                    linewidth=0.8,
+                )
         _draw_curves(axes, curves or {}, limits)
         axes.set(xlim=limits, xlabel="Time (s)", ylabel="Distance (degrees)")
-        axes.set_title(f"{COMPONENT_NAMES.get(component, component)}, each trace normalised by its peak", loc="left")
+        axes.set_title(
+            f"{COMPONENT_NAMES.get(component, component)}, each trace normalised by its peak",
+            loc="left",
+        )
     return page
 
 
 def _draw_curves(axes, curves, limits):
     """Curves and their names, at the far end of each."""
-    for colour, (phase, (distance, time)) in zip(LINES * (1 + len(curves) // len(LINES)), curves.items()):
-        axes.plot(time, distance, color=colour, linewidth=1.2, linestyle=(0, (5, 2)), marker="." if len(time) == 1 else None)
+    for colour, (phase, (distance, time)) in zip(
+        LINES * (1 + len(curves) // len(LINES)), curves.items()
+    ):
+        axes.plot(
+            time,
+            distance,
+            color=colour,
+            linewidth=1.2,
+            linestyle=(0, (5, 2)),
+            marker="." if len(time) == 1 else None,
+        )
         inside = np.flatnonzero((time >= limits[0]) & (time <= limits[1]))
         if len(inside):
             last = inside[np.argmax(distance[inside])]
             place = time[last], distance[last]
-            axes.annotate(phase, place, (3, 3), textcoords="offset points", color=colour, fontsize=8.5, fontweight="bold")
+            axes.annotate(
+                phase,
+                place,
+                (3, 3),
+                textcoords="offset points",
+                color=colour,
+                fontsize=8.5,
+                fontweight="bold",
+            )
 
 
 def chunk_map(chunk, source=None, stations=(), names=()):
@@ -75,16 +104,49 @@ def chunk_map(chunk, source=None, stations=(), names=()):
         middle = chunk.frame.longitude
         for edge, width in _lines(chunk):
             longitude, latitude = chunk.frame.degrees(edge)
-            axes.plot(middle + _unbroken(_about(longitude - middle)), latitude, color="0.55" if width < 1 else "black", linewidth=width)
+            axes.plot(
+                middle + _unbroken(_about(longitude - middle)),
+                latitude,
+                color="0.55" if width < 1 else "black",
+                linewidth=width,
+            )
         stations = np.asarray(stations, float).reshape(-1, 2)
-        axes.scatter(middle + _about(stations[:, 0] - middle), stations[:, 1], marker="v", s=45, color="#1a1a1a", zorder=5)
+        axes.scatter(
+            middle + _about(stations[:, 0] - middle),
+            stations[:, 1],
+            marker="v",
+            s=45,
+            color="#1a1a1a",
+            zorder=5,
+        )
         for (longitude, latitude), name in zip(stations, names):
-            axes.annotate(name, (middle + _about(longitude - middle), latitude), (5, 3), textcoords="offset points", fontsize=8)
+            axes.annotate(
+                name,
+                (middle + _about(longitude - middle), latitude),
+                (5, 3),
+                textcoords="offset points",
+                fontsize=8,
+            )
         if source is not None:
-            axes.scatter(middle + _about(source[0] - middle), source[1], marker="*", s=190, color="#f2c200", edgecolor="black", zorder=6)
-        axes.set(xlabel="Longitude (degrees)", ylabel="Latitude (degrees)", aspect=1 / max(np.cos(np.radians(chunk.frame.latitude)), 0.1))
+            axes.scatter(
+                middle + _about(source[0] - middle),
+                source[1],
+                marker="*",
+                s=190,
+                color="#f2c200",
+                edgecolor="black",
+                zorder=6,
+            )
+        axes.set(
+            xlabel="Longitude (degrees)",
+            ylabel="Latitude (degrees)",
+            aspect=1 / max(np.cos(np.radians(chunk.frame.latitude)), 0.1),
+        )
         count = " x ".join(map(str, chunk.stack.count))
-        axes.set_title(f"{count} elements at the surface{' of each chunk' * (chunk.all_chunks > 1)}, {chunk.size:,} in all", loc="left")
+        axes.set_title(
+            f"{count} elements at the surface{' of each chunk' * (chunk.all_chunks > 1)}, {chunk.size:,} in all",
+            loc="left",
+        )
     return page
 
 
@@ -104,4 +166,7 @@ def _lines(chunk, most=16):
         along = np.linspace(-0.5, 0.5, 61) * chunk.widths[1 - axis]
         for n in {*range(0, count + 1, step), count}:
             at = (n / count - 0.5) * chunk.widths[axis]
-            yield directions(*((at, along) if axis == 0 else (along, at))), 1.4 if n in (0, count) else 0.4
+            yield (
+                directions(*((at, along) if axis == 0 else (along, at))),
+                1.4 if n in (0, count) else 0.4,
+            )

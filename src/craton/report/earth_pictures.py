@@ -1,4 +1,7 @@
-"""PNG picture of a run on a chunk of the Earth, from its OUT directory: record section with travel-time curves, and a map."""
+"""PNG picture of a run on a chunk of the Earth, from its OUT directory: record section with
+travel-time curves, and a map.
+"""
+
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,12 +15,14 @@ from craton.scenario import load
 from craton.survey import traveltimes
 
 PHASES = ("p", "P", "s", "S", "PcP", "ScS")
-AROUND = ("P", "S", "PP", "SS", "Pdiff", "PKP", "PKIKP", "SKS")  # where there is more than one chunk
+# where there is more than one chunk
+AROUND = ("P", "S", "PP", "SS", "Pdiff", "PKP", "PKIKP", "SKS")
 CURVES = 40  # distances at which travel times are computed
 
 
 def section(out_dir, path=None):
-    """Vertical seismograms over distance with travel times by TauP, ``OUT/section.png``, and a map of the chunk, ``OUT/map.png``.
+    """Vertical seismograms over distance with travel times by TauP, ``OUT/section.png``, and a map
+    of the chunk, ``OUT/map.png``.
 
     Parameters
     ----------
@@ -42,13 +47,19 @@ def section(out_dir, path=None):
         raise CratonError(f"{out_dir} has no waveforms of a chunk of the Earth (domain.chunk)")
     scenario = load(out_dir / "scenario.toml")
     chunk = chunk_of(scenario)
-    name = next(n for n in ("displacement", "velocity", *waves.data_vars) if n in waves.data_vars and "component" in waves[n].dims)
+    name = next(
+        n
+        for n in ("displacement", "velocity", *waves.data_vars)
+        if n in waves.data_vars and "component" in waves[n].dims
+    )
     array = waves[name].sel(component="Z").transpose("receiver", "time")
     source = float(waves.attrs["source_depth"])
     distance, curves = waves.distance.values, {}
     with suppress(ResourceError):  # without ObsPy the seismograms alone
         places = np.linspace(max(distance.min() - 1, 0.1), min(distance.max() + 1, 180.0), CURVES)
-        curves = traveltimes.curves(chunk.model, source, places, PHASES if chunk.all_chunks == 1 else AROUND)
+        curves = traveltimes.curves(
+            chunk.model, source, places, PHASES if chunk.all_chunks == 1 else AROUND
+        )
     page = earth.travel_time_section(waves.time.values, array.values, distance, curves, "Z")
     places = np.stack([waves.longitude.values, waves.latitude.values], axis=1)
     source_position = float(waves.attrs["source_longitude"]), float(waves.attrs["source_latitude"])

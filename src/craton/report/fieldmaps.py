@@ -1,4 +1,6 @@
-"""Pictures of gravity runs: maps of all fields over a grid, curves along a profile or down a borehole."""
+"""Pictures of gravity runs: maps of all fields over a grid, curves along a profile or down a
+borehole.
+"""
 
 from pathlib import Path
 
@@ -9,9 +11,12 @@ from craton.errors import CratonError, ScenarioError
 from craton.report import figures
 from craton.report.style import wave_colours
 
-COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3, 7: 4, 8: 4, 9: 3, 10: 5}  # panels side by side, by their number
-ORDER = ("potential", "g_e", "g_n", "g_z", "g_zz", "g_ee", "g_nn", "g_en", "g_ez", "g_nz")  # all of them make two rows
-# Inches: width of a map, between maps, left of the first; for a map's title, a colour bar with its numbers, labels of x, the heading.
+# panels side by side, by their number
+COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3, 7: 4, 8: 4, 9: 3, 10: 5}
+# all of them make two rows
+ORDER = ("potential", "g_e", "g_n", "g_z", "g_zz", "g_ee", "g_nn", "g_en", "g_ez", "g_nz")
+# Inches: width of a map, between maps, left of the first; for a map's title, a colour bar with its
+# numbers, labels of x, the heading.
 MAP, ASIDE, LEFT, TITLE, BAR, LABELS, HEADING = 2.7, 0.36, 0.62, 0.4, 0.62, 0.42, 0.42
 LINES = 9  # contour lines of a map
 _INK = "#20262e"
@@ -78,7 +83,11 @@ def draw(dataset, title="", bodies=()):
         return _curves(dataset, names, title, line)
     columns = COLUMNS.get(len(names), 4)
     rows = -(-len(names) // columns)
-    tall = MAP * float(np.clip(max(np.ptp(dataset.y.values), 1e-9) / max(np.ptp(dataset.x.values), 1e-9), 0.35, 2.2))
+    tall = MAP * float(
+        np.clip(
+            max(np.ptp(dataset.y.values), 1e-9) / max(np.ptp(dataset.x.values), 1e-9), 0.35, 2.2
+        )
+    )
     width = max(LEFT + columns * (MAP + ASIDE) - ASIDE + 0.2, 4.2)
     height = HEADING + rows * (TITLE + tall + BAR) + LABELS
     with figures.figure(width, height) as page:
@@ -95,8 +104,24 @@ def draw(dataset, title="", bodies=()):
             axis.tick_params(labelleft=not column, labelbottom=low)
             axis.set_ylabel("" if column else "y (northing, km)")
             axis.set_xlabel("x (easting, km)" if low else "")
-        page.text(LEFT / width, 1 - 0.12 / height, title, ha="left", va="top", fontsize=13, fontweight="bold")
-        page.text(1 - 0.2 / width, 1 - 0.16 / height, _setting(dataset), ha="right", va="top", fontsize=8.5, color="0.35")
+        page.text(
+            LEFT / width,
+            1 - 0.12 / height,
+            title,
+            ha="left",
+            va="top",
+            fontsize=13,
+            fontweight="bold",
+        )
+        page.text(
+            1 - 0.2 / width,
+            1 - 0.16 / height,
+            _setting(dataset),
+            ha="right",
+            va="top",
+            fontsize=8.5,
+            color="0.35",
+        )
     return page
 
 
@@ -107,23 +132,52 @@ def _box(page, left, bottom, width, height):
 
 
 def _map(axis, dataset, name, bodies, below):
-    """One field as a map with contour lines, or as coloured points where they lie scattered; its colour bar in the axes `below`."""
+    """One field as a map with contour lines, or as coloured points where they lie scattered; its
+    colour bar in the axes `below`.
+    """
     field = dataset[name]
     x, y, values = dataset.x.values / 1000, dataset.y.values / 1000, field.values
     style = colours(values)
     if field.ndim == 2:
         image = axis.pcolormesh(x, y, values, shading="nearest", rasterized=True, **style)
-        if min(values.shape) > 3 and np.isfinite(values).any() and np.nanmin(values) < np.nanmax(values):
+        if (
+            min(values.shape) > 3
+            and np.isfinite(values).any()
+            and np.nanmin(values) < np.nanmax(values)
+        ):
             low, high = image.get_clim()
-            axis.contour(x, y, values, np.linspace(low, high, LINES + 2)[1:-1], colors=_INK, linewidths=0.45, alpha=0.5, linestyles="solid")
+            axis.contour(
+                x,
+                y,
+                values,
+                np.linspace(low, high, LINES + 2)[1:-1],
+                colors=_INK,
+                linewidths=0.45,
+                alpha=0.5,
+                linestyles="solid",
+            )
     else:
-        image = axis.scatter(x, y, c=values, s=float(np.clip(9000 / max(len(values), 1), 4, 60)), edgecolors=_INK, linewidths=0.3, **style)
+        image = axis.scatter(
+            x,
+            y,
+            c=values,
+            s=float(np.clip(9000 / max(len(values), 1), 4, 60)),
+            edgecolors=_INK,
+            linewidths=0.3,
+            **style,
+        )
     for body in bodies:
         axis.add_patch(_outline(body))
     axis.set_aspect("equal")
     axis.set_title(symbol(name), loc="left", fontsize=12.5)
     direction = GRAVITY[name][1].split(", ")[-1].removesuffix(" component")
-    axis.set_title("" if name == "potential" else direction, loc="right", fontsize=8.5, fontweight="normal", color="0.35")
+    axis.set_title(
+        "" if name == "potential" else direction,
+        loc="right",
+        fontsize=8.5,
+        fontweight="normal",
+        color="0.35",
+    )
     axis.xaxis.set_major_locator(_ticks())
     axis.yaxis.set_major_locator(_ticks())
     bar = axis.figure.colorbar(image, cax=below, orientation="horizontal")
@@ -140,7 +194,9 @@ def _ticks():
 
 
 def colours(values):
-    """Colour map and limits: diverging about zero where both signs are there, else from the least to the greatest."""
+    """Colour map and limits: diverging about zero where both signs are there, else from the least
+    to the greatest.
+    """
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     if low < 0 < high and min(-low, high) > 0.02 * max(-low, high):
@@ -157,8 +213,18 @@ def symbol(name):
 def _setting(dataset):
     """Height of the points, method and precision."""
     z = dataset.z.values
-    height = f"z = {float(z):.6g} m" if z.ndim == 0 else f"z = {z.min():.5g} to {z.max():.5g} m" if z.size else ""
-    return ", ".join(word for word in (height, dataset.attrs.get("method", ""), dataset.attrs.get("precision", "")) if word)
+    height = (
+        f"z = {float(z):.6g} m"
+        if z.ndim == 0
+        else f"z = {z.min():.5g} to {z.max():.5g} m"
+        if z.size
+        else ""
+    )
+    return ", ".join(
+        word
+        for word in (height, dataset.attrs.get("method", ""), dataset.attrs.get("precision", ""))
+        if word
+    )
 
 
 def outlines(out_dir):
@@ -171,16 +237,31 @@ def outlines(out_dir):
         return []
     shapes = []
     for body in (
-        body for table in tables for body in (getattr(table, "bodies", None) or getattr(getattr(table, "model", None), "anomalies", ()))
+        body
+        for table in tables
+        for body in (
+            getattr(table, "bodies", None)
+            or getattr(getattr(table, "model", None), "anomalies", ())
+        )
     ):
-        shapes.append(("circle", *body.center[:2], body.radius) if body.shape == "sphere" else ("box", *body.min[:2], *body.max[:2]))
+        shapes.append(
+            ("circle", *body.center[:2], body.radius)
+            if body.shape == "sphere"
+            else ("box", *body.min[:2], *body.max[:2])
+        )
     return shapes
 
 
 def _outline(body):
     from matplotlib.patches import Circle, Rectangle
 
-    look = {"fill": False, "edgecolor": _INK, "linewidth": 0.8, "linestyle": (0, (3, 2)), "alpha": 0.9}
+    look = {
+        "fill": False,
+        "edgecolor": _INK,
+        "linewidth": 0.8,
+        "linestyle": (0, (3, 2)),
+        "alpha": 0.9,
+    }
     kind, *numbers = body
     if kind == "circle":
         x, y, radius = (n / 1000 for n in numbers)
@@ -190,7 +271,9 @@ def _outline(body):
 
 
 def _curves(dataset, names, title, line):
-    """Fields along a profile (over distance) or down a borehole (over depth), a panel for each unit."""
+    """Fields along a profile (over distance) or down a borehole (over depth), a panel for each
+    unit.
+    """
     units = {}
     for name in names:
         units.setdefault(dataset[name].attrs.get("units", ""), []).append(name)
@@ -198,9 +281,16 @@ def _curves(dataset, names, title, line):
     along, where = (along / 1000, "km") if np.ptp(along) >= 5000 else (along, "m")
     size = (3.4 * len(units) + 0.6, 6.2) if down else (9.5, 2.1 * len(units) + 0.9)
     with figures.figure(*size) as page:
-        axes = page.subplots(*((1, len(units)) if down else (len(units), 1)), sharex=not down, sharey=down, squeeze=False).ravel()
+        axes = page.subplots(
+            *((1, len(units)) if down else (len(units), 1)),
+            sharex=not down,
+            sharey=down,
+            squeeze=False,
+        ).ravel()
         for axis, (unit, group) in zip(axes, units.items()):
-            for name, colour in zip(group, ("#0072b2", "#d55e00", "#007a5a", "#cc79a7", "#b8860b", "#333333")):
+            for name, colour in zip(
+                group, ("#0072b2", "#d55e00", "#007a5a", "#cc79a7", "#b8860b", "#333333")
+            ):
                 pair = (dataset[name].values, along) if down else (along, dataset[name].values)
                 axis.plot(*pair, color=colour, linewidth=1.3, label=symbol(name))
             (axis.axvline if down else axis.axhline)(0, color="0.75", linewidth=0.6, zorder=0)

@@ -1,4 +1,7 @@
-"""Figures of a run with matplotlib: three-component records, record sections, snapshots of the wavefield, and an overview of OUT."""
+"""Figures of a run with matplotlib: three-component records, record sections, snapshots of the
+wavefield, and an overview of OUT.
+"""
+
 from contextlib import contextmanager
 
 import numpy as np
@@ -7,7 +10,8 @@ from craton.errors import ResourceError
 from craton.report.style import COLOURS, STYLE, prefixed, wave_colours
 
 COMPONENT_NAMES = {"E": "East", "N": "North", "Z": "Up"}
-# More receivers than this are drawn as a section, traces over distance, instead of one panel per component.
+# More receivers than this are drawn as a section, traces over distance, instead of one panel per
+# component.
 FEW = 4
 _DENSE = 60
 _ASIDE = {"fontsize": 8.5, "fontweight": "normal", "color": "0.35"}
@@ -20,7 +24,9 @@ def figure(width, height):
         import matplotlib
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ResourceError("figures need matplotlib; install it with: pip install 'craton[plot]'") from error
+        raise ResourceError(
+            "figures need matplotlib; install it with: pip install 'craton[plot]'"
+        ) from error
     with matplotlib.rc_context(STYLE):
         yield Figure(figsize=(width, height), layout="constrained")
 
@@ -45,13 +51,16 @@ def record(dataset, receiver=None, quantity=None, mark=None):
     """
     array = _quantity(dataset, quantity)
     with figure(9, 1.2 + 1.4 * len(components(array))) as page:
-        axes = page.subplots(len(components(array)), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+        axes = page.subplots(len(components(array)), 1, sharex=True, sharey=True, squeeze=False)[
+            :, 0
+        ]
         draw_record(axes, array, receiver, mark)
     return page
 
 
 def record_section(dataset, quantity=None, origin=None):
-    """All receivers: one as in `record`, a few as a table of panels, more over distance with a panel per component.
+    """All receivers: one as in `record`, a few as a table of panels, more over distance with a
+    panel per component.
 
     Parameters
     ----------
@@ -60,7 +69,8 @@ def record_section(dataset, quantity=None, origin=None):
     quantity : str, optional
         Variable; the first one when absent.
     origin : tuple of float, optional
-        Position (x, y, z) in metres from which (horizontal) distance counts; the first receiver when absent.
+        Position (x, y, z) in metres from which (horizontal) distance counts; the first receiver
+        when absent.
 
     Returns
     -------
@@ -72,9 +82,15 @@ def record_section(dataset, quantity=None, origin=None):
         return record(dataset, quantity=quantity)
     with figure(max(4.2 * len(names), 8), 6 if rows > FEW else 1 + 1.9 * rows) as page:
         if rows > FEW:
-            draw_section(page.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0], array, origin)
+            draw_section(
+                page.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0],
+                array,
+                origin,
+            )
         else:
-            _draw_table(page.subplots(rows, len(names), sharex=True, sharey="row", squeeze=False), array)
+            _draw_table(
+                page.subplots(rows, len(names), sharex=True, sharey="row", squeeze=False), array
+            )
     return page
 
 
@@ -84,13 +100,15 @@ def snapshot(frame, sources=(), receivers=(), interfaces=(), limit=None):
     Parameters
     ----------
     frame : xarray.DataArray
-        Values over two of x, y, z (metres), with a scalar coordinate ``time``; attributes ``long_name`` and ``units``.
+        Values over two of x, y, z (metres), with a scalar coordinate ``time``; attributes
+        ``long_name`` and ``units``.
     sources, receivers : array_like, shape (n, 3), optional
         Positions (x, y, z), metres: stars and triangles, hollow where they lie off the plane.
     interfaces : sequence of float
         Elevations of layer tops, metres, drawn on vertical planes.
     limit : float, optional
-        Value at the ends of the colour scale; by default the 99.7th percentile of the absolute values.
+        Value at the ends of the colour scale; by default the 99.7th percentile of the absolute
+        values.
 
     Returns
     -------
@@ -108,18 +126,37 @@ def draw_record(axes, array, receiver=None, mark=None):
     """Draw the components of one receiver on `axes`, one each."""
     receiver = str(array.receiver.values[0]) if receiver is None else receiver
     traces = array.sel(receiver=receiver)
-    factor, unit = prefixed(array.attrs.get("units", ""), float(np.nanmax(np.abs(traces.values), initial=0)))
+    factor, unit = prefixed(
+        array.attrs.get("units", ""), float(np.nanmax(np.abs(traces.values), initial=0))
+    )
     for axis, (name, values) in zip(axes, components(traces).items()):
         axis.plot(traces.time, values * factor, color=COLOURS[name[-1:]], linewidth=1.1)
         axis.axhline(0, color="0.75", linewidth=0.6, zorder=0)
         axis.set_ylabel(f"{COMPONENT_NAMES.get(name, name)}\n({unit})")
         peak = np.nanmax(np.abs(values), initial=0) * factor
-        axis.text(0.995, 0.93, f"peak {peak:.3g} {unit}", transform=axis.transAxes, ha="right", va="top", fontsize=8, color="0.35")
+        axis.text(
+            0.995,
+            0.93,
+            f"peak {peak:.3g} {unit}",
+            transform=axis.transAxes,
+            ha="right",
+            va="top",
+            fontsize=8,
+            color="0.35",
+        )
         if mark is not None:
             axis.axvline(mark, color="0.2", linewidth=0.9, linestyle=(0, (4, 3)))
     if mark is not None:
-        axes[0].annotate("snapshot", (mark, 1), (4, -3), xycoords=axes[0].get_xaxis_transform(), textcoords="offset points", va="top",
-                         fontsize=8, color="0.35")
+        axes[0].annotate(
+            "snapshot",
+            (mark, 1),
+            (4, -3),
+            xycoords=axes[0].get_xaxis_transform(),
+            textcoords="offset points",
+            va="top",
+            fontsize=8,
+            color="0.35",
+        )
     axes[0].set_xlim(float(array.time[0]), float(array.time[-1]))
     axes[0].margins(y=0.08)
     axes[-1].set_xlabel("Time (s)")
@@ -132,7 +169,9 @@ def _draw_table(axes, array):
     """Receivers by row, components by column, a common scale in each row."""
     for row, name in zip(axes, array.receiver.values):
         traces = array.sel(receiver=name)
-        factor, unit = prefixed(array.attrs.get("units", ""), float(np.nanmax(np.abs(traces.values), initial=0)))
+        factor, unit = prefixed(
+            array.attrs.get("units", ""), float(np.nanmax(np.abs(traces.values), initial=0))
+        )
         for axis, (component, values) in zip(row, components(traces).items()):
             axis.axhline(0, color="0.75", linewidth=0.6, zorder=0)
             axis.plot(traces.time, values * factor, color=COLOURS[component[-1:]], linewidth=1.0)
@@ -146,9 +185,11 @@ def _draw_table(axes, array):
 
 
 def draw_section(axes, array, origin=None):
-    """Draw all receivers over distance on `axes`, a component on each: wiggles, or a colour image where they are many.
+    """Draw all receivers over distance on `axes`, a component on each: wiggles, or a colour image
+    where they are many.
 
-    Every receiver is scaled by the largest absolute value of its components, so that distant ones can be read.
+    Every receiver is scaled by the largest absolute value of its components, so that distant ones
+    can be read.
     """
     x, y = array.x.values, array.y.values
     x0, y0 = (x[0], y[0]) if origin is None else origin[:2]
@@ -157,15 +198,27 @@ def draw_section(axes, array, origin=None):
     values = np.nan_to_num(array.values[order])
     peaks = np.abs(values).reshape(len(values), -1).max(axis=1)
     peaks[peaks <= 1e-6 * peaks.max(initial=0)] = np.inf  # silent receivers stay silent
-    scaled = array.isel(receiver=order).copy(data=values / peaks.reshape(-1, *[1] * (values.ndim - 1)))
+    scaled = array.isel(receiver=order).copy(
+        data=values / peaks.reshape(-1, *[1] * (values.ndim - 1))
+    )
     step = max(np.ptp(distance), 1e-3) / max(len(distance) - 1, 1)
     dense = len(distance) > _DENSE
     for axis, (name, traces) in zip(axes, components(scaled).items()):
         if dense:
-            image = axis.pcolormesh(array.time, distance[order], traces, cmap=wave_colours(), vmin=-0.8, vmax=0.8, shading="nearest",
-                                    rasterized=True)
+            image = axis.pcolormesh(
+                array.time,
+                distance[order],
+                traces,
+                cmap=wave_colours(),
+                vmin=-0.8,
+                vmax=0.8,
+                shading="nearest",
+                rasterized=True,
+            )
         else:
-            _wiggles(axis, array.time.values, distance[order], 1.5 * step * traces, COLOURS[name[-1:]])
+            _wiggles(
+                axis, array.time.values, distance[order], 1.5 * step * traces, COLOURS[name[-1:]]
+            )
         axis.set_title(COMPONENT_NAMES.get(name, name), loc="left")
         axis.set_xlabel("Time (s)")
     axes[0].set_ylabel("Distance (km)")
@@ -182,8 +235,16 @@ def draw_snapshot(axis, frame, sources=(), receivers=(), interfaces=(), limit=No
     if limit is None:
         limit = robust_limit(values)
     factor, unit = prefixed(frame.attrs.get("units", ""), limit)
-    image = axis.pcolormesh(frame[horizontal] / 1000, frame[vertical] / 1000, values * factor, cmap=wave_colours(), shading="nearest",
-                            vmin=-limit * factor, vmax=limit * factor, rasterized=True)
+    image = axis.pcolormesh(
+        frame[horizontal] / 1000,
+        frame[vertical] / 1000,
+        values * factor,
+        cmap=wave_colours(),
+        shading="nearest",
+        vmin=-limit * factor,
+        vmax=limit * factor,
+        rasterized=True,
+    )
     image.unit, image.label = unit, label(frame)
     axis.set_aspect("equal")
     axis.set_xlabel(f"{horizontal} ({'easting' if horizontal == 'x' else 'northing'}, km)")
@@ -194,7 +255,15 @@ def draw_snapshot(axis, frame, sources=(), receivers=(), interfaces=(), limit=No
             axis.axhline(elevation / 1000, color="0.25", linewidth=0.9, linestyle=(0, (6, 3)))
     else:
         axis.set_ylabel(f"{vertical} (northing, km)")
-    _symbols(axis, frame, receivers, marker="v", s=55 if len(receivers) <= 20 else 22, color="#1a1a1a", zorder=5)
+    _symbols(
+        axis,
+        frame,
+        receivers,
+        marker="v",
+        s=55 if len(receivers) <= 20 else 22,
+        color="#1a1a1a",
+        zorder=5,
+    )
     _symbols(axis, frame, sources, marker="*", s=170, color="#f2c200", zorder=6)
     time = f", t = {float(frame.time):.4g} s" if "time" in frame.coords else ""
     axis.set_title(heading(frame) + time, loc="left", pad=10)
@@ -204,7 +273,9 @@ def draw_snapshot(axis, frame, sources=(), receivers=(), interfaces=(), limit=No
 
 
 def robust_limit(values, percentile=99.7):
-    """Symmetric colour limit: a percentile of the absolute values that are not next to nothing; 1 where all are zero."""
+    """Symmetric colour limit: a percentile of the absolute values that are not next to nothing; 1
+    where all are zero.
+    """
     size = np.abs(values[np.isfinite(values)])
     size = size[size > 1e-3 * size.max(initial=0)]
     return float(np.percentile(size, percentile)) if size.size else 1.0
@@ -233,8 +304,19 @@ def label(array):
 
 def heading(frame):
     """Quantity and component of a frame: ``Particle velocity, north component``."""
-    name = next((str(frame[d].values) for d in ("component", "tensor") if d in frame.coords and not frame[d].ndim), "")
-    return label(frame) + (f", {COMPONENT_NAMES.get(name, name).lower() if len(name) == 1 else name} component" if name else "")
+    name = next(
+        (
+            str(frame[d].values)
+            for d in ("component", "tensor")
+            if d in frame.coords and not frame[d].ndim
+        ),
+        "",
+    )
+    return label(frame) + (
+        f", {COMPONENT_NAMES.get(name, name).lower() if len(name) == 1 else name} component"
+        if name
+        else ""
+    )
 
 
 def _plane(frame):
@@ -250,11 +332,15 @@ def _span(frame, dim):
 def _wiggles(axis, time, distance, traces, colour):
     for offset, trace in zip(distance, traces):
         axis.plot(time, offset + trace, color=colour, linewidth=0.7)
-        axis.fill_between(time, offset, offset + trace, where=trace > 0, color=colour, alpha=0.35, linewidth=0)
+        axis.fill_between(
+            time, offset, offset + trace, where=trace > 0, color=colour, alpha=0.35, linewidth=0
+        )
 
 
 def _symbols(axis, frame, xyz, color, **style):
-    """Points projected on the plane: filled where they lie within a thirtieth of its width, hollow where not."""
+    """Points projected on the plane: filled where they lie within a thirtieth of its width, hollow
+    where not.
+    """
     if not np.size(xyz):
         return
     xyz = np.asarray(xyz, float).reshape(-1, 3)
@@ -262,20 +348,41 @@ def _symbols(axis, frame, xyz, color, **style):
     fixed = next((a for a in "xyz" if a not in frame.dims), "y")
     in_plane = np.ones(len(xyz), bool)
     if fixed in frame.coords:
-        in_plane = np.abs(xyz[:, "xyz".index(fixed)] - float(frame[fixed])) <= _span(frame, horizontal) / 30
+        in_plane = (
+            np.abs(xyz[:, "xyz".index(fixed)] - float(frame[fixed]))
+            <= _span(frame, horizontal) / 30
+        )
     for rows, fill in ((in_plane, color), (~in_plane, "none")):
         if rows.any():
             points = xyz[rows] / 1000
-            axis.scatter(points[:, "xyz".index(horizontal)], points[:, "xyz".index(vertical)], facecolors=fill, clip_on=False,
-                         edgecolors="#1a1a1a", linewidths=0.8, **style)
+            axis.scatter(
+                points[:, "xyz".index(horizontal)],
+                points[:, "xyz".index(vertical)],
+                facecolors=fill,
+                clip_on=False,
+                edgecolors="#1a1a1a",
+                linewidths=0.8,
+                **style,
+            )
 
 
 def colour_bar(image, axes, text=None):
     """Colour bar of `axes` labelled with quantity and unit; as tall as the axes where there is one."""
     part = axes[0].figure
     if len(axes) == 1:
-        bar = part.colorbar(image, cax=axes[0].inset_axes([1.015, 0, 0.018, 1]), extend="both", extendfrac=0.03)
+        bar = part.colorbar(
+            image, cax=axes[0].inset_axes([1.015, 0, 0.018, 1]), extend="both", extendfrac=0.03
+        )
     else:
-        bar = part.colorbar(image, ax=axes, pad=0.015, fraction=0.02, aspect=34, shrink=0.85, extend="both", extendfrac=0.03)
+        bar = part.colorbar(
+            image,
+            ax=axes,
+            pad=0.015,
+            fraction=0.02,
+            aspect=34,
+            shrink=0.85,
+            extend="both",
+            extendfrac=0.03,
+        )
     bar.set_label(text or f"{image.label} ({image.unit})")
     bar.outline.set_linewidth(0.5)

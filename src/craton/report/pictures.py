@@ -1,4 +1,5 @@
 """PNG pictures of a finished or stopped run, made from its OUT directory alone."""
+
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ _FRAMES_SHOWN = 6
 
 
 def overview(out_dir, path=None):
-    """One picture of a run: the wavefield on a vertical section, and the record of the three components at the first station.
+    """One picture of a run: the wavefield on a vertical section, and the record of the three
+    components at the first station.
 
-    The section shows the frame and the component with most to see. With more than a few receivers a record section takes the place of the
-    single record. Of a gravity run the maps of all fields.
+    The section shows the frame and the component with most to see. With more than a few receivers a
+    record section takes the place of the single record. Of a gravity run the maps of all fields.
 
     Parameters
     ----------
@@ -45,8 +47,14 @@ def overview(out_dir, path=None):
     n = _record_panels(waves)
     tall = 0.0 if frame is None else float(np.clip(8.2 * _aspect(frame), 2.2, 6.5)) + 1.0
     with figures.figure(10, 0.5 + tall + (0.75 + 1.25 * n if n else 0)) as page:
-        page.suptitle(scene["title"] or out_dir.name, x=0.012, ha="left", fontsize=13, fontweight="bold")
-        parts = page.subfigures(2, 1, height_ratios=[tall, 0.75 + 1.25 * n]) if n and frame is not None else [page, page]
+        page.suptitle(
+            scene["title"] or out_dir.name, x=0.012, ha="left", fontsize=13, fontweight="bold"
+        )
+        parts = (
+            page.subfigures(2, 1, height_ratios=[tall, 0.75 + 1.25 * n])
+            if n and frame is not None
+            else [page, page]
+        )
         if frame is not None:
             _draw_frame(parts[0], frame, waves, scene)
         if n:
@@ -55,12 +63,17 @@ def overview(out_dir, path=None):
 
 
 def records(out_dir, path=None):
-    """All receivers of the first recorded quantity, as in `figures.record_section`; ``OUT/records.png``."""
+    """All receivers of the first recorded quantity, as in `figures.record_section`;
+    ``OUT/records.png``.
+    """
     out_dir = Path(out_dir)
     waves, scene = read_waveforms(out_dir), _scene(out_dir)
     if waves is None:
         raise CratonError(f"{out_dir} has no waveforms to plot")
-    return _save(figures.record_section(waves, origin=scene["sources"][0] if scene["sources"] else None), path or out_dir / "records.png")
+    return _save(
+        figures.record_section(waves, origin=scene["sources"][0] if scene["sources"] else None),
+        path or out_dir / "records.png",
+    )
 
 
 def snapshots(out_dir, path=None):
@@ -75,18 +88,30 @@ def snapshots(out_dir, path=None):
     if dim:
         array = array.isel({dim: best})
     # The first frame of a run is empty as a rule: spread the others over the rest.
-    shown = np.unique(np.linspace(0, array.sizes["time"] - 1, _FRAMES_SHOWN + 1).round().astype(int))[-_FRAMES_SHOWN:]
+    shown = np.unique(
+        np.linspace(0, array.sizes["time"] - 1, _FRAMES_SHOWN + 1).round().astype(int)
+    )[-_FRAMES_SHOWN:]
     frames = [array.isel(time=int(i)).load() for i in shown]
     limit = float(np.median([figures.robust_limit(frame.values) for frame in frames]))
-    with figures.figure(11, 0.8 + 3 * float(np.clip(4.75 * _aspect(frames[0]) + 0.3, 1.4, 5.5))) as page:
-        page.suptitle(f"{scene['title'] or out_dir.name}: {figures.heading(frames[0])}", x=0.012, ha="left", fontsize=12, fontweight="bold")
+    with figures.figure(
+        11, 0.8 + 3 * float(np.clip(4.75 * _aspect(frames[0]) + 0.3, 1.4, 5.5))
+    ) as page:
+        page.suptitle(
+            f"{scene['title'] or out_dir.name}: {figures.heading(frames[0])}",
+            x=0.012,
+            ha="left",
+            fontsize=12,
+            fontweight="bold",
+        )
         axes = page.subplots(3, 2, sharex=True, sharey=True).ravel()
         for axis, frame in zip(axes, frames):
-            image = figures.draw_snapshot(axis, frame, scene["sources"], (), scene["interfaces"], limit)
+            image = figures.draw_snapshot(
+                axis, frame, scene["sources"], (), scene["interfaces"], limit
+            )
             axis.set_title(f"t = {float(frame.time):.4g} s", loc="left")
             axis.set_title("", loc="right")
             axis.label_outer()
-        for axis in axes[len(frames):]:
+        for axis in axes[len(frames) :]:
             axis.set_axis_off()
         figures.colour_bar(image, list(axes))
     return _save(page, path or out_dir / "snapshots.png")
@@ -100,15 +125,25 @@ def read_waveforms(out_dir):
     if not (store / "time").exists():
         return None
     dataset = _first_shot(xr.open_zarr(store))
-    return dataset if dataset.data_vars and dataset.sizes.get("receiver") and dataset.sizes.get("time") else None
+    return (
+        dataset
+        if dataset.data_vars and dataset.sizes.get("receiver") and dataset.sizes.get("time")
+        else None
+    )
 
 
 def read_snapshots(out_dir):
-    """Series of snapshots: name -> xarray.Dataset, without the frames that a killed run never wrote."""
+    """Series of snapshots: name -> xarray.Dataset, without the frames that a killed run never
+    wrote.
+    """
     import xarray as xr
 
     folder = Path(out_dir) / "result.zarr" / "snapshots"
-    names = sorted(p.name for p in folder.iterdir() if (p / ".zgroup").exists()) if folder.is_dir() else []
+    names = (
+        sorted(p.name for p in folder.iterdir() if (p / ".zgroup").exists())
+        if folder.is_dir()
+        else []
+    )
     series = {}
     for name in names:
         dataset = _first_shot(xr.open_zarr(folder.parent, group=f"snapshots/{name}"))
@@ -125,7 +160,9 @@ def _written(folder, dataset):
     """Frames written: a frame that was never written has no chunk file."""
     frames = dataset.sizes.get("time", 0)
     for name in dataset.data_vars:
-        numbers = [int(p.name.split(".")[0]) for p in (folder / name).iterdir() if p.name[:1].isdigit()]
+        numbers = [
+            int(p.name.split(".")[0]) for p in (folder / name).iterdir() if p.name[:1].isdigit()
+        ]
         frames = min(frames, max(numbers, default=-1) + 1)
     return frames
 
@@ -149,18 +186,24 @@ def _scene(out_dir):
 
 
 def _at(scenario, source):
-    """Position of the first shot of a source as a list; empty where it stands in a file or is a plane wave."""
+    """Position of the first shot of a source as a list; empty where it stands in a file or is a
+    plane wave.
+    """
     from craton.survey.sources import positions
     from craton.tables.fields import Place
 
     ends = (source.at, getattr(source.shots, "from_", None))
     if any(isinstance(at, Place) for at in ends):  # on Earth, where figures of boxes do not show it
         return []
-    return positions(scenario, source)[:1] if source.at is not None or source.shots is not None else []
+    return (
+        positions(scenario, source)[:1] if source.at is not None or source.shots is not None else []
+    )
 
 
 def _section(series, sources):
-    """Return the frame to show: of a vertical plane, else a cut of a volume, else any plane; None without snapshots."""
+    """Return the frame to show: of a vertical plane, else a cut of a volume, else any plane; None
+    without snapshots.
+    """
     planes = [_plane(dataset, sources) for _, dataset in series]
     planes.sort(key=lambda array: "z" not in array.dims)  # stable: the first vertical one
     if not planes:
@@ -171,7 +214,9 @@ def _section(series, sources):
 
 
 def _plane(dataset, sources):
-    """Return the first quantity of a series; of a volume, its west-east section through the first source (or the middle)."""
+    """Return the first quantity of a series; of a volume, its west-east section through the first
+    source (or the middle).
+    """
     array = dataset[next(iter(dataset.data_vars))]
     if all(axis in array.dims for axis in "xyz"):
         y = sources[0][1] if sources else float(array.y.mean())
@@ -180,7 +225,9 @@ def _plane(dataset, sources):
 
 
 def _liveliest(array):
-    """(frame, dimension, component) with the largest mean root of amplitude: strong waves, and all over the plane."""
+    """(frame, dimension, component) with the largest mean root of amplitude: strong waves, and all
+    over the plane.
+    """
     dim = next((d for d in array.dims if d not in ("time", "x", "y", "z")), None)
     space = [d for d in array.dims if d in ("x", "y", "z")]
     thin = {d: slice(None, None, max(1, array.sizes[d] // 200)) for d in space}
@@ -189,16 +236,26 @@ def _liveliest(array):
         values = np.abs(array.isel(time=int(index), **thin).values)
         scores = np.sqrt(np.nan_to_num(values)).mean(axis=tuple(range(-len(space), 0)))
         component = int(np.argmax(scores))
-        best = max(best, (float(np.ravel(scores)[component]), int(index), dim, component), key=lambda row: row[0])
+        best = max(
+            best,
+            (float(np.ravel(scores)[component]), int(index), dim, component),
+            key=lambda row: row[0],
+        )
     return best[1:]
 
 
 def _record_panels(waves):
-    """Panels of waveforms in the overview: one per component, three rows' worth for a section, none without waveforms."""
+    """Panels of waveforms in the overview: one per component, three rows' worth for a section, none
+    without waveforms.
+    """
     if waves is None:
         return 0
     array = waves[next(iter(waves.data_vars))]
-    return 3 if array.sizes["receiver"] > figures.FEW else len(figures.components(array.isel(time=slice(0, 1))))
+    return (
+        3
+        if array.sizes["receiver"] > figures.FEW
+        else len(figures.components(array.isel(time=slice(0, 1))))
+    )
 
 
 def _draw_frame(part, frame, waves, scene):
@@ -215,7 +272,11 @@ def _draw_waves(part, waves, scene, mark):
         axes = part.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0]
         figures.draw_section(axes, array, scene["sources"][0] if scene["sources"] else None)
     else:
-        figures.draw_record(part.subplots(len(names), 1, sharex=True, sharey=True, squeeze=False)[:, 0], array, mark=mark)
+        figures.draw_record(
+            part.subplots(len(names), 1, sharex=True, sharey=True, squeeze=False)[:, 0],
+            array,
+            mark=mark,
+        )
 
 
 def _aspect(frame):

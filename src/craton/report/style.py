@@ -1,4 +1,7 @@
-"""The look of craton's figures: type, colours that colour-blind people tell apart, and units with a prefix."""
+"""The look of craton's figures: type, colours that colour-blind people tell apart, and units with a
+prefix.
+"""
+
 import math
 
 STYLE = {
@@ -18,8 +21,28 @@ STYLE = {
 # Okabe & Ito (2008), by the last letter of the component; P is pressure.
 COLOURS = {"E": "#0072b2", "N": "#d55e00", "Z": "#007a5a", "P": "#333333"}
 # Blue through white to red-brown, equal in lightness on both sides.
-_WAVES = ("#08254f", "#1f5f9f", "#6fa9d3", "#c9dfee", "#ffffff", "#f6d5bf", "#e08e5e", "#ae4320", "#561404")
-_PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-2, "c"), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
+_WAVES = (
+    "#08254f",
+    "#1f5f9f",
+    "#6fa9d3",
+    "#c9dfee",
+    "#ffffff",
+    "#f6d5bf",
+    "#e08e5e",
+    "#ae4320",
+    "#561404",
+)
+_PREFIXES = (
+    (1e9, "G"),
+    (1e6, "M"),
+    (1e3, "k"),
+    (1.0, ""),
+    (1e-2, "c"),
+    (1e-3, "m"),
+    (1e-6, "µ"),
+    (1e-9, "n"),
+    (1e-12, "p"),
+)
 
 
 def wave_colours():
@@ -30,7 +53,8 @@ def wave_colours():
 
 
 def prefixed(unit, peak):
-    """Factor and unit that bring `peak` to between about 1 and 1000: ``prefixed("m/s", 0.0031) -> (1000.0, "mm/s")``.
+    """Factor and unit that bring `peak` to between about 1 and 1000: ``prefixed("m/s", 0.0031) ->
+    (1000.0, "mm/s")``.
 
     Parameters
     ----------
@@ -55,4 +79,4 @@ def prefixed(unit, peak):
     power = math.floor(math.log10(peak))
     if -2 <= power <= 3:
         return 1.0, unit
-    return 10.0 ** -power, f"10$^{{{power}}}$ {unit}".strip() if unit != "1" else f"10$^{{{power}}}$"
+    return 10.0**-power, f"10$^{{{power}}}$ {unit}".strip() if unit != "1" else f"10$^{{{power}}}$"

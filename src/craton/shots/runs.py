@@ -1,4 +1,6 @@
-"""Many shots, one after another or over workers, into one result.zarr; what is there already is not run again."""
+"""Many shots, one after another or over workers, into one result.zarr; what is there already is not
+run again.
+"""
 
 import os
 from contextlib import closing, contextmanager
@@ -20,10 +22,11 @@ def run(survey, out, workers=None, client=None, force=False, progress=True):
     out : path-like
         Directory of the survey.
     workers : int, optional
-        Processes of this computer that run one shot each at a time; 1: this process. By default one for each GPU, or for every four
-        cores.
+        Processes of this computer that run one shot each at a time; 1: this process. By default one
+        for each GPU, or for every four cores.
     client : distributed.Client, optional
-        Of a Dask scheduler whose workers run the shots, one at a time each (``nthreads = 1``); they must see `out`.
+        Of a Dask scheduler whose workers run the shots, one at a time each (``nthreads = 1``); they
+        must see `out`.
     force : bool
         Run all shots anew.
     progress : bool
@@ -49,14 +52,19 @@ def run(survey, out, workers=None, client=None, force=False, progress=True):
         begin(store, survey)
         before = len(store.finished)
         tasks = tasks_of(store, survey)
-        with ways(survey, workers if tasks else 1, client) as outcomes, closing(outcomes(tasks)) as ended:
+        with (
+            ways(survey, workers if tasks else 1, client) as outcomes,
+            closing(outcomes(tasks)) as ended,
+        ):
             run_all(store, ended, before, len(survey.shots), progress)
     except BaseException as failure:
         state = "interrupted" if isinstance(failure, KeyboardInterrupt | Interrupted) else "failed"
         store.finish(state, reason=str(failure) or type(failure).__name__)
         raise
     failed = {name: shot for name, shot in store.shots.items() if shot["state"] != "finished"}
-    store.finish("failed" if failed else "finished", **({"reason": reasons(failed)} if failed else {}))
+    store.finish(
+        "failed" if failed else "finished", **({"reason": reasons(failed)} if failed else {})
+    )
     return Outcome(store.path, [s.name for s in survey.shots], len(tasks), failed)
 
 
@@ -82,7 +90,9 @@ class Outcome:
 
     @property
     def dataset(self):
-        """result.zarr as an xarray.Dataset: velocity(shot, receiver, component, time) and the like, read when they are used."""
+        """result.zarr as an xarray.Dataset: velocity(shot, receiver, component, time) and the like,
+        read when they are used.
+        """
         import xarray as xr
 
         return xr.open_zarr(self.out / "result.zarr", chunks=None)
@@ -91,20 +101,28 @@ class Outcome:
         """Itself; raises ComputationError, ResourceError or CratonError where shots failed."""
         if self.failed:
             codes = {shot["code"] for shot in self.failed.values()}
-            kind = next((k for k in (ComputationError, ResourceError) if k.exit_code in codes), CratonError)
+            kind = next(
+                (k for k in (ComputationError, ResourceError) if k.exit_code in codes), CratonError
+            )
             complete = len(self.names) - len(self.failed)
-            raise kind(f"{len(self.failed)} of {len(self.names)} shots failed, {complete} are kept in {self.out}:\n{reasons(self.failed)}")
+            raise kind(
+                f"{len(self.failed)} of {len(self.names)} shots failed, {complete} are kept in {self.out}:\n{reasons(self.failed)}"
+            )
         return self
 
 
 def reasons(failed):
     """Why shots failed, a line each; the first ten."""
     lines = [f"    {name}: {shot['reason']}" for name, shot in failed.items()]
-    return "\n".join(lines[:10] + ([f"    and {len(lines) - 10} more, see run.json"] if len(lines) > 10 else []))
+    return "\n".join(
+        lines[:10] + ([f"    and {len(lines) - 10} more, see run.json"] if len(lines) > 10 else [])
+    )
 
 
 def checked_crew(survey, workers):
-    """Workers on this computer: as asked, or as many as make sense; refused where they do not fit into its memory."""
+    """Workers on this computer: as asked, or as many as make sense; refused where they do not fit
+    into its memory.
+    """
     from craton.backends.cpu import host_memory
     from craton.comm import workers as dask
     from craton.comm.placement import crew, gpus
@@ -116,8 +134,10 @@ def checked_crew(survey, workers):
         dask.needed("--workers")
     free = host_memory()[0]
     if not gpus(device) and workers * nbytes > free:
-        raise ResourceError(f"{workers} shots at a time need {workers * nbytes / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free; "
-                            "use fewer workers, a larger spacing or a smaller domain")  # fmt: skip
+        raise ResourceError(
+            f"{workers} shots at a time need {workers * nbytes / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free; "
+            "use fewer workers, a larger spacing or a smaller domain"
+        )
     return workers
 
 
@@ -134,10 +154,22 @@ def begin(store, survey):
     check_space(store.path, 4 * len(survey.times) * len(planned.channels) * len(survey.shots))
     store.write_scenarios({name: dumps(scenario) for name, scenario in survey.scenarios.items()})
     about = {"title": survey.title, "precision": planned.precision}
-    about |= {"scenario": dumps(survey.scenarios["scenario"])} if "scenario" in survey.scenarios else {}
-    lay_out(store.zarr, planned, first.output, first.domain.motion, [s.name for s in survey.shots], [s.place() for s in survey.shots],
-            survey.times, about)  # fmt: skip
-    store.store.update(precision=planned.precision, points=planned.points, steps=planned.steps, versions=versions())
+    about |= (
+        {"scenario": dumps(survey.scenarios["scenario"])} if "scenario" in survey.scenarios else {}
+    )
+    lay_out(
+        store.zarr,
+        planned,
+        first.output,
+        first.domain.motion,
+        [s.name for s in survey.shots],
+        [s.place() for s in survey.shots],
+        survey.times,
+        about,
+    )
+    store.store.update(
+        precision=planned.precision, points=planned.points, steps=planned.steps, versions=versions()
+    )
 
 
 def tasks_of(store, survey):
@@ -145,8 +177,11 @@ def tasks_of(store, survey):
     from craton.versions import versions
 
     zarr, here = os.path.abspath(store.zarr), versions(*COMPARED)
-    return {shot.name: Task(shot.name, n, survey.texts[shot.name], zarr, here)
-            for n, shot in enumerate(survey.shots) if shot.name not in store.finished}  # fmt: skip
+    return {
+        shot.name: Task(shot.name, n, survey.texts[shot.name], zarr, here)
+        for n, shot in enumerate(survey.shots)
+        if shot.name not in store.finished
+    }
 
 
 @contextmanager
@@ -165,13 +200,19 @@ def ways(survey, workers, client):
 
 
 def run_all(store, outcomes, before, total, progress):
-    """Note how each shot ends, and show how many have; an end for all where the first ones do not fit on their workers."""
+    """Note how each shot ends, and show how many have; an end for all where the first ones do not
+    fit on their workers.
+    """
     from craton.driver.progress import task_bar
 
     with task_bar(total, before, "shots", quiet=not progress) as report:
         for task, outcome in outcomes:
             if isinstance(outcome, Exception):
-                outcome = {"state": "failed", "reason": str(outcome), "code": getattr(outcome, "exit_code", 1)}
+                outcome = {
+                    "state": "failed",
+                    "reason": str(outcome),
+                    "code": getattr(outcome, "exit_code", 1),
+                }
             if outcome.get("code") == ResourceError.exit_code and not store.finished:
                 raise ResourceError(f"shot {task.name}: {outcome['reason']}")
             store.note(task.name, **outcome)
@@ -202,7 +243,10 @@ def run_survey(scenarios, out, workers=None, client=None, force=False, progress=
     from craton.api import load
 
     if isinstance(scenarios, dict):
-        surveys = {name: single(name, source if hasattr(source, "method") else load(source)) for name, source in scenarios.items()}
+        surveys = {
+            name: single(name, source if hasattr(source, "method") else load(source))
+            for name, source in scenarios.items()
+        }
         survey = together(surveys)
     else:
         survey = prepare(scenarios if hasattr(scenarios, "method") else load(scenarios))

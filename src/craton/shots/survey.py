@@ -1,4 +1,6 @@
-"""A survey before it runs: its shots, the plan of one of them, and what several scenarios must share."""
+"""A survey before it runs: its shots, the plan of one of them, and what several scenarios must
+share.
+"""
 
 import hashlib
 from dataclasses import dataclass, field, replace
@@ -49,14 +51,20 @@ class Survey:
         checksum = hashlib.sha256()
         for shot in self.shots:
             run = shot.scenario.run.model_copy(update={"device": "auto", "threads": None})
-            checksum.update(f"{shot.name}\n{dumps(shot.scenario.model_copy(update={'run': run}))}".encode())
+            checksum.update(
+                f"{shot.name}\n{dumps(shot.scenario.model_copy(update={'run': run}))}".encode()
+            )
         return checksum.hexdigest()[:16]
 
     @property
     def warnings(self):
         """Sentences about what is probably not meant."""
         taken = any(scenario.snapshots for scenario in self.scenarios.values())
-        left_out = ["snapshots: a survey keeps waveforms only; craton run takes the snapshots of one shot"] if taken else []
+        left_out = (
+            ["snapshots: a survey keeps waveforms only; craton run takes the snapshots of one shot"]
+            if taken
+            else []
+        )
         return [*self.planned.warnings, *left_out]
 
 
@@ -81,7 +89,12 @@ def prepare(scenario):
     planned, more = planned_of(first)
     known = {problem.key for problem in problem_list}
     refuse([*problem_list, *(p for p in map(first.of_survey, more) if p.key not in known)])
-    return begun([shot_from(shot, planned.start) for shot in shots], planned, {"scenario": scenario}, scenario.title)
+    return begun(
+        [shot_from(shot, planned.start) for shot in shots],
+        planned,
+        {"scenario": scenario},
+        scenario.title,
+    )
 
 
 def single(name, scenario):
@@ -106,12 +119,26 @@ def together(surveys):
         With everything in which they differ from the first.
     """
     (first, survey), *others = surveys.items()
-    refuse([p for name, other in others for p in differences(first, survey.shots[0].scenario, survey.planned, name, other)])
+    refuse(
+        [
+            p
+            for name, other in others
+            for p in differences(first, survey.shots[0].scenario, survey.planned, name, other)
+        ]
+    )
     start = min(item.planned.start for item in surveys.values())
-    parts = [item if item.planned.start == start else restarted(item, start) for item in surveys.values()]
+    parts = [
+        item if item.planned.start == start else restarted(item, start) for item in surveys.values()
+    ]
     shots = [renamed(name, shot) for name, part in zip(surveys, parts) for shot in part.shots]
     times = min((part.times for part in parts), key=len)
-    return Survey(survey.title, shots, parts[0].planned, times, {name: next(iter(s.scenarios.values())) for name, s in surveys.items()})
+    return Survey(
+        survey.title,
+        shots,
+        parts[0].planned,
+        times,
+        {name: next(iter(s.scenarios.values())) for name, s in surveys.items()},
+    )
 
 
 def unfit(scenario):
@@ -120,10 +147,19 @@ def unfit(scenario):
 
     if METHODS[scenario.method].drive != "march":
         return [Problem("method", "a survey is of waves", "use craton run")]
-    problem_list = [Problem(f"receivers.{n}.das", "a survey keeps no fibres", "run the shots one by one")
-             for n, entry in enumerate(scenario.receivers) if isinstance(entry, Fibre)]  # fmt: skip
+    problem_list = [
+        Problem(f"receivers.{n}.das", "a survey keeps no fibres", "run the shots one by one")
+        for n, entry in enumerate(scenario.receivers)
+        if isinstance(entry, Fibre)
+    ]
     if not scenario.receivers:
-        problem_list.append(Problem("receivers", "a survey keeps waveforms, and there are no receivers", "add [[receivers]]"))
+        problem_list.append(
+            Problem(
+                "receivers",
+                "a survey keeps waveforms, and there are no receivers",
+                "add [[receivers]]",
+            )
+        )
     return problem_list
 
 
@@ -142,7 +178,13 @@ def begun(shots, planned, scenarios, title):
     from craton.output.dataset import time_axis
 
     sampling = shots[0].scenario.output.sampling
-    return Survey(title, shots, planned, time_axis(planned.steps - planned.extra, planned.dt, planned.start, sampling), scenarios)
+    return Survey(
+        title,
+        shots,
+        planned,
+        time_axis(planned.steps - planned.extra, planned.dt, planned.start, sampling),
+        scenarios,
+    )
 
 
 def shot_from(shot, start):
@@ -165,7 +207,10 @@ def renamed(name, shot):
 def differences(first, ours, planned, name, other):
     """Problems of a survey that does not share receivers and times with the first."""
     theirs, their_plan = other.shots[0].scenario, other.planned
-    steps = [plan.dt if scenario.output.sampling is None else None for plan, scenario in ((planned, ours), (their_plan, theirs))]
+    steps = [
+        plan.dt if scenario.output.sampling is None else None
+        for plan, scenario in ((planned, ours), (their_plan, theirs))
+    ]
     pairs = {
         "receivers": (receivers_of(planned), receivers_of(their_plan), "other receivers"),
         "output.waveforms": (ours.output.waveforms, theirs.output.waveforms, "other waveforms"),
@@ -175,9 +220,15 @@ def differences(first, ours, planned, name, other):
         "run.precision": (ours.run.precision, theirs.run.precision, "another precision"),
         "domain": (ours.domain.motion, theirs.domain.motion, "other waves"),
     }
-    return [Problem(f"{name}: {key}", f"{difference} than {first}; one result.zarr holds all shots",
-                    "give output.sampling" if key == "time.step" else "make them equal, or run two surveys")
-            for key, (value, its, difference) in pairs.items() if value != its]  # fmt: skip
+    return [
+        Problem(
+            f"{name}: {key}",
+            f"{difference} than {first}; one result.zarr holds all shots",
+            "give output.sampling" if key == "time.step" else "make them equal, or run two surveys",
+        )
+        for key, (value, its, difference) in pairs.items()
+        if value != its
+    ]
 
 
 def receivers_of(planned):

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from craton.errors import CratonError, Interrupted, ResourceError
 
-COMPARED = ("craton", "numpy")  # packages that workers must have in the versions of the one who asks
+# packages that workers must have in the versions of the one who asks
+COMPARED = ("craton", "numpy")
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,9 @@ class Task:
 
 
 def run_shot(task):
-    """Run a shot and write its waveforms; what run.json says of it: dict with its name, state, worker, and reason where it failed."""
+    """Run a shot and write its waveforms; what run.json says of it: dict with its name, state,
+    worker, and reason where it failed.
+    """
     began, report = time.perf_counter(), {"worker": f"{socket.gethostname()}:{os.getpid()}"}
     try:
         report |= written(task)
@@ -46,7 +49,8 @@ def run_shot(task):
         report |= {"state": "failed", "reason": str(error), "code": error.exit_code}
     except MemoryError as error:
         report |= {"state": "failed", "reason": f"out of memory: {error}", "code": 3}
-    except Exception as error:  # one shot's misfortune is not that of the others; its name and reason are reported
+    # one shot's misfortune is not that of the others; its name and reason are reported
+    except Exception as error:
         report |= {"state": "failed", "reason": f"{type(error).__name__}: {error}", "code": 1}
     gc.collect()  # a program and its arrays refer to each other: the next shot needs their memory
     return report | {"seconds": round(time.perf_counter() - began, 3)}
@@ -61,7 +65,9 @@ def written(task):
 
     here = versions(*COMPARED)
     if here != task.versions:
-        raise ResourceError(f"worker {socket.gethostname()} has {here}, the survey was started with {task.versions}")
+        raise ResourceError(
+            f"worker {socket.gethostname()} has {here}, the survey was started with {task.versions}"
+        )
     result = api.run(loads(task.text), progress=False)
     write_shot(task.zarr, task.number, result.dataset)
     return {"state": "finished", "device": result.report["device"]}

@@ -1,14 +1,16 @@
 """What is wrong, or looks wrong, with the sources and receivers of a scenario, in words."""
+
 import numpy as np
 
 from craton.errors import Problem
 from craton.survey import places, receivers, source_files, sources, wavelets
 
-CUT = 1e-3    # of the peak: a wavelet that begins with more than this makes a visible jump
+CUT = 1e-3  # of the peak: a wavelet that begins with more than this makes a visible jump
 
 
 def problems(scenario):
-    """Problems of the sources and receivers that the scenario's own types cannot see: places, files, names, empty mechanisms.
+    """Problems of the sources and receivers that the scenario's own types cannot see: places,
+    files, names, empty mechanisms.
 
     Parameters
     ----------
@@ -19,7 +21,9 @@ def problems(scenario):
     list of Problem
         With keys ``source.0.at``, ``receivers.2.line`` and so on; empty where all is well.
     """
-    problems = [p for i, entry in enumerate(scenario.source) for p in _source_problems(scenario, i, entry)]
+    problems = [
+        p for i, entry in enumerate(scenario.source) for p in _source_problems(scenario, i, entry)
+    ]
     return problems + _receiver_problems(scenario)
 
 
@@ -34,7 +38,9 @@ def warnings(scenario, built, start):
     start : float
         When the run begins, s (``sources.start_time``).
     """
-    return [text for source in built for text in _source_warnings(source, start, scenario.time.duration)]
+    return [
+        text for source in built for text in _source_warnings(source, start, scenario.time.duration)
+    ]
 
 
 def outside(scenario, xyz):
@@ -56,16 +62,27 @@ def outside(scenario, xyz):
         return _outside_chunk(places.globe_of(scenario).outside(xyz))
     low, size = np.array(domain.corner, dtype=float), np.array(domain.extent, dtype=float)
     beyond = np.maximum(low - xyz, xyz - (low + size))
-    # The nearest corner of the domain may be missed by rounding only. A coordinate that is nan is outside.
+    # The nearest corner of the domain may be missed by rounding only. A coordinate that is nan is
+    # outside.
     bad = np.flatnonzero(~(beyond <= 1e-9 * size).all(axis=1))
     if not len(bad):
         return _in_the_air(scenario, xyz)
     axis = int(np.nan_to_num(beyond[bad[0]] / size, nan=np.inf).argmax())
-    return int(bad[0]), *_outside_words("xyz"[axis], xyz[bad[0], axis], low[axis], low[axis] + size[axis], scenario.boundaries.face("top"))
+    return int(bad[0]), *_outside_words(
+        "xyz"[axis],
+        xyz[bad[0], axis],
+        low[axis],
+        low[axis] + size[axis],
+        scenario.boundaries.face("top"),
+    )
 
 
 def _outside_chunk(misplaced):
-    return (*misplaced[0], "move it inside, or make domain.chunk wider or deeper") if misplaced else None
+    return (
+        (*misplaced[0], "move it inside, or make domain.chunk wider or deeper")
+        if misplaced
+        else None
+    )
 
 
 def _in_the_air(scenario, xyz):
@@ -75,17 +92,30 @@ def _in_the_air(scenario, xyz):
         return None
     first = int(np.argmax(high))
     x, y, z = xyz[first]
-    return first, f"z = {z:.10g} m is in the air: the surface is at {top[first]:.10g} m", \
-        "give a lower z, or { x =, y =, depth = } with the depth below the surface"
+    return (
+        first,
+        f"z = {z:.10g} m is in the air: the surface is at {top[first]:.10g} m",
+        "give a lower z, or { x =, y =, depth = } with the depth below the surface",
+    )
 
 
 def _outside_words(axis, value, low, high, top):
     range_text = f"{axis} from {low:.10g} to {high:.10g} m"
     if axis == "z" and value > high:
-        place = "in the air, above the free surface" if top == "free" else "above the top of the domain"
-        depth = "; z is positive upward: for a depth write { x =, y =, depth = }" if value > 0 else ""
-        return f"z = {value:.10g} m is {place} at z = {high:.10g} m", f"give z from {low:.10g} to {high:.10g} m{depth}"
-    return f"{axis} = {value:.10g} m is outside the domain, {range_text}", "move it inside, or enlarge domain.size (and domain.origin)"
+        place = (
+            "in the air, above the free surface" if top == "free" else "above the top of the domain"
+        )
+        depth = (
+            "; z is positive upward: for a depth write { x =, y =, depth = }" if value > 0 else ""
+        )
+        return (
+            f"z = {value:.10g} m is {place} at z = {high:.10g} m",
+            f"give z from {low:.10g} to {high:.10g} m{depth}",
+        )
+    return (
+        f"{axis} = {value:.10g} m is outside the domain, {range_text}",
+        "move it inside, or enlarge domain.size (and domain.origin)",
+    )
 
 
 def _source_problems(scenario, i, entry):
@@ -95,9 +125,15 @@ def _source_problems(scenario, i, entry):
     if out:
         problems.append(Problem(f"source.{i}.{'at' if entry.shots is None else 'shots'}", *out[1:]))
     problems += _silent(scenario, i, entry)
-    if entry.kind == "moment_tensor" and entry.tensor is not None and not np.any(sources.moment_tensor(entry)):
+    if (
+        entry.kind == "moment_tensor"
+        and entry.tensor is not None
+        and not np.any(sources.moment_tensor(entry))
+    ):
         remedy = "give at least one, N m: tensor = { xy = 1e18 }"
-        problems.append(Problem(f"source.{i}.tensor", "all components of the moment tensor are zero", remedy))
+        problems.append(
+            Problem(f"source.{i}.tensor", "all components of the moment tensor are zero", remedy)
+        )
     return problems + _wavelet_problems(i, entry.wavelet)
 
 
@@ -111,17 +147,26 @@ def _silent(scenario, i, entry):
         moves = np.any(np.array(entry.vector)[across])
     else:
         tensor = sources.moment_tensor(entry)
-        moves = np.any(tensor[1, [0, 2]]) if motion == "SH" else np.any(tensor[np.ix_(across, across)])
+        moves = (
+            np.any(tensor[1, [0, 2]]) if motion == "SH" else np.any(tensor[np.ix_(across, across)])
+        )
     if moves:
         return []
     direction = "along y" if motion == "SH" else "in the (x, z) plane"
-    return [Problem(f"source.{i}", f"this source has no component {direction}, so it excites no {motion} waves",
-                    f'rotate it, or write domain.waves = "{"P-SV" if motion == "SH" else "SH"}"')]  # fmt: skip
+    return [
+        Problem(
+            f"source.{i}",
+            f"this source has no component {direction}, so it excites no {motion} waves",
+            f'rotate it, or write domain.waves = "{"P-SV" if motion == "SH" else "SH"}"',
+        )
+    ]
 
 
 def _other_problems(scenario, i, entry):
     """Problems of plane waves and files."""
-    problems = _wavelet_problems(i, entry.wavelet) if getattr(entry, "wavelet", None) is not None else []
+    problems = (
+        _wavelet_problems(i, entry.wavelet) if getattr(entry, "wavelet", None) is not None else []
+    )
     if problems:
         return problems
     if entry.kind == "plane_wave":
@@ -137,21 +182,41 @@ def _plane_problems(scenario, i, entry):
     problems, domain = [], scenario.domain
     if not domain.corner[2] <= entry.height < domain.top:
         text = f"the plane z = {entry.height:.10g} m is outside the domain, z from {domain.corner[2]:.10g} to {domain.top:.10g} m"
-        problems.append(Problem(f"source.{i}.{'z' if entry.z is not None else 'depth'}", text, "put the plane above an absorbing bottom"))
+        problems.append(
+            Problem(
+                f"source.{i}.{'z' if entry.z is not None else 'depth'}",
+                text,
+                "put the plane above an absorbing bottom",
+            )
+        )
     if domain.motion is not None and (entry.wave == "SH") != (domain.motion == "SH"):
-        text = f"a plane {entry.wave} wave is not possible with waves = \"{domain.motion}\""
-        problems.append(Problem(f"source.{i}.wave", text, "choose another wave, or change domain.waves"))
+        text = f'a plane {entry.wave} wave is not possible with waves = "{domain.motion}"'
+        problems.append(
+            Problem(f"source.{i}.wave", text, "choose another wave, or change domain.waves")
+        )
     lowest = places.lowest_ground(scenario)
     if entry.height >= lowest:
         text = f"the plane z = {entry.height:.10g} m cuts the topography, which goes down to {lowest:.10g} m"
         problems.append(
-            Problem(f"source.{i}.{'z' if entry.z is not None else 'depth'}", text, "put the plane below the lowest point of the topography")
+            Problem(
+                f"source.{i}.{'z' if entry.z is not None else 'depth'}",
+                text,
+                "put the plane below the lowest point of the topography",
+            )
         )
-    sides = [f for f in (("west",) if domain.planar else ("west", "south")) if scenario.boundaries.face(f) != "periodic"]
+    sides = [
+        f
+        for f in (("west",) if domain.planar else ("west", "south"))
+        if scenario.boundaries.face(f) != "periodic"
+    ]
     if sides:
-        text = f"a plane wave needs periodic sides, but {sides[0]} is \"{scenario.boundaries.face(sides[0])}\""
+        text = f'a plane wave needs periodic sides, but {sides[0]} is "{scenario.boundaries.face(sides[0])}"'
         problems.append(
-            Problem(f"source.{i}.wave", text, 'write west = "periodic" in [boundaries], and the same for east, south and north')
+            Problem(
+                f"source.{i}.wave",
+                text,
+                'write west = "periodic" in [boundaries], and the same for east, south and north',
+            )
         )
     return problems
 
@@ -182,7 +247,9 @@ def _misplaced(scenario, i, names, xyz):
         return []
     first, message, remedy = out
     name = f'"{names[first]}": ' if len(names) > 1 else ""  # a fibre has one name and many corners
-    return [Problem(f"receivers.{i}.{receivers.where(scenario.receivers[i])}", name + message, remedy)]
+    return [
+        Problem(f"receivers.{i}.{receivers.where(scenario.receivers[i])}", name + message, remedy)
+    ]
 
 
 def _source_warnings(source, start, duration):
@@ -194,9 +261,15 @@ def _source_warnings(source, start, duration):
             f"its peak; start at {wavelet.start:.3g} s, or delay it by {start - wavelet.start:.3g} s more"
         )
     if wavelet.start >= duration:
-        notes.append(f"{source.name}: its wavelet starts at {wavelet.start:.3g} s, after the end of the run at {duration:g} s")
+        notes.append(
+            f"{source.name}: its wavelet starts at {wavelet.start:.3g} s, after the end of the run at {duration:g} s"
+        )
     elif wavelet.end > duration:
-        notes.append(f"{source.name}: its wavelet ends at {wavelet.end:.3g} s, after the end of the run at {duration:g} s")
+        notes.append(
+            f"{source.name}: its wavelet ends at {wavelet.end:.3g} s, after the end of the run at {duration:g} s"
+        )
     if source.moment is not None and not wavelet.is_pulse:
-        notes.append(f"{source.name}: a {wavelet.kind} wavelet is a moment rate of zero mean with peak M0 / s: the final moment is zero")
+        notes.append(
+            f"{source.name}: a {wavelet.kind} wavelet is a moment rate of zero mean with peak M0 / s: the final moment is zero"
+        )
     return notes

@@ -1,4 +1,7 @@
-"""Finite faults: thousands of point moment tensors with slip rates of their own, kept as arrays from the file to the point tables."""
+"""Finite faults: thousands of point moment tensors with slip rates of their own, kept as arrays
+from the file to the point tables.
+"""
+
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -64,8 +67,10 @@ class FiniteFault:
         """Return the source in words: str."""
         moment = scalar_moment(self.moment)
         total = float(np.sum(self.final_moments()))
-        return (f"finite fault of {self.subfaults:,} subfaults, rupture {self.onset.min():g} to {self.end.max():g} s, M0 {moment:.4g} N m, "
-                f"Mw {moment_magnitude(moment):.2f}, sum of the subfault moments {total:.4g} N m")  # fmt: skip
+        return (
+            f"finite fault of {self.subfaults:,} subfaults, rupture {self.onset.min():g} to {self.end.max():g} s, M0 {moment:.4g} N m, "
+            f"Mw {moment_magnitude(moment):.2f}, sum of the subfault moments {total:.4g} N m"
+        )
 
     def final_moments(self):
         """Scalar moment of each component, N m."""
@@ -77,9 +82,11 @@ class FiniteFault:
         return (total[self.begin + self.count] - total[self.begin]) * self.interval
 
     def series(self, subfaults, first, dt, steps):
-        """Mean slip rates over steps, m/s: their sum times `dt` is the slip, whatever the intervals.
+        """Mean slip rates over steps, m/s: their sum times `dt` is the slip, whatever the
+        intervals.
 
-        Rates are linear between samples, and from and to zero one interval before the first and after the last sample.
+        Rates are linear between samples, and from and to zero one interval before the first and
+        after the last sample.
 
         Parameters
         ----------
@@ -97,14 +104,22 @@ class FiniteFault:
         offset = np.arange(longest)
         has_sample = offset < self.count[subfaults, None]
         rate = np.zeros((len(subfaults), longest + 3))
-        rate[:, 1 : longest + 1][has_sample] = self.rates[(self.begin[subfaults, None] + offset)[has_sample]]
+        rate[:, 1 : longest + 1][has_sample] = self.rates[
+            (self.begin[subfaults, None] + offset)[has_sample]
+        ]
         slip = interval * (np.cumsum(rate, axis=1) - rate / 2)
         edges = first + (np.arange(steps + 1) - 0.5) * dt
         at = np.clip((edges - self.onset[subfaults, None]) / interval + 1, 0, longest + 1)
         m = at.astype(int)
         f = at - m
         low, high = np.take_along_axis(rate, m, 1), np.take_along_axis(rate, m + 1, 1)
-        return np.diff(np.take_along_axis(slip, m, 1) + interval * (low * f + (high - low) * f * f / 2), axis=1).T / dt
+        return (
+            np.diff(
+                np.take_along_axis(slip, m, 1) + interval * (low * f + (high - low) * f * f / 2),
+                axis=1,
+            ).T
+            / dt
+        )
 
 
 def build(rupture, name, places, medium):
@@ -132,9 +147,20 @@ def build(rupture, name, places, medium):
     tensors = _tensors(rupture, subfault, component, *_moduli(rupture, medium(points)))
     turn = places.rotation(rupture.longitude, rupture.latitude)[subfault]
     tensors = turn @ tensors @ np.swapaxes(turn, -1, -2)
-    fault = FiniteFault(name, (0.0,) * 3, np.zeros((3, 3)), None, points[subfault], tensors, rupture.onset[subfault],
-                        rupture.interval[subfault], rupture.first[:-1].reshape(-1, 3)[subfault, component], count[subfault, component],
-                        rupture.rates, len(points))  # fmt: skip
+    fault = FiniteFault(
+        name,
+        (0.0,) * 3,
+        np.zeros((3, 3)),
+        None,
+        points[subfault],
+        tensors,
+        rupture.onset[subfault],
+        rupture.interval[subfault],
+        rupture.first[:-1].reshape(-1, 3)[subfault, component],
+        count[subfault, component],
+        rupture.rates,
+        len(points),
+    )
     return _with_whole(fault, _stated(rupture, fault, subfault, component))
 
 
@@ -145,13 +171,19 @@ def _with_whole(fault, warned):
     slip, sizes = fault.slips(), fault.final_moments()
     moment = np.einsum("n,nij->ij", slip, fault.tensors)
     if not moment.any() or not sizes.any():
-        raise ValueError("the moment of all subfaults is zero: the slip rates are zero, or the subfaults are in a fluid")
+        raise ValueError(
+            "the moment of all subfaults is zero: the slip rates are zero, or the subfaults are in a fluid"
+        )
     centroid = tuple(float(v) for v in sizes @ fault.points / sizes.sum())
-    return replace(fault, xyz=centroid, moment=moment, wavelet=_moment_rate(fault, moment), warnings=warned)
+    return replace(
+        fault, xyz=centroid, moment=moment, wavelet=_moment_rate(fault, moment), warnings=warned
+    )
 
 
 def _moduli(rupture, medium):
-    """lambda and mu at the subfaults, Pa: mu by the file's vs and density where it has them, the rest by the model."""
+    """lambda and mu at the subfaults, Pa: mu by the file's vs and density where it has them, the
+    rest by the model.
+    """
     vp, vs, rho = medium
     stated = np.isfinite(rupture.vs * rupture.density)
     lam = rho * (vp**2 - 2 * vs**2)
@@ -159,7 +191,9 @@ def _moduli(rupture, medium):
 
 
 def _tensors(rupture, subfault, component, lam, mu):
-    """Moment tensors per slip, (n, 3, 3), true east-north-up: shear along and across rake, opening (Aki & Richards 2002, eq. 3.22)."""
+    """Moment tensors per slip, (n, 3, 3), true east-north-up: shear along and across rake, opening
+    (Aki & Richards 2002, eq. 3.22).
+    """
     normal, along, up_dip = double_couple_axes(rupture.strike, rupture.dip)
     rake = np.radians(rupture.rake)[subfault] + np.where(component == 1, np.pi / 2, 0.0)
     normal = normal[subfault]
@@ -172,23 +206,32 @@ def _tensors(rupture, subfault, component, lam, mu):
 
 
 def _moment_rate(fault, moment):
-    """Moment rate of the whole in units of `moment`, as a wavelet: the samples of all components laid on one time axis."""
+    """Moment rate of the whole in units of `moment`, as a wavelet: the samples of all components
+    laid on one time axis.
+    """
     share = np.einsum("nij,ij->n", fault.tensors, moment) / np.sum(moment**2) * fault.interval
     start, end = (fault.onset - fault.interval).min(), fault.end.max()
     step = max(fault.interval.min() / 2, (end - start) / FINEST)
     total = np.zeros(int(np.ceil((end - start) / step)) + 6)
     for batch in np.array_split(np.arange(len(share)), max(1, fault.count.sum() // 4_000_000)):
         owner = np.repeat(batch, fault.count[batch])
-        number = np.arange(len(owner)) - np.repeat(np.cumsum(fault.count[batch]) - fault.count[batch], fault.count[batch])
+        number = np.arange(len(owner)) - np.repeat(
+            np.cumsum(fault.count[batch]) - fault.count[batch], fault.count[batch]
+        )
         at = (fault.onset[owner] + number * fault.interval[owner] - start) / step + 2
         values = share[owner] * fault.rates[fault.begin[owner] + number] / step
         low = at.astype(int)
-        total += np.bincount(low, values * (1 - (at - low)), len(total)) + np.bincount(low + 1, values * (at - low), len(total))
+        total += np.bincount(low, values * (1 - (at - low)), len(total)) + np.bincount(
+            low + 1, values * (at - low), len(total)
+        )
     width = max(1, round(float(np.median(fault.interval)) / step))
-    hat = np.convolve(np.ones(width), np.ones(width)) / width**2  # linear between samples, which lie on every width-th point
+    # linear between samples, which lie on every width-th point
+    hat = np.convolve(np.ones(width), np.ones(width)) / width**2
     total = np.convolve(np.pad(total, width), hat, "same")
     times = start + (np.arange(len(total)) - 2 - width) * step
-    return wavelets.build(SimpleNamespace(kind="samples", file=None, times=times, values=total, delay=None))
+    return wavelets.build(
+        SimpleNamespace(kind="samples", file=None, times=times, values=total, delay=None)
+    )
 
 
 def _stated(rupture, fault, subfault, component):

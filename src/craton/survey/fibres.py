@@ -1,4 +1,7 @@
-"""Fibres that record axial strain rate: channels along a polyline, each averaged over the gauge length."""
+"""Fibres that record axial strain rate: channels along a polyline, each averaged over the gauge
+length.
+"""
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,13 +36,15 @@ class Fibres:
         return len(self.names)
 
     def terms(self, channel):
-        """Terms whose sum is the value of a channel: (position, velocity component 0 1 2, weight) of
+        """Terms whose sum is the value of a channel: (position, velocity component 0 1 2, weight)
+        of
 
         ``(v(s + g/2) . t(s + g/2) - v(s - g/2) . t(s - g/2)) / g``
 
-        with the tangents t of the fibre at both ends of the gauge length g. Where the fibre is straight between them this is the mean
-        over g of the axial strain rate t . dv/ds. Where it bends it also holds the mean of v . dt/ds, which is no strain: channels
-        whose gauge length holds a corner tell of the corner.
+        with the tangents t of the fibre at both ends of the gauge length g. Where the fibre is
+        straight between them this is the mean over g of the axial strain rate t . dv/ds. Where it
+        bends it also holds the mean of v . dt/ds, which is no strain: channels whose gauge length
+        holds a corner tell of the corner.
 
         Parameters
         ----------
@@ -56,8 +61,9 @@ class Fibres:
 def build(entries):
     """Return the channels of ``(name, along (m, 3), spacing, gauge)`` fibres, lengths in m.
 
-    The first channel lies half a gauge length from the fibre's beginning, the others every `spacing` as far as half a gauge length
-    remains behind them. At a corner the tangent is that of the piece towards the middle of the channel.
+    The first channel lies half a gauge length from the fibre's beginning, the others every
+    `spacing` as far as half a gauge length remains behind them. At a corner the tangent is that of
+    the piece towards the middle of the channel.
 
     Parameters
     ----------
@@ -65,9 +71,13 @@ def build(entries):
     """
     parts = [_channels(*entry) for entry in entries]
     if not parts:
-        return Fibres([], np.empty(0), np.empty((0, 3)), np.empty((0, 2, 3)), np.empty((0, 2, 3)), np.empty(0))
+        return Fibres(
+            [], np.empty(0), np.empty((0, 3)), np.empty((0, 2, 3)), np.empty((0, 2, 3)), np.empty(0)
+        )
     names, *arrays = zip(*parts)
-    return Fibres([n for fibre_names in names for n in fibre_names], *(np.concatenate(a) for a in arrays))
+    return Fibres(
+        [n for fibre_names in names for n in fibre_names], *(np.concatenate(a) for a in arrays)
+    )
 
 
 def _channels(name, along, spacing, gauge):
@@ -80,7 +90,13 @@ def _channels(name, along, spacing, gauge):
     distance = gauge / 2 + spacing * np.arange(count)
     s = np.stack([distance - gauge / 2, distance + gauge / 2], axis=1)
     tiny = 1e-9 * corners[-1]
-    piece = np.stack([np.searchsorted(corners, s[:, 0] + tiny, "right") - 1, np.searchsorted(corners, s[:, 1] - tiny, "left") - 1], axis=1)
+    piece = np.stack(
+        [
+            np.searchsorted(corners, s[:, 0] + tiny, "right") - 1,
+            np.searchsorted(corners, s[:, 1] - tiny, "left") - 1,
+        ],
+        axis=1,
+    )
     piece = np.clip(piece, 0, len(pieces) - 1)
     unit = pieces / lengths[:, None]
 

@@ -1,28 +1,36 @@
-"""Band-limited resampling and integration of recorded series, along the first axis, in blocks that fit in cache and memory.
+"""Band-limited resampling and integration of recorded series, along the first axis, in blocks that
+fit in cache and memory.
 
-Measured against scipy.signal (1.17) on 1000 traces of 20,000 float32 samples, one core: a shift by half a sample takes 0.26 s here, 0.56 s
-by fftconvolve, 1.5 s by upfirdn with the same weights and sums in float64 (results equal to 2e-7); decimation by 10 takes 0.26 s here,
-1.3 s by upfirdn, 0.41 s by resample_poly with its shorter kernel. SciPy's know neither output times of any ratio, nor an end that is
-continued by reflection, nor samples that are not finite; hence our own.
+Measured against scipy.signal (1.17) on 1000 traces of 20,000 float32 samples, one core: a shift by
+half a sample takes 0.26 s here, 0.56 s by fftconvolve, 1.5 s by upfirdn with the same weights and
+sums in float64 (results equal to 2e-7); decimation by 10 takes 0.26 s here, 1.3 s by upfirdn, 0.41
+s by resample_poly with its shorter kernel. SciPy's know neither output times of any ratio, nor an
+end that is continued by reflection, nor samples that are not finite; hence our own.
 """
+
 import math
 
 import numpy as np
 
-BLOCK_TIMES = 64            # output times of one matrix product: the band is then about as wide as the block is long
-BLOCK_VALUES = 4_000_000    # float64 values of one slab of input (32 MB)
-ATTENUATION = 130.0         # dB, interpolation: error below 1e-6 with margin
-HALF_WIDTH = 16             # samples, interpolation: this attenuation up to 0.7 of the Nyquist frequency
-LOWPASS_ATTENUATION = 100.0     # dB, ripple 1e-5 in pass band and stop band
-LOWPASS_TRANSITION = 0.24       # of the cutoff, whole width: with a cutoff at 0.8 of a Nyquist frequency flat to 0.7, silent from 0.9
+# output times of one matrix product: the band is then about as wide as the block is long
+BLOCK_TIMES = 64
+BLOCK_VALUES = 4_000_000  # float64 values of one slab of input (32 MB)
+ATTENUATION = 130.0  # dB, interpolation: error below 1e-6 with margin
+# samples, interpolation: this attenuation up to 0.7 of the Nyquist frequency
+HALF_WIDTH = 16
+LOWPASS_ATTENUATION = 100.0  # dB, ripple 1e-5 in pass band and stop band
+# of the cutoff, whole width: with a cutoff at 0.8 of a Nyquist frequency flat to 0.7, silent from
+# 0.9
+LOWPASS_TRANSITION = 0.24
 
 
 def resample(samples, first, dt, times, cutoff=None):
     """Evaluate a uniformly sampled signal at other times with a Kaiser-windowed sinc of zero phase.
 
-    Before its first sample the signal is zero. After its last one it is continued by point reflection, which keeps value and slope: within
-    half a kernel of the end (16 samples, more with `cutoff`) the result is less accurate than elsewhere.
-    Without `cutoff` the error is below 1e-6 of the peak for signals that hold nothing above 0.7 of the Nyquist frequency. With `cutoff` the
+    Before its first sample the signal is zero. After its last one it is continued by point
+    reflection, which keeps value and slope: within half a kernel of the end (16 samples, more with
+    `cutoff`) the result is less accurate than elsewhere. Without `cutoff` the error is below 1e-6
+    of the peak for signals that hold nothing above 0.7 of the Nyquist frequency. With `cutoff` the
     gain is 1 within 1e-4 below 0.88 cutoff, a half at cutoff, and below 1e-4 above 1.12 cutoff.
 
     Parameters
@@ -39,7 +47,8 @@ def resample(samples, first, dt, times, cutoff=None):
     Returns
     -------
     ndarray, shape (m, ...)
-        In the precision of `samples`; sums are done in float64. Not finite only where the kernel meets a sample that is not finite.
+        In the precision of `samples`; sums are done in float64. Not finite only where the kernel
+        meets a sample that is not finite.
 
     Raises
     ------
@@ -56,17 +65,19 @@ def resample(samples, first, dt, times, cutoff=None):
     flat = samples.reshape(len(samples), math.prod(samples.shape[1:]))
     out = np.zeros((len(position), flat.shape[1]), dtype=np.result_type(samples.dtype, np.float32))
     for lo in range(0, len(position), BLOCK_TIMES):
-        rows, weights = _weights(position[lo:lo + BLOCK_TIMES], cutoff and cutoff * dt)
+        rows, weights = _weights(position[lo : lo + BLOCK_TIMES], cutoff and cutoff * dt)
         for columns in _column_blocks(flat.shape[1], len(rows)):
-            out[lo:lo + BLOCK_TIMES, columns] = _apply(weights, _slab(flat[:, columns], rows))
+            out[lo : lo + BLOCK_TIMES, columns] = _apply(weights, _slab(flat[:, columns], rows))
     return out.reshape(len(position), *samples.shape[1:])
 
 
 def integrate(samples, dt):
-    """Integral in time of values known at the middle of each step, at the end of each step, summed in float64.
+    """Integral in time of values known at the middle of each step, at the end of each step, summed
+    in float64.
 
-    The midpoint rule with the first two terms of Euler and Maclaurin (slope and third difference at the end of the step): its error is
-    of order 6, (w dt)^6 / 6000 at frequency w, but of order 2 at the last sample, where the slope is not known. The values rise from rest.
+    The midpoint rule with the first two terms of Euler and Maclaurin (slope and third difference at
+    the end of the step): its error is of order 6, (w dt)^6 / 6000 at frequency w, but of order 2 at
+    the last sample, where the slope is not known. The values rise from rest.
 
     Parameters
     ----------
@@ -94,10 +105,14 @@ def integrate(samples, dt):
 def _positions(times, first, dt, cutoff, count):
     """Output times counted in samples from the first of `count`, checked."""
     if not dt > 0 or (cutoff is not None and not cutoff > 0):
-        raise ValueError(f"sampling interval and cutoff must be positive, got {dt} s and {cutoff} Hz")
+        raise ValueError(
+            f"sampling interval and cutoff must be positive, got {dt} s and {cutoff} Hz"
+        )
     position = (np.atleast_1d(np.asarray(times, dtype=float)) - first) / dt
     if len(position) and (not count or position.max() > count + 1e-6):
-        raise ValueError(f"cannot evaluate {position.max() - count + 1:.3g} samples after the last one")
+        raise ValueError(
+            f"cannot evaluate {position.max() - count + 1:.3g} samples after the last one"
+        )
     return position
 
 
@@ -107,7 +122,9 @@ def _column_blocks(columns, rows):
 
 
 def _design(cutoff):
-    """Half width (samples), beta of the window and bandwidth (of the Nyquist frequency) of the kernel; `cutoff` in cycles per sample."""
+    """Half width (samples), beta of the window and bandwidth (of the Nyquist frequency) of the
+    kernel; `cutoff` in cycles per sample.
+    """
     attenuation, half, band = ATTENUATION, float(HALF_WIDTH), 1.0
     if cutoff is not None:
         attenuation, band = LOWPASS_ATTENUATION, 2 * cutoff
@@ -116,7 +133,9 @@ def _design(cutoff):
 
 
 def _weights(position, cutoff):
-    """Input rows that a block of output positions needs and its dense, banded matrix (positions, rows), each row of unit sum."""
+    """Input rows that a block of output positions needs and its dense, banded matrix (positions,
+    rows), each row of unit sum.
+    """
     half, beta, band = _design(cutoff)
     rows = np.arange(int(np.floor(position.min() - half)), int(np.ceil(position.max() + half)) + 1)
     distance = position[:, None] - rows
@@ -128,7 +147,9 @@ def _weights(position, cutoff):
 
 
 def _slab(flat, rows):
-    """Rows of the signal in float64: zero before its beginning, reflected through its last sample after its end."""
+    """Rows of the signal in float64: zero before its beginning, reflected through its last sample
+    after its end.
+    """
     nt, slab = len(flat), np.zeros((len(rows), flat.shape[1]))
     known = (rows >= 0) & (rows < nt)
     slab[known] = flat[rows[known]]
@@ -136,7 +157,7 @@ def _slab(flat, rows):
     mirrored = 2 * (nt - 1) - rows[after]
     held = mirrored >= 0
     slab[after] = 2.0 * flat[-1].astype(float)
-    with np.errstate(invalid="ignore"):    # inf - inf of a run that blew up
+    with np.errstate(invalid="ignore"):  # inf - inf of a run that blew up
         slab[np.flatnonzero(after)[held]] -= flat[mirrored[held]]
     return slab
 

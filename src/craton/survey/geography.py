@@ -1,4 +1,7 @@
-"""Longitude and latitude to local metres: the transverse Mercator projection of the WGS84 ellipsoid about a scenario's reference point."""
+"""Longitude and latitude to local metres: the transverse Mercator projection of the WGS84 ellipsoid
+about a scenario's reference point.
+"""
+
 import math
 from dataclasses import dataclass
 
@@ -11,10 +14,12 @@ WIDEST = 20.0  # degrees from the reference: farther off, a flat model is out of
 
 @dataclass(frozen=True)
 class Local:
-    """A local map: x = y = 0 at a reference point, y at an azimuth from north, scale 1 on the meridian of the reference.
+    """A local map: x = y = 0 at a reference point, y at an azimuth from north, scale 1 on the
+    meridian of the reference.
 
-    The map is PROJ's ``+proj=tmerc +lon_0= +lat_0= +k=1 +ellps=WGS84``, good to nanometres, turned by the azimuth.
-    Distances on it are too long by a factor 1 + e^2 / (2 R^2) at e metres east or west of the reference: 3e-5 at 50 km, 3e-4 at 160 km.
+    The map is PROJ's ``+proj=tmerc +lon_0= +lat_0= +k=1 +ellps=WGS84``, good to nanometres, turned
+    by the azimuth. Distances on it are too long by a factor 1 + e^2 / (2 R^2) at e metres east or
+    west of the reference: 3e-5 at 50 km, 3e-4 at 160 km.
 
     Parameters
     ----------
@@ -43,10 +48,13 @@ class Local:
         """
         east, north = _projection(self.latitude)(*self._from_meridian(longitude, latitude))
         c, s = math.cos(math.radians(self.azimuth)), math.sin(math.radians(self.azimuth))
-        return c * np.asarray(east) - s * np.asarray(north), s * np.asarray(east) + c * np.asarray(north)
+        return c * np.asarray(east) - s * np.asarray(north), s * np.asarray(east) + c * np.asarray(
+            north
+        )
 
     def turned(self, longitude, latitude):
-        """Azimuth of +y against true north at a place, degrees clockwise: that of the map and the meridian convergence.
+        """Azimuth of +y against true north at a place, degrees clockwise: that of the map and the
+        meridian convergence.
 
         Parameters
         ----------
@@ -56,26 +64,36 @@ class Local:
         degrees = self._from_meridian(longitude, latitude)
         if not degrees[0].size:  # PROJ has no factors of no places
             return np.zeros(degrees[0].shape)
-        return self.azimuth + np.asarray(_projection(self.latitude).get_factors(*degrees).meridian_convergence)
+        return self.azimuth + np.asarray(
+            _projection(self.latitude).get_factors(*degrees).meridian_convergence
+        )
 
     def _from_meridian(self, longitude, latitude):
-        """Longitude east of the reference's meridian, -180 to 180, and latitude, degrees; refuses places that are not on the map."""
-        longitude, latitude = np.broadcast_arrays(np.asarray(longitude, dtype=float), np.asarray(latitude, dtype=float))
+        """Longitude east of the reference's meridian, -180 to 180, and latitude, degrees; refuses
+        places that are not on the map.
+        """
+        longitude, latitude = np.broadcast_arrays(
+            np.asarray(longitude, dtype=float), np.asarray(latitude, dtype=float)
+        )
         off = np.asarray((longitude - self.longitude + 180.0) % 360.0 - 180.0)
         far = np.hypot(off * np.cos(np.radians(latitude)), latitude - self.latitude) > WIDEST
         bad = far | ~((np.abs(latitude) <= 90) & (np.abs(longitude) <= 360))
         if np.any(bad):
             first = np.flatnonzero(bad)[0]
             at = ", ".join(f"{degrees.flat[first]:g}" for degrees in (longitude, latitude))
-            raise ValueError(f"longitude, latitude {at} deg is no place within {WIDEST:g} deg of the reference, "
-                             f"{self.longitude:g}, {self.latitude:g} deg (domain.geographic)")  # fmt: skip
+            raise ValueError(
+                f"longitude, latitude {at} deg is no place within {WIDEST:g} deg of the reference, "
+                f"{self.longitude:g}, {self.latitude:g} deg (domain.geographic)"
+            )
         return off, latitude
 
 
 def _projection(latitude):
-    """PROJ's transverse Mercator projection from longitude 0 and a latitude, degrees, to metres (Karney 2011, J. Geodesy 85, 475).
+    """PROJ's transverse Mercator projection from longitude 0 and a latitude, degrees, to metres
+    (Karney 2011, J. Geodesy 85, 475).
 
-    Made anew each time, in 0.2 ms: pyproj does not promise that threads, as ranks of one process are, may share one.
+    Made anew each time, in 0.2 ms: pyproj does not promise that threads, as ranks of one process
+    are, may share one.
 
     Raises
     ------
@@ -85,8 +103,12 @@ def _projection(latitude):
     try:
         import pyproj
     except ImportError:
-        raise ResourceError("positions in longitude and latitude need pyproj; install it with: pip install pyproj") from None
-    return pyproj.Proj(proj="tmerc", algo="poder_engsager", lon_0=0, lat_0=latitude, k=1, ellps="WGS84")
+        raise ResourceError(
+            "positions in longitude and latitude need pyproj; install it with: pip install pyproj"
+        ) from None
+    return pyproj.Proj(
+        proj="tmerc", algo="poder_engsager", lon_0=0, lat_0=latitude, k=1, ellps="WGS84"
+    )
 
 
 @dataclass(frozen=True)
@@ -112,7 +134,10 @@ class Places:
         depth : array_like
             m.
         """
-        return np.stack(np.broadcast_arrays(*self.xy(longitude, latitude), 0.0 - np.asarray(depth, float)), axis=-1)
+        return np.stack(
+            np.broadcast_arrays(*self.xy(longitude, latitude), 0.0 - np.asarray(depth, float)),
+            axis=-1,
+        )
 
     def xy(self, longitude, latitude):
         """x and y, metres.
@@ -134,9 +159,19 @@ class Places:
         longitude, latitude : array_like
             Degrees.
         """
-        turned = np.zeros(np.shape(longitude)) if self.local is None else self.local.turned(longitude, latitude)
-        c, s, zero = np.cos(np.radians(turned)), np.sin(np.radians(turned)), np.zeros(np.shape(longitude))
-        return np.moveaxis(np.array([[c, -s, zero], [s, c, zero], [zero, zero, zero + 1]]), (0, 1), (-2, -1))
+        turned = (
+            np.zeros(np.shape(longitude))
+            if self.local is None
+            else self.local.turned(longitude, latitude)
+        )
+        c, s, zero = (
+            np.cos(np.radians(turned)),
+            np.sin(np.radians(turned)),
+            np.zeros(np.shape(longitude)),
+        )
+        return np.moveaxis(
+            np.array([[c, -s, zero], [s, c, zero], [zero, zero, zero + 1]]), (0, 1), (-2, -1)
+        )
 
 
 def places(domain, coordinates):
@@ -158,5 +193,9 @@ def places(domain, coordinates):
     if getattr(domain, "globe", None) is not None:
         return domain.globe
     if domain.geographic is None:
-        raise LookupError("its positions are longitude and latitude, but domain.geographic does not say where the model lies")
-    return Places(Local(domain.geographic.longitude, domain.geographic.latitude, domain.geographic.azimuth))
+        raise LookupError(
+            "its positions are longitude and latitude, but domain.geographic does not say where the model lies"
+        )
+    return Places(
+        Local(domain.geographic.longitude, domain.geographic.latitude, domain.geographic.azimuth)
+    )

@@ -1,4 +1,7 @@
-"""Sources and receivers of a chunk of the Earth: longitude, latitude and depth to its axes, and what was recorded to each station's own."""
+"""Sources and receivers of a chunk of the Earth: longitude, latitude and depth to its axes, and
+what was recorded to each station's own.
+"""
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +37,8 @@ class Globe:
         return self.chunk.place(longitude, latitude, depth)
 
     def line(self, start, end, count):
-        """Positions (count, 3), m, at equal distances on the great circle from one (longitude, latitude, depth) to another.
+        """Positions (count, 3), m, at equal distances on the great circle from one (longitude,
+        latitude, depth) to another.
 
         Parameters
         ----------
@@ -46,7 +50,10 @@ class Globe:
         """
         frame = self.chunk.frame
         a, b = (frame.direction(*place[:2]) for place in (start, end))
-        angle, part = np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b), np.linspace(0, 1, count)[:, None]
+        angle, part = (
+            np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b),
+            np.linspace(0, 1, count)[:, None],
+        )
         along = b - (a @ b) * a
         along = along / max(np.linalg.norm(along), 1e-300)
         way = np.cos(part * angle) * a + np.sin(part * angle) * along
@@ -73,7 +80,8 @@ class Globe:
         return self.chunk.axes(*self.chunk.frame.degrees(xyz))
 
     def outside(self, xyz):
-        """Say what is wrong with each position (n, 3) that is not in the chunk: list of (index, text).
+        """Say what is wrong with each position (n, 3) that is not in the chunk: list of (index,
+        text).
 
         Parameters
         ----------
@@ -86,7 +94,9 @@ class Globe:
 
     def _where(self, xyz):
         longitude, latitude, depth = (float(v) for v in self.chunk.whereabouts(xyz))
-        place = f"longitude {longitude:.6g}, latitude {latitude:.6g} deg, depth {depth / 1e3:.6g} km"
+        place = (
+            f"longitude {longitude:.6g}, latitude {latitude:.6g} deg, depth {depth / 1e3:.6g} km"
+        )
         if depth < 0:
             return f"{place}: above the ground"
         if beyond := self.chunk.beyond(xyz):
@@ -95,7 +105,8 @@ class Globe:
 
 
 def vectors(values, axes):
-    """Components east, north, up at each station of vectors in the chunk's axes: (receiver, 3, ...) to the same.
+    """Components east, north, up at each station of vectors in the chunk's axes: (receiver, 3, ...)
+    to the same.
 
     Parameters
     ----------
@@ -108,7 +119,8 @@ def vectors(values, axes):
 
 
 def tensors(values, axes):
-    """East-north-up components of symmetric tensors, as `vectors` does: (receiver, 6, ...) in the order of `conventions.TENSOR`.
+    """East-north-up components of symmetric tensors, as `vectors` does: (receiver, 6, ...) in the
+    order of `conventions.TENSOR`.
 
     Parameters
     ----------
@@ -132,7 +144,8 @@ class Stations:
     axes : (n, 3, 3) array
         East, north, up of each receiver in the chunk's axes, as columns.
     coordinates : list of (str, (n,) array, str)
-        Name, values and unit: longitude, latitude, depth, and with a source distance, azimuth, back_azimuth.
+        Name, values and unit: longitude, latitude, depth, and with a source distance, azimuth,
+        back_azimuth.
     attributes : dict of str to float
         Longitude and latitude, degrees, and depth, m, of the source.
     """
@@ -159,7 +172,8 @@ def stations(globe, xyz, source=None):
 
 
 def local(dataset, stations):
-    """Waveforms of a run in a chunk with each receiver's own east, north and up, and where the receivers are on Earth.
+    """Waveforms of a run in a chunk with each receiver's own east, north and up, and where the
+    receivers are on Earth.
 
     Parameters
     ----------
@@ -178,24 +192,42 @@ def local(dataset, stations):
             if dim in array.dims and tuple(map(str, array[dim].values)) == labels:
                 rows = array.transpose("receiver", dim, ...)
                 out[name] = rows.copy(data=turn(rows.values, stations.axes)).transpose(*array.dims)
-    out = out.assign_coords({name: ("receiver", values, {"units": unit}) for name, values, unit in stations.coordinates})
+    out = out.assign_coords(
+        {name: ("receiver", values, {"units": unit}) for name, values, unit in stations.coordinates}
+    )
     out.attrs |= stations.attributes
     return out
 
 
 def _whereabouts(globe, xyz, source):
     longitude, latitude, depth = globe.chunk.whereabouts(xyz)
-    places = [("longitude", longitude, "degrees_east"), ("latitude", latitude, "degrees_north"), ("depth", depth, "m")]
+    places = [
+        ("longitude", longitude, "degrees_east"),
+        ("latitude", latitude, "degrees_north"),
+        ("depth", depth, "m"),
+    ]
     if source is None:
         return places
     at = np.asarray(source, float)[None]
     (distance, azimuth), (_, back) = _bearing(globe, at, xyz), _bearing(globe, xyz, at)
-    return [*places, ("distance", distance, "degree"), ("azimuth", azimuth, "degree"), ("back_azimuth", back, "degree")]
+    return [
+        *places,
+        ("distance", distance, "degree"),
+        ("azimuth", azimuth, "degree"),
+        ("back_azimuth", back, "degree"),
+    ]
 
 
 def _bearing(globe, start, end):
-    """Distance at the Earth's centre and azimuth at the start, degrees, of positions that broadcast together; radial axes."""
+    """Distance at the Earth's centre and azimuth at the start, degrees, of positions that broadcast
+    together; radial axes.
+    """
     frame = globe.chunk.frame
-    axes, unit = frame.axes(*frame.degrees(start)), end / np.linalg.norm(end, axis=-1, keepdims=True)
+    axes, unit = (
+        frame.axes(*frame.degrees(start)),
+        end / np.linalg.norm(end, axis=-1, keepdims=True),
+    )
     east, north, up = np.moveaxis((np.swapaxes(axes, -1, -2) @ unit[..., None])[..., 0], -1, 0)
-    return np.degrees(np.arctan2(np.hypot(east, north), up)), np.degrees(np.arctan2(east, north)) % 360
+    return np.degrees(np.arctan2(np.hypot(east, north), up)), np.degrees(
+        np.arctan2(east, north)
+    ) % 360

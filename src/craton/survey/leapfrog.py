@@ -1,24 +1,29 @@
-"""Exact in time: what the leapfrog scheme does to frequencies is undone on wavelets before the run and on records after it.
+"""Exact in time: what the leapfrog scheme does to frequencies is undone on wavelets before the run
+and on records after it.
 
-A leapfrog step differentiates exp(i w t) with the factor i w~, w~ = 2/dt sin(w dt / 2), in place of i w. Everything else in the linear,
-time-invariant system is unchanged, so a record at frequency w is the exact (in time) response at w~ to the wavelet's spectrum at w. Hence
+A leapfrog step differentiates exp(i w t) with the factor i w~, w~ = 2/dt sin(w dt / 2), in place of
+i w. Everything else in the linear, time-invariant system is unchanged, so a record at frequency w
+is the exact (in time) response at w~ to the wavelet's spectrum at w. Hence
 
     wavelet for the run   s'(w) = s(w~(w))                  w~(w) = 2/dt sin(w dt / 2)
     record                u(w)  = u'(w'(w))                 w'(w) = 2/dt asin(w dt / 2)
 
-leave the error of the space differences alone, for any medium and at any stable step (Stork 2013, EAGE; Koene, Robertsson, Broggini &
-Andersson 2018, Geophys. J. Int. 213, 169). The maps move what happens at time t by about t (w dt)^2 / 8: wavelets to earlier times,
-records to later ones. Times count from the start of the run, before which all is at rest. A record needs some steps beyond its end,
-`extra`: the map spreads a time over an Airy function of width (t dt^2 / 8)^(1/3).
+leave the error of the space differences alone, for any medium and at any stable step (Stork 2013,
+EAGE; Koene, Robertsson, Broggini & Andersson 2018, Geophys. J. Int. 213, 169). The maps move what
+happens at time t by about t (w dt)^2 / 8: wavelets to earlier times, records to later ones. Times
+count from the start of the run, before which all is at rest. A record needs some steps beyond its
+end, `extra`: the map spreads a time over an Airy function of width (t dt^2 / 8)^(1/3).
 
-Spectra at frequencies off the FFT's grid: FFT of twice the length and a Kaiser-Bessel window (Beatty, Nishimura & Pauly 2005, IEEE
-Trans. Med. Imaging 24, 799), error below 1e-11.
+Spectra at frequencies off the FFT's grid: FFT of twice the length and a Kaiser-Bessel window
+(Beatty, Nishimura & Pauly 2005, IEEE Trans. Med. Imaging 24, 799), error below 1e-11.
 """
+
 import math
 
 import numpy as np
 
-FULL, NONE = 0.6, 0.85  # of w dt / 2: kept as it is below, gone above; the wavefield carries nothing there on a stable grid
+# of w dt / 2: kept as it is below, gone above; the wavefield carries nothing there on a stable grid
+FULL, NONE = 0.6, 0.85
 TAPER = 1.25  # times the band of the sources: what is above is gone
 LEVEL = 1e-7  # of a wavelet's largest amplitude: its band ends where it stays below
 WIDTH = 12  # points of the window in frequency
@@ -27,7 +32,8 @@ BLOCK = 1 << 21  # values of one FFT of several series
 
 
 def extra(steps):
-    """Return steps beyond the last one of a record that make it right up to its end: where the Airy function has fallen to 1e-6.
+    """Return steps beyond the last one of a record that make it right up to its end: where the Airy
+    function has fallen to 1e-6.
 
     Parameters
     ----------
@@ -44,7 +50,8 @@ def for_leapfrog(series, dt, shift=0.0, band=math.inf):
     series : array_like, shape (n, columns)
         Values at ``(i + shift) dt`` after the start of the run.
     dt, shift : float
-        Step (s), and place within the step. For series that begin s steps after the start of the run, s more.
+        Step (s), and place within the step. For series that begin s steps after the start of the
+        run, s more.
     band : float
         Highest frequency to keep, Hz; from there to 1.25 times that it fades out.
 
@@ -54,7 +61,9 @@ def for_leapfrog(series, dt, shift=0.0, band=math.inf):
         In the precision of `series`; computed in float64.
     """
     full = min(FULL, math.pi * band * dt)
-    return _mapped(series, shift, np.sin, 1.0, full, min(NONE, TAPER * full) if full < FULL else NONE)
+    return _mapped(
+        series, shift, np.sin, 1.0, full, min(NONE, TAPER * full) if full < FULL else NONE
+    )
 
 
 def from_leapfrog(series, dt, shift=0.5, band=math.inf):
@@ -65,7 +74,8 @@ def from_leapfrog(series, dt, shift=0.5, band=math.inf):
     series, dt, shift
         As in `for_leapfrog`.
     band : float
-        Highest frequency that the sources carry, Hz, see `band`; above 1.25 times that a record is rounding errors and is set to zero.
+        Highest frequency that the sources carry, Hz, see `band`; above 1.25 times that a record is
+        rounding errors and is set to zero.
 
     Returns
     -------
@@ -77,7 +87,8 @@ def from_leapfrog(series, dt, shift=0.5, band=math.inf):
 
 
 def band(series, dt):
-    """Highest frequency, Hz, at which any column's spectrum is above 1e-7 of its largest value; at most the Nyquist frequency.
+    """Highest frequency, Hz, at which any column's spectrum is above 1e-7 of its largest value; at
+    most the Nyquist frequency.
 
     Parameters
     ----------
@@ -94,7 +105,9 @@ def band(series, dt):
 
 
 def _mapped(series, shift, to, stretch, full, none):
-    """Return the series whose spectrum at w is that of the given one at ``2/dt to(w dt / 2)``; times grow by `stretch` at most."""
+    """Return the series whose spectrum at w is that of the given one at ``2/dt to(w dt / 2)``;
+    times grow by `stretch` at most.
+    """
     series = np.asarray(series)
     n, out = len(series), np.empty_like(series)
     if not n:
@@ -110,7 +123,9 @@ def _mapped(series, shift, to, stretch, full, none):
 
 
 def _spectrum(rows, phase, shift):
-    """Spectra of the rows, shape (rows, len(phase)), at `phase` = w dt from 0 to less than pi; the first value is at time shift dt."""
+    """Spectra of the rows, shape (rows, len(phase)), at `phase` = w dt from 0 to less than pi; the
+    first value is at time shift dt.
+    """
     n = rows.shape[1]
     length, middle = _good(max(2 * n, 8 * WIDTH)), n // 2
     at = np.arange(n) - middle
@@ -133,7 +148,9 @@ def _window(x):
 
 
 def _window_transform(t):
-    """Fourier transform of the window at `t` cycles per point; |t| <= 1/4 here, where the root stays real."""
+    """Fourier transform of the window at `t` cycles per point; |t| <= 1/4 here, where the root
+    stays real.
+    """
     root = np.sqrt(BETA**2 - (np.pi * WIDTH * t) ** 2)
     return WIDTH * np.sinh(root) / root
 
@@ -144,9 +161,11 @@ def _more(n):
 
 
 def _continued(series):
-    """Rows of float64 with an end that fades, mirrored in its last value, so that a record cut short rings there only.
+    """Rows of float64 with an end that fades, mirrored in its last value, so that a record cut
+    short rings there only.
 
-    The fade begins with three derivatives zero: the third one is what the maps turn into a change of values.
+    The fade begins with three derivatives zero: the third one is what the maps turn into a change
+    of values.
     """
     n, extra_samples = len(series), _more(len(series))
     rows = np.empty((series.shape[1], n + extra_samples))
@@ -163,7 +182,9 @@ def _taper(x, full, none):
 
 
 def _good(length):
-    """Return a length not below `length` that FFTs like: a power of two times a number from 16 to 31."""
+    """Return a length not below `length` that FFTs like: a power of two times a number from 16 to
+    31.
+    """
     length = math.ceil(length)
     step = 1 << max(length.bit_length() - 5, 1)
     return -(-length // step) * step

@@ -1,4 +1,7 @@
-"""Where positions of a scenario are: depths count from the local ground where the model has topography or a mesh, else from z = 0."""
+"""Where positions of a scenario are: depths count from the local ground where the model has
+topography or a mesh, else from z = 0.
+"""
+
 import numpy as np
 
 from craton.model.ground import terrain
@@ -16,7 +19,9 @@ def located(scenario, positions):
         On a chunk of the Earth the latter are turned into its axes.
     """
     if any(isinstance(p, Place) for p in positions):
-        return np.array([globe_of(scenario).xyz(*p.where) if isinstance(p, Place) else p.xyz for p in positions])
+        return np.array(
+            [globe_of(scenario).xyz(*p.where) if isinstance(p, Place) else p.xyz for p in positions]
+        )
     xyz = np.array([p.xyz for p in positions], dtype=float).reshape(-1, 3)
     if scenario.domain.planar:
         xyz[:, 1] = 0.0
@@ -75,7 +80,8 @@ def draped(scenario, xyz, deep):
 
 
 def in_the_air(scenario, xyz):
-    """Find positions above the surface of a model with topography: (n,) booleans, and elevations of that surface in metres.
+    """Find positions above the surface of a model with topography: (n,) booleans, and elevations of
+    that surface in metres.
 
     Parameters
     ----------

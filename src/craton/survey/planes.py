@@ -1,4 +1,5 @@
 """Plane waves that rise vertically."""
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +9,8 @@ from craton.survey import wavelets
 
 @dataclass(frozen=True, eq=False)
 class PlaneWave:
-    """A plane wave that leaves a horizontal plane upwards (and downwards, where an absorbing bottom takes it).
+    """A plane wave that leaves a horizontal plane upwards (and downwards, where an absorbing bottom
+    takes it).
 
     Parameters
     ----------
@@ -39,9 +41,11 @@ class PlaneWave:
 
     @property
     def force(self):
-        """Force per area over density, m2/s2 times wavelet: half of it makes the wave that rises, half the one that sinks.
+        """Force per area over density, m2/s2 times wavelet: half of it makes the wave that rises,
+        half the one that sinks.
 
-        rho c v is the stress behind a plane wave of particle velocity v (Aki & Richards 2002, section 5.1).
+        rho c v is the stress behind a plane wave of particle velocity v (Aki & Richards 2002,
+        section 5.1).
         """
         return 2 * self.speed * self.velocity * self.direction
 
@@ -53,8 +57,10 @@ class PlaneWave:
     def describe(self):
         """Return the source in words: str."""
         east, north, up = self.direction
-        return (f"plane {self.wave} wave, vertical, {self.speed:g} m/s, particle velocity {self.velocity:g} m/s times wavelet along "
-                f"({east:.3g}, {north:.3g}, {up:.3g})")  # fmt: skip
+        return (
+            f"plane {self.wave} wave, vertical, {self.speed:g} m/s, particle velocity {self.velocity:g} m/s times wavelet along "
+            f"({east:.3g}, {north:.3g}, {up:.3g})"
+        )
 
 
 def build(entry, name, domain, medium):
@@ -70,9 +76,14 @@ def build(entry, name, domain, medium):
     """
     across = corners(domain, entry.height)
     centre, (vp, vs, _) = tuple(map(float, across[0])), medium(across)
-    azimuth = np.pi / 2 if domain.planar else np.radians(entry.azimuth) - turn(domain)  # in the plane, along x
+    # in the plane, along x
+    azimuth = np.pi / 2 if domain.planar else np.radians(entry.azimuth) - turn(domain)
     azimuth += np.pi / 2 if entry.wave == "SH" else 0.0
-    direction = np.array([0.0, 0.0, 1.0]) if entry.wave == "P" else np.array([np.sin(azimuth), np.cos(azimuth), 0.0])
+    direction = (
+        np.array([0.0, 0.0, 1.0])
+        if entry.wave == "P"
+        else np.array([np.sin(azimuth), np.cos(azimuth), 0.0])
+    )
     speeds = vp if entry.wave == "P" else vs
     wavelet = wavelets.build(entry.wavelet)
     delayed = entry.wavelet.delay is not None and entry.wavelet.delay > 0
@@ -80,7 +91,18 @@ def build(entry, name, domain, medium):
     warned = (
         f"{name}: the model varies along the plane of the wave, {speeds.min():g} to {speeds.max():g} m/s: the wave is not plane",
     ) * int(varies)
-    return PlaneWave(name, centre, np.round(direction, 15), float(speeds[0]), entry.velocity, wavelet, entry.wave, None, delayed, warned)
+    return PlaneWave(
+        name,
+        centre,
+        np.round(direction, 15),
+        float(speeds[0]),
+        entry.velocity,
+        wavelet,
+        entry.wave,
+        None,
+        delayed,
+        warned,
+    )
 
 
 def turn(domain):

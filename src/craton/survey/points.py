@@ -1,4 +1,6 @@
-"""Where fields that need no time are computed: grids, draped grids, profiles, boreholes, scattered points."""
+"""Where fields that need no time are computed: grids, draped grids, profiles, boreholes, scattered
+points.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,7 +61,9 @@ def grid(x, y, z, words=""):
     shape = (len(y), len(x))
     level = f" at z = {float(z):.10g} m" if not np.ndim(z) else ""
     full = (np.array(np.broadcast_to(c, shape)) for c in (x, y[:, None], z))
-    return Points(("y", "x"), *full, {"x": x, "y": y}, words=words or f"grid of {len(x)} x {len(y)}{level}")
+    return Points(
+        ("y", "x"), *full, {"x": x, "y": y}, words=words or f"grid of {len(x)} x {len(y)}{level}"
+    )
 
 
 def scattered(x, y, z, words="scattered", **along):
@@ -103,7 +107,9 @@ def _grid(table, surface, columns):
 
 def _drape(table, surface, columns):
     ground = surface(table.surface)
-    x, y = (ground.x, ground.y) if table.x is None else (np.linspace(*table.x), np.linspace(*table.y))
+    x, y = (
+        (ground.x, ground.y) if table.x is None else (np.linspace(*table.x), np.linspace(*table.y))
+    )
     z = ground.z if table.x is None else ground.at(x, y[:, None])
     lost = np.argwhere(~np.isfinite(z))
     if len(lost):
@@ -111,7 +117,12 @@ def _drape(table, surface, columns):
         raise ValueError(
             f"the surface has no elevation at {len(lost)} of {z.size} points, the first [{j}, {i}] at x {x[i]:.10g}, y {y[j]:.10g} m"
         )
-    return grid(x, y, z + table.height, f"grid of {len(x)} x {len(y)}, {table.height:.10g} m over {Path(table.surface.file).name}")
+    return grid(
+        x,
+        y,
+        z + table.height,
+        f"grid of {len(x)} x {len(y)}, {table.height:.10g} m over {Path(table.surface.file).name}",
+    )
 
 
 def _profile(table, surface, columns):
@@ -119,27 +130,46 @@ def _profile(table, surface, columns):
     part = np.linspace(0, 1, table.count)
     length = float(np.linalg.norm(ends[1] - ends[0]))
     xyz = ends[0] + part[:, None] * (ends[1] - ends[0])
-    return scattered(*xyz.T, f"profile of {table.count} over {length:,.10g} m", distance=(part * length, "m", "distance along the profile"))
+    return scattered(
+        *xyz.T,
+        f"profile of {table.count} over {length:,.10g} m",
+        distance=(part * length, "m", "distance along the profile"),
+    )
 
 
 def _borehole(table, surface, columns):
     z = np.linspace(table.top, table.bottom, table.count)
     x, y = (np.full(table.count, c) for c in (table.x, table.y))
     words = f"borehole of {table.count} at x {table.x:.10g}, y {table.y:.10g} m, z {table.top:.10g} to {table.bottom:.10g} m"
-    return scattered(x, y, z, words, depth=(table.top - z, "m", "depth below the top of the borehole"))
+    return scattered(
+        x, y, z, words, depth=(table.top - z, "m", "depth below the top of the borehole")
+    )
 
 
 def _scattered(table, surface, columns):
     if table.file is None:
-        return scattered(*np.array([p.xyz for p in table.at], float).reshape(-1, 3).T, f"{len(table.at)} points")
-    held, name = columns(table.file, ("x", "y", "z", "depth"), ("z", "depth")), Path(table.file).name
+        return scattered(
+            *np.array([p.xyz for p in table.at], float).reshape(-1, 3).T, f"{len(table.at)} points"
+        )
+    held, name = (
+        columns(table.file, ("x", "y", "z", "depth"), ("z", "depth")),
+        Path(table.file).name,
+    )
     if ("z" in held) == ("depth" in held):
         raise ValueError(f"{name} needs exactly one of the columns z and depth")
     height = held["z"] if "z" in held else 0.0 - held["depth"]
     bad = np.flatnonzero(~np.isfinite(held["x"] + held["y"] + height))
     if len(bad):
-        raise ValueError(f"{name}: point {bad[0]} is not finite: x {held['x'][bad[0]]}, y {held['y'][bad[0]]}, z {height[bad[0]]}")
+        raise ValueError(
+            f"{name}: point {bad[0]} is not finite: x {held['x'][bad[0]]}, y {held['y'][bad[0]]}, z {height[bad[0]]}"
+        )
     return scattered(held["x"], held["y"], height, f"{len(height)} points of {name}")
 
 
-KINDS = {"grid": _grid, "drape": _drape, "profile": _profile, "borehole": _borehole, "scattered": _scattered}
+KINDS = {
+    "grid": _grid,
+    "drape": _drape,
+    "profile": _profile,
+    "borehole": _borehole,
+    "scattered": _scattered,
+}

@@ -1,4 +1,7 @@
-"""Where the wavefield is read out: names and positions of receivers, and the channels that a run records at them."""
+"""Where the wavefield is read out: names and positions of receivers, and the channels that a run
+records at them.
+"""
+
 import os
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,13 +29,16 @@ class Channel:
     receiver : int
         Number of the receiver in ``Receivers``.
     quantity, component : str
-        A key of ``conventions.QUANTITIES`` that the wavefield gives directly, and one of its components.
+        A key of ``conventions.QUANTITIES`` that the wavefield gives directly, and one of its
+        components.
     half : bool
-        True where sample n belongs to ``start + (n + 1/2) dt``, False where it belongs to ``start + (n + 1) dt``, `at` aside.
+        True where sample n belongs to ``start + (n + 1/2) dt``, False where it belongs to ``start +
+        (n + 1) dt``, `at` aside.
     shot : int
         Number of the shot, where there are several.
     terms : tuple
-        Of a channel of a fibre: (position, velocity component 0 1 2, weight) whose sum it is; see `craton.survey.fibres`.
+        Of a channel of a fibre: (position, velocity component 0 1 2, weight) whose sum it is; see
+        `craton.survey.fibres`.
     at : float, optional
         Where sample n belongs to ``start + (n + at) dt``.
     """
@@ -86,19 +92,23 @@ class Receivers:
         """
         if globe is None or not len(self):
             return self
-        return replace(self, stations=stations(globe, self.xyz, sources[0].points[0] if sources else None))
+        return replace(
+            self, stations=stations(globe, self.xyz, sources[0].points[0] if sources else None)
+        )
 
     def fibre_channels(self):
         """Return a Channel for each channel of the fibres."""
         numbers = range(len(self.fibres)) if self.fibres is not None else ()
-        return [Channel(n, ALONG_FIBRE, "", True, terms=tuple(self.fibres.terms(n))) for n in numbers]
+        return [
+            Channel(n, ALONG_FIBRE, "", True, terms=tuple(self.fibres.terms(n))) for n in numbers
+        ]
 
 
 def channels(count, quantities, motion=None, shots=1):
     """Channels to record at `count` receivers so that every one of `quantities` can be written.
 
-    Integrated quantities (displacement, strain) are recorded as the rate they are integrated from, once. In the plane, only the components
-    of `motion` (``"P-SV"`` or ``"SH"``) are.
+    Integrated quantities (displacement, strain) are recorded as the rate they are integrated from,
+    once. In the plane, only the components of `motion` (``"P-SV"`` or ``"SH"``) are.
 
     Parameters
     ----------
@@ -117,8 +127,13 @@ def channels(count, quantities, motion=None, shots=1):
         By shot, then quantity, receiver, component.
     """
     recorded = dict.fromkeys(INTEGRATED.get(q, q) for q in quantities)
-    return [Channel(r, q, c, q in HALF_STEP, s) for s in range(shots) for q in recorded for r in range(count)
-            for c in components(q, motion) or ()]  # fmt: skip
+    return [
+        Channel(r, q, c, q in HALF_STEP, s)
+        for s in range(shots)
+        for q in recorded
+        for r in range(count)
+        for c in components(q, motion) or ()
+    ]
 
 
 def build(scenario):
@@ -138,9 +153,17 @@ def build(scenario):
     entries, problems = collect(scenario)
     if problems:
         raise ScenarioError(problems)
-    ways = [(names[0], xyz, scenario.receivers[i]) for i, names, xyz in entries if where(scenario.receivers[i]) == "das"]
+    ways = [
+        (names[0], xyz, scenario.receivers[i])
+        for i, names, xyz in entries
+        if where(scenario.receivers[i]) == "das"
+    ]
     cables = [(name, along, entry.das.spacing, entry.das.gauge) for name, along, entry in ways]
-    points = [(entry_names, xyz) for i, entry_names, xyz in entries if where(scenario.receivers[i]) != "das"]
+    points = [
+        (entry_names, xyz)
+        for i, entry_names, xyz in entries
+        if where(scenario.receivers[i]) != "das"
+    ]
     names = [name for entry_names, _ in points for name in entry_names]
     xyz = np.concatenate([np.empty((0, 3)), *(xyz for _, xyz in points)])
     return Receivers(names, xyz, fibres.build(cables) if cables else None)
@@ -174,7 +197,8 @@ def collect(scenario):
 
 
 def expand(entry, scenario):
-    """Names and positions (n, 3) of one entry of a scenario's receivers; of a fibre its one name and its corners.
+    """Names and positions (n, 3) of one entry of a scenario's receivers; of a fibre its one name
+    and its corners.
 
     Parameters
     ----------
@@ -184,7 +208,8 @@ def expand(entry, scenario):
     Raises
     ------
     OSError, ValueError, LookupError
-        A file that cannot be read, that is not a table of receivers, or whose longitudes and latitudes have no reference.
+        A file that cannot be read, that is not a table of receivers, or whose longitudes and
+        latitudes have no reference.
     """
     if getattr(entry, "file", None) is not None:
         names, xyz, deep = read_file(entry, scenario.domain)
@@ -208,13 +233,16 @@ def _placed(scenario, xyz, deep):
 
 
 def where(entry):
-    """Return the key of an entry that says where its receivers are: ``at``, ``line``, ``grid``, ``file`` or ``das``.
+    """Return the key of an entry that says where its receivers are: ``at``, ``line``, ``grid``,
+    ``file`` or ``das``.
 
     Parameters
     ----------
     entry : receivers of a scenario
     """
-    return next((k for k in ("file", "line", "grid", "das") if getattr(entry, k, None) is not None), "at")
+    return next(
+        (k for k in ("file", "line", "grid", "das") if getattr(entry, k, None) is not None), "at"
+    )
 
 
 def _used_twice(index, entry, taken, names):
@@ -244,7 +272,8 @@ def file_fault(entry, error, kinds, advice):
     ----------
     entry : source or receivers of a scenario
     error : OSError, ValueError or LookupError
-        The file cannot be read; is wrong, ``line N: ...`` where a line is; needs a reference of longitude and latitude.
+        The file cannot be read; is wrong, ``line N: ...`` where a line is; needs a reference of
+        longitude and latitude.
     kinds : str
         What the path should lead to.
     advice : str
@@ -256,16 +285,23 @@ def file_fault(entry, error, kinds, advice):
     """
     if isinstance(error, LookupError):
         metres = '; or coordinates = "metres"' if hasattr(entry, "coordinates") else ""
-        return f"{entry.file}: {error.args[0]}", "add geographic = { longitude =, latitude = } to [domain]" + metres
+        return (
+            f"{entry.file}: {error.args[0]}",
+            "add geographic = { longitude =, latitude = } to [domain]" + metres,
+        )
     if isinstance(error, OSError):
-        return f"cannot read {entry.file}: {error.strerror or error}", f"give the path of the {kinds}, relative to the scenario"
+        return (
+            f"cannot read {entry.file}: {error.strerror or error}",
+            f"give the path of the {kinds}, relative to the scenario",
+        )
     line, colon, rest = str(error).removeprefix("line ").partition(":")
     has_line = str(error).startswith("line ") and colon and line.isdecimal()
     return f"{entry.file}:{line}:{rest}" if has_line else f"{entry.file}: {error}", advice
 
 
 def read_file(entry, domain):
-    """Receivers from a file: StationXML, STATIONS of SPECFEM or CSV, told apart by what they begin with.
+    """Receivers from a file: StationXML, STATIONS of SPECFEM or CSV, told apart by what they begin
+    with.
 
     Parameters
     ----------
@@ -288,6 +324,10 @@ def read_file(entry, domain):
     os.stat(entry.file)
     stations = io.read(entry.file, "station")
     if stations.coordinates == "model":
-        return stations.names, np.stack([stations.x, stations.y, 0.0 - stations.depth], axis=1), stations.deep
+        return (
+            stations.names,
+            np.stack([stations.x, stations.y, 0.0 - stations.depth], axis=1),
+            stations.deep,
+        )
     mapped = geography.places(domain, stations.coordinates or entry.coordinates)
     return stations.names, mapped.xyz(stations.x, stations.y, stations.depth), mapped.deep

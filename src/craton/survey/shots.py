@@ -1,4 +1,7 @@
-"""The shots of a survey: each as a scenario of its own, that gives alone what it gives among the others."""
+"""The shots of a survey: each as a scenario of its own, that gives alone what it gives among the
+others.
+"""
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +34,14 @@ class Shot:
         return sources.start_time(self.scenario, source_files.build_all(self.scenario))
 
     def place(self):
-        """Mean position of its sources that stand in the scenario, (3,) in metres; NaN where there is none."""
-        xyz = [sources.positions(self.scenario, entry) for entry in self.scenario.source if entry.at is not None]
+        """Mean position of its sources that stand in the scenario, (3,) in metres; NaN where there
+        is none.
+        """
+        xyz = [
+            sources.positions(self.scenario, entry)
+            for entry in self.scenario.source
+            if entry.at is not None
+        ]
         return np.mean(np.concatenate(xyz), axis=0) if xyz else np.full(3, np.nan)
 
     def of_survey(self, problem):
@@ -46,11 +55,16 @@ class Shot:
         number, _, rest = rest.partition(".")
         if first != "source" or not self.entries or not number.isdecimal():
             return problem
-        return Problem(".".join(filter(None, ("source", str(self.entries[int(number)]), rest))), problem.message, problem.remedy)
+        return Problem(
+            ".".join(filter(None, ("source", str(self.entries[int(number)]), rest))),
+            problem.message,
+            problem.remedy,
+        )
 
 
 def split(scenario):
-    """Return the shots of a scenario, in its order: list of Shot; empty where all sources act together.
+    """Return the shots of a scenario, in its order: list of Shot; empty where all sources act
+    together.
 
     Parameters
     ----------
@@ -58,14 +72,23 @@ def split(scenario):
     """
     entries_of = {name: [] for name in sources.shots(scenario)}
     for n, entry in enumerate(scenario.source):
-        for name, source in alone(scenario, entry, entry.name or f"source {n + 1}") if entries_of else ():
+        for name, source in (
+            alone(scenario, entry, entry.name or f"source {n + 1}") if entries_of else ()
+        ):
             entries_of[name].append((n, source))
-    return [Shot(name, scenario.model_copy(update={"source": tuple(source for _, source in entries)}), tuple(n for n, _ in entries))
-            for name, entries in entries_of.items()]  # fmt: skip
+    return [
+        Shot(
+            name,
+            scenario.model_copy(update={"source": tuple(source for _, source in entries)}),
+            tuple(n for n, _ in entries),
+        )
+        for name, entries in entries_of.items()
+    ]
 
 
 def alone(scenario, entry, name):
-    """(shot, source) of each shot of a source, the source as it is written where there is one experiment.
+    """(shot, source) of each shot of a source, the source as it is written where there is one
+    experiment.
 
     Parameters
     ----------
@@ -76,8 +99,13 @@ def alone(scenario, entry, name):
     """
     if entry.shots is None:
         return [(entry.shot, entry.model_copy(update={"shot": None, "name": name}))]
-    return [(shot, entry.model_copy(update={"shots": None, "name": shot, "at": position(scenario, xyz)}))
-            for shot, xyz in zip(sources.shots_of(entry, name), sources.positions(scenario, entry))]  # fmt: skip
+    return [
+        (
+            shot,
+            entry.model_copy(update={"shots": None, "name": shot, "at": position(scenario, xyz)}),
+        )
+        for shot, xyz in zip(sources.shots_of(entry, name), sources.positions(scenario, entry))
+    ]
 
 
 def position(scenario, xyz):

@@ -1,4 +1,5 @@
 """Snapshots that a scenario asks for and that cannot be taken, in words."""
+
 from craton.conventions import INTEGRATED, components
 from craton.errors import Problem
 
@@ -11,17 +12,32 @@ def problems(scenario):
     scenario : Scenario
     """
     problems = [
-        Problem(f"snapshots.{n}.quantity", f'"{spec.quantity}" is available only at receivers, not in snapshots',
-                f'use "{INTEGRATED[spec.quantity]}" here, or list it in output.waveforms')
-        for n, spec in enumerate(scenario.snapshots) if spec.quantity in INTEGRATED
-    ]  # fmt: skip
+        Problem(
+            f"snapshots.{n}.quantity",
+            f'"{spec.quantity}" is available only at receivers, not in snapshots',
+            f'use "{INTEGRATED[spec.quantity]}" here, or list it in output.waveforms',
+        )
+        for n, spec in enumerate(scenario.snapshots)
+        if spec.quantity in INTEGRATED
+    ]
     problems += [
-        Problem(f"snapshots.{n}.quantity", f"{scenario.domain.motion} waves have no {spec.quantity}",
-                'use "velocity", or change domain.waves')
-        for n, spec in enumerate(scenario.snapshots) if components(spec.quantity, scenario.domain.motion) is None
-    ]  # fmt: skip
-    planes = [(n, spec.plane) for n, spec in enumerate(scenario.snapshots) if spec.plane is not None]
-    return problems + [problem for n, plane in planes if not plane.surface for problem in misplaced(scenario.domain, n, plane)]
+        Problem(
+            f"snapshots.{n}.quantity",
+            f"{scenario.domain.motion} waves have no {spec.quantity}",
+            'use "velocity", or change domain.waves',
+        )
+        for n, spec in enumerate(scenario.snapshots)
+        if components(spec.quantity, scenario.domain.motion) is None
+    ]
+    planes = [
+        (n, spec.plane) for n, spec in enumerate(scenario.snapshots) if spec.plane is not None
+    ]
+    return problems + [
+        problem
+        for n, plane in planes
+        if not plane.surface
+        for problem in misplaced(scenario.domain, n, plane)
+    ]
 
 
 def misplaced(domain, n, plane):
@@ -39,5 +55,10 @@ def misplaced(domain, n, plane):
     fuzz = 1e-9 * domain.extent[axis]
     if low - fuzz <= plane.coordinate <= high + fuzz:
         return []
-    return [Problem(f"snapshots.{n}.plane", f"{plane.axis} = {plane.coordinate:g} m is outside the domain, {low:g} to {high:g} m",
-                    "move the plane inside, or leave plane out for the whole volume")]  # fmt: skip
+    return [
+        Problem(
+            f"snapshots.{n}.plane",
+            f"{plane.axis} = {plane.coordinate:g} m is outside the domain, {low:g} to {high:g} m",
+            "move the plane inside, or leave plane out for the whole volume",
+        )
+    ]

@@ -1,4 +1,7 @@
-"""Every kind of source of a scenario, to what methods take: from its own keys, from files of other programs."""
+"""Every kind of source of a scenario, to what methods take: from its own keys, from files of other
+programs.
+"""
+
 import math
 import os
 from dataclasses import replace
@@ -13,9 +16,18 @@ from craton.io.contents import MissingLibrary
 from craton.survey import faults, geography, planes, wavelets
 from craton.survey.places import globe_of
 from craton.survey.receivers import file_fault
-from craton.survey.sources import PointSource, double_couple, moment_tensor, positions, shots, shots_of
+from craton.survey.sources import (
+    PointSource,
+    double_couple,
+    moment_tensor,
+    positions,
+    shots,
+    shots_of,
+)
 
-MIMIC_TRIANGLE = 1.628  # SPECFEM's SOURCE_DECAY_MIMIC_TRIANGLE: the Gaussian exp(-(1.628 t / half duration)^2) stands for its triangle
+# SPECFEM's SOURCE_DECAY_MIMIC_TRIANGLE: the Gaussian exp(-(1.628 t / half duration)^2) stands for
+# its triangle
+MIMIC_TRIANGLE = 1.628
 
 
 def contents(entry):
@@ -34,7 +46,10 @@ def contents(entry):
     OSError, ValueError
         The file cannot be read, or not understood.
     """
-    status, row = os.stat(entry.file), next(row for row in io.formats("source") if row.name == entry.kind)
+    status, row = (
+        os.stat(entry.file),
+        next(row for row in io.formats("source") if row.name == entry.kind),
+    )
     options = tuple((key, getattr(entry, key)) for key in row.options)
     return _contents(entry.kind, entry.file, options, status.st_mtime_ns, status.st_size)
 
@@ -45,9 +60,11 @@ def _contents(kind, file, options, *_):
 
 
 def tau_of(half_duration):
-    """Return standard deviation, s, of the Gaussian moment rate that SPECFEM makes of a half duration.
+    """Return standard deviation, s, of the Gaussian moment rate that SPECFEM makes of a half
+    duration.
 
-    SPECFEM's moment is (1 + erf(1.628 t / hd)) / 2, its rate exp(-(1.628 t / hd)^2) 1.628 / (sqrt(pi) hd): tau = hd / (1.628 sqrt(2)).
+    SPECFEM's moment is (1 + erf(1.628 t / hd)) / 2, its rate exp(-(1.628 t / hd)^2) 1.628 /
+    (sqrt(pi) hd): tau = hd / (1.628 sqrt(2)).
 
     Parameters
     ----------
@@ -58,13 +75,15 @@ def tau_of(half_duration):
 
 
 def build_all(scenario, medium=None):
-    """Return the sources of a scenario, in its order: PointSource, and where it says so FiniteFault and PlaneWave.
+    """Return the sources of a scenario, in its order: PointSource, and where it says so FiniteFault
+    and PlaneWave.
 
     Parameters
     ----------
     scenario : Scenario
     medium : callable, optional
-        vp, vs, density (m/s, m/s, kg/m3) at positions (n, 3), m: finite faults and plane waves need it.
+        vp, vs, density (m/s, m/s, kg/m3) at positions (n, 3), m: finite faults and plane waves need
+        it.
 
     Returns
     -------
@@ -73,14 +92,17 @@ def build_all(scenario, medium=None):
     Raises
     ------
     ScenarioError
-        Of a file that cannot be used in this medium; ``survey.problems`` reports what is wrong with files in any.
+        Of a file that cannot be used in this medium; ``survey.problems`` reports what is wrong with
+        files in any.
     """
     built = []
     for i, entry in enumerate(scenario.source):
         try:
             built += build(entry, entry.name or f"source {i + 1}", scenario, medium)
         except ValueError as error:  # what only the medium shows
-            raise ScenarioError([Problem(f"source.{i}", str(error), "move the source, or change the model there")]) from None
+            raise ScenarioError(
+                [Problem(f"source.{i}", str(error), "move the source, or change the model there")]
+            ) from None
     return built
 
 
@@ -107,25 +129,40 @@ def build(entry, name, scenario, medium):
     """
     if entry.kind == "plane_wave":
         return [planes.build(entry, name, scenario.domain, medium)]
-    return _from_file(entry, name, scenario, medium) if hasattr(entry, "file") else _from_keys(entry, name, scenario)
+    return (
+        _from_file(entry, name, scenario, medium)
+        if hasattr(entry, "file")
+        else _from_keys(entry, name, scenario)
+    )
 
 
 def _from_keys(entry, name, scenario):
     """One source, or one for each of its shots."""
     force = np.array(entry.vector, dtype=float) if entry.kind == "force" else None
     moment = None if entry.kind == "force" else moment_tensor(entry)
-    delayed, wavelet = entry.wavelet.delay is not None and entry.wavelet.delay > 0, wavelets.build(entry.wavelet)
+    delayed, wavelet = (
+        entry.wavelet.delay is not None and entry.wavelet.delay > 0,
+        wavelets.build(entry.wavelet),
+    )
     number = {shot: n for n, shot in enumerate(shots(scenario))}
     names = shots_of(entry, name)
     titles = names if entry.shots is not None else [name]
     return [
-        PointSource(title, xyz, *in_domain_axes(scenario, xyz, moment, force), wavelet, number.get(shot, 0), delayed)
+        PointSource(
+            title,
+            xyz,
+            *in_domain_axes(scenario, xyz, moment, force),
+            wavelet,
+            number.get(shot, 0),
+            delayed,
+        )
         for title, shot, xyz in zip(titles, names, positions(scenario, entry))
     ]
 
 
 def in_domain_axes(scenario, xyz, moment, force):
-    """Return a moment tensor and a force given in east, north, up at a position, in the axes of the domain: those of a chunk of the Earth.
+    """Return a moment tensor and a force given in east, north, up at a position, in the axes of the
+    domain: those of a chunk of the Earth.
 
     Parameters
     ----------
@@ -141,16 +178,24 @@ def in_domain_axes(scenario, xyz, moment, force):
     if globe is None:
         return moment, force
     turn = globe.axes(np.asarray(xyz)[None])[0]
-    return None if moment is None else turn @ moment @ turn.T, None if force is None else turn @ force
+    return (
+        None if moment is None else turn @ moment @ turn.T,
+        None if force is None else turn @ force,
+    )
 
 
 def _from_file(entry, name, scenario, medium):
     """Return the sources of a file: points, or a finite fault."""
-    held, places = contents(entry), geography.places(scenario.domain, getattr(entry, "coordinates", "geographic"))
+    held, places = (
+        contents(entry),
+        geography.places(scenario.domain, getattr(entry, "coordinates", "geographic")),
+    )
     if not isinstance(held, list):
         return [faults.build(held, name, places, medium)]
     names = [name] if len(held) == 1 else [f"{name}.{n}" for n in range(1, len(held) + 1)]
-    return [_point(places, title, point, _wavelet(entry, point)) for title, point in zip(names, held)]
+    return [
+        _point(places, title, point, _wavelet(entry, point)) for title, point in zip(names, held)
+    ]
 
 
 def _point(places, name, point, wavelet):
@@ -159,31 +204,44 @@ def _point(places, name, point, wavelet):
     turn = places.rotation(point.longitude, point.latitude)
     moment = point.moment if point.plane is None else double_couple(*point.plane)
     force = None if point.force is None else turn @ point.force
-    return PointSource(name, xyz, None if moment is None else turn @ moment @ turn.T, force, wavelet)
+    return PointSource(
+        name, xyz, None if moment is None else turn @ moment @ turn.T, force, wavelet
+    )
 
 
 def _wavelet(entry, point):
-    """Return the entry's own wavelet, or the one that SPECFEM makes of a half duration or frequency; moved by the time shift."""
+    """Return the entry's own wavelet, or the one that SPECFEM makes of a half duration or
+    frequency; moved by the time shift.
+    """
     if entry.wavelet is not None:
         return _moved(wavelets.build(entry.wavelet), point.shift)
     if point.wavelet not in ("gaussian", "ricker"):
         raise ValueError(f"source time function {point.wavelet}, is not supported: give a wavelet")
     if point.width <= 0 and point.force is not None:
-        raise ValueError(f"half duration or frequency {point.width:g} must be positive; or give a wavelet")
+        raise ValueError(
+            f"half duration or frequency {point.width:g} must be positive; or give a wavelet"
+        )
     if point.width <= 0:
-        raise ValueError("it has no duration, and an instantaneous moment release cannot be resolved; "
-                         'add wavelet = { kind = "gaussian", tau = 0.1 }')  # fmt: skip
-    shape = {"frequency": point.width} if point.wavelet == "ricker" else {"tau": tau_of(point.width)}
+        raise ValueError(
+            "it has no duration, and an instantaneous moment release cannot be resolved; "
+            'add wavelet = { kind = "gaussian", tau = 0.1 }'
+        )
+    shape = (
+        {"frequency": point.width} if point.wavelet == "ricker" else {"tau": tau_of(point.width)}
+    )
     return wavelets.build(SimpleNamespace(kind=point.wavelet, delay=point.shift, **shape))
 
 
 def _moved(wavelet, shift):
     """Return the wavelet later by `shift` (s)."""
-    return replace(wavelet, delay=wavelet.delay + shift, start=wavelet.start + shift, end=wavelet.end + shift)
+    return replace(
+        wavelet, delay=wavelet.delay + shift, start=wavelet.start + shift, end=wavelet.end + shift
+    )
 
 
 def checked(entry, name, scenario):
-    """Return sources of an entry's file in a medium, and the (key, message, remedy) of its problem, or None.
+    """Return sources of an entry's file in a medium, and the (key, message, remedy) of its problem,
+    or None.
 
     Parameters
     ----------
@@ -194,10 +252,22 @@ def checked(entry, name, scenario):
     try:
         return build(entry, name, scenario, any_solid), None
     except MissingLibrary as error:
-        problem = "kind", str(error), "or write the source as kind = \"moment_tensor\""
+        problem = "kind", str(error), 'or write the source as kind = "moment_tensor"'
     except (LookupError, OSError, ValueError) as error:
-        key = "coordinates" if isinstance(error, LookupError) and hasattr(entry, "coordinates") else "file"
-        problem = key, *file_fault(entry, error, "file", f"correct the file: see docs/sources.md for the {entry.kind} format")
+        key = (
+            "coordinates"
+            if isinstance(error, LookupError) and hasattr(entry, "coordinates")
+            else "file"
+        )
+        problem = (
+            key,
+            *file_fault(
+                entry,
+                error,
+                "file",
+                f"correct the file: see docs/sources.md for the {entry.kind} format",
+            ),
+        )
     return [], problem
 
 

@@ -1,4 +1,7 @@
-"""Point sources: from a scenario's mechanisms to moment tensors and forces in (x, y, z), and what a mechanism means in words."""
+"""Point sources: from a scenario's mechanisms to moment tensors and forces in (x, y, z), and what a
+mechanism means in words.
+"""
+
 import math
 from dataclasses import dataclass
 
@@ -8,7 +11,9 @@ from craton.conventions import magnitude_to_moment
 from craton.io import contents
 from craton.survey import places, wavelets
 
-EARLY_ENOUGH = 1e-2    # of the peak: an explicit delay with less than this at t = 0 was chosen so that the run can start there
+# of the peak: an explicit delay with less than this at t = 0 was chosen so that the run can start
+# there
+EARLY_ENOUGH = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +64,14 @@ def shots(scenario):
     ----------
     scenario : Scenario
     """
-    return tuple(dict.fromkeys(name for i, entry in enumerate(scenario.source, 1) for name in shots_of(entry, f"source {i}") if name))
+    return tuple(
+        dict.fromkeys(
+            name
+            for i, entry in enumerate(scenario.source, 1)
+            for name in shots_of(entry, f"source {i}")
+            if name
+        )
+    )
 
 
 def shots_of(entry, default_name):
@@ -84,12 +96,17 @@ def positions(scenario, entry):
     scenario : Scenario
     entry : source or receivers of a scenario
     """
-    xyz = places.located(scenario, [entry.at]) if entry.shots is None else places.line(scenario, entry.shots)
+    xyz = (
+        places.located(scenario, [entry.at])
+        if entry.shots is None
+        else places.line(scenario, entry.shots)
+    )
     return [tuple(map(float, position)) for position in xyz]
 
 
 def moment_tensor(entry):
-    """Moment tensor, shape (3, 3), east-north-up, N m, of a scenario's ``explosion`` or ``moment_tensor``.
+    """Moment tensor, shape (3, 3), east-north-up, N m, of a scenario's ``explosion`` or
+    ``moment_tensor``.
 
     Parameters
     ----------
@@ -107,9 +124,11 @@ def moment_tensor(entry):
 
 
 def start_time(scenario, sources):
-    """Beginning of a run, s: ``time.start`` where given, else where every wavelet is below 1e-8 of its peak, and never after t = 0.
+    """Beginning of a run, s: ``time.start`` where given, else where every wavelet is below 1e-8 of
+    its peak, and never after t = 0.
 
-    A wavelet with an explicit ``delay`` that leaves less than 1 % of its peak at t = 0 was delayed in order to begin there, and does.
+    A wavelet with an explicit ``delay`` that leaves less than 1 % of its peak at t = 0 was delayed
+    in order to begin there, and does.
 
     Parameters
     ----------
@@ -124,19 +143,25 @@ def start_time(scenario, sources):
 def _earliest(source):
     wavelet = source.wavelet
     before = wavelet(np.linspace(min(wavelet.start, 0.0), 0.0, 500))
-    return 0.0 if source.delayed and np.abs(before).max() < EARLY_ENOUGH * wavelet.peak else wavelet.start
+    return (
+        0.0
+        if source.delayed and np.abs(before).max() < EARLY_ENOUGH * wavelet.peak
+        else wavelet.start
+    )
 
 
-# --- mechanisms --------------------------------------------------------------------------------------------------------------------
+# --- mechanisms -----------------------------------------------------------------------------------
 
 
 def double_couple(strike, dip, rake, moment=1.0):
-    """Moment tensor of shear on a plane, ``M0 (n d + d n)`` with normal n and slip d (Aki & Richards 2002, box 4.4).
+    """Moment tensor of shear on a plane, ``M0 (n d + d n)`` with normal n and slip d (Aki &
+    Richards 2002, box 4.4).
 
     Parameters
     ----------
     strike, dip, rake : float
-        Degrees; strike clockwise from north, dip down to its right, rake of the hanging wall's slip anticlockwise from strike.
+        Degrees; strike clockwise from north, dip down to its right, rake of the hanging wall's slip
+        anticlockwise from strike.
     moment : float
         Scalar moment M0, N m.
 
@@ -152,7 +177,9 @@ def double_couple(strike, dip, rake, moment=1.0):
 
 
 def _cos_sin(degrees):
-    """Cosine and sine, exact at multiples of 90 degrees so that no component of 1e-17 M0 is left over."""
+    """Cosine and sine, exact at multiples of 90 degrees so that no component of 1e-17 M0 is left
+    over.
+    """
     quarter, rest = divmod(degrees, 90.0)
     if rest == 0.0:
         return ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[int(quarter) % 4]
@@ -160,13 +187,20 @@ def _cos_sin(degrees):
 
 
 def _plane_axes(strike, dip):
-    """Return normal of the foot wall, direction of strike, and up-dip direction of a fault plane; unit vectors, east-north-up."""
+    """Return normal of the foot wall, direction of strike, and up-dip direction of a fault plane;
+    unit vectors, east-north-up.
+    """
     (cs, ss), (cd, sd) = _cos_sin(strike), _cos_sin(dip)
-    return np.array([sd * cs, -sd * ss, cd]), np.array([ss, cs, 0.0]), np.array([-cd * cs, cd * ss, sd])
+    return (
+        np.array([sd * cs, -sd * ss, cd]),
+        np.array([ss, cs, 0.0]),
+        np.array([-cd * cs, cd * ss, sd]),
+    )
 
 
 def double_couple_axes(strike, dip):
-    """Return normals of the foot wall, directions of strike and up dip of many planes, (n, 3) each, from degrees (n,); see `double_couple`.
+    """Return normals of the foot wall, directions of strike and up dip of many planes, (n, 3) each,
+    from degrees (n,); see `double_couple`.
 
     Parameters
     ----------
@@ -183,7 +217,8 @@ def double_couple_axes(strike, dip):
 
 
 def nodal_planes(tensor):
-    """Return the two nodal planes of the best double couple of a moment tensor (its deviatoric part's largest and smallest principal axes).
+    """Return the two nodal planes of the best double couple of a moment tensor (its deviatoric
+    part's largest and smallest principal axes).
 
     Parameters
     ----------
@@ -193,7 +228,8 @@ def nodal_planes(tensor):
     Returns
     -------
     ((strike, dip, rake), (strike, dip, rake)) or None
-        Degrees, strike in [0, 360), rake in (-180, 180], the smaller strike first; None where there is no deviatoric part.
+        Degrees, strike in [0, 360), rake in (-180, 180], the smaller strike first; None where there
+        is no deviatoric part.
     """
     tensor = np.asarray(tensor, dtype=float)
     deviator = tensor - np.trace(tensor) / 3 * np.eye(3)
@@ -208,9 +244,14 @@ def nodal_planes(tensor):
 def _plane(normal, slip):
     """(strike, dip, rake) of the plane with this normal and slip, of either sign together, degrees."""
     flat = math.hypot(normal[0], normal[1])
-    # The normal points up out of the foot wall; for a vertical plane both signs are right: take the strike below 180.
+    # The normal points up out of the foot wall; for a vertical plane both signs are right: take the
+    # strike below 180.
     vertical = abs(normal[2]) < 1e-9
-    upside_down = (-normal[1] < -1e-9 or (abs(normal[1]) <= 1e-9 and normal[0] < 0)) if vertical else normal[2] < 0
+    upside_down = (
+        (-normal[1] < -1e-9 or (abs(normal[1]) <= 1e-9 and normal[0] < 0))
+        if vertical
+        else normal[2] < 0
+    )
     sign = -1.0 if upside_down else 1.0
     normal, slip = sign * normal, sign * slip
     strike = _tidy(math.degrees(math.atan2(-normal[1], normal[0]))) % 360.0 if flat > 1e-9 else 0.0
@@ -226,7 +267,8 @@ def _tidy(degrees):
 
 
 def scalar_moment(tensor):
-    """Scalar moment M0 = |M| / sqrt(2), N m (Silver & Jordan 1982): M0 for a double couple, sqrt(3/2) M for an explosion of M.
+    """Scalar moment M0 = |M| / sqrt(2), N m (Silver & Jordan 1982): M0 for a double couple,
+    sqrt(3/2) M for an explosion of M.
 
     Parameters
     ----------
@@ -260,7 +302,8 @@ def parts(tensor):
     isotropic : float
         From -1 (implosion) to 1 (explosion), 0 for a deviatoric tensor.
     double_couple : float
-        Of the deviatoric part, 1 - 2 |epsilon| with epsilon from its principal values, 0 for a CLVD (Jost & Herrmann 1989).
+        Of the deviatoric part, 1 - 2 |epsilon| with epsilon from its principal values, 0 for a CLVD
+        (Jost & Herrmann 1989).
     """
     values = np.linalg.eigvalsh(np.asarray(tensor, dtype=float))
     mean = values.mean()
@@ -271,11 +314,12 @@ def parts(tensor):
     return float(mean / whole), float(1 - 2 * abs(deviator[0] / deviator[2]))
 
 
-# --- in words ----------------------------------------------------------------------------------------------------------------------
+# --- in words -------------------------------------------------------------------------------------
 
 
 def describe(source):
-    """One line on a source: place, mechanism with moment, Mw and nodal planes or force, and wavelet.
+    """One line on a source: place, mechanism with moment, Mw and nodal planes or force, and
+    wavelet.
 
     Parameters
     ----------
@@ -290,7 +334,9 @@ def _force_words(source):
     size = float(np.linalg.norm(source.force))
     if source.wavelet.is_pulse:
         return f"force ({fx:g}, {fy:g}, {fz:g}) N times wavelet, impulse {size * abs(source.wavelet.area):.4g} N s"
-    return f"force ({fx:g}, {fy:g}, {fz:g}) N times wavelet, peak {size * source.wavelet.peak:.4g} N"
+    return (
+        f"force ({fx:g}, {fy:g}, {fz:g}) N times wavelet, peak {size * source.wavelet.peak:.4g} N"
+    )
 
 
 def _moment_words(source):
@@ -307,6 +353,10 @@ def _mechanism_words(tensor):
     if planes is None:
         return "explosion" if isotropic > 0 else "implosion"
     text = " and ".join("/".join(f"{v:.0f}" for v in plane) for plane in planes)
-    name = "double couple" if couple > 0.999 and abs(isotropic) < 1e-3 else f"moment tensor ({100 * couple:.0f} % double couple)"
+    name = (
+        "double couple"
+        if couple > 0.999 and abs(isotropic) < 1e-3
+        else f"moment tensor ({100 * couple:.0f} % double couple)"
+    )
     iso = f", {100 * isotropic:.0f} % isotropic" if abs(isotropic) >= 1e-3 else ""
     return f"{name}{iso}, strike/dip/rake {text}"

@@ -1,4 +1,7 @@
-"""Travel times of phases in any radial model by ObsPy's TauP, and times picked on seismograms to compare them with."""
+"""Travel times of phases in any radial model by ObsPy's TauP, and times picked on seismograms to
+compare them with.
+"""
+
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +15,9 @@ from craton.model.globe import radial_files
 
 @dataclass(frozen=True)
 class Arrival:
-    """One phase at one place: distance (degrees), time (s), ray parameter (s/degree), angle from the vertical there (degrees)."""
+    """One phase at one place: distance (degrees), time (s), ray parameter (s/degree), angle from
+    the vertical there (degrees).
+    """
 
     phase: str
     distance: float
@@ -33,7 +38,9 @@ def taup(model):
         from obspy.taup import TauPyModel
         from obspy.taup.taup_create import build_taup_model
     except ImportError as error:
-        raise ResourceError("travel times need ObsPy; install it with: pip install 'craton[seis]'") from error
+        raise ResourceError(
+            "travel times need ObsPy; install it with: pip install 'craton[seis]'"
+        ) from error
     with TemporaryDirectory(prefix="craton-taup-") as folder:
         path = Path(folder) / "radial.nd"
         radial_files.write_nd(model, path)
@@ -60,13 +67,24 @@ def arrivals(model, depth, distance, phases=("p", "P", "s", "S", "PcP", "ScS")):
         A phase with several branches once for each.
     """
     arrivals_ = taup(model).get_travel_times(depth / 1e3, float(distance), list(phases))
-    return [Arrival(a.name, float(distance), float(a.time), float(a.ray_param_sec_degree), float(a.incident_angle)) for a in arrivals_]
+    return [
+        Arrival(
+            a.name,
+            float(distance),
+            float(a.time),
+            float(a.ray_param_sec_degree),
+            float(a.incident_angle),
+        )
+        for a in arrivals_
+    ]
 
 
 def curves(model, depth, distances, phases):
-    """Travel-time curves: dict of phase to (distances, times), arrays of degrees and s, a nan between branches.
+    """Travel-time curves: dict of phase to (distances, times), arrays of degrees and s, a nan
+    between branches.
 
-    Of a phase with several branches at a distance all are listed, branch by branch in order of time.
+    Of a phase with several branches at a distance all are listed, branch by branch in order of
+    time.
 
     Parameters
     ----------
@@ -92,7 +110,8 @@ def curves(model, depth, distances, phases):
 
 
 def distances(frame, source, stations):
-    """Degrees at the Earth's centre, and azimuths at the source (degrees clockwise from north), of stations.
+    """Degrees at the Earth's centre, and azimuths at the source (degrees clockwise from north), of
+    stations.
 
     Parameters
     ----------
@@ -103,22 +122,25 @@ def distances(frame, source, stations):
     """
     stations = np.asarray(stations, float).reshape(-1, 2)
     to = frame.direction(stations[:, 0], stations[:, 1]) @ frame.axes(*source)
-    return np.degrees(np.arctan2(np.hypot(to[:, 0], to[:, 1]), to[:, 2])), np.degrees(np.arctan2(to[:, 0], to[:, 1])) % 360
+    return np.degrees(np.arctan2(np.hypot(to[:, 0], to[:, 1]), to[:, 2])), np.degrees(
+        np.arctan2(to[:, 0], to[:, 1])
+    ) % 360
 
 
-# --- picks ------------------------------------------------------------------------------------------------------------------------------
+# --- picks ----------------------------------------------------------------------------------------
 
 
 def delay(trace, pulse, step, start, window, either=True):
-    """Arrival time of a pulse: the lag at which it correlates best with a trace, interpolated between samples.
+    """Arrival time of a pulse: the lag at which it correlates best with a trace, interpolated
+    between samples.
 
     Parameters
     ----------
     trace : (n,) array
         Seismogram.
     pulse : callable
-        The expected pulse at times (s) from the arrival: of displacement the source's moment rate (of a force its history), of velocity the
-        derivative of that.
+        The expected pulse at times (s) from the arrival: of displacement the source's moment rate
+        (of a force its history), of velocity the derivative of that.
     step, start : float
         s between samples, and time of the first one.
     window : (float, float)
@@ -136,16 +158,23 @@ def delay(trace, pulse, step, start, window, either=True):
     trace = np.asarray(trace, float)
     length = _extent(pulse, step)
     shape = pulse(step * np.arange(-length, length + 1))
-    first, last = (int(np.floor((window[0] - start) / step)), int(np.ceil((window[1] - start) / step)))
+    first, last = (
+        int(np.floor((window[0] - start) / step)),
+        int(np.ceil((window[1] - start) / step)),
+    )
     low, high = max(first - length, 0), min(last + length + 1, len(trace))
     if high - low < len(shape):
-        raise ValueError(f"the seismogram from {start:g} to {start + step * (len(trace) - 1):g} s does not hold a pulse in {window} s")
+        raise ValueError(
+            f"the seismogram from {start:g} to {start + step * (len(trace) - 1):g} s does not hold a pulse in {window} s"
+        )
     window_trace = trace[low:high]
     product = np.correlate(window_trace, shape, "valid")
     power = np.convolve(window_trace**2, np.ones(len(shape)), "valid")
     likeness = product / np.sqrt(np.maximum(power, 1e-300) * (shape**2).sum())
     best = int(np.argmax(np.abs(product) if either else product))
-    return start + step * (low + length + _vertex(np.abs(product) if either else product, best)), float(likeness[best])
+    return start + step * (
+        low + length + _vertex(np.abs(product) if either else product, best)
+    ), float(likeness[best])
 
 
 def _extent(pulse, step):
@@ -165,7 +194,8 @@ def _vertex(values, n):
 
 
 def onset(trace, step, start, short, long, ratio=4.0, window=None):
-    """First time at which the mean square over `short` seconds exceeds `ratio` times that over the `long` seconds before (STA/LTA).
+    """First time at which the mean square over `short` seconds exceeds `ratio` times that over the
+    `long` seconds before (STA/LTA).
 
     Parameters
     ----------
@@ -187,7 +217,10 @@ def onset(trace, step, start, short, long, ratio=4.0, window=None):
     short_count, long_count = (max(int(round(length / step)), 1) for length in (short, long))
     total = np.concatenate([[0.0], np.cumsum(square)])
     at = np.arange(long_count, len(square) - short_count + 1)
-    sta, lta = (total[at + short_count] - total[at]) / short_count, (total[at] - total[at - long_count]) / long_count
+    sta, lta = (
+        (total[at + short_count] - total[at]) / short_count,
+        (total[at] - total[at - long_count]) / long_count,
+    )
     times = start + step * at
     chosen = sta > ratio * lta + 1e-12 * square.max(initial=0)
     if window is not None:
@@ -196,7 +229,8 @@ def onset(trace, step, start, short, long, ratio=4.0, window=None):
 
 
 def compare(trace, pulse, step, start, expected, half_window, tolerance=0.005):
-    """Rows of expected and picked times of one seismogram: dicts with phase, distance, expected, picked, likeness, off (s), passed.
+    """Rows of expected and picked times of one seismogram: dicts with phase, distance, expected,
+    picked, likeness, off (s), passed.
 
     Passed: within `tolerance` of the travel time or one sample, whichever is more.
 
@@ -213,6 +247,15 @@ def compare(trace, pulse, step, start, expected, half_window, tolerance=0.005):
         window = (arrival.time - half_window, arrival.time + half_window)
         picked, likeness = delay(trace, pulse, step, start, window)
         off = picked - arrival.time
-        rows.append({"phase": arrival.phase, "distance": arrival.distance, "expected": arrival.time, "picked": picked, "likeness": likeness,
-                     "off": off, "passed": abs(off) <= max(tolerance * arrival.time, step)})  # fmt: skip
+        rows.append(
+            {
+                "phase": arrival.phase,
+                "distance": arrival.distance,
+                "expected": arrival.time,
+                "picked": picked,
+                "likeness": likeness,
+                "off": off,
+                "passed": abs(off) <= max(tolerance * arrival.time, step),
+            }
+        )
     return rows

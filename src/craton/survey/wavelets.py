@@ -1,4 +1,7 @@
-"""Source time functions: their values, and what one must know of each (area, peak, peak frequency, f95, when it starts and is over)."""
+"""Source time functions: their values, and what one must know of each (area, peak, peak frequency,
+f95, when it starts and is over).
+"""
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,22 +12,24 @@ import numpy as np
 
 from craton import io
 
-START_LEVEL = 1e-8    # of the peak: before `start` a wavelet is smaller
-END_LEVEL = 1e-4      # of the peak: after `end` a wavelet is smaller
-F95 = 0.95            # part of the spectrum's area below f95
+START_LEVEL = 1e-8  # of the peak: before `start` a wavelet is smaller
+END_LEVEL = 1e-4  # of the peak: after `end` a wavelet is smaller
+F95 = 0.95  # part of the spectrum's area below f95
 LONGEST_GRID = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
 class Wavelet:
-    """A source time function: a moment rate (1/s, times the moment tensor) or a force history (times the force).
+    """A source time function: a moment rate (1/s, times the moment tensor) or a force history
+    (times the force).
 
     Parameters
     ----------
     kind : str
         Key of ``WAVELETS``.
     delay : float
-        Time of the centre (gaussian, ricker, gaussian_derivative), of the onset (brune, kuepper), or shift of the sample times, s.
+        Time of the centre (gaussian, ricker, gaussian_derivative), of the onset (brune, kuepper),
+        or shift of the sample times, s.
     shape : callable
         Values at times counted from `delay`.
     area : float
@@ -32,8 +37,8 @@ class Wavelet:
     peak : float
         Largest absolute value.
     peak_frequency : float
-        Hz, where the amplitude spectrum |S| is largest; for pulses, whose |S| is largest at zero, where f |S| is, the spectrum of the
-        far-field velocity that a moment rate radiates.
+        Hz, where the amplitude spectrum |S| is largest; for pulses, whose |S| is largest at zero,
+        where f |S| is, the spectrum of the far-field velocity that a moment rate radiates.
     f95 : float
         Hz; 95 % of the integral of |S(f)| over positive f lie below.
     start, end : float
@@ -64,11 +69,21 @@ class Wavelet:
 
     def describe(self):
         """One line: kind, parameters, time, area or peak, frequencies, with units."""
-        where = {"brune": "onset", "kuepper": "onset", "samples": "shifted by"}.get(self.kind, "centre")
-        area, peak = {"gaussian": ("", " 1/s"), "brune": ("", " 1/s"), "kuepper": (" s", "")}.get(self.kind, ("", ""))
-        size = f"area {self.area:.4g}{area}, peak {self.peak:.4g}{peak}" if self.is_pulse else f"zero mean, peak {self.peak:.4g}"
-        return (f"{self.kind}, {self.parameters}, {where} {self.delay:g} s, {size}, "
-                f"peak frequency {self.peak_frequency:.3g} Hz, f95 {self.f95:.3g} Hz")
+        where = {"brune": "onset", "kuepper": "onset", "samples": "shifted by"}.get(
+            self.kind, "centre"
+        )
+        area, peak = {"gaussian": ("", " 1/s"), "brune": ("", " 1/s"), "kuepper": (" s", "")}.get(
+            self.kind, ("", "")
+        )
+        size = (
+            f"area {self.area:.4g}{area}, peak {self.peak:.4g}{peak}"
+            if self.is_pulse
+            else f"zero mean, peak {self.peak:.4g}"
+        )
+        return (
+            f"{self.kind}, {self.parameters}, {where} {self.delay:g} s, {size}, "
+            f"peak frequency {self.peak_frequency:.3g} Hz, f95 {self.f95:.3g} Hz"
+        )
 
 
 def build(spec):
@@ -91,7 +106,7 @@ def build(spec):
     return WAVELETS[spec.kind](spec)
 
 
-# --- shapes: plain functions of the time since the delay ---------------------------------------------------------------------------
+# --- shapes: plain functions of the time since the delay ------------------------------------------
 
 
 def gaussian_shape(t, tau):
@@ -108,7 +123,8 @@ def gaussian_shape(t, tau):
 
 
 def ricker_shape(t, frequency):
-    """Ricker (1953): second derivative of a Gaussian, sign and size such that the centre is 1; `frequency` of the spectrum's peak, Hz.
+    """Ricker (1953): second derivative of a Gaussian, sign and size such that the centre is 1;
+    `frequency` of the spectrum's peak, Hz.
 
     Parameters
     ----------
@@ -136,7 +152,8 @@ def gaussian_derivative_shape(t, tau):
 
 
 def brune_shape(t, corner_frequency):
-    """Omega-squared pulse of unit area, ``w0^2 t exp(-w0 t)`` from t = 0 on, 1/s (Brune 1970); `corner_frequency` in Hz.
+    """Omega-squared pulse of unit area, ``w0^2 t exp(-w0 t)`` from t = 0 on, 1/s (Brune 1970);
+    `corner_frequency` in Hz.
 
     Parameters
     ----------
@@ -150,7 +167,8 @@ def brune_shape(t, corner_frequency):
 
 
 def kuepper_shape(t, duration, extrema):
-    """Kuepper (1958): ``sin(n pi t/T) - n/(n+2) sin((n+2) pi t/T)`` from 0 to T, scaled to peak 1; n extrema, T the duration (s).
+    """Kuepper (1958): ``sin(n pi t/T) - n/(n+2) sin((n+2) pi t/T)`` from 0 to T, scaled to peak 1;
+    n extrema, T the duration (s).
 
     Parameters
     ----------
@@ -194,45 +212,90 @@ def _spline(times, values):
     return CubicSpline(times, values)
 
 
-# --- kinds: from a scenario's wavelet to a Wavelet ---------------------------------------------------------------------------------
+# --- kinds: from a scenario's wavelet to a Wavelet ------------------------------------------------
 
 
 def _gaussian(spec):
     tau, shape = spec.tau, partial(gaussian_shape, tau=spec.tau)
-    # |S| = exp(-2 (pi f tau)^2): its integral up to f is erf(sqrt(2) pi f tau), and erf(1.385903824) = 0.95.
-    return _symmetric(spec, shape, f"tau {tau:g} s", tau, area=1.0, peak=1 / (math.sqrt(2 * math.pi) * tau),
-                      peak_frequency=1 / (2 * math.pi * tau), f95=1.3859038243496775 / (math.sqrt(2) * math.pi * tau))
+    # |S| = exp(-2 (pi f tau)^2): its integral up to f is erf(sqrt(2) pi f tau), and
+    # erf(1.385903824) = 0.95.
+    return _symmetric(
+        spec,
+        shape,
+        f"tau {tau:g} s",
+        tau,
+        area=1.0,
+        peak=1 / (math.sqrt(2 * math.pi) * tau),
+        peak_frequency=1 / (2 * math.pi * tau),
+        f95=1.3859038243496775 / (math.sqrt(2) * math.pi * tau),
+    )
 
 
 def _ricker(spec):
     f, shape = spec.frequency, partial(ricker_shape, frequency=spec.frequency)
-    # |S| ~ f^2 exp(-(f/f0)^2): its integral up to x f0 is P(3/2, x^2), the incomplete gamma function, and P(3/2, 1.9767^2) = 0.95.
+    # |S| ~ f^2 exp(-(f/f0)^2): its integral up to x f0 is P(3/2, x^2), the incomplete gamma
+    # function, and P(3/2, 1.9767^2) = 0.95.
     last = math.sqrt(1.5) / (math.pi * f)
-    return _symmetric(spec, shape, f"frequency {f:g} Hz", last, area=0.0, peak=1.0, peak_frequency=f, f95=1.9767053274642605 * f)
+    return _symmetric(
+        spec,
+        shape,
+        f"frequency {f:g} Hz",
+        last,
+        area=0.0,
+        peak=1.0,
+        peak_frequency=f,
+        f95=1.9767053274642605 * f,
+    )
 
 
 def _gaussian_derivative(spec):
     tau, shape = spec.tau, partial(gaussian_derivative_shape, tau=spec.tau)
     # |S| ~ f exp(-2 (pi f tau)^2): its integral up to f is 1 - exp(-2 (pi f tau)^2).
-    return _symmetric(spec, shape, f"tau {tau:g} s", tau, area=0.0, peak=1.0, peak_frequency=1 / (2 * math.pi * tau),
-                      f95=math.sqrt(math.log(1 / (1 - F95)) / 2) / (math.pi * tau))
+    return _symmetric(
+        spec,
+        shape,
+        f"tau {tau:g} s",
+        tau,
+        area=0.0,
+        peak=1.0,
+        peak_frequency=1 / (2 * math.pi * tau),
+        f95=math.sqrt(math.log(1 / (1 - F95)) / 2) / (math.pi * tau),
+    )
 
 
 def _brune(spec):
-    fc, shape, delay = spec.corner_frequency, partial(brune_shape, corner_frequency=spec.corner_frequency), spec.delay or 0.0
+    fc, shape, delay = (
+        spec.corner_frequency,
+        partial(brune_shape, corner_frequency=spec.corner_frequency),
+        spec.delay or 0.0,
+    )
     last = 1 / (2 * math.pi * fc)
     # |S| = 1 / (1 + (f/fc)^2): its integral up to f is fc atan(f/fc).
-    return Wavelet("brune", delay, shape, area=1.0, peak=2 * math.pi * fc / math.e, peak_frequency=fc, f95=fc * math.tan(F95 * math.pi / 2),
-                   start=delay, end=delay + _decay_time(shape, END_LEVEL, last), parameters=f"corner frequency {fc:g} Hz")
+    return Wavelet(
+        "brune",
+        delay,
+        shape,
+        area=1.0,
+        peak=2 * math.pi * fc / math.e,
+        peak_frequency=fc,
+        f95=fc * math.tan(F95 * math.pi / 2),
+        start=delay,
+        end=delay + _decay_time(shape, END_LEVEL, last),
+        parameters=f"corner frequency {fc:g} Hz",
+    )
 
 
 def _kuepper_wavelet(spec):
     duration, n, delay = spec.duration, spec.extrema, spec.delay or 0.0
     shape = partial(kuepper_shape, duration=duration, extrema=n)
     area = (1 - (-1) ** n) * duration / math.pi * (1 / n - n / (n + 2) ** 2) / _kuepper_peak(n)
-    peak_frequency, f95 = _spectrum_numbers(shape(np.arange(1024) * duration / 1024), duration / 1024)
+    peak_frequency, f95 = _spectrum_numbers(
+        shape(np.arange(1024) * duration / 1024), duration / 1024
+    )
     parameters = f"duration {duration:g} s, {n} extrem{'um' if n == 1 else 'a'}"
-    return Wavelet("kuepper", delay, shape, area, 1.0, peak_frequency, f95, delay, delay + duration, parameters)
+    return Wavelet(
+        "kuepper", delay, shape, area, 1.0, peak_frequency, f95, delay, delay + duration, parameters
+    )
 
 
 def _samples(spec):
@@ -242,10 +305,25 @@ def _samples(spec):
     curve = shape(fine)
     peak_frequency, f95 = _spectrum_numbers(curve, fine[1] - fine[0])
     peak = max(np.abs(curve).max(), np.abs(values).max())
-    start, end = (times[_edge(values, level * peak, side)] for level, side in ((START_LEVEL, 0), (END_LEVEL, -1)))
-    parameters = f"{len(times)} samples" + (f" of {Path(spec.file).name}" if spec.file is not None else "")
-    return Wavelet("samples", delay, shape, float(_spline(times, values).integrate(times[0], times[-1])), float(peak), peak_frequency, f95,
-                   float(delay + start), float(delay + end), parameters)
+    start, end = (
+        times[_edge(values, level * peak, side)]
+        for level, side in ((START_LEVEL, 0), (END_LEVEL, -1))
+    )
+    parameters = f"{len(times)} samples" + (
+        f" of {Path(spec.file).name}" if spec.file is not None else ""
+    )
+    return Wavelet(
+        "samples",
+        delay,
+        shape,
+        float(_spline(times, values).integrate(times[0], times[-1])),
+        float(peak),
+        peak_frequency,
+        f95,
+        float(delay + start),
+        float(delay + end),
+        parameters,
+    )
 
 
 WAVELETS = {
@@ -258,25 +336,36 @@ WAVELETS = {
 }
 
 
-# --- numbers of a wavelet ----------------------------------------------------------------------------------------------------------
+# --- numbers of a wavelet -------------------------------------------------------------------------
 
 
 def _symmetric(spec, shape, parameters, last, **numbers):
-    """Return a wavelet with its centre at the delay; `last` is the time of its last extremum after the centre, s."""
+    """Return a wavelet with its centre at the delay; `last` is the time of its last extremum after
+    the centre, s.
+    """
     delay = spec.delay or 0.0
-    start, end = delay - _decay_time(shape, START_LEVEL, last), delay + _decay_time(shape, END_LEVEL, last)
+    start, end = (
+        delay - _decay_time(shape, START_LEVEL, last),
+        delay + _decay_time(shape, END_LEVEL, last),
+    )
     return Wavelet(spec.kind, delay, shape, start=start, end=end, parameters=parameters, **numbers)
 
 
 def _decay_time(shape, level, last):
-    """Time after which |shape| stays below `level` of its peak; it must decay from the time `last` of its last extremum on."""
+    """Time after which |shape| stays below `level` of its peak; it must decay from the time `last`
+    of its last extremum on.
+    """
     peak = max(abs(float(shape(np.float64(t)))) for t in (0.0, last))
     low = high = last
     while abs(float(shape(np.float64(high)))) > level * peak:
         low, high = high, 2 * high
     for _ in range(60):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if abs(float(shape(np.float64(middle)))) > level * peak else (low, middle)
+        low, high = (
+            (middle, high)
+            if abs(float(shape(np.float64(middle)))) > level * peak
+            else (low, middle)
+        )
     return high
 
 
@@ -285,41 +374,52 @@ def _spectrum_numbers(values, dt):
     length = 1 << max(17, math.ceil(math.log2(8 * len(values))))
     amplitude, f = np.abs(np.fft.rfft(values, length)), np.fft.rfftfreq(length, dt)
     top = int(amplitude.argmax())
-    # A pulse has its largest amplitude at zero (or within its first lobe around zero): then where f |S| is largest.
+    # A pulse has its largest amplitude at zero (or within its first lobe around zero): then where f
+    # |S| is largest.
     pulse = amplitude[0] > 0.999 * amplitude[top]
     cumulative = np.cumsum(0.5 * (amplitude[1:] + amplitude[:-1]))
-    return float(f[int((f * amplitude).argmax()) if pulse else top]), float(np.interp(F95 * cumulative[-1], cumulative, f[1:]))
+    return float(f[int((f * amplitude).argmax()) if pulse else top]), float(
+        np.interp(F95 * cumulative[-1], cumulative, f[1:])
+    )
 
 
 def _grid_points(times):
     """Points of a uniform grid twice as fine as the closest samples, within reason."""
-    return min(LONGEST_GRID, 2 * math.ceil((times[-1] - times[0]) / np.diff(times).min() - 1e-6) + 1)
+    return min(
+        LONGEST_GRID, 2 * math.ceil((times[-1] - times[0]) / np.diff(times).min() - 1e-6) + 1
+    )
 
 
 def _edge(values, level, side):
-    """Index of the sample just before the first (side 0) or just after the last (side -1) that is larger than `level`."""
+    """Index of the sample just before the first (side 0) or just after the last (side -1) that is
+    larger than `level`.
+    """
     large = np.flatnonzero(np.abs(values) > level)
     return max(large[0] - 1, 0) if side == 0 else min(large[-1] + 1, len(values) - 1)
 
 
-# --- files of samples --------------------------------------------------------------------------------------------------------------
+# --- files of samples -----------------------------------------------------------------------------
 
 
 def sample_arrays(spec):
-    """Return times and values of a ``samples`` wavelet as arrays, read from its file where it has one, and checked (see `check_samples`).
+    """Return times and values of a ``samples`` wavelet as arrays, read from its file where it has
+    one, and checked (see `check_samples`).
 
     Parameters
     ----------
     spec : wavelet of a scenario
     """
-    times, values = (spec.times, spec.values) if spec.file is None else io.read(spec.file, "wavelet", "text")
+    times, values = (
+        (spec.times, spec.values) if spec.file is None else io.read(spec.file, "wavelet", "text")
+    )
     times, values = np.array(times, dtype=float), np.array(values, dtype=float)
     check_samples(times, values)
     return times, values
 
 
 def check_samples(times, values):
-    """Raise ValueError, in plain words, where samples make no wavelet: too few, not finite, times not increasing, all zero.
+    """Raise ValueError, in plain words, where samples make no wavelet: too few, not finite, times
+    not increasing, all zero.
 
     Parameters
     ----------
@@ -332,9 +432,13 @@ def check_samples(times, values):
     if len(times) < 4:
         raise ValueError(f"{len(times)} samples are too few, at least 4 are required")
     if not (np.isfinite(times).all() and np.isfinite(values).all()):
-        raise ValueError(f"sample {int(np.flatnonzero(~(np.isfinite(times) & np.isfinite(values)))[0]) + 1} is not finite")
+        raise ValueError(
+            f"sample {int(np.flatnonzero(~(np.isfinite(times) & np.isfinite(values)))[0]) + 1} is not finite"
+        )
     back = np.flatnonzero(np.diff(times) <= 0)
     if len(back):
-        raise ValueError(f"time {times[back[0] + 1]:g} s is not after the previous one, {times[back[0]]:g} s")
+        raise ValueError(
+            f"time {times[back[0] + 1]:g} s is not after the previous one, {times[back[0]]:g} s"
+        )
     if not np.any(values):
         raise ValueError("all samples are zero")

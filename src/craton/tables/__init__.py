@@ -1,1 +1,3 @@
-"""Tables of a scenario that all methods share, how they are read from TOML, checked and written; those of a method live with it."""
+"""Tables of a scenario that all methods share, how they are read from TOML, checked and written;
+those of a method live with it.
+"""

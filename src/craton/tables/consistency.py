@@ -1,4 +1,6 @@
-"""Problems between the tables of a wave scenario: positions and sources against its dimensions, sources and fibres against its shots."""
+"""Problems between the tables of a wave scenario: positions and sources against its dimensions,
+sources and fibres against its shots.
+"""
 
 from craton.tables.fields import places
 from craton.tables.foreign import dotted
@@ -61,7 +63,8 @@ def plane_problems(scenario):
 
 
 def shot_problems(scenario):
-    """Problems of sources with and without a shot in one scenario, and of fibres together with shots.
+    """Problems of sources with and without a shot in one scenario, and of fibres together with
+    shots.
 
     Parameters
     ----------

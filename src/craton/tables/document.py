@@ -19,7 +19,8 @@ class Reading:
     Parameters
     ----------
     scenario : craton.tables.schema.Document or None
-        Present whenever enough is right to check more on it; to be run only when there are no problems.
+        Present whenever enough is right to check more on it; to be run only when there are no
+        problems.
     problems : tuple of Problem
         Everything wrong.
     file, text : str
@@ -43,11 +44,13 @@ def read(path, check, overrides=(), synonyms=None):
     path : str or os.PathLike
         The file; relative paths inside it are relative to its folder.
     check : callable
-        From a dict of tables to a scenario, or None, and a list of Problem: `craton.scenario.diagnose`.
+        From a dict of tables to a scenario, or None, and a list of Problem:
+        `craton.scenario.diagnose`.
     overrides : sequence of str
         ``"key.path=value"`` each, applied before checking.
     synonyms : dict, optional
-        Other names of a key, which an override of it removes: ``{"domain.element_size": ["spacing"]}``.
+        Other names of a key, which an override of it removes: ``{"domain.element_size":
+        ["spacing"]}``.
 
     Returns
     -------
@@ -132,7 +135,9 @@ def _tomls(folder):
 
 
 def _not_toml(text, message):
-    """Return the first syntax error; its line stands in the message, where `format_problems` finds it."""
+    """Return the first syntax error; its line stands in the message, where `format_problems` finds
+    it.
+    """
     if "(at end of document)" in message:
         last = text.rstrip().count("\n") + 1
         message = message.replace("at end of document", f"at line {last}, end of the file")
@@ -206,7 +211,9 @@ def _steps(path):
 
 
 def _resolve_files(value, folder):
-    """Make each ``file = "..."`` (and ``mesh``) absolute, so that the scenario means the same wherever it is written."""
+    """Make each ``file = "..."`` (and ``mesh``) absolute, so that the scenario means the same
+    wherever it is written.
+    """
     if isinstance(value, dict):
         for key, child in value.items():
             if key in ("file", "mesh") and isinstance(child, str) and child.strip():
@@ -227,7 +234,8 @@ def format_problems(error, file=None, text=None, overrides=()):
     file, text : str, optional
         The scenario file's name and content; a Reading knows them.
     overrides : sequence of str, optional
-        Those the scenario was read with: a problem in one of them is shown there and not in the file.
+        Those the scenario was read with: a problem in one of them is shown there and not in the
+        file.
 
     Returns
     -------
@@ -281,7 +289,8 @@ def _cut(line, most=120):
 
 
 def dumps(scenario):
-    """Return a scenario as TOML text: every value as resolved, SI numbers, absolute paths; `loads` makes an equal scenario of it.
+    """Return a scenario as TOML text: every value as resolved, SI numbers, absolute paths; `loads`
+    makes an equal scenario of it.
 
     Parameters
     ----------

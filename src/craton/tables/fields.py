@@ -1,4 +1,6 @@
-"""Types of the values in a scenario: numbers with units and limits, choices, positions, tables told apart by kind."""
+"""Types of the values in a scenario: numbers with units and limits, choices, positions, tables told
+apart by kind.
+"""
 
 import operator
 import os
@@ -24,9 +26,11 @@ from craton.units import DIMENSIONS, UnitError, si
 
 
 class Table(BaseModel):
-    """A table of the scenario: its keys are fixed, its values do not change, an unknown key is an error.
+    """A table of the scenario: its keys are fixed, its values do not change, an unknown key is an
+    error.
 
-    `_problems` yields (key, message, remedy) of values that do not fit each other; `key` is relative to the table.
+    `_problems` yields (key, message, remedy) of values that do not fit each other; `key` is
+    relative to the table.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -60,7 +64,8 @@ def wrong(*items, nearest=None):
 
 
 def repeated(names, key, remedy, message="{} is listed twice"):
-    """Problems of names that are in a list twice: list; `key` is a format of the number, `message` of the name.
+    """Problems of names that are in a list twice: list; `key` is a format of the number, `message`
+    of the name.
 
     Parameters
     ----------
@@ -76,7 +81,8 @@ def repeated(names, key, remedy, message="{} is listed twice"):
 
 
 def exactly_one(table, names, remedy, key=""):
-    """Problems of a table with both or none of two keys, reported at `key`: list of (key, message, remedy).
+    """Problems of a table with both or none of two keys, reported at `key`: list of (key, message,
+    remedy).
 
     Parameters
     ----------
@@ -95,7 +101,8 @@ def exactly_one(table, names, remedy, key=""):
 
 
 def both_or_none(table, names, otherwise):
-    """Return the problem of a table with one of two keys that go together: list; `otherwise` is used where both are left out.
+    """Return the problem of a table with one of two keys that go together: list; `otherwise` is
+    used where both are left out.
 
     Parameters
     ----------
@@ -121,7 +128,8 @@ LIMITS = {
 
 
 def quantity(dimension, **limits):
-    """Return the type of a number with a dimension, and its limits: ``above`` and ``below`` are excluded, ``least`` and ``most`` allowed.
+    """Return the type of a number with a dimension, and its limits: ``above`` and ``below`` are
+    excluded, ``least`` and ``most`` allowed.
 
     Parameters
     ----------
@@ -200,7 +208,8 @@ def must(holds, message, remedy):
 
 
 def one_of(names, meant=None):
-    """Return the check that a value is one word (or number) out of a few; `meant` maps other programs' words to ours.
+    """Return the check that a value is one word (or number) out of a few; `meant` maps other
+    programs' words to ours.
 
     Parameters
     ----------
@@ -225,7 +234,8 @@ def one_of(names, meant=None):
 
 
 def choice(*names, meant=None):
-    """Return the type of one word (or number) out of a few; `meant` maps other programs' words to ours.
+    """Return the type of one word (or number) out of a few; `meant` maps other programs' words to
+    ours.
 
     Parameters
     ----------
@@ -323,7 +333,8 @@ def as_list(value):
 
 
 def items_of(count, message, remedy):
-    """Return the check that a value is a list of `count` items; "{value}" in the message is the value.
+    """Return the check that a value is a list of `count` items; "{value}" in the message is the
+    value.
 
     Parameters
     ----------
@@ -392,7 +403,8 @@ def spatial(values):
 
 
 def many(item, noun=None):
-    """Return the type of a list of numbers or tables: a tuple, from a list or a NumPy array; tables with a noun are written ``[[noun]]``.
+    """Return the type of a list of numbers or tables: a tuple, from a list or a NumPy array; tables
+    with a noun are written ``[[noun]]``.
 
     Parameters
     ----------
@@ -417,7 +429,8 @@ def many(item, noun=None):
 
 
 def word_or(words, kind):
-    """Return the type of one of some words, or of something else, which is no string or begins like a number.
+    """Return the type of one of some words, or of something else, which is no string or begins like
+    a number.
 
     Parameters
     ----------
@@ -467,10 +480,11 @@ Xyz = triple(Length, "xyz", "m")
 
 
 class Position(Table):
-    """A place: ``[x, y, z]`` in metres with z up, or ``{ x, y, depth }`` with depth below the local surface.
+    """A place: ``[x, y, z]`` in metres with z up, or ``{ x, y, depth }`` with depth below the local
+    surface.
 
-    In the (x, z) plane y may be left out: ``[x, z]``, ``{ x, depth }``. ``Position(x=0, y=0, depth=100)`` in Python; `xyz` gives the three
-    coordinates either way.
+    In the (x, z) plane y may be left out: ``[x, z]``, ``{ x, depth }``. ``Position(x=0, y=0,
+    depth=100)`` in Python; `xyz` gives the three coordinates either way.
     """
 
     x: Length = Field(examples=["2000  # m, east"])
@@ -528,7 +542,9 @@ Latitude = quantity("angle", least=-90, most=90)
 
 
 class Place(Table):
-    """A place on Earth, for ``domain.chunk``: ``longitude`` and ``latitude`` (deg), ``depth`` below the ground (m)."""
+    """A place on Earth, for ``domain.chunk``: ``longitude`` and ``latitude`` (deg), ``depth`` below
+    the ground (m).
+    """
 
     longitude: Longitude = Field(examples=["-67.25  # deg, east"])
     latitude: Latitude = Field(examples=["-13.82  # deg, north"])

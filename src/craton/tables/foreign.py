@@ -1,4 +1,6 @@
-"""Keys of other methods in a scenario: read as a key of its own, left out with a note, or refused with a remedy."""
+"""Keys of other methods in a scenario: read as a key of its own, left out with a note, or refused
+with a remedy.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,16 +13,18 @@ from craton.text import shown
 
 @dataclass(frozen=True)
 class Foreign:
-    """A key, or some values of a key, that a method does not have and others do: one row of the method's table.
+    """A key, or some values of a key, that a method does not have and others do: one row of the
+    method's table.
 
     A key that is neither renamed nor refused and has no value in its place is left out. In texts,
-    ``{value}`` stands for the value, and ``{0}`` for the scenario in a note. Further checks are made
-    on a scenario with a refused value only where something takes its place.
+    ``{value}`` stands for the value, and ``{0}`` for the scenario in a note. Further checks are
+    made on a scenario with a refused value only where something takes its place.
 
     Parameters
     ----------
     key : str
-        Path in the scenario; ``a|b`` stands for two names, ``*`` for any name or number, ``**`` for any steps.
+        Path in the scenario; ``a|b`` stands for two names, ``*`` for any name or number, ``**`` for
+        any steps.
     values : tuple or callable, optional
         The values that are meant, or whether one is, from it and the dict of its table; None: all.
     refused : tuple of str, optional

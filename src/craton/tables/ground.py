@@ -1,4 +1,6 @@
-"""The ground in a scenario's model: topography and bathymetry from a file, an array or a number, and the water above them."""
+"""The ground in a scenario's model: topography and bathymetry from a file, an array or a number,
+and the water above them.
+"""
 
 from typing import Annotated
 
@@ -30,14 +32,18 @@ NO_FILE_NAME = must(
 
 
 class GroundFile(Table):
-    """Elevations from a ``file`` over x and y (netCDF, zarr, .asc, GeoTIFF), m, up; ``variable`` where it holds several."""
+    """Elevations from a ``file`` over x and y (netCDF, zarr, .asc, GeoTIFF), m, up; ``variable``
+    where it holds several.
+    """
 
     file: FilePath = key('"dem.nc"')
     variable: Text | None = None
 
 
 class GroundTable(Table):
-    """Elevations ``z`` (m, up) at ``x`` (a profile, constant beyond its ends) or at ``x`` and ``y``, rows of z along x; linear between."""
+    """Elevations ``z`` (m, up) at ``x`` (a profile, constant beyond its ends) or at ``x`` and
+    ``y``, rows of z along x; linear between.
+    """
 
     x: many(Length) = key("[0, 1000, 2000]  # m")
     y: many(Length) | None = None
@@ -64,10 +70,12 @@ def _ground(value):
 
 
 def sampled(values, kind):
-    """Tables of a scenario with a topography that is a function f(x, y), or f(x) in the plane, replaced by its table.
+    """Tables of a scenario with a topography that is a function f(x, y), or f(x) in the plane,
+    replaced by its table.
 
-    The function gets arrays of coordinates, m, and gives elevations, m. It is asked at the grid's points, where the domain (of the class
-    `kind`) says `max_frequency` at `PLACES` places along each axis.
+    The function gets arrays of coordinates, m, and gives elevations, m. It is asked at the grid's
+    points, where the domain (of the class `kind`) says `max_frequency` at `PLACES` places along
+    each axis.
 
     Parameters
     ----------
@@ -126,7 +134,9 @@ Ground = Annotated[
 
 
 class Water(Table):
-    """Water from the ground up to ``level`` (m), where the ground lies below it: ``vp`` (m/s), ``rho`` (kg/m3)."""
+    """Water from the ground up to ``level`` (m), where the ground lies below it: ``vp`` (m/s),
+    ``rho`` (kg/m3).
+    """
 
     level: Length = 0.0
     vp: quantity("velocity", above=0) = 1500.0
@@ -134,7 +144,9 @@ class Water(Table):
 
 
 class Grounded(Table):
-    """Optional surface of all models: the ``topography`` (elevation, m; vacuum above it) and ``water`` above it."""
+    """Optional surface of all models: the ``topography`` (elevation, m; vacuum above it) and
+    ``water`` above it.
+    """
 
     topography: Ground | None = None
     water: Water | None = None

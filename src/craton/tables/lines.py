@@ -1,4 +1,6 @@
-"""Which line of a TOML text each key stands on, also in arrays of tables, inline tables and arrays over many lines."""
+"""Which line of a TOML text each key stands on, also in arrays of tables, inline tables and arrays
+over many lines.
+"""
 
 import re
 from contextlib import suppress
@@ -28,7 +30,8 @@ def line_map(text):
 
 
 def line_of(lines, path):
-    """Return the line of a path, or of the nearest table around it that has one; None where there is none.
+    """Return the line of a path, or of the nearest table around it that has one; None where there
+    is none.
 
     Parameters
     ----------
@@ -75,7 +78,9 @@ class _Scanner:
         return path
 
     def inside(self, names):
-        """Return the path of a header's parent: arrays of tables on the way stand for their last table."""
+        """Return the path of a header's parent: arrays of tables on the way stand for their last
+        table.
+        """
         path = ()
         for name in names:
             path = (*path, name)

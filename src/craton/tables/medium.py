@@ -43,7 +43,9 @@ _BESIDE = ("epsilon", "delta", "gamma", "vp_gradient", "vs_gradient")
 
 
 class Lossy(Table):
-    """Optional properties of media: quality factors ``qp``, ``qs``, and ``epsilon``, ``delta``, ``gamma`` (Thomsen 1986, VTI)."""
+    """Optional properties of media: quality factors ``qp``, ``qs``, and ``epsilon``, ``delta``,
+    ``gamma`` (Thomsen 1986, VTI).
+    """
 
     qp: Quality | None = None
     qs: Quality | None = None
@@ -53,7 +55,9 @@ class Lossy(Table):
 
 
 class Elastic(Lossy):
-    """A medium that may be given by 21 constants, ``stiffness`` (Pa), in place of vp and vs (`craton.tables.Stiffness`)."""
+    """A medium that may be given by 21 constants, ``stiffness`` (Pa), in place of vp and vs
+    (`craton.tables.Stiffness`).
+    """
 
     stiffness: Stiffness | None = None
 
@@ -78,9 +82,10 @@ _BAND = items_of(2, "{value} is not a list of two frequencies", "write band = [0
 class Attenuation(Table):
     """How Q is modelled over the ``band`` [f1, f2] (Hz).
 
-    Speeds are phase velocities at ``frequency`` (Hz; None: the band's geometric mean), where Q holds too: Q (f / frequency)^``power``.
-    ``mechanisms`` 1 to 4; ``storage``: "full" at each point, "paired" two of four, "coarse" one, "mixed" two
-    of four for shear stresses and one for normal ones (None: by the lowest Q).
+    Speeds are phase velocities at ``frequency`` (Hz; None: the band's geometric mean), where Q
+    holds too: Q (f / frequency)^``power``. ``mechanisms`` 1 to 4; ``storage``: "full" at each
+    point, "paired" two of four, "coarse" one, "mixed" two of four for shear stresses and one for
+    normal ones (None: by the lowest Q).
     """
 
     band: Annotated[tuple[Frequency, Frequency], BeforeValidator(_BAND)] = key("[0.1, 10]  # Hz")
@@ -108,7 +113,9 @@ class Material(Elastic):
 
 
 class _Medium(Grounded):
-    """What all models share; ``regions`` = { name = { vp =, vs =, rho = } } are those of a mesh file's elements (method "sem")."""
+    """What all models share; ``regions`` = { name = { vp =, vs =, rho = } } are those of a mesh
+    file's elements (method "sem").
+    """
 
     attenuation: Attenuation | None = None
     regions: dict[Text, Material] | None = None
@@ -124,7 +131,9 @@ class _Medium(Grounded):
 
 
 class _Anomaly(Lossy):
-    """What anomalies share: new values of vp, vs, rho (SI), or relative changes dvp, dvs, drho (-0.1: ten per cent less)."""
+    """What anomalies share: new values of vp, vs, rho (SI), or relative changes dvp, dvs, drho
+    (-0.1: ten per cent less).
+    """
 
     vp: Speed | None = None
     vs: ShearSpeed | None = None
@@ -187,7 +196,9 @@ class Homogeneous(_Medium, Material):
 
 
 class Layer(Elastic):
-    """A layer from the elevation ``top`` down to the next one's; gradients are per metre of depth below its top."""
+    """A layer from the elevation ``top`` down to the next one's; gradients are per metre of depth
+    below its top.
+    """
 
     top: Length = key("0  # m, elevation of the layer's top")
     vp: Speed = key("6000  # m/s")
@@ -199,7 +210,9 @@ class Layer(Elastic):
 
 
 class Layers(_Medium):
-    """Layers listed from the top down: flat, or with ``follow = "surface"`` their tops (0, then negative) counted from the ground."""
+    """Layers listed from the top down: flat, or with ``follow = "surface"`` their tops (0, then
+    negative) counted from the ground.
+    """
 
     kind: Literal["layers"] = "layers"
     follow: choice("level", "surface") = "level"
@@ -219,7 +232,9 @@ class Layers(_Medium):
 
 
 class ModelFile(_Medium):
-    """A netCDF or zarr file with vp, vs (m/s), rho (kg/m3), and perhaps qp, qs, epsilon, delta, gamma, on x, y, z (m)."""
+    """A netCDF or zarr file with vp, vs (m/s), rho (kg/m3), and perhaps qp, qs, epsilon, delta,
+    gamma, on x, y, z (m).
+    """
 
     kind: Literal["file"] = "file"
     file: FilePath = key('"model.nc"')
@@ -227,20 +242,26 @@ class ModelFile(_Medium):
 
 
 class Regions(_Medium):
-    """Nothing but the media of a mesh file's regions: every region of the mesh must be there (method "sem")."""
+    """Nothing but the media of a mesh file's regions: every region of the mesh must be there
+    (method "sem").
+    """
 
     kind: Literal["regions"] = "regions"
     regions: dict[Text, Material] = key("{ granite = { vp = 6000, vs = 3460, rho = 2700 } }")
 
 
 class Perturbation(Table):
-    """A three-dimensional model laid over a radial one: a netCDF ``file`` on longitude, latitude and depth, as IRIS's EMC has them."""
+    """A three-dimensional model laid over a radial one: a netCDF ``file`` on longitude, latitude
+    and depth, as IRIS's EMC has them.
+    """
 
     file: FilePath = key('"model.nc"')
 
 
 class _Radial(Table):
-    """An Earth that depends on depth, and what is laid over it; its own Q is used where there is ``attenuation`` (domain.chunk)."""
+    """An Earth that depends on depth, and what is laid over it; its own Q is used where there is
+    ``attenuation`` (domain.chunk).
+    """
 
     topography: ClassVar[None] = None
     water: ClassVar[None] = None
@@ -251,7 +272,9 @@ class _Radial(Table):
 
 
 class Prem(_Radial):
-    """PREM (Dziewonski & Anderson 1981): ``transverse`` with its anisotropy above 220 km, ``ocean`` with its 3 km of water."""
+    """PREM (Dziewonski & Anderson 1981): ``transverse`` with its anisotropy above 220 km, ``ocean``
+    with its 3 km of water.
+    """
 
     kind: Literal["prem"] = "prem"
     transverse: Flag = False

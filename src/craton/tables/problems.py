@@ -1,4 +1,6 @@
-"""From what the validation says to problems for people: keys as they were written, nearest names, remedies, all at once."""
+"""From what the validation says to problems for people: keys as they were written, nearest names,
+remedies, all at once.
+"""
 
 from typing import get_args, get_origin
 
@@ -13,8 +15,9 @@ from craton.text import listed, nearest, shown
 def diagnose(values, root, scenarios=None):
     """Build a scenario and find as many problems at once as can be found.
 
-    Misspelt keys and choices are reported, then replaced by the nearest valid name (or left out) for the sake of the checks that
-    come after them; what comes out is never run when there are problems.
+    Misspelt keys and choices are reported, then replaced by the nearest valid name (or left out)
+    for the sake of the checks that come after them; what comes out is never run when there are
+    problems.
 
     Parameters
     ----------
@@ -23,12 +26,14 @@ def diagnose(values, root, scenarios=None):
     root : type
         Class of the scenario, a `craton.tables.schema.Document`.
     scenarios : dict, optional
-        Classes of all methods by name, so that a key that another method has is reported with its method.
+        Classes of all methods by name, so that a key that another method has is reported with its
+        method.
 
     Returns
     -------
     scenario : root or None
-        The scenario, or what it would be with the misspellings put right, on which further checks can run.
+        The scenario, or what it would be with the misspellings put right, on which further checks
+        can run.
     problems : list of Problem
         Empty when the scenario is right.
     """
@@ -54,7 +59,9 @@ def diagnose(values, root, scenarios=None):
 
 
 def _attempt(values, root):
-    """Return a scenario, and pydantic's own errors; the classes themselves raise ScenarioError instead."""
+    """Return a scenario, and pydantic's own errors; the classes themselves raise ScenarioError
+    instead.
+    """
     scenario = root.__new__(root)
     try:
         BaseModel.__init__(scenario, **values)
@@ -70,7 +77,9 @@ def _copied(value):
 
 
 def _written(loc, values):
-    """Return the path of an error in the file: without tags of kinds, coordinates of a list by number."""
+    """Return the path of an error in the file: without tags of kinds, coordinates of a list by
+    number.
+    """
     path, here = [], values
     for step in loc:
         if isinstance(step, str) and step.startswith("~"):

@@ -1,4 +1,6 @@
-"""What a scenario records: receivers one by one, in lines, grids and files; snapshots of the wavefield."""
+"""What a scenario records: receivers one by one, in lines, grids and files; snapshots of the
+wavefield.
+"""
 
 import math
 import re
@@ -61,7 +63,9 @@ Axis = Annotated[
 
 
 class Lattice(Table):
-    """Receivers on a horizontal lattice; x and y are [first, last, count] (m), and z (m, up) or depth (m, down)."""
+    """Receivers on a horizontal lattice; x and y are [first, last, count] (m), and z (m, up) or
+    depth (m, down).
+    """
 
     x: Axis = key("[0, 10_000, 11]  # m")
     y: Axis = key("[0, 10_000, 11]  # m")
@@ -85,14 +89,18 @@ class ReceiverGrid(Table):
 
 
 class ReceiverFile(Table):
-    """Receivers from a file: CSV with columns name, x, y and z or depth (m), a STATIONS file of SPECFEM, or StationXML."""
+    """Receivers from a file: CSV with columns name, x, y and z or depth (m), a STATIONS file of
+    SPECFEM, or StationXML.
+    """
 
     file: FilePath
     coordinates: choice("geographic", "metres") = "geographic"
 
 
 class FibrePath(Table):
-    """A fibre: the polyline ``along`` positions, a channel every ``spacing`` (m), strain averaged over the ``gauge`` length (m)."""
+    """A fibre: the polyline ``along`` positions, a channel every ``spacing`` (m), strain averaged
+    over the ``gauge`` length (m).
+    """
 
     along: many(Position) = key("[[0, 0, 0], [1000, 0, 0]]  # m, two positions or more")
     spacing: Distance = key("10  # m between channels")
@@ -133,7 +141,9 @@ Receivers = tagged(
 
 
 class Plane(Table):
-    """A plane by its one coordinate: x, y, z or depth (m); ``surface = true``: the top of a mesh (method "sem")."""
+    """A plane by its one coordinate: x, y, z or depth (m); ``surface = true``: the top of a mesh
+    (method "sem").
+    """
 
     x: Length | None = None
     y: Length | None = None
@@ -173,7 +183,9 @@ SnapshotName = Annotated[
 
 
 class Snapshot(Table):
-    """Pictures of the wavefield ``every`` so many seconds, on a plane or in the whole volume, each ``stride``-th point."""
+    """Pictures of the wavefield ``every`` so many seconds, on a plane or in the whole volume, each
+    ``stride``-th point.
+    """
 
     name: SnapshotName = key('"section"')
     quantity: choice(*SNAPSHOT_QUANTITIES) = "velocity"

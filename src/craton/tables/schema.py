@@ -1,4 +1,6 @@
-"""Tables that scenarios of all methods share, and what their classes have in common; the same names in TOML and in Python."""
+"""Tables that scenarios of all methods share, and what their classes have in common; the same names
+in TOML and in Python.
+"""
 
 import math
 import re
@@ -36,7 +38,9 @@ from craton.text import number
 
 
 class Geographic(Table):
-    """Where x = y = 0 lies: ``longitude`` and ``latitude`` (WGS84, deg), and the ``azimuth`` of +y, clockwise from north (deg)."""
+    """Where x = y = 0 lies: ``longitude`` and ``latitude`` (WGS84, deg), and the ``azimuth`` of +y,
+    clockwise from north (deg).
+    """
 
     longitude: quantity("angle", least=-180, most=360) = key("-118.2  # deg, east")
     latitude: quantity("angle", least=-89, most=89) = key("34.1  # deg, north")
@@ -44,7 +48,9 @@ class Geographic(Table):
 
 
 class Volume(Table):
-    """What the domains of all methods can tell of ``origin`` (x, y, z), ``size`` (m) and resolution; a size [x, z] is a plane."""
+    """What the domains of all methods can tell of ``origin`` (x, y, z), ``size`` (m) and
+    resolution; a size [x, z] is a plane.
+    """
 
     RESOLUTION: ClassVar[str] = "spacing"  # name of the key that gives the resolution in metres
     RELIEF_SAMPLES: ClassVar[int] = (
@@ -103,7 +109,8 @@ class Volume(Table):
         return self.origin[-1] + self.size[-1]
 
     def points(self, spacing):
-        """Points (nx, ny, nz) at this spacing (m): ``size / spacing + 1``, the last cell completed where the division leaves a rest.
+        """Points (nx, ny, nz) at this spacing (m): ``size / spacing + 1``, the last cell completed
+        where the division leaves a rest.
 
         Parameters
         ----------
@@ -114,7 +121,9 @@ class Volume(Table):
 
 
 class TimeSpan(Table):
-    """When the run starts and ends (s after the origin time) and its step; None: chosen by the plan."""
+    """When the run starts and ends (s after the origin time) and its step; None: chosen by the
+    plan.
+    """
 
     duration: Duration = key("10  # s")
     step: Duration | None = None
@@ -157,7 +166,9 @@ def _microseconds(seconds):
 
 
 class Output(Table):
-    """Waveform output: quantities, ``sampling`` interval (s, whole microseconds; None: each step), network code."""
+    """Waveform output: quantities, ``sampling`` interval (s, whole microseconds; None: each step),
+    network code.
+    """
 
     waveforms: many(choice(*QUANTITIES)) = ("velocity",)
     sampling: Annotated[Duration, AfterValidator(_microseconds)] | None = None
@@ -174,7 +185,8 @@ RankGrid = Annotated[many(whole(least=1)), BeforeValidator(_RANKS)]
 
 
 class WaveRun(Table):
-    """Keys of [run] that a run of waves reads, whatever the method: precision, device, threads of the CPU (None: all), ``checkpoint``.
+    """Keys of [run] that a run of waves reads, whatever the method: precision, device, threads of
+    the CPU (None: all), ``checkpoint``.
 
     ``checkpoint`` is the wall-clock time between checkpoints (s).
     """
@@ -226,9 +238,11 @@ Snapshots = Annotated[many(Snapshot, "snapshots"), AfterValidator(_names_differ)
 
 
 class Document(Table):
-    """What the scenarios of all methods have in common: all problems at once, and notes on keys of other methods.
+    """What the scenarios of all methods have in common: all problems at once, and notes on keys of
+    other methods.
 
-    Keys and values are those of the TOML file (docs/scenario.md): numbers in SI units, or strings with a unit.
+    Keys and values are those of the TOML file (docs/scenario.md): numbers in SI units, or strings
+    with a unit.
 
     Raises
     ------
@@ -265,7 +279,9 @@ class Document(Table):
 
 
 class WaveScenario(Document):
-    """What scenarios of waves have in common: their tables domain, model, time, source, receivers, snapshots and output fit."""
+    """What scenarios of waves have in common: their tables domain, model, time, source, receivers,
+    snapshots and output fit.
+    """
 
     @model_validator(mode="before")
     @classmethod
@@ -298,7 +314,9 @@ class _Box(Volume):
 
 
 class BoxOfModel(Document):
-    """The model and the box of a scenario of waves, of which other tables are left out: what prisms are made of."""
+    """The model and the box of a scenario of waves, of which other tables are left out: what prisms
+    are made of.
+    """
 
     model_config = ConfigDict(extra="ignore")
     domain: _Box = key("[domain] with origin and size")

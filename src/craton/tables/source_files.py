@@ -37,7 +37,9 @@ class _Elsewhere(Table):
 
 
 class _SourceFile(_Elsewhere):
-    """What sources from files share: where the file is, how to read its positions, a name for lists."""
+    """What sources from files share: where the file is, how to read its positions, a name for
+    lists.
+    """
 
     name: Text | None = None
     file: FilePath
@@ -45,7 +47,9 @@ class _SourceFile(_Elsewhere):
 
 
 class CmtSolution(_SourceFile):
-    """Moment tensors of a CMTSOLUTION ``file`` (Global CMT, SPECFEM); a ``wavelet`` takes the place of its half duration."""
+    """Moment tensors of a CMTSOLUTION ``file`` (Global CMT, SPECFEM); a ``wavelet`` takes the place
+    of its half duration.
+    """
 
     kind: Literal["cmtsolution"] = "cmtsolution"
     convention: choice("rtp", "ned") = "rtp"
@@ -53,7 +57,9 @@ class CmtSolution(_SourceFile):
 
 
 class ForceSolution(_SourceFile):
-    """Point forces of a FORCESOLUTION ``file`` (SPECFEM3D Cartesian); a ``wavelet`` takes the place of its own."""
+    """Point forces of a FORCESOLUTION ``file`` (SPECFEM3D Cartesian); a ``wavelet`` takes the place
+    of its own.
+    """
 
     kind: Literal["forcesolution"] = "forcesolution"
     wavelet: Wavelet | None = None
@@ -66,7 +72,9 @@ class Srf(_SourceFile):
 
 
 class QuakeMl(_Elsewhere):
-    """The event of a QuakeML ``file``: its moment tensor, or its nodal plane and magnitude; a ``wavelet`` where it states no duration."""
+    """The event of a QuakeML ``file``: its moment tensor, or its nodal plane and magnitude; a
+    ``wavelet`` where it states no duration.
+    """
 
     kind: Literal["quakeml"] = "quakeml"
     name: Text | None = None
@@ -75,7 +83,9 @@ class QuakeMl(_Elsewhere):
 
 
 class PlaneWave(_Elsewhere):
-    """A plane wave that rises from a horizontal plane at ``z`` or ``depth``: ``velocity`` (m/s) times the wavelet, there."""
+    """A plane wave that rises from a horizontal plane at ``z`` or ``depth``: ``velocity`` (m/s)
+    times the wavelet, there.
+    """
 
     kind: Literal["plane_wave"] = "plane_wave"
     name: Text | None = None
@@ -116,6 +126,11 @@ def _keys_of(kind):
 
 
 Source = tagged(
-    "source", "kind", moment_tensor=MomentTensor, explosion=Explosion, force=PointForce, plane_wave=PlaneWave,
+    "source",
+    "kind",
+    moment_tensor=MomentTensor,
+    explosion=Explosion,
+    force=PointForce,
+    plane_wave=PlaneWave,
     **{row.name: _keys_of(row.name) for row in formats("source")},
-)  # fmt: skip
+)

@@ -32,7 +32,8 @@ Value = quantity("ratio")
 
 
 class _Wavelet(Table):
-    """What wavelets share: ``delay``, the time of the centre (of the onset for brune and kuepper), s.
+    """What wavelets share: ``delay``, the time of the centre (of the onset for brune and kuepper),
+    s.
 
     None leaves it at t = 0 and lets the run start early enough.
     """
@@ -126,8 +127,9 @@ _WAVELET = '{ kind = "gaussian", tau = 0.1 }'
 class _Source(Table):
     """What sources share: where, when, and a name for lists (``source 1`` without).
 
-    A model can be shot at many times: sources with the same ``shot`` (a name) act together, and ``shots``, a line of places instead of
-    ``at``, makes one shot of each. In the (x, z) plane all shots make one run, in space `craton survey` runs one after the other.
+    A model can be shot at many times: sources with the same ``shot`` (a name) act together, and
+    ``shots``, a line of places instead of ``at``, makes one shot of each. In the (x, z) plane all
+    shots make one run, in space `craton survey` runs one after the other.
     """
 
     name: Text | None = None
@@ -157,7 +159,9 @@ class Tensor(Table):
 
 
 class CmtTensor(Table):
-    """A moment tensor as the Global CMT catalogue has it: r up, t south, p east, N m; what is left out is zero."""
+    """A moment tensor as the Global CMT catalogue has it: r up, t south, p east, N m; what is left
+    out is zero.
+    """
 
     rr: TensorMoment = 0.0
     tt: TensorMoment = 0.0
@@ -182,7 +186,9 @@ _MECHANISM = ("strike", "dip", "rake")
 
 
 class MomentTensor(_Source):
-    """A double couple by ``strike dip rake`` (deg) and ``moment`` (N m) or ``magnitude`` (Mw), or any ``tensor``."""
+    """A double couple by ``strike dip rake`` (deg) and ``moment`` (N m) or ``magnitude`` (Mw), or
+    any ``tensor``.
+    """
 
     kind: Literal["moment_tensor"] = "moment_tensor"
     strike: Angle | None = None

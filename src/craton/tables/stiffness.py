@@ -16,8 +16,10 @@ _Constants = create_model(
 
 
 class Stiffness(_Constants):
-    """Hooke's law by its constants ``c11`` ... ``c66`` (Pa; those left out are 0), 1 to 6 for xx, yy, zz, yz, xz, xy: stress of
-    engineering strain (twice the tensor's shear), x east, y north, z up."""
+    """Hooke's law by its constants ``c11`` ... ``c66`` (Pa; those left out are 0), 1 to 6 for xx,
+    yy, zz, yz, xz, xy: stress of
+    engineering strain (twice the tensor's shear), x east, y north, z up.
+    """
 
     def _problems(self):
         least = float(np.linalg.eigvalsh(self.matrix).min())
@@ -40,7 +42,8 @@ class Stiffness(_Constants):
         return full
 
     def speeds(self, rho):
-        """P and S speed, m/s, of the isotropic mean of the stiffness (Voigt), for absorbing faces and resolution.
+        """P and S speed, m/s, of the isotropic mean of the stiffness (Voigt), for absorbing faces
+        and resolution.
 
         Parameters
         ----------
@@ -56,7 +59,8 @@ class Stiffness(_Constants):
 
 
 def with_speeds(value):
-    """Return a table of a medium with vp and vs of its stiffness, where it has one and leaves them out; what is wrong has a report of its own.
+    """Return a table of a medium with vp and vs of its stiffness, where it has one and leaves them
+    out; what is wrong has a report of its own.
 
     Parameters
     ----------

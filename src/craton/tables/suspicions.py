@@ -1,4 +1,6 @@
-"""Warnings about a valid scenario of waves: suspicious magnitudes (km/s, g/cm3, km); sentences that begin with their key."""
+"""Warnings about a valid scenario of waves: suspicious magnitudes (km/s, g/cm3, km); sentences that
+begin with their key.
+"""
 
 from craton.tables.fields import Position, places
 from craton.tables.foreign import dotted
@@ -95,7 +97,8 @@ def off_plane(scenario):
 
 
 def positions(scenario):
-    """Positions closer to (0, 0, 0) than one spacing in a domain of many kilometres, probably given in km: generator of str.
+    """Positions closer to (0, 0, 0) than one spacing in a domain of many kilometres, probably given
+    in km: generator of str.
 
     Parameters
     ----------

@@ -1,9 +1,12 @@
-"""Runs against solutions that were not made with craton, and against what physics conserves; `craton validate` shows the rows.
+"""Runs against solutions that were not made with craton, and against what physics conserves;
+`craton validate` shows the rows.
 
-A case is a function of the device that gives rows, dicts with the keys case, what, misfit, limit and passed, and curves (t, found, wanted)
-where there is something to draw. Misfit is the relative L2 norm over components and time, sqrt(sum (a - b)^2 / sum b^2) with b the
-reference, unless `what` says otherwise; E is its square.
+A case is a function of the device that gives rows, dicts with the keys case, what, misfit, limit
+and passed, and curves (t, found, wanted) where there is something to draw. Misfit is the relative
+L2 norm over components and time, sqrt(sum (a - b)^2 / sum b^2) with b the reference, unless `what`
+says otherwise; E is its square.
 """
+
 from functools import partial
 
 from craton.validation.absorbing import cpml_slice
@@ -78,17 +81,26 @@ FULL = {
     "sem-space": partial(elements_space, distances=(2.0, 5.0, 10.0)),
     "sem-degrees": partial(degrees, limits={2: 0.15, 3: 0.02, 4: 0.002, 5: 5e-4, 6: 4e-5, 7: 1e-5}),
     "sem-anisotropy": partial(anisotropic, directions=((1, 0.6, 0.3), (-0.2, 0.5, 1))),
-    "sem-attenuation": partial(attenuating, method="sem", runs=((20, 3), (20, 4), (100, 3), (100, 4))),
+    "sem-attenuation": partial(
+        attenuating, method="sem", runs=((20, 3), (20, 4), (100, 3), (100, 4))
+    ),
     "sem-lamb": partial(lamb, method="sem", spacing=20.0, most=800.0, border=900.0),
     "sem-two-layers": partial(two_layers, method="sem", tau=0.16, spacings=(100.0, 600.0)),
     "earth-surface": partial(surface_of_earth, period=40.0, width=(44.0, 36.0)),
 }
-EARTH = {"earth-moment": regional, "earth-force": partial(regional, what="force"), "earth-bolivia": bolivia,
-         "earth-body": body, "earth-surface": surface_of_earth,
-         "earth-surface-ti": partial(surface_of_earth, transverse=True)}  # a minute or more each on a CPU  # fmt: skip
+EARTH = {
+    "earth-moment": regional,
+    "earth-force": partial(regional, what="force"),
+    "earth-bolivia": bolivia,
+    "earth-body": body,
+    "earth-surface": surface_of_earth,
+    # a minute or more each on a CPU
+    "earth-surface-ti": partial(surface_of_earth, transverse=True),
+}
 LONG = {"reflection": sent_back, "stability": long_runs}  # the latter many minutes on a CPU
 FULL |= {"reflection": partial(sent_back, full=True), "stability": partial(long_runs, form="full")}
-GROUPS = {"fd": tuple(CASES), "sem": tuple(SPECTRAL), "earth": tuple(EARTH), "long": tuple(LONG)}  # what a name stands for
+# what a name stands for
+GROUPS = {"fd": tuple(CASES), "sem": tuple(SPECTRAL), "earth": tuple(EARTH), "long": tuple(LONG)}
 CASES |= SPECTRAL | EARTH | LONG
 
 

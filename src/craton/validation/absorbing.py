@@ -1,4 +1,7 @@
-"""CPML at grazing incidence: energy left in the thin slice of Komatitsch & Martin (2007), to which SEISMIC_CPML gives published figures."""
+"""CPML at grazing incidence: energy left in the thin slice of Komatitsch & Martin (2007), to which
+SEISMIC_CPML gives published figures.
+"""
+
 import math
 
 import numpy as np
@@ -17,16 +20,28 @@ STRESS = ("sxx", "syy", "szz", "sxy", "sxz", "syz")
 
 
 def cpml_slice(device):
-    """Return the published set-up, x across and z along, y periodic: energy over its peak, inside the layers."""
+    """Return the published set-up, x across and z along, y periodic: energy over its peak, inside
+    the layers.
+    """
     times, left = energies(slice_scenario(4.2), device)
     return limits("CPML slice", times, left)
 
 
 def limits(what, times, left):
     """Rows: the ratio at 2.8 s and 4 s, and what is the most that it rises after 3 s."""
-    rows = [row(f"{what}: energy / peak at {t:g} s", np.interp(t, times, left), limit) for t, limit in ((2.8, 1e-5), (4.0, 1e-6))]
+    rows = [
+        row(f"{what}: energy / peak at {t:g} s", np.interp(t, times, left), limit)
+        for t, limit in ((2.8, 1e-5), (4.0, 1e-6))
+    ]
     late = left[times >= 3]
-    return [*rows, row(f"{what}: largest energy after 3 s / energy at 3 s, until {times[-1]:.3g} s", late.max() / late[0], 1.0)]
+    return [
+        *rows,
+        row(
+            f"{what}: largest energy after 3 s / energy at 3 s, until {times[-1]:.3g} s",
+            late.max() / late[0],
+            1.0,
+        ),
+    ]
 
 
 def slice_scenario(duration, planes=5):
@@ -38,14 +53,21 @@ def slice_scenario(duration, planes=5):
 
 def bar_scenario(duration):
     """Return the same in three dimensions: a bar of 101 x 101 x 641 points with a point force."""
-    return scenario(duration, LENGTHS[0], {"top": "cpml", "others": "cpml"}, [force(LENGTHS[0] / 2)])
+    return scenario(
+        duration, LENGTHS[0], {"top": "cpml", "others": "cpml"}, [force(LENGTHS[0] / 2)]
+    )
 
 
 def force(y):
     """Return a force at 135 degrees, 79 cells from west and 427 from below."""
     angle, tau = math.radians(135), 1 / (math.sqrt(2) * math.pi * FREQUENCY)
     wavelet = {"kind": "gaussian_derivative", "tau": tau, "delay": 1.2 / FREQUENCY}
-    return {"kind": "force", "at": [790, y, 4270], "force": [1e10 * math.sin(angle), 0, 1e10 * math.cos(angle)], "wavelet": wavelet}
+    return {
+        "kind": "force",
+        "at": [790, y, 4270],
+        "force": [1e10 * math.sin(angle), 0, 1e10 * math.cos(angle)],
+        "wavelet": wavelet,
+    }
 
 
 def scenario(duration, width, boundaries, sources):
@@ -63,7 +85,10 @@ def energies(wanted, device, every=0.05):
     """Return times and the energy inside the layers over its largest value."""
     planned = api.plan(wanted)
     program = waves.commit(wanted, planned, backend(device))
-    layered = ["cpml" if wanted.boundaries.face(low) == "cpml" else "" for low in ("bottom", "south", "west")]
+    layered = [
+        "cpml" if wanted.boundaries.face(low) == "cpml" else ""
+        for low in ("bottom", "south", "west")
+    ]
     inside = tuple(slice(THICKNESS, -THICKNESS) if kind else slice(None) for kind in layered)
     gap, times, found = round(every / planned.dt), [], []
     for step in range(planned.steps):
@@ -82,12 +107,21 @@ def advance(program, step):
 
 
 def energy_of(program, inside):
-    """Kinetic and elastic energy of the points inside, per volume of a cell; velocity and stress half a step apart."""
+    """Kinetic and elastic energy of the points inside, per volume of a cell; velocity and stress
+    half a step apart.
+    """
     xp, mu, lam = program.backend.xp, RHO * VS**2, RHO * (VP**2 - 2 * VS**2)
     with program.backend.work():
-        fields = {name: program.grid(name)[inside].astype("float64") for name in ("vx", "vy", "vz", *STRESS)}
+        fields = {
+            name: program.grid(name)[inside].astype("float64")
+            for name in ("vx", "vy", "vz", *STRESS)
+        }
         square = {name: float(xp.sum(values**2)) for name, values in fields.items()}
         trace = float(xp.sum(sum(fields[name] for name in STRESS[:3]) ** 2))
     normal = sum(square[name] for name in STRESS[:3]) - lam / (3 * lam + 2 * mu) * trace
     shear = sum(square[name] for name in STRESS[3:])
-    return RHO / 2 * (square["vx"] + square["vy"] + square["vz"]) + normal / (4 * mu) + shear / (2 * mu)
+    return (
+        RHO / 2 * (square["vx"] + square["vy"] + square["vz"])
+        + normal / (4 * mu)
+        + shear / (2 * mu)
+    )

@@ -1,9 +1,12 @@
-"""P, S, PcP and ScS in a chunk of PREM against modes: arrivals picked as on any seismogram, on the run's and on the exact one.
+"""P, S, PcP and ScS in a chunk of PREM against modes: arrivals picked as on any seismogram, on the
+run's and on the exact one.
 
-Waves of tens of seconds arrive when rays do only to a few seconds: from a source at 600 km, S between 24 and 30 degrees is picked 7 s later
-than its ray on the exact seismogram, 1.4 % (with sigma = 5 s: 0.2 % or less). So what a run does to travel times shows against modes. Their
-core is empty, and so is that of a chunk down to the core-mantle boundary.
+Waves of tens of seconds arrive when rays do only to a few seconds: from a source at 600 km, S
+between 24 and 30 degrees is picked 7 s later than its ray on the exact seismogram, 1.4 % (with
+sigma = 5 s: 0.2 % or less). So what a run does to travel times shows against modes. Their core is
+empty, and so is that of a chunk down to the core-mantle boundary.
 """
+
 import numpy as np
 
 from craton.model.globe.prem import prem
@@ -13,10 +16,17 @@ from craton.validation.compare import at_times, row
 from craton.validation.exact.modes_sum import velocity
 
 DEPTH, SIGMA = 600e3, 20.0  # m; s, standard deviation of the Gaussian moment rate
-TENSOR = (1e20, 0.0, 0.0, 1e20, -1e20, -1e20)  # up, south, east: P waves leave strongly to the east, S waves across the path
+# up, south, east: P waves leave strongly to the east, S waves across the path
+TENSOR = (1e20, 0.0, 0.0, 1e20, -1e20, -1e20)
 DISTANCES = (18.0, 24.0, 28.0)  # degrees along the equator
-# Of rays at these, s (TauP), of the phases that are picked there. Weak ScS would be moved at 18 degrees by what the sides send back.
-TIMES = {"P": (None, 269.1, 304.1), "S": (None, 486.6, 548.5), "PcP": (456.6, None, None), "ScS": (None, 859.4, None)}
+# Of rays at these, s (TauP), of the phases that are picked there. Weak ScS would be moved at 18
+# degrees by what the sides send back.
+TIMES = {
+    "P": (None, 269.1, 304.1),
+    "S": (None, 486.6, 548.5),
+    "PcP": (456.6, None, None),
+    "ScS": (None, 859.4, None),
+}
 COMPONENTS = {"P": 0, "PcP": 0, "S": 2, "ScS": 2}  # up, across the path
 LIMIT = 0.005  # of the travel time
 
@@ -24,23 +34,42 @@ LIMIT = 0.005  # of the travel time
 def body(device, period=56.0, width=(48.0, 36.0), until=950.0):
     """Arrivals at three stations; what the sides along the path send back comes after ScS."""
     area = earth.chunk((DISTANCES[-1] / 2, 0.0), 0, "cmb", period) | {"width": width}
-    source = earth.moment((0.0, 0.0), DEPTH, TENSOR) | {"wavelet": {"kind": "gaussian", "tau": SIGMA}}
+    source = earth.moment((0.0, 0.0), DEPTH, TENSOR) | {
+        "wavelet": {"kind": "gaussian", "tau": SIGMA}
+    }
     places = [(d, 0.0) for d in DISTANCES]
-    data, size = earth.run(area, source, places, until, device, start=-6 * SIGMA, quantity="velocity")
+    data, size = earth.run(
+        area, source, places, until, device, start=-6 * SIGMA, quantity="velocity"
+    )
     t = np.arange(6 * SIGMA, until - 2)
-    found = [earth.turned(at_times(data.time.values, one, t), 270.0) for one in data.velocity.values]
+    found = [
+        earth.turned(at_times(data.time.values, one, t), 270.0) for one in data.velocity.values
+    ]
     wanted = velocity(prem(), TENSOR, DEPTH, SIGMA, DISTANCES, [90.0] * len(DISTANCES), t)
-    return [one for phase in TIMES for one in rows(phase, t, found, wanted, f"PREM, chunk of {size} elements: {phase}")]
+    return [
+        one
+        for phase in TIMES
+        for one in rows(phase, t, found, wanted, f"PREM, chunk of {size} elements: {phase}")
+    ]
 
 
 def rows(phase, t, found, wanted, text):
     """Of one phase: how much later than on the exact seismograms it is picked."""
-    late = [(picked(one[COMPONENTS[phase]], t, time) - picked(other[COMPONENTS[phase]], t, time), time)
-            for one, other, time in zip(found, wanted, TIMES[phase]) if time]  # fmt: skip
+    late = [
+        (picked(one[COMPONENTS[phase]], t, time) - picked(other[COMPONENTS[phase]], t, time), time)
+        for one, other, time in zip(found, wanted, TIMES[phase])
+        if time
+    ]
     words = ", ".join(f"{off:+.2f} of {time:.0f}" for off, time in late)
     return [row(f"{text} late by {words} s", max(abs(off) / time for off, time in late), LIMIT)]
 
 
 def picked(trace, t, time):
     """Arrival by correlation with the derivative of the moment rate, s."""
-    return delay(trace, lambda lag: -lag * np.exp(-((lag / SIGMA) ** 2) / 2), t[1] - t[0], t[0], (time - 2 * SIGMA, time + 2 * SIGMA))[0]
+    return delay(
+        trace,
+        lambda lag: -lag * np.exp(-((lag / SIGMA) ** 2) / 2),
+        t[1] - t[0],
+        t[0],
+        (time - 2 * SIGMA, time + 2 * SIGMA),
+    )[0]

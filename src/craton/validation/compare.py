@@ -1,4 +1,5 @@
 """What the cases share: misfit, a row of the table, references kept beside this file."""
+
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ def misfit(found, wanted):
 
 
 def row(what, value, limit, curves=None):
-    """Return a row: what was compared, its misfit, the most it may be; `curves`, (t, found, wanted) with the last two (nt,), for a figure."""
+    """Return a row: what was compared, its misfit, the most it may be; `curves`, (t, found, wanted)
+    with the last two (nt,), for a figure.
+    """
     value = float(value)
     found = {"what": what, "misfit": value, "limit": limit, "passed": bool(value <= limit)}
     return {**found, "curves": curves} if curves is not None else found

@@ -1,4 +1,7 @@
-"""What may not be lost: energy without absorbing layers, exchange of source and receiver; random medium, free surface, float64."""
+"""What may not be lost: energy without absorbing layers, exchange of source and receiver; random
+medium, free surface, float64.
+"""
+
 import numpy as np
 
 from craton import api
@@ -12,10 +15,16 @@ from craton.validation.spectral import by_elements
 
 SIZE, SPACING = (2400.0, 2600.0, 2400.0), 100.0
 EDGE = 400.0  # of elements, m
-ROUNDING = 1e-11  # relative; some thousand steps of float64, each with errors of 1e-16 of the largest terms
+# relative; some thousand steps of float64, each with errors of 1e-16 of the largest terms
+ROUNDING = 1e-11
 WAVELET = {"kind": "ricker", "frequency": 4, "delay": 0.3}
 QUIET = 1.2  # s, when the wavelet is over
-PLACES = ([1160.0, 1333.0, -970.0], [1100.0, 1200.0, 0.0], [1311.0, 1123.0, -33.0], [934.0, 1400.0, -100.0])
+PLACES = (
+    [1160.0, 1333.0, -970.0],
+    [1100.0, 1200.0, 0.0],
+    [1311.0, 1123.0, -33.0],
+    [934.0, 1400.0, -100.0],
+)
 
 
 def random_medium(seed=7, boxes=60):
@@ -23,7 +32,11 @@ def random_medium(seed=7, boxes=60):
     rng = np.random.default_rng(seed)
     low = rng.uniform([-100, -100, -2500], [2300, 2500, -100], (boxes, 3))
     high = low + rng.uniform(200, 900, (boxes, 3))
-    vp, ratio, rho = rng.uniform(3000, 5000, boxes), rng.uniform(1.6, 2.2, boxes), rng.uniform(1800, 3000, boxes)
+    vp, ratio, rho = (
+        rng.uniform(3000, 5000, boxes),
+        rng.uniform(1.6, 2.2, boxes),
+        rng.uniform(1800, 3000, boxes),
+    )
     anomalies = [
         {"shape": "box", "min": a.tolist(), "max": b.tolist(), "vp": p, "vs": p / q, "rho": r}
         for a, b, p, q, r in zip(low, high, vp.tolist(), ratio.tolist(), rho.tolist())
@@ -51,14 +64,24 @@ def energy(device, orders=(2, 4, 6, 8), duration=6.0, weights="taylor"):
     sources = [inside, {"kind": "force", "at": [1110, 1133, 0], "force": [1e10] * 3}]
     rows = []
     for order in orders:
-        found, steps = energies(scenario(sources, (), duration, order, {"others": "rigid"}, weights), order, device)
+        found, steps = energies(
+            scenario(sources, (), duration, order, {"others": "rigid"}, weights), order, device
+        )
         drift = (found.max() - found.min()) / found.mean()
-        rows.append(row(f"energy, order {order}, {steps} steps: (largest - smallest) / mean", drift, ROUNDING))
+        rows.append(
+            row(
+                f"energy, order {order}, {steps} steps: (largest - smallest) / mean",
+                drift,
+                ROUNDING,
+            )
+        )
     return rows
 
 
 def energies(wanted, order, device, every=11):
-    """Return the energy now and then once the sources are silent, and the steps between the first and the last look."""
+    """Return the energy now and then once the sources are silent, and the steps between the first
+    and the last look.
+    """
     planned = api.plan(wanted)
     quiet = int(QUIET / planned.dt)
     for name in ("stress_series", "velocity_series"):
@@ -77,7 +100,9 @@ def energies(wanted, order, device, every=11):
 
 
 def weighted(program, order):
-    """Of each kind of point: density or compliance, times the weight of its plane in the energy; the closure's near the free surface."""
+    """Of each kind of point: density or compliance, times the weight of its plane in the energy;
+    the closure's near the free surface.
+    """
     get = {name: program.backend.to_host(program.arrays[name]) for name in ("rho", "lam", "rmu")}
     window = program.plan.arrays["rho"].window
 
@@ -88,32 +113,52 @@ def weighted(program, order):
     whole, half = planes(at("rho").shape[0], order)
     density = [w * (at("rho") + at("rho", a)) / 2 for w, a in zip((whole, whole, half), "xyz")]
     pairs = (("sxy", "xy", whole), ("sxz", "xz", half), ("syz", "yz", half))
-    shear = {n: w * (at("rmu") + at("rmu", a) + at("rmu", b) + at("rmu", a, b)) / 4 for n, (a, b), w in pairs}
+    shear = {
+        n: w * (at("rmu") + at("rmu", a) + at("rmu", b) + at("rmu", a, b)) / 4
+        for n, (a, b), w in pairs
+    }
     lam, mu = at("lam"), 1 / at("rmu")
     normals = np.full(whole.shape, 3.0)
     normals[-1] = 2  # the vertical stress is zero on the surface: two dimensions' compliance
-    return {"density": density, "shear": shear, "normal": whole / (2 * mu), "trace": whole * lam / (2 * mu * (normals * lam + 2 * mu))}
+    return {
+        "density": density,
+        "shear": shear,
+        "normal": whole / (2 * mu),
+        "trace": whole * lam / (2 * mu * (normals * lam + 2 * mu)),
+    }
 
 
 def planes(count, order):
     """Weights of the whole and the half planes below a free surface."""
     whole, half, end = np.ones(count), np.ones(count), closure(min(order, HIGHEST))
     rows = len(end.hp)
-    whole[count - rows :], half[count - 1 - rows : count - 1], half[-1] = end.hp[::-1], end.hm[::-1], 0
+    whole[count - rows :], half[count - 1 - rows : count - 1], half[-1] = (
+        end.hp[::-1],
+        end.hm[::-1],
+        0,
+    )
     return whole[:, None, None], half[:, None, None]
 
 
 def energy_of(weights, before, after):
     """Energy of one step: velocities half a step before and after the stresses."""
-    kinetic = sum((w * before[name] * v).sum() for w, name, v in zip(weights["density"], ("vx", "vy", "vz"), after))
+    kinetic = sum(
+        (w * before[name] * v).sum()
+        for w, name, v in zip(weights["density"], ("vx", "vy", "vz"), after)
+    )
     normal = sum(before[name] ** 2 for name in STRESS[:3])
     trace = sum(before[name] for name in STRESS[:3])
     elastic = (weights["normal"] * normal - weights["trace"] * trace**2).sum()
-    return (kinetic + elastic + sum((w * before[name] ** 2).sum() for name, w in weights["shear"].items())) / 2
+    return (
+        kinetic
+        + elastic
+        + sum((w * before[name] ** 2).sum() for name, w in weights["shear"].items())
+    ) / 2
 
 
 def reciprocity(device, method="fd", orders=None, places=PLACES, weights="taylor"):
-    """Return forces inside, near and on the surface, off and on the nodes, each recorded at all: d_b . u_a(b) = d_a . u_b(a), d the directions.
+    """Return forces inside, near and on the surface, off and on the nodes, each recorded at all:
+    d_b . u_a(b) = d_a . u_b(a), d the directions.
 
     Parameters
     ----------
@@ -136,8 +181,12 @@ def reciprocity(device, method="fd", orders=None, places=PLACES, weights="taylor
             wanted = wanted if method == "fd" else by_elements(wanted, EDGE, order)
             samples = api.run(wanted, device=device, progress=False).samples
             motion.append(samples.reshape(len(samples), len(places), 3) @ directions.T)
-        pairs = [(motion[a][:, b, b], motion[b][:, a, a]) for a in range(len(places)) for b in range(a)]
+        pairs = [
+            (motion[a][:, b, b], motion[b][:, a, a]) for a in range(len(places)) for b in range(a)
+        ]
         worst = max(np.abs(one - other).max() / np.abs(one).max() for one, other in pairs)
         of_order = f", order {order}" if method == "fd" else ""
-        rows.append(row(f"reciprocity{of_order}: largest difference / peak of the pair", worst, ROUNDING))
+        rows.append(
+            row(f"reciprocity{of_order}: largest difference / peak of the pair", worst, ROUNDING)
+        )
     return rows

@@ -1,21 +1,38 @@
-"""The figure of a validation: some seismograms over exact ones, and the misfit of every row over its limit."""
+"""The figure of a validation: some seismograms over exact ones, and the misfit of every row over
+its limit.
+"""
+
 import numpy as np
 
 from craton.report.figures import figure
 from craton.report.style import COLOURS, STYLE, prefixed
 
-SHOWN = ("double-couple-4", "lamb", "two-layers-100", "lamb-2d", "garvin", "attenuation", "sem-space",
-         "sem-lamb", "sem-two-layers", "sem-attenuation")  # of each the worst row that has curves
+SHOWN = (
+    "double-couple-4",
+    "lamb",
+    "two-layers-100",
+    "lamb-2d",
+    "garvin",
+    "attenuation",
+    "sem-space",
+    "sem-lamb",
+    "sem-two-layers",
+    "sem-attenuation",
+)  # of each the worst row that has curves
 MAGNIFIED = 10  # the difference
 LEAST = 1e-6  # of the limit: what is smaller is drawn there
 
 
 def draw(rows):
     """Return a matplotlib Figure of rows of `craton.validation.validate`."""
-    shown = [worst for name in SHOWN if (worst := worst_of(rows, name))] or [row for row in rows if "curves" in row][:6]
+    shown = [worst for name in SHOWN if (worst := worst_of(rows, name))] or [
+        row for row in rows if "curves" in row
+    ][:6]
     names = list(dict.fromkeys(row["case"] for row in rows))
     with figure(9, 3.0 + 1.9 * -(-len(shown) // 2) + 0.2 * len(names)) as page:
-        upper, lower = page.subfigures(2, 1, height_ratios=(1.9 * max(-(-len(shown) // 2), 1), 1.2 + 0.2 * len(names)))
+        upper, lower = page.subfigures(
+            2, 1, height_ratios=(1.9 * max(-(-len(shown) // 2), 1), 1.2 + 0.2 * len(names))
+        )
         panels = upper.subplots(-(-len(shown) // 2), 2, squeeze=False).ravel() if shown else ()
         for axes, row in zip(panels, shown):
             seismogram(axes, row)
@@ -28,8 +45,14 @@ def draw(rows):
 
 
 def worst_of(rows, name):
-    """Return the row of a case with the largest share of its limit among those with curves, or None."""
-    return max((r for r in rows if r["case"] == name and "curves" in r), key=lambda r: r["misfit"] / r["limit"], default=None)
+    """Return the row of a case with the largest share of its limit among those with curves, or
+    None.
+    """
+    return max(
+        (r for r in rows if r["case"] == name and "curves" in r),
+        key=lambda r: r["misfit"] / r["limit"],
+        default=None,
+    )
 
 
 def seismogram(axes, row):
@@ -39,9 +62,19 @@ def seismogram(axes, row):
     axes.plot(t, factor * wanted, color="black", linewidth=2.2, label="exact")
     axes.plot(t, factor * found, color=COLOURS["N"], linewidth=1.0, label="craton")
     below = 1.6 * np.abs(wanted).max()
-    axes.plot(t, factor * (MAGNIFIED * (found - wanted) - below), color="0.5", linewidth=0.8, label=f"difference x {MAGNIFIED}")
+    axes.plot(
+        t,
+        factor * (MAGNIFIED * (found - wanted) - below),
+        color="0.5",
+        linewidth=0.8,
+        label=f"difference x {MAGNIFIED}",
+    )
     strong = t[np.abs(wanted) > 0.005 * np.abs(wanted).max()]
-    axes.set(xlim=(strong[0] - 0.1 * np.ptp(strong), strong[-1] + 0.1 * np.ptp(strong)), xlabel="time (s)", ylabel=unit)
+    axes.set(
+        xlim=(strong[0] - 0.1 * np.ptp(strong), strong[-1] + 0.1 * np.ptp(strong)),
+        xlabel="time (s)",
+        ylabel=unit,
+    )
     axes.set_title(short(row["what"]), fontsize=8.5, fontweight="normal")
 
 
@@ -55,9 +88,21 @@ def misfits(axes, rows, names):
     for row in rows:
         share = max(row["misfit"] / row["limit"], LEAST)
         colour = COLOURS["E"] if row["passed"] else COLOURS["N"]
-        axes.plot(share, names.index(row["case"]), marker="o" if row["passed"] else "X", color=colour, markersize=5, linestyle="none")
+        axes.plot(
+            share,
+            names.index(row["case"]),
+            marker="o" if row["passed"] else "X",
+            color=colour,
+            markersize=5,
+            linestyle="none",
+        )
     axes.axvline(1, color="black", linewidth=0.8)
-    axes.set(xscale="log", xlabel="misfit / limit", ylim=(len(names) - 0.4, -0.6), yticks=range(len(names)))
+    axes.set(
+        xscale="log",
+        xlabel="misfit / limit",
+        ylim=(len(names) - 0.4, -0.6),
+        yticks=range(len(names)),
+    )
     axes.set_yticklabels(names)
     axes.grid(axis="x", color="0.9")
     axes.set_axisbelow(True)

@@ -18,7 +18,8 @@ from craton.validation.exact.constant_q import (
 from craton.validation.spectral import by_elements, grown, ran
 
 BAND = (0.5, 30.0)  # Hz, over which Q is constant in the runs
-# Q and storage of finite differences (by default "paired" below Q = 60, else "coarse"), or number of mechanisms of spectral elements.
+# Q and storage of finite differences (by default "paired" below Q = 60, else "coarse"), or number
+# of mechanisms of spectral elements.
 RUNS = {"fd": ((20, "full"), (20, None), (100, None)), "sem": ((20, 3), (100, 4))}
 PLACES = {  # of the receivers from the source, m: 3 to 4 S wavelengths at 5 Hz
     "fd": ((1800.0, 210.0, -90.0), (1220.0, 700.0, 310.0)),
@@ -29,12 +30,15 @@ EDGE, BORDER = (
     130.0,
     1000.0,
 )  # of elements: 5.2 points per S wavelength where the Ricker's spectrum is 1 %; m
-LIMIT = 0.02  # of the amplitude; of pi, as phases are counted by Kristekova, Kristek & Moczo (2009, Geophys. J. Int. 178, 813-825)
+# of the amplitude; of pi, as phases are counted by Kristekova, Kristek & Moczo (2009, Geophys. J.
+# Int. 178, 813-825)
+LIMIT = 0.02
 STRONG = 0.2  # of the largest amplitude: spectra are compared where they are larger
 
 
 def attenuating(device, method="fd", runs=None, spacing=30.0, order=8):
-    """Spectral amplitude and phase, and velocity, of runs with Q = Qp = Qs, the worst of the receivers.
+    """Spectral amplitude and phase, and velocity, of runs with Q = Qp = Qs, the worst of the
+    receivers.
 
     Parameters
     ----------
@@ -75,7 +79,9 @@ def compared(what, data, places, quality):
 
 
 def ratio(found, wanted, t):
-    """Spectra of `found` over those of `wanted` where these are strong: complex, all components together."""
+    """Spectra of `found` over those of `wanted` where these are strong: complex, all components
+    together.
+    """
     one, other = (np.fft.rfft(values, 4 * len(t)) for values in (found, wanted))
     strong = np.abs(other) > STRONG * np.abs(other).max()
     return one[strong] / other[strong]

@@ -1,4 +1,7 @@
-"""In the (x, z) plane: Lamb's and Garvin's problems at several Poisson ratios, SH waves in a full space and below a free surface."""
+"""In the (x, z) plane: Lamb's and Garvin's problems at several Poisson ratios, SH waves in a full
+space and below a free surface.
+"""
+
 import math
 
 import numpy as np
@@ -10,7 +13,8 @@ from craton.validation.exact import fullspace, lines
 
 E_LIMIT = 0.002  # of sum (a - b)^2 / sum b^2: the bound that was set for Lamb's problem
 GARVIN_LIMIT = 1e-4  # without a Rayleigh wave of many wavelengths: 6e-7 to 3e-6 were reached
-VS, RHO, FREQUENCY, DELAY = 1847.5, 2200.0, 14.5, 0.12  # those of the reference, at another vp; Ricker
+# those of the reference, at another vp; Ricker
+VS, RHO, FREQUENCY, DELAY = 1847.5, 2200.0, 14.5, 0.12
 WIDTH = 1 / (math.sqrt(2) * math.pi * FREQUENCY)
 RATIOS = (0.0, 0.4, 0.48)  # of Poisson
 DISTANCES = (400.0, 800.0, 1400.0)
@@ -18,7 +22,9 @@ BORDER = 300.0  # m of medium on all sides, CPML included
 
 
 def lamb_2d(device, spacing=5.0, order=4):
-    """Return a vertical line force on the surface at the reference's vp / vs (closed forms), then an inclined one at other Poisson ratios."""
+    """Return a vertical line force on the surface at the reference's vp / vs (closed forms), then
+    an inclined one at other Poisson ratios.
+    """
     kept = reference("lamb2d")
     medium, force = (float(kept["vp"]), VS, RHO), (0.0, -float(kept["F_down_per_m"]))
     data = surface_run(force_table(force), kept["x"], medium, spacing, order, device)
@@ -33,7 +39,13 @@ def lamb_at(ratio, device, spacing=5.0, order=4):
     data = surface_run(force_table(force), DISTANCES, medium, spacing, order, device)
     history, t = fullspace.history("ricker", FREQUENCY), data.time.values
     wanted = [lines.surface_force(x, force, history, WIDTH, t - DELAY, medium) for x in DISTANCES]
-    return compared(f"Lamb 2-D, inclined force, Poisson ratio {ratio:g}, h = {spacing:g} m: E at", data, DISTANCES, t, wanted)
+    return compared(
+        f"Lamb 2-D, inclined force, Poisson ratio {ratio:g}, h = {spacing:g} m: E at",
+        data,
+        DISTANCES,
+        t,
+        wanted,
+    )
 
 
 def garvin(device, spacing=5.0, order=4, depth=153.0, ratios=(0.25, 0.4)):
@@ -44,7 +56,10 @@ def garvin(device, spacing=5.0, order=4, depth=153.0, ratios=(0.25, 0.4)):
         source = {"kind": "explosion", "at": [1.7, -depth], "moment": moment, "wavelet": ricker()}
         data = surface_run(source, DISTANCES, medium, spacing, order, device)
         t = data.time.values
-        wanted = [lines.buried_explosion(x - 1.7, depth, moment, history, WIDTH, t - DELAY, medium) for x in DISTANCES]
+        wanted = [
+            lines.buried_explosion(x - 1.7, depth, moment, history, WIDTH, t - DELAY, medium)
+            for x in DISTANCES
+        ]
         what = f"Garvin, {depth:g} m deep, Poisson ratio {ratio:g}, h = {spacing:g} m: E at"
         rows += compared(what, data, DISTANCES, t, wanted, GARVIN_LIMIT)
     return rows
@@ -84,8 +99,15 @@ def compared(what, data, distances, t, wanted, limit=E_LIMIT):
     """Rows of E = sum (a - b)^2 / sum b^2 over both components, up to the end of the run."""
     rows, inside = [], t <= data.time.values[-1]
     for n, x in enumerate(distances):
-        found, exact = at_times(data.time.values, data.velocity.values[n], t[inside]), np.asarray(wanted[n])[:, inside]
-        rows.append(row(f"{what} {x:g} m", misfit(found, exact) ** 2, limit, (t[inside], found[1], exact[1])))
+        found, exact = (
+            at_times(data.time.values, data.velocity.values[n], t[inside]),
+            np.asarray(wanted[n])[:, inside],
+        )
+        rows.append(
+            row(
+                f"{what} {x:g} m", misfit(found, exact) ** 2, limit, (t[inside], found[1], exact[1])
+            )
+        )
     return rows
 
 
@@ -94,7 +116,9 @@ SH_LIMIT = 0.01  # relative L2, that of the full space at order 4 and 10 points 
 
 
 def sh(device, spacing=5.0, order=4):
-    """Return a line force along y in a full space, then below a free surface, which its image below doubles exactly."""
+    """Return a line force along y in a full space, then below a free surface, which its image below
+    doubles exactly.
+    """
     history, rows = fullspace.history("ricker", FREQUENCY), []
     at = np.array([2.2, -303.3])
     for top in ("cpml", "free"):
@@ -103,9 +127,18 @@ def sh(device, spacing=5.0, order=4):
         sources = [at] if top == "cpml" else [at, at * [1, -1]]
         for n, place in enumerate(SH_PLACES):
             distances = [np.linalg.norm(at + place - one) for one in sources]
-            exact = sum(lines.sh_force(r, 1e6, history, WIDTH, t - DELAY, VS, RHO) for r in distances)
+            exact = sum(
+                lines.sh_force(r, 1e6, history, WIDTH, t - DELAY, VS, RHO) for r in distances
+            )
             found = data.velocity.values[n, 0]
-            rows.append(row(f"SH {where}, h = {spacing:g} m: receiver {n + 1}", misfit(found, exact), SH_LIMIT, (t, found, exact)))
+            rows.append(
+                row(
+                    f"SH {where}, h = {spacing:g} m: receiver {n + 1}",
+                    misfit(found, exact),
+                    SH_LIMIT,
+                    (t, found, exact),
+                )
+            )
     return rows
 
 
@@ -113,12 +146,19 @@ def sh_run(at, spacing, order, top, device):
     """Return the SH run: a plane below z = 0, or one that goes on above it."""
     above = 0 if top == "free" else BORDER
     scenario = Scenario(
-        domain={"origin": [-BORDER, -1100], "size": [1300, 1100 + above], "spacing": spacing, "waves": "SH"},
+        domain={
+            "origin": [-BORDER, -1100],
+            "size": [1300, 1100 + above],
+            "spacing": spacing,
+            "waves": "SH",
+        },
         model={"kind": "homogeneous", "vp": 3200, "vs": VS, "rho": RHO},
         time={"duration": 0.85, "start": 0},
         boundaries={"top": top},
         source=[{"kind": "force", "at": at.tolist(), "force": [0, 1e6, 0], "wavelet": ricker()}],
-        receivers=[{"name": f"R{n}", "at": (at + place).tolist()} for n, place in enumerate(SH_PLACES)],
+        receivers=[
+            {"name": f"R{n}", "at": (at + place).tolist()} for n, place in enumerate(SH_PLACES)
+        ],
         run={"order": order},
     )
     return api.run(scenario, device=device, progress=False).dataset

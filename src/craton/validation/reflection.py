@@ -1,9 +1,12 @@
-"""What an absorbing layer sends back, against the angle of incidence: P and S waves in the plane, Rayleigh waves in space.
+"""What an absorbing layer sends back, against the angle of incidence: P and S waves in the plane,
+Rayleigh waves in space.
 
-A box whose western layer is near is compared with one that goes on far beyond it to the west: the difference at a receiver is what the
-layer sent back. It is divided by what arrives, in the large box, at the receiver's mirror image behind the layer's inner edge: the same
-wave after the same way. The angle is that of a ray from the source to the mirror image, against the layer's normal.
+A box whose western layer is near is compared with one that goes on far beyond it to the west: the
+difference at a receiver is what the layer sent back. It is divided by what arrives, in the large
+box, at the receiver's mirror image behind the layer's inner edge: the same wave after the same way.
+The angle is that of a ray from the source to the mirror image, against the layer's normal.
 """
+
 import math
 from dataclasses import dataclass
 
@@ -14,11 +17,14 @@ from craton.scenario import Scenario
 from craton.validation.compare import row
 
 VP, VS, RHO = 2000 * math.sqrt(3), 2000.0, 2400.0
-SPACING, FREQUENCY = 25.0, 3.2  # m; Hz, Ricker: 25 points to the S wavelength of its peak, 10 to the shortest
+# m; Hz, Ricker: 25 points to the S wavelength of its peak, 10 to the shortest
+SPACING, FREQUENCY = 25.0, 3.2
 RAYLEIGH = 0.9194 * VS  # for this ratio of vp and vs
 THICKNESS = 10  # points of the layer
-SOURCE, RECEIVER = 50, 36  # points from the layer's inner edge: apart, so that none is in the middle of the source
-MARGIN, BEYOND = 70, 140  # points between what is looked at and the other faces; by which the large box is larger
+# points from the layer's inner edge: apart, so that none is in the middle of the source
+SOURCE, RECEIVER = 50, 36
+# points between what is looked at and the other faces; by which the large box is larger
+MARGIN, BEYOND = 70, 140
 DEPTH = 90  # points down to the bottom, where waves go along the surface
 PULSE = 1.6 / FREQUENCY  # s, half the length of what a wave does at a place
 LIMIT, UNTIL = 1e-3, 60  # reflected over incident amplitude, up to this angle
@@ -59,11 +65,15 @@ class Incidence:
         return [(SOURCE + RECEIVER) * math.tan(math.radians(a)) for a in self.angles]
 
     def arrivals(self):
-        """When the wave that the layer sent back reaches each receiver, s after the source's centre."""
+        """When the wave that the layer sent back reaches each receiver, s after the source's
+        centre.
+        """
         return [SPACING * math.hypot(SOURCE + RECEIVER, way) / self.speed for way in self.ways]
 
     def scenario(self, large):
-        """Return the box with the layer, or the one that goes on beyond; x = 0 at the layer's inner edge."""
+        """Return the box with the layer, or the one that goes on beyond; x = 0 at the layer's inner
+        edge.
+        """
         low = -(THICKNESS + (BEYOND + SOURCE if large else 0))
         along = math.ceil(max(self.ways)) + 2 * MARGIN
         surface = self.wave == "Rayleigh"
@@ -74,10 +84,16 @@ class Incidence:
         if self.plane:
             domain["waves"] = "P-SV"
         duration = max(self.arrivals()) + 2 * PULSE
-        return Scenario(domain=domain, model={"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO}, time={"duration": duration},
-                        boundaries={"top": "free" if surface else "cpml", **dict(self.boundaries)}, source=self.sources(),
-                        receivers=[{"name": f"R{n}", "at": at} for n, at in enumerate(self.receivers(large))],
-                        output={"waveforms": ["velocity", *([] if surface else [QUANTITIES[self.wave]])]}, run=dict(self.run))  # fmt: skip
+        return Scenario(
+            domain=domain,
+            model={"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO},
+            time={"duration": duration},
+            boundaries={"top": "free" if surface else "cpml", **dict(self.boundaries)},
+            source=self.sources(),
+            receivers=[{"name": f"R{n}", "at": at} for n, at in enumerate(self.receivers(large))],
+            output={"waveforms": ["velocity", *([] if surface else [QUANTITIES[self.wave]])]},
+            run=dict(self.run),
+        )
 
     def place(self, x, along):
         """Return a position, m, of so many points from the layer and along it."""
@@ -95,13 +111,29 @@ class Incidence:
         """Return an explosion, a torque of four forces, or a blow on the surface."""
         wavelet = {"kind": "ricker", "frequency": FREQUENCY}
         if self.wave == "P":
-            return [{"kind": "explosion", "at": self.place(SOURCE, 0), "moment": 1e13, "wavelet": wavelet}]
+            return [
+                {
+                    "kind": "explosion",
+                    "at": self.place(SOURCE, 0),
+                    "moment": 1e13,
+                    "wavelet": wavelet,
+                }
+            ]
         if self.wave == "Rayleigh":
             force = [0, -1e10] if self.plane else [0, 0, -1e10]
-            return [{"kind": "force", "at": self.place(SOURCE, 0), "force": force, "wavelet": wavelet}]
+            return [
+                {"kind": "force", "at": self.place(SOURCE, 0), "force": force, "wavelet": wavelet}
+            ]
         arms = [((1, 0), (0, 1)), ((-1, 0), (0, -1)), ((0, 1), (-1, 0)), ((0, -1), (1, 0))]
-        return [{"kind": "force", "at": self.place(SOURCE + a, b), "force": [1e10 * f for f in force], "wavelet": wavelet}
-                for (a, b), force in arms]  # fmt: skip
+        return [
+            {
+                "kind": "force",
+                "at": self.place(SOURCE + a, b),
+                "force": [1e10 * f for f in force],
+                "wavelet": wavelet,
+            }
+            for (a, b), force in arms
+        ]
 
 
 def measured(incidence, device="auto"):
@@ -115,19 +147,30 @@ def measured(incidence, device="auto"):
     Returns
     -------
     dict of str to ndarray
-        Amplitudes over those of the incident wave, for each angle: ``"velocity"``, all waves that come back, and of body waves
-        ``"same"``: those of the kind that came in (by pressure or rotation).
+        Amplitudes over those of the incident wave, for each angle: ``"velocity"``, all waves that
+        come back, and of body waves ``"same"``: those of the kind that came in (by pressure or
+        rotation).
     """
-    small, large = (api.run(incidence.scenario(size), device=device, progress=False).dataset for size in (False, True))
+    small, large = (
+        api.run(incidence.scenario(size), device=device, progress=False).dataset
+        for size in (False, True)
+    )
     t, count = small.time.values, len(incidence.angles)
     names = {"velocity": "velocity"}
     if incidence.wave in QUANTITIES:
         names["same"] = QUANTITIES[incidence.wave]
     found = {}
     for key, name in names.items():
-        near, far = (np.nan_to_num(data[name].values.astype(float)) for data in (small, large))  # no rotation about x and z
-        back, incident = (np.sqrt((v**2).reshape(count, -1, v.shape[-1]).sum(axis=1)) for v in (near - far[:count], far[count:]))
-        ratios = [back[n, t < at + PULSE].max() / incident[n, np.abs(t - at) < PULSE].max() for n, at in enumerate(incidence.arrivals())]
+        # no rotation about x and z
+        near, far = (np.nan_to_num(data[name].values.astype(float)) for data in (small, large))
+        back, incident = (
+            np.sqrt((v**2).reshape(count, -1, v.shape[-1]).sum(axis=1))
+            for v in (near - far[:count], far[count:])
+        )
+        ratios = [
+            back[n, t < at + PULSE].max() / incident[n, np.abs(t - at) < PULSE].max()
+            for n, at in enumerate(incidence.arrivals())
+        ]
         found[key] = np.array(ratios)
     return found
 
@@ -138,16 +181,33 @@ def decibel(ratio):
 
 
 def reflection(device="auto", full=False):
-    """Rows: reflected over incident amplitude of P and S waves at each angle; of Rayleigh waves at 0, or at each (in space) if `full`."""
+    """Rows: reflected over incident amplitude of P and S waves at each angle; of Rayleigh waves at
+    0, or at each (in space) if `full`.
+    """
     along = Incidence("Rayleigh", ANGLES, plane=False) if full else Incidence("Rayleigh", (0,))
-    return [one for incidence in (Incidence("P"), Incidence("S"), along) for one in rows(incidence, device)]
+    return [
+        one
+        for incidence in (Incidence("P"), Incidence("S"), along)
+        for one in rows(incidence, device)
+    ]
 
 
 def rows(incidence, device):
-    """Return a row for each angle; beyond `UNTIL` degrees any amplitude is let pass that is less than what came."""
+    """Return a row for each angle; beyond `UNTIL` degrees any amplitude is let pass that is less
+    than what came.
+    """
     found = measured(incidence, device)
     words = [f"{decibel(ratio):.0f} dB" for ratio in found["velocity"]]
     if "same" in found:
-        words = [f"{text}, of its kind {decibel(ratio):.0f} dB" for text, ratio in zip(words, found["same"])]
-    return [row(f"{incidence.wave} at {angle} degrees: sent back {text}", ratio, LIMIT if angle <= UNTIL else 1.0)
-            for angle, text, ratio in zip(incidence.angles, words, found["velocity"])]  # fmt: skip
+        words = [
+            f"{text}, of its kind {decibel(ratio):.0f} dB"
+            for text, ratio in zip(words, found["same"])
+        ]
+    return [
+        row(
+            f"{incidence.wave} at {angle} degrees: sent back {text}",
+            ratio,
+            LIMIT if angle <= UNTIL else 1.0,
+        )
+        for angle, text, ratio in zip(incidence.angles, words, found["velocity"])
+    ]

@@ -1,4 +1,7 @@
-"""Shared by the cases of spectral elements: scenarios of finite differences made theirs, runs on distorted meshes, from initial states."""
+"""Shared by the cases of spectral elements: scenarios of finite differences made theirs, runs on
+distorted meshes, from initial states.
+"""
+
 from dataclasses import replace
 
 import numpy as np
@@ -18,11 +21,18 @@ from craton.scenario import SpectralScenario
 from craton.survey import receivers as survey_receivers
 
 MOST_MOVED, MOST_CURVED = 0.15, 0.03  # of an edge
-UNUSED = {"kind": "explosion", "at": [0, 0, 0], "moment": 1.0, "wavelet": {"kind": "ricker", "frequency": 1}}  # `prepared` leaves it out
+# `prepared` leaves it out
+UNUSED = {
+    "kind": "explosion",
+    "at": [0, 0, 0],
+    "moment": 1.0,
+    "wavelet": {"kind": "ricker", "frequency": 1},
+}
 
 
 def by_elements(scenario, spacing, degree=4, box=None, run=None, absorbing="stacey"):
-    """Return a scenario of finite differences by spectral elements, absorbing faces in place of CPML.
+    """Return a scenario of finite differences by spectral elements, absorbing faces in place of
+    CPML.
 
     Parameters
     ----------
@@ -39,21 +49,38 @@ def by_elements(scenario, spacing, degree=4, box=None, run=None, absorbing="stac
     """
     tables = scenario.model_dump(by_alias=True, exclude_none=True, exclude_unset=True)
     origin, size = box or (scenario.domain.origin, scenario.domain.size)
-    kinds = {name: kind for name, kind in tables.get("boundaries", {}).items() if isinstance(kind, str)}
-    faces = {"others": absorbing} | {name: absorbing if kind == "cpml" else kind for name, kind in kinds.items()}
-    kept = {key: value for key, value in tables.get("run", {}).items() if key in ("precision", "device", "threads")}
-    changed = {"method": "sem", "domain": {"origin": list(origin), "size": list(size), "element_size": spacing}, "boundaries": faces,
-               "run": kept | {"degree": degree} | (run or {})}  # fmt: skip
+    kinds = {
+        name: kind for name, kind in tables.get("boundaries", {}).items() if isinstance(kind, str)
+    }
+    faces = {"others": absorbing} | {
+        name: absorbing if kind == "cpml" else kind for name, kind in kinds.items()
+    }
+    kept = {
+        key: value
+        for key, value in tables.get("run", {}).items()
+        if key in ("precision", "device", "threads")
+    }
+    changed = {
+        "method": "sem",
+        "domain": {"origin": list(origin), "size": list(size), "element_size": spacing},
+        "boundaries": faces,
+        "run": kept | {"degree": degree} | (run or {}),
+    }
     return SpectralScenario(**tables | changed)
 
 
 def grown(low, high, border, spacing, top=None):
-    """Origin and size of a box of whole elements around two corners; up to `top` where there is one."""
+    """Origin and size of a box of whole elements around two corners; up to `top` where there is
+    one.
+    """
     low, high = np.asarray(low, float), np.asarray(high, float)
     count = np.ceil((high - low + 2 * border) / spacing - 1e-9)
     origin = (low + high) / 2 - count * spacing / 2
     if top is not None:
-        origin[2], count[2] = top - np.ceil((top - low[2] + border) / spacing) * spacing, np.ceil((top - low[2] + border) / spacing)
+        origin[2], count[2] = (
+            top - np.ceil((top - low[2] + border) / spacing) * spacing,
+            np.ceil((top - low[2] + border) / spacing),
+        )
     return origin.tolist(), (count * spacing).tolist()
 
 
@@ -61,7 +88,9 @@ def given(scenario, mesh):
     """Return a mesh of one's own, None for none."""
     if mesh is None:
         return None
-    sampler = sampling.sampler(scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names)
+    sampler = sampling.sampler(
+        scenario.model, Region(*map(tuple, mesh.bounds())), mesh.region_names
+    )
     return Prepared(mesh.reordered(locality(mesh)), sampler)
 
 
@@ -69,13 +98,21 @@ def ran(scenario, device, mesh=None):
     """Return the dataset of a run, perhaps on a mesh of one's own."""
     planned, machine = build(scenario, given(scenario, mesh), machine=planner()), backend(device)
     waves.check_memory(planned, machine)
-    return waves.compute(scenario, planned, machine.commit(planned), Alone(), progress=False).finished().dataset
+    return (
+        waves.compute(scenario, planned, machine.commit(planned), Alone(), progress=False)
+        .finished()
+        .dataset
+    )
 
 
 def distorted(scenario, seed=5):
-    """Return the mesh of a scenario with 27 nodes an element: inner corners moved at random along x, y and z by up to 15 % of an edge, then all
-    inner nodes by up to 3 %, which curves edges and faces."""
-    mesh = moved(meshing.mesh_of(scenario), MOST_MOVED * scenario.domain.element_size, seed).elevated()
+    """Return the mesh of a scenario with 27 nodes an element: inner corners moved at random along
+    x, y and z by up to 15 % of an edge, then all
+    inner nodes by up to 3 %, which curves edges and faces.
+    """
+    mesh = moved(
+        meshing.mesh_of(scenario), MOST_MOVED * scenario.domain.element_size, seed
+    ).elevated()
     return moved(mesh, MOST_CURVED * scenario.domain.element_size, seed + 1)
 
 
@@ -83,17 +120,30 @@ def moved(mesh, most, seed):
     """Return a mesh whose inner nodes are moved at random by up to so much along each axis."""
     low, high = mesh.bounds()
     inside = ((mesh.nodes > low + 1e-6) & (mesh.nodes < high - 1e-6)).all(axis=1)
-    return replace(mesh, nodes=mesh.nodes + np.random.default_rng(seed).uniform(-most, most, mesh.nodes.shape) * inside[:, None])
+    return replace(
+        mesh,
+        nodes=mesh.nodes
+        + np.random.default_rng(seed).uniform(-most, most, mesh.nodes.shape) * inside[:, None],
+    )
 
 
-# --- from an initial state ------------------------------------------------------------------------------------------------------------
+# --- from an initial state ------------------------------------------------------------------------
 
 
 def prepared(scenario, mesh=None):
     """Return the Discretisation and the Plan of a scenario without sources."""
-    own, receivers = given(scenario, meshing.mesh_of(scenario) if mesh is None else mesh), survey_receivers.build(scenario)
+    own, receivers = (
+        given(scenario, meshing.mesh_of(scenario) if mesh is None else mesh),
+        survey_receivers.build(scenario),
+    )
     d = discretise(scenario, own, [], SingleRank(), planner())
-    return d, assemble(d, scenario, [], receivers, survey_receivers.channels(len(receivers), scenario.output.waveforms))
+    return d, assemble(
+        d,
+        scenario,
+        [],
+        receivers,
+        survey_receivers.channels(len(receivers), scenario.output.waveforms),
+    )
 
 
 def positions(d, fluid=False):

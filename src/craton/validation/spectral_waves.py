@@ -1,9 +1,12 @@
-"""Plane waves as initial states of spectral elements: their speeds by degree and in anisotropic media, reflection at faces.
+"""Plane waves as initial states of spectral elements: their speeds by degree and in anisotropic
+media, reflection at faces.
 
-A pulse exp(-(s / width)^2 / 2) along s = n . x - c t fills the box at the start. At its centre the motion is that of the infinite medium
-until what the faces do arrives with the fastest wave: no source, no interpolation and no absorbing face take part. The leapfrog's error in
-time is in the exact solution, too: a wavenumber k has the frequency 2 / dt asin(c k dt / 2).
+A pulse exp(-(s / width)^2 / 2) along s = n . x - c t fills the box at the start. At its centre the
+motion is that of the infinite medium until what the faces do arrives with the fastest wave: no
+source, no interpolation and no absorbing face take part. The leapfrog's error in time is in the
+exact solution, too: a wavenumber k has the frequency 2 / dt asin(c k dt / 2).
 """
+
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,12 +21,15 @@ from craton.validation.spectral import UNUSED, positions, prepared, recorded
 WAVELENGTH = 1000.0  # m, where a pulse's spectrum is 1 % of its peak
 WIDTH = np.sqrt(2 * np.log(100)) / (2 * np.pi) * WAVELENGTH
 BEFORE = 2.4 * WIDTH  # m, way of a pulse's middle up to where it is looked at, and behind it
-AWAY = 1.25  # times the way of the fastest wave are the faces away: the shortest waves of a mesh, with which faces answer, run ahead of it
+# times the way of the fastest wave are the faces away: the shortest waves of a mesh, with which
+# faces answer, run ahead of it
+AWAY = 1.25
 VP, VS, RHO = 3464.0, 2000.0, 2500.0
 DIRECTION = np.array([1.0, 0.6, 0.3]) / np.linalg.norm([1.0, 0.6, 0.3])
 ACROSS = np.array([0.6, -1.0, 0.0]) / np.linalg.norm([0.6, -1.0, 0.0])
 SPEED_LIMIT = 1e-3
-# Relative L2 of a plane S wave that has crossed three elements, by degree; about twice what is reached.
+# Relative L2 of a plane S wave that has crossed three elements, by degree; about twice what is
+# reached.
 DEGREE_LIMITS = {2: 0.15, 3: 0.02, 4: 0.002, 5: 5e-4, 6: 4e-5}
 REFLECTION_LIMIT = 0.005
 INTERFACE_LIMIT = 0.005
@@ -66,7 +72,9 @@ class Wave:
 
         s, k, spectrum = self._spectrum
         half = np.clip(self.speed * k * self.dt / 2, 0, 1)
-        return CubicSpline(s - self.before, np.fft.irfft(spectrum * np.exp(-2j * np.arcsin(half) * step), len(s)))
+        return CubicSpline(
+            s - self.before, np.fft.irfft(spectrum * np.exp(-2j * np.arcsin(half) * step), len(s))
+        )
 
     def motion(self, xyz, step):
         """Displacement after some steps, (n, 3)."""
@@ -90,12 +98,17 @@ def initial(waves, xyz):
 
 def scenario_of(model, size, spacing, duration, places=((0, 0, 0),), step=None, low=None, **tables):
     """Return a box about the origin with absorbing faces and receivers; float64."""
-    count = np.maximum(2 * np.ceil(np.broadcast_to(size, 3) / (2 * spacing)), 2)  # even: the origin is a corner of elements
+    # even: the origin is a corner of elements
+    count = np.maximum(2 * np.ceil(np.broadcast_to(size, 3) / (2 * spacing)), 2)
     origin = -count * spacing / 2
     if low is not None:
         origin[2] = low
     return SpectralScenario(
-        domain={"origin": origin.tolist(), "size": (count * spacing).tolist(), "element_size": spacing},
+        domain={
+            "origin": origin.tolist(),
+            "size": (count * spacing).tolist(),
+            "element_size": spacing,
+        },
         model=model,
         time={"duration": duration, "start": 0, "step": step},
         boundaries={"top": "stacey", "others": "stacey"},
@@ -105,30 +118,54 @@ def scenario_of(model, size, spacing, duration, places=((0, 0, 0),), step=None, 
     )
 
 
-# --- degrees ------------------------------------------------------------------------------------------------------------------------------
+# --- degrees --------------------------------------------------------------------------------------
 
 
 def degrees(device, limits=DEGREE_LIMITS, edge=0.8):
-    """Return a plane S wave across elements of 0.8 wavelengths by degree: the error falls by a like factor from each to the next."""
-    return [row(f"plane S wave, degree {n}, edges of {edge:g} wavelengths: velocity", shear_error(n, edge, device), limit)
-            for n, limit in limits.items()]  # fmt: skip
+    """Return a plane S wave across elements of 0.8 wavelengths by degree: the error falls by a like
+    factor from each to the next.
+    """
+    return [
+        row(
+            f"plane S wave, degree {n}, edges of {edge:g} wavelengths: velocity",
+            shear_error(n, edge, device),
+            limit,
+        )
+        for n, limit in limits.items()
+    ]
 
 
 def shear_error(degree, edge, device):
     """Misfit at the middle of a box, over all of the pulse but its end."""
     duration = 2 * BEFORE / VS
-    scenario = scenario_of({"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO}, 2 * AWAY * VP * duration, edge * WAVELENGTH, duration,
-                           run={"degree": degree, "precision": "float64"})  # fmt: skip
+    scenario = scenario_of(
+        {"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO},
+        2 * AWAY * VP * duration,
+        edge * WAVELENGTH,
+        duration,
+        run={"degree": degree, "precision": "float64"},
+    )
     d, planned = prepared(scenario)
     wave = Wave(DIRECTION, ACROSS, VS, BEFORE, planned.dt)
     found = recorded(scenario, planned, device, initial([wave], positions(d)))
     return misfit(found, wave.rate(len(found))[:, None] * ACROSS)
 
 
-# --- anisotropy ---------------------------------------------------------------------------------------------------------------------------
+# --- anisotropy -----------------------------------------------------------------------------------
 
-# Orthorhombic: shale with vertical cracks, over density, km2/s2 (Schoenberg & Helbig 1997, Geophysics 62, 1954-1974, eq. 4).
-SHALE = {"11": 9.0, "22": 9.84, "33": 5.9375, "12": 3.6, "13": 2.25, "23": 2.4, "44": 2.0, "55": 1.6, "66": 2.182}
+# Orthorhombic: shale with vertical cracks, over density, km2/s2 (Schoenberg & Helbig 1997,
+# Geophysics 62, 1954-1974, eq. 4).
+SHALE = {
+    "11": 9.0,
+    "22": 9.84,
+    "33": 5.9375,
+    "12": 3.6,
+    "13": 2.25,
+    "23": 2.4,
+    "44": 2.0,
+    "55": 1.6,
+    "66": 2.182,
+}
 TILT = (0.5, 0.4, -0.3)  # rad, about x, y, z: no constant of the 21 is zero then
 PAIRS = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
 
@@ -153,18 +190,28 @@ def tilted(angles=TILT):
 
 def constants(tensor):
     """Return the scenario's 21 constants of a tensor over density."""
-    return {f"c{a + 1}{b + 1}": float(RHO * tensor[PAIRS[a] + PAIRS[b]]) for a in range(6) for b in range(a, 6)}
+    return {
+        f"c{a + 1}{b + 1}": float(RHO * tensor[PAIRS[a] + PAIRS[b]])
+        for a in range(6)
+        for b in range(a, 6)
+    }
 
 
 def christoffel(tensor, direction):
-    """Speeds of the three plane waves along a direction, m/s, rising, and their polarisations, (3, 3), a row each."""
+    """Speeds of the three plane waves along a direction, m/s, rising, and their polarisations, (3,
+    3), a row each.
+    """
     squares, axes = np.linalg.eigh(np.einsum("ijkm,j,m->ik", tensor, direction, direction))
     return np.sqrt(squares), axes.T
 
 
 def anisotropic(device, directions=((1, 0.6, 0.3),), points=5):
     """Speeds of the three plane waves in a medium of 21 constants against Christoffel's equation."""
-    return [one for direction in directions for one in anisotropic_rows(np.array(direction) / np.linalg.norm(direction), points, device)]
+    return [
+        one
+        for direction in directions
+        for one in anisotropic_rows(np.array(direction) / np.linalg.norm(direction), points, device)
+    ]
 
 
 def anisotropic_rows(direction, points, device):
@@ -173,8 +220,12 @@ def anisotropic_rows(direction, points, device):
     speeds, axes = christoffel(tensor, direction)
     arrival = BEFORE / speeds[0]
     duration, fastest = 2 * arrival, np.sqrt(1e6 * max(SHALE.values())) * 1.01
-    scenario = scenario_of({"kind": "homogeneous", "rho": RHO, "stiffness": constants(tensor)}, 2 * AWAY * fastest * duration,
-                           4 * WAVELENGTH / points, duration)  # fmt: skip
+    scenario = scenario_of(
+        {"kind": "homogeneous", "rho": RHO, "stiffness": constants(tensor)},
+        2 * AWAY * fastest * duration,
+        4 * WAVELENGTH / points,
+        duration,
+    )
     d, planned = prepared(scenario)
     waves = [Wave(direction, axis, c, c * arrival, planned.dt) for c, axis in zip(speeds, axes)]
     found = recorded(scenario, planned, device, initial(waves, positions(d)))
@@ -182,7 +233,9 @@ def anisotropic_rows(direction, points, device):
     rows = []
     for name, wave in zip(("slower S", "faster S", "P"), waves):
         error = abs(late(found @ wave.polarisation, wave.rate(len(found)), planned.dt)) / arrival
-        rows.append(row(f"{what} speed of the {name} wave, {wave.speed:.1f} m/s", error, SPEED_LIMIT))
+        rows.append(
+            row(f"{what} speed of the {name} wave, {wave.speed:.1f} m/s", error, SPEED_LIMIT)
+        )
     return rows
 
 
@@ -192,60 +245,102 @@ def late(found, wanted, dt):
     return -((found - wanted) @ slope) / (slope @ slope)
 
 
-# --- faces --------------------------------------------------------------------------------------------------------------------------------
+# --- faces ----------------------------------------------------------------------------------------
 
 
 def absorbed(device, points=5):
-    """P and S waves that meet an absorbing face at a right angle: what it sends back, over what arrives, on the face."""
+    """P and S waves that meet an absorbing face at a right angle: what it sends back, over what
+    arrives, on the face.
+    """
     spacing, duration = 4 * WAVELENGTH / points, 2 * BEFORE / VS
     low = -2 * spacing
     wide, high = 2 * AWAY * VP * duration, AWAY * VP * duration
-    scenario = scenario_of({"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO}, [wide, wide, high], spacing, duration,
-                           places=[(0, 0, low)], low=low)  # fmt: skip
+    scenario = scenario_of(
+        {"kind": "homogeneous", "vp": VP, "vs": VS, "rho": RHO},
+        [wide, wide, high],
+        spacing,
+        duration,
+        places=[(0, 0, low)],
+        low=low,
+    )
     d, planned = prepared(scenario)
     down = np.array([0.0, 0.0, -1.0])
-    waves = [Wave(down, axis, c, BEFORE + low, planned.dt) for c, axis in ((VS, np.array([1.0, 0, 0])), (VP, down))]
+    waves = [
+        Wave(down, axis, c, BEFORE + low, planned.dt)
+        for c, axis in ((VS, np.array([1.0, 0, 0])), (VP, down))
+    ]
     found, rows = recorded(scenario, planned, device, initial(waves, positions(d))), []
     for name, wave in zip(("S", "P"), waves):
         wanted = wave.rate(len(found), (0, 0, low))
-        rows.append(row(f"{name} wave onto an absorbing face at a right angle: reflected amplitude",
-                        misfit(found @ wave.polarisation, wanted), REFLECTION_LIMIT))  # fmt: skip
+        rows.append(
+            row(
+                f"{name} wave onto an absorbing face at a right angle: reflected amplitude",
+                misfit(found @ wave.polarisation, wanted),
+                REFLECTION_LIMIT,
+            )
+        )
     return rows
 
 
 def sea_floor(device, points=6):
-    """Return a P wave in water that meets rock at a right angle: pressure and motion on the interface, of which the coefficients follow."""
+    """Return a P wave in water that meets rock at a right angle: pressure and motion on the
+    interface, of which the coefficients follow.
+    """
     (vf, rhof), (vp, vs, rho) = WATER, BOTTOMS["hard bottom"]
     above = 4.5 * WIDTH  # nothing has reached the rock at the start
     spacing, duration = 4 * WAVELENGTH / points, (above + BEFORE) / vf
     wide, high = 2 * AWAY * vp * duration, AWAY * vf * duration
-    layers = [{"top": 1e6, "vp": vf, "vs": 0, "rho": rhof}, {"top": 0, "vp": vp, "vs": vs, "rho": rho}]
+    layers = [
+        {"top": 1e6, "vp": vf, "vs": 0, "rho": rhof},
+        {"top": 0, "vp": vp, "vs": vs, "rho": rho},
+    ]
     low = spacing * np.floor(-AWAY * vp * duration / 4 / spacing)
-    scenario = scenario_of({"kind": "layers", "layers": layers}, [wide, wide, high - low], spacing, duration, low=low,
-                           output={"waveforms": ["pressure", "velocity"]})  # fmt: skip
+    scenario = scenario_of(
+        {"kind": "layers", "layers": layers},
+        [wide, wide, high - low],
+        spacing,
+        duration,
+        low=low,
+        output={"waveforms": ["pressure", "velocity"]},
+    )
     d, planned = prepared(scenario)
     wave = Wave(np.array([0.0, 0.0, -1.0]), np.zeros(3), vf, above, planned.dt)
     height = positions(d, fluid=True) @ wave.direction
     now, earlier = wave.line(0)(height), wave.line(-1)(height)
-    samples = recorded(scenario, planned, device, {"potential": now, "potential_rate": (now - earlier) / planned.dt})
+    samples = recorded(
+        scenario,
+        planned,
+        device,
+        {"potential": now, "potential_rate": (now - earlier) / planned.dt},
+    )
     series = {(c.quantity, c.component): one for c, one in zip(planned.channels, samples.T)}
     pressure = next(one for (quantity, _), one in series.items() if quantity == "pressure")
     lines = [wave.line(step) for step in range(-1, len(samples) + 1)]
     incident = -np.diff([line(0.0) for line in lines], 2) / planned.dt**2  # pressure at whole steps
-    moving = -np.diff([line(0.0, 1) for line in lines[1:]]) / planned.dt / rhof  # vertical velocity half a step later
+    # vertical velocity half a step later
+    moving = -np.diff([line(0.0, 1) for line in lines[1:]]) / planned.dt / rhof
     water, rock = rhof * vf, rho * vp
-    pairs = (("reflected pressure", pressure, incident, 1, (rock - water) / (rock + water)),
-             ("transmitted motion", series["velocity", "Z"], moving, 0, 2 * water / (rock + water)))  # fmt: skip
-    return [row(f"water over rock, at a right angle: {what}, {wanted:.4f} of the incident one",
-                abs((one @ other) / (other @ other) - more - wanted), INTERFACE_LIMIT)
-            for what, one, other, more, wanted in pairs]  # fmt: skip
+    pairs = (
+        ("reflected pressure", pressure, incident, 1, (rock - water) / (rock + water)),
+        ("transmitted motion", series["velocity", "Z"], moving, 0, 2 * water / (rock + water)),
+    )
+    return [
+        row(
+            f"water over rock, at a right angle: {what}, {wanted:.4f} of the incident one",
+            abs((one @ other) / (other @ other) - more - wanted),
+            INTERFACE_LIMIT,
+        )
+        for what, one, other, more, wanted in pairs
+    ]
 
 
-# --- along an interface -------------------------------------------------------------------------------------------------------------------
+# --- along an interface ---------------------------------------------------------------------------
 
 
 def scholte(device, points=8, bottoms=tuple(BOTTOMS)):
-    """Return the wave along the plane between water and rock, from its exact motion: speed, from the phase at one place on the interface."""
+    """Return the wave along the plane between water and rock, from its exact motion: speed, from
+    the phase at one place on the interface.
+    """
     return [scholte_row(name, points, device) for name in bottoms]
 
 
@@ -254,25 +349,46 @@ def scholte_row(name, points, device):
     bottom, k = BOTTOMS[name], 2 * np.pi / WAVELENGTH
     c = scholte_speed(WATER, bottom)
     duration, spacing = 0.7 * WAVELENGTH / c, 4 * WAVELENGTH / points
-    layers = [{"top": 1e6, "vp": WATER[0], "vs": 0, "rho": WATER[1]}, {"top": 0, **dict(zip(("vp", "vs", "rho"), bottom))}]
+    layers = [
+        {"top": 1e6, "vp": WATER[0], "vs": 0, "rho": WATER[1]},
+        {"top": 0, **dict(zip(("vp", "vs", "rho"), bottom))},
+    ]
     size = 2 * AWAY * bottom[0] * duration
-    scenario = scenario_of({"kind": "layers", "layers": layers}, size, spacing, duration, places=[(0, 0, -1e-3)])
+    scenario = scenario_of(
+        {"kind": "layers", "layers": layers}, size, spacing, duration, places=[(0, 0, -1e-3)]
+    )
     d, planned = prepared(scenario)
     dt, mode = planned.dt, Scholte(c, k, bottom)
     steps = [-mode.angle(step, dt) for step in (0, -1)]
-    (solid, before), (fluid, earlier) = ([one(xyz, phase) for phase in steps] for one, xyz in (
-        (mode.displacement, positions(d)), (mode.potential, positions(d, fluid=True))))  # fmt: skip
-    fields = {"displacement": solid, "velocity": (solid - before) / dt, "potential": fluid, "potential_rate": (fluid - earlier) / dt}
+    (solid, before), (fluid, earlier) = (
+        [one(xyz, phase) for phase in steps]
+        for one, xyz in (
+            (mode.displacement, positions(d)),
+            (mode.potential, positions(d, fluid=True)),
+        )
+    )
+    fields = {
+        "displacement": solid,
+        "velocity": (solid - before) / dt,
+        "potential": fluid,
+        "potential_rate": (fluid - earlier) / dt,
+    }
     found = recorded(scenario, planned, device, fields)[:, 2]
     wanted = mode.rate(len(found), dt)
     slope = (mode.rate(len(found), dt, 1 + 1e-5) - mode.rate(len(found), dt, 1 - 1e-5)) / 2e-5
     error = abs((found - wanted) @ slope / (slope @ slope))
-    return row(f"Scholte wave, {name}, {points:g} points per wavelength: speed, {c:.1f} m/s", error, SCHOLTE_LIMIT)
+    return row(
+        f"Scholte wave, {name}, {points:g} points per wavelength: speed, {c:.1f} m/s",
+        error,
+        SCHOLTE_LIMIT,
+    )
 
 
 @dataclass(frozen=True)
 class Scholte:
-    """The wave's motion, of amplitude 1 for the rock's P potential (Scholte 1942): theta = k x - omega t."""
+    """The wave's motion, of amplitude 1 for the rock's P potential (Scholte 1942): theta = k x -
+    omega t.
+    """
 
     c: float
     k: float
@@ -284,7 +400,9 @@ class Scholte:
 
     @property
     def decays(self):
-        """Of P and S waves in the rock, of sound in the water, over k; amplitude of the S potential."""
+        """Of P and S waves in the rock, of sound in the water, over k; amplitude of the S
+        potential.
+        """
         a, b, f = (np.sqrt(1 - (self.c / v) ** 2) for v in (*self.bottom[:2], WATER[0]))
         return a, b, f, -2 * a / (1 + b**2)
 
@@ -293,7 +411,9 @@ class Scholte:
         a, b, _, shear = self.decays
         theta, z = self.k * xyz[:, 0] + phase, self.k * np.minimum(xyz[:, 2], 0)
         p, s = np.exp(a * z), shear * np.exp(b * z)
-        return np.stack([-(p + b * s) * np.sin(theta), 0 * theta, (a * p + s) * np.cos(theta)], axis=1)
+        return np.stack(
+            [-(p + b * s) * np.sin(theta), 0 * theta, (a * p + s) * np.cos(theta)], axis=1
+        )
 
     def potential(self, xyz, phase):
         """Of the water, (n,), such that vertical motion is the rock's."""

@@ -1,4 +1,7 @@
-"""Whether anything grows in long runs: the largest particle velocity late in a run, over its peak, for every row of a table."""
+"""Whether anything grows in long runs: the largest particle velocity late in a run, over its peak,
+for every row of a table.
+"""
+
 import sys
 import time
 from dataclasses import dataclass, field
@@ -23,18 +26,30 @@ from craton.validation.spectral import positions
 
 LATE, TRAPPED = 1e-4, 0.01  # limits: late / peak; difference from a wide box
 DIVERGED = 1e3  # times the peak of the beginning
-GROWTH = 1.5  # times the largest of the middle half: kept waves beat, to 1.3 in runs of 200,000 steps that do not grow (`hills-water`)
+# times the largest of the middle half: kept waves beat, to 1.3 in runs of 200,000 steps that do not
+# grow (`hills-water`)
+GROWTH = 1.5
 LAST = 0.05  # of the run: what is late
-BEGINNING = 4  # times that from the start to the wavelet's centre: sources have acted, and what they did has passed
+# times that from the start to the wavelet's centre: sources have acted, and what they did has
+# passed
+BEGINNING = 4
 OFTEN, SELDOM = 10, 100  # steps between looks: in the beginning, and later at most
-FIELDS = (("vx", "vy", "vz"), ("velocity",), ("pressure",))  # looked at together: what of it a plan has
+# looked at together: what of it a plan has
+FIELDS = (("vx", "vy", "vz"), ("velocity",), ("pressure",))
 TINY = 1e-300
 ROWS = cases.ROWS | elements.ROWS
-# Shape (where a row has it) and steps of each method; in the suite spectral elements without what needs a wide box, or long.
-FORMS = {"quick": ("P-SV", {"fd": 20_000, "sem": 3000}), "standard": ("space", {"fd": 20_000, "sem": 10_000}),
-         "full": ("space", {"fd": 100_000, "sem": 50_000})}  # fmt: skip
+# Shape (where a row has it) and steps of each method; in the suite spectral elements without what
+# needs a wide box, or long.
+FORMS = {
+    "quick": ("P-SV", {"fd": 20_000, "sem": 3000}),
+    "standard": ("space", {"fd": 20_000, "sem": 10_000}),
+    "full": ("space", {"fd": 100_000, "sem": 50_000}),
+}
 SHORT = ("cubes", "two-layers", "lossy")
-QUICK = (*cases.ROWS, *(name for name in elements.ROWS if name.split("-", 1)[1].rsplit("-", 1)[0] in SHORT))
+QUICK = (
+    *cases.ROWS,
+    *(name for name in elements.ROWS if name.split("-", 1)[1].rsplit("-", 1)[0] in SHORT),
+)
 WIDE = 4  # widths of the box that trapped waves are compared with
 
 
@@ -44,7 +59,8 @@ class Diverged(Exception):
 
 @dataclass
 class Watch:
-    """Looks at the largest particle velocity now and then; stands where a recorder does in `craton.driver.march`.
+    """Looks at the largest particle velocity now and then; stands where a recorder does in
+    `craton.driver.march`.
 
     Parameters
     ----------
@@ -69,7 +85,9 @@ class Watch:
 
     def __post_init__(self):
         planned = self.program.plan
-        self.beginning = int(BEGINNING * -planned.start / planned.dt) if planned.start < 0 else self.total // 10
+        self.beginning = (
+            int(BEGINNING * -planned.start / planned.dt) if planned.start < 0 else self.total // 10
+        )
         self.seldom = max(1, min(SELDOM, self.total // 400))
         names = self.program.plan.arrays
         self.groups = [[name for name in group if name in names] for group in FIELDS]
@@ -82,13 +100,17 @@ class Watch:
             self.look(done)
 
     def look(self, done):
-        """Keep the largest values of the groups; raise Diverged where one is not finite or beyond all measure."""
+        """Keep the largest values of the groups; raise Diverged where one is not finite or beyond
+        all measure.
+        """
         found = np.max(self.comm.gather([self.largest(group) for group in self.groups]), axis=0)
         self.steps.append(done)
         self.values.append(found)
         if self.report:
             self.report(done)
-        if not np.isfinite(found).all() or (done > self.beginning and (found > DIVERGED * self.peak).any()):
+        if not np.isfinite(found).all() or (
+            done > self.beginning and (found > DIVERGED * self.peak).any()
+        ):
             raise Diverged
         if done <= self.beginning:
             self.peak = np.maximum(self.peak, found)
@@ -103,17 +125,26 @@ class Watch:
         """Return what is looked at of a field."""
         if self.region is None:
             return self.program.arrays[name]
-        whole = self.program.grid(name) if self.program.plan.arrays[name].window else self.program.arrays[name]
+        whole = (
+            self.program.grid(name)
+            if self.program.plan.arrays[name].window
+            else self.program.arrays[name]
+        )
         return whole[self.region[name]]
 
 
 def lasting(scenario, steps):
-    """Return the plan of a scenario that lasts for a number of steps at least, whatever it says of its duration."""
+    """Return the plan of a scenario that lasts for a number of steps at least, whatever it says of
+    its duration.
+    """
     step, start = scenario.time.step, scenario.time.start or 0.0
     if step is None:
         first = api.plan(scenario)
         step, start = first.dt, first.start
-    span = {"duration": start + (steps + 1) * step if start > 0 else (steps + 1) * step, "step": step}
+    span = {
+        "duration": start + (steps + 1) * step if start > 0 else (steps + 1) * step,
+        "step": step,
+    }
     return api.plan(scenario.model_copy(update={"time": scenario.time.model_copy(update=span)}))
 
 
@@ -129,35 +160,53 @@ def measure(scenario, steps, device="auto", *, ranks=1, region=None, progress=Fa
     ranks : int
         Threads of this process that share the run.
     region : callable, optional
-        Gives the points that are looked at, a dict of a field's name to its index, of the plan; by default all, absorbing layers included.
+        Gives the points that are looked at, a dict of a field's name to its index, of the plan; by
+        default all, absorbing layers included.
     progress : bool
         Show progress on standard error.
 
     Returns
     -------
     dict
-        steps, velocity : where it was looked, and the largest value there (m/s; of several media that of the worst over its peak);
-        peak, half, late : in the beginning, about the middle of the run, over its last twentieth; ratio, half_ratio : over the peak;
+        steps, velocity : where it was looked, and the largest value there (m/s; of several media
+        that of the worst over its peak);
+        peak, half, late : in the beginning, about the middle of the run, over its last twentieth;
+        ratio, half_ratio : over the peak;
         grows : whether late is `GROWTH` times what it was in the half of the run about its middle;
-        diverged : step at which it was seen to diverge, or None; where : x, y, z (m) of the largest value at the end, of one rank;
-        dt (s), seconds, rate (point-steps per second), points.
+        diverged : step at which it was seen to diverge, or None; where : x, y, z (m) of the largest
+        value at the end, of one rank; dt (s), seconds, rate (point-steps per second), points.
     """
     planned = lasting(scenario, steps)
     region = region and region(planned)
     with progress_bar(steps, planned.points, scenario.title, not progress) as report:
-        parts = spawn(ranks, lambda comm: ran(scenario, planned, steps, device, comm, region, report, threads)) if ranks > 1 else [
-            ran(scenario, planned, steps, device, Alone(), region, report, threads)]  # fmt: skip
+        parts = (
+            spawn(
+                ranks,
+                lambda comm: ran(scenario, planned, steps, device, comm, region, report, threads),
+            )
+            if ranks > 1
+            else [ran(scenario, planned, steps, device, Alone(), region, report, threads)]
+        )
     watch, diverged, seconds = parts[0]
     about = {"dt": planned.dt, "start": planned.start, "points": planned.points, "seconds": seconds}
-    about |= {"rate": planned.points * watch.steps[-1] / seconds, "where": None if ranks > 1 else where(watch)}
+    about |= {
+        "rate": planned.points * watch.steps[-1] / seconds,
+        "where": None if ranks > 1 else where(watch),
+    }
     return summary(watch, diverged, steps) | about
 
 
 def ran(scenario, planned, steps, device, comm, region, report, threads):
     """Return a Watch after the run of one rank, whether it diverged, and how long it took (s)."""
-    program = waves.commit(scenario, plan_of_rank(scenario, planned, comm), backend(device, threads=threads))
+    program = waves.commit(
+        scenario, plan_of_rank(scenario, planned, comm), backend(device, threads=threads)
+    )
     halos = comm if comm.size == 1 else exchange(program, comm)
-    watch, diverged, begin = Watch(program, comm, steps, region, report if comm.rank == 0 else None), False, time.perf_counter()
+    watch, diverged, begin = (
+        Watch(program, comm, steps, region, report if comm.rank == 0 else None),
+        False,
+        time.perf_counter(),
+    )
     try:
         with np.errstate(invalid="ignore", over="ignore"):
             march(program, halos, watch, steps)
@@ -177,7 +226,9 @@ def where(watch):
     grid, at = program.plan.grid, largest[1]
     if watch.groups[0][0] not in FIELDS[0]:
         return tuple(map(float, grid.where(at[0]))) if watch.groups[0] == ["velocity"] else None
-    return tuple(float(grid.bounds(axis)[0] + grid.spacing * n) for axis, n in zip("xyz", reversed(at)))
+    return tuple(
+        float(grid.bounds(axis)[0] + grid.spacing * n) for axis, n in zip("xyz", reversed(at))
+    )
 
 
 def summary(watch, diverged, steps):
@@ -188,12 +239,21 @@ def summary(watch, diverged, steps):
     late = series[at > (1 - LAST) * steps]
     half, middle = (series[np.abs(at - steps / 2) <= part * steps] for part in (LAST / 2, 1 / 4))
     largest = float(max(np.fmax.reduce(series), DIVERGED * peak)) if diverged else float(late.max())
-    found = {"steps": at, "velocity": series, "peak": peak, "diverged": int(at[-1]) if diverged else None, "late": largest}
-    found |= {"half": float(half.max()) if half.size else largest, "grows": diverged or bool(largest > GROWTH * middle.max(initial=0))}
+    found = {
+        "steps": at,
+        "velocity": series,
+        "peak": peak,
+        "diverged": int(at[-1]) if diverged else None,
+        "late": largest,
+    }
+    found |= {
+        "half": float(half.max()) if half.size else largest,
+        "grows": diverged or bool(largest > GROWTH * middle.max(initial=0)),
+    }
     return found | {"ratio": largest / peak, "half_ratio": found["half"] / peak}
 
 
-# --- rows -------------------------------------------------------------------------------------------------------------------------------
+# --- rows -----------------------------------------------------------------------------------------
 
 
 def stability(device="auto", form="standard", names=None, steps=None, shape=None):
@@ -212,19 +272,24 @@ def stability(device="auto", form="standard", names=None, steps=None, shape=None
     Yields
     ------
     dict
-        As all rows of `craton.validation`; besides name, shape, steps, half, late (over the peak), diverged (step, or None), seconds, rate;
-        and of waves that the structure keeps what `against_wide` gives.
+        As all rows of `craton.validation`; besides name, shape, steps, half, late (over the peak),
+        diverged (step, or None), seconds, rate; and of waves that the structure keeps what
+        `against_wide` gives.
     """
     for name in names or (QUICK if form == "quick" else ROWS):
         row = ROWS[name]
         wanted, counts = FORMS[form]
         wanted = shape or wanted
         chosen = wanted if wanted in row.shapes else row.shapes[-1 if wanted in cases.PLANAR else 0]
-        yield outcome(name, device, steps or counts[row.method], chosen, progress=sys.stderr.isatty())
+        yield outcome(
+            name, device, steps or counts[row.method], chosen, progress=sys.stderr.isatty()
+        )
 
 
 def outcome(name, device, steps, shape="space", progress=False):
-    """Return the row of a long run: late over peak; of trapped waves the difference from a wide box, unless they grow."""
+    """Return the row of a long run: late over peak; of trapped waves the difference from a wide
+    box, unless they grow.
+    """
     row = ROWS[name]
     with TemporaryDirectory() as folder:
         scenario = row.scenario(Path(folder), shape)
@@ -233,22 +298,35 @@ def outcome(name, device, steps, shape="space", progress=False):
         if row.trapped and value > limit and not found["grows"]:
             wide = against_wide(row, Path(folder), shape, device, found["dt"])
             kind, value, limit = "from a wide box", wide["difference"], TRAPPED
-    about = {"name": name, "shape": shape, "steps": steps, "half": found["half_ratio"], "late": found["ratio"]}
+    about = {
+        "name": name,
+        "shape": shape,
+        "steps": steps,
+        "half": found["half_ratio"],
+        "late": found["ratio"],
+    }
     about |= {key: found[key] for key in ("diverged", "where", "seconds", "rate")} | wide
-    return told(f"{name}: {row.what}{'' if shape == 'space' else f', {shape}'}: {kind}", value, limit) | about
+    return (
+        told(f"{name}: {row.what}{'' if shape == 'space' else f', {shape}'}: {kind}", value, limit)
+        | about
+    )
 
 
 def against_wide(row, folder, shape, device, dt):
-    """How the largest velocity between the layers differs from that in a wide box, until waves return from the sides of that one.
+    """How the largest velocity between the layers differs from that in a wide box, until waves
+    return from the sides of that one.
 
     Returns
     -------
     dict
-        difference : of the largest values over the last twentieth of that time, over that in the wide box (at least 1 % of the peak: a
-        difference of `LATE` of the peak is none); until : that time, s after the start; trapped : the value in the wide box over the peak.
+        difference : of the largest values over the last twentieth of that time, over that in the
+        wide box (at least 1 % of the peak: a difference of `LATE` of the peak is none); until :
+        that time, s after the start; trapped : the value in the wide box over the peak.
     """
     scenarios = [row.scenario(folder, shape, wide) for wide in (1, WIDE)]
-    scenarios = [s.model_copy(update={"time": s.time.model_copy(update={"step": dt})}) for s in scenarios]
+    scenarios = [
+        s.model_copy(update={"time": s.time.model_copy(update={"step": dt})}) for s in scenarios
+    ]
     small, wide = (s.domain.extent[0] / 2 for s in scenarios)
     delay = 1.2 / row.frequency  # of the wavelet's main part
     until = (2 * wide - row.layer - small) / fastest(scenarios[0]) + 2 * delay
@@ -256,21 +334,32 @@ def against_wide(row, folder, shape, device, dt):
     found = [measure(s, int(until / dt), device, region=region) for s in scenarios]
     small, large = (f["late"] for f in found)
     peak = found[1]["peak"]
-    return {"difference": abs(small - large) / max(large, LATE / TRAPPED * peak), "until": until, "trapped": large / peak}
+    return {
+        "difference": abs(small - large) / max(large, LATE / TRAPPED * peak),
+        "until": until,
+        "trapped": large / peak,
+    }
 
 
 def inside(planned, half, of_elements):
     """Index of the points of each field with |x| and |y| at most so many metres: dict."""
     if of_elements:
         d = planned.grid.where.args[0]
-        near = {name: np.abs(positions(d, name == "pressure")[:-1, :2]).max(axis=1) <= half for name in FIELDS[1] + FIELDS[2]
-                if name in planned.arrays}  # fmt: skip
+        near = {
+            name: np.abs(positions(d, name == "pressure")[:-1, :2]).max(axis=1) <= half
+            for name in FIELDS[1] + FIELDS[2]
+            if name in planned.arrays
+        }
         return {name: np.flatnonzero(chosen) for name, chosen in near.items()}
     grid = planned.grid
-    chosen = [np.flatnonzero(np.abs(low + grid.spacing * np.arange(n)) <= half)
-              for low, n in zip((b[0] for b in map(grid.bounds, "xy")), grid.shape[:0:-1])]  # fmt: skip
+    chosen = [
+        np.flatnonzero(np.abs(low + grid.spacing * np.arange(n)) <= half)
+        for low, n in zip((b[0] for b in map(grid.bounds, "xy")), grid.shape[:0:-1])
+    ]
     x, y = (slice(some[0], some[-1] + 1) for some in chosen)
-    return dict.fromkeys((name for name in FIELDS[0] if name in planned.arrays), (slice(None), y, x))
+    return dict.fromkeys(
+        (name for name in FIELDS[0] if name in planned.arrays), (slice(None), y, x)
+    )
 
 
 def fastest(scenario):

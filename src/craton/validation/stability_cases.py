@@ -1,8 +1,11 @@
-"""Long runs in small boxes, as data: the media, faces and sources in which absorbing layers are known to grow, and those that must not.
+"""Long runs in small boxes, as data: the media, faces and sources in which absorbing layers are
+known to grow, and those that must not.
 
-Boxes of finite differences have 48 x 48 x 40 points of 25 m, x = y = 0 in the middle of the ground, a CPML of 10 points, a free top,
-float32 and order 4 unless a row says otherwise. The same rows can be computed in a thin slice (y periodic) or in the (x, z) plane.
+Boxes of finite differences have 48 x 48 x 40 points of 25 m, x = y = 0 in the middle of the ground,
+a CPML of 10 points, a free top, float32 and order 4 unless a row says otherwise. The same rows can
+be computed in a thin slice (y periodic) or in the (x, z) plane.
 """
+
 import tomllib
 from dataclasses import dataclass, field
 from math import ceil
@@ -14,7 +17,8 @@ from craton.scenario import Scenario
 
 POINTS, SPACING, THICKNESS = (48, 48, 40), 25.0, 10
 ROCK = {"vp": 3464.0, "vs": 2000.0, "rho": 2400.0}
-SHAPES = ("space", "slice", "P-SV", "SH")  # of a run: three dimensions, y periodic, the (x, z) plane
+# of a run: three dimensions, y periodic, the (x, z) plane
+SHAPES = ("space", "slice", "P-SV", "SH")
 PLANAR = SHAPES[2:]
 SLICE = 5  # points along y of a slice
 EXTREMES = (0.2, 3.0)  # of the S speed of a random medium, over its mean
@@ -35,8 +39,8 @@ class LongRun:
     boundaries, run : dict
         Tables of the scenario, where they are not the default.
     frequency, depth : float
-        Peak frequency of the Ricker wavelet, Hz; depth of the source, m. Waves of less than three points do not move on a grid: where
-        there are such, they stay, and the row is `trapped`.
+        Peak frequency of the Ricker wavelet, Hz; depth of the source, m. Waves of less than three
+        points do not move on a grid: where there are such, they stay, and the row is `trapped`.
     source : dict
         Kind and strength of the source, in place of a moment tensor.
     trapped : bool
@@ -81,20 +85,33 @@ class LongRun:
         domain = {"origin": low[axes].tolist(), "size": size[axes].tolist(), "spacing": SPACING}
         if shape in PLANAR and self.model.get("vs") != 0:
             domain["waves"] = shape
-        return Scenario(title=self.what, domain=domain, model=model(self.model, folder, low, low + size), time={"duration": 1.0},
-                        boundaries=faces(self.boundaries, shape), source=[source(self, shape)], run=dict(self.run))  # fmt: skip
+        return Scenario(
+            title=self.what,
+            domain=domain,
+            model=model(self.model, folder, low, low + size),
+            time={"duration": 1.0},
+            boundaries=faces(self.boundaries, shape),
+            source=[source(self, shape)],
+            run=dict(self.run),
+        )
 
 
 def hills(x, y=0.0):
-    """Elevation of a ground with three slopes, m, within 250 m below zero: 1 to 4, 1 to 2.5, 1 to 1.5."""
+    """Elevation of a ground with three slopes, m, within 250 m below zero: 1 to 4, 1 to 2.5, 1 to
+    1.5.
+    """
     along = np.interp(np.asarray(x), (-460, -180, -40, 210, 360), (-130, -60, -200, -100, -200))
     return along + 25 * np.sin(np.asarray(y) / 130)
 
 
 def valleys(x, y=0.0):
-    """Return the same between the layers, flat within them: in a wide box nothing else scatters waves back."""
+    """Return the same between the layers, flat within them: in a wide box nothing else scatters
+    waves back.
+    """
     along = np.interp(np.asarray(x), (-330, -180, -40, 210, 330), (-100, -60, -200, -100, -200))
-    return along + 25 * np.sin(np.asarray(y) / 130) * np.clip((337 - np.abs(y)) / 100, 0, 1) * np.clip((337 - np.abs(x)) / 100, 0, 1)
+    return along + 25 * np.sin(np.asarray(y) / 130) * np.clip(
+        (337 - np.abs(y)) / 100, 0, 1
+    ) * np.clip((337 - np.abs(x)) / 100, 0, 1)
 
 
 def peak(x, y=0.0):
@@ -114,14 +131,17 @@ def rows_of(kind, table):
     kind : type
         `LongRun`, or that of another method.
     table : dict
-        Of stability.toml: fields of each row; a model by its name, or with the name of its topography.
+        Of stability.toml: fields of each row; a model by its name, or with the name of its
+        topography.
     """
     rows = {}
     for name, keys in table.items():
         model = keys["model"]
         model = DATA["models"][model] if isinstance(model, str) else model
         relief = {key: RELIEF[value] for key, value in model.items() if key == "topography"}
-        fields = {key: tuple(value) if isinstance(value, list) else value for key, value in keys.items()}
+        fields = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in keys.items()
+        }
         rows[name] = kind(**fields | {"model": model | relief})
     return rows
 
@@ -145,7 +165,11 @@ def source(row, shape):
         at = at[::2]
     if shape == "SH":
         kind = {"kind": "force", "force": [0, 1e10, 0]}
-    return {**(row.source or kind), "at": at, "wavelet": {"kind": "ricker", "frequency": row.frequency}}
+    return {
+        **(row.source or kind),
+        "at": at,
+        "wavelet": {"kind": "ricker", "frequency": row.frequency},
+    }
 
 
 def model(table, folder, low, high):
@@ -154,13 +178,14 @@ def model(table, folder, low, high):
 
 
 def random_medium(table, folder, low, high, seed=11):
-    """Return a medium of normally distributed S speed within `EXTREMES`, correlated over `correlation` points (Gaussian), vp / vs constant.
+    """Return a medium of normally distributed S speed within `EXTREMES`, correlated over
+    `correlation` points (Gaussian), vp / vs constant.
 
     Parameters
     ----------
     table : dict
-        ``vs`` (mean, m/s), ``deviation`` (standard, relative), ``correlation`` (points), ``ratio`` vp / vs, perhaps ``qp``, ``qs`` and
-        ``attenuation``.
+        ``vs`` (mean, m/s), ``deviation`` (standard, relative), ``correlation`` (points), ``ratio``
+        vp / vs, perhaps ``qp``, ``qs`` and ``attenuation``.
     folder : Path
     low, high : array
         Corners of the box, m.
@@ -177,9 +202,17 @@ def random_medium(table, folder, low, high, seed=11):
     axes = {name: np.arange(a, b + SPACING / 2, SPACING) for name, a, b in zip("xyz", low, high)}
     noise = np.random.default_rng(seed).standard_normal([len(axes[name]) for name in "zyx"])
     smooth = gaussian_filter(noise, table["correlation"] / np.sqrt(2), mode="wrap")
-    vs = table["vs"] * np.clip(1 + table["deviation"] * (smooth - smooth.mean()) / smooth.std(), *EXTREMES)
+    vs = table["vs"] * np.clip(
+        1 + table["deviation"] * (smooth - smooth.mean()) / smooth.std(), *EXTREMES
+    )
     values = {"vp": table["ratio"] * vs, "vs": vs, "rho": np.full_like(vs, 2300.0)}
     values |= {name: np.full_like(vs, table[name]) for name in ("qp", "qs") if name in table}
     path = folder / "random.zarr"
-    xarray.Dataset({name: (("z", "y", "x"), v) for name, v in values.items()}, axes).to_zarr(path, mode="w", consolidated=False)
-    return {"kind": "file", "file": str(path), **{key: table[key] for key in ("attenuation",) if key in table}}
+    xarray.Dataset({name: (("z", "y", "x"), v) for name, v in values.items()}, axes).to_zarr(
+        path, mode="w", consolidated=False
+    )
+    return {
+        "kind": "file",
+        "file": str(path),
+        **{key: table[key] for key in ("attenuation",) if key in table},
+    }

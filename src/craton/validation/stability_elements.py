@@ -1,4 +1,5 @@
 """Long runs of spectral elements, as data: small meshes, absorbing faces on all sides but the top."""
+
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -59,13 +60,31 @@ class SpectralRun:
         return 3 * self.edge
 
     def scenario(self, folder=None, shape="space", wide=1):
-        """Return the SpectralScenario of the row, its box so many times as wide; its duration means nothing."""
+        """Return the SpectralScenario of the row, its box so many times as wide; its duration means
+        nothing.
+        """
         size = self.edge * np.array(self.elements) * (wide, wide, 1)
-        domain = self.domain or {"origin": [*(-size[:2] / 2), -size[2]], "size": size.tolist(), "spacing": self.edge}
-        source = {"kind": "moment_tensor", "tensor": MOMENT | SHEAR, "at": self.at or [0.3 * self.edge, -0.2 * self.edge, -self.depth]}
+        domain = self.domain or {
+            "origin": [*(-size[:2] / 2), -size[2]],
+            "size": size.tolist(),
+            "spacing": self.edge,
+        }
+        source = {
+            "kind": "moment_tensor",
+            "tensor": MOMENT | SHEAR,
+            "at": self.at or [0.3 * self.edge, -0.2 * self.edge, -self.depth],
+        }
         boundaries = {"top": "free", "others": self.absorbing, **self.boundaries}
-        return SpectralScenario(method="sem", title=self.what, domain=domain, model=dict(self.model), time={"duration": self.edge},
-                                boundaries=boundaries, run=dict(self.run), source=[source | {"wavelet": self.wavelet}])  # fmt: skip
+        return SpectralScenario(
+            method="sem",
+            title=self.what,
+            domain=domain,
+            model=dict(self.model),
+            time={"duration": self.edge},
+            boundaries=boundaries,
+            run=dict(self.run),
+            source=[source | {"wavelet": self.wavelet}],
+        )
 
     @property
     def wavelet(self):
@@ -74,4 +93,8 @@ class SpectralRun:
 
 
 TABLE = rows_of(SpectralRun, DATA["elements"])
-ROWS = {f"sem-{name}-{kind}": replace(row, absorbing=kind) for kind in ABSORBING for name, row in TABLE.items()}
+ROWS = {
+    f"sem-{name}-{kind}": replace(row, absorbing=kind)
+    for kind in ABSORBING
+    for name, row in TABLE.items()
+}

@@ -1,9 +1,12 @@
-"""Love and Rayleigh waves across a chunk of PREM against modes: when they arrive at some periods, and how they look.
+"""Love and Rayleigh waves across a chunk of PREM against modes: when they arrive at some periods,
+and how they look.
 
-The reference is the sum of the modes of PREM's crust and mantle, with all overtones: those of Love waves travel with the fundamental mode
-and move its phase by up to 0.8 % of its travel time here. A band about a period is cut out by a Gaussian of that length in time; its phase
-is compared when the fundamental mode's group arrives, after distance / U, and the time at which its envelope is highest.
+The reference is the sum of the modes of PREM's crust and mantle, with all overtones: those of Love
+waves travel with the fundamental mode and move its phase by up to 0.8 % of its travel time here. A
+band about a period is cut out by a Gaussian of that length in time; its phase is compared when the
+fundamental mode's group arrives, after distance / U, and the time at which its envelope is highest.
 """
+
 import numpy as np
 
 from craton.model.globe.prem import prem
@@ -16,7 +19,8 @@ PERIODS = (60.0, 80.0, 100.0, 120.0)  # s
 COMPONENTS = {"rayleigh": 0, "love": 2}  # up, across the path
 DISTANCES = (8.0, 16.0)  # degrees along the equator, the last one the farthest
 DEPTH, SIGMA = 20e3, 20.0  # m, s: the Gaussian moment rate's standard deviation
-# Up, south, east: Rayleigh waves that are the same in all directions, Love waves that are strongest to the east.
+# Up, south, east: Rayleigh waves that are the same in all directions, Love waves that are strongest
+# to the east.
 TENSOR = (1e20, -5e19, -5e19, 0.0, 0.0, 1e20)
 LIMIT = 0.005  # of the travel time to the far station
 LOOKS = 0.05  # relative L2: a mesh for 60 s takes 3 to 8 % of the amplitude there
@@ -24,11 +28,15 @@ MARGIN = 60.0  # s before and after the surface waves
 
 
 def surface(device, period=60.0, width=(36.0, 30.0), until=650.0, transverse=False):
-    """Arrivals at two stations from a shallow moment tensor; a path by way of the sides is 18 degrees longer or more."""
+    """Arrivals at two stations from a shallow moment tensor; a path by way of the sides is 18
+    degrees longer or more.
+    """
     model = prem(transverse)
     data, size = records(device, period, width, until, transverse)
     t = np.arange(6 * SIGMA, until - 2)
-    found = [earth.turned(at_times(data.time.values, one, t), 270.0) for one in data.velocity.values]
+    found = [
+        earth.turned(at_times(data.time.values, one, t), 270.0) for one in data.velocity.values
+    ]
     wanted = velocity(model, TENSOR, DEPTH, SIGMA, DISTANCES, [90.0] * len(DISTANCES), t)
     text = f"PREM{' (transversely isotropic)' * transverse}, chunk of {size} elements"
     return [one for kind in COMPONENTS for one in rows(kind, model, t, found, wanted, text)]
@@ -37,7 +45,10 @@ def surface(device, period=60.0, width=(36.0, 30.0), until=650.0, transverse=Fal
 def rows(kind, model, t, found, wanted, text):
     """Of one kind of wave: how it looks, phase and group at each period."""
     component, waves, out, a = COMPONENTS[kind], Waves(model, kind), [], model.radius
-    pairs = [(one[component], other[component], a * np.radians(d)) for one, other, d in zip(found, wanted, DISTANCES)]
+    pairs = [
+        (one[component], other[component], a * np.radians(d))
+        for one, other, d in zip(found, wanted, DISTANCES)
+    ]
     name = f"{text}: {kind.capitalize()} wave"
     for one, other, x in pairs:
         own = (t > x / waves.at(2 * np.pi / PERIODS[-1]).phase - MARGIN) & (t < x / 3.7e3 + MARGIN)
@@ -45,7 +56,9 @@ def rows(kind, model, t, found, wanted, text):
         out.append(row(what, misfit(one[own], other[own]), LOOKS, (t[own], one[own], other[own])))
     for period in PERIODS:
         mode = waves.at(2 * np.pi / period)
-        late = np.array([lateness(t, one, other, period, x / mode.group) for one, other, x in pairs])
+        late = np.array(
+            [lateness(t, one, other, period, x / mode.group) for one, other, x in pairs]
+        )
         total = pairs[-1][2] / mode.group
         for what, off in zip(("phase", "group"), late.T):
             text = f"{name} at {period:g} s: {what} late by {off[0]:+.2f}, {off[1]:+.2f} of {total:.0f} s"
@@ -54,7 +67,9 @@ def rows(kind, model, t, found, wanted, text):
 
 
 def lateness(t, found, wanted, period, arrival):
-    """How much later `found` is than `wanted` in the band about a period, s: its phase at the arrival, and its envelope's peak."""
+    """How much later `found` is than `wanted` in the band about a period, s: its phase at the
+    arrival, and its envelope's peak.
+    """
     around = arrival + np.arange(-1.5 * period, 1.5 * period)
     a, b = (band(t, one, period, around) for one in (found, wanted))
     middle = len(around) // 2
@@ -63,7 +78,9 @@ def lateness(t, found, wanted, period, arrival):
 
 
 def band(t, values, period, times):
-    """Complex record (n,) of a band at some times: exp(-(t / period)^2 / 2) is the filter's envelope."""
+    """Complex record (n,) of a band at some times: exp(-(t / period)^2 / 2) is the filter's
+    envelope.
+    """
     lag = t - times[:, None]
     return (np.exp(-((lag / period) ** 2) / 2 - 2j * np.pi * lag / period) * values).sum(axis=1)
 
@@ -78,6 +95,17 @@ def peak(times, values):
 def records(device, period, width, until, transverse):
     """Velocity at the stations: xarray.Dataset, and the number of elements."""
     area = earth.chunk((DISTANCES[-1] / 2, 0.0), 0, "cmb", period) | {"width": width}
-    source = earth.moment((0.0, 0.0), DEPTH, TENSOR) | {"wavelet": {"kind": "gaussian", "tau": SIGMA}}
+    source = earth.moment((0.0, 0.0), DEPTH, TENSOR) | {
+        "wavelet": {"kind": "gaussian", "tau": SIGMA}
+    }
     more = {"transverse": True} if transverse else {}
-    return earth.run(area, source, [(d, 0.0) for d in DISTANCES], until, device, start=-6 * SIGMA, quantity="velocity", **more)
+    return earth.run(
+        area,
+        source,
+        [(d, 0.0) for d in DISTANCES],
+        until,
+        device,
+        start=-6 * SIGMA,
+        quantity="velocity",
+        **more,
+    )

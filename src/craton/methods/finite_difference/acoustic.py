@@ -1,4 +1,7 @@
-"""Acoustic waves: when pressure and velocity are all that is computed, and what keeps a fluid with the elastic scheme."""
+"""Acoustic waves: when pressure and velocity are all that is computed, and what keeps a fluid with
+the elastic scheme.
+"""
+
 import numpy as np
 
 from craton.errors import Problem
@@ -10,7 +13,9 @@ INSTEAD = "leave domain.waves out"
 
 
 def chosen(scenario, grid, sources):
-    """Return True where acoustic waves are computed: domain.waves says so, or says nothing and the elastic scheme would give the same."""
+    """Return True where acoustic waves are computed: domain.waves says so, or says nothing and the
+    elastic scheme would give the same.
+    """
     if scenario.domain.waves is not None:
         return scenario.domain.waves == "acoustic"
     return fluid(scenario, grid) and not kept_elastic(scenario, grid, sources)
@@ -23,15 +28,21 @@ def fluid(scenario, grid):
 
 def beyond(model, grid):
     """Return what a model asks for that acoustic waves do not have here, in words."""
-    found = {"attenuation": getattr(model, "attenuation", None) is not None, "topography": model.topography is not None,
-             "anisotropy": rheology.anisotropic(model, grid)}  # fmt: skip
+    found = {
+        "attenuation": getattr(model, "attenuation", None) is not None,
+        "topography": model.topography is not None,
+        "anisotropy": rheology.anisotropic(model, grid),
+    }
     return [name for name, wanted in found.items() if wanted]
 
 
 def kept_elastic(scenario, grid, sources):
     """Why a fluid is computed with the elastic scheme, in words; empty where it is not."""
     shearing = [s.name for s in sources if sheared(s, scenario.domain.planar)]
-    return [*beyond(scenario.model, grid), *([f"shear in the moment of {', '.join(shearing)}"] if shearing else [])]
+    return [
+        *beyond(scenario.model, grid),
+        *([f"shear in the moment of {', '.join(shearing)}"] if shearing else []),
+    ]
 
 
 def problems(scenario, grid):
@@ -41,8 +52,13 @@ def problems(scenario, grid):
     fastest = earth.extremes(scenario.model, grid)["vs"][1]
     solid = f"acoustic waves are for vs = 0 everywhere, and the model has vs up to {fastest:g} m/s"
     found = [(solid, f"write vs = 0, or {INSTEAD}")] if fastest > 0 else []
-    found += [(f"acoustic waves are computed without {name}", f"{INSTEAD}: a fluid then goes through the elastic scheme")
-              for name in beyond(scenario.model, grid)]  # fmt: skip
+    found += [
+        (
+            f"acoustic waves are computed without {name}",
+            f"{INSTEAD}: a fluid then goes through the elastic scheme",
+        )
+        for name in beyond(scenario.model, grid)
+    ]
     return [Problem("domain.waves", *words) for words in found]
 
 
@@ -50,20 +66,35 @@ def source_problems(scenario, sources):
     """Return sources that move nothing where domain.waves = "acoustic" is wanted."""
     if scenario.domain.waves != "acoustic":
         return []
-    planar, moments = scenario.domain.planar, [s for s in sources if s.moment is not None or isinstance(s, FiniteFault)]
-    silent = [s.name for s in moments if isinstance(s, FiniteFault) or not isotropic(s.moment, planar)]
-    return [Problem("domain.waves", f"{name}: a moment without an isotropic part moves nothing in acoustic waves",
-                    f"make it an explosion, or {INSTEAD}: a fluid then goes through the elastic scheme") for name in silent]  # fmt: skip
+    planar, moments = (
+        scenario.domain.planar,
+        [s for s in sources if s.moment is not None or isinstance(s, FiniteFault)],
+    )
+    silent = [
+        s.name for s in moments if isinstance(s, FiniteFault) or not isotropic(s.moment, planar)
+    ]
+    return [
+        Problem(
+            "domain.waves",
+            f"{name}: a moment without an isotropic part moves nothing in acoustic waves",
+            f"make it an explosion, or {INSTEAD}: a fluid then goes through the elastic scheme",
+        )
+        for name in silent
+    ]
 
 
 def warnings(d, sources):
     """Moments of which only a part acts."""
     partly = [s.name for s in sources if sheared(s, d.planar)] if d.acoustic else []
-    return [f"{name}: of its moment only the isotropic part acts in acoustic waves" for name in partly]
+    return [
+        f"{name}: of its moment only the isotropic part acts in acoustic waves" for name in partly
+    ]
 
 
 def isotropic(moment, planar):
-    """Return what each normal stress gets of a moment tensor, N m: the mean of its diagonal; in the (x, z) plane of xx and zz."""
+    """Return what each normal stress gets of a moment tensor, N m: the mean of its diagonal; in the
+    (x, z) plane of xx and zz.
+    """
     diagonal = np.diag(moment)[[0, 2] if planar else [0, 1, 2]]
     mean = float(diagonal.mean())
     return mean if abs(mean) > SHEAR * np.abs(moment).max() else 0.0
@@ -75,7 +106,10 @@ def sheared(source, planar):
         return isinstance(source, FiniteFault)
     axes = [0, 2] if planar else [0, 1, 2]
     moment = source.moment[np.ix_(axes, axes)]
-    return bool(np.abs(moment - np.eye(len(axes)) * np.diag(moment).mean()).max() > SHEAR * np.abs(moment).max())
+    return bool(
+        np.abs(moment - np.eye(len(axes)) * np.diag(moment).mean()).max()
+        > SHEAR * np.abs(moment).max()
+    )
 
 
 def notes(d, sources):

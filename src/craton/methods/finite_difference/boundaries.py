@@ -1,4 +1,8 @@
-"""What happens at the faces of the grid. A kind of boundary is one function that gives its arrays and its launches per phase."""
+"""What happens at the faces of the grid.
+
+A kind of boundary is one function that gives its arrays and its launches per phase.
+"""
+
 import numpy as np
 
 from craton.core.layout import rounded
@@ -13,7 +17,15 @@ VECTOR = 8  # points
 def slab_params(d, box):
     """Scalars of an operator on a slab with arrays of its own."""
     k0, k1, j0, j1, i0, i1 = box
-    return {**d.fd_params, "k0": k0, "j0": j0, "i0": i0, "nk": k1 - k0, "nj": j1 - j0, "ni": i1 - i0}
+    return {
+        **d.fd_params,
+        "k0": k0,
+        "j0": j0,
+        "i0": i0,
+        "nk": k1 - k0,
+        "nj": j1 - j0,
+        "ni": i1 - i0,
+    }
 
 
 def along(axis, box):
@@ -27,10 +39,12 @@ def slab_over(box):
 
 
 def slab_depths(d, axis, side, thickness, first=0):
-    """Slab of a layer inside the grid, from `first` points inside it on, and the depth of its integer and half points into the layer.
+    """Slab of a layer inside the grid, from `first` points inside it on, and the depth of its
+    integer and half points into the layer.
 
-    The layer starts `thickness` points inside the outermost point (Komatitsch & Martin 2007). Along x, where a row of ten points
-    would leave most of a vector to scalar code, the slab is rounded to whole vectors; depths are negative beyond the layer.
+    The layer starts `thickness` points inside the outermost point (Komatitsch & Martin 2007). Along
+    x, where a row of ten points would leave most of a vector to scalar code, the slab is rounded to
+    whole vectors; depths are negative beyond the layer.
     """
     n = d.grid.shape[2 - axis]
     width = thickness - first + side
@@ -41,17 +55,25 @@ def slab_depths(d, axis, side, thickness, first=0):
     return d.slab(axis, low, high), depth(index), depth(index + 0.5)
 
 
-ALPHA_FLOOR = 0.3  # of alpha at the inner edge, kept at the outer one where waves are guided: slow ones are amplified less
-UNGUIDED_FLOOR = 0.1  # elsewhere: 0.3 leaves 20 times the energy in the slice of Komatitsch & Martin (2007) at 4 s
-BACKWARD_DAMPING = 2.5  # of d, times `rheology.backwardness`: above 2, at which damped velocities outweigh what the layer amplifies
-FRICTION = 0.06  # of d, of a fluid along a wall: three times what holds water between rock through 100,000 steps
+# of alpha at the inner edge, kept at the outer one where waves are guided: slow ones are amplified
+# less
+ALPHA_FLOOR = 0.3
+# elsewhere: 0.3 leaves 20 times the energy in the slice of Komatitsch & Martin (2007) at 4 s
+UNGUIDED_FLOOR = 0.1
+# of d, times `rheology.backwardness`: above 2, at which damped velocities outweigh what the layer
+# amplifies
+BACKWARD_DAMPING = 2.5
+# of d, of a fluid along a wall: three times what holds water between rock through 100,000 steps
+FRICTION = 0.06
 LEAST_DAMPING = 0.01  # of the greatest g: points with less are not damped
 
 
 def cpml_profile(depth, thickness, spacing, dt, vp, options, frequency, floor):
-    """Return a, b and 1/kappa - 1 at `depth` points into the layer, shape (3, n) (Komatitsch & Martin 2007, eqs 24-25).
+    """Return a, b and 1/kappa - 1 at `depth` points into the layer, shape (3, n) (Komatitsch &
+    Martin 2007, eqs 24-25).
 
-    d = d0 (depth/L)^2, see `strongest`; alpha falls linearly from pi f at the inner edge, to `floor` of it.
+    d = d0 (depth/L)^2, see `strongest`; alpha falls linearly from pi f at the inner edge, to
+    `floor` of it.
     """
     ratio = np.clip(depth / thickness, 0, None)
     kappa = 1 + (options.kappa_max - 1) * ratio**2
@@ -75,15 +97,24 @@ def shift(ratio, frequency, floor=ALPHA_FLOOR):
 
 def undamped(d, thickness):
     """Points from the inner edge of a layer that need no damping."""
-    return 0 if d.backward else int(LEAST_DAMPING ** (1 / guided.power(d.vp_max / d.slowest)) * thickness)
+    return (
+        0
+        if d.backward
+        else int(LEAST_DAMPING ** (1 / guided.power(d.vp_max / d.slowest)) * thickness)
+    )
 
 
 def damping_profile(d, depth, thickness, frequency):
-    """1 - exp(-rate dt) of g, alpha and, in media with a fluid, f at `depth` points into the layer, shape (2 or 3, n): see damping.h."""
+    """1 - exp(-rate dt) of g, alpha and, in media with a fluid, f at `depth` points into the layer,
+    shape (2 or 3, n): see damping.h.
+    """
     ratio = np.clip(depth / thickness, 0, None)
     d0 = strongest(thickness, d.grid.spacing, d.vp_max, d.scenario.boundaries.cpml)
     speeds = d.vp_max / d.slowest
-    g = d0 * (guided.strength(d.guiding, speeds) * ratio ** guided.power(speeds) + BACKWARD_DAMPING * d.backward * ratio**2)
+    g = d0 * (
+        guided.strength(d.guiding, speeds) * ratio ** guided.power(speeds)
+        + BACKWARD_DAMPING * d.backward * ratio**2
+    )
     rates = [np.where(ratio * thickness > undamped(d, thickness), g, 0), shift(ratio, frequency)]
     if friction_reach(d):
         rates.append(FRICTION * d0 * ratio**2)
@@ -91,15 +122,19 @@ def damping_profile(d, depth, thickness, frequency):
 
 
 def friction_reach(d):
-    """Points from a wall to which a fluid is damped in CPML layers: those that differences tie to the shear stress of the solid.
+    """Points from a wall to which a fluid is damped in CPML layers: those that differences tie to
+    the shear stress of the solid.
 
-    Eddies of the fluid have no stiffness but this, oscillate slowly, and would be amplified in proportion to the layer's d.
+    Eddies of the fluid have no stiffness but this, oscillate slowly, and would be amplified in
+    proportion to the layer's d.
     """
     return max(len(weights) for weights in d.stencil.axes) - 1 if d.partly_fluid else 0
 
 
 def cpml(d):
-    """Convolutional PML, with damped velocities where waves are guided: memory variables in the layers only."""
+    """Convolutional PML, with damped velocities where waves are guided: memory variables in the
+    layers only.
+    """
     options = d.scenario.boundaries.cpml
     thickness, frequency = options.thickness, options.frequency or d.frequency
     floor = ALPHA_FLOOR if d.guiding else UNGUIDED_FLOOR
@@ -108,7 +143,10 @@ def cpml(d):
     for axis, side in d.faces("cpml"):
         box, *depths = slab_depths(d, axis, side, thickness)
         face = f"{'xyz'[axis]}{side}"
-        profiles = [cpml_profile(x, thickness, d.grid.spacing, d.dt, d.vp_max, options, frequency, floor) for x in depths]
+        profiles = [
+            cpml_profile(x, thickness, d.grid.spacing, d.dt, d.vp_max, options, frequency, floor)
+            for x in depths
+        ]
         arrays[f"cpml_{face}"] = profiled(d, axis, box, profiles)
         for phase, launch in (("velocity", _cpml_velocity), ("stress", _cpml_stress)):
             arrays[f"psi_{phase}_{face}"] = memories(d, count, box)
@@ -117,9 +155,13 @@ def cpml(d):
             continue
         first = 0 if friction_reach(d) else undamped(d, thickness)
         box, *depths = slab_depths(d, axis, side, thickness, first)
-        arrays[f"damping_{face}"] = profiled(d, axis, box, [damping_profile(d, x, thickness, frequency) for x in depths])
+        arrays[f"damping_{face}"] = profiled(
+            d, axis, box, [damping_profile(d, x, thickness, frequency) for x in depths]
+        )
         arrays[f"lowpass_{face}"] = memories(d, len(d.velocity), box)
-        phases["velocity_after"].append(_damping(d, axis, box, f"lowpass_{face}", f"damping_{face}"))
+        phases["velocity_after"].append(
+            _damping(d, axis, box, f"lowpass_{face}", f"damping_{face}")
+        )
     return arrays, phases
 
 
@@ -136,7 +178,9 @@ def memories(d, count, box):
 
 
 def cyclic(d, axis):
-    """Velocities and normal stresses along (A, B, C) that a layer across A sees; in acoustic waves nothing but the first of each."""
+    """Velocities and normal stresses along (A, B, C) that a layer across A sees; in acoustic waves
+    nothing but the first of each.
+    """
     velocity, normal = operators.CYCLIC_VELOCITY[axis], operators.CYCLIC_NORMAL[axis]
     return ((velocity[0], "", ""), ("s", "", "")) if d.acoustic else (velocity, normal)
 
@@ -149,13 +193,24 @@ def _cpml_velocity(d, axis, box, psi, profile):
 
 def _cpml_stress(d, axis, box, psi, profile):
     velocity, normal = cyclic(d, axis)
-    names = d.names(*normal, *operators.CYCLIC_SHEAR[axis], psi, "memory", *velocity, *operators.MEDIUM, profile)
-    return Launch(operators.cpml_stress(d.stencil, axis, d.relaxing, d.free), names, box, relaxing.params(d, slab_params(d, box)))
+    names = d.names(
+        *normal, *operators.CYCLIC_SHEAR[axis], psi, "memory", *velocity, *operators.MEDIUM, profile
+    )
+    return Launch(
+        operators.cpml_stress(d.stencil, axis, d.relaxing, d.free),
+        names,
+        box,
+        relaxing.params(d, slab_params(d, box)),
+    )
 
 
 def _damping(d, axis, box, lowpass, profile):
-    names = d.names(*operators.CYCLIC_VELOCITY[axis], lowpass, "rmu" if friction_reach(d) else "", profile)
-    return Launch(operators.damping(axis, d.motion, friction_reach(d)), names, box, slab_params(d, box))
+    names = d.names(
+        *operators.CYCLIC_VELOCITY[axis], lowpass, "rmu" if friction_reach(d) else "", profile
+    )
+    return Launch(
+        operators.damping(axis, d.motion, friction_reach(d)), names, box, slab_params(d, box)
+    )
 
 
 def sponge(d):
@@ -166,10 +221,19 @@ def sponge(d):
         box, depth, _ = slab_depths(d, axis, side, options.thickness)
         face = f"sponge_{'xyz'[axis]}{side}"
         factors = np.exp(-((options.strength * np.clip(depth, 0, None)) ** 2))
-        arrays[face] = Array("boundary", depth.shape, d.precision, factors, over=(along(axis, box),))
+        arrays[face] = Array(
+            "boundary", depth.shape, d.precision, factors, over=(along(axis, box),)
+        )
         for phase, fields in (("velocity_after", d.velocity), ("stress_after", d.stress)):
-            phases[phase] += [Launch(operators.sponge(axis, len(some)), (*padded(some), face), box, slab_params(d, box))
-                              for some in threes(fields)]  # fmt: skip
+            phases[phase] += [
+                Launch(
+                    operators.sponge(axis, len(some)),
+                    (*padded(some), face),
+                    box,
+                    slab_params(d, box),
+                )
+                for some in threes(fields)
+            ]
     return arrays, phases
 
 
@@ -192,14 +256,21 @@ def a1(d):
         box = d.slab(axis, inner, inner + 1)
         points = tuple(b - a for a, b in zip(box[::2], box[1::2]))
         name = f"past_{'xyz'[axis]}{side}"
-        arrays[name] = Array("boundary", (len(d.velocity), op.reach + 1, *points), d.precision, over=(None, *slab_over(box)))
+        arrays[name] = Array(
+            "boundary",
+            (len(d.velocity), op.reach + 1, *points),
+            d.precision,
+            over=(None, *slab_over(box)),
+        )
         names = d.names(*operators.CYCLIC_VELOCITY[axis], name, "rho", "lam", "rmu")
         launches.append(Launch(op, names, box, slab_params(d, box)))
     return arrays, {"velocity_last": launches}
 
 
 def rigid(d):
-    """Velocities zero on the outermost points: along the face on its plane, across it half a cell further out."""
+    """Velocities zero on the outermost points: along the face on its plane, across it half a cell
+    further out.
+    """
     launches = []
     for axis, side in d.faces("rigid"):
         n = d.grid.shape[2 - axis]
@@ -210,7 +281,9 @@ def rigid(d):
 
 
 def periodic(d):
-    """Ghost points copied from the other end before a half step reads them; point n of a periodic axis is point 0."""
+    """Ghost points copied from the other end before a half step reads them; point n of a periodic
+    axis is point 0.
+    """
     phases = {"velocity_first": [], "stress_first": []}
     stride = (1, d.layout.row, d.layout.plane)
     for axis, side in d.faces("periodic"):
@@ -219,7 +292,10 @@ def periodic(d):
         shift = (n if side == 0 else -n) * stride[axis]
         params = {"row": d.layout.row, "plane": d.layout.plane, "shift": shift}
         for phase, fields in (("velocity_first", d.stress), ("stress_first", d.velocity)):
-            phases[phase] += [Launch(operators.wrap(len(some)), padded(some), ghosts, params) for some in threes(fields)]
+            phases[phase] += [
+                Launch(operators.wrap(len(some)), padded(some), ghosts, params)
+                for some in threes(fields)
+            ]
     return {}, phases
 
 

@@ -1,4 +1,5 @@
 """Build the Plan of the elastic staggered grid from a scenario: step, arrays, phases."""
+
 import math
 from dataclasses import replace
 from functools import partial
@@ -9,7 +10,7 @@ from craton.conventions import components
 from craton.core.grid import Grid
 from craton.core.plan import Array, Launch, Phase, Plan
 from craton.errors import Problem, ScenarioError
-from craton.methods.finite_difference import (  # fmt: skip
+from craton.methods.finite_difference import (
     acoustic,
     contact,
     faults,
@@ -39,7 +40,8 @@ from craton.survey.planes import PlaneWave
 from craton.survey.shots import refusal
 
 LONGEST = 2**31 - 64  # points along an axis
-DIVERGED = 1e3  # a run has diverged beyond this multiple of the velocity that all sources could give to one cell
+# a run has diverged beyond this multiple of the velocity that all sources could give to one cell
+DIVERGED = 1e3
 
 
 def build(scenario):
@@ -64,16 +66,28 @@ def build(scenario):
     refuse(acoustic.source_problems(scenario, sources))
     receivers = survey_receivers.build(scenario)
     d = discretise(scenario, grid, sources)
-    channels = survey_receivers.channels(len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1))
+    channels = survey_receivers.channels(
+        len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1)
+    )
     channels += receivers.fibre_channels()
     return assemble(d, sources, receivers, channels)
 
 
 def problems(scenario, grid):
-    """All problems of a scenario on a grid: size, model, step, sources, receivers, snapshots: list of Problem."""
-    wrong_model = earth.problems(scenario.model, grid) or rheology.problems(scenario.model, grid) or acoustic.problems(scenario, grid)
+    """All problems of a scenario on a grid: size, model, step, sources, receivers, snapshots: list
+    of Problem.
+    """
+    wrong_model = (
+        earth.problems(scenario.model, grid)
+        or rheology.problems(scenario.model, grid)
+        or acoustic.problems(scenario, grid)
+    )
     wrong_step = [] if wrong_model else step_problems(scenario, grid)
-    others = [*surface_problems(scenario), *survey_problems(scenario), *snapshots.problems(scenario)]
+    others = [
+        *surface_problems(scenario),
+        *survey_problems(scenario),
+        *snapshots.problems(scenario),
+    ]
     others += output_problems(scenario, grid, not wrong_model)
     return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *refusal(scenario), *others]
 
@@ -84,16 +98,40 @@ def surface_problems(scenario):
     if kind == "sbp" or (top == "free" and scenario.model.topography is None):
         return []
     reason = f'the top is "{top}"' if top != "free" else "topography is represented by the material"
-    return [Problem("boundaries.surface", f'"{kind}" needs a flat free surface: {reason}', "leave surface out")]
+    return [
+        Problem(
+            "boundaries.surface",
+            f'"{kind}" needs a flat free surface: {reason}',
+            "leave surface out",
+        )
+    ]
 
 
 def output_problems(scenario, grid, readable):
     """Quantities that 2-D waves do not have, or that are not supported in 2-D."""
     motion = scenario.domain.motion
-    if readable and motion and "pressure" in scenario.output.waveforms and rheology.anisotropic(scenario.model, grid):
-        return [Problem("output.waveforms", "pressure is not supported in a 2-D anisotropic medium", "use velocity")]
-    return [Problem(f"output.waveforms.{n}", f"{motion} waves have no {quantity}", "leave it out, or change domain.waves")
-            for n, quantity in enumerate(scenario.output.waveforms) if components(quantity, motion) is None]  # fmt: skip
+    if (
+        readable
+        and motion
+        and "pressure" in scenario.output.waveforms
+        and rheology.anisotropic(scenario.model, grid)
+    ):
+        return [
+            Problem(
+                "output.waveforms",
+                "pressure is not supported in a 2-D anisotropic medium",
+                "use velocity",
+            )
+        ]
+    return [
+        Problem(
+            f"output.waveforms.{n}",
+            f"{motion} waves have no {quantity}",
+            "leave it out, or change domain.waves",
+        )
+        for n, quantity in enumerate(scenario.output.waveforms)
+        if components(quantity, motion) is None
+    ]
 
 
 def refuse(problems):
@@ -103,20 +141,31 @@ def refuse(problems):
 
 
 def grid_of(scenario):
-    """Return the grid of a scenario; without a spacing it is derived from max_frequency and points_per_wavelength."""
+    """Return the grid of a scenario; without a spacing it is derived from max_frequency and
+    points_per_wavelength.
+    """
     domain = scenario.domain
     spacing = domain.spacing or derived_spacing(scenario)
     nx, ny, nz = domain.points(spacing)
     x, y, _ = domain.corner
-    return Grid((x, y, domain.top - (nz - 1) * spacing), spacing, (nz, ny, nx))  # the top keeps its elevation
+    # the top keeps its elevation
+    return Grid((x, y, domain.top - (nz - 1) * spacing), spacing, (nz, ny, nx))
 
 
 def derived_spacing(scenario):
-    """Spacing that gives the slowest wave its points per wavelength at max_frequency, m, rounded down to three digits."""
+    """Spacing that gives the slowest wave its points per wavelength at max_frequency, m, rounded
+    down to three digits.
+    """
     domain = scenario.domain
     region = Region(domain.corner, tuple(o + s for o, s in zip(domain.corner, domain.extent)))
-    refuse(earth.problems(scenario.model, region) + survey_problems(scenario) + snapshots.problems(scenario))
-    spacing = earth.extremes(scenario.model, region)["slowest"] / (domain.max_frequency * domain.points_per_wavelength)
+    refuse(
+        earth.problems(scenario.model, region)
+        + survey_problems(scenario)
+        + snapshots.problems(scenario)
+    )
+    spacing = earth.extremes(scenario.model, region)["slowest"] / (
+        domain.max_frequency * domain.points_per_wavelength
+    )
     digits = 2 - math.floor(math.log10(spacing))
     return math.floor(spacing * 10**digits) / 10**digits
 
@@ -129,23 +178,55 @@ def discretise(scenario, grid, sources):
     start = timing.start_time(scenario, sources, dt)
     steps = timing.step_count(scenario, start, dt)
     extra = leapfrog.extra(steps) if scenario.receivers else 0
-    frequency = max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing
+    frequency = (
+        max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing
+    )
     shots = survey_sources.shots(scenario)
-    return Discretisation(scenario, grid, order, precision, dt, start, steps + extra, vp_max, frequency, extra, shots,
-                          acoustic.chosen(scenario, grid, sources))  # fmt: skip
+    return Discretisation(
+        scenario,
+        grid,
+        order,
+        precision,
+        dt,
+        start,
+        steps + extra,
+        vp_max,
+        frequency,
+        extra,
+        shots,
+        acoustic.chosen(scenario, grid, sources),
+    )
 
 
 def restore(scenario, plan):
-    """Return the `Discretisation` of a plan, without what follows from its sources: for the medium, which is no part of the plan."""
-    return Discretisation(scenario, plan.grid.undivided, scenario.run.order, plan.precision, plan.dt, plan.start, plan.steps,
-                          np.nan, np.nan, plan.extra, plan.shots, acoustic="s" in plan.arrays)  # fmt: skip
+    """Return the `Discretisation` of a plan, without what follows from its sources: for the medium,
+    which is no part of the plan.
+    """
+    return Discretisation(
+        scenario,
+        plan.grid.undivided,
+        scenario.run.order,
+        plan.precision,
+        plan.dt,
+        plan.start,
+        plan.steps,
+        np.nan,
+        np.nan,
+        plan.extra,
+        plan.shots,
+        acoustic="s" in plan.arrays,
+    )
 
 
 def fastest(scenario, grid):
-    """Return the fastest wave speed, m/s: over all directions, and with attenuation in the high-frequency limit."""
+    """Return the fastest wave speed, m/s: over all directions, and with attenuation in the
+    high-frequency limit.
+    """
     speed = "vs" if scenario.domain.motion == "SH" else "vp"
     if rheology.anisotropic(scenario.model, grid):
-        return rheology.fastest_anisotropic(scenario.model, grid, speed, rheology.relaxation(scenario.model, grid))
+        return rheology.fastest_anisotropic(
+            scenario.model, grid, speed, rheology.relaxation(scenario.model, grid)
+        )
     return relaxing.fastest(scenario, grid) or earth.extremes(scenario.model, grid)[speed][1]
 
 
@@ -153,27 +234,43 @@ def size_problems(scenario, grid):
     """Axes too short for their absorbing layers and differences, or too long for 32-bit indices."""
     order, problems = scenario.run.order, []
     surface = 2 * min(order, HIGHEST) + 2
-    layers = {"cpml": scenario.boundaries.cpml.thickness + 1, "sponge": scenario.boundaries.sponge.thickness + 1}
+    layers = {
+        "cpml": scenario.boundaries.cpml.thickness + 1,
+        "sponge": scenario.boundaries.sponge.thickness + 1,
+    }
     layers |= {"free": surface, "a1": order // 2 + 1}
-    for axis, faces in (("x", ("west", "east")), ("y", ("south", "north")), ("z", ("bottom", "top"))):
+    for axis, faces in (
+        ("x", ("west", "east")),
+        ("y", ("south", "north")),
+        ("z", ("bottom", "top")),
+    ):
         n = grid.shape[2 - "xyz".index(axis)]
         if axis == "y" and grid.planar:
             continue
         least = max(sum(layers.get(scenario.boundaries.face(f), 0) for f in faces) + 1, order + 1)
         if n < least:
             message = f"{n} points along {axis} are too few: the boundaries and differences of order {order} need {least}"
-            problems.append(Problem("domain.size", message,
-                                 f"make the domain longer along {axis}, the spacing smaller, or the absorbing layers thinner"))  # fmt: skip
+            problems.append(
+                Problem(
+                    "domain.size",
+                    message,
+                    f"make the domain longer along {axis}, the spacing smaller, or the absorbing layers thinner",
+                )
+            )
         if n > LONGEST:
             message = f"{n:,} points along {axis} exceed 32-bit indices"
-            problems.append(Problem("domain.size", message, "use a larger spacing or a smaller domain"))
+            problems.append(
+                Problem("domain.size", message, "use a larger spacing or a smaller domain")
+            )
     return problems
 
 
 def stability_limit(scenario, grid, vp_max):
     """Largest stable step, s."""
     free = scenario.boundaries.face("top") == "free" and scenario.model.topography is None
-    radius = surface(scenario.boundaries.surface, scenario.run.order).spectral_radius if free else None
+    radius = (
+        surface(scenario.boundaries.surface, scenario.run.order).spectral_radius if free else None
+    )
     stencil = scheme.stencil(scenario.run.order, scenario.run.weights, free, scenario.domain.motion)
     return scheme.stable_step(stencil, grid.spacing, vp_max, radius)
 
@@ -183,8 +280,13 @@ def step_problems(scenario, grid):
     step, limit = scenario.time.step, stability_limit(scenario, grid, fastest(scenario, grid))
     if step is None or step <= limit:
         return []
-    return [Problem("time.step", f"step = {step:g} s is unstable: the stability limit on this grid and model is {limit:.4g} s",
-                    f"use at most {limit:.4g} s, or leave step out to use {timing.time_step_for(limit):.4g} s")]  # fmt: skip
+    return [
+        Problem(
+            "time.step",
+            f"step = {step:g} s is unstable: the stability limit on this grid and model is {limit:.4g} s",
+            f"use at most {limit:.4g} s, or leave step out to use {timing.time_step_for(limit):.4g} s",
+        )
+    ]
 
 
 def assemble(d, sources, receivers, channels):
@@ -205,12 +307,31 @@ def assemble(d, sources, receivers, channels):
     band = max(fault_band, band if np.isfinite(band) or not fault_band else 0.0)
     record_arrays, record = points.recording(d, channels, receivers, slots)
     arrays |= source_arrays | record_arrays
-    phases = tuple(phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")) + (Phase("record", tuple(record)),)
+    phases = tuple(
+        phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")
+    ) + (Phase("record", tuple(record)),)
     plan = Plan(
-        title=d.scenario.title, solver="fd_elastic", precision=d.precision, grid=d.grid, layout=d.layout, arrays=arrays, phases=phases,
-        steps=d.steps, dt=d.dt, start=d.start, channels=channels, receivers=receivers, slots=slots, limit=divergence_limit(d, sources),
-        watched=d.velocity, snapshots=tuple(snapshots.series_of(d, spec) for spec in d.scenario.snapshots), extra=d.extra, band=band,
-        shots=d.shots, weights=ranks.weights(d, phases))  # fmt: skip
+        title=d.scenario.title,
+        solver="fd_elastic",
+        precision=d.precision,
+        grid=d.grid,
+        layout=d.layout,
+        arrays=arrays,
+        phases=phases,
+        steps=d.steps,
+        dt=d.dt,
+        start=d.start,
+        channels=channels,
+        receivers=receivers,
+        slots=slots,
+        limit=divergence_limit(d, sources),
+        watched=d.velocity,
+        snapshots=tuple(snapshots.series_of(d, spec) for spec in d.scenario.snapshots),
+        extra=d.extra,
+        band=band,
+        shots=d.shots,
+        weights=ranks.weights(d, phases),
+    )
     plan.warnings = warnings(d, sources, receivers)
     plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
     return plan
@@ -218,46 +339,83 @@ def assemble(d, sources, receivers, channels):
 
 def warnings(d, sources, receivers):
     """Warnings about a valid scenario that is probably not what was meant: list of str."""
-    sentences = [*d.scenario.warnings, *survey_warnings(d.scenario, sources, d.start), *acoustic.warnings(d, sources)]
+    sentences = [
+        *d.scenario.warnings,
+        *survey_warnings(d.scenario, sources, d.start),
+        *acoustic.warnings(d, sources),
+    ]
     placed = [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]
     in_layer = [name for name, xyz in placed if inside_layer(d, xyz)]
     if in_layer:
-        names = ", ".join(in_layer[:5]) + (f" and {len(in_layer) - 5} more" if len(in_layer) > 5 else "")
+        names = ", ".join(in_layer[:5]) + (
+            f" and {len(in_layer) - 5} more" if len(in_layer) > 5 else ""
+        )
         sentences.append(f"inside an absorbing layer, where waves are damped: {names}")
     return sentences + growing(d) + notes.too_coarse(d, sources)
 
 
 def growing(d):
-    """Return a warning for A1 at a side of a solid: it grows slowly at vp / vs = 1.73, sooner at larger ratios (validation/stability_cases.py)."""
+    """Return a warning for A1 at a side of a solid: it grows slowly at vp / vs = 1.73, sooner at
+    larger ratios (validation/stability_cases.py).
+    """
     media = getattr(d.scenario.model, "layers", None) or [d.scenario.model]
     ratio = max((m.vp / m.vs for m in media if getattr(m, "vs", 0)), default=0)
     if not ratio or not any(axis < 2 for axis, _ in d.faces("a1")):
         return []
-    return [f'A1 at a side face grows in long runs, sooner for larger vp / vs ({ratio:.2f} here; within 2,000 steps at 2.5): '
-            'use "sponge" or "cpml"']  # fmt: skip
+    return [
+        f"A1 at a side face grows in long runs, sooner for larger vp / vs ({ratio:.2f} here; within 2,000 steps at 2.5): "
+        'use "sponge" or "cpml"'
+    ]
 
 
 def inside_layer(d, xyz):
     """Return True where a position, or any of several, is within an absorbing layer."""
     xyz, options = np.atleast_2d(xyz), d.scenario.boundaries
-    for kind, planes in (("cpml", options.cpml.thickness), ("sponge", options.sponge.thickness), ("a1", d.reach)):
+    for kind, planes in (
+        ("cpml", options.cpml.thickness),
+        ("sponge", options.sponge.thickness),
+        ("a1", d.reach),
+    ):
         thickness = planes * d.grid.spacing
         for axis, side in d.faces(kind):
-            if (np.abs(xyz[:, axis] - d.grid.bounds("xyz"[axis])[side]) < thickness * (1 - 1e-9)).any():
+            if (
+                np.abs(xyz[:, axis] - d.grid.bounds("xyz"[axis])[side]) < thickness * (1 - 1e-9)
+            ).any():
                 return True
     return False
 
 
 def wavefield(d):
-    """Return the state: all fields in one block, so that point tables need one index, and each field as a part of it."""
+    """Return the state: all fields in one block, so that point tables need one index, and each
+    field as a part of it.
+    """
     layout, dtype = d.layout, np.dtype(d.precision)
-    parts = {"first": layout.first, "part_of": "state", "window": layout.window(), "defined": defined(d), "over": layout}
-    state = {"state": Array("wavefield", (layout.block(len(d.fields)),), dtype, first=layout.start(0) + layout.first, over=layout)}
-    return state | {name: Array("wavefield", layout.padded, dtype, start=layout.start(n), **parts) for n, name in enumerate(d.fields)}
+    parts = {
+        "first": layout.first,
+        "part_of": "state",
+        "window": layout.window(),
+        "defined": defined(d),
+        "over": layout,
+    }
+    state = {
+        "state": Array(
+            "wavefield",
+            (layout.block(len(d.fields)),),
+            dtype,
+            first=layout.start(0) + layout.first,
+            over=layout,
+        )
+    }
+    return state | {
+        name: Array("wavefield", layout.padded, dtype, start=layout.start(n), **parts)
+        for n, name in enumerate(d.fields)
+    }
 
 
 def defined(d):
-    """Slices in which a field is initialised: the grid, and the ghost points beyond its edges, which stay zero."""
+    """Slices in which a field is initialised: the grid, and the ghost points beyond its edges,
+    which stay zero.
+    """
     bare = {axis for axis, _ in d.faces("periodic")} | ({1} if d.planar else set())
     return tuple(
         slice(o, o + n) if 2 - axis in bare else slice(o - d.reach, o + n + d.reach)
@@ -266,15 +424,17 @@ def defined(d):
 
 
 def phase_of(d, name, pieces, injection):
-    """One half step: ghosts that it reads, the step itself, layers, the step below a free surface (which sets szz last), damping, edges.
+    """One half step: ghosts that it reads, the step itself, layers, the step below a free surface
+    (which sets szz last), damping, edges.
 
-    Forces come before the velocity step and moments after the stress step: nothing then stands between the two, and a machine may
-    take both in one pass through memory.
+    Forces come before the velocity step and moments after the stress step: nothing then stands
+    between the two, and a machine may take both in one pass through memory.
     """
     before, after = ([injection], []) if name == "velocity" else ([], [injection])
     plain, *surface = steps_of(d, name)
     steps = [plain, *pieces.get(name, ()), *surface]
-    if d.relaxing and name == "stress":  # layers add to memory variables what follows the step, and leave szz = 0 alone
+    # layers add to memory variables what follows the step, and leave szz = 0 alone
+    if d.relaxing and name == "stress":
         steps = [plain, *surface, *pieces.get(name, ())]
     steps = [*steps, *pieces.get(f"{name}_after", ()), *pieces.get(f"{name}_last", ())]
     launches = [*pieces.get(f"{name}_first", ()), *before, *steps, *after]
@@ -282,7 +442,8 @@ def phase_of(d, name, pieces, injection):
 
 
 def steps_of(d, name):
-    """Return the plain step, below the planes that the closure of a free surface covers or that topography cuts, and the step of those planes.
+    """Return the plain step, below the planes that the closure of a free surface covers or that
+    topography cuts, and the step of those planes.
 
     Above the highest point of a topography nothing is computed.
     """
@@ -296,12 +457,21 @@ def steps_of(d, name):
     if full < empty:
         launches.append(Launch(operators.among_air(op), names, d.slab(2, full, empty), scalars))
     if d.free:
-        launches.append(Launch(operators.at_surface(op, d.closure, d.stencil), names, d.slab(2, top, d.grid.shape[0]), scalars))
+        launches.append(
+            Launch(
+                operators.at_surface(op, d.closure, d.stencil),
+                names,
+                d.slab(2, top, d.grid.shape[0]),
+                scalars,
+            )
+        )
     return launches
 
 
 def divergence_limit(d, sources):
-    """Particle velocity beyond which a run has diverged, m/s: `DIVERGED` times what all sources could give to one cell."""
+    """Particle velocity beyond which a run has diverged, m/s: `DIVERGED` times what all sources
+    could give to one cell.
+    """
     ranges = earth.extremes(d.scenario.model, d.grid)
     rho, vs = ranges["rho"][0], ranges["slowest"]
     volume, times = d.volume, d.start + np.arange(d.steps) * d.dt

@@ -10,7 +10,8 @@ from craton.model.media import attenuation
 
 
 def operators(order, motion=None):
-    """All operators of one order, by name: the step, the step below a free surface, among air and at a sea floor, boundaries, point tables.
+    """All operators of one order, by name: the step, the step below a free surface, among air and
+    at a sea floor, boundaries, point tables.
 
     In space, or with `motion` (``"P-SV"``, ``"SH"``) in the (x, z) plane.
     """
@@ -21,34 +22,57 @@ def operators(order, motion=None):
     surface = [fd.at_surface(op, closure(min(order, HIGHEST)), differences) for op in steps]
     surface += [fd.among_air(op) for op in steps[:2]]
     block = contact.block(differences.vertical)
-    surface += [] if block is None else [fd.contact_velocity(differences, block), fd.contact_stress(differences, block)]
-    layers = [kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes]
+    surface += (
+        []
+        if block is None
+        else [fd.contact_velocity(differences, block), fd.contact_stress(differences, block)]
+    )
+    layers = [
+        kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes
+    ]
     layers += [fd.cpml_laminate(differences, axis) for axis in axes if axis < 2]
     layers += [fd.damping(axis, motion) for axis in axes]
     layers += [fd.a1(differences, axis, side) for axis in axes for side in range(2)]
     layers += [fd.sponge(axis, count) for axis in axes for count in counts]
     layers += [*anisotropic(differences, order, axes), *attenuated(differences, order, axes)]
     layers += acoustic(order, motion) if motion != "SH" else []
-    others = [fd.rigid(), *map(fd.wrap, counts), points.INJECT, points.WINDOW, points.SAMPLE, points.ADVANCE]
+    others = [
+        fd.rigid(),
+        *map(fd.wrap, counts),
+        points.INJECT,
+        points.WINDOW,
+        points.SAMPLE,
+        points.ADVANCE,
+    ]
     others += [way(count) for way in (halo.pack, halo.unpack) for count in counts]
     return {op.name: op for op in (*steps, *surface, *layers, *others)}
 
 
 def attenuated(differences, order, axes, example=(0.1, 10.0)):
-    """Operators with memory variables: the stress step of each storage; below a free surface and in layers of one of them.
+    """Operators with memory variables: the stress step of each storage; below a free surface and in
+    layers of one of them.
 
-    The fit stands in the text, so these are examples: four mechanisms for Q = 20 from 0.1 to 10 Hz, steps of 1 ms.
+    The fit stands in the text, so these are examples: four mechanisms for Q = 20 from 0.1 to 10 Hz,
+    steps of 1 ms.
     """
     storages = [kind for kind in attenuation.STORAGES if kind != "mixed" or not differences.motion]
-    fits = {kind: attenuation.relaxation(example, 1 / 20, storage=kind, mechanisms=4) for kind in storages}
-    constants = {kind: relaxing.constants(fit, 1e-3, differences.motion is not None) for kind, fit in fits.items()}
+    fits = {
+        kind: attenuation.relaxation(example, 1 / 20, storage=kind, mechanisms=4)
+        for kind in storages
+    }
+    constants = {
+        kind: relaxing.constants(fit, 1e-3, differences.motion is not None)
+        for kind, fit in fits.items()
+    }
     steps = {kind: fd.stress(differences, values) for kind, values in constants.items()}
     found = [replace(op, name=f"{op.name}_{kind}") for kind, op in steps.items()]
     kind = "paired" if differences.motion else "mixed"
     some = constants[kind]
     surface = fd.at_surface(steps[kind], closure(min(order, HIGHEST)), differences)
     layers = [fd.cpml_stress(differences, axis, some, free=True) for axis in axes]
-    return found + [replace(op, name=f"{op.name}_{kind}", kernel=op.function) for op in (surface, *layers)]
+    return found + [
+        replace(op, name=f"{op.name}_{kind}", kernel=op.function) for op in (surface, *layers)
+    ]
 
 
 def anisotropic(differences, order, axes):
@@ -57,7 +81,15 @@ def anisotropic(differences, order, axes):
     step, closed = fd.stress(differences), closure(min(order, HIGHEST))
     steps = [step, fd.at_surface(step, closed, differences), fd.among_air(step)]
     layers = [fd.cpml_stress(differences, axis) for axis in axes]
-    return [*steps, *layers, *(op for op in attenuated(differences, order, axes) if not op.name.endswith(("coarse", "full")))]
+    return [
+        *steps,
+        *layers,
+        *(
+            op
+            for op in attenuated(differences, order, axes)
+            if not op.name.endswith(("coarse", "full"))
+        ),
+    ]
 
 
 def acoustic(order, motion):
@@ -66,5 +98,12 @@ def acoustic(order, motion):
     axes = range(0, 3, 2 if motion else 1)
     steps = [fd.velocity(differences), fd.stress(differences)]
     surface = [fd.at_surface(op, closure(min(order, HIGHEST)), differences) for op in steps]
-    layers = [kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes]
-    return [*steps, *surface, *layers, *(fd.a1(differences, axis, side) for axis in axes for side in range(2))]
+    layers = [
+        kind(differences, axis) for kind in (fd.cpml_velocity, fd.cpml_stress) for axis in axes
+    ]
+    return [
+        *steps,
+        *surface,
+        *layers,
+        *(fd.a1(differences, axis, side) for axis in axes for side in range(2)),
+    ]

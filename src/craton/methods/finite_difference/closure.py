@@ -1,29 +1,40 @@
-"""Summation-by-parts closures of the staggered differences at a traction-free surface (tables, norms, spectral radius).
+"""Summation-by-parts closures of the staggered differences at a traction-free surface (tables,
+norms, spectral radius).
 
-Setting, one axis x into the medium in units of the spacing: integer points x = 0, 1, 2, ... (x = 0 on the surface; vx, vy, sxx, syy,
-szz, sxy) and half points x = 1/2, 3/2, ... (vz, sxz, syz; none at or above the surface). D1 differentiates integer -> half, D2 half ->
-integer; inside both are the Taylor stencils of the order. With diagonal norms Hp (integer) and Hm (half) they obey
+Setting, one axis x into the medium in units of the spacing: integer points x = 0, 1, 2, ... (x = 0
+on the surface; vx, vy, sxx, syy, szz, sxy) and half points x = 1/2, 3/2, ... (vz, sxz, syz; none at
+or above the surface). D1 differentiates integer -> half, D2 half -> integer; inside both are the
+Taylor stencils of the order. With diagonal norms Hp (integer) and Hm (half) they obey
 
-    Hp D2 + (Hm D1)^T = -e0 ehat^T,                e0 picks x = 0, ehat extrapolates half points to x = 0,
+    Hp D2 + (Hm D1)^T = -e0 ehat^T,                e0 picks x = 0, ehat extrapolates half points to
+    x = 0,
 
-the discrete integration by parts (Strand 1994, J. Comput. Phys. 110, 47; on staggered grids O'Reilly, Lundquist, Dunham & Nordstrom
-2017, J. Comput. Phys. 346, 572; Gao & Keyes 2019, arXiv 1802.08324). Traction-free is then imposed without parameters: sxz, syz vanish at
-x = 0 in the weak sense, that is the boundary term is dropped, D2s = -Hp^-1 (Hm D1)^T; szz(0) = 0 exactly (its column of D1 meets a zero);
-dvz/dz is wanted at x >= 1 only (rows >= 1 of D2 and D2s agree) because at x = 0 the medium is in plane stress. So the discrete energy
-with weights Hp, Hm is conserved in any medium.
+the discrete integration by parts (Strand 1994, J. Comput. Phys. 110, 47; on staggered grids
+O'Reilly, Lundquist, Dunham & Nordstrom 2017, J. Comput. Phys. 346, 572; Gao & Keyes 2019, arXiv
+1802.08324). Traction-free is then imposed without parameters: sxz, syz vanish at x = 0 in the weak
+sense, that is the boundary term is dropped, D2s = -Hp^-1 (Hm D1)^T; szz(0) = 0 exactly (its column
+of D1 meets a zero); dvz/dz is wanted at x >= 1 only (rows >= 1 of D2 and D2s agree) because at x =
+0 the medium is in plane stress. So the discrete energy with weights Hp, Hm is conserved in any
+medium.
 
-Derivation (bench/derive_closure.py): the block B = Hm D1 (first rows and columns), Hp and Hm enter the accuracy conditions B p = Hm p'
-and -B^T q - e0 q(0) = Hp q' (monomials p, q up to degree 2; 1 for order 2) linearly; they are solved in rational arithmetic. What stays
-free (2 numbers for order 4, 14 for orders 6 and 8) is chosen to make the discrete Rayleigh speed (Vp/Vs 1.73 and 3.5) and the frequencies
-and shapes of standing waves of both pairs (vx, sxz) and (szz, vz) accurate at 5 to 10 points per wavelength, with norms above 1/4 and a
-spectral radius within 0.03 % of the interior value 2 sum|c|: the time step is not reduced. Exactness to degree 3 needs 6 rows and is
-less accurate at those wavelengths. Order 2 gives Hp(0) = 1/2 and nothing else, the classical stress imaging (Levander 1988).
+Derivation (bench/derive_closure.py): the block B = Hm D1 (first rows and columns), Hp and Hm enter
+the accuracy conditions B p = Hm p' and -B^T q - e0 q(0) = Hp q' (monomials p, q up to degree 2; 1
+for order 2) linearly; they are solved in rational arithmetic. What stays free (2 numbers for order
+4, 14 for orders 6 and 8) is chosen to make the discrete Rayleigh speed (Vp/Vs 1.73 and 3.5) and the
+frequencies and shapes of standing waves of both pairs (vx, sxz) and (szz, vz) accurate at 5 to 10
+points per wavelength, with norms above 1/4 and a spectral radius within 0.03 % of the interior
+value 2 sum|c|: the time step is not reduced. Exactness to degree 3 needs 6 rows and is less
+accurate at those wavelengths. Order 2 gives Hp(0) = 1/2 and nothing else, the classical stress
+imaging (Levander 1988).
 
-A surface traction or a point force on the surface is the value of szz at x = 0 that meets the first column of D1. From
-B^T q = -e0 q(0) - Hp q' follow the weights on vz, `surface` = -B[:, 0], exactly adjoint between source and receiver:
-    force F along x:  vz += dt F surface / (hm rho h^3), and in the velocity update sxx, syy at the point count
+A surface traction or a point force on the surface is the value of szz at x = 0 that meets the first
+column of D1. From B^T q = -e0 q(0) - Hp q' follow the weights on vz, `surface` = -B[:, 0], exactly
+adjoint between source and receiver:
+    force F along x:  vz += dt F surface / (hm rho h^3), and in the velocity update sxx, syy at the
+    point count
                       -lam / (lam + 2 mu) F / h^2 more than their stored values;
-    value:            vz(0) = sum surface vz + hp(0) lam / (lam + 2 mu) h (exx + eyy)(0), exx and eyy rates of strain.
+    value:            vz(0) = sum surface vz + hp(0) lam / (lam + 2 mu) h (exx + eyy)(0), exx and
+    eyy rates of strain.
 """
 
 from dataclasses import dataclass
@@ -43,15 +54,19 @@ class Closure:
     rows, cols : int
         Rows that differ from the interior stencil and columns that they reach.
     d1 : (rows, cols) array
-        Derivative into the medium at half point r + 1/2 from integer points: ``sum_c d1[r, c] f[c] / h``.
+        Derivative into the medium at half point r + 1/2 from integer points: ``sum_c d1[r, c] f[c]
+        / h``.
     d2 : (rows, cols) array
-        Derivative into the medium at integer point r from half points c + 1/2 with zero traction at x = 0 (D2s).
+        Derivative into the medium at integer point r from half points c + 1/2 with zero traction at
+        x = 0 (D2s).
     hp, hm : (rows,) arrays
         Norms (quadrature weights in units of h) of the integer and half points.
     surface : (rows,) array
-        Weights on half points with which a traction on the surface acts, and vz on the surface is read (see the module's text).
+        Weights on half points with which a traction on the surface acts, and vz on the surface is
+        read (see the module's text).
     spectral_radius : float
-        Largest sqrt of an eigenvalue of -D1 D2s (and of the variant with szz(0) = 0, never larger) in units of 1/h.
+        Largest sqrt of an eigenvalue of -D1 D2s (and of the variant with szz(0) = 0, never larger)
+        in units of 1/h.
     stress : pair of arrays or None
         What `d1` and `d2` are for components of stress; None: the same (imaging.py has others).
     """
@@ -67,7 +82,8 @@ class Closure:
     stress: tuple | None = None
 
 
-# order: (denominator, hm, hp, B) with B = Hm D1 restricted to the first rows and columns; everything over the denominator.
+# order: (denominator, hm, hp, B) with B = Hm D1 restricted to the first rows and columns;
+# everything over the denominator.
 _TABLES = {
     2: (2, [2], [1], [[-2]]),
     4: (
@@ -107,21 +123,33 @@ HIGHEST = max(_TABLES)  # order
 
 
 def taylor(order):
-    """Coefficients c_1 .. c_{order/2} of the staggered first difference sum c_k (f[k - 1/2] - f[1/2 - k]) (Fornberg 1988)."""
+    """Coefficients c_1 .. c_{order/2} of the staggered first difference sum c_k (f[k - 1/2] - f[1/2
+    - k]) (Fornberg 1988).
+    """
     k = np.arange(1, order // 2 + 1)
     others = [np.delete(k, i) for i in range(k.size)]
-    odd = [np.prod((2.0 * o - 1) ** 2 / np.abs((2.0 * o - 1) ** 2 - (2 * q - 1) ** 2)) for q, o in zip(k, others)]
+    odd = [
+        np.prod((2.0 * o - 1) ** 2 / np.abs((2.0 * o - 1) ** 2 - (2 * q - 1) ** 2))
+        for q, o in zip(k, others)
+    ]
     return (-1.0) ** (k + 1) * np.array(odd) / (2 * k - 1)
 
 
 def operators(order, half_points):
-    """Dense (B, hm, hp) of a long grid: `half_points` rows, one column more, surface at the first column, cut off at the other end.
+    """Dense (B, hm, hp) of a long grid: `half_points` rows, one column more, surface at the first
+    column, cut off at the other end.
 
     D1 = B / hm[:, None] and D2s = -B.T / hp[:, None] wherever the interior stencil is whole.
     """
-    b, hm, hp = np.zeros((half_points, half_points + 1)), np.ones(half_points), np.ones(half_points + 1)
+    b, hm, hp = (
+        np.zeros((half_points, half_points + 1)),
+        np.ones(half_points),
+        np.ones(half_points + 1),
+    )
     for k, c in enumerate(taylor(order), 1):
-        b += c * (np.eye(half_points, half_points + 1, k) - np.eye(half_points, half_points + 1, 1 - k))
+        b += c * (
+            np.eye(half_points, half_points + 1, k) - np.eye(half_points, half_points + 1, 1 - k)
+        )
     denominator, *tables = _TABLES[order]
     m, p, block = (np.array(table, float) / denominator for table in tables)
     b[: m.size, : p.size], hm[: m.size], hp[: p.size] = block, m, p

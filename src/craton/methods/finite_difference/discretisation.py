@@ -1,4 +1,7 @@
-"""The choices of one discretised problem that all builders share: grid, layout, order, step, closure, periodic axes."""
+"""The choices of one discretised problem that all builders share: grid, layout, order, step,
+closure, periodic axes.
+"""
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -77,17 +80,27 @@ class Discretisation:
 
     @cached_property
     def backward(self):
-        """How far waves of an anisotropic medium run backwards, see `rheology.backwardness`; 0 in an isotropic one."""
-        return rheology.backwardness(self.scenario.model, self.grid) if self.anisotropic and self.motion != "SH" else 0.0
+        """How far waves of an anisotropic medium run backwards, see `rheology.backwardness`; 0 in
+        an isotropic one.
+        """
+        return (
+            rheology.backwardness(self.scenario.model, self.grid)
+            if self.anisotropic and self.motion != "SH"
+            else 0.0
+        )
 
     @cached_property
     def guiding(self):
-        """How well the medium and the faces guide waves along an absorbing layer, 0 (not at all) to 2.
+        """How well the medium and the faces guide waves along an absorbing layer, 0 (not at all) to
+        2.
 
-        A plate between two faces that reflect: 2. Topography, anisotropy, or a fluid beside a solid: 1. Otherwise by how much vp or vs
-        varies, up to 1.
+        A plate between two faces that reflect: 2. Topography, anisotropy, or a fluid beside a
+        solid: 1. Otherwise by how much vp or vs varies, up to 1.
         """
-        reflecting = [{self.face(name) for name in FACES if FACES[name][0] == axis} for axis in self.scenario.domain.axes]
+        reflecting = [
+            {self.face(name) for name in FACES if FACES[name][0] == axis}
+            for axis in self.scenario.domain.axes
+        ]
         if any(not kinds & {"cpml", "periodic"} for kinds in reflecting):
             return guided.PLATE
         if self.ground is not None or self.anisotropic:
@@ -97,7 +110,9 @@ class Discretisation:
     @property
     def partly_fluid(self):
         """True where fluid lies beside solid."""
-        return not self.acoustic and (self.speeds["vs"][0] == 0 or (self.ground is not None and self.ground.water is not None))
+        return not self.acoustic and (
+            self.speeds["vs"][0] == 0 or (self.ground is not None and self.ground.water is not None)
+        )
 
     @cached_property
     def anisotropic(self):
@@ -136,7 +151,10 @@ class Discretisation:
 
     def names(self, *arrays):
         """Array names of a launch, empty where a field is not computed."""
-        absent = {name for name in HALF if name not in self.fields} | {*relaxing.names(self), *vti.names(self)}
+        absent = {name for name in HALF if name not in self.fields} | {
+            *relaxing.names(self),
+            *vti.names(self),
+        }
         absent |= {"rmu"} if self.acoustic else set()
         return tuple("" if name in absent else name for name in arrays)
 
@@ -157,7 +175,9 @@ class Discretisation:
         return self.grid.spacing ** (2 if self.planar else 3)
 
     def half(self, field):
-        """Axes (x, y, z) along which a field lies half a cell after the integer point; in the plane there is no y."""
+        """Axes (x, y, z) along which a field lies half a cell after the integer point; in the plane
+        there is no y.
+        """
         x, y, z = HALF[field]
         return (x, 0 if self.planar else y, z)
 
@@ -178,8 +198,15 @@ class Discretisation:
     @cached_property
     def stencil(self):
         """Differences along the axes."""
-        return stencil(self.order, self.scenario.run.weights, self.free, self.motion, terrain=self.ground is not None,
-                       acoustic=self.acoustic, anisotropic=self.anisotropic)  # fmt: skip
+        return stencil(
+            self.order,
+            self.scenario.run.weights,
+            self.free,
+            self.motion,
+            terrain=self.ground is not None,
+            acoustic=self.acoustic,
+            anisotropic=self.anisotropic,
+        )
 
     @cached_property
     def layout(self):
@@ -212,7 +239,11 @@ class Discretisation:
     @cached_property
     def closure(self):
         """Differences and norms below the free surface, or None."""
-        return surface(self.scenario.boundaries.surface, 2 * len(self.stencil.vertical)) if self.free else None
+        return (
+            surface(self.scenario.boundaries.surface, 2 * len(self.stencil.vertical))
+            if self.free
+            else None
+        )
 
     @property
     def surface_planes(self):
@@ -230,12 +261,18 @@ class Discretisation:
 
     def faces(self, kind):
         """(axis, side) of the faces of one kind, axis 0, 1, 2 for x, y, z."""
-        return [("xyz".index(FACES[name][0]), FACES[name][1]) for name in self.faced if self.face(name) == kind]
+        return [
+            ("xyz".index(FACES[name][0]), FACES[name][1])
+            for name in self.faced
+            if self.face(name) == kind
+        ]
 
     def unstretched(self, axis):
-        """First and last + 1 index along an axis outside the CPML layers: within these the medium is that of the nearest such point.
+        """First and last + 1 index along an axis outside the CPML layers: within these the medium
+        is that of the nearest such point.
 
-        A perfectly matched layer wants a medium that does not vary along its normal; where it does, waves can grow.
+        A perfectly matched layer wants a medium that does not vary along its normal; where it does,
+        waves can grow.
         """
         n, thickness = self.grid.shape[2 - axis], self.scenario.boundaries.cpml.thickness
         layered = [side for a, side in self.faces("cpml") if a == axis]
@@ -257,14 +294,22 @@ class Discretisation:
     def fd_params(self):
         """Scalars of the plain step."""
         layout, top = self.layout, self.grid.shape[0] - 1
-        return {"row": layout.row, "plane": layout.plane, "sheet": self.sheet.plane, "top": top, "dt_h": self.dt / self.grid.spacing}
+        return {
+            "row": layout.row,
+            "plane": layout.plane,
+            "sheet": self.sheet.plane,
+            "top": top,
+            "dt_h": self.dt / self.grid.spacing,
+        }
 
     def start_of(self, name):
         """Elements from a point of the state's first field to that point of field `name`."""
         return self.fields.index(name) * self.layout.field
 
     def norms(self, k, half):
-        """Quadrature weights along z of planes k, in units of the spacing: less than a cell's below a free surface (closure.py)."""
+        """Quadrature weights along z of planes k, in units of the spacing: less than a cell's below
+        a free surface (closure.py).
+        """
         out = np.ones(len(k))
         if self.free:
             depth = self.grid.shape[0] - 1 - np.asarray(k) - half

@@ -1,4 +1,5 @@
 """Finite differences on the staggered grid as a `craton.methods.protocol.Method`."""
+
 from craton.methods.shared.waves import WaveMethod
 
 
@@ -27,7 +28,11 @@ class FiniteDifferences(WaveMethod):
         from craton.methods.finite_difference.material import fill
 
         d = restore(scenario, plan)
-        return {name: partial(fill, d=d, name=name) for name, array in plan.arrays.items() if array.filled}
+        return {
+            name: partial(fill, d=d, name=name)
+            for name, array in plan.arrays.items()
+            if array.filled
+        }
 
     def picture_maker(self, series):
         """See `Method.picture_maker`."""

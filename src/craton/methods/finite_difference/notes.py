@@ -1,4 +1,7 @@
-"""Sections that `craton plan` prints of a finite-difference plan: algorithm, accuracy, sources, memory, phases."""
+"""Sections that `craton plan` prints of a finite-difference plan: algorithm, accuracy, sources,
+memory, phases.
+"""
+
 import numpy as np
 
 from craton.methods.finite_difference import acoustic, laminate, relaxing, scheme
@@ -6,16 +9,27 @@ from craton.methods.shared import guided
 from craton.methods.shared.notes import memory, phases, receivers, sources_of, steps
 from craton.model.media import earth
 
-FEWEST = {  # fewest points per shortest wavelength without a warning; from order 6 on, the phase velocity error there is 0.7 %
+# fewest points per shortest wavelength without a warning; from order 6 on, the phase velocity error
+# there is 0.7 %
+FEWEST = {
     "taylor": {2: 10, 4: 5, 6: 4, 8: 3.5, 10: 3.2, 12: 3.0, 14: 2.9, 16: 2.8},
     "holberg": {2: 10, 4: 4.5, 6: 3.4, 8: 2.9, 10: 2.6, 12: 2.5, 14: 2.4, 16: 2.3},
 }
 
-# Largest reflection (dB) of P and S waves at incidence angles up to 60 degrees, by the CPML thickness in points and by the strength of
-# damping over `guided.DAMPING`: homogeneous medium, order 4, 25 points per S wavelength at a Ricker's peak (`craton validate reflection`).
-REFLECTED = {5: {0.0: -48, 0.75: -48, 1.75: -43}, 10: {0.0: -76, 0.75: -52, 1.75: -46}, 20: {0.0: -82, 0.75: -60, 1.75: -53}}
+# Largest reflection (dB) of P and S waves at incidence angles up to 60 degrees, by the CPML
+# thickness in points and by the strength of damping over `guided.DAMPING`: homogeneous medium,
+# order 4, 25 points per S wavelength at a Ricker's peak (`craton validate reflection`).
+REFLECTED = {
+    5: {0.0: -48, 0.75: -48, 1.75: -43},
+    10: {0.0: -76, 0.75: -52, 1.75: -46},
+    20: {0.0: -82, 0.75: -60, 1.75: -53},
+}
 
-SURFACE = {"sbp": "summation-by-parts closure", "imaging": "stress imaging", "imaging-2": "stress imaging of vertical order 2"}
+SURFACE = {
+    "sbp": "summation-by-parts closure",
+    "imaging": "stress imaging",
+    "imaging-2": "stress imaging of vertical order 2",
+}
 
 
 def sections(d, plan, sources, limit):
@@ -40,18 +54,39 @@ def algorithm(d, sources):
             kinds.setdefault(d.face(face), []).append(face)
     chosen = " with Holberg weights" if d.scenario.run.weights == "holberg" else ""
     vertical = 2 * len(d.stencil.vertical)
-    lower = "" if d.stencil.vertical == d.stencil.horizontal else f" (along z Taylor weights of order {vertical})"
-    closure = f"{lower}, {SURFACE[d.scenario.boundaries.surface]} at the free surface" if d.free else ""
-    waves = f"{'acoustic' if d.acoustic else d.motion} waves in the (x, z) plane, " if d.planar else ""
+    lower = (
+        ""
+        if d.stencil.vertical == d.stencil.horizontal
+        else f" (along z Taylor weights of order {vertical})"
+    )
+    closure = (
+        f"{lower}, {SURFACE[d.scenario.boundaries.surface]} at the free surface" if d.free else ""
+    )
+    waves = (
+        f"{'acoustic' if d.acoustic else d.motion} waves in the (x, z) plane, " if d.planar else ""
+    )
     grid = f"velocity-{'pressure' if d.acoustic else 'stress'} staggered grid"
-    stored, mu = ("rho, lambda", "") if d.acoustic else ("rho, lambda, 1/mu", " and harmonic means of mu")
+    stored, mu = (
+        ("rho, lambda", "") if d.acoustic else ("rho, lambda, 1/mu", " and harmonic means of mu")
+    )
     return [
-        ("method", f"{waves}{grid}, order 2 in time, {d.order} in space{chosen}{closure}, {d.precision}"),
+        (
+            "method",
+            f"{waves}{grid}, order 2 in time, {d.order} in space{chosen}{closure}, {d.precision}",
+        ),
         ("boundaries", "; ".join(f"{kind}: {', '.join(faces)}" for kind, faces in kinds.items())),
         *absorbing(d),
-        ("material", f"{stored} stored once per grid point; arithmetic means of density{mu} computed in the kernels"),
+        (
+            "material",
+            f"{stored} stored once per grid point; arithmetic means of density{mu} computed in the kernels",
+        ),
         *(
-            [("anisotropy", "VTI (transversely isotropic about z); effective medium of each cell by Backus averaging")]
+            [
+                (
+                    "anisotropy",
+                    "VTI (transversely isotropic about z); effective medium of each cell by Backus averaging",
+                )
+            ]
             if d.anisotropic
             else []
         ),
@@ -61,7 +96,9 @@ def algorithm(d, sources):
 
 
 def absorbing(d):
-    """Measured reflections of the CPML layers, and how much of them is due to the damping of guided waves."""
+    """Measured reflections of the CPML layers, and how much of them is due to the damping of guided
+    waves.
+    """
     if not d.faces("cpml"):
         return []
     thickness = d.scenario.boundaries.cpml.thickness
@@ -69,24 +106,48 @@ def absorbing(d):
     ratio = d.vp_max / d.slowest
     damping = guided.strength(d.guiding, ratio) / guided.DAMPING
     known = damping <= max(measured) and ratio <= guided.ORDINARY_RATIO and not d.backward
-    sent = measured[min(strength for strength in measured if strength >= damping)] if known else measured[max(measured)]
+    sent = (
+        measured[min(strength for strength in measured if strength >= damping)]
+        if known
+        else measured[max(measured)]
+    )
     bound = "reflections below" if known else "reflections may exceed"
     undamped = f" ({measured[0.0]} dB without the damping of guided waves)" if damping else ""
-    return [("absorbing layers", f"{thickness} points; {bound} {sent} dB at incidence angles up to 60 degrees{undamped}")]
+    return [
+        (
+            "absorbing layers",
+            f"{thickness} points; {bound} {sent} dB at incidence angles up to 60 degrees{undamped}",
+        )
+    ]
 
 
 def interfaces(d):
     """Return number of grid planes that layer interfaces cross."""
     count = len(laminate.planes(d))
-    crossed = "1 grid plane is crossed by a layer interface" if count == 1 else f"{count} grid planes are crossed by layer interfaces"
-    return [("interfaces", f"{crossed}; effective VTI medium used (Backus averaging)")] if count else []
+    crossed = (
+        "1 grid plane is crossed by a layer interface"
+        if count == 1
+        else f"{count} grid planes are crossed by layer interfaces"
+    )
+    return (
+        [("interfaces", f"{crossed}; effective VTI medium used (Backus averaging)")]
+        if count
+        else []
+    )
 
 
 def grid(d):
     """Points and extent."""
-    extent = "  ".join("{} {:,.0f} .. {:,.0f}".format(a, *d.grid.bounds(a)) for a in d.scenario.domain.axes)
+    extent = "  ".join(
+        "{} {:,.0f} .. {:,.0f}".format(a, *d.grid.bounds(a)) for a in d.scenario.domain.axes
+    )
     shots = (
-        [("shots", f"{len(d.shots)}, computed simultaneously: {', '.join(d.shots[:4])}{', ...' if len(d.shots) > 4 else ''}")]
+        [
+            (
+                "shots",
+                f"{len(d.shots)}, computed simultaneously: {', '.join(d.shots[:4])}{', ...' if len(d.shots) > 4 else ''}",
+            )
+        ]
         if d.shots
         else []
     )
@@ -104,18 +165,38 @@ def time(d, limit):
 def resolution(d, sources):
     """Points per wavelength at f95 and the phase velocity error that follows."""
     ranges = earth.extremes(d.scenario.model, d.grid)
-    rows = [("model", "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *ranges[name]) for name in ("vp", "vs", "rho")) + "  (m/s, kg/m3)")]
+    rows = [
+        (
+            "model",
+            "  ".join(
+                "{} {:,.0f} .. {:,.0f}".format(name, *ranges[name]) for name in ("vp", "vs", "rho")
+            )
+            + "  (m/s, kg/m3)",
+        )
+    ]
     rows += relaxing.notes(d)
     sampled = sampling(d, sources)
     if sampled:
         f95, slow, points = sampled
         judged = "ok" if points >= fewest(d) else "TOO FEW"
         rows += [
-            ("points per wavelength", f"{points:.1f} at f95 = {f95:.4g} Hz for the slowest wave, {slow:,.0f} m/s ({judged})"),
-            ("phase velocity error", dispersion(d, 0.0, slow, f95) + " (spatial discretisation; time dispersion is corrected)"),
+            (
+                "points per wavelength",
+                f"{points:.1f} at f95 = {f95:.4g} Hz for the slowest wave, {slow:,.0f} m/s ({judged})",
+            ),
+            (
+                "phase velocity error",
+                dispersion(d, 0.0, slow, f95)
+                + " (spatial discretisation; time dispersion is corrected)",
+            ),
         ]
         if d.scenario.snapshots:
-            rows.append(("in snapshots", dispersion(d, d.dt, slow, f95) + " (spatial and temporal discretisation)"))
+            rows.append(
+                (
+                    "in snapshots",
+                    dispersion(d, d.dt, slow, f95) + " (spatial and temporal discretisation)",
+                )
+            )
     return rows + highest(d, ranges["slowest"])
 
 
@@ -123,12 +204,21 @@ def highest(d, slow):
     """Return the error of phase velocity at the scenario's max_frequency."""
     frequency = d.scenario.domain.max_frequency
     return (
-        [("at max_frequency", f"{dispersion(d, 0.0, slow, frequency)} (spatial discretisation) at {frequency:.4g} Hz")] if frequency else []
+        [
+            (
+                "at max_frequency",
+                f"{dispersion(d, 0.0, slow, frequency)} (spatial discretisation) at {frequency:.4g} Hz",
+            )
+        ]
+        if frequency
+        else []
     )
 
 
 def dispersion(d, step, slow, frequency):
-    """Return the phase velocity error in words, for a leapfrog step of `step` s; step 0: spatial discretisation only."""
+    """Return the phase velocity error in words, for a leapfrog step of `step` s; step 0: spatial
+    discretisation only.
+    """
     x, z, diagonal = scheme.velocity_error(d.stencil, d.grid.spacing, step, slow, frequency)
     if np.isnan([x, z, diagonal]).any():
         return "not resolved by the grid"
@@ -138,12 +228,20 @@ def dispersion(d, step, slow, frequency):
 
 def fewest(d):
     """Points per wavelength required by all difference operators."""
-    return max(FEWEST[d.scenario.run.weights][d.order], FEWEST["taylor"][2 * len(d.stencil.vertical)] if d.free else 0)
+    return max(
+        FEWEST[d.scenario.run.weights][d.order],
+        FEWEST["taylor"][2 * len(d.stencil.vertical)] if d.free else 0,
+    )
 
 
 def sampling(d, sources):
-    """f95 of the sources in Hz, the slowest wave in m/s and its points per wavelength there; None without sources."""
-    f95, slow = max((s.wavelet.f95 for s in sources), default=0), earth.extremes(d.scenario.model, d.grid)["slowest"]
+    """f95 of the sources in Hz, the slowest wave in m/s and its points per wavelength there; None
+    without sources.
+    """
+    f95, slow = (
+        max((s.wavelet.f95 for s in sources), default=0),
+        earth.extremes(d.scenario.model, d.grid)["slowest"],
+    )
     return (f95, slow, slow / f95 / d.grid.spacing) if f95 else None
 
 

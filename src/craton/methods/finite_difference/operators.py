@@ -1,4 +1,7 @@
-"""The operators of the elastic staggered grid, declared: what each writes and reads, its constants, its least traffic."""
+"""The operators of the elastic staggered grid, declared: what each writes and reads, its constants,
+its least traffic.
+"""
+
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,9 +11,15 @@ from craton.core.operator import Operator, Struct, Variant
 from craton.methods.finite_difference.scheme import STRESS, VELOCITY
 
 HERE = Path(__file__).parent / "kernels"
-FD = Struct("FDParams", (("row", "i64"), ("plane", "i64"), ("sheet", "i64"), ("top", "i32"), ("dt_h", "real")))
-SLAB = Struct("SlabParams", (*FD.fields, *((n, "i32") for n in ("k0", "j0", "i0", "nk", "nj", "ni"))))
-RELAXING = {s.name: Struct(s.name, (*s.fields, ("field", "i64"))) for s in (FD, SLAB)}  # with the distance of memory variables
+FD = Struct(
+    "FDParams",
+    (("row", "i64"), ("plane", "i64"), ("sheet", "i64"), ("top", "i32"), ("dt_h", "real")),
+)
+SLAB = Struct(
+    "SlabParams", (*FD.fields, *((n, "i32") for n in ("k0", "j0", "i0", "nk", "nj", "ni")))
+)
+# with the distance of memory variables
+RELAXING = {s.name: Struct(s.name, (*s.fields, ("field", "i64"))) for s in (FD, SLAB)}
 WRAP = Struct("WrapParams", (("row", "i64"), ("plane", "i64"), ("shift", "i64")))
 
 # Cyclic names of the fields along the axes (A, B, C) that start at x, y, z.
@@ -20,26 +29,42 @@ CYCLIC_SHEAR = (("sxy", "sxz"), ("syz", "sxy"), ("sxz", "syz"))  # sab, sca
 MEDIUM = ("lam", "rmu", "d11", "d13", "r66", "qp", "qs")  # of any law, see law.h
 
 
-# Of the streamed text, by precision and order: (VEC, BX, BY, PLANES, MIN_BLOCKS) for velocity and for stress, measured best on an H200.
+# Of the streamed text, by precision and order: (VEC, BX, BY, PLANES, MIN_BLOCKS) for velocity and
+# for stress, measured best on an H200.
 STREAMED = {
-    ("float32", 2): ((4, 64, 4, 16, 2), (4, 64, 4, 16, 2)), ("float32", 4): ((4, 64, 4, 16, 2), (4, 64, 4, 16, 2)),
-    ("float32", 6): ((4, 32, 4, 32, 3), (4, 32, 4, 32, 3)), ("float32", 8): ((2, 32, 4, 32, 3), (2, 32, 4, 32, 3)),
-    ("float64", 2): ((2, 64, 2, 16, 3), (2, 64, 2, 16, 3)), ("float64", 4): ((2, 64, 4, 32, 2), (2, 32, 2, 16, 4)),
-    ("float64", 6): ((2, 32, 4, 32, 2), (1, 32, 4, 32, 2)), ("float64", 8): ((1, 32, 4, 32, 4), (2, 32, 4, 32, 2)),
-}  # fmt: skip
+    ("float32", 2): ((4, 64, 4, 16, 2), (4, 64, 4, 16, 2)),
+    ("float32", 4): ((4, 64, 4, 16, 2), (4, 64, 4, 16, 2)),
+    ("float32", 6): ((4, 32, 4, 32, 3), (4, 32, 4, 32, 3)),
+    ("float32", 8): ((2, 32, 4, 32, 3), (2, 32, 4, 32, 3)),
+    ("float64", 2): ((2, 64, 2, 16, 3), (2, 64, 2, 16, 3)),
+    ("float64", 4): ((2, 64, 4, 32, 2), (2, 32, 2, 16, 4)),
+    ("float64", 6): ((2, 32, 4, 32, 2), (1, 32, 4, 32, 2)),
+    ("float64", 8): ((1, 32, 4, 32, 4), (2, 32, 4, 32, 2)),
+}
 
-STREAMED_VTI = {("float32", 4): (4, 32, 4, 32, 3), ("float32", 6): (2, 32, 4, 32, 3)}  # stress, where the others would spill
+# stress, where the others would spill
+STREAMED_VTI = {("float32", 4): (4, 32, 4, 32, 3), ("float32", 6): (2, 32, 4, 32, 3)}
 
 
 # Of its attenuated stress step, any storage.
-STREAMED_RELAXING = {("float32", 2): (2, 32, 4, 32, 3), ("float32", 4): (2, 32, 4, 32, 3), ("float32", 6): (1, 32, 4, 32, 3),
-                     ("float32", 8): (1, 32, 4, 32, 3), ("float64", 2): (1, 32, 4, 32, 3), ("float64", 4): (1, 32, 4, 32, 3)}  # fmt: skip
+STREAMED_RELAXING = {
+    ("float32", 2): (2, 32, 4, 32, 3),
+    ("float32", 4): (2, 32, 4, 32, 3),
+    ("float32", 6): (1, 32, 4, 32, 3),
+    ("float32", 8): (1, 32, 4, 32, 3),
+    ("float64", 2): (1, 32, 4, 32, 3),
+    ("float64", 4): (1, 32, 4, 32, 3),
+}
 
 
 def streamed(stencil, kernel):
-    """Return the variants for a GPU of the velocity step (kernel 0) or the stress step (1) in space: see elastic_streamed.cu."""
+    """Return the variants for a GPU of the velocity step (kernel 0) or the stress step (1) in
+    space: see elastic_streamed.cu.
+    """
     special = STREAMED_VTI if stencil.anisotropic and kernel else {}
-    return _variants(stencil, {case: settings[kernel] for case, settings in STREAMED.items()} | special)
+    return _variants(
+        stencil, {case: settings[kernel] for case, settings in STREAMED.items()} | special
+    )
 
 
 def _variants(stencil, settings):
@@ -47,92 +72,206 @@ def _variants(stencil, settings):
     order = 0 if stencil.motion else 2 * stencil.reach
     chosen = {precision: one for (precision, of), one in settings.items() if of == order}
     return tuple(
-        Variant("streamed", HERE / "elastic_streamed.cu", (bx, by, 1), (bx * vec, by, planes),
-                (("VEC", vec), ("BX", bx), ("BY", by), ("PLANES", planes), ("MIN_BLOCKS", blocks)), (precision,))
+        Variant(
+            "streamed",
+            HERE / "elastic_streamed.cu",
+            (bx, by, 1),
+            (bx * vec, by, planes),
+            (("VEC", vec), ("BX", bx), ("BY", by), ("PLANES", planes), ("MIN_BLOCKS", blocks)),
+            (precision,),
+        )
         for precision, (vec, bx, by, planes, blocks) in chosen.items()
-    )  # fmt: skip
+    )
 
 
 def constants(stencil, axis=None):
-    """Difference weights along x and y (C) and along z (D) and their numbers, as constants of the kernel text; `axis`: of it alone.
+    """Difference weights along x and y (C) and along z (D) and their numbers, as constants of the
+    kernel text; `axis`: of it alone.
 
     All operators of one file have the same ones, so that it is compiled once for all of them.
     """
-    horizontal, vertical = (stencil.horizontal, stencil.vertical) if axis is None else 2 * (stencil.axes[axis],)
+    horizontal, vertical = (
+        (stencil.horizontal, stencil.vertical) if axis is None else 2 * (stencil.axes[axis],)
+    )
     motion = stencil.motion
     named = {f"{letter}{n}": 0 for letter in "CD" for n in range(1, 9)}
-    named |= {f"{letter}{n}": repr(c) for letter, all in (("C", horizontal), ("D", vertical)) for n, c in enumerate(all, 1)}
-    waves = (("PLANE", int(motion is not None)), ("PSV", int(motion != "SH")), ("SH", int(motion != "P-SV")))
-    flags = (("TERRAIN", int(stencil.terrain)), ("ACOUSTIC", int(stencil.acoustic)), ("ATTENUATION", 0), ("VTI", int(stencil.anisotropic)))
+    named |= {
+        f"{letter}{n}": repr(c)
+        for letter, all in (("C", horizontal), ("D", vertical))
+        for n, c in enumerate(all, 1)
+    }
+    waves = (
+        ("PLANE", int(motion is not None)),
+        ("PSV", int(motion != "SH")),
+        ("SH", int(motion != "P-SV")),
+    )
+    flags = (
+        ("TERRAIN", int(stencil.terrain)),
+        ("ACOUSTIC", int(stencil.acoustic)),
+        ("ATTENUATION", 0),
+        ("VTI", int(stencil.anisotropic)),
+    )
     return (("R", len(horizontal)), ("RZ", len(vertical)), *named.items(), *waves, *flags)
 
 
-# Per point, of the steps and of what a layer adds to them: reals read and written, differences along x, y, z, other flops.
+# Per point, of the steps and of what a layer adds to them: reals read and written, differences
+# along x, y, z, other flops.
 COST = {
-    None: {"velocity": (13, (3, 3, 3), 18), "stress": (17, (3, 3, 3), 41), "laminate": (11, (2, 2, 1), 23),
-           "cpml_velocity": (16, 3, 27), "cpml_stress": (21, 3, 32), "cpml_laminate": (12, 2, 18)},
-    "P-SV": {"velocity": (8, (2, 0, 2), 10), "stress": (10, (2, 0, 2), 20), "laminate": (6, (1, 0, 1), 10),
-             "cpml_velocity": (11, 2, 18), "cpml_stress": (14, 2, 22), "cpml_laminate": (6, 1, 9)},
-    "SH": {"velocity": (5, (1, 0, 1), 5), "stress": (6, (1, 0, 1), 16), "laminate": (3, (1, 0, 0), 3),
-           "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 11), "cpml_laminate": (4, 1, 5)},
-}  # fmt: skip
-# What transverse isotropy adds to the stress step, to its CPML along x or y, along z: reals read, flops.
-VTI_COST = {None: ((3, 18), (3, 9), (1, 3)), "P-SV": ((2, 6), (2, 4), (1, 2)), "SH": ((1, 0), (0, 0), (0, 0))}
+    None: {
+        "velocity": (13, (3, 3, 3), 18),
+        "stress": (17, (3, 3, 3), 41),
+        "laminate": (11, (2, 2, 1), 23),
+        "cpml_velocity": (16, 3, 27),
+        "cpml_stress": (21, 3, 32),
+        "cpml_laminate": (12, 2, 18),
+    },
+    "P-SV": {
+        "velocity": (8, (2, 0, 2), 10),
+        "stress": (10, (2, 0, 2), 20),
+        "laminate": (6, (1, 0, 1), 10),
+        "cpml_velocity": (11, 2, 18),
+        "cpml_stress": (14, 2, 22),
+        "cpml_laminate": (6, 1, 9),
+    },
+    "SH": {
+        "velocity": (5, (1, 0, 1), 5),
+        "stress": (6, (1, 0, 1), 16),
+        "laminate": (3, (1, 0, 0), 3),
+        "cpml_velocity": (6, 1, 9),
+        "cpml_stress": (6, 1, 11),
+        "cpml_laminate": (4, 1, 5),
+    },
+}
+# What transverse isotropy adds to the stress step, to its CPML along x or y, along z: reals read,
+# flops.
+VTI_COST = {
+    None: ((3, 18), (3, 9), (1, 3)),
+    "P-SV": ((2, 6), (2, 4), (1, 2)),
+    "SH": ((1, 0), (0, 0), (0, 0)),
+}
 ACOUSTIC_COST = {
-    None: {"velocity": (8, (1, 1, 1), 12), "stress": (6, (1, 1, 1), 5), "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 8)},
-    "P-SV": {"velocity": (6, (1, 0, 1), 8), "stress": (5, (1, 0, 1), 4), "cpml_velocity": (6, 1, 9), "cpml_stress": (6, 1, 8)},
-}  # fmt: skip
+    None: {
+        "velocity": (8, (1, 1, 1), 12),
+        "stress": (6, (1, 1, 1), 5),
+        "cpml_velocity": (6, 1, 9),
+        "cpml_stress": (6, 1, 8),
+    },
+    "P-SV": {
+        "velocity": (6, (1, 0, 1), 8),
+        "stress": (5, (1, 0, 1), 4),
+        "cpml_velocity": (6, 1, 9),
+        "cpml_stress": (6, 1, 8),
+    },
+}
 
 
 def cost(stencil, kernel, axis=None):
-    """Least traffic and flops of a kernel, as an operator declares them; `axis` where it works along one."""
-    reals, differences, others = (ACOUSTIC_COST if stencil.acoustic else COST)[stencil.motion][kernel]
-    counted = zip(stencil.axes, differences) if axis is None else [(stencil.axes[axis], differences)]
+    """Least traffic and flops of a kernel, as an operator declares them; `axis` where it works
+    along one.
+    """
+    reals, differences, others = (ACOUSTIC_COST if stencil.acoustic else COST)[stencil.motion][
+        kernel
+    ]
+    counted = (
+        zip(stencil.axes, differences) if axis is None else [(stencil.axes[axis], differences)]
+    )
     if stencil.anisotropic and kernel.endswith("stress"):
         more = VTI_COST[stencil.motion][0 if axis is None else 1 + axis // 2]
         reals, others = reals + more[0], others + more[1]
-    return {"reals_per_point": reals, "flops": others + sum(n * (3 * len(c) - 1) for c, n in counted)}
+    return {
+        "reals_per_point": reals,
+        "flops": others + sum(n * (3 * len(c) - 1) for c, n in counted),
+    }
 
 
 def velocity(stencil):
     """Return the velocity step; see elastic.h, acoustic.h."""
     if stencil.acoustic:
         return _acoustic("velocity", VELOCITY, ("s", "rho"), stencil, "velocity")
-    return Operator("velocity", HERE / "elastic.h", VELOCITY, (*STRESS, "rho"), FD, reach=stencil.reach,
-                    defines=(*constants(stencil), ("SURFACE", 0)), variants=streamed(stencil, 0), **cost(stencil, "velocity"))  # fmt: skip
+    return Operator(
+        "velocity",
+        HERE / "elastic.h",
+        VELOCITY,
+        (*STRESS, "rho"),
+        FD,
+        reach=stencil.reach,
+        defines=(*constants(stencil), ("SURFACE", 0)),
+        variants=streamed(stencil, 0),
+        **cost(stencil, "velocity"),
+    )
 
 
 def stress(stencil, relaxing=()):
-    """Return the stress step; see elastic.h, acoustic.h. `relaxing` are the constants of attenuation.constants."""
+    """Return the stress step; see elastic.h, acoustic.h.
+
+    `relaxing` are the constants of attenuation.constants.
+    """
     if stencil.acoustic:
         return _acoustic("pressure", ("s",), (*VELOCITY, "lam"), stencil, "stress")
-    op = Operator(f"{_prefix(stencil, 'stress')}stress", HERE / "elastic.h", (*STRESS, "memory"), (*VELOCITY, *MEDIUM), FD, stencil.reach,
-                  kernel="stress", defines=(*constants(stencil), ("SURFACE", 0)), variants=streamed(stencil, 1),
-                  **cost(stencil, "stress"))  # fmt: skip
+    op = Operator(
+        f"{_prefix(stencil, 'stress')}stress",
+        HERE / "elastic.h",
+        (*STRESS, "memory"),
+        (*VELOCITY, *MEDIUM),
+        FD,
+        stencil.reach,
+        kernel="stress",
+        defines=(*constants(stencil), ("SURFACE", 0)),
+        variants=streamed(stencil, 1),
+        **cost(stencil, "stress"),
+    )
     if not relaxing:
         return op
     lossy = _relaxing(op, relaxing, {None: (3, 3), "P-SV": (2, 1), "SH": (0, 2)}[stencil.motion])
-    return lossy if stencil.anisotropic else replace(lossy, variants=_variants(stencil, STREAMED_RELAXING))
+    return (
+        lossy
+        if stencil.anisotropic
+        else replace(lossy, variants=_variants(stencil, STREAMED_RELAXING))
+    )
 
 
 def _acoustic(name, writes, reads, stencil, kernel):
-    return Operator(f"acoustic_{name}", HERE / "acoustic.h", writes, reads, FD, reach=stencil.reach,
-                    defines=(*constants(stencil), ("SURFACE", 0)), **cost(stencil, kernel))  # fmt: skip
+    return Operator(
+        f"acoustic_{name}",
+        HERE / "acoustic.h",
+        writes,
+        reads,
+        FD,
+        reach=stencil.reach,
+        defines=(*constants(stencil), ("SURFACE", 0)),
+        **cost(stencil, kernel),
+    )
 
 
 def _relaxing(op, constants, components):
-    """Return the same with memory variables of so many normal and shear stresses; some 17 flops a variable, 12 of them for coefficients."""
+    """Return the same with memory variables of so many normal and shear stresses; some 17 flops a
+    variable, 12 of them for coefficients.
+    """
     found = dict(constants)
     variables = found["NORMAL_STORED"] * components[0] + found["SHEAR_STORED"] * components[1]
     more = op.specialised(op.name, **found)
     reals = op.reals_per_point + (2 if components[0] else 1) + 2 * variables
-    return replace(more, params=RELAXING[op.params.name], variants=(), reals_per_point=reals, flops=op.flops + variables * 17)
+    return replace(
+        more,
+        params=RELAXING[op.params.name],
+        variants=(),
+        reals_per_point=reals,
+        flops=op.flops + variables * 17,
+    )
 
 
 def laminate(stencil):
     """Return what the stress step lacks where horizontal interfaces cut cells; see laminate.h."""
-    return Operator("laminate", HERE / "laminate.h", ("sxx", "syy", "szz", "sxy"), (*VELOCITY, "planes"), FD, reach=stencil.reach,
-                    defines=(*constants(stencil), ("SURFACE", 0)), **cost(stencil, "laminate"))  # fmt: skip
+    return Operator(
+        "laminate",
+        HERE / "laminate.h",
+        ("sxx", "syy", "szz", "sxy"),
+        (*VELOCITY, "planes"),
+        FD,
+        reach=stencil.reach,
+        defines=(*constants(stencil), ("SURFACE", 0)),
+        **cost(stencil, "laminate"),
+    )
 
 
 def among_air(op):
@@ -141,24 +280,38 @@ def among_air(op):
 
 
 def at_surface(op, closure, stencil):
-    """Return the same step for the planes below a traction-free top, vertical differences from the closure's rows.
+    """Return the same step for the planes below a traction-free top, vertical differences from the
+    closure's rows.
 
-    It covers `closure.rows` + 1 planes: the last row of half points lies that deep; integer points there have the plain stencil.
+    It covers `closure.rows` + 1 planes: the last row of half points lies that deep; integer points
+    there have the plain stencil.
     """
     c = np.array(stencil.vertical)
     plain = np.zeros((1, max(closure.cols, closure.rows + len(c))))
     plain[0, closure.rows - len(c) : closure.rows + len(c)] = [*-c[::-1], *c]
-    chosen = closure.stress if closure.stress and op.function.endswith("velocity") else (closure.d1, closure.d2)
+    chosen = (
+        closure.stress
+        if closure.stress and op.function.endswith("velocity")
+        else (closure.d1, closure.d2)
+    )
     d1, d2 = (np.pad(d, ((0, 0), (0, plain.shape[1] - closure.cols))) for d in chosen)
     forward, backward = np.vstack([d1, plain]), np.vstack([d2, plain])
-    closed = op.specialised(f"{op.name}_surface", SURFACE=1, ROWS=len(backward), COLUMNS=plain.shape[1],
-                            CLOSURE_FWD=_table(forward), CLOSURE_BWD=_table(backward))  # fmt: skip
+    closed = op.specialised(
+        f"{op.name}_surface",
+        SURFACE=1,
+        ROWS=len(backward),
+        COLUMNS=plain.shape[1],
+        CLOSURE_FWD=_table(forward),
+        CLOSURE_BWD=_table(backward),
+    )
     return replace(closed, reach=max(plain.shape[1], op.reach))
 
 
 def contact_velocity(stencil, block):
     """Return what the velocity step lacks below a flat sea floor; see contact.h."""
-    return _contact("contact_velocity", ("vx", "vy"), ("sxz", "syz", "rho", "floor"), stencil, block)
+    return _contact(
+        "contact_velocity", ("vx", "vy"), ("sxz", "syz", "rho", "floor"), stencil, block
+    )
 
 
 def contact_stress(stencil, block):
@@ -169,65 +322,157 @@ def contact_stress(stencil, block):
 def _contact(kernel, writes, reads, stencil, block):
     components = {None: 2, "P-SV": 1, "SH": 1}[stencil.motion]
     rows, columns = block.shape
-    added = (("SURFACE", 0), ("ROWS", rows), ("COLUMNS", columns), ("OVER", rows - columns), ("CONTACT", _table(block)))
-    return Operator(kernel, HERE / "contact.h", writes, reads, SLAB, reach=len(block), types=(("floor", "i32"),),
-                    reals_per_point=3 * components + 2, flops=components * (2 * len(block) + 7),
-                    defines=(*constants(stencil), *added))  # fmt: skip
+    added = (
+        ("SURFACE", 0),
+        ("ROWS", rows),
+        ("COLUMNS", columns),
+        ("OVER", rows - columns),
+        ("CONTACT", _table(block)),
+    )
+    return Operator(
+        kernel,
+        HERE / "contact.h",
+        writes,
+        reads,
+        SLAB,
+        reach=len(block),
+        types=(("floor", "i32"),),
+        reals_per_point=3 * components + 2,
+        flops=components * (2 * len(block) + 7),
+        defines=(*constants(stencil), *added),
+    )
 
 
 def _table(rows):
     """Return a matrix as a C initialiser."""
-    return "{" + ",".join("{" + ",".join(f"real({float(v)!r})" for v in row) + "}" for row in rows) + "}"
+    return (
+        "{"
+        + ",".join("{" + ",".join(f"real({float(v)!r})" for v in row) + "}" for row in rows)
+        + "}"
+    )
 
 
 def cpml_velocity(stencil, axis):
     """Return what the CPML adds to the velocity step along one axis; see cpml.h."""
-    return _cpml("cpml_velocity", ("va", "vb", "vc", "psi"), ("saa", "sab", "sca", "rho", "profile"), stencil, axis)
+    return _cpml(
+        "cpml_velocity",
+        ("va", "vb", "vc", "psi"),
+        ("saa", "sab", "sca", "rho", "profile"),
+        stencil,
+        axis,
+    )
 
 
 def cpml_stress(stencil, axis, relaxing=(), free=False):
-    """Return what the CPML adds to the stress step along one axis; see cpml.h. `free`: the top is traction-free."""
-    op = _cpml("cpml_stress", ("saa", "sbb", "scc", "sab", "sca", "psi", "memory"),
-               ("va", "vb", "vc", *MEDIUM, "profile"), stencil, axis)  # fmt: skip
+    """Return what the CPML adds to the stress step along one axis; see cpml.h.
+
+    `free`: the top is traction-free.
+    """
+    op = _cpml(
+        "cpml_stress",
+        ("saa", "sbb", "scc", "sab", "sca", "psi", "memory"),
+        ("va", "vb", "vc", *MEDIUM, "profile"),
+        stencil,
+        axis,
+    )
     constants = dict(relaxing) | {"FREE": int(free)}
-    return _relaxing(op, constants, {None: (1, 2), "P-SV": (1, 1), "SH": (0, 1)}[stencil.motion]) if relaxing else op
+    return (
+        _relaxing(op, constants, {None: (1, 2), "P-SV": (1, 1), "SH": (0, 1)}[stencil.motion])
+        if relaxing
+        else op
+    )
 
 
 def damping(axis, motion=None, friction=0):
-    """Velocities damped in the outer part of the layer across one axis, of a fluid up to `friction` points from a wall; see damping.h."""
-    waves = (("PLANE", int(motion is not None)), ("PSV", int(motion != "SH")), ("SH", int(motion != "P-SV")))
+    """Velocities damped in the outer part of the layer across one axis, of a fluid up to `friction`
+    points from a wall; see damping.h.
+    """
+    waves = (
+        ("PLANE", int(motion is not None)),
+        ("PSV", int(motion != "SH")),
+        ("SH", int(motion != "P-SV")),
+    )
     count = {None: 3, "P-SV": 2, "SH": 1}[motion]
-    return Operator(f"damping_{'xyz'[axis]}" + (f"_friction_{friction}" if friction else ""), HERE / "damping.h",
-                    ("va", "vb", "vc", "lowpass"), ("rmu", "profile"), SLAB, kernel="damping", reach=friction,
-                    reals_per_point=4 * count + (friction > 0), flops=6 * count,
-                    defines=(*waves, ("ACOUSTIC", 0), ("TERRAIN", 0), ("AXIS", axis), ("FRICTION", friction)))  # fmt: skip
+    return Operator(
+        f"damping_{'xyz'[axis]}" + (f"_friction_{friction}" if friction else ""),
+        HERE / "damping.h",
+        ("va", "vb", "vc", "lowpass"),
+        ("rmu", "profile"),
+        SLAB,
+        kernel="damping",
+        reach=friction,
+        reals_per_point=4 * count + (friction > 0),
+        flops=6 * count,
+        defines=(*waves, ("ACOUSTIC", 0), ("TERRAIN", 0), ("AXIS", axis), ("FRICTION", friction)),
+    )
 
 
 def cpml_laminate(stencil, axis):
     """Return what the CPML along x or y adds to `laminate`; see cpml.h."""
-    return _cpml("cpml_laminate", ("saa", "shh", "szz", "sxy"), ("va", "vh", "psi", "profile", "planes"), stencil, axis)
+    return _cpml(
+        "cpml_laminate",
+        ("saa", "shh", "szz", "sxy"),
+        ("va", "vh", "psi", "profile", "planes"),
+        stencil,
+        axis,
+    )
 
 
 def _cpml(kernel, writes, reads, stencil, axis):
     name = f"{_prefix(stencil, kernel)}{kernel}_{'xyz'[axis]}"
     defines = (*constants(stencil, axis), ("SURFACE", 0), ("FREE", 0), ("AXIS", axis))
     least = cost(stencil, kernel, axis)
-    return Operator(name, HERE / "cpml.h", writes, reads, SLAB, reach=stencil.reach, kernel=kernel, defines=defines, **least)
+    return Operator(
+        name,
+        HERE / "cpml.h",
+        writes,
+        reads,
+        SLAB,
+        reach=stencil.reach,
+        kernel=kernel,
+        defines=defines,
+        **least,
+    )
 
 
 def sponge(axis, fields=3):
     """Cerjan damping of up to three fields along one axis; see sponge.h."""
-    return Operator(f"sponge_{'xyz'[axis]}" + _count(fields), HERE / "sponge.h", ("f", "g", "h"), ("profile",), SLAB, kernel="sponge",
-                    reals_per_point=2 * fields, flops=fields, defines=(("AXIS", axis), ("FIELDS", fields)))  # fmt: skip
+    return Operator(
+        f"sponge_{'xyz'[axis]}" + _count(fields),
+        HERE / "sponge.h",
+        ("f", "g", "h"),
+        ("profile",),
+        SLAB,
+        kernel="sponge",
+        reals_per_point=2 * fields,
+        flops=fields,
+        defines=(("AXIS", axis), ("FIELDS", fields)),
+    )
 
 
 def a1(stencil, axis, side):
     """One-way equation for the velocities at a face; see a1.h."""
     planes, count = 2 * len(stencil.axes[axis]), {None: 3, "P-SV": 2, "SH": 1}[stencil.motion]
     reals = 3 * count * (planes + 1) + 3 - stencil.acoustic
-    return Operator(f"{_prefix(stencil, 'a1')}a1_{'xyz'[axis]}{side}", HERE / "a1.h", ("va", "vb", "vc", "past"), ("rho", "lam", "rmu"),
-                    SLAB, reach=planes, reals_per_point=reals, flops=3 * count * planes + 16, kernel="a1", pointwise=False,
-                    defines=(*constants(stencil, axis), ("SURFACE", 0), ("AXIS", axis), ("SIDE", side), ("PLANES", planes)))  # fmt: skip
+    return Operator(
+        f"{_prefix(stencil, 'a1')}a1_{'xyz'[axis]}{side}",
+        HERE / "a1.h",
+        ("va", "vb", "vc", "past"),
+        ("rho", "lam", "rmu"),
+        SLAB,
+        reach=planes,
+        reals_per_point=reals,
+        flops=3 * count * planes + 16,
+        kernel="a1",
+        pointwise=False,
+        defines=(
+            *constants(stencil, axis),
+            ("SURFACE", 0),
+            ("AXIS", axis),
+            ("SIDE", side),
+            ("PLANES", planes),
+        ),
+    )
 
 
 def rigid():
@@ -237,13 +482,28 @@ def rigid():
 
 def wrap(fields=3):
     """Ghost points of a periodic axis, of up to three fields; see wrap.h."""
-    return Operator("wrap" + _count(fields), HERE / "wrap.h", ("f", "g", "h"), (), WRAP, reals_per_point=2 * fields, pointwise=False,
-                    kernel="wrap", defines=(("FIELDS", fields),))  # fmt: skip
+    return Operator(
+        "wrap" + _count(fields),
+        HERE / "wrap.h",
+        ("f", "g", "h"),
+        (),
+        WRAP,
+        reals_per_point=2 * fields,
+        pointwise=False,
+        kernel="wrap",
+        defines=(("FIELDS", fields),),
+    )
 
 
 def _prefix(stencil, kernel):
     """Start of an operator's name where it has an isotropic elastic sibling."""
-    return "acoustic_" if stencil.acoustic else "vti_" if stencil.anisotropic and kernel.endswith("stress") else ""
+    return (
+        "acoustic_"
+        if stencil.acoustic
+        else "vti_"
+        if stencil.anisotropic and kernel.endswith("stress")
+        else ""
+    )
 
 
 def _count(fields):

@@ -1,4 +1,6 @@
-"""Tables of a finite-difference scenario, method = "fd": domain, boundaries, run; and keys of other methods that it may meet."""
+"""Tables of a finite-difference scenario, method = "fd": domain, boundaries, run; and keys of other
+methods that it may meet.
+"""
 
 from typing import Annotated
 
@@ -45,10 +47,12 @@ OPPOSITE = {
 
 
 class Domain(Volume):
-    """The box that is computed: lower south-west corner ``origin``, ``size`` (m), and ``spacing`` (m) or ``max_frequency`` (Hz).
+    """The box that is computed: lower south-west corner ``origin``, ``size`` (m), and ``spacing``
+    (m) or ``max_frequency`` (Hz).
 
-    A size of two numbers, [x, z], is the vertical plane: 2-D, with motion in it (``waves = "P-SV"``) or across it (``"SH"``).
-    Left out, waves are ``"acoustic"`` where vs = 0 everywhere and nothing needs shear, else ``"elastic"`` (in the plane ``"P-SV"``).
+    A size of two numbers, [x, z], is the vertical plane: 2-D, with motion in it (``waves =
+    "P-SV"``) or across it (``"SH"``). Left out, waves are ``"acoustic"`` where vs = 0 everywhere
+    and nothing needs shear, else ``"elastic"`` (in the plane ``"P-SV"``).
     """
 
     origin: in_space_or_plane(Length, "xyz", "m") = key(
@@ -75,7 +79,9 @@ class Domain(Volume):
 
 
 class Cpml(Table):
-    """Convolutional PML (Komatitsch & Martin 2007): points thick, ``reflection``, ``frequency`` of alpha (Hz), ``kappa_max``."""
+    """Convolutional PML (Komatitsch & Martin 2007): points thick, ``reflection``, ``frequency`` of
+    alpha (Hz), ``kappa_max``.
+    """
 
     thickness: whole(least=1) = 10
     reflection: quantity("ratio", above=0, below=1) = 1e-5
@@ -84,7 +90,10 @@ class Cpml(Table):
 
 
 class Sponge(Table):
-    """Sponge of Cerjan et al. (1985): points thick, ``strength`` a in exp(-(a d)^2) with d in points."""
+    """Sponge of Cerjan et al.
+
+    (1985): points thick, ``strength`` a in exp(-(a d)^2) with d in points.
+    """
 
     thickness: whole(least=1) = 20
     strength: quantity("ratio", above=0, most=1) = 0.015
@@ -106,7 +115,8 @@ SideKind = Annotated[
 
 
 class Boundaries(Table):
-    """Boundary conditions of the faces; ``others`` applies to faces not named, `face` gives the kind of one face.
+    """Boundary conditions of the faces; ``others`` applies to faces not named, `face` gives the
+    kind of one face.
 
     ``surface`` is the method for a free surface at the top.
     """
@@ -134,7 +144,8 @@ class Boundaries(Table):
                 yield key_, message, f'{remedy}: {opposite} = "periodic", or {name} = "cpml"'
 
     def face(self, name):
-        """Return the kind of the face ``"west"``, ``"east"``, ``"south"``, ``"north"``, ``"bottom"`` or ``"top"``.
+        """Return the kind of the face ``"west"``, ``"east"``, ``"south"``, ``"north"``,
+        ``"bottom"`` or ``"top"``.
 
         Parameters
         ----------
@@ -151,9 +162,11 @@ class Boundaries(Table):
 
 
 class Run(WaveRun):
-    """Precision, device, threads and checkpoints; ``order`` in space of the differences and their ``weights``.
+    """Precision, device, threads and checkpoints; ``order`` in space of the differences and their
+    ``weights``.
 
-    ``grid`` arranges several ranks along x, y and z, [2, 2, 1]; without it the fastest arrangement is looked for.
+    ``grid`` arranges several ranks along x, y and z, [2, 2, 1]; without it the fastest arrangement
+    is looked for.
     """
 
     order: choice(2, 4, 6, 8, 10, 12, 14, 16) = 4
@@ -188,7 +201,8 @@ FOREIGN = (
 
 
 class FiniteDifferenceScenario(WaveScenario):
-    """A run of elastic or acoustic waves by finite differences: method = "fd" in TOML, which may be left out.
+    """A run of elastic or acoustic waves by finite differences: method = "fd" in TOML, which may be
+    left out.
 
     Raises
     ------

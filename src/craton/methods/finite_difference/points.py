@@ -1,9 +1,12 @@
-"""Sources and receivers as point tables on the staggered grid: (index, weight, column) rows, sorted by what they add to.
+"""Sources and receivers as point tables on the staggered grid: (index, weight, column) rows, sorted
+by what they add to.
 
-A force F in a cell of volume V adds dt F / (rho V) to velocity; a moment rate M' adds -dt M' / V to stress (stress glut, Aki & Richards
-2002, section 3.4). Sources are spread with the weights that would interpolate a receiver there, divided by the norm of the scheme:
-exchanging source and receiver then changes nothing but rounding.
+A force F in a cell of volume V adds dt F / (rho V) to velocity; a moment rate M' adds -dt M' / V to
+stress (stress glut, Aki & Richards 2002, section 3.4). Sources are spread with the weights that
+would interpolate a receiver there, divided by the norm of the scheme: exchanging source and
+receiver then changes nothing but rounding.
 """
+
 from dataclasses import replace
 
 import numpy as np
@@ -20,11 +23,19 @@ from craton.survey.planes import PlaneWave
 
 # Stress components of a symmetric tensor, by axes.
 TENSOR = {"sxx": (0, 0), "syy": (1, 1), "szz": (2, 2), "sxy": (0, 1), "sxz": (0, 2), "syz": (1, 2)}
-COMPONENT_AXES = {"EE": (0, 0), "NN": (1, 1), "ZZ": (2, 2), "EN": (0, 1), "EZ": (0, 2), "NZ": (1, 2)}
+COMPONENT_AXES = {
+    "EE": (0, 0),
+    "NN": (1, 1),
+    "ZZ": (2, 2),
+    "EN": (0, 1),
+    "EZ": (0, 2),
+    "NZ": (1, 2),
+}
 
 
 def place(d, xyz, shot=0):
-    """Position in units of the spacing from the grid's first point, as given to 1e-6 of the spacing: no rounding of decimal numbers.
+    """Position in units of the spacing from the grid's first point, as given to 1e-6 of the
+    spacing: no rounding of decimal numbers.
 
     In the plane, y counts shots.
     """
@@ -41,13 +52,17 @@ def nodes(d, field, position, derivative=None, vertical=None):
 
 
 def clear_of_air(d, field, position, derivative, plain):
-    """Those indices and weights, or others fitted to the points around that lie wholly in matter where some of them do not."""
+    """Those indices and weights, or others fitted to the points around that lie wholly in matter
+    where some of them do not.
+    """
     half, box = d.half(field), around_position(d, position)
     use = whole_points(d, box, half)
     k, j, i, _ = plain
     cells = d.cell((k, j, i))
     inside = tuple(np.clip(a - low, 0, n - 1) for a, low, n in zip(cells, box[::2], use.shape))
-    if use[inside].all() and all((a >= low).all() and (a < high).all() for a, low, high in zip(cells, box[::2], box[1::2])):
+    if use[inside].all() and all(
+        (a >= low).all() and (a < high).all() for a, low, high in zip(cells, box[::2], box[1::2])
+    ):
         return plain
     k, j, i = (a + low for a, low in zip(np.nonzero(use), box[::2]))
     j = np.full_like(j, position[1]) if d.planar else j
@@ -62,22 +77,28 @@ def around_position(d, position):
 
 
 def whole_points(d, box, half):
-    """Which points of a field in a box of the grid have matter in all the cells whose mean they carry; a velocity needs one."""
+    """Which points of a field in a box of the grid have matter in all the cells whose mean they
+    carry; a velocity needs one.
+    """
     full = terrain.whole(d.ground, d.grid, box)
     normal = not any(half)
     use = full.copy()
     for axis, on in enumerate(reversed(half)):
         if on:
-            after = np.concatenate([np.take(use, range(1, use.shape[axis]), axis), np.take(use, [-1], axis)], axis)
+            after = np.concatenate(
+                [np.take(use, range(1, use.shape[axis]), axis), np.take(use, [-1], axis)], axis
+            )
             use = use | after if sum(half) == 1 else use & after
     return use if not normal else full
 
 
 def velocity_at(d, axis, position):
-    """(axis of the field, index, (k, j, i), weight) rows whose sum is a velocity component at a position; forces use them, too.
+    """(axis of the field, index, (k, j, i), weight) rows whose sum is a velocity component at a
+    position; forces use them, too.
 
-    The vertical one on a free surface, where it has no points: the scheme's own extrapolation (closure.py), corrected by the vertical
-    strain that keeps szz zero, -lambda / (lambda + 2 mu) (exx + eyy).
+    The vertical one on a free surface, where it has no points: the scheme's own extrapolation
+    (closure.py), corrected by the vertical strain that keeps szz zero, -lambda / (lambda + 2 mu)
+    (exx + eyy).
     """
     top = d.grid.shape[0] - 1
     if axis != 2 or not d.free or abs(position[2] - top) > 1e-6:
@@ -99,45 +120,75 @@ def force_rows(d, source):
         return
     for component, force in enumerate(source.force):
         if force and VELOCITY[component] in d.fields:
-            for axis, index, at, weights in velocity_at(d, component, place(d, source.xyz, source.shot)):
-                mass = averaged_density(d, at, axis) * d.volume * d.norms(at[0], d.half(VELOCITY[axis])[2])
+            for axis, index, at, weights in velocity_at(
+                d, component, place(d, source.xyz, source.shot)
+            ):
+                mass = (
+                    averaged_density(d, at, axis)
+                    * d.volume
+                    * d.norms(at[0], d.half(VELOCITY[axis])[2])
+                )
                 yield index, d.dt * force * weights / mass
 
 
 def averaged_density(d, at, axis):
-    """Density where a velocity component is: mean of its two neighbours along the axis, as in the kernel."""
+    """Density where a velocity component is: mean of its two neighbours along the axis, as in the
+    kernel.
+    """
     at = d.cell(at)
     box = [v for a in at for v in (int(a.min()), int(a.max()) + 1)]
     box[2 * (2 - axis) + 1] += 1
-    low, (rho, _, _) = material.around(d, [min(v, n) if high else v for v, n, high in zip(box, np.repeat(d.grid.shape, 2), (0, 1) * 3)])
+    low, (rho, _, _) = material.around(
+        d,
+        [
+            min(v, n) if high else v
+            for v, n, high in zip(box, np.repeat(d.grid.shape, 2), (0, 1) * 3)
+        ],
+    )
     here = [a - start for a, start in zip(at, low)]
-    after = [np.minimum(a + (m == 2 - axis), n - 1) for m, (a, n) in enumerate(zip(here, rho.shape))]
+    after = [
+        np.minimum(a + (m == 2 - axis), n - 1) for m, (a, n) in enumerate(zip(here, rho.shape))
+    ]
     return (rho[tuple(here)] + rho[tuple(after)]) / 2
 
 
 def moment_rows(d, source):
     """(index, weight) of a moment tensor, to be multiplied by its moment rate.
 
-    szz is held at zero on a free surface: there, what Mzz would add appears in the horizontal normal stresses. Pressure is, too.
+    szz is held at zero on a free surface: there, what Mzz would add appears in the horizontal
+    normal stresses. Pressure is, too.
     """
-    glut = {"s": isotropic(source.moment, d.planar)} if d.acoustic else {f: source.moment[axes] for f, axes in TENSOR.items()}
+    glut = (
+        {"s": isotropic(source.moment, d.planar)}
+        if d.acoustic
+        else {f: source.moment[axes] for f, axes in TENSOR.items()}
+    )
     for field, moment in glut.items():
         if moment == 0 or field not in d.fields:
             continue
         index, at, weights = nodes(d, field, place(d, source.xyz, source.shot))
         weights = -d.dt / d.volume * moment * weights / d.norms(at[0], d.half(field)[2])
-        top = d.free & (at[0] == d.grid.shape[0] - 1) if field in ("szz", "s") else np.zeros(len(index), bool)
+        top = (
+            d.free & (at[0] == d.grid.shape[0] - 1)
+            if field in ("szz", "s")
+            else np.zeros(len(index), bool)
+        )
         yield index[~top], weights[~top]
         if top.any() and not d.acoustic:
             ratio = -material.vertical_strain(d, [a[top] for a in at])
             for other in (f for f in ("sxx", "syy") if f in d.fields):
-                yield d.start_of(other) + d.layout.offset(*(a[top] for a in at)), ratio * weights[top]
+                yield (
+                    d.start_of(other) + d.layout.offset(*(a[top] for a in at)),
+                    ratio * weights[top],
+                )
 
 
 def plane_rows(d, source):
-    """(index, weight) of a plane wave: the same force on every point of its plane, spread along z only.
+    """(index, weight) of a plane wave: the same force on every point of its plane, spread along z
+    only.
 
-    A force F per area adds dt F / (rho h) to velocity; density cancels, since F is 2 rho c v (`craton.survey.planes`).
+    A force F per area adds dt F / (rho h) to velocity; density cancels, since F is 2 rho c v
+    (`craton.survey.planes`).
     """
     position = place(d, source.xyz)
     nz, ny, nx = d.grid.shape
@@ -147,26 +198,41 @@ def plane_rows(d, source):
             first, weights = axis_weights(position[2] - half / 2, 0, nz - 1 - half)
             k = first + np.arange(len(weights))
             weights = d.dt * force / d.grid.spacing * weights / d.norms(k, half)
-            k, j, i = (a.ravel() for a in np.meshgrid(k, np.arange(ny), np.arange(nx), indexing="ij"))
+            k, j, i = (
+                a.ravel() for a in np.meshgrid(k, np.arange(ny), np.arange(nx), indexing="ij")
+            )
             yield d.start_of(VELOCITY[axis]) + d.layout.offset(k, j, i), np.repeat(weights, nx * ny)
 
 
 def sources(d, point_sources):
-    """Arrays and launches that inject forces (velocity phase) and moments (stress phase), both by column of their own series.
+    """Arrays and launches that inject forces (velocity phase) and moments (stress phase), both by
+    column of their own series.
 
-    Also the highest frequency that a source carries, Hz; infinite without sources. Series are those that make up for the leapfrog.
+    Also the highest frequency that a source carries, Hz; infinite without sources. Series are those
+    that make up for the leapfrog.
     """
     arrays, launches, bands = {}, {}, []
     for phase, rows_of, chosen, shift in (
         ("velocity", force_rows, [s for s in point_sources if s.force is not None], 0.0),
-        ("stress", moment_rows, [s for s in point_sources if s.moment is not None and not isinstance(s, FiniteFault)], 0.5),
+        (
+            "stress",
+            moment_rows,
+            [s for s in point_sources if s.moment is not None and not isinstance(s, FiniteFault)],
+            0.5,
+        ),
     ):
         if chosen:
             times = d.start + (np.arange(d.steps) + shift) * d.dt
             series = np.stack([s.wavelet(times) for s in chosen], axis=1)
-            rows = [(index, weight, np.full(len(index), n)) for n, s in enumerate(chosen) for index, weight in rows_of(d, s)]
+            rows = [
+                (index, weight, np.full(len(index), n))
+                for n, s in enumerate(chosen)
+                for index, weight in rows_of(d, s)
+            ]
             table = table_of(*(np.concatenate(part) for part in zip(*rows)))
-            more, launch = injection(phase, table, leapfrog.for_leapfrog(series, d.dt, shift), d.precision)
+            more, launch = injection(
+                phase, table, leapfrog.for_leapfrog(series, d.dt, shift), d.precision
+            )
             arrays |= more
             bands.append(leapfrog.band(series, d.dt))
             launches[phase] = replace(launch, places=d.layout.place(table[0]))
@@ -178,11 +244,17 @@ def channel_rows(d, channel, xyz):
     if channel.terms:  # of a fibre
         for at, axis, factor in channel.terms:
             if VELOCITY[axis] in d.fields:
-                yield from ((index, factor * weights) for _, index, _, weights in velocity_at(d, axis, place(d, at)))
+                yield from (
+                    (index, factor * weights)
+                    for _, index, _, weights in velocity_at(d, axis, place(d, at))
+                )
         return
     position, h = place(d, xyz, channel.shot), d.grid.spacing
     if channel.quantity == "velocity":
-        yield from ((index, weights) for _, index, _, weights in velocity_at(d, "ENZ".index(channel.component), position))
+        yield from (
+            (index, weights)
+            for _, index, _, weights in velocity_at(d, "ENZ".index(channel.component), position)
+        )
         return
     if channel.quantity == "pressure":
         yield from pressure_rows(d, position)
@@ -201,13 +273,23 @@ def channel_rows(d, channel, xyz):
 
 
 def pressure_rows(d, position):
-    """Minus a third of the trace of stress; in the plane, syy is the share of sxx + szz that keeps eyy zero."""
+    """Minus a third of the trace of stress; in the plane, syy is the share of sxx + szz that keeps
+    eyy zero.
+    """
     for field in d.normal:
         index, at, weights = nodes(d, field, position)
         yield index, -weights * material.trace_share(d, at)
 
 
 def recording(d, channels, receivers, slots):
-    """Arrays and launches that sample every channel into a ring of `slots` steps and count the steps."""
-    rows = [[np.concatenate(part) for part in zip(*channel_rows(d, c, None if c.terms else receivers.xyz[c.receiver]))] for c in channels]
+    """Arrays and launches that sample every channel into a ring of `slots` steps and count the
+    steps.
+    """
+    rows = [
+        [
+            np.concatenate(part)
+            for part in zip(*channel_rows(d, c, None if c.terms else receivers.xyz[c.receiver]))
+        ]
+        for c in channels
+    ]
     return sampling(rows, slots, d.precision)

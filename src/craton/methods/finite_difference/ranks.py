@@ -1,23 +1,30 @@
-"""What several ranks need to know of the elastic staggered grid: halos that each half step reads, and what planes of points cost."""
+"""What several ranks need to know of the elastic staggered grid: halos that each half step reads,
+and what planes of points cost.
+"""
+
 import numpy as np
 
 from craton.core.partition import GridWeights
 from craton.core.plan import Halo
 from craton.methods.finite_difference.boundaries import slab_depths
 
-# Of a point on top of the plain step, in plain points: bench/results/fd_h200.json, 768^3, order 4, float32.
+# Of a point on top of the plain step, in plain points: bench/results/fd_h200.json, 768^3, order 4,
+# float32.
 CPML = {0: 2.3, 1: 1.75, 2: 1.8}
 SURFACE = 1.9
 SPONGE = 0.6  # by its traffic: 18 of 30 reals
-COST_OF_HALO = {"z": 4.0, "y": 5.0, "x": 20.0}  # of a point on a cut, in plain points: packing, thin regions, what is not hidden
+# of a point on a cut, in plain points: packing, thin regions, what is not hidden
+COST_OF_HALO = {"z": 4.0, "y": 5.0, "x": 20.0}
 
 
 def halos(d, phase):
-    """Return what the half step after `phase` ("velocity", "stress") reads of its neighbours: tuple of Halo.
+    """Return what the half step after `phase` ("velocity", "stress") reads of its neighbours: tuple
+    of Halo.
 
-    A difference is half-way between the points that it reads: of a field at half points along the axis R before it and R - 1 behind,
-    of one at integer points the other way round. Velocities are differentiated along every axis, stresses along their own ones, the one
-    stress of acoustic waves along every axis.
+    A difference is half-way between the points that it reads: of a field at half points along the
+    axis R before it and R - 1 behind, of one at integer points the other way round. Velocities are
+    differentiated along every axis, stresses along their own ones, the one stress of acoustic waves
+    along every axis.
     """
     found = []
     for field in d.velocity if phase == "velocity" else d.stress:
@@ -38,7 +45,18 @@ def weights(d, phases):
             cost["xyz"[axis]][slice(*box[2 * (2 - axis) : 2 * (2 - axis) + 2])] += extra[axis]
     if d.free:
         cost["z"][d.shape[0] - d.surface_planes :] += SURFACE
-    floors = [one.box for phase in phases for one in phase.launches if "floor" in one.arrays]  # differences wider than halos
-    least, periodic = max(d.reach, 2), "".join("xyz"[axis] for axis, side in d.faces("periodic") if side == 0)
-    return GridWeights(cost, COST_OF_HALO, least, d.surface_planes + d.reach if d.free else least, periodic,
-                       uncut="y" if d.planar else "", together=floors[0][:2] if floors else None)  # fmt: skip
+    # differences wider than halos
+    floors = [one.box for phase in phases for one in phase.launches if "floor" in one.arrays]
+    least, periodic = (
+        max(d.reach, 2),
+        "".join("xyz"[axis] for axis, side in d.faces("periodic") if side == 0),
+    )
+    return GridWeights(
+        cost,
+        COST_OF_HALO,
+        least,
+        d.surface_planes + d.reach if d.free else least,
+        periodic,
+        uncut="y" if d.planar else "",
+        together=floors[0][:2] if floors else None,
+    )

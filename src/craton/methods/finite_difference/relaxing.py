@@ -1,4 +1,5 @@
 """Attenuation on the staggered grid: constants of the kernels, memory variables, unrelaxed moduli."""
+
 import numpy as np
 
 from craton.core.plan import Array
@@ -7,40 +8,67 @@ from craton.model.media.earth import cell_averages, cell_losses
 
 
 def constants(relaxation, dt, planar=False):
-    """Constants of relax.h for a time step, s, in space or in the plane, as (name, value) pairs; none without attenuation."""
+    """Constants of relax.h for a time step, s, in space or in the plane, as (name, value) pairs;
+    none without attenuation.
+    """
     if relaxation is None:
         return ()
     r, decay = relaxation, np.exp(-relaxation.omega * dt)
     both = (r.polynomials, r.stored), (r.of_shear, r.stored_of_shear)
-    tables = [_table(np.vstack([decay, (1 - decay) / (r.omega * dt), c]).T, stored, planar) for c, stored in both]
+    tables = [
+        _table(np.vstack([decay, (1 - decay) / (r.omega * dt), c]).T, stored, planar)
+        for c, stored in both
+    ]
     counts = [table.shape[3] for table in tables]
     if len(tables[0]) > 1:  # each to its patterns, as wide as the wider one
-        tables = [np.pad(t, ((0, 0),) * 3 + ((0, max(counts) - n), (0, 0))) for t, n in zip(tables, counts)]
+        tables = [
+            np.pad(t, ((0, 0),) * 3 + ((0, max(counts) - n), (0, 0)))
+            for t, n in zip(tables, counts)
+        ]
     table = np.concatenate([tables[0][:1], tables[1][1:]])
-    return (("ATTENUATION", 1), ("CLASSES", int(len(table) > 1)), ("STORED", max(counts)), ("NORMAL_STORED", counts[0]),
-            ("SHEAR_STORED", counts[1]), ("RELAXATION", _text(table)))  # fmt: skip
+    return (
+        ("ATTENUATION", 1),
+        ("CLASSES", int(len(table) > 1)),
+        ("STORED", max(counts)),
+        ("NORMAL_STORED", counts[0]),
+        ("SHEAR_STORED", counts[1]),
+        ("RELAXATION", _text(table)),
+    )
 
 
 def _table(mechanisms, stored, planar):
-    """Constants (L, 6) of mechanisms by pattern, row, odd or even point and place in the store; (1, 1, 1, L, 6) where points are alike."""
+    """Constants (L, 6) of mechanisms by pattern, row, odd or even point and place in the store; (1,
+    1, 1, L, 6) where points are alike.
+    """
     table = mechanisms[np.array(stored)]
     return table[attenuation.classes(len(stored), planar)] if len(stored) > 1 else table[None, None]
 
 
 def _text(values):
     """Return an array as a C initialiser."""
-    return "{" + ",".join(map(_text, values)) + "}" if np.ndim(values) else f"real({float(values)!r})"
+    return (
+        "{" + ",".join(map(_text, values)) + "}" if np.ndim(values) else f"real({float(values)!r})"
+    )
 
 
 def arrays(d):
-    """Return the memory variables: a field for each stress component and stored mechanism, in one block; none without attenuation."""
+    """Return the memory variables: a field for each stress component and stored mechanism, in one
+    block; none without attenuation.
+    """
     if not d.relaxing:
         return {}
     normal = sum(name[1] == name[2] for name in d.stress)
     found = dict(d.relaxing)
     count = found["NORMAL_STORED"] * normal + found["SHEAR_STORED"] * (len(d.stress) - normal)
-    return {"memory": Array("memory variables", (d.layout.block(count),), d.precision, first=d.layout.start(0) + d.layout.first,
-                            over=d.layout)}  # fmt: skip
+    return {
+        "memory": Array(
+            "memory variables",
+            (d.layout.block(count),),
+            d.precision,
+            first=d.layout.start(0) + d.layout.first,
+            over=d.layout,
+        )
+    }
 
 
 def params(d, scalars):
@@ -58,13 +86,17 @@ def cells(d, grid, k0, k1):
     rho, kappa, mu = cell_averages(d.scenario.model, grid, k0, k1)
     if d.relaxation is None:
         return rho, kappa, mu
-    of_p, of_s = (stiffer(d.relaxation, loss) for loss in cell_losses(d.scenario.model, grid, k0, k1))
+    of_p, of_s = (
+        stiffer(d.relaxation, loss) for loss in cell_losses(d.scenario.model, grid, k0, k1)
+    )
     unrelaxed = mu * of_s
     return rho, (kappa + 4 / 3 * mu) * of_p - 4 / 3 * unrelaxed, unrelaxed
 
 
 def stiffer(relaxation, loss):
-    """Unrelaxed modulus over that of the given speeds, interpolated between a few losses (to 1e-6: it is smooth)."""
+    """Unrelaxed modulus over that of the given speeds, interpolated between a few losses (to 1e-6:
+    it is smooth).
+    """
     nodes = np.linspace(0, relaxation.largest, 513)
     return np.interp(loss, nodes, relaxation.unrelaxed(nodes))
 

@@ -1,4 +1,7 @@
-"""The scheme in numbers: where fields are on the cell, difference weights, stability and dispersion."""
+"""The scheme in numbers: where fields are on the cell, difference weights, stability and
+dispersion.
+"""
+
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,23 +16,33 @@ FIELDS = (*VELOCITY, *STRESS)
 MOTION = {None: FIELDS, "P-SV": ("vx", "vz", "sxx", "szz", "sxz"), "SH": ("vy", "sxy", "syz")}
 ACOUSTIC = {None: (*VELOCITY, "s"), "P-SV": ("vx", "vz", "s")}  # s = -p, in place of all stresses
 ORDERS = (2, 4, 6, 8, 10, 12, 14, 16)
-GROUP_ERROR = 1e-3  # of Holberg's weights: bound of the relative error of group velocity in their band
+# of Holberg's weights: bound of the relative error of group velocity in their band
+GROUP_ERROR = 1e-3
 
 # Which axes (x, y, z) of a field are half a cell after the integer point.
 HALF = {
-    "vx": (1, 0, 0), "vy": (0, 1, 0), "vz": (0, 0, 1),
-    "sxx": (0, 0, 0), "syy": (0, 0, 0), "szz": (0, 0, 0),
-    "sxy": (1, 1, 0), "sxz": (1, 0, 1), "syz": (0, 1, 1), "s": (0, 0, 0),
-}  # fmt: skip
+    "vx": (1, 0, 0),
+    "vy": (0, 1, 0),
+    "vz": (0, 0, 1),
+    "sxx": (0, 0, 0),
+    "syy": (0, 0, 0),
+    "szz": (0, 0, 0),
+    "sxy": (1, 1, 0),
+    "sxz": (1, 0, 1),
+    "syz": (0, 1, 1),
+    "s": (0, 0, 0),
+}
 
 
 @lru_cache
 def holberg(order, bound=GROUP_ERROR):
-    """Weights c_1 .. c_R that keep the group velocity along an axis within `bound` over the widest band (Holberg 1987, eqs 12-16).
+    """Weights c_1 .. c_R that keep the group velocity along an axis within `bound` over the widest
+    band (Holberg 1987, eqs 12-16).
 
-    The group velocity is in error by e(phase) = sum (2n - 1) c_n cos((n - 1/2) phase) - 1. Here e(0) = 0 as well (a consistent
-    difference), and e alternates between +bound and -bound at its R - 1 extrema in the band, where it leaves through -bound: the
-    best there is (Chebyshev), found by Remez exchange. The phase velocity, an average of e, is nowhere worse. Returns shape (R,).
+    The group velocity is in error by e(phase) = sum (2n - 1) c_n cos((n - 1/2) phase) - 1. Here
+    e(0) = 0 as well (a consistent difference), and e alternates between +bound and -bound at its R
+    - 1 extrema in the band, where it leaves through -bound: the best there is (Chebyshev), found by
+    Remez exchange. The phase velocity, an average of e, is nowhere worse. Returns shape (R,).
     """
     odd = np.arange(1, order, 2)
     if order == 2:
@@ -37,7 +50,10 @@ def holberg(order, bound=GROUP_ERROR):
     phase = np.linspace(0, np.pi, 4001)[1:]
     first = np.cos(phase / 2)
     basis, target = np.cos(np.outer(phase, odd[1:] / 2)) - first[:, None], 1 - first
-    aim, at = bound * (-1.0) ** np.arange(len(odd) - 2, -1, -1), len(phase) * odd[:-1] // (order + 2)
+    aim, at = (
+        bound * (-1.0) ** np.arange(len(odd) - 2, -1, -1),
+        len(phase) * odd[:-1] // (order + 2),
+    )
     for _ in range(50):
         factors = np.linalg.solve(basis[at], target[at] + aim)
         error = basis @ factors - target
@@ -54,7 +70,8 @@ WEIGHTS = {"taylor": taylor, "holberg": holberg}
 
 @dataclass(frozen=True)
 class Stencil:
-    """The staggered first differences: d f / d x at 0 is the sum of c_n (f((n - 1/2) h) - f(-(n - 1/2) h)) / h.
+    """The staggered first differences: d f / d x at 0 is the sum of c_n (f((n - 1/2) h) - f(-(n -
+    1/2) h)) / h.
 
     Parameters
     ----------
@@ -91,21 +108,26 @@ class Stencil:
 def stencil(order, kind="taylor", free=False, motion=None, **medium):
     """Return the differences of an order (2, 4 .. 16) with weights ``"taylor"`` or ``"holberg"``.
 
-    Closures of a free surface exist for Taylor weights to order 8: with one, vertical differences are those (closure.py). Each axis
-    keeps its own integration by parts, so energy and reciprocity hold to rounding with any horizontal weights. `medium`: what else
-    `Stencil` has.
+    Closures of a free surface exist for Taylor weights to order 8: with one, vertical differences
+    are those (closure.py). Each axis keeps its own integration by parts, so energy and reciprocity
+    hold to rounding with any horizontal weights. `medium`: what else `Stencil` has.
     """
     chosen = tuple(map(float, WEIGHTS[kind](order)))
-    return Stencil(chosen, tuple(map(float, taylor(min(order, HIGHEST)))) if free else chosen, motion, **medium)
+    return Stencil(
+        chosen, tuple(map(float, taylor(min(order, HIGHEST)))) if free else chosen, motion, **medium
+    )
 
 
 def symbol(weights, phase):
-    """Fourier symbol of the difference divided by i: 2 sum c_n sin((n - 1/2) phase), `phase` = wavenumber times spacing."""
+    """Fourier symbol of the difference divided by i: 2 sum c_n sin((n - 1/2) phase), `phase` =
+    wavenumber times spacing.
+    """
     return 2 * sum(c * np.sin((n + 0.5) * phase) for n, c in enumerate(weights))
 
 
 def stable_step(stencil, spacing, vp, vertical=None):
-    """Largest stable time step, s: dt vp sqrt(sum of squared spectral radii) < 2 (Levander 1988 for a uniform grid).
+    """Largest stable time step, s: dt vp sqrt(sum of squared spectral radii) < 2 (Levander 1988 for
+    a uniform grid).
 
     `vertical` is the spectral radius of the vertical difference where a closure changes it.
     """
@@ -116,23 +138,31 @@ def stable_step(stencil, spacing, vp, vertical=None):
 def velocity_error(stencil, spacing, step, speed, frequency):
     """Relative error of phase velocity along x (or y), along z and along the diagonal.
 
-    From the dispersion relation sin(w dt / 2) / (c dt / 2) = |symbol| / h. Returns three numbers; nan where the grid does not carry
-    that frequency. With step = 0 the error is that of space alone.
+    From the dispersion relation sin(w dt / 2) / (c dt / 2) = |symbol| / h. Returns three numbers;
+    nan where the grid does not carry that frequency. With step = 0 the error is that of space
+    alone.
     """
     wavenumber = 2 * np.pi * frequency / speed * spacing
     target = wavenumber * np.sinc(frequency * step)
     directions = ((1, 0, 0), (0, 0, 1), tuple(int(len(c) > 0) for c in stencil.axes))
-    return tuple(wavenumber / _solve(stencil, target, np.array(n) / np.sqrt(sum(n))) - 1 for n in directions)
+    return tuple(
+        wavenumber / _solve(stencil, target, np.array(n) / np.sqrt(sum(n))) - 1 for n in directions
+    )
 
 
 def _solve(stencil, target, direction):
-    """Phase k h for which |symbol| = target, the wavenumber along the unit vector `direction`; nan where there is none.
+    """Phase k h for which |symbol| = target, the wavenumber along the unit vector `direction`; nan
+    where there is none.
 
-    By bisection: importing scipy.optimize would cost every start of the program a third of a second.
+    By bisection: importing scipy.optimize would cost every start of the program a third of a
+    second.
     """
 
     def excess(phase):
-        return np.sqrt(sum(symbol(c, phase * n) ** 2 for c, n in zip(stencil.axes, direction))) - target
+        return (
+            np.sqrt(sum(symbol(c, phase * n) ** 2 for c, n in zip(stencil.axes, direction)))
+            - target
+        )
 
     low, high = 0.0, np.pi / direction.max()
     if excess(high) <= 0:

@@ -1,4 +1,7 @@
-"""Pictures of the wavefield: which points of which fields they need, and the quantity at the integer points from these."""
+"""Pictures of the wavefield: which points of which fields they need, and the quantity at the
+integer points from these.
+"""
+
 import numpy as np
 
 from craton.conventions import components
@@ -20,32 +23,58 @@ def series_of(d, spec):
     fields = d.normal if is_pressure else d.velocity
     coords, lattice = shown(d, spec)
     sampling = GridSampling(
-        shape=d.shape, lattice=lattice, half={name: d.half(name) for name in fields}, spacing=d.grid.spacing,
+        shape=d.shape,
+        lattice=lattice,
+        half={name: d.half(name) for name in fields},
+        spacing=d.grid.spacing,
         trace_share=np.float32(trace_share(d, cells_of_plane(d))) if is_pressure else None,
-        filled=None if d.ground is None else terrain.filled(d.ground, d.grid), shots=len(d.shots) if d.planar else None)  # fmt: skip
-    whole = SnapshotSeries(spec.name, spec.quantity, components(spec.quantity, d.motion), coords, steps, times,
-                           dict.fromkeys(fields), sampling, d.precision)  # fmt: skip
+        filled=None if d.ground is None else terrain.filled(d.ground, d.grid),
+        shots=len(d.shots) if d.planar else None,
+    )
+    whole = SnapshotSeries(
+        spec.name,
+        spec.quantity,
+        components(spec.quantity, d.motion),
+        coords,
+        steps,
+        times,
+        dict.fromkeys(fields),
+        sampling,
+        d.precision,
+    )
     return whole.within({})
 
 
 def shown(d, spec):
-    """Return coordinates of a picture by axis (z, y, x), and its points of the grid; in the plane shots come first, where there are any."""
+    """Return coordinates of a picture by axis (z, y, x), and its points of the grid; in the plane
+    shots come first, where there are any.
+    """
     coords, lattice = {}, {}
     for axis, n in zip("zyx", d.shape):
         if d.planar and axis == "y":
             continue
         if spec.plane is not None and spec.plane.axis == axis:
-            lattice[axis] = int(np.clip(round((spec.plane.coordinate - d.grid.bounds(axis)[0]) / d.grid.spacing), 0, n - 1))
+            lattice[axis] = int(
+                np.clip(
+                    round((spec.plane.coordinate - d.grid.bounds(axis)[0]) / d.grid.spacing),
+                    0,
+                    n - 1,
+                )
+            )
             coords[axis] = float(d.grid.axis(axis)[lattice[axis]])
         else:
             coords[axis], lattice[axis] = d.grid.axis(axis)[:: spec.stride], (0, n, spec.stride)
-    return ({"shot": np.arange(1, len(d.shots) + 1)} if d.planar and d.shots else {}) | coords, lattice
+    return (
+        {"shot": np.arange(1, len(d.shots) + 1)} if d.planar and d.shots else {}
+    ) | coords, lattice
 
 
 def cells_of_plane(d):
     """Return points (k, j, i) of the plane, where pressure depends on them; None in space."""
     nz, _, nx = d.shape
-    return np.meshgrid(np.arange(nz), np.arange(1), np.arange(nx), indexing="ij") if d.planar else None
+    return (
+        np.meshgrid(np.arange(nz), np.arange(1), np.arange(nx), indexing="ij") if d.planar else None
+    )
 
 
 @np.errstate(invalid="ignore", over="ignore")  # of a wavefield that diverges: the guard reports it
@@ -63,10 +92,17 @@ def picture(series, arrays):
         share = sampling.trace_share
         values = pressure(arrays, share if share.ndim == 0 else share[block[0], :, block[2]])
     else:
-        values = quantity_of_velocity(arrays, series.quantity, series.components, sampling.spacing, sampling.half)
+        values = quantity_of_velocity(
+            arrays, series.quantity, series.components, sampling.spacing, sampling.half
+        )
     if sampling.filled is not None:
         planes = np.arange(sampling.shape[0])[block[0], None, None]
-        values = np.where(sampling.filled[None, slice(None) if len(sampling.filled) == 1 else block[1], block[2]] <= planes, np.nan, values)
+        values = np.where(
+            sampling.filled[None, slice(None) if len(sampling.filled) == 1 else block[1], block[2]]
+            <= planes,
+            np.nan,
+            values,
+        )
     if sampling.shots is not None:
         values = np.moveaxis(values, -2, -3) if sampling.shots else values[..., 0, :]
     out = values[(..., *sampling.chosen)].astype(np.float32)
@@ -103,14 +139,24 @@ def derived(quantity, components, slope):
         return [sum(slope(a, a) for a in range(3))]
     if quantity == "strain_rate":
         return [(slope(a, b) + slope(b, a)) / 2 for a, b in map(COMPONENT_AXES.get, components)]
-    return [curl("ENZ".index(c)) * (0.5 if quantity == "rotation_rate" else 1.0) for c in components]
+    return [
+        curl("ENZ".index(c)) * (0.5 if quantity == "rotation_rate" else 1.0) for c in components
+    ]
 
 
 def centred(field, half):
-    """Return a staggered field at the integer points: mean of its neighbours; at either end, where one is missing, extrapolated."""
+    """Return a staggered field at the integer points: mean of its neighbours; at either end, where
+    one is missing, extrapolated.
+    """
     for axis in range(3):
         if half[axis]:
             f = np.moveaxis(field, 2 - axis, 0)
             middle = (f[1:-1] + f[:-2]) / 2
-            field = np.moveaxis(np.concatenate([1.5 * f[:1] - 0.5 * f[1:2], middle, 1.5 * f[-2:-1] - 0.5 * f[-3:-2]]), 0, 2 - axis)
+            field = np.moveaxis(
+                np.concatenate(
+                    [1.5 * f[:1] - 0.5 * f[1:2], middle, 1.5 * f[-2:-1] - 0.5 * f[-3:-2]]
+                ),
+                0,
+                2 - axis,
+            )
     return field

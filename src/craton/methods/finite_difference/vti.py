@@ -1,4 +1,7 @@
-"""Transverse isotropy about z on the staggered grid: the material that the law of its stresses needs, see law.h."""
+"""Transverse isotropy about z on the staggered grid: the material that the law of its stresses
+needs, see law.h.
+"""
+
 import numpy as np
 
 from craton.methods.finite_difference import relaxing
@@ -14,7 +17,9 @@ def names(d):
 
 
 def stiffness(d, grid, k0, k1):
-    """Density, kg/m3, and c11, c13, c33, c44, c66, Pa, with attenuation unrelaxed, of planes of cells: (k1 - k0, ny, nx) each."""
+    """Density, kg/m3, and c11, c13, c33, c44, c66, Pa, with attenuation unrelaxed, of planes of
+    cells: (k1 - k0, ny, nx) each.
+    """
     rho, *moduli = cell_stiffness(d.scenario.model, grid, k0, k1)
     if d.relaxation is None:
         return rho, *moduli
@@ -30,7 +35,9 @@ def inverse_q(d, grid, k0, k1):
 
 
 def cells(d, grid, k0, k1):
-    """Density, kappa = c33 - 4/3 c44 and mu = c44, from which the law departs, of planes of cells: (k1 - k0, ny, nx)."""
+    """Density, kappa = c33 - 4/3 c44 and mu = c44, from which the law departs, of planes of cells:
+    (k1 - k0, ny, nx).
+    """
     rho, _, _, c33, c44, _ = stiffness(d, grid, k0, k1)
     return rho, c33 - 4 / 3 * c44, c44
 
@@ -39,7 +46,8 @@ def parameters(d, grid, k0, k1):
     """d11, d13 (Pa) and 1/c66 (1/Pa) of planes of cells, see law.h."""
     _, c11, c13, c33, c44, c66 = stiffness(d, grid, k0, k1)
     d11, d13 = c11 - c33, c13 - (c33 - 2 * c44)
-    if d.free and not d.relaxing and grid.start[0] + k1 == d.grid.shape[0]:  # with szz = 0: moduli of plane stress
+    # with szz = 0: moduli of plane stress
+    if d.free and not d.relaxing and grid.start[0] + k1 == d.grid.shape[0]:
         isotropic = 4 * c44 * (c33 - c44) / c33
         d11 = np.concatenate([d11[:-1], (c11 - c13**2 / c33 - isotropic)[-1:]])
         d13 = np.concatenate([d13[:-1], 0 * d13[-1:]])

@@ -1,4 +1,8 @@
-"""Gravity of prism ensembles. ALGORITHMS names the modules; each offers `estimate(problem, speed)` and `solve(problem, runner)`."""
+"""Gravity of prism ensembles.
+
+ALGORITHMS names the modules; each offers `estimate(problem, speed)` and `solve(problem, runner)`.
+"""
+
 from importlib import import_module
 
 from craton.errors import Problem, ScenarioError
@@ -8,7 +12,7 @@ ALGORITHMS = {
     "far": "craton.methods.gravity.far",
     "vertex": "craton.methods.gravity.vertex",
     "fft": "craton.methods.gravity.fft",
-}  # fmt: skip
+}
 
 
 def algorithm(name):
@@ -46,8 +50,20 @@ def chosen(plan, machine):
         The method asked for does not apply.
     """
     best = choose(plan.problem, machine)
-    taken = best[0] if plan.method == "auto" else next((e for e in best if e.method == plan.method), None)
+    taken = (
+        best[0]
+        if plan.method == "auto"
+        else next((e for e in best if e.method == plan.method), None)
+    )
     if taken is None or (not taken.applies and plan.problem.pairs):
         why = taken.why if taken else "it is not there"
-        raise ScenarioError([Problem("gravity.method", f'"{plan.method}" does not apply: {why}', 'write method = "auto"')])
+        raise ScenarioError(
+            [
+                Problem(
+                    "gravity.method",
+                    f'"{plan.method}" does not apply: {why}',
+                    'write method = "auto"',
+                )
+            ]
+        )
     return taken, best

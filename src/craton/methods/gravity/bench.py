@@ -1,4 +1,6 @@
-"""Cases of `craton bench gravity`: the direct sum, and whole calls on the seven spheres of Couder-Castaneda et al. (2013)."""
+"""Cases of `craton bench gravity`: the direct sum, and whole calls on the seven spheres of
+Couder-Castaneda et al. (2013).
+"""
 
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +22,8 @@ SPHERES = (  # x, y, z of the centres, m, and density, kg/m3, as in examples/sev
     (16_720, 7590, -2580, -350),
 )
 GRID = (150, 100)  # points of the paper's case
-# Prisms and points of the rates, points of whole direct sums: on the CPU under a minute on two cores; elsewhere.
+# Prisms and points of the rates, points of whole direct sums: on the CPU under a minute on two
+# cores; elsewhere.
 SIZES, LARGE = {"cpu": (20_000, (32, 32), (15, 10))}, (251_946, (256, 192), GRID)
 
 
@@ -39,7 +42,8 @@ class Case:
     points : tuple of int
         Of the grid above them, along x and y.
     whole : bool
-        The whole call from arrays to arrays, with checks, transfers and statement of the error; else the kernels alone.
+        The whole call from arrays to arrays, with checks, transfers and statement of the error;
+        else the kernels alone.
     """
 
     title: str

@@ -1,4 +1,6 @@
-"""From a gravity scenario to its plan: prisms, points, the checked Problem, and what `craton plan` prints of it."""
+"""From a gravity scenario to its plan: prisms, points, the checked Problem, and what `craton plan`
+prints of it.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,13 +56,23 @@ class GravityPlan:
 
     @property
     def nbytes(self):
-        """Bytes on the host of one rank: prisms, density, points as given and in working order, results with their sum, a tile."""
+        """Bytes on the host of one rank: prisms, density, points as given and in working order,
+        results with their sum, a tile.
+        """
         p = self.problem
-        return p.prisms.nbytes + p.density.nbytes + 2 * p.points.nbytes + 24 * p.points.shape[1] * len(p.fields) + self.tile_nbytes
+        return (
+            p.prisms.nbytes
+            + p.density.nbytes
+            + 2 * p.points.nbytes
+            + 24 * p.points.shape[1] * len(p.fields)
+            + self.tile_nbytes
+        )
 
     @property
     def tile_nbytes(self):
-        """Bytes of what is on the machine at a time where prisms and points are streamed: more is used where there is more."""
+        """Bytes of what is on the machine at a time where prisms and points are streamed: more is
+        used where there is more.
+        """
         p = self.problem
         points = min(direct.POINTS, p.points.shape[1] + LANES)
         prism = 56 + record(p.precision, p.precision == "float32") * np.dtype(p.precision).itemsize
@@ -68,7 +80,10 @@ class GravityPlan:
 
     def __str__(self):
         width = max((len(label) for rows in self.notes.values() for label, _ in rows), default=0)
-        sections = ([f"{title}", *(f"  {label:<{width}}  {text}" for label, text in rows)] for title, rows in self.notes.items())
+        sections = (
+            [f"{title}", *(f"  {label:<{width}}  {text}" for label, text in rows)]
+            for title, rows in self.notes.items()
+        )
         return "\n".join(line for section in sections for line in section)
 
 
@@ -83,7 +98,11 @@ def build(scenario):
     problems, ensembles, laid = [], [], None
     try:
         ensembles = prisms_scenario.build(scenario.prisms)
-        problems += prisms_scenario.overlap_problems(ensembles, scenario.prisms) if scenario.gravity.check_overlap else []
+        problems += (
+            prisms_scenario.overlap_problems(ensembles, scenario.prisms)
+            if scenario.gravity.check_overlap
+            else []
+        )
     except ScenarioError as error:
         problems += error.problems
     try:
@@ -94,7 +113,15 @@ def build(scenario):
         raise ScenarioError(problems)
     asked = scenario.gravity
     whole = prisms.union(ensembles)
-    made = problem(whole.prisms, whole.density, laid.xyz, asked.fields, scenario.run.precision, asked.rtol, whole)
+    made = problem(
+        whole.prisms,
+        whole.density,
+        laid.xyz,
+        asked.fields,
+        scenario.run.precision,
+        asked.rtol,
+        whole,
+    )
     plan = GravityPlan(scenario.title, made, laid, ensembles, asked.method)
     plan.notes = sections(plan, scenario)
     plan.warnings = [*scenario.warnings, *prisms_scenario.warnings(ensembles, scenario.prisms)]
@@ -104,16 +131,26 @@ def build(scenario):
 def sections(plan, scenario):
     """Return what `craton plan` prints."""
     made, rtol = plan.problem, scenario.gravity.rtol
-    named = [("prisms" if len(plan.ensembles) == 1 else f"prisms {i}", prisms_scenario.describe(e)) for i, e in enumerate(plan.ensembles)]
+    named = [
+        ("prisms" if len(plan.ensembles) == 1 else f"prisms {i}", prisms_scenario.describe(e))
+        for i, e in enumerate(plan.ensembles)
+    ]
     return {
         plan.title or "Gravity": [
             ("method", f"{plan.method}, {made.precision}" + (f", rtol {rtol:g}" if rtol else "")),
             ("fields", ", ".join(made.fields)),
         ],
-        "Prisms": [*named, ("extent", extent(made.prisms[:, ::2].min(axis=0), made.prisms[:, 1::2].max(axis=0))), *weight(plan)],
+        "Prisms": [
+            *named,
+            ("extent", extent(made.prisms[:, ::2].min(axis=0), made.prisms[:, 1::2].max(axis=0))),
+            *weight(plan),
+        ],
         "Points": [("layout", plan.points.words), *span(made.points)],
         "Work": [
-            ("pairs", f"{len(made.prisms):,} prisms x {made.points.shape[1]:,} points = {made.pairs:,}, {len(made.fields)} fields each")
+            (
+                "pairs",
+                f"{len(made.prisms):,} prisms x {made.points.shape[1]:,} points = {made.pairs:,}, {len(made.fields)} fields each",
+            )
         ],
         "Memory": [("total", f"{plan.nbytes / 2**20:,.1f} MiB")],
     }
@@ -129,12 +166,19 @@ def weight(plan):
 
 def span(xyz):
     """Extent of the points."""
-    return [("extent", extent(xyz.min(axis=1), xyz.max(axis=1)))] if xyz.size else [("extent", "no points")]
+    return (
+        [("extent", extent(xyz.min(axis=1), xyz.max(axis=1)))]
+        if xyz.size
+        else [("extent", "no points")]
+    )
 
 
 def extent(low, high):
     """Return a box in words."""
     return (
-        "  ".join(f"{a} {p:,.0f} .. {q:,.0f}" if q > p else f"{a} {p:,.10g}" for a, p, q in zip("xyz", np.asarray(low), np.asarray(high)))
+        "  ".join(
+            f"{a} {p:,.0f} .. {q:,.0f}" if q > p else f"{a} {p:,.10g}"
+            for a, p, q in zip("xyz", np.asarray(low), np.asarray(high))
+        )
         + "  m"
     )

@@ -7,15 +7,23 @@ from craton.methods.gravity.fields import FIELDS, kinds
 from craton.methods.gravity.groups import Far
 from craton.methods.gravity.problem import RTOL
 
-DOUBLE = ("leaf_moments", "parent_moments", "harmonics", "attract_nodes", "gather",
-          "outline", "scatter", "pick")  # in double whatever is asked for  # fmt: skip
+DOUBLE = (
+    "leaf_moments",
+    "parent_moments",
+    "harmonics",
+    "attract_nodes",
+    "gather",
+    "outline",
+    "scatter",
+    "pick",
+)  # in double whatever is asked for
 
 
 def operators(precision, fields=FIELDS):
     """All operators by name, as they run for some fields and the default rtol.
 
-    Direct sum, tree and its moments, records of prisms for both (as the tree has them: always with the series), nodes and how a device
-    finds them, transpose.
+    Direct sum, tree and its moments, records of prisms for both (as the tree has them: always with
+    the series), nodes and how a device finds them, transpose.
     """
     single, rtol = precision == "float32", RTOL[precision]
     series = Far.within(6, NEAR, FAR, kinds(fields)) if single else Far(0)
@@ -23,8 +31,17 @@ def operators(precision, fields=FIELDS):
     degree = far.degree_for(rtol)
     walk = sums.attract_clusters(fields, precision, degree, begins)
     found = [
-        sums.attract(fields, precision, series.order, series.starts), walk, sums.records(walk),
-        sums.leaf_moments(degree + 2), sums.parent_moments(degree + 2), sums.harmonics(degree + 2), vertex.attract_nodes(fields),
-        linear.gather(fields), raster.outline(), raster.scatter(), raster.pick(), sums.collect(fields),
-    ]  # fmt: skip
+        sums.attract(fields, precision, series.order, series.starts),
+        walk,
+        sums.records(walk),
+        sums.leaf_moments(degree + 2),
+        sums.parent_moments(degree + 2),
+        sums.harmonics(degree + 2),
+        vertex.attract_nodes(fields),
+        linear.gather(fields),
+        raster.outline(),
+        raster.scatter(),
+        raster.pick(),
+        sums.collect(fields),
+    ]
     return {op.name: op for op in found}

@@ -1,4 +1,8 @@
-"""What a method will cost, so that `auto` can choose and `craton plan` can say. Rates were measured; they decide, they promise nothing."""
+"""What a method will cost, so that `auto` can choose and `craton plan` can say.
+
+Rates were measured; they decide, they promise nothing.
+"""
+
 from dataclasses import dataclass
 from math import log10
 from typing import Any
@@ -9,7 +13,8 @@ HOST_PAIRS = 7e7  # closed form, g_z in double, pairs per second and thread (AVX
 DEVICE_PAIRS = 2e10  # the same of a device with DEVICE_WIDTH threads (H200)
 DEVICE_WIDTH = 2048 * 132
 SINGLE = 4.0  # closed form and series in single against closed form in double
-WALK = {4: 450, 6: 900, 8: 1500, 10: 6600, 12: 12000}  # closed forms that a point's walk is worth, per decade of prisms above 1000
+# closed forms that a point's walk is worth, per decade of prisms above 1000
+WALK = {4: 450, 6: 900, 8: 1500, 10: 6600, 12: 12000}
 GROW = 1e-6  # s of one core to grow a tree and find its moments, per prism
 
 
@@ -22,7 +27,8 @@ class Speed:
     pairs : float
         Prism-point pairs per second by the direct sum.
     flops : float
-        Rough rate of long vectorised arithmetic in double precision, for methods that count operations.
+        Rough rate of long vectorised arithmetic in double precision, for methods that count
+        operations.
     start : float
         Seconds that any method needs before it works.
     double : float
@@ -62,7 +68,15 @@ def share(fields):
     axes = {axis for name in fields if name != "potential" for axis in name[2:]}
     gradients = any(order(name) == 2 for name in fields)
     potential = "potential" in fields
-    logarithms = 12 if potential else 9 if len(axes) == 3 and gradients else min(3 + 2 * len(axes), 9) if len(fields) > 1 else 4
+    logarithms = (
+        12
+        if potential
+        else 9
+        if len(axes) == 3 and gradients
+        else min(3 + 2 * len(axes), 9)
+        if len(fields) > 1
+        else 4
+    )
     angles = 6 if potential else 2 * max(len(axes), 1)
     return 0.3 + 0.1 * logarithms + 0.15 * angles
 
@@ -72,7 +86,12 @@ def speed(machine, fields, precision):
     device = machine.width >= 1 << 15
     base = DEVICE_PAIRS * machine.width / DEVICE_WIDTH if device else HOST_PAIRS * machine.threads
     double = base / share(fields)
-    return Speed(double * (SINGLE if precision == "float32" else 1.0), 450 * base, double=double, machine=machine)
+    return Speed(
+        double * (SINGLE if precision == "float32" else 1.0),
+        450 * base,
+        double=double,
+        machine=machine,
+    )
 
 
 def walk(prisms, degree):

@@ -1,4 +1,8 @@
-"""Method `direct`: every prism at every point. In double the closed form throughout; in single the series of order 6 takes far pairs."""
+"""Method `direct`: every prism at every point.
+
+In double the closed form throughout; in single the series of order 6 takes far pairs.
+"""
+
 import numpy as np
 
 from craton.core.layout import Layout
@@ -12,8 +16,11 @@ from craton.methods.gravity.operators import LANES, attract, collect, record, re
 PRISMS = 1 << 18  # of a tile
 POINTS = 1 << 20  # of a tile, at most
 PAIRS = 1 << 15  # of a tile for every point that the machine takes at a time
-WAVES = 4  # times that the parts of few points fill the machine: the last blocks to end keep little of it waiting
-NEAR = 3e-5  # float32: the series begins where its bound falls below this; closed form and series then err alike
+# times that the parts of few points fill the machine: the last blocks to end keep little of it
+# waiting
+WAVES = 4
+# float32: the series begins where its bound falls below this; closed form and series then err alike
+NEAR = 3e-5
 FAR = 1e-6  # float32: where its lower orders take over
 
 
@@ -24,12 +31,17 @@ def plan(problem, width, far=None):
     ----------
     problem : Problem
     width : int
-        Points side by side that keep the machine busy; fewer points are helped by splitting the prisms.
+        Points side by side that keep the machine busy; fewer points are helped by splitting the
+        prisms.
     far : Far, optional
         Series for far pairs; by default none in double, order 6 in single.
     """
     frame, far = Frame(problem), far or pairwise(problem)
-    sorted_ = morton_order(problem.points) if far.order and problem.points.size else np.arange(problem.points.shape[1])
+    sorted_ = (
+        morton_order(problem.points)
+        if far.order and problem.points.size
+        else np.arange(problem.points.shape[1])
+    )
     prisms = min(PRISMS, max(len(problem.prisms), 1))
     points = min(max(PAIRS * width // prisms, LANES), POINTS, max(len(sorted_), 1))
     points = balanced(len(sorted_), points)
@@ -37,30 +49,48 @@ def plan(problem, width, far=None):
     parts = split(groups, width, prisms)
     tiles = _tiles(problem, sorted_, prisms, groups * LANES, parts, frame)
     op = attract(problem.fields, problem.precision, far.order, far.starts)
-    sources = {"faces": Array("sources", (prisms, 6), np.float64), "density": Array("sources", (prisms,), np.float64),
-               "first": Array("sources", (parts + 1,), np.int32)}  # fmt: skip
+    sources = {
+        "faces": Array("sources", (prisms, 6), np.float64),
+        "density": Array("sources", (prisms,), np.float64),
+        "first": Array("sources", (parts + 1,), np.int32),
+    }
     return assemble(problem, frame, op, tiles, parts, groups, sources, far)
 
 
 def pairwise(problem, tolerance=0.0):
-    """Far pairs of a problem: by the series in single precision, or in double where an error `tolerance` per pair is allowed."""
+    """Far pairs of a problem: by the series in single precision, or in double where an error
+    `tolerance` per pair is allowed.
+    """
     if problem.precision == "float32":
         return Far.within(6, max(NEAR, tolerance), max(FAR, tolerance), kinds(problem.fields))
     return Far.within(6, tolerance, tolerance, kinds(problem.fields)) if tolerance else Far(0)
 
 
 def recording(problem, frame, op, count, far):
-    """Return the array of prisms as `op` reads them and the phase that fills it from their faces and density."""
+    """Return the array of prisms as `op` reads them and the phase that fills it from their faces
+    and density.
+    """
     last, size = records(op), record(problem.precision, dict(op.defines)["ORDER"])
-    params = {"count": count, **dict(zip("xyz", frame.origin)), "unit": frame.unit, "distance": far.ratio}
+    params = {
+        "count": count,
+        **dict(zip("xyz", frame.origin)),
+        "unit": frame.unit,
+        "distance": far.ratio,
+    }
     launch = Launch(last, last.arrays, (0, 1, 0, -(-count // LANES), 0, LANES), params)
-    return {"prisms": Array("sources", (count, size), problem.precision)}, (Phase("records", (launch,)),)
+    return {"prisms": Array("sources", (count, size), problem.precision)}, (
+        Phase("records", (launch,)),
+    )
 
 
 def assemble(problem, frame, op, tiles, parts, groups, sources, far=None):
-    """Return a SweepPlan of one summing operator over sources and the sum of its parts; with `far` it makes the records of prisms first."""
+    """Return a SweepPlan of one summing operator over sources and the sum of its parts; with `far`
+    it makes the records of prisms first.
+    """
     count, stride, precision = len(problem.fields), groups * LANES, problem.precision
-    made, before = recording(problem, frame, op, sources["density"].shape[0], far) if far else ({}, ())
+    made, before = (
+        recording(problem, frame, op, sources["density"].shape[0], far) if far else ({}, ())
+    )
     arrays = {
         "points": Array("points", (6 if frame.split else 3, stride), precision),
         "groups": Array("points", (groups, 4), precision),
@@ -68,14 +98,24 @@ def assemble(problem, frame, op, tiles, parts, groups, sources, far=None):
         "total": Array("sums", (count, stride), np.float64),
         **sources,
         **made,
-    }  # fmt: skip
+    }
     params = {"stride": stride, "parts": parts}
     last = collect(problem.fields)
-    phases = (*before, Phase("sum", (Launch(op, op.arrays, (0, parts, 0, groups, 0, LANES), params),)),
-              Phase("collect", (Launch(last, last.arrays, (0, 1, 0, count * groups, 0, LANES), params),)))  # fmt: skip
+    phases = (
+        *before,
+        Phase("sum", (Launch(op, op.arrays, (0, parts, 0, groups, 0, LANES), params),)),
+        Phase("collect", (Launch(last, last.arrays, (0, 1, 0, count * groups, 0, LANES), params),)),
+    )
     layout = Layout((parts, max(groups, count * groups), LANES), 0)
-    return SweepPlan(precision=precision, layout=layout, arrays=arrays, phases=phases, tiles=tiles,
-                     count=(count, problem.points.shape[1]), scale=scale(problem.fields, frame.unit))  # fmt: skip
+    return SweepPlan(
+        precision=precision,
+        layout=layout,
+        arrays=arrays,
+        phases=phases,
+        tiles=tiles,
+        count=(count, problem.points.shape[1]),
+        scale=scale(problem.fields, frame.unit),
+    )
 
 
 def balanced(total, most):
@@ -84,15 +124,29 @@ def balanced(total, most):
 
 
 def split(groups, width, sources):
-    """Parts of the source list so that parts times points fill the machine `WAVES` times, each part long enough to pay."""
+    """Parts of the source list so that parts times points fill the machine `WAVES` times, each part
+    long enough to pay.
+    """
     return int(np.clip(-(-WAVES * width // (groups * LANES)), 1, max(sources // 64, 1)))
 
 
 def _tiles(problem, sorted_, prisms, stride, parts, frame):
     """Points in tiles, and for each of these all prisms in tiles."""
     starts = list(range(0, max(len(problem.prisms), 1), prisms))
-    return [_tile(problem, sorted_[p : p + stride], slice(s, s + prisms), stride, parts, frame, s == starts[0], s == starts[-1])
-            for p in range(0, len(sorted_), stride) for s in starts]  # fmt: skip
+    return [
+        _tile(
+            problem,
+            sorted_[p : p + stride],
+            slice(s, s + prisms),
+            stride,
+            parts,
+            frame,
+            s == starts[0],
+            s == starts[-1],
+        )
+        for p in range(0, len(sorted_), stride)
+        for s in starts
+    ]
 
 
 def _tile(problem, chosen, some, stride, parts, frame, first, last):
@@ -100,7 +154,11 @@ def _tile(problem, chosen, some, stride, parts, frame, first, last):
     prisms, density = problem.prisms[some], problem.density[some]
 
     def load():
-        out = {"faces": prisms, "density": density, "first": np.linspace(0, len(prisms), parts + 1).astype(np.int32)}
+        out = {
+            "faces": prisms,
+            "density": density,
+            "first": np.linspace(0, len(prisms), parts + 1).astype(np.int32),
+        }
         if first:
             out |= frame.place(problem.points[:, chosen], stride, len(problem.fields))
         return out
@@ -110,8 +168,12 @@ def _tile(problem, chosen, some, stride, parts, frame, first, last):
 
 def estimate(problem, speed):
     """Return what the direct sum costs."""
-    return Estimate("direct", speed.start + problem.pairs / speed.pairs, f"{problem.pairs:.3g} pairs, each by the closed form"
-                    + (" or, far away, its series" if problem.precision == "float32" else ""))  # fmt: skip
+    return Estimate(
+        "direct",
+        speed.start + problem.pairs / speed.pairs,
+        f"{problem.pairs:.3g} pairs, each by the closed form"
+        + (" or, far away, its series" if problem.precision == "float32" else ""),
+    )
 
 
 def solve(problem, runner):

@@ -1,8 +1,10 @@
-"""Method `far`: clusters of prisms act by their multipole expansions, cost N log N; the error against `direct` is bounded.
+"""Method `far`: clusters of prisms act by their multipole expansions, cost N log N; the error
+against `direct` is bounded.
 
-At every point it is at most rtol times the sum over the prisms of G |m| / r (potential), G |m| / r^2 (accelerations) or 2 G |m| / r^3
-(gradients).
+At every point it is at most rtol times the sum over the prisms of G |m| / r (potential), G |m| /
+r^2 (accelerations) or 2 G |m| / r^3 (gradients).
 """
+
 import numpy as np
 
 from craton.core.layout import Layout
@@ -12,27 +14,55 @@ from craton.methods.gravity import direct, tree
 from craton.methods.gravity.cost import GROW, Estimate, walk
 from craton.methods.gravity.fields import kinds
 from craton.methods.gravity.groups import Frame, morton_order
-from craton.methods.gravity.operators import LANES, attract_clusters, harmonics, leaf_moments, parent_moments
+from craton.methods.gravity.operators import (
+    LANES,
+    attract_clusters,
+    harmonics,
+    leaf_moments,
+    parent_moments,
+)
 
 POINTS = 4  # of a tile for every point that the machine takes at a time
-LEAF = (32, 64)  # prisms of a leaf at most, on a CPU and on a device: there growing costs more than walking
+# prisms of a leaf at most, on a CPU and on a device: there growing costs more than walking
+LEAF = (32, 64)
 DEVICE = 1 << 15  # width of a device
 PRISMS = 1 << 21  # of a tree; more prisms make several trees, one after the other
-ROOMY = 15 << 20, 32 << 30  # of a tree on a device with so many bytes; a grid of blocks ends at 2^24 prisms
-NEEDED = 2600  # bytes for each prism of a tree at most, host and machine together: 600 to 2,200 measured for degrees 4 to 12
+# of a tree on a device with so many bytes; a grid of blocks ends at 2^24 prisms
+ROOMY = 15 << 20, 32 << 30
+# bytes for each prism of a tree at most, host and machine together: 600 to 2,200 measured for
+# degrees 4 to 12
+NEEDED = 2600
 LEAST = 1024  # prisms of a tree, however little memory there is
 
 
 def degree_for(rtol):
     """Degree of the expansions: more where more digits are asked for."""
-    return 4 if rtol >= 1e-3 else 6 if rtol >= 1e-5 else 8 if rtol >= 1e-7 else 10 if rtol >= 1e-10 else 12
+    return (
+        4
+        if rtol >= 1e-3
+        else 6
+        if rtol >= 1e-5
+        else 8
+        if rtol >= 1e-7
+        else 10
+        if rtol >= 1e-10
+        else 12
+    )
 
 
 def estimate(problem, speed):
     """Return what the walk through the tree costs, the growth of the tree included."""
     degree, points = degree_for(problem.rtol), problem.points.shape[1]
-    seconds = speed.start + GROW * len(problem.prisms) + points * walk(len(problem.prisms), degree) / speed.pairs
-    return Estimate("far", seconds, f"clusters of prisms by multipoles of degree {degree}, error below {problem.rtol:g}")
+    seconds = (
+        speed.start
+        + GROW * len(problem.prisms)
+        + points * walk(len(problem.prisms), degree) / speed.pairs
+    )
+    return Estimate(
+        "far",
+        seconds,
+        f"clusters of prisms by multipoles of degree {degree}, error below {problem.rtol:g}",
+    )
 
 
 def solve(problem, runner):
@@ -55,9 +85,18 @@ def plan(problem, prisms, density, runner):
     frame = Frame(problem)
     centre = frame.rounded(grown.centre)
     radius = grown.radius + np.linalg.norm(centre - grown.centre, axis=1)
-    coefficients, given = expansions(moments_plan(grown, density, (centre, radius), degree + 2), runner.machine)
-    mass = np.abs(density) * (prisms[:, 1] - prisms[:, 0]) * (prisms[:, 3] - prisms[:, 2]) * (prisms[:, 5] - prisms[:, 4])
-    mass = np.diff(np.concatenate([[0.0], np.cumsum(mass)])[np.stack([grown.start, grown.stop])], axis=0)[0]
+    coefficients, given = expansions(
+        moments_plan(grown, density, (centre, radius), degree + 2), runner.machine
+    )
+    mass = (
+        np.abs(density)
+        * (prisms[:, 1] - prisms[:, 0])
+        * (prisms[:, 3] - prisms[:, 2])
+        * (prisms[:, 5] - prisms[:, 4])
+    )
+    mass = np.diff(
+        np.concatenate([[0.0], np.cumsum(mass)])[np.stack([grown.start, grown.stop])], axis=0
+    )[0]
     power = tree.powers(coefficients, degree + 2)
     reach = tree.reaches(power, mass, radius, degree, problem.rtol, orders)
     pairs = direct.pairwise(problem, problem.rtol)
@@ -67,7 +106,9 @@ def plan(problem, prisms, density, runner):
 
 
 def expansions(planned, machine):
-    """Complex coefficients (nodes, terms) by a plan of moments, and the prisms that it left on the machine."""
+    """Complex coefficients (nodes, terms) by a plan of moments, and the prisms that it left on the
+    machine.
+    """
     program = machine.commit(planned)
     for phase in program.phases:
         phase.inner(0)
@@ -76,38 +117,72 @@ def expansions(planned, machine):
 
 
 def moments_plan(grown, density, balls, degree):
-    """Coefficients of all nodes, (nodes, real and imaginary parts), as a plan: moments of the leaves, then level by level those above."""
+    """Coefficients of all nodes, (nodes, real and imaginary parts), as a plan: moments of the
+    leaves, then level by level those above.
+    """
     nodes, matrix = len(grown.start), tree.from_cartesian(degree)
     spans, family, listed, cuts = levels(grown)
     rows, columns = np.nonzero(matrix)
     weights = matrix[rows, columns]
     data = {
-        "faces": grown.prisms, "density": density, "centres": np.concatenate([balls[0], balls[1][:, None]], axis=1),
-        "spans": spans.astype(np.int32), "family": family.astype(np.int32), "list": listed.astype(np.int32),
+        "faces": grown.prisms,
+        "density": density,
+        "centres": np.concatenate([balls[0], balls[1][:, None]], axis=1),
+        "spans": spans.astype(np.int32),
+        "family": family.astype(np.int32),
+        "list": listed.astype(np.int32),
         "weights": np.stack([weights.real, weights.imag], axis=1),
-        "terms": np.searchsorted(rows, np.arange(len(matrix) + 1)).astype(np.int32), "columns": columns.astype(np.int32),
-    }  # fmt: skip
+        "terms": np.searchsorted(rows, np.arange(len(matrix) + 1)).astype(np.int32),
+        "columns": columns.astype(np.int32),
+    }
     arrays = {name: Array("sources", a.shape, a.dtype, a) for name, a in data.items()}
     arrays["moments"] = Array("scratch", (nodes, matrix.shape[1]), np.float64)
     arrays["out"] = Array("sums", (nodes, 2 * len(matrix)), np.float64)
     ops = [leaf_moments(degree), *[parent_moments(degree)] * (len(cuts) - 2), harmonics(degree)]
-    phases = tuple(over_nodes(op, int(a), int(b)) for op, a, b in zip(ops, [*cuts[:-1], 0], [*cuts[1:], nodes]))
+    phases = tuple(
+        over_nodes(op, int(a), int(b)) for op, a, b in zip(ops, [*cuts[:-1], 0], [*cuts[1:], nodes])
+    )
     layout, tiles = Layout((1, -(-nodes // LANES), LANES), 0), [Tile(dict, 0, slice(None))]
-    return SweepPlan(precision="float64", layout=layout, arrays=arrays, phases=phases, tiles=tiles,
-                     count=(nodes, 2 * len(matrix)), scale=np.ones(nodes), total="out")  # fmt: skip
+    return SweepPlan(
+        precision="float64",
+        layout=layout,
+        arrays=arrays,
+        phases=phases,
+        tiles=tiles,
+        count=(nodes, 2 * len(matrix)),
+        scale=np.ones(nodes),
+        total="out",
+    )
 
 
 def over_nodes(op, begin, end):
     """Return a phase that treats the entries begin .. end of its list."""
-    return Phase(op.name, (Launch(op, op.arrays, (0, 1, 0, -(-(end - begin) // LANES), 0, LANES), {"begin": begin, "end": end}),))
+    return Phase(
+        op.name,
+        (
+            Launch(
+                op,
+                op.arrays,
+                (0, 1, 0, -(-(end - begin) // LANES), 0, LANES),
+                {"begin": begin, "end": end},
+            ),
+        ),
+    )
 
 
 def levels(grown):
-    """Return what nodes are made of (prisms of a leaf, children of another), children side by side, the nodes in working order and its cuts."""
+    """Return what nodes are made of (prisms of a leaf, children of another), children side by side,
+    the nodes in working order and its cuts.
+    """
     count, leaf = len(grown.start), grown.leaf
     family = np.argsort(grown.parent, kind="stable")
-    begins, ends = (np.searchsorted(grown.parent[family], np.arange(count), side=side) for side in ("left", "right"))
-    spans = np.where(leaf[:, None], np.stack([grown.start, grown.stop], axis=1), np.stack([begins, ends], axis=1))
+    begins, ends = (
+        np.searchsorted(grown.parent[family], np.arange(count), side=side)
+        for side in ("left", "right")
+    )
+    spans = np.where(
+        leaf[:, None], np.stack([grown.start, grown.stop], axis=1), np.stack([begins, ends], axis=1)
+    )
     level = np.where(leaf, 1 << 30, grown.depth)
     listed = np.argsort(-level, kind="stable")
     return spans, family, listed, [0, *(np.flatnonzero(np.diff(level[listed])) + 1), count]
@@ -118,7 +193,9 @@ def source_arrays(frame, grown, clusters):
     centre, radius, reach, coefficients = clusters
     real = np.float32 if frame.split else np.float64
     local = (centre - frame.origin) / frame.unit
-    nodes = np.concatenate([local, radius[:, None] / frame.unit, reach / frame.unit], axis=1).astype(real)
+    nodes = np.concatenate(
+        [local, radius[:, None] / frame.unit, reach / frame.unit], axis=1
+    ).astype(real)
     terms = [column for column, (n, m) in enumerate(tree.terms(64)) if n <= 2 * reach.shape[1]]
     kept = coefficients[:, terms] / frame.unit**3
     links = np.stack([grown.start, grown.stop, grown.skip], axis=1).astype(np.int32)
@@ -136,16 +213,24 @@ def walk_plan(problem, frame, width, op, grown, sources, pairs):
     sources = sources | {"heads": heads, "first": first}
     arrays = {name: Array("sources", a.shape, a.dtype, a) for name, a in sources.items()}
     stride = groups * LANES
-    tiles = [_tile(problem, frame, chosen[p : p + stride], stride, len(grown.order)) for p in range(0, len(chosen), stride)]
+    tiles = [
+        _tile(problem, frame, chosen[p : p + stride], stride, len(grown.order))
+        for p in range(0, len(chosen), stride)
+    ]
     return direct.assemble(problem, frame, op, tiles, parts, groups, arrays, pairs)
 
 
 def shares(grown, parts):
-    """Subtrees for each of `parts` walkers: (heads, first) with part k walking heads[first[k] .. first[k + 1]]."""
+    """Subtrees for each of `parts` walkers: (heads, first) with part k walking heads[first[k] ..
+    first[k + 1]].
+    """
     if parts == 1:
         return np.array([0], np.int32), np.array([0, 1], np.int32)
     largest = max(len(grown.order) // (4 * parts), 1)
-    size, above = grown.stop - grown.start, np.where(grown.parent >= 0, (grown.stop - grown.start)[grown.parent], 1 << 60)
+    size, above = (
+        grown.stop - grown.start,
+        np.where(grown.parent >= 0, (grown.stop - grown.start)[grown.parent], 1 << 60),
+    )
     heads = np.flatnonzero(((size <= largest) | grown.leaf) & (above > largest))
     ends = np.cumsum(size[heads])
     first = np.searchsorted(ends, np.linspace(0, ends[-1], parts + 1)[1:-1])

@@ -1,10 +1,13 @@
-"""Method `fft`: between cells of regular columns and points of a regular horizontal grid only distance counts: the sum is a convolution.
+"""Method `fft`: between cells of regular columns and points of a regular horizontal grid only
+distance counts: the sum is a convolution.
 
-Exact but for rounding (1e-13 of the greatest value), in double whatever is asked: transforms in single would leave 1e-6 of it. Layer by
-layer: prism at all distances that occur by the operator of `direct`, its spectrum times the spectrum of the layer's density, summed; one
-inverse transform for each level of points and field. Cells and points lie on a common lattice (`lattice.Axis`): cells at every `refine`-th
-place of it, points at every `stride`-th.
+Exact but for rounding (1e-13 of the greatest value), in double whatever is asked: transforms in
+single would leave 1e-6 of it. Layer by layer: prism at all distances that occur by the operator of
+`direct`, its spectrum times the spectrum of the layer's density, summed; one inverse transform for
+each level of points and field. Cells and points lie on a common lattice (`lattice.Axis`): cells at
+every `refine`-th place of it, points at every `stride`-th.
 """
+
 from dataclasses import dataclass
 from math import log2
 from typing import Any
@@ -19,9 +22,13 @@ SLOWER = 12  # long arithmetic in the time of an equal number of operations of a
 LEVELS = 4096  # more heights than this are no grid
 MANY = 100_000  # pairs of layer and level
 FEW = 1 << 16  # points that are looked at on the host first
-NEEDED = 140, 50  # bytes of the machine for each prism and each point to find the lattice: measured, and a copy of them
+# bytes of the machine for each prism and each point to find the lattice: measured, and a copy of
+# them
+NEEDED = 140, 50
 AREA = 1 << 29  # places of the padded lattice, at most
-NOISE = 2.0  # roundings of a value after the transforms, over `_spread` and the greatest value; twice what was measured or more
+# roundings of a value after the transforms, over `_spread` and the greatest value; twice what was
+# measured or more
+NOISE = 2.0
 
 
 @dataclass(frozen=True)
@@ -54,10 +61,12 @@ def distances(axis, size):
     low, high = axis.reach
     step = np.arange(low, high + 1)
     halves = 2 * axis.first * axis.refine / axis.width
-    if abs(halves - round(halves)) < lattice.LOOSE * axis.refine + 1e-15 * abs(halves):  # all at whole halves of a lattice step
+    # all at whole halves of a lattice step
+    if abs(halves - round(halves)) < lattice.LOOSE * axis.refine + 1e-15 * abs(halves):
         twice = round(halves) - 2 * step
         each, which = np.unique(np.abs(twice), return_inverse=True)
-        whole, rest = each // axis.refine, each % axis.refine  # faces at half a width exactly: points may lie on them
+        # faces at half a width exactly: points may lie on them
+        whole, rest = each // axis.refine, each % axis.refine
         at = whole * (axis.width / 2) + rest * (axis.width / (2 * axis.refine))
         return Distances(size, step % size, at, which, np.where(twice < 0, -1.0, 1.0))
     at = axis.first - step * (axis.width / axis.refine)
@@ -68,28 +77,40 @@ def sizes(columns):
     """Length of the transforms along (y, x): no distance meets another."""
     from scipy.fft import next_fast_len
 
-    return tuple(next_fast_len(axis.reach[1] - axis.reach[0] + 1, real=True) for axis in (columns.y, columns.x))
+    return tuple(
+        next_fast_len(axis.reach[1] - axis.reach[0] + 1, real=True)
+        for axis in (columns.y, columns.x)
+    )
 
 
 def columns(problem, machine):
     """Return the problem as lattice.Columns, found once; or in words why it is none."""
 
     def find():
-        if problem.points.shape[1] > 1 and len(np.unique(problem.points[2, :: max(problem.points.shape[1] // 8192, 1)])) > LEVELS:
+        if (
+            problem.points.shape[1] > 1
+            and len(np.unique(problem.points[2, :: max(problem.points.shape[1] // 8192, 1)]))
+            > LEVELS
+        ):
             return "the points lie at too many heights"
         for n in range(2 * (problem.points.shape[1] <= FEW)):
             width = float(problem.prisms[0, 2 * n + 1] - problem.prisms[0, 2 * n])
-            if lattice.spaced(problem.points[n], width, 1e-4 * width, np) is None:  # told by the points alone: prisms need not be looked at
+            # told by the points alone: prisms need not be looked at
+            if lattice.spaced(problem.points[n], width, 1e-4 * width, np) is None:
                 return lattice.UNSPACED + (" along x", " along y")[n]
         with machine.work():
             prisms, _ = lattice.prisms_of(problem, machine.xp)
-            return lattice.columns(prisms, machine.xp.asarray(problem.points), machine.to_host, machine.xp)
+            return lattice.columns(
+                prisms, machine.xp.asarray(problem.points), machine.to_host, machine.xp
+            )
 
     return lattice.remembered(problem, "_columns", find)
 
 
 def kernels(found, levels):
-    """Prisms that differ in bottom and top relative to the points: dict of (bottom, top) to pairs (layer, level of `levels`)."""
+    """Prisms that differ in bottom and top relative to the points: dict of (bottom, top) to pairs
+    (layer, level of `levels`).
+    """
     least, out = lattice.ULPS * (np.abs(found.layers).max() + np.abs(found.levels).max()) or 1.0, {}
     for number, height in enumerate(found.levels[levels]):
         for layer, (bottom, top) in enumerate(found.layers - height):
@@ -99,7 +120,9 @@ def kernels(found, levels):
 
 
 def blocks(found, fields, area, room):
-    """Levels in blocks whose spectra fit into `room` bytes beside the spectra of all layers; one by one where these do not fit."""
+    """Levels in blocks whose spectra fit into `room` bytes beside the spectra of all layers; one by
+    one where these do not fit.
+    """
     spectrum = 8 * area
     several = (room // spectrum - len(found.layers) - 4) // fields
     size = int(several) if several >= 2 else 1
@@ -112,31 +135,62 @@ def estimate(problem, speed):
         return Estimate("fft", 0.0, "there is nothing to do", False)
     copied = NEEDED[0] * len(problem.prisms) + NEEDED[1] * problem.points.shape[1]
     if copied > speed.machine.memory()[0]:
-        return Estimate("fft", 0.0, f"to find the lattice of prisms and points needs {copied / 2**30:.1f} GiB at once", False)
+        return Estimate(
+            "fft",
+            0.0,
+            f"to find the lattice of prisms and points needs {copied / 2**30:.1f} GiB at once",
+            False,
+        )
     found = columns(problem, speed.machine)
     if isinstance(found, str):
         return Estimate("fft", 0.0, found, False)
-    shape, fields, combinations = sizes(found), len(problem.fields), len(found.layers) * len(found.levels)
+    shape, fields, combinations = (
+        sizes(found),
+        len(problem.fields),
+        len(found.layers) * len(found.levels),
+    )
     area = shape[0] * shape[1]
     places = len(distances(found.x, shape[1]).at) * len(distances(found.y, shape[0]).at)
-    room, needed = 0.5 * speed.machine.memory()[0], 8 * (area * (2 * fields + 5) + places * (3 * fields + 4))
+    room, needed = (
+        0.5 * speed.machine.memory()[0],
+        8 * (area * (2 * fields + 5) + places * (3 * fields + 4)),
+    )
     if area > AREA or needed > room:
-        return Estimate("fft", 0.0, f"{shape[0]} x {shape[1]} places need {needed / 1e9:.1f} GB", False)
+        return Estimate(
+            "fft", 0.0, f"{shape[0]} x {shape[1]} places need {needed / 1e9:.1f} GB", False
+        )
     if places * combinations > 4 * problem.pairs or combinations > MANY:
-        return Estimate("fft", 0.0, f"{places} distances for each of {combinations} pairs of layer and level are too much work", False)
+        return Estimate(
+            "fft",
+            0.0,
+            f"{places} distances for each of {combinations} pairs of layer and level are too much work",
+            False,
+        )
     some = blocks(found, fields, area, room)
     different = sum(len(kernels(found, block)) for block in some)
     transforms = different * fields + len(some) * len(found.layers) + fields * len(found.levels)
-    seconds = different * places / speed.double + (transforms * 2.5 * log2(area) + combinations * fields * 8) * area * SLOWER / speed.flops
-    return Estimate("fft", speed.start + seconds + 1e-3 * different,
-                    f"{different} kernels of {places} distances, {transforms} transforms of {shape[0]} x {shape[1]}")  # fmt: skip
+    seconds = (
+        different * places / speed.double
+        + (transforms * 2.5 * log2(area) + combinations * fields * 8) * area * SLOWER / speed.flops
+    )
+    return Estimate(
+        "fft",
+        speed.start + seconds + 1e-3 * different,
+        f"{different} kernels of {places} distances, {transforms} transforms of {shape[0]} x {shape[1]}",
+    )
 
 
 class Kernel:
-    """One cell at all distances, on the machine: the operator of `direct`, with the same points for one prism after another."""
+    """One cell at all distances, on the machine: the operator of `direct`, with the same points for
+    one prism after another.
+    """
 
     def __init__(self, found, fields, shape, machine):
-        self.machine, self.x, self.y = machine, distances(found.x, shape[1]), distances(found.y, shape[0])
+        self.machine, self.x, self.y = (
+            machine,
+            distances(found.x, shape[1]),
+            distances(found.y, shape[0]),
+        )
         self.half = 0.5 * np.array([found.x.width, found.y.width])
         x, y = np.meshgrid(-self.x.at, -self.y.at)
         points = np.stack([x.ravel(), y.ravel(), np.zeros(x.size)])
@@ -146,8 +200,13 @@ class Kernel:
         (tile,) = self.plan.tiles
         for name, values in tile.load().items():
             machine.fill(self.program.arrays[name], values)
-        self.index = [machine.asarray(a) for a in (self.y.which, self.x.which, self.y.place, self.x.place)]
-        self.sign = [[machine.asarray(s) for s in (np.ones_like(axis.sign), axis.sign)] for axis in (self.y, self.x)]
+        self.index = [
+            machine.asarray(a) for a in (self.y.which, self.x.which, self.y.place, self.x.place)
+        ]
+        self.sign = [
+            [machine.asarray(s) for s in (np.ones_like(axis.sign), axis.sign)]
+            for axis in (self.y, self.x)
+        ]
 
     @property
     def count(self):
@@ -155,7 +214,9 @@ class Kernel:
         return self.problem.points.shape[1]
 
     def values(self, bottom, top):
-        """Fields (fields, distances in y, distances in x) of unit density over G, in the fields' units."""
+        """Fields (fields, distances in y, distances in x) of unit density over G, in the fields'
+        units.
+        """
         (hx, hy), machine = self.half, self.machine
         prism = np.array([[-hx, hx, -hy, hy, bottom, top]])
         machine.fill(self.program.arrays["faces"], prism)
@@ -168,10 +229,16 @@ class Kernel:
         return total * machine.asarray(self.plan.scale)[:, None, None]
 
     def whole(self, values, field, out):
-        """One field at all distances, mirrored ones with their sign, in its places of the transform's first operand `out`."""
+        """One field at all distances, mirrored ones with their sign, in its places of the
+        transform's first operand `out`.
+        """
         iy, ix, ky, kx = self.index
-        odd_y, odd_x = (field.split("_")[-1].count(letter) % 2 if "_" in field else 0 for letter in "ne")
-        out[ky[:, None], kx] = values[iy[:, None], ix] * (self.sign[0][odd_y][:, None] * self.sign[1][odd_x])
+        odd_y, odd_x = (
+            field.split("_")[-1].count(letter) % 2 if "_" in field else 0 for letter in "ne"
+        )
+        out[ky[:, None], kx] = values[iy[:, None], ix] * (
+            self.sign[0][odd_y][:, None] * self.sign[1][odd_x]
+        )
         return out
 
 
@@ -183,16 +250,27 @@ class Density:
         _, density = lattice.prisms_of(problem, xp)
         place = found.y.cell * (found.y.refine * shape[1]) + found.x.cell * found.x.refine
         order = xp.argsort(found.layer)
-        self.place, self.density, self.shape, self.machine = place[order], density[order], shape, machine
-        self.ends = machine.to_host(xp.searchsorted(found.layer[order], xp.arange(len(found.layers) + 1)))
-        self.power = machine.to_host(xp.bincount(found.layer, weights=density**2, minlength=len(found.layers)))
+        self.place, self.density, self.shape, self.machine = (
+            place[order],
+            density[order],
+            shape,
+            machine,
+        )
+        self.ends = machine.to_host(
+            xp.searchsorted(found.layer[order], xp.arange(len(found.layers) + 1))
+        )
+        self.power = machine.to_host(
+            xp.bincount(found.layer, weights=density**2, minlength=len(found.layers))
+        )
         self.kept = {} if keep else None
 
     def spread(self, layer, occupied=False):
         """Return a layer's density on the lattice, or how many prisms there are."""
         some, xp = slice(*(int(n) for n in self.ends[layer : layer + 2])), self.machine.xp
         weights = xp.ones_like(self.density[some]) if occupied else self.density[some]
-        return xp.bincount(self.place[some], weights=weights, minlength=self.shape[0] * self.shape[1]).reshape(self.shape)
+        return xp.bincount(
+            self.place[some], weights=weights, minlength=self.shape[0] * self.shape[1]
+        ).reshape(self.shape)
 
     def spectrum(self, layer):
         """Its transform."""
@@ -205,7 +283,9 @@ class Density:
     def touched(self, layer, marked):
         """Lattice places that have some prism of the layer at a distance that is marked."""
         machine = self.machine
-        both = machine.rfft2(self.spread(layer, occupied=True)) * machine.rfft2(marked.astype(np.float64))
+        both = machine.rfft2(self.spread(layer, occupied=True)) * machine.rfft2(
+            marked.astype(np.float64)
+        )
         return machine.irfft2(both, self.shape) > 0.5
 
 
@@ -221,23 +301,33 @@ def solve(problem, runner):
         density = Density(problem, found, shape, machine, keep=some[0].stop > 1)
         share, power = problem.pairs / len(some), np.zeros((len(found.levels), len(fields)))
         for number, levels in enumerate(some):
-            report = runner.report and (lambda part, done=number: runner.report(int(share * (done + part))))
+            report = runner.report and (
+                lambda part, done=number: runner.report(int(share * (done + part)))
+            )
             for level, values in block(problem, found, levels, kernel, density, power, report):
                 here = found.level == level
-                rows, columns_ = found.y.point[here] * found.y.stride, found.x.point[here] * found.x.stride
+                rows, columns_ = (
+                    found.y.point[here] * found.y.stride,
+                    found.x.point[here] * found.x.stride,
+                )
                 out[:, machine.to_host(here)] = machine.to_host(values[:, rows, columns_])
     vars(problem)["_spread"] = np.sqrt(power.max(axis=0) / (shape[0] * shape[1]))  # for accuracy.py
     return out
 
 
 def block(problem, found, levels, kernel, density, power, report):
-    """(level, fields on the lattice) for each of some levels; to `power` (levels, fields) come the squares |kernel|^2 |density|^2."""
+    """(level, fields on the lattice) for each of some levels; to `power` (levels, fields) come the
+    squares |kernel|^2 |density|^2.
+    """
     machine, xp, fields, shape = kernel.machine, kernel.machine.xp, problem.fields, density.shape
     count, different = len(found.levels[levels]), kernels(found, levels)
     sums = xp.zeros((count, len(fields), shape[0], shape[1] // 2 + 1), np.complex128)
     places, undefined, norms = xp.zeros(shape), {}, xp.zeros((len(different), len(fields)))
     for done, ((bottom, top), pairs) in enumerate(different):
-        values, spectra = kernel.values(bottom, top), {layer: density.spectrum(layer) for layer, _ in pairs}
+        values, spectra = (
+            kernel.values(bottom, top),
+            {layer: density.spectrum(layer) for layer, _ in pairs},
+        )
         singular = bool(xp.isnan(values).any())
         for f, field in enumerate(fields):
             whole = kernel.whole(values[f], field, places)
@@ -262,7 +352,9 @@ def block(problem, found, levels, kernel, density, power, report):
 
 
 def mark(undefined, f, whole, pairs, density, xp):
-    """Note where a field is nan because a prism's edge goes through the point; the kernel goes on without."""
+    """Note where a field is nan because a prism's edge goes through the point; the kernel goes on
+    without.
+    """
     bad = xp.isnan(whole)
     if not bool(bad.any()):
         return

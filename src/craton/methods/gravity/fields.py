@@ -1,9 +1,14 @@
 """Gravity fields: Harmonica's names, units and signs, in the order of `enum Field` in prism.h."""
+
 import numpy as np
 
 G = 6.6743e-11  # m3 kg-1 s-2, CODATA 2018 as in choclo and Harmonica
-FIELDS = ("potential", "g_e", "g_n", "g_z", "g_ee", "g_nn", "g_zz", "g_en", "g_ez", "g_nz")  # z downward
-UNITS = {name: "J/kg" if name == "potential" else "mGal" if len(name) == 3 else "Eotvos" for name in FIELDS}
+# z downward
+FIELDS = ("potential", "g_e", "g_n", "g_z", "g_ee", "g_nn", "g_zz", "g_en", "g_ez", "g_nz")
+UNITS = {
+    name: "J/kg" if name == "potential" else "mGal" if len(name) == 3 else "Eotvos"
+    for name in FIELDS
+}
 FROM_SI = {"J/kg": 1.0, "mGal": 1e5, "Eotvos": 1e9}
 
 
@@ -21,7 +26,9 @@ def ordered(fields):
             from difflib import get_close_matches
 
             near = get_close_matches(str(name), FIELDS, 1)
-            raise ValueError(f"unknown field {name!r}{f', did you mean {near[0]!r}?' if near else ''} (fields are {', '.join(FIELDS)})")
+            raise ValueError(
+                f"unknown field {name!r}{f', did you mean {near[0]!r}?' if near else ''} (fields are {', '.join(FIELDS)})"
+            )
     if not fields:
         raise ValueError(f"no field asked for (fields are {', '.join(FIELDS)})")
     return tuple(name for name in FIELDS if name in fields)

@@ -1,4 +1,7 @@
-"""Points in groups that lie together, prisms in records: the inputs of the kernels, in their number format."""
+"""Points in groups that lie together, prisms in records: the inputs of the kernels, in their number
+format.
+"""
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +12,8 @@ SAMPLE = 4096  # prisms that tell where they lie and how large they are
 
 
 class Frame:
-    """Local origin and length unit in which single precision works; double precision keeps the user's coordinates.
+    """Local origin and length unit in which single precision works; double precision keeps the
+    user's coordinates.
 
     Parameters
     ----------
@@ -21,12 +25,18 @@ class Frame:
         self.origin, self.unit = np.zeros(3), 1.0
         if self.split and len(problem.prisms):
             some = problem.prisms[:: max(len(problem.prisms) // SAMPLE, 1)]
-            sides, low, high = some[:, 1::2] - some[:, ::2], some[:, ::2].min(axis=0), some[:, 1::2].max(axis=0)
+            sides, low, high = (
+                some[:, 1::2] - some[:, ::2],
+                some[:, ::2].min(axis=0),
+                some[:, 1::2].max(axis=0),
+            )
             self.origin = 0.5 * (low + high)
             self.unit = float(2.0 ** np.round(np.log2(np.median(np.linalg.norm(sides, axis=1)))))
 
     def reals(self, coordinates, axes):
-        """Coordinates (n, c) of the given axes as reals, or as high and low parts side by side (n, 2 c)."""
+        """Coordinates (n, c) of the given axes as reals, or as high and low parts side by side (n,
+        2 c).
+        """
         if not self.split:
             return coordinates
         local = (coordinates - self.origin[axes]) / self.unit
@@ -35,7 +45,11 @@ class Frame:
 
     def rounded(self, centres):
         """Centres (n, 3) moved to where one real holds them."""
-        return (((centres - self.origin) / self.unit).astype(np.float32) * self.unit + self.origin) if self.split else centres
+        return (
+            (((centres - self.origin) / self.unit).astype(np.float32) * self.unit + self.origin)
+            if self.split
+            else centres
+        )
 
     def points(self, points, stride):
         """Points (3, n) as the kernels read them, (coordinates, stride): the last one repeated."""
@@ -44,11 +58,17 @@ class Frame:
 
     def place(self, points, stride, fields):
         """Return what a tile of points loads: coordinates, groups, empty totals."""
-        return {"points": self.points(points, stride), "groups": self.spheres(points, stride), "total": np.zeros((fields, stride))}
+        return {
+            "points": self.points(points, stride),
+            "groups": self.spheres(points, stride),
+            "total": np.zeros((fields, stride)),
+        }
 
     def spheres(self, points, stride):
         """Centre and radius around every group of LANES points, (groups, 4)."""
-        local = (np.pad(points, ((0, 0), (0, stride - points.shape[1])), mode="edge").T - self.origin) / self.unit
+        local = (
+            np.pad(points, ((0, 0), (0, stride - points.shape[1])), mode="edge").T - self.origin
+        ) / self.unit
         local = local.reshape(-1, LANES, 3)
         centre = 0.5 * (local.min(axis=1) + local.max(axis=1))
         radius = np.linalg.norm(local - centre[:, None], axis=2).max(axis=1)
@@ -64,14 +84,22 @@ def morton_order(points):
 def morton_code(points):
     """Morton code of 21 bits per axis of points (3, n), over their cube."""
     low, high = points.min(axis=1, keepdims=True), points.max(axis=1, keepdims=True)
-    cells = ((points - low) * ((2**21 - 1) / max(float((high - low).max()), 1e-300))).astype(np.uint64)
+    cells = ((points - low) * ((2**21 - 1) / max(float((high - low).max()), 1e-300))).astype(
+        np.uint64
+    )
     code = np.zeros(points.shape[1], np.uint64)
     for axis, cell in enumerate(cells):
         code |= spread(cell) << np.uint64(2 - axis)
     return code
 
 
-SPREAD = ((32, 0x1F00000000FFFF), (16, 0x1F0000FF0000FF), (8, 0x100F00F00F00F00F), (4, 0x10C30C30C30C30C3), (2, 0x1249249249249249))
+SPREAD = (
+    (32, 0x1F00000000FFFF),
+    (16, 0x1F0000FF0000FF),
+    (8, 0x100F00F00F00F00F),
+    (4, 0x10C30C30C30C30C3),
+    (2, 0x1249249249249249),
+)
 
 
 def spread(cell):
@@ -82,10 +110,12 @@ def spread(cell):
 
 
 def series_ratio(order, tolerance, orders):
-    """Distance over half diagonal from which the box series to `order` is within `tolerance` of its leading term.
+    """Distance over half diagonal from which the box series to `order` is within `tolerance` of its
+    leading term.
 
-    Bound of a needle of that diagonal: the term of degree n is at most (a/r)^n / (n + 1) of the potential, (a/r)^n of the acceleration,
-    (n + 2)/2 (a/r)^n of the gradient; the terms left out start at order + 2 and fall like (a/r)^2. `orders`: derivatives in the fields.
+    Bound of a needle of that diagonal: the term of degree n is at most (a/r)^n / (n + 1) of the
+    potential, (a/r)^n of the acceleration, (n + 2)/2 (a/r)^n of the gradient; the terms left out
+    start at order + 2 and fall like (a/r)^2. `orders`: derivatives in the fields.
     """
     n = order + 2
     factor = max({0: 1 / (n + 1), 1: 1.0, 2: (n + 2) / 2}[k] for k in orders)
@@ -115,6 +145,12 @@ class Far:
 
     @classmethod
     def within(cls, order, near, far, orders):
-        """Return the series errs by less than `near` where it begins and by less than `far` where lower orders take over."""
+        """Return the series errs by less than `near` where it begins and by less than `far` where
+        lower orders take over.
+        """
         ratio = series_ratio(order, near, orders)
-        return cls(order, ratio, tuple(max(series_ratio(lower, far, orders) / ratio, 1.0) for lower in (4, 2)))
+        return cls(
+            order,
+            ratio,
+            tuple(max(series_ratio(lower, far, orders) / ratio, 1.0) for lower in (4, 2)),
+        )

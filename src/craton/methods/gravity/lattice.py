@@ -1,7 +1,10 @@
-"""Planes, nodes and cells that the prisms of an ensemble share, found from the prisms alone; on the arrays of either machine.
+"""Planes, nodes and cells that the prisms of an ensemble share, found from the prisms alone; on the
+arrays of either machine.
 
-`xp` is the array module of the machine: NumPy, or one that looks like it. What is found out is remembered with the problem.
+`xp` is the array module of the machine: NumPy, or one that looks like it. What is found out is
+remembered with the problem.
 """
+
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -22,7 +25,11 @@ def remembered(problem, name, make):
 
 def prisms_of(problem, xp):
     """Prisms and density as arrays of `xp`."""
-    return remembered(problem, f"_{xp.__name__}", lambda: (xp.asarray(problem.prisms), xp.asarray(problem.density)))
+    return remembered(
+        problem,
+        f"_{xp.__name__}",
+        lambda: (xp.asarray(problem.prisms), xp.asarray(problem.density)),
+    )
 
 
 @dataclass(frozen=True)
@@ -55,14 +62,22 @@ def planes(low, high, xp):
     if count:  # all faces at multiples of the smallest prism: nothing to sort
         step = (end - begin) / count
         lower, upper = xp.rint((low - begin) / step), xp.rint((high - begin) / step)
-        off = max(float(xp.abs(begin + step * n - a).max()) for n, a in ((lower, low), (upper, high)))
+        off = max(
+            float(xp.abs(begin + step * n - a).max()) for n, a in ((lower, low), (upper, high))
+        )
         if off <= least and float((upper - lower).min()) >= 1:
-            at, lower, upper = begin + step * xp.arange(count + 1), lower.astype(xp.int64), upper.astype(xp.int64)
+            at, lower, upper = (
+                begin + step * xp.arange(count + 1),
+                lower.astype(xp.int64),
+                upper.astype(xp.int64),
+            )
             at[lower], at[upper] = low, high  # to the last digit: points may lie on these faces
             return Planes(at, lower, upper)
     every = xp.sort(xp.concatenate([low, high]))
     at = every[xp.concatenate([xp.ones(1, bool), xp.diff(every) > least])]
-    return Planes(at, xp.searchsorted(at, low, side="right") - 1, xp.searchsorted(at, high, side="right") - 1)
+    return Planes(
+        at, xp.searchsorted(at, low, side="right") - 1, xp.searchsorted(at, high, side="right") - 1
+    )
 
 
 def combined(keys, values, least, xp):
@@ -78,25 +93,47 @@ def combined(keys, values, least, xp):
 
 
 def third_difference(x, y, z, density, xp):
-    """Nodes of prisms between planes: (flat index of x in y in z, mixed third difference of density), those that are not zero.
+    """Nodes of prisms between planes: (flat index of x in y in z, mixed third difference of
+    density), those that are not zero.
 
-    One axis after the other: prisms of equal density side by side leave nothing between them, so that few ends of rows, then few
-    corners remain to be sorted.
+    One axis after the other: prisms of equal density side by side leave nothing between them, so
+    that few ends of rows, then few corners remain to be sorted.
     """
     nx, ny, nz = len(x.at), len(y.at), len(z.at)
     wide, tall = (int((axis.upper - axis.lower).max()) for axis in (y, z))
     if float(nx) * ny * wide * nz * tall > 2.0**62:
         raise OverflowError("too many planes")
     least = ULPS * largest(xp, density)
-    row = (z.lower * tall + z.upper - z.lower - 1) * (ny * wide) + y.lower * wide + y.upper - y.lower - 1
-    key, value = combined(xp.concatenate([row * nx + x.lower, row * nx + x.upper]), xp.concatenate([-density, density]), least, xp)
+    row = (
+        (z.lower * tall + z.upper - z.lower - 1) * (ny * wide)
+        + y.lower * wide
+        + y.upper
+        - y.lower
+        - 1
+    )
+    key, value = combined(
+        xp.concatenate([row * nx + x.lower, row * nx + x.upper]),
+        xp.concatenate([-density, density]),
+        least,
+        xp,
+    )
     i, row = key % nx, key // nx
     j, layer = row % (ny * wide), row // (ny * wide)
     south = (layer * ny + j // wide) * nx + i
-    key, value = combined(xp.concatenate([south, south + (j % wide + 1) * nx]), xp.concatenate([-value, value]), least, xp)
+    key, value = combined(
+        xp.concatenate([south, south + (j % wide + 1) * nx]),
+        xp.concatenate([-value, value]),
+        least,
+        xp,
+    )
     level, layer = key % (nx * ny), key // (nx * ny)
     bottom = (layer // tall) * (nx * ny) + level
-    return combined(xp.concatenate([bottom, bottom + (layer % tall + 1) * (nx * ny)]), xp.concatenate([-value, value]), least, xp)
+    return combined(
+        xp.concatenate([bottom, bottom + (layer % tall + 1) * (nx * ny)]),
+        xp.concatenate([-value, value]),
+        least,
+        xp,
+    )
 
 
 @dataclass(frozen=True)
@@ -109,19 +146,28 @@ class Nodes:
 
 
 def nodes(prisms, density, xp):
-    """Nodes of an ensemble whose mixed third difference of density is not zero: at (n, 3), coefficient (n,)."""
-    x, y, z = found = tuple(planes(prisms[:, 2 * axis], prisms[:, 2 * axis + 1], xp) for axis in range(3))
+    """Nodes of an ensemble whose mixed third difference of density is not zero: at (n, 3),
+    coefficient (n,).
+    """
+    x, y, z = found = tuple(
+        planes(prisms[:, 2 * axis], prisms[:, 2 * axis + 1], xp) for axis in range(3)
+    )
     key, value = third_difference(x, y, z, density, xp)
     nx, ny = len(x.at), len(y.at)
-    return Nodes(xp.stack([x.at[key % nx], y.at[key // nx % ny], z.at[key // (nx * ny)]], axis=1), value, found)
+    return Nodes(
+        xp.stack([x.at[key % nx], y.at[key // nx % ny], z.at[key // (nx * ny)]], axis=1),
+        value,
+        found,
+    )
 
 
-# --- regular columns and the points above them --------------------------------------------------------------------------------------------
+# --- regular columns and the points above them ----------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Cells of one width along an axis, and points at a rational multiple of it: both on a lattice `width` / `refine` apart.
+    """Cells of one width along an axis, and points at a rational multiple of it: both on a lattice
+    `width` / `refine` apart.
 
     Parameters
     ----------
@@ -153,7 +199,9 @@ class Axis:
 
 
 def axis(low, high, at, xp):
-    """Cells between `low` and `high` (M,) and points `at` (N,) as an Axis, or in words why that cannot be."""
+    """Cells between `low` and `high` (M,) and points `at` (N,) as an Axis, or in words why that
+    cannot be.
+    """
     least, width = ULPS * largest(xp, low, high, at), float(high[0] - low[0])
     if float(xp.abs(high - low - width).max()) > least + LOOSE * width:
         return "the prisms are not of one width"
@@ -167,11 +215,22 @@ def axis(low, high, at, xp):
     if sites is None:
         return UNSPACED
     start, points, refine, stride, point = sites
-    return Axis(width, begin + 0.5 * width - start, cells, points, refine, stride, cell.astype(xp.int64), point)
+    return Axis(
+        width,
+        begin + 0.5 * width - start,
+        cells,
+        points,
+        refine,
+        stride,
+        cell.astype(xp.int64),
+        point,
+    )
 
 
 def spaced(at, width, least, xp):
-    """First of coordinates `at`, number of places, denominator and numerator of their spacing over `width`, place of each; or None."""
+    """First of coordinates `at`, number of places, denominator and numerator of their spacing over
+    `width`, place of each; or None.
+    """
     start, span = float(at.min()), float(at.max() - at.min())
     if span <= least:
         return start, 1, 1, 1, xp.zeros(len(at), xp.int64)
@@ -181,7 +240,10 @@ def spaced(at, width, least, xp):
         step = span / (points - 1)
         ratio = Fraction(step / width).limit_denominator(FINEST)
         place = xp.rint((at - start) / step)
-        off = float(xp.abs(start + step * place - at).max()), abs(step - width * ratio) * (points - 1)
+        off = (
+            float(xp.abs(start + step * place - at).max()),
+            abs(step - width * ratio) * (points - 1),
+        )
         if ratio and max(off) <= least:
             return start, points, ratio.denominator, ratio.numerator, place.astype(xp.int64)
     return None

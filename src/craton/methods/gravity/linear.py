@@ -1,4 +1,7 @@
-"""The attraction as a linear operator on density, and its transpose on data: for inversion, without ever storing the matrix."""
+"""The attraction as a linear operator on density, and its transpose on data: for inversion, without
+ever storing the matrix.
+"""
+
 from dataclasses import replace
 
 import numpy as np
@@ -9,15 +12,34 @@ from craton.core.plan import Array, Launch, Phase
 from craton.core.sweep import SweepPlan, Tile
 from craton.methods.gravity import direct
 from craton.methods.gravity.fields import scale
-from craton.methods.gravity.operators import ATTRACT, BLOCK, HERE, LANES, TYPES, collect, constants, flops
+from craton.methods.gravity.operators import (
+    ATTRACT,
+    BLOCK,
+    HERE,
+    LANES,
+    TYPES,
+    collect,
+    constants,
+    flops,
+)
 
 POINTS = 1 << 18  # of a tile
 
 
 def gather(fields):
     """Points at prisms; see transpose.h."""
-    return Operator("gather", HERE / "transpose.h", ("partial",), ("faces", "data", "first"), ATTRACT, flops=flops(fields),
-                    defines=constants(fields, "float64", 0), types=TYPES, grain=(1, 1), block=BLOCK)  # fmt: skip
+    return Operator(
+        "gather",
+        HERE / "transpose.h",
+        ("partial",),
+        ("faces", "data", "first"),
+        ATTRACT,
+        flops=flops(fields),
+        defines=constants(fields, "float64", 0),
+        types=TYPES,
+        grain=(1, 1),
+        block=BLOCK,
+    )
 
 
 def operator(problem, runner, fields, prisms, count):
@@ -47,7 +69,9 @@ def operator(problem, runner, fields, prisms, count):
     def forward(density):
         some = np.asarray(density, np.float64).reshape(-1)[prisms]
         here = replace(problem, prisms=problem.prisms[some != 0], density=some[some != 0])
-        values = direct.solve(here, runner) if here.pairs else np.zeros((len(problem.fields), points))
+        values = (
+            direct.solve(here, runner) if here.pairs else np.zeros((len(problem.fields), points))
+        )
         return values[rows].reshape(-1)
 
     def transpose(data):
@@ -57,11 +81,15 @@ def operator(problem, runner, fields, prisms, count):
             out[prisms] = runner.sweep(transpose_plan(problem, ordered, runner.machine.width))[0]
         return out
 
-    return LinearOperator((len(rows) * points, count), matvec=forward, rmatvec=transpose, dtype=np.float64)
+    return LinearOperator(
+        (len(rows) * points, count), matvec=forward, rmatvec=transpose, dtype=np.float64
+    )
 
 
 def transpose_plan(problem, data, width):
-    """Return the plan of J.T @ data, data (fields, points): prisms take the place of points, points that of prisms."""
+    """Return the plan of J.T @ data, data (fields, points): prisms take the place of points, points
+    that of prisms.
+    """
     records = np.concatenate([problem.points, data * scale(problem.fields)[:, None]]).T.copy()
     count, size = len(problem.prisms), min(POINTS, max(len(records), 1))
     most = min(max(direct.PAIRS * max(width // 16, 1) // size, LANES), max(count, 1))
@@ -73,16 +101,36 @@ def transpose_plan(problem, data, width):
         "first": Array("sources", (parts + 1,), np.int32),
         "partial": Array("record", (parts, 1, stride), np.float64),
         "total": Array("sums", (1, stride), np.float64),
-    }  # fmt: skip
+    }
     op, last = gather(problem.fields), collect(("potential",))  # one number for each prism
     params = {"stride": stride, "parts": parts}
-    phases = (Phase("sum", (Launch(op, op.arrays, (0, parts, 0, groups, 0, LANES), params),)),
-              Phase("collect", (Launch(last, last.arrays, (0, 1, 0, groups, 0, LANES), params),)))  # fmt: skip
-    tiles = [_tile(problem.prisms, slice(p, p + stride), records[s : s + size], parts, stride, s == 0, s + size >= len(records))
-             for p in range(0, count, stride) for s in range(0, len(records), size)]  # fmt: skip
+    phases = (
+        Phase("sum", (Launch(op, op.arrays, (0, parts, 0, groups, 0, LANES), params),)),
+        Phase("collect", (Launch(last, last.arrays, (0, 1, 0, groups, 0, LANES), params),)),
+    )
+    tiles = [
+        _tile(
+            problem.prisms,
+            slice(p, p + stride),
+            records[s : s + size],
+            parts,
+            stride,
+            s == 0,
+            s + size >= len(records),
+        )
+        for p in range(0, count, stride)
+        for s in range(0, len(records), size)
+    ]
     layout = Layout((parts, groups, LANES), 0)
-    return SweepPlan(precision="float64", layout=layout, arrays=arrays, phases=phases, tiles=tiles,
-                     count=(1, count), scale=np.ones(1))  # fmt: skip
+    return SweepPlan(
+        precision="float64",
+        layout=layout,
+        arrays=arrays,
+        phases=phases,
+        tiles=tiles,
+        count=(1, count),
+        scale=np.ones(1),
+    )
 
 
 def _tile(prisms, chosen, records, parts, stride, first, last):
@@ -90,7 +138,10 @@ def _tile(prisms, chosen, records, parts, stride, first, last):
         out = {"data": records, "first": np.linspace(0, len(records), parts + 1).astype(np.int32)}
         if first:
             faces = prisms[chosen].T
-            out |= {"faces": np.pad(faces, ((0, 0), (0, stride - faces.shape[1])), mode="edge"), "total": np.zeros((1, stride))}
+            out |= {
+                "faces": np.pad(faces, ((0, 0), (0, stride - faces.shape[1])), mode="edge"),
+                "total": np.zeros((1, stride)),
+            }
         return out
 
     return Tile(load, len(prisms[chosen]) * len(records), chosen if last else None)

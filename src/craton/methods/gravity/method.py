@@ -36,8 +36,15 @@ class PrismGravity:
 
         plan = result.plan
         named = dict(zip(plan.problem.fields, result.samples))
-        attributes = {key: value or None for key, value in result.attributes.items()} | {"method": result.report["method"]}
-        return fields({name: named[name] for name in result.scenario.gravity.fields}, plan.points, attributes, result.report["error"])
+        attributes = {key: value or None for key, value in result.attributes.items()} | {
+            "method": result.report["method"]
+        }
+        return fields(
+            {name: named[name] for name in result.scenario.gravity.fields},
+            plan.points,
+            attributes,
+            result.report["error"],
+        )
 
     def cut(self, scenario, plan, ranks):
         """Nothing to say: ranks have equal shares."""
@@ -51,7 +58,9 @@ class PrismGravity:
         lines = ["Estimate", f"  {machine.describe()}"]
         for e in estimates:
             mark = "->" if e is taken else "  "
-            lines.append(f"  {mark} {e.method:<7} {'about ' + words(e.seconds) if e.applies else 'no':<13} {e.why}".rstrip())
+            lines.append(
+                f"  {mark} {e.method:<7} {'about ' + words(e.seconds) if e.applies else 'no':<13} {e.why}".rstrip()
+            )
         return "\n".join(lines)
 
     def header(self, scenario, plan, machine, out):
@@ -64,11 +73,16 @@ class PrismGravity:
             ("fields", ", ".join(scenario.gravity.fields)),
             ("prisms", f"{len(problem.prisms):,}"),
             ("points", f"{problem.points.shape[1]:,}, {plan.points.words}"),
-            ("method", f"{taken.method}, {plan.precision}: {taken.why}, about {words(taken.seconds)}"),
+            (
+                "method",
+                f"{taken.method}, {plan.precision}: {taken.why}, about {words(taken.seconds)}",
+            ),
             ("device", machine.describe()),
             ("out", f"{out}"),
         ]
-        return "\n".join([plan.title or "Gravity", *(f"  {label:<8}{text}" for label, text in rows)])
+        return "\n".join(
+            [plan.title or "Gravity", *(f"  {label:<8}{text}" for label, text in rows)]
+        )
 
     def summary(self, result, paths):
         """How fast it was, how exact it is, and where everything is."""
@@ -76,24 +90,37 @@ class PrismGravity:
         from craton.text import interactions
 
         report = result.report
-        lines = [f"done: {report['pairs']:,} pairs by {report['method']} in {words(report['seconds'])}, "
-                 f"{interactions(report['pairs'], report['seconds'])}"]  # fmt: skip
+        lines = [
+            f"done: {report['pairs']:,} pairs by {report['method']} in {words(report['seconds'])}, "
+            f"{interactions(report['pairs'], report['seconds'])}"
+        ]
         units = {}
         for name, values in result.dataset.data_vars.items():
             units.setdefault(values.attrs["units"], []).append(name)
         if report["error"]:
-            worst = {unit: max(report["error"][name] for name in names) for unit, names in units.items()}
-            lines.append("  error at most about " + ", ".join(f"{error:.1e} {unit}" for unit, error in worst.items()))
+            worst = {
+                unit: max(report["error"][name] for name in names) for unit, names in units.items()
+            }
+            lines.append(
+                "  error at most about "
+                + ", ".join(f"{error:.1e} {unit}" for unit, error in worst.items())
+            )
         if report["undefined"]:
-            counts = ", ".join(f"{name} at {count} points" for name, count in report["undefined"].items())
+            counts = ", ".join(
+                f"{name} at {count} points" for name, count in report["undefined"].items()
+            )
             lines.append(f"  not defined on edges of prisms: {counts}")
         contents = {
-            "result.zarr": "; ".join(f"{' '.join(names)} in {unit}" for unit, names in units.items()),
+            "result.zarr": "; ".join(
+                f"{' '.join(names)} in {unit}" for unit, names in units.items()
+            ),
             "scenario.toml": "the scenario as it was run",
             "run.json": "method, error, device, timings, versions",
         }
         width = max(len(str(path)) for path in paths)
-        lines += [f"  {str(path):<{width}}  {contents.get(path.name, '')}".rstrip() for path in paths]
+        lines += [
+            f"  {str(path):<{width}}  {contents.get(path.name, '')}".rstrip() for path in paths
+        ]
         return "\n".join([*lines, f"next: craton plot {result.out}"])
 
     def fills(self, scenario, plan):
@@ -107,7 +134,10 @@ class PrismGravity:
         """See `Method.operators`; there is no order."""
         from craton.methods.gravity.catalogue import DOUBLE, operators
 
-        return {name: (op, "float64" if name in DOUBLE else precision) for name, op in operators(precision).items()}
+        return {
+            name: (op, "float64" if name in DOUBLE else precision)
+            for name, op in operators(precision).items()
+        }
 
     def bench(self, name, device):
         """See `Method.bench`."""

@@ -1,4 +1,5 @@
 """The operators of gravity, declared: what each writes and reads, its constants."""
+
 from pathlib import Path
 
 from craton.core.operator import Operator, Struct
@@ -7,17 +8,30 @@ from craton.methods.gravity.fields import mask
 HERE = Path(__file__).parent / "kernels"
 LANES = 64  # points of a group
 ATTRACT = Struct("AttractParams", (("stride", "i64"), ("parts", "i32")))
-RECORDS = Struct("RecordParams", (("count", "i32"), *((name, "f64") for name in ("x", "y", "z", "unit", "distance"))))
+RECORDS = Struct(
+    "RecordParams",
+    (("count", "i32"), *((name, "f64") for name in ("x", "y", "z", "unit", "distance"))),
+)
 MOMENTS = Struct("MomentParams", (("begin", "i32"), ("end", "i32")))
-NAMED = ("spans", "list", "family", "terms", "columns", "links", "heads", "first")  # arrays of integers
+# arrays of integers
+NAMED = ("spans", "list", "family", "terms", "columns", "links", "heads", "first")
 TYPES = (*((name, "f64") for name in ("partial", "total")), *((name, "i32") for name in NAMED))
-BLOCK = (LANES, 1, 1)  # threads: long work of many registers, so that small blocks fill a multiprocessor better and end together
+# threads: long work of many registers, so that small blocks fill a multiprocessor better and end
+# together
+BLOCK = (LANES, 1, 1)
 
 
 def constants(fields, precision, order, starts=(1.0, 1.0)):
-    """Return what specialises a body: fields, coordinates split in two reals or not, order of the series (0: none), where lower orders serve."""
-    return (("FIELDS", mask(fields)), ("LANES", LANES), ("SPLIT", int(precision == "float32")), ("ORDER", order),
-            *((name, repr(float(value))) for name, value in zip(("FROM4", "FROM2"), starts)))  # fmt: skip
+    """Return what specialises a body: fields, coordinates split in two reals or not, order of the
+    series (0: none), where lower orders serve.
+    """
+    return (
+        ("FIELDS", mask(fields)),
+        ("LANES", LANES),
+        ("SPLIT", int(precision == "float32")),
+        ("ORDER", order),
+        *((name, repr(float(value))) for name, value in zip(("FROM4", "FROM2"), starts)),
+    )
 
 
 def record(precision, order):
@@ -28,30 +42,61 @@ def record(precision, order):
 def records(like):
     """Prisms as another operator reads them; see records.h."""
     types = (("faces", "f64"), ("density", "f64"))
-    return Operator("records", HERE / "records.h", ("prisms",), ("faces", "density"), RECORDS, defines=like.defines, types=types,
-                    grain=(1, 1))  # fmt: skip
+    return Operator(
+        "records",
+        HERE / "records.h",
+        ("prisms",),
+        ("faces", "density"),
+        RECORDS,
+        defines=like.defines,
+        types=types,
+        grain=(1, 1),
+    )
 
 
 def attract(fields, precision, order=0, starts=(1.0, 1.0)):
     """Prisms at points, every pair; see attract.h."""
-    return Operator("attract", HERE / "attract.h", ("partial",), ("points", "groups", "prisms", "first"), ATTRACT, flops=flops(fields),
-                    defines=constants(fields, precision, order, starts), types=TYPES, grain=(1, 1), block=BLOCK)  # fmt: skip
+    return Operator(
+        "attract",
+        HERE / "attract.h",
+        ("partial",),
+        ("points", "groups", "prisms", "first"),
+        ATTRACT,
+        flops=flops(fields),
+        defines=constants(fields, precision, order, starts),
+        types=TYPES,
+        grain=(1, 1),
+        block=BLOCK,
+    )
 
 
 def attract_clusters(fields, precision, degree, starts=(1.0, 1.0)):
     """Prisms at points through a tree; see clusters.h."""
-    return Operator("attract_clusters", HERE / "clusters.h", ("partial",),
-                    ("points", "groups", "prisms", "nodes", "moments", "links", "heads", "first"), ATTRACT, flops=flops(fields),
-                    defines=(*constants(fields, precision, 6, starts), ("DEGREE", degree)), types=TYPES, grain=(1, 1),
-                    block=BLOCK)  # fmt: skip
+    return Operator(
+        "attract_clusters",
+        HERE / "clusters.h",
+        ("partial",),
+        ("points", "groups", "prisms", "nodes", "moments", "links", "heads", "first"),
+        ATTRACT,
+        flops=flops(fields),
+        defines=(*constants(fields, precision, 6, starts), ("DEGREE", degree)),
+        types=TYPES,
+        grain=(1, 1),
+        block=BLOCK,
+    )
 
 
 def of_nodes(name, degree, reads):
     """One of the operators that make a tree's coefficients; see moments.h."""
     writes = ("out",) if name == "harmonics" else ("moments",)
-    types = (*TYPES, *((array, "f64") for array in ("out", "moments", "faces", "density", "centres", "weights")))
+    types = (
+        *TYPES,
+        *((array, "f64") for array in ("out", "moments", "faces", "density", "centres", "weights")),
+    )
     defines = (("DEGREE", degree), ("LANES", LANES))
-    return Operator(name, HERE / "moments.h", writes, reads, MOMENTS, defines=defines, types=types, grain=(1, 1))
+    return Operator(
+        name, HERE / "moments.h", writes, reads, MOMENTS, defines=defines, types=types, grain=(1, 1)
+    )
 
 
 def leaf_moments(degree):
@@ -71,7 +116,15 @@ def harmonics(degree):
 
 def collect(fields):
     """Sum of the parts; see attract.h."""
-    return Operator("collect", HERE / "attract.h", ("total",), ("partial",), ATTRACT, defines=constants(fields, "float64", 0), types=TYPES)
+    return Operator(
+        "collect",
+        HERE / "attract.h",
+        ("total",),
+        ("partial",),
+        ATTRACT,
+        defines=constants(fields, "float64", 0),
+        types=TYPES,
+    )
 
 
 def flops(fields):

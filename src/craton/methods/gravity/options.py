@@ -1,4 +1,6 @@
-"""The nouns of a gravity scenario: fields, ensembles of prisms, points; a class per table, SI floats after validation."""
+"""The nouns of a gravity scenario: fields, ensembles of prisms, points; a class per table, SI
+floats after validation.
+"""
 
 from typing import Annotated, Literal
 
@@ -44,7 +46,9 @@ def _distinct(fields):
 
 
 class Gravity(Table):
-    """Options of a gravity computation: ``fields`` (names, or "all"), ``method``, ``rtol`` (error that approximate methods may make)."""
+    """Options of a gravity computation: ``fields`` (names, or "all"), ``method``, ``rtol`` (error
+    that approximate methods may make).
+    """
 
     fields: Annotated[
         many(choice(*FIELDS, meant={"gz": "g_z", "g_u": "g_z", "V": "potential"})),
@@ -73,7 +77,9 @@ class GridPoints(Table):
 
 
 class DrapePoints(Table):
-    """Points at a ``height`` (m) over a ``surface``: on a grid x, y = [first, last, count], by default the surface's own points."""
+    """Points at a ``height`` (m) over a ``surface``: on a grid x, y = [first, last, count], by
+    default the surface's own points.
+    """
 
     kind: Literal["drape"] = "drape"
     surface: SurfaceFile = key('{ file = "dem.nc" }')
@@ -95,7 +101,9 @@ class ProfilePoints(Table):
 
 
 class BoreholePoints(Table):
-    """Points down a vertical hole at ``x``, ``y`` from the elevation ``top`` to ``bottom`` (m), both included."""
+    """Points down a vertical hole at ``x``, ``y`` from the elevation ``top`` to ``bottom`` (m),
+    both included.
+    """
 
     kind: Literal["borehole"] = "borehole"
     x: Length = key("0  # m")
@@ -111,7 +119,9 @@ class BoreholePoints(Table):
 
 
 class ScatteredPoints(Table):
-    """Points anywhere: ``at`` = [[x, y, z], ...] (m), or a ``file`` (csv, netCDF, parquet) with columns x, y and z (or depth)."""
+    """Points anywhere: ``at`` = [[x, y, z], ...] (m), or a ``file`` (csv, netCDF, parquet) with
+    columns x, y and z (or depth).
+    """
 
     kind: Literal["scattered"] = "scattered"
     at: many(SpatialPosition) | None = None

@@ -1,4 +1,6 @@
-"""The [prisms] tables of a gravity scenario: cells with bodies, layers between surfaces, lists, files and Earth models."""
+"""The [prisms] tables of a gravity scenario: cells with bodies, layers between surfaces, lists,
+files and Earth models.
+"""
 
 from typing import Annotated, Literal
 
@@ -36,13 +38,17 @@ NotNegative = quantity("density", least=0)
 
 
 class DensitySphere(SphereShape):
-    """A ball about ``center`` (x, y, z) m: cells whose centres lie in it get its ``density`` (kg/m3, a contrast as a rule)."""
+    """A ball about ``center`` (x, y, z) m: cells whose centres lie in it get its ``density``
+    (kg/m3, a contrast as a rule).
+    """
 
     density: Contrast = key("300  # kg/m3, a contrast: of either sign")
 
 
 class DensityBox(BoxShape):
-    """A box between two corners (x, y, z) m: cells whose centres lie in it get its ``density`` (kg/m3)."""
+    """A box between two corners (x, y, z) m: cells whose centres lie in it get its ``density``
+    (kg/m3).
+    """
 
     density: Contrast = key("300  # kg/m3, a contrast: of either sign")
 
@@ -59,7 +65,9 @@ Widths = Annotated[triple(Distance, ("dx", "dy", "dz"), "m"), BeforeValidator(_t
 
 
 class _Divided(Table):
-    """A box divided into equal cells: ``shape`` = [nx, ny, nz], or ``spacing`` (m, one number or three)."""
+    """A box divided into equal cells: ``shape`` = [nx, ny, nz], or ``spacing`` (m, one number or
+    three).
+    """
 
     shape: Counts | None = None
     spacing: Widths | None = None
@@ -71,7 +79,9 @@ class _Divided(Table):
 
 
 class GridPrisms(_Divided):
-    """Equal cells in a box: ``origin`` (lower south-west corner), ``size`` (m), with a ``density`` everywhere and ``bodies`` in it."""
+    """Equal cells in a box: ``origin`` (lower south-west corner), ``size`` (m), with a ``density``
+    everywhere and ``bodies`` in it.
+    """
 
     kind: Literal["grid"] = "grid"
     origin: Xyz = key("[0, 0, -8000]  # m, lower south-west corner (x, y, z)")
@@ -94,7 +104,9 @@ def _no_mass(table):
 
 
 class RectilinearPrisms(Table):
-    """Cells between planes at ``x``, ``y``, ``z`` (lists of edges, m, rising), with a ``density`` everywhere and ``bodies`` in it."""
+    """Cells between planes at ``x``, ``y``, ``z`` (lists of edges, m, rising), with a ``density``
+    everywhere and ``bodies`` in it.
+    """
 
     kind: Literal["rectilinear"] = "rectilinear"
     x: many(Length) = key("[0, 500, 1500, 4000]  # m, edges")
@@ -117,7 +129,9 @@ class RectilinearPrisms(Table):
 
 
 class SurfaceFile(Table):
-    """A surface from a ``file`` over x and y (netCDF, zarr, .asc, GeoTIFF), elevations in m; ``variable`` where it holds several."""
+    """A surface from a ``file`` over x and y (netCDF, zarr, .asc, GeoTIFF), elevations in m;
+    ``variable`` where it holds several.
+    """
 
     file: FilePath = key('"dem.nc"')
     variable: Text | None = None
@@ -130,7 +144,9 @@ Surface = Annotated[_KINDS, NO_FILE_NAME]
 
 
 class LayerPrisms(Table):
-    """Prisms between two surfaces, an elevation (m) or ``{ file = }`` each; ``density_below`` holds where the top lies below the bottom."""
+    """Prisms between two surfaces, an elevation (m) or ``{ file = }`` each; ``density_below`` holds
+    where the top lies below the bottom.
+    """
 
     kind: Literal["layer"] = "layer"
     top: Surface = key('{ file = "dem.nc" }  # or an elevation, m')
@@ -146,7 +162,9 @@ class LayerPrisms(Table):
 
 
 class TablePrisms(Table):
-    """Prisms one by one: a ``file`` (csv, netCDF, parquet) with west east south north bottom top density, or ``rows`` of these seven."""
+    """Prisms one by one: a ``file`` (csv, netCDF, parquet) with west east south north bottom top
+    density, or ``rows`` of these seven.
+    """
 
     kind: Literal["table"] = "table"
     file: FilePath | None = None
@@ -166,7 +184,9 @@ class TablePrisms(Table):
 
 
 class FilePrisms(Table):
-    """Cells centred on the points of a ``file`` (netCDF, zarr) with density over x, y, z, less a ``reference`` (kg/m3, or "mean")."""
+    """Cells centred on the points of a ``file`` (netCDF, zarr) with density over x, y, z, less a
+    ``reference`` (kg/m3, or "mean").
+    """
 
     kind: Literal["file"] = "file"
     file: FilePath = key('"density.nc"')
@@ -174,9 +194,11 @@ class FilePrisms(Table):
 
 
 class ModelPrisms(_Divided):
-    """The density of an Earth model: ``model`` (as in a wave scenario) or such a scenario's ``file``, less a ``reference``.
+    """The density of an Earth model: ``model`` (as in a wave scenario) or such a scenario's
+    ``file``, less a ``reference``.
 
-    The reference is in kg/m3, or "background": the model without its anomalies, or "mean": the mean of each layer of cells.
+    The reference is in kg/m3, or "background": the model without its anomalies, or "mean": the mean
+    of each layer of cells.
     """
 
     kind: Literal["model"] = "model"
@@ -196,5 +218,13 @@ class ModelPrisms(_Divided):
             yield "origin", "missing: the extent of the prisms", remedy
 
 
-Prisms = tagged("prisms", "kind", grid=GridPrisms, rectilinear=RectilinearPrisms, layer=LayerPrisms, table=TablePrisms, file=FilePrisms,
-                model=ModelPrisms)  # fmt: skip
+Prisms = tagged(
+    "prisms",
+    "kind",
+    grid=GridPrisms,
+    rectilinear=RectilinearPrisms,
+    layer=LayerPrisms,
+    table=TablePrisms,
+    file=FilePrisms,
+    model=ModelPrisms,
+)

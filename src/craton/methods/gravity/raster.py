@@ -1,4 +1,7 @@
-"""Nodes of prisms on a regular lattice by a few kernels: what `lattice.nodes` finds of any ensemble, for machines where sorting is dear."""
+"""Nodes of prisms on a regular lattice by a few kernels: what `lattice.nodes` finds of any
+ensemble, for machines where sorting is dear.
+"""
+
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,14 +16,26 @@ MOST = 15 << 20  # prisms: a grid of blocks ends at 2^24
 PLACES = 1 << 28  # of the lattice at most, and
 CROWD = 1000  # times the number of prisms
 FLOATS = ("x", "y", "z", "dx", "dy", "dz", "ulps")
-PARAMS = Struct("RasterParams", (*((n, "i32") for n in ("count", "threads", "nx", "ny", "nz")), *((n, "f64") for n in FLOATS)))
+PARAMS = Struct(
+    "RasterParams",
+    (*((n, "i32") for n in ("count", "threads", "nx", "ny", "nz")), *((n, "f64") for n in FLOATS)),
+)
 DOUBLES = ("partial", "faces", "density", "corners", "planes", "nodes")
 TYPES = (*((name, "f64") for name in DOUBLES), ("bad", "i32"), ("keys", "i64"))
 
 
 def kernel(name, writes, reads):
     """One of the operators of raster.h."""
-    return Operator(name, HERE / "raster.h", writes, reads, PARAMS, defines=(("LANES", LANES),), types=TYPES, pointwise=name != "scatter")
+    return Operator(
+        name,
+        HERE / "raster.h",
+        writes,
+        reads,
+        PARAMS,
+        defines=(("LANES", LANES),),
+        types=TYPES,
+        pointwise=name != "scatter",
+    )
 
 
 def outline():
@@ -40,14 +55,18 @@ def pick():
 
 def launch(machine, op, arrays, points, **params):
     """Run an operator once on arrays of the machine."""
-    plan = SimpleNamespace(precision="float64", arrays={name: Array("scratch", a.shape, a.dtype) for name, a in arrays.items()})
+    plan = SimpleNamespace(
+        precision="float64",
+        arrays={name: Array("scratch", a.shape, a.dtype) for name, a in arrays.items()},
+    )
     given = dict.fromkeys((name for name, _ in PARAMS.fields), 0) | params
     one = Launch(op, op.arrays, (0, 1, 0, -(-points // LANES), 0, LANES), given)
     machine.single(one, SimpleNamespace(plan=plan, arrays=arrays))()
 
 
 def nodes(prisms, density, machine):
-    """Nodes on the host and the prisms' mass, kg without signs; None where the prisms lie on no regular lattice, or on a vast one.
+    """Nodes on the host and the prisms' mass, kg without signs; None where the prisms lie on no
+    regular lattice, or on a vast one.
 
     Parameters
     ----------
@@ -61,13 +80,23 @@ def nodes(prisms, density, machine):
     arrays = given | {"partial": xp.empty((11, THREADS))}
     launch(machine, outline(), arrays, THREADS, count=count, threads=THREADS)
     rows = machine.to_host(arrays["partial"])
-    begin, end, width, mass, rho = rows[:3].min(axis=1), rows[3:6].max(axis=1), rows[6:9].min(axis=1), rows[9].sum(), rows[10].max()
+    begin, end, width, mass, rho = (
+        rows[:3].min(axis=1),
+        rows[3:6].max(axis=1),
+        rows[6:9].min(axis=1),
+        rows[9].sum(),
+        rows[10].max(),
+    )
     cells = np.rint((end - begin) / width)
     if np.prod(cells + 1) > min(PLACES, CROWD * count):
         return None
     step, shape = (end - begin) / cells, [int(n) + 1 for n in cells]
     params = dict(zip((*FLOATS, "nx", "ny", "nz"), (*begin, *step, ULPS, *shape)))
-    arrays = given | {"corners": xp.zeros(int(np.prod(shape))), "planes": xp.full(sum(shape), np.nan), "bad": xp.zeros(1, np.int32)}
+    arrays = given | {
+        "corners": xp.zeros(int(np.prod(shape))),
+        "planes": xp.full(sum(shape), np.nan),
+        "bad": xp.zeros(1, np.int32),
+    }
     launch(machine, scatter(), arrays, count, count=count, **params)
     if int(arrays["bad"][0]):
         return None
@@ -78,5 +107,10 @@ def nodes(prisms, density, machine):
     launch(machine, pick(), found, len(keys), count=len(keys), **params)
     records, planes = machine.to_host(found["nodes"]), machine.to_host(arrays["planes"])
     spaced = [begin[axis] + step[axis] * np.arange(shape[axis]) for axis in range(3)]
-    at = [np.where(np.isnan(given), regular, given) for given, regular in zip(np.split(planes, np.cumsum(shape)[:2]), spaced)]
-    return Nodes(records[:, :3], records[:, 3], tuple(Planes(a, None, None) for a in at)), float(mass)
+    at = [
+        np.where(np.isnan(given), regular, given)
+        for given, regular in zip(np.split(planes, np.cumsum(shape)[:2]), spaced)
+    ]
+    return Nodes(records[:, :3], records[:, 3], tuple(Planes(a, None, None) for a in at)), float(
+        mass
+    )

@@ -1,4 +1,7 @@
-"""An octree over prisms: nodes in preorder, multipole coefficients of each, and the distances from which they serve."""
+"""An octree over prisms: nodes in preorder, multipole coefficients of each, and the distances from
+which they serve.
+"""
+
 from dataclasses import dataclass
 from functools import cache
 from math import comb, factorial
@@ -51,7 +54,9 @@ class Tree:
 
 
 def build(prisms, leaf):
-    """Return the octree of prisms (M, 6): a node with more than `leaf` prisms is cut at the planes of a cube's eight halves."""
+    """Return the octree of prisms (M, 6): a node with more than `leaf` prisms is cut at the planes
+    of a cube's eight halves.
+    """
     order, parting = sort(prisms, leaf)
     start, stop, parent = grow(parting, len(prisms), leaf)
     preorder = np.argsort((start << 32) | ((1 << 32) - 1 - stop))
@@ -67,51 +72,71 @@ def build(prisms, leaf):
 
 
 def sort(prisms, leaf):
-    """Order of prisms along the Morton curve through their centres, and the level at which each parts from the next.
+    """Order of prisms along the Morton curve through their centres, and the level at which each
+    parts from the next.
 
-    Thirteen levels and the index share a number where that suffices: sorting numbers is several times as quick as sorting indices.
+    Thirteen levels and the index share a number where that suffices: sorting numbers is several
+    times as quick as sorting indices.
     """
     code, count = centre_codes(prisms), len(prisms)
     if count <= 1 << PACKED:
-        key = code >> np.uint64(63 - 3 * SHALLOW) << np.uint64(PACKED) | np.arange(count, dtype=np.uint64)
+        key = code >> np.uint64(63 - 3 * SHALLOW) << np.uint64(PACKED) | np.arange(
+            count, dtype=np.uint64
+        )
         key.sort()
         levels = parting(key >> np.uint64(PACKED), SHALLOW)
-        if np.diff(np.flatnonzero(levels <= LEVELS), prepend=-1, append=count - 1).max() <= leaf:  # else more prisms than that in one place
+        # else more prisms than that in one place
+        if np.diff(np.flatnonzero(levels <= LEVELS), prepend=-1, append=count - 1).max() <= leaf:
             return (key & np.uint64((1 << PACKED) - 1)).astype(np.int64), levels
     order = np.argsort(code, kind="stable")
     return order, parting(code[order], LEVELS)
 
 
 def centre_codes(prisms):
-    """Morton codes of the prisms' centres, over their cube; block by block, so that what is in between stays in the cache."""
+    """Morton codes of the prisms' centres, over their cube; block by block, so that what is in
+    between stays in the cache.
+    """
     blocks = [slice(n, n + BLOCK) for n in range(0, len(prisms), BLOCK)]
-    ends = [(rows.min(axis=0), rows.max(axis=0)) for rows in (prisms[b, ::2] + prisms[b, 1::2] for b in blocks)]
+    ends = [
+        (rows.min(axis=0), rows.max(axis=0))
+        for rows in (prisms[b, ::2] + prisms[b, 1::2] for b in blocks)
+    ]
     low, high = np.min([e[0] for e in ends], axis=0), np.max([e[1] for e in ends], axis=0)
     scale = (2**LEVELS - 1) / max(float((high - low).max()), 1e-300)
     code = np.zeros(len(prisms), np.uint64)
     for b in blocks:
         for axis in range(3):
-            cell = ((prisms[b, 2 * axis] + prisms[b, 2 * axis + 1] - low[axis]) * scale).astype(np.uint64)
+            cell = ((prisms[b, 2 * axis] + prisms[b, 2 * axis + 1] - low[axis]) * scale).astype(
+                np.uint64
+            )
             code[b] |= spread(cell) << np.uint64(2 - axis)
     return code
 
 
 def parting(code, levels):
-    """Level of the first octant, 1 .. `levels`, that each of sorted codes does not share with the next; LEVELS + 1 where they are equal."""
+    """Level of the first octant, 1 .. `levels`, that each of sorted codes does not share with the
+    next; LEVELS + 1 where they are equal.
+    """
     out = np.empty(max(len(code) - 1, 0), np.uint8)
     of_bit = np.array([levels - bit // 3 for bit in range(3 * levels)] + [LEVELS + 1], np.uint8)
     for n in range(0, len(out), BLOCK):
         bits = code[n : n + BLOCK + 1]
         bits = bits[1:] ^ bits[:-1]
-        bits &= ~(bits >> np.uint64(1))  # the highest bit stays, the next is gone: no rounding up to the next power
-        out[n : n + BLOCK] = of_bit[np.where(bits == 0, 3 * levels, (bits.astype(np.float64).view(np.int64) >> 52) - 1023)]
+        # the highest bit stays, the next is gone: no rounding up to the next power
+        bits &= ~(bits >> np.uint64(1))
+        out[n : n + BLOCK] = of_bit[
+            np.where(bits == 0, 3 * levels, (bits.astype(np.float64).view(np.int64) >> 52) - 1023)
+        ]
     return out
 
 
 def grow(levels, count, leaf):
-    """Start, stop and parent of all nodes, level by level: octants of nodes with more than `leaf` prisms, no chains of single children."""
+    """Start, stop and parent of all nodes, level by level: octants of nodes with more than `leaf`
+    prisms, no chains of single children.
+    """
     start, stop, parent = [np.array([0])], [np.array([count])], [np.array([-1])]
-    active = tuple(np.array([value] * (count > leaf), np.int64) for value in (0, count, 0))  # start, stop, name
+    # start, stop, name
+    active = tuple(np.array([value] * (count > leaf), np.int64) for value in (0, count, 0))
     made = 1
     for level in range(1, LEVELS + 1):
         if not len(active[0]):
@@ -129,7 +154,10 @@ def grow(levels, count, leaf):
         end = np.minimum(np.append(begin[1:], count), last[of])
         start.append(begin), stop.append(end), parent.append(name[of])
         some = end - begin > leaf
-        both = [np.concatenate([a[~divided], b[some]]) for a, b in zip(active, (begin, end, made + np.arange(len(begin))))]
+        both = [
+            np.concatenate([a[~divided], b[some]])
+            for a, b in zip(active, (begin, end, made + np.arange(len(begin))))
+        ]
         sorted_, made = np.argsort(both[0]), made + len(begin)
         active = tuple(a[sorted_] for a in both)
     return tuple(np.concatenate(some) for some in (start, stop, parent))
@@ -145,10 +173,13 @@ def depths(parent):
 
 
 def balls(prisms, start, skip, parent, depth):
-    """Centre of the box around each node's prisms and the distance of its farthest corner: leaves from prisms, the others from children."""
+    """Centre of the box around each node's prisms and the distance of its farthest corner: leaves
+    from prisms, the others from children.
+    """
     leaves = np.flatnonzero(skip == np.arange(len(skip)) + 1)
     levels = [np.flatnonzero(depth == level) for level in range(depth.max(), 0, -1)]
-    family = [(level, np.flatnonzero(np.diff(parent[level], prepend=-2))) for level in levels]  # siblings of a depth are neighbours
+    # siblings of a depth are neighbours
+    family = [(level, np.flatnonzero(np.diff(parent[level], prepend=-2))) for level in levels]
     centre, half = np.empty((len(start), 3)), np.empty((len(start), 3))
     for axis in range(3):
         ends = []
@@ -164,7 +195,12 @@ def balls(prisms, start, skip, parent, depth):
 
 def monomials(degree):
     """Exponents (i, j, k) of all moments in the order of moments.h."""
-    return [(a, b, c) for a in range(degree + 1) for b in range(degree + 1 - a) for c in range(degree + 1 - a - b)]
+    return [
+        (a, b, c)
+        for a in range(degree + 1)
+        for b in range(degree + 1 - a)
+        for c in range(degree + 1 - a - b)
+    ]
 
 
 def terms(degree):
@@ -174,10 +210,11 @@ def terms(degree):
 
 @cache
 def from_cartesian(degree):
-    """Matrix that makes complex coefficients b(n, m), m >= 0, of Cartesian moments; both scaled by the radius.
+    """Matrix that makes complex coefficients b(n, m), m >= 0, of Cartesian moments; both scaled by
+    the radius.
 
-    V = sum of moments / (i! j! k!) d^i/dx^i d^j/dy^j d^k/dz^k (1/r), with d/dx = (P + Q) / 2, d/dy = (P - Q) / 2i and
-    P^a Q^b (d/dz)^c (1/r) = (-1)^(a + c) S(a + b + c, a - b).
+    V = sum of moments / (i! j! k!) d^i/dx^i d^j/dy^j d^k/dz^k (1/r), with d/dx = (P + Q) / 2, d/dy
+    = (P - Q) / 2i and P^a Q^b (d/dz)^c (1/r) = (-1)^(a + c) S(a + b + c, a - b).
     """
     rows = {nm: row for row, nm in enumerate(terms(degree))}
     out = np.zeros((len(rows), len(monomials(degree))), np.complex128)
@@ -188,28 +225,42 @@ def from_cartesian(degree):
                 a = u + v  # power of P; that of Q is i + j - a
                 m = 2 * a - i - j
                 if m >= 0:
-                    out[rows[i + j + k, m], column] += weight * comb(i, u) * comb(j, v) * (-1) ** (j - v) * (-1) ** (a + k)
+                    out[rows[i + j + k, m], column] += (
+                        weight * comb(i, u) * comb(j, v) * (-1) ** (j - v) * (-1) ** (a + k)
+                    )
     return out
 
 
 def powers(coefficients, degree):
-    """Greatest possible value of each degree's term at distance 1 (Cauchy-Schwarz with the addition theorem), (nodes, degree + 1)."""
+    """Greatest possible value of each degree's term at distance 1 (Cauchy-Schwarz with the addition
+    theorem), (nodes, degree + 1).
+    """
     out = np.zeros((len(coefficients), degree + 1))
     for column, (n, m) in enumerate(terms(degree)):
-        out[:, n] += (1 if m == 0 else 2) * np.abs(coefficients[:, column]) ** 2 * float(factorial(n - m) * factorial(n + m))
+        out[:, n] += (
+            (1 if m == 0 else 2)
+            * np.abs(coefficients[:, column]) ** 2
+            * float(factorial(n - m) * factorial(n + m))
+        )
     return np.sqrt(out)
 
 
 def reaches(power, mass, radius, degree, rtol, orders):
-    """Distance from which the expansion to degree 2, 4, .. `degree` errs by at most rtol times |mass| / r, |mass| / r^2, 2 |mass| / r^3.
+    """Distance from which the expansion to degree 2, 4, .. `degree` errs by at most rtol times
+    |mass| / r, |mass| / r^2, 2 |mass| / r^3.
 
-    `power` must go two degrees further: these two terms are taken as they are, the rest as a geometric series in radius / r.
+    `power` must go two degrees further: these two terms are taken as they are, the rest as a
+    geometric series in radius / r.
     """
     out = np.empty((len(mass), degree // 2))
-    worst = [max({0: 1.0, 1: n + 1.0, 2: (n + 1) * (n + 2) / 2}[k] for k in orders) for n in range(degree + 3)]
+    worst = [
+        max({0: 1.0, 1: n + 1.0, 2: (n + 1) * (n + 2) / 2}[k] for k in orders)
+        for n in range(degree + 3)
+    ]
     root = {n: (2 * worst[n] / rtol * power[:, n] / mass) ** (1 / n) for n in range(3, degree + 3)}
     for column, kept in enumerate(range(2, degree + 1, 2)):
-        ratio = least = np.maximum(root[kept + 1], NEAREST)  # r / radius; found by iteration because of the geometric series
+        # r / radius; found by iteration because of the geometric series
+        ratio = least = np.maximum(root[kept + 1], NEAREST)
         for _ in range(5):  # an odd number ends above what it tends to
             ratio = np.maximum(least, root[kept + 2] * (1 - 1 / ratio) ** (-1 / (kept + 2)))
         out[:, column] = ratio * radius

@@ -1,7 +1,10 @@
-"""Method `vertex`: nodes that prisms share act once, with the mixed third difference of density; inside a body of one density they vanish.
+"""Method `vertex`: nodes that prisms share act once, with the mixed third difference of density;
+inside a body of one density they vanish.
 
-In double precision whatever is asked: in single the terms, which grow with distance while their sum falls, leave 1e-4 of the field.
+In double precision whatever is asked: in single the terms, which grow with distance while their sum
+falls, leave 1e-4 of the field.
 """
+
 from dataclasses import replace
 
 import numpy as np
@@ -20,17 +23,30 @@ ALONE = "the prisms share too few faces"
 DEVICE = 1 << 15  # width of a machine on which sorting costs more than filling a lattice
 CHEAPER = 3.7  # closed forms of a node in that of a prism, measured
 SAMPLE = 4096  # prisms looked at first
-MANY, FEW = 100_000, 128  # prisms, points: beyond and below the nodes are not counted for an estimate alone
+# prisms, points: beyond and below the nodes are not counted for an estimate alone
+MANY, FEW = 100_000, 128
 ROWS = 1 << 14  # prisms that are looked at at a time
 FIND = 5e-7  # s for each prism
-NEEDED = 270  # bytes of the machine for each prism to find the nodes: 210 measured, and a copy of the prisms
-NOISE = 8 * 2.2e-16  # error of a term relative to C R^(2 - n), about twice the greatest measured: logarithms reach 10
+# bytes of the machine for each prism to find the nodes: 210 measured, and a copy of the prisms
+NEEDED = 270
+# error of a term relative to C R^(2 - n), about twice the greatest measured: logarithms reach 10
+NOISE = 8 * 2.2e-16
 
 
 def attract_nodes(fields):
     """Nodes at points; see vertex.h."""
-    return Operator("attract_nodes", HERE / "vertex.h", ("partial",), ("points", "nodes", "first"), ATTRACT, flops=flops(fields) // 3,
-                    defines=constants(fields, "float64", 0), types=TYPES, grain=(1, 1), block=BLOCK)  # fmt: skip
+    return Operator(
+        "attract_nodes",
+        HERE / "vertex.h",
+        ("partial",),
+        ("points", "nodes", "first"),
+        ATTRACT,
+        flops=flops(fields) // 3,
+        defines=constants(fields, "float64", 0),
+        types=TYPES,
+        grain=(1, 1),
+        block=BLOCK,
+    )
 
 
 def nodes(problem, machine):
@@ -61,10 +77,14 @@ def different(density):
 
 
 def shared(prisms):
-    """Planes of the faces of some prisms relative to their greatest number: 1 where no two are alike; the least of the three axes."""
+    """Planes of the faces of some prisms relative to their greatest number: 1 where no two are
+    alike; the least of the three axes.
+    """
     if len(prisms) < 64:
         return 0.0
-    return min(len(np.unique(prisms[:, 2 * axis : 2 * axis + 2])) / (2 * len(prisms)) for axis in range(3))
+    return min(
+        len(np.unique(prisms[:, 2 * axis : 2 * axis + 2])) / (2 * len(prisms)) for axis in range(3)
+    )
 
 
 def estimate(problem, speed):
@@ -73,11 +93,22 @@ def estimate(problem, speed):
         return Estimate("vertex", 0.0, "there is nothing to do", False)
     prisms, points = len(problem.prisms), problem.points.shape[1]
     if NEEDED * prisms > speed.machine.memory()[0]:
-        return Estimate("vertex", 0.0, f"to find the nodes of {prisms} prisms needs {NEEDED * prisms / 2**30:.1f} GiB at once", False)
-    if prisms > MANY and (points < FEW or different(middle(problem.density))):  # then finding the nodes would cost more than it can tell
+        return Estimate(
+            "vertex",
+            0.0,
+            f"to find the nodes of {prisms} prisms needs {NEEDED * prisms / 2**30:.1f} GiB at once",
+            False,
+        )
+    # then finding the nodes would cost more than it can tell
+    if prisms > MANY and (points < FEW or different(middle(problem.density))):
         if shared(middle(problem.prisms)) > 0.5:
             return Estimate("vertex", 0.0, ALONE, False)
-        count, special, rough, box = prisms, 0, np.sqrt(8.0) * np.linalg.norm(problem.density), corners(problem.prisms)
+        count, special, rough, box = (
+            prisms,
+            0,
+            np.sqrt(8.0) * np.linalg.norm(problem.density),
+            corners(problem.prisms),
+        )
     else:
         try:
             found = nodes(problem, speed.machine)
@@ -86,12 +117,26 @@ def estimate(problem, speed):
         if isinstance(found, str):
             return Estimate("vertex", 0.0, found, False)
         count, special = len(found.coefficient), len(split_off(problem, found, speed.machine)[1])
-        rough, box = np.linalg.norm(speed.machine.to_host(found.coefficient)), ends(found, speed.machine)
+        rough, box = (
+            np.linalg.norm(speed.machine.to_host(found.coefficient)),
+            ends(found, speed.machine),
+        )
     error = bound(problem, rough, box)
-    seconds = speed.start + (count * (points - special) / CHEAPER + special * prisms) / speed.double + FIND * prisms
+    seconds = (
+        speed.start
+        + (count * (points - special) / CHEAPER + special * prisms) / speed.double
+        + FIND * prisms
+    )
     if error > problem.rtol:
-        return Estimate("vertex", seconds, f"far from a small body nodes cancel: error {error:.1e}, allowed {problem.rtol:.1e}", False)
-    return Estimate("vertex", seconds, f"{count} nodes for {prisms} prisms, error below {error:.1e}")
+        return Estimate(
+            "vertex",
+            seconds,
+            f"far from a small body nodes cancel: error {error:.1e}, allowed {problem.rtol:.1e}",
+            False,
+        )
+    return Estimate(
+        "vertex", seconds, f"{count} nodes for {prisms} prisms, error below {error:.1e}"
+    )
 
 
 def mass(problem):
@@ -100,28 +145,46 @@ def mass(problem):
         total = 0.0
         for n in range(0, len(problem.prisms), ROWS):  # what is in between stays in the cache
             west, east, south, north, bottom, top = problem.prisms[n : n + ROWS].T
-            total += float((np.abs(problem.density[n : n + ROWS]) * ((east - west) * (north - south) * (top - bottom))).sum())
+            total += float(
+                (
+                    np.abs(problem.density[n : n + ROWS])
+                    * ((east - west) * (north - south) * (top - bottom))
+                ).sum()
+            )
         vars(problem)["_mass"] = total
     return vars(problem)["_mass"]
 
 
 def corners(prisms):
-    """Corners of the box around all prisms; many side by side, because minima over long rows are several times as quick."""
+    """Corners of the box around all prisms; many side by side, because minima over long rows are
+    several times as quick.
+    """
     whole = len(prisms) // 64 * 64
-    parts = [prisms[whole:], *(f(prisms[:whole].reshape(-1, 384), axis=0).reshape(64, 6) for f in (np.min, np.max) if whole)]
+    parts = [
+        prisms[whole:],
+        *(
+            f(prisms[:whole].reshape(-1, 384), axis=0).reshape(64, 6)
+            for f in (np.min, np.max)
+            if whole
+        ),
+    ]
     rows = np.concatenate(parts)
     return rows[:, ::2].min(axis=0), rows[:, 1::2].max(axis=0)
 
 
 def bound(problem, rough, box):
-    """Estimated error at the worst point, relative to the sum of the magnitudes of all prisms' attractions there.
+    """Estimated error at the worst point, relative to the sum of the magnitudes of all prisms'
+    attractions there.
 
-    Terms are of the order of C R^(2 - n) for the n-th derivative of the potential, R the distance of the farthest node, and each carries
-    `NOISE`; many add up like random numbers, to that of `rough`, the root of the sum of C^2. The field is at least m / R^(n + 1) with the
-    mass m of all prisms. R^3 / m is left, for every field.
+    Terms are of the order of C R^(2 - n) for the n-th derivative of the potential, R the distance
+    of the farthest node, and each carries `NOISE`; many add up like random numbers, to that of
+    `rough`, the root of the sum of C^2. The field is at least m / R^(n + 1) with the mass m of all
+    prisms. R^3 / m is left, for every field.
     """
     low, high = (corner[:, None] for corner in box)
-    farthest = np.sqrt((np.maximum(problem.points - low, high - problem.points) ** 2).sum(axis=0).max())
+    farthest = np.sqrt(
+        (np.maximum(problem.points - low, high - problem.points) ** 2).sum(axis=0).max()
+    )
     return float(NOISE * rough * farthest**3 / mass(problem))
 
 
@@ -132,9 +195,11 @@ def ends(found, machine):
 
 
 def split_off(problem, found, machine):
-    """Points (3, N) for the nodes, and indices of those that need the closed form's rules: gradients on faces and edges in the ensemble.
+    """Points (3, N) for the nodes, and indices of those that need the closed form's rules:
+    gradients on faces and edges in the ensemble.
 
-    On its outer faces the field is the limit from outside: there points step outside by a rounding error.
+    On its outer faces the field is the limit from outside: there points step outside by a rounding
+    error.
     """
     return lattice.remembered(problem, "_special", lambda: _split_off(problem, found, machine))
 
@@ -145,24 +210,35 @@ def _split_off(problem, found, machine):
         return points, np.zeros(0, int)
     low, high = ends(found, machine)
     slack = lattice.ULPS * np.maximum(np.abs(low), np.abs(high))
-    inside = np.flatnonzero(((points >= (low - slack)[:, None]) & (points <= (high + slack)[:, None])).all(axis=0))
+    inside = np.flatnonzero(
+        ((points >= (low - slack)[:, None]) & (points <= (high + slack)[:, None])).all(axis=0)
+    )
     touched, stepped = np.zeros((3, len(inside)), bool), np.zeros(len(inside), bool)
     points = points.copy() if len(inside) else points
     for axis, planes in enumerate(found.planes):
         at, here = machine.to_host(planes.at), points[axis, inside]
         place = np.searchsorted(at, here).clip(1, len(at) - 1)
-        touched[axis] = np.minimum(np.abs(here - at[place - 1]), np.abs(here - at[place])) <= slack[axis]
+        touched[axis] = (
+            np.minimum(np.abs(here - at[place - 1]), np.abs(here - at[place])) <= slack[axis]
+        )
     alone = touched.sum(axis=0) == 1
     for axis in range(3):
         here, step = points[axis, inside], max(slack[axis] / 8, 1e-15 * float((high - low).max()))
-        above, below = (touched[axis] & alone & outside for outside in (here >= high[axis], here <= low[axis]))
-        points[axis, inside[above]], points[axis, inside[below]] = high[axis] + step, low[axis] - step
+        above, below = (
+            touched[axis] & alone & outside for outside in (here >= high[axis], here <= low[axis])
+        )
+        points[axis, inside[above]], points[axis, inside[below]] = (
+            high[axis] + step,
+            low[axis] - step,
+        )
         stepped |= above | below
     return points, inside[touched.any(axis=0) & ~stepped]
 
 
 def plan(problem, at, coefficient, width):
-    """Return the plan of a sum over nodes (n, 3) with coefficients (n,); a node is four reals, streamed like prisms."""
+    """Return the plan of a sum over nodes (n, 3) with coefficients (n,); a node is four reals,
+    streamed like prisms.
+    """
     problem = replace(problem, precision="float64")
     size, points = min(NODES, max(len(at), 1)), problem.points.shape[1]
     most = min(max(direct.PAIRS * max(width // 16, 1) // size, LANES), max(points, 1))
@@ -170,10 +246,27 @@ def plan(problem, at, coefficient, width):
     parts = direct.split(groups, width, size)
     stride, frame = groups * LANES, Frame(problem)
     records = np.concatenate([at, coefficient[:, None]], axis=1)
-    tiles = [_tile(problem, frame, slice(p, p + stride), records[s : s + size], parts, stride, s == 0, s + size >= len(records))
-             for p in range(0, points, stride) for s in range(0, max(len(records), 1), size)]  # fmt: skip
-    sources = {"nodes": Array("sources", (size, 4), np.float64), "first": Array("sources", (parts + 1,), np.int32)}
-    return direct.assemble(problem, frame, attract_nodes(problem.fields), tiles, parts, groups, sources)
+    tiles = [
+        _tile(
+            problem,
+            frame,
+            slice(p, p + stride),
+            records[s : s + size],
+            parts,
+            stride,
+            s == 0,
+            s + size >= len(records),
+        )
+        for p in range(0, points, stride)
+        for s in range(0, max(len(records), 1), size)
+    ]
+    sources = {
+        "nodes": Array("sources", (size, 4), np.float64),
+        "first": Array("sources", (parts + 1,), np.int32),
+    }
+    return direct.assemble(
+        problem, frame, attract_nodes(problem.fields), tiles, parts, groups, sources
+    )
 
 
 def _tile(problem, frame, chosen, records, parts, stride, first, last):
@@ -182,7 +275,10 @@ def _tile(problem, frame, chosen, records, parts, stride, first, last):
     def load():
         out = {"nodes": records, "first": np.linspace(0, len(records), parts + 1).astype(np.int32)}
         if first:
-            out |= {"points": frame.points(problem.points[:, chosen], stride), "total": np.zeros((len(problem.fields), stride))}
+            out |= {
+                "points": frame.points(problem.points[:, chosen], stride),
+                "total": np.zeros((len(problem.fields), stride)),
+            }
         return out
 
     return Tile(load, len(problem.points[0, chosen]) * len(records), chosen if last else None)
@@ -193,9 +289,16 @@ def solve(problem, runner):
     machine = runner.machine
     found = nodes(problem, machine)
     points, special = split_off(problem, found, machine)
-    here = plan(replace(problem, points=points), machine.to_host(found.at), machine.to_host(found.coefficient), machine.width)
+    here = plan(
+        replace(problem, points=points),
+        machine.to_host(found.at),
+        machine.to_host(found.coefficient),
+        machine.width,
+    )
     values = runner.scaled(problem.pairs / max(here.work, 1)).sweep(here)
     if len(special):
-        there = replace(problem, precision="float64", points=np.ascontiguousarray(problem.points[:, special]))
+        there = replace(
+            problem, precision="float64", points=np.ascontiguousarray(problem.points[:, special])
+        )
         values[:, special] = direct.solve(there, runner)
     return values

@@ -1,27 +1,33 @@
-"""Damping of velocities in absorbing layers, against guided waves that matched layers amplify: how strong it is and where it begins.
+"""Damping of velocities in absorbing layers, against guided waves that matched layers amplify: how
+strong it is and where it begins.
 
-A perfectly matched layer amplifies guided modes whose group and phase velocity have opposite signs (Becache et al. 2003, Skelton et al.
-2007): plates, fast layers over slow ones and strongly heterogeneous media have them. Some damping of the velocity, where the matched layer
-has absorbed most of the wave, holds them. The layer's d is set by the fastest wave, so that slow waves meet a layer that is stronger for
-them, and are amplified further inside, by the ratio of the fastest to the slowest wave. bench/NOTES.md, "Stable layers", has the trials
-that the constants come from.
+A perfectly matched layer amplifies guided modes whose group and phase velocity have opposite signs
+(Becache et al. 2003, Skelton et al. 2007): plates, fast layers over slow ones and strongly
+heterogeneous media have them. Some damping of the velocity, where the matched layer has absorbed
+most of the wave, holds them. The layer's d is set by the fastest wave, so that slow waves meet a
+layer that is stronger for them, and are amplified further inside, by the ratio of the fastest to
+the slowest wave. bench/NOTES.md, "Stable layers", has the trials that the constants come from.
 """
+
 import numpy as np
 
 DAMPING = 0.12  # of d at the outer edge, times that ratio, where the medium guides waves
 GREATEST_RATIO = 4  # beyond it damping begins further inside, and is not stronger
 DAMPING_POWER = 10  # of the depth, for ratios up to ORDINARY_RATIO
-ORDINARY_RATIO, POWER_PER_OCTAVE, LEAST_POWER = 2.5, 1.5, 4  # beyond it the power falls, and damping begins further inside
+# beyond it the power falls, and damping begins further inside
+ORDINARY_RATIO, POWER_PER_OCTAVE, LEAST_POWER = 2.5, 1.5, 4
 PLATE = 2.0  # `guiding` between two faces that reflect
 
 
 def guiding(vp, vs):
-    """How well a medium between absorbing faces guides waves, 0 (not at all) to 1: by how much vp or vs varies.
+    """How well a medium between absorbing faces guides waves, 0 (not at all) to 1: by how much vp
+    or vs varies.
 
     Parameters
     ----------
     vp, vs : (float, float)
-        Least and greatest, m/s; a least vs of 0 beside a greatest above it is a fluid beside a solid: 1.
+        Least and greatest, m/s; a least vs of 0 beside a greatest above it is a fluid beside a
+        solid: 1.
     """
     if vs[0] == 0 < vs[1]:
         return 1.0
@@ -29,10 +35,14 @@ def guiding(vp, vs):
 
 
 def strength(guide, ratio):
-    """Rate of damping over d at the outer edge from `guiding` and the ratio of the fastest to the slowest wave."""
+    """Rate of damping over d at the outer edge from `guiding` and the ratio of the fastest to the
+    slowest wave.
+    """
     return DAMPING * guide * min(ratio, GREATEST_RATIO)
 
 
 def power(ratio):
     """Return the power of the depth with which damping rises."""
-    return max(DAMPING_POWER - POWER_PER_OCTAVE * max(np.log2(ratio / ORDINARY_RATIO), 0), LEAST_POWER)
+    return max(
+        DAMPING_POWER - POWER_PER_OCTAVE * max(np.log2(ratio / ORDINARY_RATIO), 0), LEAST_POWER
+    )

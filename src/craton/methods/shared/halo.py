@@ -1,4 +1,7 @@
-"""Halos of a grid: the operators that pack and unpack slabs, and the messages between neighbours after a phase."""
+"""Halos of a grid: the operators that pack and unpack slabs, and the messages between neighbours
+after a phase.
+"""
+
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +11,10 @@ from craton.core.operator import Operator, Struct
 from craton.core.plan import Array, Launch, Message
 
 FILE = Path(__file__).parent / "kernels" / "halo.h"
-PARAMS = Struct("HaloParams", (("row", "i64"), ("plane", "i64"), *((n, "i32") for n in ("k0", "j0", "i0", "nk", "nj", "ni"))))
+PARAMS = Struct(
+    "HaloParams",
+    (("row", "i64"), ("plane", "i64"), *((n, "i32") for n in ("k0", "j0", "i0", "nk", "nj", "ni"))),
+)
 TOGETHER = 3  # fields
 
 
@@ -24,13 +30,24 @@ def unpack(fields=TOGETHER):
 
 def _operator(name, writes, reads, fields):
     count = "" if fields == TOGETHER else f"_{fields}"
-    return Operator(name + count, FILE, writes, reads, PARAMS, kernel=name, reals_per_point=2 * fields, defines=(("FIELDS", fields),))
+    return Operator(
+        name + count,
+        FILE,
+        writes,
+        reads,
+        PARAMS,
+        kernel=name,
+        reals_per_point=2 * fields,
+        defines=(("FIELDS", fields),),
+    )
 
 
 def exchange(plan, subdomain, phase):
-    """Return the buffers of a rank, and its phase with the messages to its neighbours and the launches that pack and unpack them.
+    """Return the buffers of a rank, and its phase with the messages to its neighbours and the
+    launches that pack and unpack them.
 
-    What goes to one rank is one message, also where it lies behind two faces: slabs in the order of the sender's faces.
+    What goes to one rank is one message, also where it lies behind two faces: slabs in the order of
+    the sender's faces.
     """
     arrays, messages, launches = {}, [], {"out": [], "in": []}
     for rank in sorted({neighbour.rank for neighbour in subdomain.neighbours}):
@@ -38,21 +55,46 @@ def exchange(plan, subdomain, phase):
         names = {way: f"halo_{phase.name}_{rank}_{way}" for way in launches}
         for way, name in names.items():
             size = 0
-            for axis, side in sorted(faces, key=lambda face: (face[0], face[1] if way == "out" else 1 - face[1])):
-                for n, halos in enumerate(_threes([halo for halo in phase.halos if halo.axis == axis])):
+            for axis, side in sorted(
+                faces, key=lambda face: (face[0], face[1] if way == "out" else 1 - face[1])
+            ):
+                for n, halos in enumerate(
+                    _threes([halo for halo in phase.halos if halo.axis == axis])
+                ):
                     part = f"{name}_{axis}{side}{n or ''}"
-                    box = slab(subdomain.shape, axis, limits(subdomain.shape, halos, (axis, side), way))
-                    arrays[part] = Array("halos", (len(halos) * points(box),), plan.precision, part_of=name, start=size)
-                    launches[way].append(copy_of_slab(plan.layout, [halo.field for halo in halos], box, part, way))
+                    box = slab(
+                        subdomain.shape, axis, limits(subdomain.shape, halos, (axis, side), way)
+                    )
+                    arrays[part] = Array(
+                        "halos",
+                        (len(halos) * points(box),),
+                        plan.precision,
+                        part_of=name,
+                        start=size,
+                    )
+                    launches[way].append(
+                        copy_of_slab(plan.layout, [halo.field for halo in halos], box, part, way)
+                    )
                     size += arrays[part].shape[0]
             arrays |= {name: Array("halos", (size,), plan.precision)} if size else {}
         messages += [Message(rank, names["out"], names["in"])] if size else []
-    return arrays, replace(phase, messages=tuple(messages), packing=tuple(launches["out"]), unpacking=tuple(launches["in"]))
+    return arrays, replace(
+        phase,
+        messages=tuple(messages),
+        packing=tuple(launches["out"]),
+        unpacking=tuple(launches["in"]),
+    )
 
 
 def limits(shape, halos, face, way):
-    """First and last + 1 index of the points that go to the neighbour behind a face, or of the ghosts that come from it."""
-    (axis, side), low, high = face, max(halo.low for halo in halos), max(halo.high for halo in halos)
+    """First and last + 1 index of the points that go to the neighbour behind a face, or of the
+    ghosts that come from it.
+    """
+    (axis, side), low, high = (
+        face,
+        max(halo.low for halo in halos),
+        max(halo.high for halo in halos),
+    )
     n = shape["zyx".index(axis)]
     sent, taken = ((0, high), (-low, 0)) if side == 0 else ((n - low, n), (n, n + high))
     return sent if way == "out" else taken
@@ -81,7 +123,16 @@ def points(box):
 def scalars(layout, box):
     """Scalars of an operator on a slab."""
     k0, k1, j0, j1, i0, i1 = box
-    return {"row": layout.row, "plane": layout.plane, "k0": k0, "j0": j0, "i0": i0, "nk": k1 - k0, "nj": j1 - j0, "ni": i1 - i0}
+    return {
+        "row": layout.row,
+        "plane": layout.plane,
+        "k0": k0,
+        "j0": j0,
+        "i0": i0,
+        "nk": k1 - k0,
+        "nj": j1 - j0,
+        "ni": i1 - i0,
+    }
 
 
 def _threes(halos):

@@ -1,22 +1,29 @@
-"""Values and derivatives anywhere between staggered points, as weights on points around: for receivers, their adjoint for sources."""
+"""Values and derivatives anywhere between staggered points, as weights on points around: for
+receivers, their adjoint for sources.
+"""
+
 from functools import lru_cache
 
 import numpy as np
 
 NODES = 8  # points per axis inside the grid
-EDGE_NODES = (4, 6)  # of a value and of a derivative, where the grid ends before the fourth point on one side
-BAND = 0.5 * np.pi  # wavenumber times spacing up to which weights are fitted: 4 points per wavelength
+# of a value and of a derivative, where the grid ends before the fourth point on one side
+EDGE_NODES = (4, 6)
+# wavenumber times spacing up to which weights are fitted: 4 points per wavelength
+BAND = 0.5 * np.pi
 REACH = 3  # points to each side that are looked at where some hold nothing
 WORST = 1e4  # condition of a fit
 DEGREE = 6  # polynomials of lower degree are exact
 
 
 def axis_weights(position, lowest, highest, derivative=0):
-    """Weights on integer indices for the value (or first derivative) at `position`, in units of the spacing.
+    """Weights on integer indices for the value (or first derivative) at `position`, in units of the
+    spacing.
 
-    Constrained least squares: exact for polynomials below degree 6 and, within that, closest to the exact exponential over
-    wavenumbers up to pi/2 per spacing. On eight points it is more accurate than the Kaiser-windowed sinc of Hicks (2002) on the
-    same points over that band, and it holds at the edge of the grid too, where only points within `lowest` .. `highest` may be used.
+    Constrained least squares: exact for polynomials below degree 6 and, within that, closest to the
+    exact exponential over wavenumbers up to pi/2 per spacing. On eight points it is more accurate
+    than the Kaiser-windowed sinc of Hicks (2002) on the same points over that band, and it holds at
+    the edge of the grid too, where only points within `lowest` .. `highest` may be used.
 
     Returns
     -------
@@ -37,7 +44,9 @@ def axis_weights(position, lowest, highest, derivative=0):
 
 
 def fitted_many(x, count):
-    """Weights, shape (n, count), on 0 .. count - 1 for the values at positions x, shape (n,); see `axis_weights`."""
+    """Weights, shape (n, count), on 0 .. count - 1 for the values at positions x, shape (n,); see
+    `axis_weights`.
+    """
     return _solved(np.asarray(x, dtype=float), count, 0).T
 
 
@@ -51,13 +60,18 @@ def _solved(x, count, derivative):
     """Weights, shape (count, n)."""
     nodes = np.arange(count, dtype=float)
     degrees = np.arange(min(DEGREE, count))
-    # Normal equations of the misfit over the band: inner products of cosines, k integrated from 0 to BAND.
+    # Normal equations of the misfit over the band: inner products of cosines, k integrated from 0
+    # to BAND.
     gram = BAND * np.sinc((nodes[:, None] - nodes) * BAND / np.pi) + 1e-7 * np.eye(count)
     right = _band_integral(nodes[:, None] - x, derivative)
     centre = nodes.mean()
     exact = (nodes - centre) ** degrees[:, None]
     degrees = degrees[:, None]
-    moments = (x - centre) ** degrees if derivative == 0 else degrees * (x - centre) ** np.maximum(degrees - 1, 0)
+    moments = (
+        (x - centre) ** degrees
+        if derivative == 0
+        else degrees * (x - centre) ** np.maximum(degrees - 1, 0)
+    )
     system = np.block([[gram, exact.T], [exact, np.zeros((len(degrees),) * 2)]])
     return np.linalg.solve(system, np.concatenate([right, moments]))[:count]
 
@@ -67,32 +81,44 @@ def _band_integral(u, derivative):
     if derivative == 0:
         return BAND * np.sinc(u * BAND / np.pi)
     safe = np.where(np.abs(u) < 1e-6, 1.0, u)
-    return np.where(np.abs(u) < 1e-6, u * BAND**3 / 3, (np.sin(BAND * safe) - BAND * safe * np.cos(BAND * safe)) / safe**2)
+    return np.where(
+        np.abs(u) < 1e-6,
+        u * BAND**3 / 3,
+        (np.sin(BAND * safe) - BAND * safe * np.cos(BAND * safe)) / safe**2,
+    )
 
 
 def scattered_weights(position, half, at, derivative=None):
-    """Weights around one position on given points only: moving least squares, exact for linear functions, quadratic where it can be.
+    """Weights around one position on given points only: moving least squares, exact for linear
+    functions, quadratic where it can be.
 
     Parameters
     ----------
     position, half, derivative
         As `point_weights` has them.
     at : tuple of int arrays
-        Indices (k, j, i) of the points that may be used; along y they may all be the same, in a plane.
+        Indices (k, j, i) of the points that may be used; along y they may all be the same, in a
+        plane.
 
     Returns
     -------
     ndarray
         One weight per point.
     """
-    offset = np.stack([at[2 - a] + half[a] / 2 - position[a] for a in range(3)], axis=1).astype(float)
+    offset = np.stack([at[2 - a] + half[a] / 2 - position[a] for a in range(3)], axis=1).astype(
+        float
+    )
     axes = [a for a in range(3) if np.ptp(offset[:, a]) > 0]
     u = offset[:, axes]
     near = np.exp(-(u**2).sum(1) / 2)
     root = np.sqrt(near)[:, None]
     for degree in (2, 1, 0):
         basis = [np.ones(len(u)), *(u.T if degree else ())]
-        basis += [u[:, a] * u[:, b] for a in range(len(axes)) for b in range(a, len(axes))] if degree == 2 else []
+        basis += (
+            [u[:, a] * u[:, b] for a in range(len(axes)) for b in range(a, len(axes))]
+            if degree == 2
+            else []
+        )
         matrix = np.stack(basis, axis=1) * root
         if len(u) >= matrix.shape[1] and np.linalg.cond(matrix) < WORST:
             break
@@ -125,7 +151,10 @@ def point_weights(position, half, shape, derivative=None, vertical=None):
         One weight per index.
     """
     own = (0, 1) if vertical else (0, 1, 2)
-    fitted = [axis_weights(position[a] - half[a] / 2, 0, shape[2 - a] - 1 - half[a], int(derivative == a)) for a in own]
+    fitted = [
+        axis_weights(position[a] - half[a] / 2, 0, shape[2 - a] - 1 - half[a], int(derivative == a))
+        for a in own
+    ]
     firsts, axes = zip(*fitted, *([vertical] if vertical else []))
     k, j, i = np.meshgrid(*(firsts[a] + np.arange(len(axes[a])) for a in (2, 1, 0)), indexing="ij")
     weights = axes[2][:, None, None] * axes[1][:, None] * axes[0]

@@ -1,16 +1,47 @@
-"""Operators on point tables: inject sources, sample receivers, advance the step counter on the machine."""
+"""Operators on point tables: inject sources, sample receivers, advance the step counter on the
+machine.
+"""
+
 from pathlib import Path
 
 from craton.core.operator import Operator, Struct
 
 FILE = Path(__file__).parent / "kernels" / "points.h"
 PARAMS = Struct("PointParams", (("columns", "i32"), ("slots", "i32")))
-TYPES = (("target", "i64"), ("source", "i64"), ("first", "i32"), ("column", "i32"), ("begin", "i32"), ("at", "i64"), ("step", "i32"))
+TYPES = (
+    ("target", "i64"),
+    ("source", "i64"),
+    ("first", "i32"),
+    ("column", "i32"),
+    ("begin", "i32"),
+    ("at", "i64"),
+    ("step", "i32"),
+)
 
 TABLE = ("target", "first", "column", "weight", "series", "step")
 
-INJECT = Operator("inject", FILE, ("state",), TABLE, PARAMS, types=(*TYPES, ("state", "force")), pointwise=False)
-SAMPLE = Operator("sample", FILE, ("ring",), ("state", "source", "first", "weight", "step"), PARAMS, types=TYPES, pointwise=False)
-WINDOW = Operator("window", FILE, ("now",), ("begin", "at", "series", "step"), PARAMS, types=TYPES, pointwise=False)
-HOLD = Operator("hold", FILE, ("now",), ("begin", "at", "series", "step"), PARAMS, types=TYPES, pointwise=False)
+INJECT = Operator(
+    "inject", FILE, ("state",), TABLE, PARAMS, types=(*TYPES, ("state", "force")), pointwise=False
+)
+SAMPLE = Operator(
+    "sample",
+    FILE,
+    ("ring",),
+    ("state", "source", "first", "weight", "step"),
+    PARAMS,
+    types=TYPES,
+    pointwise=False,
+)
+WINDOW = Operator(
+    "window",
+    FILE,
+    ("now",),
+    ("begin", "at", "series", "step"),
+    PARAMS,
+    types=TYPES,
+    pointwise=False,
+)
+HOLD = Operator(
+    "hold", FILE, ("now",), ("begin", "at", "series", "step"), PARAMS, types=TYPES, pointwise=False
+)
 ADVANCE = Operator("advance", FILE, ("step",), (), PARAMS, types=TYPES, pointwise=False)

@@ -1,4 +1,5 @@
 """Plan of one rank of a grid, complete: its subdomain, its messages, its columns of the record."""
+
 from dataclasses import replace
 
 from craton.core.gathering import RECORD_BYTES, divide_channels, record_columns
@@ -40,5 +41,14 @@ def plan_of_rank(plan, rank, ranks, grid=None):
         record, launches = record_columns(plan, columns[rank], launch, partition[rank], slots)
         arrays |= record
         phases[-1] = replace(phases[-1], launches=(*launches, *phases[-1].launches))
-    return replace(local, arrays=arrays, phases=tuple(phases), slots=slots, weights=None, partition=tuple(partition), rank=rank,
-                   gathering=gathering, all_ranks=plan.totals)  # fmt: skip
+    return replace(
+        local,
+        arrays=arrays,
+        phases=tuple(phases),
+        slots=slots,
+        weights=None,
+        partition=tuple(partition),
+        rank=rank,
+        gathering=gathering,
+        all_ranks=plan.totals,
+    )

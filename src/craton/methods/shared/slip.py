@@ -1,4 +1,7 @@
-"""Slip rates of finite faults in time: short windows of steps, corrected for the leapfrog, for thousands of subfaults."""
+"""Slip rates of finite faults in time: short windows of steps, corrected for the leapfrog, for
+thousands of subfaults.
+"""
+
 import math
 
 import numpy as np
@@ -14,9 +17,15 @@ MOST = 2**31 - 1  # rows of a table
 
 
 def windows(d, fault, band):
-    """First steps (n,), counts (n,) and values of the windows of a fault's components, corrected for the leapfrog."""
+    """First steps (n,), counts (n,) and values of the windows of a fault's components, corrected
+    for the leapfrog.
+    """
     low, high = bounds(d, fault, band)
-    begin, counts, parts = np.zeros(len(low), np.int64), np.zeros(len(low), np.int64), [np.empty(0, np.float32)] * len(low)
+    begin, counts, parts = (
+        np.zeros(len(low), np.int64),
+        np.zeros(len(low), np.int64),
+        [np.empty(0, np.float32)] * len(low),
+    )
     groups = low // GROUP
     order = np.lexsort((high - low, groups))
     for same in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
@@ -31,9 +40,11 @@ def windows(d, fault, band):
 
 
 def bounds(d, fault, band):
-    """Return steps (first, behind the last) in which each component acts, with room for what precedes and follows it.
+    """Return steps (first, behind the last) in which each component acts, with room for what
+    precedes and follows it.
 
-    The leapfrog's correction moves frequency f of what happens at step T earlier by T (1 - cos(pi f dt)).
+    The leapfrog's correction moves frequency f of what happens at step T earlier by T (1 - cos(pi f
+    dt)).
     """
     ring = RING / (band * d.dt)
     end = (fault.end + fault.interval - d.start) / d.dt
@@ -55,13 +66,19 @@ def trimmed(values, first):
 def joined(parts):
     """Begins, starts (n + 1,) and values of several faults behind each other."""
     begins, counts, values = zip(*parts)
-    return np.concatenate(begins), np.concatenate([[0], np.cumsum(np.concatenate(counts))]), np.concatenate(values)
+    return (
+        np.concatenate(begins),
+        np.concatenate([[0], np.cumsum(np.concatenate(counts))]),
+        np.concatenate(values),
+    )
 
 
 def available():
     """Bytes of memory that the host has left; what a table can have at most where it does not say."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
-            return 1024 * int(next(line for line in file if line.startswith("MemAvailable")).split()[1])
+            return 1024 * int(
+                next(line for line in file if line.startswith("MemAvailable")).split()[1]
+            )
     except (OSError, StopIteration):
         return SORTED * MOST

@@ -1,4 +1,7 @@
-"""Point tables as arrays and launches of a plan: rows sorted by what they add to, time series beside them, the ring of the record."""
+"""Point tables as arrays and launches of a plan: rows sorted by what they add to, time series
+beside them, the ring of the record.
+"""
+
 import numpy as np
 
 from craton.core.plan import Array, Launch
@@ -13,17 +16,37 @@ def table_of(index, weight, column):
 
 
 def injection(name, table, series, precision, into="state"):
-    """Arrays, called NAME_target and so on, and the launch that adds `series` (steps, columns) to a block by a `table_of` rows."""
+    """Arrays, called NAME_target and so on, and the launch that adds `series` (steps, columns) to a
+    block by a `table_of` rows.
+    """
     target, first, column, weight = table
-    arrays = of_values(name, target=(target, np.int64), first=(first, np.int32), column=(column, np.int32), weight=(weight, precision),
-                       series=(series, precision))  # fmt: skip
-    names = (into, *(f"{name}_{part}" for part in ("target", "first", "column", "weight", "series")), "step")
-    return arrays, Launch(operators.INJECT, names, (0, 1, 0, 1, 0, len(target)), {"columns": series.shape[1], "slots": 1})
+    arrays = of_values(
+        name,
+        target=(target, np.int64),
+        first=(first, np.int32),
+        column=(column, np.int32),
+        weight=(weight, precision),
+        series=(series, precision),
+    )
+    names = (
+        into,
+        *(f"{name}_{part}" for part in ("target", "first", "column", "weight", "series")),
+        "step",
+    )
+    return arrays, Launch(
+        operators.INJECT,
+        names,
+        (0, 1, 0, 1, 0, len(target)),
+        {"columns": series.shape[1], "slots": 1},
+    )
 
 
 def of_values(name, **values):
     """Arrays of point tables from (values, type) by the last part of their names."""
-    return {f"{name}_{part}": Array("points", v.shape, dtype, np.asarray(v, dtype)) for part, (v, dtype) in values.items()}
+    return {
+        f"{name}_{part}": Array("points", v.shape, dtype, np.asarray(v, dtype))
+        for part, (v, dtype) in values.items()
+    }
 
 
 def sampling(rows, slots, precision):
@@ -40,8 +63,22 @@ def sampling(rows, slots, precision):
     if rows:
         source, weight = (np.concatenate(part) for part in zip(*rows))
         arrays["record"] = Array("record", (slots, len(rows)), precision)
-        arrays |= of_values("sample", source=(source, np.int64), first=(counts, np.int32), weight=(weight, precision))
+        arrays |= of_values(
+            "sample",
+            source=(source, np.int64),
+            first=(counts, np.int32),
+            weight=(weight, precision),
+        )
         names = ("record", "state", "sample_source", "sample_first", "sample_weight", "step")
-        launches.append(Launch(operators.SAMPLE, names, (0, 1, 0, 1, 0, len(rows)), {"columns": len(rows), "slots": slots}))
-    launches.append(Launch(operators.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1}))
+        launches.append(
+            Launch(
+                operators.SAMPLE,
+                names,
+                (0, 1, 0, 1, 0, len(rows)),
+                {"columns": len(rows), "slots": slots},
+            )
+        )
+    launches.append(
+        Launch(operators.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), {"columns": 1, "slots": 1})
+    )
     return arrays, launches

@@ -1,4 +1,5 @@
 """When a run starts, how long its step is, how much of the record stays on the machine."""
+
 import math
 
 import numpy as np
@@ -22,7 +23,9 @@ def time_step_for(limit):
 
 
 def start_time(scenario, sources, dt):
-    """time.start, else where every wavelet without a delay of its own begins, a whole number of steps before t = 0."""
+    """time.start, else where every wavelet without a delay of its own begins, a whole number of
+    steps before t = 0.
+    """
     if scenario.time.start is not None:
         return scenario.time.start
     return -math.ceil(-survey_sources.start_time(scenario, sources) / dt - 1e-9) * dt
@@ -39,10 +42,13 @@ def slots(steps, channels):
 
 
 def picture_steps(d, every, place):
-    """Return steps after which pictures are taken `every` so many seconds, and their times, of a field that step n leaves at n + `place` steps.
+    """Return steps after which pictures are taken `every` so many seconds, and their times, of a
+    field that step n leaves at n + `place` steps.
 
     `d` has start, end, dt, steps and extra.
     """
     wanted = np.arange(1, int(d.end / every) + 1) * every
-    steps = np.unique(np.clip(np.rint((wanted - d.start) / d.dt - place), 0, d.steps - d.extra - 1).astype(int))
+    steps = np.unique(
+        np.clip(np.rint((wanted - d.start) / d.dt - place), 0, d.steps - d.extra - 1).astype(int)
+    )
     return steps, d.start + (steps + place) * d.dt

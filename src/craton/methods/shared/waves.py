@@ -1,4 +1,7 @@
-"""What methods that march waves in time have in common: shots, the dataset of their records, and their words."""
+"""What methods that march waves in time have in common: shots, the dataset of their records, and
+their words.
+"""
+
 from craton.text import duration, megabytes, rate
 
 # Of the copy bandwidth that a whole time step reaches, judged by its least traffic: bench/NOTES.md.
@@ -7,7 +10,9 @@ COPIED = 1 << 27  # bytes; larger than caches, a fraction of a second to measure
 
 
 class WaveMethod:
-    """The part of `craton.methods.protocol.Method` that does not depend on the discretisation of waves."""
+    """The part of `craton.methods.protocol.Method` that does not depend on the discretisation of
+    waves.
+    """
 
     waves = "Elastic waves"  # title of a run that has none
     drive, many_ranks, plans_by_rank, tries_operators = "march", True, False, False
@@ -32,13 +37,26 @@ class WaveMethod:
         return () if shots.side_by_side(scenario) else sources.shots(scenario)
 
     def dataset(self, result):
-        """Waveforms, velocity(receiver, component, time) and the like, corrected for temporal dispersion."""
+        """Waveforms, velocity(receiver, component, time) and the like, corrected for temporal
+        dispersion.
+        """
         from craton.output.dataset import waveforms
 
         output, plan = result.scenario.output, result.plan
         quantities = output.waveforms if len(plan.receivers) else ()
-        dataset = waveforms(result.records, plan.channels, plan.receivers, plan.dt, plan.start, quantities, output.sampling,
-                            result.attributes, plan.steps - plan.extra, plan.shots, result.scenario.domain.motion)  # fmt: skip
+        dataset = waveforms(
+            result.records,
+            plan.channels,
+            plan.receivers,
+            plan.dt,
+            plan.start,
+            quantities,
+            output.sampling,
+            result.attributes,
+            plan.steps - plan.extra,
+            plan.shots,
+            result.scenario.domain.motion,
+        )
         if plan.receivers.stations is not None:
             from craton.survey.globe import local
 
@@ -49,36 +67,54 @@ class WaveMethod:
         """Time that the steps will need on a machine, from its copy bandwidth measured now."""
         bandwidth = machine.copy_bandwidth(COPIED)
         step = sum(plan.traffic.values()) / (ASSUMED * bandwidth)
-        return "\n".join([
-            "Estimate",
-            f"  {machine.describe()}: copies {bandwidth / 1e9:,.1f} GB/s (measured now)",
-            f"  about {duration(step * plan.steps)} for {plan.steps:,} steps, {rate(plan.points, step)}, "
-            f"if steps reach {ASSUMED:.0%} of that (assumed)",
-        ])  # fmt: skip
+        return "\n".join(
+            [
+                "Estimate",
+                f"  {machine.describe()}: copies {bandwidth / 1e9:,.1f} GB/s (measured now)",
+                f"  about {duration(step * plan.steps)} for {plan.steps:,} steps, {rate(plan.points, step)}, "
+                f"if steps reach {ASSUMED:.0%} of that (assumed)",
+            ]
+        )
 
     def header(self, scenario, plan, machine, out):
         """Grid, steps, order, memory, device."""
         free, _ = machine.memory()
         rows = [
-            ("grid", f"{plan.totals.grid.words()}{f' for each of {len(plan.shots)} shots' if plan.shots else ''}"),
+            (
+                "grid",
+                f"{plan.totals.grid.words()}{f' for each of {len(plan.shots)} shots' if plan.shots else ''}",
+            ),
             ("steps", f"{plan.steps:,} of {plan.dt:.6g} s, to t = {plan.end:.4g} s"),
             ("method", f"{plan.solver}, {self.sharpness(scenario.run)}, {plan.precision}"),
             ("memory", f"{megabytes(plan.nbytes)} of {megabytes(free)} free"),
             ("device", machine.describe()),
             ("out", f"{out}"),
         ]
-        return "\n".join([plan.title or self.waves, *(f"  {label:<8}{text}" for label, text in rows)])
+        return "\n".join(
+            [plan.title or self.waves, *(f"  {label:<8}{text}" for label, text in rows)]
+        )
 
     def summary(self, result, paths):
         """How fast it was, and where everything is."""
         report, out = result.report, result.out
         seconds, receivers = report["seconds"], result.plan.receivers
-        lines = [f"done: {report['steps_done']:,} steps, {rate(report['point_steps_per_second'], 1)} over {seconds['steady']:.1f} s, "
-                 f"after {seconds['commit'] + seconds['first step']:.1f} s for kernels and the first step"]  # fmt: skip
+        lines = [
+            f"done: {report['steps_done']:,} steps, {rate(report['point_steps_per_second'], 1)} over {seconds['steady']:.1f} s, "
+            f"after {seconds['commit'] + seconds['first step']:.1f} s for kernels and the first step"
+        ]
         contents = {
-            "result.zarr": [f"{', '.join(result.scenario.output.waveforms)} at {len(receivers)} receivers"] * bool(len(receivers))
-            + ([f"fibres: strain rate in {len(receivers.fibres)} channels"] if receivers.fibres is not None else [])
-            + [f"snapshots/{f.name}: {len(f.steps)} of {f.quantity}" for f in result.plan.snapshots],
+            "result.zarr": [
+                f"{', '.join(result.scenario.output.waveforms)} at {len(receivers)} receivers"
+            ]
+            * bool(len(receivers))
+            + (
+                [f"fibres: strain rate in {len(receivers.fibres)} channels"]
+                if receivers.fibres is not None
+                else []
+            )
+            + [
+                f"snapshots/{f.name}: {len(f.steps)} of {f.quantity}" for f in result.plan.snapshots
+            ],
             "waveforms.mseed": ["the waveforms as MiniSEED"],
             "stations.xml": ["the receivers as StationXML"],
             "mesh.vtu": ["the mesh with its media, for ParaView and PyVista"],
@@ -86,5 +122,8 @@ class WaveMethod:
             "run.json": ["device, timings, versions"],
         }
         width = max(len(str(path)) for path in paths)
-        lines += [f"  {str(path):<{width}}  {'; '.join(contents.get(path.name, ()))}".rstrip() for path in paths]
+        lines += [
+            f"  {str(path):<{width}}  {'; '.join(contents.get(path.name, ()))}".rstrip()
+            for path in paths
+        ]
         return "\n".join([*lines, f"next: craton plot {out}"])

@@ -1,16 +1,22 @@
-"""Absorbing layers: convolutional PML of second order in displacement, along reference directions of elements; see layer.h.
+"""Absorbing layers: convolutional PML of second order in displacement, along reference directions
+of elements; see layer.h.
 
-With p = d/dt, the derivative across a layer is multiplied by 1/s, s = 1 + d / (alpha + p) (Komatitsch & Martin 2007), twice:
+With p = d/dt, the derivative across a layer is multiplied by 1/s, s = 1 + d / (alpha + p)
+(Komatitsch & Martin 2007), twice:
 
-    rho p^2 u = 1/s_x d_x sigma_x + 1/s_y d_y sigma_y + 1/s_z d_z sigma_z,   sigma = C : (d_x / s_x, d_y / s_y, d_z / s_z) u
+    rho p^2 u = 1/s_x d_x sigma_x + 1/s_y d_y sigma_y + 1/s_z d_z sigma_z,   sigma = C : (d_x / s_x,
+    d_y / s_y, d_z / s_z) u
 
-This is the stretched equation of Xie et al. (2014), s_x s_y s_z rho p^2 u = ..., divided by s_x s_y s_z: each direction keeps its own two
-filters, in faces, edges and corners of the domain alike, the mass stays what it is and no filter follows another. At p = 0 the stretch is
-1 + d / alpha, finite: static displacement goes on behind the layer as it would some layer thicknesses further out.
+This is the stretched equation of Xie et al. (2014), s_x s_y s_z rho p^2 u = ..., divided by s_x s_y
+s_z: each direction keeps its own two filters, in faces, edges and corners of the domain alike, the
+mass stays what it is and no filter follows another. At p = 0 the stretch is 1 + d / alpha, finite:
+static displacement goes on behind the layer as it would some layer thicknesses further out.
 
-Derivatives are those along the lines of the mesh. Where the layer's depth is constant on the other two families of lines, that is the
-derivative across the layer in the coordinates that the mesh makes.
+Derivatives are those along the lines of the mesh. Where the layer's depth is constant on the other
+two families of lines, that is the derivative across the layer in the coordinates that the mesh
+makes.
 """
+
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,12 +28,16 @@ from craton.methods.spectral_element import faces, mesh_terms, operators
 from craton.methods.spectral_element.element import Element
 from craton.methods.spectral_element.ranks import copy_lowest_rank_values
 
-LEAST_GUIDING = 0.8  # with 0.6 two layers (0.43) double every 5,000 steps, with 0.7 they stay as they are
-CORNER = 2.0  # of alpha: friction acts on motion faster than that (1: two layers 1.2 in place of 0.8 %; 4: slow waves stay)
+# with 0.6 two layers (0.43) double every 5,000 steps, with 0.7 they stay as they are
+LEAST_GUIDING = 0.8
+# of alpha: friction acts on motion faster than that (1: two layers 1.2 in place of 0.8 %; 4: slow
+# waves stay)
+CORNER = 2.0
 FLOOR = 0.5  # of alpha at the outer face, of that at the inner one
 LEAST_RATE = 1e-3  # of the greatest rate of friction: points with less have none
 INSIDE = 1e-3  # of the layer: as deep as this an element must reach into it
-ALIGNED = 1e-2  # of the change of depth along one line of an element, how much it may change along the other lines
+# of the change of depth along one line of an element, how much it may change along the other lines
+ALIGNED = 1e-2
 FLAT = 1e-3  # of the layer: so far nodes of its face may be out of plane
 
 
@@ -59,7 +69,9 @@ class Side:
     power: float = guided.DAMPING_POWER
 
     def profile(self, coordinates):
-        """Return d and alpha at positions (n, 3, m), 1/s: d = d0 q^2, alpha falls linearly to `FLOOR` of itself (Collino & Tsogka 2001)."""
+        """Return d and alpha at positions (n, 3, m), 1/s: d = d0 q^2, alpha falls linearly to
+        `FLOOR` of itself (Collino & Tsogka 2001).
+        """
         q = np.clip(self.depth(coordinates), 0, 1)
         return self.damping * q**2, self.shift * (1 - (1 - FLOOR) * q)
 
@@ -76,18 +88,24 @@ class PlaneSide(Side):
     outer: float
 
     def depth(self, coordinates):
-        """Return the depth in the layer of positions (n, 3, m), 0 at its inner edge, 1 on the face, negative outside: (n, m)."""
+        """Return the depth in the layer of positions (n, 3, m), 0 at its inner edge, 1 on the face,
+        negative outside: (n, m).
+        """
         return 1 - (self.outer - np.einsum("a,nam->nm", self.normal, coordinates)) / self.width
 
     def slopes(self, coordinates):
-        """Return d depth / d x, 1/m, and d x / d depth along the layer's own coordinate, m, at positions (n, 3, m): both (n, 3, m)."""
+        """Return d depth / d x, 1/m, and d x / d depth along the layer's own coordinate, m, at
+        positions (n, 3, m): both (n, 3, m).
+        """
         normal = np.broadcast_to(self.normal[:, None], coordinates.shape)
         return normal / self.width, normal * self.width
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkSide(Side):
-    """A layer along a side of a chunk of the Earth: across angle `axis` (0: xi, 1: eta), on its high or low side (`sign`); `angle` wide."""
+    """A layer along a side of a chunk of the Earth: across angle `axis` (0: xi, 1: eta), on its
+    high or low side (`sign`); `angle` wide.
+    """
 
     chunk: object
     axis: int
@@ -100,13 +118,26 @@ class ChunkSide(Side):
         return 1 - (self.chunk.widths[self.axis] / 2 - self.sign * angle) / self.angle
 
     def slopes(self, coordinates):
-        """Return slopes as `PlaneSide.slopes`, along the angle at equal radius and equal other angle."""
+        """Return slopes as `PlaneSide.slopes`, along the angle at equal radius and equal other
+        angle.
+        """
         x, y, z = np.moveaxis(coordinates, 1, 0)
         tangents, radius = np.stack(self.chunk.straight(x, y)) / z, np.sqrt(x**2 + y**2 + z**2)
         square, scale = 1 + tangents[self.axis] ** 2, 1 + (tangents**2).sum(axis=0)
         ahead, other = self.sign / (self.angle * square * z), np.eye(2)[self.axis]
-        gradient = np.stack([*np.stack(self.chunk.turned(*(other[:, None, None] * ahead))), -tangents[self.axis] * ahead], axis=1)
-        flat = np.array([*(other[:, None, None] - tangents * tangents[self.axis] / scale), -tangents[self.axis] / scale])
+        gradient = np.stack(
+            [
+                *np.stack(self.chunk.turned(*(other[:, None, None] * ahead))),
+                -tangents[self.axis] * ahead,
+            ],
+            axis=1,
+        )
+        flat = np.array(
+            [
+                *(other[:, None, None] - tangents * tangents[self.axis] / scale),
+                -tangents[self.axis] / scale,
+            ]
+        )
         flat *= self.sign * self.angle * square * radius / np.sqrt(scale)
         return gradient, np.stack([*self.chunk.turned(flat[0], flat[1]), flat[2]], axis=1)
 
@@ -135,7 +166,8 @@ class Layers:
     ----------
     sides : tuple of Side
     directions : (sides, ne) int8 array
-        Reference direction of each element across each side's layer; -1 where it is not in that layer.
+        Reference direction of each element across each side's layer; -1 where it is not in that
+        layer.
     general : (ne,) bool array
         Elements whose lines do not follow their layers.
     """
@@ -149,47 +181,85 @@ class Layers:
         """`Kind.axes` of each element: (ne,) int."""
         inside = self.directions >= 0
         bits = np.where(inside, 1 << np.maximum(self.directions, 0).astype(int), 0)
-        return np.where(self.general, (1 << inside.sum(axis=0)) - 1, np.bitwise_or.reduce(bits, axis=0))
+        return np.where(
+            self.general, (1 << inside.sum(axis=0)) - 1, np.bitwise_or.reduce(bits, axis=0)
+        )
 
 
 def build_layers(d, sources, options):
-    """Build the `Layers` of a `Medium`, None where no face has an absorbing layer; all ranks must call. `options` are those of the PML."""
+    """Build the `Layers` of a `Medium`, None where no face has an absorbing layer; all ranks must
+    call. `options` are those of the PML.
+    """
     names = [name for name in sorted({*d.mesh.faces}) if d.face_kinds[name] == "pml"]
     if not names:
         return None
     vp, sides = d.statistics.speeds["vp"][1], []
     frequency = options.frequency or max((s.wavelet.peak_frequency for s in sources), default=0.0)
     for name in names:
-        side = plane_side(d, name, options) if d.globe is None else chunk_side(d.globe.chunk, name, options)
+        side = (
+            plane_side(d, name, options)
+            if d.globe is None
+            else chunk_side(d.globe.chunk, name, options)
+        )
         if side is not None:
             shift = np.pi * (frequency or 0.1 * vp / side.width)
             damping = -3 * vp * np.log(options.reflection) / (2 * side.width)
             share, power = friction_of(d, options.friction)
-            sides.append(replace(side, damping=damping, shift=shift, rate=share * damping, power=power))
+            sides.append(
+                replace(side, damping=damping, shift=shift, rate=share * damping, power=power)
+            )
     if not sides:
         return None
     by_side = [directions_across(d, side) for side in sides]
-    layers = Layers(tuple(sides), np.stack([directions for directions, _ in by_side]), np.any([bent for _, bent in by_side], axis=0))
+    layers = Layers(
+        tuple(sides),
+        np.stack([directions for directions, _ in by_side]),
+        np.any([bent for _, bent in by_side], axis=0),
+    )
     refuse(d, layers)
     return layers
 
 
 def refuse(d, layers):
-    """Raise where layers meet or leave no room, and where fluid and solid touch in a face along a layer; all ranks must call."""
+    """Raise where layers meet or leave no room, and where fluid and solid touch in a face along a
+    layer; all ranks must call.
+    """
     inside = layers.directions >= 0
     along = np.where(inside, layers.directions, np.arange(3, 3 + len(inside))[:, None])
-    meet = [(a, b) for a in range(len(inside)) for b in range(a) if (along[a] == along[b])[~layers.general].any()]
+    meet = [
+        (a, b)
+        for a in range(len(inside))
+        for b in range(a)
+        if (along[a] == along[b])[~layers.general].any()
+    ]
     rows = faces.interface(d)
-    across = ((layers.directions[:, rows[:, 0]] == rows[:, 1] // 2) | (layers.directions[:, rows[:, 2]] == rows[:, 3] // 2)).any()
-    by_rank = d.subdomain.team.every(lambda: (bool(meet), bool((~inside.any(axis=0)).any()), bool(across)))
+    across = (
+        (layers.directions[:, rows[:, 0]] == rows[:, 1] // 2)
+        | (layers.directions[:, rows[:, 2]] == rows[:, 3] // 2)
+    ).any()
+    by_rank = d.subdomain.team.every(
+        lambda: (bool(meet), bool((~inside.any(axis=0)).any()), bool(across))
+    )
     meet, room, across = (any(flags) for flags in zip(*by_rank))
     problems, widths = [], ", ".join(f"{side.name} {side.width:,.4g} m" for side in layers.sides)
     if meet or not room:
         remedy = "make them thinner, or the domain larger"
-        problems.append(Problem("boundaries.pml", f"absorbing layers meet, or leave no room between them: {widths}", remedy))
+        problems.append(
+            Problem(
+                "boundaries.pml",
+                f"absorbing layers meet, or leave no room between them: {widths}",
+                remedy,
+            )
+        )
     if across:
         remedy = 'make the layer thinner, or use "stacey"'
-        problems.append(Problem("boundaries.pml", "an interface of fluid and solid runs along an absorbing layer, inside it", remedy))
+        problems.append(
+            Problem(
+                "boundaries.pml",
+                "an interface of fluid and solid runs along an absorbing layer, inside it",
+                remedy,
+            )
+        )
     if problems:
         raise ScenarioError(problems)
 
@@ -197,8 +267,11 @@ def refuse(d, layers):
 def warn_inside_layers(d, placed):
     """Warn of sources and receivers, (name, positions), inside absorbing layers: list of str."""
     sides = d.layers.sides if d.layers is not None else ()
-    names = [name for name, xyz in placed
-             if any((side.depth(np.atleast_2d(xyz)[:, :, None]) > INSIDE).any() for side in sides)]  # fmt: skip
+    names = [
+        name
+        for name, xyz in placed
+        if any((side.depth(np.atleast_2d(xyz)[:, :, None]) > INSIDE).any() for side in sides)
+    ]
     if not names:
         return []
     rest = f" and {len(names) - 5} more" if len(names) > 5 else ""
@@ -206,23 +279,39 @@ def warn_inside_layers(d, placed):
 
 
 def friction_of(d, share=None):
-    """Return the rate of friction on the outer faces of layers over d there (`share` where given), and its power of depth; see `guided`."""
+    """Return the rate of friction on the outer faces of layers over d there (`share` where given),
+    and its power of depth; see `guided`.
+    """
     speeds = d.statistics.speeds
     ratio = speeds["vp"][1] / speeds["slowest"][0]
-    plate = d.globe is None and all(d.face_kinds[name] in ("free", "rigid") for name in ("top", "bottom"))
-    guide = guided.PLATE if plate else 1.0 if d.anisotropic else max(guided.guiding(speeds["vp"], speeds["vs"]), LEAST_GUIDING)
+    plate = d.globe is None and all(
+        d.face_kinds[name] in ("free", "rigid") for name in ("top", "bottom")
+    )
+    guide = (
+        guided.PLATE
+        if plate
+        else 1.0
+        if d.anisotropic
+        else max(guided.guiding(speeds["vp"], speeds["vs"]), LEAST_GUIDING)
+    )
     return guided.strength(guide, ratio) if share is None else share, guided.power(ratio)
 
 
 def plane_side(d, name, options):
-    """Return the `PlaneSide` of a face without its profile; None where the face has no elements on any rank."""
+    """Return the `PlaneSide` of a face without its profile; None where the face has no elements on
+    any rank.
+    """
     rows = d.mesh.faces[name]
     vectors = faces.area_vectors(d, rows).sum(axis=(0, 1)) if len(rows) else np.zeros(3)
     vector = np.sum(d.subdomain.team.every(lambda: vectors), axis=0)
     if not vector.any():
         return None
     normal = vector / np.linalg.norm(vector)
-    extents_by_rank = [extent for extent in d.subdomain.team.every(lambda: extents(d, rows, normal)) if extent is not None]
+    extents_by_rank = [
+        extent
+        for extent in d.subdomain.team.every(lambda: extents(d, rows, normal))
+        if extent is not None
+    ]
     lows, highs, thicknesses = zip(*extents_by_rank)
     low, high, thick = min(lows), max(highs), max(thicknesses)
     width = options.width or options.thickness * thick
@@ -233,7 +322,9 @@ def plane_side(d, name, options):
 
 
 def extents(d, rows, normal):
-    """Return least and largest normal . x on faces, and the largest extent of their elements along the normal, m; None without faces."""
+    """Return least and largest normal . x on faces, and the largest extent of their elements along
+    the normal, m; None without faces.
+    """
     if not len(rows):
         return None
     along = d.mesh.nodes[d.mesh.elements[rows[:, 0]]] @ normal  # 27 nodes
@@ -244,19 +335,35 @@ def extents(d, rows, normal):
 def chunk_side(chunk, name, options):
     """Return the layer of a side or the bottom of a chunk, without its profile."""
     if chunk.all_chunks > 1:
-        raise ScenarioError([Problem(f"boundaries.{name}", "absorbing layers are for one chunk of the Earth", 'use "stacey"')])
+        raise ScenarioError(
+            [
+                Problem(
+                    f"boundaries.{name}",
+                    "absorbing layers are for one chunk of the Earth",
+                    'use "stacey"',
+                )
+            ]
+        )
     if name == "bottom":
         radius, stack = chunk.radii[0], chunk.stack
         width = options.width or options.thickness * float(np.diff(stack.levels[:2])[0])
         return SphereSide(name=name, radius=radius, width=width)
     axis, sign = {"west": (0, -1), "east": (0, 1), "south": (1, -1), "north": (1, 1)}[name]
-    angle = options.thickness * chunk.widths[axis] / chunk.stack.count[axis] * chunk.stack.coarsest[axis] ** 0.5
+    angle = (
+        options.thickness
+        * chunk.widths[axis]
+        / chunk.stack.count[axis]
+        * chunk.stack.coarsest[axis] ** 0.5
+    )
     angle = options.width / chunk.model.radius if options.width else angle
-    return ChunkSide(name=name, width=angle * chunk.model.radius, chunk=chunk, axis=axis, sign=sign, angle=angle)
+    return ChunkSide(
+        name=name, width=angle * chunk.model.radius, chunk=chunk, axis=axis, sign=sign, angle=angle
+    )
 
 
 def directions_across(d, side):
-    """Return the reference direction of each element across a layer, and where the depth changes along other directions, too.
+    """Return the reference direction of each element across a layer, and where the depth changes
+    along other directions, too.
 
     Returns
     -------
@@ -276,11 +383,17 @@ def directions_across(d, side):
 
 
 def rates(d, elements, axes, general=False):
-    """Return the rows of each direction of `axes` at the nodes of elements, see layer.h: (n, 2 or 8 directions, n^3)."""
+    """Return the rows of each direction of `axes` at the nodes of elements, see layer.h: (n, 2 or 8
+    directions, n^3).
+    """
     directions_used = [s for s in range(3) if axes >> s & 1]
     count = 8 if general else 2
-    out, places = np.zeros((len(elements), len(directions_used), count, d.element.size)), d.coordinates(elements)
-    inverse = np.linalg.inv(d.jacobian(elements).transpose(0, 3, 1, 2)) if general else None  # d xi_s / d x_r at [.., r, s]
+    out, places = (
+        np.zeros((len(elements), len(directions_used), count, d.element.size)),
+        d.coordinates(elements),
+    )
+    # d xi_s / d x_r at [.., r, s]
+    inverse = np.linalg.inv(d.jacobian(elements).transpose(0, 3, 1, 2)) if general else None
     directions = d.layers.directions[:, elements]
     number = np.cumsum(directions >= 0, axis=0) - 1
     for n, s in enumerate(directions_used):
@@ -292,7 +405,9 @@ def rates(d, elements, axes, general=False):
             out[inside, n, :2] = filter_rates(damping, shift + damping, d.dt / 2)
             if general:
                 gradient, tangent = side.slopes(places[inside])
-                out[inside, n, 2:5] = np.einsum("nsrm,nrm->nsm", d.jacobian(elements[inside]), gradient)
+                out[inside, n, 2:5] = np.einsum(
+                    "nsrm,nrm->nsm", d.jacobian(elements[inside]), gradient
+                )
                 out[inside, n, 5:] = np.einsum("nmrs,nrm->nsm", inverse[inside], tangent)
     return out.reshape(len(elements), -1, d.element.size)
 
@@ -302,39 +417,58 @@ def filter_rates(damping, beta, h):
     return np.stack([damping * h / (1 + beta * h), (1 - beta * h) / (1 + beta * h)], axis=1)
 
 
-# --- points -----------------------------------------------------------------------------------------------------------------------------
+# --- points ---------------------------------------------------------------------------------------
 
 
 def friction_points(d):
-    """Return arrays and launches of the points of absorbing layers by medium: arrays, {"solid": [...], "fluid": [...]}.
+    """Return arrays and launches of the points of absorbing layers by medium: arrays, {"solid":
+    [...], "fluid": [...]}.
 
-    Layered media have waves whose energy goes the other way than their phase, and PML amplifies them (Skelton, Adams & Craster 2007): a
-    little friction, rate times the momentum of motion faster than twice alpha, takes more from them than that.
+    Layered media have waves whose energy goes the other way than their phase, and PML amplifies
+    them (Skelton, Adams & Craster 2007): a little friction, rate times the momentum of motion
+    faster than twice alpha, takes more from them than that.
     """
     arrays, launches = {}, {"solid": [], "fluid": []}
     for fluid, medium in enumerate(("solid", "fluid")) if d.layers is not None else ():
         if not d.subdomain.media[fluid]:
             continue
-        rate, shift = (copy_lowest_rank_values(d.subdomain.shared[medium], values) for values in friction(d, bool(fluid)))
+        rate, shift = (
+            copy_lowest_rank_values(d.subdomain.shared[medium], values)
+            for values in friction(d, bool(fluid))
+        )
         points = np.flatnonzero(rate > LEAST_RATE * max(side.rate for side in d.layers.sides))
         if not len(points):
             continue
         rate, shift = rate[points], shift[points]
-        terms = np.stack([1 / (1 + d.dt / 2 * rate), rate * d.statistics.mass[fluid][points], -np.expm1(-d.dt * shift)])
+        terms = np.stack(
+            [
+                1 / (1 + d.dt / 2 * rate),
+                rate * d.statistics.mass[fluid][points],
+                -np.expm1(-d.dt * shift),
+            ]
+        )
         op = operators.damped_points(1 if fluid else 3)
         arrays |= faces.point_arrays(op.name, points=(points, np.int32), terms=(terms, d.precision))
-        arrays[f"{op.name}_lowpass"] = Array("boundary points", (1 if fluid else 3, len(points)), d.precision)
+        arrays[f"{op.name}_lowpass"] = Array(
+            "boundary points", (1 if fluid else 3, len(points)), d.precision
+        )
         fields = {"force": "potential_force", "velocity": "potential_rate"} if fluid else {}
-        launches[medium].append(d.units.launch(faces.launch_on_points(op, op.name, len(points), **fields), bool(fluid)))
+        launches[medium].append(
+            d.units.launch(faces.launch_on_points(op, op.name, len(points), **fields), bool(fluid))
+        )
     return arrays, launches
 
 
 def friction(d, fluid):
-    """Return the rate of friction at all points of a medium, and the corner of its low-pass, 1/s; 0 outside layers: (2, points)."""
+    """Return the rate of friction at all points of a medium, and the corner of its low-pass, 1/s; 0
+    outside layers: (2, points).
+    """
     out = np.zeros((2, d.subdomain.counts[fluid]))
     elements = np.flatnonzero((d.fluid == fluid) & (d.layers.directions >= 0).any(axis=0))
     for part in mesh_terms.batches(len(elements)):
         places, points = d.coordinates(elements[part]), d.points[elements[part]]
         out[0, points] = sum(side.friction(places) for side in d.layers.sides)
-        out[1, points] = CORNER * np.min([side.profile(places)[1] for side in d.layers.sides], axis=0)
+        out[1, points] = CORNER * np.min(
+            [side.profile(places)[1] for side in d.layers.sides], axis=0
+        )
     return out

@@ -1,8 +1,11 @@
-"""Order of elements in memory: along a space-filling curve, in coloured chunks, so that threads never add to one point concurrently.
+"""Order of elements in memory: along a space-filling curve, in coloured chunks, so that threads
+never add to one point concurrently.
 
-A machine that adds atomically takes all elements of a family in one launch. One that does not takes whole chunks of consecutive elements
-to a thread, colour after colour; for deterministic assembly, single elements by colour.
+A machine that adds atomically takes all elements of a family in one launch. One that does not takes
+whole chunks of consecutive elements to a thread, colour after colour; for deterministic assembly,
+single elements by colour.
 """
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +36,9 @@ class Order:
         return len(self.elements)
 
     def arrange(self, values, padding=None):
-        """Return values of all elements, (ne, ...), in this order; padding gets `padding`, or if None the first element's values."""
+        """Return values of all elements, (ne, ...), in this order; padding gets `padding`, or if
+        None the first element's values.
+        """
         out = values[np.maximum(self.elements, 0)]
         if padding is not None:
             out[self.elements < 0] = padding
@@ -43,7 +48,8 @@ class Order:
 def order_elements(which, corners, coloured=False):
     """Return the `Order` of elements.
 
-    Chunks of one colour follow one another; the last chunk, which may be shorter, ends its colour and is filled up to whole lanes.
+    Chunks of one colour follow one another; the last chunk, which may be shorter, ends its colour
+    and is filled up to whole lanes.
 
     Parameters
     ----------
@@ -58,9 +64,17 @@ def order_elements(which, corners, coloured=False):
     colours, lengths = numbering.colour(cut), np.diff(cut.offsets)
     sequence = np.lexsort((-lengths, colours))
     padding = -lengths[sequence] % LANES
-    place = np.concatenate([np.append(np.arange(*cut.offsets[c : c + 2]), np.full(count, -1)) for c, count in zip(sequence, padding)])
+    place = np.concatenate(
+        [
+            np.append(np.arange(*cut.offsets[c : c + 2]), np.full(count, -1))
+            for c, count in zip(sequence, padding)
+        ]
+    )
     ends = np.cumsum(lengths[sequence] + padding)
-    runs = (0, *ends[np.append(np.flatnonzero(np.diff(colours[sequence])), len(sequence) - 1)].tolist())
+    runs = (
+        0,
+        *ends[np.append(np.flatnonzero(np.diff(colours[sequence])), len(sequence) - 1)].tolist(),
+    )
     elements = np.where(place >= 0, which[np.maximum(place, 0)], -1)
     if not coloured:
         return Order(elements, ColourBoundaries(runs))
@@ -69,8 +83,12 @@ def order_elements(which, corners, coloured=False):
 
 
 def colour_elements(place, corners):
-    """Return places sorted by the colour of their elements, and the limits of colours; padding, which adds nothing, comes last."""
+    """Return places sorted by the colour of their elements, and the limits of colours; padding,
+    which adds nothing, comes last.
+    """
     colours = numbering.colour(numbering.chunks(corners, 1))
     of_place = np.where(place >= 0, colours[np.maximum(place, 0)], colours.max(initial=0))
     by_colour = np.argsort(of_place, kind="stable").astype(np.int32)
-    return by_colour, tuple(np.searchsorted(of_place[by_colour], np.arange(colours.max(initial=0) + 2)).tolist())
+    return by_colour, tuple(
+        np.searchsorted(of_place[by_colour], np.arange(colours.max(initial=0) + 2)).tolist()
+    )

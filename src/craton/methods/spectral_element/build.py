@@ -1,4 +1,7 @@
-"""Build the Plan of spectral elements from a scenario: mesh, points, time step, arrays, phases; every decision is made here, once."""
+"""Build the Plan of spectral elements from a scenario: mesh, points, time step, arrays, phases;
+every decision is made here, once.
+"""
+
 from dataclasses import replace
 from functools import partial
 
@@ -41,7 +44,8 @@ from craton.survey import warnings as survey_warnings
 from craton.survey.shots import refusal
 from craton.survey.snapshots import problems as snapshot_problems
 
-DIVERGENCE_LIMIT = 1e3  # times the largest value that all sources together could cause in one element
+# times the largest value that all sources together could cause in one element
+DIVERGENCE_LIMIT = 1e3
 
 
 @one_thread()
@@ -56,7 +60,8 @@ def build(scenario, prepared=None, team=None, machine=None):
     team : craton.comm.Together, optional
         Ranks, each of which builds its part of the plan; all must call.
     machine : backend
-        Machine on which the stable step is found; needed even if the scenario names a step, which is checked.
+        Machine on which the stable step is found; needed even if the scenario names a step, which
+        is checked.
 
     Returns
     -------
@@ -71,7 +76,11 @@ def build(scenario, prepared=None, team=None, machine=None):
     ranks.refuse_mesh(scenario, team)
     if prepared is None:
         on_earth = scenario.domain.chunk is not None
-        scenario, prepared = placing.place_on_earth(scenario, team) if on_earth else (scenario, prepare_mesh(scenario, team))
+        scenario, prepared = (
+            placing.place_on_earth(scenario, team)
+            if on_earth
+            else (scenario, prepare_mesh(scenario, team))
+        )
     prepared = replace(prepared, bounds=mesh_bounds(prepared, team))
     scenario = placing.place_on_mesh(scenario, prepared.mesh, prepared.bounds)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
@@ -80,7 +89,10 @@ def build(scenario, prepared=None, team=None, machine=None):
     d = discretise(scenario, prepared, sources, team, machine)
     del prepared  # its mesh, which is no longer needed, is as large as that of `d`
     refuse(placing.problems(scenario, d) or points.source_problems(d, sources))
-    channels = survey_receivers.channels(len(receivers), scenario.output.waveforms) + receivers.fibre_channels()
+    channels = (
+        survey_receivers.channels(len(receivers), scenario.output.waveforms)
+        + receivers.fibre_channels()
+    )
     return assemble(d, scenario, sources, receivers, channels)
 
 
@@ -91,7 +103,8 @@ def refuse(problems):
 
 
 def prepare_mesh(scenario, team):
-    """Return the `Prepared` mesh and model of a scenario, neighbouring elements near each other in memory.
+    """Return the `Prepared` mesh and model of a scenario, neighbouring elements near each other in
+    memory.
 
     Raises
     ------
@@ -102,15 +115,20 @@ def prepare_mesh(scenario, team):
     if box is not None:
         refuse(sampling.problems(scenario.model, box))
     mesh = meshing.mesh_of(scenario)
-    team.every(lambda: refuse(hexmesh.problems(mesh, scenario.run.degree)) if team.rank == 0 else None)
+    team.every(
+        lambda: refuse(hexmesh.problems(mesh, scenario.run.degree)) if team.rank == 0 else None
+    )
     region = Region(*map(tuple, mesh.bounds()))
     if box is None:
         refuse(sampling.problems(scenario.model, region, mesh.region_names))
-    return Prepared(mesh.reordered(locality(mesh)), sampling.sampler(scenario.model, region, mesh.region_names))
+    return Prepared(
+        mesh.reordered(locality(mesh)), sampling.sampler(scenario.model, region, mesh.region_names)
+    )
 
 
 def discretise(scenario, prepared, sources, team=None, machine=None):
-    """Discretise a scenario: elements, material, absorbing layers and time step; all ranks must call.
+    """Discretise a scenario: elements, material, absorbing layers and time step; all ranks must
+    call.
 
     Parameters
     ----------
@@ -141,24 +159,45 @@ def discretise(scenario, prepared, sources, team=None, machine=None):
     steps = timing.step_count(scenario, start, dt)
     padding = leapfrog.extra(steps) if scenario.receivers else 0
     units = fixed_point.choose_units(medium, sources, start + np.arange(steps + padding) * dt, dt)
-    return Discretisation(**fields_of(medium), layers=layers, families=element_families, stable=stable, dt=dt, start=start,
-                          steps=steps + padding, extra=padding, units=units)  # fmt: skip
+    return Discretisation(
+        **fields_of(medium),
+        layers=layers,
+        families=element_families,
+        stable=stable,
+        dt=dt,
+        start=start,
+        steps=steps + padding,
+        extra=padding,
+        units=units,
+    )
 
 
 def build_medium(scenario, prepared, team):
-    """Return the `Medium` of a rank: its subdomain with the material and the masses of its elements; all ranks must call."""
+    """Return the `Medium` of a rank: its subdomain with the material and the masses of its
+    elements; all ranks must call.
+    """
     element = Element(scenario.run.degree)
     fluid = ranks.find_fluid_elements(prepared, team)
     owner = ranks.assign_owners(scenario, prepared, fluid, team)
     subdomain, ghosted = build_subdomain(prepared, element, fluid, owner, team)
-    scanned = scan_elements(ghosted, prepared.sampler).select_leading(subdomain.mesh.size, subdomain.state)
+    scanned = scan_elements(ghosted, prepared.sampler).select_leading(
+        subdomain.mesh.size, subdomain.state
+    )
     statistics = ranks.combine_statistics(subdomain, scanned)
     relaxation = sampling.relaxation(scenario.model, statistics.loss)
     names = {*subdomain.mesh.faces, *(("top", "bottom") if scenario.domain.globe is None else ())}
-    return Medium(**fields_of(ghosted.owned_by(subdomain)), precision=scenario.run.precision,
-                  deterministic=scenario.run.assembly == "colour", face_kinds={name: scenario.face(name) for name in names},
-                  globe=scenario.domain.globe, ground=terrain.build(scenario.model), sampler=prepared.sampler, subdomain=subdomain,
-                  statistics=statistics, relaxation=relaxation)  # fmt: skip
+    return Medium(
+        **fields_of(ghosted.owned_by(subdomain)),
+        precision=scenario.run.precision,
+        deterministic=scenario.run.assembly == "colour",
+        face_kinds={name: scenario.face(name) for name in names},
+        globe=scenario.domain.globe,
+        ground=terrain.build(scenario.model),
+        sampler=prepared.sampler,
+        subdomain=subdomain,
+        statistics=statistics,
+        relaxation=relaxation,
+    )
 
 
 def step_problems(scenario, limit):
@@ -166,8 +205,13 @@ def step_problems(scenario, limit):
     step = scenario.time.step
     if step is None or step <= limit:
         return []
-    return [Problem("time.step", f"step = {step:g} s is unstable: the limit is {limit:.4g} s on this mesh and model",
-                    f"use at most {limit:.4g} s, or leave step out: {timing.time_step_for(limit):.4g} s is chosen then")]  # fmt: skip
+    return [
+        Problem(
+            "time.step",
+            f"step = {step:g} s is unstable: the limit is {limit:.4g} s on this mesh and model",
+            f"use at most {limit:.4g} s, or leave step out: {timing.time_step_for(limit):.4g} s is chosen then",
+        )
+    ]
 
 
 def assemble(d, scenario, sources, receivers, channels):
@@ -192,26 +236,58 @@ def assemble(d, scenario, sources, receivers, channels):
         family_arrays, launch = families.arrays_and_launch(d, family)
         arrays |= family_arrays
         elements["fluid" if family.family.fluid else "solid"].append(launch)
-    for edge_arrays, launches in (faces.absorbing_faces(d), faces.rigid_points(d, d.units), faces.coupling(d, d.units),
-                                  absorbing_layer.friction_points(d)):  # fmt: skip
+    for edge_arrays, launches in (
+        faces.absorbing_faces(d),
+        faces.rigid_points(d, d.units),
+        faces.coupling(d, d.units),
+        absorbing_layer.friction_points(d),
+    ):
         arrays |= edge_arrays
         edges.append(launches)
     source_arrays, injections, band = points.sources(d, sources)
     slots = timing.slots(d.steps, len(channels))
-    channels, gathering, record_arrays, record = points.recording(d, channels, receivers, slots, team)
+    channels, gathering, record_arrays, record = points.recording(
+        d, channels, receivers, slots, team
+    )
     shared_arrays, exchanges = exchange_arrays(d)
     arrays |= source_arrays | record_arrays | shared_arrays
     recording = Phase("record", tuple(replace(launch, outer=True) for launch in record))
     phases = (*phases_of(d, injections, elements, edges, exchanges), recording)
     limit, watched, grid = *divergence_guard(d, sources), grid_of(d, scenario.domain)
     plan = Plan(
-        title=scenario.title, solver="sem_elastic", precision=d.precision, grid=grid, layout=d.state.layout, arrays=arrays, phases=phases,
-        steps=d.steps, dt=d.dt, start=d.start, channels=channels, receivers=receivers, slots=slots, limit=limit, watched=watched,
-        snapshots=tuple(snapshots.series_of(d, spec, median_edge(d) / d.element.degree) for spec in scenario.snapshots), extra=d.extra,
-        band=band, gathering=gathering, cells=cells_of(d) if scenario.output.mesh else None)  # fmt: skip
-    plan.warnings = [*scenario.warnings, *survey_warnings(scenario, sources, d.start), *notes.warnings(d, sources),
-                     *absorbing_layer.warn_inside_layers(d, [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]),
-                     *placing.warn_near_sources(sources, receivers, scenario.output.waveforms, grid.spacing)]  # fmt: skip
+        title=scenario.title,
+        solver="sem_elastic",
+        precision=d.precision,
+        grid=grid,
+        layout=d.state.layout,
+        arrays=arrays,
+        phases=phases,
+        steps=d.steps,
+        dt=d.dt,
+        start=d.start,
+        channels=channels,
+        receivers=receivers,
+        slots=slots,
+        limit=limit,
+        watched=watched,
+        snapshots=tuple(
+            snapshots.series_of(d, spec, median_edge(d) / d.element.degree)
+            for spec in scenario.snapshots
+        ),
+        extra=d.extra,
+        band=band,
+        gathering=gathering,
+        cells=cells_of(d) if scenario.output.mesh else None,
+    )
+    plan.warnings = [
+        *scenario.warnings,
+        *survey_warnings(scenario, sources, d.start),
+        *notes.warnings(d, sources),
+        *absorbing_layer.warn_inside_layers(
+            d, [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]
+        ),
+        *placing.warn_near_sources(sources, receivers, scenario.output.waveforms, grid.spacing),
+    ]
     if team.size > 1:
         return ranks.complete_plan(d, plan)
     plan.notes = notes.sections(d, plan, sources, scenario)
@@ -220,8 +296,14 @@ def assemble(d, scenario, sources, receivers, channels):
 
 
 def median_edge(d):
-    """Return the median edge, m, of the elements of the whole mesh; of a chunk of the Earth, that of its design, which all ranks know."""
-    return meshing.edges(d.subdomain.whole)[1] if d.globe is None else earth_chunk.middle_edge(d.globe.chunk)
+    """Return the median edge, m, of the elements of the whole mesh; of a chunk of the Earth, that
+    of its design, which all ranks know.
+    """
+    return (
+        meshing.edges(d.subdomain.whole)[1]
+        if d.globe is None
+        else earth_chunk.middle_edge(d.globe.chunk)
+    )
 
 
 def inverse_mass_arrays(d):
@@ -236,55 +318,92 @@ def inverse_mass_arrays(d):
 
 
 def exchange_arrays(d):
-    """Return arrays and, for each medium, the exchange that completes its forces at points of several ranks."""
+    """Return arrays and, for each medium, the exchange that completes its forces at points of
+    several ranks.
+    """
     arrays, exchanges, dtype = {}, {}, "int64" if d.exact else d.precision
     for medium, field, components in (("solid", "force", 3), ("fluid", "potential_force", 1)):
-        medium_arrays, exchanges[medium] = d.subdomain.shared[medium].exchange(field, components, dtype, d.exact)
+        medium_arrays, exchanges[medium] = d.subdomain.shared[medium].exchange(
+            field, components, dtype, d.exact
+        )
         arrays |= medium_arrays
     return arrays, exchanges
 
 
 def phases_of(d, injections, elements, edges, exchanges):
-    """Return the phases of a step: the fluid from the solid's displacement, the solid with the fluid's pressure, the update of both.
+    """Return the phases of a step: the fluid from the solid's displacement, the solid with the
+    fluid's pressure, the update of both.
 
-    The fluid's accelerations must be complete before the solid's forces are, and are used up when the fluid is updated. Neighbours'
-    contributions are added before absorbing and rigid faces act. Every rank has the same phases, empty ones too.
+    The fluid's accelerations must be complete before the solid's forces are, and are used up when
+    the fluid is updated. Neighbours' contributions are added before absorbing and rigid faces act.
+    Every rank has the same phases, empty ones too.
     """
     absorbing, rigid, coupling, layers = edges
     phases = []
     if d.subdomain.media[1]:
-        phases.append(phase("fluid", [*injections, *coupling["fluid"]], elements["fluid"], exchanges["fluid"]))
-        phases.append(phase("fluid faces", [*layers["fluid"], *absorbing["fluid"], *rigid["fluid"]]))
+        phases.append(
+            phase("fluid", [*injections, *coupling["fluid"]], elements["fluid"], exchanges["fluid"])
+        )
+        phases.append(
+            phase("fluid faces", [*layers["fluid"], *absorbing["fluid"], *rigid["fluid"]])
+        )
         injections = []
     if d.subdomain.media[0]:
-        phases.append(phase("solid", [*injections, *coupling["solid"]], elements["solid"], exchanges["solid"]))
-    return (*phases, phase("step", [*layers["solid"], *absorbing["solid"], *rigid["solid"], *updates(d)]))
+        phases.append(
+            phase("solid", [*injections, *coupling["solid"]], elements["solid"], exchanges["solid"])
+        )
+    return (
+        *phases,
+        phase("step", [*layers["solid"], *absorbing["solid"], *rigid["solid"], *updates(d)]),
+    )
 
 
 def phase(name, launches, elements=(), exchange=None):
-    """Return a phase: the elements that neighbours wait for, other launches that add to points, then the remaining elements."""
-    outer = [launch for launch in elements if launch.outer] + [replace(launch, outer=True) for launch in launches]
-    return Phase(name, (*outer, *(launch for launch in elements if not launch.outer)), **(exchange or {}))
+    """Return a phase: the elements that neighbours wait for, other launches that add to points,
+    then the remaining elements.
+    """
+    outer = [launch for launch in elements if launch.outer] + [
+        replace(launch, outer=True) for launch in launches
+    ]
+    return Phase(
+        name, (*outer, *(launch for launch in elements if not launch.outer)), **(exchange or {})
+    )
 
 
 def updates(d):
     """Yield the launches that update both media by one time step."""
-    for op, count, components in ((operators.update(), d.state.solid, 3), (operators.fluid_update(), d.state.fluid, 1)):
+    for op, count, components in (
+        (operators.update(), d.state.solid, 3),
+        (operators.fluid_update(), d.state.fluid, 1),
+    ):
         if count:
-            yield d.units.launch(Launch(op, op.arrays, (0, 1, 0, 1, 0, components * (count + 1)), {"dt": d.dt}), components == 1, 2)
+            yield d.units.launch(
+                Launch(op, op.arrays, (0, 1, 0, 1, 0, components * (count + 1)), {"dt": d.dt}),
+                components == 1,
+                2,
+            )
 
 
 def divergence_guard(d, sources):
-    """Return the value above which the wavefield has diverged, and the field that is watched: velocity, or pressure where all is fluid.
+    """Return the value above which the wavefield has diverged, and the field that is watched:
+    velocity, or pressure where all is fluid.
 
     The limit is a thousand times what all sources, each within one element, could cause.
     """
     times, total = d.start + np.arange(d.steps) * d.dt, 0.0
     for s in sources:
         impulse = np.abs(s.wavelet(times)).sum() * d.dt
-        strength = np.abs(s.force).max() if s.force is not None else np.abs(s.moment).max() / d.statistics.speeds["slowest"][0]
+        strength = (
+            np.abs(s.force).max()
+            if s.force is not None
+            else np.abs(s.moment).max() / d.statistics.speeds["slowest"][0]
+        )
         total += impulse * strength / (d.statistics.speeds["rho"][0] * d.statistics.smallest)
-    watched, scale = ("velocity", 1.0) if d.state.solid else ("pressure", d.statistics.speeds["rho"][0] * d.statistics.speeds["vp"][1])
+    watched, scale = (
+        ("velocity", 1.0)
+        if d.state.solid
+        else ("pressure", d.statistics.speeds["rho"][0] * d.statistics.speeds["vp"][1])
+    )
     return (float(DIVERGENCE_LIMIT * scale * total) if total > 0 else np.inf), (watched,)
 
 
@@ -293,18 +412,31 @@ def grid_of(d, domain):
     shortest, median, longest = meshing.edges(d.mesh)
     from_file_or_globe = domain.mesh is not None or domain.chunk is not None
     watched = [arranged for arranged in d.families if arranged.family.fluid != bool(d.state.solid)]
-    return ElementGrid(d.mesh.size, d.element.degree, d.state.solid + d.state.fluid, shortest, median, longest, from_file_or_globe,
-                       tuple(table_of(d, arranged) for arranged in watched))  # fmt: skip
+    return ElementGrid(
+        d.mesh.size,
+        d.element.degree,
+        d.state.solid + d.state.fluid,
+        shortest,
+        median,
+        longest,
+        from_file_or_globe,
+        tuple(table_of(d, arranged) for arranged in watched),
+    )
 
 
 def table_of(d, arranged):
-    """Return the `ElementTable` of an `ArrangedFamily`: its arrays, which are not copied, and centres."""
-    points, shapes = (arranged.arrays[f"{arranged.family.name}_{name}"].data for name in ("points", "geometry"))
+    """Return the `ElementTable` of an `ArrangedFamily`: its arrays, which are not copied, and
+    centres.
+    """
+    points, shapes = (
+        arranged.arrays[f"{arranged.family.name}_{name}"].data for name in ("points", "geometry")
+    )
     return ElementTable(points, shapes, arranged.order.arrange(d.centres))
 
 
 def cells_of(d):
     """Return the `Cells` of a mesh, which is whole here, for its file."""
     values = {name: d.statistics.constant[name] for name in ("vp", "vs", "rho")}
-    values["highest frequency"] = d.statistics.quality.points(1.0) / 5  # Hz, at 5 points a wavelength
+    # Hz, at 5 points a wavelength
+    values["highest frequency"] = d.statistics.quality.points(1.0) / 5
     return Cells(d.mesh.nodes, d.mesh.elements, d.mesh.regions, d.mesh.faces, values)

@@ -1,4 +1,6 @@
-"""A chunk of the Earth, or several, in a scenario of spectral elements: domain.chunk, and what does not go together with it."""
+"""A chunk of the Earth, or several, in a scenario of spectral elements: domain.chunk, and what does
+not go together with it.
+"""
 
 from typing import Annotated
 
@@ -48,7 +50,9 @@ _two = items_of(2, "{value} is not a list of two numbers, along xi and eta", "wr
 
 
 class Relief(Table):
-    """Elevations over longitude and latitude from a ``file`` (netCDF, GeoTIFF), m, averaged over blocks of ``smoothing`` (deg)."""
+    """Elevations over longitude and latitude from a ``file`` (netCDF, GeoTIFF), m, averaged over
+    blocks of ``smoothing`` (deg).
+    """
 
     file: FilePath = key('"etopo.nc"')
     variable: Text | None = None
@@ -56,12 +60,15 @@ class Relief(Table):
 
 
 class Chunk(Table):
-    """A chunk of the Earth about ``longitude`` and ``latitude``, ``width`` [x, y] degrees wide, down to ``bottom``.
+    """A chunk of the Earth about ``longitude`` and ``latitude``, ``width`` [x, y] degrees wide,
+    down to ``bottom``.
 
-    Or ``chunks``, 2 or 3 of 90 degrees that meet, or all 6; these fill the Earth down to ``bottom``, which may be its "centre".
+    Or ``chunks``, 2 or 3 of 90 degrees that meet, or all 6; these fill the Earth down to
+    ``bottom``, which may be its "centre".
 
-    How fine: ``period``, the shortest one (s), with ``points_per_wavelength``, or ``elements`` [nx, ny] at the surface. Elements become
-    twice as large where wave speeds allow it (``growth`` "auto") or below depths (m).
+    How fine: ``period``, the shortest one (s), with ``points_per_wavelength``, or ``elements`` [nx,
+    ny] at the surface. Elements become twice as large where wave speeds allow it (``growth``
+    "auto") or below depths (m).
     """
 
     longitude: Longitude | None = None
@@ -81,7 +88,9 @@ class Chunk(Table):
 
     @property
     def centre(self):
-        """Longitude and latitude of the (first) chunk; of the whole Earth 0, 0 where nothing else is said."""
+        """Longitude and latitude of the (first) chunk; of the whole Earth 0, 0 where nothing else
+        is said.
+        """
         return self.longitude or 0.0, self.latitude or 0.0
 
     def _problems(self):

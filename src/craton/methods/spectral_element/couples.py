@@ -1,10 +1,14 @@
-"""Point moments in a lattice of boxes: distributed over the Gauss points around them, where slopes of polynomials are most exact.
+"""Point moments in a lattice of boxes: distributed over the Gauss points around them, where slopes
+of polynomials are most exact.
 
-The slope of degree N in one element is off like the Legendre polynomial P_N: least at the N Gauss points, most at nodes, where a moment at
-5 points a wavelength would be up to 3 % off. Slopes at any place follow from those at the nearest 2 N Gauss points along each axis, in the
-element and its neighbours, by Lagrange's formula (superconvergent recovery: Zienkiewicz & Zhu 1992). This requires boxes that meet face to
-face in one smooth medium; elsewhere, on curved elements and at interfaces, the elements that hold the moment take it as it is.
+The slope of degree N in one element is off like the Legendre polynomial P_N: least at the N Gauss
+points, most at nodes, where a moment at 5 points a wavelength would be up to 3 % off. Slopes at any
+place follow from those at the nearest 2 N Gauss points along each axis, in the element and its
+neighbours, by Lagrange's formula (superconvergent recovery: Zienkiewicz & Zhu 1992). This requires
+boxes that meet face to face in one smooth medium; elsewhere, on curved elements and at interfaces,
+the elements that hold the moment take it as it is.
 """
+
 import itertools
 from dataclasses import dataclass
 
@@ -43,7 +47,8 @@ class Box:
 
 
 def samples(d, xyz):
-    """Distribute point moments in the solid over Gauss points of owned elements; all ranks must call.
+    """Distribute point moments in the solid over Gauss points of owned elements; all ranks must
+    call.
 
     Parameters
     ----------
@@ -72,9 +77,20 @@ def samples(d, xyz):
             boxes = [box for of_rank in nearby_by_rank for box in of_rank[n]]
             parts = None if home is None else moment_samples(home, boxes, xyz[n], d.element.degree)
             shared[n] = parts is not None
-            rows += [(n, box.local_number, local, weight) for box, local, weight in parts or () if box.rank == team.rank]
-    which = np.concatenate([np.empty(0, int), *(np.full(len(weight), n) for n, _, _, weight in rows)])
-    element = np.concatenate([np.empty(0, int), *(np.full(len(weight), element_number) for _, element_number, _, weight in rows)])
+            rows += [
+                (n, box.local_number, local, weight)
+                for box, local, weight in parts or ()
+                if box.rank == team.rank
+            ]
+    which = np.concatenate(
+        [np.empty(0, int), *(np.full(len(weight), n) for n, _, _, weight in rows)]
+    )
+    element = np.concatenate(
+        [
+            np.empty(0, int),
+            *(np.full(len(weight), element_number) for _, element_number, _, weight in rows),
+        ]
+    )
     local = np.concatenate([np.empty((0, 3)), *(local for _, _, local, _ in rows)])
     weights = np.concatenate([np.empty(0), *(weight for *_, weight in rows)])
     return shared, which, Located(element, local, element, np.zeros(len(element))), weights
@@ -99,9 +115,19 @@ def box_of(d, element):
         return None
     ends = d.centres[element] + np.array([[-0.5], [0.5]]) * edges
     corners = np.array([0, -1])
-    nodes = np.arange(d.element.size).reshape(3 * (d.element.n,))[np.ix_(corners, corners, corners)].ravel()
+    nodes = (
+        np.arange(d.element.size)
+        .reshape(3 * (d.element.n,))[np.ix_(corners, corners, corners)]
+        .ravel()
+    )
     material = d.material([element], nodes)
-    medium = np.concatenate([material[name].reshape(-1, 8) for name in ("rho", "vp", "vs", "stiffness") if name in material])
+    medium = np.concatenate(
+        [
+            material[name].reshape(-1, 8)
+            for name in ("rho", "vp", "vs", "stiffness")
+            if name in material
+        ]
+    )
     return Box(d.subdomain.team.rank, int(element), int(d.subdomain.numbers[element]), ends, medium)
 
 
@@ -109,12 +135,17 @@ def boxes_at(d, home):
     """Return the owned boxes that touch a box, which may be among them."""
     middle, edges = home.ends.mean(axis=0), np.ptp(home.ends, axis=0)
     reach = (edges + d.statistics.edges) / 2 + TOUCH * edges
-    touching = (box_of(d, e) for e in np.flatnonzero((np.abs(d.centres - middle) <= reach).all(axis=1)))  # nan is not near
+    # nan is not near
+    touching = (
+        box_of(d, e) for e in np.flatnonzero((np.abs(d.centres - middle) <= reach).all(axis=1))
+    )
     return [box for box in touching if box is not None]
 
 
 def moment_samples(home, boxes, position, degree):
-    """Return (box, local coordinates (m, 3), weights (m,)) of a moment's samples; None where it is not distributed."""
+    """Return (box, local coordinates (m, 3), weights (m,)) of a moment's samples; None where it is
+    not distributed.
+    """
     lattice = lattice_of(home, boxes)
     points = np.polynomial.legendre.leggauss(degree)[0]
     axes = [axis_samples(a, position[a], home, lattice, points) for a in range(3)]
@@ -122,17 +153,25 @@ def moment_samples(home, boxes, position, degree):
         return None
     samples = []
     for side in SIDES:
-        parts = [[(local, weight) for sample_side, local, weight in axis if sample_side == s] for axis, s in zip(axes, side)]
+        parts = [
+            [(local, weight) for sample_side, local, weight in axis if sample_side == s]
+            for axis, s in zip(axes, side)
+        ]
         if all(parts):
             z, y, x = np.meshgrid(*(np.arange(len(part)) for part in parts[::-1]), indexing="ij")
             columns = [np.array(part)[n.ravel()] for part, n in zip(parts, (x, y, z))]
-            local, weight = np.stack([values[:, 0] for values in columns], 1), np.prod([values[:, 1] for values in columns], axis=0)
+            local, weight = (
+                np.stack([values[:, 0] for values in columns], 1),
+                np.prod([values[:, 1] for values in columns], axis=0),
+            )
             samples.append((lattice[side], local, weight))
     return samples
 
 
 def lattice_of(home, boxes):
-    """Return a box and its neighbours by side, as far as they form a lattice and have equal material where they touch: dict."""
+    """Return a box and its neighbours by side, as far as they form a lattice and have equal
+    material where they touch: dict.
+    """
     neighbours = {side_of(home, box): box for box in boxes if continues(home, box)}
     sides = [(a, s) for a in range(3) for s in (-1, 1) if face(a, s) in neighbours]
     while True:
@@ -140,7 +179,12 @@ def lattice_of(home, boxes):
         lost = [side for side in itertools.product(*choices) if not fits(home, neighbours, side)]
         if not lost:
             return {side: neighbours[side] for side in itertools.product(*choices)}
-        sides.remove(max(sides, key=lambda axis_side: sum(side[axis_side[0]] == axis_side[1] for side in lost)))
+        sides.remove(
+            max(
+                sides,
+                key=lambda axis_side: sum(side[axis_side[0]] == axis_side[1] for side in lost),
+            )
+        )
 
 
 def face(axis, side):
@@ -171,26 +215,41 @@ def corners_of(box):
 def continues(home, box):
     """Return True where two boxes have the same medium at the corners that both have."""
     home_corners, box_corners = corners_of(home), corners_of(box)
-    same = (np.abs(home_corners[:, None] - box_corners) <= TOUCH * np.ptp(home.ends, axis=0)).all(axis=2)
+    same = (np.abs(home_corners[:, None] - box_corners) <= TOUCH * np.ptp(home.ends, axis=0)).all(
+        axis=2
+    )
     a, b = np.nonzero(same)
-    return len(a) > 0 and bool((np.abs(home.medium[:, a] - box.medium[:, b]) <= SMOOTH * np.abs(home.medium).max(axis=1)[:, None]).all())
+    return len(a) > 0 and bool(
+        (
+            np.abs(home.medium[:, a] - box.medium[:, b])
+            <= SMOOTH * np.abs(home.medium).max(axis=1)[:, None]
+        ).all()
+    )
 
 
 def axis_samples(axis, position, home, lattice, points):
-    """Return (side, local coordinate, weight) of the Gauss points along an axis over which a position is distributed.
+    """Return (side, local coordinate, weight) of the Gauss points along an axis over which a
+    position is distributed.
 
-    A position that these do not surround stays as it is; None where it then lies on a face, which two elements hold.
+    A position that these do not surround stays as it is; None where it then lies on a face, which
+    two elements hold.
     """
     places = []
     for side in (-1, 0, 1):
         if face(axis, side) in lattice:
             low, high = lattice[face(axis, side)].ends[:, axis]
             places += [(side, local, low + (local + 1) / 2 * (high - low)) for local in points]
-    nearest = sorted(sorted(places, key=lambda place: abs(place[2] - position))[: 2 * len(points)], key=lambda place: place[2])
+    nearest = sorted(
+        sorted(places, key=lambda place: abs(place[2] - position))[: 2 * len(points)],
+        key=lambda place: place[2],
+    )
     below = sum(x < position for _, _, x in nearest)
     if len(nearest) == 2 * len(points) and INSIDE <= below <= len(nearest) - INSIDE:
         x = np.array([x for _, _, x in nearest])
-        return [(side, local, weight) for (side, local, _), weight in zip(nearest, lagrange(x, np.array([position]))[0])]
+        return [
+            (side, local, weight)
+            for (side, local, _), weight in zip(nearest, lagrange(x, np.array([position]))[0])
+        ]
     low, high = home.ends[:, axis]
     local = 2 * (position - low) / (high - low) - 1
     return [(0, local, 1.0)] if abs(local) < 1 - TOUCH else None

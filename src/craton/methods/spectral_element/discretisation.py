@@ -1,4 +1,7 @@
-"""The discretised problem in two stages: elements with their material, then the same with the time step."""
+"""The discretised problem in two stages: elements with their material, then the same with the time
+step.
+"""
+
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -11,7 +14,9 @@ from craton.methods.spectral_element.ranks import assign_positions, elements_hol
 
 
 def fields_of(instance):
-    """Return the fields of a dataclass by name, not copied: the arguments with which a later stage is built."""
+    """Return the fields of a dataclass by name, not copied: the arguments with which a later stage
+    is built.
+    """
     return {field.name: getattr(instance, field.name) for field in fields(instance)}
 
 
@@ -57,37 +62,54 @@ class Medium(ElementGeometry):
 
     @property
     def exact(self):
-        """True where forces are accumulated in fixed point; in double precision sums agree to 1e-12 in any order."""
+        """True where forces are accumulated in fixed point; in double precision sums agree to 1e-12
+        in any order.
+        """
         return self.deterministic and self.precision == "float32"
 
     def material(self, elements, nodes=slice(None)):
-        """Return the material at nodes of elements: dict of arrays (n, nodes), stiffness (n, 21, nodes); see `craton.model.media.sampling`.
+        """Return the material at nodes of elements: dict of arrays (n, nodes), stiffness (n, 21,
+        nodes); see `craton.model.media.sampling`.
 
         Corners must be among the `nodes`: samplers find from these where an element lies.
         """
-        elements = np.arange(*elements.indices(self.mesh.size)) if isinstance(elements, slice) else np.asarray(elements)
+        elements = (
+            np.arange(*elements.indices(self.mesh.size))
+            if isinstance(elements, slice)
+            else np.asarray(elements)
+        )
         varying, count = self.statistics.varying[elements], len(np.arange(self.element.size)[nodes])
         sampled = elements[varying]
         values_at_nodes = {}
         if len(sampled):
-            values_at_nodes = self.sampler.at(self.coordinates(sampled, nodes), self.centres[sampled], self.mesh.regions[sampled])
+            values_at_nodes = self.sampler.at(
+                self.coordinates(sampled, nodes), self.centres[sampled], self.mesh.regions[sampled]
+            )
         if len(sampled) == len(elements) > 0:
             return values_at_nodes
-        out = {name: np.repeat(values[elements][..., None], count, axis=-1) for name, values in self.statistics.constant.items()}
+        out = {
+            name: np.repeat(values[elements][..., None], count, axis=-1)
+            for name, values in self.statistics.constant.items()
+        }
         for name, values in values_at_nodes.items():
             out[name][varying] = values
         return out
 
     def locate(self, xyz, prefer_fluid, **options):
-        """Return the `Located` of positions (n, 3), m; a position in both media is in the fluid if `prefer_fluid`, else in the solid.
+        """Return the `Located` of positions (n, 3), m; a position in both media is in the fluid if
+        `prefer_fluid`, else in the solid.
 
         Each position belongs to one rank; all ranks must call.
         """
         located = self.places.locate(xyz, prefer_fluid, **options)
-        return assign_positions(self.subdomain, located, self.fluid[np.maximum(located.element, -1)] == prefer_fluid)
+        return assign_positions(
+            self.subdomain, located, self.fluid[np.maximum(located.element, -1)] == prefer_fluid
+        )
 
     def elements_holding(self, xyz):
-        """Return all owned elements that hold positions (n, 3), m, see `ranks.elements_holding`; all ranks must call."""
+        """Return all owned elements that hold positions (n, 3), m, see `ranks.elements_holding`;
+        all ranks must call.
+        """
         return elements_holding(self.places, self.locate(xyz, False), xyz, self.subdomain.team)
 
     @cached_property
@@ -95,7 +117,9 @@ class Medium(ElementGeometry):
         """The `Places` that finds positions in the mesh."""
         subdomain = self.subdomain
         team = subdomain.team if subdomain.whole is None else None
-        return Places(self.mesh, self.fluid, self.ground, subdomain.whole, subdomain.numbers, self.globe, team)
+        return Places(
+            self.mesh, self.fluid, self.ground, subdomain.whole, subdomain.numbers, self.globe, team
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

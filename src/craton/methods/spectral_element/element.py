@@ -1,4 +1,7 @@
-"""The reference element: Gauss-Lobatto-Legendre points and weights, derivatives, Lagrange interpolation, nodes of the faces."""
+"""The reference element: Gauss-Lobatto-Legendre points and weights, derivatives, Lagrange
+interpolation, nodes of the faces.
+"""
+
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +16,8 @@ DEGREES = tuple(range(2, 9))
 
 @dataclass(frozen=True)
 class Element:
-    """The cube [-1, 1]^3 with (degree + 1)^3 nodes; node (k n + j) n + i at the i-th, j-th, k-th point along xi, eta, zeta.
+    """The cube [-1, 1]^3 with (degree + 1)^3 nodes; node (k n + j) n + i at the i-th, j-th, k-th
+    point along xi, eta, zeta.
 
     Parameters
     ----------
@@ -35,7 +39,9 @@ class Element:
 
     @cached_property
     def points(self):
-        """Gauss-Lobatto-Legendre points (n,), rising: -1, 1 and the zeros of the derivative of the Legendre polynomial."""
+        """Gauss-Lobatto-Legendre points (n,), rising: -1, 1 and the zeros of the derivative of the
+        Legendre polynomial.
+        """
         return gll_points(self.degree)
 
     @cached_property
@@ -83,11 +89,15 @@ def lagrange(points, where):
     points, where = np.asarray(points, float), np.asarray(where, float)
     away = where[..., None, None] - points  # row a: all factors of l_a
     diagonal = np.eye(len(points), dtype=bool)
-    return np.prod(np.where(diagonal, 1.0, away), -1) / np.prod(np.where(diagonal, 1.0, points[:, None] - points), -1)
+    return np.prod(np.where(diagonal, 1.0, away), -1) / np.prod(
+        np.where(diagonal, 1.0, points[:, None] - points), -1
+    )
 
 
 def lagrange_slopes(points, where):
-    """Evaluate the derivatives of the Lagrange polynomials of points: (..., n), arguments as for `lagrange`."""
+    """Evaluate the derivatives of the Lagrange polynomials of points: (..., n), arguments as for
+    `lagrange`.
+    """
     points, where = np.asarray(points, float), np.asarray(where, float)
     n = len(points)
     total = np.zeros((*where.shape, n))

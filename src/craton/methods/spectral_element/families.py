@@ -1,4 +1,7 @@
-"""Families of elements that one kernel takes together: of one medium, geometry and storage of material; their arrays and launches."""
+"""Families of elements that one kernel takes together: of one medium, geometry and storage of
+material; their arrays and launches.
+"""
+
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,7 +11,9 @@ from craton.methods.spectral_element import absorbing_layer, material, mesh_term
 from craton.methods.spectral_element.assembly import Order, order_elements
 
 SHAPES = ("box", "corners", "nodes")  # descriptions of elements, the cheapest first
-FEW = 0.02  # of a medium's elements: a smaller kind joins the more general one, because a launch costs more than it saves
+# of a medium's elements: a smaller kind joins the more general one, because a launch costs more
+# than it saves
+FEW = 0.02
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,10 @@ def families(medium, layers=None):
     -------
     list of Family
     """
-    all_families, layer_kind = [], np.zeros(medium.mesh.size, int) if layers is None else 2 * layers.axes + layers.general
+    all_families, layer_kind = (
+        [],
+        np.zeros(medium.mesh.size, int) if layers is None else 2 * layers.axes + layers.general,
+    )
     for fluid in (False, True):
         for kind in np.unique(layer_kind[medium.fluid == fluid]):
             elements = np.flatnonzero((medium.fluid == fluid) & (layer_kind == kind))
@@ -54,9 +62,12 @@ def families(medium, layers=None):
 
 
 def families_of_medium(d, elements, fluid, axes, across):
-    """Return the families of elements of one medium, all outside absorbing layers or in the same layers: list."""
+    """Return the families of elements of one medium, all outside absorbing layers or in the same
+    layers: list.
+    """
     shape, constant, medium_families = shapes_of(d)[elements], ~d.statistics.varying[elements], []
-    if not d.deterministic:  # there, the contribution of an element must not depend on the other elements of its rank
+    # there, the contribution of an element must not depend on the other elements of its rank
+    if not d.deterministic:
         shape, constant = merge_rare_shapes(shape), unless_few(constant)
     for n, name in enumerate(SHAPES):
         for per_node in (False, True):
@@ -64,7 +75,9 @@ def families_of_medium(d, elements, fluid, axes, across):
             cut = np.searchsorted(members, d.subdomain.outer)
             for part, outer in ((members[:cut], True), (members[cut:], False)):
                 if len(part):
-                    medium_families.append(family(d, part, name, per_node, fluid, outer, axes, bool(across)))
+                    medium_families.append(
+                        family(d, part, name, per_node, fluid, outer, axes, bool(across))
+                    )
     return medium_families
 
 
@@ -91,11 +104,24 @@ def unless_few(flags):
 
 
 def family(d, elements, geometry, per_node, fluid, outer=False, axes=0, across=False):
-    """Return one family; the constants of its attenuation, which follow from the time step, are still zeros."""
+    """Return one family; the constants of its attenuation, which follow from the time step, are
+    still zeros.
+    """
     mechanisms = 0 if fluid or d.relaxation is None else len(d.relaxation.omega)
-    kind = operators.Kind(d.element.degree, geometry, per_node, d.anisotropic and not fluid, ((0.0,) * 7,) * mechanisms,
-                          mechanisms > 0 and d.statistics.bulk_loss, d.deterministic, axes, across)  # fmt: skip
-    layer = "_layer_" + "".join(name for n, name in enumerate("xyz") if axes >> n & 1) if axes else ""
+    kind = operators.Kind(
+        d.element.degree,
+        geometry,
+        per_node,
+        d.anisotropic and not fluid,
+        ((0.0,) * 7,) * mechanisms,
+        mechanisms > 0 and d.statistics.bulk_loss,
+        d.deterministic,
+        axes,
+        across,
+    )
+    layer = (
+        "_layer_" + "".join(name for n, name in enumerate("xyz") if axes >> n & 1) if axes else ""
+    )
     layer += "_across" if across else ""
     name = f"{'fluid' if fluid else 'solid'}{layer}_{geometry}{'_varying' if per_node else ''}{'_outer' if outer else ''}"
     return Family(name, kind, elements, fluid, outer)
@@ -127,11 +153,20 @@ def arrange_family(d, family):
     """Return a family of a `Medium` as an `ArrangedFamily`; nothing of it depends on the time step."""
     order = order_elements(family.elements, d.mesh.corners[family.elements], d.deterministic)
     dummy = d.state.fluid if family.fluid else d.state.solid
-    values = {"points": order.arrange(d.points, dummy), "geometry": geometry(d, family, order), **material.arrays(d, family, order)}
+    values = {
+        "points": order.arrange(d.points, dummy),
+        "geometry": geometry(d, family, order),
+        **material.arrays(d, family, order),
+    }
     kinds = {"points": "mesh", "geometry": "mesh", "moduli": "material", "loss": "material"}
-    arrays = {f"{family.name}_{name}": Array(kinds[name], v.shape, v.dtype, v, lanes=True) for name, v in values.items()}
+    arrays = {
+        f"{family.name}_{name}": Array(kinds[name], v.shape, v.dtype, v, lanes=True)
+        for name, v in values.items()
+    }
     if order.by_colour is not None:
-        arrays[f"{family.name}_order"] = Array("mesh", order.by_colour.shape, np.int32, order.by_colour)
+        arrays[f"{family.name}_order"] = Array(
+            "mesh", order.by_colour.shape, np.int32, order.by_colour
+        )
     return ArrangedFamily(family, order, arrays)
 
 
@@ -146,18 +181,24 @@ def arrays_and_launch(d, arranged):
     family, kind, arrays = arranged.family, arranged.family.kind, arranged.arrays
     if kind.relaxation:
         kind = replace(kind, relaxation=operators.relaxation_constants(d.relaxation, d.dt))
-        memory = Array("wavefield", (len(arranged.order), d.element.size, kind.stored), d.precision, lanes=True)
+        memory = Array(
+            "wavefield", (len(arranged.order), d.element.size, kind.stored), d.precision, lanes=True
+        )
         arrays = arrays | {f"{family.name}_memory": memory}
     if kind.axes:
         arrays = arrays | layer_arrays(d, family, arranged.order)
     launch = launch_of(d, arranged, kind, arrays)
-    return arrays, d.units.launch(launch, family.fluid, 2 * (1 if family.fluid else 3) * d.element.degree**3)
+    return arrays, d.units.launch(
+        launch, family.fluid, 2 * (1 if family.fluid else 3) * d.element.degree**3
+    )
 
 
 def elastic_launch(d, arranged):
-    """Return arrays and launch without attenuation, absorbing layers and colours: forces of the unrelaxed moduli, added in any order.
+    """Return arrays and launch without attenuation, absorbing layers and colours: forces of the
+    unrelaxed moduli, added in any order.
 
-    At the highest frequency the filters of a layer reduce both the strain and the force: the limit of the step holds with them.
+    At the highest frequency the filters of a layer reduce both the strain and the force: the limit
+    of the step holds with them.
     """
     family = arranged.family
     omitted = [f"{family.name}_{name}" for name in ("loss", "order")]
@@ -167,29 +208,53 @@ def elastic_launch(d, arranged):
 
 
 def launch_of(d, arranged, kind, arrays):
-    """Return the launch of a family's operator of a kind; the name of an array that is not in `arrays` is empty."""
+    """Return the launch of a family's operator of a kind; the name of an array that is not in
+    `arrays` is empty.
+    """
     family, order = arranged.family, arranged.order
     op = operators.fluid(kind) if family.fluid else operators.stiffness(kind)
-    names = tuple(a if a in d.state.fields else f"{family.name}_{a}" if f"{family.name}_{a}" in arrays else "" for a in op.arrays)
+    names = tuple(
+        a if a in d.state.fields else f"{family.name}_{a}" if f"{family.name}_{a}" in arrays else ""
+        for a in op.arrays
+    )
     colours = order.colours if kind.coloured else ColourBoundaries(order.colours.runs)
-    return Launch(replace(op, name=family.name, kernel=op.function), names, (0, 1, 0, 1, 0, len(order)), {"first": 0}, colours=colours,
-                  outer=family.outer)  # fmt: skip
+    return Launch(
+        replace(op, name=family.name, kernel=op.function),
+        names,
+        (0, 1, 0, 1, 0, len(order)),
+        {"first": 0},
+        colours=colours,
+        outer=family.outer,
+    )
 
 
 def layer_arrays(d, family, order):
-    """Return memory variables and rates of a family in absorbing layers; padding has the values of the first element."""
+    """Return memory variables and rates of a family in absorbing layers; padding has the values of
+    the first element.
+    """
     places, nodes, directions = len(order), d.element.size, family.kind.directions
     rows = (8 if family.kind.general else 2) * directions
-    rates, elements = np.empty((places, rows, nodes), d.precision), order.arrange(np.arange(d.mesh.size))
+    rates, elements = (
+        np.empty((places, rows, nodes), d.precision),
+        order.arrange(np.arange(d.mesh.size)),
+    )
     for part in mesh_terms.batches(places):
-        rates[part] = absorbing_layer.rates(d, elements[part], family.kind.axes, family.kind.general)
+        rates[part] = absorbing_layer.rates(
+            d, elements[part], family.kind.axes, family.kind.general
+        )
     fields = 1 if family.fluid else 3
-    return {f"{family.name}_rates": Array("boundary", rates.shape, d.precision, rates, lanes=True),
-            f"{family.name}_layer": Array("boundary", (places, 2 * fields * directions, nodes), d.precision, lanes=True)}  # fmt: skip
+    return {
+        f"{family.name}_rates": Array("boundary", rates.shape, d.precision, rates, lanes=True),
+        f"{family.name}_layer": Array(
+            "boundary", (places, 2 * fields * directions, nodes), d.precision, lanes=True
+        ),
+    }
 
 
 def geometry(d, family, order):
-    """Return edges of boxes, (n, 3), corners of straight elements, (n, 3, 8), or nodes of others, (n, 3, 27); padding as `layer_arrays`."""
+    """Return edges of boxes, (n, 3), corners of straight elements, (n, 3, 8), or nodes of others,
+    (n, 3, 27); padding as `layer_arrays`.
+    """
     elements = np.where(order.elements >= 0, order.elements, family.elements[0])
     if family.kind.geometry == "box":
         return d.statistics.edges[elements].astype(d.precision)

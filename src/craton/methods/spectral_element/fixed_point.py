@@ -1,10 +1,14 @@
-"""Fixed-point accumulation of forces: sums have equal bits however elements are distributed over threads and ranks.
+"""Fixed-point accumulation of forces: sums have equal bits however elements are distributed over
+threads and ranks.
 
-Single precision rounds every sum, and forces are small differences of large ones: in another order they come out a little different, and
-after some hundred steps velocities differ by some 1e-6. Whole numbers add in any order (Le Grand, Goetz & Walker 2013 do so in
-molecular dynamics). A unit is 2^-BITS of the largest force of the sources: waves a million times weaker are still finer than in
-single precision, and forces 2^(62 - BITS) times larger fit. Runs come out as well with 30 and with 60 bits: there is room on both sides.
+Single precision rounds every sum, and forces are small differences of large ones: in another order
+they come out a little different, and after some hundred steps velocities differ by some 1e-6. Whole
+numbers add in any order (Le Grand, Goetz & Walker 2013 do so in molecular dynamics). A unit is
+2^-BITS of the largest force of the sources: waves a million times weaker are still finer than in
+single precision, and forces 2^(62 - BITS) times larger fit. Runs come out as well with 30 and with
+60 bits: there is room on both sides.
 """
+
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +35,11 @@ class FixedPoint:
         """Return a launch of an operator on forces with the forces in whole units."""
         units = {"unit": self.fluid if fluid else self.solid, "fluid_unit": self.fluid}
         names = units_of(launch.op)
-        return replace(launch, op=launch.op.exact(names, moved), params=launch.params | {name: units[name] for name in names})
+        return replace(
+            launch,
+            op=launch.op.exact(names, moved),
+            params=launch.params | {name: units[name] for name in names},
+        )
 
 
 class FloatingPoint:
@@ -48,7 +56,8 @@ def units_of(op):
 
 
 def choose_units(medium, sources, times, dt):
-    """Return the `FixedPoint` units of a problem, equal on all ranks; `FloatingPoint` where sums may differ in their last digits.
+    """Return the `FixedPoint` units of a problem, equal on all ranks; `FloatingPoint` where sums
+    may differ in their last digits.
 
     Parameters
     ----------
@@ -62,14 +71,20 @@ def choose_units(medium, sources, times, dt):
     if not medium.exact:
         return FloatingPoint()
     edge, speeds = np.cbrt(medium.statistics.smallest), medium.statistics.speeds
-    largest = max((peak_force(source, times, dt, edge / medium.element.degree) for source in sources), default=0.0)
-    # An edge L under a force F in the solid moves by about F / (rho c^2 L); the fluid's potential gets that times L^2.
+    largest = max(
+        (peak_force(source, times, dt, edge / medium.element.degree) for source in sources),
+        default=0.0,
+    )
+    # An edge L under a force F in the solid moves by about F / (rho c^2 L); the fluid's potential
+    # gets that times L^2.
     fluid = largest * edge / (speeds["rho"][0] * speeds["slowest"][0] ** 2)
     return FixedPoint(unit(largest), unit(fluid))
 
 
 def peak_force(source, times, dt, spacing):
-    """Return the largest force, N, of a source at any time; a moment acts as forces between points `spacing` m apart."""
+    """Return the largest force, N, of a source at any time; a moment acts as forces between points
+    `spacing` m apart.
+    """
     history = source.wavelet(times)
     if getattr(source, "force", None) is not None:
         return np.abs(history).max() * np.abs(source.force).max()

@@ -1,4 +1,5 @@
 """The elements of a rank and their GLL points, without material, time step or scenario."""
+
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -38,13 +39,23 @@ class ElementGeometry:
     @property
     def geometry(self):
         """The elements and points alone, without the fields of a subclass."""
-        return ElementGeometry(**{field.name: getattr(self, field.name) for field in fields(ElementGeometry)})
+        return ElementGeometry(
+            **{field.name: getattr(self, field.name) for field in fields(ElementGeometry)}
+        )
 
     def owned_by(self, subdomain):
-        """Return the owned elements of a `Subdomain`, which come first here, without its ghost elements; nothing is copied."""
+        """Return the owned elements of a `Subdomain`, which come first here, without its ghost
+        elements; nothing is copied.
+        """
         count = subdomain.mesh.size
-        return ElementGeometry(mesh=subdomain.mesh, element=self.element, fluid=self.fluid[:count], points=subdomain.points,
-                               state=subdomain.state, centres=self.centres[:count])  # fmt: skip
+        return ElementGeometry(
+            mesh=subdomain.mesh,
+            element=self.element,
+            fluid=self.fluid[:count],
+            points=subdomain.points,
+            state=subdomain.state,
+            centres=self.centres[:count],
+        )
 
     def offset(self, field):
         """Return the first element of a field in its block of the state."""
@@ -57,7 +68,10 @@ class ElementGeometry:
 
     def coordinates(self, elements, nodes=slice(None)):
         """Return positions of GLL nodes of elements: (n, 3, nodes), m."""
-        return mesh_terms.coordinates(self.element, self.shapes(elements), nodes) + self.centres[elements][:, :, None]
+        return (
+            mesh_terms.coordinates(self.element, self.shapes(elements), nodes)
+            + self.centres[elements][:, :, None]
+        )
 
     def jacobian(self, elements, nodes=slice(None)):
         """Return d x_r / d xi_s at GLL nodes of elements: (n, 3, 3, nodes), m."""

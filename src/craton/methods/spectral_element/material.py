@@ -1,4 +1,7 @@
-"""Moduli of the elements as kernels take them: lambda and mu, or 21 constants, or 1 / rho of a fluid; and losses of attenuation."""
+"""Moduli of the elements as kernels take them: lambda and mu, or 21 constants, or 1 / rho of a
+fluid; and losses of attenuation.
+"""
+
 import numpy as np
 
 from craton.methods.spectral_element import mesh_terms
@@ -21,7 +24,10 @@ def arrays(d, family, order):
     dict of str to array
         "moduli" (n, rows), or (n, rows, n^3) for each node; "loss" too where elements relax.
     """
-    rows = {"moduli": 1 if family.fluid else 21 if family.kind.full else 2, "loss": 1 + family.kind.bulk}
+    rows = {
+        "moduli": 1 if family.fluid else 21 if family.kind.full else 2,
+        "loss": 1 + family.kind.bulk,
+    }
     if not family.kind.relaxation:
         del rows["loss"]
     nodes = (d.element.size,) if family.kind.per_node else ()
@@ -30,7 +36,11 @@ def arrays(d, family, order):
     def fill(part):
         places = part.start + np.flatnonzero(order.elements[part] >= 0)
         elements = order.elements[places]
-        samples = d.material(elements) if nodes else {name: v[elements][..., None] for name, v in d.statistics.constant.items()}
+        samples = (
+            d.material(elements)
+            if nodes
+            else {name: v[elements][..., None] for name, v in d.statistics.constant.items()}
+        )
         values = unrelaxed_moduli(d, samples, family.fluid)
         for name, array in out.items():
             array[places] = values[name][:, : rows[name]].reshape(len(places), *array.shape[1:])
@@ -40,7 +50,9 @@ def arrays(d, family, order):
 
 
 def unrelaxed_moduli(d, samples, fluid):
-    """Return unrelaxed moduli (n, 2 or 21, nodes), Pa, of a fluid 1 / rho, m3/kg; 1/Q of shear and bulk modulus, or None."""
+    """Return unrelaxed moduli (n, 2 or 21, nodes), Pa, of a fluid 1 / rho, m3/kg; 1/Q of shear and
+    bulk modulus, or None.
+    """
     if fluid:
         return {"moduli": 1 / samples["rho"][:, None], "loss": None}
     return dict(zip(("moduli", "loss"), sampling.moduli(samples, d.relaxation)))

@@ -1,4 +1,7 @@
-"""One pass over all elements before the time step is known: shapes, material, masses, and the extremes that later builders need."""
+"""One pass over all elements before the time step is known: shapes, material, masses, and the
+extremes that later builders need.
+"""
+
 from dataclasses import dataclass, fields, replace
 from functools import partial
 
@@ -10,7 +13,8 @@ from craton.methods.spectral_element.material import inertia
 from craton.methods.spectral_element.quality import Quality, corner_quality
 from craton.model.media import cells, sampling
 
-UNIFORM = 1e-6  # relative: differences between the nodes of an element below are rounding of positions
+# relative: differences between the nodes of an element below are rounding of positions
+UNIFORM = 1e-6
 CENTRE_BATCH = 1 << 14  # elements per batch where only their centres are sampled
 
 
@@ -30,7 +34,8 @@ class MeshStatistics:
     constant : dict of (ne,) arrays, stiffness (ne, 21)
         Material of each element, the mean of its nodes; names as in `craton.model.media.sampling`.
     mass : (solid, fluid) arrays
-        Diagonal masses of the points: density, of a fluid 1 / kappa, integrated by the nodes' quadrature.
+        Diagonal masses of the points: density, of a fluid 1 / kappa, integrated by the nodes'
+        quadrature.
     speeds : dict of str to (float, float)
         Least and largest vp, vs, rho, and "slowest": the slowest wave, m/s.
     smallest : float
@@ -53,16 +58,29 @@ class MeshStatistics:
     bulk_loss: bool = False
 
     def select(self, elements, masses):
-        """Return the statistics of elements (an index or a slice) with the masses (solid, fluid) of their points; extremes stay."""
+        """Return the statistics of elements (an index or a slice) with the masses (solid, fluid) of
+        their points; extremes stay.
+        """
         tables = {name: getattr(self, name)[elements] for name in ("edges", "straight", "varying")}
         tables["constant"] = {name: values[elements] for name, values in self.constant.items()}
-        quality = Quality(**{f.name: getattr(self.quality, f.name)[elements] for f in fields(Quality) if f.name != "degree"},
-                          degree=self.quality.degree)  # fmt: skip
+        quality = Quality(
+            **{
+                f.name: getattr(self.quality, f.name)[elements]
+                for f in fields(Quality)
+                if f.name != "degree"
+            },
+            degree=self.quality.degree,
+        )
         return replace(self, **tables, quality=quality, mass=tuple(masses))
 
     def select_leading(self, count, state):
-        """Return the statistics of the first elements, whose points, those of a `State`, come first; nothing is copied."""
-        return self.select(slice(count), [mass[:points] for mass, points in zip(self.mass, (state.solid, state.fluid))])
+        """Return the statistics of the first elements, whose points, those of a `State`, come
+        first; nothing is copied.
+        """
+        return self.select(
+            slice(count),
+            [mass[:points] for mass, points in zip(self.mass, (state.solid, state.fluid))],
+        )
 
 
 @dataclass(frozen=True)
@@ -102,7 +120,9 @@ def find_fluid_elements(mesh, sampler):
         centres = mesh.nodes[mesh.elements[part]].mean(axis=1)
         return sampling.fluids(sampler.at(centres[:, :, None], centres, mesh.regions[part]))
 
-    return np.concatenate(list(cells.in_order(fluid_in_batch, mesh_terms.batches(mesh.size, CENTRE_BATCH))))
+    return np.concatenate(
+        list(cells.in_order(fluid_in_batch, mesh_terms.batches(mesh.size, CENTRE_BATCH)))
+    )
 
 
 def scan_elements(geometry, sampler):
@@ -114,24 +134,47 @@ def scan_elements(geometry, sampler):
         Elements partly fluid, impossible values.
     """
     size, state = geometry.mesh.size, geometry.state
-    tables, quality, constant, mass, extremes = {}, {}, {}, (np.zeros(state.solid), np.zeros(state.fluid)), []
+    tables, quality, constant, mass, extremes = (
+        {},
+        {},
+        {},
+        (np.zeros(state.solid), np.zeros(state.fluid)),
+        [],
+    )
     for batches in cells.in_order(partial(scan_slice, geometry, sampler), mesh_terms.batches(size)):
         for batch in batches:
             if batch.problems:
                 raise ScenarioError(batch.problems)
-            for target, columns in ((tables, batch.tables), (quality, batch.quality), (constant, batch.constant)):
+            for target, columns in (
+                (tables, batch.tables),
+                (quality, batch.quality),
+                (constant, batch.constant),
+            ):
                 store_columns(target, columns, batch.elements, size)
             add_mass(geometry, batch, mass)
             extremes.append((batch.speeds, batch.smallest, batch.losses))
     speeds, smallest, losses = zip(*extremes)
-    limits = {name: (float(min(s[name][0] for s in speeds)), float(max(s[name][1] for s in speeds))) for name in speeds[0]}
+    limits = {
+        name: (float(min(s[name][0] for s in speeds)), float(max(s[name][1] for s in speeds)))
+        for name in speeds[0]
+    }
     quality = Quality(**quality, degree=geometry.element.degree)
-    return MeshStatistics(**tables, quality=quality, constant=constant, mass=mass, speeds=limits, smallest=min(smallest),
-                          loss=max(loss for loss, _ in losses), bulk_loss=any(bulk for _, bulk in losses))  # fmt: skip
+    return MeshStatistics(
+        **tables,
+        quality=quality,
+        constant=constant,
+        mass=mass,
+        speeds=limits,
+        smallest=min(smallest),
+        loss=max(loss for loss, _ in losses),
+        bulk_loss=any(bulk for _, bulk in losses),
+    )
 
 
 def store_columns(target, columns, elements, size):
-    """Store columns (n, ...) of elements in the arrays (size, ...) of the same names, which are made when first needed."""
+    """Store columns (n, ...) of elements in the arrays (size, ...) of the same names, which are
+    made when first needed.
+    """
     for name, values in columns.items():
         if name not in target:
             target[name] = np.empty((size, *values.shape[1:]), values.dtype)
@@ -143,28 +186,50 @@ def add_mass(geometry, batch, mass):
     for fluid, total in enumerate(mass):
         in_medium = geometry.fluid[batch.elements] == bool(fluid)
         if in_medium.any():
-            np.add.at(total, geometry.points[batch.elements[in_medium]].ravel(), batch.mass[in_medium].ravel())
+            np.add.at(
+                total,
+                geometry.points[batch.elements[in_medium]].ravel(),
+                batch.mass[in_medium].ravel(),
+            )
 
 
 def scan_slice(geometry, sampler, part):
-    """Return the `BatchStatistics` of a slice of elements: one of those with uniform material, one of the others."""
+    """Return the `BatchStatistics` of a slice of elements: one of those with uniform material, one
+    of the others.
+    """
     elements = np.arange(part.start, part.stop)
     local, centres = geometry.shapes(elements), geometry.centres[elements]
     z = centres[:, 2:] + local[:, 2] @ mesh_terms.interpolation(geometry.element.degree)[0]
     uniform = sampler.uniform(z, centres, geometry.mesh.regions[elements])
     if uniform.all() or not uniform.any():
         return [scan_batch(geometry, sampler, elements, local, bool(uniform[0]))]
-    return [scan_batch(geometry, sampler, elements[chosen], local[chosen], at_centres)
-            for chosen, at_centres in ((uniform, True), (~uniform, False))]  # fmt: skip
+    return [
+        scan_batch(geometry, sampler, elements[chosen], local[chosen], at_centres)
+        for chosen, at_centres in ((uniform, True), (~uniform, False))
+    ]
 
 
 def scan_batch(geometry, sampler, elements, local, at_centres):
-    """Return the `BatchStatistics` of elements with nodes `local`, the material sampled at their centres only, or at all nodes."""
-    element, centres, regions = geometry.element, geometry.centres[elements], geometry.mesh.regions[elements]
-    places = centres[:, :, None] if at_centres else mesh_terms.coordinates(element, local) + centres[:, :, None]
+    """Return the `BatchStatistics` of elements with nodes `local`, the material sampled at their
+    centres only, or at all nodes.
+    """
+    element, centres, regions = (
+        geometry.element,
+        geometry.centres[elements],
+        geometry.mesh.regions[elements],
+    )
+    places = (
+        centres[:, :, None]
+        if at_centres
+        else mesh_terms.coordinates(element, local) + centres[:, :, None]
+    )
     samples = sampler.at(places, centres, regions)
     problems = sampling.element_problems(samples, centres, numbers=elements)
-    slowest, edges, (corners, straight) = sampling.slowest_in(samples), mesh_terms.boxes(local), mesh_terms.corners(local)
+    slowest, edges, (corners, straight) = (
+        sampling.slowest_in(samples),
+        mesh_terms.boxes(local),
+        mesh_terms.corners(local),
+    )
     limits = {name: (values.min(axis=-1), values.max(axis=-1)) for name, values in samples.items()}
     speeds = {name: limits[name] for name in ("vp", "vs", "rho")} | {"slowest": (slowest, slowest)}
     return BatchStatistics(
@@ -172,10 +237,14 @@ def scan_batch(geometry, sampler, elements, local, at_centres):
         tables={"edges": edges, "straight": straight, "varying": varying_elements(limits)},
         quality=corner_quality(corners) | {"slowest": slowest},
         constant={name: values.mean(axis=-1) for name, values in samples.items()},
-        mass=volumes(element, local, edges) * inertia_by_medium(samples, geometry.fluid[elements]) * element.volume_weights,
+        mass=volumes(element, local, edges)
+        * inertia_by_medium(samples, geometry.fluid[elements])
+        * element.volume_weights,
         speeds={name: (low.min(), high.max()) for name, (low, high) in speeds.items()},
         smallest=float(np.prod(local.max(axis=2) - local.min(axis=2), axis=1).min()),
-        losses=(sampling.largest_inverse_q(samples), bool(sampling.bulk(samples).any())) if sampler.lossy else (0.0, False),
+        losses=(sampling.largest_inverse_q(samples), bool(sampling.bulk(samples).any()))
+        if sampler.lossy
+        else (0.0, False),
         problems=problems,
     )
 
@@ -188,7 +257,9 @@ def inertia_by_medium(samples, fluid):
 
 
 def varying_elements(limits):
-    """Return the elements whose values differ between nodes, (n,) bool, from the (least, largest) of each quantity."""
+    """Return the elements whose values differ between nodes, (n,) bool, from the (least, largest)
+    of each quantity.
+    """
 
     def differ(low, high):
         low, high = (values.reshape(len(values), -1) for values in (low, high))
@@ -199,7 +270,9 @@ def varying_elements(limits):
 
 
 def volumes(element, local, edges):
-    """Return the determinant of the Jacobian at the nodes: (ne, n^3); (ne, 1) where all elements are boxes with these edges."""
+    """Return the determinant of the Jacobian at the nodes: (ne, n^3); (ne, 1) where all elements
+    are boxes with these edges.
+    """
     bent = np.isnan(edges[:, 0])
     if bent.all():
         return mesh_terms.determinants(element, local)

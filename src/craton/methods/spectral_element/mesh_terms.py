@@ -1,8 +1,11 @@
-"""Geometry of elements: coordinates, metric terms, area vectors of faces; matrices of points on faces. All in float64.
+"""Geometry of elements: coordinates, metric terms, area vectors of faces; matrices of points on
+faces. All in float64.
 
-An element is given by 27 nodes relative to its centre, local (ne, 3, 27): node (c * 3 + b) * 3 + a at the a-th, b-th, c-th of the positions
--1, 0, 1 along xi, eta, zeta. Arrays over its points are (ne, ..., n^3). Where meshes are large, callers go batch by batch (`batches`).
+An element is given by 27 nodes relative to its centre, local (ne, 3, 27): node (c * 3 + b) * 3 + a
+at the a-th, b-th, c-th of the positions -1, 0, 1 along xi, eta, zeta. Arrays over its points are
+(ne, ..., n^3). Where meshes are large, callers go batch by batch (`batches`).
 """
+
 from functools import lru_cache
 
 import numpy as np
@@ -37,15 +40,21 @@ def relative(nodes):
 
 
 def corners(local, tolerance=1e-7):
-    """Return corners (ne, 3, 8) of elements, and True (ne,) where the other nodes lie midway between them, to `tolerance` of the size."""
-    eight = np.ascontiguousarray(local.reshape(-1, 3, 3, 3, 3)[..., ::2, ::2, ::2]).reshape(-1, 3, 8)
+    """Return corners (ne, 3, 8) of elements, and True (ne,) where the other nodes lie midway
+    between them, to `tolerance` of the size.
+    """
+    eight = np.ascontiguousarray(local.reshape(-1, 3, 3, 3, 3)[..., ::2, ::2, ::2]).reshape(
+        -1, 3, 8
+    )
     away = np.abs(local - eight @ MIDDLES).max((1, 2))
     return eight, away <= tolerance * np.ptp(eight, axis=2).min(1)
 
 
 @lru_cache
 def interpolation(degree):
-    """Return values of the 27 shape functions at the points, (27, n^3), and their slopes along xi, eta, zeta, (27, 3, n^3)."""
+    """Return values of the 27 shape functions at the points, (27, n^3), and their slopes along xi,
+    eta, zeta, (27, 3, n^3).
+    """
     points = Element(degree).points
     value, slope = lagrange(NODES, points).T, lagrange_slopes(NODES, points).T  # (3, n)
     lines = [[slope if m == s else value for m in range(3)] for s in range(4)]
@@ -62,7 +71,11 @@ def coordinates(element, local, nodes=slice(None)):
 def jacobian(element, local, nodes=slice(None)):
     """Return J[s, r] = d x_r / d xi_s at the points, or at selected nodes, (ne, 3, 3, n^3)."""
     slopes = interpolation(element.degree)[1][:, :, nodes]
-    return (local.reshape(-1, 27) @ slopes.reshape(27, -1)).reshape(len(local), 3, 3, slopes.shape[2]).swapaxes(1, 2)
+    return (
+        (local.reshape(-1, 27) @ slopes.reshape(27, -1))
+        .reshape(len(local), 3, 3, slopes.shape[2])
+        .swapaxes(1, 2)
+    )
 
 
 def cross(t, u):
@@ -95,16 +108,26 @@ def determinants(element, local):
 
 
 def metric(element, local):
-    """Return d xi_s / d x_r in rows 3 s + r, then det J: (ne, 10, n^3); the kernels' GEOMETRY = STORED."""
+    """Return d xi_s / d x_r in rows 3 s + r, then det J: (ne, 10, n^3); the kernels' GEOMETRY =
+    STORED.
+    """
     a, det = cofactors(jacobian(element, local))
     return np.concatenate([(a / det[:, None, None]).reshape(len(local), 9, -1), det[:, None]], 1)
 
 
 def boxes(local, tolerance=1e-6):
-    """Return edge lengths (ne, 3) of elements that are boxes along the axes, nan for others; `tolerance` relative to the shortest edge."""
+    """Return edge lengths (ne, 3) of elements that are boxes along the axes, nan for others;
+    `tolerance` relative to the shortest edge.
+    """
     cube = local.reshape(len(local), 3, 3, 3, 3)  # [e][x y z][c][b][a]
-    edges = np.stack([cube[:, 0, 1, 1, 2] - cube[:, 0, 1, 1, 0], cube[:, 1, 1, 2, 1] - cube[:, 1, 1, 0, 1],
-                      cube[:, 2, 2, 1, 1] - cube[:, 2, 0, 1, 1]], 1)  # fmt: skip
+    edges = np.stack(
+        [
+            cube[:, 0, 1, 1, 2] - cube[:, 0, 1, 1, 0],
+            cube[:, 1, 1, 2, 1] - cube[:, 1, 1, 0, 1],
+            cube[:, 2, 2, 1, 1] - cube[:, 2, 0, 1, 1],
+        ],
+        1,
+    )
     c, b, a = np.meshgrid(NODES, NODES, NODES, indexing="ij")
     ideal = np.stack([a, b, c])[None] * (edges / 2)[:, :, None, None, None]
     off = np.abs(cube - ideal).max((1, 2, 3, 4)) > tolerance * np.abs(edges).min(1)
@@ -135,12 +158,17 @@ def area_vectors(element, local, faces):
             batch = rows[part]
             j = jacobian(element, local[faces[batch, 0]], element.face_nodes[side])
             vectors = cross(j[:, (side // 2 + 1) % 3], j[:, (side // 2 + 2) % 3])
-            out[batch] = vectors.transpose(0, 2, 1) * (element.face_weights * (1 if side % 2 else -1))[:, None]
+            out[batch] = (
+                vectors.transpose(0, 2, 1)
+                * (element.face_weights * (1 if side % 2 else -1))[:, None]
+            )
     return out
 
 
 def implicit(damping, mass, dt):
-    """Return G = M (M + dt/2 C)^-1 as (m, 6), for C (m, 6) and M (m,), which makes absorbing faces stable at any damping."""
+    """Return G = M (M + dt/2 C)^-1 as (m, 6), for C (m, 6) and M (m,), which makes absorbing faces
+    stable at any damping.
+    """
     place = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])
     full = mass[:, None, None] * np.eye(3) + dt / 2 * damping[:, place]
     g = mass[:, None, None] * np.linalg.inv(full)
@@ -163,7 +191,9 @@ def unique_pairs(solid, fluid, vectors):
         Solid and fluid point; the sum of the area vectors.
     """
     span = int(np.max(fluid, initial=0)) + 1
-    keys, pair = np.unique(np.ravel(solid).astype(np.int64) * span + np.ravel(fluid), return_inverse=True)
+    keys, pair = np.unique(
+        np.ravel(solid).astype(np.int64) * span + np.ravel(fluid), return_inverse=True
+    )
     pairs = np.stack(np.divmod(keys, span), 1)
     flat = vectors.reshape(-1, 3)
     return pairs, np.stack([np.bincount(pair.ravel(), flat[:, c], len(pairs)) for c in range(3)], 1)

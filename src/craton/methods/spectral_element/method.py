@@ -1,4 +1,5 @@
 """Spectral elements as a `craton.methods.protocol.Method`."""
+
 from craton.methods.shared.waves import WaveMethod
 
 
@@ -20,13 +21,19 @@ class SpectralElements(WaveMethod):
         return build(scenario, **({"team": team} if team else {}), machine=machine)
 
     def outline(self, scenario, ranks, planner):
-        """Of a chunk of the Earth that is large, or for several ranks, what it costs without its mesh."""
+        """Of a chunk of the Earth that is large, or for several ranks, what it costs without its
+        mesh.
+        """
         if scenario.domain.chunk is None:
             return None
         from craton.methods.spectral_element.counting import count
         from craton.model.globe.earth_chunk import LARGE, chunk_of
 
-        return count(scenario, planner(), ranks) if ranks > 1 or chunk_of(scenario).size > LARGE else None
+        return (
+            count(scenario, planner(), ranks)
+            if ranks > 1 or chunk_of(scenario).size > LARGE
+            else None
+        )
 
     def picture_maker(self, series):
         """See `Method.picture_maker`."""

@@ -1,4 +1,7 @@
-"""Sections of `craton plan` for spectral elements: algorithm, mesh, step, resolution, sources, memory, phases."""
+"""Sections of `craton plan` for spectral elements: algorithm, mesh, step, resolution, sources,
+memory, phases.
+"""
+
 import numpy as np
 
 from craton.methods.shared.notes import memory, phases, receivers, sources_of
@@ -13,7 +16,9 @@ def sections(d, plan, sources, scenario):
         "Mesh": mesh(d, plan, sources),
         "Time": time(d),
         "Model": model(d),
-        "Sources": chunk_notes.sources(d.globe, sources) if d.globe and sources else sources_of(sources),
+        "Sources": chunk_notes.sources(d.globe, sources)
+        if d.globe and sources
+        else sources_of(sources),
         "Receivers": receivers(plan, scenario.output.waveforms),
         "Memory": memory(plan) + [("per element", f"{plan.nbytes / d.mesh.size:,.0f} bytes")],
         "Phases of a step": phases(plan),
@@ -30,30 +35,56 @@ def algorithm(d, plan, reflection):
     law = "21 constants" if d.anisotropic else "isotropic"
     how = "atomic additions on a GPU, coloured chunks on a CPU"
     if d.deterministic:
-        how = "deterministic, by coloured elements: equal bits in every run" + (" and for any partition" if d.exact else "")
-    families = ", ".join(sorted({op.name for op in plan.operators.values() if op.name.startswith(("solid_", "fluid_")) and op.kernel}))
+        how = "deterministic, by coloured elements: equal bits in every run" + (
+            " and for any partition" if d.exact else ""
+        )
+    families = ", ".join(
+        sorted(
+            {
+                op.name
+                for op in plan.operators.values()
+                if op.name.startswith(("solid_", "fluid_")) and op.kernel
+            }
+        )
+    )
     return [
-        ("method", f"{waves} waves, spectral elements of degree {d.element.degree}, order 2 in time, {d.precision}"),
+        (
+            "method",
+            f"{waves} waves, spectral elements of degree {d.element.degree}, order 2 in time, {d.precision}",
+        ),
         ("faces", "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())),
         *layers(d, reflection),
-        ("material", f"{law}, at the GLL points; for each element once where it is the same at all of them"),
+        (
+            "material",
+            f"{law}, at the GLL points; for each element once where it is the same at all of them",
+        ),
         ("assembly", how),
         ("families", families),
-    ]  # fmt: skip
+    ]
 
 
 def layers(d, reflection):
     """Return rows on absorbing layers: width, elements, frequency; none without layers."""
     if d.layers is None:
         return []
-    inside, width = (d.layers.axes > 0).sum(), ", ".join(f"{side.name} {side.width:,.4g} m" for side in d.layers.sides)
+    inside, width = (
+        (d.layers.axes > 0).sum(),
+        ", ".join(f"{side.name} {side.width:,.4g} m" for side in d.layers.sides),
+    )
     shift = d.layers.sides[0].shift / np.pi
-    return [("layers", f"convolutional PML, {width}; {inside:,} elements ({inside / d.mesh.size:.0%}); reflection "
-                       f"{reflection:g} at a right angle, frequency {shift:.3g} Hz")]  # fmt: skip
+    return [
+        (
+            "layers",
+            f"convolutional PML, {width}; {inside:,} elements ({inside / d.mesh.size:.0%}); reflection "
+            f"{reflection:g} at a right angle, frequency {shift:.3g} Hz",
+        )
+    ]
 
 
 def mesh(d, plan, sources):
-    """Return rows on elements, extent, shape, and points per wavelength at the sources' f95 with the worst elements."""
+    """Return rows on elements, extent, shape, and points per wavelength at the sources' f95 with
+    the worst elements.
+    """
     low, high = d.mesh.bounds()
     extent = "  ".join(f"{a} {x:,.0f} .. {y:,.0f}" for a, x, y in zip("xyz", low, high))
     rows = [("elements", plan.grid.words()), ("extent", f"{extent}  m")]
@@ -71,9 +102,15 @@ def time(d):
     """Return rows on the step and its stability limit."""
     padding = f" + {d.extra} padding steps for the time-dispersion correction" if d.extra else ""
     return [
-        ("step", f"{d.dt:.6g} s = {d.dt / d.stable.limit:.3f} of the stability limit {d.stable.limit:.6g} s"),
-        ("limited by", f"element {d.stable.element} at {place(d, d.stable.element)}, "
-                       f"Courant number {d.stable.courant * d.dt / d.stable.limit:.3f}"),
+        (
+            "step",
+            f"{d.dt:.6g} s = {d.dt / d.stable.limit:.3f} of the stability limit {d.stable.limit:.6g} s",
+        ),
+        (
+            "limited by",
+            f"element {d.stable.element} at {place(d, d.stable.element)}, "
+            f"Courant number {d.stable.courant * d.dt / d.stable.limit:.3f}",
+        ),
         ("steps", f"{d.steps - d.extra:,} from {d.start:.6g} s to {d.end:.6g} s{padding}"),
     ]
 
@@ -81,12 +118,25 @@ def time(d):
 def model(d):
     """Return rows on speeds, density and attenuation."""
     speeds = d.statistics.speeds
-    rows = [("model", "  ".join("{} {:,.0f} .. {:,.0f}".format(name, *speeds[name]) for name in ("vp", "vs", "rho")) + "  (m/s, kg/m3)")]
+    rows = [
+        (
+            "model",
+            "  ".join(
+                "{} {:,.0f} .. {:,.0f}".format(name, *speeds[name]) for name in ("vp", "vs", "rho")
+            )
+            + "  (m/s, kg/m3)",
+        )
+    ]
     if d.relaxation:
         low, high = d.relaxation.band
         error = d.relaxation.error(d.statistics.loss)
-        rows.append(("attenuation", f"{len(d.relaxation.omega)} mechanisms, Q from {1 / d.statistics.loss:.4g}, within {error:.1%} "
-                                    f"over {low:g} to {high:g} Hz"))  # fmt: skip
+        rows.append(
+            (
+                "attenuation",
+                f"{len(d.relaxation.omega)} mechanisms, Q from {1 / d.statistics.loss:.4g}, within {error:.1%} "
+                f"over {low:g} to {high:g} Hz",
+            )
+        )
     return rows
 
 
@@ -96,10 +146,14 @@ def highest(sources):
 
 
 def warnings(d, sources):
-    """Warn where the mesh, on any rank, does not resolve the sources' frequencies: the warning of the worst rank; all ranks must call."""
+    """Warn where the mesh, on any rank, does not resolve the sources' frequencies: the warning of
+    the worst rank; all ranks must call.
+    """
     mesh_quality = d.statistics.quality
 
     def worst_and_warnings():
-        return float((mesh_quality.slowest / mesh_quality.longest).min()), quality.warnings(mesh_quality, d.mesh, highest(sources))
+        return float((mesh_quality.slowest / mesh_quality.longest).min()), quality.warnings(
+            mesh_quality, d.mesh, highest(sources)
+        )
 
     return min(d.subdomain.team.every(worst_and_warnings))[1]

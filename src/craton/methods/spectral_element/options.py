@@ -1,4 +1,6 @@
-"""Tables of a spectral-element scenario, method = "sem": domain, boundaries, output, run; and keys of other methods that it may meet."""
+"""Tables of a spectral-element scenario, method = "sem": domain, boundaries, output, run; and keys
+of other methods that it may meet.
+"""
 
 from typing import Any, ClassVar
 
@@ -50,9 +52,10 @@ class Refinement(Table):
 class ElementDomain(Volume):
     """The meshed volume: a box of elements, a mesh file, or a chunk of the Earth.
 
-    A box has its lower south-west corner ``origin``, its ``size`` (m), and either ``element_size``, the longest element edge (m), or
-    ``max_frequency`` (Hz). ``points_per_wavelength`` counts GLL points at their average distance, element edge over ``run.degree``.
-    ``refine`` lists coarser elements below elevations, from the top down.
+    A box has its lower south-west corner ``origin``, its ``size`` (m), and either ``element_size``,
+    the longest element edge (m), or ``max_frequency`` (Hz). ``points_per_wavelength`` counts GLL
+    points at their average distance, element edge over ``run.degree``. ``refine`` lists coarser
+    elements below elevations, from the top down.
     """
 
     RESOLUTION: ClassVar[str] = "element_size"
@@ -134,9 +137,12 @@ def _refinement_problems(domain):
 
 
 class Pml(Table):
-    """Absorbing layer inside a plane face: ``thickness`` in elements as they are at the face, or ``width`` (m); ``reflection`` of P waves
-    across it by its profile, ``frequency`` (Hz) of its frequency shift, by default the sources' peak frequency; ``friction`` on the outer
-    face, as part of its damping, by default after the medium."""
+    """Absorbing layer inside a plane face: ``thickness`` in elements as they are at the face, or
+    ``width`` (m); ``reflection`` of P waves
+    across it by its profile, ``frequency`` (Hz) of its frequency shift, by default the sources'
+    peak frequency; ``friction`` on the outer face, as part of its damping, by default after the
+    medium.
+    """
 
     thickness: whole(least=1, most=100) = 3
     width: Distance | None = None
@@ -149,10 +155,11 @@ FaceKind = choice("free", "pml", "stacey", "rigid")
 
 
 class Faces(Table):
-    """Boundary conditions: free, pml (absorbing layer), stacey (first-order absorbing, Clayton & Engquist) or rigid.
+    """Boundary conditions: free, pml (absorbing layer), stacey (first-order absorbing, Clayton &
+    Engquist) or rigid.
 
-    ``others`` applies to faces not named, `face` gives the kind of one face; ``faces`` = { name = "free" } are the face sets of a mesh
-    file.
+    ``others`` applies to faces not named, `face` gives the kind of one face; ``faces`` = { name =
+    "free" } are the face sets of a mesh file.
     """
 
     top: FaceKind = "free"
@@ -166,7 +173,8 @@ class Faces(Table):
     pml: Pml = Pml()
 
     def face(self, name):
-        """``"free"``, ``"pml"``, ``"stacey"`` or ``"rigid"`` of a face by its name: top, ... or that of a mesh's face set.
+        """``"free"``, ``"pml"``, ``"stacey"`` or ``"rigid"`` of a face by its name: top, ... or
+        that of a mesh's face set.
 
         Parameters
         ----------
@@ -179,10 +187,12 @@ class Faces(Table):
 class ElementRun(WaveRun):
     """Precision, device, threads and checkpoints; polynomial ``degree`` of the elements.
 
-    ``partition``: METIS (auto, where pymetis is installed), recursive coordinate bisection, vertical slices (auto in large chunks of the
-    Earth, where each rank builds its own slice), or random (for tests).
+    ``partition``: METIS (auto, where pymetis is installed), recursive coordinate bisection,
+    vertical slices (auto in large chunks of the Earth, where each rank builds its own slice), or
+    random (for tests).
 
-    ``assembly`` "colour" is deterministic: bit-identical in every run on one device, for any number of ranks; "fast" adds in any order.
+    ``assembly`` "colour" is deterministic: bit-identical in every run on one device, for any number
+    of ranks; "fast" adds in any order.
     """
 
     partition: choice("auto", "metis", "bisection", "slices", "random") = "auto"
@@ -195,7 +205,9 @@ class ElementRun(WaveRun):
 
 
 class ElementOutput(Output):
-    """Waveform output as for finite differences; ``mesh = true`` also writes the mesh with its media as mesh.vtu (ParaView, PyVista)."""
+    """Waveform output as for finite differences; ``mesh = true`` also writes the mesh with its
+    media as mesh.vtu (ParaView, PyVista).
+    """
 
     mesh: Flag = False
 
@@ -285,7 +297,8 @@ class SpectralScenario(WaveScenario):
         return self._top
 
     def on_mesh(self, lower, upper, top):
-        """Return the scenario with the box of its mesh, corners (x, y, z) in m, where it has a file, and depths that count from `top`.
+        """Return the scenario with the box of its mesh, corners (x, y, z) in m, where it has a
+        file, and depths that count from `top`.
 
         Parameters
         ----------
@@ -303,8 +316,9 @@ class SpectralScenario(WaveScenario):
     def face(self, name):
         """``"free"``, ``"pml"``, ``"stacey"`` or ``"rigid"`` of a face.
 
-        The ground is free, whatever is said of the top of the air above it, and so is the core-mantle boundary as a chunk's bottom, unless
-        ``bottom`` is given: the outer core hardly holds it.
+        The ground is free, whatever is said of the top of the air above it, and so is the
+        core-mantle boundary as a chunk's bottom, unless ``bottom`` is given: the outer core hardly
+        holds it.
 
         Parameters
         ----------

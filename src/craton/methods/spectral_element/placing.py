@@ -1,4 +1,7 @@
-"""Positions of a scenario on its mesh: depths below its top, positions slightly above the top, both sides of a sea floor."""
+"""Positions of a scenario on its mesh: depths below its top, positions slightly above the top, both
+sides of a sea floor.
+"""
+
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +17,9 @@ from craton.survey import globe, receivers, sources
 
 ON_FACE = 1e-6  # of the reference coordinates
 SLANTED = 0.05  # of the distance to a curved top, by which the way to it may be off the vertical
-CLOSE, FAR = 2, 4  # elements from a point moment, within which velocity, or its derivatives, are off by more than some per cent
+# elements from a point moment, within which velocity, or its derivatives, are off by more than some
+# per cent
+CLOSE, FAR = 2, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +32,16 @@ class Places:
         Elements in the order of the solver.
     fluid : (ne,) bool array
     ground : Terrain or None
-        Topography of the model: a position that is not above it is in the mesh, even where the mesh's top lies lower.
+        Topography of the model: a position that is not above it is in the mesh, even where the
+        mesh's top lies lower.
     whole : HexMesh, optional
         The mesh whose top counts, where `mesh` is the part of one rank.
     order : (ne,) int array, optional
-        Priority: of several elements that hold a position, the one with the lowest number takes it; by default the order of the mesh.
+        Priority: of several elements that hold a position, the one with the lowest number takes it;
+        by default the order of the mesh.
     globe : Globe or None
-        Coordinates of a chunk of the Earth: a position in the chunk is in its mesh, even slightly beyond the elements of 27 nodes.
+        Coordinates of a chunk of the Earth: a position in the chunk is in its mesh, even slightly
+        beyond the elements of 27 nodes.
     team : Together, optional
         Ranks of whose meshes the top is put together, as none has the whole.
     """
@@ -58,19 +66,33 @@ class Places:
         return local_top if self.team is None else JoinedTop(local_top, self.team)
 
     def find_elements(self, locator, xyz, nearest):
-        """Locate positions in the lowest of several elements; in any of them without `nearest`, for snapshots."""
+        """Locate positions in the lowest of several elements; in any of them without `nearest`, for
+        snapshots.
+        """
         located = locator.find(xyz, nearest)
-        return locator.lowest(located, xyz, np.arange(self.mesh.size) if self.order is None else self.order) if nearest else located
+        return (
+            locator.lowest(
+                located, xyz, np.arange(self.mesh.size) if self.order is None else self.order
+            )
+            if nearest
+            else located
+        )
 
     def locate(self, xyz, prefer_fluid=False, nearest=True):
-        """Locate positions (n, 3), m; a position between a solid and a fluid is in the fluid if `prefer_fluid`, else in the solid.
+        """Locate positions (n, 3), m; a position between a solid and a fluid is in the fluid if
+        `prefer_fluid`, else in the solid.
 
-        Without `nearest`, positions outside the mesh are neither projected onto the top nor assigned a nearest element.
+        Without `nearest`, positions outside the mesh are neither projected onto the top nor
+        assigned a nearest element.
         """
         xyz = np.asarray(xyz, float).reshape(-1, 3)
         located = self.find_elements(self.every, xyz, nearest)
         located = self._project_to_top(xyz, located) if nearest else located
-        return self._move_to_medium(xyz, located, prefer_fluid, nearest) if self.fluid.any() and not self.fluid.all() else located
+        return (
+            self._move_to_medium(xyz, located, prefer_fluid, nearest)
+            if self.fluid.any() and not self.fluid.all()
+            else located
+        )
 
     def _project_to_top(self, xyz, located):
         """Project positions slightly above the mesh's top onto it."""
@@ -79,7 +101,11 @@ class Places:
             return located
         if self.globe is not None:
             in_chunk = outside[self._is_just_outside(located.some(outside), xyz[outside])]
-            return _replace_rows(located, in_chunk, replace(located.some(in_chunk), element=located.nearest[in_chunk]))
+            return _replace_rows(
+                located,
+                in_chunk,
+                replace(located.some(in_chunk), element=located.nearest[in_chunk]),
+            )
         x, y, z = xyz[outside].T
         top = self.top.surface(x, y)
         highest = self.top.top(x, y)
@@ -95,29 +121,39 @@ class Places:
         return _replace_rows(located, just_above, relocated)
 
     def _is_just_outside(self, located, xyz):
-        """Return which positions outside the mesh are in the chunk, right above or below the element nearest to them."""
+        """Return which positions outside the mesh are in the chunk, right above or below the
+        element nearest to them.
+        """
         nodes = self.mesh.nodes[self.mesh.elements[located.nearest]]
         size = np.linalg.norm(np.ptp(nodes, axis=1), axis=1)
         off = xyz - self.every.cells.at(located.nearest, located.local)
         up = xyz / np.linalg.norm(xyz, axis=1, keepdims=True)
         lateral = np.linalg.norm(off - (off * up).sum(axis=1, keepdims=True) * up, axis=1)
-        is_near = (located.distance <= locate.ROOM * size) & (lateral <= SLANTED * located.distance + ON_FACE * size)
+        is_near = (located.distance <= locate.ROOM * size) & (
+            lateral <= SLANTED * located.distance + ON_FACE * size
+        )
         return is_near & self.globe.chunk.inside(xyz)
 
     def _move_to_medium(self, xyz, located, prefer_fluid, nearest):
         """Move positions on a face between solid and fluid into the element of the preferred side."""
         on_face = np.abs(located.local).max(axis=1) > 1 - ON_FACE
-        doubtful_rows = np.flatnonzero((located.element >= 0) & (self.fluid[located.element] != prefer_fluid) & on_face)
+        doubtful_rows = np.flatnonzero(
+            (located.element >= 0) & (self.fluid[located.element] != prefer_fluid) & on_face
+        )
         if not len(doubtful_rows):
             return located
-        relocated = self.find_elements(locate.Locator(self.mesh, self.fluid == prefer_fluid), xyz[doubtful_rows], nearest)
+        relocated = self.find_elements(
+            locate.Locator(self.mesh, self.fluid == prefer_fluid), xyz[doubtful_rows], nearest
+        )
         hit = relocated.element >= 0
         return _replace_rows(located, doubtful_rows[hit], relocated.some(hit))
 
 
 def _replace_rows(located, which, others):
     """Replace rows of a `Located` by those of another."""
-    parts = {name: getattr(located, name).copy() for name in ("element", "local", "nearest", "distance")}
+    parts = {
+        name: getattr(located, name).copy() for name in ("element", "local", "nearest", "distance")
+    }
     for name, values in parts.items():
         values[which] = getattr(others, name)
     return replace(located, **parts)
@@ -131,20 +167,31 @@ class JoinedTop:
     team: Any
 
     def surface(self, x, y):
-        """Return the elevation of the top at points, m, the highest that any rank has; nan beside the mesh."""
+        """Return the elevation of the top at points, m, the highest that any rank has; nan beside
+        the mesh.
+        """
         return np.fmax.reduce(self.team.every(lambda: self.local.surface(x, y)))
 
 
 def mesh_top(mesh):
-    """Return the `MeshTop` of a mesh: its face set top, else all boundary faces that look up and are not on its sides."""
+    """Return the `MeshTop` of a mesh: its face set top, else all boundary faces that look up and
+    are not on its sides.
+    """
     faces = mesh.faces.get("top")
-    return locate.MeshTop(mesh, named_by_place(mesh).get("top", np.empty((0, 2), int)) if faces is None or not len(faces) else faces)
+    return locate.MeshTop(
+        mesh,
+        named_by_place(mesh).get("top", np.empty((0, 2), int))
+        if faces is None or not len(faces)
+        else faces,
+    )
 
 
 def place_on_earth(scenario, team):
-    """Return a scenario on a chunk of the Earth with the `Globe` of its coordinates, and the `Prepared` mesh and medium of the chunk.
+    """Return a scenario on a chunk of the Earth with the `Globe` of its coordinates, and the
+    `Prepared` mesh and medium of the chunk.
 
-    Where ranks have slices, the mesh is that of the rank's own and the columns around it that `subdomain.build_subdomain` needs.
+    Where ranks have slices, the mesh is that of the rank's own and the columns around it that
+    `subdomain.build_subdomain` needs.
     """
     chunk = earth_chunk.chunk_of(scenario)
     grid = earth_chunk.slices_of(scenario, chunk, team.size)
@@ -156,9 +203,11 @@ def place_on_earth(scenario, team):
 
 
 def place_on_mesh(scenario, mesh, bounds=None):
-    """Return the scenario with the box of its mesh file, and depths that count from the mesh's top; for the survey's functions.
+    """Return the scenario with the box of its mesh file, and depths that count from the mesh's top;
+    for the survey's functions.
 
-    Without topography or mesh file, depths count from z = 0; under water from the sea floor of the model. `bounds`: of the whole mesh.
+    Without topography or mesh file, depths count from z = 0; under water from the sea floor of the
+    model. `bounds`: of the whole mesh.
     """
     ground = terrain.build(scenario.model)
     lower, upper = mesh.bounds() if bounds is None else bounds
@@ -167,7 +216,8 @@ def place_on_mesh(scenario, mesh, bounds=None):
 
 
 def medium(prepared, xyz):
-    """Return vp, vs (m/s) and density (kg/m3) at positions (n, 3), m, in the elements that hold them; outside, in the nearest element.
+    """Return vp, vs (m/s) and density (kg/m3) at positions (n, 3), m, in the elements that hold
+    them; outside, in the nearest element.
 
     `prepared` is a `Prepared`; a chunk's medium is known without elements.
     """
@@ -176,16 +226,21 @@ def medium(prepared, xyz):
         samples = prepared.sampler.at(xyz[:, :, None])
     else:
         nearest = locate.Locator(mesh).find(xyz).nearest
-        samples = prepared.sampler.at(xyz[:, :, None], mesh.centroids()[nearest], mesh.regions[nearest])
+        samples = prepared.sampler.at(
+            xyz[:, :, None], mesh.centroids()[nearest], mesh.regions[nearest]
+        )
     return tuple(samples[name][:, 0] for name in ("vp", "vs", "rho"))
 
 
 def warn_near_sources(sources, receivers, quantities, edge):
     """Warn of receivers so near a point moment that its field is not resolved: list of str.
 
-    Derivatives of the polynomials around a point moment are wrong over some elements, most of all the static ones (tests/test_sem_runs.py).
+    Derivatives of the polynomials around a point moment are wrong over some elements, most of all
+    the static ones (tests/test_sem_runs.py).
     """
-    points = np.array([s.xyz for s in sources if s.moment is not None and len(s.points) == 1]).reshape(-1, 3)
+    points = np.array(
+        [s.xyz for s in sources if s.moment is not None and len(s.points) == 1]
+    ).reshape(-1, 3)
     if not len(points) or not len(receivers):
         return []
     distance = np.linalg.norm(receivers.xyz[:, None] - points, axis=2).min(axis=1) / edge
@@ -193,9 +248,13 @@ def warn_near_sources(sources, receivers, quantities, edge):
     close = np.flatnonzero(distance < reach)
     if not len(close):
         return []
-    names = ", ".join(receivers.names[n] for n in close[:4]) + (f" and {len(close) - 4} more" if len(close) > 4 else "")
-    return [f"receivers within {reach} elements of a point source: {names}; the wavefield is not resolved there, strain, rotation and "
-            "pressure least of all: use smaller elements there"]  # fmt: skip
+    names = ", ".join(receivers.names[n] for n in close[:4]) + (
+        f" and {len(close) - 4} more" if len(close) > 4 else ""
+    )
+    return [
+        f"receivers within {reach} elements of a point source: {names}; the wavefield is not resolved there, strain, rotation and "
+        "pressure least of all: use smaller elements there"
+    ]
 
 
 def problems(scenario, places):
@@ -203,14 +262,17 @@ def problems(scenario, places):
 
     `scenario` is that of `place_on_mesh`; files are checked in the box only.
 
-    `places` has ``locate(xyz, prefer_fluid)``; where that gives less than -1 for an element, another rank has the position.
+    `places` has ``locate(xyz, prefer_fluid)``; where that gives less than -1 for an element,
+    another rank has the position.
     """
     positions, keys, names = [], [], []
     for i, entry in enumerate(scenario.source):
         if entry.at is not None or entry.shots is not None:
             positions_of_entry = sources.positions(scenario, entry)
             positions += positions_of_entry
-            keys += [f"source.{i}.{'at' if entry.shots is None else 'shots'}"] * len(positions_of_entry)
+            keys += [f"source.{i}.{'at' if entry.shots is None else 'shots'}"] * len(
+                positions_of_entry
+            )
             names += [""] * len(positions_of_entry)
     for i, these, xyz in receivers.collect(scenario)[0]:
         positions += list(xyz)
@@ -220,4 +282,9 @@ def problems(scenario, places):
         return []
     xyz = np.array(positions, float)
     located = places.locate(xyz, False)
-    return locate.problems(replace(located, element=np.where(located.element < -1, 0, located.element)), xyz, keys, names)
+    return locate.problems(
+        replace(located, element=np.where(located.element < -1, 0, located.element)),
+        xyz,
+        keys,
+        names,
+    )

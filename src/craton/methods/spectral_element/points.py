@@ -1,11 +1,15 @@
-"""Sources and receivers of spectral elements as point tables: (index, weight, column) rows into the blocks "forces" and "state".
+"""Sources and receivers of spectral elements as point tables: (index, weight, column) rows into the
+blocks "forces" and "state".
 
-In the weak form a force F at x acts on node a with F l_a(x), a moment tensor M with M . grad l_a(x) (Aki & Richards 2002, section 3.3:
-the force equivalent to M is -M . grad delta). The displacement scheme needs the moment itself where a scenario gives its rate: M(t_n) is
-dt times the sum of the rates at the half steps before t_n, as the velocity-stress scheme of finite differences has it implicitly; the
-leapfrog's corrections (`craton.survey.leapfrog`) are then the same. In a fluid, with u = grad chi / rho and p = -chi'', an isotropic moment
-M adds -M l_a(x) / kappa to the force of the potential.
+In the weak form a force F at x acts on node a with F l_a(x), a moment tensor M with M . grad l_a(x)
+(Aki & Richards 2002, section 3.3: the force equivalent to M is -M . grad delta). The displacement
+scheme needs the moment itself where a scenario gives its rate: M(t_n) is dt times the sum of the
+rates at the half steps before t_n, as the velocity-stress scheme of finite differences has it
+implicitly; the leapfrog's corrections (`craton.survey.leapfrog`) are then the same. In a fluid,
+with u = grad chi / rho and p = -chi'', an isotropic moment M adds -M l_a(x) / kappa to the force of
+the potential.
 """
+
 from dataclasses import replace
 
 import numpy as np
@@ -19,17 +23,34 @@ from craton.methods.shared.slip import BLOCK, MOST, SORTED, available, joined, w
 from craton.methods.shared.tables import injection, of_values, sampling, table_of
 from craton.methods.spectral_element import couples
 from craton.methods.spectral_element.ranks import ELSEWHERE
-from craton.methods.spectral_element.sites import VOIGT, at_sites, materials, numbers, sites, vector_index, velocity_rows
+from craton.methods.spectral_element.sites import (
+    VOIGT,
+    at_sites,
+    materials,
+    numbers,
+    sites,
+    vector_index,
+    velocity_rows,
+)
 from craton.survey import leapfrog
 from craton.survey.faults import FiniteFault
 
-COMPONENT_AXES = {"EE": (0, 0), "NN": (1, 1), "ZZ": (2, 2), "EN": (0, 1), "EZ": (0, 2), "NZ": (1, 2)}
+COMPONENT_AXES = {
+    "EE": (0, 0),
+    "NN": (1, 1),
+    "ZZ": (2, 2),
+    "EN": (0, 1),
+    "EZ": (0, 2),
+    "NZ": (1, 2),
+}
 SHEAR = 1e-6  # of the largest component of a moment tensor: below, it is isotropic
 DETAIL = 4096  # sites per batch
 
 
 def source_problems(d, sources):
-    """Return the problems of sources that a fluid cannot have: forces, moments with shear, slipping faults."""
+    """Return the problems of sources that a fluid cannot have: forces, moments with shear, slipping
+    faults.
+    """
     problems = []
     for source in sources:
         located = d.locate(source.points, True).element
@@ -39,8 +60,13 @@ def source_problems(d, sources):
         refused = _not_in_fluid(source)
         if refused:
             place = "({:g}, {:g}, {:g})".format(*source.points[np.argmax(in_fluid)])
-            problems.append(Problem("source", f"{source.name}: {refused} is not possible in a fluid, where it lies at {place} m",
-                                 "move it into the solid, or make it an explosion"))  # fmt: skip
+            problems.append(
+                Problem(
+                    "source",
+                    f"{source.name}: {refused} is not possible in a fluid, where it lies at {place} m",
+                    "move it into the solid, or make it an explosion",
+                )
+            )
     return problems
 
 
@@ -50,15 +76,18 @@ def _not_in_fluid(source):
     if source.force is not None:
         return "a force"
     isotropic = np.trace(source.moment) / 3
-    sheared = np.abs(source.moment - isotropic * np.eye(3)).max() > SHEAR * np.abs(source.moment).max()
+    sheared = (
+        np.abs(source.moment - isotropic * np.eye(3)).max() > SHEAR * np.abs(source.moment).max()
+    )
     return "a moment tensor with shear" if sheared or not isotropic else None
 
 
-# --- in ------------------------------------------------------------------------------------------------------------------------------
+# --- in -------------------------------------------------------------------------------------------
 
 
 def sources(d, all_sources, carried=np.inf):
-    """Return arrays and launches that add all sources to "force" and "potential_force" at the start of a step, and the highest frequency.
+    """Return arrays and launches that add all sources to "force" and "potential_force" at the start
+    of a step, and the highest frequency.
 
     Parameters
     ----------
@@ -80,24 +109,38 @@ def sources(d, all_sources, carried=np.inf):
         series, rates = histories(d, points)
         bands = [leapfrog.band(rates, d.dt)]
         index, weight, column = rows_of_points(d, points)
-        in_fluid = index >= d.offset("potential_force") if d.state.fluid else np.zeros(len(index), bool)
+        in_fluid = (
+            index >= d.offset("potential_force") if d.state.fluid else np.zeros(len(index), bool)
+        )
         for name, fluid in (("source", False), ("fluid_source", True)):
             rows = np.flatnonzero(in_fluid == fluid)
             if len(rows):
                 columns, local_column = np.unique(column[rows], return_inverse=True)
                 table = table_of(index[rows], weight[rows], local_column.astype(np.int32))
-                new_arrays, launch = injection(name, table, series[:, columns], d.precision, "forces")
+                new_arrays, launch = injection(
+                    name, table, series[:, columns], d.precision, "forces"
+                )
                 arrays |= new_arrays
                 launches.append(d.units.launch(launch, fluid))
-    fault_arrays, fault_launches, fault_bands = fault_sources(d, [s for s in all_sources if isinstance(s, FiniteFault)], carried)
-    return arrays | fault_arrays, [*launches, *fault_launches], max([*bands, *fault_bands], default=np.inf)
+    fault_arrays, fault_launches, fault_bands = fault_sources(
+        d, [s for s in all_sources if isinstance(s, FiniteFault)], carried
+    )
+    return (
+        arrays | fault_arrays,
+        [*launches, *fault_launches],
+        max([*bands, *fault_bands], default=np.inf),
+    )
 
 
 def histories(d, points):
-    """Return forces and moments at the steps, corrected for time dispersion, and the wavelets themselves: (steps, n) each."""
+    """Return forces and moments at the steps, corrected for time dispersion, and the wavelets
+    themselves: (steps, n) each.
+    """
     half = np.array([source.moment is not None for source in points])
     steps = np.arange(d.steps)
-    rates = np.stack([s.wavelet(d.start + (steps + 0.5 * h) * d.dt) for s, h in zip(points, half)], axis=1).astype(float)
+    rates = np.stack(
+        [s.wavelet(d.start + (steps + 0.5 * h) * d.dt) for s, h in zip(points, half)], axis=1
+    ).astype(float)
     series = np.empty_like(rates)
     series[:, ~half] = leapfrog.for_leapfrog(rates[:, ~half], d.dt, 0.0)
     series[:, half] = moments(leapfrog.for_leapfrog(rates[:, half], d.dt, 0.5), d.dt)
@@ -113,8 +156,9 @@ def moments(rates, dt):
 def rows_of_points(d, points):
     """Return (index, weight, column) of the parts of point sources that owned elements take.
 
-    A moment is distributed over Gauss points around it, see `couples`. Elsewhere, where elements meet, each has an equal share: the
-    polynomials of an element have slopes on its own side of a face only; a moment in one element alone would be off by a per cent.
+    A moment is distributed over Gauss points around it, see `couples`. Elsewhere, where elements
+    meet, each has an equal share: the polynomials of an element have slopes on its own side of a
+    face only; a moment in one element alone would be off by a per cent.
     """
     xyz = np.array([source.xyz for source in points], float)
     parts, shared = moment_parts(d, points, xyz)
@@ -124,14 +168,24 @@ def rows_of_points(d, points):
         if shared[n]:
             continue
         source, row = points[n], slice(m, m + 1)
-        site = type(holding_sites)(holding_sites.element[row], holding_sites.values[row], holding_sites.slopes[row])
-        index, weight = force_rows(d, site, source.force) if source.moment is None else moment_rows(d, site, source.moment[None])
-        parts.append((index.ravel(), weight.ravel() / parts_of[n], np.full(index.size, n, np.int32)))
+        site = type(holding_sites)(
+            holding_sites.element[row], holding_sites.values[row], holding_sites.slopes[row]
+        )
+        index, weight = (
+            force_rows(d, site, source.force)
+            if source.moment is None
+            else moment_rows(d, site, source.moment[None])
+        )
+        parts.append(
+            (index.ravel(), weight.ravel() / parts_of[n], np.full(index.size, n, np.int32))
+        )
     return tuple(np.concatenate(part) for part in zip(*parts))
 
 
 def moment_parts(d, points, xyz):
-    """Return (index, weight, column) of the owned elements that take a part of a distributed moment, and which sources these are."""
+    """Return (index, weight, column) of the owned elements that take a part of a distributed
+    moment, and which sources these are.
+    """
     moments = np.array([n for n, source in enumerate(points) if source.moment is not None], int)
     is_shared, which, located, weights = couples.samples(d, xyz[moments])
     shared = np.zeros(len(points), bool)
@@ -149,11 +203,15 @@ def moment_parts(d, points, xyz):
 def force_rows(d, positions, force):
     """Return (index, weight) of a force (3,) at sites of the solid: (n, 3 n^3)."""
     weight = np.asarray(force)[None, :, None] * positions.values[:, None, :]
-    return vector_index(d, "force", numbers(d, positions.element)), weight.reshape(len(positions), -1)
+    return vector_index(d, "force", numbers(d, positions.element)), weight.reshape(
+        len(positions), -1
+    )
 
 
 def moment_rows(d, positions, tensors):
-    """Return (index, weight) of moment tensors (n, 3, 3) at sites of the solid, (n, 3 n^3), or of the fluid, (n, n^3)."""
+    """Return (index, weight) of moment tensors (n, 3, 3) at sites of the solid, (n, 3 n^3), or of
+    the fluid, (n, n^3).
+    """
     number = numbers(d, positions.element)
     if d.fluid[positions.element].any():
         material = materials(d, positions.element)
@@ -164,11 +222,13 @@ def moment_rows(d, positions, tensors):
     return vector_index(d, "force", number), weight.reshape(len(positions), -1)
 
 
-# --- finite faults ---------------------------------------------------------------------------------------------------------------------
+# --- finite faults --------------------------------------------------------------------------------
 
 
 def fault_sources(d, faults, carried):
-    """Return arrays, launches and bands of finite faults, whose moments remain after slip has ended."""
+    """Return arrays, launches and bands of finite faults, whose moments remain after slip has
+    ended.
+    """
     if not faults:
         return {}, [], []
     begin, limits, rates = joined([windows(d, f, carried) for f in faults])
@@ -176,34 +236,67 @@ def fault_sources(d, faults, carried):
     target, first, column, weight = table_of(*fault_rows(d, faults))
     if not len(target):
         return {}, [], [leapfrog.TAPER * carried]
-    arrays = of_values("fault", target=(target, np.int64), first=(first, np.int32), column=(column, np.int32), weight=(weight, d.precision),
-                       begin=(begin + 1, np.int32), at=(limits, np.int64), series=(series, d.precision))  # fmt: skip
+    arrays = of_values(
+        "fault",
+        target=(target, np.int64),
+        first=(first, np.int32),
+        column=(column, np.int32),
+        weight=(weight, d.precision),
+        begin=(begin + 1, np.int32),
+        at=(limits, np.int64),
+        series=(series, d.precision),
+    )
     arrays["fault_now"] = Array("points", begin.shape, d.precision)
-    now = Launch(operators.HOLD, ("fault_now", "fault_begin", "fault_at", "fault_series", "step"), (0, 1, 0, 1, 0, len(begin)),
-                 {"columns": 1, "slots": 1})  # fmt: skip
-    names = ("forces", *(f"fault_{name}" for name in ("target", "first", "column", "weight", "now")), "step")
-    inject = d.units.launch(Launch(operators.INJECT, names, (0, 1, 0, 1, 0, len(target)), {"columns": 0, "slots": 1}))
+    now = Launch(
+        operators.HOLD,
+        ("fault_now", "fault_begin", "fault_at", "fault_series", "step"),
+        (0, 1, 0, 1, 0, len(begin)),
+        {"columns": 1, "slots": 1},
+    )
+    names = (
+        "forces",
+        *(f"fault_{name}" for name in ("target", "first", "column", "weight", "now")),
+        "step",
+    )
+    inject = d.units.launch(
+        Launch(operators.INJECT, names, (0, 1, 0, 1, 0, len(target)), {"columns": 0, "slots": 1})
+    )
     return arrays, [now, inject], [leapfrog.TAPER * carried]
 
 
 def integrate_slip(rates, limits, dt):
-    """Integrate slip rates: slip after each step of each window, (n,), windows one after another between `limits` (columns + 1,)."""
+    """Integrate slip rates: slip after each step of each window, (n,), windows one after another
+    between `limits` (columns + 1,).
+    """
     total = np.concatenate([[0.0], np.cumsum(rates, dtype=float)])
     return dt * (total[1:] - np.repeat(total[limits[:-1]], np.diff(limits)))
 
 
 def fault_rows(d, faults):
     """Return (index, weight, column) of all slipping components in owned elements."""
-    xyz, tensors = (np.concatenate([getattr(f, name) for f in faults]) for name in ("points", "tensors"))
+    xyz, tensors = (
+        np.concatenate([getattr(f, name) for f in faults]) for name in ("points", "tensors")
+    )
     count = 3 * d.element.size * len(xyz)
     most = min(MOST, available() // SORTED)
     if count > most:
-        raise ResourceError(f"the point tables of {len(xyz):,} slipping subfaults do not fit: {most:,} rows are possible here, they need "
-                            f"{count:,}; merge subfaults, or split the fault over runs")  # fmt: skip
-    located, parts = d.locate(xyz, False), [(np.empty(0, np.int64), np.empty(0, d.precision), np.empty(0, np.int32))]
+        raise ResourceError(
+            f"the point tables of {len(xyz):,} slipping subfaults do not fit: {most:,} rows are possible here, they need "
+            f"{count:,}; merge subfaults, or split the fault over runs"
+        )
+    located, parts = (
+        d.locate(xyz, False),
+        [(np.empty(0, np.int64), np.empty(0, d.precision), np.empty(0, np.int32))],
+    )
     outside = ((located.element < 0) & (located.element != ELSEWHERE)).sum()
     if outside:
-        raise ScenarioError([Problem("source", f"{outside} slipping subfaults lie outside the mesh", "move the fault")])
+        raise ScenarioError(
+            [
+                Problem(
+                    "source", f"{outside} slipping subfaults lie outside the mesh", "move the fault"
+                )
+            ]
+        )
     owned = np.flatnonzero(located.element >= 0)
     for low in range(0, len(owned), BLOCK):
         block = owned[low : low + BLOCK]
@@ -213,16 +306,19 @@ def fault_rows(d, faults):
     return tuple(np.concatenate(part) for part in zip(*parts))
 
 
-# --- out -----------------------------------------------------------------------------------------------------------------------------
+# --- out ------------------------------------------------------------------------------------------
 
 
 def is_fluid_at(d, element):
-    """Return which elements are fluid; the values where there is no element, -1 or `ELSEWHERE`, have no meaning."""
+    """Return which elements are fluid; the values where there is no element, -1 or `ELSEWHERE`,
+    have no meaning.
+    """
     return d.fluid[np.maximum(element, -1)]
 
 
 def recording(d, channels, receivers, slots, team=None):
-    """Return channels with the times of their samples, arrays, and launches that sample them at the end of a step and count the steps.
+    """Return channels with the times of their samples, arrays, and launches that sample them at the
+    end of a step and count the steps.
 
     Pressure of a fluid is that at the start of the step, all other quantities those at its end.
 
@@ -245,9 +341,16 @@ def recording(d, channels, receivers, slots, team=None):
     team = team or SingleRank()
     of_rank, in_fluid_by_rank = zip(*team.every(lambda: (recorded, in_fluid)))
     fluid_channels = np.any(in_fluid_by_rank, axis=0)
-    placed = [replace(c, at=0.0) if fluid and c.quantity == "pressure" else c for c, fluid in zip(channels, fluid_channels)]
+    placed = [
+        replace(c, at=0.0) if fluid and c.quantity == "pressure" else c
+        for c, fluid in zip(channels, fluid_channels)
+    ]
     arrays, launches = sampling([rows[n] for n in recorded], slots, d.precision)
-    gathering = partial_sums(of_rank, len(channels), operators.SAMPLE) if team.size > 1 and channels else None
+    gathering = (
+        partial_sums(of_rank, len(channels), operators.SAMPLE)
+        if team.size > 1 and channels
+        else None
+    )
     return placed, gathering, arrays, launches
 
 
@@ -257,15 +360,26 @@ def receiver_rows(d, channels, receivers):
     receiver_numbers = sorted({c.receiver for _, c in channels})
     located = d.locate(receivers.xyz[receiver_numbers], quantity == "pressure")
     for fluid in (False, True):
-        in_medium = np.flatnonzero((is_fluid_at(d, located.element) == fluid) & (located.element != ELSEWHERE))
-        for batch in np.array_split(in_medium, -(-len(in_medium) // DETAIL)) if len(in_medium) else ():
-            batch_sites, place = sites(d, located.some(batch)), {receiver_numbers[i]: n for n, i in enumerate(batch)}
+        in_medium = np.flatnonzero(
+            (is_fluid_at(d, located.element) == fluid) & (located.element != ELSEWHERE)
+        )
+        for batch in (
+            np.array_split(in_medium, -(-len(in_medium) // DETAIL)) if len(in_medium) else ()
+        ):
+            batch_sites, place = (
+                sites(d, located.some(batch)),
+                {receiver_numbers[i]: n for n, i in enumerate(batch)},
+            )
             selected = [(n, c) for n, c in channels if c.receiver in place]
             for component in dict.fromkeys(c.component for _, c in selected):
                 index, weight = quantity_rows(d, batch_sites, quantity, component)
                 for n, c in selected:
                     if c.component == component:
-                        yield n, drop_zero_weights(index[place[c.receiver]], weight[place[c.receiver]]), fluid
+                        yield (
+                            n,
+                            drop_zero_weights(index[place[c.receiver]], weight[place[c.receiver]]),
+                            fluid,
+                        )
 
 
 def drop_zero_weights(index, weight):
@@ -275,7 +389,9 @@ def drop_zero_weights(index, weight):
 
 
 def quantity_rows(d, positions, quantity, component):
-    """Return (index, weight), (n, m) each, of one component of a quantity at sites that are all in a solid or all in a fluid."""
+    """Return (index, weight), (n, m) each, of one component of a quantity at sites that are all in
+    a solid or all in a fluid.
+    """
     if quantity == "pressure":
         return pressure_rows(d, positions)
     weights = np.zeros((len(positions), 3, positions.values.shape[1]))
@@ -297,18 +413,26 @@ def quantity_rows(d, positions, quantity, component):
 
 
 def pressure_rows(d, positions):
-    """Return (index, weight) of pressure; in a solid, minus a third of the trace of the elastic stress."""
+    """Return (index, weight) of pressure; in a solid, minus a third of the trace of the elastic
+    stress.
+    """
     number = numbers(d, positions.element)
     if len(positions) and d.fluid[positions.element[0]]:
         return d.offset("pressure") + number, positions.values
-    weight = -np.einsum("nab,nbm->nam", mean_stress(positions, materials(d, positions.element)), positions.slopes)
+    weight = -np.einsum(
+        "nab,nbm->nam", mean_stress(positions, materials(d, positions.element)), positions.slopes
+    )
     return vector_index(d, "displacement", number), weight.reshape(len(positions), -1)
 
 
 def mean_stress(positions, material):
-    """Return a third of the trace of the stress due to displacement gradients u_a,b at sites: symmetric (n, 3, 3), Pa."""
+    """Return a third of the trace of the stress due to displacement gradients u_a,b at sites:
+    symmetric (n, 3, 3), Pa.
+    """
     if "stiffness" not in material:
-        kappa = at_sites(positions, material["rho"] * (material["vp"] ** 2 - 4 / 3 * material["vs"] ** 2))
+        kappa = at_sites(
+            positions, material["rho"] * (material["vp"] ** 2 - 4 / 3 * material["vs"] ** 2)
+        )
         return kappa[:, None, None] * np.eye(3)
     constants, law = at_sites(positions, material["stiffness"]), np.empty((len(positions), 6, 6))
     upper = np.triu_indices(6)
@@ -317,16 +441,27 @@ def mean_stress(positions, material):
 
 
 def fibre_rows(d, channels, receivers):
-    """Yield (number, (index, weight), False) of the numbered channels of fibres: sums of velocities at the ends of gauge lengths."""
-    terms = [(n, place_number, axis, factor) for n, c in channels for place_number, axis, factor in c.terms]
+    """Yield (number, (index, weight), False) of the numbered channels of fibres: sums of velocities
+    at the ends of gauge lengths.
+    """
+    terms = [
+        (n, place_number, axis, factor)
+        for n, c in channels
+        for place_number, axis, factor in c.terms
+    ]
     places = list(dict.fromkeys(place_number for _, place_number, _, _ in terms))
     located = d.locate(np.array(places), False)
     parts = {n: [] for n, _ in channels}
     for fluid in (False, True):
-        in_medium = np.flatnonzero((is_fluid_at(d, located.element) == fluid) & (located.element != ELSEWHERE))
+        in_medium = np.flatnonzero(
+            (is_fluid_at(d, located.element) == fluid) & (located.element != ELSEWHERE)
+        )
         if not len(in_medium):
             continue
-        end_sites, place = sites(d, located.some(in_medium)), {places[i]: n for n, i in enumerate(in_medium)}
+        end_sites, place = (
+            sites(d, located.some(in_medium)),
+            {places[i]: n for n, i in enumerate(in_medium)},
+        )
         rows = [quantity_rows(d, end_sites, "velocity", component) for component in "ENZ"]
         for n, place_number, axis, factor in terms:
             if place_number in place:

@@ -1,7 +1,10 @@
-"""Elements over ranks: the owner of each element, what all ranks agree on, the rank that takes a position.
+"""Elements over ranks: the owner of each element, what all ranks agree on, the rank that takes a
+position.
 
-Elements on both sides of an interface between fluid and solid stay on one rank, so that it has both points of every pair.
+Elements on both sides of an interface between fluid and solid stay on one rank, so that it has both
+points of every pair.
 """
+
 import zlib
 from dataclasses import dataclass, replace
 
@@ -18,11 +21,13 @@ from craton.model.mesh import numbering
 ELSEWHERE = -2  # in place of an element: another rank has the position
 NOWHERE = 1 << 62  # above twice any number of an element
 
-# --- owners of elements ------------------------------------------------------------------------------------------------------------------
+# --- owners of elements ---------------------------------------------------------------------------
 
 
 def find_fluid_elements(prepared, team):
-    """Return which elements of a `Prepared` mesh are fluid, by their centres: (ne,) bool; ranks share the work on a whole mesh."""
+    """Return which elements of a `Prepared` mesh are fluid, by their centres: (ne,) bool; ranks
+    share the work on a whole mesh.
+    """
     mesh = prepared.mesh
     if team.size == 1 or prepared.owner is not None:
         return mesh_statistics.find_fluid_elements(mesh, prepared.sampler)
@@ -30,7 +35,11 @@ def find_fluid_elements(prepared, team):
     part = select_elements(mesh, np.arange(*limits[team.rank : team.rank + 2]))
 
     def fluid_of_part():
-        return mesh_statistics.find_fluid_elements(part, prepared.sampler) if part.size else np.empty(0, bool)
+        return (
+            mesh_statistics.find_fluid_elements(part, prepared.sampler)
+            if part.size
+            else np.empty(0, bool)
+        )
 
     return np.concatenate(team.every(fluid_of_part))
 
@@ -39,19 +48,36 @@ def assign_owners(scenario, prepared, fluid, team):
     """Return the rank of each element, (ne,): that of its slice, or as rank 0 partitions the mesh."""
     if team.size == 1 or prepared.owner is not None:
         return np.zeros(prepared.mesh.size, np.int32) if team.size == 1 else prepared.owner
-    return team.every(lambda: partition(weigh_elements(scenario, prepared.mesh, fluid), team.size) if team.rank == 0 else None)[0]
+    return team.every(
+        lambda: (
+            partition(weigh_elements(scenario, prepared.mesh, fluid), team.size)
+            if team.rank == 0
+            else None
+        )
+    )[0]
 
 
 def weigh_elements(scenario, mesh, fluid):
     """Return the `ElementWeights` of a whole mesh."""
-    return ElementWeights(mesh.corners, mesh.centroids(), fluid, costs(scenario, fluid), scenario.run.degree, scenario.run.partition)
+    return ElementWeights(
+        mesh.corners,
+        mesh.centroids(),
+        fluid,
+        costs(scenario, fluid),
+        scenario.run.degree,
+        scenario.run.partition,
+    )
 
 
 def partition(weights, ranks):
-    """Partition a mesh by the method that its `ElementWeights` name; return the rank of each element, (ne,)."""
+    """Partition a mesh by the method that its `ElementWeights` name; return the rank of each
+    element, (ne,).
+    """
     w = weights
     pairs = interface(w.corners, w.fluid)
-    return elements.partition(w.corners.reshape(-1, 2, 2, 2), w.centroids, ranks, w.method, w.cost, pairs=pairs)
+    return elements.partition(
+        w.corners.reshape(-1, 2, 2, 2), w.centroids, ranks, w.method, w.cost, pairs=pairs
+    )
 
 
 @dataclass(frozen=True)
@@ -81,26 +107,44 @@ class Load:
 
 
 def rank_loads(weights, ranks):
-    """Return the `Load` of each of `ranks` ranks, counted from nodes, edges and faces of the mesh alone: list."""
+    """Return the `Load` of each of `ranks` ranks, counted from nodes, edges and faces of the mesh
+    alone: list.
+    """
     cost, fluid = weights.cost, weights.fluid
     owner = partition(weights, ranks) if ranks > 1 else np.zeros(len(cost), np.int32)
     numbered = numbering.number(weights.corners, 2)
-    points, solid, _ = number_by_medium(numbered.points.reshape(len(cost), -1), numbered.count, fluid)
+    points, solid, _ = number_by_medium(
+        numbered.points.reshape(len(cost), -1), numbered.count, fluid
+    )
     middles = sum((n == 1).astype(int) for n in np.indices((3, 3, 3))).ravel()
     weight = float(weights.degree - 1) ** middles
     loads = []
     for piece in elements.pieces(points + solid * fluid[:, None], owner):
-        shared = [(weight[places % 27], fluid[piece.elements[places // 27]]) for places in piece.shared.values()]
+        shared = [
+            (weight[places % 27], fluid[piece.elements[places // 27]])
+            for places in piece.shared.values()
+        ]
         outer = piece.elements[: piece.outer]
-        loads.append(Load(
-            elements=len(piece.elements), outer=piece.outer, cost=float(cost[piece.elements].sum()), outer_cost=float(cost[outer].sum()),
-            neighbours=len(shared), shared=int(sum(count.sum() for count, _ in shared)),
-            sent=int(sum((count * np.where(is_fluid, 1, 3)).sum() for count, is_fluid in shared))))  # fmt: skip
+        loads.append(
+            Load(
+                elements=len(piece.elements),
+                outer=piece.outer,
+                cost=float(cost[piece.elements].sum()),
+                outer_cost=float(cost[outer].sum()),
+                neighbours=len(shared),
+                shared=int(sum(count.sum() for count, _ in shared)),
+                sent=int(
+                    sum((count * np.where(is_fluid, 1, 3)).sum() for count, is_fluid in shared)
+                ),
+            )
+        )
     return loads
 
 
 def interface(corners, fluid):
-    """Return pairs of a fluid and a solid element with a common face, (m, 2), from corner nodes (ne, 8)."""
+    """Return pairs of a fluid and a solid element with a common face, (m, 2), from corner nodes
+    (ne, 8).
+    """
     if not fluid.any() or fluid.all():
         return np.empty((0, 2), int)
     pairs = numbering.inner_faces(corners)[:, ::2]
@@ -108,22 +152,28 @@ def interface(corners, fluid):
 
 
 def costs(scenario, fluid):
-    """Return the cost of each element, (ne,): the least traffic of its kernel and its points, reals."""
+    """Return the cost of each element, (ne,): the least traffic of its kernel and its points,
+    reals.
+    """
     model = scenario.model
     mechanisms = model.attenuation.mechanisms if getattr(model, "attenuation", None) else 0
     kind = operators.Kind(scenario.run.degree, relaxation=((0,) * 7,) * mechanisms)
     solid_cost = operators.cost(kind, 3)["reals_per_point"]
     fluid_cost = operators.cost(replace(kind, relaxation=()), 1)["reals_per_point"]
-    return np.where(fluid, fluid_cost, solid_cost) + np.where(fluid, 8.0, 19.0) * scenario.run.degree**3
+    return (
+        np.where(fluid, fluid_cost, solid_cost)
+        + np.where(fluid, 8.0, 19.0) * scenario.run.degree**3
+    )
 
 
-# --- what ranks agree on -----------------------------------------------------------------------------------------------------------------
+# --- what ranks agree on --------------------------------------------------------------------------
 
 
 def combine_statistics(subdomain, local):
     """Combine the `MeshStatistics` of all ranks; all ranks must call.
 
-    Extremes become those of all ranks. Masses, complete on each rank, become equal bits at shared points.
+    Extremes become those of all ranks. Masses, complete on each rank, become equal bits at shared
+    points.
 
     Parameters
     ----------
@@ -131,21 +181,39 @@ def combine_statistics(subdomain, local):
     local : mesh_statistics.MeshStatistics
         Statistics of this rank; the masses are changed in place.
     """
-    mass = tuple(copy_lowest_rank_values(subdomain.shared[medium], values) for medium, values in zip(("solid", "fluid"), local.mass))
-    by_rank = subdomain.team.every(lambda: (local.speeds, local.smallest, local.loss, local.bulk_loss))
+    mass = tuple(
+        copy_lowest_rank_values(subdomain.shared[medium], values)
+        for medium, values in zip(("solid", "fluid"), local.mass)
+    )
+    by_rank = subdomain.team.every(
+        lambda: (local.speeds, local.smallest, local.loss, local.bulk_loss)
+    )
     speeds, smallest, losses, bulk = zip(*by_rank)
-    extremes = {name: (min(limits[name][0] for limits in speeds), max(limits[name][1] for limits in speeds)) for name in speeds[0]}
-    return replace(local, mass=mass, speeds=extremes, smallest=min(smallest), loss=max(losses), bulk_loss=any(bulk))
+    extremes = {
+        name: (min(limits[name][0] for limits in speeds), max(limits[name][1] for limits in speeds))
+        for name in speeds[0]
+    }
+    return replace(
+        local,
+        mass=mass,
+        speeds=extremes,
+        smallest=min(smallest),
+        loss=max(losses),
+        bulk_loss=any(bulk),
+    )
 
 
 def copy_lowest_rank_values(sharing, values):
-    """Copy values (n,) at shared points, in place, from the lowest rank that has each: equal bits on all ranks; all ranks must call."""
+    """Copy values (n,) at shared points, in place, from the lowest rank that has each: equal bits
+    on all ranks; all ranks must call.
+    """
     values[sharing.elsewhere] = 0.0
     return sharing.complete(values)
 
 
 def assign_positions(subdomain, located, in_preferred):
-    """Assign each position to one rank: that with the lowest element of the preferred medium, else of any; all ranks must call.
+    """Assign each position to one rank: that with the lowest element of the preferred medium, else
+    of any; all ranks must call.
 
     Parameters
     ----------
@@ -158,62 +226,106 @@ def assign_positions(subdomain, located, in_preferred):
     Returns
     -------
     Located
-        ``element`` is `ELSEWHERE` where another rank has the position. Where no rank has it, ``nearest`` is a number in the whole mesh.
+        ``element`` is `ELSEWHERE` where another rank has the position. Where no rank has it,
+        ``nearest`` is a number in the whole mesh.
     """
     team, numbers = subdomain.team, subdomain.numbers
     if team.size == 1:
         return located
     score = np.where(in_preferred, 0, NOWHERE // 2) + numbers[np.maximum(located.element, -1)]
     score = np.where(located.element < 0, NOWHERE, score)
-    scores, distances, nearest = map(np.stack, zip(*team.every(lambda: (score, located.distance, numbers[located.nearest]))))
+    scores, distances, nearest = map(
+        np.stack, zip(*team.every(lambda: (score, located.distance, numbers[located.nearest])))
+    )
     has_rank, columns = scores.min(axis=0) < NOWHERE, np.arange(len(score))
     elsewhere = has_rank & (scores.argmin(axis=0) != team.rank)
     best = distances.argmin(axis=0), columns
-    return replace(located, element=np.where(elsewhere, ELSEWHERE, located.element),
-                   nearest=np.where(has_rank, located.nearest, nearest[best]),
-                   distance=np.where(has_rank, located.distance, distances[best]))  # fmt: skip
+    return replace(
+        located,
+        element=np.where(elsewhere, ELSEWHERE, located.element),
+        nearest=np.where(has_rank, located.nearest, nearest[best]),
+        distance=np.where(has_rank, located.distance, distances[best]),
+    )
 
 
 def complete_plan(d, plan):
-    """Return the plan of a rank with the subdomains of all ranks and their `Totals`; all ranks must call."""
+    """Return the plan of a rank with the subdomains of all ranks and their `Totals`; all ranks must
+    call.
+    """
     team, shared = d.subdomain.team, {}
-    counted = sum(count - len(d.subdomain.shared[name].elsewhere) for name, count in zip(("solid", "fluid"), d.subdomain.counts))
+    counted = sum(
+        count - len(d.subdomain.shared[name].elsewhere)
+        for name, count in zip(("solid", "fluid"), d.subdomain.counts)
+    )
     for sharing in d.subdomain.shared.values():
         for rank, numbers in sharing.lists.items():
             shared[rank] = shared.get(rank, 0) + len(numbers)
     subdomain = Subdomain(
-        box=(0, 1, 0, 1, 0, d.mesh.size), neighbours=tuple(Neighbour(rank, shared=count) for rank, count in sorted(shared.items())),
-        place=(0, 0, team.rank), ranks=(1, 1, team.size), points=int(counted), outer=d.subdomain.outer,
-        checksum=zlib.crc32(np.ascontiguousarray(d.subdomain.numbers, np.int64)))  # fmt: skip
-    partition, totals = zip(*team.every(lambda: (subdomain, replace(plan.totals, grid=replace(plan.grid, tables=())))))
-    return replace(plan, partition=partition, rank=team.rank, all_ranks=add_totals(partition, totals))
+        box=(0, 1, 0, 1, 0, d.mesh.size),
+        neighbours=tuple(Neighbour(rank, shared=count) for rank, count in sorted(shared.items())),
+        place=(0, 0, team.rank),
+        ranks=(1, 1, team.size),
+        points=int(counted),
+        outer=d.subdomain.outer,
+        checksum=zlib.crc32(np.ascontiguousarray(d.subdomain.numbers, np.int64)),
+    )
+    partition, totals = zip(
+        *team.every(lambda: (subdomain, replace(plan.totals, grid=replace(plan.grid, tables=()))))
+    )
+    return replace(
+        plan, partition=partition, rank=team.rank, all_ranks=add_totals(partition, totals)
+    )
 
 
 def add_totals(partition, totals):
     """Return the `Totals` over the plans of all ranks."""
-    grids, points = [of_rank.grid for of_rank in totals], sum(subdomain.points for subdomain in partition)
-    grid = replace(grids[0], elements=sum(grid.elements for grid in grids), size=points, shortest=min(grid.shortest for grid in grids),
-                   longest=max(grid.longest for grid in grids))  # fmt: skip
+    grids, points = (
+        [of_rank.grid for of_rank in totals],
+        sum(subdomain.points for subdomain in partition),
+    )
+    grid = replace(
+        grids[0],
+        elements=sum(grid.elements for grid in grids),
+        size=points,
+        shortest=min(grid.shortest for grid in grids),
+        longest=max(grid.longest for grid in grids),
+    )
     traffic = {}
     for name, nbytes in (item for of_rank in totals for item in of_rank.traffic.items()):
         traffic[name] = traffic.get(name, 0) + nbytes
-    return Totals(grid, points, traffic, sum(of_rank.state_bytes for of_rank in totals), sum(of_rank.nbytes for of_rank in totals))
+    return Totals(
+        grid,
+        points,
+        traffic,
+        sum(of_rank.state_bytes for of_rank in totals),
+        sum(of_rank.nbytes for of_rank in totals),
+    )
 
 
 def refuse_mesh(scenario, team):
     """Refuse to write the mesh as a file on several ranks."""
     if team.size > 1 and scenario.output.mesh:
-        raise ScenarioError([Problem("output.mesh", "several ranks do not write the mesh yet", "run on one rank, or leave it out")])
+        raise ScenarioError(
+            [
+                Problem(
+                    "output.mesh",
+                    "several ranks do not write the mesh yet",
+                    "run on one rank, or leave it out",
+                )
+            ]
+        )
 
 
 def elements_holding(places, located, xyz, team):
-    """Find all owned elements of one medium that hold positions, several where they meet in a face, edge or corner; all ranks must call.
+    """Find all owned elements of one medium that hold positions, several where they meet in a face,
+    edge or corner; all ranks must call.
 
     Parameters
     ----------
     places : placing.Places
     located : Located
-        The positions, preferring the solid; its element is taken where no element holds a position, as above a curved top.
+        The positions, preferring the solid; its element is taken where no element holds a position,
+        as above a curved top.
     xyz : (n, 3) array
         Positions, m.
     team : Together, or SingleRank
@@ -236,6 +348,14 @@ def elements_holding(places, located, xyz, team):
     unheld = np.flatnonzero((total.sum(axis=1) == 0) & (located.element >= 0))
     which = np.concatenate([which[preferred], unheld])
     order = np.argsort(which, kind="stable")
-    columns = (np.concatenate([getattr(holding.some(preferred), name), getattr(located.some(unheld), name)])[order]
-               for name in ("element", "local", "nearest", "distance"))  # fmt: skip
-    return which[order], type(holding)(*columns), np.maximum(total[np.arange(len(xyz)), in_fluid.astype(int)], 1)
+    columns = (
+        np.concatenate(
+            [getattr(holding.some(preferred), name), getattr(located.some(unheld), name)]
+        )[order]
+        for name in ("element", "local", "nearest", "distance")
+    )
+    return (
+        which[order],
+        type(holding)(*columns),
+        np.maximum(total[np.arange(len(xyz)), in_fluid.astype(int)], 1),
+    )

@@ -1,19 +1,25 @@
-"""Positions in elements: values and slopes of the Lagrange polynomials there, and interpolation of fields at the element's nodes.
+"""Positions in elements: values and slopes of the Lagrange polynomials there, and interpolation of
+fields at the element's nodes.
 
 Attributes of the discretised problem, `d`, that these functions use:
 
     d.element             Element
-    d.points              (ne, n^3) or (ne, n, n, n) numbers of the nodes: of solid elements among the points of the solid, of fluid ones
+    d.points              (ne, n^3) or (ne, n, n, n) numbers of the nodes: of solid elements among
+    the points of the solid, of fluid ones
                           among those of the fluid
     d.fluid               (ne,) bool
-    d.offset(field)       start in "state" of "displacement", "velocity" (3 reals a solid point), "potential", "potential_rate", "pressure"
-                          (1 real a fluid point), in "forces" of "force" (3 a solid point), "potential_force" (1 a fluid point)
-    d.coordinates(e)      (len(e), 3, n^3) coordinates of the nodes of elements e, m, from any origin that each element may have of its own
-    d.material(e)         dict of arrays over these nodes as in `media.sampling`: rho, vp, vs, perhaps stiffness (len(e), 21, n^3)
-    d.locate(xyz, prefer_fluid)
+    d.offset(field)       start in "state" of "displacement", "velocity" (3 reals a solid point),
+    "potential", "potential_rate", "pressure"
+                          (1 real a fluid point), in "forces" of "force" (3 a solid point),
+                          "potential_force" (1 a fluid point)
+    d.coordinates(e)      (len(e), 3, n^3) coordinates of the nodes of elements e, m, from any
+    origin that each element may have of its own d.material(e)         dict of arrays over these
+    nodes as in `media.sampling`: rho, vp, vs, perhaps stiffness (len(e), 21, n^3) d.locate(xyz,
+    prefer_fluid)
                           Located, see `placing.Places.locate`; `d.places` is that Places
     d.precision, d.dt, d.start, d.steps
 """
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +51,9 @@ class Sites:
 
 
 def polynomials(element, local):
-    """Evaluate Lagrange polynomials of an element's nodes at reference coordinates (n, 3): values (n, n^3), slopes (n, 3, n^3)."""
+    """Evaluate Lagrange polynomials of an element's nodes at reference coordinates (n, 3): values
+    (n, n^3), slopes (n, 3, n^3).
+    """
     value = [lagrange(element.points, local[:, a]) for a in range(3)]
     slope = [lagrange_slopes(element.points, local[:, a]) for a in range(3)]
     slopes = [_product([slope[a] if a == b else value[a] for a in range(3)]) for b in range(3)]
@@ -55,7 +63,9 @@ def polynomials(element, local):
 def _product(along):
     """Return products of the values along xi, eta and zeta, xi fastest: (n, n^3)."""
     xi, eta, zeta = along
-    return (zeta[:, :, None, None] * eta[:, None, :, None] * xi[:, None, None, :]).reshape(len(xi), xi.shape[1] ** 3)
+    return (zeta[:, :, None, None] * eta[:, None, :, None] * xi[:, None, None, :]).reshape(
+        len(xi), xi.shape[1] ** 3
+    )
 
 
 def sites(d, located):
@@ -73,7 +83,9 @@ def nodes_of(d, elements):
 
 
 def slopes_in_space(reference, coordinates):
-    """Return slopes along x, y, z from those along xi, eta, zeta, (n, 3, m), and the coordinates of the nodes, (n, 3, m)."""
+    """Return slopes along x, y, z from those along xi, eta, zeta, (n, 3, m), and the coordinates of
+    the nodes, (n, 3, m).
+    """
     jacobian = np.einsum("nsm,nrm->nsr", reference, coordinates)  # d x_r / d xi_s
     return np.linalg.solve(jacobian, reference)
 
@@ -94,21 +106,33 @@ def at_sites(positions, field):
     return np.einsum("n...m,nm->n...", field, positions.values)
 
 
-# --- the velocity of the solid and of the fluid ---------------------------------------------------------------------------------------
+# --- the velocity of the solid and of the fluid ---------------------------------------------------
 
 
 def fluid_velocity(d, elements):
-    """Return the velocity at nodes of fluid elements, v_a = grad_a(potential rate) / rho, as matrices (n, 3, n^3 of v, n^3 of rate)."""
+    """Return the velocity at nodes of fluid elements, v_a = grad_a(potential rate) / rho, as
+    matrices (n, 3, n^3 of v, n^3 of rate).
+    """
     element, coordinates = d.element, nodes_of(d, elements)
-    points = np.array([(xi, eta, zeta) for zeta in element.points for eta in element.points for xi in element.points])
+    points = np.array(
+        [
+            (xi, eta, zeta)
+            for zeta in element.points
+            for eta in element.points
+            for xi in element.points
+        ]
+    )
     _, reference = polynomials(element, points)  # (node, 3, polynomial)
     jacobian = np.einsum("qsm,nrm->nqsr", reference, coordinates)
-    slopes = np.linalg.solve(jacobian, np.broadcast_to(reference, (len(elements), *reference.shape)))
+    slopes = np.linalg.solve(
+        jacobian, np.broadcast_to(reference, (len(elements), *reference.shape))
+    )
     return slopes.transpose(0, 2, 1, 3) / materials(d, elements)["rho"][:, None, :, None]
 
 
 def velocity_rows(d, positions, weights):
-    """Return (index, weight) in "state" of sums over axes and nodes of weights (n, 3, n^3) times velocity.
+    """Return (index, weight) in "state" of sums over axes and nodes of weights (n, 3, n^3) times
+    velocity.
 
     Both (n, 3 n^3), or in a fluid (n, n^3). All sites are in a solid, or all in a fluid.
     """
@@ -117,11 +141,17 @@ def velocity_rows(d, positions, weights):
         rate = np.empty(number.shape)
         for start in range(0, len(positions), 256):  # (n^3)^2 reals a site
             block = slice(start, start + 256)
-            rate[block] = np.einsum("nam,namq->nq", weights[block], fluid_velocity(d, positions.element[block]))
+            rate[block] = np.einsum(
+                "nam,namq->nq", weights[block], fluid_velocity(d, positions.element[block])
+            )
         return d.offset("potential_rate") + number, rate
     return vector_index(d, "velocity", number), weights.reshape(len(positions), -1)
 
 
 def vector_index(d, field, number):
-    """Return the index in "state" of the components of a field of the solid at points (n, m): (n, 3 m), component by component."""
-    return (d.offset(field) + np.arange(3)[:, None] + 3 * number[:, None, :]).reshape(len(number), 3 * number.shape[1])
+    """Return the index in "state" of the components of a field of the solid at points (n, m): (n, 3
+    m), component by component.
+    """
+    return (d.offset(field) + np.arange(3)[:, None] + 3 * number[:, None, :]).reshape(
+        len(number), 3 * number.shape[1]
+    )

@@ -1,4 +1,7 @@
-"""Snapshots of the wavefield on regular rasters: planes, volumes and the top of the mesh, interpolated by the elements' own polynomials."""
+"""Snapshots of the wavefield on regular rasters: planes, volumes and the top of the mesh,
+interpolated by the elements' own polynomials.
+"""
+
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,20 +14,24 @@ from craton.methods.spectral_element.points import quantity_rows
 from craton.methods.spectral_element.sites import numbers, polynomials, sites
 
 BATCH = 4096  # places per batch
-STORED = 3 << 30  # bytes of the matrices of one series: larger matrices are made anew for each snapshot
-FIELDS = {False: "velocity", True: "potential_rate"}  # fields that snapshots are made of, in a solid and in a fluid
+# bytes of the matrices of one series: larger matrices are made anew for each snapshot
+STORED = 3 << 30
+# fields that snapshots are made of, in a solid and in a fluid
+FIELDS = {False: "velocity", True: "potential_rate"}
 STRESS = {False: "displacement", True: "pressure"}  # fields that snapshots of pressure are made of
 
 
 def series_of(d, spec, spacing):
     """Return the `SnapshotSeries` of one table of a scenario.
 
-    Pressure in a fluid is one step earlier than that of the solid, whose time is the time of the snapshot.
+    Pressure in a fluid is one step earlier than that of the solid, whose time is the time of the
+    snapshot.
 
     Parameters
     ----------
     d : the discretised problem
-        See `craton.methods.spectral_element.sites`; and end, extra as of a plan, and state: points of the solid and of the fluid.
+        See `craton.methods.spectral_element.sites`; and end, extra as of a plan, and state: points
+        of the solid and of the fluid.
     spec : Snapshot
     spacing : float
         Spacing of the raster, m: the average distance of GLL points.
@@ -33,7 +40,17 @@ def series_of(d, spec, spacing):
     steps, times = picture_steps(d, spec.every, 1.0 if spec.quantity == "pressure" else 0.5)
     sampling = element_samplings(d, d.locate(xyz, False, nearest=False), spec.quantity)
     reads = {field_of(spec.quantity, group.in_fluid): (slice(None),) for group in sampling}
-    return SnapshotSeries(spec.name, spec.quantity, components(spec.quantity), coords, steps, times, reads, sampling, d.precision)
+    return SnapshotSeries(
+        spec.name,
+        spec.quantity,
+        components(spec.quantity),
+        coords,
+        steps,
+        times,
+        reads,
+        sampling,
+        d.precision,
+    )
 
 
 def field_of(quantity, in_fluid):
@@ -47,7 +64,8 @@ def raster(d, bounds, spec, spacing):
     axes = {a: axis(low[i], high[i], spacing)[:: spec.stride] for i, a in enumerate("xyz")}
     if spec.plane is not None and spec.plane.surface:
         y, x = np.meshgrid(axes["y"], axes["x"], indexing="ij")
-        z = np.nan_to_num(d.places.top.surface(x, y), nan=2 * high[2] - low[2])  # beside the mesh: above it, which is outside, too
+        # beside the mesh: above it, which is outside, too
+        z = np.nan_to_num(d.places.top.surface(x, y), nan=2 * high[2] - low[2])
         return {a: axes[a] for a in "yx"}, np.stack([x, y, z], axis=-1).reshape(-1, 3)
     coords = {a: axes[a] for a in "zyx"}
     if spec.plane is not None:
@@ -65,20 +83,31 @@ def element_samplings(d, located, quantity):
     """Return the `ElementSampling` of the places in the solid and of those in the fluid: tuple."""
     samplings = []
     for in_fluid in (False, True):
-        where = np.flatnonzero((located.element >= 0) & (d.fluid[np.maximum(located.element, -1)] == in_fluid))
+        where = np.flatnonzero(
+            (located.element >= 0) & (d.fluid[np.maximum(located.element, -1)] == in_fluid)
+        )
         if len(where):
             elements, row = np.unique(located.element[where], return_inverse=True)
             values_alone = quantity == ("pressure" if in_fluid else "velocity")
-            samplings.append(ElementSampling(
-                where=where, element=row, local=located.local[where], in_fluid=in_fluid, degree=d.element.degree,
-                points=numbers(d, elements).astype(np.int32), count=(d.state.fluid if in_fluid else d.state.solid) + 1,
-                coordinates=None if values_alone else d.coordinates(elements),
-                material=d.material(elements) if (quantity == "pressure") != in_fluid else {}))  # fmt: skip
+            samplings.append(
+                ElementSampling(
+                    where=where,
+                    element=row,
+                    local=located.local[where],
+                    in_fluid=in_fluid,
+                    degree=d.element.degree,
+                    points=numbers(d, elements).astype(np.int32),
+                    count=(d.state.fluid if in_fluid else d.state.solid) + 1,
+                    coordinates=None if values_alone else d.coordinates(elements),
+                    material=d.material(elements) if (quantity == "pressure") != in_fluid else {},
+                )
+            )
     return tuple(samplings)
 
 
 class Interpolator:
-    """Interpolates a field to places of a snapshot by sparse matrices, one for each component or one for all.
+    """Interpolates a field to places of a snapshot by sparse matrices, one for each component or
+    one for all.
 
     Parameters
     ----------
@@ -92,12 +121,25 @@ class Interpolator:
         self.values_alone = sampling.coordinates is None
         self.vector = self.values_alone and not sampling.in_fluid  # one matrix for three components
         self.elements = SimpleNamespace(
-            element=Element(sampling.degree), points=sampling.points, fluid=np.full(len(sampling.points), sampling.in_fluid),
-            offset=lambda field: 0, coordinates=sampling.coordinates.__getitem__ if not self.values_alone else None,
-            material=lambda elements: {name: values[elements] for name, values in sampling.material.items()})  # fmt: skip
-        cost = 12 * self.elements.element.size * len(sampling.where) * (1 if self.vector or sampling.in_fluid else 3)
+            element=Element(sampling.degree),
+            points=sampling.points,
+            fluid=np.full(len(sampling.points), sampling.in_fluid),
+            offset=lambda field: 0,
+            coordinates=sampling.coordinates.__getitem__ if not self.values_alone else None,
+            material=lambda elements: {
+                name: values[elements] for name, values in sampling.material.items()
+            },
+        )
+        cost = (
+            12
+            * self.elements.element.size
+            * len(sampling.where)
+            * (1 if self.vector or sampling.in_fluid else 3)
+        )
         cost *= 1 if self.vector else len(self.named)
-        self.matrices = [self.build_matrices(batch) for batch in self.batches()] if cost <= STORED else None
+        self.matrices = (
+            [self.build_matrices(batch) for batch in self.batches()] if cost <= STORED else None
+        )
 
     def batches(self):
         """Return slices of the places."""
@@ -109,9 +151,13 @@ class Interpolator:
         located = SimpleNamespace(element=sampling.element[batch], local=sampling.local[batch])
         if self.values_alone:
             values, _ = polynomials(self.elements.element, located.local)
-            return [sparse(numbers(self.elements, located.element), values, sampling.count, precision)]
+            return [
+                sparse(numbers(self.elements, located.element), values, sampling.count, precision)
+            ]
         positions = sites(self.elements, located)
-        rows = [quantity_rows(self.elements, positions, self.series.quantity, c) for c in self.named]
+        rows = [
+            quantity_rows(self.elements, positions, self.series.quantity, c) for c in self.named
+        ]
         width = sampling.count if sampling.in_fluid else 3 * sampling.count
         return [sparse(index, weight, width, precision) for index, weight in rows]
 
@@ -135,15 +181,24 @@ def sparse(index, weight, columns, precision):
 
     nonzero = weight != 0
     first = np.concatenate([[0], np.cumsum(nonzero.sum(axis=1))])
-    return csr_array((weight[nonzero].astype(precision), index[nonzero].astype(np.int32), first), shape=(len(index), columns))
+    return csr_array(
+        (weight[nonzero].astype(precision), index[nonzero].astype(np.int32), first),
+        shape=(len(index), columns),
+    )
 
 
 def picture_maker(series):
-    """Return the function that makes a picture, ([component,] z, y, x), float32, nan outside the mesh, from a dict of fields."""
-    interpolators, shape = [Interpolator(series, sampling) for sampling in series.sampling], series.shape
+    """Return the function that makes a picture, ([component,] z, y, x), float32, nan outside the
+    mesh, from a dict of fields.
+    """
+    interpolators, shape = (
+        [Interpolator(series, sampling) for sampling in series.sampling],
+        series.shape,
+    )
     lead = max(len(series.components), 1)
 
-    @np.errstate(invalid="ignore", over="ignore")  # of a wavefield that diverges, which the divergence guard reports
+    # of a wavefield that diverges, which the divergence guard reports
+    @np.errstate(invalid="ignore", over="ignore")
     def picture(arrays):
         out = np.full((lead, int(np.prod(shape[lead > 1 :]))), np.nan, np.float32)
         for interpolator in interpolators:

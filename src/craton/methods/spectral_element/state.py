@@ -1,4 +1,7 @@
-"""The state of a spectral-element run in memory: fields over global points in two blocks, so that point tables need one index each."""
+"""The state of a spectral-element run in memory: fields over global points in two blocks, so that
+point tables need one index each.
+"""
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +16,8 @@ FORCES = ("force", "potential_force")  # the block "forces"; all else is "state"
 
 @dataclass(frozen=True)
 class State:
-    """Fields over the points of the solid and of the fluid, one dummy point behind each, to which padding elements add.
+    """Fields over the points of the solid and of the fluid, one dummy point behind each, to which
+    padding elements add.
 
     Parameters
     ----------
@@ -45,12 +49,28 @@ class State:
         return self.fields[name][0]
 
     def arrays(self, precision, exact=False):
-        """Return blocks and their parts as arrays of a plan; forces in fixed point (int64) if `exact`."""
+        """Return blocks and their parts as arrays of a plan; forces in fixed point (int64) if
+        `exact`.
+        """
         arrays = {}
         for block, dtype in (("state", precision), ("forces", "int64" if exact else precision)):
-            fields = {name: field for name, field in self.fields.items() if (name in FORCES) == (block == "forces")}
+            fields = {
+                name: field
+                for name, field in self.fields.items()
+                if (name in FORCES) == (block == "forces")
+            }
             last, points, components = list(fields.values())[-1]
-            arrays[block] = Array("wavefield", (last + rounded(points * components, ALIGNMENT),), np.dtype(dtype))
-            arrays |= {name: Array("wavefield", (n, c) if c > 1 else (n,), np.dtype(dtype), start=start, part_of=block)
-                      for name, (start, n, c) in fields.items()}  # fmt: skip
+            arrays[block] = Array(
+                "wavefield", (last + rounded(points * components, ALIGNMENT),), np.dtype(dtype)
+            )
+            arrays |= {
+                name: Array(
+                    "wavefield",
+                    (n, c) if c > 1 else (n,),
+                    np.dtype(dtype),
+                    start=start,
+                    part_of=block,
+                )
+                for name, (start, n, c) in fields.items()
+            }
         return arrays

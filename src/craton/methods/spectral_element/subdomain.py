@@ -1,9 +1,10 @@
 """Subdomain of a rank: owned elements, shared GLL points, one ring of ghost elements.
 
-A rank knows corner nodes of the whole mesh, or, of a chunk of the Earth in slices, only those around its own elements. Everything that
-counts GLL points is made for the owned elements and the ghost elements around them, because the mass of a point is the sum over all
-elements that hold it.
+A rank knows corner nodes of the whole mesh, or, of a chunk of the Earth in slices, only those
+around its own elements. Everything that counts GLL points is made for the owned elements and the
+ghost elements around them, because the mass of a point is the sum over all elements that hold it.
 """
+
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,7 +65,8 @@ class Subdomain:
 
 
 def build_subdomain(prepared, element, fluid, owner, team=None):
-    """Build the `Subdomain` of a rank, and the geometry of its owned elements followed by the ghost elements.
+    """Build the `Subdomain` of a rank, and the geometry of its owned elements followed by the ghost
+    elements.
 
     Parameters
     ----------
@@ -85,21 +87,40 @@ def build_subdomain(prepared, element, fluid, owner, team=None):
     if team.size == 1:
         return build_single_subdomain(prepared, element, fluid, team)
     mesh, numbers, is_owned = prepared.mesh, element_numbers(prepared), owner == team.rank
-    nearby = elements.touching_elements(mesh.corners, is_owned, True)  # owned elements, and those that complete their points' masses
+    # owned elements, and those that complete their points' masses
+    nearby = elements.touching_elements(mesh.corners, is_owned, True)
     numbered = numbering.number(mesh.elements[nearby], element.degree)
-    ids, solid_count, fluid_count = number_by_medium(numbered.points.reshape(len(nearby), -1), numbered.count, fluid[nearby])
-    border = piece_at_border(mesh.corners[nearby], owner[nearby], team.rank, ids, solid_count, fluid[nearby])
+    ids, solid_count, fluid_count = number_by_medium(
+        numbered.points.reshape(len(nearby), -1), numbered.count, fluid[nearby]
+    )
+    border = piece_at_border(
+        mesh.corners[nearby], owner[nearby], team.rank, ids, solid_count, fluid[nearby]
+    )
     inner = np.setdiff1d(np.flatnonzero(is_owned[nearby]), border.elements)
     order = np.concatenate([border.elements, inner, np.flatnonzero(~is_owned[nearby])])
-    size, places, fluid_here = len(border.elements) + len(inner), nearby[order], fluid[nearby[order]]
-    points, counts, ghosted_counts = number_owned_first(ids, order, (solid_count, fluid_count), fluid_here, size)
+    size, places, fluid_here = (
+        len(border.elements) + len(inner),
+        nearby[order],
+        fluid[nearby[order]],
+    )
+    points, counts, ghosted_counts = number_owned_first(
+        ids, order, (solid_count, fluid_count), fluid_here, size
+    )
     ghosted_mesh = select_elements(mesh, places).elevated()
     ghosted = geometry_of(ghosted_mesh, element, fluid_here, points, ghosted_counts)
     media = team.every(lambda: (not fluid.all(), bool(fluid.any())))
     subdomain = Subdomain(
-        team=team, mesh=leading_elements(ghosted_mesh, size), outer=border.outer, points=points[:size], counts=counts,
-        shared=sharing_by_medium(team, border, points, fluid_here), media=tuple(map(any, zip(*media))), numbers=numbers[places[:size]],
-        bounds=mesh_bounds(prepared, team), whole=mesh if prepared.owner is None else None)  # fmt: skip
+        team=team,
+        mesh=leading_elements(ghosted_mesh, size),
+        outer=border.outer,
+        points=points[:size],
+        counts=counts,
+        shared=sharing_by_medium(team, border, points, fluid_here),
+        media=tuple(map(any, zip(*media))),
+        numbers=numbers[places[:size]],
+        bounds=mesh_bounds(prepared, team),
+        whole=mesh if prepared.owner is None else None,
+    )
     return subdomain, ghosted
 
 
@@ -107,19 +128,36 @@ def build_single_subdomain(prepared, element, fluid, team):
     """Return the `Subdomain` and geometry of a rank that owns all elements."""
     mesh = prepared.mesh
     numbered = numbering.number(mesh.elements, element.degree)
-    points, *counts = number_by_medium(numbered.points.reshape(mesh.size, -1), numbered.count, fluid)
+    points, *counts = number_by_medium(
+        numbered.points.reshape(mesh.size, -1), numbered.count, fluid
+    )
     geometry = geometry_of(mesh.elevated(), element, fluid, points, tuple(counts))
     nothing_shared = {"solid": Sharing(team), "fluid": Sharing(team)}
     subdomain = Subdomain(
-        team=team, mesh=geometry.mesh, outer=0, points=points, counts=tuple(counts), shared=nothing_shared,
-        media=(counts[0] > 0, counts[1] > 0), numbers=element_numbers(prepared), bounds=mesh_bounds(prepared, team),
-        whole=mesh)  # fmt: skip
+        team=team,
+        mesh=geometry.mesh,
+        outer=0,
+        points=points,
+        counts=tuple(counts),
+        shared=nothing_shared,
+        media=(counts[0] > 0, counts[1] > 0),
+        numbers=element_numbers(prepared),
+        bounds=mesh_bounds(prepared, team),
+        whole=mesh,
+    )
     return subdomain, geometry
 
 
 def geometry_of(mesh, element, fluid, points, counts):
     """Return the `ElementGeometry` of a mesh with `counts` (solid, fluid) points."""
-    return ElementGeometry(mesh=mesh, element=element, fluid=fluid, points=points, state=State(*counts), centres=mesh_terms.centres(mesh))
+    return ElementGeometry(
+        mesh=mesh,
+        element=element,
+        fluid=fluid,
+        points=points,
+        state=State(*counts),
+        centres=mesh_terms.centres(mesh),
+    )
 
 
 def element_numbers(prepared):
@@ -146,12 +184,15 @@ def piece_at_border(corners, owner, rank, ids, solid, fluid):
     for side, chosen in enumerate((owner == rank, owner != rank)):
         touched[side, corners[chosen]] = True
     nearby = np.flatnonzero(touched.all(axis=0)[corners].any(axis=1))
-    piece = elements.piece_from_neighbourhood(rank, nearby, ids[nearby] + solid * fluid[nearby, None], owner[nearby])
+    piece = elements.piece_from_neighbourhood(
+        rank, nearby, ids[nearby] + solid * fluid[nearby, None], owner[nearby]
+    )
     return elements.Piece(rank, piece.elements[: piece.outer], piece.outer, piece.shared)
 
 
 def number_owned_first(ids, order, counts, fluid, size):
-    """Renumber the points of elements in another order: those of the first `size` elements, the owned ones, come first in each medium.
+    """Renumber the points of elements in another order: those of the first `size` elements, the
+    owned ones, come first in each medium.
 
     Returns
     -------
@@ -166,7 +207,10 @@ def number_owned_first(ids, order, counts, fluid, size):
         for flags, part in ((owned, rows[:split]), (used, rows[split:])):
             for block in blocks(part):
                 flags[ids[order[block]]] = True
-        number, ghosts = np.cumsum(owned, dtype=np.int32) - np.int32(1), np.flatnonzero(used & ~owned)
+        number, ghosts = (
+            np.cumsum(owned, dtype=np.int32) - np.int32(1),
+            np.flatnonzero(used & ~owned),
+        )
         owned_counts.append(int(owned.sum()))
         total_counts.append(owned_counts[-1] + len(ghosts))
         number[ghosts] = np.arange(owned_counts[-1], total_counts[-1], dtype=np.int32)
@@ -181,13 +225,17 @@ def blocks(rows):
 
 
 def sharing_by_medium(team, piece, points, fluid):
-    """Return the `Sharing` of the points of each medium, by its name, from a piece and the points of its elements."""
+    """Return the `Sharing` of the points of each medium, by its name, from a piece and the points
+    of its elements.
+    """
     lists = piece.points(points)
     in_fluid = {rank: fluid[places // points.shape[1]] for rank, places in piece.shared.items()}
     shared = {}
     for medium, is_fluid in (("solid", False), ("fluid", True)):
         of_medium = {rank: numbers[in_fluid[rank] == is_fluid] for rank, numbers in lists.items()}
-        shared[medium] = Sharing(team, {rank: numbers for rank, numbers in sorted(of_medium.items()) if len(numbers)})
+        shared[medium] = Sharing(
+            team, {rank: numbers for rank, numbers in sorted(of_medium.items()) if len(numbers)}
+        )
     return shared
 
 
@@ -224,14 +272,21 @@ def number_by_medium(points, count, fluid):
     return out, *counts
 
 
-# --- meshes of selected elements --------------------------------------------------------------------------------------------------------
+# --- meshes of selected elements ------------------------------------------------------------------
 
 
 def mesh_bounds(prepared, team):
-    """Return the lowest and highest x, y, z of the whole mesh, (2, 3), m, of which a rank may have only a part; all ranks must call."""
+    """Return the lowest and highest x, y, z of the whole mesh, (2, 3), m, of which a rank may have
+    only a part; all ranks must call.
+    """
     if prepared.bounds is not None or prepared.owner is None:
         return prepared.mesh.bounds() if prepared.bounds is None else prepared.bounds
-    owned = replace(prepared.mesh, elements=prepared.mesh.elements[prepared.owner == team.rank], regions=None, faces={})
+    owned = replace(
+        prepared.mesh,
+        elements=prepared.mesh.elements[prepared.owner == team.rank],
+        regions=None,
+        faces={},
+    )
     low, high = zip(*team.every(owned.bounds))
     return np.array([np.min(low, axis=0), np.max(high, axis=0)])
 
@@ -249,5 +304,10 @@ def select_elements(mesh, chosen):
     nodes = mesh.elements[chosen]
     used[nodes] = True
     numbers = (np.cumsum(used, dtype=np.int32) - 1)[nodes]
-    faces = {name: np.column_stack([place[rows[:, 0]], rows[:, 1]])[place[rows[:, 0]] >= 0] for name, rows in mesh.faces.items()}
-    return replace(mesh, nodes=mesh.nodes[used], elements=numbers, regions=mesh.regions[chosen], faces=faces)
+    faces = {
+        name: np.column_stack([place[rows[:, 0]], rows[:, 1]])[place[rows[:, 0]] >= 0]
+        for name, rows in mesh.faces.items()
+    }
+    return replace(
+        mesh, nodes=mesh.nodes[used], elements=numbers, regions=mesh.regions[chosen], faces=faces
+    )

@@ -1,15 +1,21 @@
-"""The largest stable time step of a mesh: 2 / sqrt of the largest eigenvalue of its own operator, compiled, by Lanczos' method.
+"""The largest stable time step of a mesh: 2 / sqrt of the largest eigenvalue of its own operator,
+compiled, by Lanczos' method.
 
-The leapfrog is stable while dt^2 times that eigenvalue is below 4, whatever absorbs or attenuates (undamped.py). The worst mode lives where
-elements are smallest for their speeds, at a folded corner, and often at an edge or a corner of the box, where masses have no neighbours:
-of a homogeneous box of cubes with vp / vs = 2.5 the step is 0.96 of that of its inside at faces, 0.89 at edges, 0.82 at corners.
+The leapfrog is stable while dt^2 times that eigenvalue is below 4, whatever absorbs or attenuates
+(undamped.py). The worst mode lives where elements are smallest for their speeds, at a folded
+corner, and often at an edge or a corner of the box, where masses have no neighbours: of a
+homogeneous box of cubes with vp / vs = 2.5 the step is 0.96 of that of its inside at faces, 0.89 at
+edges, 0.82 at corners.
 
-On a large mesh Lanczos' method is applied to a part, which never has a larger eigenvalue than the whole: the elements likely to have the
-worst mode and two rings around them. Likely elements have a large Rayleigh quotient at a corner point, assembled over the mesh. They are
-chosen separately for each kind of element (elements at its corners, vp / vs, flat or compact), because modes with equal quotient differ
-by these. In a mesh of 21,600 moved elements the worst mode was at one of the first 20 of its kind; in one of 101,376 the part had the
-limit of the whole, as had a part of 8,192 of 52,224 elements in a chunk of the Earth.
+On a large mesh Lanczos' method is applied to a part, which never has a larger eigenvalue than the
+whole: the elements likely to have the worst mode and two rings around them. Likely elements have a
+large Rayleigh quotient at a corner point, assembled over the mesh. They are chosen separately for
+each kind of element (elements at its corners, vp / vs, flat or compact), because modes with equal
+quotient differ by these. In a mesh of 21,600 moved elements the worst mode was at one of the first
+20 of its kind; in one of 101,376 the part had the limit of the whole, as had a part of 8,192 of
+52,224 elements in a chunk of the Earth.
 """
+
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,13 +29,16 @@ from craton.methods.spectral_element.subdomain import select_elements
 from craton.methods.spectral_element.undamped import Undamped
 from craton.model.media import cells, sampling
 
-WHOLE = 1 << 15  # elements of all ranks: the whole mesh up to this number, at most this number of a larger mesh
+# elements of all ranks: the whole mesh up to this number, at most this number of a larger mesh
+WHOLE = 1 << 15
 SEEDS, RINGS = 256, 2  # likeliest elements of each kind, and rings of neighbours around them
 LEAST = 0.25  # quotients below this part of the largest are ignored
 EQUAL = 1e-6  # relative: quotients that differ less are equal, and the numbers of elements decide
 RATIOS = np.array([1.6, 2.2, 3.5])  # vp / vs between kinds
-COMPACT = np.array([1.2, 1.7, 2.3])  # trace of the inverse metric over its largest eigenvalue, 1 (flat) to 3 (a cube), between kinds
-DIGITS = 4  # of the limit, rounded down: the last ones depend on the order of sums, and so on the partition
+# trace of the inverse metric over its largest eigenvalue, 1 (flat) to 3 (a cube), between kinds
+COMPACT = np.array([1.2, 1.7, 2.3])
+# of the limit, rounded down: the last ones depend on the order of sums, and so on the partition
+DIGITS = 4
 SAMPLES = 2  # nodes of an element at which the worst mode is known: opposite corners
 
 
@@ -44,7 +53,8 @@ class Stable:
     element : int
         Element in which the worst mode is largest; -1 if another rank has it.
     courant : float
-        At the limit: step over the shortest distance of neighbouring nodes divided by the P speed there, of this element.
+        At the limit: step over the shortest distance of neighbouring nodes divided by the P speed
+        there, of this element.
     """
 
     limit: float
@@ -74,7 +84,9 @@ def stable_step(medium, families, machine):
     rank = int(np.argmax(peaks))
     element = int(selected[energy.argmax()]) if rank == team.rank else -1
     limit = round_down(2 / np.sqrt(eigenvalue.bound))
-    courant = team.every(lambda: courant_number(medium, element, limit) if rank == team.rank else 0.0)[rank]
+    courant = team.every(
+        lambda: courant_number(medium, element, limit) if rank == team.rank else 0.0
+    )[rank]
     return Stable(limit, element, courant)
 
 
@@ -85,14 +97,22 @@ def round_down(value):
 
 
 def largest_eigenvalue(operator):
-    """Return the `lanczos.Largest` of an `Undamped`, and the relative energy of its mode at `SAMPLES` nodes of each element: (ne,)."""
+    """Return the `lanczos.Largest` of an `Undamped`, and the relative energy of its mode at
+    `SAMPLES` nodes of each element: (ne,).
+    """
     d, samples = operator.d, []
     nodes = np.linspace(0, d.element.size - 1, SAMPLES).astype(int)
 
     def store_sample():
         """Store the values at the nodes, in double: (ne, nodes, components) of each medium."""
-        samples.append({medium: operator.previous_at(medium, d.points[d.fluid == (medium == "fluid")][:, nodes])
-                        for medium in operator.media})  # fmt: skip
+        samples.append(
+            {
+                medium: operator.previous_at(
+                    medium, d.points[d.fluid == (medium == "fluid")][:, nodes]
+                )
+                for medium in operator.media
+            }
+        )
 
     operator.start()
     eigenvalue, energy = lanczos.largest_eigenvalue(operator, store_sample), np.zeros(d.mesh.size)
@@ -105,11 +125,12 @@ def largest_eigenvalue(operator):
     return eigenvalue, energy
 
 
-# --- large meshes -------------------------------------------------------------------------------------------------------------------------
+# --- large meshes ---------------------------------------------------------------------------------
 
 
 def likely_elements(d):
-    """Return the owned elements among those of all ranks that are likely to have the worst mode, with the rings around them: (m,).
+    """Return the owned elements among those of all ranks that are likely to have the worst mode,
+    with the rings around them: (m,).
 
     All ranks must call. The choice does not depend on the partition.
     """
@@ -117,7 +138,9 @@ def likely_elements(d):
     largest = max(team.every(lambda: float(quotients.max(initial=0.0))))
     candidates = np.flatnonzero(quotients > LEAST * largest)
     classes = np.rint(np.log(quotients[candidates] / largest) / EQUAL).astype(int)
-    table = first_of_kinds(np.column_stack([kinds[candidates], -classes, d.subdomain.numbers[candidates]]), SEEDS)
+    table = first_of_kinds(
+        np.column_stack([kinds[candidates], -classes, d.subdomain.numbers[candidates]]), SEEDS
+    )
     table, count = np.concatenate(team.every(lambda: table)), SEEDS
     while True:
         chosen = grow_selection(d, np.isin(d.subdomain.numbers, first_of_kinds(table, count)[:, 2]))
@@ -135,8 +158,14 @@ def first_of_kinds(table, count):
 
 
 def indicator(d):
-    """Return the largest quotient of stiffness and mass at corners of each element, (ne,), 1/s2, and its kind; all ranks must call."""
-    nodes, stiff, kinds = corner_nodes(d.element.n), np.empty((d.mesh.size, 8)), np.empty(d.mesh.size, int)
+    """Return the largest quotient of stiffness and mass at corners of each element, (ne,), 1/s2,
+    and its kind; all ranks must call.
+    """
+    nodes, stiff, kinds = (
+        corner_nodes(d.element.n),
+        np.empty((d.mesh.size, 8)),
+        np.empty(d.mesh.size, int),
+    )
 
     def find(part):
         in_medium = np.arange(part.start, part.stop)
@@ -144,9 +173,15 @@ def indicator(d):
         samples, slopes = d.material(in_medium, nodes), across / det[:, None, None]
         metric, fluid = (slopes**2).sum(axis=2), d.fluid[in_medium, None]  # |grad xi_s|^2
         speed = p_speed(samples, d.relaxation)
-        inert = np.where(fluid, inertia(samples, True), inertia(samples, False)) if fluid.any() else inertia(samples, False)
+        inert = (
+            np.where(fluid, inertia(samples, True), inertia(samples, False))
+            if fluid.any()
+            else inertia(samples, False)
+        )
         stiff[part] = speed**2 * metric.sum(axis=1) * inert * det * d.element.volume_weights[nodes]
-        ratio = np.where(fluid[:, 0], 1.0, (samples["vp"] / np.maximum(samples["vs"], 1e-9)).mean(axis=1))
+        ratio = np.where(
+            fluid[:, 0], 1.0, (samples["vp"] / np.maximum(samples["vs"], 1e-9)).mean(axis=1)
+        )
         compact = (metric.sum(axis=1) / metric.max(axis=1)).mean(axis=1)
         kinds[part] = np.searchsorted(RATIOS, ratio) * 4 + np.searchsorted(COMPACT, compact)
 
@@ -154,25 +189,37 @@ def indicator(d):
     out = np.empty(d.mesh.size)
     for fluid, (mass, sharing) in enumerate(zip(d.statistics.mass, d.subdomain.shared.values())):
         in_medium, points = corners(d, fluid)
-        sums, counts = (sharing.complete(np.bincount(points.ravel(), v, len(mass)).astype(float)) for v in (stiff[in_medium].ravel(), None))
+        sums, counts = (
+            sharing.complete(np.bincount(points.ravel(), v, len(mass)).astype(float))
+            for v in (stiff[in_medium].ravel(), None)
+        )
         out[in_medium] = (sums / mass)[points].max(axis=1)
         kinds[in_medium] += 16 * np.minimum(counts[points].min(axis=1).astype(int), 8) + 256 * fluid
     return out, kinds
 
 
 def sum_over_touching(d, values, pairs):
-    """Sum values (ne,) over each element and those that touch it, each as often as they have corners in common.
+    """Sum values (ne,) over each element and those that touch it, each as often as they have
+    corners in common.
 
     Pairs (m, 2) of a solid and a fluid point join the two media.
     """
-    sums, corners_by_medium = {}, {medium: corners(d, fluid) for fluid, medium in enumerate(("solid", "fluid"))}
+    sums, corners_by_medium = (
+        {},
+        {medium: corners(d, fluid) for fluid, medium in enumerate(("solid", "fluid"))},
+    )
     for fluid, (medium, (in_medium, points)) in enumerate(corners_by_medium.items()):
-        total = np.bincount(points.ravel(), np.repeat(values[in_medium], 8), len(d.statistics.mass[fluid]))
+        total = np.bincount(
+            points.ravel(), np.repeat(values[in_medium], 8), len(d.statistics.mass[fluid])
+        )
         sums[medium] = d.subdomain.shared[medium].complete(total)
     across = {medium: np.zeros(len(total)) for medium, total in sums.items()}
     for n, (medium, other) in enumerate((("solid", "fluid"), ("fluid", "solid"))):
         across[medium][pairs[:, n]] = sums[other][pairs[:, 1 - n]]
-    sums = {medium: total + d.subdomain.shared[medium].complete(across[medium]) for medium, total in sums.items()}
+    sums = {
+        medium: total + d.subdomain.shared[medium].complete(across[medium])
+        for medium, total in sums.items()
+    }
     out = np.zeros(d.mesh.size)
     for medium, (in_medium, points) in corners_by_medium.items():
         out[in_medium] = sums[medium][points].sum(axis=1)
@@ -187,11 +234,15 @@ def corners(d, fluid):
 
 def corner_nodes(n):
     """Return the nodes at the corners of an element with n nodes along an axis, (8,)."""
-    return np.array([(c * n + b) * n + a for c in (0, n - 1) for b in (0, n - 1) for a in (0, n - 1)])
+    return np.array(
+        [(c * n + b) * n + a for c in (0, n - 1) for b in (0, n - 1) for a in (0, n - 1)]
+    )
 
 
 def grow_selection(d, selected, rings=RINGS):
-    """Return the owned elements among selected ones of all ranks, flags (ne,), and `rings` rings around them: (m,); all ranks must call."""
+    """Return the owned elements among selected ones of all ranks, flags (ne,), and `rings` rings
+    around them: (m,); all ranks must call.
+    """
     rows = faces.interface(d)
     pairs = faces.coupled_points(d, rows)[0] if len(rows) else np.empty((0, 2), int)
     for _ in range(rings):
@@ -200,7 +251,9 @@ def grow_selection(d, selected, rings=RINGS):
 
 
 def restrict_to(d, elements):
-    """Return the `Medium` of some elements, (m,), with the masses of all elements; faces between them and the rest are free."""
+    """Return the `Medium` of some elements, (m,), with the masses of all elements; faces between
+    them and the rest are free.
+    """
     points, shared, masses = np.empty((len(elements), d.points.shape[1]), np.int32), {}, []
     for fluid, (medium, sharing) in enumerate(d.subdomain.shared.items()):
         in_medium = d.fluid[elements] == bool(fluid)
@@ -211,39 +264,74 @@ def restrict_to(d, elements):
         masses.append(d.statistics.mass[fluid][used])
         shared[medium] = restrict_sharing(sharing, used, number)
     counts = tuple(len(mass) for mass in masses)
-    subdomain = replace(d.subdomain, mesh=select_elements(d.mesh, elements), points=points, counts=counts, shared=shared, outer=0,
-                        numbers=d.subdomain.numbers[elements])  # fmt: skip
-    return replace(d, mesh=subdomain.mesh, fluid=d.fluid[elements], points=points, state=subdomain.state, subdomain=subdomain,
-                   centres=d.centres[elements], statistics=d.statistics.select(elements, masses))  # fmt: skip
+    subdomain = replace(
+        d.subdomain,
+        mesh=select_elements(d.mesh, elements),
+        points=points,
+        counts=counts,
+        shared=shared,
+        outer=0,
+        numbers=d.subdomain.numbers[elements],
+    )
+    return replace(
+        d,
+        mesh=subdomain.mesh,
+        fluid=d.fluid[elements],
+        points=points,
+        state=subdomain.state,
+        subdomain=subdomain,
+        centres=d.centres[elements],
+        statistics=d.statistics.select(elements, masses),
+    )
 
 
 def restrict_sharing(sharing, used, number):
-    """Return the `Sharing` of the points that both sides still use, by their new numbers; all ranks must call."""
+    """Return the `Sharing` of the points that both sides still use, by their new numbers; all ranks
+    must call.
+    """
     lists = sharing.lists or {}
-    used_by_neighbour = sharing.team.swap({rank: used[points].astype(float) for rank, points in lists.items()})
-    both = {rank: number[points[used[points] & (used_by_neighbour[rank] > 0)]] for rank, points in lists.items()}
+    used_by_neighbour = sharing.team.swap(
+        {rank: used[points].astype(float) for rank, points in lists.items()}
+    )
+    both = {
+        rank: number[points[used[points] & (used_by_neighbour[rank] > 0)]]
+        for rank, points in lists.items()
+    }
     return Sharing(sharing.team, {rank: points for rank, points in both.items() if len(points)})
 
 
-# --- in words -----------------------------------------------------------------------------------------------------------------------------
+# --- in words -------------------------------------------------------------------------------------
 
 
 def courant_number(d, element, step):
-    """Return the Courant number: a step over the shortest distance of neighbouring nodes of an element divided by the P speed there."""
+    """Return the Courant number: a step over the shortest distance of neighbouring nodes of an
+    element divided by the P speed there.
+    """
     elements = np.array([element])
-    return float(step / shortest_times(d.element, d.coordinates(elements), p_speed(d.material(elements), d.relaxation)).min())
+    return float(
+        step
+        / shortest_times(
+            d.element, d.coordinates(elements), p_speed(d.material(elements), d.relaxation)
+        ).min()
+    )
 
 
 def p_speed(samples, relaxation):
-    """Return the speed of P waves at the highest frequencies; in an anisotropic medium along the stiffest axis."""
+    """Return the speed of P waves at the highest frequencies; in an anisotropic medium along the
+    stiffest axis.
+    """
     if "stiffness" in samples:
         law = sampling.moduli(samples, relaxation)[0]
         return np.sqrt(law[:, sampling.NORMAL].max(axis=1) / samples["rho"])
-    return samples["vp"] * (np.sqrt(relaxation.unrelaxed(samples["loss_p"])) if relaxation is not None else 1.0)
+    return samples["vp"] * (
+        np.sqrt(relaxation.unrelaxed(samples["loss_p"])) if relaxation is not None else 1.0
+    )
 
 
 def shortest_times(element, coordinates, speed):
-    """Return the shortest time between neighbouring nodes of each element at the faster of their speeds, s: (ne,)."""
+    """Return the shortest time between neighbouring nodes of each element at the faster of their
+    speeds, s: (ne,).
+    """
     n = element.n
     cube, fast = coordinates.reshape(-1, 3, n, n, n), speed.reshape(-1, n, n, n)
     least = np.full(len(cube), np.inf)

@@ -1,22 +1,26 @@
-"""Operator of the undamped oscillations of a problem, without sources, attenuation and absorbing faces, applied by its own kernels.
+"""Operator of the undamped oscillations of a problem, without sources, attenuation and absorbing
+faces, applied by its own kernels.
 
     u'' = -M^-1 (K u + B^T a),   a = chi'' = M_f^-1 (B u - K_f chi)
 
-with moduli as they are at the highest frequencies. With x = (u, chi) that is x'' = -T x. T is self-adjoint in the inner product
-<x, y> = u^T M v + chi^T K_f psi, and the leapfrog is stable exactly while dt^2 times its largest eigenvalue is below 4, whatever absorbs:
-with x for (u, a) at whole steps, y for (u', chi') at half steps, A for what takes y to the rate of x, all in the norms of energy, and
-dampings C >= 0 that act on the mean of two steps, as those of stacey.h do,
+with moduli as they are at the highest frequencies. With x = (u, chi) that is x'' = -T x. T is
+self-adjoint in the inner product <x, y> = u^T M v + chi^T K_f psi, and the leapfrog is stable
+exactly while dt^2 times its largest eigenvalue is below 4, whatever absorbs: with x for (u, a) at
+whole steps, y for (u', chi') at half steps, A for what takes y to the rate of x, all in the norms
+of energy, and dampings C >= 0 that act on the mean of two steps, as those of stacey.h do,
 
     y(n + 1/2) - y(n - 1/2) = -dt A^T x(n) - dt C_y (y(n + 1/2) + y(n - 1/2)) / 2
     x(n + 1) - x(n) = dt A y(n + 1/2) - dt C_x (x(n + 1) + x(n)) / 2
 
-|x(n)|^2 + |y(n - 1/2)|^2 - dt x(n)^T A y(n - 1/2) never grows, and it is positive while dt |A| < 2; |A|^2 is the largest eigenvalue of T.
-Beyond, a solution grows along (-1)^n, of which C knows nothing: for the solid alone, 4 M - dt^2 K is not positive any more.
-A memory variable that follows the strain exactly over a step answers (-1)^n with M (1 - sum Y (1 - tanh(x/2) 2/x)) <= M, x = w dt.
+|x(n)|^2 + |y(n - 1/2)|^2 - dt x(n)^T A y(n - 1/2) never grows, and it is positive while dt |A| < 2;
+|A|^2 is the largest eigenvalue of T. Beyond, a solution grows along (-1)^n, of which C knows
+nothing: for the solid alone, 4 M - dt^2 K is not positive any more. A memory variable that follows
+the strain exactly over a step answers (-1)^n with M (1 - sum Y (1 - tanh(x/2) 2/x)) <= M, x = w dt.
 
-Factors of each node on stiffness and mass, as of an absorbing layer, would enter by `families.elastic_launch`, which returns launches, and
-`masses`.
+Factors of each node on stiffness and mass, as of an absorbing layer, would enter by
+`families.elastic_launch`, which returns launches, and `masses`.
 """
+
 import numpy as np
 
 from craton.core.plan import Array, Phase, StepPlan
@@ -25,13 +29,15 @@ from craton.methods.spectral_element.fixed_point import FloatingPoint
 from craton.model.media import cells
 
 FIELDS = {"solid": ("displacement", "force", 3), "fluid": ("potential", "potential_force", 1)}
-MIXING = 1000.0  # turns to the unit: numbers of neighbouring points that differ little are mixed by the sine
+# turns to the unit: numbers of neighbouring points that differ little are mixed by the sine
+MIXING = 1000.0
 SLAB = 1 << 14  # points per batch
 SEED = 12
 
 
 class Undamped:
-    """The operator T on a machine, with a vector r and the previous vector; the forces at the points are its image.
+    """The operator T on a machine, with a vector r and the previous vector; the forces at the
+    points are its image.
 
     All ranks must call every method.
 
@@ -46,13 +52,17 @@ class Undamped:
     def __init__(self, d, elements, machine):
         self.d, self.machine, self.team = d, machine, d.subdomain.team
         self.media = [medium for medium, present in zip(FIELDS, d.subdomain.media) if present]
-        self.precision = "float64" if d.exact else d.precision  # then ranks agree to more digits than are kept of the limit
+        # then ranks agree to more digits than are kept of the limit
+        self.precision = "float64" if d.exact else d.precision
         self.masses = dict(zip(FIELDS, d.statistics.mass))
         self.program = machine.commit(self.plan(elements))
         self.stages = {stage.name: stage for stage in self.program.phases}
         with machine.work():
             self.mass = {medium: self.real(self.masses[medium])[:, None] for medium in self.media}
-            self.elsewhere = {medium: machine.asarray(d.subdomain.shared[medium].elsewhere) for medium in self.media}
+            self.elsewhere = {
+                medium: machine.asarray(d.subdomain.shared[medium].elsewhere)
+                for medium in self.media
+            }
 
     def real(self, values):
         """Copy host values to an array of the machine in the operator's precision."""
@@ -61,8 +71,12 @@ class Undamped:
     @property
     def size(self):
         """Length of a vector, over all ranks."""
+
         def local_size():
-            return sum(FIELDS[m][2] * (len(self.masses[m]) - len(self.d.subdomain.shared[m].elsewhere)) for m in self.media)
+            return sum(
+                FIELDS[m][2] * (len(self.masses[m]) - len(self.d.subdomain.shared[m].elsewhere))
+                for m in self.media
+            )
 
         return sum(self.team.every(local_size))
 
@@ -72,7 +86,10 @@ class Undamped:
         for medium in self.media:
             field, force, components = FIELDS[medium]
             shape = (len(self.masses[medium]) + 1, components)
-            arrays |= {name: Array("wavefield", shape, self.precision) for name in (field, force, f"{medium}_before")}
+            arrays |= {
+                name: Array("wavefield", shape, self.precision)
+                for name in (field, force, f"{medium}_before")
+            }
         for arranged in elements:
             family_arrays, launch = families.elastic_launch(d, arranged)
             arrays |= family_arrays
@@ -80,25 +97,38 @@ class Undamped:
         for kind, word in ((faces.rigid_points, "rigid"), (faces.coupling, "to")):
             kind_arrays, by_medium = kind(d, FloatingPoint())
             arrays |= kind_arrays
-            launches |= {f"{word} {medium}": medium_launches for medium, medium_launches in by_medium.items()}
+            launches |= {
+                f"{word} {medium}": medium_launches for medium, medium_launches in by_medium.items()
+            }
         inverse = np.append(1 / self.masses["fluid"], 0.0)
         arrays = {name: self.as_real(a) for name, a in arrays.items()} | {
-            "fluid_inverse_mass": Array("material", inverse.shape, self.precision, inverse)}  # fmt: skip
-        phases = tuple(Phase(name, tuple(phase_launches)) for name, phase_launches in launches.items())
-        return StepPlan(precision=self.precision, layout=d.state.layout, arrays=arrays, phases=phases)
+            "fluid_inverse_mass": Array("material", inverse.shape, self.precision, inverse)
+        }
+        phases = tuple(
+            Phase(name, tuple(phase_launches)) for name, phase_launches in launches.items()
+        )
+        return StepPlan(
+            precision=self.precision, layout=d.state.layout, arrays=arrays, phases=phases
+        )
 
     def as_real(self, array):
         """Return an array in this operator's precision; integers stay."""
         if np.dtype(array.dtype).kind == "i":
             return array
-        return Array(array.kind, array.shape, np.dtype(self.precision), array.data, lanes=array.lanes)
+        return Array(
+            array.kind, array.shape, np.dtype(self.precision), array.data, lanes=array.lanes
+        )
 
     def array(self, medium, name):
-        """Return "vector", "image" (times -M) or the previous vector, "before", without the dummy point: (points, components)."""
+        """Return "vector", "image" (times -M) or the previous vector, "before", without the dummy
+        point: (points, components).
+        """
         field, force, _ = FIELDS[medium]
-        return self.program.arrays[{"vector": field, "image": force, "before": f"{medium}_before"}[name]][:-1]
+        return self.program.arrays[
+            {"vector": field, "image": force, "before": f"{medium}_before"}[name]
+        ][:-1]
 
-    # --- the operator ---------------------------------------------------------------------------------------------------------------
+    # --- the operator -----------------------------------------------------------------------------
 
     def apply(self):
         """Compute the image of the vector; return <r, r> and <r, T r>, sums over all ranks."""
@@ -121,21 +151,33 @@ class Undamped:
             return self.products(weighed.get("fluid"))
 
     def products(self, fluid_force):
-        """Return <r, r> and <r, T r>, sums over all ranks, each point once; `fluid_force` is -K_f chi."""
+        """Return <r, r> and <r, T r>, sums over all ranks, each point once; `fluid_force` is -K_f
+        chi.
+        """
+
         def local_products():
-            return sum(self.partial_products(medium, slice(None), fluid_force)
-                       - self.partial_products(medium, self.elsewhere[medium], fluid_force) for medium in self.media)  # fmt: skip
+            return sum(
+                self.partial_products(medium, slice(None), fluid_force)
+                - self.partial_products(medium, self.elsewhere[medium], fluid_force)
+                for medium in self.media
+            )
 
         return np.sum(self.team.every(local_products), axis=0).tolist()
 
     def partial_products(self, medium, points, fluid_force):
         """Return the contribution of points of a medium of this rank to `products`: (2,)."""
-        vector, force, mass = (a[points] for a in (self.array(medium, "vector"), self.array(medium, "image"), self.mass[medium]))
+        vector, force, mass = (
+            a[points]
+            for a in (self.array(medium, "vector"), self.array(medium, "image"), self.mass[medium])
+        )
         stiffness = fluid_force[points] if medium == "fluid" else None
 
         def slab(part):
             weighed = vector[part] * mass[part] if stiffness is None else -stiffness[part]
-            return [float(self.machine.xp.vdot(weighed, a)) for a in (vector[part], -force[part] / mass[part])]
+            return [
+                float(self.machine.xp.vdot(weighed, a))
+                for a in (vector[part], -force[part] / mass[part])
+            ]
 
         return np.sum([np.zeros(2), *cells.in_order(slab, self.slabs(len(vector)))], axis=0)
 
@@ -150,7 +192,9 @@ class Undamped:
         if self.team.size > 1:
             sharing, force = self.d.subdomain.shared[medium], self.array(medium, "image")
             shared_points = self.machine.asarray(sharing.points)
-            force[shared_points] = self.real(sharing.sum_over_ranks(self.machine.to_host(force[shared_points])))
+            force[shared_points] = self.real(
+                sharing.sum_over_ranks(self.machine.to_host(force[shared_points]))
+            )
 
     def run(self, name):
         """Run all launches of a phase, if it exists."""
@@ -159,9 +203,13 @@ class Undamped:
             self.stages[name].inner(0)
 
     def advance(self, norm, alpha=0.0, beta=0.0):
-        """Make the next vector, T v - alpha v - beta previous, with v = r / norm, which becomes the previous vector."""
+        """Make the next vector, T v - alpha v - beta previous, with v = r / norm, which becomes the
+        previous vector.
+        """
         for medium in self.media:
-            vector, image, before = (self.array(medium, name) for name in ("vector", "image", "before"))
+            vector, image, before = (
+                self.array(medium, name) for name in ("vector", "image", "before")
+            )
             mass = self.mass[medium]
 
             def step(part, vector=vector, image=image, before=before, mass=mass):
@@ -177,7 +225,7 @@ class Undamped:
             with self.machine.work():
                 cells.in_parallel(step, self.slabs(len(vector)))
 
-    # --- vectors --------------------------------------------------------------------------------------------------------------------
+    # --- vectors ----------------------------------------------------------------------------------
 
     def load(self, vector):
         """Set the vector from {medium: host array}."""
@@ -189,19 +237,33 @@ class Undamped:
     def image(self):
         """Return T r on the host, {medium: (points, components)}."""
         with self.machine.work():
-            return {medium: -self.machine.to_host(self.array(medium, "image") / self.mass[medium]) for medium in self.media}
+            return {
+                medium: -self.machine.to_host(self.array(medium, "image") / self.mass[medium])
+                for medium in self.media
+            }
 
     def previous_at(self, medium, points):
-        """Return the previous vector at points of a medium on the host, points.shape + (components,)."""
+        """Return the previous vector at points of a medium on the host, points.shape +
+        (components,).
+        """
         with self.machine.work():
-            return self.machine.to_host(self.array(medium, "before")[self.machine.asarray(points)]).astype(float)
+            return self.machine.to_host(
+                self.array(medium, "before")[self.machine.asarray(points)]
+            ).astype(float)
 
     def start(self):
-        """Set a random vector that does not depend on the partition: it follows from numbers of elements, not of points."""
+        """Set a random vector that does not depend on the partition: it follows from numbers of
+        elements, not of points.
+        """
         vector = {medium: self.random(medium) for medium in self.media}
         if len(self.media) > 1:  # both media shall have the norm 1
             for medium in self.media:
-                self.load({name: values if name == medium else 0 * values for name, values in vector.items()})
+                self.load(
+                    {
+                        name: values if name == medium else 0 * values
+                        for name, values in vector.items()
+                    }
+                )
                 square, _ = self.apply()
                 vector[medium] = vector[medium] / np.sqrt(square or 1.0)
         self.load(vector)
@@ -214,13 +276,22 @@ class Undamped:
         pattern = np.random.default_rng(SEED).uniform(1, 2, d.element.size)
         for part in mesh_terms.batches(d.mesh.size):
             in_medium = np.flatnonzero(d.fluid[part] == (medium == "fluid")) + part.start
-            np.add.at(phase, d.points[in_medium], hash_numbers(d.subdomain.numbers[in_medium])[:, None] * pattern)
+            np.add.at(
+                phase,
+                d.points[in_medium],
+                hash_numbers(d.subdomain.numbers[in_medium])[:, None] * pattern,
+            )
         d.subdomain.shared[medium].complete(phase)
-        out, frequencies = np.empty((len(mass), FIELDS[medium][2]), self.precision), MIXING * np.arange(1, FIELDS[medium][2] + 1)
+        out, frequencies = (
+            np.empty((len(mass), FIELDS[medium][2]), self.precision),
+            MIXING * np.arange(1, FIELDS[medium][2] + 1),
+        )
 
         def fill(part):
             turns = phase[part, None] * frequencies
-            out[part] = np.sin(2 * np.pi * (turns - np.rint(turns)).astype(self.precision)) / np.sqrt(mass[part, None])
+            out[part] = np.sin(
+                2 * np.pi * (turns - np.rint(turns)).astype(self.precision)
+            ) / np.sqrt(mass[part, None])
 
         cells.in_parallel(fill, mesh_terms.batches(len(mass), SLAB))
         return out

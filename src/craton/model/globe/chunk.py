@@ -1,4 +1,7 @@
-"""A chunk of the Earth: a cubed-sphere block of 27-node hexahedra about a place, from a radial model, whole or slice by slice."""
+"""A chunk of the Earth: a cubed-sphere block of 27-node hexahedra about a place, from a radial
+model, whole or slice by slice.
+"""
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +21,8 @@ BLOCK = 1 << 14  # nodes placed at a time
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chunk(Planet):
-    """Geometry of a chunk and the positions of all its nodes; no array is longer than the height of the stack until a part is built.
+    """Geometry of a chunk and the positions of all its nodes; no array is longer than the height of
+    the stack until a part is built.
 
     Parameters
     ----------
@@ -43,7 +47,8 @@ class Chunk(Planet):
         return self.stack.size
 
     def directions(self, xi, eta):
-        """Return unit vectors (..., 3) at gnomonic angles from the centre, radians (Ronchi, Iacono & Paolucci 1996): tan xi, tan eta, 1.
+        """Return unit vectors (..., 3) at gnomonic angles from the centre, radians (Ronchi, Iacono
+        & Paolucci 1996): tan xi, tan eta, 1.
 
         Parameters
         ----------
@@ -54,10 +59,14 @@ class Chunk(Planet):
 
     def _directions(self, x, y):
         x, y = np.broadcast_arrays(x, y)
-        return np.stack([*self.turned(x, y), np.ones_like(x)], axis=-1) / np.sqrt(1 + x**2 + y**2)[..., None]
+        return (
+            np.stack([*self.turned(x, y), np.ones_like(x)], axis=-1)
+            / np.sqrt(1 + x**2 + y**2)[..., None]
+        )
 
     def angles(self, xyz):
-        """Gnomonic angles xi, eta (radians) of positions (..., 3) before the chunk (z > 0); nan behind it.
+        """Gnomonic angles xi, eta (radians) of positions (..., 3) before the chunk (z > 0); nan
+        behind it.
 
         Parameters
         ----------
@@ -78,11 +87,14 @@ class Chunk(Planet):
         """
         xi, eta = self.angles(xyz)
         with np.errstate(invalid="ignore"):
-            within = (np.abs(xi) <= self.widths[0] / 2 * (1 + INWARD)) & (np.abs(eta) <= self.widths[1] / 2 * (1 + INWARD))
+            within = (np.abs(xi) <= self.widths[0] / 2 * (1 + INWARD)) & (
+                np.abs(eta) <= self.widths[1] / 2 * (1 + INWARD)
+            )
         return within & self.deep_enough(xyz)
 
     def beyond(self, xyz):
-        """Say why a position that is neither too high nor too deep is not in the chunk; "" where it is.
+        """Say why a position that is neither too high nor too deep is not in the chunk; "" where it
+        is.
 
         Parameters
         ----------
@@ -95,10 +107,11 @@ class Chunk(Planet):
             return ""
         return f"{xi:.4g} and {eta:.4g} deg from the centre along xi and eta; the chunk reaches to {half[0]:g} and {half[1]:g}"
 
-    # --- parts --------------------------------------------------------------------------------------------------------------------------
+    # --- parts ------------------------------------------------------------------------------------
 
     def slices(self, xi=1, eta=1):
-        """Windows (x0, x1, y0, y1), in surface elements, of xi times eta blocks from top to bottom, xi fastest: (n, 4).
+        """Windows (x0, x1, y0, y1), in surface elements, of xi times eta blocks from top to bottom,
+        xi fastest: (n, 4).
 
         Parameters
         ----------
@@ -110,7 +123,8 @@ class Chunk(Planet):
         return self.stack.slices(xi, eta)
 
     def part(self, window=None):
-        """Return the mesh of one window, or of the whole: `Part`. Slices meet in nodes of equal `Part.keys`.
+        """Return the mesh of one window, or of the whole: `Part`. Slices meet in nodes of equal
+        `Part.keys`.
 
         Parameters
         ----------
@@ -126,7 +140,10 @@ class Chunk(Planet):
 
     def _nodes(self, keys):
         """Positions (m, 3), m, and radii in the spherical model of nodes by their numbers."""
-        x, y = (np.tan((np.arange(QUARTERS * n + 1) / (QUARTERS * n) - 0.5) * w) for n, w in zip(self.stack.count, self.widths))
+        x, y = (
+            np.tan((np.arange(QUARTERS * n + 1) / (QUARTERS * n) - 0.5) * w)
+            for n, w in zip(self.stack.count, self.widths)
+        )
         levels = self.stack.heights(np.arange(QUARTERS * (len(self.stack.levels) - 1) + 1))
         nodes, radius = np.empty((len(keys), 3)), np.empty(len(keys))
 
@@ -139,7 +156,8 @@ class Chunk(Planet):
         return nodes, radius
 
     def unrolled(self, places):
-        """Places (m, 3) in the stack as positions of a box from 0 to an extent along each axis, m, in any part alike; and the extent.
+        """Places (m, 3) in the stack as positions of a box from 0 to an extent along each axis, m,
+        in any part alike; and the extent.
 
         Parameters
         ----------
@@ -148,11 +166,18 @@ class Chunk(Planet):
         stack = self.stack
         edges = [w / (QUARTERS * n) * self.model.radius for w, n in zip(self.widths, stack.count)]
         heights = stack.heights(np.arange(QUARTERS * (len(stack.levels) - 1) + 1))
-        xyz = np.stack([places[:, 0] * edges[0], places[:, 1] * edges[1], heights[places[:, 2]] - heights[0]], axis=1)
-        return xyz, max(*(e * QUARTERS * n for e, n in zip(edges, stack.count)), heights[-1] - heights[0])
+        xyz = np.stack(
+            [places[:, 0] * edges[0], places[:, 1] * edges[1], heights[places[:, 2]] - heights[0]],
+            axis=1,
+        )
+        return xyz, max(
+            *(e * QUARTERS * n for e, n in zip(edges, stack.count)), heights[-1] - heights[0]
+        )
 
     def samples(self):
-        """Parts that have the shapes of all elements, or nearly: columns of the largest, in the middle, at two sides and in a corner."""
+        """Parts that have the shapes of all elements, or nearly: columns of the largest, in the
+        middle, at two sides and in a corner.
+        """
         wide = self.stack.coarsest
         middle = [n // w // 2 * w for n, w in zip(self.stack.count, wide)]
         for x, y in {(middle[0], middle[1]), (0, middle[1]), (middle[0], 0), (0, 0)}:
@@ -172,14 +197,32 @@ class Chunk(Planet):
         windows = self.slices(xi, eta)
         i, j, _ = np.moveaxis(part.centres(), -1, 0)
         across = np.searchsorted(QUARTERS * windows[:xi, 1], i, side="right")
-        return (np.searchsorted(QUARTERS * windows[::xi, 3], j, side="right") * xi + across).astype(np.int32)
+        return (np.searchsorted(QUARTERS * windows[::xi, 3], j, side="right") * xi + across).astype(
+            np.int32
+        )
 
 
-# --- design -----------------------------------------------------------------------------------------------------------------------------
+# --- design ---------------------------------------------------------------------------------------
 
 
-def chunk(model, centre, widths, bottom="cmb", period=None, elements=None, azimuth=0.0, points_per_wavelength=5.0, degree=4, growth="auto",
-          honour=(), slices=(1, 1), geographic=True, elliptic=False, topography=None, root=None):  # fmt: skip
+def chunk(
+    model,
+    centre,
+    widths,
+    bottom="cmb",
+    period=None,
+    elements=None,
+    azimuth=0.0,
+    points_per_wavelength=5.0,
+    degree=4,
+    growth="auto",
+    honour=(),
+    slices=(1, 1),
+    geographic=True,
+    elliptic=False,
+    topography=None,
+    root=None,
+):
     """Design the mesh of a chunk of the Earth.
 
     Parameters
@@ -192,16 +235,18 @@ def chunk(model, centre, widths, bottom="cmb", period=None, elements=None, azimu
     bottom : "cmb" or float
         The core-mantle boundary, or a depth in m.
     period, elements : float, or (int, int)
-        One of them: the shortest period, s, to be resolved; or elements along xi and eta at the surface.
+        One of them: the shortest period, s, to be resolved; or elements along xi and eta at the
+        surface.
     azimuth : float
         Of the eta axis, degrees clockwise from north.
     points_per_wavelength : float
-        GLL points at their mean distance, in the slowest medium of each section; also where `elements` is given, for what lies below.
+        GLL points at their mean distance, in the slowest medium of each section; also where
+        `elements` is given, for what lies below.
     degree : int
         Of the elements.
     growth : "auto" or sequence of float
-        Depths, m, below which elements become twice as large along xi and eta (the next place where there is room); "auto": where wave
-        speeds allow; () for none.
+        Depths, m, below which elements become twice as large along xi and eta (the next place where
+        there is room); "auto": where wave speeds allow; () for none.
     honour : sequence of float
         Depths, m, on which element faces shall lie beside the model's discontinuities.
     slices : (int, int)
@@ -226,8 +271,12 @@ def chunk(model, centre, widths, bottom="cmb", period=None, elements=None, azimu
     """
     _check(widths, period, elements)
     wide = tuple(np.radians(widths))
-    radii = chunk_layers.sections(model, bottom_radius(model, bottom), [model.radius - d for d in honour])
-    sizes, depths = element_sizes(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
+    radii = chunk_layers.sections(
+        model, bottom_radius(model, bottom), [model.radius - d for d in honour]
+    )
+    sizes, depths = element_sizes(
+        model, radii, wide, period, elements, points_per_wavelength, degree, growth
+    )
     stack = Stack(*divided(radii, sizes, wide, elements, depths, slices))
     around = surroundings(model, centre, geographic, elliptic, topography, root)
     return Chunk(widths=wide, stack=stack, azimuth=float(azimuth), radii=radii, **around)
@@ -252,7 +301,13 @@ def surroundings(model, centre, geographic, elliptic, topography, root):
     """
     depth = model.radius - root if root is not None else _moho(model)
     frame = sphere.Frame(float(centre[0]), float(centre[1]), geographic)
-    return {"frame": frame, "model": model, "figure": sphere.clairaut(model) if elliptic else None, "topography": topography, "root": depth}
+    return {
+        "frame": frame,
+        "model": model,
+        "figure": sphere.clairaut(model) if elliptic else None,
+        "topography": topography,
+        "root": depth,
+    }
 
 
 def element_sizes(model, radii, wide, period, elements, points, degree, growth):
@@ -299,7 +354,9 @@ def check_size(period, elements):
         Along xi and eta at the surface.
     """
     if (period is None) == (elements is None):
-        raise ValueError("give either period (s, the shortest) or elements (along xi and eta at the surface)")
+        raise ValueError(
+            "give either period (s, the shortest) or elements (along xi and eta at the surface)"
+        )
     if period is not None and not period > 0:
         raise ValueError(f"period = {period} s is not above 0")
     if elements is not None and (len(elements) != 2 or min(elements) < 1):
@@ -327,7 +384,8 @@ def _moho(model):
 
 
 def divided(radii, sizes, wide, elements, doubling_radii, slices, axes=2):
-    """Elements (nx, ny) at the surface, as many as doublings and slices divide, and the layers: see `chunk_layers.stack`.
+    """Elements (nx, ny) at the surface, as many as doublings and slices divide, and the layers: see
+    `chunk_layers.stack`.
 
     Parameters
     ----------
@@ -345,16 +403,24 @@ def divided(radii, sizes, wide, elements, doubling_radii, slices, axes=2):
     axes : int
         Axes along which elements double.
     """
-    count = chunk_layers.surface_elements(wide, sizes, radii[-2], elements is None, elements, slices)
+    count = chunk_layers.surface_elements(
+        wide, sizes, radii[-2], elements is None, elements, slices
+    )
     for _ in range(20):  # more surface elements are smaller ones, which may grow once more
         angle = max(w / n for w, n in zip(wide, count))
-        doublings = doubling_radii if doubling_radii is not None else chunk_layers.automatic(radii, sizes, angle, axes)
+        doublings = (
+            doubling_radii
+            if doubling_radii is not None
+            else chunk_layers.automatic(radii, sizes, angle, axes)
+        )
         multiple = tuple(2 ** len(doublings) * s for s in slices)
         if all(n % m == 0 for n, m in zip(count, multiple)):
             return tuple(count), chunk_layers.stack(radii, sizes, angle, doublings, axes)
         if elements is not None and doubling_radii is not None:
-            raise ValueError(f"elements = {tuple(elements)} must be multiples of {multiple[0]} and {multiple[1]} "
-                             f"({len(doublings)} doublings, {slices[0]} x {slices[1]} slices)")  # fmt: skip
+            raise ValueError(
+                f"elements = {tuple(elements)} must be multiples of {multiple[0]} and {multiple[1]} "
+                f"({len(doublings)} doublings, {slices[0]} x {slices[1]} slices)"
+            )
         if elements is not None:
             doubling_radii = doublings[:-1]  # automatic: as many as the number given divides
             continue

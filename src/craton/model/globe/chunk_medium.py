@@ -1,4 +1,7 @@
-"""The medium at the GLL points of a chunk: the radial model on each element's own side of discontinuities, and what is laid over it."""
+"""The medium at the GLL points of a chunk: the radial model on each element's own side of
+discontinuities, and what is laid over it.
+"""
+
 import numpy as np
 
 from craton.model.globe import radial
@@ -8,7 +11,8 @@ from craton.model.mesh import shape
 def medium(part, points, chosen=slice(None), over=None):
     """Properties at GLL points.
 
-    They are looked up at the radius that a point had before flattening and topography, within its element's section.
+    They are looked up at the radius that a point had before flattening and topography, within its
+    element's section.
 
     Parameters
     ----------
@@ -23,7 +27,8 @@ def medium(part, points, chosen=slice(None), over=None):
     Returns
     -------
     (8, ne, n, n, n) array
-        `properties.NAMES`: vp, vs (m/s), rho (kg/m3), 1 / Qp, 1 / Qs, epsilon, delta, gamma about the radial direction, [k][j][i].
+        `properties.NAMES`: vp, vs (m/s), rho (kg/m3), 1 / Qp, 1 / Qs, epsilon, delta, gamma about
+        the radial direction, [k][j][i].
     """
     model, r = part.chunk.model, part.radii(points, chosen)
     values = radial.described(model, r)
@@ -45,11 +50,14 @@ def places(part, points, chosen=slice(None)):
         Elements; all by default.
     """
     n = len(points)
-    return shape.positions(part.mesh.nodes, part.mesh.elements[chosen], np.asarray(points, float)).reshape(-1, n, n, n, 3)
+    return shape.positions(
+        part.mesh.nodes, part.mesh.elements[chosen], np.asarray(points, float)
+    ).reshape(-1, n, n, n, 3)
 
 
 def stiffness(part, points, chosen=slice(None)):
-    """Stiffness (6, 6, ne, n, n, n), Pa, in the chunk's axes, of a transversely isotropic radial model about the radial direction.
+    """Stiffness (6, 6, ne, n, n, n), Pa, in the chunk's axes, of a transversely isotropic radial
+    model about the radial direction.
 
     Order of stresses: xx, yy, zz, yz, xz, xy. See `radial.stiffness`.
 

@@ -1,4 +1,7 @@
-"""The mesh of chunks of the Earth or of a part of them: nodes and elements numbered in the whole, radii in the model."""
+"""The mesh of chunks of the Earth or of a part of them: nodes and elements numbered in the whole,
+radii in the model.
+"""
+
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +19,8 @@ class Part:
     ----------
     chunk : chunk.Chunk or cubed_sphere.CubedSphere
     mesh : HexMesh
-        Nodes in the chunk's axes, m. Faces "top", "bottom", and of the chunk's own sides "west", "east" (xi), "south", "north" (eta).
+        Nodes in the chunk's axes, m. Faces "top", "bottom", and of the chunk's own sides "west",
+        "east" (xi), "south", "north" (eta).
     keys : (m,) int64 array
         Number of each node in the whole chunk.
     radius : (m,) array
@@ -42,18 +46,26 @@ class Part:
         permutation : (ne,) array of int
             New [i] = old number.
         """
-        return replace(self, mesh=self.mesh.reordered(permutation), sections=self.sections[permutation], numbers=self.numbers[permutation])
+        return replace(
+            self,
+            mesh=self.mesh.reordered(permutation),
+            sections=self.sections[permutation],
+            numbers=self.numbers[permutation],
+        )
 
     def centres(self):
         """Places of the elements' centres in the stack: (ne, 3), or (ne, 4) on a cube."""
         return self.chunk.stack.places(self.keys[self.mesh.elements[:, 13]])
 
     def local(self):
-        """Return the part with its elements along a space-filling curve; any two elements have the same order in all parts."""
+        """Return the part with its elements along a space-filling curve; any two elements have the
+        same order in all parts.
+        """
         return self.reordered(ordering.along_curve(*self.chunk.unrolled(self.centres())))
 
     def radii(self, points, chosen=slice(None)):
-        """Radii of the spherical model at GLL points, (ne, n, n, n) [k][j][i], m, each well inside its element's section.
+        """Radii of the spherical model at GLL points, (ne, n, n, n) [k][j][i], m, each well inside
+        its element's section.
 
         Parameters
         ----------
@@ -65,9 +77,14 @@ class Part:
         n = len(points)
         values, _ = shape.shape(3, *shape.lattice(np.asarray(points, float)))
         r = self.radius[self.mesh.elements[chosen]] @ values
-        if self.chunk.radii[0] == 0:  # about the centre radii are not what lies linearly between those of nodes
+        # about the centre radii are not what lies linearly between those of nodes
+        if self.chunk.radii[0] == 0:
             central = self.sections[chosen] == 0
-            r[central] = self.chunk.undone(shape.positions(self.mesh.nodes, self.mesh.elements[chosen][central], np.asarray(points, float)))
+            r[central] = self.chunk.undone(
+                shape.positions(
+                    self.mesh.nodes, self.mesh.elements[chosen][central], np.asarray(points, float)
+                )
+            )
         low, high = (self.chunk.radii[self.sections[chosen] + side][:, None] for side in (0, 1))
         away = INWARD * self.chunk.model.radius
         return np.clip(r, low + away, high - away).reshape(-1, n, n, n)

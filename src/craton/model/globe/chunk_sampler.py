@@ -1,4 +1,7 @@
-"""The medium of a chunk of the Earth at the nodes of its elements, as methods ask for it: by position, whatever the order of elements."""
+"""The medium of a chunk of the Earth at the nodes of its elements, as methods ask for it: by
+position, whatever the order of elements.
+"""
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +25,8 @@ class ChunkSampler:
     lossy : bool
         With 1 / Q.
     dispersion : float
-        ln(f / f0) / pi: speeds, given at f0, are stated at f, v (1 + dispersion / Q) (Kanamori & Anderson 1977, eq. 3).
+        ln(f / f0) / pi: speeds, given at f0, are stated at f, v (1 + dispersion / Q) (Kanamori &
+        Anderson 1977, eq. 3).
     """
 
     chunk: Any
@@ -41,12 +45,14 @@ class ChunkSampler:
         return ("rho", "vp", "vs", *(("loss_p", "loss_s") if self.lossy else ()))
 
     def at(self, coordinates, centres=None, regions=None):
-        """Return the medium at nodes: dict of arrays (ne, n), stiffness (ne, 21, n) in the chunk's axes; see `sampling.at_nodes`.
+        """Return the medium at nodes: dict of arrays (ne, n), stiffness (ne, 21, n) in the chunk's
+        axes; see `sampling.at_nodes`.
 
         Parameters
         ----------
         coordinates : (ne, 3, n) array
-            m, of all nodes of each element; a node on a discontinuity takes the side on which its element is.
+            m, of all nodes of each element; a node on a discontinuity takes the side on which its
+            element is.
         centres, regions
             Not used.
         """
@@ -63,7 +69,8 @@ class ChunkSampler:
         return out
 
     def uniform(self, z, centres, regions=None):
-        """Elements that have the same values at all nodes, see `sampling.Sampler.uniform`: not known of any.
+        """Elements that have the same values at all nodes, see `sampling.Sampler.uniform`: not
+        known of any.
 
         Parameters
         ----------
@@ -85,7 +92,9 @@ class ChunkSampler:
         return self.over.laid_over(values, *self.chunk.frame.degrees(xyz), model.radius - r)[:5]
 
     def _stiffness(self, values, xyz, vp, vs, rho):
-        """Return the 21 constants (ne, 21, n) about the radial direction; what is laid over the radial model changes its speeds in proportion."""
+        """Return the 21 constants (ne, 21, n) about the radial direction; what is laid over the
+        radial model changes its speeds in proportion.
+        """
         own_vp, own_vs, _ = radial.speeds(values)
         values[0], values[1:3] = rho, values[1:3] * (vp / own_vp)
         values[3:5] *= np.where(own_vs > 0, vs / np.where(own_vs > 0, own_vs, 1), 1)
@@ -93,9 +102,11 @@ class ChunkSampler:
         return np.moveaxis(radial.stiffness(radial.love(values), axis)[UPPER], 0, 1)
 
     def radii(self, xyz):
-        """Radii in the spherical model, m, of nodes (ne, n, 3), each within the section that its element lies in.
+        """Radii in the spherical model, m, of nodes (ne, n, 3), each within the section that its
+        element lies in.
 
-        That is the one half-way between its highest and lowest node; a wide element's centre may lie below a thin crust.
+        That is the one half-way between its highest and lowest node; a wide element's centre may
+        lie below a thin crust.
 
         Parameters
         ----------
@@ -104,6 +115,8 @@ class ChunkSampler:
         """
         limits, r = self.chunk.radii, self.chunk.undone(xyz)
         middle = (r.min(axis=1) + r.max(axis=1)) / 2
-        section = np.clip(np.searchsorted(limits, middle, side="right") - 1, 0, len(limits) - 2)[:, None]
+        section = np.clip(np.searchsorted(limits, middle, side="right") - 1, 0, len(limits) - 2)[
+            :, None
+        ]
         away = INWARD * self.chunk.model.radius
         return np.clip(r, limits[section] + away, limits[section + 1] - away)

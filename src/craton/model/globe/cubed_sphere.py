@@ -1,15 +1,20 @@
-"""The whole Earth, or two or three chunks of 90 degrees: the cubed sphere of 27-node hexahedra, down to any depth or to the centre.
+"""The whole Earth, or two or three chunks of 90 degrees: the cubed sphere of 27-node hexahedra,
+down to any depth or to the centre.
 
-Chunks are the sides of a cube seen from its centre, at equal angles (Ronchi, Iacono & Paolucci 1996), three axes x, y, z of which are those
-of the mesh turned by the azimuth: a node's direction is (tan, tan, tan) of pi/4 times its place (a, b, c) on the cube from -1 to 1. How
-the sides fit, where elements grow, too, is told in `cube_stacks`.
+Chunks are the sides of a cube seen from its centre, at equal angles (Ronchi, Iacono & Paolucci
+1996), three axes x, y, z of which are those of the mesh turned by the azimuth: a node's direction
+is (tan, tan, tan) of pi/4 times its place (a, b, c) on the cube from -1 to 1. How the sides fit,
+where elements grow, too, is told in `cube_stacks`.
 
-About the centre lies a cube, in the innermost section of the model (the inner core). Its surface is blended from a cube and a sphere,
-S = R (0.5 cube + 0.5 direction), both with tangents of equal angles, R 0.55 of the section's radius: a cube's edge would leave 45 degrees
-to the elements beside it, a sphere's would leave no angle to those within. From S to the section's top, layers go linearly to spheres;
-within, the cube's nodes are interpolated from its surface (transfinite: Gordon & Hall 1973). The worst scaled Jacobian is 0.70 beside the
-cube's edges, with four elements along them, and 0.71 with eight; a rounder cube has 0.75 and shorter steps. Where elements grow it is 0.41.
+About the centre lies a cube, in the innermost section of the model (the inner core). Its surface is
+blended from a cube and a sphere, S = R (0.5 cube + 0.5 direction), both with tangents of equal
+angles, R 0.55 of the section's radius: a cube's edge would leave 45 degrees to the elements beside
+it, a sphere's would leave no angle to those within. From S to the section's top, layers go linearly
+to spheres; within, the cube's nodes are interpolated from its surface (transfinite: Gordon & Hall
+1973). The worst scaled Jacobian is 0.70 beside the cube's edges, with four elements along them, and
+0.71 with eight; a rounder cube has 0.75 and shorter steps. Where elements grow it is 0.41.
 """
+
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -33,7 +38,8 @@ CENTRE = "centre"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CubedSphere(Planet):
-    """Geometry of several chunks or the whole sphere, and the positions of all nodes; interface as `chunk.Chunk`.
+    """Geometry of several chunks or the whole sphere, and the positions of all nodes; interface as
+    `chunk.Chunk`.
 
     Parameters
     ----------
@@ -79,7 +85,8 @@ class CubedSphere(Planet):
         return directed(np.stack([x, y, np.ones_like(x)], axis=-1) @ SIX[chunk] @ self.turn.T)[0]
 
     def inside(self, xyz):
-        """Return true for positions (..., 3) in one of the chunks, between the bottom and the ground.
+        """Return true for positions (..., 3) in one of the chunks, between the bottom and the
+        ground.
 
         Parameters
         ----------
@@ -89,14 +96,17 @@ class CubedSphere(Planet):
         return self.deep_enough(xyz) & self._aside(xyz)
 
     def _aside(self, xyz):
-        """Whether positions are in the directions of the chunks: on none of the cube's other sides alone."""
+        """Whether positions are in the directions of the chunks: on none of the cube's other sides
+        alone.
+        """
         if self.all_chunks == WHOLE:
             return np.ones(np.shape(xyz)[:-1], bool)
         along = directed(np.asarray(xyz, float) @ self.turn)[0] @ SIX[:, 2].T
         return along[..., : self.all_chunks].max(axis=-1) >= along.max(axis=-1) - 1e-9
 
     def beyond(self, xyz):
-        """Say why a position that is neither too high nor too deep is in none of the chunks; "" where it is in one.
+        """Say why a position that is neither too high nor too deep is in none of the chunks; ""
+        where it is in one.
 
         Parameters
         ----------
@@ -125,7 +135,8 @@ class CubedSphere(Planet):
         return Part(self, mesh, keys, radius, sections, np.arange(mesh.size))
 
     def unrolled(self, places):
-        """Positions of places (m, 4) on the spherical Earth from 0 along each axis, m; and how far they reach.
+        """Positions of places (m, 4) on the spherical Earth from 0 along each axis, m; and how far
+        they reach.
 
         Parameters
         ----------
@@ -134,16 +145,27 @@ class CubedSphere(Planet):
         return self._spherical(places) + self.model.radius, 2 * self.model.radius
 
     def samples(self):
-        """Parts that have the shapes of all elements, or nearly: columns in the middle, at a side and in corners, blocks of the cube."""
-        wide, middle = self.stack.coarsest[0], self.stack.edge // self.stack.coarsest[0] // 2 * self.stack.coarsest[0]
-        for side, x, y in {(0, middle, middle), (0, 0, middle), *((side, 0, 0) for side in range(min(self.all_chunks, 3)))}:
+        """Parts that have the shapes of all elements, or nearly: columns in the middle, at a side
+        and in corners, blocks of the cube.
+        """
+        wide, middle = (
+            self.stack.coarsest[0],
+            self.stack.edge // self.stack.coarsest[0] // 2 * self.stack.coarsest[0],
+        )
+        for side, x, y in {
+            (0, middle, middle),
+            (0, 0, middle),
+            *((side, 0, 0) for side in range(min(self.all_chunks, 3))),
+        }:
             yield self.part([side], (x, x + wide, y, y + wide), (0,) * 6)
         n = min(self.stack.inner, 4)
         for low in {0, self.stack.inner // 2 - n // 2} if n else ():
             yield self.part([], None, (low, low + n) * 3)
 
     def _spherical(self, places):
-        """Positions (m, 3) in the cube's axes, before flattening and topography, of nodes by their places (m, 4)."""
+        """Positions (m, 3) in the cube's axes, before flattening and topography, of nodes by their
+        places (m, 4).
+        """
         t = places[:, :3] / (QUARTERS * self.stack.edge / 2) - 1
         radius = self.stack.heights(places[:, 3])
         if not self.stack.filled:
@@ -152,7 +174,9 @@ class CubedSphere(Planet):
         within = np.abs(t).max(axis=1) < 1
         out[within] = low * interpolated(t[within])
         t, part = t[~within], np.minimum((radius[~within, None] - low) / (high - low), 1)
-        out[~within] = (1 - part) * low * surface(t) + np.where(part < 1, part * high, radius[~within, None]) * outward(t)
+        out[~within] = (1 - part) * low * surface(t) + np.where(
+            part < 1, part * high, radius[~within, None]
+        ) * outward(t)
         return out
 
 
@@ -190,7 +214,8 @@ def surface(t):
 
 
 def interpolated(t):
-    """Positions of places (m, 3) within the cube from its surface: all faces, less the edges, plus the corners, each linearly weighted.
+    """Positions of places (m, 3) within the cube from its surface: all faces, less the edges, plus
+    the corners, each linearly weighted.
 
     Parameters
     ----------
@@ -207,11 +232,26 @@ def interpolated(t):
     return out
 
 
-# --- design -----------------------------------------------------------------------------------------------------------------------------
+# --- design ---------------------------------------------------------------------------------------
 
 
-def cubed_sphere(model, chunks=WHOLE, centre=(0.0, 0.0), bottom="cmb", period=None, elements=None, azimuth=0.0, points_per_wavelength=5.0,
-                 degree=4, growth="auto", honour=(), geographic=True, elliptic=False, topography=None, root=None):  # fmt: skip
+def cubed_sphere(
+    model,
+    chunks=WHOLE,
+    centre=(0.0, 0.0),
+    bottom="cmb",
+    period=None,
+    elements=None,
+    azimuth=0.0,
+    points_per_wavelength=5.0,
+    degree=4,
+    growth="auto",
+    honour=(),
+    geographic=True,
+    elliptic=False,
+    topography=None,
+    root=None,
+):
     """Design the mesh of two, three or all six chunks of 90 degrees of the Earth.
 
     Parameters
@@ -221,9 +261,11 @@ def cubed_sphere(model, chunks=WHOLE, centre=(0.0, 0.0), bottom="cmb", period=No
     bottom : "cmb", "centre" or float
         The core-mantle boundary, the Earth's centre (all six chunks), or a depth in m.
     period, elements : float, or (int, int)
-        One of them: the shortest period, s, to be resolved; or elements at the surface along xi and eta of each chunk (equal numbers).
+        One of them: the shortest period, s, to be resolved; or elements at the surface along xi and
+        eta of each chunk (equal numbers).
 
-    All others are those of `chunk.chunk`; elements grow in three layers, one for each axis of the cube.
+    All others are those of `chunk.chunk`; elements grow in three layers, one for each axis of the
+    cube.
 
     Returns
     -------
@@ -237,9 +279,13 @@ def cubed_sphere(model, chunks=WHOLE, centre=(0.0, 0.0), bottom="cmb", period=No
     filled = bottom == CENTRE
     _check(chunks, filled, model, period, elements)
     depths = [model.radius - d for d in honour]
-    radii = chunk_layers.sections(model, _cube_radius(model, depths) if filled else bottom_radius(model, bottom), depths)
+    radii = chunk_layers.sections(
+        model, _cube_radius(model, depths) if filled else bottom_radius(model, bottom), depths
+    )
     wide = (WIDTH, WIDTH)
-    sizes, doubling_radii = element_sizes(model, radii, wide, period, elements, points_per_wavelength, degree, growth)
+    sizes, doubling_radii = element_sizes(
+        model, radii, wide, period, elements, points_per_wavelength, degree, growth
+    )
     count, layers = divided(radii, sizes, wide, elements, doubling_radii, (2, 2), axes=3)
     radii = np.array([0.0, *radii[1:]]) if filled else radii
     stack = CubeStacks(count[0], layers, chunks, filled)
@@ -254,9 +300,13 @@ def _check(chunks, filled, model, period, elements):
     if filled and chunks != WHOLE:
         raise ValueError(f'bottom = "{CENTRE}" needs chunks = {WHOLE}, all around the centre')
     if filled and model.knots[0] > 0:
-        raise ValueError(f"{model.name} begins at radius {model.knots[0] / 1e3:.10g} km: it does not reach the centre")
+        raise ValueError(
+            f"{model.name} begins at radius {model.knots[0] / 1e3:.10g} km: it does not reach the centre"
+        )
     if elements is not None and elements[0] != elements[1]:
-        raise ValueError(f"elements = {tuple(elements)}: several chunks need the same number of elements along xi and eta")
+        raise ValueError(
+            f"elements = {tuple(elements)}: several chunks need the same number of elements along xi and eta"
+        )
 
 
 def _cube_radius(model, depths):

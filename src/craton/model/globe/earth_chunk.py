@@ -1,4 +1,7 @@
-"""From a scenario's domain.chunk and radial model to the chunk or the chunks of a sphere, to their mesh and to what samples its medium."""
+"""From a scenario's domain.chunk and radial model to the chunk or the chunks of a sphere, to their
+mesh and to what samples its medium.
+"""
+
 import math
 
 import numpy as np
@@ -31,11 +34,16 @@ def radial_model(model):
         return prem.prem(model.transverse, model.ocean)
     if model.kind == "ak135":
         return radial_files.ak135()
-    return _read("model.file", lambda: radial_files.model(model.file), "see docs/earth.md for the file format")
+    return _read(
+        "model.file",
+        lambda: radial_files.model(model.file),
+        "see docs/earth.md for the file format",
+    )
 
 
 def chunk_of(scenario, slices=(1, 1)):
-    """Return the `Chunk` of a scenario with domain.chunk, cut into `slices` blocks along xi and eta, or its `CubedSphere`; without the mesh.
+    """Return the `Chunk` of a scenario with domain.chunk, cut into `slices` blocks along xi and
+    eta, or its `CubedSphere`; without the mesh.
 
     Parameters
     ----------
@@ -46,19 +54,36 @@ def chunk_of(scenario, slices=(1, 1)):
     Raises
     ------
     ScenarioError
-        A file that cannot be read, a bottom that the model does not reach, numbers of elements that do not divide.
+        A file that cannot be read, a bottom that the model does not reach, numbers of elements that
+        do not divide.
     """
     spec = scenario.domain.chunk
     model = radial_model(scenario.model)
-    ground = None if spec.topography is None else _read("domain.chunk.topography.file", lambda: _ground(spec.topography), "")
+    ground = (
+        None
+        if spec.topography is None
+        else _read("domain.chunk.topography.file", lambda: _ground(spec.topography), "")
+    )
     options = {
-        "bottom": spec.bottom, "period": spec.period, "elements": spec.elements, "azimuth": spec.azimuth, "degree": scenario.run.degree,
-        "points_per_wavelength": spec.points_per_wavelength, "growth": spec.growth, "honour": spec.honour,
-        "geographic": spec.geographic, "elliptic": spec.elliptic, "topography": ground,
-    }  # fmt: skip
+        "bottom": spec.bottom,
+        "period": spec.period,
+        "elements": spec.elements,
+        "azimuth": spec.azimuth,
+        "degree": scenario.run.degree,
+        "points_per_wavelength": spec.points_per_wavelength,
+        "growth": spec.growth,
+        "honour": spec.honour,
+        "geographic": spec.geographic,
+        "elliptic": spec.elliptic,
+        "topography": ground,
+    }
     if spec.chunks > 1:
-        return _made("domain.chunk", lambda: cubed_sphere(model, spec.chunks, spec.centre, **options))
-    return _made("domain.chunk", lambda: chunk(model, spec.centre, spec.width, slices=slices, **options))
+        return _made(
+            "domain.chunk", lambda: cubed_sphere(model, spec.chunks, spec.centre, **options)
+        )
+    return _made(
+        "domain.chunk", lambda: chunk(model, spec.centre, spec.width, slices=slices, **options)
+    )
 
 
 def _ground(table):
@@ -70,7 +95,13 @@ def _read(key, how, remedy):
     try:
         return how()
     except OSError as error:
-        raise ScenarioError([Problem(key, f"cannot be read: {error.strerror or error}", "give the path of the file")]) from None
+        raise ScenarioError(
+            [
+                Problem(
+                    key, f"cannot be read: {error.strerror or error}", "give the path of the file"
+                )
+            ]
+        ) from None
     except ValueError as error:
         raise ScenarioError([Problem(key, str(error), remedy)]) from None
 
@@ -79,11 +110,14 @@ def _made(key, how):
     try:
         return how()
     except (ValueError, KeyError) as error:
-        raise ScenarioError([Problem(key, str(error.args[0]), "change bottom, growth, elements or period")]) from None
+        raise ScenarioError(
+            [Problem(key, str(error.args[0]), "change bottom, growth, elements or period")]
+        ) from None
 
 
 def sampler(scenario, chunk):
-    """Return the `ChunkSampler` of a scenario, and the frequency, Hz, at which it states speeds: None without attenuation.
+    """Return the `ChunkSampler` of a scenario, and the frequency, Hz, at which it states speeds:
+    None without attenuation.
 
     Parameters
     ----------
@@ -102,7 +136,8 @@ def sampler(scenario, chunk):
 
 
 def reference(attenuation):
-    """Frequency, Hz, at which mechanisms are fitted: the scenario's, or that of radial models, if the band holds it, else its middle.
+    """Frequency, Hz, at which mechanisms are fitted: the scenario's, or that of radial models, if
+    the band holds it, else its middle.
 
     Parameters
     ----------
@@ -114,7 +149,8 @@ def reference(attenuation):
 
 
 def prepared(scenario, chunk):
-    """Return the `Prepared` of the whole chunk, and the scenario with the frequency at which the sampler states speeds.
+    """Return the `Prepared` of the whole chunk, and the scenario with the frequency at which the
+    sampler states speeds.
 
     Parameters
     ----------
@@ -127,7 +163,8 @@ def prepared(scenario, chunk):
 
 
 def prepared_slice(scenario, chunk, grid, rank, columns):
-    """Mesh of one of (along xi, along eta) slices and of some columns of the largest elements around it; no rank builds the whole mesh.
+    """Mesh of one of (along xi, along eta) slices and of some columns of the largest elements
+    around it; no rank builds the whole mesh.
 
     Parameters
     ----------
@@ -141,11 +178,14 @@ def prepared_slice(scenario, chunk, grid, rank, columns):
     """
     medium, frequency = sampler(scenario, chunk)
     part = chunk.part(chunk.stack.around(chunk.slices(*grid)[rank], columns)).local()
-    return Prepared(part.mesh, medium, part.numbers, chunk.slice_of(part, *grid)), at_frequency(scenario, frequency)
+    return Prepared(part.mesh, medium, part.numbers, chunk.slice_of(part, *grid)), at_frequency(
+        scenario, frequency
+    )
 
 
 def slices_of(scenario, chunk, ranks):
-    """Numbers of slices (along xi, along eta) that so many ranks build, each its own; None where all of them know the whole mesh.
+    """Numbers of slices (along xi, along eta) that so many ranks build, each its own; None where
+    all of them know the whole mesh.
 
     Parameters
     ----------
@@ -161,11 +201,16 @@ def slices_of(scenario, chunk, ranks):
     if chunk.all_chunks > 1:
         return None
     large = scenario.run.partition == "auto" and chunk.size > LARGE
-    return arrangement(chunk.stack, ranks) if ranks > 1 and (large or scenario.run.partition == "slices") else None
+    return (
+        arrangement(chunk.stack, ranks)
+        if ranks > 1 and (large or scenario.run.partition == "slices")
+        else None
+    )
 
 
 def arrangement(stack, ranks):
-    """Numbers of slices (along xi, along eta) whose largest has fewest elements, and then shares least.
+    """Numbers of slices (along xi, along eta) whose largest has fewest elements, and then shares
+    least.
 
     Parameters
     ----------
@@ -178,7 +223,11 @@ def arrangement(stack, ranks):
         The chunk's largest elements cannot be shared among so many.
     """
     columns = tuple(n // w for n, w in zip(stack.count, stack.coarsest))
-    pairs = [(p, ranks // p) for p in range(1, ranks + 1) if ranks % p == 0 and p <= columns[0] and ranks // p <= columns[1]]
+    pairs = [
+        (p, ranks // p)
+        for p in range(1, ranks + 1)
+        if ranks % p == 0 and p <= columns[0] and ranks // p <= columns[1]
+    ]
     if not pairs:
         refuse_ranks(ranks, stack)
 
@@ -200,13 +249,15 @@ def refuse_ranks(ranks, stack):
     columns = " x ".join(str(n // w) for n, w in zip(stack.count, stack.coarsest))
     message = f"{ranks:,} ranks: {columns} columns of the largest elements cannot be divided evenly among them"
     remedy = (
-        'use fewer ranks, or a number with more divisors; smaller elements, or less growth; for a small chunk run.partition = "bisection"'
+        "use fewer ranks, or a number with more divisors; smaller elements, or less growth; "
+        'for a small chunk run.partition = "bisection"'
     )
     raise ScenarioError([Problem("domain.chunk", message, remedy)])
 
 
 def middle_edge(chunk):
-    """Median length of the elements' edges as designed, m, each layer's at its middle in the chunk's centre: for any part the same.
+    """Median length of the elements' edges as designed, m, each layer's at its middle in the
+    chunk's centre: for any part the same.
 
     Parameters
     ----------
@@ -215,7 +266,10 @@ def middle_edge(chunk):
     lengths, counts = [], []
     for layer, count in zip(chunk.stack.layers, chunk.stack.counts):
         low, high = layer.levels[0], layer.levels[-1]
-        across = [a * w / n * (low + high) / 2 for a, w, n in zip(layer.width, chunk.widths, chunk.stack.count)]
+        across = [
+            a * w / n * (low + high) / 2
+            for a, w, n in zip(layer.width, chunk.widths, chunk.stack.count)
+        ]
         lengths += [*across, (high - low) / (len(layer.levels) - 1)]
         counts += 3 * [count]
     order = np.argsort(lengths)
@@ -224,7 +278,8 @@ def middle_edge(chunk):
 
 
 def at_frequency(scenario, frequency):
-    """Return a scenario whose attenuation has its reference at a frequency, Hz; the same one for None.
+    """Return a scenario whose attenuation has its reference at a frequency, Hz; the same one for
+    None.
 
     Parameters
     ----------
@@ -235,11 +290,14 @@ def at_frequency(scenario, frequency):
     if frequency is None:
         return scenario
     attenuation = scenario.model.attenuation.model_copy(update={"frequency": frequency})
-    return scenario.model_copy(update={"model": scenario.model.model_copy(update={"attenuation": attenuation})})
+    return scenario.model_copy(
+        update={"model": scenario.model.model_copy(update={"attenuation": attenuation})}
+    )
 
 
 def shortest_period(chunk, degree, points):
-    """Shortest period, s, with so many GLL points a wavelength: of the widest element's edges in each section of a chunk, as designed.
+    """Shortest period, s, with so many GLL points a wavelength: of the widest element's edges in
+    each section of a chunk, as designed.
 
     Parameters
     ----------
@@ -252,7 +310,9 @@ def shortest_period(chunk, degree, points):
     worst = 0.0
     for layer in chunk.stack.layers:
         top = layer.levels[-1]
-        edge = max(*(a * top * w for a, w in zip(layer.width, widths)), float(np.diff(layer.levels).max()))
+        edge = max(
+            *(a * top * w for a, w in zip(layer.width, widths)), float(np.diff(layer.levels).max())
+        )
         slow = chunk.model.slowest(layer.levels[0], layer.levels[-1])
         worst = max(worst, edge * points / (degree * slow))
     return worst
@@ -271,6 +331,7 @@ def layers_in_words(chunk):
         grown = sum(getattr(layer, "factor", 1) > 1 for layer in section_layers)
         top, bottom = (radius - r for r in (chunk.radii[section + 1], chunk.radii[section]))
         text = f"{top / 1e3:.4g} to {bottom / 1e3:.4g} km {chunk.model.region((chunk.radii[section] + chunk.radii[section + 1]) / 2)}"
-        rows.append(f"{text}: {len(section_layers)}" + (f" (elements grow in {grown})" if grown else ""))
+        rows.append(
+            f"{text}: {len(section_layers)}" + (f" (elements grow in {grown})" if grown else "")
+        )
     return rows
-

@@ -1,4 +1,7 @@
-"""Earth models on longitude, latitude and depth: netCDF files as IRIS/EarthScope's EMC gives them, laid over a radial model."""
+"""Earth models on longitude, latitude and depth: netCDF files as IRIS/EarthScope's EMC gives them,
+laid over a radial model.
+"""
+
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,14 +13,35 @@ from craton.model.interpolate import weights
 from craton.model.media import properties
 
 AXES = {"depth": ("depth", "z"), "latitude": ("latitude", "lat"), "longitude": ("longitude", "lon")}
-# Our names, and those of files in lower case; relative changes first, since "dvs" also ends in "vs".
-RELATIVE = {"vp": ("dvp", "dlnvp", "dvpv", "vp_percent", "dvp_percent"), "vs": ("dvs", "dlnvs", "dvsv", "dvs_percent", "vs_percent"),
-            "rho": ("drho", "dlnrho", "ddensity", "drho_percent")}  # fmt: skip
-ABSOLUTE = {"vp": ("vp", "vpv", "v_p", "alpha"), "vs": ("vs", "vsv", "v_s", "beta"), "rho": ("rho", "density")}
+# Our names, and those of files in lower case; relative changes first, since "dvs" also ends in
+# "vs".
+RELATIVE = {
+    "vp": ("dvp", "dlnvp", "dvpv", "vp_percent", "dvp_percent"),
+    "vs": ("dvs", "dlnvs", "dvsv", "dvs_percent", "vs_percent"),
+    "rho": ("drho", "dlnrho", "ddensity", "drho_percent"),
+}
+ABSOLUTE = {
+    "vp": ("vp", "vpv", "v_p", "alpha"),
+    "vs": ("vs", "vsv", "v_s", "beta"),
+    "rho": ("rho", "density"),
+}
 PAIRS = {"vp": ("vpv", "vph"), "vs": ("vsv", "vsh")}
 PERCENT = ("%", "percent", "per cent", "pct")
 WHOLE = ("1", "fraction", "ratio", "")
-THOUSANDS = ("km/s", "km.s-1", "km s-1", "km.s^-1", "kilometers/second", "km s^-1", "g/cm3", "g/cm^3", "g.cm-3", "g/cc", "g cm-3", "mg/m3")
+THOUSANDS = (
+    "km/s",
+    "km.s-1",
+    "km s-1",
+    "km.s^-1",
+    "kilometers/second",
+    "km s^-1",
+    "g/cm3",
+    "g/cm^3",
+    "g.cm-3",
+    "g/cc",
+    "g cm-3",
+    "mg/m3",
+)
 UNITS = ("m/s", "m.s-1", "m s-1", "kg/m3", "kg/m^3", "kg.m-3", "kg m-3")
 METRES = ("m", "meter", "meters", "metre", "metres")
 KILOMETRES = ("km", "kilometer", "kilometers", "kilometre", "kilometres", "")
@@ -35,7 +59,8 @@ class Geographic:
     depth : (nz,) array
         m below the reference surface, rising.
     relative, absolute : dict of str to (nz, ny, nx) arrays
-        Changes relative to a radial model (0.01 is one per cent) and values in SI, of vp, vs, rho; nan where the file has none.
+        Changes relative to a radial model (0.01 is one per cent) and values in SI, of vp, vs, rho;
+        nan where the file has none.
     taken : tuple of str
         What was taken as what, for people.
     """
@@ -48,10 +73,12 @@ class Geographic:
     taken: tuple = ()
 
     def laid_over(self, values, longitude, latitude, depth):
-        """Properties of a radial model (8, ...) (`properties.NAMES`) with this one's where it has values, at places of their shape.
+        """Properties of a radial model (8, ...) (`properties.NAMES`) with this one's where it has
+        values, at places of their shape.
 
-        Values that are given replace those of the radial model, changes multiply them. Outside the file's region, and in its gaps, the
-        radial model stays as it is; between points it is linear in longitude, latitude and depth. A fluid stays one.
+        Values that are given replace those of the radial model, changes multiply them. Outside the
+        file's region, and in its gaps, the radial model stays as it is; between points it is linear
+        in longitude, latitude and depth. A fluid stays one.
 
         Parameters
         ----------
@@ -75,8 +102,13 @@ class Geographic:
     def _place(self, longitude, latitude, depth):
         """Return indices and parts along depth, latitude and longitude; nan outside."""
         turned = self.longitude[0] + (np.asarray(longitude, float) - self.longitude[0]) % 360.0
-        around = self.longitude[-1] - self.longitude[0] + np.diff(self.longitude).max(initial=0) >= 360.0 - 1e-6
-        longitude = np.append(self.longitude, self.longitude[0] + 360.0) if around else self.longitude
+        around = (
+            self.longitude[-1] - self.longitude[0] + np.diff(self.longitude).max(initial=0)
+            >= 360.0 - 1e-6
+        )
+        longitude = (
+            np.append(self.longitude, self.longitude[0] + 360.0) if around else self.longitude
+        )
         latitude = to_poles(self.latitude, latitude) if around else latitude
         axes = (self.depth, depth), (self.latitude, latitude), (longitude, turned)
         return [weights(axis, np.asarray(at, float), ROUNDING)[::2] for axis, at in axes]
@@ -88,13 +120,15 @@ class Geographic:
             for axis, (low, part) in enumerate(place):
                 upper = corner >> axis & 1
                 weight = weight * (part if upper else 1 - part)
-                index.append((low + upper) % field.shape[axis])  # the last longitude's neighbour may be the first
+                # the last longitude's neighbour may be the first
+                index.append((low + upper) % field.shape[axis])
             with np.errstate(invalid="ignore"):
-                out = out + np.where(weight == 0, 0.0, weight * field[tuple(index)])  # a gap does not reach to its neighbours
+                # a gap does not reach to its neighbours
+                out = out + np.where(weight == 0, 0.0, weight * field[tuple(index)])
         return out
 
 
-# --- files ------------------------------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 
 def read(path, scaling=None):
@@ -103,10 +137,12 @@ def read(path, scaling=None):
     Parameters
     ----------
     path : path-like
-        With vp, vs, density (or vsv and vsh: their Voigt average sqrt((2 vsv^2 + vsh^2) / 3); vpv and vph: sqrt((vpv^2 + 4 vph^2) / 5)),
-        or dvp, dvs, drho in per cent or as a ratio, over depth, latitude and longitude in any order.
+        With vp, vs, density (or vsv and vsh: their Voigt average sqrt((2 vsv^2 + vsh^2) / 3); vpv
+        and vph: sqrt((vpv^2 + 4 vph^2) / 5)), or dvp, dvs, drho in per cent or as a ratio, over
+        depth, latitude and longitude in any order.
     scaling : dict, optional
-        Changes that the file does not give from those of vs: ``{"vp": 0.55, "rho": 0.33}`` is dlnvp = 0.55 dlnvs.
+        Changes that the file does not give from those of vs: ``{"vp": 0.55, "rho": 0.33}`` is dlnvp
+        = 0.55 dlnvs.
 
     Raises
     ------
@@ -115,8 +151,11 @@ def read(path, scaling=None):
     """
     with io.read(path, "gridded model") as dataset:
         geographic = from_dataset(dataset, Path(path).name)
-    scaled = {name: factor * geographic.relative["vs"] for name, factor in (scaling or {}).items()
-              if "vs" in geographic.relative and name not in (*geographic.relative, *geographic.absolute)}  # fmt: skip
+    scaled = {
+        name: factor * geographic.relative["vs"]
+        for name, factor in (scaling or {}).items()
+        if "vs" in geographic.relative and name not in (*geographic.relative, *geographic.absolute)
+    }
     return replace(geographic, relative=geographic.relative | scaled)
 
 
@@ -132,28 +171,47 @@ def from_dataset(dataset, name="the dataset"):
     words = {str(n).lower(): n for n in dataset.variables}
     axes, values, order = _axes(dataset, words, name)
     taken = []
-    relative = {ours: _field(dataset, words, file_names, axes, order, name, taken, ours, True) for ours, file_names in RELATIVE.items()}
-    absolute = {ours: _absolute(dataset, words, ours, axes, order, name, taken) for ours in ABSOLUTE if relative[ours] is None}
-    relative, absolute = ({k: v for k, v in d.items() if v is not None} for d in (relative, absolute))
+    relative = {
+        ours: _field(dataset, words, file_names, axes, order, name, taken, ours, True)
+        for ours, file_names in RELATIVE.items()
+    }
+    absolute = {
+        ours: _absolute(dataset, words, ours, axes, order, name, taken)
+        for ours in ABSOLUTE
+        if relative[ours] is None
+    }
+    relative, absolute = (
+        {k: v for k, v in d.items() if v is not None} for d in (relative, absolute)
+    )
     if not relative and not absolute:
         held = ", ".join(str(n) for n in dataset.data_vars) or "no variable"
-        raise ValueError(f"{name} holds {held}; it needs vp, vs or density, or dvp, dvs, drho, over depth, latitude and longitude")
+        raise ValueError(
+            f"{name} holds {held}; it needs vp, vs or density, or dvp, dvs, drho, over depth, latitude and longitude"
+        )
     depth, latitude, longitude = values
     return Geographic(longitude, latitude, depth, relative, absolute, tuple(taken))
 
 
 def _axes(dataset, words, name):
-    """Names of the dimensions (depth, latitude, longitude), their rising values, and which indices make them rise."""
+    """Names of the dimensions (depth, latitude, longitude), their rising values, and which indices
+    make them rise.
+    """
     axis_names, values, order = [], [], []
     for ours, names in AXES.items():
         theirs = next((words[n] for n in names if n in words), None)
         if theirs is None:
-            raise ValueError(f"{name} has no {ours}; its variables are {', '.join(map(str, words.values()))}")
+            raise ValueError(
+                f"{name} has no {ours}; its variables are {', '.join(map(str, words.values()))}"
+            )
         variable = dataset[theirs]
         if variable.ndim != 1:
-            raise ValueError(f"{name}: {theirs} has {variable.ndim} dimensions, the model is on a projected grid; "
-                             "convert it to one of longitude and latitude first, with EMC's tools")  # fmt: skip
-        axis = np.asarray(variable.values, float) * (_depth_scale(variable, name) if ours == "depth" else 1.0)
+            raise ValueError(
+                f"{name}: {theirs} has {variable.ndim} dimensions, the model is on a projected grid; "
+                "convert it to one of longitude and latitude first, with EMC's tools"
+            )
+        axis = np.asarray(variable.values, float) * (
+            _depth_scale(variable, name) if ours == "depth" else 1.0
+        )
         if ours == "depth" and str(variable.attrs.get("positive", "down")).lower() == "up":
             axis = -axis
         if ours == "longitude":
@@ -162,7 +220,8 @@ def _axes(dataset, words, name):
         axis = axis[rising]
         if not np.isfinite(axis).all() or (np.diff(axis) <= 0).any():
             raise ValueError(f"{name}: the values of {theirs} repeat or are not finite")
-        if ours == "longitude" and len(axis) > 1 and axis[-1] - axis[0] >= 2 * HALF_CIRCLE - 1e-9:  # 0 and 360 are one
+        # 0 and 360 are one
+        if ours == "longitude" and len(axis) > 1 and axis[-1] - axis[0] >= 2 * HALF_CIRCLE - 1e-9:
             axis, rising = axis[:-1], rising[:-1]
         axis_names.append(theirs), values.append(axis), order.append(rising)
     return [dataset[a].dims[0] for a in axis_names], values, order
@@ -176,7 +235,9 @@ def _depth_scale(variable, name):
 
 
 def _absolute(dataset, words, ours, axes, order, name, taken):
-    """Values in SI of one property; Voigt's average of both polarisations where the file has both (Babuska & Cara 1991)."""
+    """Values in SI of one property; Voigt's average of both polarisations where the file has both
+    (Babuska & Cara 1991).
+    """
     pair = PAIRS.get(ours, ())
     if pair and all(p in words for p in pair):
         v, h = (_field(dataset, words, (p,), axes, order, name, taken, ours, False) for p in pair)
@@ -196,7 +257,9 @@ def _field(dataset, words, names, axes, order, name, taken, ours, relative):
             values = np.where(values == variable.attrs[key], np.nan, values)
     unit = str(variable.attrs.get("units", "")).strip()
     factor = _ratio(unit, values, theirs, name) if relative else _scale(unit, values, theirs, name)
-    taken.append(f"{theirs} ({unit or 'no unit'}) as {'relative change of ' if relative else ''}{ours}, times {factor:g}")
+    taken.append(
+        f"{theirs} ({unit or 'no unit'}) as {'relative change of ' if relative else ''}{ours}, times {factor:g}"
+    )
     return values * factor
 
 
@@ -215,4 +278,6 @@ def _scale(unit, values, theirs, name):
         return 1e3
     if unit.lower() in (*UNITS, ""):
         return 1.0
-    raise ValueError(f"{name}: the unit of {theirs}, {unit!r}, is not understood; write km/s, m/s, g/cm3 or kg/m3")
+    raise ValueError(
+        f"{name}: the unit of {theirs}, {unit!r}, is not understood; write km/s, m/s, g/cm3 or kg/m3"
+    )

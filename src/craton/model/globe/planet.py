@@ -1,4 +1,7 @@
-"""An Earth with places on and in it: a radial model, its figure and topography about the frame of a mesh."""
+"""An Earth with places on and in it: a radial model, its figure and topography about the frame of a
+mesh.
+"""
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -6,13 +9,18 @@ import numpy as np
 
 from craton.model.globe import sphere
 
-INWARD = 1e-9  # of the radius: so far from a section's ends its model is looked up, that rounding does not change sides
-TURNS = 4  # of the fixed point that undoes flattening and topography: each leaves a hundredth of the error or less
+# of the radius: so far from a section's ends its model is looked up, that rounding does not change
+# sides
+INWARD = 1e-9
+# of the fixed point that undoes flattening and topography: each leaves a hundredth of the error or
+# less
+TURNS = 4
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Planet:
-    """Conversion between longitude, latitude, depth and positions in the axes of a mesh, for a chunk (`chunk.Chunk`) and the whole sphere.
+    """Conversion between longitude, latitude, depth and positions in the axes of a mesh, for a
+    chunk (`chunk.Chunk`) and the whole sphere.
 
     Parameters
     ----------
@@ -21,12 +29,14 @@ class Planet:
     azimuth : float
         Of the chunk's eta axis at its centre, degrees clockwise from north.
     radii : (n + 1,) array
-        Of the boundaries between sections, m, rising: discontinuities, on which element faces lie; 0 where they begin at the centre.
+        Of the boundaries between sections, m, rising: discontinuities, on which element faces lie;
+        0 where they begin at the centre.
     model : RadialModel
     figure : sphere.Figure or None
         Flattening; None for a sphere.
     topography : callable or None
-        Elevations (m) above the figure at arrays of longitude and latitude (degrees, as the frame has them).
+        Elevations (m) above the figure at arrays of longitude and latitude (degrees, as the frame
+        has them).
     root : float
         Radius, m, at which topography has died out.
     """
@@ -82,7 +92,8 @@ class Planet:
         return np.cos(a) * east - np.sin(a) * north, np.cos(a) * north + np.sin(a) * east
 
     def positions(self, directions, r):
-        """Positions (n, 3), m, of places at radius r (n,) of the spherical model in some directions (n, 3): flattened, with topography.
+        """Positions (n, 3), m, of places at radius r (n,) of the spherical model in some directions
+        (n, 3): flattened, with topography.
 
         Parameters
         ----------
@@ -91,7 +102,10 @@ class Planet:
         r : array_like
             Radius in the spherical model, m.
         """
-        return directions * self.distance(directions, np.broadcast_to(r, directions.shape[:-1]))[..., None]
+        return (
+            directions
+            * self.distance(directions, np.broadcast_to(r, directions.shape[:-1]))[..., None]
+        )
 
     def distance(self, directions, r):
         """Distance from the Earth's centre of places at radius r of the spherical model, m.
@@ -103,13 +117,21 @@ class Planet:
         r : array_like
             Radius in the spherical model, m.
         """
-        out = r * self.figure.factor(r, directions @ self.frame.pole) if self.figure else np.array(r, float)
+        out = (
+            r * self.figure.factor(r, directions @ self.frame.pole)
+            if self.figure
+            else np.array(r, float)
+        )
         high = r > self.root
         if self.topography is not None and high.any():
             ground = np.asarray(self.topography(*self.frame.degrees(directions[high])), float)
             if not np.isfinite(ground).all():
-                lon, lat = (c[~np.isfinite(ground)][0] for c in self.frame.degrees(directions[high]))
-                raise ValueError(f"the topography has no elevation at longitude {lon:.6g}, latitude {lat:.6g}")
+                lon, lat = (
+                    c[~np.isfinite(ground)][0] for c in self.frame.degrees(directions[high])
+                )
+                raise ValueError(
+                    f"the topography has no elevation at longitude {lon:.6g}, latitude {lat:.6g}"
+                )
             out[high] += ground * (r[high] - self.root) / (self.model.radius - self.root)
         return out
 
@@ -138,10 +160,13 @@ class Planet:
             Degrees.
         """
         directions = self.frame.direction(longitude, latitude).reshape(-1, 3)
-        return self.distance(directions, np.full(len(directions), self.model.radius)).reshape(np.shape(np.asarray(longitude) + latitude))
+        return self.distance(directions, np.full(len(directions), self.model.radius)).reshape(
+            np.shape(np.asarray(longitude) + latitude)
+        )
 
     def place(self, longitude, latitude, depth=0.0):
-        """Positions (..., 3), m, of places in degrees at depths (m) below the ground, along the line to the Earth's centre.
+        """Positions (..., 3), m, of places in degrees at depths (m) below the ground, along the
+        line to the Earth's centre.
 
         Parameters
         ----------
@@ -154,7 +179,8 @@ class Planet:
         return self.frame.direction(longitude, latitude) * np.asarray(r)[..., None]
 
     def whereabouts(self, xyz):
-        """Longitude, latitude (degrees) and depth below the ground (m) of positions (..., 3): the inverse of `place`.
+        """Longitude, latitude (degrees) and depth below the ground (m) of positions (..., 3): the
+        inverse of `place`.
 
         Parameters
         ----------
@@ -165,7 +191,8 @@ class Planet:
         return longitude, latitude, self.ground(longitude, latitude) - np.linalg.norm(xyz, axis=-1)
 
     def axes(self, longitude, latitude):
-        """East, north, up at places as columns of matrices (..., 3, 3): see `sphere.Frame.axes`; up is radial on a sphere.
+        """East, north, up at places as columns of matrices (..., 3, 3): see `sphere.Frame.axes`; up
+        is radial on a sphere.
 
         Parameters
         ----------
@@ -200,7 +227,8 @@ def length(xyz):
 
 
 def directed(xyz):
-    """Directions (..., 3) of positions, and how far they are from the centre, m; 0, 0, 0 at the centre itself.
+    """Directions (..., 3) of positions, and how far they are from the centre, m; 0, 0, 0 at the
+    centre itself.
 
     Parameters
     ----------

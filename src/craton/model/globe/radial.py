@@ -1,13 +1,19 @@
-"""Radial Earth models: piecewise polynomials of radius with PREM's parameters, on either side of discontinuities; elastic moduli."""
+"""Radial Earth models: piecewise polynomials of radius with PREM's parameters, on either side of
+discontinuities; elastic moduli.
+"""
+
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-# Shear and pressure speeds along the vertical (v) and across it (h), eta = F / (A - 2 L); qkappa and qmu stand for losses, 1 / Q.
+# Shear and pressure speeds along the vertical (v) and across it (h), eta = F / (A - 2 L); qkappa
+# and qmu stand for losses, 1 / Q.
 PARAMETERS = ("rho", "vpv", "vph", "vsv", "vsh", "eta", "qkappa", "qmu")
 ELASTIC = len(PARAMETERS) - 2
-JUMP = 1e-3  # relative change of density or speed that makes a discontinuity; PREM's polynomials meet within 2e-5 elsewhere
+# relative change of density or speed that makes a discontinuity; PREM's polynomials meet within
+# 2e-5 elsewhere
+JUMP = 1e-3
 ISOTROPIC = 1e-12  # relative difference below which two speeds are one
 
 
@@ -21,9 +27,11 @@ class RadialModel:
     knots : (n + 1,) array
         Radii between pieces, m, rising. The last is the surface.
     coefficients : (n, 8, d) array
-        Of polynomials in r / radius of the surface, lowest power first, for `PARAMETERS` in SI (losses 1 / Q).
+        Of polynomials in r / radius of the surface, lowest power first, for `PARAMETERS` in SI
+        (losses 1 / Q).
     regions : tuple of str
-        Name of the region that each piece belongs to: ``"crust"``, ``"upper_mantle"``, ``"outer_core"``, ...
+        Name of the region that each piece belongs to: ``"crust"``, ``"upper_mantle"``,
+        ``"outer_core"``, ...
     """
 
     name: str
@@ -37,7 +45,8 @@ class RadialModel:
         return float(self.knots[-1])
 
     def piece(self, r, side="below"):
-        """Index of the piece that holds radii r, m; a radius on a knot takes the piece of that side.
+        """Index of the piece that holds radii r, m; a radius on a knot takes the piece of that
+        side.
 
         Parameters
         ----------
@@ -55,7 +64,9 @@ class RadialModel:
         outside = (r < self.knots[0] - fuzz) | (r > self.knots[-1] + fuzz) | np.isnan(r)
         if outside.any():
             limits = f"{self.knots[0] / 1e3:.10g} to {self.radius / 1e3:.10g} km"
-            raise ValueError(f"radius {r[outside].flat[0] / 1e3:.10g} km is outside the model {self.name}, {limits}")
+            raise ValueError(
+                f"radius {r[outside].flat[0] / 1e3:.10g} km is outside the model {self.name}, {limits}"
+            )
         pieces = np.searchsorted(self.knots, r, side="left" if _below(side) else "right") - 1
         return np.clip(pieces, 0, len(self.regions) - 1)
 
@@ -85,16 +96,20 @@ class RadialModel:
         low, high = self.piece(np.stack([r.min(axis=1), r.max(axis=1)]), side)
         x = r / self.radius
         out = _of_rows(self.coefficients[low][:, parameter_rows], x)
-        for n in range(1, int((high - low).max()) + 1):  # the next piece further up, where a row reaches into it
+        # the next piece further up, where a row reaches into it
+        for n in range(1, int((high - low).max()) + 1):
             rows_above = np.flatnonzero(high - low >= n)
             knots = self.knots[low[rows_above] + n, None]
             is_above = r[rows_above] > knots if _below(side) else r[rows_above] >= knots
-            above = _of_rows(self.coefficients[low[rows_above] + n][:, parameter_rows], x[rows_above])
+            above = _of_rows(
+                self.coefficients[low[rows_above] + n][:, parameter_rows], x[rows_above]
+            )
             out[:, rows_above] = np.where(is_above, above, out[:, rows_above])
         return out
 
     def medium(self, r, lossy=True):
-        """vp, vs (m/s), rho (kg/m3), 1 / Qp, 1 / Qs at radii, those of `speeds` and `inverse_q`: five arrays; losses 0 if not `lossy`.
+        """vp, vs (m/s), rho (kg/m3), 1 / Qp, 1 / Qs at radii, those of `speeds` and `inverse_q`:
+        five arrays; losses 0 if not `lossy`.
 
         Parameters
         ----------
@@ -110,7 +125,8 @@ class RadialModel:
         return vp, vs, rho, *(_of_waves(vp, vs, *rest) if lossy else (0.0, 0.0))
 
     def speeds(self, r, side="below", piece=None):
-        """vp, vs (m/s), rho (kg/m3) at radii; of the Voigt average where the model is transversely isotropic.
+        """vp, vs (m/s), rho (kg/m3) at radii; of the Voigt average where the model is transversely
+        isotropic.
 
         Parameters
         ----------
@@ -155,11 +171,15 @@ class RadialModel:
     def anisotropic(self):
         """True where it is transversely isotropic somewhere."""
         _, vpv, vph, vsv, vsh, eta = self.coefficients[:, :ELASTIC].swapaxes(0, 1)
-        return not (np.allclose(vpv, vph, ISOTROPIC) and np.allclose(vsv, vsh, ISOTROPIC)
-                    and np.allclose(eta, np.eye(1, eta.shape[1]), ISOTROPIC))  # fmt: skip
+        return not (
+            np.allclose(vpv, vph, ISOTROPIC)
+            and np.allclose(vsv, vsh, ISOTROPIC)
+            and np.allclose(eta, np.eye(1, eta.shape[1]), ISOTROPIC)
+        )
 
     def jumps(self, least=JUMP):
-        """Radii, rising, m, at which density or a speed changes by more than `least` of itself; without surface and centre.
+        """Radii, rising, m, at which density or a speed changes by more than `least` of itself;
+        without surface and centre.
 
         Parameters
         ----------
@@ -198,7 +218,9 @@ class RadialModel:
         """
         pieces = [n for n, name in enumerate(self.regions) if name == region]
         if not pieces:
-            raise KeyError(f"{self.name} has no region {region}; it has {', '.join(dict.fromkeys(self.regions))}")
+            raise KeyError(
+                f"{self.name} has no region {region}; it has {', '.join(dict.fromkeys(self.regions))}"
+            )
         return float(self.knots[pieces[0]]), float(self.knots[pieces[-1] + 1])
 
     def fluid(self, region):
@@ -212,7 +234,8 @@ class RadialModel:
         return float(self.speeds((bottom + top) / 2)[1]) == 0.0
 
     def slowest(self, bottom, top):
-        """Lowest wave speed between two radii, m/s: of shear waves, of pressure waves where it is fluid.
+        """Lowest wave speed between two radii, m/s: of shear waves, of pressure waves where it is
+        fluid.
 
         Parameters
         ----------
@@ -222,12 +245,17 @@ class RadialModel:
         r = self._looked_at(bottom, top)
         sides = [self.speeds(r, side) for side in ("below", "above")]
         slow = np.array([np.where(vs > 0, vs, vp) for vp, vs, _ in sides])
-        return float(np.min([slow[0, 1:].min(), slow[1, :-1].min()]))  # not the values behind either end
+        # not the values behind either end
+        return float(np.min([slow[0, 1:].min(), slow[1, :-1].min()]))
 
     def _looked_at(self, bottom, top, count=20):
         """Knots between two radii and points between them, rising, both ends included."""
-        limits = np.concatenate([[bottom], self.knots[(self.knots > bottom) & (self.knots < top)], [top]])
-        return np.unique(np.concatenate([np.linspace(a, b, count) for a, b in zip(limits[:-1], limits[1:])]))
+        limits = np.concatenate(
+            [[bottom], self.knots[(self.knots > bottom) & (self.knots < top)], [top]]
+        )
+        return np.unique(
+            np.concatenate([np.linspace(a, b, count) for a, b in zip(limits[:-1], limits[1:])])
+        )
 
 
 def _below(side):
@@ -269,7 +297,8 @@ def love(parameters):
 
 
 def speeds(parameters):
-    """vp, vs (m/s) and rho (kg/m3) of `PARAMETERS`, of the isotropic medium with Voigt's moduli (Babuska & Cara 1991, eq. 2.25).
+    """vp, vs (m/s) and rho (kg/m3) of `PARAMETERS`, of the isotropic medium with Voigt's moduli
+    (Babuska & Cara 1991, eq. 2.25).
 
     Parameters
     ----------
@@ -284,7 +313,8 @@ def speeds(parameters):
 
 
 def inverse_q(parameters):
-    """1 / Qp and 1 / Qs of `PARAMETERS` (8, ...), from those of bulk and shear modulus (Dziewonski & Anderson 1981, eq. 4).
+    """1 / Qp and 1 / Qs of `PARAMETERS` (8, ...), from those of bulk and shear modulus (Dziewonski
+    & Anderson 1981, eq. 4).
 
     Parameters
     ----------
@@ -301,7 +331,8 @@ def _of_waves(vp, vs, kappa, mu):
 
 
 def thomsen(parameters):
-    """epsilon, delta, gamma about the vertical of `PARAMETERS` (8, ...) (Thomsen 1986, eq. 8, 9, 17); 0 in a fluid's gamma.
+    """epsilon, delta, gamma about the vertical of `PARAMETERS` (8, ...) (Thomsen 1986, eq. 8, 9,
+    17); 0 in a fluid's gamma.
 
     Parameters
     ----------
@@ -327,7 +358,8 @@ def stiffness(moduli, axis):
     Returns
     -------
     (6, 6, ...) array
-        Pa, for stress and strain as xx, yy, zz, yz, xz, xy (shear strains doubled): c_ijkl of Browaeys & Chevrot (2004), eq. A1.
+        Pa, for stress and strain as xx, yy, zz, yz, xz, xy (shear strains doubled): c_ijkl of
+        Browaeys & Chevrot (2004), eq. A1.
     """
     a, c, f, l, n = moduli
     d, v = np.eye(3), axis
@@ -336,18 +368,27 @@ def stiffness(moduli, axis):
     for p, (i, j) in enumerate(pairs):
         for q, (k, m) in enumerate(pairs):
             out[p, q] = (
-                (a - 2 * n) * d[i, j] * d[k, m] + n * (d[i, k] * d[j, m] + d[i, m] * d[j, k])
+                (a - 2 * n) * d[i, j] * d[k, m]
+                + n * (d[i, k] * d[j, m] + d[i, m] * d[j, k])
                 + (f - a + 2 * n) * (d[i, j] * v[k] * v[m] + v[i] * v[j] * d[k, m])
-                + (l - n) * (d[i, k] * v[j] * v[m] + d[i, m] * v[j] * v[k] + d[j, k] * v[i] * v[m] + d[j, m] * v[i] * v[k])
+                + (l - n)
+                * (
+                    d[i, k] * v[j] * v[m]
+                    + d[i, m] * v[j] * v[k]
+                    + d[j, k] * v[i] * v[m]
+                    + d[j, m] * v[i] * v[k]
+                )
                 + (a + c - 2 * f - 4 * l) * v[i] * v[j] * v[k] * v[m]
-            )  # fmt: skip
+            )
     return out
 
 
 def described(model, r, side="below", piece=None):
-    """Properties vp, vs, rho, qp, qs, epsilon, delta, gamma (`properties.NAMES`, losses 1 / Q) at radii: array (8, ...).
+    """Properties vp, vs, rho, qp, qs, epsilon, delta, gamma (`properties.NAMES`, losses 1 / Q) at
+    radii: array (8, ...).
 
-    vp and vs are those along the vertical where the model is transversely isotropic, as Thomsen's parameters want them.
+    vp and vs are those along the vertical where the model is transversely isotropic, as Thomsen's
+    parameters want them.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Elevations over longitude and latitude, from netCDF grids such as ETOPO's and GEBCO's, or GeoTIFF: the topography of a chunk."""
+"""Elevations over longitude and latitude, from netCDF grids such as ETOPO's and GEBCO's, or
+GeoTIFF: the topography of a chunk.
+"""
+
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,25 +41,41 @@ class Relief:
         north = to_poles(self.latitude, latitude) if around else np.asarray(latitude, float)
         (i, _, p), (j, _, q) = weights(x, east, ROUNDING), weights(self.latitude, north, ROUNDING)
         columns = [i, (i + 1) % len(self.longitude)]
-        south, north = ((1 - p) * self.elevation[row, columns[0]] + p * self.elevation[row, columns[1]] for row in (j, j + 1))
+        south, north = (
+            (1 - p) * self.elevation[row, columns[0]] + p * self.elevation[row, columns[1]]
+            for row in (j, j + 1)
+        )
         return (1 - q) * south + q * north
 
     def lowered(self, spacing):
-        """Return the relief averaged over blocks about `spacing` degrees wide, so that elements of that size can follow it.
+        """Return the relief averaged over blocks about `spacing` degrees wide, so that elements of
+        that size can follow it.
 
         Parameters
         ----------
         spacing : float
             Degrees; nothing is done where the grid is as coarse.
         """
-        nx, ny = (max(1, int(spacing / np.diff(axis).mean() + 1e-6)) for axis in (self.longitude, self.latitude))
+        nx, ny = (
+            max(1, int(spacing / np.diff(axis).mean() + 1e-6))
+            for axis in (self.longitude, self.latitude)
+        )
         columns, rows = len(self.longitude) // nx * nx, len(self.latitude) // ny * ny
-        blocks = self.elevation[:rows, :columns].reshape(rows // ny, ny, columns // nx, nx).mean(axis=(1, 3))
-        return Relief(self.longitude[:columns].reshape(-1, nx).mean(axis=1), self.latitude[:rows].reshape(-1, ny).mean(axis=1), blocks)
+        blocks = (
+            self.elevation[:rows, :columns]
+            .reshape(rows // ny, ny, columns // nx, nx)
+            .mean(axis=(1, 3))
+        )
+        return Relief(
+            self.longitude[:columns].reshape(-1, nx).mean(axis=1),
+            self.latitude[:rows].reshape(-1, ny).mean(axis=1),
+            blocks,
+        )
 
 
 def to_poles(axis, latitude):
-    """Latitudes; those beyond an end of an axis that is a spacing or less from the pole are moved to it: grids of cells end there.
+    """Latitudes; those beyond an end of an axis that is a spacing or less from the pole are moved
+    to it: grids of cells end there.
 
     Parameters
     ----------
@@ -66,7 +85,10 @@ def to_poles(axis, latitude):
         Degrees.
     """
     latitude, spacing = np.asarray(latitude, float), np.diff(axis).max(initial=0) * (1 + 1e-9)
-    low, high = axis[0] if axis[0] <= spacing - 90 else -np.inf, axis[-1] if axis[-1] >= 90 - spacing else np.inf
+    low, high = (
+        axis[0] if axis[0] <= spacing - 90 else -np.inf,
+        axis[-1] if axis[-1] >= 90 - spacing else np.inf,
+    )
     return np.clip(latitude, low, high)
 
 
@@ -76,7 +98,8 @@ def read(path, variable=None):
     Parameters
     ----------
     path : path-like
-        netCDF (.nc, .grd), or GeoTIFF (.tif, where rioxarray is installed) in longitude and latitude.
+        netCDF (.nc, .grd), or GeoTIFF (.tif, where rioxarray is installed) in longitude and
+        latitude.
     variable : str, optional
         Its name; needed where the file holds several over longitude and latitude.
 
@@ -101,15 +124,25 @@ def from_array(array, name="the elevations"):
     for ours, names in AXES.items():
         theirs = next((d for d in array.dims if str(d).lower() in names), None)
         if theirs is None or theirs not in array.coords:
-            raise ValueError(f"{name} has the dimensions {', '.join(map(str, array.dims))}; it needs longitude and latitude, in degrees")
+            raise ValueError(
+                f"{name} has the dimensions {', '.join(map(str, array.dims))}; it needs longitude and latitude, in degrees"
+            )
         dims[ours] = theirs
     unit = str(array.attrs.get("units", "")).strip().lower()
     if unit not in METRES:
         raise ValueError(f"{name} is in {unit!r}; it must be in m")
     array = array.transpose(dims["latitude"], dims["longitude"]).sortby(list(dims.values()))
-    latitude, longitude = (np.asarray(array[d].values, float) for d in (dims["latitude"], dims["longitude"]))
-    if np.abs(latitude).max(initial=0) > 90 or np.ptp(longitude) > 360 + 1e-9 or min(len(latitude), len(longitude)) < 2:
-        raise ValueError(f"{name}: {dims['longitude']} and {dims['latitude']} are not in degrees, or have fewer than two values")
+    latitude, longitude = (
+        np.asarray(array[d].values, float) for d in (dims["latitude"], dims["longitude"])
+    )
+    if (
+        np.abs(latitude).max(initial=0) > 90
+        or np.ptp(longitude) > 360 + 1e-9
+        or min(len(latitude), len(longitude)) < 2
+    ):
+        raise ValueError(
+            f"{name}: {dims['longitude']} and {dims['latitude']} are not in degrees, or have fewer than two values"
+        )
     values = np.asarray(array.values, float)
     if longitude[-1] - longitude[0] >= 360 - 1e-9:  # -180 and 180 are one
         longitude, values = longitude[:-1], values[:, :-1]

@@ -1,4 +1,6 @@
-"""Surfaces z(y, x): from xarray, netCDF, zarr, GeoTIFF and ESRI ASCII grids, in metres with rising axes."""
+"""Surfaces z(y, x): from xarray, netCDF, zarr, GeoTIFF and ESRI ASCII grids, in metres with rising
+axes.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,17 +36,23 @@ class Surface:
     name: str = "surface"
 
     def at(self, x, y):
-        """Elevations at points (arrays that broadcast together), bilinear; nan beyond the grid by more than half a step.
+        """Elevations at points (arrays that broadcast together), bilinear; nan beyond the grid by
+        more than half a step.
 
         Parameters
         ----------
         x, y : array_like
             m.
         """
-        (i, p, u), (j, q, v) = (weights(axis, np.asarray(c, float), HALF_A_STEP) for axis, c in zip((self.x, self.y), (x, y)))
+        (i, p, u), (j, q, v) = (
+            weights(axis, np.asarray(c, float), HALF_A_STEP)
+            for axis, c in zip((self.x, self.y), (x, y))
+        )
         low = self.z[j, i] * (1 - u) + np.where(u > 0, self.z[j, p], 0) * u
         high = self.z[q, i] * (1 - u) + np.where(u > 0, self.z[q, p], 0) * u
-        return np.where(np.isnan(u) | np.isnan(v), np.nan, low * (1 - v) + np.where(v > 0, high, 0) * v)
+        return np.where(
+            np.isnan(u) | np.isnan(v), np.nan, low * (1 - v) + np.where(v > 0, high, 0) * v
+        )
 
 
 def elevations(surface, grid):
@@ -61,7 +69,8 @@ def elevations(surface, grid):
 
 
 def as_surface(surface):
-    """Return a Surface or float from a Surface, DataArray, path, table of a scenario (file, variable) or number.
+    """Return a Surface or float from a Surface, DataArray, path, table of a scenario (file,
+    variable) or number.
 
     Parameters
     ----------
@@ -79,7 +88,8 @@ def as_surface(surface):
 
 
 def from_array(array, name=None):
-    """Return a Surface from an xarray.DataArray over x and y (easting and northing), in metres or a unit that its attributes name.
+    """Return a Surface from an xarray.DataArray over x and y (easting and northing), in metres or a
+    unit that its attributes name.
 
     Parameters
     ----------
@@ -90,7 +100,8 @@ def from_array(array, name=None):
     Raises
     ------
     ValueError
-        Dimensions that are not these two, coordinates in degrees or not monotonous, infinite elevations.
+        Dimensions that are not these two, coordinates in degrees or not monotonous, infinite
+        elevations.
     """
     name = name or str(array.name or "surface")
     if array.attrs.get("geographic"):
@@ -100,16 +111,24 @@ def from_array(array, name=None):
     for dim in array.dims:
         axis = next((a for a, names in HORIZONTAL.items() if str(dim).lower() in names), None)
         if axis is None or axis in dims:
-            raise ValueError(f"{name} has the dimensions {', '.join(map(str, array.dims))}; {_advice(array.dims)}")
+            raise ValueError(
+                f"{name} has the dimensions {', '.join(map(str, array.dims))}; {_advice(array.dims)}"
+            )
         dims[axis] = dim
     if set(dims) != {"x", "y"}:
-        raise ValueError(f"{name} has the dimensions {', '.join(map(str, array.dims)) or 'none'}; it needs x and y")
+        raise ValueError(
+            f"{name} has the dimensions {', '.join(map(str, array.dims)) or 'none'}; it needs x and y"
+        )
     array = array.transpose(dims["y"], dims["x"])
     z = np.asarray(array.values, float) * factor(array, "length", name)
     for dim in dims.values():
         if dim not in array.coords:
             raise ValueError(f"{name} has no coordinate {dim}")
-    x, y = (np.asarray(array[dims[a]].values, float) * factor(array[dims[a]], "length", f"{a} of {name}") for a in "xy")
+    x, y = (
+        np.asarray(array[dims[a]].values, float)
+        * factor(array[dims[a]], "length", f"{a} of {name}")
+        for a in "xy"
+    )
     return made(x, y, z, name)
 
 
@@ -147,7 +166,8 @@ def made(x, y, z, name):
 
 
 def read(path, variable=None):
-    """Return a Surface from a file: netCDF (.nc, .grd), zarr, ESRI ASCII grid (.asc), GeoTIFF (.tif, where rioxarray is installed).
+    """Return a Surface from a file: netCDF (.nc, .grd), zarr, ESRI ASCII grid (.asc), GeoTIFF
+    (.tif, where rioxarray is installed).
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""The ground and the water of a model: elevations anywhere, and how much of each cell is rock, water and nothing."""
+"""The ground and the water of a model: elevations anywhere, and how much of each cell is rock,
+water and nothing.
+"""
+
 import os
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,7 +34,9 @@ class Profile:
         x, y : array_like
             m.
         """
-        return np.broadcast_to(np.interp(x, self.x, self.z), np.broadcast_shapes(np.shape(x), np.shape(y)))
+        return np.broadcast_to(
+            np.interp(x, self.x, self.z), np.broadcast_shapes(np.shape(x), np.shape(y))
+        )
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,8 @@ class Terrain:
     water: Any = None
 
     def surface(self, x, y):
-        """Elevation of the ground at points, m; under water that of its bottom. nan beyond a surface's grid.
+        """Elevation of the ground at points, m; under water that of its bottom. nan beyond a
+        surface's grid.
 
         Parameters
         ----------
@@ -89,9 +95,11 @@ class Terrain:
         return ground if self.water is None else np.maximum(ground, self.water.level)
 
     def shares(self, grid, k0, k1):
-        """Parts of the cells of planes k0 to k1 - 1 that act as ground and as water: two arrays (k1 - k0, ny, nx), 0 to 1.
+        """Parts of the cells of planes k0 to k1 - 1 that act as ground and as water: two arrays (k1
+        - k0, ny, nx), 0 to 1.
 
-        In the cells of a `Grid` ground that no shear stress holds counts as water or as nothing (`held`), and so does less than `LEAST`.
+        In the cells of a `Grid` ground that no shear stress holds counts as water or as nothing
+        (`held`), and so does less than `LEAST`.
 
         Parameters
         ----------
@@ -107,12 +115,14 @@ class Terrain:
         rock, water = np.zeros((2, k1 - k0, *ground.shape[1:]))
         rock[upper <= ground.min()] = 1
         parts = self.parts if isinstance(grid, cells.Blocks) else self.held
-        for k in np.flatnonzero((upper > ground.min()) & (lower < top.max())):  # the planes that are neither full nor empty
+        # the planes that are neither full nor empty
+        for k in np.flatnonzero((upper > ground.min()) & (lower < top.max())):
             rock[k], water[k] = parts(wide, lower[k], upper[k])
         return rock[inside], water[inside]
 
     def parts(self, grid, lower, upper):
-        """Parts of the cells between two elevations that are ground and water: two arrays (ny, nx), 0 to 1.
+        """Parts of the cells between two elevations that are ground and water: two arrays (ny, nx),
+        0 to 1.
 
         Parameters
         ----------
@@ -120,15 +130,20 @@ class Terrain:
         lower, upper : float
             Elevation, m.
         """
-        rock, both = (np.clip((z - lower) / (upper - lower), 0, 1).mean(axis=0) for z in columns(self, grid))
+        rock, both = (
+            np.clip((z - lower) / (upper - lower), 0, 1).mean(axis=0) for z in columns(self, grid)
+        )
         return rock, both - rock
 
     def held(self, grid, lower, upper):
-        """`parts` as they act on waves: rock is in cells that shear stresses tie to the rock below, water below its level.
+        """`parts` as they act on waves: rock is in cells that shear stresses tie to the rock below,
+        water below its level.
 
-        Where mu is 0 in one of the four cells around a shear stress there is none (`moduli.h`). In a cell of rock with none beside it to
-        both sides along an axis, both points of the velocity along that axis have no shear stress: nothing but the far weights of the
-        differences holds them, and together they swing for ever. So rock counts in blocks of 2 x 2 cells on rock only (2 in the plane).
+        Where mu is 0 in one of the four cells around a shear stress there is none (`moduli.h`). In
+        a cell of rock with none beside it to both sides along an axis, both points of the velocity
+        along that axis have no shear stress: nothing but the far weights of the differences holds
+        them, and together they swing for ever. So rock counts in blocks of 2 x 2 cells on rock only
+        (2 in the plane).
 
         Parameters
         ----------
@@ -146,15 +161,23 @@ class Terrain:
         return np.where(in_block, rock, 0), other
 
     def base(self, grid):
-        """Find columns that are rock in the cell that the water's level cuts and in the one below: only on these is there rock above.
+        """Find columns that are rock in the cell that the water's level cuts and in the one below:
+        only on these is there rock above.
 
         Parameters
         ----------
         grid : Grid
         """
-        lower, upper = cells.edges(grid.window((-grid.start[0], grid.whole[0] - grid.start[0], 0, grid.shape[1], 0, grid.shape[2])), "z")
+        lower, upper = cells.edges(
+            grid.window(
+                (-grid.start[0], grid.whole[0] - grid.start[0], 0, grid.shape[1], 0, grid.shape[2])
+            ),
+            "z",
+        )
         cut = int(np.searchsorted(upper, self.water.level))
-        parts = [self.parts(grid, lower[k], upper[k]) for k in (cut - 1, cut) if 0 <= k < len(upper)]
+        parts = [
+            self.parts(grid, lower[k], upper[k]) for k in (cut - 1, cut) if 0 <= k < len(upper)
+        ]
         return np.all([rock >= water for rock, water in parts], axis=0)
 
     def above(self, grid, k1):
@@ -178,7 +201,8 @@ def _columns(terrain, x, y):
 
 
 def columns(terrain, grid):
-    """Elevations of ground and of the highest matter at some columns of each cell: two arrays (columns, ny, nx), m.
+    """Elevations of ground and of the highest matter at some columns of each cell: two arrays
+    (columns, ny, nx), m.
 
     Parameters
     ----------
@@ -189,7 +213,8 @@ def columns(terrain, grid):
 
 
 def wider(grid):
-    """Return a part of a grid with a ring of neighbouring cells along x and y where the grid goes on, and the index of the part in its arrays.
+    """Return a part of a grid with a ring of neighbouring cells along x and y where the grid goes
+    on, and the index of the part in its arrays.
 
     Parameters
     ----------
@@ -198,13 +223,20 @@ def wider(grid):
     if isinstance(grid, cells.Blocks):
         return grid, np.index_exp[...]
     axes = list(zip(grid.start, grid.shape, grid.whole))[1:]
-    low, high = [min(start, 1) for start, _, _ in axes], [min(whole - start - n, 1) for start, n, whole in axes]
+    low, high = (
+        [min(start, 1) for start, _, _ in axes],
+        [min(whole - start - n, 1) for start, n, whole in axes],
+    )
     (_, ny, nx), inside = grid.shape, tuple(slice(a, a + n) for a, (_, n, _) in zip(low, axes))
-    return grid.window((0, grid.shape[0], -low[0], ny + high[0], -low[1], nx + high[1])), (slice(None), *inside)
+    return grid.window((0, grid.shape[0], -low[0], ny + high[0], -low[1], nx + high[1])), (
+        slice(None),
+        *inside,
+    )
 
 
 def in_blocks(chosen, grid):
-    """Cells of a plane (ny, nx) that lie in a block of two such cells along each axis; none exist beyond the grid.
+    """Cells of a plane (ny, nx) that lie in a block of two such cells along each axis; none exist
+    beyond the grid.
 
     Parameters
     ----------
@@ -220,7 +252,8 @@ def in_blocks(chosen, grid):
 
 
 def beside(chosen, axis, step):
-    """Value of the neighbour one step (1 or -1) along an axis, for each cell of a plane; False beyond the plane.
+    """Value of the neighbour one step (1 or -1) along an axis, for each cell of a plane; False
+    beyond the plane.
 
     Parameters
     ----------
@@ -248,7 +281,11 @@ def build(model):
         A file that is no surface.
     """
     topography = getattr(model, "topography", None)
-    return None if topography is None else _terrain(topography, getattr(model, "water", None), _modified(topography))
+    return (
+        None
+        if topography is None
+        else _terrain(topography, getattr(model, "water", None), _modified(topography))
+    )
 
 
 def _modified(topography):
@@ -273,15 +310,19 @@ def _ground(topography):
         return Level(float(topography))
     if topography.y is None:
         return Profile(np.array(topography.x), np.array(topography.z))
-    return surfaces.Surface(*(np.array(values) for values in (topography.x, topography.y, topography.z)), "topography")
+    return surfaces.Surface(
+        *(np.array(values) for values in (topography.x, topography.y, topography.z)), "topography"
+    )
 
 
 def fill(terrain, grid, k0, k1, averages):
-    """Cell averages with the terrain in them: rho, kappa, mu or rho, c11, c13, c33, c44, c66 (k1 - k0, ny, nx) of a medium without surface.
+    """Cell averages with the terrain in them: rho, kappa, mu or rho, c11, c13, c33, c44, c66 (k1 -
+    k0, ny, nx) of a medium without surface.
 
-    Part of a cell above the surface is nothing: density and moduli are those of the rest times its share, which keeps the mass and the
-    stiffness along the surface. Where water and rock share a cell it is the one that fills more of it. A cell of rock that no shear stress
-    holds is empty, or water (`Terrain.held`).
+    Part of a cell above the surface is nothing: density and moduli are those of the rest times its
+    share, which keeps the mass and the stiffness along the surface. Where water and rock share a
+    cell it is the one that fills more of it. A cell of rock that no shear stress holds is empty, or
+    water (`Terrain.held`).
 
     Parameters
     ----------
@@ -302,7 +343,9 @@ def fill(terrain, grid, k0, k1, averages):
         return tuple(share * values for values in averages)
     rho, bulk = terrain.water.rho, terrain.water.rho * terrain.water.vp**2
     in_water = (rho, bulk, 0) if len(averages) == 3 else (rho, bulk, bulk, bulk, 0, 0)
-    return tuple(share * np.where(water > rock, fluid, values) for fluid, values in zip(in_water, averages))
+    return tuple(
+        share * np.where(water > rock, fluid, values) for fluid, values in zip(in_water, averages)
+    )
 
 
 def lossless(terrain, grid, k0, k1, inverse_q):
@@ -384,7 +427,8 @@ def clipped(terrain, region):
 
 
 def heights(terrain, region):
-    """Lowest ground and highest matter over a region, m; nan where the surface does not reach over it.
+    """Lowest ground and highest matter over a region, m; nan where the surface does not reach over
+    it.
 
     Parameters
     ----------
@@ -396,9 +440,14 @@ def heights(terrain, region):
 
 
 def _lookup(ground, region, name):
-    """Coordinates at which elevations are extreme within a region: those of the surface there, and its ends."""
+    """Coordinates at which elevations are extreme within a region: those of the surface there, and
+    its ends.
+    """
     low, high = region.bounds(name)
-    nodes = np.asarray(getattr(ground, name, ()) if not (name == "y" and isinstance(ground, Profile)) else (), float)
+    nodes = np.asarray(
+        getattr(ground, name, ()) if not (name == "y" and isinstance(ground, Profile)) else (),
+        float,
+    )
     return np.unique(np.concatenate([[low, high], nodes[(nodes > low) & (nodes < high)]]))
 
 
@@ -424,10 +473,20 @@ def problems(terrain, region, key="model"):
     lowest, highest = float(z.min()), float(terrain.top(x, y[:, None]).max())
     problems = []
     if highest > high - room * (1 - 1e-9):
-        problems.append(Problem(where, f"the surface rises to {highest:.10g} m, the domain to {high:.10g} m: "
-                             f"it needs {'a spacing of ' if room else ''}air above it",
-                             f"raise the top of the domain above {highest + room:.10g} m (domain.size)"))  # fmt: skip
+        problems.append(
+            Problem(
+                where,
+                f"the surface rises to {highest:.10g} m, the domain to {high:.10g} m: "
+                f"it needs {'a spacing of ' if room else ''}air above it",
+                f"raise the top of the domain above {highest + room:.10g} m (domain.size)",
+            )
+        )
     if lowest <= low:
-        problems.append(Problem(where, f"the topography goes down to {lowest:.10g} m, below the bottom of the domain at {low:.10g} m",
-                             "lower domain.origin, or check the unit and the sign of the elevations"))  # fmt: skip
+        problems.append(
+            Problem(
+                where,
+                f"the topography goes down to {lowest:.10g} m, below the bottom of the domain at {low:.10g} m",
+                "lower domain.origin, or check the unit and the sign of the elevations",
+            )
+        )
     return problems

@@ -1,26 +1,34 @@
-"""Attenuation by relaxation mechanisms: their frequencies and anelastic coefficients for a wanted Q, and the medium that results.
+"""Attenuation by relaxation mechanisms: their frequencies and anelastic coefficients for a wanted
+Q, and the medium that results.
 
-The generalised Maxwell body of Emmerich & Korn (1987, Geophysics 52, 1252-1264), the same as a generalised Zener body (Moczo & Kristek
-2005, GRL 32, L01306). Fourier convention exp(+i w t). A modulus relaxes from M_U at high frequency,
+The generalised Maxwell body of Emmerich & Korn (1987, Geophysics 52, 1252-1264), the same as a
+generalised Zener body (Moczo & Kristek 2005, GRL 32, L01306). Fourier convention exp(+i w t). A
+modulus relaxes from M_U at high frequency,
 
     M(w) / M_U = 1 - sum_l Y_l w_l / (w_l + i w),        1/Q = Im M / Re M,
 
-with the memory variables xi_l of a strain (rate) e:  d xi_l/dt = w_l (e - xi_l),  stress (rate) = M_U (e - sum_l Y_l xi_l).
+with the memory variables xi_l of a strain (rate) e:  d xi_l/dt = w_l (e - xi_l),  stress (rate) =
+M_U (e - sum_l Y_l xi_l).
 
-Coefficients depend on Q alone, so they are fitted for a few losses s = 1/Q and kept as polynomials, Y_l(s) = s (c0 + c1 s + c2 s^2 ...): a
-solver needs s at each point and these few numbers, whatever the number of mechanisms.
+Coefficients depend on Q alone, so they are fitted for a few losses s = 1/Q and kept as polynomials,
+Y_l(s) = s (c0 + c1 s + c2 s^2 ...): a solver needs s at each point and these few numbers, whatever
+the number of mechanisms.
 
-What a point stores is its own matter. "full": all mechanisms. "coarse": one of them (Day 1998, BSSA 88, 1051-1062); "paired": two of
-four; "mixed": two of four for shear stresses, one for normal ones. Points belong to classes, as many to each, in a pattern that repeats
-after two points along each axis, one pattern for the normal stresses and one for each shear stress. What a wave then sees is not quite the
-mean modulus over the classes, as the strain is larger where the point is softer: to second order M_U (1 - <D> - theta var D) with D the
-relaxation of each class; theta = 1 would be the harmonic mean.
-theta depends on wave and direction; the fit takes its mean, and the `PATTERNS` of four classes are those, found by search, in which the
-moduli of P and S waves in a Poisson solid vary least with direction (0.09 % at Q = 20; with one pattern for all stresses 0.25 % at best).
-What is left at low Q is near a source or receiver: its point is softer or stiffer than the mean. Pairs lie in a chequerboard, each next to
-the other on all sides: 3 to 4 wavelengths from a force at Q = 20 the worst spectral amplitude is off by 1.2 or 1.6 %, by where the force is
-(the first and the last, the second and the third in other patterns of two classes up to 2.5 %).
+What a point stores is its own matter. "full": all mechanisms. "coarse": one of them (Day 1998, BSSA
+88, 1051-1062); "paired": two of four; "mixed": two of four for shear stresses, one for normal ones.
+Points belong to classes, as many to each, in a pattern that repeats after two points along each
+axis, one pattern for the normal stresses and one for each shear stress. What a wave then sees is
+not quite the mean modulus over the classes, as the strain is larger where the point is softer: to
+second order M_U (1 - <D> - theta var D) with D the relaxation of each class; theta = 1 would be the
+harmonic mean. theta depends on wave and direction; the fit takes its mean, and the `PATTERNS` of
+four classes are those, found by search, in which the moduli of P and S waves in a Poisson solid
+vary least with direction (0.09 % at Q = 20; with one pattern for all stresses 0.25 % at best). What
+is left at low Q is near a source or receiver: its point is softer or stiffer than the mean. Pairs
+lie in a chequerboard, each next to the other on all sides: 3 to 4 wavelengths from a force at Q =
+20 the worst spectral amplitude is off by 1.2 or 1.6 %, by where the force is (the first and the
+last, the second and the third in other patterns of two classes up to 2.5 %).
 """
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,19 +36,31 @@ import numpy as np
 MOST = 4  # mechanisms
 THETA = 0.57  # with the third order, for the lowest Q
 STORED = {  # mechanisms that a point of each class stores
-    "coarse": {1: ((0,),), 2: ((0,), (1,)), 3: ((0,), (1,), (2,), (1,)), 4: ((0,), (1,), (2,), (3,))},
+    "coarse": {
+        1: ((0,),),
+        2: ((0,), (1,)),
+        3: ((0,), (1,), (2,), (1,)),
+        4: ((0,), (1,), (2,), (3,)),
+    },
     "paired": {4: ((0, 2), (1, 3))},
     "full": {n: (tuple(range(n)),) for n in range(1, MOST + 1)},
 }
 # Of normal and of shear stresses; "mixed": S waves are the shorter ones.
-STORAGES = {"coarse": ("coarse", "coarse"), "mixed": ("coarse", "paired"), "paired": ("paired", "paired"), "full": ("full", "full")}
-# Classes of the points 4 odd(i) + 2 odd(j) + odd(k), in the plane 2 odd(i) + odd(k), for normal stresses, sxy, sxz, syz.
+STORAGES = {
+    "coarse": ("coarse", "coarse"),
+    "mixed": ("coarse", "paired"),
+    "paired": ("paired", "paired"),
+    "full": ("full", "full"),
+}
+# Classes of the points 4 odd(i) + 2 odd(j) + odd(k), in the plane 2 odd(i) + odd(k), for normal
+# stresses, sxy, sxz, syz.
 PATTERNS = {2: ("01101001",) * 4, 4: ("32032110", "21321030", "33101022", "13230102")}
 PLANAR = {2: ("0110",) * 4, 4: ("0123", "0231", "2013", "2013")}
 DEGREE = 4  # numbers of a polynomial of the coefficients in 1/Q
 SAMPLES = 61  # frequencies in the band at which the fit is made
 NODES = 8  # losses at which it is made
-SPANS = np.linspace(0.3, 1.4, 34)  # relaxation frequencies over the band's, in logarithm: those tried
+# relaxation frequencies over the band's, in logarithm: those tried
+SPANS = np.linspace(0.3, 1.4, 34)
 ROUNDS = 40  # of Lawson's weights
 
 
@@ -61,7 +81,8 @@ class Relaxation:
     omega : (L,) array
         Relaxation frequencies, rad/s, rising.
     polynomials : (DEGREE, L) array
-        c of Y_l(s) = s (c[0] + c[1] s + ...); Y_l is that of the points that store mechanism l, for normal stresses.
+        c of Y_l(s) = s (c[0] + c[1] s + ...); Y_l is that of the points that store mechanism l, for
+        normal stresses.
     of_shear : (DEGREE, L) array
         The same for shear stresses.
     largest : float
@@ -115,7 +136,12 @@ class Relaxation:
         -------
         ndarray, shape (..., n)
         """
-        return relaxed(self.coefficients(inverse_q), self.omega, 2 * np.pi * np.atleast_1d(frequency), self.stored)
+        return relaxed(
+            self.coefficients(inverse_q),
+            self.omega,
+            2 * np.pi * np.atleast_1d(frequency),
+            self.stored,
+        )
 
     def fitted_inverse_q(self, frequency, inverse_q):
         """1/Q of the fitted medium: array (..., n).
@@ -158,7 +184,10 @@ class Relaxation:
         frequency, inverse_q
             As of `modulus`.
         """
-        return np.asarray(inverse_q, dtype=float)[..., None] * (np.atleast_1d(frequency) / self.frequency) ** -self.power
+        return (
+            np.asarray(inverse_q, dtype=float)[..., None]
+            * (np.atleast_1d(frequency) / self.frequency) ** -self.power
+        )
 
     def error(self, inverse_q):
         """Largest relative error of Q in the band: array (...).
@@ -175,8 +204,9 @@ class Relaxation:
 def relaxation(band, largest, mechanisms=3, frequency=None, power=0.0, storage="coarse"):
     """Fit mechanisms.
 
-    Relaxation frequencies lie evenly in logarithm about the band's middle; their span is the one with the smallest worst error of Q.
-    Coefficients are non-negative and minimise the worst relative error of 1/Q (least squares with Lawson's weights).
+    Relaxation frequencies lie evenly in logarithm about the band's middle; their span is the one
+    with the smallest worst error of Q. Coefficients are non-negative and minimise the worst
+    relative error of 1/Q (least squares with Lawson's weights).
 
     Parameters
     ----------
@@ -208,18 +238,27 @@ def relaxation(band, largest, mechanisms=3, frequency=None, power=0.0, storage="
     omega = 2 * np.pi * np.geomspace(*band, SAMPLES)
     shape = (omega / (2 * np.pi * frequency)) ** -power
     nodes = largest * np.sin(np.arange(1, NODES + 1) * np.pi / (2 * NODES))
-    trials = [_frequencies(band, middle, mechanisms, span) for span in (SPANS if mechanisms > 1 else [0.0])]
+    trials = [
+        _frequencies(band, middle, mechanisms, span)
+        for span in (SPANS if mechanisms > 1 else [0.0])
+    ]
     fits = [_fit(omega, rates, nodes[NODES // 2] * shape, stored) for rates in trials]
     rates = trials[int(np.argmin([worst for worst, _ in fits]))]
     fitted = _polynomials(omega, rates, nodes, shape, stored)
     shear = fitted if of_shear == stored else _polynomials(omega, rates, nodes, shape, of_shear)
     if fitted is None or shear is None:
-        raise ValueError(f"Q = {1 / largest:.4g} is too low for {mechanisms} mechanism(s) with {storage} storage")
-    return Relaxation(tuple(band), float(frequency), float(power), storage, rates, fitted, shear, float(largest))
+        raise ValueError(
+            f"Q = {1 / largest:.4g} is too low for {mechanisms} mechanism(s) with {storage} storage"
+        )
+    return Relaxation(
+        tuple(band), float(frequency), float(power), storage, rates, fitted, shear, float(largest)
+    )
 
 
 def _polynomials(omega, rates, nodes, shape, stored):
-    """Coefficients of Y_l(s) from fits at the losses `nodes`: (DEGREE, L); None where a relaxed modulus would not be positive."""
+    """Coefficients of Y_l(s) from fits at the losses `nodes`: (DEGREE, L); None where a relaxed
+    modulus would not be positive.
+    """
     values = np.array([_fit(omega, rates, s * shape, stored)[1] for s in nodes])
     least = 1 - values[:, list(stored)].sum(-1).max(-1)
     if not np.isfinite(values).all() or (least <= 0).any():
@@ -229,7 +268,8 @@ def _polynomials(omega, rates, nodes, shape, stored):
 
 
 def classes(count, planar=False):
-    """Class of a point by (pattern, row, odd i): int array (4, 4, 2), row = odd(j) + 2 odd(k); (4, 2, 2) in the plane, row = odd(k).
+    """Class of a point by (pattern, row, odd i): int array (4, 4, 2), row = odd(j) + 2 odd(k); (4,
+    2, 2) in the plane, row = odd(k).
 
     Parameters
     ----------
@@ -245,7 +285,8 @@ def classes(count, planar=False):
 
 
 def relaxed(coefficients, rates, omega, stored):
-    """Complex M(w) / M_U that waves see, for coefficients (..., L), relaxation frequencies (L,) and omega (n,): array (..., n).
+    """Complex M(w) / M_U that waves see, for coefficients (..., L), relaxation frequencies (L,) and
+    omega (n,): array (..., n).
 
     Parameters
     ----------
@@ -256,7 +297,9 @@ def relaxed(coefficients, rates, omega, stored):
         rad/s.
     stored : str
     """
-    parts = (coefficients[..., None, :] * rates / (rates + 1j * omega[:, None]))[..., list(stored)].sum(-1)
+    parts = (coefficients[..., None, :] * rates / (rates + 1j * omega[:, None]))[
+        ..., list(stored)
+    ].sum(-1)
     mean = parts.mean(-1)
     return 1 - mean - THETA * ((parts - mean[..., None]) ** 2).mean(-1)
 
@@ -269,17 +312,22 @@ def _polynomial(c, s):
 
 
 def _frequencies(band, middle, count, span):
-    """Relaxation frequencies, rad/s: `count` between the band's limits, these drawn out from the middle by the factor `span`."""
+    """Relaxation frequencies, rad/s: `count` between the band's limits, these drawn out from the
+    middle by the factor `span`.
+    """
     ends = (np.asarray(band) / middle) ** span
     return 2 * np.pi * middle * (np.geomspace(*ends, count) if count > 1 else np.ones(1))
 
 
 def _fit(omega, rates, loss, stored):
-    """Coefficients (L,) for a wanted 1/Q at omega, and the worst relative error of 1/Q: (error, coefficients).
+    """Coefficients (L,) for a wanted 1/Q at omega, and the worst relative error of 1/Q: (error,
+    coefficients).
 
-    Im M = loss Re M is linear in Y (Emmerich & Korn 1987, eq. 23) but for the variance over the classes: that of the round before is taken.
+    Im M = loss Re M is linear in Y (Emmerich & Korn 1987, eq. 23) but for the variance over the
+    classes: that of the round before is taken.
     """
-    share = np.bincount(np.ravel(stored), minlength=len(rates)) / len(stored)  # of the points, that store each mechanism
+    # of the points, that store each mechanism
+    share = np.bincount(np.ravel(stored), minlength=len(rates)) / len(stored)
     r = share * rates / (rates + 1j * omega[:, None])
     matrix = (loss[:, None] * r.real - r.imag) / loss[:, None]
     weight, target, best = np.ones(len(omega)), np.ones(len(omega)), (np.inf, None)
@@ -299,10 +347,12 @@ def _fit(omega, rates, loss, stored):
 
 
 def _non_negative(matrix, target):
-    """Least squares without negative unknowns: those that come out negative are left out, the worst first.
+    """Least squares without negative unknowns: those that come out negative are left out, the worst
+    first.
 
-    scipy.optimize.nnls solves a round exactly and fits in 0.16 s rather than 0.20 s. After all rounds the worst error of Q is the same in
-    174 of 176 fits (1 to 4 mechanisms, Q 10 to 100), and in two it is larger: 1.2 % rather than 0.9 %.
+    scipy.optimize.nnls solves a round exactly and fits in 0.16 s rather than 0.20 s. After all
+    rounds the worst error of Q is the same in 174 of 176 fits (1 to 4 mechanisms, Q 10 to 100), and
+    in two it is larger: 1.2 % rather than 0.9 %.
     """
     used = np.ones(matrix.shape[1], dtype=bool)
     while True:

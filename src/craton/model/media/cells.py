@@ -1,4 +1,7 @@
-"""Cells of the grid: where they end, where they are sampled, and how a sampled cell becomes one density and two moduli."""
+"""Cells of the grid: where they end, where they are sampled, and how a sampled cell becomes one
+density and two moduli.
+"""
+
 import os
 from collections import deque
 from collections.abc import Callable
@@ -10,13 +13,15 @@ import numpy as np
 from craton.conventions import AXES
 from craton.model.blas import one_thread
 
-# Two faces closer than this part of the spacing are the same face: rounding must not put a sliver of fluid into a solid cell.
+# Two faces closer than this part of the spacing are the same face: rounding must not put a sliver
+# of fluid into a solid cell.
 SLIVER = 1e-6
 
 
 @dataclass(frozen=True)
 class Region:
-    """A box of space; what `extremes` and `problems` need to know of a grid, for use before there is a spacing.
+    """A box of space; what `extremes` and `problems` need to know of a grid, for use before there
+    is a spacing.
 
     Parameters
     ----------
@@ -83,7 +88,8 @@ def box(grid):
 
 
 def slab(grid, k0, k1):
-    """Extent of the cells of planes k0 to k1 - 1, as `box` has it. An axis of one point has its whole cell here, not nothing.
+    """Extent of the cells of planes k0 to k1 - 1, as `box` has it. An axis of one point has its
+    whole cell here, not nothing.
 
     Parameters
     ----------
@@ -100,8 +106,9 @@ def slab(grid, k0, k1):
 def edges(grid, name):
     """Lower and upper edge of each cell along one axis, metres: two arrays (n,).
 
-    A cell reaches half a spacing to both sides of its point and is clipped at the first and last point of the (whole) grid, so that
-    the cell of a free surface is its lower half. An axis of one point (a 2-D grid) keeps its whole cell. `Blocks` say it themselves.
+    A cell reaches half a spacing to both sides of its point and is clipped at the first and last
+    point of the (whole) grid, so that the cell of a free surface is its lower half. An axis of one
+    point (a 2-D grid) keeps its whole cell. `Blocks` say it themselves.
 
     Parameters
     ----------
@@ -134,7 +141,8 @@ def middles(lower, upper, pieces):
 
 
 def quadrature(lower, upper, breaks, pieces=1, order=1):
-    """Nodes and weights (sum 1) for the mean over one interval of a function that may jump at `breaks`.
+    """Nodes and weights (sum 1) for the mean over one interval of a function that may jump at
+    `breaks`.
 
     Parameters
     ----------
@@ -158,13 +166,18 @@ def quadrature(lower, upper, breaks, pieces=1, order=1):
         cuts = cuts[np.concatenate([[True], np.diff(cuts) > sliver])]
     ends = np.concatenate([[lower], cuts, [upper]])
     middle, half = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
-    nodes, weights = np.polynomial.legendre.leggauss(order) if order > 1 else (np.zeros(1), np.full(1, 2.0))
+    nodes, weights = (
+        np.polynomial.legendre.leggauss(order) if order > 1 else (np.zeros(1), np.full(1, 2.0))
+    )
     total = upper - lower
-    return (middle[:, None] + half[:, None] * nodes).ravel(), (half[:, None] / total * weights).ravel()
+    return (middle[:, None] + half[:, None] * nodes).ravel(), (
+        half[:, None] / total * weights
+    ).ravel()
 
 
 def moduli(vp, vs, rho):
-    """Bulk modulus and shear modulus, Pa, of speeds in m/s and density in kg/m3: rho (vp^2 - 4/3 vs^2) and rho vs^2.
+    """Bulk modulus and shear modulus, Pa, of speeds in m/s and density in kg/m3: rho (vp^2 - 4/3
+    vs^2) and rho vs^2.
 
     Parameters
     ----------
@@ -178,7 +191,9 @@ def moduli(vp, vs, rho):
 
 
 class Average(NamedTuple):
-    """An average over cells: means of `terms`, from which `finish` makes the `size` values of an effective medium; it needs `names`."""
+    """An average over cells: means of `terms`, from which `finish` makes the `size` values of an
+    effective medium; it needs `names`.
+    """
 
     names: tuple[str, ...]
     size: int
@@ -186,7 +201,8 @@ class Average(NamedTuple):
     finish: Callable
 
     def __call__(self, values, weights, axes):
-        """Return the effective medium of samples with weights whose sum over `axes` is 1; arrays that broadcast together.
+        """Return the effective medium of samples with weights whose sum over `axes` is 1; arrays
+        that broadcast together.
 
         Where fluid and solid share a cell, only the one that fills more of it counts; see `mean`.
         """
@@ -252,10 +268,18 @@ def _finish_layered(rho, plane, ratio, soft33, soft44, c66):
     return rho, plane + c33 * ratio**2, c33 * ratio, c33, c44, np.where(c44 > 0, c66, 0.0)
 
 
-# Density and moduli: `mean`. Losses 1/Qp, 1/Qs: complex moduli averaged harmonically (Kristek & Moczo 2003, BSSA 93, 2273-2280) to first
-# order in 1/Q, that is losses of the bulk and the shear modulus weighted with compliances.
-ELASTIC = Average(("vp", "vs", "rho"), 3, _compliances, lambda rho, soft_kappa, soft_mu: (rho, 1 / soft_kappa, 1 / soft_mu))
-VTI = Average(("vp", "vs", "rho", "qp", "qs", "epsilon", "delta", "gamma"), 6, _layered, _finish_layered)
+# Density and moduli: `mean`. Losses 1/Qp, 1/Qs: complex moduli averaged harmonically (Kristek &
+# Moczo 2003, BSSA 93, 2273-2280) to first order in 1/Q, that is losses of the bulk and the shear
+# modulus weighted with compliances.
+ELASTIC = Average(
+    ("vp", "vs", "rho"),
+    3,
+    _compliances,
+    lambda rho, soft_kappa, soft_mu: (rho, 1 / soft_kappa, 1 / soft_mu),
+)
+VTI = Average(
+    ("vp", "vs", "rho", "qp", "qs", "epsilon", "delta", "gamma"), 6, _layered, _finish_layered
+)
 LOSSES = Average(("vp", "vs", "rho", "qp", "qs"), 2, _losses, _finish_losses)
 
 
@@ -274,8 +298,9 @@ def mean(vp, vs, rho, weights, axes):
     Returns
     -------
     rho, kappa, mu : arrays
-        Arithmetic mean of density, kg/m3; harmonic means of bulk and shear modulus, Pa. Where fluid and solid share a cell, those of the
-        one that fills more of it (the solid where both fill half): means of the two make waves along a sea floor wrong by per cent.
+        Arithmetic mean of density, kg/m3; harmonic means of bulk and shear modulus, Pa. Where fluid
+        and solid share a cell, those of the one that fills more of it (the solid where both fill
+        half): means of the two make waves along a sea floor wrong by per cent.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         return ELASTIC((vp, vs, rho), weights, axes)
@@ -283,7 +308,10 @@ def mean(vp, vs, rho, weights, axes):
 
 def cores():
     """Cores that this process may use, up to 16."""
-    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 16)
+    return min(
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        16,
+    )
 
 
 def in_parallel(work, items):
@@ -299,7 +327,8 @@ def in_parallel(work, items):
 
 
 def in_order(work, items):
-    """Results of `work` for each item, in order, computed on the cores of this process, few at a time; the first error is raised.
+    """Results of `work` for each item, in order, computed on the cores of this process, few at a
+    time; the first error is raised.
 
     Parameters
     ----------

@@ -1,11 +1,13 @@
 """Which values of Vp, Vs and density a medium may have, and the messages for those it may not."""
+
 import numpy as np
 
 from craton.errors import Problem
 
 NAMES = ("vp", "vs", "rho")
 UNITS = ("m/s", "m/s", "kg/m3")
-LIMIT = np.sqrt(0.5) * (1 + 1e-6)  # vs / vp where Poisson's ratio reaches zero, with room for float32 files
+# vs / vp where Poisson's ratio reaches zero, with room for float32 files
+LIMIT = np.sqrt(0.5) * (1 + 1e-6)
 
 
 def tolerance(*coordinates):
@@ -14,7 +16,8 @@ def tolerance(*coordinates):
 
 
 def wrong(vp, vs, rho):
-    """Find impossible values: dict of fault -> boolean array. The names are those that `_sentence` knows.
+    """Find impossible values: dict of fault -> boolean array. The names are those that `_sentence`
+    knows.
 
     Parameters
     ----------
@@ -42,8 +45,14 @@ def sound(vp, vs, rho):
     rho : array_like
         kg/m3.
     """
-    return bool(np.size(vp) and vp.min() > 0 and vs.min() >= 0 and rho.min() > 0 and max(v.max() for v in (vp, vs, rho)) < np.inf
-                and (vs <= vp * LIMIT).all())  # fmt: skip
+    return bool(
+        np.size(vp)
+        and vp.min() > 0
+        and vs.min() >= 0
+        and rho.min() > 0
+        and max(v.max() for v in (vp, vs, rho)) < np.inf
+        and (vs <= vp * LIMIT).all()
+    )
 
 
 def _sentence(fault, vp, vs, rho, where):
@@ -56,13 +65,17 @@ def _sentence(fault, vp, vs, rho, where):
         )
     value, unit = dict(zip(NAMES, zip((vp, vs, rho), UNITS)))[fault]
     if not np.isfinite(value):
-        return f"{fault} is not a finite number ({value}){where}", f"Give {fault} a value in {unit}."
+        return (
+            f"{fault} is not a finite number ({value}){where}",
+            f"Give {fault} a value in {unit}.",
+        )
     rule = "0 (a fluid) or more" if fault == "vs" else "more than 0"
     return f"{fault} is {value:.6g} {unit}{where}; it must be {rule}", f"Give {fault} in {unit}."
 
 
 def values(key, vp, vs, rho, where=""):
-    """Problems of one triple of values; `where` (with a leading space) tells the place in the message.
+    """Problems of one triple of values; `where` (with a leading space) tells the place in the
+    message.
 
     Parameters
     ----------
@@ -76,7 +89,9 @@ def values(key, vp, vs, rho, where=""):
     """
     bad = [fault for fault, mask in wrong(*(np.float64(v) for v in (vp, vs, rho))).items() if mask]
     names = {fault: "vs" if fault == "ratio" else fault for fault in bad}
-    return [Problem(f"{key}.{names[fault]}", *_sentence(fault, vp, vs, rho, where)) for fault in bad]
+    return [
+        Problem(f"{key}.{names[fault]}", *_sentence(fault, vp, vs, rho, where)) for fault in bad
+    ]
 
 
 def points(key, xyz, vp, vs, rho, noun="points"):
@@ -103,5 +118,7 @@ def points(key, xyz, vp, vs, rho, noun="points"):
             x, y, z = (np.broadcast_to(c, mask.shape)[first] for c in xyz)
             where = f" at (x, y, z) = ({x:.10g}, {y:.10g}, {z:.10g}) m"
             message, remedy = _sentence(error, vp[first], vs[first], rho[first], where)
-            problems.append(Problem(key, f"{message}; {count} of {mask.size} {noun} are affected", remedy))
+            problems.append(
+                Problem(key, f"{message}; {count} of {mask.size} {noun} are affected", remedy)
+            )
     return problems

@@ -1,8 +1,11 @@
-"""The Earth model of a scenario as methods see it: cell averages, values at points, extremes, and what is wrong with it.
+"""The Earth model of a scenario as methods see it: cell averages, values at points, extremes, and
+what is wrong with it.
 
-A model is any object with the names of the scenario's `model` table: `kind` homogeneous (vp, vs, rho), layers (layers) or file
-(file), and for each `anomalies`. Inside, it becomes a medium (`Layered` or `Gridded`) with anomalies on top.
+A model is any object with the names of the scenario's `model` table: `kind` homogeneous (vp, vs,
+rho), layers (layers) or file (file), and for each `anomalies`. Inside, it becomes a medium
+(`Layered` or `Gridded`) with anomalies on top.
 """
+
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +21,13 @@ BATCH = 1 << 18  # samples held at a time while such cells are averaged
 def cell_averages(model, grid, k0, k1):
     """Density and moduli averaged over the cells of some planes of a grid.
 
-    A cell has the size of the spacing, is centred on its integer point and is clipped at the first and last point of the grid:
-    the cells of the top plane are their lower halves. Density is the arithmetic mean over the cell, the bulk and the shear modulus
-    are harmonic means (Moczo et al. 2002, BSSA 92, 3042-3066). Flat layers are exact wherever an interface crosses a cell; a cell that an
-    anomaly's surface cuts is sampled 4 times along each axis (its share of the cell is known to 1/8 at worst, where the surface runs along
-    the grid; exactly for the horizontal faces of boxes); model files are interpolated linearly at 2 points along each axis.
+    A cell has the size of the spacing, is centred on its integer point and is clipped at the first
+    and last point of the grid: the cells of the top plane are their lower halves. Density is the
+    arithmetic mean over the cell, the bulk and the shear modulus are harmonic means (Moczo et al.
+    2002, BSSA 92, 3042-3066). Flat layers are exact wherever an interface crosses a cell; a cell
+    that an anomaly's surface cuts is sampled 4 times along each axis (its share of the cell is
+    known to 1/8 at worst, where the surface runs along the grid; exactly for the horizontal faces
+    of boxes); model files are interpolated linearly at 2 points along each axis.
 
     Parameters
     ----------
@@ -34,8 +39,9 @@ def cell_averages(model, grid, k0, k1):
     Returns
     -------
     rho, kappa, mu : arrays (k1 - k0, ny, nx), float64
-        kg/m3, Pa, Pa. Read-only views, constant along y and x, where the model depends on z only. mu is 0 in a cell with fluid in it.
-        All three are 0 in a cell above the surface of a model with topography (`terrain.fill`).
+        kg/m3, Pa, Pa. Read-only views, constant along y and x, where the model depends on z only.
+        mu is 0 in a cell with fluid in it. All three are 0 in a cell above the surface of a model
+        with topography (`terrain.fill`).
 
     Raises
     ------
@@ -49,10 +55,12 @@ def cell_averages(model, grid, k0, k1):
 
 
 def cell_losses(model, grid, k0, k1):
-    """1/Qp and 1/Qs averaged over the cells of some planes of a grid, 0 where a model says nothing of Q.
+    """1/Qp and 1/Qs averaged over the cells of some planes of a grid, 0 where a model says nothing
+    of Q.
 
-    As `cell_averages`, with the losses of bulk and shear modulus weighted with compliances: harmonic means of complex moduli (Kristek &
-    Moczo 2003, BSSA 93, 2273-2280) to first order in 1/Q. 1/Qs is 0 in a cell with fluid in it.
+    As `cell_averages`, with the losses of bulk and shear modulus weighted with compliances:
+    harmonic means of complex moduli (Kristek & Moczo 2003, BSSA 93, 2273-2280) to first order in
+    1/Q. 1/Qs is 0 in a cell with fluid in it.
 
     Parameters
     ----------
@@ -74,7 +82,8 @@ def cell_losses(model, grid, k0, k1):
 
 
 def cell_stiffness(model, grid, k0, k1):
-    """Density and c11, c13, c33, c44, c66 averaged over the cells of some planes of a grid: transverse isotropy about z.
+    """Density and c11, c13, c33, c44, c66 averaged over the cells of some planes of a grid:
+    transverse isotropy about z.
 
     As `cell_averages`, with the mean of thin horizontal layers (Backus 1962) for the stiffness, Pa.
 
@@ -106,12 +115,18 @@ def _averages(model, grid, k0, k1, average):
     if not bodies:
         return averages
     averages = tuple(np.array(values) for values in averages)
-    cells.in_parallel(lambda k: _overlay(medium, bodies, grid, k, [values[k - k0] for values in averages], average), range(k0, k1))
+    cells.in_parallel(
+        lambda k: _overlay(
+            medium, bodies, grid, k, [values[k - k0] for values in averages], average
+        ),
+        range(k0, k1),
+    )
     return averages
 
 
 def medium_of(model, box, names=checks.NAMES):
-    """Return the medium of a model without its anomalies, at least for a box ((x0, x1), (y0, y1), (z0, z1)).
+    """Return the medium of a model without its anomalies, at least for a box ((x0, x1), (y0, y1),
+    (z0, z1)).
 
     Parameters
     ----------
@@ -129,7 +144,9 @@ def medium_of(model, box, names=checks.NAMES):
 
 
 def _overlay(medium, bodies, grid, k, plane, average):
-    """Average anew the cells of plane k that anomalies touch, into `plane`: an array (ny, nx) for each value of the average."""
+    """Average anew the cells of plane k that anomalies touch, into `plane`: an array (ny, nx) for
+    each value of the average.
+    """
     whole, cut = anomalies.cover(bodies, grid, k)
     faces = np.array([z for a in bodies if not a.radius for z in (a.lower[2], a.upper[2])])
     lower, upper = cells.edges(grid, "z")
@@ -143,12 +160,16 @@ def _overlay(medium, bodies, grid, k, plane, average):
         batch = max(BATCH // (sides * sides * len(nodes[0])), 1)
         for start in range(0, len(j), batch):
             at = j[start : start + batch], i[start : start + batch]
-            for values, mean in zip(plane, _sampled(medium, bodies, grid, at, sides, nodes, average)):
+            for values, mean in zip(
+                plane, _sampled(medium, bodies, grid, at, sides, nodes, average)
+            ):
                 values[at] = mean
 
 
 def _sampled(medium, bodies, grid, at, sides, nodes, average):
-    """Means over cells at rows and columns `at`, from `sides` samples along x and y, and nodes and weights along z."""
+    """Means over cells at rows and columns `at`, from `sides` samples along x and y, and nodes and
+    weights along z.
+    """
     (xa, xb), (ya, yb) = (cells.edges(grid, name) for name in "xy")
     j, i = at
     x = cells.middles(xa[i], xb[i], sides)[:, None, None, :]
@@ -157,7 +178,9 @@ def _sampled(medium, bodies, grid, at, sides, nodes, average):
     sampled = anomalies.apply(bodies, x, y, z, medium.values(x, y, z))
     shape = (len(i), z.shape[1], sides, sides)
     with np.errstate(divide="ignore", invalid="ignore"):  # in another thread than its caller's
-        return average([np.broadcast_to(values, shape) for values in sampled], weights / sides**2, (1, 2, 3))
+        return average(
+            [np.broadcast_to(values, shape) for values in sampled], weights / sides**2, (1, 2, 3)
+        )
 
 
 def point_values(model, xyz):
@@ -167,7 +190,8 @@ def point_values(model, xyz):
     ----------
     model : model of a scenario
     xyz : array (n, 3)
-        Positions, metres. A point on an interface takes the layer below; outside a model file the nearest value.
+        Positions, metres. A point on an interface takes the layer below; outside a model file the
+        nearest value.
 
     Returns
     -------
@@ -184,8 +208,8 @@ def point_values(model, xyz):
 def extremes(model, region):
     """Smallest and largest values of a model in a grid or `Region`.
 
-    Exact for layers; for a file those of its points in the region (interpolation stays between them); for relative
-    anomalies those at a lattice of points in them.
+    Exact for layers; for a file those of its points in the region (interpolation stays between
+    them); for relative anomalies those at a lattice of points in them.
 
     Parameters
     ----------
@@ -195,13 +219,17 @@ def extremes(model, region):
     Returns
     -------
     dict
-        ``vp``, ``vs`` (m/s), ``rho`` (kg/m3): (smallest, largest); ``slowest``: the slowest wave, m/s: the smallest vs of the solid
-        and vp of the fluid, which limits the spacing.
+        ``vp``, ``vs`` (m/s), ``rho`` (kg/m3): (smallest, largest); ``slowest``: the slowest wave,
+        m/s: the smallest vs of the solid and vp of the fluid, which limits the spacing.
     """
     ground = terrain.build(model)
     region = region if ground is None else terrain.clipped(ground, region)
     box = cells.box(region)
-    seen = [] if getattr(model, "water", None) is None else [_summary(*(np.full(1, v) for v in (model.water.vp, 0.0, model.water.rho)))]
+    seen = (
+        []
+        if getattr(model, "water", None) is None
+        else [_summary(*(np.full(1, v) for v in (model.water.vp, 0.0, model.water.rho)))]
+    )
     if model.kind == "file":
         with readers.open_model(model.file) as source:
             seen += [_summary(*slab.fields) for slab in source.slabs(box)]
@@ -219,7 +247,9 @@ def extremes(model, region):
 
 
 def _depths(model, ground, region):
-    """Lowest and highest z of a layered medium in a region, counted from the ground where it follows that."""
+    """Lowest and highest z of a layered medium in a region, counted from the ground where it
+    follows that.
+    """
     low, high = region.bounds("z")
     if not followed.asked(model):
         return low, high
@@ -249,8 +279,9 @@ def around(bodies, box):
 def problems(model, region, key="model"):
     """Everything that is wrong with a model for a grid or `Region`.
 
-    Values that are not finite, vp or density not above zero, vs > vp / sqrt(2), layers out of order or starting below the top of the
-    domain, a file that is missing, unreadable, incomplete or smaller than the domain, anomalies outside or with wrong values.
+    Values that are not finite, vp or density not above zero, vs > vp / sqrt(2), layers out of order
+    or starting below the top of the domain, a file that is missing, unreadable, incomplete or
+    smaller than the domain, anomalies outside or with wrong values.
 
     Parameters
     ----------
@@ -271,7 +302,11 @@ def problems(model, region, key="model"):
             return wrong
         region = region if ground is None else terrain.clipped(ground, region)
         box = cells.box(region)
-        wrong = _file_problems(model, region, box, key) if model.kind == "file" else _layer_problems(model, ground, region, key)
+        wrong = (
+            _file_problems(model, region, box, key)
+            if model.kind == "file"
+            else _layer_problems(model, ground, region, key)
+        )
     except ScenarioError as error:
         return list(error.problems)
     bodies = anomalies.build(model)

@@ -1,4 +1,5 @@
 """Layers that follow the ground: a layered medium whose z counts from the local surface."""
+
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,10 @@ def asked(model):
     ----------
     model : model of a scenario
     """
-    return getattr(model, "follow", "level") == "surface" and getattr(model, "topography", None) is not None
+    return (
+        getattr(model, "follow", "level") == "surface"
+        and getattr(model, "topography", None) is not None
+    )
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,8 @@ class Followed:
     whole = (1, PIECES, 1)
 
     def values(self, x, y, z):
-        """vp, vs (m/s), rho (kg/m3) and what else the layers have at points (arrays that broadcast together).
+        """vp, vs (m/s), rho (kg/m3) and what else the layers have at points (arrays that broadcast
+        together).
 
         Parameters
         ----------
@@ -49,7 +54,8 @@ class Followed:
         return self.flat.values(x, y, np.asarray(z, float) - self.terrain.surface(x, y))
 
     def averages(self, grid, k0, k1, average=cells.ELASTIC):
-        """Density and moduli of the cells of planes k0 to k1 - 1, without anomalies, from `PIECES` samples along z.
+        """Density and moduli of the cells of planes k0 to k1 - 1, without anomalies, from `PIECES`
+        samples along z.
 
         Parameters
         ----------
@@ -67,7 +73,11 @@ class Followed:
         z = cells.middles(*cells.edges(grid, "z"), PIECES)
 
         def plane(k):
-            mean = average(self.flat.values(0, 0, z[k][:, None, None] - ground), np.full((PIECES, 1, 1), 1 / PIECES), (0,))
+            mean = average(
+                self.flat.values(0, 0, z[k][:, None, None] - ground),
+                np.full((PIECES, 1, 1), 1 / PIECES),
+                (0,),
+            )
             for whole, part in zip(out, mean):
                 whole[k - k0] = part
 

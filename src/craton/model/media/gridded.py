@@ -1,4 +1,7 @@
-"""Media given on a rectangular grid of their own: linear interpolation, and averages over the cells of another grid."""
+"""Media given on a rectangular grid of their own: linear interpolation, and averages over the cells
+of another grid.
+"""
+
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,7 +30,8 @@ class Gridded:
     fields: tuple[np.ndarray, np.ndarray, np.ndarray]
     breaks: np.ndarray = field(default_factory=lambda: np.empty(0))  # it jumps nowhere
 
-    # Parts along x and y, parts along z and Gauss points in each, that average a cell which no anomaly cuts.
+    # Parts along x and y, parts along z and Gauss points in each, that average a cell which no
+    # anomaly cuts.
     whole = (2, 2, 1)
 
     def values(self, x, y, z):
@@ -40,16 +44,21 @@ class Gridded:
         z : array_like
             m, up.
         """
-        (i, p, u), (j, q, v), (k, r, w) = (weights(axis, np.asarray(c, dtype=float)) for axis, c in zip(self.axes, (x, y, z)))
+        (i, p, u), (j, q, v), (k, r, w) = (
+            weights(axis, np.asarray(c, dtype=float)) for axis, c in zip(self.axes, (x, y, z))
+        )
 
         def one(f):
             low = _mix(_mix(f[k, j, i], f[k, j, p], u), _mix(f[k, q, i], f[k, q, p], u), v)
-            return _mix(low, _mix(_mix(f[r, j, i], f[r, j, p], u), _mix(f[r, q, i], f[r, q, p], u), v), w)
+            return _mix(
+                low, _mix(_mix(f[r, j, i], f[r, j, p], u), _mix(f[r, q, i], f[r, q, p], u), v), w
+            )
 
         return tuple(one(f) for f in self.fields)
 
     def averages(self, grid, k0, k1, average=cells.ELASTIC):
-        """Effective media of the cells of planes k0 to k1 - 1, without anomalies, from 2 x 2 x 2 samples each.
+        """Effective media of the cells of planes k0 to k1 - 1, without anomalies, from 2 x 2 x 2
+        samples each.
 
         Parameters
         ----------
@@ -61,14 +70,22 @@ class Gridded:
         average : Average
             What is averaged, and how.
         """
-        x, y, z = (weights(axis, cells.middles(*cells.edges(grid, name), 2).ravel()) for axis, name in zip(self.axes, AXES))
+        x, y, z = (
+            weights(axis, cells.middles(*cells.edges(grid, name), 2).ravel())
+            for axis, name in zip(self.axes, AXES)
+        )
         out = tuple(np.empty((k1 - k0, *grid.shape[1:])) for _ in range(average.size))
 
         def plane(k):
-            levels = [[_mix(f[a], f[b], w) for a, b, w in zip(*(part[2 * k : 2 * k + 2] for part in z))] for f in self.fields]
+            levels = [
+                [_mix(f[a], f[b], w) for a, b, w in zip(*(part[2 * k : 2 * k + 2] for part in z))]
+                for f in self.fields
+            ]
             for j in range(0, grid.shape[1], STRIP):
                 rows = tuple(part[2 * j : 2 * (j + STRIP)] for part in y)
-                mean = _mean_of_pairs([[_resample(level, rows, x) for level in pair] for pair in levels], average)
+                mean = _mean_of_pairs(
+                    [[_resample(level, rows, x) for level in pair] for pair in levels], average
+                )
                 for whole, part in zip(out, mean):
                     whole[k - k0, j : j + STRIP] = part
 
@@ -94,10 +111,14 @@ def _resample(plane, rows, columns):
 
 
 def _mean_of_pairs(levels, average):
-    """Effective media of cells from samples of vp, vs, rho and perhaps more, each on two levels, two rows and two columns a cell."""
+    """Effective media of cells from samples of vp, vs, rho and perhaps more, each on two levels,
+    two rows and two columns a cell.
+    """
     total = None
     for values in zip(*levels):
-        terms = [(t := term[0::2] + term[1::2])[:, 0::2] + t[:, 1::2] for term in average.terms(*values)]
+        terms = [
+            (t := term[0::2] + term[1::2])[:, 0::2] + t[:, 1::2] for term in average.terms(*values)
+        ]
         total = terms if total is None else [a + b for a, b in zip(total, terms)]
     return average.finish(*(sums / 8 for sums in total))
 
@@ -122,10 +143,12 @@ def extent_problems(axes, region, name, key):
         ends = {"start": axis[0] - low, "end": high - axis[-1]}
         short = [f"{gap:.10g} m at its {end}" for end, gap in ends.items() if gap > fuzz]
         if short:
-            problems.append(Problem(
-                key,
-                f"{name}: {label} runs from {axis[0]:.10g} to {axis[-1]:.10g} m, the domain from {low:.10g} to {high:.10g} m: "
-                f"missing {' and '.join(short)}",
-                f"Extend the file along {label}, or make the domain smaller.",
-            ))
+            problems.append(
+                Problem(
+                    key,
+                    f"{name}: {label} runs from {axis[0]:.10g} to {axis[-1]:.10g} m, the domain from {low:.10g} to {high:.10g} m: "
+                    f"missing {' and '.join(short)}",
+                    f"Extend the file along {label}, or make the domain smaller.",
+                )
+            )
     return problems

@@ -1,4 +1,5 @@
 """Media that depend on depth only: homogeneous and layered, each layer constant or linear in depth."""
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -6,7 +7,9 @@ import numpy as np
 from craton.errors import Problem
 from craton.model.media import cells, checks, properties
 
-GAUSS = 5  # points per part of a cell where a gradient makes the moduli cubic in depth: exact to rounding for any sane gradient
+# points per part of a cell where a gradient makes the moduli cubic in depth: exact to rounding for
+# any sane gradient
+GAUSS = 5
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,8 @@ class Layered:
     gradients : (m, n) array
         Their growth per metre of depth below it.
     keys : tuple of str
-        Where each layer stands in the model's part of the scenario: ``"layers.0"``; empty for the model itself.
+        Where each layer stands in the model's part of the scenario: ``"layers.0"``; empty for the
+        model itself.
     """
 
     breaks: np.ndarray
@@ -32,11 +36,14 @@ class Layered:
 
     @property
     def whole(self):
-        """Parts along x and y, parts along z and Gauss points in each, that average a cell which no anomaly cuts."""
+        """Parts along x and y, parts along z and Gauss points in each, that average a cell which no
+        anomaly cuts.
+        """
         return 1, 1, GAUSS if self.gradients.any() else 1
 
     def values(self, x, y, z):
-        """vp, vs (m/s), rho (kg/m3) at points; they have the shape of z. A point on an interface belongs to the layer below.
+        """vp, vs (m/s), rho (kg/m3) at points; they have the shape of z. A point on an interface
+        belongs to the layer below.
 
         Parameters
         ----------
@@ -47,7 +54,9 @@ class Layered:
         """
         layer = self.layer(z)
         depth = np.maximum(self.breaks[layer] - z, 0.0)
-        return tuple(top[layer] + gradient[layer] * depth for top, gradient in zip(self.tops, self.gradients))
+        return tuple(
+            top[layer] + gradient[layer] * depth for top, gradient in zip(self.tops, self.gradients)
+        )
 
     def layer(self, z):
         """Return number of the layer of each point, of the shape of z.
@@ -57,10 +66,13 @@ class Layered:
         z : array_like
             m, up.
         """
-        return np.maximum(np.searchsorted(-self.breaks, -np.asarray(z, dtype=float), side="right") - 1, 0)
+        return np.maximum(
+            np.searchsorted(-self.breaks, -np.asarray(z, dtype=float), side="right") - 1, 0
+        )
 
     def within(self, layer):
-        """Lowest and highest z that belong to layers, of the shape of `layer`; the last goes down and the first up for ever.
+        """Lowest and highest z that belong to layers, of the shape of `layer`; the last goes down
+        and the first up for ever.
 
         Parameters
         ----------
@@ -70,7 +82,8 @@ class Layered:
         return lowest[layer], np.append(np.inf, self.breaks[1:])[layer]
 
     def averages(self, grid, k0, k1, average=cells.ELASTIC):
-        """Effective media of the cells of planes k0 to k1 - 1, without anomalies: read-only views (k1 - k0, ny, nx).
+        """Effective media of the cells of planes k0 to k1 - 1, without anomalies: read-only views
+        (k1 - k0, ny, nx).
 
         Parameters
         ----------
@@ -91,7 +104,8 @@ class Layered:
         return tuple(np.broadcast_to(values[:, None, None], shape) for values in np.array(column).T)
 
     def sections(self, low, high):
-        """Part of each layer between two elevations: list of (layer, z of its lower end, z of its upper end).
+        """Part of each layer between two elevations: list of (layer, z of its lower end, z of its
+        upper end).
 
         Parameters
         ----------
@@ -100,7 +114,10 @@ class Layered:
         """
         bottoms = np.append(self.breaks[1:], -np.inf)
         uppers = np.append(np.inf, self.breaks[1:])  # the first layer fills what is above it
-        ends = [(i, max(bottom, low), min(upper, high)) for i, (bottom, upper) in enumerate(zip(bottoms, uppers))]
+        ends = [
+            (i, max(bottom, low), min(upper, high))
+            for i, (bottom, upper) in enumerate(zip(bottoms, uppers))
+        ]
         return [(i, a, b) for i, a, b in ends if b > a or a == b == low == high]
 
     def ends(self, low, high):
@@ -114,7 +131,9 @@ class Layered:
         sections = self.sections(low, high)
         layer = np.repeat([s[0] for s in sections], 2)
         depth = np.maximum(self.breaks[layer] - np.array([s[1:] for s in sections]).ravel(), 0.0)
-        return tuple(top[layer] + gradient[layer] * depth for top, gradient in zip(self.tops, self.gradients))
+        return tuple(
+            top[layer] + gradient[layer] * depth for top, gradient in zip(self.tops, self.gradients)
+        )
 
 
 def build(model, names=checks.NAMES):
@@ -131,7 +150,12 @@ def build(model, names=checks.NAMES):
         return Layered(np.zeros(1), values, np.zeros_like(values), ("",))
     layers = model.layers
     tops = np.array([[properties.value(layer, name) for layer in layers] for name in names])
-    gradients = np.array([[float(getattr(layer, f"{name}_gradient", None) or 0.0) for layer in layers] for name in names])
+    gradients = np.array(
+        [
+            [float(getattr(layer, f"{name}_gradient", None) or 0.0) for layer in layers]
+            for name in names
+        ]
+    )
     breaks = np.array([float(layer.top) for layer in layers])
     return Layered(breaks, tops, gradients, tuple(f"layers.{i}" for i in range(len(layers))))
 
@@ -146,22 +170,32 @@ def problems(layered, region, key):
     key : str
         Of the model in the scenario, for messages.
     """
-    problems = [p for i in range(len(layered.keys)) for p in checks.values(_key(layered, i, key), *layered.tops[:, i])]
+    problems = [
+        p
+        for i in range(len(layered.keys))
+        for p in checks.values(_key(layered, i, key), *layered.tops[:, i])
+    ]
     disorder = _order_problems(layered, key)
     if disorder:
         return problems + disorder
     low, high = region.bounds("z")
     if layered.keys != ("",) and layered.breaks[0] < high - checks.tolerance(low, high):
-        problems.append(Problem(
-            f"{key}.layers.0.top",
-            f"the first layer starts at {layered.breaks[0]:.10g} m, below the top of the domain at {high:.10g} m",
-            "Raise this top to the top of the domain, or lower the domain.",
-        ))
+        problems.append(
+            Problem(
+                f"{key}.layers.0.top",
+                f"the first layer starts at {layered.breaks[0]:.10g} m, below the top of the domain at {high:.10g} m",
+                "Raise this top to the top of the domain, or lower the domain.",
+            )
+        )
     for i, bottom, _ in layered.sections(low, high):
         if layered.gradients[:, i].any() and not checks.values("", *layered.tops[:, i]):
             depth = max(layered.breaks[i] - bottom, 0.0)
             values = layered.tops[:, i] + layered.gradients[:, i] * depth
-            problems += checks.values(_key(layered, i, key), *values, f" at z = {bottom:.10g} m, as extrapolated by the gradient")
+            problems += checks.values(
+                _key(layered, i, key),
+                *values,
+                f" at z = {bottom:.10g} m, as extrapolated by the gradient",
+            )
     return problems
 
 
@@ -177,5 +211,6 @@ def _order_problems(layered, key):
             f"{tops[i]:.10g} m is not below the top of the previous layer, {tops[i - 1]:.10g} m",
             "List the layers from the top down; top is an elevation, negative below z = 0.",
         )
-        for i in range(1, len(tops)) if not tops[i] < tops[i - 1]
+        for i in range(1, len(tops))
+        if not tops[i] < tops[i - 1]
     ]

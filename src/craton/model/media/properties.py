@@ -1,6 +1,8 @@
-"""What a medium may say of a point beyond vp, vs and density: losses 1/Qp and 1/Qs, and the parameters of Thomsen.
+"""What a medium may say of a point beyond vp, vs and density: losses 1/Qp and 1/Qs, and the
+parameters of Thomsen.
 
-Inside, "qp" and "qs" stand for the losses: they are what is averaged and interpolated, and 0 says that there is none.
+Inside, "qp" and "qs" stand for the losses: they are what is averaged and interpolated, and 0 says
+that there is none.
 """
 
 from craton.model.media.checks import NAMES as ELASTIC
@@ -23,7 +25,8 @@ def inside(name, value):
 
 
 def value(spec, name):
-    """Return a property of a layer or homogeneous model as media hold it; 0 where it is not given (no loss, no anisotropy).
+    """Return a property of a layer or homogeneous model as media hold it; 0 where it is not given
+    (no loss, no anisotropy).
 
     Parameters
     ----------

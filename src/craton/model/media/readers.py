@@ -1,4 +1,7 @@
-"""Earth models from files: netCDF or zarr with vp, vs, rho on x, y, z, turned to metres, SI and rising axes at this border."""
+"""Earth models from files: netCDF or zarr with vp, vs, rho on x, y, z, turned to metres, SI and
+rising axes at this border.
+"""
+
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,15 +15,26 @@ from craton.io.netcdf import factor
 from craton.model.media import properties
 from craton.model.media.gridded import Gridded
 
-COORDINATES = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north"), "z": ("z", "elevation", "upward", "depth")}
+COORDINATES = {
+    "x": ("x", "easting", "east"),
+    "y": ("y", "northing", "north"),
+    "z": ("z", "elevation", "upward", "depth"),
+}
 VARIABLES = {"vp": ("vp", "v_p"), "vs": ("vs", "v_s"), "rho": ("rho", "density")}
-OPTIONAL = {"qp": ("qp", "q_p"), "qs": ("qs", "q_s")} | {name: (name,) for name in properties.THOMSEN}
-DIMENSIONS = dict.fromkeys(AXES, "length") | {"vp": "velocity", "vs": "velocity", "rho": "density"} | dict.fromkeys(OPTIONAL, "ratio")
+OPTIONAL = {"qp": ("qp", "q_p"), "qs": ("qs", "q_s")} | {
+    name: (name,) for name in properties.THOMSEN
+}
+DIMENSIONS = (
+    dict.fromkeys(AXES, "length")
+    | {"vp": "velocity", "vs": "velocity", "rho": "density"}
+    | dict.fromkeys(OPTIONAL, "ratio")
+)
 
 
 @contextmanager
 def open_model(path, key="model.file", variables=tuple(VARIABLES)):
-    """Open a model file; gives a `Source` of some of its variables. Raises ScenarioError where it cannot be understood.
+    """Open a model file; gives a `Source` of some of its variables. Raises ScenarioError where it
+    cannot be understood.
 
     Parameters
     ----------
@@ -53,8 +67,14 @@ class Source:
         self._problems = []
         self._path, self._key = path, key
         axes = [self._axis(dataset, names, axis) for axis in AXES]
-        is_held = [name not in OPTIONAL or any(word in names for word in OPTIONAL[name]) for name in variables]
-        fields = [self._field(dataset, names, name, axes) if known else None for name, known in zip(variables, is_held)]
+        is_held = [
+            name not in OPTIONAL or any(word in names for word in OPTIONAL[name])
+            for name in variables
+        ]
+        fields = [
+            self._field(dataset, names, name, axes) if known else None
+            for name, known in zip(variables, is_held)
+        ]
         if self._problems:
             raise ScenarioError(self._problems)
         self.axes = tuple(values for _, values, _ in axes)
@@ -65,12 +85,17 @@ class Source:
         self._problems.append(Problem(self._key, f"{self._path.name}: {message}", remedy))
 
     def _find(self, names, quantity, noun):
-        """Return the variable of a file that one of our names means, case aside; None and a problem where there is none."""
+        """Return the variable of a file that one of our names means, case aside; None and a problem
+        where there is none.
+        """
         candidates = (COORDINATES | VARIABLES | OPTIONAL)[quantity]
         variable = next((names[name] for name in candidates if name in names), None)
         if variable is None:
             held = ", ".join(map(str, names.values())) or "nothing"
-            self._complain(f"no {noun} {quantity} (the file has {held})", f"Name it {quantity}, with a units attribute.")
+            self._complain(
+                f"no {noun} {quantity} (the file has {held})",
+                f"Name it {quantity}, with a units attribute.",
+            )
         return variable
 
     def _scale(self, variable, quantity):
@@ -82,21 +107,30 @@ class Source:
             return 1.0
 
     def _axis(self, dataset, names, axis):
-        """Name of a dimension, its coordinates in metres rising, and whether the file lists them the other way."""
+        """Name of a dimension, its coordinates in metres rising, and whether the file lists them
+        the other way.
+        """
         name = self._find(names, axis, "coordinate")
         if name is None:
             return None, None, False
         variable = dataset.variables[name]
         if variable.dims != (name,):
-            self._complain(f"coordinate {name} must have one dimension of its own name, not {variable.dims}")
+            self._complain(
+                f"coordinate {name} must have one dimension of its own name, not {variable.dims}"
+            )
             return name, None, False
         values = np.asarray(variable.values, dtype=float) * self._scale(variable, axis)
-        down = str(variable.attrs.get("positive", "down" if name.lower() == "depth" else "up")).lower() == "down"
+        down = (
+            str(variable.attrs.get("positive", "down" if name.lower() == "depth" else "up")).lower()
+            == "down"
+        )
         values = -values if axis == "z" and down else values
         flipped = len(values) > 1 and values[0] > values[-1]
         values = values[::-1] if flipped else values
         if not len(values) or not np.isfinite(values).all() or (np.diff(values) <= 0).any():
-            self._complain(f"coordinate {name} must increase or decrease strictly, without missing values")
+            self._complain(
+                f"coordinate {name} must increase or decrease strictly, without missing values"
+            )
         return name, np.ascontiguousarray(values), flipped
 
     def _field(self, dataset, names, quantity, axes):
@@ -107,12 +141,15 @@ class Source:
             return None
         array = dataset[name]
         if set(array.dims) != set(dims):
-            self._complain(f"{name} has the dimensions {', '.join(map(str, array.dims)) or 'none'}; it needs {', '.join(map(str, dims))}")
+            self._complain(
+                f"{name} has the dimensions {', '.join(map(str, array.dims)) or 'none'}; it needs {', '.join(map(str, dims))}"
+            )
             return None
         return array.transpose(*dims), self._scale(array.variable, quantity)
 
     def ranges(self, box):
-        """First and one past the last index on x, y, z of the points that a box needs; rounding does not draw in one more.
+        """First and one past the last index on x, y, z of the points that a box needs; rounding
+        does not draw in one more.
 
         Parameters
         ----------
@@ -146,17 +183,26 @@ class Source:
             if field is None:
                 return np.zeros([stop - start for start, stop in reversed(ranges)])
             array, scale = field
-            values = np.ascontiguousarray(np.asarray(array[tuple(reversed(index))].values, dtype=float)[turn]) * scale
+            values = (
+                np.ascontiguousarray(
+                    np.asarray(array[tuple(reversed(index))].values, dtype=float)[turn]
+                )
+                * scale
+            )
             with np.errstate(divide="ignore"):
                 return properties.inside(name, values)
 
         values = {name: block(name, field) for name, field in self._fields}
         if "qs" in values:
             values["qs"][values["vs"] == 0] = 0  # Qs of a fluid is often written as 0
-        return Gridded(tuple(axis[start:stop] for axis, (start, stop) in zip(self.axes, ranges)), tuple(values.values()))
+        return Gridded(
+            tuple(axis[start:stop] for axis, (start, stop) in zip(self.axes, ranges)),
+            tuple(values.values()),
+        )
 
     def slabs(self, box, values=8_000_000):
-        """Yield the part of the file that a box needs, in blocks of whole planes with about so many points each.
+        """Yield the part of the file that a box needs, in blocks of whole planes with about so many
+        points each.
 
         Parameters
         ----------

@@ -1,17 +1,31 @@
-"""Attenuation and anisotropy of a scenario's model: what is wrong with their values, the largest loss, and the mechanisms fitted to it."""
+"""Attenuation and anisotropy of a scenario's model: what is wrong with their values, the largest
+loss, and the mechanisms fitted to it.
+"""
+
 import numpy as np
 
 from craton.errors import Problem, ScenarioError
-from craton.model.media import anomalies, attenuation, cells, checks, earth, layered, properties, readers
+from craton.model.media import (
+    anomalies,
+    attenuation,
+    cells,
+    checks,
+    earth,
+    layered,
+    properties,
+    readers,
+)
 
 COARSE = 1 / 60  # largest 1/Q for which it is taken where the scenario leaves the storage open
 EXACT = 1e-9  # of 1/Q: rounding where bulk loss is zero
 
 
 def samples(model, region):
-    """Values that show the extremes of a model in a grid or `Region`: yields (key, (x, y, z), values of `properties.NAMES`).
+    """Values that show the extremes of a model in a grid or `Region`: yields (key, (x, y, z),
+    values of `properties.NAMES`).
 
-    Both ends of each layer, the points of a file, a lattice in each anomaly; arrays that broadcast together.
+    Both ends of each layer, the points of a file, a lattice in each anomaly; arrays that broadcast
+    together.
 
     Parameters
     ----------
@@ -27,7 +41,11 @@ def samples(model, region):
         ends = medium.ends(*box[2])
         for n, (i, low, high) in enumerate(medium.sections(*box[2])):
             z = np.array([low, high])
-            yield medium.keys[i], (box[0][0], box[1][0], z), tuple(values[2 * n : 2 * n + 2] for values in ends)
+            yield (
+                medium.keys[i],
+                (box[0][0], box[1][0], z),
+                tuple(values[2 * n : 2 * n + 2] for values in ends),
+            )
     yield from _in_anomalies(model, box)
 
 
@@ -37,16 +55,19 @@ def _in_anomalies(model, box):
         return
     medium = earth.medium_of(model, earth.around(bodies, box), properties.NAMES)
     for i, anomaly in enumerate(bodies):
-        xyz = anomalies.samples(anomaly, box, medium.breaks) if anomaly.meets(box) else [np.empty(0)]
+        xyz = (
+            anomalies.samples(anomaly, box, medium.breaks) if anomaly.meets(box) else [np.empty(0)]
+        )
         if len(xyz[0]):
             yield f"anomalies.{i}", xyz, anomalies.apply(bodies, *xyz, medium.values(*xyz))
 
 
 def problems(model, region, key="model"):
-    """Problems of Q and Thomsen's parameters, in a model whose vp, vs and density are valid: list of Problem.
+    """Problems of Q and Thomsen's parameters, in a model whose vp, vs and density are valid: list
+    of Problem.
 
-    Q that is not above zero, a bulk modulus that would gain energy, a stiffness that is not positive, attenuation asked for and no Q
-    given, losses too large for the mechanisms.
+    Q that is not above zero, a bulk modulus that would gain energy, a stiffness that is not
+    positive, attenuation asked for and no Q given, losses too large for the mechanisms.
 
     Parameters
     ----------
@@ -59,18 +80,33 @@ def problems(model, region, key="model"):
     try:
         for where, xyz, values in samples(model, region):
             problems += _at_points(".".join(part for part in (key, where) if part), xyz, values)
-            worst, has_q = max(worst, _largest(values)), has_q or any(np.any(v) for v in values[3:5])
+            worst, has_q = (
+                max(worst, _largest(values)),
+                has_q or any(np.any(v) for v in values[3:5]),
+            )
     except ScenarioError as error:
         return list(error.problems)
     attenuation = getattr(model, "attenuation", None)
     if attenuation is None or problems:
         return problems
     if not has_q:
-        return [Problem(f"{key}.attenuation", "the model gives no Q", "Give qp and qs, or leave attenuation out.")]
+        return [
+            Problem(
+                f"{key}.attenuation",
+                "the model gives no Q",
+                "Give qp and qs, or leave attenuation out.",
+            )
+        ]
     try:
         _fit(attenuation, worst)
     except ValueError as error:
-        return [Problem(f"{key}.attenuation", str(error), 'Raise Q, narrow the band, or write storage = "full" and mechanisms = 4.')]
+        return [
+            Problem(
+                f"{key}.attenuation",
+                str(error),
+                'Raise Q, narrow the band, or write storage = "full" and mechanisms = 4.',
+            )
+        ]
     return []
 
 
@@ -80,9 +116,15 @@ def _at_points(key, xyz, values):
     for (sentence, remedy), mask in _wrong(*np.broadcast_arrays(*values)).items():
         if mask.any():
             first = np.unravel_index(np.argmax(mask), mask.shape)
-            place = "({:.10g}, {:.10g}, {:.10g})".format(*(np.broadcast_to(c, mask.shape)[first] for c in xyz))
+            place = "({:.10g}, {:.10g}, {:.10g})".format(
+                *(np.broadcast_to(c, mask.shape)[first] for c in xyz)
+            )
             problems.append(
-                Problem(key, f"{sentence} at (x, y, z) = {place} m; {mask.sum()} of {mask.size} sampled points are affected", remedy)
+                Problem(
+                    key,
+                    f"{sentence} at (x, y, z) = {place} m; {mask.sum()} of {mask.size} sampled points are affected",
+                    remedy,
+                )
             )
     return problems
 
@@ -90,16 +132,37 @@ def _at_points(key, xyz, values):
 def _wrong(vp, vs, rho, qp, qs, epsilon, delta, gamma):
     """Find impossible values: dict of (message, remedy) -> boolean array."""
     with np.errstate(invalid="ignore"):
-        q = {(f"{n} is not a finite number above 0", f"Give {n} above 0, or leave it out."): ~np.isfinite(v) | (v < 0)
-             for n, v in (("qp", qp), ("qs", np.where(vs > 0, qs, 0)))}  # fmt: skip
+        q = {
+            (
+                f"{n} is not a finite number above 0",
+                f"Give {n} above 0, or leave it out.",
+            ): ~np.isfinite(v) | (v < 0)
+            for n, v in (("qp", qp), ("qs", np.where(vs > 0, qs, 0)))
+        }
         bulk = (vp**2 * qp < 4 / 3 * vs**2 * qs * (1 - EXACT)) & (vs > 0)
         ratio = vs**2 / vp**2
-        c11, c66, square = 1 + 2 * epsilon, ratio * (1 + 2 * gamma), 2 * (1 - ratio) * delta + (1 - ratio) ** 2
+        c11, c66, square = (
+            1 + 2 * epsilon,
+            ratio * (1 + 2 * gamma),
+            2 * (1 - ratio) * delta + (1 - ratio) ** 2,
+        )
         c13 = np.sqrt(np.maximum(square, 0)) - ratio
-        stiff = (square >= 0) & (c11 > 0) & (c66 >= 0) & (c11 > c66) & (c11 - c66 >= c13**2 * (1 - EXACT))
+        stiff = (
+            (square >= 0)
+            & (c11 > 0)
+            & (c66 >= 0)
+            & (c11 > c66)
+            & (c11 - c66 >= c13**2 * (1 - EXACT))
+        )
     return q | {
-        ("1/Qp is less than 4/3 (vs/vp)^2 / Qs: bulk attenuation would be negative", "Lower qp or raise qs."): bulk,
-        ("epsilon, delta, gamma give a stiffness that is not positive definite", "Make them smaller."): ~stiff,
+        (
+            "1/Qp is less than 4/3 (vs/vp)^2 / Qs: bulk attenuation would be negative",
+            "Lower qp or raise qs.",
+        ): bulk,
+        (
+            "epsilon, delta, gamma give a stiffness that is not positive definite",
+            "Make them smaller.",
+        ): ~stiff,
     }
 
 
@@ -111,18 +174,23 @@ def _largest(values):
 def _fit(table, largest):
     """Mechanisms of an attenuation table for losses up to `largest`."""
     storage = table.storage or _storage(table.mechanisms, largest * (1 - EXACT))
-    return attenuation.relaxation(table.band, largest, table.mechanisms, table.frequency, table.power, storage)
+    return attenuation.relaxation(
+        table.band, largest, table.mechanisms, table.frequency, table.power, storage
+    )
 
 
 def _storage(mechanisms, largest):
-    """Return the least that keeps a full space within 2 % in amplitude and phase (docs/numerics.md)."""
+    """Return the least that keeps a full space within 2 % in amplitude and phase
+    (docs/numerics.md).
+    """
     if largest <= COARSE:
         return "coarse"
     return "full" if mechanisms < 4 else "paired"
 
 
 def relaxation(model, region):
-    """Return the `Relaxation` of a model in a grid or `Region`; None where no attenuation is wanted.
+    """Return the `Relaxation` of a model in a grid or `Region`; None where no attenuation is
+    wanted.
 
     Parameters
     ----------
@@ -147,14 +215,21 @@ def fastest(model, region, relaxation, speed="vp"):
         ``"vp"`` or ``"vs"``.
     """
     n = checks.NAMES.index(speed)  # Qp and Qs stand three places further on
-    return float(max((values[n] * np.sqrt(relaxation.unrelaxed(values[n + 3]))).max() for *_, values in samples(model, region)))
+    return float(
+        max(
+            (values[n] * np.sqrt(relaxation.unrelaxed(values[n + 3]))).max()
+            for *_, values in samples(model, region)
+        )
+    )
 
 
 def relaxing_part(c11, c13, c33, c44, c66, qp, qs):
-    """Return the isotropic part of a stiffness about z, which relaxes: bulk and shear modulus, Pa, and 1/Qp that fits them.
+    """Return the isotropic part of a stiffness about z, which relaxes: bulk and shear modulus, Pa,
+    and 1/Qp that fits them.
 
-    lambda = (c12 + c13 + c23) / 3 and mu = (c44 + c55 + c66) / 3, as in spectral elements (`sampling.moduli`). 1/Qp and 1/Qs are those of
-    waves along z: the losses of bulk and shear modulus are those of an isotropic medium with c33 and c44.
+    lambda = (c12 + c13 + c23) / 3 and mu = (c44 + c55 + c66) / 3, as in spectral elements
+    (`sampling.moduli`). 1/Qp and 1/Qs are those of waves along z: the losses of bulk and shear
+    modulus are those of an isotropic medium with c33 and c44.
 
     Parameters
     ----------
@@ -171,7 +246,8 @@ def relaxing_part(c11, c13, c33, c44, c66, qp, qs):
 
 
 def stiffened(c11, c13, c33, c44, c66, of_p, of_s):
-    """Return the stiffness, Pa, whose isotropic part has P and S moduli of_p and of_s times those of another's.
+    """Return the stiffness, Pa, whose isotropic part has P and S moduli of_p and of_s times those
+    of another's.
 
     Parameters
     ----------
@@ -187,7 +263,8 @@ def stiffened(c11, c13, c33, c44, c66, of_p, of_s):
 
 
 def fastest_anisotropic(model, region, speed="vp", relaxation=None):
-    """Return the largest phase speed in any direction, m/s: of quasi-P waves (Musgrave 1970), or with "vs" of SH waves; unrelaxed.
+    """Return the largest phase speed in any direction, m/s: of quasi-P waves (Musgrave 1970), or
+    with "vs" of SH waves; unrelaxed.
 
     Parameters
     ----------
@@ -219,8 +296,9 @@ def fastest_anisotropic(model, region, speed="vp", relaxation=None):
 def backwardness(model, region):
     """Extent to which quasi-P and quasi-SV waves run backwards, 0 where none does.
 
-    The greatest -s_i c_i over axes i (x, z) and directions, with slowness s and group velocity c; s . c = 1. Where it is above zero a
-    perfectly matched layer across that axis is unstable (Becache, Fauqueux & Joly 2003, J. Comput. Phys. 188, 399).
+    The greatest -s_i c_i over axes i (x, z) and directions, with slowness s and group velocity c; s
+    . c = 1. Where it is above zero a perfectly matched layer across that axis is unstable (Becache,
+    Fauqueux & Joly 2003, J. Comput. Phys. 188, 399).
 
     Parameters
     ----------
@@ -231,11 +309,15 @@ def backwardness(model, region):
     s, c = np.sin(angle) ** 2, np.cos(angle) ** 2
     most = 0.0
     for *_, (vp, vs, rho, _, _, *thomsen) in samples(model, region):
-        c11, c13, c33, c44, _ = (np.asarray(m)[..., None] for m in cells.stiffness(*map(np.asarray, (vp, vs, rho, *thomsen))))
+        c11, c13, c33, c44, _ = (
+            np.asarray(m)[..., None]
+            for m in cells.stiffness(*map(np.asarray, (vp, vs, rho, *thomsen)))
+        )
         root = np.sqrt(((c11 - c44) * s - (c33 - c44) * c) ** 2 + 4 * (c13 + c44) ** 2 * s * c)
         for sign in (1, -1):
             square = ((c11 + c44) * s + (c33 + c44) * c + sign * root) / 2
-            change = np.gradient(square, angle, axis=-1) / np.maximum(2 * square, 1e-300)  # of log phase speed with the angle from z
+            # of log phase speed with the angle from z
+            change = np.gradient(square, angle, axis=-1) / np.maximum(2 * square, 1e-300)
             along = s + np.sqrt(s * c) * change, c - np.sqrt(s * c) * change  # s_i c_i of x and z
             most = max(most, *(float(-value.min()) for value in along))
     return most

@@ -1,9 +1,12 @@
-"""The Earth model at the nodes of elements: density, speeds, losses, 21 constants; media that elements and interfaces share go by element.
+"""The Earth model at the nodes of elements: density, speeds, losses, 21 constants; media that
+elements and interfaces share go by element.
 
-A point on an interface belongs to both sides. Nodes are therefore moved a little way to their element's centre before they are looked up;
-and a node that is in another layer than its centre by less than a small part of the element's height, as where faces follow an interface
-nearly but not exactly, takes the layer of the centre. An element whose centre lies in the water is water.
+A point on an interface belongs to both sides. Nodes are therefore moved a little way to their
+element's centre before they are looked up; and a node that is in another layer than its centre by
+less than a small part of the element's height, as where faces follow an interface nearly but not
+exactly, takes the layer of the centre. An element whose centre lies in the water is water.
 """
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +14,17 @@ import numpy as np
 
 from craton.errors import Problem
 from craton.model.ground import terrain
-from craton.model.media import anomalies, attenuation, cells, checks, earth, followed, layered, properties, rheology
+from craton.model.media import (
+    anomalies,
+    attenuation,
+    cells,
+    checks,
+    earth,
+    followed,
+    layered,
+    properties,
+    rheology,
+)
 from craton.text import nearest
 
 INWARDS = 1e-6  # of the way to the centre
@@ -20,10 +33,22 @@ BLOCK = 256  # elements at a time: their temporaries stay in the cache
 UPPER = np.triu_indices(6)
 SHEAR = [15, 18, 20]  # c44, c55, c66 among the 21 constants
 CROSS, NORMAL = [1, 2, 7], [0, 6, 11]  # c12, c13, c23; c11, c22, c33
-SHEARING, SQUEEZING = np.zeros((2, 21))  # the constants of mu = 1, kappa = 0 and of mu = 0, kappa = 1
+# the constants of mu = 1, kappa = 0 and of mu = 0, kappa = 1
+SHEARING, SQUEEZING = np.zeros((2, 21))
 SHEARING[SHEAR], SHEARING[CROSS], SHEARING[NORMAL] = 1, -2 / 3, 4 / 3
 SQUEEZING[CROSS + NORMAL] = 1
-_VTI = {(0, 0): 0, (1, 1): 0, (0, 1): 5, (0, 2): 1, (1, 2): 1, (2, 2): 2, (3, 3): 3, (4, 4): 3, (5, 5): 4}  # place of c11 c13 c33 c44 c66
+# place of c11 c13 c33 c44 c66
+_VTI = {
+    (0, 0): 0,
+    (1, 1): 0,
+    (0, 1): 5,
+    (0, 2): 1,
+    (1, 2): 1,
+    (2, 2): 2,
+    (3, 3): 3,
+    (4, 4): 3,
+    (5, 5): 4,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +97,11 @@ class Sampler:
             out["stiffness"] = np.empty((count, 21, nodes))
         for start in range(0, count, BLOCK):
             rows = slice(start, start + BLOCK)
-            part = self._block(coordinates[rows], np.asarray(centres)[rows], None if regions is None else regions[rows])
+            part = self._block(
+                coordinates[rows],
+                np.asarray(centres)[rows],
+                None if regions is None else regions[rows],
+            )
             for name, values in part.items():
                 out[name][rows] = values
         return out
@@ -90,7 +119,11 @@ class Sampler:
             See `at_nodes`.
         """
         is_uniform = np.zeros(len(z), bool)
-        if isinstance(self.medium, layered.Layered) and not self.medium.gradients.any() and not self.bodies:
+        if (
+            isinstance(self.medium, layered.Layered)
+            and not self.medium.gradients.any()
+            and not self.bodies
+        ):
             inner = z + INWARDS * (centres[:, 2:] - z)
             low, high = self.medium.within(self.medium.layer(centres[:, 2]))
             bottom, top = inner.min(axis=1), inner.max(axis=1)
@@ -112,7 +145,10 @@ class Sampler:
         inner = coordinates + INWARDS * (centres[:, :, None] - coordinates)
         x, y, z = (inner[:, a] for a in range(3))
         values, constants = self._in_medium(x, y, z, centres)
-        values = [np.array(np.broadcast_to(v, x.shape)) for v in anomalies.apply(self.bodies, x, y, z, values)]
+        values = [
+            np.array(np.broadcast_to(v, x.shape))
+            for v in anomalies.apply(self.bodies, x, y, z, values)
+        ]
         self._put_water(values, constants, centres)
         self._put_regions(values, constants, regions)
         named = dict(zip(self.names, values))
@@ -124,7 +160,9 @@ class Sampler:
         return out
 
     def _in_medium(self, x, y, z, centres):
-        """Values of the medium without anomalies, and the constants of its layers (ne, nodes, 21), nan where they have none."""
+        """Values of the medium without anomalies, and the constants of its layers (ne, nodes, 21),
+        nan where they have none.
+        """
         constants = np.full((*x.shape, 21), np.nan) if self.anisotropic else None
         if self.medium is None:
             return (np.full(x.shape, np.nan),) * len(self.names), constants
@@ -134,7 +172,10 @@ class Sampler:
         heights = z.max(axis=1) - z.min(axis=1)
         level, middle = z, centres[:, 2]
         if flat is not self.medium:  # layers that follow the ground
-            level, middle = z - self.ground.surface(x, y), middle - self.ground.surface(centres[:, 0], centres[:, 1])
+            level, middle = (
+                z - self.ground.surface(x, y),
+                middle - self.ground.surface(centres[:, 0], centres[:, 1]),
+            )
         level = settled(flat, level, middle, heights)
         if self.constants is not None:
             constants = self.constants[flat.layer(level)]
@@ -157,7 +198,9 @@ class Sampler:
             for name, array in zip(self.names, values):
                 array[in_region] = properties.value(medium, name)
             if constants is not None:
-                constants[in_region] = np.nan if medium.stiffness is None else medium.stiffness.constants
+                constants[in_region] = (
+                    np.nan if medium.stiffness is None else medium.stiffness.constants
+                )
 
     def _stiffness(self, named, constants):
         """Return the 21 constants (ne, 21, nodes): a layer's own, or those of Thomsen's parameters."""
@@ -166,13 +209,16 @@ class Sampler:
         five = cells.stiffness(named["vp"], named["vs"], named["rho"], *thomsen)
         c12 = five[0] - 2 * five[4]
         for n, pair in enumerate(zip(*UPPER)):
-            constant = c12 if pair == (0, 1) else five[_VTI[pair]] if pair in _VTI else np.zeros_like(c12)
+            constant = (
+                c12 if pair == (0, 1) else five[_VTI[pair]] if pair in _VTI else np.zeros_like(c12)
+            )
             out[:, n] = np.where(np.isnan(out[:, n]), constant, out[:, n])
         return out
 
 
 def settled(flat, level, middle, heights):
-    """Elevations (ne, nodes) with those that are nearly in the layer of their element's centre (ne,) put into it.
+    """Elevations (ne, nodes) with those that are nearly in the layer of their element's centre
+    (ne,) put into it.
 
     Parameters
     ----------
@@ -190,7 +236,8 @@ def settled(flat, level, middle, heights):
 
 
 def sampler(model, region, region_names=()):
-    """Return the `Sampler` of a scenario's model for elements in a grid or `Region`, with the names of the mesh's regions.
+    """Return the `Sampler` of a scenario's model for elements in a grid or `Region`, with the names
+    of the mesh's regions.
 
     Parameters
     ----------
@@ -202,12 +249,23 @@ def sampler(model, region, region_names=()):
     media = [model.regions[name] for name in region_names if name in (model.regions or {})]
     numbers = [n for n, name in enumerate(region_names) if name in (model.regions or {})]
     only_regions = model.kind == "regions"
-    anisotropic = any(_anisotropic(m) for m in media) or (not only_regions and (stiff(model) or rheology.anisotropic(model, region)))
+    anisotropic = any(_anisotropic(m) for m in media) or (
+        not only_regions and (stiff(model) or rheology.anisotropic(model, region))
+    )
     lossy = model.attenuation is not None
     names = properties.NAMES[: 8 if anisotropic else 5 if lossy else 3]
     bodies, ground = ([], None) if only_regions else (anomalies.build(model), terrain.build(model))
     medium = None if only_regions else _medium(model, region, names, ground)
-    return Sampler(names, medium, bodies, ground, _constants(model) if anisotropic else None, dict(zip(numbers, media)), anisotropic, lossy)
+    return Sampler(
+        names,
+        medium,
+        bodies,
+        ground,
+        _constants(model) if anisotropic else None,
+        dict(zip(numbers, media)),
+        anisotropic,
+        lossy,
+    )
 
 
 def _medium(model, region, names, ground):
@@ -229,19 +287,29 @@ def stiff(model):
     ----------
     model : model of a scenario
     """
-    return any(getattr(m, "stiffness", None) is not None for m in (model, *getattr(model, "layers", ())))
+    return any(
+        getattr(m, "stiffness", None) is not None for m in (model, *getattr(model, "layers", ()))
+    )
 
 
 def _constants(model):
-    """Constants of the layers (n, 21), nan where a layer has no stiffness; None for a medium without layers."""
+    """Constants of the layers (n, 21), nan where a layer has no stiffness; None for a medium
+    without layers.
+    """
     if model.kind not in ("homogeneous", "layers"):
         return None
     layers = getattr(model, "layers", (model,))
-    return np.array([np.full(21, np.nan) if layer.stiffness is None else layer.stiffness.constants for layer in layers])
+    return np.array(
+        [
+            np.full(21, np.nan) if layer.stiffness is None else layer.stiffness.constants
+            for layer in layers
+        ]
+    )
 
 
 def at_nodes(model, coordinates, centres, regions=None, region_names=()):
-    """Return the model at the nodes of elements; `Sampler.at` does the same for many batches of one model.
+    """Return the model at the nodes of elements; `Sampler.at` does the same for many batches of one
+    model.
 
     Parameters
     ----------
@@ -257,15 +325,16 @@ def at_nodes(model, coordinates, centres, regions=None, region_names=()):
     Returns
     -------
     dict of str to array (ne, n)
-        ``rho`` (kg/m3), ``vp``, ``vs`` (m/s, 0 in a fluid); with attenuation ``loss_p``, ``loss_s`` (1/Qp, 1/Qs, 0 for none); with
-        anisotropy ``stiffness`` (ne, 21, n), Pa: c11 c12 .. c16 c22 .. c66 of xx yy zz yz xz xy with engineering shear strains.
+        ``rho`` (kg/m3), ``vp``, ``vs`` (m/s, 0 in a fluid); with attenuation ``loss_p``, ``loss_s``
+        (1/Qp, 1/Qs, 0 for none); with anisotropy ``stiffness`` (ne, 21, n), Pa: c11 c12 .. c16 c22
+        .. c66 of xx yy zz yz xz xy with engineering shear strains.
     """
     flat = np.asarray(coordinates)
     region = cells.Region(tuple(flat.min(axis=(0, 2))), tuple(flat.max(axis=(0, 2))))
     return sampler(model, region, region_names).at(flat, centres, regions)
 
 
-# --- what a solver makes of it ----------------------------------------------------------------------------------------------------------
+# --- what a solver makes of it --------------------------------------------------------------------
 
 
 def fluids(samples):
@@ -305,7 +374,8 @@ def bulk(samples):
 
 
 def relaxation(model, largest):
-    """Mechanisms of a model's attenuation, all of them at each point, for losses up to `largest`; None without.
+    """Mechanisms of a model's attenuation, all of them at each point, for losses up to `largest`;
+    None without.
 
     Parameters
     ----------
@@ -316,14 +386,17 @@ def relaxation(model, largest):
     table = model.attenuation
     if table is None or not largest:
         return None
-    return attenuation.relaxation(table.band, largest, table.mechanisms, table.frequency, table.power, "full")
+    return attenuation.relaxation(
+        table.band, largest, table.mechanisms, table.frequency, table.power, "full"
+    )
 
 
 def moduli(samples, relaxation=None):
     """lambda and mu, or 21 constants, Pa, and where they relax 1/Q_mu and 1/Q_kappa.
 
-    Unrelaxed moduli M_U where there is attenuation: speeds are phase velocities at its reference frequency. Of 21 constants the isotropic
-    part relaxes, mu = (c44 + c55 + c66) / 3, lambda = (c12 + c13 + c23) / 3; the rest is elastic.
+    Unrelaxed moduli M_U where there is attenuation: speeds are phase velocities at its reference
+    frequency. Of 21 constants the isotropic part relaxes, mu = (c44 + c55 + c66) / 3, lambda = (c12
+    + c13 + c23) / 3; the rest is elastic.
 
     Parameters
     ----------
@@ -346,7 +419,10 @@ def moduli(samples, relaxation=None):
     added, losses = (0.0, 0.0), None
     if relaxation is not None:
         losses = np.stack([samples["loss_s"], bulk(samples)], axis=1)
-        added = [modulus * (relaxation.unrelaxed(loss) - 1) for modulus, loss in zip((mu, kappa), np.moveaxis(losses, 1, 0))]
+        added = [
+            modulus * (relaxation.unrelaxed(loss) - 1)
+            for modulus, loss in zip((mu, kappa), np.moveaxis(losses, 1, 0))
+        ]
     if full is None:
         mu, kappa = mu + added[0], kappa + added[1]
         return np.stack([kappa - 2 / 3 * mu, mu], axis=1), losses
@@ -356,7 +432,8 @@ def moduli(samples, relaxation=None):
 
 
 def slowest(samples):
-    """Return the slowest wave at each node, m/s: S, in a fluid P; in an anisotropic medium along the directions of `DIRECTIONS`.
+    """Return the slowest wave at each node, m/s: S, in a fluid P; in an anisotropic medium along
+    the directions of `DIRECTIONS`.
 
     Parameters
     ----------
@@ -365,16 +442,25 @@ def slowest(samples):
     """
     if "stiffness" not in samples:
         return np.where(samples["vs"] > 0, samples["vs"], samples["vp"])
-    shape, constants = samples["rho"].shape, np.moveaxis(samples["stiffness"], 1, -1).reshape(-1, 21)
+    shape, constants = (
+        samples["rho"].shape,
+        np.moveaxis(samples["stiffness"], 1, -1).reshape(-1, 21),
+    )
     rows = np.concatenate([constants, samples["rho"].reshape(-1, 1)], axis=1)
     different, which = np.unique(rows, axis=0, return_inverse=True)
-    speeds = np.concatenate([phase_speeds(part[:, :21], part[:, 21]) for part in np.array_split(different, -(-len(different) // BLOCK))])
+    speeds = np.concatenate(
+        [
+            phase_speeds(part[:, :21], part[:, 21])
+            for part in np.array_split(different, -(-len(different) // BLOCK))
+        ]
+    )
     slow = np.where(speeds > 1e-3 * speeds.max(axis=1, keepdims=True), speeds, np.inf).min(axis=1)
     return slow[np.ravel(which)].reshape(shape)
 
 
 def slowest_in(samples):
-    """Return the slowest wave in each element, m/s: (ne,); in an anisotropic medium at the node that is softest to shear along an axis.
+    """Return the slowest wave in each element, m/s: (ne,); in an anisotropic medium at the node
+    that is softest to shear along an axis.
 
     Parameters
     ----------
@@ -382,9 +468,13 @@ def slowest_in(samples):
         As of `at_nodes`.
     """
     if "stiffness" in samples and samples["rho"].shape[1] > 1:
-        softest = (samples["stiffness"][:, SHEAR].min(axis=1) / samples["rho"]).argmin(axis=1)[:, None]
+        softest = (samples["stiffness"][:, SHEAR].min(axis=1) / samples["rho"]).argmin(axis=1)[
+            :, None
+        ]
         constants = np.take_along_axis(samples["stiffness"], softest[:, None], axis=2)
-        samples = {name: np.take_along_axis(samples[name], softest, axis=1) for name in ("rho", "vp", "vs")} | {"stiffness": constants}
+        samples = {
+            name: np.take_along_axis(samples[name], softest, axis=1) for name in ("rho", "vp", "vs")
+        } | {"stiffness": constants}
     return slowest(samples).min(axis=1)
 
 
@@ -398,7 +488,8 @@ DIRECTIONS = _directions()
 
 
 def phase_speeds(constants, rho, directions=DIRECTIONS):
-    """Speeds of the three waves in some directions (m, 3), from Christoffel's equation, of media (n, 21) and (n,): (n, 3 m), m/s.
+    """Speeds of the three waves in some directions (m, 3), from Christoffel's equation, of media
+    (n, 21) and (n,): (n, 3 m), m/s.
 
     Parameters
     ----------
@@ -418,11 +509,12 @@ def phase_speeds(constants, rho, directions=DIRECTIONS):
     return np.sqrt(np.maximum(squares, 0)).reshape(len(constants), -1)
 
 
-# --- problems -----------------------------------------------------------------------------------------------------------------------------
+# --- problems -------------------------------------------------------------------------------------
 
 
 def problems(model, region, region_names=(), key="model"):
-    """Problems of a model for a mesh in a grid or `Region`: values, Q, Thomsen's parameters, names of regions.
+    """Problems of a model for a mesh in a grid or `Region`: values, Q, Thomsen's parameters, names
+    of regions.
 
     Parameters
     ----------
@@ -447,19 +539,38 @@ def _region_problems(model, region_names, key):
         if name not in region_names:
             close = nearest(name, region_names)
             hint = f'; did you mean "{close}"?' if close else ""
-            problems.append(Problem(f"{key}.regions.{name}", f'the mesh has no region "{name}"{hint}', f"it has {held}"))
+            problems.append(
+                Problem(
+                    f"{key}.regions.{name}",
+                    f'the mesh has no region "{name}"{hint}',
+                    f"it has {held}",
+                )
+            )
         problems += checks.values(f"{key}.regions.{name}", medium.vp, medium.vs, medium.rho)
     if model.kind == "regions":
         lost = [name for name in region_names if name not in media]
-        problems += [Problem(f"{key}.regions", f'the mesh region "{name}" has no medium',
-                          f"add {name} = {{ vp =, vs =, rho = }} to [model.regions]") for name in lost]  # fmt: skip
+        problems += [
+            Problem(
+                f"{key}.regions",
+                f'the mesh region "{name}" has no medium',
+                f"add {name} = {{ vp =, vs =, rho = }} to [model.regions]",
+            )
+            for name in lost
+        ]
         if not region_names:
-            problems.append(Problem(f"{key}.kind", "the mesh has no named regions", 'use kind = "homogeneous", "layers" or "file"'))
+            problems.append(
+                Problem(
+                    f"{key}.kind",
+                    "the mesh has no named regions",
+                    'use kind = "homogeneous", "layers" or "file"',
+                )
+            )
     return problems
 
 
 def element_problems(samples, centres, key="model", numbers=None):
-    """Elements, of some `numbers`, that are neither solid nor fluid, and values that are impossible.
+    """Elements, of some `numbers`, that are neither solid nor fluid, and values that are
+    impossible.
 
     Parameters
     ----------
@@ -473,12 +584,24 @@ def element_problems(samples, centres, key="model", numbers=None):
         Of the elements, for messages.
     """
     noun = "nodes" if numbers is None else f"nodes of {len(centres)} elements there"
-    problems = checks.points(key, tuple(centres[:, a, None] for a in range(3)), samples["vp"], samples["vs"], samples["rho"], noun)
+    problems = checks.points(
+        key,
+        tuple(centres[:, a, None] for a in range(3)),
+        samples["vp"],
+        samples["vs"],
+        samples["rho"],
+        noun,
+    )
     still = samples["vs"] == 0
     mixed = np.flatnonzero(still.any(axis=1) & ~still.all(axis=1)) if still.any() else ()
     if len(mixed):
         place = "({:.10g}, {:.10g}, {:.10g})".format(*centres[mixed[0]])
         element = mixed[0] if numbers is None else numbers[mixed[0]]
-        problems.append(Problem(key, f"element {element} at {place} m is partly fluid and partly solid; {len(mixed)} elements are affected",
-                             "make element faces follow the fluid-solid boundary"))  # fmt: skip
+        problems.append(
+            Problem(
+                key,
+                f"element {element} at {place} m is partly fluid and partly solid; {len(mixed)} elements are affected",
+                "make element faces follow the fluid-solid boundary",
+            )
+        )
     return problems

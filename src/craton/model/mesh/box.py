@@ -1,4 +1,7 @@
-"""The internal mesher: a box of hexahedra whose faces follow interfaces and topography, with larger elements at depth."""
+"""The internal mesher: a box of hexahedra whose faces follow interfaces and topography, with larger
+elements at depth.
+"""
+
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil, prod
@@ -11,7 +14,8 @@ from craton.model.mesh import shape
 from craton.model.mesh.hexmesh import HexMesh
 
 ROUNDING = 1e-3  # of an element: how far a length may pass a whole number of elements
-SNAP = 0.5  # of an element: a plane of refinement nearer to an interface than this begins at the interface
+# of an element: a plane of refinement nearer to an interface than this begins at the interface
+SNAP = 0.5
 THINNEST = 1e-3  # of an element: thickness below which two surfaces count as touching
 HEIGHT = 2.0  # of a transition layer, in elements of the layers above
 STRETCH = 1.3  # by which it may be made higher, where that saves a layer of flat elements below it
@@ -20,36 +24,43 @@ STRETCH = 1.3  # by which it may be made higher, where that saves a layer of fla
 def box_mesh(origin, size, element_size, interfaces=(), surface=None, refine=(), order=None):
     """Mesh a box.
 
-    The box is meshed flat, at the mean elevations of its surfaces, in layers of elements; then every node is moved vertically, linearly
-    between the two surfaces around it. Topography so fades out towards the first interface, or the bottom.
+    The box is meshed flat, at the mean elevations of its surfaces, in layers of elements; then
+    every node is moved vertically, linearly between the two surfaces around it. Topography so fades
+    out towards the first interface, or the bottom.
 
     Parameters
     ----------
     origin, size : (3,) sequences
         Lower south-west corner and extent x, y, z, m. The size is met exactly.
     element_size : float or (3,) sequence
-        Longest element edge, m, along x, y, z; made shorter so that whole elements fit (a thousandth of an element too much does not
-        count). Between surfaces that are not parallel the number of layers follows from the greatest thickness.
+        Longest element edge, m, along x, y, z; made shorter so that whole elements fit (a
+        thousandth of an element too much does not count). Between surfaces that are not parallel
+        the number of layers follows from the greatest thickness.
     interfaces : sequence of float or callable
-        Elevations, m, or surfaces z(x, y) that faces of elements follow. Numbers at or beyond the top or bottom are left out.
+        Elevations, m, or surfaces z(x, y) that faces of elements follow. Numbers at or beyond the
+        top or bottom are left out.
     surface : callable or float, optional
         Elevation z(x, y) of the top; without it, ``origin[2] + size[2]``.
     refine : sequence of (z, factor)
-        Below the elevation z, elements are `factor` (2 or 3) times as long along all axes as above it; each entry multiplies those above.
-        First come two transition layers (see `bricks`), one in which elements grow along x and one along y, below z; where z lies
-        between surfaces that are not flat, it counts in the flat mesh.
+        Below the elevation z, elements are `factor` (2 or 3) times as long along all axes as above
+        it; each entry multiplies those above. First come two transition layers (see `bricks`), one
+        in which elements grow along x and one along y, below z; where z lies between surfaces that
+        are not flat, it counts in the flat mesh.
     order : int, optional
-        1 for elements with 8 nodes, 2 for 27, the default where a surface is given, so that faces are curved.
+        1 for elements with 8 nodes, 2 for 27, the default where a surface is given, so that faces
+        are curved.
 
     Returns
     -------
     HexMesh
-        Face sets top, bottom, west, east, south, north; a region ``layer 1`` (the uppermost), ``layer 2``, ... between interfaces.
+        Face sets top, bottom, west, east, south, north; a region ``layer 1`` (the uppermost),
+        ``layer 2``, ... between interfaces.
 
     Raises
     ------
     ScenarioError
-        Surfaces that touch or cross or are not known everywhere; no room for the transitions; elements folded by steep surfaces.
+        Surfaces that touch or cross or are not known everywhere; no room for the transitions;
+        elements folded by steep surfaces.
     """
     origin, size = np.asarray(origin, float), np.asarray(size, float)
     element_size = np.broadcast_to(np.asarray(element_size, float), 3)
@@ -58,15 +69,20 @@ def box_mesh(origin, size, element_size, interfaces=(), surface=None, refine=(),
     counts = _counts(size, element_size, [factor for _, factor in refine])
     surfaces = _surfaces(origin, size, interfaces, surface)
     sampled = _sampled(surfaces, origin, size, counts, element_size)
-    references = np.array([z.mean() if np.ptp(z) > 0 else z[0, 0] for z in sampled])  # the mean of equal numbers may be another
+    # the mean of equal numbers may be another
+    references = np.array([z.mean() if np.ptp(z) > 0 else z[0, 0] for z in sampled])
     thickest = [(a - b).max() for a, b in pairwise(sampled)]
     layers = _layers(references, thickest, element_size[2], refine)
     curved = any(np.ptp(z) > 0 for z in sampled)
     flat = _flat(origin, size, counts, layers, order or (2 if curved else 1))
-    return _unfolded(replace(flat, nodes=_draped(flat.nodes, surfaces, references))) if curved else flat
+    return (
+        _unfolded(replace(flat, nodes=_draped(flat.nodes, surfaces, references)))
+        if curved
+        else flat
+    )
 
 
-# --- what is asked ----------------------------------------------------------------------------------------------------------------------
+# --- what is asked --------------------------------------------------------------------------------
 
 
 def _refuse(key, message, remedy):
@@ -76,7 +92,11 @@ def _refuse(key, message, remedy):
 def _check(origin, size, element_size, refine):
     for name, values in (("domain.size", size), ("domain.element_size", element_size)):
         if not (np.isfinite(values).all() and (values > 0).all()):
-            _refuse(name, f"it is {', '.join(f'{v:g}' for v in values)} m; every length must be more than 0", "Give lengths in metres.")
+            _refuse(
+                name,
+                f"it is {', '.join(f'{v:g}' for v in values)} m; every length must be more than 0",
+                "Give lengths in metres.",
+            )
     for i, (_, factor) in enumerate(refine):
         if factor not in bricks.BRICKS:
             text = f"it is {factor}; elements can be coarsened only by 2 or 3"
@@ -86,14 +106,19 @@ def _check(origin, size, element_size, refine):
 
 
 def _counts(size, element_size, factors):
-    """Elements along x and y at the top: enough that none is longer than asked, and a multiple of what the transitions need."""
+    """Elements along x and y at the top: enough that none is longer than asked, and a multiple of
+    what the transitions need.
+    """
     unit, counts = prod(factors), []
     for axis, name in enumerate("xy"):
         asked = max(1, ceil(size[axis] / element_size[axis] - ROUNDING))
         fitted = ceil(asked / unit) * unit
         if fitted > 2 * asked:
-            _refuse("domain.refine", f"the domain has {asked} elements along {name}, but these refinements need a multiple of {unit}",
-                    "Leave out refinements, make the domain longer, or element_size smaller.")  # fmt: skip
+            _refuse(
+                "domain.refine",
+                f"the domain has {asked} elements along {name}, but these refinements need a multiple of {unit}",
+                "Leave out refinements, make the domain longer, or element_size smaller.",
+            )
         counts.append(fitted)
     return counts
 
@@ -114,32 +139,49 @@ def _function(surface):
 
 
 def _sampled(surfaces, origin, size, counts, element_size):
-    """Elevations of the surfaces at corners and middles of the uppermost elements; `surfaces` is sorted downwards in place."""
+    """Elevations of the surfaces at corners and middles of the uppermost elements; `surfaces` is
+    sorted downwards in place.
+    """
     x, y = (np.linspace(origin[a], origin[a] + size[a], 2 * counts[a] + 1) for a in (0, 1))
     values = [np.asarray(z(x, y[:, None]), float) + np.zeros((len(y), len(x))) for z in surfaces]
-    order = [0, *(1 + i for i in np.argsort([-v.mean() for v in values[1:-1]], kind="stable")), len(values) - 1]
+    order = [
+        0,
+        *(1 + i for i in np.argsort([-v.mean() for v in values[1:-1]], kind="stable")),
+        len(values) - 1,
+    ]
     surfaces[:], values = [surfaces[i] for i in order], [values[i] for i in order]
     for i, z in enumerate(values):
         if not np.isfinite(z).all():
             j, k = np.argwhere(~np.isfinite(z))[0]
-            _refuse("model", f"{_name(i, len(values))} has no elevation at (x, y) = ({x[k]:.10g}, {y[j]:.10g}) m, inside the domain",
-                    "Give a surface that covers the domain.")  # fmt: skip
+            _refuse(
+                "model",
+                f"{_name(i, len(values))} has no elevation at (x, y) = ({x[k]:.10g}, {y[j]:.10g}) m, inside the domain",
+                "Give a surface that covers the domain.",
+            )
     for i, (above, below) in enumerate(pairwise(values)):
         gap = above - below
         if gap.min() <= THINNEST * element_size[2]:
             j, k = np.unravel_index(gap.argmin(), gap.shape)
-            names = (f"{_name(i + n, len(values))}, at {z[j, k]:.6g} m," for n, z in enumerate((above, below)))
-            _refuse("model", f"{' and '.join(names)} touch or cross at (x, y) = ({x[k]:.10g}, {y[j]:.10g}) m",
-                    "Keep surfaces apart. An interface that pinches out or crops out cannot follow element faces everywhere: leave it "
-                    "out of the mesh, or deepen the domain.")  # fmt: skip
+            names = (
+                f"{_name(i + n, len(values))}, at {z[j, k]:.6g} m,"
+                for n, z in enumerate((above, below))
+            )
+            _refuse(
+                "model",
+                f"{' and '.join(names)} touch or cross at (x, y) = ({x[k]:.10g}, {y[j]:.10g}) m",
+                "Keep surfaces apart. An interface that pinches out or crops out cannot follow element faces everywhere: leave it "
+                "out of the mesh, or deepen the domain.",
+            )
     return values
 
 
 def _name(i, count):
-    return "the top" if i == 0 else "the bottom" if i == count - 1 else f"interface {i} (from above)"
+    return (
+        "the top" if i == 0 else "the bottom" if i == count - 1 else f"interface {i} (from above)"
+    )
 
 
-# --- layers -----------------------------------------------------------------------------------------------------------------------------
+# --- layers ---------------------------------------------------------------------------------------
 
 
 def _layers(references, thickest, element_size, refine):
@@ -159,13 +201,18 @@ def _layers(references, thickest, element_size, refine):
     unmet = [factor for axis, factor in pending if axis == 1]
     if unmet or waiting:
         text = f"{len(unmet) + len(waiting)} of {len(refine)} refinements do not fit above the bottom, at {references[-1]:g} m"
-        _refuse("domain.refine", text,
-                "A refinement needs the height of about four elements below its elevation: raise it, or deepen the domain.")  # fmt: skip
+        _refuse(
+            "domain.refine",
+            text,
+            "A refinement needs the height of about four elements below its elevation: raise it, or deepen the domain.",
+        )
     return layers
 
 
 def _steps(height, element_size, pending):
-    """Layers (height, axis, factor) for a height, m; transitions that fit are taken from `pending`; and the new element size."""
+    """Layers (height, axis, factor) for a height, m; transitions that fit are taken from `pending`;
+    and the new element size.
+    """
     steps = []
     while pending:
         needed = sum(step[0] for step in steps) + HEIGHT * element_size
@@ -177,11 +224,15 @@ def _steps(height, element_size, pending):
     room = sum(step[0] for step in steps)
     plain = max(0 if steps else 1, ceil((height - STRETCH * room) / element_size - ROUNDING))
     stretch = max(1, (height - plain * element_size) / room) if steps else 1
-    return [(step[0] * stretch, *step[1:]) for step in steps] + [(element_size, None, 1)] * plain, element_size
+    return [(step[0] * stretch, *step[1:]) for step in steps] + [
+        (element_size, None, 1)
+    ] * plain, element_size
 
 
 def _piece(top, bottom, slab, steps, width):
-    """Return the layers between two elevations, from the top down, with heights in proportion to `steps`; `width` grows with them."""
+    """Return the layers between two elevations, from the top down, with heights in proportion to
+    `steps`; `width` grows with them.
+    """
     edges = np.append(0, np.cumsum([step[0] for step in steps]))
     levels = top - (top - bottom) * edges / edges[-1]
     levels[-1] = bottom
@@ -216,11 +267,13 @@ def _flat(origin, size, counts, layers, order):
     return HexMesh(nodes, elements, slabs, names, faces)
 
 
-# --- surfaces ---------------------------------------------------------------------------------------------------------------------------
+# --- surfaces -------------------------------------------------------------------------------------
 
 
 def _draped(nodes, surfaces, references):
-    """Return the nodes of the flat mesh moved vertically to lie between the surfaces as they lay between the reference elevations."""
+    """Return the nodes of the flat mesh moved vertically to lie between the surfaces as they lay
+    between the reference elevations.
+    """
     x, y, z = nodes.T
     out = nodes.copy()
     for (above, below), (top, bottom) in zip(pairwise(surfaces), pairwise(references)):
@@ -231,11 +284,18 @@ def _draped(nodes, surfaces, references):
 
 
 def _unfolded(mesh):
-    """Return the mesh, if the Jacobians of its elements are positive at their corners and between them."""
-    least = shape.determinants(mesh.nodes, mesh.elements, np.linspace(-1, 1, mesh.order + 1)).min(axis=1)
+    """Return the mesh, if the Jacobians of its elements are positive at their corners and between
+    them.
+    """
+    least = shape.determinants(mesh.nodes, mesh.elements, np.linspace(-1, 1, mesh.order + 1)).min(
+        axis=1
+    )
     e = int(np.argmin(least))
     if least[e] <= 0:
         x, y, z = mesh.centroids()[e]
-        _refuse("domain.element_size", f"the surfaces are so steep that the element at (x, y, z) = ({x:.6g}, {y:.6g}, {z:.6g}) m is folded",
-                "Smooth the surfaces, use smaller elements, or refine where the surfaces are flatter.")  # fmt: skip
+        _refuse(
+            "domain.element_size",
+            f"the surfaces are so steep that the element at (x, y, z) = ({x:.6g}, {y:.6g}, {z:.6g}) m is folded",
+            "Smooth the surfaces, use smaller elements, or refine where the surfaces are flatter.",
+        )
     return mesh

@@ -1,4 +1,7 @@
-"""What is wrong with a mesh of hexahedra, told with the number and the place of the element or node."""
+"""What is wrong with a mesh of hexahedra, told with the number and the place of the element or
+node.
+"""
+
 import numpy as np
 
 from craton.errors import Problem
@@ -17,15 +20,17 @@ def problems(mesh, degree=4, key="domain.mesh"):
     ----------
     mesh : HexMesh
     degree : int
-        Polynomial degree: Jacobians are looked at at its Gauss-Lobatto-Legendre points, corners included.
+        Polynomial degree: Jacobians are looked at at its Gauss-Lobatto-Legendre points, corners
+        included.
     key : str
         Key in the scenario that the mesh comes from.
 
     Returns
     -------
     list of Problem
-        Empty for a good mesh. Where the arrays themselves are wrong (a node number that does not exist, a coordinate that is no number,
-        an element that names a node twice), only that is told.
+        Empty for a good mesh. Where the arrays themselves are wrong (a node number that does not
+        exist, a coordinate that is no number, an element that names a node twice), only that is
+        told.
     """
     broken = _arrays(mesh)
     if broken:
@@ -33,7 +38,13 @@ def problems(mesh, degree=4, key="domain.mesh"):
     faces, count = numbering.faces_of(mesh.elements)
     owners = np.bincount(faces.ravel(), minlength=count)[faces]
     outer = np.argwhere(owners == 1)
-    findings = [*_unused(mesh), *_jacobians(mesh, degree), *_shared(mesh, owners), *_middles(mesh), *_loose(mesh, outer)]
+    findings = [
+        *_unused(mesh),
+        *_jacobians(mesh, degree),
+        *_shared(mesh, owners),
+        *_middles(mesh),
+        *_loose(mesh, outer),
+    ]
     findings += [*_regions(mesh), *_tags(mesh, outer)]
     return [Problem(key, *texts) for texts in findings]
 
@@ -61,12 +72,19 @@ def _arrays(mesh):
     if out.any():
         e, place = np.argwhere(out)[0]
         text = f"element {e} names node {elements[e, place]}, but the nodes are 0 to {count - 1}"
-        return [(text + _share(out.any(axis=1).sum(), mesh.size, "elements"), "Write the mesh again; node numbers begin at 0.")]
+        return [
+            (
+                text + _share(out.any(axis=1).sum(), mesh.size, "elements"),
+                "Write the mesh again; node numbers begin at 0.",
+            )
+        ]
     wrong = ~np.isfinite(mesh.nodes).all(axis=1)
     if wrong.any():
         n = np.argmax(wrong)
         text = f"node {n} lies at {_place(mesh.nodes[n])}, which is not finite"
-        return [(text + _share(wrong.sum(), count, "nodes"), "Give it finite coordinates in metres.")]
+        return [
+            (text + _share(wrong.sum(), count, "nodes"), "Give it finite coordinates in metres.")
+        ]
     return _twice(mesh)
 
 
@@ -78,7 +96,9 @@ def _twice(mesh):
     e = np.argmax(twice)
     node = ordered[e, 1:][ordered[e, 1:] == ordered[e, :-1]][0]
     text = f"{_element(mesh, e)} contains node {node} twice, so it is not a hexahedron{_share(twice.sum(), mesh.size, 'elements')}"
-    return [(text, "Mesh with hexahedra only; wedges and pyramids written as hexahedra cannot be used.")]
+    return [
+        (text, "Mesh with hexahedra only; wedges and pyramids written as hexahedra cannot be used.")
+    ]
 
 
 def _unused(mesh):
@@ -92,7 +112,9 @@ def _unused(mesh):
 
 
 def _least(mesh, elements, degree):
-    """Least Jacobian of elements (ne, 8 or 27), m3, over the GLL points; where it is (index in the lattice)."""
+    """Least Jacobian of elements (ne, 8 or 27), m3, over the GLL points; where it is (index in the
+    lattice).
+    """
     points = shape.gll_points(degree)
     affine = shape.is_affine(mesh.nodes, elements)
     least, where = np.empty(len(elements)), np.zeros(len(elements), int)
@@ -188,11 +210,18 @@ def _middles(mesh):
     e, place = np.argwhere(differs)[0]
     first, second = mesh.elements[e, place], node[points.points.reshape(mesh.size, 27)[e, place]]
     text = f"{_element(mesh, e)} has node {first} where its neighbour, with which it shares the corners, has node {second}"
-    return [(text + _share(differs.any(axis=1).sum(), mesh.size, "elements"), "Use one node for both: merge duplicate nodes when meshing.")]
+    return [
+        (
+            text + _share(differs.any(axis=1).sum(), mesh.size, "elements"),
+            "Use one node for both: merge duplicate nodes when meshing.",
+        )
+    ]
 
 
 def _loose(mesh, rows):
-    """Duplicate and hanging nodes: both leave unmatched faces, so nodes of boundary faces are all that need a look."""
+    """Duplicate and hanging nodes: both leave unmatched faces, so nodes of boundary faces are all
+    that need a look.
+    """
     from scipy.spatial import cKDTree
 
     quads = numbering.face_corners(mesh.elements)[rows[:, 0], rows[:, 1]]
@@ -200,7 +229,11 @@ def _loose(mesh, rows):
     tree = cKDTree(mesh.nodes[numbers])
     corners = mesh.nodes[quads]
     edge = np.sqrt(((corners[:, [1, 3, 2, 0]] - corners[:, [0, 1, 3, 2]]) ** 2).sum(axis=2).min())
-    pairs = numbers[tree.query_pairs(NEAR * edge, output_type="ndarray")] if len(numbers) > 1 else np.empty((0, 2), int)
+    pairs = (
+        numbers[tree.query_pairs(NEAR * edge, output_type="ndarray")]
+        if len(numbers) > 1
+        else np.empty((0, 2), int)
+    )
     faults = [_duplicate(mesh, pairs)] if len(pairs) else []
     hanging = _hanging(mesh, rows, quads, tree, np.unique(pairs))
     return faults + ([hanging] if hanging else [])
@@ -210,18 +243,29 @@ def _duplicate(mesh, pairs):
     first, second = np.sort(pairs, axis=1)[np.lexsort(np.sort(pairs, axis=1).T[::-1])[0]]
     text = f"nodes {first} and {second} lie at the same place, {_place(mesh.nodes[first])}: the elements there are not connected"
     suffix = f"; {len(pairs)} pairs of nodes coincide" if len(pairs) > 1 else ""
-    return text + suffix, "Merge duplicate nodes when meshing (Gmsh: Coherence Mesh; CUBIT: imprint and merge before meshing)."
+    return (
+        text + suffix,
+        "Merge duplicate nodes when meshing (Gmsh: Coherence Mesh; CUBIT: imprint and merge before meshing).",
+    )
 
 
 def _hanging(mesh, rows, quads, tree, doubled):
-    """Return a node that lies on an unmatched face without being one of its corners: message and remedy, or None."""
+    """Return a node that lies on an unmatched face without being one of its corners: message and
+    remedy, or None.
+    """
     numbers = np.unique(quads)
-    places = mesh.nodes[mesh.elements[rows[:, 0][:, None], numbering.face_nodes(mesh.order)[rows[:, 1]]]]
+    places = mesh.nodes[
+        mesh.elements[rows[:, 0][:, None], numbering.face_nodes(mesh.order)[rows[:, 1]]]
+    ]
     centres = places.mean(axis=1)
     radii = np.sqrt(((places - centres[:, None]) ** 2).sum(axis=2).max(axis=1))
     candidates = tree.query_ball_point(centres, radii)
     face = np.repeat(np.arange(len(rows)), [len(ids) for ids in candidates])
-    node = numbers[np.concatenate([np.asarray(ids, int) for ids in candidates])] if len(face) else np.empty(0, int)
+    node = (
+        numbers[np.concatenate([np.asarray(ids, int) for ids in candidates])]
+        if len(face)
+        else np.empty(0, int)
+    )
     other = ~(quads[face] == node[:, None]).any(axis=1) & ~np.isin(node, doubled)
     face, node = face[other], node[other]
     on = _lies_on(places[face], mesh.nodes[node], radii[face])
@@ -231,14 +275,15 @@ def _hanging(mesh, rows, quads, tree, doubled):
     count = len(np.unique(node[on]))
     return (
         f"node {n} at {_place(mesh.nodes[n])} is a hanging node: it lies on the face {FACE_NAMES[f]} of {_element(mesh, e)} "
-        "but is not one of its corners"
-        + _share(count, len(numbers), "nodes of unmatched faces"),
+        "but is not one of its corners" + _share(count, len(numbers), "nodes of unmatched faces"),
         "Elements must share whole faces: refine with transition elements, or mesh both sides together.",
     )
 
 
 def _lies_on(places, target, sizes, turns=8):
-    """Whether points (m, 3) lie on faces given by their nodes (m, 4 or 9, 3): Newton for the nearest point of each."""
+    """Whether points (m, 3) lie on faces given by their nodes (m, 4 or 9, 3): Newton for the
+    nearest point of each.
+    """
     p = 2 if places.shape[1] == 4 else 3
     s, t = np.zeros((2, len(target)))
     for _ in range(turns):
@@ -266,7 +311,12 @@ def _regions(mesh):
         return []
     e = np.argmax(lacking)
     text = f"{_element(mesh, e)} has no material tag{_share(lacking.sum(), mesh.size, 'elements')}"
-    return [(text, f"Put every element into one of the regions ({', '.join(mesh.region_names) or 'none is named'}).")]
+    return [
+        (
+            text,
+            f"Put every element into one of the regions ({', '.join(mesh.region_names) or 'none is named'}).",
+        )
+    ]
 
 
 def _tags(mesh, outer):
@@ -276,8 +326,12 @@ def _tags(mesh, outer):
         bad = (rows[:, 0] < 0) | (rows[:, 0] >= mesh.size) | (rows[:, 1] < 0) | (rows[:, 1] > 5)
         if bad.any():
             e, f = rows[np.argmax(bad)]
-            findings.append((f"the face set {name!r} names face {f} of element {e}; elements are 0 to {mesh.size - 1}, faces 0 to 5",
-                          "Write the face set again."))  # fmt: skip
+            findings.append(
+                (
+                    f"the face set {name!r} names face {f} of element {e}; elements are 0 to {mesh.size - 1}, faces 0 to 5",
+                    "Write the face set again.",
+                )
+            )
         coded[name] = rows[~bad] @ np.array([6, 1])
     outer = outer @ np.array([6, 1])
     tagged = np.concatenate([np.empty(0, int), *coded.values()])
@@ -290,7 +344,9 @@ def _tags(mesh, outer):
         names = [name for name, codes in coded.items() if twice[0] in codes]
         text = f"the face {FACE_NAMES[twice[0] % 6]} of {_element(mesh, twice[0] // 6)} is in the face sets "
         text += " and ".join(map(repr, names)) + _share(len(twice), len(outer), "boundary faces")
-        findings.append((text, "Put each boundary face into one set: it has one boundary condition."))
+        findings.append(
+            (text, "Put each boundary face into one set: it has one boundary condition.")
+        )
     return findings
 
 

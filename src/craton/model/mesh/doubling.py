@@ -1,10 +1,13 @@
-"""Stacks of layers of hexahedra over a rectangle, with layers in which elements become two or three times larger, conforming.
+"""Stacks of layers of hexahedra over a rectangle, with layers in which elements become two or three
+times larger, conforming.
 
-All is done on an integer lattice: a node's number follows from its place, whoever builds the part of the stack that it lies in. Places
-(I, J, K) count quarters: an element edge of the top is 4 steps of I or J, a level 4 steps of K; mid-side and centre nodes fall between.
+All is done on an integer lattice: a node's number follows from its place, whoever builds the part
+of the stack that it lies in. Places (I, J, K) count quarters: an element edge of the top is 4 steps
+of I or J, a level 4 steps of K; mid-side and centre nodes fall between.
 
-Where elements grow, a layer of one axis (from BRICKS) is followed below by one of the other axis. Each coarse element of such a layer is
-cut into quadrilaterals in the plane of that axis and the vertical; every second one is mirrored when the factor is 2, so that sides fit:
+Where elements grow, a layer of one axis (from BRICKS) is followed below by one of the other axis.
+Each coarse element of such a layer is cut into quadrilaterals in the plane of that axis and the
+vertical; every second one is mirrored when the factor is 2, so that sides fit:
 
     factor 2:  +---+---+   factor 3:  +---+---+---+    upper side: two or three elements
                |   |   |              |   |   |   |
@@ -12,6 +15,7 @@ cut into quadrilaterals in the plane of that axis and the vertical; every second
                | /     |              | /       \\ |
                +-------+              +-----------+    lower side: one element
 """
+
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,15 +25,35 @@ from craton.model.mesh.numbering import number
 
 QUARTERS = 4
 LARGEST = 2.0**50  # node number: means of eight are exact in double precision
-# Corners (place along the axis in fine elements, level 0 to 2) of each quadrilateral: (low, low), (high, low), (low, high), (high, high).
+# Corners (place along the axis in fine elements, level 0 to 2) of each quadrilateral: (low, low),
+# (high, low), (low, high), (high, high).
 BRICKS = {
-    2: np.array([[(0, 0), (1, 1), (0, 2), (1, 2)], [(1, 1), (2, 1), (1, 2), (2, 2)], [(0, 0), (2, 0), (1, 1), (2, 1)]]),
-    3: np.array([[(0, 0), (1, 1), (0, 2), (1, 2)], [(1, 1), (2, 1), (1, 2), (2, 2)], [(2, 1), (3, 0), (2, 2), (3, 2)],
-                 [(0, 0), (3, 0), (1, 1), (2, 1)]]),
-}  # fmt: skip
+    2: np.array(
+        [
+            [(0, 0), (1, 1), (0, 2), (1, 2)],
+            [(1, 1), (2, 1), (1, 2), (2, 2)],
+            [(0, 0), (2, 0), (1, 1), (2, 1)],
+        ]
+    ),
+    3: np.array(
+        [
+            [(0, 0), (1, 1), (0, 2), (1, 2)],
+            [(1, 1), (2, 1), (1, 2), (2, 2)],
+            [(2, 1), (3, 0), (2, 2), (3, 2)],
+            [(0, 0), (3, 0), (1, 1), (2, 1)],
+        ]
+    ),
+}
 PLAIN = np.array([[(0, 0), (1, 0), (0, 1), (1, 1)]])
-CORNERS = np.array([(a, b, c) for c in (0, 2) for b in (0, 2) for a in (0, 2)])  # of 27 nodes, as (xi, eta, zeta) in 0 to 2
-FACES = np.array([[n for n, corner in enumerate(CORNERS) if corner[axis] == side] for axis in range(3) for side in (0, 2)])
+# of 27 nodes, as (xi, eta, zeta) in 0 to 2
+CORNERS = np.array([(a, b, c) for c in (0, 2) for b in (0, 2) for a in (0, 2)])
+FACES = np.array(
+    [
+        [n for n, corner in enumerate(CORNERS) if corner[axis] == side]
+        for axis in range(3)
+        for side in (0, 2)
+    ]
+)
 SIDES = ("west", "east", "south", "north", "bottom", "top")  # by local face
 
 
@@ -40,7 +64,8 @@ class Layer:
     Parameters
     ----------
     levels : tuple of float
-        Vertical coordinates of its levels, rising: lower and upper side; with one in the middle where elements grow, or do beside it.
+        Vertical coordinates of its levels, rising: lower and upper side; with one in the middle
+        where elements grow, or do beside it.
     width : tuple of int
         Of the elements of its lower side along (xi, eta), in elements of the top of the stack.
     section : int
@@ -68,9 +93,13 @@ class Stack:
     def __post_init__(self):
         coarse = self.coarsest
         if any(n % w for n, w in zip(self.count, coarse)):
-            raise ValueError(f"{self.count[0]} x {self.count[1]} elements at the top are not a multiple of {coarse[0]} x {coarse[1]} below")
+            raise ValueError(
+                f"{self.count[0]} x {self.count[1]} elements at the top are not a multiple of {coarse[0]} x {coarse[1]} below"
+            )
         if np.prod([QUARTERS * n + 1.0 for n in (*self.count, len(self.levels) - 1)]) > LARGEST:
-            raise ValueError(f"{self.count[0]} x {self.count[1]} elements at the top are too many to number their nodes")
+            raise ValueError(
+                f"{self.count[0]} x {self.count[1]} elements at the top are too many to number their nodes"
+            )
         if any(a.levels[-1] != b.levels[0] for a, b in zip(self.layers[:-1], self.layers[1:])):
             raise ValueError("a layer does not begin where the one below it ends")
 
@@ -82,7 +111,9 @@ class Stack:
     @cached_property
     def levels(self):
         """Vertical coordinates of all levels, rising."""
-        return np.array([self.layers[0].levels[0], *(z for layer in self.layers for z in layer.levels[1:])])
+        return np.array(
+            [self.layers[0].levels[0], *(z for layer in self.layers for z in layer.levels[1:])]
+        )
 
     @property
     def size(self):
@@ -101,9 +132,11 @@ class Stack:
         return columns * len(BRICKS[layer.factor])
 
     def points(self, degree, window=None):
-        """Return number of different GLL points of the stack, or of a window of it, without building it.
+        """Return number of different GLL points of the stack, or of a window of it, without
+        building it.
 
-        Over m x n pairs of blocks (one block and its mirror image) it is a + b m + c n + d m n: known from windows of few.
+        Over m x n pairs of blocks (one block and its mirror image) it is a + b m + c n + d m n:
+        known from windows of few.
 
         Parameters
         ----------
@@ -112,19 +145,31 @@ class Stack:
             x0, x1, y0, y1; the whole by default.
         """
         limits = (0, self.count[0], 0, self.count[1]) if window is None else window
-        (x0, x), (y0, y) = ((int(a) // w % 2, int(b - a) // w) for a, b, w in zip(limits[::2], limits[1::2], self.coarsest))
+        (x0, x), (y0, y) = (
+            (int(a) // w % 2, int(b - a) // w)
+            for a, b, w in zip(limits[::2], limits[1::2], self.coarsest)
+        )
         least = [2 - n % 2 for n in (x, y)]
-        counts = np.array([[self._counted(degree, x0, m, y0, n) for m in (least[0], least[0] + 2)] for n in (least[1], least[1] + 2)])
+        counts = np.array(
+            [
+                [self._counted(degree, x0, m, y0, n) for m in (least[0], least[0] + 2)]
+                for n in (least[1], least[1] + 2)
+            ]
+        )
         m, n = ((blocks - few) // 2 for blocks, few in zip((x, y), least))
         across, along = counts[0, 1] - counts[0, 0], counts[1, 0] - counts[0, 0]
-        return int(counts[0, 0] + m * across + n * along + m * n * (counts[1, 1] - counts[0, 1] - along))
+        return int(
+            counts[0, 0] + m * across + n * along + m * n * (counts[1, 1] - counts[0, 1] - along)
+        )
 
     def _counted(self, degree, x0, x, y0, y):
         """Points of x by y of the coarsest blocks, from the first or second one on."""
         wx, wy = self.coarsest
         if (degree, x0, x, y0, y) not in self._known:
             small = Stack(((x0 + x) * wx, (y0 + y) * wy), self.layers)
-            self._known[degree, x0, x, y0, y] = number(small.build((x0 * wx, (x0 + x) * wx, y0 * wy, (y0 + y) * wy))[0], degree).count
+            self._known[degree, x0, x, y0, y] = number(
+                small.build((x0 * wx, (x0 + x) * wx, y0 * wy, (y0 + y) * wy))[0], degree
+            ).count
         return self._known[degree, x0, x, y0, y]
 
     @cached_property
@@ -140,7 +185,8 @@ class Stack:
         return np.cumsum([0, *(len(layer.levels) - 1 for layer in self.layers)])
 
     def slices(self, px, py):
-        """Limits of equal parts in elements of the top: rows (x0, x1, y0, y1), one for each slice, xi fastest.
+        """Limits of equal parts in elements of the top: rows (x0, x1, y0, y1), one for each slice,
+        xi fastest.
 
         Parameters
         ----------
@@ -156,12 +202,18 @@ class Stack:
         """
         for name, parts, count, width in zip(("xi", "eta"), (px, py), self.count, self.coarsest):
             if parts < 1 or count // width < parts:
-                raise ValueError(f"{count // width} elements along {name} where they are largest cannot be shared among {parts} slices")
-        x, y = (w * (np.arange(p + 1) * (n // w) // p) for p, n, w in zip((px, py), self.count, self.coarsest))
+                raise ValueError(
+                    f"{count // width} elements along {name} where they are largest cannot be shared among {parts} slices"
+                )
+        x, y = (
+            w * (np.arange(p + 1) * (n // w) // p)
+            for p, n, w in zip((px, py), self.count, self.coarsest)
+        )
         return np.array([(x[i], x[i + 1], y[j], y[j + 1]) for j in range(py) for i in range(px)])
 
     def numbers(self, window=None):
-        """Return number in the whole stack of each element that `build` makes of a window, in its order: (ne,) int64.
+        """Return number in the whole stack of each element that `build` makes of a window, in its
+        order: (ne,) int64.
 
         Parameters
         ----------
@@ -172,15 +224,19 @@ class Stack:
         first, numbers = 0, [np.empty(0, np.int64)]
         for layer in self.layers:
             (wx, wy), each = layer.width, 1 if layer.axis is None else len(BRICKS[layer.factor])
-            columns = np.arange(y0 // wy, y1 // wy)[:, None] * (self.count[0] // wx) + np.arange(x0 // wx, x1 // wx)
+            columns = np.arange(y0 // wy, y1 // wy)[:, None] * (self.count[0] // wx) + np.arange(
+                x0 // wx, x1 // wx
+            )
             numbers.append((first + columns[:, :, None] * each + np.arange(each)).ravel())
             first += self._elements(layer)
         return np.concatenate(numbers)
 
     def corners(self, index, window):
-        """Places (I, J, K) of the corners of the elements of layer `index` over a window (x0, x1, y0, y1): (ne, 8, 3) int64.
+        """Places (I, J, K) of the corners of the elements of layer `index` over a window (x0, x1,
+        y0, y1): (ne, 8, 3) int64.
 
-        The window is in elements of the top. Elements follow one another along xi fastest, then eta, those of one brick together.
+        The window is in elements of the top. Elements follow one another along xi fastest, then
+        eta, those of one brick together.
 
         Parameters
         ----------
@@ -190,21 +246,33 @@ class Stack:
             x0, x1, y0, y1; the whole by default.
         """
         layer = self.layers[index]
-        wide = [np.arange(low // w, high // w) for low, high, w in zip(window[::2], window[1::2], layer.width)]
+        wide = [
+            np.arange(low // w, high // w)
+            for low, high, w in zip(window[::2], window[1::2], layer.width)
+        ]
         base = self._base(index)
         across, along = (layer.axis, 1 - layer.axis) if layer.axis is not None else (0, 1)
-        quads = _quads(layer, wide[across])  # (count, nq, 4, 2) in the plane of `across` and the vertical
+        # (count, nq, 4, 2) in the plane of `across` and the vertical
+        quads = _quads(layer, wide[across])
         starts = layer.width[along] * wide[along]
-        shape = (len(starts), *quads.shape[:2], 2, 4)  # along, across, quadrilateral, end along, corner
+        # along, across, quadrilateral, end along, corner
+        shape = (len(starts), *quads.shape[:2], 2, 4)
         out = np.empty((*shape, 3), np.int64)
         out[..., across] = quads[None, :, :, None, :, 0]
         out[..., 2] = base + quads[None, :, :, None, :, 1]
-        out[..., along] = (starts[:, None] + np.array([0, layer.width[along]]))[:, None, None, :, None]
+        out[..., along] = (starts[:, None] + np.array([0, layer.width[along]]))[
+            :, None, None, :, None
+        ]
         if across == 1:
             out = out.swapaxes(0, 1)
-        # corner of a quadrilateral: (place, level) with place fastest; ends along the other axis come between or before
+        # corner of a quadrilateral: (place, level) with place fastest; ends along the other axis
+        # come between or before
         out = out.reshape(*out.shape[:4], 2, 2, 3)  # .., end along, level, place, 3
-        out = out.transpose(0, 1, 2, 4, 3, 5, 6) if across == 0 else out.transpose(0, 1, 2, 4, 5, 3, 6)
+        out = (
+            out.transpose(0, 1, 2, 4, 3, 5, 6)
+            if across == 0
+            else out.transpose(0, 1, 2, 4, 5, 3, 6)
+        )
         return QUARTERS * out.reshape(-1, 8, 3)
 
     def keys(self, places):
@@ -231,7 +299,8 @@ class Stack:
         return np.stack([i, j, k], axis=-1)
 
     def around(self, window, columns):
-        """Return a window with so many columns of the largest elements more on each side, as far as the stack reaches.
+        """Return a window with so many columns of the largest elements more on each side, as far as
+        the stack reaches.
 
         Parameters
         ----------
@@ -240,8 +309,13 @@ class Stack:
         columns : int
             Columns of the largest elements.
         """
-        wide = [(low - columns * w, high + columns * w) for low, high, w in zip(window[::2], window[1::2], self.coarsest)]
-        return tuple(int(v) for (low, high), n in zip(wide, self.count) for v in (max(low, 0), min(high, n)))
+        wide = [
+            (low - columns * w, high + columns * w)
+            for low, high, w in zip(window[::2], window[1::2], self.coarsest)
+        ]
+        return tuple(
+            int(v) for (low, high), n in zip(wide, self.count) for v in (max(low, 0), min(high, n))
+        )
 
     def heights(self, k):
         """Vertical coordinates at places K: linear between levels.
@@ -273,21 +347,31 @@ class Stack:
             Rows (element, local face) on the sides of the whole stack, by `SIDES`.
         """
         window = (0, self.count[0], 0, self.count[1]) if window is None else tuple(map(int, window))
-        elements, keys, layers, faces = [], [np.empty(0, np.int64)], [], {name: [] for name in SIDES}
+        elements, keys, layers, faces = (
+            [],
+            [np.empty(0, np.int64)],
+            [],
+            {name: [] for name in SIDES},
+        )
         first, nodes, shared = 0, 0, 0
         for n in range(len(self.layers)):
             corners = self.corners(n, window)
             node_keys, inverse = np.unique(all_nodes(self.keys(corners)), return_inverse=True)
             above = self.keys(np.array([0, 0, QUARTERS * self._base(n) + 1]))
-            shared = int(np.searchsorted(node_keys, above)) if n else 0  # on its lower side: the last nodes of the layer below
+            # on its lower side: the last nodes of the layer below
+            shared = int(np.searchsorted(node_keys, above)) if n else 0
             elements.append((inverse.reshape(-1, 27) + (nodes - shared)).astype(np.int32))
             keys.append(node_keys[shared:])
             layers.append(np.full(len(corners), n, np.int32))
             for name, rows in self.sides(corners).items():
                 faces[name].append(rows + (first, 0))
             first, nodes = first + len(corners), nodes + len(node_keys) - shared
-        return (np.concatenate(elements), np.concatenate(keys), np.concatenate(layers),
-                {name: np.concatenate(rows).astype(np.int32) for name, rows in faces.items()})  # fmt: skip
+        return (
+            np.concatenate(elements),
+            np.concatenate(keys),
+            np.concatenate(layers),
+            {name: np.concatenate(rows).astype(np.int32) for name, rows in faces.items()},
+        )
 
     def sides(self, corners):
         """Faces of elements on each side of the stack: dict of (nf, 2).
@@ -305,7 +389,9 @@ class Stack:
 
 
 def _quads(layer, columns):
-    """Quadrilaterals of coarse elements number `columns` of a layer: (count, nq, 4, 2) places in elements of the top, and levels."""
+    """Quadrilaterals of coarse elements number `columns` of a layer: (count, nq, 4, 2) places in
+    elements of the top, and levels.
+    """
     width = layer.width[layer.axis or 0]
     if layer.axis is None:
         quads = np.broadcast_to(PLAIN, (len(columns), 1, 4, 2)).copy()
@@ -322,9 +408,11 @@ def _quads(layer, columns):
 
 
 def all_nodes(corners):
-    """Keys (ne, 27) of all nodes from those of the corners (ne, 8): means of the corners of their edge, face or element.
+    """Keys (ne, 27) of all nodes from those of the corners (ne, 8): means of the corners of their
+    edge, face or element.
 
-    A key is linear in the place, so its mean is the key of the mean. In floating point, because that is faster, and exact below `LARGEST`.
+    A key is linear in the place, so its mean is the key of the mean. In floating point, because
+    that is faster, and exact below `LARGEST`.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Meshes from files: the parts that a reader of `craton.io` finds, as a mesh with regions and face sets."""
+"""Meshes from files: the parts that a reader of `craton.io` finds, as a mesh with regions and face
+sets.
+"""
+
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +13,12 @@ from craton.io.mesh_parts import NODE_ORDERS
 from craton.model.mesh import numbering, shape
 from craton.model.mesh.hexmesh import HexMesh, completed, named_by_place
 
-PLURAL = {"tetra": "tetrahedra", "wedge": "wedges", "pyramid": "pyramids", "polyhedron": "polyhedra"}
+PLURAL = {
+    "tetra": "tetrahedra",
+    "wedge": "wedges",
+    "pyramid": "pyramids",
+    "polyhedron": "polyhedra",
+}
 
 
 def read_mesh(path, key="domain.mesh"):
@@ -19,16 +27,18 @@ def read_mesh(path, key="domain.mesh"):
     Parameters
     ----------
     path : path-like
-        File, known by its suffix, or the folder with ``nodes_coords_file`` and ``mesh_file`` of SPECFEM3D's external meshes.
+        File, known by its suffix, or the folder with ``nodes_coords_file`` and ``mesh_file`` of
+        SPECFEM3D's external meshes.
     key : str
         Key in the scenario, for messages.
 
     Returns
     -------
     HexMesh
-        Regions from physical groups, blocks or materials; face sets from physical surfaces, side sets, blocks of quadrilaterals, or
-        SPECFEM's surface files (named top, bottom, west, east, south, north). A file without face sets gets these names by the place of
-        its faces. Elements are in the file's order and numbered from 0. See `hexmesh.problems` for checks.
+        Regions from physical groups, blocks or materials; face sets from physical surfaces, side
+        sets, blocks of quadrilaterals, or SPECFEM's surface files (named top, bottom, west, east,
+        south, north). A file without face sets gets these names by the place of its faces. Elements
+        are in the file's order and numbered from 0. See `hexmesh.problems` for checks.
 
     Raises
     ------
@@ -44,7 +54,7 @@ def read_mesh(path, key="domain.mesh"):
         raise ScenarioError([Problem(key, f"{path.name}: {error}", error.remedy)]) from None
 
 
-# --- from parts to a mesh ---------------------------------------------------------------------------------------------------------------
+# --- from parts to a mesh -------------------------------------------------------------------------
 
 
 def assembled(parts):
@@ -65,7 +75,9 @@ def assembled(parts):
     corners = renumbered[elements[:, :8]]
     mesh = HexMesh(nodes, shape.lexicographic(corners, "VTK"), regions, region_names)
     if elements.shape[1] == 27:
-        mesh = HexMesh(nodes, shape.lexicographic(renumbered[elements], "VTK"), regions, region_names)
+        mesh = HexMesh(
+            nodes, shape.lexicographic(renumbered[elements], "VTK"), regions, region_names
+        )
     elif elements.shape[1] == 20:
         mesh = completed(mesh, _serendipity(parts.points[elements]))
     faces = _face_sets(parts, renumbered, shape.lexicographic(corners, "VTK"))
@@ -73,24 +85,44 @@ def assembled(parts):
 
 
 def _only_hexahedra(parts):
-    solid = {kind: n for kind, n in parts.counts.items() if kind.rstrip("0123456789") in PLURAL or kind.startswith("VTK_")}
+    solid = {
+        kind: n
+        for kind, n in parts.counts.items()
+        if kind.rstrip("0123456789") in PLURAL or kind.startswith("VTK_")
+    }
     if solid:
-        cells = ", ".join(f"{n} {PLURAL.get(kind.rstrip('0123456789'), f'cells of type {kind}')}" for kind, n in solid.items())
-        raise FileError(f"it contains {cells}; only hexahedra with 8, 20 or 27 nodes are supported",
-                            "Mesh with hexahedra (Gmsh: transfinite or extruded and recombined; CUBIT: map, sweep).")  # fmt: skip
+        cells = ", ".join(
+            f"{n} {PLURAL.get(kind.rstrip('0123456789'), f'cells of type {kind}')}"
+            for kind, n in solid.items()
+        )
+        raise FileError(
+            f"it contains {cells}; only hexahedra with 8, 20 or 27 nodes are supported",
+            "Mesh with hexahedra (Gmsh: transfinite or extruded and recombined; CUBIT: map, sweep).",
+        )
     if not parts.elements:
         cells = ", ".join(f"{n} {kind}" for kind, n in parts.counts.items()) or "no cells at all"
-        raise FileError(f"it contains no hexahedra but {cells}", "Gmsh: mesh in 3-D, and put the volumes into a physical group.")
+        raise FileError(
+            f"it contains no hexahedra but {cells}",
+            "Gmsh: mesh in 3-D, and put the volumes into a physical group.",
+        )
     widths = {block.shape[1] for block in parts.elements}
     if len(widths) > 1:
-        raise FileError(f"it mixes hexahedra with {' and '.join(map(str, sorted(widths)))} nodes", "Write all elements with one order.")
+        raise FileError(
+            f"it mixes hexahedra with {' and '.join(map(str, sorted(widths)))} nodes",
+            "Write all elements with one order.",
+        )
 
 
 def _used(parts, elements):
-    """Nodes without those that only points, lines and surfaces use, and the new number of each: unused ones remain, to be told."""
+    """Nodes without those that only points, lines and surfaces use, and the new number of each:
+    unused ones remain, to be told.
+    """
     hexahedra, lower = (np.zeros(len(parts.points), bool) for _ in range(2))
     if elements.min() < 0 or elements.max() >= len(parts.points):
-        raise FileError(f"an element names node {elements.max()} (from 0), but there are {len(parts.points)} nodes", "Write it again.")
+        raise FileError(
+            f"an element names node {elements.max()} (from 0), but there are {len(parts.points)} nodes",
+            "Write it again.",
+        )
     hexahedra[elements.ravel()] = True
     for cells in parts.others:
         lower[cells] = True
@@ -115,7 +147,9 @@ def _natural(name):
 
 
 def _serendipity(places):
-    """Places of 27 nodes, lexicographic, from those of 20 (ne, 20, 3) in VTK's order, where the 20-node shape functions put them."""
+    """Places of 27 nodes, lexicographic, from those of 20 (ne, 20, 3) in VTK's order, where the
+    20-node shape functions put them.
+    """
     full = np.empty((len(places), 27, 3))
     order = np.array(NODE_ORDERS["VTK"])
     full[:, order[:20]] = places
@@ -125,14 +159,19 @@ def _serendipity(places):
         for side in (0, 2):
             face = grid.take(side, axis=axis)
             ends = face[np.ix_(corners, corners)].ravel()
-            full[:, face[1, 1]] = full[:, [face[0, 1], face[1, 0], face[1, 2], face[2, 1]]].sum(axis=1) / 2 - full[:, ends].sum(axis=1) / 4
+            full[:, face[1, 1]] = (
+                full[:, [face[0, 1], face[1, 0], face[1, 2], face[2, 1]]].sum(axis=1) / 2
+                - full[:, ends].sum(axis=1) / 4
+            )
     edges = [n for n in range(27) if sum(i == middles for i in np.unravel_index(n, (3, 3, 3))) == 1]
     full[:, 13] = full[:, edges].sum(axis=1) / 4 - full[:, shape.CORNERS[27]].sum(axis=1) / 4
     return full
 
 
 def _face_sets(parts, renumbered, corners):
-    """Face sets: those that the file gives by element and side, and those that it gives as quadrilaterals."""
+    """Face sets: those that the file gives by element and side, and those that it gives as
+    quadrilaterals.
+    """
     sets = {name: [np.column_stack(pair)] for name, pair in parts.sides.items()}
     if parts.quads:
         quads = renumbered[np.concatenate([q for q, _ in parts.quads])]
@@ -145,7 +184,9 @@ def _face_sets(parts, renumbered, corners):
 
 
 def _matched(quads, names, corners):
-    """Return the (element, face) of each quadrilateral (nq, 4), by its nodes; of two elements that share it the first."""
+    """Return the (element, face) of each quadrilateral (nq, 4), by its nodes; of two elements that
+    share it the first.
+    """
     is_named = np.zeros(int(max(corners.max(), quads.max(initial=-1))) + 1, bool)
     is_named[quads[quads >= 0]] = True
     faces = numbering.face_corners(corners)
@@ -157,6 +198,8 @@ def _matched(quads, names, corners):
     lost = row_of >= len(rows)
     if lost.any():
         i = np.argmax(lost)
-        raise FileError(f"{lost.sum()} quadrilaterals are not faces of hexahedra, the first in {names[i]!r}",
-                            "Mesh surfaces and volumes together so that they share nodes.")  # fmt: skip
+        raise FileError(
+            f"{lost.sum()} quadrilaterals are not faces of hexahedra, the first in {names[i]!r}",
+            "Mesh surfaces and volumes together so that they share nodes.",
+        )
     return rows[row_of]

@@ -1,4 +1,5 @@
 """Meshes of hexahedra with 8 or 27 nodes: nodes, elements, regions, named sets of faces."""
+
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,15 +12,17 @@ __all__ = ["HexMesh", "boundary_faces", "completed", "named_by_place", "problems
 
 @dataclass(frozen=True, eq=False)
 class HexMesh:
-    """Hexahedra, conforming: elements that touch share all nodes of the corner, edge or face in which they do.
+    """Hexahedra, conforming: elements that touch share all nodes of the corner, edge or face in
+    which they do.
 
     Parameters
     ----------
     nodes : (m, 3) float64 array
         Coordinates x, y, z, m.
     elements : (ne, 8 or 27) int32 array
-        Node numbers, lexicographic: node (c * p + b) * p + a is the a-th along xi, b-th along eta, c-th along zeta, p = 2 or 3.
-        Axes xi, eta, zeta are right-handed. (Not the order of VTK or Gmsh: `mesh_files` permutes.)
+        Node numbers, lexicographic: node (c * p + b) * p + a is the a-th along xi, b-th along eta,
+        c-th along zeta, p = 2 or 3. Axes xi, eta, zeta are right-handed. (Not the order of VTK or
+        Gmsh: `mesh_files` permutes.)
     regions : (ne,) int32 array, optional
         Index into `region_names`; zeros where not given; -1 for an element without a tag.
     region_names : tuple of str
@@ -36,11 +39,23 @@ class HexMesh:
     def __post_init__(self):
         elements = np.ascontiguousarray(self.elements, dtype=np.int32)
         if elements.ndim != 2 or elements.shape[1] not in (8, 27):
-            raise ValueError(f"elements have the shape {np.shape(self.elements)}; it must be (number, 8) or (number, 27)")
+            raise ValueError(
+                f"elements have the shape {np.shape(self.elements)}; it must be (number, 8) or (number, 27)"
+            )
         regions = np.zeros(len(elements)) if self.regions is None else self.regions
-        faces = {name: np.asarray(rows, dtype=np.int32).reshape(-1, 2) for name, rows in self.faces.items()}
-        arrays = {"nodes": np.ascontiguousarray(self.nodes, dtype=float), "elements": elements, "faces": faces}
-        for name, value in (arrays | {"regions": np.asarray(regions, np.int32), "region_names": tuple(self.region_names)}).items():
+        faces = {
+            name: np.asarray(rows, dtype=np.int32).reshape(-1, 2)
+            for name, rows in self.faces.items()
+        }
+        arrays = {
+            "nodes": np.ascontiguousarray(self.nodes, dtype=float),
+            "elements": elements,
+            "faces": faces,
+        }
+        for name, value in (
+            arrays
+            | {"regions": np.asarray(regions, np.int32), "region_names": tuple(self.region_names)}
+        ).items():
             object.__setattr__(self, name, value)
 
     @property
@@ -70,17 +85,24 @@ class HexMesh:
         return np.array([self.nodes[used].min(axis=0), self.nodes[used].max(axis=0)])
 
     def quality(self):
-        """Least scaled Jacobian of each element over its corners: (ne,); 1 for boxes, 0 or less where it is folded."""
+        """Least scaled Jacobian of each element over its corners: (ne,); 1 for boxes, 0 or less
+        where it is folded.
+        """
         return shape.quality(self.nodes, self.elements)
 
     def elevated(self):
-        """Return the mesh with 27 nodes per element, the new ones placed by the trilinear map; self if it already has them."""
+        """Return the mesh with 27 nodes per element, the new ones placed by the trilinear map; self
+        if it already has them.
+        """
         if self.order == 2:
             return self
-        return completed(self, shape.positions(self.nodes, self.elements, np.array([-1.0, 0.0, 1.0])))
+        return completed(
+            self, shape.positions(self.nodes, self.elements, np.array([-1.0, 0.0, 1.0]))
+        )
 
     def reordered(self, permutation):
-        """Return the mesh with its elements in the order ``permutation`` (new [i] = old number), faces following.
+        """Return the mesh with its elements in the order ``permutation`` (new [i] = old number),
+        faces following.
 
         Parameters
         ----------
@@ -89,12 +111,21 @@ class HexMesh:
         """
         place = np.empty(self.size, np.int32)
         place[permutation] = np.arange(self.size, dtype=np.int32)
-        faces = {name: np.column_stack([place[rows[:, 0]], rows[:, 1]]) for name, rows in self.faces.items()}
-        return replace(self, elements=self.elements[permutation], regions=self.regions[permutation], faces=faces)
+        faces = {
+            name: np.column_stack([place[rows[:, 0]], rows[:, 1]])
+            for name, rows in self.faces.items()
+        }
+        return replace(
+            self,
+            elements=self.elements[permutation],
+            regions=self.regions[permutation],
+            faces=faces,
+        )
 
 
 def completed(mesh, places):
-    """Return a mesh of 27-node elements: the topology of `mesh`, the nodes at `places` (ne, 27, 3), m, lexicographic in each element.
+    """Return a mesh of 27-node elements: the topology of `mesh`, the nodes at `places` (ne, 27, 3),
+    m, lexicographic in each element.
 
     Parameters
     ----------
@@ -109,7 +140,8 @@ def completed(mesh, places):
 
 
 def subdivided(mesh, degree):
-    """Return the mesh whose nodes are the GLL points of another: each element cut into degree^3 hexahedra with 8 nodes, for pictures.
+    """Return the mesh whose nodes are the GLL points of another: each element cut into degree^3
+    hexahedra with 8 nodes, for pictures.
 
     Parameters
     ----------
@@ -119,15 +151,24 @@ def subdivided(mesh, degree):
     Returns
     -------
     HexMesh
-        Node i is GLL point i of ``numbering.number(mesh.elements, degree)``; element e * degree^3 + c is cell c of element e, with its
-        region; without face sets.
+        Node i is GLL point i of ``numbering.number(mesh.elements, degree)``; element e * degree^3 +
+        c is cell c of element e, with its region; without face sets.
     """
     numbers = numbering.number(mesh.elements, degree)
     nodes = np.empty((numbers.count, 3))
-    nodes[numbers.points.reshape(-1)] = shape.positions(mesh.nodes, mesh.elements, shape.gll_points(degree)).reshape(-1, 3)
+    nodes[numbers.points.reshape(-1)] = shape.positions(
+        mesh.nodes, mesh.elements, shape.gll_points(degree)
+    ).reshape(-1, 3)
     n, points = degree, numbers.points
-    corners = [points[:, c : c + n, b : b + n, a : a + n].ravel() for c in (0, 1) for b in (0, 1) for a in (0, 1)]
-    return HexMesh(nodes, np.stack(corners, axis=1), np.repeat(mesh.regions, n**3), mesh.region_names)
+    corners = [
+        points[:, c : c + n, b : b + n, a : a + n].ravel()
+        for c in (0, 1)
+        for b in (0, 1)
+        for a in (0, 1)
+    ]
+    return HexMesh(
+        nodes, np.stack(corners, axis=1), np.repeat(mesh.regions, n**3), mesh.region_names
+    )
 
 
 def boundary_faces(mesh):
@@ -141,7 +182,8 @@ def boundary_faces(mesh):
 
 
 def named_by_place(mesh):
-    """Return sets of the boundary faces of a mesh that names none: sides of the bounding box, and what looks up or down.
+    """Return sets of the boundary faces of a mesh that names none: sides of the bounding box, and
+    what looks up or down.
 
     Parameters
     ----------
@@ -150,16 +192,24 @@ def named_by_place(mesh):
     Returns
     -------
     dict of str to (nf, 2) int32 array
-        west, east, south, north: all corners on that side of the bounding box (within 1e-6 of its size); of the others top and bottom by
-        the sign of z of the outward normal. Names without faces are left out.
+        west, east, south, north: all corners on that side of the bounding box (within 1e-6 of its
+        size); of the others top and bottom by the sign of z of the outward normal. Names without
+        faces are left out.
     """
     rows = boundary_faces(mesh)
     corners = mesh.nodes[numbering.face_corners(mesh.elements)[rows[:, 0], rows[:, 1]]]
     low, high = mesh.bounds()
     tolerance = 1e-6 * (high - low).max()
-    up = np.cross(corners[:, 3] - corners[:, 0], corners[:, 2] - corners[:, 1])[:, 2] * np.where(np.isin(rows[:, 1], (1, 2, 5)), 1, -1)
+    up = np.cross(corners[:, 3] - corners[:, 0], corners[:, 2] - corners[:, 1])[:, 2] * np.where(
+        np.isin(rows[:, 1], (1, 2, 5)), 1, -1
+    )
     rest, sets = np.ones(len(rows), bool), {}
-    for name, axis, limit in (("west", 0, low), ("east", 0, high), ("south", 1, low), ("north", 1, high)):
+    for name, axis, limit in (
+        ("west", 0, low),
+        ("east", 0, high),
+        ("south", 1, low),
+        ("north", 1, high),
+    ):
         sets[name] = rest & (np.abs(corners[:, :, axis] - limit[axis]).max(axis=1) <= tolerance)
         rest = rest & ~sets[name]
     sets |= {"bottom": rest & (up < 0), "top": rest & (up >= 0)}

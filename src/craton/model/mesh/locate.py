@@ -1,4 +1,7 @@
-"""Where positions are in a mesh: the element that holds each and its reference coordinates; the elevation of the mesh's top."""
+"""Where positions are in a mesh: the element that holds each and its reference coordinates; the
+elevation of the mesh's top.
+"""
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,7 +11,8 @@ import numpy as np
 from craton.errors import Problem
 from craton.model.mesh.shape import functions
 
-INSIDE = 1e-6  # of the reference coordinates: a position that rounding puts outside by less is on the face
+# of the reference coordinates: a position that rounding puts outside by less is on the face
+INSIDE = 1e-6
 FACE = 10 * INSIDE  # that near to a face, another element may have the position as well
 TURNS = 30  # of Newton's method at most; from 3 to 6 are needed
 EXACT = 1e-12  # step of the reference coordinates at which it ends
@@ -51,12 +55,15 @@ class Located:
         ----------
         which : array of int or bool
         """
-        return Located(*(getattr(self, name)[which] for name in ("element", "local", "nearest", "distance")))
+        return Located(
+            *(getattr(self, name)[which] for name in ("element", "local", "nearest", "distance"))
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Cells given by nodes in as many dimensions as they have: elements in space, faces seen from above.
+    """Cells given by nodes in as many dimensions as they have: elements in space, faces seen from
+    above.
 
     Parameters
     ----------
@@ -79,7 +86,10 @@ class Cells:
         """Lowest and highest coordinates that a cell may reach: two arrays (nc, d)."""
         low, high = self.places[self.cells[:, 0]], self.places[self.cells[:, 0]]
         for n in range(1, self.cells.shape[1]):
-            low, high = np.minimum(low, self.places[self.cells[:, n]]), np.maximum(high, self.places[self.cells[:, n]])
+            low, high = (
+                np.minimum(low, self.places[self.cells[:, n]]),
+                np.maximum(high, self.places[self.cells[:, n]]),
+            )
         room = (BULGE if self.edge == 3 else 1e-6) * (high - low).max(axis=1, keepdims=True)
         return low - room, high + room
 
@@ -92,16 +102,21 @@ class Cells:
 
     @cached_property
     def sizes(self):
-        """Cells by their size, each class with a tree of its own: list of (radius of the largest, numbers, tree)."""
+        """Cells by their size, each class with a tree of its own: list of (radius of the largest,
+        numbers, tree).
+        """
         from scipy.spatial import cKDTree
 
         radius = np.linalg.norm(self.boxes[1] - self.boxes[0], axis=1) / 2
         classes = np.floor(np.log2(radius / radius.min() * (1 + 1e-9))).astype(int)
         groups = [np.flatnonzero(classes == c) for c in np.unique(classes)]
-        return [(radius[members].max(), members, cKDTree(self.tree.data[members])) for members in groups]
+        return [
+            (radius[members].max(), members, cKDTree(self.tree.data[members])) for members in groups
+        ]
 
     def inverse(self, cells, at):
-        """Return reference coordinates (m, d) that a cell each maps to positions (m, d), and what is missing of them, m: Newton's method.
+        """Return reference coordinates (m, d) that a cell each maps to positions (m, d), and what
+        is missing of them, m: Newton's method.
 
         Parameters
         ----------
@@ -166,7 +181,8 @@ class Cells:
         return self.tree.query(at, k=count)[1].reshape(len(at), count)
 
     def all_candidates(self, at):
-        """Pairs (position, cell) of all cells whose boxes hold a position: two int arrays, sorted by position.
+        """Pairs (position, cell) of all cells whose boxes hold a position: two int arrays, sorted
+        by position.
 
         Parameters
         ----------
@@ -175,13 +191,22 @@ class Cells:
         """
         if len(at) <= FEW:
             low, high = self.boxes
-            lists = [np.flatnonzero(((position >= low) & (position <= high)).all(axis=1)) for position in at]
-            return np.repeat(np.arange(len(at)), [len(held) for held in lists]), np.concatenate([np.empty(0, int), *lists])
+            lists = [
+                np.flatnonzero(((position >= low) & (position <= high)).all(axis=1))
+                for position in at
+            ]
+            return np.repeat(np.arange(len(at)), [len(held) for held in lists]), np.concatenate(
+                [np.empty(0, int), *lists]
+            )
         pairs = []
         for radius, numbers, tree in self.sizes:
             lists = tree.query_ball_point(at, radius * (1 + 1e-9))
             which = np.repeat(np.arange(len(at)), [len(close) for close in lists])
-            cells = numbers[np.concatenate([np.asarray(close, int) for close in lists])] if len(which) else np.empty(0, int)
+            cells = (
+                numbers[np.concatenate([np.asarray(close, int) for close in lists])]
+                if len(which)
+                else np.empty(0, int)
+            )
             held = self.hold(cells, at[which])
             pairs.append((which[held], cells[held]))
         which, cells = (np.concatenate(part) for part in zip(*pairs))
@@ -203,7 +228,9 @@ class Cells:
 
 
 def _solved(matrix, right):
-    """Solutions of small systems; where one is singular, the step of steepest descent takes its place."""
+    """Solutions of small systems; where one is singular, the step of steepest descent takes its
+    place.
+    """
     try:
         return np.linalg.solve(matrix, right[..., None])[..., 0]
     except np.linalg.LinAlgError:
@@ -225,7 +252,8 @@ class Locator:
         self.cells = Cells(mesh.nodes, mesh.elements[self.numbers])
 
     def find(self, xyz, nearest=True):
-        """Return the `Located` of positions (n, 3), m; those on a face, edge or corner belong to one of the elements there.
+        """Return the `Located` of positions (n, 3), m; those on a face, edge or corner belong to
+        one of the elements there.
 
         Of positions outside the nearest element is only looked for where `nearest` is true.
 
@@ -243,9 +271,14 @@ class Locator:
         xyz = np.asarray(xyz, float).reshape(-1, 3)
         if not len(self.numbers):
             raise ValueError("the mesh has no elements")
-        parts = [self._find(xyz[start : start + BATCH], nearest) for start in range(0, max(len(xyz), 1), BATCH)]
+        parts = [
+            self._find(xyz[start : start + BATCH], nearest)
+            for start in range(0, max(len(xyz), 1), BATCH)
+        ]
         cell, local, nearest, distance = (np.concatenate(part) for part in zip(*parts))
-        return Located(np.where(cell >= 0, self.numbers[cell], -1), local, self.numbers[nearest], distance)
+        return Located(
+            np.where(cell >= 0, self.numbers[cell], -1), local, self.numbers[nearest], distance
+        )
 
     def holding(self, xyz):
         """All elements that hold positions (n, 3), m: (position of each, `Located`), by position.
@@ -259,10 +292,17 @@ class Locator:
         which, cells = self.cells.all_candidates(xyz)
         local, inside = self._inside(cells, xyz[which])
         which, cells, local = which[inside], cells[inside], local[inside]
-        return which, Located(self.numbers[cells], local, self.numbers[cells], self.cells.missed(cells, local, xyz[which]))
+        return which, Located(
+            self.numbers[cells],
+            local,
+            self.numbers[cells],
+            self.cells.missed(cells, local, xyz[which]),
+        )
 
     def _find(self, xyz, with_nearest):
-        """(cell or -1, local, nearest cell, distance) of some positions: the nearest centres first, then all boxes that hold one."""
+        """(cell or -1, local, nearest cell, distance) of some positions: the nearest centres first,
+        then all boxes that hold one.
+        """
         cell, local = np.full(len(xyz), -1), np.zeros_like(xyz)
         candidates = self.cells.candidates(xyz)
         for column in candidates.T:
@@ -270,7 +310,9 @@ class Locator:
             todo = todo[self.cells.hold(column[todo], xyz[todo])]
             self._try(todo, column[todo], xyz, cell, local)
         todo = np.flatnonzero(cell < 0)
-        which, cells = self.cells.all_candidates(xyz[todo]) if len(todo) else (np.empty(0, int),) * 2
+        which, cells = (
+            self.cells.all_candidates(xyz[todo]) if len(todo) else (np.empty(0, int),) * 2
+        )
         turn = np.arange(len(which)) - np.searchsorted(which, which)
         for n in range(int(turn.max(initial=-1)) + 1):
             now = (turn == n) & (cell[todo[which]] < 0)
@@ -284,7 +326,8 @@ class Locator:
         return cell, local, nearest, distance
 
     def lowest(self, located, xyz, order):
-        """Assign positions on faces, edges and corners to the adjacent element that is lowest in `order`, (ne,).
+        """Assign positions on faces, edges and corners to the adjacent element that is lowest in
+        `order`, (ne,).
 
         Parameters
         ----------
@@ -293,23 +336,36 @@ class Locator:
             Positions, m.
         order : (ne,) array of int
         """
-        on_face = np.flatnonzero((located.element >= 0) & (np.abs(located.local).max(axis=1) > 1 - FACE))
-        which, cells = self.cells.all_candidates(xyz[on_face]) if len(on_face) else (np.empty(0, int),) * 2
+        on_face = np.flatnonzero(
+            (located.element >= 0) & (np.abs(located.local).max(axis=1) > 1 - FACE)
+        )
+        which, cells = (
+            self.cells.all_candidates(xyz[on_face]) if len(on_face) else (np.empty(0, int),) * 2
+        )
         local, inside = self._inside(cells, xyz[on_face[which]])
         which, cells, local = which[inside], cells[inside], local[inside]
         sort = np.lexsort((order[self.numbers[cells]], which))
         which, first = np.unique(which[sort], return_index=True)
         at, taken = on_face[which], sort[first]
-        element, nearest, places, distance = (a.copy() for a in (located.element, located.nearest, located.local, located.distance))
+        element, nearest, places, distance = (
+            a.copy() for a in (located.element, located.nearest, located.local, located.distance)
+        )
         element[at] = nearest[at] = self.numbers[cells[taken]]
-        places[at], distance[at] = local[taken], self.cells.missed(cells[taken], local[taken], xyz[at])
+        places[at], distance[at] = (
+            local[taken],
+            self.cells.missed(cells[taken], local[taken], xyz[at]),
+        )
         return Located(element, places, nearest, distance)
 
     def _inside(self, cells, at):
-        """Return reference coordinates of positions in a cell each, and whether the cells hold them."""
+        """Return reference coordinates of positions in a cell each, and whether the cells hold
+        them.
+        """
         coordinates, missed = self.cells.inverse(cells, at)
         size = np.linalg.norm(self.cells.boxes[1][cells] - self.cells.boxes[0][cells], axis=1)
-        return np.clip(coordinates, -1, 1), (np.abs(coordinates).max(axis=1, initial=0) <= 1 + INSIDE) & (missed <= MAPPED * size)
+        return np.clip(coordinates, -1, 1), (
+            np.abs(coordinates).max(axis=1, initial=0) <= 1 + INSIDE
+        ) & (missed <= MAPPED * size)
 
     def _try(self, todo, cells, xyz, cell, local):
         """Note the cells that hold positions `todo`."""
@@ -319,13 +375,23 @@ class Locator:
         cell[todo[inside]], local[todo[inside]] = cells[inside], coordinates[inside]
 
     def _nearest(self, xyz, candidates):
-        """Return the nearest of some cells to positions outside: cell, reference coordinates on its faces, distance in m."""
-        best, where, distance = candidates[:, 0].copy(), np.zeros_like(xyz), np.full(len(xyz), np.inf)
+        """Return the nearest of some cells to positions outside: cell, reference coordinates on its
+        faces, distance in m.
+        """
+        best, where, distance = (
+            candidates[:, 0].copy(),
+            np.zeros_like(xyz),
+            np.full(len(xyz), np.inf),
+        )
         for column in candidates.T:
             local = np.clip(self.cells.inverse(column, xyz)[0], -1, 1)
             far = self.cells.missed(column, local, xyz)
             closer = far < distance
-            best[closer], where[closer], distance[closer] = column[closer], local[closer], far[closer]
+            best[closer], where[closer], distance[closer] = (
+                column[closer],
+                local[closer],
+                far[closer],
+            )
         return best, where, distance
 
 
@@ -347,14 +413,20 @@ def problems(located, xyz, keys, names=None):
         name = f'"{names[n]}": ' if names and names[n] else ""
         message = f"{name}{place} m is outside the mesh, {located.distance[n]:.4g} m from its nearest element, {located.nearest[n]}"
         problems_by_key.setdefault(
-            keys[n], Problem(keys[n], message, "move it inside the mesh; for a depth below the surface write { x =, y =, depth = }")
+            keys[n],
+            Problem(
+                keys[n],
+                message,
+                "move it inside the mesh; for a depth below the surface write { x =, y =, depth = }",
+            ),
         )
     return list(problems_by_key.values())
 
 
 @dataclass(frozen=True, eq=False)
 class MeshTop:
-    """The top of a mesh as the ground from which depths count: what `craton.model.ground.terrain.Terrain` is for a model's topography.
+    """The top of a mesh as the ground from which depths count: what
+    `craton.model.ground.terrain.Terrain` is for a model's topography.
 
     Parameters
     ----------
@@ -377,7 +449,8 @@ class MeshTop:
         return Cells(self.mesh.nodes, nodes), Cells(self.mesh.nodes[:, :2], nodes)
 
     def surface(self, x, y):
-        """Elevation of the top at points (arrays that broadcast together), m: the highest face there; nan beside the mesh.
+        """Elevation of the top at points (arrays that broadcast together), m: the highest face
+        there; nan beside the mesh.
 
         Parameters
         ----------
@@ -386,11 +459,15 @@ class MeshTop:
         """
         x, y = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
         at = np.stack([x.ravel(), y.ravel()], axis=1)
-        parts = [self._elevations(at[start : start + BATCH]) for start in range(0, max(len(at), 1), BATCH)]
+        parts = [
+            self._elevations(at[start : start + BATCH])
+            for start in range(0, max(len(at), 1), BATCH)
+        ]
         return np.concatenate(parts).reshape(x.shape)
 
     def top(self, x, y):
-        """Return the highest elevation that still counts as on the top, m: a little above it, as places on the ground are given.
+        """Return the highest elevation that still counts as on the top, m: a little above it, as
+        places on the ground are given.
 
         Parameters
         ----------
@@ -426,6 +503,11 @@ class MeshTop:
             which, cells, local = which[inside], cells[inside], np.clip(local[inside], -1, 1)
             values, _ = functions(space.edge, local)
             height = np.einsum("ma,ma->m", values, space.places[space.cells[cells], 2])
-            order = np.argsort(height, kind="stable")  # of several, the highest comes last and stays
-            best[which[order]], where[which[order]], z[which[order]] = cells[order], local[order], height[order]
+            # of several, the highest comes last and stays
+            order = np.argsort(height, kind="stable")
+            best[which[order]], where[which[order]], z[which[order]] = (
+                cells[order],
+                local[order],
+                height[order],
+            )
         return best, where, z

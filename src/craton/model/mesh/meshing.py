@@ -1,4 +1,7 @@
-"""The mesh of a scenario: its file, or a box of elements whose faces follow topography, water and layers."""
+"""The mesh of a scenario: its file, or a box of elements whose faces follow topography, water and
+layers.
+"""
+
 import math
 
 import numpy as np
@@ -9,7 +12,8 @@ from craton.model.media import cells, earth, followed, layered
 from craton.model.media.cells import Region
 
 BLOCK = 1 << 12  # elements measured at a time
-ABOVE = 1e-6  # times the element size: an interface closer than this to the ground coincides with it
+# times the element size: an interface closer than this to the ground coincides with it
+ABOVE = 1e-6
 
 
 def region_of(scenario):
@@ -24,9 +28,11 @@ def region_of(scenario):
 
 
 def element_size_of(scenario):
-    """Longest edge of the elements, m: ``domain.element_size``, or the edge that resolves the slowest wave at ``max_frequency``.
+    """Longest edge of the elements, m: ``domain.element_size``, or the edge that resolves the
+    slowest wave at ``max_frequency``.
 
-    GLL points are counted at their average distance, edge over degree; a derived edge is rounded down to three digits.
+    GLL points are counted at their average distance, edge over degree; a derived edge is rounded
+    down to three digits.
 
     Parameters
     ----------
@@ -63,11 +69,20 @@ def mesh_of(scenario):
     top, surface, curved = top_of(scenario)
     size = (*domain.extent[:2], top - domain.corner[2])
     refine = [(step.below, step.factor) for step in domain.refine]
-    return box_mesh(domain.corner, size, element_size_of(scenario), interfaces_of(scenario), surface, refine, 2 if curved else 1)
+    return box_mesh(
+        domain.corner,
+        size,
+        element_size_of(scenario),
+        interfaces_of(scenario),
+        surface,
+        refine,
+        2 if curved else 1,
+    )
 
 
 def top_of(scenario):
-    """Elevation of the mesh's top, its surface z(x, y) or None where it is flat, and whether any surface of the mesh is curved.
+    """Elevation of the mesh's top, its surface z(x, y) or None where it is flat, and whether any
+    surface of the mesh is curved.
 
     Parameters
     ----------
@@ -83,7 +98,15 @@ def top_of(scenario):
     if highest >= ground.water.level:
         level = f"{ground.water.level:.10g} m"
         message = f"the topography rises to {highest:.10g} m, above the water at {level}: water with a coastline cannot be meshed"
-        raise ScenarioError([Problem("model.water", message, 'raise water.level, leave water out, or use method = "fd"')])
+        raise ScenarioError(
+            [
+                Problem(
+                    "model.water",
+                    message,
+                    'raise water.level, leave water out, or use method = "fd"',
+                )
+            ]
+        )
     return ground.water.level, None, curved
 
 
@@ -99,7 +122,8 @@ def highest_ground(ground, region):
 
 
 def interfaces_of(scenario):
-    """Elevations or surfaces z(x, y) that faces of elements follow, top down: the sea floor, and the tops of layers that lie below the
+    """Elevations or surfaces z(x, y) that faces of elements follow, top down: the sea floor, and
+    the tops of layers that lie below the
     ground everywhere. Other layers cut through elements.
 
     Parameters
@@ -114,7 +138,9 @@ def interfaces_of(scenario):
     tops = layered.build(model).breaks
     if followed.asked(model):
         lowest = terrain.heights(ground, region_of(scenario))[0]
-        return interfaces + [_below(ground, top) for top in tops if top < 0 and lowest + top > domain.corner[2]]
+        return interfaces + [
+            _below(ground, top) for top in tops if top < 0 and lowest + top > domain.corner[2]
+        ]
     roof = domain.top if ground is None else terrain.heights(ground, region_of(scenario))[0]
     room = ABOVE * element_size_of(scenario)
     return interfaces + [float(top) for top in tops if domain.corner[2] + room < top < roof - room]

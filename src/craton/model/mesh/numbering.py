@@ -1,8 +1,11 @@
-"""Numbers of the GLL points of a hexahedral mesh, shared by elements that share a node, an edge or a face; the faces of elements.
+"""Numbers of the GLL points of a hexahedral mesh, shared by elements that share a node, an edge or
+a face; the faces of elements.
 
-Numbering is topological: it follows from the node numbers of the elements and not from coordinates. Elements may lie in each other's
-neighbourhood in any orientation. One million elements of degree 4 take 8 s on one core of a Xeon, and 1.7 GB.
+Numbering is topological: it follows from the node numbers of the elements and not from coordinates.
+Elements may lie in each other's neighbourhood in any orientation. One million elements of degree 4
+take 8 s on one core of a Xeon, and 1.7 GB.
 """
+
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,8 +15,19 @@ from craton.errors import ResourceError
 from craton.model.mesh.ordering import Chunks, by_colour, chunks, colour, locality
 from craton.model.mesh.shape import CORNERS
 
-__all__ = ["Chunks", "Numbering", "boundary_faces", "by_colour", "chunks", "colour", "face_corners", "face_nodes", "faces_of",
-           "locality", "number"]  # fmt: skip
+__all__ = [
+    "Chunks",
+    "Numbering",
+    "boundary_faces",
+    "by_colour",
+    "chunks",
+    "colour",
+    "face_corners",
+    "face_nodes",
+    "faces_of",
+    "locality",
+    "number",
+]
 
 LARGEST = np.iinfo(np.int32).max
 BLOCK = 1 << 12  # elements handled at a time, so that their points stay in the cache
@@ -28,7 +42,8 @@ class Numbering:
     points : (ne, n, n, n) int32 array
         Number of the point [k][j][i] of each element, i along xi, j along eta, k along zeta.
     count : int
-        How many different points there are; they are numbered in the order in which the elements touch them.
+        How many different points there are; they are numbered in the order in which the elements
+        touch them.
     """
 
     points: np.ndarray
@@ -37,7 +52,8 @@ class Numbering:
 
 @lru_cache
 def face_nodes(degree):
-    """Nodes of an element (k * n + j) * n + i on each of its faces: (6, n * n), the earlier of the two axes in the face fastest.
+    """Nodes of an element (k * n + j) * n + i on each of its faces: (6, n * n), the earlier of the
+    two axes in the face fastest.
 
     Faces: 0 xi = -1, 1 xi = +1, 2 eta = -1, 3 eta = +1, 4 zeta = -1, 5 zeta = +1.
 
@@ -47,13 +63,16 @@ def face_nodes(degree):
     """
     n = degree + 1
     nodes = np.arange(n**3).reshape(n, n, n)
-    table = np.array([nodes.take(side * degree, axis=2 - axis).ravel() for axis in range(3) for side in (0, 1)])
+    table = np.array(
+        [nodes.take(side * degree, axis=2 - axis).ravel() for axis in range(3) for side in (0, 1)]
+    )
     table.flags.writeable = False
     return table
 
 
 def face_corners(elements):
-    """Node numbers of the corners of all faces: (ne, 6, 4) int32, in the order of ``face_nodes(1)``.
+    """Node numbers of the corners of all faces: (ne, 6, 4) int32, in the order of
+    ``face_nodes(1)``.
 
     Parameters
     ----------
@@ -83,17 +102,32 @@ def number(elements, degree):
     """
     if len(elements) * (degree + 1) ** 3 > LARGEST:  # kernels count places in the table in 32 bits
         _refuse(len(elements), degree)
-    corners, nodes, touched = _by_first_touch(np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]])
+    corners, nodes, touched = _by_first_touch(
+        np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]]
+    )
     edges, edge_count = _edges(corners)
     faces, face_count = _faces(edges)
     m, n = degree - 1, degree + 1
     starts = np.cumsum([0, nodes, edge_count * m, face_count * m**2, len(corners) * m**3])
     # A point is new where the node, edge, face or inside that it lies in is.
-    new = [touched, _first(edges, edge_count), _first(faces, face_count), np.ones((len(corners), 1), bool)]
-    points, known, count = np.empty((len(corners), n**3), np.int32), np.empty(starts[-1], np.int32), 0
+    new = [
+        touched,
+        _first(edges, edge_count),
+        _first(faces, face_count),
+        np.ones((len(corners), 1), bool),
+    ]
+    points, known, count = (
+        np.empty((len(corners), n**3), np.int32),
+        np.empty(starts[-1], np.int32),
+        0,
+    )
     for block in _blocks(len(corners)):
-        provisional = _provisional(corners[block], edges[block], faces[block], degree, starts, block.start)
-        fresh = provisional[np.concatenate([part[block] for part in new], axis=1)[:, _parts(degree)]]
+        provisional = _provisional(
+            corners[block], edges[block], faces[block], degree, starts, block.start
+        )
+        fresh = provisional[
+            np.concatenate([part[block] for part in new], axis=1)[:, _parts(degree)]
+        ]
         known[fresh] = np.arange(count, count + len(fresh), dtype=np.int32)
         count += len(fresh)
         points[block] = known[provisional]
@@ -108,7 +142,8 @@ def _refuse(count, degree):
 
 
 def boundary_faces(elements):
-    """Faces that belong to one element only: (nf, 2) int32 rows (element, local face), in the order of elements.
+    """Faces that belong to one element only: (nf, 2) int32 rows (element, local face), in the order
+    of elements.
 
     Parameters
     ----------
@@ -119,7 +154,8 @@ def boundary_faces(elements):
 
 
 def inner_faces(elements):
-    """Faces that two elements share: rows (element, local face, the other element, its local face), (m, 4).
+    """Faces that two elements share: rows (element, local face, the other element, its local face),
+    (m, 4).
 
     Parameters
     ----------
@@ -128,17 +164,22 @@ def inner_faces(elements):
     flat = faces_of(elements)[0].ravel()
     order = np.argsort(flat, kind="stable")
     twice = np.flatnonzero(flat[order][1:] == flat[order][:-1])
-    return np.concatenate([np.stack(divmod(order[twice + side], 6), axis=1) for side in (0, 1)], axis=1)
+    return np.concatenate(
+        [np.stack(divmod(order[twice + side], 6), axis=1) for side in (0, 1)], axis=1
+    )
 
 
 def faces_of(elements):
-    """Return number of each face of each element, the same for both elements that share it: ((ne, 6) array, count).
+    """Return number of each face of each element, the same for both elements that share it: ((ne,
+    6) array, count).
 
     Parameters
     ----------
     elements : (ne, 8 or 27) array of int
     """
-    corners = np.ascontiguousarray(np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]], dtype=np.int64)
+    corners = np.ascontiguousarray(
+        np.asarray(elements)[:, CORNERS[np.shape(elements)[1]]], dtype=np.int64
+    )
     return _faces(_edges(corners)[0])
 
 
@@ -148,7 +189,9 @@ def _blocks(count):
 
 @lru_cache
 def _edge_ends():
-    """Corners at both ends of the 12 edges: four along xi (their other coordinates rising, the earlier axis fastest), eta, zeta."""
+    """Corners at both ends of the 12 edges: four along xi (their other coordinates rising, the
+    earlier axis fastest), eta, zeta.
+    """
     starts = [[c for c in range(8) if not c >> axis & 1] for axis in range(3)]
     return np.array([(c, c + (1 << axis)) for axis in range(3) for c in starts[axis]])
 
@@ -170,26 +213,40 @@ def _edges(corners):
 def _face_edges():
     """Edges of the six faces, two opposite ones and two opposite ones: (6, 4)."""
     names = {frozenset(map(int, pair)): e for e, pair in enumerate(_edge_ends())}
-    return np.array([[names[frozenset((int(f[i]), int(f[j])))] for i, j in ((0, 1), (2, 3), (0, 2), (1, 3))] for f in face_nodes(1)])
+    return np.array(
+        [
+            [names[frozenset((int(f[i]), int(f[j])))] for i, j in ((0, 1), (2, 3), (0, 2), (1, 3))]
+            for f in face_nodes(1)
+        ]
+    )
 
 
 def _faces(edges):
-    """Face numbers (ne, 6) and their count: a face is its lowest edge and the one opposite (four corners without order are not enough)."""
+    """Face numbers (ne, 6) and their count: a face is its lowest edge and the one opposite (four
+    corners without order are not enough).
+    """
     key = np.empty((len(edges), 6), np.int64)
     size = int(edges.max(initial=0)) + 1
     for face, (a, b, c, d) in enumerate(_face_edges()):
-        pairs = [(np.minimum(edges[:, i], edges[:, j]), np.maximum(edges[:, i], edges[:, j])) for i, j in ((a, b), (c, d))]
+        pairs = [
+            (np.minimum(edges[:, i], edges[:, j]), np.maximum(edges[:, i], edges[:, j]))
+            for i, j in ((a, b), (c, d))
+        ]
         first = pairs[0][0] < pairs[1][0]
-        key[:, face] = np.where(first, pairs[0][0], pairs[1][0]) * size + np.where(first, pairs[0][1], pairs[1][1])
+        key[:, face] = np.where(first, pairs[0][0], pairs[1][0]) * size + np.where(
+            first, pairs[0][1], pairs[1][1]
+        )
     return _ids(key)
 
 
 @lru_cache
 def _turned(m):
-    """Place in a face's own order of its m x m inner points in an element's order, for the 8 orientations: (8, m * m).
+    """Place in a face's own order of its m x m inner points in an element's order, for the 8
+    orientations: (8, m * m).
 
-    Orientation 2 * origin + swapped: `origin` the corner (0 to 3, the earlier axis fastest) at which the face's own order begins,
-    `swapped` 1 where its first axis is the later axis of the element.
+    Orientation 2 * origin + swapped: `origin` the corner (0 to 3, the earlier axis fastest) at
+    which the face's own order begins, `swapped` 1 where its first axis is the later axis of the
+    element.
     """
     q, p = np.indices((m, m))
     table = []
@@ -201,14 +258,18 @@ def _turned(m):
 
 
 def _orientation(quad):
-    """Orientation (see `_turned`) of faces by their corners (ne, 4): from the lowest node number towards its lower neighbour."""
+    """Orientation (see `_turned`) of faces by their corners (ne, 4): from the lowest node number
+    towards its lower neighbour.
+    """
     origin = np.argmin(quad, axis=1)
     rows = np.arange(len(quad))
     return 2 * origin + (quad[rows, origin ^ 2] < quad[rows, origin ^ 1])
 
 
 def _provisional(corners, edges, faces, degree, starts, first):
-    """Numbers (ne, n^3) of the points of some elements by what they lie in: all nodes, then edges, faces, insides; `first` element."""
+    """Numbers (ne, n^3) of the points of some elements by what they lie in: all nodes, then edges,
+    faces, insides; `first` element.
+    """
     n, m = degree + 1, degree - 1
     points = np.empty((len(corners), n**3), np.int32)
     lattice = np.arange(n**3).reshape(n, n, n)
@@ -216,10 +277,14 @@ def _provisional(corners, edges, faces, degree, starts, first):
     inner = np.arange(m)
     for edge, (a, b) in enumerate(_edge_ends()):
         backward = (corners[:, a] > corners[:, b])[:, None]
-        points[:, lattice[_on_edge(edge, degree)]] = starts[1] + edges[:, edge, None] * m + np.where(backward, m - 1 - inner, inner)
+        points[:, lattice[_on_edge(edge, degree)]] = (
+            starts[1] + edges[:, edge, None] * m + np.where(backward, m - 1 - inner, inner)
+        )
     for face, nodes in enumerate(face_nodes(degree)):
         turned = _turned(m)[_orientation(corners[:, face_nodes(1)[face]])]
-        points[:, nodes.reshape(n, n)[1:-1, 1:-1].ravel()] = starts[2] + faces[:, face, None] * m**2 + turned
+        points[:, nodes.reshape(n, n)[1:-1, 1:-1].ravel()] = (
+            starts[2] + faces[:, face, None] * m**2 + turned
+        )
     inside = (first + np.arange(len(corners)))[:, None] * m**3 + np.arange(m**3)
     points[:, lattice[1:-1, 1:-1, 1:-1].ravel()] = starts[3] + inside
     return points
@@ -235,7 +300,9 @@ def _on_edge(edge, degree):
 
 @lru_cache
 def _parts(degree):
-    """Entity that each point of an element lies in: 0 to 7 corners, 8 to 19 edges, 20 to 25 faces, 26 the inside; (n^3,)."""
+    """Entity that each point of an element lies in: 0 to 7 corners, 8 to 19 edges, 20 to 25 faces,
+    26 the inside; (n^3,).
+    """
     n = degree + 1
     parts = np.full((n, n, n), 26)
     for face, nodes in enumerate(face_nodes(degree)):
@@ -247,7 +314,9 @@ def _parts(degree):
 
 
 def _first(ids, count):
-    """Return True where a row of `ids` (ne, k), numbers below `count`, is the first to hold a number."""
+    """Return True where a row of `ids` (ne, k), numbers below `count`, is the first to hold a
+    number.
+    """
     first = np.full(count, -1, np.int64)
     # Of equal indices the last assignment stays: written backwards, that is the first position.
     first[ids.reshape(-1)[::-1]] = np.arange(ids.size - 1, -1, -1)
@@ -257,7 +326,8 @@ def _first(ids, count):
 
 
 def _by_first_touch(corners):
-    """Node numbers in the order in which the elements touch them: ((ne, 8) int64 array, count, first touches).
+    """Node numbers in the order in which the elements touch them: ((ne, 8) int64 array, count,
+    first touches).
 
     Near numbers for what is touched soon after one another make all look-ups stay in the cache.
     """

@@ -1,4 +1,7 @@
-"""Order of elements in memory: along a space-filling curve, in chunks, and in colours that share no point."""
+"""Order of elements in memory: along a space-filling curve, in chunks, and in colours that share no
+point.
+"""
+
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -34,7 +37,8 @@ class Chunks:
 
 
 def locality(mesh):
-    """Permutation of the elements along a Hilbert curve through their centres: new order [i] = old number.
+    """Permutation of the elements along a Hilbert curve through their centres: new order [i] = old
+    number.
 
     Parameters
     ----------
@@ -46,7 +50,8 @@ def locality(mesh):
 
 
 def along_curve(places, extent):
-    """Permutation of places (m, 3), from 0 to `extent` along each axis, along a Hilbert curve; equal places keep their order.
+    """Permutation of places (m, 3), from 0 to `extent` along each axis, along a Hilbert curve;
+    equal places keep their order.
 
     Parameters
     ----------
@@ -59,7 +64,9 @@ def along_curve(places, extent):
 
 
 def _hilbert(axes):
-    """Place along the Hilbert curve of integer coordinates (3, m) of `BITS` bits (Skilling 2004, AIP Conf. Proc. 707, 381)."""
+    """Place along the Hilbert curve of integer coordinates (3, m) of `BITS` bits (Skilling 2004,
+    AIP Conf. Proc. 707, 381).
+    """
     x = axes.copy()
     for bit in range(BITS - 1, 0, -1):
         for i in range(3):
@@ -107,11 +114,13 @@ def _incidence(offsets, owner, nodes):
 
 
 def colour(chunks):
-    """Colours of chunks, such that two of one colour share no node (and so no edge, face or GLL point).
+    """Colours of chunks, such that two of one colour share no node (and so no edge, face or GLL
+    point).
 
-    Greedy, in rounds that take many chunks at once: groups of `GROUP` chunks are coloured first, and of all groups of one colour the
-    chunks at the same place in their group share nothing. Then again, colour by colour, which never takes more colours and mostly fewer
-    (Culberson 1992, Iterated greedy graph coloring and the difficulty landscape).
+    Greedy, in rounds that take many chunks at once: groups of `GROUP` chunks are coloured first,
+    and of all groups of one colour the chunks at the same place in their group share nothing. Then
+    again, colour by colour, which never takes more colours and mostly fewer (Culberson 1992,
+    Iterated greedy graph coloring and the difficulty landscape).
 
     Parameters
     ----------
@@ -131,13 +140,18 @@ def colour(chunks):
     for turn in range(PASSES):
         sizes = np.bincount(colours)
         # The largest colours first, and, in turn, the last ones first.
-        rank = np.argsort(np.argsort(-sizes, kind="stable")) if turn % 2 == 0 else len(sizes) - 1 - np.arange(len(sizes))
+        rank = (
+            np.argsort(np.argsort(-sizes, kind="stable"))
+            if turn % 2 == 0
+            else len(sizes) - 1 - np.arange(len(sizes))
+        )
         colours = _greedy(chunks, rank[colours])
     return colours
 
 
 def by_colour(chunks, colours):
-    """Elements sorted by the colour of their chunk; within a colour, chunks and elements keep their order.
+    """Elements sorted by the colour of their chunk; within a colour, chunks and elements keep their
+    order.
 
     Parameters
     ----------
@@ -171,17 +185,22 @@ def _grouped(chunks):
 
 
 def _greedy(chunks, rounds):
-    """Return the lowest colour free at the nodes of each chunk, round after round; chunks of one round share no node."""
+    """Return the lowest colour free at the nodes of each chunk, round after round; chunks of one
+    round share no node.
+    """
     sequence = np.argsort(rounds, kind="stable")
     lengths = np.diff(chunks.starts)[sequence]
     ends = np.cumsum(lengths)
     nodes = chunks.nodes[_joined(chunks.starts[sequence], lengths)]
-    used = np.zeros(int(nodes.max(initial=0)) + 1, np.uint64)  # bit c: colour c is taken at this node
+    # bit c: colour c is taken at this node
+    used = np.zeros(int(nodes.max(initial=0)) + 1, np.uint64)
     bits = np.empty(len(sequence), np.uint64)
     limits = np.flatnonzero(np.diff(rounds[sequence], prepend=-1, append=rounds.max() + 1))
     for low, high in pairwise(limits):
         window = slice(ends[low] - lengths[low], ends[high - 1])
-        taken = np.bitwise_or.reduceat(used[nodes[window]], ends[low:high] - lengths[low:high] - window.start)
+        taken = np.bitwise_or.reduceat(
+            used[nodes[window]], ends[low:high] - lengths[low:high] - window.start
+        )
         if (taken == ALL).any():
             raise ValueError("more than 64 chunks meet: use smaller chunks")
         bits[low:high] = ~taken & (taken + np.uint64(1))

@@ -1,15 +1,18 @@
 """Reference hexahedra: Gauss-Lobatto-Legendre points, shape functions of 8 and 27 nodes, Jacobians."""
+
 import numpy as np
 
 from craton.io.mesh_parts import NODE_ORDERS
 
 BLOCK = 4096  # elements handled at a time, so that temporaries stay in the cache
 
-CORNERS = {8: np.arange(8), 27: np.array([0, 2, 6, 8, 18, 20, 24, 26])}  # lexicographic corners among the nodes of an element
+# lexicographic corners among the nodes of an element
+CORNERS = {8: np.arange(8), 27: np.array([0, 2, 6, 8, 18, 20, 24, 26])}
 
 
 def lexicographic(elements, order):
-    """Elements (ne, 8 or 27) in the node order of a format (a key of `NODE_ORDERS`), in lexicographic order.
+    """Elements (ne, 8 or 27) in the node order of a format (a key of `NODE_ORDERS`), in
+    lexicographic order.
 
     Parameters
     ----------
@@ -25,7 +28,8 @@ def lexicographic(elements, order):
 
 
 def gll_points(degree):
-    """Gauss-Lobatto-Legendre points of a degree: (degree + 1,) from -1 to 1, the ends and the zeros of the derivative of P_degree.
+    """Gauss-Lobatto-Legendre points of a degree: (degree + 1,) from -1 to 1, the ends and the zeros
+    of the derivative of P_degree.
 
     Parameters
     ----------
@@ -35,14 +39,16 @@ def gll_points(degree):
         raise ValueError(f"the degree is {degree}; it must be 1 or more")
     slope = np.polynomial.Legendre.basis(degree).deriv()
     inner = np.sort(slope.roots().real)
-    for _ in range(3):  # Newton's method: roots() of degree 8 is good to 1e-15 already, symmetry is not
+    # Newton's method: roots() of degree 8 is good to 1e-15 already, symmetry is not
+    for _ in range(3):
         inner = inner - slope(inner) / slope.deriv()(inner)
     points = np.concatenate([[-1.0], inner, [1.0]])
     return (points - points[::-1]) / 2
 
 
 def functions(p, local):
-    """Shape functions of p = 2 or 3 nodes an axis at reference coordinates (m, d): values (m, p^d) and slopes (m, p^d, d).
+    """Shape functions of p = 2 or 3 nodes an axis at reference coordinates (m, d): values (m, p^d)
+    and slopes (m, p^d, d).
 
     Nodes are lexicographic, the first coordinate fastest.
 
@@ -54,11 +60,19 @@ def functions(p, local):
     """
     x = np.asarray(local, float)
     if p == 2:
-        value, slope = np.stack([(1 - x) / 2, (1 + x) / 2], -1), np.broadcast_to([-0.5, 0.5], (*x.shape, 2))
+        value, slope = (
+            np.stack([(1 - x) / 2, (1 + x) / 2], -1),
+            np.broadcast_to([-0.5, 0.5], (*x.shape, 2)),
+        )
     else:
-        value, slope = np.stack([x * (x - 1) / 2, 1 - x * x, x * (x + 1) / 2], -1), np.stack([x - 0.5, -2 * x, x + 0.5], -1)
+        value, slope = (
+            np.stack([x * (x - 1) / 2, 1 - x * x, x * (x + 1) / 2], -1),
+            np.stack([x - 0.5, -2 * x, x + 0.5], -1),
+        )
     dims = x.shape[1]
-    slopes = [_product([slope[:, a] if a == b else value[:, a] for a in range(dims)]) for b in range(dims)]
+    slopes = [
+        _product([slope[:, a] if a == b else value[:, a] for a in range(dims)]) for b in range(dims)
+    ]
     return _product([value[:, a] for a in range(dims)]), np.stack(slopes, -1)
 
 
@@ -66,12 +80,15 @@ def _product(factors):
     """Products of the nodes' values along each axis, the first axis fastest."""
     out = factors[0]
     for factor in factors[1:]:
-        out = (factor[:, :, None] * out[:, None, :]).reshape(len(out), factor.shape[1] * out.shape[1])
+        out = (factor[:, :, None] * out[:, None, :]).reshape(
+            len(out), factor.shape[1] * out.shape[1]
+        )
     return out
 
 
 def shape(p, xi, eta, zeta):
-    """Shape functions of a hexahedron at m positions, m last: values (p^3, m) and slopes (3, p^3, m).
+    """Shape functions of a hexahedron at m positions, m last: values (p^3, m) and slopes (3, p^3,
+    m).
 
     Parameters
     ----------
@@ -85,7 +102,8 @@ def shape(p, xi, eta, zeta):
 
 
 def lattice(points):
-    """Return the places (xi, eta, zeta) of all triples of 1-D points, xi fastest: three (n^3,) arrays.
+    """Return the places (xi, eta, zeta) of all triples of 1-D points, xi fastest: three (n^3,)
+    arrays.
 
     Parameters
     ----------
@@ -123,7 +141,8 @@ def positions(places, elements, points):
 
 
 def is_affine(places, elements, tolerance=1e-9):
-    """Return true (ne,) for elements that are parallelepipeds: their Jacobian is the same everywhere.
+    """Return true (ne,) for elements that are parallelepipeds: their Jacobian is the same
+    everywhere.
 
     Parameters
     ----------
@@ -140,16 +159,19 @@ def is_affine(places, elements, tolerance=1e-9):
         corners = places[elements[start : start + BLOCK]]
         corners = corners - corners[:, :1]
         edges = corners[:, [p - 1, p * (p - 1), p * p * (p - 1)]]
-        error = np.abs(corners - np.einsum("ia,eic->eac", np.stack([xi, eta, zeta]), edges)).max(axis=(1, 2))
+        error = np.abs(corners - np.einsum("ia,eic->eac", np.stack([xi, eta, zeta]), edges)).max(
+            axis=(1, 2)
+        )
         out[start : start + BLOCK] = error <= tolerance * np.abs(edges).max(axis=(1, 2))
     return out
 
 
 def determinants(places, elements, points):
-    """Return determinants of the Jacobian d(x, y, z)/d(xi, eta, zeta) at the points of a lattice: (ne, n^3), m3.
+    """Return determinants of the Jacobian d(x, y, z)/d(xi, eta, zeta) at the points of a lattice:
+    (ne, n^3), m3.
 
-    The volume of an element is the integral of it over the reference cube [-1, 1]^3: 8 times it for a parallelepiped.
-    See `positions` for the parameters.
+    The volume of an element is the integral of it over the reference cube [-1, 1]^3: 8 times it for
+    a parallelepiped. See `positions` for the parameters.
 
     Parameters
     ----------
@@ -169,14 +191,18 @@ def determinants(places, elements, points):
         corners = corners - corners[:, :1]
         rows = (corners.transpose(2, 0, 1) @ operator).reshape(3, -1, 3, count)
         (xa, xb, xc), (ya, yb, yc), (za, zb, zc) = (row.swapaxes(0, 1) for row in rows)
-        out[start : start + block] = xa * (yb * zc - yc * zb) + xb * (yc * za - ya * zc) + xc * (ya * zb - yb * za)
+        out[start : start + block] = (
+            xa * (yb * zc - yc * zb) + xb * (yc * za - ya * zc) + xc * (ya * zb - yb * za)
+        )
     return out
 
 
 def quality(places, elements):
-    """Least scaled Jacobian of each element over its corners: (ne,); 1 for boxes, at most 0 where an element is folded.
+    """Least scaled Jacobian of each element over its corners: (ne,); 1 for boxes, at most 0 where
+    an element is folded.
 
-    The determinant of the three edges that meet in a corner, over the product of their lengths (the Verdict library's definition).
+    The determinant of the three edges that meet in a corner, over the product of their lengths (the
+    Verdict library's definition).
 
     Parameters
     ----------
@@ -192,5 +218,9 @@ def quality(places, elements):
         a, b, c = (places[corners[:, end]] - places[corners[:, corner]] for end in ends)
         lengths = np.prod([np.linalg.norm(v, axis=1) for v in (a, b, c)], axis=0)
         volume = sign * np.einsum("ec,ec->e", np.cross(a, b), c)
-        np.minimum(least, np.divide(volume, lengths, out=np.zeros_like(volume), where=lengths > 0), out=least)
+        np.minimum(
+            least,
+            np.divide(volume, lengths, out=np.zeros_like(volume), where=lengths > 0),
+            out=least,
+        )
     return least

@@ -1,4 +1,6 @@
-"""Ensembles of rectangular prisms: cells between planes (regular or rectilinear) and lists of prisms; no solver word here."""
+"""Ensembles of rectangular prisms: cells between planes (regular or rectilinear) and lists of
+prisms; no solver word here.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +10,9 @@ import numpy as np
 from craton.conventions import AXES
 
 SIDES = ("west", "east", "south", "north", "bottom", "top")
-EQUAL = 1e-9  # cells whose widths differ by less than this part of a width are equal: edges are sums in floating point
+# cells whose widths differ by less than this part of a width are equal: edges are sums in floating
+# point
+EQUAL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,9 @@ class Cells:
 
     @property
     def spacing(self):
-        """Width of the cells along x, y, z, m, each a float where all are equal along that axis, else None."""
+        """Width of the cells along x, y, z, m, each a float where all are equal along that axis,
+        else None.
+        """
         return tuple(_equal(edges) for edges in (self.x, self.y, self.z))
 
     @property
@@ -55,7 +61,9 @@ class Cells:
     def prisms(self):
         """(M, 6) west, east, south, north, bottom, top of the cells with density, m."""
         k, j, i = self.where
-        return np.stack([self.x[i], self.x[i + 1], self.y[j], self.y[j + 1], self.z[k], self.z[k + 1]], axis=1)
+        return np.stack(
+            [self.x[i], self.x[i + 1], self.y[j], self.y[j + 1], self.z[k], self.z[k + 1]], axis=1
+        )
 
     def dense(self):
         """Density of all cells: (nz, ny, nx) array, kg/m3."""
@@ -78,7 +86,8 @@ class PrismList:
     density : (M,) array
         kg/m3, none of them zero.
     rows : (M,) array of int, optional
-        Where each stood in the list that was given, from 0, before those without mass were left out.
+        Where each stood in the list that was given, from 0, before those without mass were left
+        out.
     """
 
     prisms: np.ndarray
@@ -125,10 +134,14 @@ def edges_around(centres, noun="coordinate"):
     """
     centres = np.asarray(centres, float)
     if len(centres) < 2:
-        raise ValueError(f"{noun} has {len(centres)} value, but at least 2 are needed to know the width of a cell")
+        raise ValueError(
+            f"{noun} has {len(centres)} value, but at least 2 are needed to know the width of a cell"
+        )
     bad = np.flatnonzero(~(np.diff(centres) > 0))
     if len(bad):
-        raise ValueError(f"{noun} does not increase: value {bad[0] + 1} is {centres[bad[0] + 1]:.10g} after {centres[bad[0]]:.10g}")
+        raise ValueError(
+            f"{noun} does not increase: value {bad[0] + 1} is {centres[bad[0] + 1]:.10g} after {centres[bad[0]]:.10g}"
+        )
     middle = (centres[1:] + centres[:-1]) / 2
     return np.concatenate([[2 * centres[0] - middle[0]], middle, [2 * centres[-1] - middle[-1]]])
 
@@ -143,8 +156,9 @@ def cells(x, y, z, density=0.0, bodies=()):
     density : float or array_like (nz, ny, nx)
         kg/m3; usually a contrast with the surroundings. Cells of density 0 are left out.
     bodies : sequence
-        Spheres (``shape="sphere"``, center, radius, density) and boxes (``shape="box"``, min, max, density), as in a scenario. A
-        body takes the cells whose centres lie in it; where several overlap the last one holds.
+        Spheres (``shape="sphere"``, center, radius, density) and boxes (``shape="box"``, min, max,
+        density), as in a scenario. A body takes the cells whose centres lie in it; where several
+        overlap the last one holds.
 
     Returns
     -------
@@ -153,7 +167,8 @@ def cells(x, y, z, density=0.0, bodies=()):
     Raises
     ------
     ValueError
-        Edges that do not rise, densities that are not finite or of another shape, each with the index.
+        Edges that do not rise, densities that are not finite or of another shape, each with the
+        index.
     """
     x, y, z = (_checked_edges(values, name) for values, name in zip((x, y, z), AXES))
     shape = tuple(len(values) - 1 for values in (z, y, x))
@@ -176,7 +191,9 @@ def _checked_edges(values, name):
         raise ValueError(f"edge {bad[0]} of {name} is not finite: {values[bad[0]]}")
     bad = np.flatnonzero(~(np.diff(values) > 0))
     if len(bad):
-        raise ValueError(f"the edges of {name} do not increase: edge {bad[0] + 1} is {values[bad[0] + 1]:.10g} after {values[bad[0]]:.10g}")
+        raise ValueError(
+            f"the edges of {name} do not increase: edge {bad[0] + 1} is {values[bad[0] + 1]:.10g} after {values[bad[0]]:.10g}"
+        )
     return values
 
 
@@ -189,7 +206,9 @@ def _full(shape, density):
     bad = np.flatnonzero(~np.isfinite(full))
     if len(bad):
         k, j, i = (int(n) for n in np.unravel_index(bad[0], shape))
-        raise ValueError(f"the density of cell (k, j, i) = ({k}, {j}, {i}) is not finite: {full[bad[0]]}")
+        raise ValueError(
+            f"the density of cell (k, j, i) = ({k}, {j}, {i}) is not finite: {full[bad[0]]}"
+        )
     return full
 
 
@@ -219,14 +238,19 @@ def inside(shape, axes, body):
     sphere = body.shape == "sphere"
     low, high = (_corner(body, sign) for sign in (-1, 1))
     centres = [(edges[1:] + edges[:-1]) / 2 for edges in axes]
-    spans = [slice(np.searchsorted(c, a), np.searchsorted(c, b, side="right")) for c, a, b in zip(centres, low, high)]
+    spans = [
+        slice(np.searchsorted(c, a), np.searchsorted(c, b, side="right"))
+        for c, a, b in zip(centres, low, high)
+    ]
     x, y, z = (c[span] for c, span in zip(centres, spans))
     within = np.ones((len(z), len(y), len(x)), bool)
     if sphere:
         x, y, z = (c - m for c, m in zip((x, y, z), body.center))
         within = x**2 + y[:, None] ** 2 + z[:, None, None] ** 2 <= body.radius**2
     k, j, i = np.nonzero(within)
-    return np.ravel_multi_index((k + spans[2].start, j + spans[1].start, i + spans[0].start), shape).astype(np.int64)
+    return np.ravel_multi_index(
+        (k + spans[2].start, j + spans[1].start, i + spans[0].start), shape
+    ).astype(np.int64)
 
 
 def _corner(body, sign):
@@ -246,11 +270,15 @@ def union(ensembles):
     ensembles = list(ensembles)
     if len(ensembles) == 1:
         return ensembles[0]
-    return PrismList(np.concatenate([e.prisms for e in ensembles]), np.concatenate([e.density for e in ensembles]))
+    return PrismList(
+        np.concatenate([e.prisms for e in ensembles]),
+        np.concatenate([e.density for e in ensembles]),
+    )
 
 
 def mass(ensemble):
-    """Mass of an ensemble: (positive, negative) parts in kg, and its centre, m; None for the centre where both signs are there.
+    """Mass of an ensemble: (positive, negative) parts in kg, and its centre, m; None for the centre
+    where both signs are there.
 
     Parameters
     ----------
@@ -261,4 +289,6 @@ def mass(ensemble):
     parts = float(masses[masses > 0].sum()), float(masses[masses < 0].sum())
     if all(parts) or not any(parts):
         return parts, None
-    return parts, tuple(float((masses * (p[:, 2 * a] + p[:, 2 * a + 1]) / 2).sum() / sum(parts)) for a in range(3))
+    return parts, tuple(
+        float((masses * (p[:, 2 * a] + p[:, 2 * a + 1]) / 2).sum() / sum(parts)) for a in range(3)
+    )

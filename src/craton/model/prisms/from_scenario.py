@@ -1,4 +1,6 @@
-"""Ensembles of a scenario: from its [prisms] tables to cells and lists of prisms, and what they are in words."""
+"""Ensembles of a scenario: from its [prisms] tables to cells and lists of prisms, and what they are
+in words.
+"""
 
 from pathlib import Path
 
@@ -40,9 +42,14 @@ def build(tables):
             built.append(KINDS[table.kind](table))
             problems += [] if len(built[-1]) else [_empty(table, at)]
         except ValueError as error:
-            problems.append(Problem(f"{at}.file" if getattr(table, "file", None) else at, str(error)))
+            problems.append(
+                Problem(f"{at}.file" if getattr(table, "file", None) else at, str(error))
+            )
         except ScenarioError as error:  # of the Earth model, with keys from its own scenario
-            problems += [Problem(f"{at}.{p.key.removeprefix('prisms.')}", p.message, p.remedy) for p in error.problems]
+            problems += [
+                Problem(f"{at}.{p.key.removeprefix('prisms.')}", p.message, p.remedy)
+                for p in error.problems
+            ]
     if problems:
         raise ScenarioError(problems)
     return built
@@ -71,7 +78,9 @@ def _empty(table, at):
 
 def _grid(table):
     region = np.stack([table.origin, np.add(table.origin, table.size)], axis=1).ravel()
-    return prisms.cells(*prisms_model.axes_of(region, table.shape, table.spacing), table.density, table.bodies)
+    return prisms.cells(
+        *prisms_model.axes_of(region, table.shape, table.spacing), table.density, table.bodies
+    )
 
 
 def _rectilinear(table):
@@ -79,14 +88,20 @@ def _rectilinear(table):
 
 
 def _layer(table):
-    return prisms_layer.layer(table.top, table.bottom, table.density, table.density_below, table.missing)
+    return prisms_layer.layer(
+        table.top, table.bottom, table.density, table.density_below, table.missing
+    )
 
 
 def _table(table):
     if table.file is not None:
         return prisms_table.table(table.file, table.density)
     rows = np.array(table.rows, float).reshape(len(table.rows), -1)
-    return prisms_table.listed(rows[:, :6], rows[:, 6] if table.density is None else np.full(len(rows), table.density), "rows")
+    return prisms_table.listed(
+        rows[:, :6],
+        rows[:, 6] if table.density is None else np.full(len(rows), table.density),
+        "rows",
+    )
 
 
 def _file(table):
@@ -94,17 +109,35 @@ def _file(table):
 
 
 def _model(table):
-    region = None if table.origin is None else np.stack([table.origin, np.add(table.origin, table.size)], axis=1).ravel()
+    region = (
+        None
+        if table.origin is None
+        else np.stack([table.origin, np.add(table.origin, table.size)], axis=1).ravel()
+    )
     try:
-        return prisms_model.of_anything(table.model or table.file, region, table.shape, table.spacing, table.reference)
+        return prisms_model.of_anything(
+            table.model or table.file, region, table.shape, table.spacing, table.reference
+        )
     except ScenarioError as error:
         if table.file is None:
             raise
         name = Path(table.file).name  # its keys are not those of this scenario
-        raise ScenarioError([Problem("prisms.file", f"{name}: {p.key}: {p.message}", p.remedy) for p in error.problems]) from None
+        raise ScenarioError(
+            [
+                Problem("prisms.file", f"{name}: {p.key}: {p.message}", p.remedy)
+                for p in error.problems
+            ]
+        ) from None
 
 
-KINDS = {"grid": _grid, "rectilinear": _rectilinear, "layer": _layer, "table": _table, "file": _file, "model": _model}
+KINDS = {
+    "grid": _grid,
+    "rectilinear": _rectilinear,
+    "layer": _layer,
+    "table": _table,
+    "file": _file,
+    "model": _model,
+}
 
 
 def surface(table):
@@ -134,14 +167,21 @@ def overlap_problems(ensembles, tables):
         which = int(np.searchsorted(counts, n, side="right")) - 1
         row = int(n - counts[which])
         rows = getattr(ensembles[which], "rows", None)
-        return f"{row if rows is None else int(rows[row])}" + (f" of {key(tables, which)}" if len(tables) > 1 else "")
+        return f"{row if rows is None else int(rows[row])}" + (
+            f" of {key(tables, which)}" if len(tables) > 1 else ""
+        )
 
     words = [f"{name(a)} and {name(b)}" for a, b in pairs[:SHOWN]]
     if not words:
         return []
     suffix = ", and more" if len(pairs) > SHOWN else ""
-    return [Problem("prisms", f"prisms overlap: {', '.join(words)}{suffix} (counted from 0)",
-                    "overlapping densities are added; if that is intended, set gravity.check_overlap = false")]  # fmt: skip
+    return [
+        Problem(
+            "prisms",
+            f"prisms overlap: {', '.join(words)}{suffix} (counted from 0)",
+            "overlapping densities are added; if that is intended, set gravity.check_overlap = false",
+        )
+    ]
 
 
 def warnings(ensembles, tables):

@@ -12,13 +12,13 @@ def layer(top, bottom, density, density_below=None, missing="refuse"):
     Parameters
     ----------
     top, bottom : Surface, xarray.DataArray or float
-        Elevations, m. At least one is a surface; the other is taken at its points. A prism is centred on each point and reaches half-way
-        to the next ones.
+        Elevations, m. At least one is a surface; the other is taken at its points. A prism is
+        centred on each point and reaches half-way to the next ones.
     density : float, or array_like of the surface's shape (y, x)
         kg/m3 where the top lies above the bottom.
     density_below : float, optional
-        kg/m3 where the top lies below the bottom: between sea floor and sea level, density of water minus density of rock. 0 leaves
-        these out.
+        kg/m3 where the top lies below the bottom: between sea floor and sea level, density of water
+        minus density of rock. 0 leaves these out.
     missing : str
         ``"refuse"``, or ``"drop"`` for no prisms where an elevation is missing.
 
@@ -35,11 +35,15 @@ def layer(top, bottom, density, density_below=None, missing="refuse"):
     top, bottom = surfaces.as_surface(top), surfaces.as_surface(bottom)
     grid = next((s for s in (top, bottom) if not isinstance(s, float)), None)
     if grid is None:
-        raise ValueError('top and bottom are both constant: give at least one as a surface, or use kind = "grid" for a slab')
+        raise ValueError(
+            'top and bottom are both constant: give at least one as a surface, or use kind = "grid" for a slab'
+        )
     high, low = (surfaces.elevations(s, grid) for s in (top, bottom))
     lost = ~(np.isfinite(high) & np.isfinite(low))
     if lost.any() and missing != "drop":
-        raise ValueError(f'{_count(lost)} have no elevation, the first at {_place(grid, lost)}; fill them, or set missing = "drop"')
+        raise ValueError(
+            f'{_count(lost)} have no elevation, the first at {_place(grid, lost)}; fill them, or set missing = "drop"'
+        )
     density, crossed = np.broadcast_to(np.asarray(density, float), high.shape), ~lost & (high < low)
     if crossed.any():
         if density_below is None:
@@ -55,7 +59,10 @@ def _prisms(grid, low, high, density, lost):
     solid = ~lost & (high > low) & (density != 0)
     j, i = np.nonzero(solid)
     x, y = edges_around(grid.x, "x"), edges_around(grid.y, "y")
-    return PrismList(np.stack([x[i], x[i + 1], y[j], y[j + 1], low[solid], high[solid]], axis=1), np.array(density[solid]))
+    return PrismList(
+        np.stack([x[i], x[i + 1], y[j], y[j + 1], low[solid], high[solid]], axis=1),
+        np.array(density[solid]),
+    )
 
 
 def _count(which):

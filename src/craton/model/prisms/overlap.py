@@ -1,15 +1,20 @@
-"""Which prisms share volume: a tree of boxes walked against itself, cost about N log N, never all pairs.
+"""Which prisms share volume: a tree of boxes walked against itself, cost about N log N, never all
+pairs.
 
-Measured against shapely's STRtree (2.2: boxes in the plane, then the vertical axis) at 1e6 prisms, two or three times on one core of a busy
-machine: a full lattice 7 to 8 s and 0.6 GiB here, 16 to 20 s and 1.4 GiB there; columns of one layer 4 to 6 s and 5 to 8 s; scattered boxes
-with 5e5 pairs 9 to 26 s and 32 to 57 s. In a tree of the plane a tall stack of N thin layers meets N^2 times; hence our own.
+Measured against shapely's STRtree (2.2: boxes in the plane, then the vertical axis) at 1e6 prisms,
+two or three times on one core of a busy machine: a full lattice 7 to 8 s and 0.6 GiB here, 16 to 20
+s and 1.4 GiB there; columns of one layer 4 to 6 s and 5 to 8 s; scattered boxes with 5e5 pairs 9 to
+26 s and 32 to 57 s. In a tree of the plane a tall stack of N thin layers meets N^2 times; hence our
+own.
 """
 
 import numpy as np
 
 LEAF = 8  # prisms of a leaf
 BATCH = 1 << 17  # pairs of boxes looked at together
-SKIN = 1e-7  # part of a prism's side by which it is shrunk on either side: neighbours that touch but for rounding do not overlap
+# part of a prism's side by which it is shrunk on either side: neighbours that touch but for
+# rounding do not overlap
+SKIN = 1e-7
 
 
 def overlaps(prisms, most=10):
@@ -41,7 +46,9 @@ def overlaps(prisms, most=10):
         if len(pairs) > BATCH:
             stack += [(level, pairs[BATCH:]), (level, pairs[:BATCH])]
         elif level:
-            stack.append((level - 1, meeting(*levels[level - 1], below(pairs, 2, len(levels[level - 1][0])))))
+            stack.append(
+                (level - 1, meeting(*levels[level - 1], below(pairs, 2, len(levels[level - 1][0]))))
+            )
         else:
             within = meeting(low, high, below(pairs, LEAF, len(low)))
             batches.append(order[within[within[:, 0] != within[:, 1]]])
@@ -65,7 +72,8 @@ def shrunk(prisms):
 def ordered(centres, sides):
     """Order of points along a Morton curve: neighbours in the order are neighbours in space.
 
-    Lengths along an axis count in mean sides of the prisms: columns whose depths differ keep to the order of the plane.
+    Lengths along an axis count in mean sides of the prisms: columns whose depths differ keep to the
+    order of the plane.
 
     Parameters
     ----------
@@ -89,14 +97,21 @@ def spread(values):
     ----------
     values : (n,) array of uint64
     """
-    steps = ((32, 0x1F00000000FFFF), (16, 0x1F0000FF0000FF), (8, 0x100F00F00F00F00F), (4, 0x10C30C30C30C30C3), (2, 0x1249249249249249))
+    steps = (
+        (32, 0x1F00000000FFFF),
+        (16, 0x1F0000FF0000FF),
+        (8, 0x100F00F00F00F00F),
+        (4, 0x10C30C30C30C30C3),
+        (2, 0x1249249249249249),
+    )
     for shift, mask in steps:
         values = (values | values << np.uint64(shift)) & np.uint64(mask)
     return values
 
 
 def grow(low, high):
-    """Boxes of a tree: list of (low, high), leaves first; each box holds two of the level below, a leaf `LEAF` prisms.
+    """Boxes of a tree: list of (low, high), leaves first; each box holds two of the level below, a
+    leaf `LEAF` prisms.
 
     Parameters
     ----------

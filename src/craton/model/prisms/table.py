@@ -11,25 +11,29 @@ ALIASES = {"density": ("density", "rho", "density_contrast")}
 
 
 def table(file, density=None):
-    """Return a PrismList from a table with the columns west, east, south, north, bottom, top (m) and density (kg/m3).
+    """Return a PrismList from a table with the columns west, east, south, north, bottom, top (m)
+    and density (kg/m3).
 
     Parameters
     ----------
     file : path-like
-        .csv or .txt (a heading, then rows; separated by commas, semicolons or blanks), .nc or .zarr (variables of one dimension),
-        .parquet (where pyarrow is installed).
+        .csv or .txt (a heading, then rows; separated by commas, semicolons or blanks), .nc or .zarr
+        (variables of one dimension), .parquet (where pyarrow is installed).
     density : float, optional
         For all prisms, where the table has no such column.
 
     Raises
     ------
     ValueError
-        Missing columns, values that are not finite, reversed bounds: with the number of the prism, from 0.
+        Missing columns, values that are not finite, reversed bounds: with the number of the prism,
+        from 0.
     """
     columns = read(file, (*SIDES, "density"), optional=("density",) if density is not None else ())
     if "density" not in columns:
         columns["density"] = np.full(len(columns["west"]), float(density))
-    return listed(np.stack([columns[name] for name in SIDES], axis=1), columns["density"], Path(file).name)
+    return listed(
+        np.stack([columns[name] for name in SIDES], axis=1), columns["density"], Path(file).name
+    )
 
 
 def listed(prisms, density, name="the list"):
@@ -45,9 +49,17 @@ def listed(prisms, density, name="the list"):
         For messages.
     """
     prisms, density = np.asarray(prisms, float).reshape(-1, 6), np.asarray(density, float)
-    _refuse(~np.isfinite(prisms).all(axis=1) | ~np.isfinite(density), name, lambda n: f"is not finite: {prisms[n].tolist()}, {density[n]}")
+    _refuse(
+        ~np.isfinite(prisms).all(axis=1) | ~np.isfinite(density),
+        name,
+        lambda n: f"is not finite: {prisms[n].tolist()}, {density[n]}",
+    )
     for low, high in ((0, 1), (2, 3), (4, 5)):
-        _refuse(prisms[:, low] > prisms[:, high], name, lambda n, a=low, b=high: _reversed(prisms[n], a, b))
+        _refuse(
+            prisms[:, low] > prisms[:, high],
+            name,
+            lambda n, a=low, b=high: _reversed(prisms[n], a, b),
+        )
     has_mass = (density != 0) & (prisms[:, ::2] < prisms[:, 1::2]).all(axis=1)
     return PrismList(prisms[has_mass], density[has_mass], np.flatnonzero(has_mass))
 
@@ -59,7 +71,10 @@ def _reversed(prism, low, high):
 def _refuse(bad, name, words):
     if bad.any():
         n = int(np.argmax(bad))
-        raise ValueError(f"{name}: prism {n} {words(n)}" + (f" ({bad.sum()} such prisms)" if bad.sum() > 1 else ""))
+        raise ValueError(
+            f"{name}: prism {n} {words(n)}"
+            + (f" ({bad.sum()} such prisms)" if bad.sum() > 1 else "")
+        )
 
 
 def read(file, names, optional=()):
@@ -80,11 +95,20 @@ def read(file, names, optional=()):
     path = Path(file)
     headings, column = io.read(path, "table")
     known = {str(name).strip().lower(): name for name in headings}
-    keys = {name: next((known[a] for a in ALIASES.get(name, (name,)) if a in known), None) for name in names}
+    keys = {
+        name: next((known[a] for a in ALIASES.get(name, (name,)) if a in known), None)
+        for name in names
+    }
     missing = [name for name, key in keys.items() if key is None and name not in optional]
     if missing:
-        raise ValueError(f"{path.name} has no column {', '.join(missing)}; its columns are {', '.join(map(str, headings)) or 'none'}")
-    columns = {name: np.ascontiguousarray(column(key), float) for name, key in keys.items() if key is not None}
+        raise ValueError(
+            f"{path.name} has no column {', '.join(missing)}; its columns are {', '.join(map(str, headings)) or 'none'}"
+        )
+    columns = {
+        name: np.ascontiguousarray(column(key), float)
+        for name, key in keys.items()
+        if key is not None
+    }
     if len({len(values) for values in columns.values()}) > 1:
         raise ValueError(f"{path.name}: the columns have different lengths")
     return columns

@@ -1,4 +1,7 @@
-"""Waves of a force in a full space of constant Q: the Green's function with complex moduli (Kjartansson 1979)."""
+"""Waves of a force in a full space of constant Q: the Green's function with complex moduli
+(Kjartansson 1979).
+"""
+
 import numpy as np
 
 VP, VS, RHO, REFERENCE = 4000.0, 2300.0, 2500.0, 5.0  # m/s, m/s, kg/m^3 at Hz
@@ -7,7 +10,8 @@ DECADES = 3.0  # by which the transform damps what wraps around
 
 
 def constant_q(x, t, quality, deriv=1):
-    """Motion at x from a force at the origin where Q is constant (Kjartansson 1979, J. Geophys. Res. 84, 4737-4748), (3, nt).
+    """Motion at x from a force at the origin where Q is constant (Kjartansson 1979, J. Geophys.
+    Res. 84, 4737-4748), (3, nt).
 
     Aki & Richards (2002), eq. 4.23 at complex wavenumbers, summed over complex frequencies.
 
@@ -40,7 +44,9 @@ def displacement(x, omega, quality):
     ks, kp = omega / (VS * factor), omega / (VP * factor)
     (s, s1, s2), (_, p1, p2) = radial(ks, r), radial(kp, r)
     across, along = ks**2 * s + (s1 - p1) / r, s2 - p2 - (s1 - p1) / r
-    return (np.outer(force, across) + np.outer(g * (g @ force), along)) / (4 * np.pi * RHO * omega**2)
+    return (np.outer(force, across) + np.outer(g * (g @ force), along)) / (
+        4 * np.pi * RHO * omega**2
+    )
 
 
 def radial(k, r):

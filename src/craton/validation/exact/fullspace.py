@@ -1,13 +1,18 @@
-"""Exact waves in a homogeneous full space: point force and moment tensor, near to far field (Aki & Richards 2002, eqs 4.23 and 4.29)."""
+"""Exact waves in a homogeneous full space: point force and moment tensor, near to far field (Aki &
+Richards 2002, eqs 4.23 and 4.29).
+"""
+
 import math
 
 import numpy as np
 
 
 def gaussian(t, tau, n=0):
-    """Return the n-th time derivative of a Gaussian of unit area and standard deviation `tau`; n = -1, -2, -3: antiderivatives from -infinity.
+    """Return the n-th time derivative of a Gaussian of unit area and standard deviation `tau`; n =
+    -1, -2, -3: antiderivatives from -infinity.
 
-    Derivatives are Hermite polynomials times the Gaussian; antiderivatives follow from the error function by parts.
+    Derivatives are Hermite polynomials times the Gaussian; antiderivatives follow from the error
+    function by parts.
 
     Parameters
     ----------
@@ -36,18 +41,21 @@ def gaussian(t, tau, n=0):
 
 
 def history(kind, width, amplitude=1.0):
-    """Return a source time function with all its derivatives and antiderivatives, as a function (t, n).
+    """Return a source time function with all its derivatives and antiderivatives, as a function (t,
+    n).
 
     Parameters
     ----------
     kind : str
-        ``"gaussian"``, ``"gaussian_derivative"`` (`width` = tau, s) or ``"ricker"`` (`width` = peak frequency, Hz); scaled as a scenario's.
+        ``"gaussian"``, ``"gaussian_derivative"`` (`width` = tau, s) or ``"ricker"`` (`width` = peak
+        frequency, Hz); scaled as a scenario's.
     width, amplitude : float
 
     Returns
     -------
     callable
-        (t, n) -> n-th time derivative (antiderivative for negative n) of the wavelet centred at t = 0.
+        (t, n) -> n-th time derivative (antiderivative for negative n) of the wavelet centred at t =
+        0.
     """
     tau = 1 / (math.sqrt(2) * math.pi * width) if kind == "ricker" else width
     order, scale = {
@@ -84,7 +92,9 @@ def point_force(x, source, force, w, t, vp, vs, rho, deriv=1):
     force = np.asarray(force, float)
     along = (g @ force) * g
     near = np.outer(3 * along - force, _near(w, t, r, vp, vs, deriv)) / r**3
-    far = np.outer(along, w(t - r / vp, deriv)) / (vp**2 * r) + np.outer(force - along, w(t - r / vs, deriv)) / (vs**2 * r)
+    far = np.outer(along, w(t - r / vp, deriv)) / (vp**2 * r) + np.outer(
+        force - along, w(t - r / vs, deriv)
+    ) / (vs**2 * r)
     return (near + far) / (4 * math.pi * rho)
 
 
@@ -94,7 +104,8 @@ def moment_tensor(x, source, moment, w, t, vp, vs, rho, deriv=1):
     Parameters
     ----------
     moment : array_like, shape (3, 3)
-        N m, times w(t, 0), the history of the *moment*: of a moment rate s, pass ``lambda t, n: s(t, n - 1)``.
+        N m, times w(t, 0), the history of the *moment*: of a moment rate s, pass ``lambda t, n:
+        s(t, n - 1)``.
     x, source, w, t, vp, vs, rho, deriv
         As in `point_force`.
 
@@ -131,7 +142,13 @@ def gradient(motion, x, step):
     weights = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
 
     def slope(axis):
-        return sum(c * (motion(x + n * step * axis) - motion(x - n * step * axis)) for n, c in weights.items()) / step
+        return (
+            sum(
+                c * (motion(x + n * step * axis) - motion(x - n * step * axis))
+                for n, c in weights.items()
+            )
+            / step
+        )
 
     return np.stack([slope(axis) for axis in np.eye(3)], axis=1)
 

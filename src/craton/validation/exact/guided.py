@@ -1,4 +1,7 @@
-"""Speeds of guided waves: Love's in a layer on a half-space, Scholte's between water and rock; the roots of their secular equations."""
+"""Speeds of guided waves: Love's in a layer on a half-space, Scholte's between water and rock; the
+roots of their secular equations.
+"""
+
 import math
 
 import numpy as np
@@ -23,7 +26,9 @@ def love_speed(f, thickness, layer, half_space):
 
     def secular(c):
         q1, q2 = math.sqrt(1 / vs1**2 - 1 / c**2), math.sqrt(1 / c**2 - 1 / vs2**2)
-        return rho1 * vs1**2 * q1 * math.sin(w * thickness * q1) - rho2 * vs2**2 * q2 * math.cos(w * thickness * q1)
+        return rho1 * vs1**2 * q1 * math.sin(w * thickness * q1) - rho2 * vs2**2 * q2 * math.cos(
+            w * thickness * q1
+        )
 
     speeds = np.linspace(vs1 * (1 + 1e-9), vs2 * (1 - 1e-9), 2000)
     first = next(n for n, c in enumerate(speeds[1:]) if secular(c) > 0)
@@ -31,7 +36,8 @@ def love_speed(f, thickness, layer, half_space):
 
 
 def scholte_speed(water, bottom):
-    """Speed of the wave along the plane between a fluid and a solid half-space, m/s (Scholte 1942, Proc. KNAW 45, 380-388).
+    """Speed of the wave along the plane between a fluid and a solid half-space, m/s (Scholte 1942,
+    Proc. KNAW 45, 380-388).
 
     Parameters
     ----------

@@ -1,26 +1,33 @@
-"""Exact waves of line sources in the plane, at any vp / vs: Lamb's and Garvin's problems at the free surface, SH waves in a full space.
+"""Exact waves of line sources in the plane, at any vp / vs: Lamb's and Garvin's problems at the
+free surface, SH waves in a full space.
 
-The response to an impulse is the imaginary part of a function that is analytic for Im t > 0 (Cagniard 1939; de Hoop 1960, Appl. sci. Res.
-B8, 349-356): on the surface the path p(t) is known in closed form, p the horizontal slowness. Lamb (1904): p = t / x. Garvin (1956, Proc.
-R. Soc. A234, 528-541; Sanchez-Sesma, Iturraran-Viveros & Kausel 2013, Soil Dyn. Earthq. Eng. 47, 4-15): t = p x + h sqrt(1/vp^2 - p^2).
+The response to an impulse is the imaginary part of a function that is analytic for Im t > 0
+(Cagniard 1939; de Hoop 1960, Appl. sci. Res. B8, 349-356): on the surface the path p(t) is known in
+closed form, p the horizontal slowness. Lamb (1904): p = t / x. Garvin (1956, Proc. R. Soc. A234,
+528-541; Sanchez-Sesma, Iturraran-Viveros & Kausel 2013, Soil Dyn. Earthq. Eng. 47, 4-15): t = p x +
+h sqrt(1/vp^2 - p^2).
 """
+
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
-NODES = 12  # of Gauss and Legendre on a panel as long as its distance from the singularities: 1e-13 of the integrand
+# of Gauss and Legendre on a panel as long as its distance from the singularities: 1e-13 of the
+# integrand
+NODES = 12
 REACH = 9  # standard deviations after which a Gaussian's derivatives are over
 
 
 def convolved(response, history, width, t, deriv):
     """Return the impulse response Im `response` convolved with the derivative of a history.
 
-    Arrivals, branch points and Rayleigh's pole lie on the real axis of time; the integral is taken above it, where nothing is singular,
-    from t = 0, before which there is nothing.
+    Arrivals, branch points and Rayleigh's pole lie on the real axis of time; the integral is taken
+    above it, where nothing is singular, from t = 0, before which there is nothing.
 
     Parameters
     ----------
     response : callable
-        Complex times (n,) -> (components, n), analytic for Im t > 0 and real for real t before the first arrival.
+        Complex times (n,) -> (components, n), analytic for Im t > 0 and real for real t before the
+        first arrival.
     history : callable
         (t, n) -> n-th derivative, entire: of `fullspace.history`.
     width : float
@@ -36,14 +43,22 @@ def convolved(response, history, width, t, deriv):
     """
     panels = max(int(np.ceil((t[-1] + REACH * width) / width)), 1)
     x, w = leggauss(NODES)
-    up, across = 1j * width * (x + 1) / 2, (width * (np.arange(panels)[:, None] + (x + 1) / 2)).ravel() + 1j * width
-    times, weights = np.concatenate([up, across]), np.concatenate([1j * w, np.tile(w, panels)]) * width / 2
+    up, across = (
+        1j * width * (x + 1) / 2,
+        (width * (np.arange(panels)[:, None] + (x + 1) / 2)).ravel() + 1j * width,
+    )
+    times, weights = (
+        np.concatenate([up, across]),
+        np.concatenate([1j * w, np.tile(w, panels)]) * width / 2,
+    )
     values = np.atleast_2d(response(times)) * weights
     return np.stack([(values @ history(one - times, deriv)).imag for one in t], axis=-1)
 
 
 def slownesses(p, vp, vs):
-    """Vertical slownesses a of P and b of S, N = 1/vs^2 - 2 p^2, and Rayleigh's function N^2 + 4 p^2 a b."""
+    """Vertical slownesses a of P and b of S, N = 1/vs^2 - 2 p^2, and Rayleigh's function N^2 + 4
+    p^2 a b.
+    """
     a, b, n = np.sqrt(vp**-2 - p**2), np.sqrt(vs**-2 - p**2), vs**-2 - 2 * p**2
     return a, b, n, n**2 + 4 * p**2 * a * b
 
@@ -83,7 +98,8 @@ def surface_force(x, force, history, width, t, medium, deriv=1):
 
 
 def buried_explosion(x, depth, moment, rate, width, t, medium, deriv=1):
-    """Garvin's problem: motion of the surface at a horizontal distance x from a line of explosions below it.
+    """Garvin's problem: motion of the surface at a horizontal distance x from a line of explosions
+    below it.
 
     Parameters
     ----------
@@ -113,9 +129,11 @@ def buried_explosion(x, depth, moment, rate, width, t, medium, deriv=1):
 
 
 def sh_force(r, force, history, width, t, vs, rho, deriv=1):
-    """Motion along y of a line force along y (N per metre) at a distance r: H(t - r/vs) / (2 pi rho vs^2 sqrt(t^2 - r^2/vs^2)), (nt,).
+    """Motion along y of a line force along y (N per metre) at a distance r: H(t - r/vs) / (2 pi rho
+    vs^2 sqrt(t^2 - r^2/vs^2)), (nt,).
 
-    The transform of Hankel's function; Eason, Fulton & Sneddon (1956, Phil. Trans. R. Soc. A248, 575-607).
+    The transform of Hankel's function; Eason, Fulton & Sneddon (1956, Phil. Trans. R. Soc. A248,
+    575-607).
     """
 
     def response(time):

@@ -1,9 +1,12 @@
-"""Love and Rayleigh waves of a radial model: toroidal and spheroidal modes of any real angular order, by spectral elements along radius.
+"""Love and Rayleigh waves of a radial model: toroidal and spheroidal modes of any real angular
+order, by spectral elements along radius.
 
-No gravity, no rotation, no loss: the physics of `sem`. Displacement of a mode (Dahlen & Tromp 1998, chapter 8), k^2 = nu (nu + 1):
-toroidal W(r) times the unit vector spherical harmonic C, spheroidal U(r) P + V(r) B. At large nu it runs along the surface as
-exp i (omega t - (nu + 1/2) distance) / sqrt(sin distance): phase speed there omega a / (nu + 1/2), group speed a d omega / d nu.
+No gravity, no rotation, no loss: the physics of `sem`. Displacement of a mode (Dahlen & Tromp 1998,
+chapter 8), k^2 = nu (nu + 1): toroidal W(r) times the unit vector spherical harmonic C, spheroidal
+U(r) P + V(r) B. At large nu it runs along the surface as exp i (omega t - (nu + 1/2) distance) /
+sqrt(sin distance): phase speed there omega a / (nu + 1/2), group speed a d omega / d nu.
 """
+
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -17,9 +20,11 @@ ROUNDS, CLOSE = 30, 1e-10  # Newton's steps at most, and the relative change of 
 
 @dataclass(frozen=True)
 class Mode:
-    """One mode at angular frequency `omega` (rad/s): angular order `nu`, speeds of phase and group along the surface, m/s.
+    """One mode at angular frequency `omega` (rad/s): angular order `nu`, speeds of phase and group
+    along the surface, m/s.
 
-    displacement (n, 1 or 2) is W, or U and V, at `Waves.radii` with the integral of rho r^2 (W^2 or U^2 + V^2) equal to 1.
+    displacement (n, 1 or 2) is W, or U and V, at `Waves.radii` with the integral of rho r^2 (W^2 or
+    U^2 + V^2) equal to 1.
     """
 
     omega: float
@@ -60,19 +65,35 @@ class Waves:
 
     @cached_property
     def _elements(self):
-        """Radii (ne, n), integration weights (ne, n), derivative (ne, n, n), density (ne, n), Love's A, C, F, L, N (5, ne, n)."""
+        """Radii (ne, n), integration weights (ne, n), derivative (ne, n, n), density (ne, n),
+        Love's A, C, F, L, N (5, ne, n).
+        """
         points, weights, derivative = gauss_lobatto(DEGREE)
         bottom, knots = self.model.radius - self.depth, self.model.knots
         ends = np.unique([bottom, *knots[knots > bottom]])
-        cuts = [np.linspace(a, b, 1 + int(np.ceil((b - a) / self.spacing))) for a, b in zip(ends[:-1], ends[1:])]
-        low, high = (np.concatenate([cut[side] for cut in cuts])[:, None] for side in (slice(None, -1), slice(1, None)))
+        cuts = [
+            np.linspace(a, b, 1 + int(np.ceil((b - a) / self.spacing)))
+            for a, b in zip(ends[:-1], ends[1:])
+        ]
+        low, high = (
+            np.concatenate([cut[side] for cut in cuts])[:, None]
+            for side in (slice(None, -1), slice(1, None))
+        )
         r, half = (low + high) / 2 + (high - low) / 2 * points, (high - low) / 2
         pieces = np.broadcast_to(self.model.piece((low + high) / 2), r.shape)
         moduli = self.model.moduli(r, piece=pieces)
         if (moduli[3] <= 0).any():
             where = f"{r[moduli[3] <= 0][0] / 1e3:.6g} km"
-            raise ValueError(f"{self.model.name} is fluid at a radius of {where}, modes are of solid shells: take less depth, no ocean")
-        return r, half * weights, derivative / half[:, :, None], self.model.parameters(r, piece=pieces)[0], moduli
+            raise ValueError(
+                f"{self.model.name} is fluid at a radius of {where}, modes are of solid shells: take less depth, no ocean"
+            )
+        return (
+            r,
+            half * weights,
+            derivative / half[:, :, None],
+            self.model.parameters(r, piece=pieces)[0],
+            moduli,
+        )
 
     @cached_property
     def radii(self):
@@ -97,35 +118,62 @@ class Waves:
     def _energy(self, k):
         """Twice the elastic energy (n * fields, n * fields) as a matrix, for any real k.
 
-        Of Dahlen & Tromp (1998), chapter 8, without gravity, with Love's constants: f = (2 U - k V) / r,
-        C U'^2 + 2 F U' f + (A - N) f^2 + L (V' - V/r + k U/r)^2 + N (k^2 - 2) V^2 / r^2; toroidal L (W' - W/r)^2 + N (k^2 - 2) W^2 / r^2.
+        Of Dahlen & Tromp (1998), chapter 8, without gravity, with Love's constants: f = (2 U - k V)
+        / r, C U'^2 + 2 F U' f + (A - N) f^2 + L (V' - V/r + k U/r)^2 + N (k^2 - 2) V^2 / r^2;
+        toroidal L (W' - W/r)^2 + N (k^2 - 2) W^2 / r^2.
         """
         r, weights, d, _, (a, c, f, l, n) = self._elements
         by_r, m = np.eye(r.shape[1]) / r[:, None, :], weights * r**2
-        parts = [(l * m, d - by_r, 0 * d), (n * (k**2 - 2) * m, by_r, 0 * d)] if self.kind == "love" else [
-            ((c - f**2 / (a - n)) * m, 0 * d, d), ((a - n) * m, -k * by_r, (f / (a - n))[:, :, None] * d + 2 * by_r),
-            (l * m, d - by_r, k * by_r), (n * (k**2 - 2) * m, by_r, 0 * d)]  # fmt: skip
+        parts = (
+            [(l * m, d - by_r, 0 * d), (n * (k**2 - 2) * m, by_r, 0 * d)]
+            if self.kind == "love"
+            else [
+                ((c - f**2 / (a - n)) * m, 0 * d, d),
+                ((a - n) * m, -k * by_r, (f / (a - n))[:, :, None] * d + 2 * by_r),
+                (l * m, d - by_r, k * by_r),
+                (n * (k**2 - 2) * m, by_r, 0 * d),
+            ]
+        )
         out = np.zeros((self.fields * len(self.radii),) * 2)
         for factor, tangential, radial in parts:
-            strain = np.stack([radial, tangential], axis=-1)[..., 2 - self.fields :].reshape(*r.shape, -1)
-            rows = (self.fields * self._numbers[:, :, None] + np.arange(self.fields)).reshape(len(r), -1)
-            np.add.at(out, (rows[:, :, None], rows[:, None, :]), np.einsum("ep,epa,epb->eab", factor, strain, strain, optimize=True))
+            strain = np.stack([radial, tangential], axis=-1)[..., 2 - self.fields :].reshape(
+                *r.shape, -1
+            )
+            rows = (self.fields * self._numbers[:, :, None] + np.arange(self.fields)).reshape(
+                len(r), -1
+            )
+            np.add.at(
+                out,
+                (rows[:, :, None], rows[:, None, :]),
+                np.einsum("ep,epa,epb->eab", factor, strain, strain, optimize=True),
+            )
         return out
 
     @cached_property
     def _powers(self):
-        """The energy is a parabola in k; its coefficients divided by the root of masses, each in the band storage of eig_banded."""
+        """The energy is a parabola in k; its coefficients divided by the root of masses, each in
+        the band storage of eig_banded.
+        """
         middle, plus, minus = (self._energy(k) for k in (0.0, 1.0, -1.0))
         root, wide = np.sqrt(self._mass), self.fields * (DEGREE + 1)
-        whole = [part / np.outer(root, root) for part in (middle, (plus - minus) / 2, (plus + minus) / 2 - middle)]
-        return np.array([[np.pad(np.diagonal(part, -row), (0, row)) for row in range(wide)] for part in whole])
+        whole = [
+            part / np.outer(root, root)
+            for part in (middle, (plus - minus) / 2, (plus + minus) / 2 - middle)
+        ]
+        return np.array(
+            [[np.pad(np.diagonal(part, -row), (0, row)) for row in range(wide)] for part in whole]
+        )
 
     def _solved(self, nu, **chosen):
-        """Angular frequencies of modes of an order, rising, and vectors of unit length; `chosen` as eig_banded has it."""
+        """Angular frequencies of modes of an order, rising, and vectors of unit length; `chosen` as
+        eig_banded has it.
+        """
         from scipy.linalg import eig_banded
 
         k = np.sqrt(nu * (nu + 1))
-        squares, vectors = eig_banded(np.tensordot([1, k, k * k], self._powers, 1), lower=True, **chosen)
+        squares, vectors = eig_banded(
+            np.tensordot([1, k, k * k], self._powers, 1), lower=True, **chosen
+        )
         return np.sqrt(np.maximum(squares, 0)), vectors
 
     def _shapes(self, vectors):
@@ -133,21 +181,28 @@ class Waves:
         return (vectors / np.sqrt(self._mass)[:, None]).reshape(len(self.radii), self.fields, -1)
 
     def lowest(self, nu, count=1):
-        """Return the lowest angular frequencies of an order, rising, their derivatives by nu, and shapes (n, fields, count)."""
+        """Return the lowest angular frequencies of an order, rising, their derivatives by nu, and
+        shapes (n, fields, count).
+        """
         k = np.sqrt(nu * (nu + 1))
         omega, vectors = self._solved(nu, select="i", select_range=(0, count - 1))
         by_k = self._powers[1] + 2 * k * self._powers[2]
-        slopes = np.array([_product(by_k, v) for v in vectors.T]) / (2 * omega)  # Rayleigh's principle
+        # Rayleigh's principle
+        slopes = np.array([_product(by_k, v) for v in vectors.T]) / (2 * omega)
         return omega, slopes * (nu + 0.5) / k, self._shapes(vectors)
 
     def below(self, l, most, branches=None):
-        """Angular frequencies of order l up to `most`, rising, without motions of the whole, and shapes (n, fields, modes)."""
+        """Angular frequencies of order l up to `most`, rising, without motions of the whole, and
+        shapes (n, fields, modes).
+        """
         omega, vectors = self._solved(l, select="v", select_range=(-1.0, most**2))
         rigid = omega < RIGID  # a turn or a shift, at l = 1
         return omega[~rigid][:branches], self._shapes(vectors[:, ~rigid][:, :branches])
 
     def at(self, omega, overtone=0, speed=4.5e3):
-        """Return the `Mode` of a branch (0: the fundamental one) at an angular frequency, by Newton's method from a phase speed."""
+        """Return the `Mode` of a branch (0: the fundamental one) at an angular frequency, by
+        Newton's method from a phase speed.
+        """
         a, nu = self.model.radius, omega * self.model.radius / speed
         for _ in range(ROUNDS):
             found, slopes, shapes = (part[..., overtone] for part in self.lowest(nu, overtone + 1))
@@ -160,12 +215,17 @@ class Waves:
 
 def _product(band, v):
     """v A v of a symmetric matrix in lower band storage."""
-    return sum((1 if row == 0 else 2) * (diagonal[: len(v) - row] * v[row:] * v[: len(v) - row]).sum() for row, diagonal in enumerate(band))
+    return sum(
+        (1 if row == 0 else 2) * (diagonal[: len(v) - row] * v[row:] * v[: len(v) - row]).sum()
+        for row, diagonal in enumerate(band)
+    )
 
 
 @lru_cache
 def gauss_lobatto(degree):
-    """Points (n,), weights (n,) and derivative matrix [at, of] (n, n) of Gauss-Lobatto-Legendre elements on -1 to 1."""
+    """Points (n,), weights (n,) and derivative matrix [at, of] (n, n) of Gauss-Lobatto-Legendre
+    elements on -1 to 1.
+    """
     legendre = np.polynomial.legendre.Legendre.basis(degree)
     points = np.concatenate([[-1.0], np.sort(legendre.deriv().roots().real), [1.0]])
     apart = points[:, None] - points + np.eye(degree + 1)

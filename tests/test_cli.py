@@ -178,7 +178,8 @@ def test_run_writes_what_it_says(cli, tmp_path):
 
 def test_run_says_what_could_not_be_written(tmp_path):
     write(tmp_path, ("duration = 1.0", "duration = 0.3"))
-    code = "import sys; sys.modules['obspy'] = None\nfrom craton.cli import main\nsys.exit(main(['run', 'small.toml']))"  # as if not installed
+    missing = "import sys; sys.modules['obspy'] = None"  # as if not installed
+    code = f"{missing}\nfrom craton.cli import main\nsys.exit(main(['run', 'small.toml']))"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True
     )

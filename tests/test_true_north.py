@@ -75,7 +75,7 @@ def runs(tmp_path_factory):
     [("velocity", 30, 0.03), ("velocity", 90, 1e-3), ("strain_rate", 90, 1e-3)],
 )
 def test_components_are_true_east_north_up(runs, quantity, azimuth, limit):
-    """By 90 degrees the grid falls on itself; by 30 sources and stations lie elsewhere between its points: strain near a source shows it."""
+    """By 90 degrees the grid falls on itself; by 30 positions lie elsewhere between its points."""
     expected, values = runs[0][quantity].values, runs[azimuth][quantity].values
     assert np.linalg.norm(values - expected) < limit * np.linalg.norm(expected)
     assert np.linalg.norm(values[:, ::-1] - expected) > 0.5 * np.linalg.norm(

@@ -160,7 +160,7 @@ def compared(report, part, name, make, limit=None, by="largest", other=None):
 def few_steps(report, part, name, scenario):
     """A row of a few steps alone: all values are finite."""
     plan = api.plan(scenario)
-    state, record = outcome(plan, report.machine, report.options.steps or FEW)
+    state, record = outcome(scenario, plan, report.machine, report.options.steps or FEW)
     finite = all(np.isfinite(values).all() for values in (*state.values(), record))
     return report.add(part, {"case": name, "precision": plan.precision, "passed": bool(finite)})
 

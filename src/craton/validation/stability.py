@@ -225,7 +225,7 @@ def where(watch):
         largest = max(largest, (float(values[at]), at), key=lambda pair: pair[0])
     grid, at = program.plan.grid, largest[1]
     if watch.groups[0][0] not in FIELDS[0]:
-        return tuple(map(float, grid.where(at[0]))) if watch.groups[0] == ["velocity"] else None
+        return tuple(map(float, grid.position(at[0]))) if watch.groups[0] == ["velocity"] else None
     return tuple(
         float(grid.bounds(axis)[0] + grid.spacing * n) for axis, n in zip("xyz", reversed(at))
     )

@@ -148,8 +148,10 @@ def checked(prisms, density, machine=None):
             low, high = prisms[:, 2 * axis], prisms[:, 2 * axis + 1]
             refuse(
                 low > high,
-                lambda n: f"prism {n} is reversed: {names[0]} = {low[n]} > {names[1]} = {high[n]}",
-            )  # noqa: B023 (called at once)
+                lambda n, sides=names, a=low, b=high: (
+                    f"prism {n} is reversed: {sides[0]} = {a[n]} > {sides[1]} = {b[n]}"
+                ),
+            )
     return prisms, density, solid, there
 
 

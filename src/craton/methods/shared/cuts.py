@@ -95,12 +95,14 @@ def of_elements(planned, loads):
                     for rank, (load, time) in enumerate(zip(loads, seconds))
                 ]
             ),
-            f"  shared points  {sum(load.shared for load in loads):,}; in a step {max(sent):,.2f} MB out of a rank, {sum(sent):,.1f} MB in all",
+            f"  shared points  {sum(load.shared for load in loads):,}; in a step {max(sent):,.2f} MB "
+            f"out of a rank, {sum(sent):,.1f} MB in all",
             f"  outer          {sum(load.outer for load in loads) / elements:.1%} of the elements, {max(outer):.1%} on a rank",
             f"  memory         about {nbytes / 2**30:,.2f} GiB on the largest rank",
             f"  imbalance      the slowest rank has {max(costs) / np.mean(costs) - 1:.1%} more to do than the mean",
             f"  efficiency     {efficiency:.1%} expected of {ranks} GPUs ({even:.1%} if the exchange costs nothing); assumed: "
-            f"{speeds.traffic / 1e12:g} TB/s of least traffic; {speeds.bandwidth / 1e9:g} GB/s, {speeds.latency * 1e6:g} us between neighbours",
+            f"{speeds.traffic / 1e12:g} TB/s of least traffic; {speeds.bandwidth / 1e9:g} GB/s, "
+            f"{speeds.latency * 1e6:g} us between neighbours",
         ]
     )
 

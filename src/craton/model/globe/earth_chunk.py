@@ -248,7 +248,10 @@ def refuse_ranks(ranks, stack):
     """
     columns = " x ".join(str(n // w) for n, w in zip(stack.count, stack.coarsest))
     message = f"{ranks:,} ranks: {columns} columns of the largest elements cannot be divided evenly among them"
-    remedy = 'use fewer ranks, or a number with more divisors; smaller elements, or less growth; for a small chunk run.partition = "bisection"'
+    remedy = (
+        "use fewer ranks, or a number with more divisors; smaller elements, or less growth; "
+        'for a small chunk run.partition = "bisection"'
+    )
     raise ScenarioError([Problem("domain.chunk", message, remedy)])
 
 

@@ -7,8 +7,9 @@ import pytest
 from craton import io
 from craton.io.contents import FileError, UnknownFormat
 
-READ = [row for row in io.FORMATS if row.holds != "waveform"]
 WRITTEN = io.formats("waveform")
+CONVERTED = [*io.formats("gather"), *io.formats("snapshots")]  # written by craton convert alone
+READ = [row for row in io.FORMATS if row not in (*WRITTEN, *CONVERTED)]
 
 
 @pytest.mark.parametrize("row", READ, ids=lambda row: f"{row.name} {row.holds}")
@@ -18,6 +19,12 @@ def test_rows_name_readers(row):
     assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in row.suffixes)
     if not row.suffixes and row.holds != "source":  # of a source the scenario names the format
         assert list(inspect.signature(row.function("recognises")).parameters) == ["path"]
+
+
+@pytest.mark.parametrize("row", CONVERTED, ids=lambda row: row.name)
+def test_rows_of_convert_name_writers(row):
+    taken = list(inspect.signature(row.function(row.write)).parameters)
+    assert taken[:2] == ["dataset", "path"] and row.suffixes and not row.file
 
 
 @pytest.mark.parametrize("row", WRITTEN, ids=lambda row: row.name)

@@ -57,7 +57,7 @@ def write_snapshots(dataset, path):
         offsets = steps.create_group("PointDataOffsets")
         for name, array in dataset.data_vars.items():
             for label, values in images(array):
-                copy_frames(fields, f"{name}{label}", values, counts)
+                copy_images(fields, f"{name}{label}", values, counts)
                 offsets[f"{name}{label}"] = np.arange(dataset.sizes["time"])
 
     return _written(path, "ImageData", fill)
@@ -110,7 +110,7 @@ def images(array):
             yield f"_{name}", array.sel({dim: name}).transpose(*space)
 
 
-def copy_frames(group, name, array, counts):
+def copy_images(group, name, array, counts):
     """Copy frames one by one: a series may be larger than the memory.
 
     Parameters

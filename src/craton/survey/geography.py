@@ -165,7 +165,13 @@ class Profile(Local):
     """
 
     def axes(self, xyz):
-        """East, north and up of the reference at all positions: (n, 3, 3); see `Local.axes`."""
+        """East, north and up of the reference at all positions: (n, 3, 3); see `Local.axes`.
+
+        Parameters
+        ----------
+        xyz : (n, 3) array
+            Positions, m.
+        """
         return np.broadcast_to(super().axes(np.zeros((1, 3))), (len(xyz), 3, 3))
 
 

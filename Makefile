@@ -13,7 +13,8 @@ test: $(VENV)/dev
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/dev
-	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff check src tests bench docs
+	$(BIN)/ruff format --check src tests bench docs
 	$(BIN)/mypy
 
 # g++ (or clang++) compiles the kernels; where there is none, apt or the ziglang wheel brings one.

@@ -373,7 +373,7 @@ def vti_rates(f, diagonal, shear, at=..., sign=-1):
 def test_vti(order, precision):
     layout, box = Layout(SHAPE, order // 2), (1, 18, 0, 13, 3, 36)
     op, before = (
-        operators.stress(replace(stencil(order), anisotropic=True)),
+        operators.stress(replace(stencil(order), law=(("VTI", 1),))),
         with_stiffness(layout, precision),
     )
     after = run(op, op.arrays, before, box, fd(layout), layout, precision)
@@ -398,7 +398,7 @@ def test_vti(order, precision):
 def test_cpml_in_a_vti_medium(axis, order, precision):
     """The same law on what a layer adds to derivatives: one step from random memory."""
     layout, a, rng = Layout(SHAPE, order // 2), AXES[axis], np.random.default_rng(8)
-    op = operators.cpml_stress(replace(stencil(order), anisotropic=True), axis)
+    op = operators.cpml_stress(replace(stencil(order), law=(("VTI", 1),)), axis)
     extent = tuple(n - m for m, n in zip(SLAB[::2], SLAB[1::2]))
     before = with_stiffness(layout, precision) | {
         "psi": rng.standard_normal((3, *extent)).astype(precision),

@@ -72,9 +72,9 @@ def periodic(model, waves=None, duration=0.2):
     )
 
 
-def measured_speed(direction, polarisation, waves=None):
+def measured_speed(direction, polarisation, waves=None, model=THOMSEN):
     """Phase speed of a standing plane wave: a_(n+1) + a_(n-1) = (2 - dt^2 W^2) a_n for its amplitudes a; W over the wavenumber."""
-    scenario = periodic(THOMSEN, waves)
+    scenario = periodic(model, waves)
     planned = api.plan(scenario)
     program = commit(scenario, planned, backend("cpu", threads=1))
     k = 2 * np.pi / (POINTS * SPACING) * np.array(direction)

@@ -77,7 +77,7 @@ def attenuated(differences, order, axes, example=(0.1, 10.0)):
 
 def anisotropic(differences, order, axes):
     """Operators of transverse isotropy about z; with memory variables those of one storage."""
-    differences = replace(differences, anisotropic=True)
+    differences = replace(differences, law=(("VTI", 1),))
     step, closed = fd.stress(differences), closure(min(order, HIGHEST))
     steps = [step, fd.at_surface(step, closed, differences), fd.among_air(step)]
     layers = [fd.cpml_stress(differences, axis) for axis in axes]

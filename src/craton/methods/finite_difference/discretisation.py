@@ -120,6 +120,11 @@ class Discretisation:
         return rheology.anisotropic(self.scenario.model, self.grid)
 
     @property
+    def law(self):
+        """Constants of law.h that the medium sets, as (name, value) pairs."""
+        return (("VTI", 1),) if self.anisotropic else ()
+
+    @property
     def motion(self):
         """``"P-SV"`` or ``"SH"`` in the (x, z) plane, None in space."""
         return self.scenario.domain.motion
@@ -205,7 +210,7 @@ class Discretisation:
             self.motion,
             terrain=self.ground is not None,
             acoustic=self.acoustic,
-            anisotropic=self.anisotropic,
+            law=self.law,
         )
 
     @cached_property

@@ -43,6 +43,7 @@ STREAMED = {
 }
 
 # stress, where the others would spill
+STREAMED_LAWS = {"VTI"}  # besides the isotropic one
 STREAMED_VTI = {("float32", 4): (4, 32, 4, 32, 3), ("float32", 6): (2, 32, 4, 32, 3)}
 
 
@@ -61,6 +62,8 @@ def streamed(stencil, kernel):
     """Return the variants for a GPU of the velocity step (kernel 0) or the stress step (1) in
     space: see elastic_streamed.cu.
     """
+    if kernel and not dict(stencil.law).keys() <= STREAMED_LAWS:
+        return ()
     special = STREAMED_VTI if stencil.anisotropic and kernel else {}
     return _variants(
         stencil, {case: settings[kernel] for case, settings in STREAMED.items()} | special
@@ -109,7 +112,7 @@ def constants(stencil, axis=None):
         ("TERRAIN", int(stencil.terrain)),
         ("ACOUSTIC", int(stencil.acoustic)),
         ("ATTENUATION", 0),
-        ("VTI", int(stencil.anisotropic)),
+        *stencil.law,
     )
     return (("R", len(horizontal)), ("RZ", len(vertical)), *named.items(), *waves, *flags)
 
@@ -223,11 +226,7 @@ def stress(stencil, relaxing=()):
     if not relaxing:
         return op
     lossy = _relaxing(op, relaxing, {None: (3, 3), "P-SV": (2, 1), "SH": (0, 2)}[stencil.motion])
-    return (
-        lossy
-        if stencil.anisotropic
-        else replace(lossy, variants=_variants(stencil, STREAMED_RELAXING))
-    )
+    return lossy if stencil.law else replace(lossy, variants=_variants(stencil, STREAMED_RELAXING))
 
 
 def _acoustic(name, writes, reads, stencil, kernel):

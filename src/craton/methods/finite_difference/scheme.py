@@ -83,8 +83,8 @@ class Stencil:
         Some cells hold nothing.
     acoustic : bool
         Velocity and pressure only: vs = 0 everywhere.
-    anisotropic : bool
-        Transversely isotropic about z.
+    law : tuple of (str, number)
+        Constants of law.h that the medium sets; the others are 0.
     """
 
     horizontal: tuple
@@ -92,7 +92,12 @@ class Stencil:
     motion: str | None = None
     terrain: bool = False
     acoustic: bool = False
-    anisotropic: bool = False
+    law: tuple = ()
+
+    @property
+    def anisotropic(self):
+        """True where the medium is transversely isotropic about z."""
+        return ("VTI", 1) in self.law
 
     @property
     def reach(self):

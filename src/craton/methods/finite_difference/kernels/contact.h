@@ -3,7 +3,7 @@
 // layout  fields as in elastic.h; floor[0][j][i]: the highest solid plane of the column, counted from the top plane, far below the grid where
 //         nothing is to be added; floor[1], floor[2]: 1 where the column to the east, to the north has the same
 #include "differences.h"
-#include "moduli.h"
+#include "law.h"
 
 #define CONTACT_POINT                                                                                               \
     POINT;                                                                                                          \
@@ -52,8 +52,8 @@ KERNEL contact_stress(
     {
         CONTACT_POINT;
         if (n >= 1 && n < COLUMNS) {
-            if constexpr (PSV) { if (east) sxz[q] += p.dt_h * shear_modulus(rmu + m, X, MZ) * to_half(vx + q, Z, n); }
-            if constexpr (SH) { if (north) syz[q] += p.dt_h * shear_modulus(rmu + m, MY, MZ) * to_half(vy + q, Z, n); }
+            if constexpr (PSV) { if (east) sxz[q] += p.dt_h * modulus<XZ>(rmu + m, X, MZ) * to_half(vx + q, Z, n); }
+            if constexpr (SH) { if (north) syz[q] += p.dt_h * modulus<YZ>(rmu + m, MY, MZ) * to_half(vy + q, Z, n); }
         }
     }
 }

@@ -77,7 +77,7 @@ KERNEL cpml_laminate(
     FOR_EACH_POINT(box)
     {
         CPML_POINT;
-        const real d66 = planes[4 * k + 3];
+        const real d66 = excess_xy(planes + 4 * k);
         if constexpr (PSV) {
             const Column s = transverse<AXIS>(excess(planes + 4 * k), p.dt_h * (at[2 * N] * bwd(va + q, A) + psi[at_a]));
             saa[q] += s.a;

@@ -20,6 +20,6 @@ KERNEL laminate(
             if constexpr (!PLANE) syy[q] += p.dt_h * s.yy;
             szz[q] += p.dt_h * s.zz;
         }
-        if constexpr (SH) sxy[q] += p.dt_h * planes[4 * k + 3] * (fwd_y(vx + q, Y) + fwd(vy + q, X));
+        if constexpr (SH) sxy[q] += p.dt_h * excess_xy(planes + 4 * k) * (fwd_y(vx + q, Y) + fwd(vy + q, X));
     }
 }

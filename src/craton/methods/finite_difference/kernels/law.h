@@ -8,6 +8,10 @@
 // At a traction-free plane (FREE there) the vertical strain rate is the one that keeps szz zero. Without attenuation it is left out instead, and
 // lam and d11 stored are those of plane stress, d13 is 0.
 // layout  lam, rmu = 1/mu, d11, d13, r66 = 1/c66, qp = 1/Qp, qs = 1/Qs (i, j, k); what a law does not have is absent
+// Constants that a medium sets, 0 in the others.
+#ifndef VTI
+#define VTI 0
+#endif
 #include "moduli.h"
 #include "relax.h"
 
@@ -96,13 +100,19 @@ ALWAYS_INLINE real free_strain([[maybe_unused]] const Medium at, [[maybe_unused]
 #endif
 }
 
+// Modulus of the shear stress C half-way along the axes of strides S and T; soft = 1/c44, of sxy in a VTI medium 1/c66.
+template <int C> ALWAYS_INLINE real modulus(const real* soft, const ptrdiff_t S, const ptrdiff_t T) { return shear_modulus(soft, S, T); }
+
+// What a cell of thin layers has more than the harmonic mean of mu, for sxy.
+ALWAYS_INLINE real excess_xy(const real* d) { return d[3]; }
+
 // Increment over dt of the shear stress C half-way along the axes of strides S and T; ADDED: e comes on top of what the step has seen.
 template <int C, bool ADDED>
 ALWAYS_INLINE real shear(const Medium at, const real dt, const real e, const ptrdiff_t S, const ptrdiff_t T)
 {
-    const real c44 = shear_modulus(at.rmu + at.m, S, T);
+    const real c44 = modulus<C>(at.rmu + at.m, S, T);
     [[maybe_unused]] real lost = 0, c66 = c44;
-    if constexpr (VTI && (C == XY || ATTENUATION)) c66 = shear_modulus(at.r66 + at.m, S, T);
+    if constexpr (VTI && (C == XY || ATTENUATION)) c66 = modulus<C>(at.r66 + at.m, S, T);
 #if ATTENUATION
     const Relaxing relaxing = {at.memory + at.q, at.field, at.row, at.i};
     lost = lost_shear<C, ADDED>(relaxing, shear_loss(at.qs + at.m, S, T), e);

@@ -170,3 +170,19 @@ def test_motion_of_a_plane_is_turned(waves, force, alone):
         turned.sel(component="E"), c * motion, atol=1e-3 * scale
     )  # the meridian convergence is small here
     assert np.allclose(turned.sel(component="N"), s * motion, atol=1e-3 * scale)
+
+
+def test_sections_count_from_a_source_that_stands_in_a_file(runs, tmp_path):
+    """Distances of the record section are those from the event, also when its file is gone."""
+    from craton.report import figures, pictures
+
+    dataset = runs[30].isel(tensor=0, drop=True)
+    assert pictures._recorded_source(dataset) == [
+        tuple(dataset.attrs[f"source_{axis}"] for axis in "xyz")
+    ]
+    scene = pictures._scene(tmp_path, dataset)  # no scenario there
+    assert scene["title"] == "box" and len(scene["sources"]) == 1
+    distance, unit = figures.distances(dataset.velocity, scene["sources"][0])
+    assert unit == "km" and np.allclose(1000 * distance, dataset.distance, rtol=1e-3)
+    wrong, _ = figures.distances(dataset.velocity)
+    assert not np.allclose(wrong, distance)

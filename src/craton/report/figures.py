@@ -192,9 +192,7 @@ def draw_section(axes, array, origin=None):
     Every receiver is scaled by the largest absolute value of its components, so that distant ones
     can be read.
     """
-    x, y = array.x.values, array.y.values
-    x0, y0 = (x[0], y[0]) if origin is None else origin[:2]
-    distance = np.hypot(x - x0, y - y0) / 1000
+    distance, unit = distances(array, origin)
     order = np.argsort(distance, kind="stable")
     values = np.nan_to_num(array.values[order])
     peaks = np.abs(values).reshape(len(values), -1).max(axis=1)
@@ -222,11 +220,30 @@ def draw_section(axes, array, origin=None):
             )
         axis.set_title(COMPONENT_NAMES.get(name, name), loc="left")
         axis.set_xlabel("Time (s)")
-    axes[0].set_ylabel("Distance (km)")
+    axes[0].set_ylabel(f"Distance ({unit})")
     axes[0].set_xlim(float(array.time[0]), float(array.time[-1]))
     axes[-1].set_title(f"{label(array)}, normalised per receiver", loc="right", **_ASIDE)
     if dense:
         colour_bar(image, list(axes), f"{label(array)} / peak at each receiver")
+
+
+def distances(array, origin=None):
+    """Return distances of the receivers from the source, and their unit.
+
+    On a chunk of the Earth they are degrees at its centre, elsewhere horizontal and in km.
+
+    Parameters
+    ----------
+    array : xarray.DataArray
+        With coordinates x, y (m) of the receivers, or distance (degree).
+    origin : tuple of float, optional
+        Position (x, y, z) of the source, m; the first receiver when absent.
+    """
+    if "distance" in array.coords and array.distance.attrs.get("units") == "degree":
+        return array.distance.values, "degree"
+    x, y = array.x.values, array.y.values
+    x0, y0 = (x[0], y[0]) if origin is None else origin[:2]
+    return np.hypot(x - x0, y - y0) / 1000, "km"
 
 
 def draw_snapshot(axis, frame, sources=(), receivers=(), interfaces=(), limit=None):

@@ -39,7 +39,8 @@ def overview(out_dir, path=None):
     out_dir = Path(out_dir)
     if fieldmaps.read_fields(out_dir) is not None:
         return fieldmaps.maps(out_dir, path or out_dir / "overview.png")
-    waves, scene = read_waveforms(out_dir), _scene(out_dir)
+    waves = read_waveforms(out_dir)
+    scene = _scene(out_dir, waves)
     series = [(name, ds) for name, ds in read_snapshots(out_dir).items() if ds.sizes.get("time")]
     frame = _section(series, scene["sources"])
     if waves is None and frame is None:
@@ -67,7 +68,8 @@ def records(out_dir, path=None):
     ``OUT/records.png``.
     """
     out_dir = Path(out_dir)
-    waves, scene = read_waveforms(out_dir), _scene(out_dir)
+    waves = read_waveforms(out_dir)
+    scene = _scene(out_dir, waves)
     if waves is None:
         raise CratonError(f"{out_dir} has no waveforms to plot")
     return _save(
@@ -167,23 +169,36 @@ def _written(folder, dataset):
     return frames
 
 
-def _scene(out_dir):
-    """Title, source positions, layer tops and ground of the run's scenario; empty where it cannot
-    be read.
+def _scene(out_dir, waves=None):
+    """Title, source positions, layer tops and ground of the run's scenario.
+
+    What cannot be read of it, as where a file of its sources is gone, is taken from the attributes
+    of the waveforms.
     """
     from craton.scenario import load
 
+    recorded = [] if waves is None else _recorded_source(waves)
+    title = "" if waves is None else str(waves.attrs.get("title", ""))
     try:
         scenario = load(Path(out_dir) / "scenario.toml")
     except (OSError, ScenarioError):
-        return {"title": "", "sources": [], "interfaces": []}
+        return {"title": title, "sources": recorded, "interfaces": []}
     if not hasattr(scenario, "source"):
         return {"title": scenario.title, "sources": [], "interfaces": []}
+    sources = [at for source in scenario.source for at in _at(scenario, source)]
     return {
         "title": scenario.title or "",
-        "sources": [at for source in scenario.source for at in _at(scenario, source)],
+        "sources": sources or recorded,
         "interfaces": _interfaces(scenario.model),
     }
+
+
+def _recorded_source(waves):
+    """Position of the source by the dataset, as a list; empty where it does not say it."""
+    places = [
+        waves.coords.get(f"source_{axis}", waves.attrs.get(f"source_{axis}")) for axis in "xyz"
+    ]
+    return [] if any(place is None for place in places) else [tuple(map(float, places))]
 
 
 def _interfaces(model):

@@ -38,3 +38,52 @@ def test_nothing_where_nothing_is_odd():
 def test_no_warning_of_growth_where_nothing_grows(bottom):
     """Plates and fast layers over slow ones between absorbing sides are stable: validation/stability_cases.py runs them."""
     assert not any("grow" in w for w in warned({"bottom": bottom}) + warned(layers=(FAST, SLOW)))
+
+
+@pytest.mark.parametrize("depth, odd", [(1.5, True), (12.0, False), (0.0, False), (1500.0, False)])
+def test_a_depth_in_kilometres_is_suspicious(depth, odd):
+    """Read as metres, a source at 1.5 km would lie in the uppermost grid cell."""
+    scenario = Scenario(
+        domain={"origin": [0, 0, -6000], "size": [6000] * 3, "spacing": 100},
+        model={"kind": "homogeneous", **FAST},
+        time={"duration": 1},
+        source=[
+            {
+                "kind": "explosion",
+                "at": {"x": 3000, "y": 3000, "depth": depth},
+                "moment": 1e15,
+                "wavelet": {"kind": "gaussian", "tau": 0.2},
+            }
+        ],
+        receivers=[{"name": "A", "at": [3500, 3000, 0]}],
+    )
+    assert (
+        any("a depth of 1.5 m" in w and "did you mean km?" in w for w in scenario.warnings) == odd
+    )
+
+
+def test_topography_needs_finer_grids_than_a_flat_surface():
+    """The plan says "ok" only where surface waves along the ground are resolved as well."""
+    tables = {
+        "domain": {"origin": [0, 0, -6000], "size": [6000, 6000, 6400], "spacing": 100},
+        "model": {"kind": "homogeneous", **FAST},
+        "time": {"duration": 1},
+        "receivers": [{"name": "A", "at": {"x": 3500, "y": 3000, "depth": 0}}],
+    }
+    for topography, tau, judged in (
+        (None, 0.1, "(ok)"),
+        (100.0, 0.1, "surface waves along the topography need 20"),
+        (100.0, 1.0, "(ok)"),
+    ):
+        source = {"kind": "explosion", "at": [3000, 3000, -3000], "moment": 1e15}
+        source["wavelet"] = {"kind": "gaussian", "tau": tau}
+        model = tables["model"] | ({} if topography is None else {"topography": topography})
+        top = {"boundaries": {"top": "rigid"}} if topography is not None else {}
+        plan = craton.plan(Scenario(**tables | top | {"model": model, "source": [source]}))
+        (text,) = [
+            text
+            for rows in plan.notes.values()
+            for label, text in rows
+            if label == "points per wavelength"
+        ]
+        assert judged in text, text

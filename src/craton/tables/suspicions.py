@@ -7,6 +7,8 @@ from craton.tables.foreign import dotted
 from craton.tables.receivers import Station
 from craton.text import number
 
+SHALLOW = 0.1  # parts of the spacing: a source at a smaller depth was probably meant in km
+
 
 def velocities(model):
     """Speeds that look like km/s, densities like g/cm3, Q like 1/Q: generator of str.
@@ -118,6 +120,23 @@ def positions(scenario):
         if isinstance(at, Position) and any(at.xyz) and all(abs(c) < min(h, 100) for c in at.xyz):
             numbers = ", ".join(number(c) for c in at.xyz)
             yield f"{key}: ({numbers}) m is less than domain.{length} from the coordinate origin; positions are in metres: did you mean km?"
+
+
+def shallow(scenario):
+    """Yield sources whose depth is a small part of the spacing, probably meant in km: generator of str.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+    """
+    h = scenario.domain.resolution
+    for i, source in enumerate(scenario.source):
+        depth = getattr(source.at, "depth", None)
+        if h is not None and depth and 0 < depth < min(SHALLOW * h, 30):
+            yield (
+                f"source.{i}.at: a depth of {number(depth)} m is a small part of "
+                f"domain.{scenario.domain.RESOLUTION}; depths are in metres: did you mean km?"
+            )
 
 
 def silence(scenario):

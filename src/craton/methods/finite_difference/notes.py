@@ -9,6 +9,7 @@ from craton.methods.shared import guided
 from craton.methods.shared.notes import memory, phases, receivers, sources_of, steps
 from craton.model.media import earth
 
+ON_GROUND = 20  # points of the shortest wave where it runs along topography: docs/terrain.md
 # fewest points per shortest wavelength without a warning; from order 6 on, the phase velocity error
 # there is 0.7 %
 FEWEST = {
@@ -179,6 +180,8 @@ def resolution(d, sources):
     if sampled:
         f95, slow, points = sampled
         judged = "ok" if points >= fewest(d) else "TOO FEW"
+        if judged == "ok" and d.scenario.model.topography is not None and points < ON_GROUND:
+            judged = f"ok inside; surface waves along the topography need {ON_GROUND}"
         rows += [
             (
                 "points per wavelength",

@@ -33,7 +33,15 @@ from craton.tables.schema import (
     WaveRun,
     WaveScenario,
 )
-from craton.tables.suspicions import grid_rest, off_plane, positions, silence, sizes, velocities
+from craton.tables.suspicions import (
+    grid_rest,
+    off_plane,
+    positions,
+    shallow,
+    silence,
+    sizes,
+    velocities,
+)
 from craton.text import shown
 
 OPPOSITE = {
@@ -227,4 +235,4 @@ class FiniteDifferenceScenario(WaveScenario):
         """Suspicious values and notes on keys of other methods, one sentence each: list of str."""
         domain = self.domain
         of_tables = [*velocities(self.model), *sizes(domain), *grid_rest(domain), *positions(self)]
-        return [*super().warnings, *of_tables, *off_plane(self), *silence(self)]
+        return [*super().warnings, *of_tables, *off_plane(self), *shallow(self), *silence(self)]

@@ -38,7 +38,7 @@ from craton.tables.schema import (
     WaveRun,
     WaveScenario,
 )
-from craton.tables.suspicions import positions, silence, sizes, velocities
+from craton.tables.suspicions import positions, shallow, silence, sizes, velocities
 from craton.text import listed, number
 
 
@@ -337,7 +337,7 @@ class SpectralScenario(WaveScenario):
     @property
     def warnings(self):
         """Suspicious values and notes on keys of other methods, one sentence each: list of str."""
-        warnings = [*super().warnings, *velocities(self.model), *silence(self)]
+        warnings = [*super().warnings, *velocities(self.model), *shallow(self), *silence(self)]
         if self.face("top") != self.boundaries.face("top"):
             warnings.append(
                 "boundaries.top: the topography is the top of the mesh and is traction-free; "

@@ -73,6 +73,20 @@ def test_waveforms_and_stations(out, tmp_path):
         assert np.array_equal(trace.data, expected.values)
 
 
+def test_shots_have_their_sources(out, tmp_path):
+    """Positions over shot in the dataset, and with them offsets in SEG-Y."""
+    segyio = pytest.importorskip("segyio")
+    data = xr.open_zarr(out / "result.zarr")
+    assert np.array_equal(data.source_x, [300, 500, 700]) and np.array_equal(
+        data.source_z, [-100] * 3
+    )
+    assert main(["convert", str(out), str(tmp_path / "g.sgy"), "--component", "Z"]) == 0
+    with segyio.open(tmp_path / "g.sgy", ignore_geometry=True) as file:
+        offsets = file.attributes(segyio.TraceField.offset)[:].reshape(3, 4)
+        assert np.array_equal(file.attributes(segyio.TraceField.SourceX)[::4] / 100, data.source_x)
+    assert np.array_equal(offsets, data.x.values - data.source_x.values[:, None])
+
+
 def test_streams_of_shots(out):
     pytest.importorskip("obspy")
     from craton.io.miniseed import stream

@@ -57,6 +57,8 @@ class WaveMethod:
             plan.shots,
             result.scenario.domain.motion,
         )
+        if plan.shots:
+            dataset = with_sources(dataset, result.scenario)
         if plan.receivers.source is not None:
             dataset.attrs |= {
                 f"source_{axis}": value for axis, value in zip("xyz", plan.receivers.source)
@@ -131,3 +133,33 @@ class WaveMethod:
             for path in paths
         ]
         return "\n".join([*lines, f"next: craton plot {out}"])
+
+
+def with_sources(dataset, scenario):
+    """Return a dataset of many shots with their positions: source_x, source_y, source_z over shot.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    scenario : Scenario
+    """
+    import numpy as np
+
+    from craton.output.dataset import coordinate_attributes
+    from craton.survey.shots import split
+
+    places = {shot.name: shot.place() for shot in split(scenario)}
+    xyz = np.array([places[str(name)] for name in dataset.shot.values])
+    return dataset.assign_coords(
+        {
+            f"source_{axis}": (
+                "shot",
+                column,
+                {
+                    "units": "m",
+                    "long_name": f"{coordinate_attributes(axis)['long_name']} of the source",
+                },
+            )
+            for axis, column in zip("xyz", xyz.T)
+        }
+    )

@@ -26,6 +26,7 @@ COMMANDS = (
     "new",
     "plot",
     "convert",
+    "schema",
     "info",
     "kernels",
     "bench",

@@ -290,6 +290,24 @@ def convert(
 
 
 @app.command()
+def schema(
+    method: Annotated[
+        str | None, typer.Option(metavar="NAME", help="One method; by default all.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option("-o", "--out", metavar="FILE.json", help="Write it into a file.")
+    ] = None,
+    debug: Debug = False,
+):
+    """Print all keys of a scenario as JSON Schema.
+
+    Editors complete and check scenario files by it: a first line "#:schema scenario.json" does in
+    those that use Taplo.
+    """
+    return call("schema", method=method, out=out)
+
+
+@app.command()
 def info(debug: Debug = False):
     """Show versions, compiler, memory and GPU.
 

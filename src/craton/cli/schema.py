@@ -1,0 +1,77 @@
+"""craton schema: the keys of a scenario as JSON Schema, for editors that complete and check TOML."""
+
+import json
+from pathlib import Path
+
+from craton.cli.check import known
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+NUMBER = {"type": ["number", "string"]}
+# What readers take beside what the classes hold, by class or key: positions as lists, all fields.
+SHORTER = {
+    "Position": {"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 3},
+    "fields": {"const": "all"},
+}
+
+
+def command(method=None, out=None):
+    """Print the schema, or write it into a file.
+
+    Parameters
+    ----------
+    method : str, optional
+        One method; by default all, told apart by their key ``method``.
+    out : str, optional
+        File to write.
+    """
+    from craton.scenario import SCENARIOS
+
+    if method is not None:
+        known("--method", method, SCENARIOS, "method")
+    text = json.dumps(schema([method] if method else list(SCENARIOS)), indent=1)
+    if out is None:
+        print(text)
+    else:
+        Path(out).write_text(text + "\n", encoding="utf-8")
+        print(out)
+
+
+def schema(methods):
+    """Return the JSON Schema of the scenarios of some methods: dict.
+
+    Parameters
+    ----------
+    methods : list of str
+        Keys of `craton.methods.METHODS`.
+    """
+    from craton.scenario import DEFAULT, SCENARIOS
+
+    root = {"$schema": DRAFT, "title": "craton scenario", "$defs": {}, "oneOf": []}
+    for name in methods:
+        tables = SCENARIOS[name].model_json_schema(ref_template=f"#/$defs/{name}.{{model}}")
+        for table, keys in tables.pop("$defs").items():
+            keys["properties"] = {
+                key: spelled(key, spec) for key, spec in keys["properties"].items()
+            }
+            root["$defs"][f"{name}.{table}"] = spelled(table, keys)
+        tables["properties"] = {
+            key: spelled(key, spec) for key, spec in tables["properties"].items()
+        }
+        if name != DEFAULT:  # a file without a method is of the default one
+            tables["required"] = ["method", *tables.get("required", ())]
+        root["oneOf"].append(tables)
+    return root
+
+
+def spelled(name, spec):
+    """Return what a class or key takes in TOML: also its short form, and one table for a list of tables.
+
+    Parameters
+    ----------
+    name : str
+    spec : dict
+    """
+    items = spec.get("items", {})
+    if "$ref" in items or "oneOf" in items:
+        return {"anyOf": [spec, items]}
+    return {"anyOf": [spec, SHORTER[name]]} if name in SHORTER else spec

@@ -1,0 +1,50 @@
+"""craton schema: what it accepts is what craton reads."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from craton.cli.app import main
+from craton.scenario import SCENARIOS
+
+jsonschema = pytest.importorskip("jsonschema")
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.toml"))
+
+
+@pytest.fixture(scope="module")
+def validator(tmp_path_factory):
+    """Validator of the schema that the command writes."""
+    path = tmp_path_factory.mktemp("schema") / "scenario.json"
+    assert main(["schema", "-o", str(path)]) == 0
+    schema = json.loads(path.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_fit(path, validator):
+    values = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert not [error.message for error in validator.iter_errors(values)]
+    assert list(validator.iter_errors(values | {"domian": {}}))
+    assert list(validator.iter_errors(values | {"method": "fdtd"}))
+
+
+def test_every_key_is_there(validator):
+    tables = validator.schema["$defs"].values()
+    tables = [table["anyOf"][0] if "anyOf" in table else table for table in tables]
+    known = {key for table in tables for key in table["properties"]}
+    for scenario in SCENARIOS.values():
+        assert set(scenario.model_fields["run"].annotation.model_fields) <= known
+    assert len(known) > 150
+
+
+def test_one_method(capsys):
+    assert main(["schema", "--method", "gravity"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert len(schema["oneOf"]) == 1 and all(
+        name.startswith("gravity.") for name in schema["$defs"]
+    )
+    assert main(["schema", "--method", "gravty"]) == 2
+    assert "gravity" in capsys.readouterr().err

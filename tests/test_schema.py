@@ -48,3 +48,10 @@ def test_one_method(capsys):
     )
     assert main(["schema", "--method", "gravty"]) == 2
     assert "gravity" in capsys.readouterr().err
+
+
+def test_version(capsys):
+    from craton.versions import versions
+
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.split() == ["craton", *versions("craton").values()]

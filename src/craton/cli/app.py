@@ -19,8 +19,27 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: no boxes, half the start-up time
-    help="Forward modelling in geophysics on CPUs and GPUs, from one scenario file. To start: craton new, then plan and run.",
 )
+
+
+def _version(asked):
+    if asked:
+        from craton.versions import versions
+
+        print("craton", *versions("craton").values())
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+):
+    """Forward modelling in geophysics on CPUs and GPUs, from one scenario file.
+
+    To start: craton new, then plan and run.
+    """
 
 
 GRACE = 5  # s in which rank 0 may end an interrupted run

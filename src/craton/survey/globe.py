@@ -281,7 +281,7 @@ def _bearing(globe, start, end):
     frame = globe.chunk.frame
     axes, unit = (
         frame.axes(*frame.degrees(start)),
-        end / np.linalg.norm(end, axis=-1, keepdims=True),
+        end / np.maximum(np.linalg.norm(end, axis=-1, keepdims=True), 1e-300),
     )
     east, north, up = np.moveaxis((np.swapaxes(axes, -1, -2) @ unit[..., None])[..., 0], -1, 0)
     return np.degrees(np.arctan2(np.hypot(east, north), up)), np.degrees(

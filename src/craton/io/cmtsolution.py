@@ -1,5 +1,8 @@
 """CMTSOLUTION: moment tensors as Global CMT and SPECFEM give them, in dyn cm."""
 
+import re
+from datetime import datetime, timedelta
+
 import numpy as np
 
 from craton.io.contents import FileSource, moment_tensor
@@ -7,6 +10,8 @@ from craton.io.keyed import EVENT, blocks_of
 
 DYNE_CM = 1e-7  # N m
 MOMENTS = ("mrr", "mtt", "mpp", "mrt", "mrp", "mtp")
+# Letters of the catalogue, perhaps glued to the year; year month day hour minute seconds.
+DATE = re.compile(r"\D*(\d{4})" + r"\s+(\d{1,2})" * 4 + r"\s+(\d{1,2}(?:\.\d*)?)(?:\s|$)")
 KEYS = ("time shift", "half duration", "latitude", "longitude", "depth", *MOMENTS)
 
 
@@ -44,4 +49,28 @@ def _source(block, convention):
         )
     place = v["longitude"], v["latitude"], 1e3 * v["depth"]
     moment, name = moment_tensor(moments, convention), block.texts.get(EVENT, "")
-    return FileSource(*place, v["time shift"], v["half duration"], moment, name=name)
+    origin = origin_of(block)
+    return FileSource(*place, v["time shift"], v["half duration"], moment, name=name, origin=origin)
+
+
+def origin_of(block):
+    """Return the origin time that the first line of a block states, ISO 8601; None without a date.
+
+    Parameters
+    ----------
+    block : craton.io.keyed.Block
+
+    Raises
+    ------
+    ValueError
+        There is no such date or time.
+    """
+    match = DATE.match(block.title)
+    if match is None:
+        return None
+    *date, seconds = match.groups()
+    try:
+        origin = datetime(*map(int, date)) + timedelta(seconds=float(seconds))
+    except ValueError as error:
+        raise ValueError(f"line {block.line}: the origin time is no date: {error}") from None
+    return origin.isoformat()

@@ -53,6 +53,8 @@ class FileSource:
     wavelet : str
         ``"gaussian"``, ``"ricker"``, or the name of a source time function that is not known here.
     name : str
+    origin : str or None
+        Origin time, ISO 8601, UTC; None where the file has none.
     """
 
     longitude: float
@@ -65,6 +67,7 @@ class FileSource:
     plane: tuple | None = None
     wavelet: str = "gaussian"
     name: str = ""
+    origin: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +77,7 @@ class Stations:
     Parameters
     ----------
     names : list of str
+        All different: station codes, or network and code; see `unique_codes`.
     x, y : ndarray, shape (n,)
         Longitude and latitude, degrees, or metres.
     depth : ndarray, shape (n,)
@@ -82,6 +86,11 @@ class Stations:
         Whether the file states depths, which count from the ground; else elevations.
     coordinates : str or None
         ``"geographic"``, ``"model"`` for the axes of the model; None where the file does not say.
+    networks, codes : list of str or None
+        Network and station codes; None where the file has names only. A network that the file does
+        not state is empty.
+    elevation : ndarray, shape (n,), or None
+        Of the ground at the stations, m; None where the file does not state it.
     """
 
     names: list
@@ -90,6 +99,9 @@ class Stations:
     depth: np.ndarray
     deep: bool = True
     coordinates: str | None = None
+    networks: list | None = None
+    codes: list | None = None
+    elevation: np.ndarray | None = None
 
 
 def moment_tensor(six, convention="rtp"):
@@ -130,7 +142,7 @@ def unique_codes(pairs):
     return (
         codes
         if len(set(codes)) == len(codes)
-        else [f"{network}.{station}" for network, station in pairs]
+        else [f"{network}.{station}".lstrip(".") for network, station in pairs]
     )
 
 

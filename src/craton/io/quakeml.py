@@ -72,7 +72,16 @@ def source_of(event):
     moment = _moment(tensor)
     plane = _plane(event, mechanism) if moment is None else None
     place = float(origin.longitude), float(origin.latitude), float(origin.depth)
-    return FileSource(*place, shift, width, moment, plane=plane, name=name)
+    start = hypocentre.time if hypocentre is not None and hypocentre.time else origin.time
+    return FileSource(
+        *place,
+        shift,
+        width,
+        moment,
+        plane=plane,
+        name=name,
+        origin=start.datetime.isoformat() if start else None,
+    )
 
 
 def _mechanism(event):

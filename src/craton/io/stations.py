@@ -30,7 +30,7 @@ def read(path):
     Returns
     -------
     Stations
-        At their burial below the surface: elevations are not used, as in SPECFEM.
+        At their burial below the surface; elevations are those of the ground.
 
     Raises
     ------
@@ -50,5 +50,14 @@ def read(path):
         rows.append([number(word, n, label) for word, label in zip(words[2:6], COLUMNS)])
     if not rows:
         raise ValueError("line 1: no stations")
-    latitude, longitude, _, burial = np.array(rows).T
-    return Stations(unique_codes(pairs), longitude, latitude, burial)
+    latitude, longitude, elevation, burial = np.array(rows).T
+    networks, codes = (list(column) for column in zip(*pairs))
+    return Stations(
+        unique_codes(pairs),
+        longitude,
+        latitude,
+        burial,
+        networks=networks,
+        codes=codes,
+        elevation=elevation,
+    )

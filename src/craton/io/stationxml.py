@@ -40,21 +40,48 @@ def read(path):
     ValueError
         ObsPy is missing or does not understand it, or it has no stations.
     """
-    inventory = read_with_obspy(path, "StationXML", "read_inventory")
-    rows = [(network.code, station) for network in inventory for station in network]
-    if not rows:
-        raise ValueError("no stations")
+    return stations_of(read_with_obspy(path, "StationXML", "read_inventory"))
+
+
+def stations_of(inventory):
+    """Return the stations of an inventory of ObsPy.
+
+    Parameters
+    ----------
+    inventory : obspy.Inventory
+
+    Returns
+    -------
+    Stations
+        As of `read`.
+
+    Raises
+    ------
+    ValueError
+        It has no stations.
+    """
     stations = {}
-    for name, (_, station) in zip(
-        unique_codes([(network, station.code) for network, station in rows]), rows
-    ):
-        stations.setdefault(name, station)  # the first epoch of a station
+    for network in inventory:
+        for station in network:  # the first epoch of a station
+            stations.setdefault((network.code, station.code), station)
+    if not stations:
+        raise ValueError("no stations")
     depth = [float(s.channels[0].depth or 0.0) if s.channels else 0.0 for s in stations.values()]
-    longitude, latitude = (
+    longitude, latitude, elevation = (
         np.array([float(getattr(s, k)) for s in stations.values()])
-        for k in ("longitude", "latitude")
+        for k in ("longitude", "latitude", "elevation")
     )
-    return Stations(list(stations), longitude, latitude, np.array(depth), coordinates="geographic")
+    networks, codes = (list(column) for column in zip(*stations))
+    return Stations(
+        unique_codes(list(stations)),
+        longitude,
+        latitude,
+        np.array(depth),
+        coordinates="geographic",
+        networks=networks,
+        codes=codes,
+        elevation=elevation,
+    )
 
 
 def write(dataset, path, network="XX"):

@@ -6,7 +6,7 @@ import csv
 
 import numpy as np
 
-from craton.io.contents import FileError, Stations
+from craton.io.contents import FileError, Stations, unique_codes
 from craton.io.keyed import lines_of
 from craton.units import si
 
@@ -74,8 +74,8 @@ def _heading(file):
 
 
 def read_stations(path):
-    """Read receivers: columns ``name, x, y`` and ``z`` (up) or ``depth``, in any order; lengths may
-    carry a unit.
+    """Read receivers: columns ``name, x, y``, ``z`` (up) or ``depth``, and perhaps ``network``, in
+    any order; lengths may carry a unit.
 
     Parameters
     ----------
@@ -103,17 +103,25 @@ def read_stations(path):
         next(csv.reader([line], delimiter=separator, skipinitialspace=True)) for _, line in lines
     )
     columns = _columns([name.strip().lower() for name in heading])
-    names, x, y, height = zip(
+    pairs, x, y, height = zip(
         *(_station(n, cells, columns) for (n, _), cells in zip(lines[1:], rows))
     )
     deep = "depth" in columns
+    networks, codes = (list(column) for column in zip(*pairs))
     return Stations(
-        list(names), np.array(x), np.array(y), np.array(height) * (1 if deep else -1), deep, "model"
+        unique_codes(pairs),
+        np.array(x),
+        np.array(y),
+        np.array(height) * (1 if deep else -1),
+        deep,
+        "model",
+        networks,
+        codes,
     )
 
 
 def _columns(heading):
-    """Place of name, x, y and the height in a row, by name."""
+    """Place of name, x, y, the height and, where it is there, the network in a row, by name."""
     missing = [c for c in ("name", "x", "y") if c not in heading]
     if missing or ("z" in heading) == ("depth" in heading):
         fault = (
@@ -122,15 +130,18 @@ def _columns(heading):
             else "it needs exactly one of the columns z and depth"
         )
         raise ValueError(f"{fault}; its columns are {', '.join(heading)}")
-    return {c: heading.index(c) for c in ("name", "x", "y", "z" if "z" in heading else "depth")}
+    names = ("name", "x", "y", "z" if "z" in heading else "depth", "network")
+    return {c: heading.index(c) for c in names if c in heading}
 
 
 def _station(number, cells, columns):
+    """((network, name), x, y, height) of a row; the network is empty where there is no column."""
     try:
-        name, *lengths = (cells[place].strip() for place in columns.values())
+        texts = {c: cells[place].strip() for c, place in columns.items()}
+        name, network = texts.pop("name"), texts.pop("network", "")
         if not name:
             raise ValueError("the name is empty")
-        return name, *(_metres(text) for text in lengths)
+        return (network, name), *(_metres(text) for text in texts.values())
     except IndexError:
         raise ValueError(f"line {number} has {len(cells)} columns, fewer than the header") from None
     except ValueError as error:

@@ -238,7 +238,9 @@ def _wavelet_problems(i, spec):
 
 def _receiver_problems(scenario):
     entries, problems = receivers.collect(scenario)
-    return problems + [p for i, names, xyz in entries for p in _misplaced(scenario, i, names, xyz)]
+    return problems + [
+        p for i, names, xyz, *_ in entries for p in _misplaced(scenario, i, names, xyz)
+    ]
 
 
 def _misplaced(scenario, i, names, xyz):

@@ -3,8 +3,9 @@ records at them.
 """
 
 import os
+from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,7 +65,7 @@ class Receivers:
     Parameters
     ----------
     names : list of str
-        Station names, all different.
+        All different: station codes, with the network in front where a code stands twice.
     xyz : ndarray, shape (n, 3)
         Positions (x, y, z), metres.
     fibres : Fibres or None
@@ -73,6 +74,10 @@ class Receivers:
         Where they are on Earth.
     source : tuple of float or None
         Position of the first source, m; None where there are several shots.
+    networks, codes : list of str or None
+        Network and station codes.
+    elevation : ndarray, shape (n,), or None
+        Of the ground, m, as files state it; NaN elsewhere.
     """
 
     names: list[str]
@@ -80,6 +85,9 @@ class Receivers:
     fibres: Any = None
     stations: Any = None
     source: tuple | None = None
+    networks: list[str] | None = None
+    codes: list[str] | None = None
+    elevation: np.ndarray | None = None
 
     def __len__(self):
         return len(self.names)
@@ -160,20 +168,38 @@ def build(scenario):
     entries, problems = collect(scenario)
     if problems:
         raise ScenarioError(problems)
-    ways = [
-        (names[0], xyz, scenario.receivers[i])
-        for i, names, xyz in entries
-        if where(scenario.receivers[i]) == "das"
+    ways = [(e.names[0], e.xyz, scenario.receivers[e.number]) for e in entries]
+    cables = [
+        (name, along, entry.das.spacing, entry.das.gauge)
+        for name, along, entry in ways
+        if where(entry) == "das"
     ]
-    cables = [(name, along, entry.das.spacing, entry.das.gauge) for name, along, entry in ways]
-    points = [
-        (entry_names, xyz)
-        for i, entry_names, xyz in entries
-        if where(scenario.receivers[i]) != "das"
-    ]
-    names = [name for entry_names, _ in points for name in entry_names]
-    xyz = np.concatenate([np.empty((0, 3)), *(xyz for _, xyz in points)])
-    return Receivers(names, xyz, fibres.build(cables) if cables else None)
+    points = [e for e in entries if where(scenario.receivers[e.number]) != "das"]
+    names, networks, codes = (
+        [text for e in points for text in getattr(e, column)]
+        for column in ("names", "networks", "codes")
+    )
+    return Receivers(
+        names,
+        np.concatenate([np.empty((0, 3)), *(e.xyz for e in points)]),
+        fibres.build(cables) if cables else None,
+        networks=networks,
+        codes=codes,
+        elevation=np.concatenate([np.empty(0), *(e.elevation for e in points)]),
+    )
+
+
+class Entry(NamedTuple):
+    """Receivers of one entry of a scenario: its number; names, positions (n, 3), m; codes of
+    networks and stations, elevations of the ground, m, NaN where no file states them.
+    """
+
+    number: int
+    names: list
+    xyz: np.ndarray
+    networks: list
+    codes: list
+    elevation: np.ndarray
 
 
 def collect(scenario):
@@ -185,27 +211,85 @@ def collect(scenario):
 
     Returns
     -------
-    entries : list of (int, list of str, ndarray (n, 3))
-        Number of the entry, names, positions in metres, of all that can be read.
+    entries : list of Entry
+        All that can be read.
     problems : list of Problem
     """
-    entries, problems, taken = [], [], set()
+    entries, problems = [], []
     for i, entry in enumerate(scenario.receivers):
         try:
-            names, xyz = expand(entry, scenario)
+            names, xyz, codes = expand(entry, scenario)
         except (OSError, ValueError, LookupError) as error:
             message, remedy = file_fault(entry, error, "CSV, STATIONS or StationXML file", COLUMNS)
             problems.append(Problem(f"receivers.{i}.file", message, remedy))
             continue
-        problems += _used_twice(i, entry, taken, names)
-        taken.update(names)
-        entries.append((i, names, xyz))
+        entries.append(Entry(i, names, xyz, *codes.filled(names, scenario.output.network)))
+    entries = with_networks(entries)
+    taken = set()
+    for entry in entries:
+        problems += _used_twice(
+            entry.number, scenario.receivers[entry.number], taken, list(entry.names)
+        )
+        taken.update(entry.names)
     return entries, problems
 
 
+def with_networks(entries):
+    """Return entries in which receivers of equal names but different networks are named
+    network.station.
+
+    Parameters
+    ----------
+    entries : list of Entry
+    """
+    pairs = [pair for entry in entries for pair in zip(entry.names, entry.networks)]
+    counts = Counter(name for name, _ in pairs)
+    networks = Counter(name for name, _ in set(pairs))
+    apart = {name for name, count in counts.items() if 1 < count == networks[name]}
+    return [
+        entry._replace(
+            names=[
+                f"{network}.{code}" if name in apart else name
+                for name, network, code in zip(entry.names, entry.networks, entry.codes)
+            ]
+        )
+        if apart & set(entry.names)
+        else entry
+        for entry in entries
+    ]
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Codes of networks and stations, and elevations of the ground, m, as far as a file has them.
+
+    Parameters
+    ----------
+    networks, codes : list of str or None
+    elevation : ndarray or None
+    """
+
+    networks: list | None = None
+    codes: list | None = None
+    elevation: np.ndarray | None = None
+
+    def filled(self, names, network):
+        """Networks, codes and elevations of all receivers: `network`, the names and NaN where the
+        file has none.
+
+        Parameters
+        ----------
+        names : list of str
+        network : str
+        """
+        networks = self.networks if self.networks is not None else [""] * len(names)
+        elevation = self.elevation if self.elevation is not None else np.full(len(names), np.nan)
+        return [name or network for name in networks], self.codes or list(names), elevation
+
+
 def expand(entry, scenario):
-    """Names and positions (n, 3) of one entry of a scenario's receivers; of a fibre its one name
-    and its corners.
+    """Names, positions (n, 3) and `Codes` of one entry of a scenario's receivers; of a fibre its
+    one name and its corners.
 
     Parameters
     ----------
@@ -219,17 +303,17 @@ def expand(entry, scenario):
         latitudes have no reference.
     """
     if getattr(entry, "file", None) is not None:
-        names, xyz, deep = read_file(entry, scenario.domain)
-        return names, _placed(scenario, xyz, deep)
+        names, xyz, deep, codes = read_file(entry, scenario.domain)
+        return names, _placed(scenario, xyz, deep), codes
     if getattr(entry, "das", None) is not None:
-        return [entry.name], places.located(scenario, entry.das.along)
+        return [entry.name], places.located(scenario, entry.das.along), Codes()
     if getattr(entry, "line", None) is not None:
         xyz = places.line(scenario, entry.line)
     elif getattr(entry, "grid", None) is not None:
         xyz = _placed(scenario, _lattice(entry.grid), entry.grid.depth is not None)
     else:
-        return [entry.name], places.located(scenario, [entry.at])
-    return [f"{entry.name}{n}" for n in range(1, len(xyz) + 1)], xyz
+        return [entry.name], places.located(scenario, [entry.at]), Codes()
+    return [f"{entry.name}{n}" for n in range(1, len(xyz) + 1)], xyz, Codes()
 
 
 def _placed(scenario, xyz, deep):
@@ -322,6 +406,7 @@ def read_file(entry, domain):
         Positions, m.
     deep : bool
         Whether z is minus a depth.
+    codes : Codes
 
     Raises
     ------
@@ -330,11 +415,10 @@ def read_file(entry, domain):
     """
     os.stat(entry.file)
     stations = io.read(entry.file, "station")
+    codes = Codes(stations.networks, stations.codes, stations.elevation)
     if stations.coordinates == "model":
-        return (
-            stations.names,
-            np.stack([stations.x, stations.y, 0.0 - stations.depth], axis=1),
-            stations.deep,
-        )
+        xyz = np.stack([stations.x, stations.y, 0.0 - stations.depth], axis=1)
+        return stations.names, xyz, stations.deep, codes
     mapped = geography.places(domain, stations.coordinates or entry.coordinates)
-    return stations.names, mapped.xyz(stations.x, stations.y, stations.depth), mapped.deep
+    xyz = mapped.xyz(stations.x, stations.y, stations.depth)
+    return stations.names, xyz, mapped.deep, codes

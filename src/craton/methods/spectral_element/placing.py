@@ -274,7 +274,7 @@ def problems(scenario, places):
                 positions_of_entry
             )
             names += [""] * len(positions_of_entry)
-    for i, these, xyz in receivers.collect(scenario)[0]:
+    for i, these, xyz, *_ in receivers.collect(scenario)[0]:
         positions += list(xyz)
         keys += [f"receivers.{i}.{receivers.where(scenario.receivers[i])}"] * len(xyz)
         names += [*these] * (1 if len(these) == len(xyz) else len(xyz))

@@ -24,7 +24,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 KERNELS = sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".h", ".cpp", ".cu"))
 
 # Who may import whom (docs/developer/architecture.md). A layer may always import itself.
-BASE = {"errors", "conventions", "versions", "text", "units"}
+BASE = {"errors", "conventions", "versions", "text", "units", "lock", "integrity"}
 INPUT = BASE | {"tables", "io"}
 MODEL = INPUT | {"model"}
 OUTPUT = MODEL | {"survey", "core"}
@@ -39,6 +39,8 @@ ALLOWED = {
     "conventions": {"errors"},
     "versions": set(),
     "text": set(),
+    "lock": set(),
+    "integrity": {"errors"},
     "units": {"text"},
     "io": BASE,
     "tables": BASE | {"io"},

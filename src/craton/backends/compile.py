@@ -1,5 +1,5 @@
-"""Host compilation: the C++ compiler that is there, flags, a cache by digest that racing ranks can
-share.
+"""Host compilation: the C++ compiler that is there, flags, libraries by the digest of their text
+and flags.
 """
 
 import ctypes
@@ -14,10 +14,10 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from craton.backends import kernel_cache
 from craton.errors import ResourceError
 
 # No -ffast-math: it drops nan checks, reorders sums (a point's value then depends on the box it
@@ -34,15 +34,8 @@ FLAGS = (
     "-x",
     "c++",
 )
-
-
-def cache_folder():
-    """Where compiled kernels are kept: $CRATON_CACHE or the user's cache folder."""
-    base = (
-        os.environ.get("CRATON_CACHE")
-        or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "craton"
-    )
-    return Path(base)
+COMPILER_PATIENCE = 600  # s: a kernel takes seconds, tens of them on a busy machine
+LOADED = {}  # libraries of this process by folder and digest
 
 
 @cache
@@ -52,9 +45,9 @@ def compiler():
     Raises
     ------
     ResourceError
-        If there is none.
+        If there is none, or $CXX is no command.
     """
-    for words in (shlex.split(os.environ.get("CXX", "")), ["c++"], ["g++"], ["clang++"]):
+    for words in (chosen_compiler(), ["c++"], ["g++"], ["clang++"]):
         if words and shutil.which(words[0]):
             command = (shutil.which(words[0]), *words[1:])
             return (*command, "-fopenmp" if _works((*command, "-fopenmp")) else "-fopenmp-simd")
@@ -66,16 +59,49 @@ def compiler():
     )
 
 
+def chosen_compiler():
+    """Return the words of $CXX; none where it is not set.
+
+    Raises
+    ------
+    ResourceError
+        It is no command: an unbalanced quote, words for a shell, a program that is not there.
+    """
+    text, remedy = (
+        os.environ.get("CXX", ""),
+        "set CXX to a C++ compiler and its options, or unset it",
+    )
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ResourceError(f"CXX = {text} cannot be read: {error}\n    {remedy}") from error
+    if words and shutil.which(words[0]) is None:
+        shell = " (no shell reads it)" if any(c in text for c in "|&;<>$`(){}") else ""
+        raise ResourceError(f'CXX = {text}: there is no program "{words[0]}"{shell}\n    {remedy}')
+    return words
+
+
 def has_openmp():
     """Return True where the compiler links OpenMP threads."""
     return "-fopenmp" in compiler()
 
 
 def _works(command):
+    """Return True where a command compiles and links a probe of OpenMP."""
     probe = "#include <omp.h>\nint probe() { return omp_get_max_threads(); }\n"
     with tempfile.TemporaryDirectory() as folder:
         words = [*command, "-shared", "-fPIC", "-x", "c++", "-", "-o", f"{folder}/probe.so"]
-        done = subprocess.run(words, input=probe, text=True, capture_output=True)
+        try:
+            done = subprocess.run(
+                words,
+                input=probe,
+                text=True,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=COMPILER_PATIENCE,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return False
     return done.returncode == 0
 
 
@@ -109,18 +135,42 @@ def with_entries(source):
 
 
 def library(source):
-    """Compile a text, or find it in the cache, and load it."""
+    """Compile a text, or find it in the cache, and load it.
+
+    Raises
+    ------
+    ResourceError
+        The cache is not safe, the compiler fails, or what it wrote cannot be loaded.
+    """
     # Threads that wait should not spin for milliseconds where others want the core; read when
     # OpenMP is loaded.
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
-    command = [*compiler(), *FLAGS]
-    digest = hashlib.sha256("\0".join([*command, machine(), source]).encode()).hexdigest()[:24]
-    path = cache_folder() / f"{digest}.so"
-    if not path.exists():
-        with _alone(path):
-            if not path.exists():
-                _compile(command, source, path)
-    return ctypes.CDLL(str(path))
+    command, place = [*compiler(), *FLAGS], kernel_cache.checked_folder()
+    text = "\0".join([*command, machine(), source])
+    digest = hashlib.sha256(text.encode()).hexdigest()[: kernel_cache.DIGITS]
+    if (place, digest) not in LOADED:
+        LOADED[place, digest] = _load(command, source, place, digest)
+    return LOADED[place, digest]
+
+
+def _load(command, source, place, digest):
+    """Return the library of a digest, compiled where the cache has no whole one."""
+    for _ in range(3):  # another process may remove an entry before it is loaded
+        path = kernel_cache.find(place, digest)
+        if path is None:
+            with kernel_cache.alone(place, digest):
+                if kernel_cache.find(place, digest) is None:
+                    _compile(command, source, place, digest)
+            continue
+        try:
+            return ctypes.CDLL(str(path))
+        except OSError as error:
+            if path.exists():
+                raise ResourceError(
+                    f"a compiled kernel cannot be loaded: {error}\n    compiled by "
+                    f"{' '.join(command)}\n    {kernel_cache.REMEDY}"
+                ) from error
+    raise ResourceError(f"compiled kernels do not stay in {place}\n    {kernel_cache.REMEDY}")
 
 
 def libraries(sources):
@@ -129,44 +179,36 @@ def libraries(sources):
         return dict(zip(sources, pool.map(library, sources)))
 
 
-@contextmanager
-def _alone(path):
-    """Ranks that want one library at once: the first compiles, the others wait.
-
-    Where files cannot be locked, all compile.
-    """
+def _compile(command, source, place, digest):
+    """Compile a text into the cache."""
+    temporary = kernel_cache.temporary_file(place)
     try:
-        import fcntl
-
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = open(path.with_suffix(".lock"), "w")  # noqa: SIM115 (closed below)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    # no such system call; a file system without locks; a folder that _compile will say cannot be
-    # written
-    except (ImportError, OSError):
-        yield
-        return
-    try:
-        yield
-    finally:
-        path.with_suffix(".lock").unlink(missing_ok=True)
-        lock.close()
-
-
-def _compile(command, source, path):
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    except OSError as e:
-        remedy = "set CRATON_CACHE to a folder that can be written"
-        raise ResourceError(
-            f"cannot write compiled kernels to {path.parent}: {e.strerror}\n    {remedy}"
-        ) from e
-    os.close(handle)
-    done = subprocess.run([*command, "-", "-o", name], input=source, text=True, capture_output=True)
-    if done.returncode:
-        os.unlink(name)
-        raise ResourceError(
-            f"the C++ compiler failed on a kernel: {' '.join(command)}\n{done.stderr}"
+        done = subprocess.run(
+            [*command, "-", "-o", temporary],
+            input=source,
+            text=True,
+            errors="replace",
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=COMPILER_PATIENCE,
         )
-    os.replace(name, path)  # ranks that compile at once never see half a file
+        words = " ".join(command)
+        if done.returncode:
+            raise ResourceError(f"the C++ compiler failed on a kernel: {words}\n{done.stderr}")
+        if not os.path.getsize(temporary):
+            raise ResourceError(
+                f"the C++ compiler said nothing and wrote nothing: {words}\n    "
+                "set CXX to a C++ compiler, or unset it"
+            )
+        # under its final name at once: ranks that compile together never see half a file
+        kernel_cache.keep(place, digest, temporary)
+    except subprocess.TimeoutExpired as error:
+        raise ResourceError(
+            f"the C++ compiler did not end within {COMPILER_PATIENCE} s: {' '.join(command)}"
+        ) from error
+    except OSError as error:
+        raise ResourceError(
+            f"could not compile a kernel into {place}: {error.strerror or error}\n    {kernel_cache.REMEDY}"
+        ) from error
+    finally:
+        Path(temporary).unlink(missing_ok=True)

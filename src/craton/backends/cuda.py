@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from craton.backends.base import Program, Shared, Stage, fill, parts
+from craton.backends.kernel_cache import secure_cupy
 from craton.core.operator import BOX
 from craton.core.plan import ColourBoundaries
 from craton.core.subdomain import regions
@@ -80,6 +81,7 @@ class CUDA:
             )
         import cupy
 
+        secure_cupy()  # CuPy reads the variable whenever it compiles
         self.cupy = cupy
         if self.index is not None:
             cupy.cuda.Device(self.index).use()

@@ -6,7 +6,7 @@ import importlib.util
 import platform
 
 from craton.backends import compile as host
-from craton.backends import cuda, nvrtc
+from craton.backends import cuda, kernel_cache, nvrtc
 from craton.backends.cpu import CPU, cores
 from craton.errors import CratonError
 
@@ -23,7 +23,7 @@ def inventory():
         ("processor", f"{processor()}, {cores()} cores for this process"),
         ("memory", f"{free / 2**30:.1f} of {total / 2**30:.1f} GiB free"),
         ("compiler", said(compiler)),
-        ("kernels", f"kept in {host.cache_folder()}"),
+        ("kernels", f"kept in {kernel_cache.folder()}"),
         ("GPU", said(gpu)),
         ("NVRTC", said(lambda: "{}.{}".format(*nvrtc.version()))),
     ]

@@ -1,0 +1,177 @@
+"""Folders and files that no other user of the computer can have written: what may be loaded and run
+from the disk.
+"""
+
+import os
+import stat
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from craton.errors import ResourceError
+
+WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+SYMLINKS = 40  # on the way to a file, as Linux allows
+
+
+def private_folder(path, remedy):
+    """Create a folder that only this user may enter, and check it and every folder on the way to it.
+
+    Each folder from the root on must belong to this user or to root, and no other user may be able
+    to write to it; a folder with the sticky bit, as /tmp, may be writable. A folder that is there
+    and readable by others is closed to them.
+
+    Parameters
+    ----------
+    path : path-like
+    remedy : str
+        What to do where it is refused.
+
+    Returns
+    -------
+    Path
+        Absolute.
+
+    Raises
+    ------
+    ResourceError
+        It cannot be created, or another user could put files into it.
+    """
+    path = Path(os.path.abspath(path))
+    try:
+        for missing in reversed([p for p in (path, *path.parents) if not os.path.lexists(p)]):
+            missing.mkdir(mode=0o700, exist_ok=True)
+        for step in steps_to(path):
+            reason = refusal(os.lstat(step))
+            if reason:
+                where = f"{path}" if step == path else f"{step}, on the way to {path},"
+                raise ResourceError(
+                    f"{where} {reason}: what lies there could be theirs\n    {remedy}"
+                )
+        state = path.stat()
+        if state.st_uid == os.geteuid() and state.st_mode & 0o077:
+            path.chmod(0o700)
+    except OSError as error:
+        raise ResourceError(
+            f"cannot use {path}: {error.strerror or error}\n    {remedy}"
+        ) from error
+    return path
+
+
+def refusal(state):
+    """Return why what an lstat describes is not trusted, in words; None where it is.
+
+    Parameters
+    ----------
+    state : os.stat_result
+    """
+    if state.st_uid not in trusted_owners():
+        return f"belongs to {owner_name(state.st_uid)}"
+    if stat.S_ISLNK(state.st_mode):
+        return None
+    shared = state.st_mode & WRITABLE_BY_OTHERS
+    if stat.S_ISDIR(state.st_mode) and state.st_mode & stat.S_ISVTX:
+        return None  # entries may be added, but those of others neither renamed nor removed
+    if shared & stat.S_IWGRP and is_own_group(state.st_gid):
+        shared &= ~stat.S_IWGRP
+    return "may be written by other users" if shared else None
+
+
+def steps_to(path):
+    """Return every folder and symbolic link that is passed on the way to an absolute path, itself
+    included: list of Path.
+
+    Parameters
+    ----------
+    path : Path
+    """
+    steps, here, waiting, links = [], Path("/"), list(Path(path).parts[1:]), 0
+    steps.append(here)
+    while waiting:
+        name = waiting.pop(0)
+        step = here.parent if name == ".." else here / name
+        steps.append(step)
+        if not step.is_symlink():
+            here = step
+            continue
+        links += 1
+        if links > SYMLINKS:
+            raise OSError(40, "too many symbolic links")
+        target = Path(os.readlink(step))
+        here = Path("/") if target.is_absolute() else here
+        waiting = [*target.parts[target.is_absolute() :], *waiting]
+    return steps
+
+
+def trusted_owners():
+    """Return the user numbers whose files are trusted: this user, root, and in a user namespace
+    without the root of the host the number that stands for it.
+    """
+    return {os.geteuid(), 0, *_owners_outside()}
+
+
+@cache
+def _owners_outside():
+    """Return the number that stands for users outside of the user namespace of a container; none
+    outside of one.
+    """
+    with suppress(OSError, ValueError):
+        rows = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
+        if rows != [["0", "0", "4294967295"]]:
+            return (int(Path("/proc/sys/kernel/overflowuid").read_text()),)
+    return ()
+
+
+def is_own_group(gid):
+    """Return True for a group that has no member but this user, which bears its name.
+
+    Parameters
+    ----------
+    gid : int
+    """
+    try:
+        import grp
+        import pwd
+
+        group, user = grp.getgrgid(gid), pwd.getpwuid(os.geteuid())
+    except (ImportError, KeyError):
+        return False
+    return group.gr_name == user.pw_name and not set(group.gr_mem) - {user.pw_name}
+
+
+def owner_name(uid):
+    """Return a user in words.
+
+    Parameters
+    ----------
+    uid : int
+    """
+    try:
+        import pwd
+
+        return f"user {pwd.getpwuid(uid).pw_name}"
+    except (ImportError, KeyError):
+        return f"user {uid}"
+
+
+def trusted_bytes(path):
+    """Return the contents of a regular file that no other user can have written.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Raises
+    ------
+    OSError
+        It is not there, no regular file, or not trusted; strerror says which.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with open(handle, "rb") as file:
+        state = os.fstat(handle)
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(22, "it is not a file")
+        reason = refusal(state)
+        if reason:
+            raise OSError(1, f"it {reason}")
+        return file.read()

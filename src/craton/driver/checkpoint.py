@@ -232,6 +232,14 @@ class Saved:
                 f"install {words[0] or 'that one'} to go on, or run {file} anew",
             )
 
+    def check_inputs(self):
+        """Refuse files of the scenario that are gone or have changed."""
+        from craton.output.inputs import changed
+        from craton.output.store import read_run
+
+        for message in changed(self.out, read_run(self.out).get("inputs", [])):
+            self.refuse("OUT", message, f"put it back, or run {self.out / 'scenario.toml'} anew")
+
     def check_plan(self, plan):
         """Refuse a plan that is not the one which was interrupted: a file that the scenario names
         may have changed.

@@ -101,9 +101,11 @@ class Result:
     @property
     def attributes(self):
         """Attributes of all datasets: title, scenario as TOML, precision, device."""
+        from craton.output.inputs import Inputs
         from craton.scenario import dumps
 
-        about = {"title": self.plan.title, "scenario": dumps(self.scenario)}
+        text = Inputs(self.scenario).text(self.scenario) if self.out else dumps(self.scenario)
+        about = {"title": self.plan.title, "scenario": text}
         return about | {"precision": self.plan.precision, "device": self.report["device"]}
 
     def stream(self):

@@ -229,13 +229,15 @@ def run_into(scenario, planned, machine, out, force=False, progress=True, comm=N
 
 def open_store(scenario, planned, machine, out, force):
     """Return the Store of a run that can begin."""
+    from craton.output.inputs import Inputs
     from craton.output.store import Store
-    from craton.scenario import dumps
 
-    store = Store(out, force)
+    store, inputs = Store(out, force), Inputs(scenario)
     try:
-        store.write_scenario(dumps(scenario))
-        store.update(device=machine.describe(), **drive(scenario).facts(planned))
+        store.update(inputs=inputs.keep(store.path))
+        store.write_scenario(inputs.text(scenario))
+        facts = drive(scenario).facts(planned)
+        store.update(device=machine.describe(), warnings=planned.warnings, **facts)
     except BaseException as failure:
         store.finish("failed", reason=str(failure) or type(failure).__name__)
         raise
@@ -332,13 +334,15 @@ def resume(out, device=None, progress=True, comm=None, devices=None):
 def restart(out, comm):
     """Scenario, plan of this rank and checkpoint of a run that can go on; all ranks must ask."""
     from craton.comm import agreed
-    from craton.scenario import dumps
+    from craton.output.inputs import Inputs
 
     with agreed(comm):
         saved = resumable(out)
         scenario = load(Path(out) / "scenario.toml")
         saved.check_ranks(comm.size)
-        saved.check_scenario(dumps(scenario))
+        saved.check_scenario(Inputs(scenario).text(scenario))
+        if comm.rank == 0:
+            saved.check_inputs()
         planned = plan_of_rank(scenario, plan(scenario, comm), comm)
         saved.check_plan(planned)
     return scenario, planned, saved

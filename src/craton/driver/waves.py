@@ -92,9 +92,9 @@ def with_snapshots(scenario, program, out, progress, comm, store, saved):
     """
     from craton.comm import agreed
     from craton.driver.checkpoint import Checkpoints
+    from craton.output.inputs import Inputs
     from craton.output.snapshots import SnapshotWriter
     from craton.output.store import RESULT
-    from craton.scenario import dumps
 
     writer = SnapshotWriter(Path(out) / RESULT)
     try:
@@ -108,7 +108,7 @@ def with_snapshots(scenario, program, out, progress, comm, store, saved):
             out,
             program,
             comm,
-            dumps(scenario),
+            Inputs(scenario).text(scenario),
             scenario.run.checkpoint,
             writer.settle,
             flush,
@@ -144,7 +144,8 @@ def declare(planned, writer, create, saved=None):
 def flushed(scenario, program, store, samples):
     """Write the waveforms of a run that goes on."""
     write_records(
-        Result(scenario, program.plan, samples, {"device": program.backend.describe()}), store
+        Result(scenario, program.plan, samples, {"device": program.backend.describe()}, store.path),
+        store,
     )
 
 

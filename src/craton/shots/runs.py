@@ -143,20 +143,22 @@ def checked_crew(survey, workers):
 
 def begin(store, survey):
     """Scenarios and an empty result.zarr, where they are not there already."""
+    from craton.output.inputs import FOLDER, Inputs
     from craton.output.shots import lay_out
     from craton.output.store import check_space
-    from craton.scenario import dumps
     from craton.versions import versions
 
     first, planned = survey.shots[0].scenario, survey.planned
     if store.laid_out:
         return
     check_space(store.path, 4 * len(survey.times) * len(planned.channels) * len(survey.shots))
-    store.write_scenarios({name: dumps(scenario) for name, scenario in survey.scenarios.items()})
+    inputs = Inputs(*survey.scenarios.values())
+    store.store.update(inputs=inputs.keep(store.path))
+    folder = FOLDER if len(survey.scenarios) == 1 else f"../{FOLDER}"
+    texts = {name: inputs.text(scenario, folder) for name, scenario in survey.scenarios.items()}
+    store.write_scenarios(texts)
     about = {"title": survey.title, "precision": planned.precision}
-    about |= (
-        {"scenario": dumps(survey.scenarios["scenario"])} if "scenario" in survey.scenarios else {}
-    )
+    about |= {"scenario": texts["scenario"]} if "scenario" in survey.scenarios else {}
     lay_out(
         store.zarr,
         planned,

@@ -11,6 +11,8 @@ from craton.errors import Problem, ScenarioError
 from craton.tables.lines import line_map, line_of
 from craton.text import nearest, shown, toml_pairs
 
+FILE_KEYS = ("file", "mesh")  # keys whose strings are paths, in whatever table
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -210,19 +212,32 @@ def _steps(path):
     return tuple(int(s) if s.isdecimal() else s for s in path.split("."))
 
 
-def _resolve_files(value, folder):
+def _resolve_files(tables, folder):
     """Make each ``file = "..."`` (and ``mesh``) absolute, so that the scenario means the same
     wherever it is written.
     """
-    if isinstance(value, dict):
-        for key, child in value.items():
-            if key in ("file", "mesh") and isinstance(child, str) and child.strip():
-                value[key] = os.path.join(folder, os.path.expanduser(child))
-            else:
-                _resolve_files(child, folder)
-    elif isinstance(value, list):
-        for child in value:
-            _resolve_files(child, folder)
+    for table, key, _ in named_files(tables):
+        if table[key].strip():
+            table[key] = os.path.join(folder, os.path.expanduser(table[key]))
+
+
+def named_files(tables, path=""):
+    """Yield every file that tables name: the table (dict), its key and the dotted key of the file.
+
+    Parameters
+    ----------
+    tables : dict or list
+        Tables of a scenario, as read from TOML.
+    path : str
+        Dotted key of `tables`.
+    """
+    items = tables.items() if isinstance(tables, dict) else enumerate(tables)
+    for key, child in list(items):
+        dotted = f"{path}.{key}" if path else str(key)
+        if key in FILE_KEYS and isinstance(child, str):
+            yield tables, key, dotted
+        elif isinstance(child, (dict, list, tuple)):
+            yield from named_files(child, dotted)
 
 
 def format_problems(error, file=None, text=None, overrides=()):
@@ -288,20 +303,45 @@ def _cut(line, most=120):
     return line if len(line) <= most else line[: most - 4] + " ..."
 
 
-def dumps(scenario):
+def dumps(scenario, files=None):
     """Return a scenario as TOML text: every value as resolved, SI numbers, absolute paths; `loads`
     makes an equal scenario of it.
 
     Parameters
     ----------
     scenario : Scenario
+    files : dict of str to str, optional
+        What is written in place of a file's absolute path.
 
     Returns
     -------
     str
     """
-    tables = scenario.model_dump(by_alias=True, exclude_none=True)
-    plain = {k: v for k, v in tables.items() if not isinstance(v, (dict, list, tuple))}
+    tables = tables_of(scenario)
+    for table, key, _ in named_files(tables) if files else ():
+        table[key] = files.get(table[key], table[key])
+    return tables_as_toml(tables)
+
+
+def tables_of(scenario):
+    """Return the tables of a scenario as they are written: dict.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
+    return scenario.model_dump(by_alias=True, exclude_none=True)
+
+
+def tables_as_toml(tables):
+    """Return tables of a scenario as TOML text.
+
+    Parameters
+    ----------
+    tables : dict
+    """
+    nested = (dict, list, tuple)
+    plain = {k: v for k, v in tables.items() if not isinstance(v, nested)}
     parts = ["\n".join(toml_pairs(plain))]
     for name, value in tables.items():
         if isinstance(value, dict):

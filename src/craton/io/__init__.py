@@ -88,6 +88,7 @@ FORMATS = [
     Format("srf", "source", "srf"),
     Format("quakeml", "source", "quakeml"),
     Format("StationXML", "station", "stationxml"),
+    Format("FDSN text", "station", "fdsn_text"),
     Format("STATIONS", "station", "stations"),
     Format("CSV", "station", "text_table", read="read_stations"),
     Format("text", "wavelet", "text_table", read="read_samples"),

@@ -5,11 +5,12 @@ import numpy as np
 from craton.io.contents import Stations, unique_codes
 from craton.io.keyed import lines_of, number
 
+NAMES, PLACES = {"name", "station", "sta", "code"}, {"x", "longitude", "lon"}  # in a heading
 COLUMNS = ("latitude", "longitude", "elevation", "burial")
 
 
 def recognises(path):
-    """Whether a file has columns without commas, and no heading with name and x.
+    """Whether a file has columns without commas, and no heading with name and x or longitude.
 
     Parameters
     ----------
@@ -17,7 +18,8 @@ def recognises(path):
     """
     _, line = next(iter(lines_of(path)), (0, ""))
     words = line.lower().split()
-    return len(words) >= 4 and not any(c in line for c in ",;") and not {"name", "x"} <= set(words)
+    is_heading = all(set(words) & names for names in (NAMES, PLACES))
+    return len(words) >= 4 and not any(c in line for c in ",;") and not is_heading
 
 
 def read(path):

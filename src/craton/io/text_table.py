@@ -11,6 +11,11 @@ from craton.io.keyed import lines_of
 from craton.units import si
 
 SEPARATORS = ",;\t"
+# Other names of the columns of stations, as FDSN text, ObsPy and tables of networks have them.
+STATION_COLUMNS = {"station": "name", "lon": "longitude", "lat": "latitude", "burial": "depth"}
+STATION_COLUMNS |= {"net": "network", "sta": "name", "elev": "elevation", "code": "name"}
+TEXT_COLUMNS = ("name", "network")
+ANGLES = {"longitude": "angle", "latitude": "angle"}
 
 
 def recognises(path):
@@ -74,8 +79,9 @@ def _heading(file):
 
 
 def read_stations(path):
-    """Read receivers: columns ``name, x, y``, ``z`` (up) or ``depth``, and perhaps ``network``, in
-    any order; lengths may carry a unit.
+    """Read receivers: columns ``name, x, y`` and ``z`` (up) or ``depth``, or ``name, longitude,
+    latitude`` and ``depth`` or ``elevation``, and perhaps ``network``, in any order; lengths may
+    carry a unit.
 
     Parameters
     ----------
@@ -84,7 +90,9 @@ def read_stations(path):
     Returns
     -------
     Stations
-        In the axes of the model.
+        In the axes of the model, or on Earth: at the depth below the ground where the file has one
+        (0 without both), else at the elevation. A column ``network`` goes before codes that stand
+        twice.
 
     Raises
     ------
@@ -99,61 +107,83 @@ def read_stations(path):
             "no receivers: the file needs a header with column names and at least one row"
         )
     separator = max(SEPARATORS, key=lines[0][1].count)
-    heading, *rows = (
-        next(csv.reader([line], delimiter=separator, skipinitialspace=True)) for _, line in lines
+    split = (
+        (lambda line: next(csv.reader([line], delimiter=separator, skipinitialspace=True)))
+        if separator in lines[0][1]
+        else str.split
     )
-    columns = _columns([name.strip().lower() for name in heading])
-    pairs, x, y, height = zip(
-        *(_station(n, cells, columns) for (n, _), cells in zip(lines[1:], rows))
-    )
-    deep = "depth" in columns
+    heading, *rows = (split(line) for _, line in lines)
+    columns = _columns(_renamed([name.strip().lower() for name in heading]))
+    table = [_station(n, cells, columns) for (n, _), cells in zip(lines[1:], rows)]
+    pairs = [(row.get("network", ""), row["name"]) for row in table]
+    values = {c: np.array([row[c] for row in table]) for c in columns if c not in TEXT_COLUMNS}
+    on_earth = "longitude" in columns
     networks, codes = (list(column) for column in zip(*pairs))
+    x, y = ("longitude", "latitude") if on_earth else ("x", "y")
+    deep = "depth" in columns or not {"z", "elevation"} & set(columns)
+    elevation = values.get("elevation")
+    height = values.get("z", elevation)
+    depth = values.get("depth", np.zeros(len(table))) if deep else -height
+    where = "geographic" if on_earth else "model"
+    names = unique_codes(pairs)
     return Stations(
-        unique_codes(pairs),
-        np.array(x),
-        np.array(y),
-        np.array(height) * (1 if deep else -1),
+        names,
+        values[x],
+        values[y],
+        depth,
         deep,
-        "model",
+        where,
         networks,
         codes,
+        elevation if deep else None,
     )
+
+
+def _renamed(heading):
+    """Our names of the columns; beside a station's code, its name is that of a site."""
+    if {"station", "sta", "code"} & set(heading):
+        heading = ["site" if name == "name" else name for name in heading]
+    return [STATION_COLUMNS.get(name, name) for name in heading]
 
 
 def _columns(heading):
-    """Place of name, x, y, the height and, where it is there, the network in a row, by name."""
-    missing = [c for c in ("name", "x", "y") if c not in heading]
-    if missing or ("z" in heading) == ("depth" in heading):
+    """Place of name, position and height in a row, by name."""
+    on_earth = {"longitude", "latitude"} & set(heading)
+    needed = ("name", "longitude", "latitude") if on_earth else ("name", "x", "y")
+    missing = [c for c in needed if c not in heading]
+    if missing or not on_earth and ("z" in heading) == ("depth" in heading):
         fault = (
             ("it has no column " + ", ".join(missing))
             if missing
             else "it needs exactly one of the columns z and depth"
         )
         raise ValueError(f"{fault}; its columns are {', '.join(heading)}")
-    names = ("name", "x", "y", "z" if "z" in heading else "depth", "network")
-    return {c: heading.index(c) for c in names if c in heading}
+    heights = ("depth", "elevation", "network") if on_earth else ("z", "depth", "network")
+    return {c: heading.index(c) for c in (*needed, *heights) if c in heading}
 
 
 def _station(number, cells, columns):
-    """((network, name), x, y, height) of a row; the network is empty where there is no column."""
+    """Values of a row by column."""
     try:
-        texts = {c: cells[place].strip() for c, place in columns.items()}
-        name, network = texts.pop("name"), texts.pop("network", "")
-        if not name:
+        row = {name: cells[place].strip() for name, place in columns.items()}
+        if not row["name"]:
             raise ValueError("the name is empty")
-        return (network, name), *(_metres(text) for text in texts.values())
+        return {
+            name: text if name in TEXT_COLUMNS else _in_si(text, ANGLES.get(name, "length"))
+            for name, text in row.items()
+        }
     except IndexError:
         raise ValueError(f"line {number} has {len(cells)} columns, fewer than the header") from None
     except ValueError as error:
         raise ValueError(f"line {number}: {error}") from None
 
 
-def _metres(text):
+def _in_si(text, dimension):
     try:
         value = float(text)
     except ValueError:
         value = text
-    return si(value, "length")
+    return si(value, dimension)
 
 
 def read_samples(path):

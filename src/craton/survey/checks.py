@@ -121,9 +121,13 @@ def _outside_words(axis, value, low, high, top):
 def _source_problems(scenario, i, entry):
     if entry.at is None and entry.shots is None:
         return _other_problems(scenario, i, entry)
-    problems, out = [], outside(scenario, sources.positions(scenario, entry))
+    problems, key = [], f"source.{i}.{'at' if entry.shots is None else 'shots'}"
+    try:
+        out = outside(scenario, sources.positions(scenario, entry))
+    except ValueError as error:
+        return [Problem(key, str(error), receivers.FAR_AWAY)]
     if out:
-        problems.append(Problem(f"source.{i}.{'at' if entry.shots is None else 'shots'}", *out[1:]))
+        problems.append(Problem(key, *out[1:]))
     problems += _silent(scenario, i, entry)
     if (
         entry.kind == "moment_tensor"

@@ -1,11 +1,12 @@
-"""Where positions of a scenario are: depths count from the local ground where the model has
-topography or a mesh, else from z = 0.
+"""Where positions of a scenario are, in metres or on Earth: depths count from the local ground where
+the model has topography or a mesh, else from z = 0.
 """
 
 import numpy as np
 
 from craton.model.ground import terrain
 from craton.model.media.cells import Region
+from craton.survey import geography
 from craton.tables.fields import Place
 
 
@@ -16,17 +17,38 @@ def located(scenario, positions):
     ----------
     scenario : Scenario
     positions : list of Position or Place
-        On a chunk of the Earth the latter are turned into its axes.
+        The latter are turned into the axes of the box, or of the chunk of the Earth.
+
+    Raises
+    ------
+    ValueError
+        A place more than 20 degrees from the reference of the box.
     """
-    if any(isinstance(p, Place) for p in positions):
-        return np.array(
-            [globe_of(scenario).xyz(*p.where) if isinstance(p, Place) else p.xyz for p in positions]
-        )
-    xyz = np.array([p.xyz for p in positions], dtype=float).reshape(-1, 3)
-    if scenario.domain.planar:
+    xyz = coordinates(scenario, positions)
+    if globe_of(scenario) is not None:
+        return xyz
+    return draped(scenario, xyz, np.array([p.deep for p in positions], dtype=bool))
+
+
+def coordinates(scenario, positions):
+    """Coordinates (n, 3), metres, of positions whose depths count from z = 0; on a chunk of the
+    Earth, where they count from the ground, they are final.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    positions : list of Position or Place
+    """
+    on_earth = np.array([isinstance(p, Place) for p in positions], dtype=bool)
+    xyz = np.array([np.zeros(3) if isinstance(p, Place) else p.xyz for p in positions], float)
+    xyz = xyz.reshape(-1, 3)
+    if on_earth.any():
+        places = geography.places(scenario.domain, "geographic")
+        columns = np.array([p.where for p in positions if isinstance(p, Place)]).T
+        xyz[on_earth] = places.xyz(*columns)
+    if globe_of(scenario) is None and scenario.domain.planar:
         xyz[:, 1] = 0.0
-    deep = np.array([p.depth is not None for p in positions], dtype=bool)
-    return draped(scenario, xyz, deep)
+    return xyz
 
 
 def globe_of(scenario):
@@ -42,8 +64,9 @@ def globe_of(scenario):
 def line(scenario, table):
     """Coordinates (count, 3), metres, of equal distances from one position to another.
 
-    On the Earth they lie on the great circle, depths between those of the ends. Elsewhere,
-    where both ends are depths, every point of the line has its depth below the ground where it is.
+    In a chunk of the Earth they lie on the great circle, depths between those of the ends.
+    Elsewhere they lie on a straight line of the box; where both ends are depths, every point of
+    the line has its depth below the ground where it is.
 
     Parameters
     ----------
@@ -51,12 +74,10 @@ def line(scenario, table):
     table : line of a scenario
     """
     ends = [table.from_, table.to]
-    if globe_of(scenario) is not None and table.from_.depth is not None:
+    if globe_of(scenario) is not None and isinstance(table.from_, Place):
         return globe_of(scenario).line(*(p.where for p in ends), table.count)
-    if all(p.depth is not None for p in ends):
-        xyz = np.linspace(*(p.xyz for p in ends), table.count)
-        if scenario.domain.planar:
-            xyz[:, 1] = 0.0
+    if all(p.deep for p in ends):
+        xyz = np.linspace(*coordinates(scenario, ends), table.count)
         return draped(scenario, xyz, np.ones(len(xyz), bool))
     return np.linspace(*located(scenario, ends), table.count)
 

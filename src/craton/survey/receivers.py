@@ -17,7 +17,12 @@ from craton.survey.globe import stations
 
 # Sampled at half steps because made of velocities; what is made of stresses lives at full steps.
 ALONG_FIBRE = "fibre_strain_rate"  # quantity of a fibre's channels
-COLUMNS = "a CSV file has columns name, x, y and z (m, up) or depth (m): see docs/sources.md"
+KINDS = "CSV, STATIONS, StationXML or FDSN text file"
+COLUMNS = (
+    "a CSV file has columns name, x, y and z (m, up) or depth (m), or name, longitude, latitude "
+    "and depth or elevation: see docs/sources.md"
+)
+FAR_AWAY = "correct longitude and latitude, or move the box (domain.geographic)"
 HALF_STEP = ("velocity", "strain_rate", "rotation_rate")
 
 
@@ -220,8 +225,10 @@ def collect(scenario):
         try:
             names, xyz, codes = expand(entry, scenario)
         except (OSError, ValueError, LookupError) as error:
-            message, remedy = file_fault(entry, error, "CSV, STATIONS or StationXML file", COLUMNS)
-            problems.append(Problem(f"receivers.{i}.file", message, remedy))
+            key, words = where(entry), (str(error), FAR_AWAY)
+            if key == "file":
+                words = file_fault(entry, error, KINDS, COLUMNS)
+            problems.append(Problem(f"receivers.{i}.{key}", *words))
             continue
         entries.append(Entry(i, names, xyz, *codes.filled(names, scenario.output.network)))
     entries = with_networks(entries)
@@ -310,7 +317,8 @@ def expand(entry, scenario):
     if getattr(entry, "line", None) is not None:
         xyz = places.line(scenario, entry.line)
     elif getattr(entry, "grid", None) is not None:
-        xyz = _placed(scenario, _lattice(entry.grid), entry.grid.depth is not None)
+        lattice = _lattice(entry.grid, scenario.domain)
+        xyz = _placed(scenario, lattice, entry.grid.depth is not None)
     else:
         return [entry.name], places.located(scenario, [entry.at]), Codes()
     return [f"{entry.name}{n}" for n in range(1, len(xyz) + 1)], xyz, Codes()
@@ -349,11 +357,12 @@ def _used_twice(index, entry, taken, names):
     return [Problem(f"receivers.{index}.{key}", message, "give every receiver a unique name")]
 
 
-def _lattice(grid):
-    x, y = np.linspace(*grid.x), np.linspace(*grid.y)
-    height = grid.z if grid.z is not None else 0.0 - grid.depth
-    east, north = np.meshgrid(x, y)
-    return np.stack([east.ravel(), north.ravel(), np.full(east.size, float(height))], axis=1)
+def _lattice(grid, domain):
+    """Points (n, 3) of a grid, x or longitude fastest, depths from z = 0, m."""
+    axes = (grid.longitude, grid.latitude) if grid.on_earth else (grid.x, grid.y)
+    east, north = (values.ravel() for values in np.meshgrid(*(np.linspace(*a) for a in axes)))
+    mapped = geography.places(domain, "geographic" if grid.on_earth else "metres")
+    return mapped.xyz(east, north, 0.0 - grid.height)
 
 
 def file_fault(entry, error, kinds, advice):
@@ -391,8 +400,8 @@ def file_fault(entry, error, kinds, advice):
 
 
 def read_file(entry, domain):
-    """Receivers from a file: StationXML, STATIONS of SPECFEM or CSV, told apart by what they begin
-    with.
+    """Receivers from a file: StationXML, text of the FDSN, STATIONS of SPECFEM or CSV, told apart by
+    what they begin with.
 
     Parameters
     ----------
@@ -420,5 +429,10 @@ def read_file(entry, domain):
         xyz = np.stack([stations.x, stations.y, 0.0 - stations.depth], axis=1)
         return stations.names, xyz, stations.deep, codes
     mapped = geography.places(domain, stations.coordinates or entry.coordinates)
+    if not (stations.deep or mapped.deep):
+        raise ValueError(
+            "it gives elevations, but in a chunk of the Earth positions count from the ground: "
+            "give a column depth"
+        )
     xyz = mapped.xyz(stations.x, stations.y, stations.depth)
-    return stations.names, xyz, mapped.deep, codes
+    return stations.names, xyz, mapped.deep and stations.deep, codes

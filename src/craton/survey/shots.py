@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from craton.errors import Problem
-from craton.survey import source_files, sources
-from craton.tables.fields import Position
+from craton.survey import geography, source_files, sources
+from craton.tables.fields import Place, Position
 
 
 @dataclass(frozen=True)
@@ -102,22 +102,30 @@ def alone(scenario, entry, name):
     return [
         (
             shot,
-            entry.model_copy(update={"shots": None, "name": shot, "at": position(scenario, xyz)}),
+            entry.model_copy(
+                update={"shots": None, "name": shot, "at": position(scenario, xyz, entry)}
+            ),
         )
         for shot, xyz in zip(sources.shots_of(entry, name), sources.positions(scenario, entry))
     ]
 
 
-def position(scenario, xyz):
-    """Return a Position of these coordinates, m; without y in the plane.
+def position(scenario, xyz, entry):
+    """Return a Position of these coordinates, m; without y in the plane. In a box a Place, where the
+    source's line is on Earth: its mechanism is in true east, north and up.
 
     Parameters
     ----------
     scenario : Scenario
     xyz : (3,) array
         m.
+    entry : source of a scenario
     """
     x, y, z = map(float, xyz)
+    earth = geography.local_of(scenario.domain)
+    if earth is not None and source_files.on_earth(entry):
+        longitude, latitude = map(float, earth.degrees(x, y))
+        return Place(longitude=longitude, latitude=latitude, elevation=z)
     return Position(x=x, z=z) if scenario.domain.planar else Position(x=x, y=y, z=z)
 
 

@@ -24,6 +24,7 @@ from craton.survey.sources import (
     shots,
     shots_of,
 )
+from craton.tables.fields import Place
 
 # SPECFEM's SOURCE_DECAY_MIMIC_TRIANGLE: the Gaussian exp(-(1.628 t / half duration)^2) stands for
 # its triangle
@@ -151,7 +152,7 @@ def _from_keys(entry, name, scenario):
         PointSource(
             title,
             xyz,
-            *in_domain_axes(scenario, xyz, moment, force),
+            *in_domain_axes(scenario, xyz, moment, force, on_earth(entry)),
             wavelet,
             number.get(shot, 0),
             delayed,
@@ -160,9 +161,23 @@ def _from_keys(entry, name, scenario):
     ]
 
 
-def in_domain_axes(scenario, xyz, moment, force):
-    """Return a moment tensor and a force given in east, north, up at a position, in the axes of the
-    domain: those of a chunk of the Earth.
+def on_earth(entry):
+    """Whether a source stands at a longitude and latitude, so that its mechanism is in true east,
+    north and up: bool.
+
+    Parameters
+    ----------
+    entry : source of a scenario
+    """
+    at = entry.at if entry.shots is None else entry.shots.from_
+    return isinstance(at, Place)
+
+
+def in_domain_axes(scenario, xyz, moment, force, true_axes=False):
+    """Return a moment tensor and a force in the axes of the domain.
+
+    In a chunk of the Earth they are given in east, north, up at the position; in a box in its own
+    axes, or in true east, north, up. In the plane they are those of the plane.
 
     Parameters
     ----------
@@ -173,11 +188,15 @@ def in_domain_axes(scenario, xyz, moment, force):
         N m.
     force : (3,) array or None
         N.
+    true_axes : bool
+        Given in true east, north, up.
     """
-    globe = globe_of(scenario)
-    if globe is None:
+    earth = globe_of(scenario)
+    if earth is None and true_axes and not scenario.domain.planar:
+        earth = geography.local_of(scenario.domain)
+    if earth is None:
         return moment, force
-    turn = globe.axes(np.asarray(xyz)[None])[0]
+    turn = earth.axes(np.asarray(xyz)[None])[0]
     return (
         None if moment is None else turn @ moment @ turn.T,
         None if force is None else turn @ force,

@@ -317,16 +317,22 @@ def parts(tensor):
 # --- in words -------------------------------------------------------------------------------------
 
 
-def describe(source):
+def describe(source, earth=None):
     """One line on a source: place, mechanism with moment, Mw and nodal planes or force, and
     wavelet.
 
     Parameters
     ----------
     source : PointSource, FiniteFault or PlaneWave
+    earth : craton.survey.geography.Local, optional
+        Where the model lies: longitude and latitude stand beside the position.
     """
     x, y, z = source.xyz
-    return f"{source.name} at ({x:g}, {y:g}, {z:g}) m: {source.describe()}; {source.wavelet.describe()}"
+    place = ""
+    if earth is not None and len(source.points):
+        longitude, latitude = earth.degrees(x, y)
+        place = f", longitude {longitude:.6g}, latitude {latitude:.6g}"
+    return f"{source.name} at ({x:g}, {y:g}, {z:g}) m{place}: {source.describe()}; {source.wavelet.describe()}"
 
 
 def _force_words(source):

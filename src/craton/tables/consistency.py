@@ -2,15 +2,43 @@
 sources and fibres against its shots.
 """
 
-from craton.tables.fields import places
+from craton.tables.fields import Place, places
 from craton.tables.foreign import dotted
 from craton.tables.receivers import Fibre, ReceiverGrid
 from craton.text import shown
 
-NO_CHUNK = (
-    "longitude and latitude can be given only in a chunk of the Earth (domain.chunk)",
-    "give x and y in m, or a file of stations or sources",
+NO_MAP = (
+    "longitude and latitude need the place of the box on Earth, which domain.geographic gives",
+    "add geographic = { longitude =, latitude = } to [domain], or give x and y in m",
 )
+
+
+def place_problems(scenario):
+    """Problems of longitudes and latitudes in a box that has no place on Earth, and of elevations
+    in a chunk of the Earth.
+
+    Parameters
+    ----------
+    scenario : WaveScenario
+
+    Yields
+    ------
+    tuple
+        (key, message, remedy)
+    """
+    domain = scenario.domain
+    if getattr(domain, "chunk", None) is not None:
+        for path, at in places(scenario, Place):
+            if at.elevation is not None:
+                message = "in a chunk of the Earth, positions count from the ground"
+                yield dotted((*path, "elevation")), message, "give depth in place of elevation"
+        return
+    if getattr(domain, "geographic", None) is not None:
+        return
+    yield from ((dotted(path), *NO_MAP) for path, _ in places(scenario, Place))
+    for n, entry in enumerate(scenario.receivers):
+        if isinstance(entry, ReceiverGrid) and entry.grid.on_earth:
+            yield f"receivers.{n}.grid", *NO_MAP
 
 
 def space_problems(scenario):

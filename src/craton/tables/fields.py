@@ -506,6 +506,11 @@ class Position(Table):
     def _problems(self):
         return exactly_one(self, ("z", "depth"), "give z (m, up) or depth (m, below the surface)")
 
+    @property
+    def deep(self):
+        """Whether it is given by its depth, which counts from the ground."""
+        return self.depth is not None
+
     @model_serializer
     def _as_written(self):
         if self.depth is None:
@@ -542,18 +547,32 @@ Latitude = quantity("angle", least=-90, most=90)
 
 
 class Place(Table):
-    """A place on Earth, for ``domain.chunk``: ``longitude`` and ``latitude`` (deg), ``depth`` below
-    the ground (m).
+    """A place on Earth: ``longitude`` and ``latitude`` (deg), and ``depth`` below the ground or
+    ``elevation`` (m); on the ground without them.
+
+    It needs ``domain.geographic`` or ``domain.chunk``.
     """
 
     longitude: Longitude = Field(examples=["-67.25  # deg, east"])
     latitude: Latitude = Field(examples=["-13.82  # deg, north"])
-    depth: Length = 0.0
+    depth: Length | None = None
+    elevation: Length | None = None
+
+    def _problems(self):
+        if self.depth is not None and self.elevation is not None:
+            remedy = "give depth (m, below the ground) or elevation (m, up)"
+            yield "elevation", "depth and elevation are mutually exclusive", remedy
 
     @property
     def where(self):
-        """longitude, latitude, depth."""
-        return self.longitude, self.latitude, self.depth
+        """Longitude and latitude, degrees, and depth, m: minus the elevation where that is given."""
+        depth = self.depth or 0.0
+        return self.longitude, self.latitude, depth if self.elevation is None else -self.elevation
+
+    @property
+    def deep(self):
+        """Whether the depth counts from the ground."""
+        return self.elevation is None
 
 
 def _kind_of_place(value):

@@ -15,8 +15,10 @@ from craton.tables.fields import (
     Duration,
     FilePath,
     Flag,
+    Latitude,
     Length,
-    Position,
+    Longitude,
+    Place,
     Table,
     Text,
     choice,
@@ -30,6 +32,7 @@ from craton.tables.fields import (
 )
 from craton.text import number
 
+METRES_PER_DEGREE = 111_194.93  # on a sphere of 6371 km
 SNAPSHOT_QUANTITIES = (*QUANTITIES, "divergence", "curl")
 
 
@@ -62,18 +65,41 @@ Axis = Annotated[
 ]
 
 
+_DEGREES = items_of(3, "{value} is not [first, last, count]", "write [11.5, 12.5, 11] in degrees")
+
+
 class Lattice(Table):
-    """Receivers on a horizontal lattice; x and y are [first, last, count] (m), and z (m, up) or
-    depth (m, down).
+    """Receivers on a horizontal lattice; x and y are [first, last, count] (m), or longitude and
+    latitude (deg), and z (m, up) or depth (m, down).
     """
 
-    x: Axis = key("[0, 10_000, 11]  # m")
-    y: Axis = key("[0, 10_000, 11]  # m")
+    x: Axis | None = None
+    y: Axis | None = None
+    longitude: (
+        Annotated[tuple[Longitude, Longitude, whole(least=1)], BeforeValidator(_DEGREES)] | None
+    ) = None
+    latitude: (
+        Annotated[tuple[Latitude, Latitude, whole(least=1)], BeforeValidator(_DEGREES)] | None
+    ) = None
     z: Length | None = None
     depth: Length | None = None
 
     def _problems(self):
-        return exactly_one(self, ("z", "depth"), "give either z or depth, in m")
+        yield from exactly_one(self, ("z", "depth"), "give either z or depth, in m")
+        pair = ("longitude", "latitude") if self.on_earth else ("x", "y")
+        example = "[11.5, 12.5, 11]  # deg" if self.on_earth else "[0, 10_000, 11]  # m"
+        for name in pair:
+            if getattr(self, name) is None:
+                yield name, f'missing: "{name}" is required', f"write {name} = {example}"
+        for name in ("x", "y") if self.on_earth else ():
+            if getattr(self, name) is not None:
+                message = f"{name} and longitude, latitude are mutually exclusive"
+                yield name, message, "give x and y, or longitude and latitude"
+
+    @property
+    def on_earth(self):
+        """Whether it is given by longitude and latitude."""
+        return self.longitude is not None or self.latitude is not None
 
     @property
     def height(self):
@@ -89,12 +115,22 @@ class ReceiverGrid(Table):
 
 
 class ReceiverFile(Table):
-    """Receivers from a file: CSV with columns name, x, y and z or depth (m), a STATIONS file of
-    SPECFEM, or StationXML.
+    """Receivers from a file: CSV with columns name, x, y and z or depth (m) or name, longitude,
+    latitude and depth or elevation, a STATIONS file of SPECFEM, StationXML, or text of the FDSN.
     """
 
     file: FilePath
     coordinates: choice("geographic", "metres") = "geographic"
+
+
+def _metres(positions):
+    """Positions (x, y, z), m; of places on Earth on a sphere, good to half a per cent."""
+    if not any(isinstance(at, Place) for at in positions):
+        return [at.xyz for at in positions]
+    places = [at.where for at in positions]
+    north = METRES_PER_DEGREE
+    east = north * math.cos(math.radians(places[0][1]))
+    return [(lon * east, lat * north, 0.0 - depth) for lon, lat, depth in places]
 
 
 class FibrePath(Table):
@@ -102,12 +138,16 @@ class FibrePath(Table):
     over the ``gauge`` length (m).
     """
 
-    along: many(Position) = key("[[0, 0, 0], [1000, 0, 0]]  # m, two positions or more")
+    along: many(At) = key("[[0, 0, 0], [1000, 0, 0]]  # m, two positions or more")
     spacing: Distance = key("10  # m between channels")
     gauge: Distance = key("10  # m, gauge length")
 
     def _problems(self):
-        points = [at.xyz for at in self.along]
+        if len({type(at) for at in self.along}) > 1:
+            message = "some positions have longitude and latitude, others have x and y"
+            yield "along", message, "write longitude and latitude for all, or for none"
+            return
+        points = _metres(self.along)
         if len(points) < 2:
             message = f"a fibre needs at least two positions, {len(points)} given"
             yield "along", message, "give two positions or more"

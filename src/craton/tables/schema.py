@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, PrivateAttr, m
 
 from craton.conventions import DEVICES, QUANTITIES
 from craton.errors import ScenarioError
-from craton.tables.consistency import plane_problems, shot_problems, space_problems
+from craton.tables.consistency import place_problems, plane_problems, shot_problems, space_problems
 from craton.tables.fields import (
     Distance,
     Duration,
@@ -290,6 +290,7 @@ class WaveScenario(Document):
 
     def _problems(self):
         yield from plane_problems(self) if self.domain.planar else space_problems(self)
+        yield from place_problems(self)
         yield from shot_problems(self)
         step, sampling = self.time.step, self.output.sampling
         if step is not None and sampling is not None and sampling < step * (1 - 1e-9):

@@ -40,7 +40,7 @@ def sections(d, plan, sources, limit):
         "Grid": grid(d),
         "Time": time(d, limit),
         "Resolution": resolution(d, sources),
-        "Sources": sources_of(sources),
+        "Sources": sources_of(sources, d.scenario.domain),
         "Receivers": receivers(plan, d.scenario.output.waveforms),
         "Memory": memory(plan),
         "Phases of a step": phases(plan),

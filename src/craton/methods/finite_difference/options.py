@@ -5,7 +5,6 @@ methods that it may meet.
 from typing import Annotated
 
 from craton.conventions import FACES
-from craton.tables.consistency import NO_CHUNK
 from craton.tables.fields import (
     Distance,
     Frequency,
@@ -203,7 +202,6 @@ FOREIGN = (
     Foreign("model.kind", ("regions",), (_REGIONS, _KINDS)),
     Foreign("model.regions", _beside_a_kind, (_REGIONS, "leave regions out")),
     Foreign("model.**.stiffness", refused=(_STIFFNESS, _THOMSEN)),
-    Foreign("source|receivers.**.longitude", refused=NO_CHUNK, up=1),
     Foreign("snapshots.*.plane.surface", _is_true, (_SURFACE, "write plane = { z = 0 }"), up=1),
 )
 

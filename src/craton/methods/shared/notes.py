@@ -1,19 +1,57 @@
 """Rows of `craton plan` that all wave methods share: sources, receivers, steps, memory, phases."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from craton.survey import geography
 from craton.survey import sources as survey_sources
 
+LISTED = 20  # receivers whose positions on Earth are listed
 
-def sources_of(sources):
-    """Each source with its position, mechanism and wavelet."""
-    return [(s.name, survey_sources.describe(s).removeprefix(f"{s.name} ")) for s in sources] or [
-        ("none", "the wavefield stays at rest")
-    ]
+
+def sources_of(sources, domain):
+    """Each source with its position, mechanism and wavelet; where the domain has a place on Earth,
+    with longitude and latitude, and the mechanism in true east, north and up.
+    """
+    earth = geography.local_of(domain)
+    if earth is not None and not domain.planar:
+        sources = [_true(source, earth) for source in sources]
+    rows = [(s.name, survey_sources.describe(s, earth).removeprefix(f"{s.name} ")) for s in sources]
+    return rows or [("none", "the wavefield stays at rest")]
+
+
+def _true(source, earth):
+    """Return a point source with its mechanism in true east, north and up; others as they are."""
+    if not isinstance(source, survey_sources.PointSource):
+        return source
+    axes = earth.axes(np.array([source.xyz]))[0]
+    moment = None if source.moment is None else axes.T @ source.moment @ axes
+    return replace(
+        source, moment=moment, force=None if moment is not None else axes.T @ source.force
+    )
 
 
 def receivers(plan, waveforms):
-    """Return number of receivers and channels."""
+    """Return number of receivers and channels, and where the first of them are on Earth."""
+    return _counts(plan, waveforms) + _on_earth(plan.receivers)
+
+
+def _on_earth(receivers):
+    """Longitude, latitude and position of the first receivers, where they are known."""
+    if receivers.stations is None:
+        return []
+    degrees = {name: values for name, values, _ in receivers.stations.coordinates}
+    columns = zip(receivers.names, degrees["longitude"], degrees["latitude"], receivers.xyz)
+    rows = [
+        (name, f"longitude {lon:.6g}, latitude {lat:.6g}: ({x:.6g}, {y:.6g}, {z:.6g}) m")
+        for name, lon, lat, (x, y, z) in [*columns][:LISTED]
+    ]
+    more = len(receivers) - LISTED
+    return rows + ([("...", f"and {more} more")] if more > 0 else [])
+
+
+def _counts(plan, waveforms):
     fibres = plan.receivers.fibres
     fibre_channels = len(fibres) if fibres is not None else 0
     channels = len(plan.channels) - fibre_channels

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from craton.tables.consistency import NO_CHUNK
 from craton.tables.fields import (
     Distance,
     Duration,
@@ -15,7 +14,6 @@ from craton.tables.fields import (
     Latitude,
     Length,
     Longitude,
-    Place,
     Table,
     Text,
     choice,
@@ -154,7 +152,6 @@ def chunk_problems(scenario):
             kinds = listed([shown(name) for name in RADIAL])
             yield "model.kind", message, f"write kind = {kinds}; or a box in place of chunk"
         return
-    yield from ((dotted(path), *NO_CHUNK) for path, _ in places(scenario, Place))
     if is_radial:
         chunk = "chunk = { longitude =, latitude =, width =, period = } in [domain]"
         message = f"{kind} is a radial Earth model, which needs domain.chunk"

@@ -18,7 +18,7 @@ def sections(d, plan, sources, scenario):
         "Model": model(d),
         "Sources": chunk_notes.sources(d.globe, sources)
         if d.globe and sources
-        else sources_of(sources),
+        else sources_of(sources, scenario.domain),
         "Receivers": receivers(plan, scenario.output.waveforms),
         "Memory": memory(plan) + [("per element", f"{plan.nbytes / d.mesh.size:,.0f} bytes")],
         "Phases of a step": phases(plan),

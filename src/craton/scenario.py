@@ -55,7 +55,14 @@ from craton.tables.receivers import (
     Station,
 )
 from craton.tables.schema import Geographic, Output, TimeSpan
-from craton.tables.source_files import CmtSolution, ForceSolution, PlaneWave, QuakeMl, Srf
+from craton.tables.source_files import (
+    CmtSolution,
+    ForceSolution,
+    PlaneWave,
+    QuakeMl,
+    SourceTable,
+    Srf,
+)
 from craton.tables.sources import (
     Brune,
     CmtTensor,
@@ -131,9 +138,11 @@ def Scenario(**values):  # noqa: N802 (it stands for the classes of all methods)
 
     Parameters
     ----------
-    values : dict, list or table by name
+    values : dict, list, table or object by name
         Keys and values are those of the TOML file (docs/scenario.md): numbers in SI units, or
-        strings with a unit.
+        strings with a unit. In place of a file, and of the table that has nothing else, an object:
+        ``model`` an xarray.Dataset, ``receivers`` an Inventory of ObsPy or a pandas.DataFrame,
+        ``source`` an Event or Catalog of ObsPy or a pandas.DataFrame.
 
     Returns
     -------
@@ -150,7 +159,7 @@ def Scenario(**values):  # noqa: N802 (it stands for the classes of all methods)
     return scenario
 
 
-def load(path, overrides=()):
+def load(path, overrides=(), **tables):
     """Return a scenario from a TOML file.
 
     Parameters
@@ -160,6 +169,8 @@ def load(path, overrides=()):
     overrides : sequence of str
         ``"key.path=value"`` each, applied before checking: ``"source.0.wavelet.tau=0.2"``,
         ``"domain.spacing=200 m"``.
+    tables : dict, list, table or object by name
+        In place of those of the file, as of `Scenario`: ``receivers=inventory, model=dataset``.
 
     Returns
     -------
@@ -170,10 +181,10 @@ def load(path, overrides=()):
     craton.errors.ScenarioError
         With every problem found.
     """
-    return checked(read(path, overrides))
+    return checked(read(path, overrides, **tables))
 
 
-def loads(text, overrides=(), file="scenario"):
+def loads(text, overrides=(), file="scenario", **tables):
     """Return a scenario from TOML text: Scenario; see `load`.
 
     Parameters
@@ -183,11 +194,13 @@ def loads(text, overrides=(), file="scenario"):
         As of `load`.
     file : str or os.PathLike
         Name in messages; relative paths in the text are relative to its folder.
+    tables : dict, list, table or object by name
+        As of `load`.
     """
-    return checked(reads(text, overrides, file))
+    return checked(reads(text, overrides, file, **tables))
 
 
-def read(path, overrides=()):
+def read(path, overrides=(), **tables):
     """Like `load`, but the problems are returned beside the scenario, so that further checks can
     add theirs: Reading.
 
@@ -196,11 +209,13 @@ def read(path, overrides=()):
     path : str or os.PathLike
     overrides : sequence of str
         As of `load`.
+    tables : dict, list, table or object by name
+        As of `load`.
     """
-    return document.read(path, diagnose, overrides, SYNONYMS)
+    return document.read(path, _diagnosed_with(tables), overrides, SYNONYMS)
 
 
-def reads(text, overrides=(), file="scenario"):
+def reads(text, overrides=(), file="scenario", **tables):
     """Like `loads`, but the problems are returned beside the scenario: Reading.
 
     Parameters
@@ -209,8 +224,15 @@ def reads(text, overrides=(), file="scenario"):
     overrides : sequence of str
     file : str or os.PathLike
         As of `loads`.
+    tables : dict, list, table or object by name
+        As of `load`.
     """
-    return document.reads(text, diagnose, overrides, file, SYNONYMS)
+    return document.reads(text, _diagnosed_with(tables), overrides, file, SYNONYMS)
+
+
+def _diagnosed_with(tables):
+    """`diagnose` of the tables of a file with others in their place."""
+    return lambda values: diagnose(values | tables)
 
 
 def with_overrides(scenario, overrides):
@@ -284,6 +306,7 @@ __all__ = [
     "Samples",
     "Scenario",
     "Snapshot",
+    "SourceTable",
     "SpectralScenario",
     "Sphere",
     "Sponge",

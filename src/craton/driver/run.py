@@ -22,11 +22,11 @@ __all__ = [
 ]
 
 
-def load(path, overrides=()):
+def load(path, overrides=(), **tables):
     """Return a scenario from a TOML file; see `craton.scenario.load`."""
     from craton.scenario import load
 
-    return load(path, overrides)
+    return load(path, overrides, **tables)
 
 
 def plan(scenario, comm=None):

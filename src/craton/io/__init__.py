@@ -83,6 +83,7 @@ class Format:
 
 
 FORMATS = [
+    Format("csv", "source", "source_table"),
     Format("cmtsolution", "source", "cmtsolution", options=("convention",)),
     Format("forcesolution", "source", "forcesolution"),
     Format("srf", "source", "srf"),

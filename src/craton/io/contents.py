@@ -55,6 +55,8 @@ class FileSource:
     name : str
     origin : str or None
         Origin time, ISO 8601, UTC; None where the file has none.
+    coordinates : str or None
+        ``"geographic"`` or ``"metres"``; None where the file does not say.
     """
 
     longitude: float
@@ -68,6 +70,7 @@ class FileSource:
     wavelet: str = "gaussian"
     name: str = ""
     origin: str | None = None
+    coordinates: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from craton.errors import ResourceError
+from craton.io import objects
 from craton.tables.document import dumps, named_files, tables_as_toml, tables_of
 
 FOLDER = "inputs"
@@ -65,7 +66,10 @@ class Inputs:
             if path in self.by_path:
                 continue
             nested = _scenario_tables(path)
-            copied = nested is not None or _size(path) <= self.limit
+            temporary = objects.is_temporary(
+                path
+            )  # it goes with this process: no size is too large
+            copied = nested is not None or temporary or _size(path) <= self.limit
             name = self._free_name(Path(path).name) if copied else ""
             self.by_path[path] = Input(prefix + dotted, path, name, nested)
             if nested is not None:

@@ -205,15 +205,14 @@ def in_domain_axes(scenario, xyz, moment, force, true_axes=False):
 
 def _from_file(entry, name, scenario, medium):
     """Return the sources of a file: points, or a finite fault."""
-    held, places = (
-        contents(entry),
-        geography.places(scenario.domain, getattr(entry, "coordinates", "geographic")),
-    )
+    held, coordinates = contents(entry), getattr(entry, "coordinates", "geographic")
     if not isinstance(held, list):
-        return [faults.build(held, name, places, medium)]
+        mapped = geography.places(scenario.domain, coordinates)
+        return [faults.build(held, name, mapped, medium)]
+    mapped = geography.places(scenario.domain, held[0].coordinates or coordinates)
     names = [name] if len(held) == 1 else [f"{name}.{n}" for n in range(1, len(held) + 1)]
     return [
-        _point(places, title, point, _wavelet(entry, point)) for title, point in zip(names, held)
+        _point(mapped, title, point, _wavelet(entry, point)) for title, point in zip(names, held)
     ]
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from craton.errors import Problem
 from craton.tables.fields import Table
 from craton.tables.foreign import adopt, dotted
+from craton.tables.objects import as_files
 from craton.text import listed, nearest, shown
 
 
@@ -37,9 +38,9 @@ def diagnose(values, root, scenarios=None):
     problems : list of Problem
         Empty when the scenario is right.
     """
-    values = _copied(values)
+    values, unwritten = as_files(_copied(values))
     refused, notes, renamed, usable = adopt(values, root.FOREIGN)
-    problems = {problem.key: problem for problem in refused}
+    problems = {problem.key: problem for problem in (*unwritten, *refused)}
     for _ in range(8):
         scenario, errors = _attempt(values, root)
         unknown = [e for e in errors if e["type"] == "extra_forbidden"]
@@ -55,7 +56,9 @@ def diagnose(values, root, scenarios=None):
         scenario.keep_notes(
             f"{key}: {note.format(scenario, value=value)}" for key, note, value in notes
         )
-    return scenario if usable else None, [_as_written(p, renamed) for p in problems.values()]
+    unwritten_keys = tuple(f"{problem.key}." for problem in unwritten)
+    reported = [p for p in problems.values() if not p.key.startswith(unwritten_keys or ("\0",))]
+    return scenario if usable else None, [_as_written(p, renamed) for p in reported]
 
 
 def _attempt(values, root):

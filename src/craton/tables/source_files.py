@@ -65,6 +65,17 @@ class ForceSolution(_SourceFile):
     wavelet: Wavelet | None = None
 
 
+class SourceTable(_Elsewhere):
+    """Point sources of a CSV ``file``, a row for each; a ``wavelet`` takes the place of their half
+    durations.
+    """
+
+    kind: Literal["csv"] = "csv"
+    name: Text | None = None
+    file: FilePath
+    wavelet: Wavelet | None = None
+
+
 class Srf(_SourceFile):
     """A kinematic finite fault: a Standard Rupture Format ``file``, version 1.0 or 2.0."""
 
@@ -115,7 +126,13 @@ class PlaneWave(_Elsewhere):
         return self.z if self.depth is None else 0.0 - self.depth
 
 
-FILES = {"cmtsolution": CmtSolution, "forcesolution": ForceSolution, "srf": Srf, "quakeml": QuakeMl}
+FILES = {
+    "csv": SourceTable,
+    "cmtsolution": CmtSolution,
+    "forcesolution": ForceSolution,
+    "srf": Srf,
+    "quakeml": QuakeMl,
+}
 
 
 def _keys_of(kind):

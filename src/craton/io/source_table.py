@@ -1,0 +1,128 @@
+"""Point sources in a text table or a pandas.DataFrame: one row each, under a heading of columns."""
+
+import csv
+
+import numpy as np
+
+from craton.conventions import magnitude_to_moment
+from craton.io.contents import FileSource, moment_tensor
+from craton.io.keyed import lines_of
+from craton.units import UnitError, si
+
+SEPARATORS = ",;\t"
+NAMES = {"lon": "longitude", "lat": "latitude", "mw": "magnitude", "m0": "moment"}
+NAMES |= {"fe": "fx", "fn": "fy", "fu": "fz", "shift": "time_shift"}
+GLOBAL_CMT = ("mrr", "mtt", "mpp", "mrt", "mrp", "mtp")
+LOCAL = ("mxx", "myy", "mzz", "mxy", "mxz", "myz")  # east, north, up
+FORCE = ("fx", "fy", "fz")
+COUPLE = ("strike", "dip", "rake")
+DIMENSIONS = dict.fromkeys(("longitude", "latitude", *COUPLE), "angle")
+DIMENSIONS |= dict.fromkeys(("x", "y", "z", "depth"), "length")
+DIMENSIONS |= dict.fromkeys((*GLOBAL_CMT, *LOCAL, "moment"), "moment")
+DIMENSIONS |= dict.fromkeys(FORCE, "force") | dict.fromkeys(("time_shift", "half_duration"), "time")
+DIMENSIONS |= {"magnitude": "ratio"}
+
+
+def read(path):
+    """Read the sources of a file.
+
+    Parameters
+    ----------
+    path : path-like
+        Columns ``longitude, latitude`` (degrees) or ``x, y`` (m); ``depth`` (m below z = 0) or
+        ``z``; a mechanism: ``strike, dip, rake`` (degrees) with ``moment`` (N m) or ``magnitude``
+        (Mw), or ``mrr mtt mpp mrt mrp mtp``, or ``mxx myy mzz mxy mxz myz`` (N m, east north up),
+        or ``fx fy fz`` (N), or ``moment`` or ``magnitude`` alone (an explosion); perhaps
+        ``half_duration`` and ``time_shift`` (s) and ``name``. Numbers may carry a unit.
+
+    Returns
+    -------
+    list of FileSource
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    ValueError
+        A column is missing, or a row is wrong: says which.
+    """
+    lines = lines_of(path)
+    if len(lines) < 2:
+        raise ValueError("no sources: the file needs a heading of column names and rows")
+    separator = max(SEPARATORS, key=lines[0][1].count)
+    heading, *rows = (
+        next(csv.reader([line], delimiter=separator, skipinitialspace=True)) for _, line in lines
+    )
+    names = [NAMES.get(name, name) for name in (cell.strip().lower() for cell in heading)]
+    _check_columns(names)
+    return [_source(n, dict(zip(names, cells))) for (n, _), cells in zip(lines[1:], rows)]
+
+
+def _check_columns(names):
+    held = f"; its columns are {', '.join(names)}"
+    if not any({a, b} <= set(names) for a, b in (("longitude", "latitude"), ("x", "y"))):
+        raise ValueError(f"it needs the columns longitude and latitude, or x and y{held}")
+    if ("depth" in names) == ("z" in names):
+        raise ValueError(f"it needs exactly one of the columns depth and z{held}")
+    if _mechanism(names) is None:
+        raise ValueError(
+            "it needs a mechanism: strike, dip, rake with moment or magnitude; the six of a moment "
+            f"tensor (mrr ... or mxx ...); fx, fy, fz; or moment of an explosion{held}"
+        )
+
+
+def _mechanism(names):
+    """Columns of the mechanism that a file has."""
+    size = next(((name,) for name in ("moment", "magnitude") if name in names), None)
+    kinds = [GLOBAL_CMT, LOCAL, FORCE, *([COUPLE + size, size] if size else [])]
+    return next((columns for columns in kinds if set(columns) <= set(names)), None)
+
+
+def _source(line, cells):
+    """One row; its numbers in SI."""
+    texts = {name: text.strip() for name, text in cells.items()}
+    try:
+        row = {name: _number(texts[name], name) for name in DIMENSIONS if texts.get(name)}
+        on_earth = "longitude" in row and "latitude" in row
+        x, y = ("longitude", "latitude") if on_earth else ("x", "y")
+        place = row[x], row[y], row["depth"] if "depth" in texts else -row["z"]
+        return FileSource(
+            *place,
+            row.get("time_shift", 0.0),
+            row.get("half_duration", 0.0),
+            name=texts.get("name", ""),
+            coordinates="geographic" if on_earth else "metres",
+            **_moment_or_force(row, _mechanism(row)),
+        )
+    except KeyError as error:
+        raise ValueError(f"line {line}: no {error.args[0]}") from None
+    except (UnitError, ValueError) as error:
+        raise ValueError(f"line {line}: {error}") from None
+
+
+def _moment_or_force(row, columns):
+    if columns is None:
+        raise ValueError("the mechanism is not complete")
+    values = [row[name] for name in columns]
+    if columns == FORCE:
+        return {"force": np.array(values)}
+    if columns == GLOBAL_CMT:
+        return {"moment": moment_tensor(values)}
+    if columns == LOCAL:
+        xx, yy, zz, xy, xz, yz = values
+        return {"moment": np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])}
+    size = magnitude_to_moment(values[-1]) if columns[-1] == "magnitude" else values[-1]
+    if len(columns) == 1:
+        return {"moment": size * np.eye(3)}
+    return {"plane": (*values[:3], size)}
+
+
+def _number(text, name):
+    try:
+        value = float(text)
+    except ValueError:
+        value = text
+    try:
+        return si(value, DIMENSIONS[name])
+    except UnitError as error:
+        raise ValueError(f"{name}: {error}") from None

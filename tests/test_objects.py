@@ -1,0 +1,196 @@
+"""Objects of xarray, pandas and ObsPy in place of files, and the run folder that keeps them."""
+
+import tomllib
+
+import numpy as np
+import pandas
+import pytest
+import xarray
+
+import craton
+from craton.errors import ScenarioError
+from craton.io import objects
+from craton.output import inputs
+from craton.scenario import Scenario, dumps
+from craton.survey import receivers, source_files
+from craton.survey.geography import Local
+
+obspy = pytest.importorskip("obspy")
+
+AXIS = np.linspace(-8000.0, 8000.0, 5)
+DEPTHS = np.linspace(-10000.0, 0.0, 6)
+WAVELET = {"kind": "gaussian", "tau": 0.4}
+
+
+def crust(vs=2900.0):
+    """Model of a speed that grows along x."""
+    speed = np.broadcast_to(vs + 0.02 * AXIS, (6, 5, 5))
+    values = {"vp": 1.7 * speed, "vs": speed, "rho": 0.9 * speed}
+    axes = {"x": AXIS, "y": AXIS, "z": DEPTHS}
+    return xarray.Dataset({k: (("z", "y", "x"), v) for k, v in values.items()}, axes)
+
+
+def event(depth=4000.0):
+    """Event with a moment tensor and a duration."""
+    from obspy.core import event as ev
+
+    origin = ev.Origin(
+        time=obspy.UTCDateTime(2020, 1, 1), longitude=12.5, latitude=47.25, depth=depth
+    )
+    tensor = ev.MomentTensor(
+        tensor=ev.Tensor(m_rr=1e15, m_tt=-2e15, m_pp=1e15, m_rt=3e14, m_rp=0, m_tp=0),
+        source_time_function=ev.SourceTimeFunction(type="triangle", duration=2.4),
+        derived_origin_id=origin.resource_id,
+    )
+    mechanism = ev.FocalMechanism(moment_tensor=tensor)
+    return ev.Event(origins=[origin], focal_mechanisms=[mechanism])
+
+
+def inventory():
+    """Two stations of two networks."""
+    from obspy.core import inventory as inv
+
+    stations = [inv.Station("FUR", 47.25 + d, 12.5 + d, 500.0) for d in (0.01, -0.01)]
+    return inv.Inventory(
+        [inv.Network("GR", [stations[0]]), inv.Network("BW", [stations[1]])], source="test"
+    )
+
+
+def tables(**changes):
+    """Tables of a box with objects."""
+    values = {
+        "domain": {
+            "origin": [-8000, -8000, -10000],
+            "size": [16000, 16000, 10000],
+            "spacing": 500,
+            "geographic": {"longitude": 12.5, "latitude": 47.25},
+        },
+        "boundaries": {"others": "sponge", "sponge": {"thickness": 4}},
+        "model": crust(),
+        "time": {"duration": 1},
+        "source": event(),
+        "receivers": inventory(),
+    }
+    return values | changes
+
+
+@pytest.fixture(scope="module")
+def scenario():
+    """Scenario with an object in each place."""
+    return Scenario(**tables())
+
+
+def test_a_run_of_objects_keeps_them_as_standard_files(scenario, tmp_path):
+    craton.run(scenario, out=tmp_path / "out", progress=False, device="cpu")
+    written = tomllib.loads((tmp_path / "out" / "scenario.toml").read_text())
+    assert written["model"]["file"] == "inputs/model.nc"
+    assert written["source"][0]["kind"] == "quakeml"
+    again = craton.load(tmp_path / "out" / "scenario.toml")
+    with xarray.open_dataset(again.model.file) as dataset:
+        assert dataset.equals(crust())
+    assert [*map(str, obspy.read_inventory(again.receivers[0].file).get_contents()["stations"])]
+    assert obspy.read_events(again.source[0].file)[0].origins[0].depth == 4000
+    built = receivers.build(again)
+    assert built.names == ["GR.FUR", "BW.FUR"]
+    assert built.xyz[0, :2] == pytest.approx(Local(12.5, 47.25).xy(12.51, 47.26))
+    (source,) = source_files.build_all(again)
+    assert source.xyz[2] == -4000 and source.moment[2, 2] == 1e15
+
+
+def test_equal_objects_give_equal_scenarios_and_others_do_not(scenario):
+    values = tables(source=scenario.source, receivers=scenario.receivers)
+    assert Scenario(**values) == scenario
+    other = Scenario(**(values | {"model": crust(3000.0)}))
+    assert other.model.file != scenario.model.file and other != scenario
+    assert objects.is_temporary(scenario.model.file)
+    assert (
+        inputs.Inputs(scenario, limit=0).files("inputs")[scenario.model.file] == "inputs/model.nc"
+    )
+
+
+def test_objects_replace_tables_of_a_file_and_stand_beside_other_keys(scenario, tmp_path):
+    (tmp_path / "box.toml").write_text(dumps(scenario))
+    table = pandas.DataFrame(
+        {"x": [0.0], "y": [100.0], "z": [-50.0]}, index=pandas.Index(["A"], name="name")
+    )
+    more = [table, {"name": "B", "at": [0, 0, 0]}]
+    ground = xarray.DataArray(np.full((3, 3), 0.0), {"x": AXIS[::2], "y": AXIS[::2]}, ("y", "x"))
+    changed = craton.load(
+        tmp_path / "box.toml",
+        ["time.duration=2"],
+        receivers=more,
+        source={"file": event(3000.0), "wavelet": WAVELET},
+        model={"file": crust(), "attenuation": {"band": [0.1, 1]}, "topography": ground},
+    )
+    assert changed.time.duration == 2
+    assert changed.model.attenuation is not None and changed.model.topography.z[0][0] == 0
+    assert changed.source[0].kind == "quakeml" and changed.source[0].wavelet.tau == 0.4
+    built = receivers.build(changed)
+    assert built.names == ["A", "B"] and built.xyz[0].tolist() == [0, 100, -50]
+
+
+def test_a_table_of_sources_gives_every_mechanism():
+    rows = pandas.DataFrame(
+        {
+            "longitude": [12.5, 12.51],
+            "latitude": [47.25, 47.25],
+            "depth": ["2 km", "2500"],
+            "magnitude": [4.0, 4.2],
+            "half_duration": [1.0, 2.0],
+            "time_shift": [0.0, 0.5],
+        }
+    )
+    blasts = source_files.build_all(Scenario(**tables(source=rows)))
+    assert [s.name for s in blasts] == ["source 1.1", "source 1.2"]
+    assert blasts[0].moment == pytest.approx(np.eye(3) * 10 ** (1.5 * 4.0 + 9.1), rel=0.02)
+    assert blasts[1].xyz[2] == -2500 and blasts[1].wavelet.delay == 0.5
+    couple = rows.assign(strike=30, dip=60, rake=90)
+    moment = source_files.build_all(Scenario(**tables(source=couple)))[0].moment
+    assert np.trace(moment) == pytest.approx(0, abs=1e9) and moment[2, 2] > 1e15
+    metres = pandas.DataFrame(
+        {"x": [10.0], "y": [20.0], "z": [-30.0], "fx": [1.0], "fy": [2.0], "fz": [3.0]}
+    )
+    (force,) = source_files.build_all(
+        Scenario(**tables(source={"file": metres, "wavelet": WAVELET}))
+    )
+    assert force.xyz == (10, 20, -30) and force.force.tolist() == [1, 2, 3]
+    six = dict(
+        zip(("mrr", "mtt", "mpp", "mrt", "mrp", "mtp"), (1e15, 2e15, 3e15, 4e14, 5e14, 6e14))
+    )
+    tensor = metres[["x", "y", "z"]].assign(**six)
+    (source,) = source_files.build_all(
+        Scenario(**tables(source={"file": tensor, "wavelet": WAVELET}))
+    )
+    assert (
+        source.moment[2, 2] == 1e15 and source.moment[0, 2] == 5e14 and source.moment[1, 2] == -4e14
+    )
+
+
+@pytest.mark.parametrize(
+    "columns, message",
+    [
+        (
+            {"longitude": [1], "depth": [1], "moment": [1]},
+            "needs the columns longitude and latitude",
+        ),
+        ({"x": [1], "y": [1], "depth": [1], "z": [1], "moment": [1]}, "exactly one of the columns"),
+        ({"x": [1], "y": [1], "z": [1], "strike": [1]}, "it needs a mechanism"),
+        ({"x": ["here"], "y": [1], "z": [-1], "moment": [1]}, ":2: x: "),
+        ({"x": [1], "y": [1], "z": [-1], "moment": [np.nan]}, ":2: the mechanism is not complete"),
+    ],
+)
+def test_wrong_tables_of_sources_are_refused(columns, message):
+    with pytest.raises(ScenarioError, match=message):
+        craton.plan(
+            Scenario(**tables(source={"file": pandas.DataFrame(columns), "wavelet": WAVELET}))
+        )
+
+
+def test_objects_in_the_wrong_place_are_refused_all_at_once():
+    with pytest.raises(ScenarioError) as caught:
+        Scenario(**tables(model=inventory(), receivers=crust(), time={"duration": -1}))
+    keys = [problem.key for problem in caught.value.problems]
+    assert keys == ["model", "receivers.0", "time.duration"]
+    unwritable = crust().assign_attrs(note={"a": object()})
+    with pytest.raises(ScenarioError, match="model.file: this Dataset cannot be written as .nc"):
+        Scenario(**tables(model=unwritable))

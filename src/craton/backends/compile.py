@@ -142,9 +142,11 @@ def library(source):
     ResourceError
         The cache is not safe, the compiler fails, or what it wrote cannot be loaded.
     """
-    # Threads that wait should not spin for milliseconds where others want the core; read when
-    # OpenMP is loaded.
-    os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+    # Threads that wait should not spin where others want the core: three runs side by side with a
+    # thread a core took 25 times as long with 20,000 turns as with 1,000, which cost a run that is
+    # alone nothing (bench/NOTES.md). Read when OpenMP is loaded.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     command, place = [*compiler(), *FLAGS], kernel_cache.checked_folder()
     text = "\0".join([*command, machine(), source])
     digest = hashlib.sha256(text.encode()).hexdigest()[: kernel_cache.DIGITS]

@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
@@ -17,11 +18,14 @@ from craton.backends.base import Program, Shared, Stage, aligned, fill, interlea
 from craton.backends.work import bound, late, skewable
 from craton.core.plan import LANES, ColourBoundaries, Phase
 from craton.core.subdomain import regions
+from craton.errors import ResourceError
 
 RUNNER = Path(__file__).parent / "runner.cpp"
 TILE = (8, 16)  # planes and rows; measured in bench/NOTES.md
 VECTOR = 8  # points along x: slabs that neighbours wait for are a multiple of it thick
 EVERYTHING = 1 << 30
+MOST_THREADS = 1 << 12
+OMP_PAUSE_HARD = 2  # <omp.h>
 # of one field's plane in a block where two phases share a pass: some sixty of these fill 2 MiB of
 # cache
 BLOCK_BYTES = 24 << 10
@@ -52,7 +56,7 @@ class CPU:
     pool: ThreadPoolExecutor | None = field(default=None, repr=False)
 
     def __post_init__(self):
-        self.threads = self.threads or int(os.environ.get("OMP_NUM_THREADS", 0)) or cores()
+        self.threads = self.threads or threads_asked_for() or cores()
 
     @property
     def width(self):
@@ -150,6 +154,7 @@ class CPU:
         sources = {op.name: host.with_entries(op.source(precision)) for op in operators}
         built = host.libraries({*sources.values(), RUNNER.read_text()})
         self.runner = built[RUNNER.read_text()]
+        end_threads_before_forks(self.runner._name)
         return {
             op.name: ctypes.cast(
                 built[sources[op.name]][f"call_{op.function}"], ctypes.c_void_p
@@ -331,6 +336,39 @@ def in_turns(launch):
         if launch.colours
         else [launch]
     )
+
+
+def threads_asked_for():
+    """Return the first number of $OMP_NUM_THREADS; 0 where it is not set.
+
+    Raises
+    ------
+    ResourceError
+        It is no number from 1 to MOST_THREADS.
+    """
+    text = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if text and not (text.isdecimal() and len(text) < 6 and 0 < int(text) <= MOST_THREADS):
+        raise ResourceError(
+            f"OMP_NUM_THREADS = {text[:40]} is not a number of threads from 1 to {MOST_THREADS}: "
+            "unset it, or set it to the number of cores"
+        )
+    return int(text or 0)
+
+
+@cache
+def end_threads_before_forks(path):
+    """End the threads of OpenMP whenever this process forks: a child would wait for ever for
+    threads that it does not have. They start again with the next launch, in both processes.
+
+    Parameters
+    ----------
+    path : str
+        A library that is linked with OpenMP, whose `omp_pause_resource_all` (OpenMP 5.0) ends the
+        threads.
+    """
+    pause = getattr(ctypes.CDLL(path), "omp_pause_resource_all", None)
+    if pause is not None and hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lambda: pause(OMP_PAUSE_HARD))
 
 
 def cores():

@@ -167,9 +167,11 @@ def on_all(comm):
 
 @contextmanager
 def ended_by_signal():
-    """Inside, SIGTERM ends the program like Ctrl-C also before and after the time loop, which has a
-    gentler way of its own.
+    """Inside, SIGTERM, SIGHUP and SIGUSR1 end the program like Ctrl-C also before and after the
+    time loop, which has a gentler way of its own.
     """
+    from craton.driver.recorder import STOPPING, under_nohup
+
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -177,11 +179,12 @@ def ended_by_signal():
     def stop(number, frame):
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {number: signal.signal(number, stop) for number in STOPPING if not under_nohup(number)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def written(out):

@@ -2,17 +2,22 @@
 start one.
 """
 
+import ctypes
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from craton.comm.pulse import LAUNCHER
 from craton.errors import Problem, ResourceError, ScenarioError
+from craton.text import shown
 
 # (family, variable with the number of processes, variable with the number of this one). Slurm sets
 # the step's variables for what srun starts; SLURM_NTASKS alone also stands in the batch script,
@@ -25,6 +30,9 @@ LAUNCHERS = (
 )
 INSTALL = "pip install 'craton[mpi]' (mpi4py and the mpich wheel with its mpiexec)"
 PATIENCE = 8  # s for ranks to end after a signal
+REPEAT = 0.5  # s: systems that end a job send more than one signal; later ones are a second Ctrl-C
+PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+SILENT_RANK = re.compile("craton: rank .*; all ranks end")
 # What Hydra, MPICH's launcher, says around the message of the rank that failed.
 CHATTER = (
     "=====",
@@ -58,9 +66,25 @@ class Launch:
 def launch():
     """Return the Launch of this process, or None where no launcher's variables are set."""
     for family, size, rank in LAUNCHERS:
-        if os.environ.get(size, "").isdigit():
-            return Launch(family, int(os.environ[size]), int(os.environ.get(rank) or 0))
+        if os.environ.get(size, "").isdecimal():
+            return Launch(family, *_numbers(size, rank))
     return None
+
+
+def _numbers(size, rank):
+    """Return the number of processes and that of this one, from a launcher's variables.
+
+    Raises
+    ------
+    ScenarioError
+        They are no such numbers.
+    """
+    count, number = os.environ[size], os.environ.get(rank) or "0"
+    is_number = number.isdecimal() and len(count) < 10
+    if is_number and (int(number) < int(count) or not int(count)):
+        return int(count), int(number)
+    remedy = f"start craton by an MPI launcher, or unset {size} and {rank}"
+    raise _wrong(f"{rank} = {shown(number)} is not a rank of {size} = {shown(count)}", remedy)
 
 
 def started():
@@ -118,12 +142,17 @@ def refuse(message, remedy):
     """Raise what is wrong with the launcher or the library; every process finds the same, the first
     one says it.
     """
-    problem = Problem("mpiexec", message, remedy)
-    error = ScenarioError([problem])
+    error = _wrong(message, remedy)
     launched = launch()
     error.quiet = bool(launched and launched.rank)
-    error.args = (f"mpiexec: {message}\n    -> {remedy}",)
     raise error
+
+
+def _wrong(message, remedy):
+    """Return the error of a launcher or library."""
+    error = ScenarioError([Problem("mpiexec", message, remedy)])
+    error.args = (f"mpiexec: {message}\n    -> {remedy}",)
+    return error
 
 
 def mpiexec(default=None):
@@ -142,25 +171,51 @@ def mpiexec(default=None):
 
 
 def command(ranks, words):
-    """Return the command line that runs `craton` with these words on so many ranks."""
+    """Return the command line that runs `craton` with these words on so many ranks; nothing is
+    imported from the working folder (-P).
+    """
     if find_spec("mpi4py") is None:
         raise ResourceError(f"several ranks need mpi4py\n    {INSTALL}")
-    return [mpiexec(), "-n", str(ranks), sys.executable, "-m", "mpi4py", "-m", "craton", *words]
+    python = (sys.executable, "-P", "-m", "mpi4py", "-m", "craton")
+    return [mpiexec(), "-n", str(ranks), *python, *words]
+
+
+def environment():
+    """Variables of ranks: this host only, whatever batch system is around; modules from nowhere but
+    the installation and the named folders of $PYTHONPATH.
+    """
+    folders = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    return os.environ | {
+        "HYDRA_LAUNCHER": "fork",
+        "PYTHONSAFEPATH": "1",
+        "PYTHONPATH": os.pathsep.join(folders),
+        LAUNCHER: str(os.getpid()),
+    }
+
+
+def end_with_parent():
+    """Return a function which, called in a process, makes the kernel end that process when its
+    parent has ended, however that ended (Linux).
+    """
+    try:
+        prctl = ctypes.CDLL(None).prctl
+    except (AttributeError, OSError, TypeError):
+        return lambda: None
+    return lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def run(ranks, words, busy=lambda: False):
     """Run `craton` with these words on so many ranks of this host.
 
-    Ctrl-C goes to the launcher once, which passes it on to every rank. Ranks that do not end soon
-    are killed, but for as long as `busy` says that they are writing what must not be lost.
+    Ctrl-C goes to the launcher once, which passes it on to every rank; a second one ends all at
+    once. Ranks that do not end soon are killed, but for as long as `busy` says that they are
+    writing what must not be lost. They end as well when this process is killed.
 
     Returns
     -------
     int, str
         Exit code, and what ended the ranks where they could not say it themselves.
     """
-    # this host only, whatever batch system is around
-    environment = {**os.environ, "HYDRA_LAUNCHER": "fork"}
     process = subprocess.Popen(
         command(ranks, words),
         stdin=subprocess.DEVNULL,
@@ -168,49 +223,40 @@ def run(ranks, words, busy=lambda: False):
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        env=environment,
+        env=environment(),
         start_new_session=True,
+        preexec_fn=end_with_parent(),
     )
     talk = Talk()
     pipes = ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
     readers = [threading.Thread(target=talk.forward, args=pipe, daemon=True) for pipe in pipes]
     for reader in readers:
         reader.start()
-    code, interrupted = _wait(process, busy)
+    code, interruptions = _wait(process, busy)
     for reader in readers:
         reader.join(1)
-    if interrupted and code not in (0, 75):
-        return (
-            75,
-            "interrupted"
-            if talk.aborted == 75
-            else f"interrupted; the ranks did not end within {PATIENCE} s and were killed",
-        )
-    if talk.aborted is not None:
-        return talk.aborted, ""
-    if talk.killed:
-        return 1, f"a rank{talk.host} was ended from outside: {talk.killed}; all ranks were stopped"
-    return code, ""
+    return talk.outcome(code, interruptions)
 
 
 def _wait(process, busy):
-    """Exit code of the launcher, and whether it was interrupted.
+    """Exit code of the launcher, and how often it was interrupted.
 
-    Ctrl-C becomes its signal; a second one after a while kills ranks that are in the middle of
-    something.
+    The first Ctrl-C becomes the launcher's signal, which is sent again after a while; a second one
+    kills at once.
     """
-    interrupted = False
+    interruptions, first = 0, 0.0
     while True:
         try:
-            return process.wait(), interrupted
+            return process.wait(), interruptions
         except KeyboardInterrupt:
-            interrupted = True
-            process.send_signal(signal.SIGINT)
-            for seconds, end in (
-                (PATIENCE, lambda: process.send_signal(signal.SIGINT)),
-                (PATIENCE + 2, process.kill),
-            ):
-                _later(seconds, end, busy)
+            if not interruptions:
+                interruptions, first = 1, time.monotonic()
+                process.send_signal(signal.SIGINT)
+                _later(PATIENCE, lambda: process.send_signal(signal.SIGINT), busy)
+                _later(PATIENCE + 2, process.kill, busy)
+            elif time.monotonic() - first > REPEAT:
+                interruptions = 2
+                process.kill()
 
 
 def _later(seconds, end, busy):
@@ -239,11 +285,30 @@ class Talk:
         Where, in words.
     aborted : int or None
         Exit code with which a rank itself ended all others.
+    silent : str
+        What a rank says of one that is stopped or hangs.
     """
 
     killed: str = ""
     host: str = ""
     aborted: int | None = None
+    silent: str = ""
+
+    def outcome(self, code, interruptions):
+        """Return exit code and reason from the launcher's code and the number of Ctrl-C."""
+        if interruptions > 1:
+            return 75, "interrupted twice; the ranks were killed"
+        if interruptions and code not in (0, 75):
+            late = f"interrupted; the ranks did not end within {PATIENCE} s and were killed"
+            return 75, "interrupted" if self.aborted == 75 else late
+        if self.silent:
+            return 1, self.silent
+        if self.aborted is not None:
+            return self.aborted, ""
+        if self.killed:
+            ended = f"a rank{self.host} was ended from outside: {self.killed}"
+            return 1, f"{ended}; all ranks were stopped"
+        return code, ""
 
     def forward(self, source, to):
         """Pass on what ranks say; take out and note what the launcher itself says."""
@@ -252,6 +317,8 @@ class Talk:
             if line.startswith(CHATTER):
                 self.note(line)
                 waiting = ""
+            elif SILENT_RANK.match(line):
+                self.silent = line.strip().removeprefix("craton: ")
             elif line.strip():
                 print(waiting + line, end="", file=to, flush=True)
                 waiting = ""

@@ -11,6 +11,7 @@ import time
 import numpy as np
 
 from craton.comm import launcher
+from craton.comm.pulse import Still, begin_pulse
 from craton.errors import Problem, ScenarioError
 from craton.versions import versions
 
@@ -45,6 +46,8 @@ def load():
         )
     version = MPI.Get_library_version()
     launcher.check_library(version)
+    if launcher.LAUNCHER in os.environ:
+        launcher.end_with_parent()()
     if not MPI.Is_initialized():
         MPI.Init_thread()
     launcher.check_size(MPI.COMM_WORLD.size, version)
@@ -61,6 +64,8 @@ def world():
     """
     comm = Mpi(load().COMM_WORLD)
     check_versions(comm, versions("craton", "numpy", "mpi4py"))
+    if comm.size > 1:
+        comm.pulse = begin_pulse(comm)
     return comm
 
 
@@ -103,6 +108,7 @@ class Mpi:
     def __init__(self, communicator):
         self.communicator = communicator.Dup()
         self.rank, self.size, self.host = communicator.rank, communicator.size, socket.gethostname()
+        self.pulse = Still()
         if self.size > 1:
             end_all_when_one_fails(self)
 
@@ -188,9 +194,13 @@ class Requests:
 
     def finish(self):
         """Wait until all have come and gone."""
+        if self.all(self.requests):
+            return
+        self.comm.pulse.rest()
         begin = time.perf_counter()
         while not self.all(self.requests):
             time.sleep(0 if time.perf_counter() - begin < EXCHANGE_SPIN else EXCHANGE_PAUSE)
+        self.comm.pulse.work()
 
 
 class EndAll:

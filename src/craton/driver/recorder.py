@@ -12,6 +12,14 @@ from craton.driver.snapshots import Camera, Collected, tiling
 from craton.errors import ComputationError, Interrupted
 
 GUARD_EVERY = 50  # steps between looks at the wavefield, at most
+# Ctrl-C, batch systems (SIGUSR1 by sbatch --signal), a terminal that closes
+STOPPING = [
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1")
+    if hasattr(signal, name)
+]
+# s; ranks get signals from their launcher as well, which ends them itself at a second Ctrl-C
+REPEAT, REPEAT_OF_RANKS = 0.3, 2.0
 LISTEN = 1.0  # s between two times at which ranks tell each other whether to stop, about
 
 
@@ -87,6 +95,7 @@ class Recorder:
     def sample(self, step):
         """Look at the state after `step`."""
         self.done = step + 1
+        self.comm.pulse.rest(self.done)
         for series, camera, time_of_picture in self.schedule.get(step, ()):
             self.take(series, camera, time_of_picture)
         if self.done == self.begun + 1:
@@ -100,6 +109,7 @@ class Recorder:
                 self.progress(self.done)
         if self.stopped and self.comm.size == 1:
             raise Interrupted(self.interruption(self.stopped))
+        self.comm.pulse.work()
 
     def drain(self):
         """Fetch the record of the steps since the last time."""
@@ -204,28 +214,39 @@ def explosion(program, name, step):
     )
 
 
+def under_nohup(number):
+    """Return True for the signal of a terminal that closes, where it is to be ignored."""
+    return signal.Signals(number).name == "SIGHUP" and signal.getsignal(number) == signal.SIG_IGN
+
+
 class Signals:
-    """While inside, SIGTERM and Ctrl-C let the step at hand end and the recorder stop the run; a
-    second Ctrl-C stops at once.
+    """While inside, Ctrl-C and the signals of `STOPPING` let the step at hand end and the recorder
+    stop the run; a second one stops at once.
+
+    Systems that end a job may send several signals to every process: what comes within `repeat`
+    seconds of the first is the same request.
     """
 
     def __init__(self, recorder):
-        self.recorder = recorder
+        self.recorder, self.first = recorder, 0.0
+        self.repeat = REPEAT_OF_RANKS if recorder.comm.size > 1 else REPEAT
 
     def __enter__(self):
         self.before = {}
-        for one in (signal.SIGTERM, signal.SIGINT):
+        for number in STOPPING:
             try:
-                self.before[one] = signal.signal(one, self.note)
+                if not under_nohup(number):
+                    self.before[number] = signal.signal(number, self.note)
             except ValueError:  # not the main thread: the caller's business
                 break
 
     def note(self, number, frame):
         """Remember the signal; the recorder acts on it."""
-        if self.recorder.stopped:
+        if not self.recorder.stopped:
+            self.first, self.recorder.stopped = time.monotonic(), signal.Signals(number).name
+        elif time.monotonic() - self.first > self.repeat:
             raise KeyboardInterrupt
-        self.recorder.stopped = signal.Signals(number).name
 
     def __exit__(self, *exception):
-        for one, handler in self.before.items():
-            signal.signal(one, handler)
+        for number, handler in self.before.items():
+            signal.signal(number, handler)

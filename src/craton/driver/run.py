@@ -104,6 +104,8 @@ def choose_machine(scenario, planned, comm, device=None):
     from craton.comm.placement import machine, place
 
     here = place(comm)
+    if comm.size > 1:
+        comm.pulse.patience = scenario.run.patience
     with agreed(comm):
         chosen = machine(device or scenario.run.device, comm, here, scenario.run.threads)
         drive(scenario).check_memory(planned, chosen, here.ranks if comm.size > 1 else 1)

@@ -212,6 +212,8 @@ def march(scenario, program, writer, progress, comm, checkpoints=None, saved=Non
                 recorder.drain()
                 if isinstance(e, Interrupted):
                     leave(recorder, e)
+            finally:
+                comm.pulse.rest()
     program.backend.finish()
     return Result(
         scenario,

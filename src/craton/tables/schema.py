@@ -181,20 +181,25 @@ class Output(Table):
 Precision = choice("float32", "float64", meant={"double": "float64", "single": "float32"})
 Device = choice(*DEVICES, meant={"gpu": "cuda"})
 _RANKS = items_of(3, "{value} is not the number of ranks along x, y and z", "write [2, 2, 1]")
+Threads = whole(least=1, most=1 << 12)
+PATIENCE = 60.0  # s
+Patience = quantity("time", least=1, most=86_400)
 RankGrid = Annotated[many(whole(least=1)), BeforeValidator(_RANKS)]
 
 
 class WaveRun(Table):
     """Keys of [run] that a run of waves reads, whatever the method: precision, device, threads of
-    the CPU (None: all), ``checkpoint``.
+    the CPU (None: all), ``checkpoint``, ``patience``.
 
-    ``checkpoint`` is the wall-clock time between checkpoints (s).
+    ``checkpoint`` is the wall-clock time between checkpoints (s), ``patience`` the time (s) after
+    which a rank that stands still ends the run.
     """
 
     precision: Precision = "float32"
     device: Device = "auto"
-    threads: whole(least=1) | None = None
+    threads: Threads | None = None
     checkpoint: Duration | None = None
+    patience: Patience = PATIENCE
 
 
 def not_empty(noun, remedy):

@@ -26,7 +26,7 @@ from craton.tables.fields import (
     wrong,
 )
 from craton.tables.receivers import Axis
-from craton.tables.schema import Device, Document, Precision, not_empty
+from craton.tables.schema import PATIENCE, Device, Document, Patience, Precision, Threads, not_empty
 from craton.text import number
 
 FIELDS = tuple(GRAVITY)
@@ -145,11 +145,14 @@ Points = tagged(
 
 
 class GravityRun(Table):
-    """How it is computed: precision, device, threads of the CPU (None: all)."""
+    """How it is computed: precision, device, threads of the CPU (None: all), ``patience``: time (s)
+    after which a rank that stands still ends the run.
+    """
 
     precision: Precision = "float64"
     device: Device = "auto"
-    threads: whole(least=1) | None = None
+    threads: Threads | None = None
+    patience: Patience = PATIENCE
 
 
 def _as_several(value):

@@ -1,19 +1,23 @@
-"""Processes of a run and real signals: parents that are killed, ranks that are stopped or hang, forks, launchers' variables, working folders."""
+"""Processes of a run and real signals: parents that are killed, ranks that stop or hang, forks, threads, launchers' variables."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
-
 import smallcase
-from craton.comm import launcher
+
+import craton
+from craton.backends.cpu import CPU
+from craton.comm import launcher, pulse
 from craton.driver.checkpoint import latest
-from craton.errors import ScenarioError
+from craton.errors import ResourceError, ScenarioError
 from craton.output.store import read_run
 
 needs_mpi = pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed")
@@ -149,3 +153,69 @@ def test_variables_that_are_no_rank_are_refused(rank, size, monkeypatch):
     monkeypatch.setenv("PMI_RANK", rank)
     with pytest.raises(ScenarioError, match="PMI_RANK = .* is not a rank of PMI_SIZE"):
         launcher.launch()
+
+
+@linux
+def test_a_rank_that_hangs_in_a_step_ends_itself(monkeypatch, capsys):
+    """Far longer than its other steps and the patience; waiting, writing and the first step are not judged."""
+    killed, clock = [], [0.0]
+    monkeypatch.setattr(pulse.os, "kill", lambda pid, number: killed.append(pid))
+    monkeypatch.setattr(pulse.threading.Thread, "start", lambda self: None)
+    monkeypatch.setattr(pulse.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(pulse, "DRAIN", 0)
+    monkeypatch.setattr(pulse, "GRACE", 0)
+    sign = pulse.Pulse(np.zeros(1, pulse.ROW), 0, 3, "here", patience=10)
+
+    def after(seconds):
+        clock[0] += seconds
+        sign.check_own_step()
+        return len(killed)
+
+    sign.work()
+    assert after(1000) == 0  # the first step has none to compare with
+    sign.rest(1)
+    assert after(1000) == 0  # writing
+    sign.longest = 2.0
+    sign.work()
+    assert after(39) == 0  # longer than the patience, shorter than 20 steps
+    assert after(2) > 0 and set(killed) == {os.getpid()}
+    assert "rank 3 on here" in (said := capsys.readouterr().err) and "hangs in step 2" in said
+    sign.leave()
+
+
+@linux
+def test_a_fork_after_threads_runs_and_threads_side_by_side_give_the_same_bits(tmp_path):
+    """A child of a process that ran with OpenMP threads runs as well; eight threads at once write eight folders alike."""
+    scenario = smallcase.pictured(run_threads=2, time_duration=0.3)
+    reference = craton.run(scenario, out=tmp_path / "alone", progress=False)
+    child = os.fork()
+    if child == 0:
+        os._exit(
+            int(not np.array_equal(reference.samples, craton.run(scenario, progress=False).samples))
+        )
+    status = []
+    try:
+        wait_for(lambda: status.extend(os.waitpid(child, os.WNOHANG)) or status[-2], 60)
+    finally:
+        if not any(status):
+            os.kill(child, signal.SIGKILL)
+    assert os.waitstatus_to_exitcode(status[-1]) == 0
+    with ThreadPoolExecutor(8) as pool:
+        outs = [tmp_path / f"thread {n}" for n in range(8)]
+        list(pool.map(lambda out: craton.run(scenario, out=out, progress=False), outs))
+    for out in outs:
+        smallcase.same_results(tmp_path / "alone", out)
+
+
+@pytest.mark.parametrize("threads", [0, 2**12 + 1, 2**32 + 1])
+def test_numbers_of_threads_have_limits(threads, monkeypatch):
+    with pytest.raises(ScenarioError, match="run.threads.*out of range"):
+        smallcase.pictured(run_threads=threads)
+    monkeypatch.setenv("OMP_NUM_THREADS", str(threads))
+    with pytest.raises(ResourceError, match="OMP_NUM_THREADS"):
+        CPU()
+
+
+def test_nested_numbers_of_threads_are_read(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3,2")
+    assert CPU().threads == 3

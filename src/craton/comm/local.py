@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 from craton.comm.base import Elsewhere
-from craton.comm.pulse import Still
+from craton.comm.pulse import Unwatched
 from craton.errors import CratonError
 
 PAUSE = 0.2  # s between two looks whether the others are still there
@@ -17,7 +17,7 @@ class Alone:
     """A rank without others: nothing to wait for, nothing to exchange."""
 
     rank, size = 0, 1
-    pulse = Still()
+    pulse = Unwatched()
 
     @property
     def host(self):

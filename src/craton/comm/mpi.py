@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from craton.comm import launcher
-from craton.comm.pulse import Still, begin_pulse
+from craton.comm.pulse import Unwatched, begin_pulse
 from craton.errors import Problem, ScenarioError
 from craton.versions import versions
 
@@ -108,7 +108,7 @@ class Mpi:
     def __init__(self, communicator):
         self.communicator = communicator.Dup()
         self.rank, self.size, self.host = communicator.rank, communicator.size, socket.gethostname()
-        self.pulse = Still()
+        self.pulse = Unwatched()
         if self.size > 1:
             end_all_when_one_fails(self)
 

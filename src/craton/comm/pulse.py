@@ -31,7 +31,7 @@ COLUMNS = ("pid", "begun", "rank", "beats", "step", "left", "ending")
 ROW = np.dtype([(name, np.int64) for name in COLUMNS])
 
 
-class Still:
+class Unwatched:
     """A rank that nobody watches: no signs of life are asked for."""
 
     patience = PATIENCE
@@ -43,7 +43,7 @@ class Still:
         """Note that computation of a step begins here."""
 
 
-class Pulse(Still):
+class Pulse(Unwatched):
     """Signs of life of one rank, and its watch over the others of its host.
 
     Parameters
@@ -61,6 +61,7 @@ class Pulse(Still):
     def __init__(self, page, row, rank, host, patience=PATIENCE):
         self.page, self.row, self.host, self.patience = page, row, host, patience
         self.since, self.longest, self.end = None, 0.0, threading.Event()
+        self.looked = time.monotonic()
         self.launcher = int(os.environ.get(LAUNCHER) or 0)
         page[row] = (os.getpid(), _times(os.getpid())[1], rank, 1, -1, 0, 0)
         atexit.register(self.leave)
@@ -91,13 +92,13 @@ class Pulse(Still):
 
     def watch(self):
         """Count on, and look at the others and at the launcher until this rank leaves."""
-        seen = {}
+        before: dict = {}
         while not self.end.wait(min(1.0, self.patience / LOOKS)):
             self.page["beats"][self.row] += 1
             if self.launcher and not _exists(self.launcher):
                 os.kill(os.getpid(), signal.SIGKILL)
             self.check_own_step()
-            seen = self.check_others(seen)
+            before = self.check_others(before)
 
     def check_own_step(self):
         """End this rank where its step takes too long."""
@@ -108,14 +109,14 @@ class Pulse(Still):
         if spent > limit and self.since == since:
             self.stop_rank(self.row, f"hangs in step {step + 1} for {spent:.0f} s")
 
-    def check_others(self, seen):
-        """End a rank that has not moved for too long.
+    def check_others(self, before):
+        """End a rank that has not moved for too long. After this rank itself has stood still, as all
+        do where a batch system suspends a job, the time of the others begins anew.
 
         Parameters
         ----------
-        seen : dict
-            For each row what it showed, and when it last changed. Empty after this rank itself has
-            stood still: then the others may have as well.
+        before : dict
+            For each row what it showed, and when that last changed.
 
         Returns
         -------
@@ -123,24 +124,20 @@ class Pulse(Still):
             The same after this look.
         """
         now = time.monotonic()
-        if seen and now - seen["look"] > self.patience / 2:
-            seen = {}
-        signs = {"look": now}
+        if now - self.looked > self.patience / 2:
+            before = {}
+        self.looked, signs = now, {}
         for row, values in enumerate(self.page.copy()):
             if values["left"] or not values["pid"]:
                 continue
             shown = (int(values["beats"]), _times(int(values["pid"]))[0])
-            before = seen.get(row)
-            signs[row] = before if before and before[0] == shown else (shown, now)
-        silent = [row for row, sign in signs.items() if row != "look" and self.stale(sign, now)]
-        awake = [row for row in signs if row != "look" and row not in silent]
+            same = row in before and before[row][0] == shown
+            signs[row] = before[row] if same else (shown, now)
+        silent = [row for row, (_, changed) in signs.items() if now - changed > self.patience]
+        awake = [row for row in signs if row not in silent]
         if silent and awake and min(awake) == self.row:
             self.stop_rank(silent[0], f"gave no sign of life for {self.patience:g} s")
         return signs
-
-    def stale(self, sign, now):
-        """Return True where a row has not changed for longer than the patience."""
-        return now - sign[1] > self.patience
 
     def stop_rank(self, row, reason):
         """Say which rank is at fault and end it; the launcher ends the others, or they themselves

@@ -6,7 +6,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
@@ -26,6 +25,7 @@ VECTOR = 8  # points along x: slabs that neighbours wait for are a multiple of i
 EVERYTHING = 1 << 30
 MOST_THREADS = 1 << 12
 OMP_PAUSE_HARD = 2  # <omp.h>
+PAUSES: list = []  # the function that ends OpenMP's threads, once it is called before forks
 # of one field's plane in a block where two phases share a pass: some sixty of these fill 2 MiB of
 # cache
 BLOCK_BYTES = 24 << 10
@@ -154,7 +154,7 @@ class CPU:
         sources = {op.name: host.with_entries(op.source(precision)) for op in operators}
         built = host.libraries({*sources.values(), RUNNER.read_text()})
         self.runner = built[RUNNER.read_text()]
-        end_threads_before_forks(self.runner._name)
+        end_threads_before_forks(self.runner)
         return {
             op.name: ctypes.cast(
                 built[sources[op.name]][f"call_{op.function}"], ctypes.c_void_p
@@ -355,19 +355,18 @@ def threads_asked_for():
     return int(text or 0)
 
 
-@cache
-def end_threads_before_forks(path):
+def end_threads_before_forks(library):
     """End the threads of OpenMP whenever this process forks: a child would wait for ever for
     threads that it does not have. They start again with the next launch, in both processes.
 
     Parameters
     ----------
-    path : str
-        A library that is linked with OpenMP, whose `omp_pause_resource_all` (OpenMP 5.0) ends the
-        threads.
+    library : ctypes.CDLL
+        Linked with OpenMP, whose `omp_pause_resource_all` (OpenMP 5.0) ends the threads.
     """
-    pause = getattr(ctypes.CDLL(path), "omp_pause_resource_all", None)
-    if pause is not None and hasattr(os, "register_at_fork"):
+    pause = getattr(library, "omp_pause_resource_all", None)
+    if pause is not None and hasattr(os, "register_at_fork") and not PAUSES:
+        PAUSES.append(pause)
         os.register_at_fork(before=lambda: pause(OMP_PAUSE_HARD))
 
 

@@ -4,7 +4,7 @@ many GPUs.
 
 from craton.api import Result, load, plan, resume, run
 
-__all__ = ["Result", "Scenario", "load", "plan", "resume", "run", "run_survey"]
+__all__ = ["Result", "Scenario", "Simulation", "load", "plan", "resume", "run", "run_survey"]
 
 
 def __getattr__(name):
@@ -15,6 +15,10 @@ def __getattr__(name):
         from craton.scenario import Scenario
 
         return Scenario
+    if name == "Simulation":
+        from craton.driver.simulation import Simulation
+
+        return Simulation
     if name == "run_survey":
         from craton.shots import run_survey
 

@@ -58,7 +58,7 @@ class Machine(Protocol):
     def memory(self) -> tuple[int, int]:
         """Free and total bytes of the memory in which its arrays lie."""
 
-    def commit(self, plan: StepPlan, fills=None) -> "Program":
+    def commit(self, plan: StepPlan, fills=None, arrays=None) -> "Program":
         """Allocate, compile and bind a plan.
 
         Parameters
@@ -67,6 +67,9 @@ class Machine(Protocol):
         fills : dict of str to callable, optional
             Fills the arrays of the plan that are `filled`: ``fills[name](array, box)`` writes the
             values of a box of the whole grid into a zeroed array, part by part.
+        arrays : dict of str to array, optional
+            Arrays of an earlier program on this machine that have the values which the plan asks
+            for: they are neither allocated nor filled again.
 
         Returns
         -------
@@ -326,7 +329,7 @@ def parts(plan, arrays):
     return views
 
 
-def fill(plan, fills, arrays):
+def fill(plan, fills, arrays, ready=()):
     """Fill the arrays that a plan leaves to be filled.
 
     Parameters
@@ -336,9 +339,11 @@ def fill(plan, fills, arrays):
         See `Machine.commit`.
     arrays : dict
         All arrays by name.
+    ready : container of str
+        Names of blocks that have their values.
     """
     for name, spec in plan.arrays.items():
-        if spec.filled:
+        if spec.filled and (spec.part_of or name) not in ready:
             (fills or {})[name](arrays[name], plan.subdomain.box)
 
 

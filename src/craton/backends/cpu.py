@@ -73,10 +73,10 @@ class CPU:
         """Free and total bytes."""
         return host_memory()
 
-    def commit(self, plan, fills=None):
+    def commit(self, plan, fills=None, arrays=None):
         """Allocate, compile, bind: the plan as a Program."""
         compiled = self.compile(plan.operators.values(), plan.precision)
-        arrays, subdomain = self.allocate(plan, fills), plan.subdomain
+        arrays, subdomain = self.allocate(plan, fills, arrays), plan.subdomain
         if (
             self.fuse
             and plan.layout.reach
@@ -162,11 +162,16 @@ class CPU:
             for op in operators
         }
 
-    def allocate(self, plan, fills=None):
-        """Return the plan's arrays in host memory; parts are views."""
-        arrays = {name: self.array(spec) for name, spec in plan.arrays.items() if not spec.part_of}
+    def allocate(self, plan, fills=None, ready=None):
+        """Return the plan's arrays in host memory, those of `ready` as they are; parts are views."""
+        ready = ready or {}
+        arrays = {
+            name: ready[name] if name in ready else self.array(spec)
+            for name, spec in plan.arrays.items()
+            if not spec.part_of
+        }
         arrays |= parts(plan, arrays)
-        fill(plan, fills, arrays)
+        fill(plan, fills, arrays, ready)
         return arrays
 
     def array(self, spec):

@@ -105,13 +105,13 @@ class CUDA:
         free, total = self.cupy.cuda.runtime.memGetInfo()
         return free + self.cupy.get_default_memory_pool().free_bytes(), total
 
-    def commit(self, plan, fills=None):
+    def commit(self, plan, fills=None, arrays=None):
         """Allocate, compile, bind: the plan as a Program.
 
         Of a rank, points that neighbours wait for are one graph, the rest another.
         """
         with self.stream:
-            arrays, subdomain = self.allocate(plan, fills), plan.subdomain
+            arrays, subdomain = self.allocate(plan, fills, arrays), plan.subdomain
             thick = max(plan.layout.reach, THICK) if subdomain.neighbours else plan.layout.reach
             cut = [regions(p.launches, subdomain, thick, ALONG_X) for p in plan.phases]
             bound = [[self.bind(launches, arrays, plan) for launches in pair] for pair in cut]
@@ -143,11 +143,17 @@ class CUDA:
             self.bind(phase.unpacking, arrays, plan),
         )
 
-    def allocate(self, plan, fills=None):
-        """Return the plan's arrays on the device; parts are views."""
-        arrays = {name: self.array(spec) for name, spec in plan.arrays.items() if not spec.part_of}
+    def allocate(self, plan, fills=None, ready=None):
+        """Return the plan's arrays on the device, those of `ready` as they are; parts are views."""
+        ready = ready or {}
+        arrays = {
+            name: ready[name] if name in ready else self.array(spec)
+            for name, spec in plan.arrays.items()
+            if not spec.part_of
+        }
         arrays |= parts(plan, arrays)
-        fill(plan, fills, {name: Filled(array, self.cupy) for name, array in arrays.items()})
+        targets = {name: Filled(array, self.cupy) for name, array in arrays.items()}
+        fill(plan, fills, targets, ready)
         return arrays
 
     def array(self, spec):

@@ -16,9 +16,9 @@ class Hostile(CPU):
     tile: tuple = (3, 5)
     name: str = "hostile"
 
-    def allocate(self, plan, fills=None):
+    def allocate(self, plan, fills=None, ready=None):
         """Arrays with nan in padding and in ghosts that something must fill before they are read."""
-        arrays = super().allocate(plan, fills)
+        arrays = super().allocate(plan, fills, ready)
         for name, spec in plan.arrays.items():
             if spec.part_of and spec.defined:
                 values = arrays[name][spec.defined].copy()
@@ -33,9 +33,9 @@ class Hostile(CPU):
             out[...] = worst(out.dtype)
         return out
 
-    def commit(self, plan, fills=None):
+    def commit(self, plan, fills=None, arrays=None):
         """Return the plan as a Program whose buffers hold nan again as soon as they are emptied."""
-        program = super().commit(plan, fills)
+        program = super().commit(plan, fills, arrays)
         program.phases = [
             replace(stage, shared=forgetful(stage.shared, program.arrays))
             for stage in program.phases

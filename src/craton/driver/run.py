@@ -2,6 +2,7 @@
 computation, what is kept.
 """
 
+import logging
 import os
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def load(path, overrides=(), **tables):
     return load(path, overrides, **tables)
 
 
-def plan(scenario, comm=None):
+def plan(scenario, comm=None, reuse=None):
     """Return the discretised problem of a scenario: prints as `craton plan`; `.nbytes`, `.steps`,
     `.phases`.
 
@@ -39,6 +40,8 @@ def plan(scenario, comm=None):
     comm : Comm, optional
         Ranks that will share the run, all of which must ask: where each can plan its own subdomain,
         the plan is that of this rank.
+    reuse : craton.methods.shared.reuse.Reuse, optional
+        See `Method.plan`.
 
     Raises
     ------
@@ -50,9 +53,14 @@ def plan(scenario, comm=None):
 
     method = METHODS[scenario.method]
     team = Together(comm) if comm is not None and comm.size > 1 and method.plans_by_rank else None
-    return method.plan(
-        scenario, team, planner(comm, scenario.run.threads) if method.tries_operators else None
-    )
+    machine = planner(comm, scenario.run.threads) if method.tries_operators else None
+    return method.plan(scenario, team, machine, reuse)
+
+
+def log_warnings(planned):
+    """Log what can be computed but is probably not meant, under the name "craton"."""
+    for text in planned.warnings:
+        logging.getLogger("craton").warning(text)
 
 
 def check_ranks(scenario, comm):

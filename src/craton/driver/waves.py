@@ -28,11 +28,14 @@ def check_memory(planned, machine, ranks=1):
         )
 
 
-def commit(scenario, planned, machine):
-    """Return the plan on the machine, filled from the scenario."""
+def commit(scenario, planned, machine, arrays=None):
+    """Return the plan on the machine, filled from the scenario; `arrays` have their values already
+    (`Machine.commit`).
+    """
     begin = time.perf_counter()
     try:
-        program = machine.commit(planned, METHODS[scenario.method].fills(scenario, planned))
+        fills = METHODS[scenario.method].fills(scenario, planned)
+        program = machine.commit(planned, fills, arrays)
     except MemoryError as e:
         raise ResourceError(
             f"{machine.describe()} ran out of memory: the run needs {planned.nbytes / 2**30:.1f} GiB"

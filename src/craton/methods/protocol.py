@@ -65,7 +65,7 @@ class Method(Protocol):
         Its keys of other methods are read, left out or refused as its `FOREIGN` says.
         """
 
-    def plan(self, scenario, team=None, machine=None):
+    def plan(self, scenario, team=None, machine=None, reuse=None):
         """Return the plan of a scenario.
 
         Parameters
@@ -75,6 +75,8 @@ class Method(Protocol):
             Ranks that plan a subdomain each (`plans_by_rank`).
         machine : backend, optional
             Where operators are applied (`tries_operators`).
+        reuse : craton.methods.shared.reuse.Reuse, optional
+            Keeps what the next plan of the same domain, model, boundaries, run and time takes over.
 
         Raises
         ------

@@ -12,18 +12,20 @@ SHEAR = 1e-6  # of the largest component of a moment tensor: below, it is isotro
 INSTEAD = "leave domain.waves out"
 
 
-def chosen(scenario, grid, sources):
+def chosen(scenario, grid, sources, speeds):
     """Return True where acoustic waves are computed: domain.waves says so, or says nothing and the
     elastic scheme would give the same.
+
+    `speeds` is what `earth.extremes` says of the model on the grid.
     """
     if scenario.domain.waves is not None:
         return scenario.domain.waves == "acoustic"
-    return fluid(scenario, grid) and not kept_elastic(scenario, grid, sources)
+    return fluid(speeds) and not kept_elastic(scenario, grid, sources)
 
 
-def fluid(scenario, grid):
+def fluid(speeds):
     """Return True where vs = 0 everywhere."""
-    return earth.extremes(scenario.model, grid)["vs"][1] == 0
+    return speeds["vs"][1] == 0
 
 
 def beyond(model, grid):
@@ -116,7 +118,7 @@ def notes(d, sources):
     """Return what `craton plan` says of the choice in a fluid."""
     if d.acoustic:
         return [("waves", "acoustic (vs = 0 everywhere): velocity and pressure only")]
-    if d.motion == "SH" or not fluid(d.scenario, d.grid):
+    if d.motion == "SH" or not fluid(d.speeds):
         return []
     reasons = kept_elastic(d.scenario, d.grid, sources) or ["domain.waves"]
     return [("waves", f"elastic although vs = 0 everywhere: {'; '.join(reasons)}")]

@@ -29,6 +29,7 @@ from craton.methods.finite_difference.closure import HIGHEST
 from craton.methods.finite_difference.discretisation import Discretisation
 from craton.methods.finite_difference.imaging import surface
 from craton.methods.shared import timing
+from craton.methods.shared.reuse import Reuse
 from craton.model.media import earth, rheology
 from craton.model.media.cells import Region
 from craton.survey import leapfrog, source_files
@@ -44,12 +45,14 @@ LONGEST = 2**31 - 64  # points along an axis
 DIVERGED = 1e3
 
 
-def build(scenario):
+def build(scenario, reuse=None):
     """Discretise a scenario.
 
     Parameters
     ----------
     scenario : craton.Scenario
+    reuse : craton.methods.shared.reuse.Reuse, optional
+        Keeps what the next plan of the same medium takes over.
 
     Returns
     -------
@@ -60,29 +63,26 @@ def build(scenario):
     ScenarioError
         With every problem found: model, sources, receivers, step, size.
     """
-    grid = grid_of(scenario)
-    refuse(problems(scenario, grid))
+    reuse = reuse or Reuse(keep=False)
+    grid = reuse.get("grid", lambda: grid_of(scenario))
+    refuse(problems(scenario, grid, reuse))
     sources = source_files.build_all(scenario, partial(earth.point_values, scenario.model))
     refuse(acoustic.source_problems(scenario, sources))
     receivers = survey_receivers.build(scenario).located(scenario, sources)
-    d = discretise(scenario, grid, sources)
+    d = discretise(scenario, grid, sources, reuse)
     channels = survey_receivers.channels(
         len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1)
     )
     channels += receivers.fibre_channels()
-    return assemble(d, sources, receivers, channels)
+    return assemble(d, sources, receivers, channels, reuse)
 
 
-def problems(scenario, grid):
+def problems(scenario, grid, reuse):
     """All problems of a scenario on a grid: size, model, step, sources, receivers, snapshots: list
     of Problem.
     """
-    wrong_model = (
-        earth.problems(scenario.model, grid)
-        or rheology.problems(scenario.model, grid)
-        or acoustic.problems(scenario, grid)
-    )
-    wrong_step = [] if wrong_model else step_problems(scenario, grid)
+    wrong_model = reuse.get("model problems", lambda: model_problems(scenario, grid))
+    wrong_step = [] if wrong_model else step_problems(scenario, grid, reuse)
     others = [
         *surface_problems(scenario),
         *survey_problems(scenario),
@@ -90,6 +90,15 @@ def problems(scenario, grid):
     ]
     others += output_problems(scenario, grid, not wrong_model)
     return [*size_problems(scenario, grid), *wrong_model, *wrong_step, *refusal(scenario), *others]
+
+
+def model_problems(scenario, grid):
+    """Return what is wrong with the model on a grid: list of Problem."""
+    return (
+        earth.problems(scenario.model, grid)
+        or rheology.problems(scenario.model, grid)
+        or acoustic.problems(scenario, grid)
+    )
 
 
 def surface_problems(scenario):
@@ -170,10 +179,12 @@ def derived_spacing(scenario):
     return math.floor(spacing * 10**digits) / 10**digits
 
 
-def discretise(scenario, grid, sources):
+def discretise(scenario, grid, sources, reuse=None):
     """Order, step, start and number of steps."""
+    reuse = reuse or Reuse(keep=False)
     order, precision = scenario.run.order, scenario.run.precision
-    vp_max = fastest(scenario, grid)
+    vp_max = reuse.get("fastest", lambda: fastest(scenario, grid))
+    speeds = reuse.get("speeds", lambda: earth.extremes(scenario.model, grid))
     dt = timing.time_step(scenario, stability_limit(scenario, grid, vp_max))
     start = timing.start_time(scenario, sources, dt)
     steps = timing.step_count(scenario, start, dt)
@@ -182,7 +193,7 @@ def discretise(scenario, grid, sources):
         max((s.wavelet.peak_frequency for s in sources), default=0.0) or 0.1 * vp_max / grid.spacing
     )
     shots = survey_sources.shots(scenario)
-    return Discretisation(
+    d = Discretisation(
         scenario,
         grid,
         order,
@@ -194,8 +205,9 @@ def discretise(scenario, grid, sources):
         frequency,
         extra,
         shots,
-        acoustic.chosen(scenario, grid, sources),
+        acoustic.chosen(scenario, grid, sources, speeds),
     )
+    return d.sharing(reuse.get("medium", lambda: d, (d.acoustic, d.shots)))
 
 
 def restore(scenario, plan):
@@ -275,9 +287,10 @@ def stability_limit(scenario, grid, vp_max):
     return scheme.stable_step(stencil, grid.spacing, vp_max, radius)
 
 
-def step_problems(scenario, grid):
+def step_problems(scenario, grid, reuse):
     """Return a step beyond the stability limit."""
-    step, limit = scenario.time.step, stability_limit(scenario, grid, fastest(scenario, grid))
+    vp_max = reuse.get("fastest", lambda: fastest(scenario, grid))
+    step, limit = scenario.time.step, stability_limit(scenario, grid, vp_max)
     if step is None or step <= limit:
         return []
     return [
@@ -289,13 +302,14 @@ def step_problems(scenario, grid):
     ]
 
 
-def assemble(d, sources, receivers, channels):
+def assemble(d, sources, receivers, channels, reuse):
     """Arrays and phases of the plan."""
     slots = timing.slots(d.steps, len(channels))
     arrays = wavefield(d) | relaxing.arrays(d) | material.arrays(d)
     pieces = {}
+    medium = (d.acoustic, d.shots, d.frequency)
     for kind in (*BOUNDARIES.values(), laminate.laminate, contact.contact):
-        boundary_arrays, launches = kind(d)
+        boundary_arrays, launches = reuse.get(kind.__name__, lambda kind=kind: kind(d), medium)
         arrays |= boundary_arrays
         for phase, phase_launches in launches.items():
             pieces.setdefault(phase, []).extend(phase_launches)
@@ -305,7 +319,11 @@ def assemble(d, sources, receivers, channels):
         pieces.setdefault(phase, []).extend(phase_launches)
     arrays |= fault_arrays
     band = max(fault_band, band if np.isfinite(band) or not fault_band else 0.0)
-    record_arrays, record = points.recording(d, channels, receivers, slots)
+    record_arrays, record = reuse.get(
+        "recording",
+        lambda: points.recording(d, channels, receivers, slots),
+        (d.acoustic, slots, channels, receivers.xyz.tolist()),
+    )
     arrays |= source_arrays | record_arrays
     phases = tuple(
         phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")
@@ -472,8 +490,7 @@ def divergence_limit(d, sources):
     """Particle velocity beyond which a run has diverged, m/s: `DIVERGED` times what all sources
     could give to one cell.
     """
-    ranges = earth.extremes(d.scenario.model, d.grid)
-    rho, vs = ranges["rho"][0], ranges["slowest"]
+    rho, vs = d.speeds["rho"][0], d.slowest
     volume, times = d.volume, d.start + np.arange(d.steps) * d.dt
     total = 0.0
     for s in sources:

@@ -17,6 +17,22 @@ from craton.methods.shared import guided
 from craton.model.ground import terrain
 from craton.model.media import earth, rheology
 
+# what follows from grid, medium and boundaries, and so is that of another plan of these
+OF_MEDIUM = (
+    "relaxation",
+    "relaxing",
+    "speeds",
+    "backward",
+    "guiding",
+    "anisotropic",
+    "stencil",
+    "layout",
+    "sheet",
+    "ground",
+    "vacuum_planes",
+    "closure",
+)
+
 
 @dataclass(frozen=True)
 class Discretisation:
@@ -57,6 +73,17 @@ class Discretisation:
     extra: int = 0
     shots: tuple = ()
     acoustic: bool = False
+
+    def sharing(self, other):
+        """Return self, with what `other` knows of the same medium on the same grid.
+
+        Parameters
+        ----------
+        other : Discretisation
+        """
+        known = vars(other)
+        vars(self).update({name: known[name] for name in OF_MEDIUM if name in known})
+        return self
 
     @cached_property
     def relaxation(self):

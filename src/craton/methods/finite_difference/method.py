@@ -14,11 +14,11 @@ class FiniteDifferences(WaveMethod):
 
         return FiniteDifferenceScenario
 
-    def plan(self, scenario, team=None, machine=None):
+    def plan(self, scenario, team=None, machine=None, reuse=None):
         """See `Method.plan`; the whole grid, whoever asks."""
         from craton.methods.finite_difference.build import build
 
-        return build(scenario)
+        return build(scenario, reuse)
 
     def fills(self, scenario, plan):
         """Density and elastic parameters at the points of the grid."""

@@ -7,7 +7,6 @@ import numpy as np
 from craton.methods.finite_difference import acoustic, laminate, relaxing, scheme
 from craton.methods.shared import guided
 from craton.methods.shared.notes import memory, phases, receivers, sources_of, steps
-from craton.model.media import earth
 
 ON_GROUND = 20  # points of the shortest wave where it runs along topography: docs/terrain.md
 # fewest points per shortest wavelength without a warning; from order 6 on, the phase velocity error
@@ -165,7 +164,7 @@ def time(d, limit):
 
 def resolution(d, sources):
     """Points per wavelength at f95 and the phase velocity error that follows."""
-    ranges = earth.extremes(d.scenario.model, d.grid)
+    ranges = d.speeds
     rows = [
         (
             "model",
@@ -241,10 +240,7 @@ def sampling(d, sources):
     """f95 of the sources in Hz, the slowest wave in m/s and its points per wavelength there; None
     without sources.
     """
-    f95, slow = (
-        max((s.wavelet.f95 for s in sources), default=0),
-        earth.extremes(d.scenario.model, d.grid)["slowest"],
-    )
+    f95, slow = (max((s.wavelet.f95 for s in sources), default=0), d.slowest)
     return (f95, slow, slow / f95 / d.grid.spacing) if f95 else None
 
 

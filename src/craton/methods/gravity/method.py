@@ -13,7 +13,7 @@ class PrismGravity:
 
         return GravityScenario
 
-    def plan(self, scenario, team=None, machine=None):
+    def plan(self, scenario, team=None, machine=None, reuse=None):
         """See `Method.plan`."""
         from craton.methods.gravity.build import build
 

@@ -186,15 +186,21 @@ class Layers:
         )
 
 
-def build_layers(d, sources, options):
+def frequency_of(sources, options):
+    """Return the frequency, Hz, that the layers are made for: that of the options, or the highest
+    peak frequency of the sources.
+    """
+    return options.frequency or max((s.wavelet.peak_frequency for s in sources), default=0.0)
+
+
+def build_layers(d, frequency, options):
     """Build the `Layers` of a `Medium`, None where no face has an absorbing layer; all ranks must
-    call. `options` are those of the PML.
+    call. `frequency` is that of `frequency_of`, `options` are those of the PML.
     """
     names = [name for name in sorted({*d.mesh.faces}) if d.face_kinds[name] == "pml"]
     if not names:
         return None
     vp, sides = d.statistics.speeds["vp"][1], []
-    frequency = options.frequency or max((s.wavelet.peak_frequency for s in sources), default=0.0)
     for name in names:
         side = (
             plane_side(d, name, options)

@@ -11,6 +11,7 @@ from craton.core.grid import Cells, ElementGrid, ElementTable
 from craton.core.plan import Array, Launch, Phase, Plan
 from craton.errors import Problem, ScenarioError
 from craton.methods.shared import timing
+from craton.methods.shared.reuse import Reuse
 from craton.methods.shared.sharing import SingleRank
 from craton.methods.spectral_element import (
     absorbing_layer,
@@ -49,7 +50,7 @@ DIVERGENCE_LIMIT = 1e3
 
 
 @one_thread()
-def build(scenario, prepared=None, team=None, machine=None):
+def build(scenario, prepared=None, team=None, machine=None, reuse=None):
     """Build the plan of a scenario.
 
     Parameters
@@ -62,6 +63,8 @@ def build(scenario, prepared=None, team=None, machine=None):
     machine : backend
         Machine on which the stable step is found; needed even if the scenario names a step, which
         is checked.
+    reuse : craton.methods.shared.reuse.Reuse, optional
+        Keeps what the next plan of the same medium takes over.
 
     Returns
     -------
@@ -72,34 +75,41 @@ def build(scenario, prepared=None, team=None, machine=None):
     ScenarioError
         With every problem found: mesh, model, sources, receivers, step.
     """
-    team = team or SingleRank()
+    team, reuse = team or SingleRank(), reuse or Reuse(keep=False)
     ranks.refuse_mesh(scenario, team)
     if prepared is None:
-        on_earth = scenario.domain.chunk is not None
-        scenario, prepared = (
-            placing.place_on_earth(scenario, team)
-            if on_earth
-            else (scenario, prepare_mesh(scenario, team))
-        )
-    prepared = replace(prepared, bounds=mesh_bounds(prepared, team))
-    scenario = placing.place_on_mesh(scenario, prepared.mesh, prepared.bounds)
+        tables, prepared = reuse.get("mesh", lambda: mesh_and_tables(scenario, team))
+        scenario = scenario.model_copy(update=tables)
+    prepared = reuse.get("bounds", lambda: replace(prepared, bounds=mesh_bounds(prepared, team)))
+    top = reuse.get("top", lambda: placing.top_for_depths(scenario, prepared.mesh))
+    scenario = scenario.on_mesh(*prepared.bounds, top)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
     sources = source_files.build_all(scenario, partial(placing.medium, prepared))
     receivers = survey_receivers.build(scenario).located(scenario, sources)
-    d = discretise(scenario, prepared, sources, team, machine)
+    d = discretise(scenario, prepared, sources, team, machine, reuse)
     del prepared  # its mesh, which is no longer needed, is as large as that of `d`
     refuse(placing.problems(scenario, d) or points.source_problems(d, sources))
     channels = (
         survey_receivers.channels(len(receivers), scenario.output.waveforms)
         + receivers.fibre_channels()
     )
-    return assemble(d, scenario, sources, receivers, channels)
+    return assemble(d, scenario, sources, receivers, channels, reuse)
 
 
 def refuse(problems):
     """Raise all problems at once, if there are any."""
     if problems:
         raise ScenarioError(problems)
+
+
+def mesh_and_tables(scenario, team):
+    """Return the tables of a scenario as its mesh has them, by name, and the `Prepared` mesh and
+    model; on a chunk of the Earth its domain knows the `Globe`.
+    """
+    if scenario.domain.chunk is None:
+        return {}, prepare_mesh(scenario, team)
+    placed, prepared = placing.place_on_earth(scenario, team)
+    return {"domain": placed.domain, "model": placed.model}, prepared
 
 
 def prepare_mesh(scenario, team):
@@ -126,7 +136,7 @@ def prepare_mesh(scenario, team):
     )
 
 
-def discretise(scenario, prepared, sources, team=None, machine=None):
+def discretise(scenario, prepared, sources, team=None, machine=None, reuse=None):
     """Discretise a scenario: elements, material, absorbing layers and time step; all ranks must
     call.
 
@@ -139,6 +149,8 @@ def discretise(scenario, prepared, sources, team=None, machine=None):
     team : craton.comm.Together, optional
     machine : backend
         Machine on which the stable step is found.
+    reuse : craton.methods.shared.reuse.Reuse, optional
+        As of `build`.
 
     Returns
     -------
@@ -149,17 +161,25 @@ def discretise(scenario, prepared, sources, team=None, machine=None):
     ScenarioError
         Impossible material, layers that meet, an unstable step.
     """
-    medium = build_medium(scenario, prepared, team or SingleRank())
-    layers = absorbing_layer.build_layers(medium, sources, scenario.boundaries.pml)
-    element_families = families.arrange_families(medium, layers)
-    stable = stable_step(medium, element_families, machine)
+    reuse, options = reuse or Reuse(keep=False), scenario.boundaries.pml
+    medium = reuse.get("medium", lambda: build_medium(scenario, prepared, team or SingleRank()))
+    frequency = absorbing_layer.frequency_of(sources, options)
+    layers = reuse.get(
+        "layers", lambda: absorbing_layer.build_layers(medium, frequency, options), frequency
+    )
+    element_families = reuse.get(
+        "families", lambda: families.arrange_families(medium, layers), id(layers)
+    )
+    stable = reuse.get(
+        "step", lambda: stable_step(medium, element_families, machine), id(element_families)
+    )
     refuse(step_problems(scenario, stable.limit))
     dt = timing.time_step(scenario, stable.limit)
     start = timing.start_time(scenario, sources, dt)
     steps = timing.step_count(scenario, start, dt)
     padding = leapfrog.extra(steps) if scenario.receivers else 0
     units = fixed_point.choose_units(medium, sources, start + np.arange(steps + padding) * dt, dt)
-    return Discretisation(
+    d = Discretisation(
         **fields_of(medium),
         layers=layers,
         families=element_families,
@@ -170,6 +190,8 @@ def discretise(scenario, prepared, sources, team=None, machine=None):
         extra=padding,
         units=units,
     )
+    vars(d)["places"] = medium.places  # with the locators that have been built
+    return d
 
 
 def build_medium(scenario, prepared, team):
@@ -214,7 +236,7 @@ def step_problems(scenario, limit):
     ]
 
 
-def assemble(d, scenario, sources, receivers, channels):
+def assemble(d, scenario, sources, receivers, channels, reuse=None):
     """Build the plan of a discretised problem.
 
     Parameters
@@ -225,32 +247,24 @@ def assemble(d, scenario, sources, receivers, channels):
     sources : list of PointSource and FiniteFault
     receivers : craton.survey.receivers.Receivers
     channels : list of Channel
+    reuse : craton.methods.shared.reuse.Reuse, optional
+        As of `build`.
 
     Returns
     -------
     Plan
     """
-    team, elements, edges = d.subdomain.team, {"solid": [], "fluid": []}, []
-    arrays = d.state.arrays(d.precision, d.exact) | inverse_mass_arrays(d)
-    for family in d.families:
-        family_arrays, launch = families.arrays_and_launch(d, family)
-        arrays |= family_arrays
-        elements["fluid" if family.family.fluid else "solid"].append(launch)
-    for edge_arrays, launches in (
-        faces.absorbing_faces(d),
-        faces.rigid_points(d, d.units),
-        faces.coupling(d, d.units),
-        absorbing_layer.friction_points(d),
-    ):
-        arrays |= edge_arrays
-        edges.append(launches)
+    team, reuse = d.subdomain.team, reuse or Reuse(keep=False)
+    of_medium = (id(d.families), d.dt, d.units)
+    arrays, elements, edges, exchanges = reuse.get("elements", lambda: elements_of(d), of_medium)
     source_arrays, injections, band = points.sources(d, sources)
     slots = timing.slots(d.steps, len(channels))
-    channels, gathering, record_arrays, record = points.recording(
-        d, channels, receivers, slots, team
+    channels, gathering, record_arrays, record = reuse.get(
+        "recording",
+        lambda: points.recording(d, channels, receivers, slots, team),
+        (of_medium, channels, slots, receivers.xyz.tolist()),
     )
-    shared_arrays, exchanges = exchange_arrays(d)
-    arrays |= source_arrays | record_arrays | shared_arrays
+    arrays = arrays | source_arrays | record_arrays
     recording = Phase("record", tuple(replace(launch, outer=True) for launch in record))
     phases = (*phases_of(d, injections, elements, edges, exchanges), recording)
     limit, watched, grid = *divergence_guard(d, sources), grid_of(d, scenario.domain)
@@ -293,6 +307,28 @@ def assemble(d, scenario, sources, receivers, channels):
     plan.notes = notes.sections(d, plan, sources, scenario)
     plan.weights = ranks.weigh_elements(scenario, d.subdomain.whole, d.fluid)
     return plan
+
+
+def elements_of(d):
+    """Return what of a plan does not depend on sources and receivers: its arrays, the launches of
+    elements and of faces, and what ranks exchange.
+    """
+    elements, edges = {"solid": [], "fluid": []}, []
+    arrays = d.state.arrays(d.precision, d.exact) | inverse_mass_arrays(d)
+    for family in d.families:
+        family_arrays, launch = families.arrays_and_launch(d, family)
+        arrays |= family_arrays
+        elements["fluid" if family.family.fluid else "solid"].append(launch)
+    for edge_arrays, launches in (
+        faces.absorbing_faces(d),
+        faces.rigid_points(d, d.units),
+        faces.coupling(d, d.units),
+        absorbing_layer.friction_points(d),
+    ):
+        arrays |= edge_arrays
+        edges.append(launches)
+    shared_arrays, exchanges = exchange_arrays(d)
+    return arrays | shared_arrays, elements, edges, exchanges
 
 
 def median_edge(d):

@@ -42,6 +42,7 @@ class FixedPoint:
         )
 
 
+@dataclass(frozen=True)
 class FloatingPoint:
     """Forces are accumulated in floating point."""
 

@@ -14,11 +14,11 @@ class SpectralElements(WaveMethod):
 
         return SpectralScenario
 
-    def plan(self, scenario, team=None, machine=None):
+    def plan(self, scenario, team=None, machine=None, reuse=None):
         """See `Method.plan`; of several ranks the plan of this one."""
         from craton.methods.spectral_element.build import build
 
-        return build(scenario, **({"team": team} if team else {}), machine=machine)
+        return build(scenario, team=team, machine=machine, reuse=reuse)
 
     def outline(self, scenario, ranks, planner):
         """Of a chunk of the Earth that is large, or for several ranks, what it costs without its

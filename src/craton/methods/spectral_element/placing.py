@@ -209,10 +209,15 @@ def place_on_mesh(scenario, mesh, bounds=None):
     Without topography or mesh file, depths count from z = 0; under water from the sea floor of the
     model. `bounds`: of the whole mesh.
     """
-    ground = terrain.build(scenario.model)
     lower, upper = mesh.bounds() if bounds is None else bounds
+    return scenario.on_mesh(lower, upper, top_for_depths(scenario, mesh))
+
+
+def top_for_depths(scenario, mesh):
+    """Return the `MeshTop` from which depths count; None: see `place_on_mesh`."""
+    ground = terrain.build(scenario.model)
     has_top = ground.water is None if ground is not None else scenario.domain.mesh is not None
-    return scenario.on_mesh(lower, upper, mesh_top(mesh) if has_top else None)
+    return mesh_top(mesh) if has_top else None
 
 
 def medium(prepared, xyz):

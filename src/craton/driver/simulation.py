@@ -1,0 +1,175 @@
+"""One medium, many runs: what does not depend on sources, receivers and wavelets is planned, filled
+and compiled once.
+"""
+
+from craton.errors import Problem, ScenarioError
+from craton.methods import METHODS
+from craton.methods.shared.reuse import Reuse
+
+TABLES = ("source", "receivers")
+
+
+class Simulation:
+    """A scenario of waves that is run again and again with other sources, receivers or wavelets.
+
+    Grid or mesh, material, time step, absorbing layers and compiled kernels are those of the first
+    plan; only what sources and receivers touch is made anew. Results have the bits of `craton.run`
+    with the same tables. The model's files are read once: make another `Simulation` where they have
+    changed. One thread at a time may use it.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Of waves: finite differences or spectral elements.
+    device : str, optional
+        As of `craton.run`.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        As it was given.
+    plan : Plan
+        Of the scenario as it was given.
+
+    Raises
+    ------
+    ScenarioError
+        The scenario is wrong, or is one of gravity.
+    ResourceError
+        It does not fit, or there is nothing to run it on.
+
+    Examples
+    --------
+    >>> simulation = craton.Simulation(craton.load("two_layers.toml"))
+    >>> for x in (1000, 2000):
+    ...     shot = simulation.run(source={**source, "at": [x, 4000, -2500]})
+    """
+
+    def __init__(self, scenario, device=None):
+        from craton.comm.local import Alone
+        from craton.driver import run as driver
+
+        if METHODS[scenario.method].drive != "march":
+            remedy = "use craton.run, or craton.gravity.operator for many densities"
+            message = f'a Simulation is of waves, and the method is "{scenario.method}"'
+            raise ScenarioError([Problem("method", message, remedy)])
+        self.scenario, self._comm, self._reuse = scenario, Alone(), Reuse()
+        self.plan = driver.plan(scenario, reuse=self._reuse)
+        self._machine = driver.choose_machine(scenario, self.plan, self._comm, device)
+        self._arrays, self._filled_for = {}, None
+        driver.log_warnings(self.plan)
+
+    def __repr__(self):
+        return f"<craton.Simulation of {self.scenario.title!r} on {self._machine.describe()}>"
+
+    def changed(self, source=None, receivers=None, wavelet=None):
+        """Return the scenario with other sources, receivers or wavelets, checked: Scenario.
+
+        Parameters
+        ----------
+        source, receivers : table, dict, or list of these, optional
+            In place of those of the scenario, as in `craton.Scenario`.
+        wavelet : table or dict, optional
+            In place of the wavelet of every source.
+
+        Raises
+        ------
+        ScenarioError
+            With every problem found.
+        """
+        from craton.scenario import Scenario
+
+        tables = {name: getattr(self.scenario, name) for name in self.scenario.model_fields_set}
+        given = {"source": source, "receivers": receivers}
+        tables |= {name: _listed(value) for name, value in given.items() if value is not None}
+        if wavelet is not None:
+            tables["source"] = [_with_wavelet(table, wavelet) for table in tables["source"]]
+        return Scenario(**tables)
+
+    def run(self, source=None, receivers=None, wavelet=None, progress=False):
+        """Run the scenario with other sources, receivers or wavelets, in memory.
+
+        Parameters
+        ----------
+        source, receivers, wavelet
+            As of `changed`; what is left out is that of the scenario.
+        progress : bool
+            Show progress on standard error.
+
+        Returns
+        -------
+        Result
+
+        Raises
+        ------
+        ScenarioError, ResourceError, ComputationError, Interrupted
+            As `craton.run`.
+        """
+        from craton.driver import run as driver
+        from craton.driver import waves
+
+        scenario, plan = self.scenario, self.plan
+        if any(table is not None for table in (source, receivers, wavelet)):
+            scenario = self.changed(source, receivers, wavelet)
+            plan = driver.plan(scenario, reuse=self._reuse)
+            waves.check_memory(plan, self._machine)
+        arrays = unchanged(plan, self._filled_for, self._arrays) if self._filled_for else {}
+        program = waves.commit(scenario, plan, self._machine, arrays)
+        self._filled_for, self._arrays = plan, {name: program.arrays[name] for name in fixed(plan)}
+        return waves.compute(scenario, plan, program, self._comm, progress).finished()
+
+
+def _listed(tables):
+    return list(tables) if isinstance(tables, (list, tuple)) else [tables]
+
+
+def _with_wavelet(table, wavelet):
+    """Return the tables of a source with another wavelet: dict."""
+    tables = (
+        table if isinstance(table, dict) else table.model_dump(by_alias=True, exclude_none=True)
+    )
+    return {**tables, "wavelet": wavelet}
+
+
+def fixed(plan):
+    """Return the names of the arrays of a plan that no launch writes: those with values, and blocks
+    that the method fills.
+    """
+    filled = _filled_blocks(plan)
+    return [
+        name
+        for name, spec in plan.arrays.items()
+        if not spec.part_of and (spec.data is not None or name in filled)
+    ]
+
+
+def unchanged(plan, before, arrays):
+    """Return those of the arrays of an earlier plan of the same medium that a plan can take as they
+    are: dict.
+
+    Parameters
+    ----------
+    plan, before : Plan
+    arrays : dict of str to array
+        Of a machine, the `fixed` ones of `before`.
+    """
+    filled, filled_before = _filled_blocks(plan), _filled_blocks(before)
+    ready = {}
+    for name in fixed(plan):
+        spec, other = plan.arrays[name], before.arrays.get(name)
+        if name not in arrays or (spec.shape, spec.dtype) != (other.shape, other.dtype):
+            continue
+        if name in filled and filled[name] == filled_before.get(name):
+            ready[name] = arrays[name]
+        elif spec.data is not None and spec.data is other.data and spec.lanes == other.lanes:
+            ready[name] = arrays[name]
+    return ready
+
+
+def _filled_blocks(plan):
+    """Names of the filled arrays of each block that has some, with where they begin."""
+    blocks = {}
+    for name, spec in plan.arrays.items():
+        if spec.filled:
+            blocks.setdefault(spec.part_of or name, []).append((name, spec.start))
+    return blocks

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from craton.backends import kernel_cache
@@ -36,6 +36,7 @@ FLAGS = (
 )
 COMPILER_PATIENCE = 600  # s: a kernel takes seconds, tens of them on a busy machine
 LOADED = {}  # libraries of this process by folder and digest
+TEXTS = 512  # kernels' texts of which what follows from them is remembered
 
 
 @cache
@@ -115,6 +116,7 @@ def machine():
     )
 
 
+@lru_cache(TEXTS)
 def with_entries(source):
     """Return the text with a uniform entry ``call_NAME(arrays, box, params)`` for every kernel in
     it.
@@ -147,12 +149,18 @@ def library(source):
     # alone nothing (bench/NOTES.md). Read when OpenMP is loaded.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    command, place = [*compiler(), *FLAGS], kernel_cache.checked_folder()
-    text = "\0".join([*command, machine(), source])
-    digest = hashlib.sha256(text.encode()).hexdigest()[: kernel_cache.DIGITS]
+    command, place = (*compiler(), *FLAGS), kernel_cache.checked_folder()
+    digest = digest_of(source, command)
     if (place, digest) not in LOADED:
         LOADED[place, digest] = _load(command, source, place, digest)
     return LOADED[place, digest]
+
+
+@lru_cache(TEXTS)
+def digest_of(source, command):
+    """Return the name under which the cache has a text, compiled by a command on this machine: str."""
+    text = "\0".join([*command, machine(), source])
+    return hashlib.sha256(text.encode()).hexdigest()[: kernel_cache.DIGITS]
 
 
 def _load(command, source, place, digest):
@@ -176,7 +184,14 @@ def _load(command, source, place, digest):
 
 
 def libraries(sources):
-    """Compile several texts side by side; {text: library}."""
+    """Compile several texts side by side; {text: library}.
+
+    As `library`, which raises the errors.
+    """
+    command, place = (*compiler(), *FLAGS), kernel_cache.checked_folder()
+    loaded = {source: LOADED.get((place, digest_of(source, command))) for source in sources}
+    if all(loaded.values()):
+        return loaded
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return dict(zip(sources, pool.map(library, sources)))
 

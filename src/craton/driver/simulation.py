@@ -5,8 +5,7 @@ and compiled once.
 from craton.errors import Problem, ScenarioError
 from craton.methods import METHODS
 from craton.methods.shared.reuse import Reuse
-
-TABLES = ("source", "receivers")
+from craton.tables.fields import Table
 
 
 class Simulation:
@@ -83,7 +82,8 @@ class Simulation:
         given = {"source": source, "receivers": receivers}
         tables |= {name: _listed(value) for name, value in given.items() if value is not None}
         if wavelet is not None:
-            tables["source"] = [_with_wavelet(table, wavelet) for table in tables["source"]]
+            sources = _listed(tables["source"])
+            tables["source"] = [{**table, "wavelet": wavelet} for table in sources]
         return Scenario(**tables)
 
     def run(self, source=None, receivers=None, wavelet=None, progress=False):
@@ -120,15 +120,19 @@ class Simulation:
 
 
 def _listed(tables):
-    return list(tables) if isinstance(tables, (list, tuple)) else [tables]
+    """Return tables as a list of dicts, which are checked anew; what is no table stays as it is."""
+    if isinstance(tables, (list, tuple)):
+        return [_plain(table) for table in tables]
+    return [_plain(tables)] if isinstance(tables, (dict, Table)) else tables
 
 
-def _with_wavelet(table, wavelet):
-    """Return the tables of a source with another wavelet: dict."""
-    tables = (
-        table if isinstance(table, dict) else table.model_dump(by_alias=True, exclude_none=True)
-    )
-    return {**tables, "wavelet": wavelet}
+def _plain(table):
+    """Return a table as a dict of its keys; values that are tables stay so."""
+    if not isinstance(table, Table):
+        return table
+    keys = {field.alias or name: name for name, field in type(table).model_fields.items()}
+    values = {key: getattr(table, name) for key, name in keys.items()}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def fixed(plan):
@@ -159,9 +163,8 @@ def unchanged(plan, before, arrays):
         spec, other = plan.arrays[name], before.arrays.get(name)
         if name not in arrays or (spec.shape, spec.dtype) != (other.shape, other.dtype):
             continue
-        if name in filled and filled[name] == filled_before.get(name):
-            ready[name] = arrays[name]
-        elif spec.data is not None and spec.data is other.data and spec.lanes == other.lanes:
+        same = spec.data is other.data and spec.lanes == other.lanes
+        if filled[name] == filled_before.get(name) if name in filled else same:
             ready[name] = arrays[name]
     return ready
 

@@ -325,8 +325,11 @@ def assemble(d, sources, receivers, channels, reuse):
         (d.acoustic, slots, channels, receivers.xyz.tolist()),
     )
     arrays |= source_arrays | record_arrays
+    steps = reuse.get(
+        "steps", lambda: {name: steps_of(d, name) for name in ("velocity", "stress")}, medium
+    )
     phases = tuple(
-        phase_of(d, name, pieces, injections.get(name)) for name in ("velocity", "stress")
+        phase_of(d, name, steps[name], pieces, injections.get(name)) for name in steps
     ) + (Phase("record", tuple(record)),)
     plan = Plan(
         title=d.scenario.title,
@@ -441,7 +444,7 @@ def defined(d):
     )
 
 
-def phase_of(d, name, pieces, injection):
+def phase_of(d, name, steps, pieces, injection):
     """One half step: ghosts that it reads, the step itself, layers, the step below a free surface
     (which sets szz last), damping, edges.
 
@@ -449,7 +452,7 @@ def phase_of(d, name, pieces, injection):
     between the two, and a machine may take both in one pass through memory.
     """
     before, after = ([injection], []) if name == "velocity" else ([], [injection])
-    plain, *surface = steps_of(d, name)
+    plain, *surface = steps
     steps = [plain, *pieces.get(name, ()), *surface]
     # layers add to memory variables what follows the step, and leave szz = 0 alone
     if d.relaxing and name == "stress":

@@ -140,6 +140,7 @@ def stable_step(stencil, spacing, vp, vertical=None):
     return 2 * spacing / (vp * np.sqrt(x**2 + y**2 + (vertical or z) ** 2))
 
 
+@lru_cache(64)
 def velocity_error(stencil, spacing, step, speed, frequency):
     """Relative error of phase velocity along x (or y), along z and along the diagonal.
 

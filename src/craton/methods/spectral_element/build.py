@@ -77,12 +77,8 @@ def build(scenario, prepared=None, team=None, machine=None, reuse=None):
     """
     team, reuse = team or SingleRank(), reuse or Reuse(keep=False)
     ranks.refuse_mesh(scenario, team)
-    if prepared is None:
-        tables, prepared = reuse.get("mesh", lambda: mesh_and_tables(scenario, team))
-        scenario = scenario.model_copy(update=tables)
-    prepared = reuse.get("bounds", lambda: replace(prepared, bounds=mesh_bounds(prepared, team)))
-    top = reuse.get("top", lambda: placing.top_for_depths(scenario, prepared.mesh))
-    scenario = scenario.on_mesh(*prepared.bounds, top)
+    tables, prepared, top = reuse.get("mesh", partial(mesh_and_tables, scenario, prepared, team))
+    scenario = scenario.model_copy(update=tables).on_mesh(*prepared.bounds, top)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
     sources = source_files.build_all(scenario, partial(placing.medium, prepared))
     receivers = survey_receivers.build(scenario).located(scenario, sources)
@@ -102,14 +98,21 @@ def refuse(problems):
         raise ScenarioError(problems)
 
 
-def mesh_and_tables(scenario, team):
-    """Return the tables of a scenario as its mesh has them, by name, and the `Prepared` mesh and
-    model; on a chunk of the Earth its domain knows the `Globe`.
+def mesh_and_tables(scenario, prepared, team):
+    """Return the tables of a scenario as its mesh has them, by name; its `Prepared` mesh and model,
+    anew where there is none; and the top from which depths count.
+
+    On a chunk of the Earth the domain knows the `Globe`.
     """
-    if scenario.domain.chunk is None:
-        return {}, prepare_mesh(scenario, team)
-    placed, prepared = placing.place_on_earth(scenario, team)
-    return {"domain": placed.domain, "model": placed.model}, prepared
+    tables = {}
+    if prepared is None and scenario.domain.chunk is None:
+        prepared = prepare_mesh(scenario, team)
+    elif prepared is None:
+        placed, prepared = placing.place_on_earth(scenario, team)
+        tables = {"domain": placed.domain, "model": placed.model}
+    prepared = replace(prepared, bounds=mesh_bounds(prepared, team))
+    scenario = scenario.model_copy(update=tables)
+    return tables, prepared, placing.top_for_depths(scenario, prepared.mesh)
 
 
 def prepare_mesh(scenario, team):

@@ -15,6 +15,8 @@ from pathlib import Path
 LEASE = 90.0  # s without a sign of life after which a holder on another computer counts as dead
 SIGN_EVERY = 20.0  # s between signs of life
 RECORD_BYTES = 4096  # of a lock file that is read, at most
+# of a lock file with signs of life: what `Lock.give_space` frees on a disk that is full
+RESERVE_BYTES = 64 << 10
 # what flock says where the file system has no locks
 WITHOUT_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL)
 
@@ -60,6 +62,7 @@ class Lock:
         self.path, self.handle, self.ended = path, handle, threading.Event()
         self.thread = threading.Thread(target=self._sign, name="lock", daemon=True)
         if signs:
+            _reserve(handle)
             self.thread.start()
 
     def __enter__(self):
@@ -67,6 +70,12 @@ class Lock:
 
     def __exit__(self, *exception):
         self.release()
+
+    def give_space(self):
+        """Give the space that the lock file takes back to the disk, for a last word."""
+        if self.handle is not None:
+            with suppress(OSError):
+                os.ftruncate(self.handle, RECORD_BYTES)
 
     def release(self):
         """Take the lock file away; may be called twice."""
@@ -135,7 +144,11 @@ def acquire(path, signs=False):
         except BaseException:
             os.close(handle)
             raise
-        return Lock(path, handle, signs)
+        try:
+            return Lock(path, handle, signs)
+        except OSError:
+            os.close(handle)
+            raise
 
 
 def holder(path):
@@ -187,6 +200,22 @@ def start_of(pid):
         return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
     except (OSError, ValueError, IndexError):
         return None
+
+
+def started_at(pid):
+    """Return the time at which a process started, s since 1970; None where the system does not say.
+
+    Parameters
+    ----------
+    pid : int
+    """
+    ticks = start_of(pid)
+    try:
+        lines = Path("/proc/stat").read_text().splitlines()
+        booted = next(int(line.split()[1]) for line in lines if line.startswith("btime"))
+    except (OSError, ValueError, IndexError, StopIteration):
+        return None
+    return None if ticks is None else booted + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def is_running(pid):
@@ -285,6 +314,12 @@ def _record(handle):
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass
     return {}
+
+
+def _reserve(handle):
+    """Take the space of a last word from the disk."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, 0, RESERVE_BYTES)
 
 
 def _write(handle):

@@ -124,7 +124,7 @@ def reported(scenario, planned, machine, out, quiet, comm, work, note=""):
     and then what came of it.
     """
     from craton.comm import agreed
-    from craton.driver.checkpoint import latest
+    from craton.driver.saved import latest
     from craton.methods import METHODS
 
     first, method = comm.rank == 0, METHODS[scenario.method]

@@ -4,9 +4,10 @@ computation, what is kept.
 
 import logging
 import os
+import sys
 from pathlib import Path
 
-from craton.errors import Interrupted, Problem, ScenarioError
+from craton.errors import Interrupted, Problem, ResourceError, ScenarioError
 from craton.methods import METHODS
 
 __all__ = [
@@ -201,7 +202,6 @@ def run_into(scenario, planned, machine, out, force=False, progress=True, comm=N
     """
     from craton.comm import agreed
     from craton.comm.local import Alone
-    from craton.output.store import Store, ended
 
     comm, kind, store = comm or Alone(), drive(scenario), None
     with agreed(comm):
@@ -211,7 +211,9 @@ def run_into(scenario, planned, machine, out, force=False, progress=True, comm=N
     with agreed(comm):
         if comm.rank == 0:
             store = (
-                Store.again(out) if saved else open_store(scenario, planned, machine, out, force)
+                reopen_store(out, saved)
+                if saved
+                else open_store(scenario, planned, machine, out, force)
             )
     team = comm.gather(
         {
@@ -229,12 +231,27 @@ def run_into(scenario, planned, machine, out, force=False, progress=True, comm=N
         result.out = Path(out)
         if store:
             kind.keep(result, store)
+        if store:
+            close_store(store, result)
     except BaseException as failure:
-        ended(out, failure, f"rank {comm.rank} on {comm.host}: " if comm.size > 1 else "")
+        if store:
+            store.lock.give_space()
+        note_end(out, failure, f"rank {comm.rank} on {comm.host}: " if comm.size > 1 else "")
         raise
-    if store:
-        close_store(store, result)
+    finally:
+        if store:
+            store.release()
     return result.finished()
+
+
+def note_end(out, failure, who):
+    """Write into run.json why a run has ended; where even that cannot be written, say so."""
+    from craton.output.store import ended
+
+    try:
+        ended(out, failure, who)
+    except ResourceError as error:
+        print(f"note: run.json does not say how the run ended: {error}", file=sys.stderr)
 
 
 def open_store(scenario, planned, machine, out, force):
@@ -254,15 +271,40 @@ def open_store(scenario, planned, machine, out, force):
     return store
 
 
+def reopen_store(out, saved):
+    """Return the Store of a run that goes on from a checkpoint; later ones, which are damaged, are
+    set aside.
+    """
+    from craton.output.store import FINISHED, Store, read_run
+
+    def unchanged():
+        if read_run(out).get("state") == FINISHED or not saved.folder.exists():
+            remedy = "look into OUT, and type the command again where there is something left to do"
+            message = f"another process has gone on with the run in {out}"
+            raise ScenarioError([Problem("OUT", message, remedy)])
+
+    store = Store.again(out, unchanged)
+    try:
+        for folder in saved.newer():
+            folder.rename(folder.with_name(f"damaged_{folder.name}"))
+    except OSError as error:
+        store.finish("failed", reason=str(error))
+        raise ResourceError(f"cannot write to {out}: {error.strerror or error}") from error
+    return store
+
+
 def close_store(store, result):
     """Note how a run ended; a finished one needs no checkpoint any more."""
     from craton.driver.checkpoint import remove
 
     state = {type(None): "finished", Interrupted: "interrupted"}.get(type(result.error), "failed")
+    report = {name: value for name, value in result.report.items() if name != "ranks"}
+    report |= {"reason": str(result.error)} if result.error else {}
+    store.lock.give_space()
+    store.update(state=state, **report)
     if state == "finished":
         remove(store.path)
-    report = {name: value for name, value in result.report.items() if name != "ranks"}
-    store.finish(state, **report, **({"reason": str(result.error)} if result.error else {}))
+    store.finish(state)
 
 
 def resumable(out):
@@ -273,29 +315,23 @@ def resumable(out):
     ScenarioError
         There is no run, it is finished or goes on, or it has left no checkpoint.
     """
-    from craton.driver.checkpoint import latest
+    from craton.driver.saved import folders, last_manifest
     from craton.output.store import check_alone, read_run
 
-    state, saved = read_run(out), latest(out)
-    if not state:
-        raise ScenarioError(
-            [
-                Problem(
-                    "OUT",
-                    f"there is no run in {out}",
-                    "name the directory that `craton run` wrote to",
-                )
-            ]
-        )
-    check_alone(Path(out), state)
+    out = Path(out)
+    state = read_run(out)
+    if not (out / "run.json").exists():
+        remedy = "name the directory that `craton run` wrote to"
+        raise ScenarioError([Problem("OUT", f"there is no run in {out}", remedy)])
+    check_alone(out, state)
     if state.get("state") == "finished":
         raise ScenarioError(
             [Problem("OUT", f"the run in {out} is finished: there is nothing to go on with", "")]
         )
-    if saved is None:
-        remedy = f'run {Path(out) / "scenario.toml"} anew; run.checkpoint = "10 min" writes one every ten minutes'
+    if not folders(out):
+        remedy = f'run {out / "scenario.toml"} anew; run.checkpoint = "10 min" writes one every ten minutes'
         raise ScenarioError([Problem("OUT", f"the run in {out} has left no checkpoint", remedy)])
-    return saved
+    return last_manifest(out)
 
 
 def resume(out, device=None, progress=True, comm=None, devices=None):
@@ -344,15 +380,20 @@ def resume(out, device=None, progress=True, comm=None, devices=None):
 def restart(out, comm):
     """Scenario, plan of this rank and checkpoint of a run that can go on; all ranks must ask."""
     from craton.comm import agreed
+    from craton.driver.saved import last_whole
     from craton.output.inputs import Inputs
 
     with agreed(comm):
-        saved = resumable(out)
+        if comm.rank == 0:
+            resumable(out)
+    saved = last_whole(out, comm)
+    with agreed(comm):
         scenario = load(Path(out) / "scenario.toml")
         saved.check_ranks(comm.size)
         saved.check_scenario(Inputs(scenario).text(scenario))
         if comm.rank == 0:
             saved.check_inputs()
-        planned = plan_of_rank(scenario, plan(scenario, comm), comm)
+        whole = plan(scenario, comm)
+        planned = plan_of_rank(scenario, whole, comm)
         saved.check_plan(planned)
     return scenario, planned, saved

@@ -46,12 +46,12 @@ def commit(scenario, planned, machine, arrays=None):
 
 
 def check_disk(scenario, planned, out, force):
-    """Refuse a directory that cannot be written to or has too little space, for two checkpoints as
-    well where they are asked for.
+    """Refuse a directory that cannot be written to or has too little space, for three checkpoints
+    as well where they are asked for: two are retained while another one is written.
     """
     from craton.output.store import check_out, check_space
 
-    state = 2 * planned.totals.state_bytes if scenario.run.checkpoint else 0
+    state = 3 * planned.totals.state_bytes if scenario.run.checkpoint else 0
     check_out(out, force)
     check_space(
         out,

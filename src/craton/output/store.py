@@ -2,7 +2,6 @@
 program is killed.
 """
 
-import json
 import math
 import os
 import shutil
@@ -13,11 +12,16 @@ from pathlib import Path
 import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
+from craton.integrity import Damaged, read_json, replace_file, sealed
 from craton.io import formats
+from craton.lock import Held, acquire, holder, is_running, started_at
 from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, SnapshotWriter, consolidate
 
 FINISHED = "finished"
 RESULT = "result.zarr"
+LOCK = ".lock"  # held for as long as OUT is written
+FORMAT = 2  # of run.json; 1 had no number and no checksum, and its runs no lock
+CLOCKS_APART = 5.0  # s by which the clock may have been set
 # Everything that a run may put in OUT: what a new run there takes away. Nothing else is ever
 # removed.
 OWN = (
@@ -56,49 +60,65 @@ def check_out(path, force=False):
     path = Path(path)
     try:
         _check_writable(path)
-        state = read_run(path)
-        foreign = path.is_dir() and not (path / "run.json").exists() and any(path.iterdir())
+        check_alone(path, read_run(path))
+        _check_contents(path, force)
     except OSError as error:
-        raise ResourceError(
-            f"cannot write to {path}: {error.strerror or error}; choose another directory with -o"
-        ) from error
-    if force:
-        return
-    if state.get("state") == FINISHED:
-        raise ScenarioError(
-            [
-                Problem(
-                    "-o",
-                    f"{path} holds a finished run",
-                    "choose another directory, or add --force to replace it",
-                )
-            ]
-        )
-    check_alone(path, state)
-    if foreign:
-        raise ScenarioError(
-            [
-                Problem(
-                    "-o",
-                    f"{path} holds files that are not from craton",
-                    "choose another directory, or add --force",
-                )
-            ]
-        )
+        raise _unwritable(path, error) from error
+
+
+def _check_contents(path, force):
+    """Refuse a finished run and files of something else, unless they may be replaced."""
+    state = read_run(path)
+    if not force and state.get("state") == FINISHED:
+        remedy = "choose another directory, or add --force to replace it"
+        raise ScenarioError([Problem("-o", f"{path} holds a finished run", remedy)])
+    is_ours = not path.is_dir() or (path / "run.json").exists()
+    if not force and not is_ours and any(entry.name != LOCK for entry in path.iterdir()):
+        remedy = "choose another directory, or add --force"
+        raise ScenarioError([Problem("-o", f"{path} holds files that are not from craton", remedy)])
 
 
 def check_alone(path, state):
-    """Refuse an OUT that a process still writes, by its `read_run`."""
-    if _alive(state):
-        raise ScenarioError(
-            [
-                Problem(
-                    "-o",
-                    f"{path} is being written by process {state['pid']}",
-                    "choose another directory",
-                )
-            ]
+    """Refuse an OUT that a process still writes, by its lock; where an earlier version of craton
+    wrote it, by its `read_run`.
+    """
+    held = holder(Path(path) / LOCK)
+    if held:
+        raise _being_written(path, held.words, held.seconds)
+    if state.get("format") != FORMAT and _alive(state):
+        raise _being_written(path, f"process {state['pid']}")
+
+
+def _being_written(path, writer, seconds=None):
+    """Return the error of an OUT that has a writer; `seconds` until its lease on it ends."""
+    remedy = "choose another directory, or wait until it has ended"
+    if seconds:
+        remedy = (
+            f"if that computer or process is dead, try again in {seconds:.0f} s, "
+            f"or remove {Path(path) / LOCK}"
         )
+    return ScenarioError([Problem("-o", f"{path} is being written by {writer}", remedy)])
+
+
+def _unwritable(path, error):
+    """Return the error of an OUT in which the system refuses to write."""
+    return ResourceError(
+        f"cannot write to {path}: {error.strerror or error}; choose another directory with -o"
+    )
+
+
+def _locked(path):
+    """Return the lock of an OUT, held until its run ends.
+
+    Raises
+    ------
+    ScenarioError
+        Another run has it.
+    """
+    try:
+        return acquire(path / LOCK, signs=True)
+    except Held as held:
+        raise _being_written(path, held.words, held.seconds) from None
 
 
 def ended(path, failure, who=""):
@@ -121,7 +141,7 @@ def ended(path, failure, who=""):
             "reason": who + (str(failure) or type(failure).__name__),
             "ended": _now(),
         }
-        _replace(path, json.dumps(run, indent=2) + "\n")
+        _replace(path, sealed(_plain(run)))
 
 
 def check_space(path, nbytes):
@@ -137,10 +157,9 @@ def check_space(path, nbytes):
 def read_run(path):
     """Contents of ``OUT/run.json``; empty where there is none or it is not ours."""
     try:
-        state = json.loads((Path(path) / "run.json").read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return read_json(Path(path) / "run.json")
+    except (FileNotFoundError, NotADirectoryError, Damaged):
         return {}
-    return state if isinstance(state, dict) else {}
 
 
 class Store:
@@ -166,42 +185,78 @@ class Store:
         check_out(self.path, force)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self.update(state="running", started=_now(), pid=os.getpid(), host=socket.gethostname())
-            for name in OWN:
-                _remove(self.path / name)
+            self.lock = _locked(self.path)
+            try:
+                _check_contents(self.path, force)  # another run may have begun and ended since
+                self.begin(started=_now())
+                for name in OWN:
+                    _remove(self.path / name)
+            except BaseException:
+                self.release()
+                raise
         except OSError as error:
-            raise ResourceError(
-                f"cannot write to {self.path}: {error.strerror or error}; choose another directory with -o"
-            ) from error
+            raise _unwritable(self.path, error) from error
 
     @classmethod
-    def again(cls, path):
+    def again(cls, path, check=None):
         """Return the OUT directory of a run that ended before it was done, to go on with: nothing
         is removed.
+
+        Parameters
+        ----------
+        path : path-like
+        check : callable, optional
+            Called when no other process can write there any more, before anything is written.
+
+        Raises
+        ------
+        ScenarioError
+            Another process goes on with it.
+        ResourceError
+            It cannot be written.
         """
         store = cls.__new__(cls)
         store.path = Path(path)
-        store.zarr = store.path / "result.zarr"
+        store.zarr = store.path / RESULT
+        try:
+            store.lock = _locked(store.path)
+        except OSError as error:
+            raise _unwritable(store.path, error) from error
         store.run = {
             key: value for key, value in read_run(path).items() if key not in ("ended", "reason")
         }
-        store.update(state="running", resumed=_now(), pid=os.getpid(), host=socket.gethostname())
+        try:
+            if check:
+                check()
+            store.begin(resumed=_now())
+        except BaseException:
+            store.release()
+            raise
         return store
+
+    def begin(self, **fields):
+        """Write the state of a run that is going on."""
+        about = {"format": FORMAT, "pid": os.getpid(), "host": socket.gethostname()}
+        self.update(state="running", **about, **fields)
+
+    def release(self):
+        """Let other runs write here."""
+        self.lock.release()
 
     def update(self, **fields):
         """Add `fields` to run.json, which is replaced at once: a reader sees the old or the new
         one, whole.
         """
         self.run |= fields | {"updated": _now()}
-        _replace(
-            self.path / "run.json", json.dumps(_plain(self.run), indent=2, allow_nan=False) + "\n"
-        )
+        _replace(self.path / "run.json", sealed(_plain(self.run)))
 
     def finish(self, state=FINISHED, **fields):
         """Write the last state: "finished", "failed" or "interrupted", with what else is known
-        (reason, timings ...).
+        (reason, timings ...), and let other runs write here.
         """
+        self.lock.give_space()  # the disk may be full
         self.update(state=state, ended=_now(), **fields)
+        self.release()
 
     def write_scenario(self, text):
         """Write scenario.toml, the scenario as resolved."""
@@ -319,31 +374,26 @@ def _existing(path):
 
 
 def _alive(state):
-    """Whether the process that run.json names still runs on this host."""
-    if (
-        state.get("state") != "running"
-        or state.get("host") != socket.gethostname()
-        or state.get("pid") == os.getpid()
-    ):
+    """Return True where the process that a run.json names still runs on this host, and is not a
+    later one with its number.
+    """
+    pid, host = state.get("pid"), state.get("host")
+    if state.get("state") != "running" or host != socket.gethostname() or pid == os.getpid():
         return False
+    if not isinstance(pid, int) or not 0 < pid < 1 << 31 or not is_running(pid):
+        return False
+    begun = started_at(pid)
     try:
-        os.kill(int(state["pid"]), 0)
-    except (KeyError, ValueError, ProcessLookupError):
-        return False
-    except PermissionError:
-        pass
-    return True
+        written = datetime.fromisoformat(state["updated"]).timestamp()
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return True
+    return begun is None or begun < written + CLOCKS_APART
 
 
 def _replace(path, text):
     """Write `text` to `path` through a temporary file, so that `path` is never half written."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(aside, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
+        replace_file(path, text)
     except OSError as error:
         raise ResourceError(f"could not write {path}: {error.strerror or error}") from error
 

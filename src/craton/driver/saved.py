@@ -1,0 +1,420 @@
+"""Checkpoints that are there: which one a run goes on from, whether it is whole and belongs to the
+run, and its state put into a program.
+
+Nothing is believed before its checksum has been compared and its values are within limits.
+"""
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from craton.comm import agreed, broadcast
+from craton.driver.checkpoint import CHUNK, FOLDER, FORMAT, MANIFEST, MUST_AGREE, RECORD
+from craton.errors import Problem, ResourceError, ScenarioError
+from craton.integrity import KEY, Damaged, check_file, digest, read_json, unsealed
+from craton.versions import versions
+
+MOST_STEPS = 10**10
+MOST_RANKS = 10**6
+NAME = re.compile(r"record\.npy|rank_\d{1,7}/\w{1,100}\.npy")
+SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A checkpoint whose manifest is whole.
+
+    Parameters
+    ----------
+    out, folder : Path
+        The directory OUT, and the checkpoint's own.
+    about : dict
+        Its manifest.
+    source : callable, optional
+        ``source(name)`` gives the values of an array of this rank where they are not those of a
+        file: of a checkpoint of another number of ranks.
+    """
+
+    out: Path
+    folder: Path
+    about: dict
+    source: Any = None
+
+    @property
+    def step(self):
+        """Steps that were done."""
+        return self.about["step"]
+
+    @property
+    def ranks(self):
+        """Ranks that wrote it."""
+        return self.about["ranks"]
+
+    @property
+    def record(self):
+        """Samples so far, (steps, channels); of rank 0."""
+        return self.load(RECORD)
+
+    def load(self, name, **options):
+        """Return an array of one of its files.
+
+        Raises
+        ------
+        Damaged
+            It is no array.
+        """
+        try:
+            return np.load(self.folder / name, allow_pickle=False, **options)
+        except (OSError, ValueError, EOFError) as error:
+            raise Damaged(self.folder / name, str(error)) from error
+
+    def damage(self, rank=0, ranks=1):
+        """Return the first file that is damaged, of those that a rank looks at, with the reason;
+        None where all are whole.
+
+        Parameters
+        ----------
+        rank, ranks : int
+            Every rank looks at some of the files.
+        """
+        for name in sorted(self.about["files"])[rank::ranks]:
+            file = self.about["files"][name]
+            try:
+                check_file(self.folder / name, file["bytes"], file["sha256"])
+            except Damaged as damage:
+                return str(damage)
+        return None
+
+    def check_ranks(self, ranks):
+        """Refuse another number of ranks."""
+        if ranks != self.ranks:
+            self.refuse(
+                "--ranks",
+                f"the checkpoint is of {counted(self.ranks)}, here {'is' if ranks == 1 else 'are'} {ranks}",
+                f"go on with {counted(self.ranks)}, or run {self.out / 'scenario.toml'} anew on any number",
+            )
+
+    def check_scenario(self, text):
+        """Refuse another scenario or other versions than those that it was written with."""
+        file = str(self.out / "scenario.toml")
+        if digest(text) != self.about["scenario"]:
+            self.refuse(
+                file,
+                "this is not the scenario that the checkpoint was written with",
+                "put it back, or run it anew",
+            )
+        installed = versions("craton")
+        before = {
+            name: version for name, version in self.about["versions"].items() if name in installed
+        }
+        if before != installed:
+            then, now = (
+                ", ".join(f"{name} {version}" for name, version in programs.items())
+                for programs in (before, installed)
+            )
+            self.refuse(
+                "OUT",
+                f"the checkpoint was written by {then or 'another craton'}, this is {now or 'another one'}",
+                f"install {then or 'that one'} to go on, or run {file} anew",
+            )
+
+    def check_inputs(self):
+        """Refuse files of the scenario that are gone or have changed."""
+        from craton.output.inputs import changed
+        from craton.output.store import read_run
+
+        remedy = f"put it back, or run {self.out / 'scenario.toml'} anew"
+        try:
+            for message in changed(self.out, read_run(self.out).get("inputs", [])):
+                self.refuse("OUT", message, remedy)
+        except (KeyError, TypeError, ValueError) as error:
+            raise Damaged(self.out / "run.json", f"its inputs cannot be right ({error})") from error
+
+    def check_plan(self, plan, subdomains=None):
+        """Refuse a plan that is not the one which was interrupted: a file that the scenario names
+        may have changed.
+
+        Parameters
+        ----------
+        plan : Plan
+        subdomains : list of Subdomain, optional
+            Of the ranks that wrote it; by default those of the plan.
+        """
+        subdomains = subdomains or plan.partition or (plan.subdomain,)
+        other = [key for key in MUST_AGREE if self.about[key] != getattr(plan, key)]
+        fingerprints = [subdomain.fingerprint for subdomain in subdomains]
+        other += ["subdomains"] * (self.about["subdomains"] != fingerprints)
+        if other:
+            self.refuse(
+                "OUT",
+                f"the run would not be the one that was interrupted: its {', '.join(other)} would be others",
+                f"put back the files that {self.out / 'scenario.toml'} names, or run it anew",
+            )
+        if plan.rank == 0:
+            shape, record = (self.step, len(plan.channels)), self.load(RECORD, mmap_mode="r")
+            if record.shape != shape or record.dtype != plan.precision:
+                reason = (
+                    f"it holds {record.shape} of {record.dtype}, not {shape} of {plan.precision}"
+                )
+                raise Damaged(self.folder / RECORD, reason)
+
+    def refuse(self, key, message, remedy):
+        """Raise what is in the way."""
+        raise ScenarioError([Problem(key, message, remedy)])
+
+    def restore(self, program, rank):
+        """Put the state into a program.
+
+        Parameters
+        ----------
+        program : Program
+        rank : int
+
+        Raises
+        ------
+        Damaged
+            An array is missing or of another shape.
+        """
+        for name in program.plan.changing:
+            file, target = f"rank_{rank}/{name}.npy", program.arrays[name]
+            values = self.source(name) if self.source else self.load(file, mmap_mode="r")
+            if values.shape != tuple(target.shape) or values.dtype != target.dtype:
+                there, here = (f"{a.shape} of {a.dtype}" for a in (values, target))
+                raise Damaged(self.folder / file, f"it holds {there}, not {here}")
+            flat, values = target.reshape(-1), values.reshape(-1)
+            count = max(1, CHUNK // target.dtype.itemsize)
+            for first in range(0, flat.size, count):
+                program.backend.fill(
+                    flat[first : first + count], np.array(values[first : first + count])
+                )
+        program.backend.finish()
+
+    def newer(self):
+        """Return the folders of checkpoints after this one."""
+        return [folder for folder in folders(self.out) if folder.name > self.folder.name]
+
+
+def counted(ranks):
+    """Return a number of ranks in words."""
+    return f"{ranks} rank{'s' if ranks > 1 else ''}"
+
+
+def folders(out):
+    """Return the folders of the checkpoints of a run, the last one first.
+
+    Parameters
+    ----------
+    out : path-like
+    """
+    return sorted((Path(out) / FOLDER).glob("step_*"), reverse=True)
+
+
+def latest(out):
+    """Return the last checkpoint of a run with a whole manifest, or None.
+
+    Parameters
+    ----------
+    out : path-like
+    """
+    for folder in folders(out):
+        try:
+            return Saved(Path(out), folder, manifest(folder))
+        except (Damaged, ScenarioError):
+            continue
+    return None
+
+
+def last_manifest(out):
+    """Return the last checkpoint of a run whose manifest is whole.
+
+    Parameters
+    ----------
+    out : path-like
+
+    Raises
+    ------
+    ResourceError
+        No manifest is.
+    ScenarioError
+        The last one is of another format.
+    """
+    damages = []
+    for folder in folders(out):
+        try:
+            return Saved(Path(out), folder, manifest(folder))
+        except Damaged as damage:
+            damages.append(str(damage))
+    raise all_damaged(out, damages)
+
+
+def all_damaged(out, damages):
+    """Return the error of a run that has no whole checkpoint.
+
+    Parameters
+    ----------
+    out : path-like
+    damages : list of str
+        What is wrong with each.
+    """
+    remedy = f"run {Path(out) / 'scenario.toml'} anew"
+    return ResourceError(f"every checkpoint is damaged: {'; '.join(damages)}\n    {remedy}")
+
+
+def last_whole(out, comm):
+    """Return the last checkpoint of a run that is whole; the reasons why later ones are not go to
+    standard error. All ranks must ask.
+
+    Parameters
+    ----------
+    out : path-like
+    comm : Comm
+
+    Returns
+    -------
+    Saved
+
+    Raises
+    ------
+    ResourceError
+        All are damaged.
+    ScenarioError
+        The last one is of another format.
+    """
+    damages, names = [], broadcast(comm, [folder.name for folder in folders(out)])
+    for name in names:
+        saved, damage = None, None
+        folder = Path(out) / FOLDER / name
+        with agreed(comm):
+            try:
+                about = manifest(folder) if comm.rank == 0 else None
+            except Damaged as error:
+                about, damage = None, str(error)
+        about = broadcast(comm, about)
+        if about is not None:
+            saved = Saved(Path(out), folder, about)
+            damage = saved.damage(comm.rank, comm.size)
+        reasons = [reason for reason in comm.gather(damage) if reason]
+        if saved and not reasons:
+            if damages and comm.rank == 0:
+                text = f"note: {'; '.join(damages)}: going on from the checkpoint of step {saved.step:,}"
+                print(text, file=sys.stderr, flush=True)
+            return saved
+        damages += reasons[:1]
+    raise all_damaged(out, damages)
+
+
+# --- manifests ------------------------------------------------------------------------------------
+
+
+def manifest(folder):
+    """Return the manifest of a checkpoint: checksum, format and limits of its values are checked.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    Damaged
+        It is not as it was written.
+    ScenarioError
+        Another version of craton wrote it.
+    """
+    path = folder / MANIFEST
+    try:
+        fields = read_json(path)
+    except FileNotFoundError as error:
+        raise Damaged(path, "it is missing") from error
+    sealed_fields = unsealed(path) if KEY in fields else fields
+    number = sealed_fields.get("format", 1 if KEY not in fields and "step" in fields else None)
+    if is_integer(number, 1, 1000) and number != FORMAT:
+        raise ScenarioError(
+            [
+                Problem(
+                    "OUT",
+                    f"the checkpoint has format {number}, this version of craton reads format {FORMAT}",
+                    "go on with the version that wrote it, or run scenario.toml anew",
+                )
+            ]
+        )
+    if KEY not in fields:
+        raise Damaged(path, "it has no checksum")
+    wrong = wrong_values(sealed_fields)
+    if wrong:
+        raise Damaged(path, f"its {', '.join(wrong)} cannot be right")
+    if f"step_{sealed_fields['step']:09d}" != folder.name:
+        raise Damaged(path, f"it is of step {sealed_fields['step']}, its folder is {folder.name}")
+    return sealed_fields
+
+
+def wrong_values(fields):
+    """Return the keys of a manifest whose values are missing, of another type or beyond limits.
+
+    Parameters
+    ----------
+    fields : dict
+    """
+    steps, ranks = fields.get("steps"), fields.get("ranks")
+    rules = {
+        "steps": is_integer(steps, 1, MOST_STEPS),
+        "step": is_integer(fields.get("step"), 1, steps if is_integer(steps, 1, MOST_STEPS) else 0),
+        "dt": is_number(fields.get("dt")) and fields["dt"] > 0,
+        "start": is_number(fields.get("start")),
+        "precision": fields.get("precision") in ("float32", "float64"),
+        "ranks": is_integer(ranks, 1, MOST_RANKS),
+        "subdomains": are_fingerprints(fields.get("subdomains"), ranks),
+        "scenario": is_text(fields.get("scenario"), SHA256),
+        "versions": isinstance(fields.get("versions"), dict)
+        and all(isinstance(version, str) for version in fields["versions"].values()),
+        "files": are_files(fields.get("files"), ranks),
+    }
+    return [key for key, right in rules.items() if not right]
+
+
+def is_integer(value, low, high):
+    """Return True for a whole number within limits, both included."""
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
+def is_number(value):
+    """Return True for a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -1e300 < value < 1e300
+
+
+def is_text(value, pattern):
+    """Return True for a text that fits a pattern."""
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
+def are_fingerprints(rows, ranks):
+    """Return True for lists of integers, one for each rank."""
+    return (
+        isinstance(rows, list)
+        and len(rows) == ranks
+        and all(isinstance(row, list) and len(row) == 8 for row in rows)
+        and all(is_integer(value, -(1 << 63), 1 << 63) for row in rows for value in row)
+    )
+
+
+def are_files(files, ranks):
+    """Return True for a record and files of ranks below `ranks`, each with size and checksum; a
+    name leads nowhere else.
+    """
+    if not isinstance(files, dict) or RECORD not in files:
+        return False
+    for name, file in files.items():
+        if not is_text(name, NAME) or not isinstance(file, dict):
+            return False
+        if name != RECORD and int(name[5:].split("/")[0]) >= ranks:
+            return False
+        if not is_integer(file.get("bytes"), 1, 1 << 60) or not is_text(file.get("sha256"), SHA256):
+            return False
+    return True

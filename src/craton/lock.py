@@ -309,7 +309,7 @@ def _record(handle):
     """Return what a lock file says of its holder; empty where that is no record."""
     try:
         record = json.loads(os.pread(handle, RECORD_BYTES, 0).rstrip(b"\0"))
-        if isinstance(record["pid"], int) and 0 < record["pid"] < 1 << 31:
+        if type(record["pid"]) is int and 0 < record["pid"] < 1 << 31:
             return record
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass

@@ -157,6 +157,21 @@ def resume(
 
 
 @app.command()
+def check(
+    out: Annotated[
+        str, typer.Argument(metavar="OUT", help="Folder of a run or a survey.", show_default=False)
+    ],
+    debug: Debug = False,
+):
+    """Check that the files of a run are whole.
+
+    Compares checkpoints, records and the copies of inputs with their checksums, and reads every
+    chunk of the results. Ends with exit code 3 where something is damaged.
+    """
+    return call("inspect", out=out)
+
+
+@app.command()
 def survey(
     files: Annotated[
         list[str],

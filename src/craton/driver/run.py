@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from craton.errors import Interrupted, Problem, ResourceError, ScenarioError
+from craton.errors import CratonError, Interrupted, Problem, ResourceError, ScenarioError
 from craton.methods import METHODS
 
 __all__ = [
@@ -382,6 +382,8 @@ def restart(out, comm):
     from craton.comm import agreed
     from craton.driver.saved import last_whole
     from craton.output.inputs import Inputs
+    from craton.output.inspection import refuse_damaged_store
+    from craton.output.store import RESULT
 
     with agreed(comm):
         if comm.rank == 0:
@@ -393,7 +395,20 @@ def restart(out, comm):
         saved.check_scenario(Inputs(scenario).text(scenario))
         if comm.rank == 0:
             saved.check_inputs()
+            tell_damage(out)
         whole = plan(scenario, comm)
         planned = plan_of_rank(scenario, whole, comm)
         saved.check_plan(planned)
+        if comm.rank == 0:
+            refuse_damaged_store(Path(out) / RESULT, [f.name for f in planned.snapshots])
     return scenario, planned, saved
+
+
+def tell_damage(out):
+    """Say on standard error that run.json is damaged: it is written anew."""
+    from craton.output.inspection import inspect_run
+
+    try:
+        inspect_run(out)
+    except CratonError as damage:
+        print(f"note: {damage}: it is written anew", file=sys.stderr, flush=True)

@@ -73,8 +73,8 @@ class Saved:
             raise Damaged(self.folder / name, str(error)) from error
 
     def damage(self, rank=0, ranks=1):
-        """Return the first file that is damaged, of those that a rank looks at, with the reason;
-        None where all are whole.
+        """Return what is wrong with the first damaged file, of those that a rank looks at: Damaged,
+        or None where all are whole.
 
         Parameters
         ----------
@@ -85,8 +85,10 @@ class Saved:
             file = self.about["files"][name]
             try:
                 check_file(self.folder / name, file["bytes"], file["sha256"])
+                if name == RECORD:
+                    self.check_record()
             except Damaged as damage:
-                return str(damage)
+                return damage
         return None
 
     def check_ranks(self, ranks):
@@ -155,12 +157,27 @@ class Saved:
                 f"put back the files that {self.out / 'scenario.toml'} names, or run it anew",
             )
         if plan.rank == 0:
-            shape, record = (self.step, len(plan.channels)), self.load(RECORD, mmap_mode="r")
-            if record.shape != shape or record.dtype != plan.precision:
-                reason = (
-                    f"it holds {record.shape} of {record.dtype}, not {shape} of {plan.precision}"
-                )
-                raise Damaged(self.folder / RECORD, reason)
+            self.check_record(len(plan.channels))
+
+    def check_record(self, channels=None):
+        """Refuse samples of another shape or type.
+
+        Parameters
+        ----------
+        channels : int, optional
+            Their number, where it is known.
+
+        Raises
+        ------
+        Damaged
+        """
+        record, precision = self.load(RECORD, mmap_mode="r"), self.about["precision"]
+        shape = (self.step, *(record.shape[1:2] if channels is None else (channels,)))
+        if record.ndim != 2 or record.shape != shape or record.dtype != precision:
+            reason = f"it holds {record.shape} of {record.dtype}, not {shape} of {precision}"
+            damage = Damaged(self.folder / RECORD, reason)
+            damage.args = (f"{damage}\n    run {self.out / 'scenario.toml'} anew",)
+            raise damage
 
     def refuse(self, key, message, remedy):
         """Raise what is in the way."""
@@ -297,7 +314,7 @@ def last_whole(out, comm):
         if about is not None:
             saved = Saved(Path(out), folder, about)
             damage = saved.damage(comm.rank, comm.size)
-        reasons = [reason for reason in comm.gather(damage) if reason]
+        reasons = [reason for reason in comm.gather(damage and str(damage)) if reason]
         if saved and not reasons:
             if damages and comm.rank == 0:
                 text = f"note: {'; '.join(damages)}: going on from the checkpoint of step {saved.step:,}"

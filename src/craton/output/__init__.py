@@ -2,9 +2,15 @@
 files of other programs.
 """
 
+import errno
+import os
+import shutil
 from pathlib import Path
 
+from craton.errors import ResourceError
 from craton.io import formats
+
+FULL_BYTES = 1 << 16  # free on a disk that is full
 
 
 def export(dataset, directory, network="XX"):
@@ -23,6 +29,29 @@ def export(dataset, directory, network="XX"):
     -------
     list of pathlib.Path
         The files written; formats whose library is missing are left out (and said so in the log).
+
+    Raises
+    ------
+    ResourceError
+        The disk is full.
     """
     paths = [(Path(directory) / row.file, row.function(row.write)) for row in formats("waveform")]
-    return [path for path, write in paths if write(dataset, path, network)]
+    return [path for path, write in paths if exported(write, dataset, path, network)]
+
+
+def exported(write, dataset, path, network):
+    """Return True where a writer has written a file.
+
+    Raises
+    ------
+    ResourceError
+        It cannot, because the disk is full; the libraries have errors of their own for that.
+    """
+    try:
+        return write(dataset, path, network)
+    except Exception as error:
+        if shutil.disk_usage(path.parent).free > FULL_BYTES and not isinstance(error, OSError):
+            raise
+        path.unlink(missing_ok=True)
+        reason = getattr(error, "strerror", None) or os.strerror(errno.ENOSPC)
+        raise ResourceError(f"could not write {path}: {reason}") from error

@@ -380,7 +380,7 @@ def _alive(state):
     pid, host = state.get("pid"), state.get("host")
     if state.get("state") != "running" or host != socket.gethostname() or pid == os.getpid():
         return False
-    if not isinstance(pid, int) or not 0 < pid < 1 << 31 or not is_running(pid):
+    if type(pid) is not int or not 0 < pid < 1 << 31 or not is_running(pid):
         return False
     begun = started_at(pid)
     try:

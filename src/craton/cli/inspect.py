@@ -1,0 +1,141 @@
+"""craton check: whether what lies in a folder of results is as it was written."""
+
+from pathlib import Path
+
+from craton.errors import CratonError, ScenarioError
+
+DAMAGED = 3  # exit code
+
+
+def command(out):
+    """Print the state of each part of a folder; the exit code is 3 where one is damaged.
+
+    Parameters
+    ----------
+    out : str
+        The directory of a run or a survey.
+    """
+    from craton.cli.check import refuse
+    from craton.output.store import check_alone, read_run
+
+    out = Path(out)
+    if not (out / "run.json").exists():
+        refuse("OUT", f"there is no run in {out}", "name the folder of a run")
+    check_alone(out, read_run(out))
+    damages = 0
+    for name, damaged, words in parts(out):
+        damages += damaged
+        print(f"{name:<34} {words}", flush=True)
+    if damages:
+        print(f"{damages} part{'s are' if damages > 1 else ' is'} damaged")
+    return DAMAGED if damages else 0
+
+
+def parts(out):
+    """Yield name, True if it is damaged, and state in words of each part of a folder."""
+    yield told("run.json", lambda: run_state(out))
+    for name in ("scenario.toml", *sorted(f"scenarios/{p.name}" for p in out.glob("scenarios/*"))):
+        if (out / name).exists() or name == "scenario.toml" and not (out / "scenarios").exists():
+            yield told(name, lambda name=name: scenario_state(out / name))
+    for entry in inputs(out):
+        yield told(
+            entry.get("file") or entry.get("from"), lambda entry=entry: input_state(out, entry)
+        )
+    for folder in checkpoints(out):
+        name = str(folder.relative_to(out))
+        yield told(name, lambda folder=folder: checkpoint_state(out, folder))
+    for store in stores(out):
+        name = str(store.relative_to(out))
+        yield told(name, lambda store=store: store_state(out, store))
+
+
+def told(name, state):
+    """Return name, True if it is damaged, and state of a part."""
+    try:
+        return name, False, f"ok, {state()}"
+    except (CratonError, OSError) as error:
+        reason = getattr(error, "reason", None) or str(error)
+        file = getattr(error, "path", None)
+        where = f" {file}:" if file is not None and not str(file).endswith(str(name)) else ""
+        return name, True, f"DAMAGED:{where} {reason}"
+
+
+def run_state(out):
+    """State that run.json tells."""
+    from craton.output.inspection import inspect_run
+
+    return inspect_run(out)
+
+
+def scenario_state(path):
+    """Return in words that a scenario can be read."""
+    from craton.scenario import load
+
+    try:
+        return load(path).method
+    except ScenarioError as error:
+        raise CratonError(" ".join(str(error).split())[:300]) from error
+
+
+def inputs(out):
+    """Return what run.json says of the files that the scenario names: list of dict."""
+    from craton.output.store import read_run
+
+    entries = read_run(out).get("inputs")
+    if not isinstance(entries, list):
+        return []
+    keys = ("file", "from", "key", "sha256")
+    return [
+        entry
+        for entry in entries
+        if isinstance(entry, dict)
+        and all(isinstance(entry.get(key, ""), str | None) for key in keys)
+    ]
+
+
+def input_state(out, entry):
+    """Return in words that a file of the scenario is what it was."""
+    from craton.output.inputs import changed
+
+    for message in changed(out, [entry]):
+        raise CratonError(message)
+    return entry["key"]
+
+
+def checkpoints(out):
+    """Return the folders of checkpoints, the last one first."""
+    from craton.driver.saved import folders
+
+    return folders(out)
+
+
+def checkpoint_state(out, folder):
+    """Return step and ranks of a checkpoint all of whose files are whole."""
+    from craton.driver.saved import Saved, counted, manifest
+
+    saved = Saved(out, folder, manifest(folder))
+    damage = saved.damage()
+    if damage:
+        raise damage
+    return f"step {saved.step:,} of {counted(saved.ranks)}"
+
+
+def stores(out):
+    """Return the zarr stores of a folder."""
+    from craton.output.inspection import stores_of
+
+    return stores_of(out)
+
+
+def store_state(out, store):
+    """Return the number of files of a store, all of which can be read."""
+    from craton.output.inspection import inspect_store
+    from craton.output.store import FINISHED, read_run
+
+    is_finished = read_run(out).get("state") == FINISHED
+    damages, count = inspect_store(store, consolidated=is_finished)
+    for damage in damages:
+        others = f" (and {len(damages) - 1} more)" if len(damages) > 1 else ""
+        damage.reason += others
+        raise damage
+    return f"{count:,} files"

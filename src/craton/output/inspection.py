@@ -1,0 +1,244 @@
+"""Whether what lies in OUT is as it was written: run.json, scenario, chunks and metadata of the
+stores.
+"""
+
+import math
+import re
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from craton.integrity import KEY, Damaged, read_json, unsealed
+
+CHUNK_NAME = re.compile(r"\d{1,18}(\.\d{1,18})*")
+METADATA = (".zgroup", ".zattrs", ".zarray", ".zmetadata")
+BLOSC_HEADER = 16  # bytes: versions, flags, size of an element; then three sizes of 4 bytes
+MOST_ELEMENTS = 1 << 50  # of an array
+MOST_CHUNK_BYTES = 1 << 32
+
+
+def inspect_run(out):
+    """Return the state that run.json tells, in words.
+
+    Parameters
+    ----------
+    out : path-like
+
+    Raises
+    ------
+    Damaged
+        It is not as it was written.
+    FileNotFoundError
+    """
+    path = Path(out) / "run.json"
+    fields = read_json(path)
+    fields = unsealed(path) if KEY in fields or fields.get("format") else fields
+    if not isinstance(fields.get("state"), str):
+        raise Damaged(path, "it tells no state")
+    return fields["state"]
+
+
+def stores_of(out):
+    """Return the zarr stores of a folder, at any depth: list of Path.
+
+    Parameters
+    ----------
+    out : path-like
+    """
+    return sorted(path for path in Path(out).rglob("*.zarr") if path.is_dir())
+
+
+def refuse_damaged_store(root, names):
+    """Refuse to go on with a store to which snapshots are to be added, where a file of it is
+    damaged; every chunk is compared with its header only.
+
+    Parameters
+    ----------
+    root : Path
+    names : list of str
+        Series of snapshots.
+
+    Raises
+    ------
+    Damaged
+    """
+    for name in names:
+        if not (root / "snapshots" / name / ".zgroup").exists():
+            raise Damaged(root / "snapshots" / name, "it is missing")
+    damages = inspect_store(root, decode=False, consolidated=False)[0] if root.exists() else []
+    for damage in damages:
+        remedy = "run the scenario anew"
+        if CHUNK_NAME.fullmatch(damage.path.name):
+            remedy += ", or remove this file and go on: what it held reads as nan then"
+        damage.args = (f"{damage}\n    {remedy}",)
+        raise damage
+
+
+def inspect_store(root, decode=True, consolidated=True):
+    """Return what is damaged in a zarr store, and how many files there are: list of Damaged, int.
+
+    Parameters
+    ----------
+    root : Path
+    decode : bool
+        Decompress every chunk; without, only its length is compared with what its header says,
+        which finds chunks that were cut.
+    consolidated : bool
+        Compare gathered metadata with its sources: a kill may leave them apart.
+    """
+    damages, count, arrays = [], 0, []
+    for path in sorted(root.rglob(".z*")):
+        if path.name in METADATA[: 4 if consolidated else 3]:
+            count += 1
+            try:
+                fields = read_json(path)
+                if path.name == ".zarray":
+                    arrays.append(ArrayFiles.described(path, fields))
+                if path.name == ".zmetadata":
+                    compare_consolidated(path, fields)
+            except Damaged as damage:
+                damages.append(damage)
+    for array in arrays:
+        for path in sorted(array.folder.iterdir()):
+            if CHUNK_NAME.fullmatch(path.name):
+                count += 1
+                try:
+                    array.inspect(path, decode)
+                except Damaged as damage:
+                    damages.append(damage)
+    if not (root / ".zgroup").exists():
+        damages.append(Damaged(root / ".zgroup", "it is missing"))
+    return damages, count
+
+
+def compare_consolidated(path, fields):
+    """Compare consolidated metadata with the files that they were gathered from.
+
+    Parameters
+    ----------
+    path : Path
+    fields : dict
+
+    Raises
+    ------
+    Damaged
+    """
+    gathered = fields.get("metadata")
+    if not isinstance(gathered, dict):
+        raise Damaged(path, "it holds no metadata")
+    for name, entry in gathered.items():
+        source, rest = path.parent / name, dict(entry) if isinstance(entry, dict) else entry
+        if source.name not in METADATA or ".." in name:
+            raise Damaged(path, f"it tells of {source}")
+        if source.name == ".zgroup" and isinstance(rest, dict):
+            rest.pop("consolidated_metadata", None)  # zarr-python 3 repeats it there
+        try:
+            same = read_json(source) == rest
+        except (FileNotFoundError, NotADirectoryError):
+            same = source.name == ".zattrs" and rest == {}
+        except Damaged:
+            continue  # it is told by itself
+        if not same:
+            raise Damaged(path, f"it does not agree with {source}")
+
+
+class ArrayFiles:
+    """Chunks of an array of a zarr store, format 2.
+
+    Parameters
+    ----------
+    folder : Path
+    shape, chunks : tuple of int
+    dtype : numpy dtype
+    codecs : list of dict
+        Configurations of filters and compressor, in the order in which they encode.
+    """
+
+    def __init__(self, folder, shape, chunks, dtype, codecs):
+        self.folder, self.shape, self.chunks, self.dtype = folder, shape, chunks, dtype
+        self.codecs = codecs
+        self.nbytes = math.prod(chunks) * dtype.itemsize
+
+    @classmethod
+    def described(cls, path, fields):
+        """Return the array that a .zarray describes; its numbers are checked.
+
+        Parameters
+        ----------
+        path : Path
+        fields : dict
+
+        Raises
+        ------
+        Damaged
+        """
+        shape, chunks = fields.get("shape"), fields.get("chunks")
+        rows = [row for row in (shape, chunks) if isinstance(row, list)]
+        lengths = [n for row in rows for n in row]
+        if len(rows) < 2 or len(shape) != len(chunks) or len(shape) > 32:
+            raise Damaged(path, "its shape and chunks cannot be right")
+        if not all(type(n) is int and 0 <= n <= MOST_ELEMENTS for n in lengths) or 0 in chunks:
+            raise Damaged(path, "its shape and chunks cannot be right")
+        try:
+            dtype = np.dtype(fields.get("dtype"))
+        except (TypeError, ValueError, SyntaxError) as error:
+            raise Damaged(path, "its dtype cannot be right") from error
+        codecs = [*(fields.get("filters") or []), fields.get("compressor")]
+        codecs = [codec for codec in codecs if codec is not None]
+        if not all(
+            isinstance(codec, dict) and isinstance(codec.get("id"), str) for codec in codecs
+        ):
+            raise Damaged(path, "its compressor cannot be right")
+        array = cls(path.parent, tuple(shape), tuple(chunks), dtype, codecs)
+        if not isinstance(fields.get("dtype"), str) or array.nbytes > MOST_CHUNK_BYTES:
+            raise Damaged(path, "its chunks cannot be right")
+        return array
+
+    def inspect(self, path, decode):
+        """Raise Damaged where a chunk is.
+
+        Parameters
+        ----------
+        path : Path
+        decode : bool
+        """
+        index = [int(n) for n in path.name.split(".")]
+        limits = [-(-n // chunk) for n, chunk in zip(self.shape, self.chunks)] or [1]
+        if len(index) != len(limits) or any(n >= limit for n, limit in zip(index, limits)):
+            return  # a chunk of a series that was shortened is not read
+        try:
+            there = path.stat().st_size
+            if self.codecs and self.codecs[-1]["id"] == "blosc":
+                self.compare_header(path, there)
+            elif not self.codecs and there != self.nbytes:
+                raise Damaged(path, f"it has {there:,} of {self.nbytes:,} bytes")
+            if decode and self.codecs:
+                self.decode(path)
+        except OSError as error:
+            raise Damaged(path, error.strerror or str(error)) from error
+
+    def compare_header(self, path, there):
+        """Compare the length of a chunk with what its first bytes say."""
+        with open(path, "rb") as file:
+            header = file.read(BLOSC_HEADER)
+        if len(header) < BLOSC_HEADER:
+            raise Damaged(path, f"it has {there:,} bytes, fewer than its header")
+        nbytes, _, compressed = struct.unpack("<III", header[4:])
+        if compressed != there:
+            raise Damaged(path, f"it has {there:,} of {compressed:,} bytes")
+        if len(self.codecs) == 1 and self.dtype != object and nbytes != self.nbytes:
+            raise Damaged(path, f"it holds {nbytes:,} bytes, not {self.nbytes:,}")
+
+    def decode(self, path):
+        """Decompress a chunk."""
+        from numcodecs import get_codec
+
+        try:
+            values = path.read_bytes()
+            for codec in reversed(self.codecs):
+                values = get_codec(dict(codec)).decode(values)
+        except Exception as error:  # codecs raise what they like
+            raise Damaged(path, f"it cannot be decompressed ({error})") from error
+        if self.dtype != object and np.asarray(memoryview(values)).nbytes != self.nbytes:
+            raise Damaged(path, f"it does not hold {self.nbytes:,} bytes")

@@ -208,25 +208,25 @@ class ArrayFiles:
         if len(index) != len(limits) or any(n >= limit for n, limit in zip(index, limits)):
             return  # a chunk of a series that was shortened is not read
         try:
-            there = path.stat().st_size
+            length = path.stat().st_size
             if self.codecs and self.codecs[-1]["id"] == "blosc":
-                self.compare_header(path, there)
-            elif not self.codecs and there != self.nbytes:
-                raise Damaged(path, f"it has {there:,} of {self.nbytes:,} bytes")
+                self.compare_header(path, length)
+            elif not self.codecs and length != self.nbytes:
+                raise Damaged(path, f"it has {length:,} of {self.nbytes:,} bytes")
             if decode and self.codecs:
                 self.decode(path)
         except OSError as error:
             raise Damaged(path, error.strerror or str(error)) from error
 
-    def compare_header(self, path, there):
+    def compare_header(self, path, length):
         """Compare the length of a chunk with what its first bytes say."""
         with open(path, "rb") as file:
             header = file.read(BLOSC_HEADER)
         if len(header) < BLOSC_HEADER:
-            raise Damaged(path, f"it has {there:,} bytes, fewer than its header")
+            raise Damaged(path, f"it has {length:,} bytes, fewer than its header")
         nbytes, _, compressed = struct.unpack("<III", header[4:])
-        if compressed != there:
-            raise Damaged(path, f"it has {there:,} of {compressed:,} bytes")
+        if compressed != length:
+            raise Damaged(path, f"it has {length:,} of {compressed:,} bytes")
         if len(self.codecs) == 1 and self.dtype != object and nbytes != self.nbytes:
             raise Damaged(path, f"it holds {nbytes:,} bytes, not {self.nbytes:,}")
 

@@ -5,7 +5,7 @@ import numpy as np
 from craton.io.contents import FileError
 
 
-def read(path, variable=None):
+def read(path, variable=None, part=None):
     """Read a grid.
 
     Parameters
@@ -13,6 +13,8 @@ def read(path, variable=None):
     path : pathlib.Path
     variable : str, optional
         Not used: the file holds one.
+    part : callable, optional
+        From the array to what of it is wanted.
 
     Returns
     -------
@@ -43,6 +45,6 @@ def read(path, variable=None):
     except (KeyError, ValueError) as error:
         raise FileError(f"{path.name} is not an ESRI ASCII grid: {error}") from None
     z[z == header.get("nodata_value", -9999.0)] = np.nan
-    return DataArray(
-        z, {"y": south + step * np.arange(ny)[::-1], "x": west + step * np.arange(nx)}, ("y", "x")
-    )
+    axes = {"y": south + step * np.arange(ny)[::-1], "x": west + step * np.arange(nx)}
+    array = DataArray(z, axes, ("y", "x"))
+    return part(array) if part else array

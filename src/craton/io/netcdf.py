@@ -105,7 +105,7 @@ def factor(variable, dimension, name):
         ) from None
 
 
-def read_raster(path, variable=None):
+def read_raster(path, variable=None, part=None):
     """Read a variable over two dimensions.
 
     Parameters
@@ -113,6 +113,8 @@ def read_raster(path, variable=None):
     path : pathlib.Path
     variable : str, optional
         Needed where the file holds several over two dimensions.
+    part : callable, optional
+        From the array to what of it is to be read.
 
     Returns
     -------
@@ -135,7 +137,19 @@ def read_raster(path, variable=None):
         if variable is not None and variable not in dataset.data_vars:
             held = ", ".join(map(str, dataset.data_vars)) or "none"
             raise FileError(f"{path.name} has no variable {variable}; it has {held}")
-        return dataset[variable or flat[0]].load()
+        array = _with_system(dataset, dataset[variable or flat[0]])
+        return (part(array) if part else array).load()
+
+
+def _with_system(dataset, array):
+    """Return an array with the reference system that a variable of its file has (CF's
+    grid_mapping).
+    """
+    systems = (
+        v.attrs.get("crs_wkt") or v.attrs.get("spatial_ref") for v in dataset.variables.values()
+    )
+    system = next(filter(None, systems), None)
+    return array.assign_attrs(crs_wkt=system) if system else array
 
 
 def read_table(path):

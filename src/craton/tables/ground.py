@@ -19,6 +19,7 @@ from craton.tables.fields import (
     union,
     wrong,
 )
+from craton.tables.on_earth import EarthFile
 
 _NAMES = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north")}
 _METRES = ("", "m", "metre", "meter", "metres", "meters")
@@ -31,9 +32,9 @@ NO_FILE_NAME = must(
 )
 
 
-class GroundFile(Table):
-    """Elevations from a ``file`` over x and y (netCDF, zarr, .asc, GeoTIFF), m, up; ``variable``
-    where it holds several.
+class GroundFile(EarthFile):
+    """Elevations from a ``file`` (netCDF, zarr, .asc, GeoTIFF), m, up, over x and y, or in a box
+    with a place on Earth over longitude and latitude; ``variable`` where it holds several.
     """
 
     file: FilePath = key('"dem.nc"')

@@ -22,6 +22,7 @@ from craton.tables.fields import (
     whole,
 )
 from craton.tables.ground import Grounded
+from craton.tables.on_earth import EarthFile
 from craton.tables.stiffness import Stiffness, with_speeds
 from craton.text import listed, number
 
@@ -231,9 +232,9 @@ class Layers(_Medium):
                 yield f"layers.{i}.top", tops, remedy
 
 
-class ModelFile(_Medium):
+class ModelFile(EarthFile, _Medium):
     """A netCDF or zarr file with vp, vs (m/s), rho (kg/m3), and perhaps qp, qs, epsilon, delta,
-    gamma, on x, y, z (m).
+    gamma, on x, y, z (m), or in a box with a place on Earth on longitude, latitude and depth.
     """
 
     kind: Literal["file"] = "file"

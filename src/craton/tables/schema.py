@@ -31,6 +31,7 @@ from craton.tables.fields import (
 )
 from craton.tables.ground import sampled
 from craton.tables.medium import Model
+from craton.tables.on_earth import framed_model, unframed_problems
 from craton.tables.problems import diagnose
 from craton.tables.receivers import Snapshot
 from craton.tables.source_files import Source
@@ -293,7 +294,13 @@ class WaveScenario(Document):
     def _functions_are_sampled(cls, values):
         return sampled(values, cls.model_fields["domain"].annotation)
 
+    @model_validator(mode="after")
+    def _files_know_their_box(self):
+        self.__dict__["model"] = framed_model(self.model, self.domain)
+        return self
+
     def _problems(self):
+        yield from unframed_problems(self)
         yield from plane_problems(self) if self.domain.planar else space_problems(self)
         yield from place_problems(self)
         yield from shot_problems(self)
@@ -313,6 +320,7 @@ class _Box(Volume):
     size: triple(Distance, "xyz", "m") = key("[20_000, 20_000, 10_000]  # m")
     spacing: Distance | None = None
     element_size: Distance | None = None
+    geographic: Geographic | None = None
 
     @property
     def resolution(self):
@@ -327,3 +335,8 @@ class BoxOfModel(Document):
     model_config = ConfigDict(extra="ignore")
     domain: _Box = key("[domain] with origin and size")
     model: Model = key("[model] with kind, and vp, vs, rho or layers or file")
+
+    @model_validator(mode="after")
+    def _files_know_their_box(self):
+        self.__dict__["model"] = framed_model(self.model, self.domain)
+        return self

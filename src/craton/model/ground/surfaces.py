@@ -9,10 +9,12 @@ import numpy as np
 
 from craton import io
 from craton.io.netcdf import TO_METRES, factor
+from craton.model import mapping
 from craton.model.interpolate import weights
 
 HORIZONTAL = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north")}
 HALF_A_STEP = 0.5  # outside a surface its outermost elevation holds
+SAY_WHERE = "say where the box lies (domain.geographic)"
 GEOGRAPHIC = ("lon", "longitude", "lat", "latitude")
 
 
@@ -81,7 +83,7 @@ def as_surface(surface):
     if hasattr(surface, "dims"):
         return from_array(surface)
     if hasattr(surface, "file"):
-        return read(surface.file, surface.variable)
+        return of_table(surface)
     if isinstance(surface, str | Path):
         return read(surface)
     return float(surface)
@@ -105,7 +107,7 @@ def from_array(array, name=None):
     """
     name = name or str(array.name or "surface")
     if array.attrs.get("geographic"):
-        raise ValueError(f"{name} is in longitude and latitude; {TO_METRES}")
+        raise ValueError(f"{name} is in longitude and latitude; {TO_METRES}, or {SAY_WHERE}")
     array = array.squeeze(drop=True)
     dims = {}
     for dim in array.dims:
@@ -134,7 +136,7 @@ def from_array(array, name=None):
 
 def _advice(dims):
     if any(str(dim).lower() in GEOGRAPHIC for dim in dims):
-        return TO_METRES.replace("project", "project longitude and latitude")
+        return f"{TO_METRES.replace('project', 'project longitude and latitude')}, or {SAY_WHERE}"
     return "a surface has x and y (or easting and northing), in metres"
 
 
@@ -165,7 +167,18 @@ def made(x, y, z, name):
     return Surface(np.ascontiguousarray(x), np.ascontiguousarray(y), np.ascontiguousarray(z), name)
 
 
-def read(path, variable=None):
+def of_table(table):
+    """Return the Surface of a table of a scenario, mapped to the box that it is for.
+
+    Parameters
+    ----------
+    table : table with file and variable, and perhaps crs and frame
+    """
+    frame, system = getattr(table, "frame", None), getattr(table, "crs", None)
+    return read(table.file, table.variable, frame, system)
+
+
+def read(path, variable=None, frame=None, system=None):
     """Return a Surface from a file: netCDF (.nc, .grd), zarr, ESRI ASCII grid (.asc), GeoTIFF
     (.tif, where rioxarray is installed).
 
@@ -174,10 +187,41 @@ def read(path, variable=None):
     path : path-like
     variable : str, optional
         Of the file; needed where it holds more than one over x and y.
+    frame : craton.tables.on_earth.Frame, optional
+        Of the box, where that has a place on Earth: files on longitude and latitude or with a
+        reference system of their own are mapped to it, at about two nodes for each of their steps.
+    system : str, optional
+        Reference system of the file's coordinates, where it does not state it itself.
 
     Raises
     ------
     ValueError
         With what is wrong and the names that are there.
     """
-    return from_array(io.read(path, "raster", variable=variable), Path(path).name)
+    name = Path(path).name
+    if frame is None and system is not None:
+        raise ValueError(f"{name}: crs = {system!r} needs domain.geographic, the place of the box")
+    if frame is None:
+        return from_array(io.read(path, "raster", variable=variable), name)
+    rasters = []
+
+    def part(array):
+        stated = mapping.system_of(array, system)
+        if stated is None:
+            return array
+        rasters.append(mapping.raster(array, frame, stated, name, HALF_A_STEP))
+        return rasters[0].data
+
+    array = io.read(path, "raster", variable=variable, part=part)
+    return _mapped(array, rasters[0], name) if rasters else from_array(array, name)
+
+
+def _mapped(array, raster, name):
+    """Return a Surface at the nodes of a raster, of its values."""
+    plane = np.asarray(array.squeeze(drop=True).transpose("y", "x").values, float)
+    plane = plane * factor(array, "length", name)
+    everywhere = slice(None), slice(None)
+    ((first, stop), (low, high)), stencil = raster.window(*everywhere)
+    return made(
+        raster.x, raster.y, mapping.interpolated(plane[low:high, first:stop], stencil), name
+    )

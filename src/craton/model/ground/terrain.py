@@ -305,7 +305,7 @@ def _terrain(topography, water, modified):
 
 def _ground(topography):
     if hasattr(topography, "file"):
-        return surfaces.read(topography.file, topography.variable)
+        return surfaces.of_table(topography)
     if not hasattr(topography, "x"):
         return Level(float(topography))
     if topography.y is None:

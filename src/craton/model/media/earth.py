@@ -139,7 +139,7 @@ def medium_of(model, box, names=checks.NAMES):
     if model.kind != "file":
         flat, ground = layered.build(model, names), terrain.build(model)
         return followed.Followed(flat, ground) if followed.asked(model) else flat
-    with readers.open_model(model.file, variables=names) as source:
+    with readers.open_file(model, variables=names) as source:
         return source.read(source.ranges(box))
 
 
@@ -231,7 +231,7 @@ def extremes(model, region):
         else [_summary(*(np.full(1, v) for v in (model.water.vp, 0.0, model.water.rho)))]
     )
     if model.kind == "file":
-        with readers.open_model(model.file) as source:
+        with readers.open_file(model) as source:
             seen += [_summary(*slab.fields) for slab in source.slabs(box)]
     else:
         seen += [_summary(*layered.build(model).ends(*_depths(model, ground, region)))]
@@ -323,7 +323,7 @@ def _layer_problems(model, ground, region, key):
 
 
 def _file_problems(model, region, box, key):
-    with readers.open_model(model.file, f"{key}.file") as source:
+    with readers.open_file(model, f"{key}.file") as source:
         wrong = gridded.extent_problems(source.axes, region, Path(model.file).name, f"{key}.file")
         for slab in source.slabs(box):
             worse = checks.points(f"{key}.file", slab.points(), *slab.fields, noun="points read")

@@ -1,5 +1,5 @@
 """Earth models from files: netCDF or zarr with vp, vs, rho on x, y, z, turned to metres, SI and
-rising axes at this border.
+rising axes at this border; files on longitude and latitude at nodes in the axes of a box.
 """
 
 from contextlib import contextmanager
@@ -12,6 +12,7 @@ from craton.conventions import AXES
 from craton.errors import Problem, ScenarioError
 from craton.io.contents import FileError
 from craton.io.netcdf import factor
+from craton.model import mapping
 from craton.model.media import properties
 from craton.model.media.gridded import Gridded
 
@@ -32,7 +33,7 @@ DIMENSIONS = (
 
 
 @contextmanager
-def open_model(path, key="model.file", variables=tuple(VARIABLES)):
+def open_model(path, key="model.file", variables=tuple(VARIABLES), frame=None, system=None):
     """Open a model file; gives a `Source` of some of its variables. Raises ScenarioError where it
     cannot be understood.
 
@@ -43,12 +44,40 @@ def open_model(path, key="model.file", variables=tuple(VARIABLES)):
         Of the file in the scenario.
     variables : sequence of str
         Of `VARIABLES` and `OPTIONAL`.
+    frame : craton.tables.on_earth.Frame, optional
+        Of the box, where that has a place on Earth: files on longitude and latitude or with a
+        reference system of their own are mapped to it.
+    system : str, optional
+        Reference system of the file's coordinates, where it does not state it itself.
     """
     try:
         with io.read(path, "gridded model") as dataset:
-            yield Source(dataset, Path(path), key, variables)
+            yield _source(dataset, Path(path), key, variables, frame, system)
     except FileError as error:
         raise ScenarioError([Problem(key, str(error), error.remedy)]) from error
+
+
+def open_file(model, key="model.file", variables=tuple(VARIABLES)):
+    """Open the file of a model as `open_model` does, mapped to the box that it is for.
+
+    Parameters
+    ----------
+    model : model of a scenario, of kind file
+    key : str
+    variables : sequence of str
+        As of `open_model`.
+    """
+    frame, system = getattr(model, "frame", None), getattr(model, "crs", None)
+    return open_model(model.file, key, variables, frame, system)
+
+
+def _source(dataset, path, key, variables, frame, system):
+    system = mapping.system_of(dataset, system)
+    if frame is not None and system is not None:
+        return MappedSource(dataset, path, key, variables, frame, system)
+    if mapping.on_degrees(dataset):
+        raise FileError(f"{path.name} is on longitude and latitude", mapping.WHERE)
+    return Source(dataset, path, key, variables)
 
 
 class Source:
@@ -215,3 +244,44 @@ class Source:
         planes = max(values // ((x[1] - x[0]) * (y[1] - y[0])), 1)
         for start in range(first, last, planes):
             yield self.read((x, y, (start, min(start + planes, last))))
+
+
+class MappedSource(Source):
+    """An open model file of other coordinates: its values at nodes of the box, about two for each
+    step of the file; `ranges` and `slabs` are those of the nodes.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Over depth or z, and longitude and latitude or x and y.
+    path : pathlib.Path
+    key : str
+        Of the file in the scenario.
+    variables : sequence of str
+    frame : craton.tables.on_earth.Frame
+    system : str
+        Reference system of the coordinates of the file.
+    """
+
+    def __init__(self, dataset, path, key, variables, frame, system):
+        self._raster = mapping.raster(dataset, frame, system, path.name, 0.0)
+        self._file = Source(self._raster.data, path, key, variables)
+        self.axes = (self._raster.x, self._raster.y, self._file.axes[2])
+
+    def read(self, ranges):
+        """Return a block of nodes as `Gridded`; see `Source.read`.
+
+        Parameters
+        ----------
+        ranges : tuple of (int, int)
+            Of the nodes on x, y and levels on z.
+        """
+        columns, rows, levels = ranges
+        window, stencil = self._raster.window(slice(*rows), slice(*columns))
+        block = self._file.read((*window, levels))
+        fields = tuple(
+            np.stack([mapping.interpolated(plane, stencil) for plane in field])
+            for field in block.fields
+        )
+        axes = (self.axes[0][slice(*columns)], self.axes[1][slice(*rows)], block.axes[2])
+        return Gridded(axes, fields)

@@ -34,7 +34,7 @@ def samples(model, region):
     """
     box = cells.box(region)
     if model.kind == "file":
-        with readers.open_model(model.file, variables=properties.NAMES) as source:
+        with readers.open_file(model, variables=properties.NAMES) as source:
             yield from (("file", slab.points(), slab.fields) for slab in source.slabs(box))
     else:
         medium = layered.build(model, properties.NAMES)

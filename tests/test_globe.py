@@ -80,7 +80,7 @@ def test_stations_from_files(there, tmp_path, monkeypatch):
     class Entry:
         file, coordinates = str(tmp_path / "STATIONS"), "geographic"
 
-    names, xyz, deep = receivers.read_file(Entry, Domain)
+    names, xyz, deep, codes = receivers.read_file(Entry, Domain)
     assert names == ["LPAZ", "SAML"] and not deep
     longitude, latitude, depth = there.chunk.whereabouts(xyz)
     assert np.allclose(longitude, (-68.1307, -63.1831)) and np.allclose(

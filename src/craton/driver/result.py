@@ -72,7 +72,7 @@ class Result:
             plan.dt,
             plan.start,
             self.scenario.output.sampling,
-            self.attributes,
+            self.attributes | plan.receivers.event,
             plan.steps - plan.extra,
         )
 

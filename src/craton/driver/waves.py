@@ -138,6 +138,7 @@ def declare(planned, writer, create, saved=None):
             {f.quantity: f.components},
             f.coords,
             f.times,
+            attributes=planned.receivers.event,
             chunk=chunk,
             create=create,
             done=done,

@@ -354,22 +354,36 @@ def _variable(name, series, used, n_receivers, quantities, motion):
 
 def _coordinates(receivers, times, interval, quantities, motion):
     """Coordinates of the dataset."""
-    xyz = np.asarray(receivers.xyz, float).reshape(-1, 3)
-    coordinates = {
-        "receiver": (
-            "receiver",
-            np.array(receivers.names, dtype=str),
-            {"long_name": "receiver name"},
-        )
-    }
+    along = {}
     for dim in COMPONENT_DIMS.values():
         if named := _along(dim, quantities, motion):
-            coordinates[dim] = (
-                dim,
-                np.array(named),
-                {"long_name": f"{dim} (E east, N north, Z up)"},
-            )
-    coordinates["time"] = time_coordinate(times, interval)
+            about = {"long_name": f"{dim} (E east, N north, Z up)"}
+            along[dim] = (dim, np.array(named), about)
+    coordinates = receiver_coordinates(receivers)
+    return {
+        "receiver": coordinates.pop("receiver"),
+        **along,
+        "time": time_coordinate(times, interval),
+        **coordinates,
+    }
+
+
+def receiver_coordinates(receivers):
+    """Coordinates that say what receivers are called and where they are in the model: dict.
+
+    Parameters
+    ----------
+    receivers : Receivers
+    """
+    texts = {"receiver": (receivers.names, "receiver name")}
+    if receivers.codes is not None:
+        texts["network"] = (receivers.networks, "FDSN network code")
+        texts["station"] = (receivers.codes, "station code")
+    coordinates = {
+        name: ("receiver", np.array(values, dtype=str), {"long_name": long_name})
+        for name, (values, long_name) in texts.items()
+    }
+    xyz = np.asarray(receivers.xyz, float).reshape(-1, 3)
     for axis, column in zip("xyz", xyz.T):
         coordinates[axis] = ("receiver", column, off_axis_attributes(axis))
     return coordinates

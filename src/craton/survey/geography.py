@@ -9,6 +9,14 @@ import numpy as np
 
 from craton.errors import ResourceError
 
+WGS84 = {  # grid mapping of CF
+    "grid_mapping_name": "latitude_longitude",
+    "geographic_crs_name": "WGS 84",
+    "horizontal_datum_name": "World Geodetic System 1984",
+    "semi_major_axis": 6378137.0,
+    "inverse_flattening": 298.257223563,
+    "longitude_of_prime_meridian": 0.0,
+}
 WIDEST = 20.0  # degrees from the reference: farther off, a flat model is out of place
 
 
@@ -89,8 +97,6 @@ class Local:
         source : (3,) array, optional
             Position, m.
         """
-        import pyproj
-
         longitude, latitude = self.degrees(xyz[:, 0], xyz[:, 1])
         places = [
             ("longitude", longitude, "degrees_east"),
@@ -99,13 +105,14 @@ class Local:
         ]
         if source is None:
             return places
-        start = np.broadcast_to(self.degrees(source[0], source[1]), (len(xyz), 2)).T
-        azimuth, back, distance = pyproj.Geod(ellps="WGS84").inv(*start, longitude, latitude)
+        azimuth, back, distance = geodesic(
+            self.degrees(source[0], source[1]), (longitude, latitude)
+        )
         return [
             *places,
-            ("distance", np.asarray(distance), "m"),
-            ("azimuth", np.asarray(azimuth) % 360, "degree"),
-            ("back_azimuth", np.asarray(back) % 360, "degree"),
+            ("distance", distance, "m"),
+            ("azimuth", azimuth, "degree"),
+            ("back_azimuth", back, "degree"),
         ]
 
     def whereabouts_of_source(self, source):
@@ -173,6 +180,25 @@ class Profile(Local):
             Positions, m.
         """
         return np.broadcast_to(super().axes(np.zeros((1, 3))), (len(xyz), 3, 3))
+
+
+def geodesic(start, ends):
+    """Azimuth at the start and back azimuth at each end, degrees, and length, m, of geodesics of
+    WGS84: three arrays (n,).
+
+    Parameters
+    ----------
+    start : (float, float)
+        Longitude and latitude, degrees.
+    ends : ((n,) array, (n,) array)
+        The same.
+    """
+    import pyproj
+
+    longitude, latitude = (np.asarray(degrees, float) for degrees in ends)
+    starts = (np.full(longitude.shape, float(degrees)) for degrees in start)
+    azimuth, back, distance = pyproj.Geod(ellps="WGS84").inv(*starts, longitude, latitude)
+    return np.asarray(azimuth) % 360, np.asarray(back) % 360, np.asarray(distance)
 
 
 def _projection(latitude):

@@ -2,13 +2,24 @@
 what was recorded to each station's own.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from craton.conventions import TENSOR, VECTOR
+from craton.survey import geography
 
+CRS = "crs"  # coordinate of datasets that holds the grid mapping of CF
+WHEREABOUTS = {  # what is said of coordinates of receivers
+    "longitude": {"standard_name": "longitude", "long_name": "longitude"},
+    "latitude": {"standard_name": "latitude", "long_name": "latitude"},
+    "elevation": {"long_name": "elevation of the receiver", "positive": "up"},
+    "depth": {"long_name": "depth of the receiver below the ground", "positive": "down"},
+    "distance": {"long_name": "distance from the source"},
+    "azimuth": {"long_name": "azimuth of the receiver, at the source, clockwise from north"},
+    "back_azimuth": {"long_name": "azimuth of the source, at the receiver, clockwise from north"},
+}
 EXACT = 1e-12  # of axes, below which nothing is turned
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # axes of conventions.TENSOR
 
@@ -83,8 +94,9 @@ class Globe:
     def whereabouts(self, xyz, source=None):
         """Return what coordinates of stations there are: list of (name, values (n,), unit).
 
-        Longitude, latitude and depth; with a source distance, azimuth at the source and back
-        azimuth, degrees at the Earth's centre.
+        Longitude, latitude and depth; with a source the distance, degrees at the Earth's centre,
+        the azimuth at the source and the back azimuth at the station: of the great circle on a
+        sphere, of the geodesic of WGS84 on a flattened Earth.
 
         Parameters
         ----------
@@ -103,12 +115,28 @@ class Globe:
             return places
         at = np.asarray(source, float)[None]
         (distance, azimuth), (_, back) = _bearing(self, at, xyz), _bearing(self, xyz, at)
+        if self.chunk.figure is not None:
+            start = self.chunk.frame.degrees(np.asarray(source, float))
+            azimuth, back, _ = geography.geodesic(start, (longitude, latitude))
         return [
             *places,
             ("distance", distance, "degree"),
             ("azimuth", azimuth, "degree"),
             ("back_azimuth", back, "degree"),
         ]
+
+    def heights(self, xyz):
+        """Depth below the ground and elevation of the ground at positions, m: two arrays (n,).
+
+        Parameters
+        ----------
+        xyz : (n, 3) array
+            Positions, m.
+        """
+        longitude, latitude, depth = self.chunk.whereabouts(xyz)
+        topography = self.chunk.topography
+        ground = 0.0 if topography is None else np.asarray(topography(longitude, latitude), float)
+        return depth, np.broadcast_to(ground, depth.shape)
 
     def whereabouts_of_source(self, source):
         """Attributes of a dataset that say where the source is: dict of str to float.
@@ -183,8 +211,9 @@ class Stations:
 
     Parameters
     ----------
-    axes : (n, 3, 3) array
-        East, north, up of each receiver in the axes of the model, as columns.
+    axes : (n, 3, 3) array or None
+        East, north, up of each receiver in the axes of the model, as columns; None where these are
+        the axes of the model.
     coordinates : list of (str, (n,) array, str)
         Name, values and unit: longitude, latitude, depth or elevation, and with a source distance,
         azimuth, back_azimuth.
@@ -192,7 +221,7 @@ class Stations:
         Longitude and latitude, degrees, and depth or elevation, m, of the source.
     """
 
-    axes: np.ndarray
+    axes: np.ndarray | None
     coordinates: list
     attributes: dict
 
@@ -216,6 +245,45 @@ def stations(earth, xyz, source=None):
     )
 
 
+def flat(xyz, source):
+    """Return the `Stations` of receivers of a model that does not lie anywhere: x east, y north.
+
+    Parameters
+    ----------
+    xyz : (n, 3) array
+        Their positions, m.
+    source : (3,) array
+        Position, m, from which distance and azimuth count.
+    """
+    east, north = (xyz - np.asarray(source, float))[:, :2].T
+    azimuth = np.degrees(np.arctan2(east, north)) % 360
+    return Stations(
+        None,
+        [
+            ("distance", np.hypot(east, north), "m"),
+            ("azimuth", azimuth, "degree"),
+            ("back_azimuth", (azimuth + 180) % 360, "degree"),
+        ],
+        {},
+    )
+
+
+def with_heights(stations, depth, ground):
+    """Return `Stations` with the depth of each receiver below the ground and its elevation, m.
+
+    Parameters
+    ----------
+    stations : Stations
+    depth : (n,) array
+        Below the ground of the model, m.
+    ground : (n,) array
+        Elevation of the ground, m.
+    """
+    rest = [row for row in stations.coordinates if row[0] not in ("depth", "elevation")]
+    heights = [("elevation", ground - depth, "m"), ("depth", depth, "m")]
+    return replace(stations, coordinates=[*rest[:2], *heights, *rest[2:]])
+
+
 def local(dataset, stations):
     """Waveforms of a run with each receiver's own true east, north and up, and where the receivers
     are on Earth.
@@ -233,14 +301,30 @@ def local(dataset, stations):
         With the coordinates and attributes of the stations.
     """
     out = dataset
-    if not np.allclose(stations.axes, np.eye(3), rtol=0, atol=EXACT):
+    if stations.axes is not None and not np.allclose(stations.axes, np.eye(3), rtol=0, atol=EXACT):
         for dim, turn, labels in (("component", vectors, VECTOR), ("tensor", tensors, TENSOR)):
             out = _turned(out, dim, turn, labels, stations.axes)
-    out = out.assign_coords(
-        {name: ("receiver", values, {"units": unit}) for name, values, unit in stations.coordinates}
-    )
+    out = out.assign_coords(coordinates(stations))
     out.attrs = dataset.attrs | stations.attributes
+    if "longitude" in out.coords:
+        out = out.assign_coords({CRS: ((), np.int32(0), geography.WGS84)})
+        for array in out.data_vars.values():
+            array.attrs["grid_mapping"] = CRS
     return out
+
+
+def coordinates(stations):
+    """Coordinates of a dataset that say where its receivers are: dict of name to (dimension, values,
+    attributes).
+
+    Parameters
+    ----------
+    stations : Stations
+    """
+    return {
+        name: ("receiver", values, {"units": unit, **WHEREABOUTS.get(name, {})})
+        for name, values, unit in stations.coordinates
+    }
 
 
 def _turned(dataset, dim, turn, labels, axes):

@@ -100,6 +100,26 @@ def draped(scenario, xyz, deep):
     return xyz
 
 
+def ground_below(scenario, xyz):
+    """Elevation of the ground of a box at positions, m: its topography or the top of its mesh, else
+    the top of the domain.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    xyz : (n, 3) array
+        Positions, m.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+    """
+    ground = getattr(scenario, "mesh_top", None) or terrain.build(scenario.model)
+    if ground is None:
+        return np.full(len(xyz), float(scenario.domain.top))
+    return np.asarray(ground.surface(xyz[:, 0], xyz[:, 1]), float)
+
+
 def in_the_air(scenario, xyz):
     """Find positions above the surface of a model with topography: (n,) booleans, and elevations of
     that surface in metres.

@@ -4,7 +4,7 @@ records at them.
 
 import os
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,6 @@ from craton import io
 from craton.conventions import INTEGRATED, components
 from craton.errors import Problem, ScenarioError
 from craton.survey import fibres, geography, places
-from craton.survey.globe import stations
 
 # Sampled at half steps because made of velocities; what is made of stresses lives at full steps.
 ALONG_FIBRE = "fibre_strain_rate"  # quantity of a fibre's channels
@@ -76,13 +75,15 @@ class Receivers:
     fibres : Fibres or None
         Channels of fibres beside them.
     stations : globe.Stations or None
-        Where they are on Earth.
+        Where they are on Earth and from the source.
     source : tuple of float or None
         Position of the first source, m; None where there are several shots.
     networks, codes : list of str or None
         Network and station codes.
     elevation : ndarray, shape (n,), or None
         Of the ground, m, as files state it; NaN elsewhere.
+    event : dict
+        Attributes of datasets that say what the event is: see `craton.survey.event`.
     """
 
     names: list[str]
@@ -93,28 +94,10 @@ class Receivers:
     networks: list[str] | None = None
     codes: list[str] | None = None
     elevation: np.ndarray | None = None
+    event: dict = field(default_factory=dict)
 
     def __len__(self):
         return len(self.names)
-
-    def located(self, scenario, sources):
-        """Receivers with the position of the first source, and where they are on Earth, if the
-        scenario says where the model lies.
-
-        Parameters
-        ----------
-        scenario : Scenario
-        sources : list of PointSource, FiniteFault or PlaneWave
-        """
-        earth = places.globe_of(scenario) or geography.local_of(scenario.domain)
-        several = any(entry.shot or entry.shots for entry in scenario.source)
-        source = (
-            None
-            if several or not sources or not len(sources[0].points)
-            else tuple(map(float, sources[0].points[0]))
-        )
-        on_earth = None if earth is None or not len(self) else stations(earth, self.xyz, source)
-        return replace(self, stations=on_earth, source=source)
 
     def fibre_channels(self):
         """Return a Channel for each channel of the fibres."""

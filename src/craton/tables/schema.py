@@ -4,9 +4,17 @@ in TOML and in Python.
 
 import math
 import re
+from datetime import UTC, datetime
 from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, PrivateAttr, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    PrivateAttr,
+    WithJsonSchema,
+    model_validator,
+)
 
 from craton.conventions import DEVICES, QUANTITIES
 from craton.errors import ScenarioError
@@ -35,7 +43,7 @@ from craton.tables.on_earth import framed_model, unframed_problems
 from craton.tables.problems import diagnose
 from craton.tables.receivers import Snapshot
 from craton.tables.source_files import Source
-from craton.text import number
+from craton.text import number, shown
 
 
 class Geographic(Table):
@@ -121,14 +129,36 @@ class Volume(Table):
         return tuple(math.ceil(s / spacing - 1e-6) + 1 for s in self.extent)
 
 
+def _utc(value):
+    """Return a date and time in ISO 8601, UTC and without offset, from a text or an object whose
+    text is one: of datetime, NumPy, ObsPy.
+    """
+    remedy = 'write a UTC date and time, "2020-01-31T12:34:56.78"; an offset such as +01:00 counts'
+    try:
+        if isinstance(value, bool | int | float):
+            raise ValueError
+        moment = datetime.fromisoformat(str(value))
+    except ValueError:
+        raise wrong(("", f"{shown(value)} is not a date and time", remedy)) from None
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
+    return moment.isoformat()
+
+
+OriginTime = Annotated[
+    str, BeforeValidator(_utc), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+
+
 class TimeSpan(Table):
     """When the run starts and ends (s after the origin time) and its step; None: chosen by the
-    plan.
+    plan; and the ``origin`` time, t = 0, as a date (UTC).
     """
 
     duration: Duration = key("10  # s")
     step: Duration | None = None
     start: Time | None = None
+    origin: OriginTime | None = None
 
     def _problems(self):
         start, end = self.start or 0.0, self.duration

@@ -39,6 +39,7 @@ from craton.survey import sources as survey_sources
 from craton.survey import warnings as survey_warnings
 from craton.survey.planes import PlaneWave
 from craton.survey.shots import refusal
+from craton.survey.whereabouts import located
 
 LONGEST = 2**31 - 64  # points along an axis
 # a run has diverged beyond this multiple of the velocity that all sources could give to one cell
@@ -68,7 +69,7 @@ def build(scenario, reuse=None):
     refuse(problems(scenario, grid, reuse))
     sources = source_files.build_all(scenario, partial(earth.point_values, scenario.model))
     refuse(acoustic.source_problems(scenario, sources))
-    receivers = survey_receivers.build(scenario).located(scenario, sources)
+    receivers = located(survey_receivers.build(scenario), scenario, sources)
     d = discretise(scenario, grid, sources, reuse)
     channels = survey_receivers.channels(
         len(receivers), scenario.output.waveforms, d.motion, max(len(d.shots), 1)

@@ -52,7 +52,7 @@ class WaveMethod:
             plan.start,
             quantities,
             output.sampling,
-            result.attributes,
+            result.attributes | plan.receivers.event,
             plan.steps - plan.extra,
             plan.shots,
             result.scenario.domain.motion,

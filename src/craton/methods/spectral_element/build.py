@@ -44,6 +44,7 @@ from craton.survey import receivers as survey_receivers
 from craton.survey import warnings as survey_warnings
 from craton.survey.shots import refusal
 from craton.survey.snapshots import problems as snapshot_problems
+from craton.survey.whereabouts import located
 
 # times the largest value that all sources together could cause in one element
 DIVERGENCE_LIMIT = 1e3
@@ -81,7 +82,7 @@ def build(scenario, prepared=None, team=None, machine=None, reuse=None):
     scenario = scenario.model_copy(update=tables).on_mesh(*prepared.bounds, top)
     refuse([*survey_problems(scenario), *snapshot_problems(scenario), *refusal(scenario)])
     sources = source_files.build_all(scenario, partial(placing.medium, prepared))
-    receivers = survey_receivers.build(scenario).located(scenario, sources)
+    receivers = located(survey_receivers.build(scenario), scenario, sources)
     d = discretise(scenario, prepared, sources, team, machine, reuse)
     del prepared  # its mesh, which is no longer needed, is as large as that of `d`
     refuse(placing.problems(scenario, d) or points.source_problems(d, sources))

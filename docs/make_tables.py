@@ -106,6 +106,8 @@ def value_of(key, spec):
     if spec.get("type") == "integer":
         return "whole number"
     if spec.get("type") == "string":
+        if spec.get("format") == "date-time":
+            return "date and time"
         return "path" if key == "file" else "text"
     if "type" not in spec or spec["type"] == "object":
         return "position" if spec.get("$ref", "").endswith("Position") else "table"

@@ -8,7 +8,9 @@ from craton import io
 from craton.io.contents import FileError, UnknownFormat
 
 WRITTEN = io.formats("waveform")
-CONVERTED = [*io.formats("gather"), *io.formats("snapshots")]  # written by craton convert alone
+CONVERTED = [  # written by craton convert alone
+    row for holds in ("gather", "seismograms", "snapshots") for row in io.formats(holds)
+]
 READ = [row for row in io.FORMATS if row not in (*WRITTEN, *CONVERTED)]
 
 

@@ -67,6 +67,10 @@ def pulse_integral(t, shift=0.0, width=0.12):
     return 0.5 * width * np.sqrt(np.pi) * (1 + erf((t - 1.5 - shift) / width))
 
 
+def pulse_derivative(t, shift=0.0, width=0.12):
+    return -2 * (t - 1.5 - shift) / width**2 * pulse(t, shift, width)
+
+
 def recorded(quantities, n=2, steps=STEPS):
     """Channels and samples of pulses taken at the times that the channels state, each with its own amplitude and delay."""
     used = channels(n, quantities)
@@ -87,7 +91,11 @@ def build(quantities=("velocity",), n=2, sampling=None, dtype="float64", **attri
 
 def value(quantity, receiver, component, quantities, times, function=pulse, n=2):
     """What `recorded` stands for at other times."""
-    rate = {"displacement": "velocity", "strain": "strain_rate"}.get(quantity, quantity)
+    rate = {
+        "displacement": "velocity",
+        "acceleration": "velocity",
+        "strain": "strain_rate",
+    }.get(quantity, quantity)
     c = next(
         i
         for i, ch in enumerate(channels(n, quantities))
@@ -118,7 +126,7 @@ def test_velocity_is_untouched_and_lives_at_half_steps():
 
 @pytest.mark.parametrize("sampling", [None, 0.025])
 def test_all_quantities_share_one_exact_time_axis(sampling):
-    names = ("velocity", "displacement", "pressure", "strain", "rotation_rate")
+    names = ("velocity", "displacement", "acceleration", "pressure", "strain", "rotation_rate")
     ds = build(names, sampling=sampling)
     if sampling:
         np.testing.assert_allclose(
@@ -137,6 +145,7 @@ def test_all_quantities_share_one_exact_time_axis(sampling):
         ("velocity", "N", pulse),
         ("pressure", "P", pulse),
         ("displacement", "Z", pulse_integral),
+        ("acceleration", "E", pulse_derivative),
         ("strain", "EZ", pulse_integral),
         ("rotation_rate", "E", pulse),
     ]:

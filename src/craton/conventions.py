@@ -1,5 +1,7 @@
 """Names, units and axes that every layer shares: x east, y north, z up, metres, SI inside."""
 
+import math
+
 AXES = ("x", "y", "z")
 # machines that a user chooses: "auto" and rows of craton.backends.BACKENDS
 DEVICES = ("auto", "cpu", "cuda")
@@ -18,6 +20,7 @@ TENSOR = ("EE", "NN", "ZZ", "EN", "EZ", "NZ")
 QUANTITIES = {
     "velocity": (VECTOR, "m/s", "particle velocity"),
     "displacement": (VECTOR, "m", "displacement"),
+    "acceleration": (VECTOR, "m/s2", "particle acceleration"),
     "pressure": (("P",), "Pa", "pressure, minus a third of the trace of stress"),
     "strain_rate": (TENSOR, "1/s", "strain rate"),
     "strain": (TENSOR, "1", "strain"),
@@ -47,6 +50,8 @@ IN_PLANE = {
 }
 # Integrated in time, after the run, from the quantity that the wavefield gives directly.
 INTEGRATED = {"displacement": "velocity", "strain": "strain_rate"}
+# Differentiated in time in the same way.
+DIFFERENTIATED = {"acceleration": "velocity"}
 ORIGIN_TIME = "2000-01-01T00:00:00"  # UTC, where the scenario states none
 
 # Gravity fields, as Harmonica names and signs them (z of accelerations and gradients downward):
@@ -65,12 +70,39 @@ GRAVITY = {
 }
 
 
+def recorded_as(quantity):
+    """Return the quantity that a run records for one: the rate of what is integrated after the run,
+    the integral of what is differentiated, else the quantity itself.
+
+    Parameters
+    ----------
+    quantity : str
+        A key of `QUANTITIES`.
+    """
+    return (INTEGRATED | DIFFERENTIATED).get(quantity, quantity)
+
+
 def components(quantity, motion=None):
     """Components of a quantity of a receiver or snapshot, of `motion` in a plane; None where that
     has no such quantity.
     """
-    named = INTEGRATED.get(quantity, quantity)
+    named = recorded_as(quantity)
     return (QUANTITIES | DERIVED)[named][0] if motion is None else IN_PLANE[motion].get(named)
+
+
+def moment_to_magnitude(moment):
+    """Moment magnitude Mw of a scalar moment in N m: the inverse of `magnitude_to_moment`.
+
+    Parameters
+    ----------
+    moment : float
+        N m.
+
+    Returns
+    -------
+    float
+    """
+    return 2.0 / 3.0 * (math.log10(moment) - 9.1)
 
 
 def magnitude_to_moment(magnitude):

@@ -6,7 +6,7 @@ from craton.cli.check import refuse
 from craton.io import FORMATS
 from craton.text import listed
 
-RECORDED = ("gather", "waveform", "snapshots")  # kinds of data of a run
+RECORDED = ("gather", "waveform", "seismograms", "snapshots")  # kinds of data of a run
 
 
 def command(out, file, quantity=None, component=None, shot=None, series=None, force=False):
@@ -47,7 +47,9 @@ def command(out, file, quantity=None, component=None, shot=None, series=None, fo
             refuse("FILE", message, f"add --shot NAME ({names}, ...), or write SEG-Y")
         if not write(dataset, path):
             refuse(
-                "FILE", f"{path} was not written", "its library is missing: see the message above"
+                "FILE",
+                f"{path} was not written",
+                "its library is missing (see the message above), or the run has no such thing",
             )
     print(path)
 

@@ -109,7 +109,30 @@ class Result:
         return about | {"precision": self.plan.precision, "device": self.report["device"]}
 
     def stream(self):
-        """Return the waveforms as an obspy.Stream; needs the `seis` extra."""
+        """Return the waveforms as an obspy.Stream, with coordinates, distances and back azimuths in
+        ``trace.stats``; needs the `seis` extra. See `craton.io.miniseed.stream`.
+        """
         from craton.io.miniseed import stream
 
         return stream(self.dataset, self.scenario.output.network)
+
+    def inventory(self):
+        """Return receivers and channels as an obspy.Inventory; needs the `seis` extra. See
+        `craton.io.stationxml.inventory`.
+        """
+        from craton.io.stationxml import inventory
+
+        return inventory(self.dataset, self.scenario.output.network)
+
+    def event(self):
+        """Return the event as an obspy Event, with origin, moment tensor and magnitude; needs the
+        `seis` extra. See `craton.io.quakeml.event`.
+
+        Raises
+        ------
+        CratonError
+            There are several shots.
+        """
+        from craton.io.quakeml import event
+
+        return event(self.dataset)

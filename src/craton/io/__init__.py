@@ -23,7 +23,8 @@ class Format:
         In the scenario (``kind`` of a source) and in messages.
     holds : str
         What callers ask for: ``"source"``, ``"station"``, ``"mesh"``, ``"raster"``, ``"gridded
-        model"``, ``"radial model"``, ``"table"``, ``"wavelet"``, ``"waveform"``.
+        model"``, ``"radial model"``, ``"table"``, ``"wavelet"``, ``"waveform"``; of `craton
+        convert` alone ``"seismograms"``, ``"gather"``, ``"snapshots"``.
     module : str
         In this package; imported when a file is read or written.
     suffixes : tuple of str
@@ -108,6 +109,9 @@ FORMATS = [
     Format("text", "table", "text_table"),
     Format("MiniSEED", "waveform", "miniseed", file="waveforms.mseed"),
     Format("StationXML", "waveform", "stationxml", file="stations.xml"),
+    Format("QuakeML", "waveform", "quakeml", write="write_event", file="event.quakeml"),
+    Format("SAC", "seismograms", "sac", (".sac",)),
+    Format("ASDF", "seismograms", "asdf", (".asdf", ".h5")),
     Format("SEG-Y", "gather", "segy", (".sgy", ".segy"), write="write_gathers"),
     Format("SU", "gather", "segy", (".su",), write="write_gathers"),
     Format("VTKHDF", "snapshots", "vtkhdf", (".vtkhdf",), write="write_snapshots"),

@@ -1,8 +1,9 @@
-"""Channel and station codes of the FDSN for waveforms, and the way through a dataset in their
-order.
+"""Waveforms in the words of the FDSN: codes of channels and stations, their places on Earth and
+from the source, dates, and the way through a dataset in this order.
 """
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,11 +28,224 @@ BANDS = (
 CODES = {
     "velocity": ("X", "", "M/S"),
     "displacement": ("X", "DI", "M"),
+    "acceleration": ("X", "AC", "M/S**2"),
     "pressure": ("D", "", "PA"),
     "strain": ("S", None, "M/M"),
     "strain_rate": ("X", None, "1/S"),
     "rotation_rate": ("J", "", "RAD/S"),
 }
+
+
+# Azimuth and dip, degrees; of R and T the azimuth behind the back azimuth.
+ORIENTATION = {"E": (90.0, 0.0), "N": (0.0, 0.0), "Z": (0.0, -90.0)}
+RADIAL = {"R": 180.0, "T": 270.0}
+METRES_PER_DEGREE = 111_194.93  # sphere of 6371 km
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """A receiver on Earth, and as seen from the source.
+
+    Parameters
+    ----------
+    network, station : str
+        Codes.
+    name : str
+        Of the receiver in the dataset.
+    latitude, longitude : float
+        Degrees.
+    ground, depth : float
+        Elevation of the ground, and depth of the receiver below it, m.
+    xyz : tuple of float
+        Position in the model, m.
+    distance : float or None
+        From the source along the surface, m; None, as azimuths are, where there is no source.
+    azimuth, back_azimuth : float or None
+        At the source and at the receiver, degrees clockwise from north.
+    """
+
+    network: str
+    station: str
+    name: str
+    latitude: float
+    longitude: float
+    ground: float
+    depth: float
+    xyz: tuple
+    distance: float | None = None
+    azimuth: float | None = None
+    back_azimuth: float | None = None
+
+    @property
+    def elevation(self):
+        """Elevation of the receiver, m."""
+        return self.ground - self.depth
+
+
+def sites(dataset, network="XX"):
+    """Return the `Site` of each receiver of a dataset.
+
+    Those of a box that lies nowhere are laid about 0 N, 0 E at 111.195 km per degree.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As made by `craton.output.dataset.waveforms`; of one shot.
+    network : str
+        Code where the dataset has none.
+    """
+    columns = {name: c.values for name, c in dataset.coords.items() if c.dims == ("receiver",)}
+    rows = range(dataset.sizes["receiver"])
+    names = [str(name) for name in columns["receiver"]]
+    networks = [str(code) for code in columns.get("network", [network] * len(names))]
+    codes = _codes(networks, [str(code) for code in columns.get("station", names)])
+    places = [_place({key: values[n] for key, values in columns.items()}) for n in rows]
+    paths = _paths(dataset, columns)
+    return [
+        Site(
+            networks[n],
+            codes[n],
+            names[n],
+            **places[n],
+            **{k: float(v[n]) for k, v in paths.items()},
+        )
+        for n in rows
+    ]
+
+
+def station_id(site):
+    """Codes of network and station.
+
+    Parameters
+    ----------
+    site : Site
+    """
+    return site.network, site.station
+
+
+def _codes(networks, names):
+    """Station codes that are unique in each network and that MiniSEED can hold."""
+    codes = list(names)
+    for network in dict.fromkeys(networks):
+        rows = [n for n, code in enumerate(networks) if code == network]
+        for n, code in zip(rows, station_codes([names[n] for n in rows])):
+            codes[n] = code
+    return codes
+
+
+def _place(row):
+    """Latitude, longitude, elevation of the ground, depth and position of one receiver."""
+    xyz = tuple(float(row[axis]) for axis in "xyz")
+    if "longitude" not in row:
+        on_earth = {"latitude": xyz[1] / METRES_PER_DEGREE, "longitude": xyz[0] / METRES_PER_DEGREE}
+        return {**on_earth, "ground": max(xyz[2], 0.0), "depth": max(-xyz[2], 0.0), "xyz": xyz}
+    depth = float(row["depth"]) if "depth" in row else 0.0
+    elevation = float(row["elevation"]) if "elevation" in row else -depth
+    on_earth = {"latitude": float(row["latitude"]), "longitude": float(row["longitude"])}
+    return {**on_earth, "ground": elevation + depth, "depth": depth, "xyz": xyz}
+
+
+def _paths(dataset, columns):
+    """Distance, m, azimuth and back azimuth, degrees, of all receivers; none without a source."""
+    if "back_azimuth" in columns and dataset.distance.attrs.get("units") == "m":
+        return {name: columns[name] for name in ("distance", "azimuth", "back_azimuth")}
+    on_earth = "longitude" in columns
+    start = _degrees_of_source(dataset) if on_earth else _metres_of_source(dataset)
+    if start is None:
+        return {}
+    if on_earth:
+        from obspy.geodetics import gps2dist_azimuth
+
+        ends = zip(columns["latitude"], columns["longitude"])
+        rows = np.array([gps2dist_azimuth(*start[:2], *end) for end in ends]).reshape(-1, 3)
+        paths = dict(zip(("distance", "azimuth", "back_azimuth"), rows.T))
+        return paths | {n: columns[n] for n in ("azimuth", "back_azimuth") if n in columns}
+    east, north = columns["x"] - start[0], columns["y"] - start[1]
+    azimuth = np.degrees(np.arctan2(east, north)) % 360
+    return {
+        "distance": np.hypot(east, north),
+        "azimuth": azimuth,
+        "back_azimuth": (azimuth + 180) % 360,
+    }
+
+
+def source_place(dataset):
+    """Latitude and longitude, degrees, and depth, m, of the source of a dataset; None where it does
+    not say them.
+
+    In a box that lies nowhere they are about 0 N, 0 E as those of receivers: see `sites`.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Of one shot.
+
+    Returns
+    -------
+    tuple of float or None
+    """
+    if "longitude" in dataset.coords:
+        return _degrees_of_source(dataset)
+    metres = _metres_of_source(dataset)
+    if metres is None:
+        return None
+    return metres[1] / METRES_PER_DEGREE, metres[0] / METRES_PER_DEGREE, -metres[2]
+
+
+def _degrees_of_source(dataset):
+    """Latitude, longitude, degrees, and depth, m, that a dataset states; or None."""
+    place = [_stated(dataset, f"source_{name}") for name in ("latitude", "longitude", "depth")]
+    elevation = _stated(dataset, "source_elevation")
+    if place[2] is None and elevation is not None:
+        place[2] = 0.0 - elevation
+    return None if None in place else tuple(place)
+
+
+def _metres_of_source(dataset):
+    """x, y, z, m, that a dataset states; or None."""
+    place = [_stated(dataset, f"source_{axis}") for axis in "xyz"]
+    return None if None in place else tuple(place)
+
+
+def _stated(dataset, name):
+    """Return a number that is a coordinate or an attribute of a dataset; None where it is neither,
+    or not finite.
+    """
+    value = float(dataset.coords.get(name, dataset.attrs.get(name, np.nan)))
+    return value if np.isfinite(value) else None
+
+
+def orientation(component, site):
+    """Azimuth and dip of a component, degrees; None where it has none.
+
+    Parameters
+    ----------
+    component : str or None
+        ``"E"``, ``"N"``, ``"Z"``, ``"R"`` away from the source, ``"T"`` to the right of it as seen
+        from above; or two letters of a tensor, of which the first counts.
+    site : Site
+
+    Returns
+    -------
+    tuple of (float or None)
+    """
+    letter = component[0] if component else ""
+    if letter in ORIENTATION:
+        return ORIENTATION[letter]
+    if letter not in RADIAL or site.back_azimuth is None:
+        return None, None
+    return (site.back_azimuth + RADIAL[letter]) % 360, 0.0
+
+
+def span(dataset):
+    """First and last sample of a dataset: two obspy.UTCDateTime.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    """
+    times = dataset.time.values if dataset.sizes["time"] else np.zeros(1)
+    return tuple(origin_time(dataset) + float(seconds) for seconds in times[[0, -1]])
 
 
 def band_code(interval):
@@ -126,4 +340,5 @@ def origin_time(dataset):
     """
     import obspy
 
-    return obspy.UTCDateTime(dataset.attrs.get("origin_time", ORIGIN_TIME))
+    stated = dataset.coords.get("origin_time", dataset.attrs.get("origin_time", ORIGIN_TIME))
+    return obspy.UTCDateTime(str(getattr(stated, "values", stated)))

@@ -3,21 +3,24 @@
 import numpy as np
 
 from craton.errors import ResourceError
-from craton.io.fdsn import channel_code, components, origin_time, station_codes
+from craton.io.fdsn import channel_code, components, sites, span
 from craton.io.obspy_files import has_obspy
 
 
 def stream(dataset, network="XX"):
     """Return the waveforms as an obspy.Stream, trace by receiver, quantity and component.
 
-    Times count from ``dataset.attrs["origin_time"]`` (2000-01-01 unless stated).
+    Times count from ``dataset.attrs["origin_time"]`` (2000-01-01 unless stated). Beside what
+    MiniSEED holds, ``trace.stats`` has ``coordinates`` (latitude, longitude, elevation, local_depth)
+    and, where the source is known, ``distance`` (m), ``azimuth`` and ``back_azimuth`` (degrees), by
+    which ObsPy sorts sections and rotates.
 
     Parameters
     ----------
     dataset : xarray.Dataset
         As made by `craton.output.dataset.waveforms`.
     network : str
-        FDSN network code.
+        Network code of receivers without one.
 
     Returns
     -------
@@ -44,17 +47,18 @@ def stream(dataset, network="XX"):
             ]
         )
     interval = float(dataset.time.attrs["sampling_interval"])
-    begin = origin_time(dataset) + (float(dataset.time[0]) if dataset.sizes["time"] else 0.0)
+    begin, _ = span(dataset)
     traces = []
-    for station, quantity, component, values in _rows(dataset):
+    for site, quantity, component, values in _rows(dataset, network):
         location, channel = channel_code(quantity, component, interval)
         header = {
-            "network": network,
-            "station": station,
+            "network": site.network,
+            "station": site.station,
             "location": location,
             "channel": channel,
             "delta": interval,
             "starttime": begin,
+            **_geometry(site),
         }
         # A type read from zarr says "<", which ObsPy takes for the other byte order.
         native = np.empty(values.shape, values.dtype.newbyteorder("="))
@@ -63,20 +67,33 @@ def stream(dataset, network="XX"):
     return obspy.Stream(traces)
 
 
+def _geometry(site):
+    """Entries of trace.stats that say where a trace was recorded."""
+    from obspy.core import AttribDict
+
+    place = {
+        "latitude": site.latitude,
+        "longitude": site.longitude,
+        "elevation": site.elevation,
+        "local_depth": site.depth,
+    }
+    path = {name: getattr(site, name) for name in ("distance", "azimuth", "back_azimuth")}
+    known = {name: value for name, value in path.items() if value is not None}
+    return {"coordinates": AttribDict(place), **known}
+
+
 def _of_shot(trace, name):
     trace.stats.shot = str(name)
     return trace
 
 
-def _rows(dataset):
-    """(station code, quantity, component, values (time,)) by receiver."""
+def _rows(dataset, network):
+    """(site, quantity, component, values (time,)) by receiver."""
     columns = list(components(dataset))
-    for row, code in enumerate(
-        station_codes(dataset.receiver.values) if dataset.sizes["receiver"] else []
-    ):
+    for row, site in enumerate(sites(dataset, network)):
         for quantity, component, values in columns:
             if not np.isnan(values[row]).all():
-                yield code, quantity, component, values[row]
+                yield site, quantity, component, values[row]
 
 
 def write(dataset, path, network="XX"):

@@ -1,8 +1,12 @@
-"""QuakeML: the event with its origin and mechanism, through ObsPy."""
+"""QuakeML and events of ObsPy: origin, moment tensor, magnitude."""
 
-from craton.conventions import magnitude_to_moment
+import numpy as np
+
+from craton.conventions import magnitude_to_moment, moment_to_magnitude
+from craton.errors import CratonError
 from craton.io.contents import FileSource, moment_tensor
-from craton.io.obspy_files import read_with_obspy
+from craton.io.fdsn import origin_time, source_place
+from craton.io.obspy_files import has_obspy, read_with_obspy
 
 COMPONENTS = ("m_rr", "m_tt", "m_pp", "m_rt", "m_rp", "m_tp")
 
@@ -122,3 +126,101 @@ def _scalar_moment(event, tensor):
     if not magnitudes:
         raise ValueError("the nodal planes need a scalar moment or a magnitude of type Mw")
     return magnitude_to_moment(magnitudes[0].mag)
+
+
+def event(dataset):
+    """Return the event of a run as an obspy.core.event.Event.
+
+    Its preferred origin is the hypocentre at the origin time; where the source has a moment, a
+    second one is the centroid, to which the moment tensor and the magnitude Mw belong. Depths are
+    those of the model. In a box that lies nowhere the event is laid about 0 N, 0 E, as its stations
+    are.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As made by `craton.output.dataset.waveforms`; of one shot.
+
+    Returns
+    -------
+    obspy.core.event.Event
+
+    Raises
+    ------
+    CratonError
+        The dataset does not say where the source is.
+    """
+    from obspy.core import event as library
+
+    place = source_place(dataset)
+    if place is None:
+        raise CratonError("the waveforms do not say where their source is, so there is no event")
+    latitude, longitude, depth = place
+    where = {"latitude": latitude, "longitude": longitude, "depth": depth}
+    hypocentre = library.Origin(
+        time=origin_time(dataset), origin_type="hypocenter", evaluation_mode="manual", **where
+    )
+    title = str(dataset.attrs.get("source_name") or dataset.attrs.get("title") or "craton")
+    made = library.Event(
+        event_type="earthquake",
+        origins=[hypocentre],
+        event_descriptions=[library.EventDescription(text=title)],
+        creation_info=library.CreationInfo(author=str(dataset.attrs.get("source", "craton"))),
+    )
+    made.preferred_origin_id = hypocentre.resource_id
+    if "source_moment_tensor" in dataset.attrs:
+        _add_mechanism(made, dataset, where)
+    return made
+
+
+def _add_mechanism(made, dataset, where):
+    """Add centroid, moment tensor and magnitude to an event."""
+    from obspy.core import event as library
+
+    six = [float(value) for value in np.ravel(dataset.attrs["source_moment_tensor"])]
+    time = origin_time(dataset) + float(dataset.attrs["centroid_time"])
+    centroid = library.Origin(time=time, origin_type="centroid", **where)
+    moment = float(np.linalg.norm(moment_tensor(six)) / np.sqrt(2))  # Silver and Jordan (1982)
+    width = float(dataset.attrs.get("half_duration", 0.0))
+    tensor = library.MomentTensor(
+        derived_origin_id=centroid.resource_id,
+        scalar_moment=moment,
+        tensor=library.Tensor(**dict(zip(COMPONENTS, six))),
+        source_time_function=library.SourceTimeFunction(type="unknown", duration=2 * width)
+        if width
+        else None,
+    )
+    mechanism = library.FocalMechanism(moment_tensor=tensor)
+    magnitude = library.Magnitude(
+        mag=moment_to_magnitude(moment), magnitude_type="Mw", origin_id=centroid.resource_id
+    )
+    made.origins.append(centroid)
+    made.focal_mechanisms.append(mechanism)
+    made.magnitudes.append(magnitude)
+    made.preferred_focal_mechanism_id = mechanism.resource_id
+    made.preferred_magnitude_id = magnitude.resource_id
+
+
+def write_event(dataset, path, network="XX"):
+    """Write the event of a run as QuakeML.
+
+    Parameters
+    ----------
+    dataset
+        As of `event`.
+    path : path-like
+    network : str
+        Not used.
+
+    Returns
+    -------
+    bool
+        False, with a warning in the log, where ObsPy is missing; False where the dataset does not
+        say where its source is.
+    """
+    if not has_obspy(path) or source_place(dataset) is None:
+        return False
+    from obspy.core.event import Catalog
+
+    Catalog([event(dataset)]).write(str(path), format="QUAKEML")
+    return True

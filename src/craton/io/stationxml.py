@@ -3,11 +3,8 @@
 import numpy as np
 
 from craton.io.contents import Stations, unique_codes
-from craton.io.fdsn import CODES, channel_code, components, origin_time, station_codes
+from craton.io.fdsn import CODES, channel_code, components, orientation, sites, span
 from craton.io.obspy_files import has_obspy, read_with_obspy
-
-ORIENTATION = {"E": (90.0, 0.0), "N": (0.0, 0.0), "Z": (0.0, -90.0), "H": (None, None)}
-_METRES_PER_DEGREE = 111_194.93  # sphere of 6371 km
 
 
 def recognises(path):
@@ -84,20 +81,49 @@ def stations_of(inventory):
     )
 
 
-def write(dataset, path, network="XX"):
-    """Write receivers and channels.
+def inventory(dataset, network="XX"):
+    """Return the receivers and channels of waveforms as an obspy.Inventory.
 
-    Receivers of a local grid have no longitude and latitude: they are laid about 0 N, 0 E at
-    111.195 km per degree, and each station's comment gives x, y, z in metres and the receiver's
-    name.
+    Receivers of a box that lies nowhere are laid about 0 N, 0 E at 111.195 km per degree; each
+    station's comment gives x, y, z in metres and the receiver's name. Channels last as long as the
+    record. Their response is flat with a sensitivity of 1: a sample is the quantity in SI units.
 
     Parameters
     ----------
     dataset : xarray.Dataset
-        As made by `craton.output.dataset.waveforms`.
-    path : path-like
+        As made by `craton.output.dataset.waveforms`; of one shot.
     network : str
-        FDSN network code.
+        Code of receivers without network.
+
+    Returns
+    -------
+    obspy.Inventory
+    """
+    from obspy.core import inventory as library
+
+    names = [(quantity, part) for quantity, part, _ in components(dataset.isel(time=slice(0, 0)))]
+    interval, dates = float(dataset.time.attrs["sampling_interval"]), span(dataset)
+    stations = {}
+    for site in sites(dataset, network):
+        channels = [_channel(*name, interval, site, dates) for name in names]
+        stations.setdefault(site.network, []).append(_station(site, channels, dates))
+    networks = [
+        library.Network(
+            code, rows, description="synthetic waveforms by craton", start_date=dates[0]
+        )
+        for code, rows in stations.items()
+    ]
+    return library.Inventory(networks, source="craton", sender="craton")
+
+
+def write(dataset, path, network="XX"):
+    """Write receivers and channels, as `inventory` has them.
+
+    Parameters
+    ----------
+    dataset, network
+        As of `inventory`.
+    path : path-like
 
     Returns
     -------
@@ -106,68 +132,61 @@ def write(dataset, path, network="XX"):
     """
     if not has_obspy(path):
         return False
-    from obspy.core import inventory
-
-    stations = [
-        _station(dataset, row, code)
-        for row, code in enumerate(station_codes(dataset.receiver.values))
-    ]
-    net = inventory.Network(network, stations, description="synthetic waveforms by craton")
-    inventory.Inventory([net], source="craton", sender="craton").write(
-        str(path), format="STATIONXML"
-    )
+    inventory(dataset, network).write(str(path), format="STATIONXML")
     return True
 
 
-def _station(dataset, row, code):
-    """StationXML station of one receiver, with its channels."""
-    from obspy.core import inventory
+def _station(site, channels, dates):
+    """StationXML station of one receiver."""
+    from obspy.core import inventory as library
 
-    point = dataset.isel(receiver=row)
-    name, x, y, z = str(point.receiver.values), float(point.x), float(point.y), float(point.z)
-    place = {"latitude": y / _METRES_PER_DEGREE, "longitude": x / _METRES_PER_DEGREE}
-    if "longitude" in point.coords:
-        place = {"latitude": float(point.latitude), "longitude": float(point.longitude)}
-    if "depth" in point.coords:  # on a chunk of the Earth, whose axes begin at its centre
-        z = -float(point.depth)
-    channels = []
-    for quantity, component, _ in components(dataset.isel(time=slice(0, 1))):
-        channels.append(
-            _channel(quantity, component, float(dataset.time.attrs["sampling_interval"]), place, z)
-        )
-    comment = inventory.Comment(
-        f"receiver {name}: x = {x:g} m, y = {y:g} m, z = {z:g} m in the model's local coordinates"
+    x, y, z = site.xyz
+    comment = library.Comment(
+        f"receiver {site.name}: x = {x:g} m, y = {y:g} m, z = {z:g} m in the model's local coordinates"
     )
-    return inventory.Station(
-        code,
-        **place,
-        elevation=max(z, 0.0),
+    return library.Station(
+        site.station,
+        site.latitude,
+        site.longitude,
+        site.ground,
         channels=channels,
-        site=inventory.Site(name=name),
+        site=library.Site(name=site.name),
         comments=[comment],
-        creation_date=origin_time(dataset),
+        creation_date=dates[0],
+        start_date=dates[0],
+        end_date=dates[1],
     )
 
 
-def _channel(quantity, component, interval, place, z):
-    """StationXML channel: sensitivity 1, since samples are in SI units."""
-    from obspy.core import inventory
+def _channel(quantity, component, interval, site, dates):
+    """StationXML channel of one component."""
+    from obspy.core import inventory as library
 
     location, code = channel_code(quantity, component, interval)
-    azimuth, dip = ORIENTATION[code[2]]
-    unit = CODES[quantity][2]
-    response = inventory.Response(
-        instrument_sensitivity=inventory.InstrumentSensitivity(1.0, 1.0, unit, unit)
-    )
-    return inventory.Channel(
+    azimuth, dip = orientation(component, site)
+    return library.Channel(
         code,
         location,
-        **place,
-        elevation=z,
-        depth=max(-z, 0.0),
+        site.latitude,
+        site.longitude,
+        site.elevation,
+        site.depth,
         azimuth=azimuth,
         dip=dip,
         sample_rate=1.0 / interval,
-        response=response,
+        start_date=dates[0],
+        end_date=dates[1],
+        response=_response(CODES[quantity][2]),
         description=quantity.replace("_", " "),
     )
+
+
+def _response(unit):
+    """Response of 1 count per unit at all frequencies."""
+    from obspy.core.inventory import InstrumentSensitivity, Response
+    from obspy.core.inventory.response import PolesZerosResponseStage
+
+    form = "LAPLACE (RADIANS/SECOND)"
+    stage = PolesZerosResponseStage(1, 1.0, 1.0, unit, "COUNTS", form, 1.0, [], [])
+    sensitivity = InstrumentSensitivity(1.0, 1.0, unit, "COUNTS")
+    return Response(instrument_sensitivity=sensitivity, response_stages=[stage])

@@ -6,7 +6,16 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from craton.conventions import INTEGRATED, ORIGIN_TIME, QUANTITIES, TENSOR, VECTOR, components
+from craton.conventions import (
+    DIFFERENTIATED,
+    INTEGRATED,
+    ORIGIN_TIME,
+    QUANTITIES,
+    TENSOR,
+    VECTOR,
+    components,
+    recorded_as,
+)
 
 COMPONENT_DIMS = {VECTOR: "component", TENSOR: "tensor"}
 _COORDINATES = {
@@ -184,8 +193,8 @@ def waveforms(
     dt, start : float
         Time step and beginning of the run, s.
     quantities : sequence of str
-        Names of `craton.conventions.QUANTITIES` to put out. Those of `INTEGRATED` come from the
-        channels of their rate.
+        Names of `craton.conventions.QUANTITIES` to put out. Those of `INTEGRATED` and
+        `DIFFERENTIATED` come from the channels of what they are the integral or derivative of.
     sampling : float, optional
         Output interval, s, not shorter than `dt`; series are low-pass filtered below its Nyquist
         frequency. Absent: every time step.
@@ -286,16 +295,19 @@ def _series(name, samples, channels, dt, start, times, sampling):
     """
     from craton.survey import filters
 
-    rate = INTEGRATED.get(name)
-    columns = [c for c, channel in enumerate(channels) if channel.quantity == (rate or name)]
+    recorded = recorded_as(name)
+    columns = [c for c, channel in enumerate(channels) if channel.quantity == recorded]
     used = [channels[c] for c in columns]
     if not used:
-        raise ValueError(f"no channel records {rate or name}, which {name} needs")
-    if rate and any(channel.place != 0.5 for channel in used):
-        raise ValueError(f"the channels of {rate} do not have the sample times that {name} needs")
+        raise ValueError(f"no channel records {recorded}, which {name} needs")
     series, places = samples[:, columns], np.array([channel.place for channel in used])
-    if rate:
+    if name in INTEGRATED:
+        if any(places != 0.5):
+            message = f"the channels of {recorded} do not have the sample times that {name} needs"
+            raise ValueError(message)
         series, places = filters.integrate(series, dt), np.ones(len(used))
+    elif name in DIFFERENTIATED:
+        series, places = filters.differentiate(series, dt), places + 0.5
     parts = {
         place: at_times(series[:, places == place], place, dt, start, times, sampling)
         for place in sorted(set(places))
@@ -387,3 +399,30 @@ def receiver_coordinates(receivers):
     for axis, column in zip("xyz", xyz.T):
         coordinates[axis] = ("receiver", column, off_axis_attributes(axis))
     return coordinates
+
+
+def source_coordinates(xyz, local=None):
+    """Coordinates over `shot` that say where the shots are: dict.
+
+    Parameters
+    ----------
+    xyz : array_like, shape (n, 3)
+        Positions, m; NaN where a shot has none.
+    local : craton.survey.geography.Local, optional
+        Where the model lies on Earth.
+    """
+    xyz = np.asarray(xyz, float).reshape(-1, 3)
+    coordinates = {}
+    for axis, column in zip("xyz", xyz.T):
+        long_name = f"{_COORDINATES[axis]['long_name']} of the source"
+        coordinates[f"source_{axis}"] = column, {"units": "m", "long_name": long_name}
+    if local is not None:
+        longitude, latitude = local.degrees(*xyz[:, :2].T)
+        for name, values, unit in (
+            ("longitude", longitude, "degrees_east"),
+            ("latitude", latitude, "degrees_north"),
+            ("elevation", xyz[:, 2], "m"),
+        ):
+            about = {"units": unit, "long_name": f"{name} of the source"}
+            coordinates[f"source_{name}"] = np.asarray(values), about
+    return {name: ("shot", values, about) for name, (values, about) in coordinates.items()}

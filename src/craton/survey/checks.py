@@ -3,7 +3,7 @@
 import numpy as np
 
 from craton.errors import Problem
-from craton.survey import places, receivers, source_files, sources, wavelets
+from craton.survey import event, places, receivers, source_files, sources, wavelets
 
 CUT = 1e-3  # of the peak: a wavelet that begins with more than this makes a visible jump
 
@@ -38,9 +38,9 @@ def warnings(scenario, built, start):
     start : float
         When the run begins, s (``sources.start_time``).
     """
-    return [
-        text for source in built for text in _source_warnings(source, start, scenario.time.duration)
-    ]
+    duration = scenario.time.duration
+    texts = [text for source in built for text in _source_warnings(source, start, duration)]
+    return [*texts, *event.warnings(scenario)]
 
 
 def outside(scenario, xyz):

@@ -91,7 +91,21 @@ def attributes(scenario, sources, earth=None):
     about["centroid_time"] = float(centroid)
     if variance > 0:
         about["half_duration"] = float(MIMIC_TRIANGLE * np.sqrt(2 * variance))
-    return about | {"source_name": moving[0].name}
+    name = name_of(scenario)
+    return about | ({"source_name": name} if name else {})
+
+
+def name_of(scenario):
+    """Return the name of a run's event: that of its first source, or the one that its file states;
+    empty without either.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
+    first = scenario.source[0]
+    held = contents(first) if hasattr(first, "file") else None
+    return first.name or (held[0].name if isinstance(held, list) else "")
 
 
 def cmt_order(tensor):

@@ -18,6 +18,7 @@ BLOCK_VALUES = 4_000_000  # float64 values of one slab of input (32 MB)
 ATTENUATION = 130.0  # dB, interpolation: error below 1e-6 with margin
 # samples, interpolation: this attenuation up to 0.7 of the Nyquist frequency
 HALF_WIDTH = 16
+DERIVATIVE_PAIRS = 8  # samples on either side
 LOWPASS_ATTENUATION = 100.0  # dB, ripple 1e-5 in pass band and stop band
 # of the cutoff, whole width: with a cutoff at 0.8 of a Nyquist frequency flat to 0.7, silent from
 # 0.9
@@ -100,6 +101,57 @@ def integrate(samples, dt):
         bend = np.diff(np.pad(slope, ((1, 1), (0, 0))), 2, axis=0)
         out[:, columns] = dt * (np.cumsum(values, axis=0) + slope / 24 - 17 / 5760 * bend)
     return out.reshape(samples.shape)
+
+
+def differentiate(samples, dt):
+    """Differentiate in time values known at the middle of each step, at the end of each step.
+
+    Differences of order 16 of the values on both sides: the error at frequency w is below 1e-6 of
+    the derivative for w dt < 1.1, a third of the Nyquist frequency, and 1e-4 at half of it. Before the first sample the values
+    are zero; after the last one they are continued by point reflection, so that within 8 samples of
+    the end the result is less accurate.
+
+    Parameters
+    ----------
+    samples : ndarray, shape (nt, ...)
+        Velocities at half steps, m/s (or anything else).
+    dt : float
+        Time step, s.
+
+    Returns
+    -------
+    ndarray, shape (nt, ...)
+        Acceleration, m/s2, at the full step that follows each sample; in the precision of `samples`.
+
+    Notes
+    -----
+    Weights: Fornberg (1988), Math. Comp. 51, 699.
+    """
+    samples = np.asarray(samples)
+    flat = samples.reshape(len(samples), math.prod(samples.shape[1:]))
+    out = np.zeros(flat.shape, dtype=np.result_type(samples.dtype, np.float32))
+    weights, count = _staggered_weights(DERIVATIVE_PAIRS), len(flat)
+    rows = np.arange(1 - DERIVATIVE_PAIRS, count + DERIVATIVE_PAIRS)
+    for columns in _column_blocks(flat.shape[1], max(len(rows), 1)):
+        slab = _slab(flat[:, columns], rows) if count else np.zeros((0, 0))
+        total = np.zeros((count, flat[:, columns].shape[1]))
+        for n, weight in enumerate(weights if count else ()):
+            after, before = DERIVATIVE_PAIRS + n, DERIVATIVE_PAIRS - 1 - n
+            total += weight * (slab[after : after + count] - slab[before : before + count])
+        out[:, columns] = total / dt
+    return out.reshape(samples.shape)
+
+
+def _staggered_weights(pairs):
+    """Weights of differences of values half a step, three halves ... away on both sides that give
+    the first derivative at order 2 `pairs`.
+    """
+    distance = 2.0 * np.arange(pairs) + 1
+    weights = np.empty(pairs)
+    for n in range(pairs):
+        others = np.delete(distance, n) ** 2
+        weights[n] = np.prod(others / (others - distance[n] ** 2)) / distance[n]
+    return weights
 
 
 def _positions(times, first, dt, cutoff, count):

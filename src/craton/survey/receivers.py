@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from craton import io
-from craton.conventions import INTEGRATED, components
+from craton.conventions import components, recorded_as
 from craton.errors import Problem, ScenarioError
 from craton.survey import fibres, geography, places
 
@@ -110,8 +110,8 @@ class Receivers:
 def channels(count, quantities, motion=None, shots=1):
     """Channels to record at `count` receivers so that every one of `quantities` can be written.
 
-    Integrated quantities (displacement, strain) are recorded as the rate they are integrated from,
-    once. In the plane, only the components of `motion` (``"P-SV"`` or ``"SH"``) are.
+    Quantities that are integrated (displacement, strain) or differentiated (acceleration) after the
+    run are recorded as what they come from, once. In the plane, only the components of `motion` (``"P-SV"`` or ``"SH"``) are.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def channels(count, quantities, motion=None, shots=1):
     list of Channel
         By shot, then quantity, receiver, component.
     """
-    recorded = dict.fromkeys(INTEGRATED.get(q, q) for q in quantities)
+    recorded = dict.fromkeys(map(recorded_as, quantities))
     return [
         Channel(r, q, c, q in HALF_STEP, s)
         for s in range(shots)

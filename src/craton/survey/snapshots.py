@@ -1,6 +1,6 @@
 """Snapshots that a scenario asks for and that cannot be taken, in words."""
 
-from craton.conventions import INTEGRATED, components
+from craton.conventions import components, recorded_as
 from craton.errors import Problem
 
 
@@ -15,10 +15,10 @@ def problems(scenario):
         Problem(
             f"snapshots.{n}.quantity",
             f'"{spec.quantity}" is available only at receivers, not in snapshots',
-            f'use "{INTEGRATED[spec.quantity]}" here, or list it in output.waveforms',
+            f'use "{recorded_as(spec.quantity)}" here, or list it in output.waveforms',
         )
         for n, spec in enumerate(scenario.snapshots)
-        if spec.quantity in INTEGRATED
+        if recorded_as(spec.quantity) != spec.quantity
     ]
     problems += [
         Problem(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from craton.conventions import magnitude_to_moment
+from craton.conventions import magnitude_to_moment, moment_to_magnitude
 from craton.io import contents
 from craton.survey import places, wavelets
 
@@ -286,7 +286,7 @@ def moment_magnitude(moment):
     moment : float
         N m.
     """
-    return 2.0 / 3.0 * (math.log10(moment) - 9.1)
+    return moment_to_magnitude(moment)
 
 
 def parts(tensor):

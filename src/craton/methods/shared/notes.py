@@ -42,6 +42,8 @@ def _on_earth(receivers):
     if receivers.stations is None:
         return []
     degrees = {name: values for name, values, _ in receivers.stations.coordinates}
+    if "longitude" not in degrees:
+        return []
     columns = zip(receivers.names, degrees["longitude"], degrees["latitude"], receivers.xyz)
     rows = [
         (name, f"longitude {lon:.6g}, latitude {lat:.6g}: ({x:.6g}, {y:.6g}, {z:.6g}) m")
@@ -52,10 +54,13 @@ def _on_earth(receivers):
 
 
 def _counts(plan, waveforms):
+    """Return number of receivers and channels, and the date of t = 0 where it is known."""
     fibres = plan.receivers.fibres
     fibre_channels = len(fibres) if fibres is not None else 0
     channels = len(plan.channels) - fibre_channels
     rows = [("count", f"{len(plan.receivers)}, with {channels} channels: {', '.join(waveforms)}")]
+    if "origin_time" in plan.receivers.event:
+        rows.append(("origin time", f"{plan.receivers.event['origin_time']} UTC, t = 0"))
     return rows + (
         [("fibres", f"{fibre_channels} channels of axial strain rate")] if fibre_channels else []
     )

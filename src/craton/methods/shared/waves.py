@@ -123,6 +123,7 @@ class WaveMethod:
             ],
             "waveforms.mseed": ["the waveforms as MiniSEED"],
             "stations.xml": ["the receivers as StationXML"],
+            "event.quakeml": ["the event as QuakeML"],
             "mesh.vtu": ["the mesh with its media, for ParaView and PyVista"],
             "scenario.toml": ["the scenario as it was run"],
             "run.json": ["device, timings, versions"],
@@ -145,21 +146,10 @@ def with_sources(dataset, scenario):
     """
     import numpy as np
 
-    from craton.output.dataset import coordinate_attributes
+    from craton.output.dataset import source_coordinates
+    from craton.survey import geography
     from craton.survey.shots import split
 
     places = {shot.name: shot.place() for shot in split(scenario)}
     xyz = np.array([places[str(name)] for name in dataset.shot.values])
-    return dataset.assign_coords(
-        {
-            f"source_{axis}": (
-                "shot",
-                column,
-                {
-                    "units": "m",
-                    "long_name": f"{coordinate_attributes(axis)['long_name']} of the source",
-                },
-            )
-            for axis, column in zip("xyz", xyz.T)
-        }
-    )
+    return dataset.assign_coords(source_coordinates(xyz, geography.local_of(scenario.domain)))

@@ -249,7 +249,7 @@ def warn_near_sources(sources, receivers, quantities, edge):
     if not len(points) or not len(receivers):
         return []
     distance = np.linalg.norm(receivers.xyz[:, None] - points, axis=2).min(axis=1) / edge
-    reach = FAR if set(quantities) - {"velocity", "displacement"} else CLOSE
+    reach = FAR if set(quantities) - {"velocity", "displacement", "acceleration"} else CLOSE
     close = np.flatnonzero(distance < reach)
     if not len(close):
         return []

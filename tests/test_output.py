@@ -91,11 +91,9 @@ def build(quantities=("velocity",), n=2, sampling=None, dtype="float64", **attri
 
 def value(quantity, receiver, component, quantities, times, function=pulse, n=2):
     """What `recorded` stands for at other times."""
-    rate = {
-        "displacement": "velocity",
-        "acceleration": "velocity",
-        "strain": "strain_rate",
-    }.get(quantity, quantity)
+    rate = {"displacement": "velocity", "acceleration": "velocity", "strain": "strain_rate"}.get(
+        quantity, quantity
+    )
     c = next(
         i
         for i, ch in enumerate(channels(n, quantities))

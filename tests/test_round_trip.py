@@ -1,21 +1,32 @@
 """What goes in comes out: stations and an event in files of ObsPy, through runs, back into ObsPy."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import xarray as xr
 
 import craton
 from craton.cli.app import main
-from craton.io import quakeml
+from craton.errors import CratonError, ScenarioError
+from craton.io import quakeml, stationxml
+from craton.output.rotation import rotated
 from craton.scenario import loads
+from craton.survey import receivers
 
 obspy = pytest.importorskip("obspy")
 
+DATA = Path(__file__).parent / "data" / "sources"
 LONGITUDE, LATITUDE, DEPTH = 12.53, 47.26, 2500.0
 ORIGIN = "2021-03-04T05:06:07.891234"
 SHIFT, DURATION = 0.25, 2.4  # s: of the centroid after the origin time; two half durations
 SIX = (1.0e15, -2.0e15, 1.2e15, 1.5e15, -0.7e15, 2.2e15)  # rr tt pp rt rp tp, N m
 NEAR = {
-    "GE": {"AAA": (12.55, 47.27, 850.0), "BBB": (12.49, 47.24, 1210.0), "WET": (12.56, 47.23, 300.0)},
+    "GE": {
+        "AAA": (12.55, 47.27, 850.0),
+        "BBB": (12.49, 47.24, 1210.0),
+        "WET": (12.56, 47.23, 300.0),
+    },
     "IU": {"AAA": (12.47, 47.27, 640.0), "CCC": (12.5, 47.22, 0.0)},
 }
 FAR = {
@@ -167,7 +178,9 @@ def check_event(made):
 
 def check_traces(stream, inventory, stations, first):
     """Codes, coordinates, start times and azimuths of the traces; responses take no part in them."""
-    wanted = {(net, code): place for net, codes in stations.items() for code, place in codes.items()}
+    wanted = {
+        (net, code): place for net, codes in stations.items() for code, place in codes.items()
+    }
     assert {(t.stats.network, t.stats.station) for t in stream} == set(wanted)
     for trace in stream:
         longitude, latitude, height = wanted[trace.stats.network, trace.stats.station]
@@ -269,3 +282,119 @@ def test_the_whole_earth(around):
     assert sum(map(len, stations.values())) == 20
     check_event(result.event())
     check_traces(result.stream(), result.inventory(), stations, float(result.dataset.time[0]))
+
+
+def test_radial_and_transverse(boxes, folder):
+    """Of the dataset, of ObsPy's traces and of files; a box that lies nowhere knows its own east."""
+    result = boxes[35]
+    turned = result.rotate("RT")
+    assert list(turned.component.values) == ["R", "T", "Z"]
+    stream = result.stream().rotate("NE->RT")
+    assert main(["convert", str(folder / "out"), str(folder / "r.mseed"), "--rotate"]) == 0
+    files = obspy.read(str(folder / "r.mseed"))
+    for trace in stream:
+        quantity = "acceleration" if trace.stats.location else "velocity"
+        name = f"{trace.stats.network}.{trace.stats.station}".replace("GE.BBB", "BBB")
+        name = name.replace("GE.WET", "WET").replace("IU.CCC", "CCC")
+        name = name if name in turned.receiver.values else f"{trace.stats.network}.{name}"
+        expected = turned[quantity].sel(receiver=name, component=trace.stats.channel[-1]).values
+        scale = np.abs(expected).max()
+        assert np.allclose(trace.data, expected, atol=1e-5 * scale)
+        assert np.array_equal(files.select(id=trace.id)[0].data, expected)
+    with pytest.raises(CratonError, match="already"):
+        rotated(turned)
+    channel = stationxml.inventory(turned)[0][0].select(channel="*T")[0]
+    back = float(turned.back_azimuth[0])
+    assert channel.azimuth == pytest.approx((back + 270) % 360) and channel.dip == 0
+
+
+def test_rotation_in_a_box_that_lies_nowhere():
+    """The radial motion of an explosion is all that it has, in space and in the plane, for each shot."""
+    text = """
+[domain]
+origin = [-2000, -2000, -2000]
+size = [4000, 4000, 4000]
+spacing = 200
+[boundaries]
+top = "cpml"
+cpml = { thickness = 4 }
+[model]
+kind = "homogeneous"
+vp = 4000
+vs = 2300
+rho = 2500
+[time]
+duration = 0.8
+origin = 2020-02-29T23:59:59+01:00
+[[source]]
+kind = "explosion"
+moment = 1e14
+at = [0, 0, 0]
+wavelet = { kind = "gaussian", tau = 0.12 }
+[[receivers]]
+name = "R"
+at = [600, -600, 0]
+[output]
+waveforms = ["displacement", "strain"]
+"""
+    result = craton.run(loads(text), device="cpu", progress=False)
+    motion = result.rotate().displacement.isel(receiver=0)
+    radial, transverse = (motion.sel(component=c).values for c in "RT")
+    assert radial.max() > 50 * np.abs(transverse).max() and result.dataset.azimuth == 135
+    strain = result.rotate().strain.isel(receiver=0)
+    largest = {name: float(abs(strain.sel(tensor=name)).max()) for name in ("RR", "RT")}
+    assert largest["RR"] > 50 * largest["RT"]
+    (trace, *_) = result.stream()
+    assert trace.stats.back_azimuth == pytest.approx(315)
+    start = obspy.UTCDateTime("2020-02-29T22:59:59") + float(result.dataset.time[0])
+    assert trace.stats.starttime == start
+    assert result.event().origins[0].time == obspy.UTCDateTime("2020-02-29T22:59:59")
+    plane = result.dataset.isel(tensor=0, drop=True).sel(component=["E", "Z"])
+    sides = xr.concat([plane, plane], "shot").assign_coords(
+        shot=["a", "b"], source_x=("shot", [0.0, 1000.0]), source_y=("shot", [-500.0] * 2)
+    )
+    sides.attrs = {k: v for k, v in plane.attrs.items() if not k.startswith("source_")}
+    sides = rotated(sides.drop_vars(["distance", "azimuth", "back_azimuth"]))
+    assert list(sides.component.values) == ["R", "Z"]
+    east = plane.displacement.sel(component="E").values
+    assert np.allclose(sides.displacement.sel(component="R", shot="a").values, east)
+    assert np.allclose(sides.displacement.sel(component="R", shot="b").values, -east)
+
+
+@pytest.mark.parametrize("value", ['"yesterday"', "2020", '"2020-13-01"'])
+def test_origin_times_are_dates(value):
+    with pytest.raises(ScenarioError, match="time.origin: .* is not a date and time"):
+        loads(BOX.format(azimuth=0).replace("duration = 4", f"duration = 4\norigin = {value}"))
+
+
+def test_events_at_different_times_are_told(folder):
+    """Two files: t = 0 is the first one's origin time, with a warning; time.origin ends it."""
+    cmt = (
+        (DATA / "CMTSOLUTION").read_text().replace("-13.8200", "47.26").replace("-67.2500", "12.5")
+    )
+    (folder / "CMT").write_text(cmt.replace("647.1000", "3"))
+    second = '[[source]]\nkind = "cmtsolution"\nfile = "CMT"\n[[receivers]]'
+    text = BOX.format(azimuth=0).replace("[[receivers]]", second)
+    plan = craton.plan(loads(text, file=folder / "s.toml"))
+    (note,) = [text for text in plan.warnings if "origin time" in text]
+    assert "source.1" in note and "1994-06-09T00:33:16.4" in note
+    assert plan.receivers.event["origin_time"] == ORIGIN
+    again = text.replace("duration = 4", 'duration = 4\norigin = "2001-02-03"')
+    plan = craton.plan(loads(again, file=folder / "s.toml"))
+    assert not [text for text in plan.warnings if "origin time" in text]
+    assert plan.receivers.event["origin_time"] == "2001-02-03T00:00:00"
+
+
+def test_the_same_code_in_two_networks_of_two_files(folder):
+    """CSV with a network column beside an inline receiver; the same network twice is refused."""
+    (folder / "s.csv").write_text("name, network, x, y, z\nA, N1, 0, 0, 0\nB, N1, 100, 0, 0\n")
+    more = '[[receivers]]\nname = "A"\nat = [0, 100, 0]\n[[receivers]]\nfile = "s.csv"\n'
+    text = BOX.format(azimuth=0).replace('[[receivers]]\nfile = "near.xml"\n', more)
+    made = receivers.build(loads(text, file=folder / "s.toml"))
+    assert made.names == ["XX.A", "N1.A", "B"] and made.codes == ["A", "A", "B"]
+    assert made.networks == ["XX", "N1", "N1"]
+    twice = text.replace(
+        "[output]", '[[receivers]]\nname = "B"\nat = [0, 0, 0]\n[output]\nnetwork = "N1"'
+    )
+    with pytest.raises(ScenarioError, match='"A" is already taken by another receiver'):
+        receivers.build(loads(twice, file=folder / "s.toml"))

@@ -289,7 +289,7 @@ def convert(
         str,
         typer.Argument(
             metavar="FILE",
-            help="File to write: .sgy, .su, .mseed, .xml, .vtkhdf.",
+            help="File to write: .sgy, .su, .mseed, .xml, .quakeml, .sac, .asdf, .vtkhdf.",
             show_default=False,
         ),
     ],
@@ -303,13 +303,16 @@ def convert(
     series: Annotated[
         str | None, typer.Option(help="Series of snapshots; by default the first one.")
     ] = None,
+    rotate: Annotated[
+        bool, typer.Option("--rotate", help="Radial and transverse for east and north.")
+    ] = False,
     force: Force = False,
     debug: Debug = False,
 ):
     """Write what a run recorded for another program.
 
-    Shot gathers as SEG-Y or SU, waveforms as MiniSEED, stations as StationXML, snapshots as VTKHDF
-    (ParaView).
+    Shot gathers as SEG-Y or SU, waveforms as MiniSEED, SAC (a folder) or ASDF, stations as
+    StationXML, the event as QuakeML, snapshots as VTKHDF (ParaView).
     """
     return call(
         "convert",
@@ -319,6 +322,7 @@ def convert(
         component=component,
         shot=shot,
         series=series,
+        rotate=rotate,
         force=force,
     )
 

@@ -9,7 +9,9 @@ from craton.text import listed
 RECORDED = ("gather", "waveform", "seismograms", "snapshots")  # kinds of data of a run
 
 
-def command(out, file, quantity=None, component=None, shot=None, series=None, force=False):
+def command(
+    out, file, quantity=None, component=None, shot=None, series=None, rotate=False, force=False
+):
     """Write gathers, waveforms or snapshots of a run into a file and print its path.
 
     Parameters
@@ -24,6 +26,8 @@ def command(out, file, quantity=None, component=None, shot=None, series=None, fo
         One shot; by default all, of which only gathers can hold several.
     series : str, optional
         Name of the snapshots; by default the first series.
+    rotate : bool
+        Radial and transverse components in place of east and north.
     force : bool
         Replace the file.
     """
@@ -38,9 +42,9 @@ def command(out, file, quantity=None, component=None, shot=None, series=None, fo
     if row.holds == "snapshots":
         write(snapshots(out, series), path)
     elif row.holds == "gather":
-        write(waveforms(out, shot), path, quantity, component)
+        write(waveforms(out, shot, rotate), path, quantity, component)
     else:
-        dataset = waveforms(out, shot)
+        dataset = waveforms(out, shot, rotate)
         if "shot" in dataset.dims:
             names = ", ".join(map(str, dataset.shot.values[:4]))
             message = f"{row.name} cannot tell the {dataset.sizes['shot']} shots of {out} apart"
@@ -69,7 +73,7 @@ def row_of(path):
     return endings[path.suffix.lower()]
 
 
-def waveforms(out, shot=None):
+def waveforms(out, shot=None, rotate=False):
     """Return the recorded waveforms of all shots, or of one: xarray.Dataset.
 
     Parameters
@@ -77,14 +81,32 @@ def waveforms(out, shot=None):
     out : path-like
     shot : str, optional
         Its name.
+    rotate : bool
+        Radial and transverse components in place of east and north.
     """
     import xarray as xr
 
     dataset = xr.open_zarr(Path(out) / "result.zarr", chunks=None)
     if not dataset.data_vars or not dataset.sizes.get("receiver"):
         refuse("OUT", f"{out} has no waveforms", "runs with [[receivers]] record them")
-    if shot is None:
-        return dataset
+    if shot is not None:
+        dataset = of_shot(dataset, shot)
+    if rotate:
+        from craton.output.rotation import rotated
+
+        dataset = rotated(dataset)
+    return dataset
+
+
+def of_shot(dataset, shot):
+    """Return the waveforms of one shot.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    shot : str
+        Its name.
+    """
     names = [str(name) for name in dataset.shot.values] if "shot" in dataset.dims else []
     if shot not in names:
         refuse(

@@ -136,3 +136,23 @@ class Result:
         from craton.io.quakeml import event
 
         return event(self.dataset)
+
+    def rotate(self, components="RT"):
+        """Return the dataset with radial and transverse components in place of east and north; see
+        `craton.output.rotation.rotated`. ObsPy's ``result.stream().rotate("NE->RT")`` does the same.
+
+        Parameters
+        ----------
+        components : str
+            ``"RT"``.
+
+        Raises
+        ------
+        CratonError
+            Other components, or the source is not known.
+        """
+        from craton.output.rotation import rotated
+
+        if components != "RT":
+            raise CratonError(f'components are rotated to "RT", not to {components!r}')
+        return rotated(self.dataset)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from craton.conventions import ORIGIN_TIME
+from craton.conventions import ORIGIN_TIME, bearings
 
 # Band letters of the FDSN table by the lowest sampling rate, Hz (broad-band letters: synthetics
 # have no corner period).
@@ -160,13 +160,8 @@ def _paths(dataset, columns):
         rows = np.array([gps2dist_azimuth(*start[:2], *end) for end in ends]).reshape(-1, 3)
         paths = dict(zip(("distance", "azimuth", "back_azimuth"), rows.T))
         return paths | {n: columns[n] for n in ("azimuth", "back_azimuth") if n in columns}
-    east, north = columns["x"] - start[0], columns["y"] - start[1]
-    azimuth = np.degrees(np.arctan2(east, north)) % 360
-    return {
-        "distance": np.hypot(east, north),
-        "azimuth": azimuth,
-        "back_azimuth": (azimuth + 180) % 360,
-    }
+    names = ("distance", "azimuth", "back_azimuth")
+    return dict(zip(names, bearings(columns["x"] - start[0], columns["y"] - start[1])))
 
 
 def source_place(dataset):

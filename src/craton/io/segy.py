@@ -15,9 +15,9 @@ FORMATS = {".sgy": "SEGY", ".segy": "SEGY", ".su": "SU"}
 SCALAR = 100  # parts of a metre in coordinates and elevations
 IEEE = 5  # data sample format: 4-byte floating point
 LONGEST = 32_767  # samples of a trace and microseconds of its interval, 16 bits in the headers
-# Trace identification codes of revision 1: seismic data, pressure sensor, vertical, cross-line and
-# in-line components.
-CODES = {"P": 11, "Z": 12, "N": 13, "E": 14}
+# Trace identification codes of revision 1: seismic data, pressure sensor, vertical, cross-line,
+# in-line, rotated transverse and radial components.
+CODES = {"P": 11, "Z": 12, "N": 13, "E": 14, "T": 16, "R": 17}
 SEISMIC = 1
 DISTANCE_UNIT = 1  # metres
 

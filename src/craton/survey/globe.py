@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.conventions import TENSOR, VECTOR
+from craton.conventions import TENSOR, VECTOR, bearings
 from craton.survey import geography
 
 CRS = "crs"  # coordinate of datasets that holds the grid mapping of CF
@@ -255,17 +255,13 @@ def flat(xyz, source):
     source : (3,) array
         Position, m, from which distance and azimuth count.
     """
-    east, north = (xyz - np.asarray(source, float))[:, :2].T
-    azimuth = np.degrees(np.arctan2(east, north)) % 360
-    return Stations(
-        None,
-        [
-            ("distance", np.hypot(east, north), "m"),
-            ("azimuth", azimuth, "degree"),
-            ("back_azimuth", (azimuth + 180) % 360, "degree"),
-        ],
-        {},
-    )
+    distance, azimuth, back = bearings(*(xyz - np.asarray(source, float))[:, :2].T)
+    rows = [
+        ("distance", distance, "m"),
+        ("azimuth", azimuth, "degree"),
+        ("back_azimuth", back, "degree"),
+    ]
+    return Stations(None, rows, {})
 
 
 def with_heights(stations, depth, ground):
@@ -303,7 +299,7 @@ def local(dataset, stations):
     out = dataset
     if stations.axes is not None and not np.allclose(stations.axes, np.eye(3), rtol=0, atol=EXACT):
         for dim, turn, labels in (("component", vectors, VECTOR), ("tensor", tensors, TENSOR)):
-            out = _turned(out, dim, turn, labels, stations.axes)
+            out = turned(out, dim, turn, labels, stations.axes)
     out = out.assign_coords(coordinates(stations))
     out.attrs = dataset.attrs | stations.attributes
     if "longitude" in out.coords:
@@ -327,9 +323,20 @@ def coordinates(stations):
     }
 
 
-def _turned(dataset, dim, turn, labels, axes):
+def turned(dataset, dim, turn, labels, axes):
     """Return the dataset with all quantities along a dimension turned; components that a plane
     lacks are zero before, and left out after.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    dim : str
+    turn : callable
+        `vectors` or `tensors`.
+    labels : tuple of str
+        Components along the dimension, before and after.
+    axes : (n, 3, 3) array
+        New axes at each receiver in the old ones, as columns.
     """
     if dim not in dataset.dims:
         return dataset

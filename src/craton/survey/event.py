@@ -88,7 +88,7 @@ def attributes(scenario, sources, earth=None):
     centroid = weights @ means
     variance = weights @ (variances + (means - centroid) ** 2)
     about["source_moment_tensor"] = [float(value) for value in cmt_order(tensors.sum(axis=0))]
-    about["centroid_time"] = float(centroid)
+    about["centroid_time"] = round(float(centroid), 9)
     if variance > 0:
         about["half_duration"] = float(MIMIC_TRIANGLE * np.sqrt(2 * variance))
     name = name_of(scenario)

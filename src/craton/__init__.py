@@ -2,29 +2,39 @@
 many GPUs.
 """
 
+from typing import TYPE_CHECKING
+
 from craton.api import Result, load, plan, resume, run
 
+if TYPE_CHECKING:
+    from craton.driver.simulation import Simulation
+    from craton.scenario import *  # noqa: F403 (its tables)
+    from craton.scenario import Scenario
+    from craton.shots import run_survey
+
 __all__ = ["Result", "Scenario", "Simulation", "load", "plan", "resume", "run", "run_survey"]
+_ELSEWHERE = {"Simulation": "craton.driver.simulation", "run_survey": "craton.shots"}
 
 
 def __getattr__(name):
-    """`Scenario`, `run_survey` and `gravity` are imported when they are first used: `craton --help`
-    answers at once.
+    """`Scenario`, its tables, `Simulation`, `run_survey` and `gravity` are imported when they are
+    first used: `craton --help` answers at once.
     """
-    if name == "Scenario":
-        from craton.scenario import Scenario
+    from importlib import import_module
 
-        return Scenario
-    if name == "Simulation":
-        from craton.driver.simulation import Simulation
-
-        return Simulation
-    if name == "run_survey":
-        from craton.shots import run_survey
-
-        return run_survey
     if name == "gravity":
-        from importlib import import_module
-
         return import_module("craton.gravity")
+    if name in _ELSEWHERE or name[:1].isupper():
+        module = import_module(_ELSEWHERE.get(name, "craton.scenario"))
+        if name in (*_ELSEWHERE, *getattr(module, "__all__", ())):
+            return getattr(module, name)
     raise AttributeError(f"module 'craton' has no attribute {name!r}")
+
+
+def __dir__():
+    """Names for completion: the verbs, and the tables of scenarios."""
+    from craton import scenario
+
+    return sorted(
+        {*globals(), *__all__, "gravity", *(n for n in scenario.__all__ if n[0].isupper())}
+    )

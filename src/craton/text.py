@@ -3,6 +3,7 @@ values as in TOML.
 """
 
 import difflib
+import html
 import json
 import re
 from numbers import Real
@@ -142,3 +143,27 @@ def toml_pairs(values, plain=repr, wide=False):
         for name, _ in ordered
     ]
     return [f"{name} = {toml(value, plain, wide)}" for name, (_, value) in zip(names, ordered)]
+
+
+def html_sections(title, sections, shown=1):
+    """Return titled tables of labels and texts as HTML for a notebook, folded but for the first.
+
+    Parameters
+    ----------
+    title : str
+    sections : dict of str to list of (str, str)
+    shown : int, optional
+        Sections that are open.
+    """
+    parts = [f"<strong>{html.escape(title)}</strong>"]
+    cell = '<td style="text-align: left; vertical-align: top">'
+    for number, (name, rows) in enumerate(sections.items()):
+        lines = "".join(
+            f"<tr>{cell}{html.escape(str(label))}</td>{cell}{html.escape(str(text))}</td></tr>"
+            for label, text in rows
+        )
+        is_open = " open" * (number < shown)
+        parts.append(
+            f"<details{is_open}><summary>{html.escape(name)}</summary><table>{lines}</table></details>"
+        )
+    return f"<div>{''.join(parts)}</div>"

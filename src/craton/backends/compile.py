@@ -35,7 +35,7 @@ FLAGS = (
     "c++",
 )
 COMPILER_PATIENCE = 600  # s: a kernel takes seconds, tens of them on a busy machine
-LOADED: dict = {}  # libraries of this process by folder and digest
+LOADED: dict[tuple, ctypes.CDLL] = {}  # libraries of this process by folder and digest
 TEXTS = 512  # kernels' texts of which what follows from them is remembered
 
 

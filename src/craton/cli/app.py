@@ -78,6 +78,9 @@ def call(module, **arguments):
     """
 
     def work():
+        from craton.cli.log import show
+
+        show()
         return import_module(f"craton.cli.{module}").command(**arguments)
 
     return work

@@ -2,8 +2,6 @@
 warning.
 """
 
-import sys
-
 from craton.errors import Problem, ScenarioError
 
 
@@ -106,6 +104,7 @@ def known(key, name, names, noun):
 
 
 def warn(planned):
-    """Print to standard error what can be computed but is probably not meant."""
-    for text in planned.warnings:
-        print(f"warning: {text}", file=sys.stderr, flush=True)
+    """Say on standard error what can be computed but is probably not meant."""
+    from craton.driver.run import log_warnings
+
+    log_warnings(planned)

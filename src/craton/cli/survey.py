@@ -5,7 +5,7 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
-from craton.cli.check import checked, in_words, refuse
+from craton.cli.check import checked, in_words, refuse, warn
 from craton.cli.run import ended_by_signal
 from craton.errors import Interrupted, ScenarioError
 from craton.text import megabytes
@@ -46,8 +46,7 @@ def command(
     out = Path(out if out is not None else Path(files[0]).stem)
     with ended_by_signal():
         survey = read(files, (*overrides, *([f"run.device={device}"] if device else ())))
-        for text in survey.warnings:
-            print(f"warning: {text}", file=sys.stderr, flush=True)
+        warn(survey)
         outcome = run(survey, out, workers, scheduler, force, quiet)
     if not quiet and not outcome.failed:
         print(summary(outcome), flush=True)

@@ -11,6 +11,7 @@ import numpy as np
 from craton.core.layout import Layout
 from craton.core.operator import Operator
 from craton.core.subdomain import Subdomain, Totals
+from craton.text import html_sections, megabytes
 
 LANES = 8  # elements side by side where the CPU computes on vectors of them
 # kinds of arrays that change in time, where nothing fills them
@@ -382,6 +383,17 @@ class Plan(StepPlan):
         for a in self.arrays.values():
             kinds[a.kind] = kinds.get(a.kind, 0) + a.nbytes
         return kinds
+
+    def __repr__(self):
+        return (
+            f"<Plan of {self.title!r}: {self.solver}, {self.totals.points:,} points, {self.steps:,} steps of "
+            f"{self.dt:.6g} s, {len(self.channels):,} channels, {megabytes(self.nbytes)}; print it for all>"
+        )
+
+    def _repr_html_(self):
+        sections = dict(self.notes)
+        sections |= {"Warnings": [("", text) for text in self.warnings]} if self.warnings else {}
+        return html_sections(repr(self).strip("<>"), sections)
 
     def __str__(self):
         width = max((len(label) for rows in self.notes.values() for label, _ in rows), default=0)

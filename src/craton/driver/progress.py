@@ -4,6 +4,7 @@ import sys
 import time
 from contextlib import contextmanager
 
+from craton.driver.notebook import NotebookBar, displayer
 from craton.text import interactions, rate
 
 PATIENCE = 2.0  # s: sums that take less show no lines
@@ -42,6 +43,8 @@ def _progress(total, title, words, unit, begun, quiet):
     """
     if quiet:
         yield None
+    elif display := displayer():
+        yield _notebook_bar(display, total, title, words, begun)
     elif sys.stderr.isatty():
         yield from _bar(total, title, words, unit, begun)
     else:
@@ -78,6 +81,27 @@ def _bar(total, title, words, unit, begun):
         )
 
 
+def _notebook_bar(display, total, title, words, begun):
+    bar, started = NotebookBar(display, title, total), time.perf_counter()
+
+    def report(done):
+        seconds = time.perf_counter() - started
+        left = seconds / max(done - begun, 1) * (total - done)
+        bar.show(done, f"{words(done - begun, seconds)}, {left:.0f} s left")
+
+    return report
+
+
+def _notebook_tasks(display, total, done, noun):
+    bar, ended = NotebookBar(display, noun, total), [done]
+
+    def report(name, state):
+        ended[0] += 1
+        bar.show(ended[0], f"{ended[0]} of {total} {noun}, {name} {state}")
+
+    return report
+
+
 def _lines(total, words, unit, begun):
     started, shown = time.perf_counter(), [begun * 10 // total]
 
@@ -111,6 +135,8 @@ def task_bar(total, done, noun, quiet=False):
     """
     if quiet:
         yield None
+    elif display := displayer():
+        yield _notebook_tasks(display, total, done, noun)
     elif sys.stderr.isatty():
         yield from _task_bar(total, done, noun)
     else:

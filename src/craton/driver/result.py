@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from craton.errors import ComputationError, CratonError
+from craton.text import html_sections
 
 
 @dataclass
@@ -24,6 +25,8 @@ class Result:
         The OUT directory, if there is one.
     error : CratonError or None
         What ended the run early.
+    in_memory : dict of str to xarray.Dataset
+        Snapshots of a run without a folder.
     """
 
     scenario: Any
@@ -32,8 +35,41 @@ class Result:
     report: dict
     out: Path | None = None
     error: Exception | None = None
+    in_memory: dict = field(default_factory=dict, repr=False)
     _dataset: Any = field(default=None, repr=False)
     _corrected: Any = field(default=None, repr=False)
+
+    def __repr__(self):
+        state = "finished" if self.error is None else f"ended early ({self.error})"
+        place = f", in {self.out}" if self.out else ""
+        return f"<Result of {self.plan.title!r}: {state} on {self.report.get('device')}{place}>"
+
+    def _repr_html_(self):
+        rows = [("title", self.plan.title), ("device", self.report.get("device"))]
+        rows += [("folder", self.out)] if self.out else []
+        rows += [("ended early", self.error)] if self.error else []
+        if not self.plan.rank:
+            rows += [
+                (name, f"{dict(array.sizes)} {array.attrs.get('units', '')}")
+                for name, array in self.dataset.data_vars.items()
+            ]
+        names = [f"{f.name} ({f.quantity})" for f in self.plan.snapshots]
+        rows += [("snapshots", ", ".join(names))] if names else []
+        return html_sections("Result", {"Summary": rows})
+
+    @property
+    def snapshots(self):
+        """Series of snapshots by name, velocity(time, component, z, x) and the like: dict of
+        xarray.Dataset.
+
+        Of a run with a folder they are opened there. A run on several ranks takes them only with a
+        folder.
+        """
+        if self.out is None:
+            return self.in_memory
+        from craton.output.snapshots import read_series
+
+        return {f.name: read_series(self.out, f.name) for f in self.plan.snapshots}
 
     def finished(self):
         """Return self, or raise the error that ended the run early."""

@@ -2,7 +2,6 @@
 computation, what is kept.
 """
 
-import logging
 import os
 import sys
 from pathlib import Path
@@ -60,6 +59,8 @@ def plan(scenario, comm=None, reuse=None):
 
 def log_warnings(planned):
     """Log what can be computed but is probably not meant, under the name "craton"."""
+    import logging
+
     for text in planned.warnings:
         logging.getLogger("craton").warning(text)
 
@@ -121,7 +122,9 @@ def choose_machine(scenario, planned, comm, device=None):
     return chosen
 
 
-def run(scenario, device=None, out=None, force=False, progress=True, comm=None, devices=None):
+def run(
+    scenario, device=None, out=None, force=False, progress=True, comm=None, devices=None, warn=True
+):
     """Run a scenario.
 
     Parameters
@@ -130,7 +133,7 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
     device : str, optional
         ``"auto"``, ``"cpu"`` or the name of another machine; by default what the scenario says.
     out : path-like, optional
-        Directory to keep the run in; without, nothing is written and snapshots are not taken.
+        Directory to keep the run in; without, nothing is written and snapshots are in memory.
     force : bool
         Replace a finished run in `out`.
     progress : bool
@@ -140,6 +143,8 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
         alone.
     devices : int, optional
         GPUs of this computer that share the run, without MPI; on a CPU groups of its cores.
+    warn : bool
+        Log under the name "craton" what can be computed but is probably not meant.
 
     Returns
     -------
@@ -161,13 +166,17 @@ def run(scenario, device=None, out=None, force=False, progress=True, comm=None, 
     if devices is not None and devices > 1 and comm is None:
         return spawn(
             devices,
-            lambda member: run(scenario, device, out, force, progress and member.rank == 0, member),
+            lambda member: run(
+                scenario, device, out, force, progress and member.rank == 0, member, warn=warn
+            ),
         )[0]
     comm = Alone() if comm is None else ranks(comm)
     with agreed(comm):
         check_ranks(scenario, comm)
         planned = plan_of_rank(scenario, plan(scenario, comm), comm)
     machine = choose_machine(scenario, planned, comm, device)
+    if warn and comm.rank == 0:
+        log_warnings(planned)
     if out is not None:
         return run_into(scenario, planned, machine, out, force, progress, comm)
     with agreed(comm):

@@ -2,7 +2,7 @@
 kept of it.
 """
 
-import sys
+import logging
 import time
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from craton.errors import CratonError, Interrupted, ResourceError
 from craton.methods import METHODS
 
 MESH = "mesh.vtu"
+SNAPSHOT_SHARE = 0.5  # of the free memory, that snapshots of a run without a folder may take
 
 
 def check_memory(planned, machine, ranks=1):
@@ -84,8 +85,29 @@ def compute(scenario, plan, program, comm, progress=True, out=None, store=None, 
     snapshots.
     """
     if out is None:
-        return march(scenario, program, None, progress, comm)
+        return in_memory(scenario, program, progress, comm)
     return with_snapshots(scenario, program, out, progress, comm, store, saved)
+
+
+def in_memory(scenario, program, progress, comm):
+    """Return the time loop with its snapshots in memory, where one rank takes them and they fit."""
+    from craton.backends.cpu import host_memory
+    from craton.output.snapshot_memory import SnapshotMemory
+
+    series = program.plan.snapshots
+    nbytes, (free, _) = sum(f.nbytes for f in series), host_memory()
+    reason = "they are taken by one rank, or with a folder" if comm.size > 1 else ""
+    if nbytes > SNAPSHOT_SHARE * free:
+        reason = f"they need {nbytes / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free; give out="
+    if not series or reason:
+        if series and comm.rank == 0:
+            logging.getLogger("craton").warning("snapshots are not taken: %s", reason)
+        return march(scenario, program, None, progress, comm)
+    memory = SnapshotMemory()
+    declare(program.plan, memory, True)
+    result = march(scenario, program, memory, progress, comm)
+    result.in_memory = memory.datasets(result.attributes)
+    return result
 
 
 def with_snapshots(scenario, program, out, progress, comm, store, saved):
@@ -239,8 +261,8 @@ def leave(recorder, error):
 
 
 def say(text):
-    """Say how it is run, on standard error."""
-    print(f"note: {text}", file=sys.stderr, flush=True)
+    """Log how it is run."""
+    logging.getLogger("craton").info(text)
 
 
 def timings(program, recorder, end, halos, comm):

@@ -148,7 +148,7 @@ class SnapshotWriter:
         """
         self._check()
         series = self._series[name]
-        index = _frame(series["times"], time, name)
+        index = frame_number(series["times"], time, name)
         series["frames"] = max(series["frames"], index + 1)
         if arrays is None:
             return
@@ -252,16 +252,7 @@ class SnapshotWriter:
         for quantity, components in quantities.items():
             lead = ("time",)
             if components:
-                lead += (
-                    next(
-                        (
-                            dim
-                            for whole, dim in COMPONENT_DIMS.items()
-                            if set(components) <= set(whole)
-                        ),
-                        f"component_{quantity}",
-                    ),
-                )
+                lead += (component_dimension(quantity, components),)
                 if lead[1] not in group:
                     _coordinate(
                         group, lead[1], np.array(components), lead[1:], {"long_name": lead[1]}
@@ -297,6 +288,32 @@ class SnapshotWriter:
             consolidate(self.path)
 
 
+def read_series(out, name):
+    """Return a series of snapshots of a run, opened: xarray.Dataset.
+
+    Parameters
+    ----------
+    out : path-like
+        The directory OUT.
+    name : str
+    """
+    import xarray as xr
+
+    return xr.open_zarr(Path(out) / "result.zarr", group=f"snapshots/{name}")
+
+
+def component_dimension(quantity, components):
+    """Return the name of the dimension of a quantity's components: str.
+
+    Parameters
+    ----------
+    quantity : str
+    components : sequence of str
+    """
+    known = (dim for whole, dim in COMPONENT_DIMS.items() if set(components) <= set(whole))
+    return next(known, f"component_{quantity}")
+
+
 def _cut(shape, region):
     """Shape of a part of a frame."""
     if not region:
@@ -304,8 +321,22 @@ def _cut(shape, region):
     return (*shape[: len(shape) - len(region)], *(s.stop - s.start for s in region))
 
 
-def _frame(times, time, name):
-    """Index of the frame at `time`; an error where the series has none within half a frame."""
+def frame_number(times, time, name):
+    """Return the index of the frame at a time of a series.
+
+    Parameters
+    ----------
+    times : (n,) array
+        Of the series, s.
+    time : float
+    name : str
+        Of the series.
+
+    Raises
+    ------
+    ValueError
+        The series has no frame within half a frame of that time.
+    """
     index = int(np.abs(times - time).argmin()) if len(times) else -1
     spacing = np.diff(times).min() if len(times) > 1 else math.inf
     if index < 0 or abs(times[index] - time) > 0.5 * spacing:

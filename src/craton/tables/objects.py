@@ -75,7 +75,7 @@ def _walked(key, value, problems):
 
 def _child(key, name, value, problems):
     stem = key.split(".")[-2] if name == "file" else name
-    stem = key.split(".")[0] if stem.isdecimal() else stem
+    stem = key.split(".")[0] if str(stem).isdecimal() else stem
     if name == "file" and objects.kind_of(value):
         return _written(value, key, stem, problems)
     if name == "topography" and objects.kind_of(value) == "dataset" and _in_a_file(value):

@@ -43,7 +43,7 @@ from craton.tables.on_earth import framed_model, unframed_problems
 from craton.tables.problems import diagnose
 from craton.tables.receivers import Snapshot
 from craton.tables.source_files import Source
-from craton.text import number, shown
+from craton.text import html_sections, number, shown
 
 
 class Geographic(Table):
@@ -298,6 +298,17 @@ class Document(Table):
 
     def __eq__(self, other):
         return type(self) is type(other) and dict(self) == dict(other)
+
+    def _repr_html_(self):
+        """Tables of the scenario, short: lists by their number, long values cut."""
+        rows = []
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if isinstance(value, (list, tuple)):
+                kinds = [getattr(item, "kind", "") or getattr(item, "name", "") for item in value]
+                value = f"{len(value)}: {', '.join(filter(None, kinds))}" if value else "none"
+            rows.append((name, shown(str(value), 160)))
+        return html_sections(type(self).__name__, {self.title or "Scenario": rows})
 
     def keep_notes(self, notes):
         """Keep what there is to say on keys of other methods, for `warnings`.

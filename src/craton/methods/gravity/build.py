@@ -3,7 +3,7 @@ prints of it.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from craton.model.prisms import ensembles as prisms
 from craton.model.prisms import from_scenario as prisms_scenario
 from craton.model.prisms import table as prisms_table
 from craton.survey import points
+from craton.text import html_sections
 
 
 @dataclass
@@ -39,6 +40,9 @@ class GravityPlan:
     warnings : list of str
         What can be computed but is probably not meant.
     """
+
+    snapshots: ClassVar[tuple] = ()
+    rank: ClassVar[int] = 0
 
     title: str
     problem: Any
@@ -77,6 +81,16 @@ class GravityPlan:
         points = min(direct.POINTS, p.points.shape[1] + LANES)
         prism = 56 + record(p.precision, p.precision == "float32") * np.dtype(p.precision).itemsize
         return min(direct.PRISMS, len(p.prisms)) * prism + points * (32 + 16 * len(p.fields))
+
+    def __repr__(self):
+        prisms, points = len(self.problem.prisms), self.problem.points.shape[1]
+        return (
+            f"<GravityPlan of {self.title!r}: {', '.join(self.problem.fields)} of {prisms:,} prisms at {points:,} "
+            "points; print it for all>"
+        )
+
+    def _repr_html_(self):
+        return html_sections(repr(self).strip("<>"), self.notes)
 
     def __str__(self):
         width = max((len(label) for rows in self.notes.values() for label, _ in rows), default=0)

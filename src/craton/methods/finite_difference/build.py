@@ -303,11 +303,12 @@ def step_problems(scenario, grid, reuse):
     ]
 
 
-def assemble(d, sources, receivers, channels, reuse):
-    """Arrays and phases of the plan."""
+def assemble(d, sources, receivers, channels, reuse, more=({}, {})):
+    """Arrays and phases of the plan; `more` are further arrays, and launches by phase."""
     slots = timing.slots(d.steps, len(channels))
     arrays = wavefield(d) | relaxing.arrays(d) | material.arrays(d)
-    pieces = {}
+    pieces = {phase: list(launches) for phase, launches in more[1].items()}
+    arrays |= more[0]
     medium = (d.acoustic, d.shots, d.frequency)
     for kind in (*BOUNDARIES.values(), laminate.laminate, contact.contact):
         boundary_arrays, launches = reuse.get(kind.__name__, lambda kind=kind: kind(d), medium)
@@ -458,8 +459,11 @@ def phase_of(d, name, steps, pieces, injection):
     # layers add to memory variables what follows the step, and leave szz = 0 alone
     if d.relaxing and name == "stress":
         steps = [plain, *surface, *pieces.get(name, ())]
-    steps = [*steps, *pieces.get(f"{name}_after", ()), *pieces.get(f"{name}_last", ())]
-    launches = [*pieces.get(f"{name}_first", ()), *before, *steps, *after]
+    ends = [f"{name}_{place}" for place in ("updated", "after", "last")]
+    steps = [*steps, *(launch for end in ends for launch in pieces.get(end, ()))]
+    begins = [f"{name}_{place}" for place in ("before", "first")]
+    first = [launch for begin in begins for launch in pieces.get(begin, ())]
+    launches = [*first, *before, *steps, *after]
     return Phase(name, tuple(launch for launch in launches if launch), ranks.halos(d, name))
 
 

@@ -22,7 +22,7 @@ from craton.core.plan import Array, Launch
 from craton.methods.finite_difference import operators
 from craton.methods.finite_difference.boundaries import slab_params
 from craton.methods.finite_difference.laminate import inner_planes
-from craton.model.media.earth import cell_averages
+from craton.methods.finite_difference.material import cells
 
 NOWHERE = -1000000  # a plane far below the grid
 CHUNK = 16  # planes looked at a time
@@ -144,7 +144,7 @@ def highest_solid(d):
     top, above, count = (np.zeros(d.grid.shape[1:], np.int32) for _ in range(3))
     for k0 in range(0, nz, CHUNK):
         k1 = min(k0 + CHUNK, nz)
-        rho, _, mu = cell_averages(d.scenario.model, d.grid, k0, k1)
+        rho, _, mu = cells(d, d.grid, k0, k1)
         for k in range(k0, k1):
             solid = mu[k - k0] > 0
             above = np.where((top == k - 1) & ~solid, rho[k - k0] > 0, above)

@@ -2,7 +2,7 @@
 closure, periodic axes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -59,6 +59,9 @@ class Discretisation:
         Names of the shots that are computed side by side in the plane.
     acoustic : bool
         Velocity and pressure only.
+    cells : tuple of (nz, ny, nx) arrays, optional
+        Density, bulk and shear modulus of the cells, in place of the averages of the scenario's
+        model: of inversions. What the model says of speeds (CPML, time step) stays.
     """
 
     scenario: Any
@@ -73,6 +76,13 @@ class Discretisation:
     extra: int = 0
     shots: tuple = ()
     acoustic: bool = False
+    cells: tuple | None = None
+
+    def with_cells(self, cells):
+        """Return the same with the medium of its cells: rho, kappa, mu."""
+        other = replace(self, cells=tuple(cells))
+        other.__dict__["speeds"] = self.speeds  # of the scenario's model; slow for files
+        return other
 
     def sharing(self, other):
         """Return self, with what `other` knows of the same medium on the same grid.

@@ -45,7 +45,7 @@ def laminate(d):
 
 def planes(d):
     """Return what `cut_planes` finds, of the planes to which it applies."""
-    if d.anisotropic:  # its cells have that average anyway
+    if d.anisotropic or d.cells is not None:  # their cells have that average, or none, anyway
         return {}
     return {
         k: change

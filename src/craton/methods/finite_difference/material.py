@@ -124,6 +124,11 @@ def cells(d, grid, k0, k1):
     """Density and the bulk and shear modulus of the isotropic step, of planes of cells: (k1 - k0,
     ny, nx).
     """
+    if d.cells is not None:
+        starts = (grid.start[0] + k0, *grid.start[1:])
+        counts = (k1 - k0, *grid.shape[1:])
+        window = tuple(slice(a, a + n) for a, n in zip(starts, counts))
+        return tuple(values[window] for values in d.cells)
     return (vti if d.anisotropic else relaxing).cells(d, grid, k0, k1)
 
 

@@ -382,9 +382,31 @@ def cpml_stress(stencil, axis, relaxing=(), free=False):
     )
 
 
-def damping(axis, motion=None, friction=0):
+def remember(stencil, axis, step):
+    """Return the first half of the transpose of `cpml_velocity` or `cpml_stress`: it remembers
+    adjoint velocities (`step` "velocity") or stresses ("stress"); see cpml.h.
+    """
+    fields = ("saa", "sab", "sca") if step == "stress" else ("va", "vb", "vc")
+    outputs = tuple("q" + name[1:] for name in fields)
+    name = f"remember_{step}"
+    count = 1 if stencil.acoustic else {None: 3, "P-SV": 2, "SH": 1}[stencil.motion]
+    return replace(
+        _cpml(f"cpml_{step}", (*outputs, "psi"), (*fields, "profile"), stencil, axis),
+        name=f"{_prefix(stencil, name)}{name}_{'xyz'[axis]}",
+        kernel=name,
+        reach=0,
+        reals_per_point=4 * count,
+        flops=5 * count,
+        pointwise=False,  # its q is differentiated by the launch that follows
+        grain=(8, 16, 1 << 30),
+    )
+
+
+def damping(axis, motion=None, friction=0, transposed=False):
     """Velocities damped in the outer part of the layer across one axis, of a fluid up to `friction`
     points from a wall; see damping.h.
+
+    `transposed`: the transpose of that.
     """
     waves = (
         ("PLANE", int(motion is not None)),
@@ -393,7 +415,9 @@ def damping(axis, motion=None, friction=0):
     )
     count = {None: 3, "P-SV": 2, "SH": 1}[motion]
     return Operator(
-        f"damping_{'xyz'[axis]}" + (f"_friction_{friction}" if friction else ""),
+        f"damping_{'xyz'[axis]}"
+        + (f"_friction_{friction}" if friction else "")
+        + ("_transposed" if transposed else ""),
         HERE / "damping.h",
         ("va", "vb", "vc", "lowpass"),
         ("rmu", "profile"),
@@ -402,7 +426,14 @@ def damping(axis, motion=None, friction=0):
         reach=friction,
         reals_per_point=4 * count + (friction > 0),
         flops=6 * count,
-        defines=(*waves, ("ACOUSTIC", 0), ("TERRAIN", 0), ("AXIS", axis), ("FRICTION", friction)),
+        defines=(
+            *waves,
+            ("ACOUSTIC", 0),
+            ("TERRAIN", 0),
+            ("AXIS", axis),
+            ("FRICTION", friction),
+            *((("TRANSPOSED", 1),) if transposed else ()),
+        ),
     )
 
 

@@ -87,3 +87,40 @@ KERNEL cpml_laminate(
         if constexpr (SH) sxy[q] += p.dt_h * d66 * (half[2 * N] * fwd(vh + q, A) + psi[AXIS == 0 ? at_b : at_c]);
     }
 }
+
+// Transposes of what these layers do, for adjoint fields in energy units (adjoint.py). The step differences, then remembers; its transpose
+// remembers, then differences: of an adjoint field f and a memory variable psi,
+//   t = psi + f,   psi <- b t,   q = (1/kappa - 1) f + a t
+// and q is differentiated along A by the kernels above with a = b = 0 and 1/kappa - 1 = 1. q lies where f does.
+INLINE void remembered(real* q, real* psi, const real* profile, const int N, const real f)
+{
+    const real t = *psi + f;
+    *q = profile[2 * N] * f + profile[0] * t;
+    *psi = profile[N] * t;
+}
+
+KERNEL remember_velocity(
+    real* RESTRICT qa, real* RESTRICT qb, real* RESTRICT qc, real* RESTRICT psi,
+    const real* RESTRICT va, const real* RESTRICT vb, const real* RESTRICT vc, const real* RESTRICT profile, const Box box, const SlabParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        CPML_POINT;
+        if constexpr (ON_A) remembered(qa + q, psi + at_a, half, N, va[q]);
+        if constexpr (SHEARED_B) remembered(qb + q, psi + at_b, at, N, vb[q]);
+        if constexpr (SHEARED_C) remembered(qc + q, psi + at_c, at, N, vc[q]);
+    }
+}
+
+KERNEL remember_stress(
+    real* RESTRICT qaa, real* RESTRICT qab, real* RESTRICT qca, real* RESTRICT psi,
+    const real* RESTRICT saa, const real* RESTRICT sab, const real* RESTRICT sca, const real* RESTRICT profile, const Box box, const SlabParams p)
+{
+    FOR_EACH_POINT(box)
+    {
+        CPML_POINT;
+        if constexpr (ON_A) remembered(qaa + q, psi + at_a, at, N, saa[q]);
+        if constexpr (SHEARED_B) remembered(qab + q, psi + at_b, half, N, sab[q]);
+        if constexpr (SHEARED_C) remembered(qca + q, psi + at_c, half, N, sca[q]);
+    }
+}

@@ -1,12 +1,16 @@
 // Velocities damped towards their own low-pass w in the outer part of an absorbing layer across one axis A:
 //   dv/dt = .. - g (v - w),   dw/dt = alpha (v - w)
 // Slow motion, a static offset above all, passes undamped. Each half is exact for the other held still.
+// TRANSPOSED = 1: the transpose of the same, of adjoint velocities and what belongs to w.
 // FRICTION > 0: a fluid's velocity along a wall, up to FRICTION points from it, is damped itself, dv/dt = .. - f v.
 // layout  fields as in elastic.h, axes (A, B, C) in cyclic order of (x, y, z), AXIS = 0, 1, 2 for A;
 //         lowpass[.][slab], the slab x fastest, one for each of va vb vc that is there;
 //         profile[2][2 or 3][n]: at integer and at half points along A; 1 - exp(-g dt), 1 - exp(-alpha dt), 1 - exp(-f dt)
 // where   va at half points along A, vb and vc at integer points; reach 0 of the fields, FRICTION of rmu
 #include "moduli.h"
+#ifndef TRANSPOSED
+#define TRANSPOSED 0
+#endif
 
 constexpr int RATES = FRICTION ? 3 : 2;
 
@@ -21,8 +25,17 @@ INLINE bool along_wall(const real* rmu, const ptrdiff_t S, const ptrdiff_t T)
     return wall;
 }
 
+INLINE void damp_transposed(real* v, real* lowpass, const real* profile, const int N, const bool wall)
+{
+    const real whole = *v + profile[N] * *lowpass;
+    *lowpass += profile[0] * whole - profile[N] * *lowpass;
+    *v = whole - profile[0] * whole;
+    if (FRICTION && wall) *v -= profile[2 * N] * *v;
+}
+
 INLINE void damp(real* v, real* lowpass, const real* profile, const int N, const bool wall)
 {
+    if constexpr (TRANSPOSED) return damp_transposed(v, lowpass, profile, N, wall);
     if (FRICTION && wall) *v -= profile[2 * N] * *v;
     const real damped = *v - profile[0] * (*v - *lowpass);
     *v = damped;

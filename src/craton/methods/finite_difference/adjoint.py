@@ -1,0 +1,230 @@
+"""The transposed time loop of the elastic staggered grid, made of the operators of the forward one.
+
+A step is v' = v + dt B D s, s' = s + dt C D' v' (B = 1/rho, C the stiffness, D and D' the staggered
+differences). With the norms H of the scheme (closure.py; 1 but below a free surface) they obey
+H D = -(H D')^T. The adjoint variables of v and s are written
+
+    a rho H v^   and   -a C^-1 H s^          (a: one number that scales the misfit's derivative)
+
+and v^, s^ then obey the step itself, backwards in time: residuals are injected, velocities advance
+by the velocity step, stresses by the stress step. Nothing is divided by a modulus or a density
+that may vanish. What is not of this form is transposed by itself: memory variables (cpml.h) and
+damped velocities (damping.h); sponge, rigid faces and periodic axes are their own transposes, in
+the reverse order. Correlated with the increments that the forward step gave (increments.h), v^ and
+s^ are the gradient by density and by compliances (sensitivity.py).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from craton.core.plan import Array, Launch, Phase, StepPlan
+from craton.methods.finite_difference import (
+    boundaries,
+    build,
+    contact,
+    increments,
+    material,
+    operators,
+)
+from craton.methods.shared import points as tables
+from craton.methods.shared.tables import injection, of_values, table_of
+
+EMPTY = 3 * [""]
+
+
+def plan(d, residuals, taps, slots, every=1):
+    """Return the plan of the transposed steps of a `Discretisation`, last step first.
+
+    Parameters
+    ----------
+    d : Discretisation
+    residuals : list of (index, weight)
+        Rows by which each recorded column enters the adjoint fields; the array ``residual_series``,
+        (steps, columns), holds the misfit's derivative, last step first.
+    taps : dict of str to list of (index, weight)
+        What is sampled of the adjoint fields, into arrays (steps, columns) of their names:
+        ``"moment"`` where moments act on stresses, ``"force"`` where forces act on velocities.
+    slots, every : int
+        See `craton.methods.finite_difference.increments`.
+
+    Returns
+    -------
+    StepPlan
+    """
+    arrays, pieces = faces(d)
+    arrays |= build.wavefield(d) | material.arrays(d) | increments.store(d, slots)
+    arrays |= increments.sums(d) | {"step": Array("points", (1,), np.int32)}
+    series = np.zeros((d.steps, len(residuals)))
+    columns = [np.full(len(index), n) for n, (index, _) in enumerate(residuals)]
+    rows = [(*row, column) for row, column in zip(residuals, columns)]
+    table = table_of(*(np.concatenate(part) for part in zip(*rows)))
+    more, inject = injection("residual", table, series, d.precision)
+    arrays |= more
+    sampled = {name: tap(d, name, rows) for name, rows in taps.items() if rows}
+    for more, _ in sampled.values():
+        arrays |= more
+    moment, force = ([launch] for _, launch in (sampled.get(n, ({}, None)) for n in taps_order()))
+    one = {"columns": 1, "slots": 1}
+    phases = {
+        "residual": [inject, *moment, *reversed(pieces.get("stress_after", []))],
+        "adjoint velocity": half_step(d, "velocity", pieces),
+        "correlation": [*force, increments.launch(d, "correlate", slots, every)],
+        "adjoint stress": half_step(d, "stress", pieces),
+        "advance": [Launch(tables.ADVANCE, ("step",), (0, 1, 0, 1, 0, 1), one)],
+    }
+    return StepPlan(
+        precision=d.precision,
+        layout=d.layout,
+        arrays=arrays,
+        phases=tuple(
+            Phase(name, tuple(launch for launch in launches if launch))
+            for name, launches in phases.items()
+        ),
+    )
+
+
+def taps_order():
+    """Names of the taps, in the order in which a transposed step meets them."""
+    return "moment", "force"
+
+
+def tap(d, name, rows):
+    """Arrays and launch that sample rows of the adjoint fields at every step into an array (steps,
+    columns).
+    """
+    source, weight = (np.concatenate(part) for part in zip(*rows))
+    first = np.cumsum([0, *(len(index) for index, _ in rows)])
+    arrays = {name: Array("record", (d.steps, len(rows)), d.precision)}
+    arrays |= of_values(
+        f"{name}_tap",
+        source=(source, np.int64),
+        first=(first, np.int32),
+        weight=(weight, d.precision),
+    )
+    names = (name, "state", *(f"{name}_tap_{part}" for part in ("source", "first", "weight")))
+    params = {"columns": len(rows), "slots": d.steps}
+    return arrays, Launch(tables.SAMPLE, (*names, "step"), (0, 1, 0, 1, 0, len(rows)), params)
+
+
+def faces(d):
+    """Arrays of the faces of the grid and of a sea floor, and their launches by place in the
+    forward step; those of CPML layers transposed.
+    """
+    arrays, pieces = {}, {}
+    for name, kind in (*boundaries.BOUNDARIES.items(), ("contact", contact.contact)):
+        more, launches = kind(d)
+        arrays |= more
+        for phase, phase_launches in launches.items():
+            if name == "cpml":
+                phase_launches = [
+                    transposed_damping(d, launch)
+                    for launch in phase_launches
+                    if launch.op.function == "damping"
+                ]
+            pieces.setdefault(phase, []).extend(phase_launches)
+    for step in increments.PARTS:
+        more, launches = layers(d, step)
+        arrays |= more
+        for place, place_launches in launches.items():
+            pieces.setdefault(place, []).extend(place_launches)
+    return arrays, pieces
+
+
+def half_step(d, name, pieces):
+    """Launches of the transposed half step by which `name`, velocities or stresses, advance.
+
+    The transpose of the forward stress step advances adjoint velocities: what followed that step
+    (sponge) has acted on adjoint stresses, and what followed the velocity step acts last.
+    """
+    plain, *surface = build.steps_of(d, name)
+    steps = [plain, *pieces.get(name, ()), *surface]
+    begins = [*pieces.get(f"{name}_first", ())]  # ghosts of a periodic axis
+    if name == "velocity":
+        ends = [*pieces.get("velocity_after", ()), *pieces.get("velocity_last", ())]
+        steps += reversed(ends)
+    return [*begins, *pieces.get(f"{name}_remembered", ()), *steps]
+
+
+def transposed_damping(d, launch):
+    """Return the transpose of a launch that damps velocities in a CPML layer."""
+    axis = dict(launch.op.defines)["AXIS"]
+    op = operators.damping(axis, d.motion, boundaries.friction_reach(d), transposed=True)
+    return replace(launch, op=op)
+
+
+def layers(d, step):
+    """Arrays and launches of all CPML layers for the transposed half step by which `step`,
+    velocities or stresses, advance: ``{step}_remembered`` of the fields that it differentiates,
+    and their differences along the layers' normals.
+    """
+    arrays, launches = {}, {f"{step}_remembered": [], step: []}
+    for axis, side in d.faces("cpml"):
+        arrays |= scratch(d, axis)
+        box, *_ = boundaries.slab_depths(d, axis, side, d.scenario.boundaries.cpml.thickness)
+        launches[f"{step}_remembered"].append(remembered(d, step, axis, side, box))
+        more, launch = differentiated(d, step, axis, side, box)
+        arrays |= more
+        launches[step].append(launch)
+    return arrays, launches
+
+
+def scratch(d, axis):
+    """Fields that hold q of cpml.h in the layers across an axis, zero elsewhere."""
+    layout = d.layout
+    part = {"first": layout.first, "window": layout.window(), "defined": build.defined(d)}
+    return {
+        name: Array("boundary", layout.padded, d.precision, over=layout, **part)
+        for name in scratch_names(d, axis)
+        if name
+    }
+
+
+def scratch_names(d, axis):
+    """Names of the scratch fields of the components along (A, B, C); "" where there is none."""
+    velocity, _ = boundaries.cyclic(d, axis)
+    return tuple(f"q_{'xyz'[axis]}_{n}" if name else "" for n, name in enumerate(d.names(*velocity)))
+
+
+def tractions(d, axis):
+    """Names of the stresses on planes across an axis: (saa, sab, sca)."""
+    _, (saa, *_) = boundaries.cyclic(d, axis)
+    return d.names(saa, *operators.CYCLIC_SHEAR[axis])
+
+
+def remembered(d, step, axis, side, box):
+    """Return the launch that remembers adjoint stresses for the step of velocities, or velocities
+    for that of stresses.
+    """
+    face, of = f"{'xyz'[axis]}{side}", "stress" if step == "velocity" else "velocity"
+    fields = tractions(d, axis) if of == "stress" else d.names(*boundaries.cyclic(d, axis)[0])
+    names = (*scratch_names(d, axis), f"psi_{of}_{face}", *fields, f"cpml_{face}")
+    op = operators.remember(d.stencil, axis, of)
+    return Launch(op, names, box, boundaries.slab_params(d, box))
+
+
+def differentiated(d, step, axis, side, box):
+    """Arrays and launch that add what differences of q along an axis give to velocities or
+    stresses, in a layer and as far beyond as they reach.
+    """
+    first, last = box[2 * (2 - axis)], box[2 * (2 - axis) + 1]
+    n, reach = d.grid.shape[2 - axis], d.reach
+    first, last = (first, min(last + reach, n)) if side == 0 else (max(first - reach, 0), last)
+    wide = d.slab(axis, first, last)
+    face, q = f"{'xyz'[axis]}{side}", scratch_names(d, axis)
+    velocity, normal = boundaries.cyclic(d, axis)
+    psi, profile = f"nothing_{face}", f"whole_{face}"
+    count = 1 if d.acoustic else len(d.velocity)
+    whole = [np.stack([np.zeros(last - first)] * 2 + [np.ones(last - first)])] * 2
+    arrays = {
+        psi: boundaries.memories(d, count, wide),
+        profile: boundaries.profiled(d, axis, wide, whole),
+    }
+    if step == "velocity":
+        op = operators.cpml_velocity(d.stencil, axis)
+        names = (*d.names(*velocity), psi, *q, "rho", profile)
+    else:
+        op = operators.cpml_stress(d.stencil, axis, d.relaxing, d.free)
+        shear = operators.CYCLIC_SHEAR[axis]
+        names = d.names(*normal, *shear, psi, "memory", *q, *operators.MEDIUM, profile)
+    return arrays, Launch(op, names, wide, boundaries.slab_params(d, wide))

@@ -1,0 +1,137 @@
+"""Increments of velocities and stresses that a step stores for gradients: the store, what fills it,
+what reads it; see kernels/increments.h.
+"""
+
+import numpy as np
+
+from craton.core.operator import Operator, Struct
+from craton.core.plan import Array, Launch
+from craton.methods.finite_difference.operators import HERE
+
+STORE = Struct(
+    "StoreParams",
+    (
+        *((name, "i64") for name in ("row", "plane", "field", "points")),
+        *((name, "i32") for name in ("top", "nj", "ni", "last", "every", "slots")),
+    ),
+)
+PARTS = ("velocity", "stress")
+TRACES = 2  # sums of normal stresses: deviatoric part, trace
+
+
+def operator(kernel, fields, velocities, normals, part="velocity", spread=-1):
+    """Return a kernel of increments.h.
+
+    Parameters
+    ----------
+    kernel : str
+        ``"keep"``, ``"increment"``, ``"correlate"`` or ``"scatter"``.
+    fields, velocities, normals : int
+        All fields, and how many of them are velocities and normal stresses.
+    part : str
+        Half step, ``"velocity"`` or ``"stress"``.
+    spread : int
+        Number of the field szz where the top is traction-free, else -1.
+    """
+    writes, reads = {
+        "keep": (("store",), ("state", "step")),
+        "increment": (("store",), ("state", "step")),
+        "correlate": (("sums",), ("state", "store", "step")),
+        "scatter": (("state",), ("store", "coefficients", "step")),
+    }[kernel]
+    stresses = fields - velocities
+    count = {"velocity": velocities, "stress": stresses}[part]
+    reals, flops = {
+        "keep": (2 * count, 0),
+        "increment": (3 * count, count),
+        "correlate": (4 * fields, 2 * fields + 4 * normals),
+        "scatter": (4 * count, 2 * count),
+    }[kernel]
+    constants = {
+        "FIELDS": fields,
+        "VELOCITIES": velocities,
+        "NORMALS": normals,
+        "PART": PARTS.index(part),
+        "FREE": int(spread >= 0),
+        "SPREAD": spread,
+        "TRANSPOSED": int(kernel == "correlate"),
+    }
+    suffix = "" if kernel == "correlate" else f"_{part}"
+    return Operator(
+        f"{kernel}{suffix}",
+        HERE / "increments.h",
+        writes,
+        reads,
+        STORE,
+        kernel=kernel,
+        types=(("step", "i32"),),
+        reals_per_point=reals,
+        flops=flops,
+        defines=tuple(constants.items()),
+    )
+
+
+def launch(d, kernel, slots, every=1, part="velocity"):
+    """Return a launch of a kernel of increments.h on the whole grid of a `Discretisation`.
+
+    Parameters
+    ----------
+    d : Discretisation
+    kernel, part : str
+        See `operator`.
+    slots, every : int
+        Steps that the store holds, and every how many of them it holds one.
+    """
+    fields = d.fields
+    free = d.free and bool(d.normal)
+    spread = fields.index("s" if d.acoustic else "szz") if free else -1
+    op = operator(kernel, len(fields), len(d.velocity), len(d.normal), part, spread)
+    nz, ny, nx = d.shape
+    params = {
+        "row": d.layout.row,
+        "plane": d.layout.plane,
+        "field": d.layout.field,
+        "points": nz * ny * nx,
+        "top": nz - 1,
+        "nj": ny,
+        "ni": nx,
+        "last": d.steps - 1,
+        "every": every,
+        "slots": slots,
+    }
+    return Launch(op, op.arrays, d.box, params)
+
+
+def store(d, slots):
+    """Return the array of stored increments, (slots, fields, nz, ny, nx).
+
+    Parameters
+    ----------
+    d : Discretisation
+    slots : int
+    """
+    return {"store": Array("memory", (slots, len(d.fields), *d.shape), np.dtype(d.precision))}
+
+
+def sums_of(d):
+    """Names of the sums of `correlate`, in order: velocities, shear stresses, deviatoric part and
+    trace of normal stresses.
+
+    Parameters
+    ----------
+    d : Discretisation
+    """
+    shear = tuple(f for f in d.stress if f not in d.normal)
+    return (*d.velocity, *shear, *(("deviatoric", "trace") if d.normal else ()))
+
+
+def sums(d, name="sums"):
+    """Return the array of correlations, or of the coefficients of `scatter`: (sums, nz, ny, nx).
+
+    Parameters
+    ----------
+    d : Discretisation
+    name : str
+    """
+    count = len(d.velocity) + len(d.stress) - len(d.normal) + TRACES
+    return {name: Array("memory", (count, *d.shape), np.dtype(d.precision))}

@@ -1,0 +1,301 @@
+"""From the medium of the cells to what the operators have where fields lie, and back: the chain
+rule of gradients by density, bulk and shear modulus; rows of point tables in the adjoint's units.
+
+An inverse density is linear in what velocities get, a compliance in what stresses lose: with the
+increments dv and ds of a step and the adjoint fields v^ and s^ of adjoint.py,
+
+    dJ/d(mean density) = -a H sum of v^ dv        dJ/d(compliance) = a H sum of s^ ds
+
+and the harmonic mean of the shear modulus is linear in 1/mu. Compliances of normal stresses, n of
+them, are 1/(2 mu) of the deviatoric part and 1/(n (n lambda + 2 mu)) of the trace. A fluid has no
+deviatoric part; by its shear modulus there is no gradient.
+"""
+
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from craton.methods.finite_difference import increments, material
+from craton.methods.finite_difference.scheme import HALF
+
+
+class Medium:
+    """The medium of a `Discretisation` with `cells`, as its operators see it, in float64.
+
+    Parameters
+    ----------
+    d : Discretisation
+
+    Attributes
+    ----------
+    rho, lam, rmu : (nz + 1, ny + 1, nx + 1) arrays
+        Density, lambda and 1/mu of the points and of the ghosts behind the last ones, with the
+        constants of absorbing layers; one row in the plane. The highest plane below a
+        traction-free surface holds the lambda of plane stress.
+    """
+
+    def __init__(self, d):
+        self.d = d
+        self.maps = [self._sources(axis, n) for axis, n in zip((2, 1, 0), d.grid.shape)]
+        nz = d.grid.shape[0]
+        rho, kappa, mu = (np.array(v, float) for v in material.cells(d, d.grid, 0, nz))
+        with np.errstate(divide="ignore"):
+            rmu = 1 / mu
+        lam = kappa - 2 / 3 * mu
+        self.lam_of_cells = lam.copy()
+        if d.free:
+            lam[-1] = material.plane_stress(lam[-1], mu[-1])
+        self.rho, self.lam, self.rmu = (self.take(self._stored(v)) for v in (rho, lam, rmu))
+
+    def _stored(self, values):
+        """Values as they are on the machine."""
+        return values.astype(self.d.precision).astype(float)
+
+    def _sources(self, axis, n):
+        """Cell from which each point along an axis, and the ghost behind the last, has its medium."""
+        d = self.d
+        if axis == 1 and d.planar:
+            return np.zeros(1, int)
+        index = np.arange(n + 1)
+        if any(a == axis for a, _ in d.faces("periodic")):
+            return index % n
+        least, most = d.unstretched(axis)
+        return np.clip(np.minimum(index, n - 1), least, most - 1)
+
+    def take(self, values):
+        """Return values of cells at points and ghosts."""
+        return np.asarray(values)[np.ix_(*self.maps)]
+
+    def fold(self, values):
+        """Return the transpose of `take`: sums over the points that have the medium of a cell."""
+        for axis, (index, n) in enumerate(zip(self.maps, self.d.grid.shape)):
+            moved = np.moveaxis(values, axis, 0)
+            out = np.zeros((n, *moved.shape[1:]))
+            np.add.at(out, index, moved)
+            values = np.moveaxis(out, 0, axis)
+        return values
+
+    def corners(self, axes):
+        """Slices of arrays of points and ghosts: the points whose mean a field half-way along some
+        axes (x, y, z) has.
+        """
+        planar = self.d.planar
+        shifts = [
+            (0, 1) if on and not (axis == 1 and planar) else (0, 0) if on else (0,)
+            for axis, on in enumerate(axes)
+        ]
+        counts = self.d.grid.shape[::-1]
+        return [
+            tuple(slice(s, s + n) for s, n in zip(reversed(corner), reversed(counts)))
+            for corner in product(*shifts)
+        ]
+
+    def mean(self, values, field):
+        """Return the mean of values of points and ghosts where a field is, (nz, ny, nx)."""
+        parts = self.corners(HALF[field])
+        return sum(values[part] for part in parts) / len(parts)
+
+    def spread(self, values, field):
+        """Return the transpose of `mean`."""
+        parts, out = self.corners(HALF[field]), np.zeros_like(self.rho)
+        for part in parts:
+            out[part] += values / len(parts)
+        return out
+
+    @cached_property
+    def shape(self):
+        """Points along (z, y, x); y is one row in the plane."""
+        return self.d.grid.shape
+
+    @cached_property
+    def here(self):
+        """Slices of the points among points and ghosts."""
+        return tuple(slice(0, n) for n in self.shape)
+
+    def norm(self, field):
+        """Norms where a field is, (nz, 1, 1)."""
+        return self.d.norms(np.arange(self.shape[0]), HALF[field][2])[:, None, None]
+
+    @cached_property
+    def normals(self):
+        """Number of normal stresses of each plane, (nz, 1, 1): one less on a traction-free one."""
+        count = np.full((self.shape[0], 1, 1), float(len(self.d.normal)))
+        if self.d.free:
+            count[-1] -= 1
+        return count
+
+    @cached_property
+    def mu(self):
+        """Shear modulus of the points, 0 in a fluid."""
+        return np.zeros(self.shape) if self.d.acoustic else 1 / self.rmu[self.here]
+
+    @cached_property
+    def stiff_trace(self):
+        """n lambda + 2 mu of the points; of normal stresses."""
+        return self.normals * self.lam[self.here] + 2 * self.mu
+
+    def moduli(self, inverse):
+        """Factors of the deviatoric part and of the trace over n of normal strains that give
+        stresses, or those of stresses that give strains (`inverse`); 0 where there is none.
+        """
+        deviatoric, trace = 2 * self.mu, self.stiff_trace
+        return tuple(_inverted(v) if inverse else v for v in (deviatoric, trace))
+
+    def shear(self, field):
+        """Mean of 1/mu where a shear stress is."""
+        return self.mean(self.rmu, field)
+
+    def density(self, field):
+        """Mean density where a velocity is."""
+        return self.mean(self.rho, field)
+
+    # --- rows of point tables ----------------------------------------------------------------
+
+    def of_receivers(self, rows, scale=1.0):
+        """Return rows that record the fields as rows that inject a residual into the adjoint
+        fields: times B / H for velocities, -C / H for stresses.
+
+        Parameters
+        ----------
+        rows : (index, weight)
+            Places in the state and weights.
+        scale : float
+            Of the residual.
+        """
+        return self._in_adjoint_units(rows, scale, False)
+
+    def of_sources(self, rows, scale=1.0):
+        """Return rows that inject into the fields as rows that sample what the misfit changes by:
+        times H / B for adjoint velocities, -H C^-1 for stresses; see `of_receivers`.
+        """
+        return self._in_adjoint_units(rows, scale, True)
+
+    def _in_adjoint_units(self, rows, scale, inverse):
+        index, weight = (np.asarray(part) for part in rows)
+        d, parts = self.d, []
+        numbers = (index + d.layout.first) // d.layout.field
+        for number in np.unique(numbers):
+            mine, field = numbers == number, d.fields[number]
+            k, j, i = at = tuple(np.asarray(a) for a in d.layout.place(index[mine]))
+            sheet = d.cell(at)
+            norms = d.norms(k, HALF[field][2])
+            values = scale * weight[mine] * (norms if inverse else 1 / norms)
+            if field in d.normal:
+                parts += self._normal_rows(field, at, sheet, values, inverse)
+                continue
+            factor = (
+                self.density(field)[sheet] ** (1 if inverse else -1)
+                if field in d.velocity
+                else -_inverted(self.shear(field)[sheet] ** (-1 if inverse else 1))
+            )
+            parts.append((index[mine], values * factor))
+        return tuple(np.concatenate(part) for part in zip(*parts))
+
+    def _normal_rows(self, field, at, sheet, values, inverse):
+        """Rows of all normal stresses that stand for one of them."""
+        d, n = self.d, self.normals[at[0], 0, 0]
+        deviatoric, trace = (v[sheet] for v in self.moduli(inverse))
+        held = self._held(at[0])
+        for other in d.normal:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = np.where(n > 0, (trace - deviatoric) / n, 0.0)
+            share = share + (deviatoric if other == field else 0)
+            on = ~held if "szz" in (field, other) or d.acoustic else np.ones(len(held), bool)
+            place = d.start_of(other) + d.layout.offset(*(a[on] for a in at))
+            yield place, -(share * values)[on]
+
+    def _held(self, k):
+        """Whether points lie on a traction-free plane, where szz or the pressure stays zero."""
+        return self.d.free & (k == self.shape[0] - 1)
+
+    # --- the chain rule ----------------------------------------------------------------------
+
+    def gradient(self, sums, scale=1.0):
+        """Return dJ/d(rho, kappa, mu) of the cells, (nz, ny, nx) each, from the sums of `correlate`.
+
+        Parameters
+        ----------
+        sums : (sums, nz, ny, nx) array
+            Of all shots, one behind the other along y, in the plane.
+        scale : float
+            The number a of adjoint.py, times the steps that a stored one stands for.
+        """
+        d = self.d
+        sums = np.asarray(sums, float)
+        if d.planar:
+            sums = sums.sum(2, keepdims=True)
+        named = dict(zip(increments.sums_of(d), sums))
+        rho, rmu = np.zeros_like(self.rho), np.zeros_like(self.rho)
+        for field in d.velocity:
+            rho -= self.spread(scale * self.norm(field) * named[field], field)
+        for field in named.keys() & set(d.stress):
+            # a harmonic mean of mu is the inverse of the mean of 1/mu
+            rmu += self.spread(scale * self.norm(field) * named[field], field)
+        solid = self.rmu < np.inf
+        mu = -rmu * np.where(solid, self.rmu, 0.0) ** 2
+        lam = np.zeros_like(self.rho)
+        if d.normal:
+            lam[self.here], more = self._by_moduli(named, scale)
+            mu[self.here] += more
+        return self._of_cells(rho, lam, mu)
+
+    def _by_moduli(self, named, scale):
+        """dJ/d(lambda, mu) by normal stresses, lambda as it is stored."""
+        weight = scale * self.norm("sxx")
+        deviatoric, trace = self.moduli(inverse=True)
+        by_trace = -weight * named["trace"] * trace**2 * self.normals
+        by_shear = -weight * named["deviatoric"] * deviatoric**2 * 2
+        return by_trace, by_shear + 2 * by_trace / np.maximum(self.normals, 1)
+
+    def _of_cells(self, rho, lam, mu):
+        """dJ/d(rho, kappa, mu) of cells from those by what points and ghosts have."""
+        rho, lam, mu = (self.fold(values) for values in (rho, lam, mu))
+        if self.d.free:
+            by_lam, by_mu = self._plane_stress()
+            mu[-1] += by_mu * lam[-1]
+            lam[-1] *= by_lam
+        return rho, lam, np.where(self._solid_cells, mu - 2 / 3 * lam, 0.0)
+
+    @cached_property
+    def _solid_cells(self):
+        """Cells with a shear modulus."""
+        _, _, mu = material.cells(self.d, self.d.grid, 0, self.shape[0])
+        return np.asarray(mu) > 0
+
+    def _plane_stress(self):
+        """Derivatives of 2 mu lambda / (lambda + 2 mu) by lambda and by mu, of the highest cells."""
+        lam = self.lam_of_cells[-1]
+        mu = np.asarray(material.cells(self.d, self.d.grid, 0, self.shape[0])[2][-1], float)
+        stiff = (lam + 2 * mu) ** 2
+        return 4 * mu**2 / stiff, 2 * lam**2 / stiff
+
+    def perturbation(self, rho, kappa, mu):
+        """Return the coefficients of `scatter` that a change of the cells makes: the transpose of
+        `gradient` but for the increments, (sums, nz, ny, nx).
+        """
+        d = self.d
+        mu = np.where(self._solid_cells, mu, 0.0)
+        lam = np.asarray(kappa) - 2 / 3 * mu
+        if d.free:
+            by_lam, by_mu = self._plane_stress()
+            lam = lam.copy()
+            lam[-1] = by_lam * lam[-1] + by_mu * mu[-1]
+        rho, lam, mu = (self.take(values) for values in (rho, lam, mu))
+        solid = self.rmu < np.inf
+        rmu = -mu * np.where(solid, self.rmu, 0.0) ** 2
+        out = [-self.mean(rho, f) / self.density(f) for f in d.velocity]
+        shear = [f for f in d.stress if f not in d.normal]
+        out += [-self.mean(rmu, f) * _inverted(self.shear(f)) for f in shear]
+        if d.normal:
+            deviatoric, trace = self.moduli(inverse=True)
+            mu, lam = mu[self.here], lam[self.here]
+            out += [2 * mu * deviatoric, (self.normals * lam + 2 * mu) * trace]
+        return np.stack([np.broadcast_to(v, self.shape) for v in out])
+
+
+def _inverted(values):
+    """1 / values; 0 where they are 0 or infinite."""
+    values = np.asarray(values, float)
+    usable = (values != 0) & np.isfinite(values)
+    return np.where(usable, 1 / np.where(usable, values, 1.0), 0.0)

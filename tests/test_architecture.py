@@ -57,11 +57,12 @@ ALLOWED = {
     "api": PUBLIC,
     "gravity": PUBLIC,
     "shots": PUBLIC | {"api"},
+    "inverse": PUBLIC | {"shots"},
     "benchmark": PUBLIC | {"api", "gravity"},
     "validation": PUBLIC | {"api", "report"},
     "commands": COMMANDS,
     "cli": COMMANDS | {"commands"},
-    "__init__": PUBLIC | {"api", "shots", "gravity"},
+    "__init__": PUBLIC | {"api", "shots", "gravity", "inverse"},
     "__main__": {"cli"},
 }
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from kernelcase import ABSENT, PRECISIONS, SURFACE_ORDERS, commit, inside, run, unchanged_outside
 
+from craton.backends.cpu import CPU
 from craton.core.layout import Layout
-from craton.core.plan import Launch
+from craton.core.plan import Array, Launch, Phase, StepPlan
 from craton.methods.finite_difference import operators, relaxing
 from craton.methods.finite_difference.closure import closure, taylor
 from craton.methods.finite_difference.closure import operators as dense_closure
@@ -922,3 +923,155 @@ def test_advance():
     step()
     step()
     assert after["step"].tolist() == [43, 7]
+
+
+def test_increments():
+    """Kept, subtracted, correlated and scattered, in a slot of the store, below a free surface."""
+    from types import SimpleNamespace
+
+    from craton.methods.finite_difference import increments
+    from craton.methods.finite_difference.scheme import FIELDS, MOTION
+
+    layout = Layout((6, 5, 7), 2)
+    normal = ("sxx", "syy", "szz")
+    d = SimpleNamespace(
+        fields=MOTION[None],
+        velocity=FIELDS[:3],
+        stress=FIELDS[3:],
+        normal=normal,
+        shape=layout.shape,
+        layout=layout,
+        free=True,
+        acoustic=False,
+        steps=9,
+        precision="float64",
+        box=(0, 6, 0, 5, 0, 7),
+    )
+    rng, slots, top = np.random.default_rng(7), 3, 5
+    fields = rng.standard_normal((len(FIELDS), *layout.shape))
+    fields[5, top] = 0  # szz
+    before = rng.standard_normal((slots, len(FIELDS), *layout.shape))
+    before[:, 5, top] = 0
+    coefficients = rng.standard_normal((8, *layout.shape))
+    arrays = {
+        "store": before.copy(),
+        "state": np.zeros(layout.block(len(FIELDS))),
+        "sums": rng.standard_normal((8, *layout.shape)),
+        "coefficients": coefficients,
+        "step": np.array([6], np.int32),
+    }
+    state = Array(
+        "wavefield",
+        arrays["state"].shape,
+        "float64",
+        arrays["state"],
+        layout.start(0) + layout.first,
+    )
+    for n in range(len(FIELDS)):
+        part = arrays["state"][layout.start(n) :][: np.prod(layout.padded)].reshape(layout.padded)
+        part[layout.window()] = fields[n]
+
+    def after(kernel, step, part="velocity", every=2):
+        plan = StepPlan(
+            precision="float64",
+            layout=layout,
+            arrays={k: Array("x", v.shape, v.dtype, v) for k, v in arrays.items()}
+            | {"state": state, "step": Array("x", (1,), np.int32, np.array([step], np.int32))},
+            phases=(Phase("x", (increments.launch(d, kernel, slots, every, part),)),),
+        )
+        program = CPU(threads=1).commit(plan)
+        program.phases[0].inner(0)
+        return program.arrays
+
+    for part, at in (("velocity", slice(0, 3)), ("stress", slice(3, 9))):
+        kept = before.copy()
+        kept[1, at] = fields[at]  # step 8 is the fifth that is stored
+        np.testing.assert_array_equal(after("keep", 8, part)["store"], kept)
+        kept[1, at] -= before[1, at]
+        np.testing.assert_array_equal(after("increment", 8, part)["store"], kept)
+        np.testing.assert_array_equal(after("keep", 7, part)["store"], before)
+    stored = before[4 // 2 % slots]  # transposed step 4 of 9 is step 4
+    count = np.full((6, 1, 1), 3.0)
+    count[top] = 2
+    means = [v[3:6].sum(0) / count for v in (fields, stored)]
+    parts = [v[3:6] - m for v, m in zip((fields, stored), means)]
+    for v in parts:
+        v[2, top] = 0
+    more = [*fields[:3] * stored[:3], *fields[6:] * stored[6:]]
+    more += [(parts[0] * parts[1]).sum(0), count * means[0] * means[1]]
+    np.testing.assert_allclose(after("correlate", 4)["sums"], arrays["sums"] + more, rtol=1e-12)
+    c = coefficients
+    scattered = [*c[:3] * stored[:3], *(c[6] * parts[1] + c[7] * means[1]), *c[3:6] * stored[6:]]
+    scattered[5][top] = 0
+    for part, at in (("velocity", range(3)), ("stress", range(3, 9))):
+        moved = after("scatter", 4, part)["state"]
+        for n in at:
+            values = moved[layout.start(n) :][: np.prod(layout.padded)].reshape(layout.padded)
+            np.testing.assert_allclose(
+                values[layout.window()], fields[n] + scattered[n], rtol=1e-12, atol=1e-14
+            )
+
+
+@pytest.mark.parametrize("step", ["velocity", "stress"])
+def test_remember(step):
+    """t = psi + f, psi = b t, q = (1/kappa - 1) f + a t, with the profile at integer or at half points."""
+    layout, rng = Layout(SHAPE, 2), np.random.default_rng(8)
+    extent = tuple(n - m for m, n in zip(SLAB[::2], SLAB[1::2]))
+    profile = rng.uniform(-0.9, 0.9, (2, 3, extent[2]))
+    names = ("vx", "vy", "vz") if step == "velocity" else ("sxx", "sxy", "sxz")
+    outputs = ("q0", "q1", "q2")
+    before = random_fields(layout, "float64") | {
+        "psi": rng.standard_normal((3, *extent)),
+        "profile": profile,
+    }
+    before |= {name: np.zeros(layout.padded) for name in outputs}
+    op = operators.remember(stencil(4), 0, step)
+    after = run(
+        op,
+        (*outputs, "psi", *names, "profile"),
+        before,
+        BOX,
+        slab_params(layout),
+        layout,
+        "float64",
+    )
+    at = inside(layout, BOX)
+    part = tuple(slice(n - m, o - m) for m, n, o in zip(SLAB[::2], BOX[::2], BOX[1::2]))
+    for n, (name, q) in enumerate(zip(names, outputs)):
+        a, b, k = profile[int((n == 0) == (step == "velocity"))][:, part[2]]
+        t = before["psi"][n][part] + before[name][at]
+        np.testing.assert_allclose(after["psi"][n][part], b * t, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(
+            after[q][at], k * before[name][at] + a * t, rtol=1e-12, atol=1e-14
+        )
+        assert unchanged_outside(before["psi"][n], after["psi"][n], part)
+        assert unchanged_outside(before[q], after[q], at)
+
+
+@pytest.mark.parametrize("axis", range(2))
+def test_damping_transposed(axis):
+    """<damping x, y> = <x, transpose y> of velocities and their low-pass."""
+    layout, rng = Layout(SHAPE, 2), np.random.default_rng(9)
+    extent = tuple(n - m for m, n in zip(SLAB[::2], SLAB[1::2]))
+    profile = rng.uniform(0, 1, (2, 2, extent[2 - axis]))
+    names, sides = operators.CYCLIC_VELOCITY[axis], []
+    for transposed in (False, True):
+        before = random_fields(layout, "float64", 4 + transposed) | {
+            "lowpass": rng.standard_normal((3, *extent)),
+            "profile": profile,
+        }
+        after = run(
+            operators.damping(axis, transposed=transposed),
+            (*names, "lowpass", "", "profile"),
+            before,
+            SLAB,
+            slab_params(layout),
+            layout,
+            "float64",
+        )
+        sides.append((before, after))
+    (x, forward), (y, back) = sides
+    keys = (*names, "lowpass")
+    assert sum((forward[k] * y[k]).sum() for k in keys) == pytest.approx(
+        sum((x[k] * back[k]).sum() for k in keys), rel=1e-12
+    )

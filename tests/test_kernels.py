@@ -66,6 +66,15 @@ BUDGET = {
     "vti_stress_surface_paired": (48, 64),
     "vti_cpml_stress_x_paired": (48, 72),
     "vti_cpml_stress_z_paired": (48, 72),
+    "keep_velocity": (24, 24),
+    "keep_stress": (32, 32),
+    "increment_velocity": (24, 24),
+    "increment_stress": (24, 32),
+    "scatter_velocity": (24, 24),
+    "scatter_stress": (32, 40),
+    "correlate": (32, 48),
+    "remember_velocity": (32, 32),
+    "remember_stress": (32, 32),
     "pack": (24, 24),
     "unpack": (24, 24),
     "acoustic_velocity": (40, 48),
@@ -148,10 +157,13 @@ def architectures(op):
     """Those to compile for, in little time; the budgets were measured with every text on both.
 
     Both for the orders 4 and 8 in space; the newer one for 2, 6, 16 and the plane; none for 10, 12 and 14, whose texts are those of 16 with
-    fewer terms. What terrain, a sea floor or a face A1 add: the newer one, at order 4 in space. Acoustic waves: the newer one, at order 4.
+    fewer terms. What terrain, a sea floor or a face A1 add: the newer one, at order 4 in space. Acoustic waves and
+    what gradients need: the newer one, at order 4.
     """
     defined = dict(op.defines)
     reach, plane = defined.get("R", 0), defined.get("PLANE")
+    if "TRANSPOSED" in defined:
+        return ARCHITECTURES[1:]
     if op.function == "a1" or op.name.startswith("contact") or op.name.endswith("terrain"):
         return ARCHITECTURES[1:] if reach == 2 and not plane else ()
     if defined.get("ACOUSTIC"):

@@ -8,17 +8,34 @@ from craton.api import Result, load, plan, resume, run
 
 if TYPE_CHECKING:
     from craton.driver.simulation import Simulation
+    from craton.inverse import Problem, gradient
     from craton.scenario import *  # noqa: F403 (its tables)
     from craton.scenario import Scenario
     from craton.shots import run_survey
 
-__all__ = ["Result", "Scenario", "Simulation", "load", "plan", "resume", "run", "run_survey"]
-_ELSEWHERE = {"Simulation": "craton.driver.simulation", "run_survey": "craton.shots"}
+__all__ = [
+    "Problem",
+    "Result",
+    "Scenario",
+    "Simulation",
+    "gradient",
+    "load",
+    "plan",
+    "resume",
+    "run",
+    "run_survey",
+]
+_ELSEWHERE = {
+    "Problem": "craton.inverse",
+    "Simulation": "craton.driver.simulation",
+    "gradient": "craton.inverse",
+    "run_survey": "craton.shots",
+}
 
 
 def __getattr__(name):
-    """`Scenario`, its tables, `Simulation`, `run_survey` and `gravity` are imported when they are
-    first used: `craton --help` answers at once.
+    """`Scenario`, its tables, `Simulation`, `run_survey`, `Problem`, `gradient` and `gravity` are
+    imported when they are first used: `craton --help` answers at once.
     """
     from importlib import import_module
 

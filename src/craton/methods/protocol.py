@@ -96,6 +96,16 @@ class Method(Protocol):
             Gives a machine for trials.
         """
 
+    def linearised(self, scenario):
+        """Return the scenario as `craton.inverse` needs it: plans of its forward, transposed and
+        perturbed steps, see `craton.methods.finite_difference.linearised.Linearised`.
+
+        Raises
+        ------
+        ScenarioError
+            The scenario is wrong, or the method has no gradients of what it asks for.
+        """
+
     def subdomain(self, scenario, plan, rank, ranks):
         """Return the plan of one rank from the plan of the whole.
 

@@ -276,7 +276,7 @@ def _of_shots(
     return xr.concat(parts, named, combine_attrs="override")
 
 
-def _along(dim, quantities, motion):
+def components_along(dim, quantities, motion):
     """Components of some quantities that lie along a dimension, in the order of the convention."""
     recorded = {
         c
@@ -354,7 +354,7 @@ def _variable(name, series, used, n_receivers, quantities, motion):
     """(dims, values, attributes) of one of some quantities from its columns, the channels `used`."""
     whole, units, long_name = QUANTITIES[name]
     dim = COMPONENT_DIMS.get(whole)
-    named = _along(dim, quantities, motion) if dim else whole
+    named = components_along(dim, quantities, motion) if dim else whole
     values = np.full((n_receivers, len(named), len(series)), np.nan, series.dtype)
     for column, channel in enumerate(used):
         values[channel.receiver, named.index(channel.component)] = series[:, column]
@@ -368,7 +368,7 @@ def _coordinates(receivers, times, interval, quantities, motion):
     """Coordinates of the dataset."""
     along = {}
     for dim in COMPONENT_DIMS.values():
-        if named := _along(dim, quantities, motion):
+        if named := components_along(dim, quantities, motion):
             about = {"long_name": f"{dim} (E east, N north, Z up)"}
             along[dim] = (dim, np.array(named), about)
     coordinates = receiver_coordinates(receivers)

@@ -222,3 +222,93 @@ def _apply(weights, slab):
     result = weights @ np.where(bad, 0.0, slab)
     result[(weights != 0).astype(float) @ bad.astype(float) > 0] = np.nan
     return result
+
+
+def resample_transposed(values, first, dt, times, count, cutoff=None):
+    """Return the transpose of `resample`: samples from values at other times.
+
+    Parameters
+    ----------
+    values : ndarray, shape (m, ...)
+        One for each of `times`.
+    first, dt, times, cutoff
+        See `resample`.
+    count : int
+        Number of samples.
+
+    Returns
+    -------
+    ndarray, shape (count, ...), float64
+    """
+    values = np.asarray(values, float)
+    position = _positions(times, first, dt, cutoff, count)
+    flat = values.reshape(len(values), math.prod(values.shape[1:]))
+    out = np.zeros((count, flat.shape[1]))
+    for lo in range(0, len(position), BLOCK_TIMES):
+        rows, weights = _weights(position[lo : lo + BLOCK_TIMES], cutoff and cutoff * dt)
+        _slab_transposed(out, weights.T @ flat[lo : lo + BLOCK_TIMES], rows)
+    return out.reshape(count, *values.shape[1:])
+
+
+def _slab_transposed(out, slab, rows):
+    """Add to samples what `_slab` took from them."""
+    nt = len(out)
+    known = (rows >= 0) & (rows < nt)
+    out[rows[known]] += slab[known]
+    after = rows >= nt
+    out[-1] += 2 * slab[after].sum(axis=0)
+    mirrored = 2 * (nt - 1) - rows[after]
+    held = mirrored >= 0
+    out[mirrored[held]] -= slab[after][held]
+
+
+def integrate_transposed(values, dt):
+    """Return the transpose of `integrate`.
+
+    Parameters
+    ----------
+    values : ndarray, shape (nt, ...)
+    dt : float
+        Time step, s.
+
+    Returns
+    -------
+    ndarray, shape (nt, ...), float64
+    """
+    values = dt * np.asarray(values, float)
+    zero = np.zeros((1, *values.shape[1:]))
+    # of diff(pad(slope), 2): from nt values to nt + 2, of which the padding is dropped
+    bend = -17 / 5760 * values
+    slope = values / 24
+    slope[:-1] += bend[1:]
+    slope -= 2 * bend
+    slope[1:] += bend[:-1]
+    slope[-1] = 0  # the last slope is that of a value repeated
+    return np.cumsum(values[::-1], axis=0)[::-1] + np.concatenate([zero, slope[:-1]]) - slope
+
+
+def differentiate_transposed(values, dt):
+    """Return the transpose of `differentiate`.
+
+    Parameters
+    ----------
+    values : ndarray, shape (nt, ...)
+    dt : float
+        Time step, s.
+
+    Returns
+    -------
+    ndarray, shape (nt, ...), float64
+    """
+    values = np.asarray(values, float)
+    flat = values.reshape(len(values), math.prod(values.shape[1:])) / dt
+    count, out = len(flat), np.zeros(flat.shape)
+    rows = np.arange(1 - DERIVATIVE_PAIRS, count + DERIVATIVE_PAIRS)
+    slab = np.zeros((len(rows), flat.shape[1]))
+    for n, weight in enumerate(_staggered_weights(DERIVATIVE_PAIRS) if count else ()):
+        after, before = DERIVATIVE_PAIRS + n, DERIVATIVE_PAIRS - 1 - n
+        slab[after : after + count] += weight * flat
+        slab[before : before + count] -= weight * flat
+    if count:
+        _slab_transposed(out, slab, rows)
+    return out.reshape(values.shape)

@@ -194,3 +194,86 @@ def _blocks(columns, length):
     """Columns some at a time."""
     width = max(1, BLOCK // max(length, 1))
     return [slice(at, at + width) for at in range(0, columns, width)]
+
+
+def from_leapfrog_transposed(records, dt, shift=0.5, band=math.inf):
+    """Return the transpose of `from_leapfrog`.
+
+    Parameters
+    ----------
+    records : array_like, shape (n, columns)
+    dt, shift, band
+        See `from_leapfrog`.
+
+    Returns
+    -------
+    ndarray, shape (n, columns), float64
+    """
+    full = min(FULL, math.pi * band * dt)
+    none = min(NONE, TAPER * full)
+    return _mapped_transposed(records, shift, np.arcsin, 1 / math.sqrt(1 - none**2), full, none)
+
+
+def for_leapfrog_transposed(series, dt, shift=0.0, band=math.inf):
+    """Return the transpose of `for_leapfrog`.
+
+    Parameters
+    ----------
+    series : array_like, shape (n, columns)
+    dt, shift, band
+        See `for_leapfrog`.
+
+    Returns
+    -------
+    ndarray, shape (n, columns), float64
+    """
+    full = min(FULL, math.pi * band * dt)
+    none = min(NONE, TAPER * full) if full < FULL else NONE
+    return _mapped_transposed(series, shift, np.sin, 1.0, full, none)
+
+
+def _mapped_transposed(values, shift, to, stretch, full, none):
+    """Transpose of `_mapped`, step by step backwards; complex numbers are pairs of reals here."""
+    values = np.asarray(values, float)
+    n, out = len(values), np.zeros(values.shape)
+    if not n:
+        return out
+    length = _good(stretch * (n + _more(n)) + 64)
+    x = np.pi * np.arange(length // 2 + 1) / length
+    x = x[x < none]
+    factor = _taper(x, full, none) * np.exp(2j * x * shift)
+    for block in _blocks(values.shape[1], 2 * n):
+        spectrum = np.fft.rfft(values[:, block].T, length)[:, : len(x)] * (2 / length)
+        spectrum[:, 0] *= 0.5  # the irfft counts all frequencies but this one twice
+        rows = _spectrum_transposed(spectrum * np.conj(factor), 2 * to(x), shift, n + _more(n))
+        out[:, block] = _continued_transposed(rows, n).T
+    return out
+
+
+def _spectrum_transposed(spectra, phase, shift, n):
+    """Transpose of `_spectrum`: rows of n reals."""
+    length, middle = _good(max(2 * n, 8 * WIDTH)), n // 2
+    at = np.arange(n) - middle
+    spectra = spectra * np.exp(1j * phase * (middle + shift))
+    position = phase * length / (2 * np.pi)
+    first = np.ceil(position - WIDTH / 2).astype(int)
+    grid = np.zeros((len(spectra), length // 2 + 1), complex)
+    for point in range(WIDTH):
+        index = first + point
+        part = spectra * _window(position - index)
+        np.conjugate(part, out=part, where=index < 0)
+        np.add.at(grid, (slice(None), np.abs(index)), part)
+    grid *= np.exp(-2j * np.pi * middle / length * np.arange(grid.shape[1]))
+    grid[:, 1:-1] /= 2  # the irfft counts these twice
+    return (np.fft.irfft(grid, length) * length)[:, :n] / _window_transform(at / length)
+
+
+def _continued_transposed(rows, n):
+    """Transpose of `_continued`: rows of n values."""
+    extra_samples = rows.shape[1] - n
+    x = np.arange(1, extra_samples + 1) / max(extra_samples, 1)
+    faded = rows[:, n:] * (1 - x**4 * (35 - 84 * x + 70 * x**2 - 20 * x**3))
+    out = rows[:, :n].copy()
+    out[:, n - 1] += 2 * faded.sum(axis=1)
+    out[:, n - 1 - extra_samples : n - 1] -= faded[:, ::-1]
+    return out

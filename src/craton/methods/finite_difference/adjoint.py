@@ -30,8 +30,6 @@ from craton.methods.finite_difference import (
 from craton.methods.shared import points as tables
 from craton.methods.shared.tables import injection, of_values, table_of
 
-EMPTY = 3 * [""]
-
 
 def plan(d, residuals, taps, slots, every=1):
     """Return the plan of the transposed steps of a `Discretisation`, last step first.
@@ -132,7 +130,7 @@ def faces(d):
 
 
 def half_step(d, name, pieces):
-    """Launches of the transposed half step by which `name`, velocities or stresses, advance.
+    """Return the launches of the transposed half step by which velocities or stresses advance.
 
     The transpose of the forward stress step advances adjoint velocities: what followed that step
     (sponge) has acted on adjoint stresses, and what followed the velocity step acts last.
@@ -183,7 +181,9 @@ def scratch(d, axis):
 def scratch_names(d, axis):
     """Names of the scratch fields of the components along (A, B, C); "" where there is none."""
     velocity, _ = boundaries.cyclic(d, axis)
-    return tuple(f"q_{'xyz'[axis]}_{n}" if name else "" for n, name in enumerate(d.names(*velocity)))
+    return tuple(
+        f"q_{'xyz'[axis]}_{n}" if name else "" for n, name in enumerate(d.names(*velocity))
+    )
 
 
 def tractions(d, axis):

@@ -303,7 +303,15 @@ def step_problems(scenario, grid, reuse):
     ]
 
 
-def assemble(d, sources, receivers, channels, reuse, more=({}, {})):
+def assemble(d, sources, receivers, channels, reuse):
+    """Return the plan: arrays, phases, and what `craton plan` says of it."""
+    plan = arranged(d, sources, receivers, channels, reuse)
+    plan.warnings = warnings(d, sources, receivers)
+    plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
+    return plan
+
+
+def arranged(d, sources, receivers, channels, reuse, more=({}, {})):
     """Arrays and phases of the plan; `more` are further arrays, and launches by phase."""
     slots = timing.slots(d.steps, len(channels))
     arrays = wavefield(d) | relaxing.arrays(d) | material.arrays(d)
@@ -333,7 +341,7 @@ def assemble(d, sources, receivers, channels, reuse, more=({}, {})):
     phases = tuple(
         phase_of(d, name, steps[name], pieces, injections.get(name)) for name in steps
     ) + (Phase("record", tuple(record)),)
-    plan = Plan(
+    return Plan(
         title=d.scenario.title,
         solver="fd_elastic",
         precision=d.precision,
@@ -355,9 +363,6 @@ def assemble(d, sources, receivers, channels, reuse, more=({}, {})):
         shots=d.shots,
         weights=ranks.weights(d, phases),
     )
-    plan.warnings = warnings(d, sources, receivers)
-    plan.notes = notes.sections(d, plan, sources, stability_limit(d.scenario, d.grid, d.vp_max))
-    return plan
 
 
 def warnings(d, sources, receivers):

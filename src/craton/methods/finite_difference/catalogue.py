@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from craton.methods.finite_difference import contact, relaxing, scheme
+from craton.methods.finite_difference import contact, increments, relaxing, scheme
 from craton.methods.finite_difference import operators as fd
 from craton.methods.finite_difference.closure import HIGHEST, closure
 from craton.methods.shared import halo, points
@@ -46,6 +46,28 @@ def operators(order, motion=None):
     ]
     others += [way(count) for way in (halo.pack, halo.unpack) for count in counts]
     return {op.name: op for op in (*steps, *surface, *layers, *others)}
+
+
+def transposed(order, motion=None):
+    """Operators that only gradients need, by name: increments, and what CPML layers do transposed.
+
+    In space, or with `motion` (``"P-SV"``, ``"SH"``) in the (x, z) plane; increments of elastic
+    waves below a free surface.
+    """
+    differences = scheme.stencil(order, free=True, motion=motion)
+    axes = range(0, 3, 2 if motion else 1)
+    fields = scheme.MOTION[motion]
+    velocities = sum(name in scheme.VELOCITY for name in fields)
+    normals = sum(name not in scheme.VELOCITY and not any(scheme.HALF[name]) for name in fields)
+    spread = fields.index("szz") if normals else -1
+    found = [
+        increments.operator(kernel, len(fields), velocities, normals, part, spread)
+        for kernel in ("keep", "increment", "scatter", "correlate")
+        for part in increments.PARTS[: 1 if kernel == "correlate" else 2]
+    ]
+    found += [fd.damping(axis, motion, transposed=True) for axis in axes]
+    found += [fd.remember(differences, axis, step) for axis in axes for step in increments.PARTS]
+    return {op.name: op for op in found}
 
 
 def attenuated(differences, order, axes, example=(0.1, 10.0)):

@@ -110,7 +110,7 @@ def store(d, slots):
     d : Discretisation
     slots : int
     """
-    return {"store": Array("memory", (slots, len(d.fields), *d.shape), np.dtype(d.precision))}
+    return {"store": Array("store", (slots, len(d.fields), *d.shape), np.dtype(d.precision))}
 
 
 def sums_of(d):
@@ -134,4 +134,4 @@ def sums(d, name="sums"):
     name : str
     """
     count = len(d.velocity) + len(d.stress) - len(d.normal) + TRACES
-    return {name: Array("memory", (count, *d.shape), np.dtype(d.precision))}
+    return {name: Array("sums", (count, *d.shape), np.dtype(d.precision))}

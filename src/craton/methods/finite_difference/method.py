@@ -34,6 +34,12 @@ class FiniteDifferences(WaveMethod):
             if array.filled
         }
 
+    def linearised(self, scenario):
+        """See `Method.linearised`."""
+        from craton.methods.finite_difference.linearised import Linearised
+
+        return Linearised(scenario)
+
     def picture_maker(self, series):
         """See `Method.picture_maker`."""
         from functools import partial
@@ -54,9 +60,10 @@ class FiniteDifferences(WaveMethod):
 
     def operators(self, order, precision):
         """See `Method.operators`."""
-        from craton.methods.finite_difference.catalogue import operators
+        from craton.methods.finite_difference.catalogue import operators, transposed
 
-        return {name: (op, precision) for name, op in operators(order).items()}
+        both = operators(order) | transposed(order)
+        return {name: (op, precision) for name, op in both.items()}
 
     def bench(self, name, device):
         """See `Method.bench`."""

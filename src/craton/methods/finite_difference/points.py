@@ -100,17 +100,37 @@ def velocity_at(d, axis, position):
     (closure.py), corrected by the vertical strain that keeps szz zero, -lambda / (lambda + 2 mu)
     (exx + eyy).
     """
-    top = d.grid.shape[0] - 1
-    if axis != 2 or not d.free or abs(position[2] - top) > 1e-6:
+    if not on_surface(d, axis, position):
         yield axis, *nodes(d, VELOCITY[axis], position)
         return
     surface = d.closure.surface
-    yield 2, *nodes(d, "vz", position, vertical=(top - len(surface), surface[::-1]))
-    on_top = (*position[:2], float(top))
+    first = d.grid.shape[0] - 1 - len(surface)
+    yield 2, *nodes(d, "vz", position, vertical=(first, surface[::-1]))
+    ratio = material.vertical_strain(d, surface_cell(d, position))[0]
+    for a, index, at, weights in surface_strain(d, position):
+        yield a, index, at, ratio * weights
+
+
+def on_surface(d, axis, position):
+    """Return True for a vertical velocity on a free surface, where it has no points."""
+    return axis == 2 and d.free and abs(position[2] - (d.grid.shape[0] - 1)) <= 1e-6
+
+
+def surface_cell(d, position):
+    """Index (k, j, i), arrays of one, of the cell whose vertical strain corrects a velocity on a
+    free surface.
+    """
+    return [np.full(1, v) for v in (d.grid.shape[0] - 1, round(position[1]), round(position[0]))]
+
+
+def surface_strain(d, position):
+    """(axis of the field, index, (k, j, i), weight) rows whose sum, times `vertical_strain`, is the
+    correction of a vertical velocity on a free surface.
+    """
+    on_top = (*position[:2], float(d.grid.shape[0] - 1))
     for a in d.horizontal:
         index, at, weights = nodes(d, VELOCITY[a], on_top, derivative=a)
-        ratio = material.vertical_strain(d, [np.full(1, round(v)) for v in reversed(on_top)])[0]
-        yield a, index, at, -d.closure.hp[0] * ratio * weights
+        yield a, index, at, -d.closure.hp[0] * weights
 
 
 def force_rows(d, source):

@@ -264,7 +264,7 @@ class Medium:
         return np.asarray(mu) > 0
 
     def _plane_stress(self):
-        """Derivatives of 2 mu lambda / (lambda + 2 mu) by lambda and by mu, of the highest cells."""
+        """Return d/dlambda and d/dmu of 2 mu lambda / (lambda + 2 mu), of the highest cells."""
         lam = self.lam_of_cells[-1]
         mu = np.asarray(material.cells(self.d, self.d.grid, 0, self.shape[0])[2][-1], float)
         stiff = (lam + 2 * mu) ** 2

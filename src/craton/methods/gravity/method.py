@@ -22,6 +22,13 @@ class PrismGravity:
     def outline(self, scenario, ranks, planner):
         """Plans are quick: none is needed."""
 
+    def linearised(self, scenario):
+        """See `Method.linearised`; gravity is linear: `craton.gravity` has its operators."""
+        from craton.errors import Problem, ScenarioError
+
+        words = 'method = "gravity" is linear in density'
+        raise ScenarioError([Problem("method", words, "use craton.gravity.operator")])
+
     def subdomain(self, scenario, plan, rank, ranks):
         """Return the plan itself: prisms or points are shared out while it is computed."""
         return plan

@@ -2,6 +2,7 @@
 their words.
 """
 
+from craton.errors import Problem, ScenarioError
 from craton.text import duration, megabytes, rate
 
 # Of the copy bandwidth that a whole time step reaches, judged by its least traffic: bench/NOTES.md.
@@ -23,6 +24,10 @@ class WaveMethod:
     def fills(self, scenario, plan):
         """See `Method.fills`; none."""
         return {}
+
+    def linearised(self, scenario):
+        """See `Method.linearised`; none."""
+        raise without_gradients(self)
 
     def subdomain(self, scenario, plan, rank, ranks):
         """Return the part of a plan that a rank owns."""
@@ -134,6 +139,17 @@ class WaveMethod:
             for path in paths
         ]
         return "\n".join([*lines, f"next: craton plot {out}"])
+
+
+def without_gradients(method):
+    """Return the error of a method that has no gradients.
+
+    Parameters
+    ----------
+    method : Method
+    """
+    words = f'method = "{method.name}" has no gradients yet'
+    return ScenarioError([Problem("method", words, 'use method = "fd"')])
 
 
 def with_sources(dataset, scenario):

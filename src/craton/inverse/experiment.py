@@ -1,0 +1,297 @@
+"""One run of a scenario on a machine, forward, transposed and perturbed: stores the increments of
+the forward run, or replays them from checkpoints in the host's memory.
+"""
+
+import math
+
+import numpy as np
+
+from craton.core.plan import STATE
+from craton.errors import ComputationError, ResourceError
+
+SHARE = 0.6  # of the free memory, that stored increments and checkpoints may take
+
+
+class Experiment:
+    """A linearised scenario on a machine, with the medium that `run` was given last.
+
+    Parameters
+    ----------
+    linear : object
+        What `Method.linearised` returns.
+    machine : Machine
+    every : int
+        Every how many steps increments are stored and correlated; 1 is exact.
+    memory : float, optional
+        Bytes for stored increments and checkpoints; by default 0.6 of what is free.
+    """
+
+    def __init__(self, linear, machine, every=1, memory=None):
+        self.linear, self.machine, self.every = linear, machine, every
+        d = linear.d
+        self.steps = d.steps
+        self.slots = slots_for(
+            math.ceil(d.steps / every),
+            self._slot_bytes(),
+            self._state_bytes(),
+            SHARE * machine.memory()[0] if memory is None else memory,
+            every,
+        )
+        self.state = self.program = self.held = None
+        self.others, self.checkpoints, self.big = {}, [], {}
+
+    def _slot_bytes(self):
+        """Bytes of the increments of a step."""
+        d = self.linear.d
+        return len(d.fields) * math.prod(d.shape) * np.dtype(d.precision).itemsize
+
+    def _state_bytes(self):
+        """Bytes of a checkpoint, about."""
+        return 2 * self._slot_bytes()
+
+    @property
+    def length(self):
+        """Steps of a segment: those that are stored at a time."""
+        return self.slots * self.every
+
+    @property
+    def segments(self):
+        """(first, last + 1) step of each segment."""
+        return [(n, min(n + self.length, self.steps)) for n in range(0, self.steps, self.length)]
+
+    @property
+    def replayed(self):
+        """True where the increments of a run are not stored all at once."""
+        return self.length < self.steps
+
+    @property
+    def samples(self):
+        """What the last run recorded, (steps, channels)."""
+        return self.record[:, : self.state.columns]
+
+    def forget(self):
+        """Forget the last run; its memory stays for the next."""
+        self.state = self.program = self.held = None
+        self.others, self.checkpoints = {}, []
+
+    # --- forward ------------------------------------------------------------------------------
+
+    def run(self, cells, store=True):
+        """Run a medium; return the samples, (steps, channels).
+
+        Parameters
+        ----------
+        cells : (rho, kappa, mu)
+            (nz, ny, nx) each.
+        store : bool
+            Keep what `adjoint` and `born` need.
+
+        Raises
+        ------
+        ComputationError
+            The wavefield diverged.
+        """
+        state = self.linear.at(cells)
+        plan = state.forward(self.slots if store else 0, self.every)
+        program = self.machine.commit(plan, state.fills(plan), self.big)
+        self.state, self.others, self.checkpoints = state, {}, []
+        self.program = program if store else None
+        if store:
+            self.big = {"store": program.arrays["store"]}
+        for first, last in self.segments:
+            if store and self.replayed:
+                self.checkpoints.append(snapshot(program))
+            march(program, first, last)
+        self.held = self.segments[-1]
+        self.record = program.host("record").astype(float)
+        if not np.isfinite(self.record).all():
+            raise ComputationError("the wavefield diverged: use a shorter time.step")
+        return self.samples
+
+    def load(self, segment):
+        """Make the store hold the increments of a segment."""
+        if self.held == segment:
+            return
+        restore(self.program, self.checkpoints[self.segments.index(segment)])
+        march(self.program, *segment)
+        self.held = segment
+
+    # --- transposed ---------------------------------------------------------------------------
+
+    def adjoint(self, derivative, illumination=False):
+        """Return what the misfit changes by, by cells and by sources, from its derivative by the
+        samples of `run`.
+
+        Parameters
+        ----------
+        derivative : (steps, channels) array
+        illumination : bool
+            Also return the energy of the forward wavefield's accelerations.
+
+        Returns
+        -------
+        dict
+            ``cells``: dJ/d(rho, kappa, mu); ``force``, ``moment``: dJ/d(series), (steps, sources);
+            ``illumination``: (nz, ny, nx), (m/s2)2 s, where it was asked for.
+        """
+        scale = float(np.abs(derivative).max(initial=0)) or 1.0
+        program = self._other("adjoint")
+        series = (derivative[::-1] / scale).astype(program.plan.precision)
+        self.machine.fill(program.arrays["residual_series"], series)
+        light = np.zeros(self.linear.d.shape) if illumination else None
+        for first, last in reversed(self.segments):
+            self.load((first, last))
+            march(program, self.steps - last, self.steps - first)
+            if illumination:
+                light += self._energy((last - first - 1) // self.every + 1)
+        return self._by_medium(program, derivative, scale) | (
+            {"illumination": light} if illumination else {}
+        )
+
+    def _by_medium(self, program, derivative, scale):
+        """Return the result of `adjoint` from the sums and taps of the transposed run."""
+        state = self.state
+        taps = {
+            name: scale * program.host(name).astype(float)[::-1]
+            if name in program.arrays
+            else np.zeros((self.steps, 0))
+            for name in ("force", "moment")
+        }
+        own = {"force": len(state.forces), "moment": len(state.moments)}
+        extra = self.record[:, state.columns :]
+        ratios = [
+            float(derivative[:, one.column] @ extra[:, n])
+            for n, one in enumerate(state.of_receivers)
+        ]
+        for name, step, table in self._of_sources():
+            ratios += [
+                float(state.series[step][:, one.column] @ taps[name][:, own[name] + n])
+                for n, one in enumerate(table)
+            ]
+        cells = state.gradient(program.host("sums"), ratios, scale * self.every)
+        return {"cells": cells} | {name: taps[name][:, : own[name]] for name in own}
+
+    def _of_sources(self):
+        """(tap, half step, dependences) of forces and moments."""
+        state = self.state
+        return ("force", "velocity", state.of_forces), ("moment", "stress", state.of_moments)
+
+    def _energy(self, slots):
+        """Integral of squared accelerations over the stored steps, (m/s2)2 s."""
+        d, xp = self.linear.d, self.machine.xp
+        with self.machine.work():
+            total = xp.zeros(d.shape)
+            for slot in self.program.arrays["store"][:slots]:
+                total += (slot[: len(d.velocity)].astype(xp.float64) ** 2).sum(0)
+        return self.machine.to_host(total) * (self.every / d.dt)
+
+    # --- perturbed ----------------------------------------------------------------------------
+
+    def born(self, changes):
+        """Return by how much the samples change where the medium does, to first order.
+
+        Parameters
+        ----------
+        changes : (rho, kappa, mu)
+            (nz, ny, nx) each.
+        """
+        state, program = self.state, self._other("born")
+        coefficients, ratios = state.perturbation(changes)
+        precision = program.plan.precision
+        self.machine.fill(program.arrays["coefficients"], coefficients.astype(precision))
+        of_receivers = len(state.of_receivers)
+        at = of_receivers
+        for name, step, table in self._of_sources():
+            if table:
+                columns = [one.column for one in table]
+                series = state.series[step][:, columns] * ratios[at : at + len(table)]
+                self.machine.fill(program.arrays[f"{name}_series"], series.astype(precision))
+            at += len(table)
+        for segment in self.segments:
+            self.load(segment)
+            march(program, *segment)
+        samples = program.host("record").astype(float)
+        for n, one in enumerate(state.of_receivers):
+            samples[:, one.column] += ratios[n] * self.record[:, state.columns + n]
+        return samples
+
+    def _other(self, name):
+        """Return the transposed or the perturbed steps as a program at rest; its medium and the
+        store are those of the forward one.
+        """
+        if name not in self.others:
+            plan = getattr(self.state, name)(self.slots, self.every)
+            shared = {key: self.program.arrays[key] for key in ("material", "store")}
+            self.others[name] = self.machine.commit(plan, self.state.fills(plan), shared)
+        else:
+            rest(self.others[name])
+        return self.others[name]
+
+
+def slots_for(count, slot, state, memory, every):
+    """Return how many steps to store at a time: all, or so many that they and the checkpoints of
+    the segments fit.
+
+    Parameters
+    ----------
+    count : int
+        Steps to be stored.
+    slot, state : int
+        Bytes of one of them and of a checkpoint.
+    memory : float
+        Bytes at hand.
+    every : int
+
+    Raises
+    ------
+    ResourceError
+        Not even checkpoints fit.
+    """
+    if count * slot <= memory:
+        return count
+    best = max(1, min(count, round(math.sqrt(count * state / slot))))
+    needed = best * slot + math.ceil(count / best) * state
+    if needed > memory:
+        raise ResourceError(
+            f"the gradient needs {needed / 2**30:.2f} GiB for increments and checkpoints, {memory / 2**30:.2f} GiB "
+            "are at hand: use a larger domain.spacing, float32, or more memory"
+        )
+    return best
+
+
+def march(program, first, last):
+    """Run steps first to last - 1 of a program."""
+    for step in range(first, last):
+        for phase in program.phases:
+            phase.outer(step)
+            phase.inner(step)
+    program.backend.finish()
+
+
+def changing(program):
+    """Names of the arrays of a program that its steps change, but for the store and the records."""
+    return [
+        name
+        for name, spec in program.plan.arrays.items()
+        if spec.data is None
+        and not spec.part_of
+        and (spec.kind in (*STATE, "sums") or name == "step")
+    ]
+
+
+def snapshot(program):
+    """Return copies of what a program's steps change, on the host."""
+    return {name: program.backend.to_host(program.arrays[name]) for name in changing(program)}
+
+
+def restore(program, saved):
+    """Put copies back."""
+    for name, values in saved.items():
+        program.backend.fill(program.arrays[name], values)
+
+
+def rest(program):
+    """Set what a program's steps change to zero."""
+    with program.backend.work():
+        for name in changing(program):
+            program.arrays[name][...] = 0

@@ -1,0 +1,74 @@
+"""The gradient of a misfit as a dataset on the grid: `craton.gradient`."""
+
+import numpy as np
+
+from craton.inverse.datasets import joined, on_grid
+from craton.inverse.parameters import UNITS
+from craton.inverse.problem import Problem
+
+
+def gradient(
+    scenario,
+    observed,
+    misfit="l2",
+    parameters=("vp", "vs", "rho"),
+    weights=None,
+    device=None,
+    every=1,
+    memory=None,
+):
+    """Return the gradient of a waveform misfit by the medium of a scenario, summed over its shots.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    observed : xarray.Dataset
+    misfit, parameters, weights, device, every, memory
+        See `craton.Problem`.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``vp``, ``vs``, ``rho`` (or the parameters asked for) over (z, y, x), in the plane (z, x):
+        the derivative of the misfit by the value of one cell; ``illumination``, the integral of
+        squared accelerations of the forward wavefield, (m/s2)2 s. Attribute ``misfit``. Adjoint
+        sources, the derivative by the data, under ``adjoint_velocity`` and the like.
+
+    Raises
+    ------
+    ScenarioError, ResourceError, ComputationError
+        See `craton.Problem`.
+    """
+    problem = Problem(scenario, observed, misfit, parameters, weights, device, every, memory)
+    problem._move(problem.m0)
+    total, light, value, sources = 0.0, 0.0, 0.0, []
+    for n in range(len(problem.recordings)):
+        more, derivative = problem.judged(n, problem._samples(n))
+        sources.append(adjoint_sources(problem, n))
+        found = problem.experiments[n].adjoint(derivative, illumination=True)
+        total, value = total + np.stack(found["cells"]), value + more
+        shots = found["illumination"]  # in the plane one behind the other along y
+        light = light + (shots.sum(1, keepdims=True) if problem.grid.planar else shots)
+    values = np.reshape(problem.parameters.gradient(problem.m0, total), problem.shape)
+    named = dict(zip(problem.parameters.names, values))
+    out = on_grid(problem.grid, named, light, {name: f"1/({UNITS[name]})" for name in named})
+    out.attrs["misfit"] = value
+    return out.merge(joined(sources, problem.names), combine_attrs="override")
+
+
+def adjoint_sources(problem, n):
+    """Return the derivative of the misfit by the data of run n."""
+    recording = problem.recordings[n]
+    data = recording.dataset(problem.experiments[n].samples)
+    named = {}
+    for name, observed in problem.observed[n].items():
+        weight = problem.weights[n].get(name, 1.0)
+        _, slope = problem.misfit(weight * data[name].values, weight * observed, recording.interval)
+        named[f"adjoint_{name}"] = data[name].copy(data=weight * slope)
+        named[f"adjoint_{name}"].attrs = {
+            "long_name": f"derivative of the misfit by {name}",
+            "units": f"1/({data[name].attrs.get('units', '')})",
+        }
+    # of receivers and of cells: positions have the same names
+    positions = {axis: f"receiver_{axis}" for axis in "xyz" if axis in data.coords}
+    return data.assign(named)[list(named)].rename(positions)

@@ -1,0 +1,143 @@
+"""Misfits as functions of arrays: value and derivative by the computed data.
+
+A misfit takes computed and observed data, (..., time), and the sampling interval; any function of
+this form may stand in their place. Traces are the last axis; what is not a trace is summed.
+"""
+
+import numpy as np
+
+LEVEL = 1e-6  # of the largest envelope: added, so that silence has a derivative
+
+
+def l2(computed, observed, interval):
+    """Half the squared difference, integrated over time and summed over traces.
+
+    Parameters
+    ----------
+    computed, observed : ndarray, shape (..., time)
+    interval : float
+        s.
+
+    Returns
+    -------
+    value : float
+    derivative : ndarray
+        By the computed data.
+    """
+    residual = computed - observed
+    return 0.5 * interval * float((residual**2).sum()), interval * residual
+
+
+def correlation(computed, observed, interval):
+    """One minus the normalised correlation of each trace, summed (Choi & Alkhalifah 2012,
+    Geophys. J. Int. 188, 1091): blind to amplitudes. A silent trace counts nothing.
+
+    Parameters
+    ----------
+    computed, observed, interval
+        See `l2`.
+    """
+    norms = [np.sqrt((v**2).sum(-1, keepdims=True)) for v in (computed, observed)]
+    heard = (norms[0] > 0) & (norms[1] > 0)
+    a, b = (
+        np.where(heard, v, 0) / np.where(heard, n, 1.0) for v, n in zip((computed, observed), norms)
+    )
+    product = (a * b).sum(-1, keepdims=True)
+    derivative = (product * a - b) / np.where(heard, norms[0], 1.0)
+    return float((heard - product).sum()), derivative
+
+
+def travel_time(computed, observed, interval):
+    """Half the squared delay of each trace, summed (Luo & Schuster 1991, Geophysics 56, 645): the
+    delay, s, is where the correlation with the observed trace is largest, between samples too.
+
+    Parameters
+    ----------
+    computed, observed, interval
+        See `l2`. A trace silent in either counts nothing.
+    """
+    delays, slopes = delays_of(computed, observed, interval)
+    return 0.5 * float((delays**2).sum()), delays[..., None] * slopes
+
+
+def delays_of(computed, observed, interval, newton=30):
+    """Delays of the computed traces, s, and their derivatives by the computed data.
+
+    The delay d is a root of c'(d) with c(d) = sum of s(t) o(t - d); o is interpolated as a
+    band-limited signal, zero outside its samples. By the implicit function theorem
+    dd/ds(t) = o'(t - d) / c''(d).
+
+    Parameters
+    ----------
+    computed, observed, interval
+        See `l2`.
+    newton : int
+        Iterations at most.
+
+    Returns
+    -------
+    delays : ndarray, shape (...)
+    slopes : ndarray, shape (..., time)
+    """
+    n = computed.shape[-1]
+    length = 2 * n
+    spectra = [np.fft.rfft(v, length) for v in (computed, observed)]
+    omega = 2j * np.pi * np.fft.rfftfreq(length, interval)
+    omega[-1] = 0  # the highest frequency has no derivative
+    product = spectra[0] * np.conj(spectra[1])
+    c = np.fft.irfft(product, length)
+    lag = c.argmax(-1)
+    delays = np.where(lag < n, lag, lag - length) * float(interval)
+    heard = np.abs(c).max(-1) > 0
+    weight = np.full(omega.shape, 2.0 / length)
+    weight[[0, -1]] /= 2
+
+    def derivative(order):
+        shifted = product * omega**order * np.exp(omega * delays[..., None])
+        return (weight * shifted.real).sum(-1)
+
+    for _ in range(newton):
+        bend = derivative(2)
+        step = np.where(heard, -derivative(1) / np.where(bend == 0, 1.0, bend), 0.0)
+        delays = delays + np.clip(step, -interval, interval)
+        if np.abs(step).max(initial=0) < 1e-14 * interval * n:
+            break
+    moved = spectra[1] * omega * np.exp(-omega * delays[..., None])
+    bend = derivative(2)[..., None]
+    slopes = np.fft.irfft(moved, length)[..., :n] / np.where(bend == 0, 1.0, bend)
+    return np.where(heard, delays, 0.0), np.where(heard[..., None], slopes, 0.0)
+
+
+def envelope(computed, observed, interval):
+    """Half the squared difference of envelopes, integrated over time and summed over traces (Bozdag,
+    Trampert & Tromp 2011, Geophys. J. Int. 185, 845).
+
+    Parameters
+    ----------
+    computed, observed, interval
+        See `l2`.
+    """
+    quadrature, other = hilbert(computed), hilbert(observed)
+    of_observed = np.sqrt(observed**2 + other**2)
+    least = LEVEL * of_observed.max(initial=0)
+    of_computed = np.sqrt(computed**2 + quadrature**2 + least**2)
+    residual = of_computed - np.sqrt(of_observed**2 + least**2)
+    ratio = residual / np.where(of_computed > 0, of_computed, 1.0)
+    derivative = ratio * computed - hilbert(ratio * quadrature)
+    return 0.5 * interval * float((residual**2).sum()), interval * derivative
+
+
+def hilbert(values):
+    """Hilbert transform of traces, zero outside their samples: minus its own transpose.
+
+    Parameters
+    ----------
+    values : ndarray, shape (..., time)
+    """
+    n = values.shape[-1]
+    spectrum = np.fft.rfft(values, 2 * n) * -1j
+    spectrum[..., [0, -1]] = 0
+    return np.fft.irfft(spectrum, 2 * n)[..., :n]
+
+
+MISFITS = {"l2": l2, "correlation": correlation, "travel_time": travel_time, "envelope": envelope}

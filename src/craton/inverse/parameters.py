@@ -1,0 +1,200 @@
+"""Parameters of an inversion: sets of three per cell, and the chain rule from density, bulk and
+shear modulus.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from craton.errors import Problem, ScenarioError
+
+# Parameters that describe the same medium; any of a set may be inverted for, the others stay.
+SETS = (("vp", "vs", "rho"), ("kappa", "mu", "rho"), ("lambda", "mu", "rho"), ("ip", "is", "rho"))
+UNITS = {"vp": "m/s", "vs": "m/s", "rho": "kg/m3"}
+UNITS |= dict.fromkeys(("kappa", "mu", "lambda"), "Pa")
+UNITS |= dict.fromkeys(("ip", "is"), "kg/(m2 s)")
+LONG_NAMES = {
+    "vp": "P velocity",
+    "vs": "S velocity",
+    "rho": "density",
+    "kappa": "bulk modulus",
+    "mu": "shear modulus",
+    "lambda": "first Lamé parameter",
+    "ip": "P impedance",
+    "is": "S impedance",
+}
+
+
+def set_of(names):
+    """Return the set to which parameters belong.
+
+    Parameters
+    ----------
+    names : sequence of str
+
+    Raises
+    ------
+    ScenarioError
+        They are not different parameters of one set.
+    """
+    for known in SETS:
+        if names and len(set(names)) == len(names) and set(names) <= set(known):
+            return known
+    listed = "; ".join(", ".join(known) for known in SETS)
+    message = f"{', '.join(map(str, names)) or 'none'} are not different parameters of one set"
+    raise ScenarioError([Problem("parameters", message, f"choose some of one of {listed}")])
+
+
+def from_cells(names, cells):
+    """Return parameters of a set from density, bulk and shear modulus.
+
+    Parameters
+    ----------
+    names : tuple of str
+        One of `SETS`.
+    cells : (rho, kappa, mu)
+        kg/m3, Pa, Pa.
+    """
+    rho, kappa, mu = cells
+    if names[0] == "vp":
+        return np.sqrt((kappa + 4 / 3 * mu) / rho), np.sqrt(mu / rho), rho
+    if names[0] == "ip":
+        return np.sqrt((kappa + 4 / 3 * mu) * rho), np.sqrt(mu * rho), rho
+    return (kappa if names[0] == "kappa" else kappa - 2 / 3 * mu), mu, rho
+
+
+def to_cells(names, values):
+    """Return density, bulk and shear modulus from parameters of a set: the inverse of `from_cells`.
+
+    Parameters
+    ----------
+    names : tuple of str
+    values : sequence of arrays
+    """
+    p, s, rho = values
+    if names[0] in ("vp", "ip"):
+        scale = rho if names[0] == "vp" else 1 / rho
+        return rho, scale * (p**2 - 4 / 3 * s**2), scale * s**2
+    return rho, (p if names[0] == "kappa" else p + 2 / 3 * s), s
+
+
+def jacobian(names, values):
+    """Return the derivatives of (rho, kappa, mu) by the parameters of a set: rows of three arrays or
+    numbers.
+
+    Parameters
+    ----------
+    names : tuple of str
+    values : sequence of arrays
+    """
+    p, s, rho = values
+    if names[0] in ("vp", "ip"):
+        scale = rho if names[0] == "vp" else 1 / rho
+        sign = 1 if names[0] == "vp" else -1 / rho**2
+        by_rho = (sign * (p**2 - 4 / 3 * s**2), sign * s**2)
+        return (
+            (0.0, 0.0, 1.0),
+            (2 * scale * p, -8 / 3 * scale * s, by_rho[0]),
+            (0.0, 2 * scale * s, by_rho[1]),
+        )
+    by_mu = 0.0 if names[0] == "kappa" else 2 / 3
+    return (0.0, 0.0, 1.0), (1.0, by_mu, 0.0), (0.0, 1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters of the cells of a grid as one vector: one after the other, each (nz, ny, nx).
+
+    Parameters
+    ----------
+    names : tuple of str
+        What is inverted for.
+    start : tuple of arrays
+        (rho, kappa, mu) of the start, whose other parameters stay.
+    """
+
+    names: tuple
+    start: Any
+
+    @property
+    def shape(self):
+        """Of the parameters together: (parameters, nz, ny, nx)."""
+        return (len(self.names), *self.start[0].shape)
+
+    @property
+    def set(self):
+        """Names of the whole set."""
+        return set_of(self.names)
+
+    @property
+    def vector(self):
+        """The start as a vector."""
+        values = dict(zip(self.set, from_cells(self.set, self.start)))
+        return np.stack([values[name] for name in self.names]).ravel()
+
+    def whole(self, m):
+        """Return the values of the whole set."""
+        values = dict(zip(self.set, from_cells(self.set, self.start)))
+        values |= dict(zip(self.names, np.reshape(np.asarray(m, float), self.shape)))
+        return tuple(values[name] for name in self.set)
+
+    def cells(self, m):
+        """Return (rho, kappa, mu) of a vector of parameters."""
+        return to_cells(self.set, self.whole(m))
+
+    def gradient(self, m, by_cells):
+        """Return the gradient by the parameters from that by (rho, kappa, mu)."""
+        rows = jacobian(self.set, self.whole(m))
+        parts = {
+            name: sum(row[n] * values for row, values in zip(rows, by_cells))
+            for n, name in enumerate(self.set)
+        }
+        return np.stack([np.broadcast_to(parts[n], self.shape[1:]) for n in self.names]).ravel()
+
+    def changes(self, m, dm):
+        """Return the changes of (rho, kappa, mu) that a change of the parameters makes, to first
+        order.
+        """
+        named = dict(zip(self.names, np.reshape(np.asarray(dm, float), self.shape)))
+        rows = jacobian(self.set, self.whole(m))
+        zero = np.zeros(self.shape[1:])
+        return tuple(
+            zero + sum(row[n] * named[name] for n, name in enumerate(self.set) if name in named)
+            for row in rows
+        )
+
+
+def problems(cells, fastest, waves):
+    """Return what is wrong with a medium of cells: list of Problem.
+
+    Parameters
+    ----------
+    cells : (rho, kappa, mu)
+    fastest : float
+        Fastest wave that the time step carries, m/s.
+    waves : str
+        ``"acoustic"``: no shear modulus is computed; ``"SH"``: nothing else.
+    """
+    rho, kappa, mu = cells
+    wrong = [
+        (~(np.isfinite(rho) & np.isfinite(kappa) & np.isfinite(mu)), "values that are not finite"),
+        (~(rho > 0), "densities that are not positive"),
+        (~(kappa > 0), "bulk moduli that are not positive (vp below 1.155 vs)"),
+        (mu < 0, "shear moduli below zero"),
+    ]
+    found = [
+        Problem("m", f"{int(where.sum())} cells have {words}", "bound the parameters")
+        for where, words in wrong
+        if np.any(where)
+    ]
+    if waves == "acoustic" and np.any(mu > 0):
+        found.append(Problem("m", "acoustic waves have no shear modulus", "leave vs at 0"))
+    if found:
+        return found
+    stiff = mu if waves == "SH" else kappa + 4 / 3 * mu
+    speed = float(np.sqrt((stiff / rho).max()))
+    if speed > fastest:
+        message = f"waves of {speed:.6g} m/s are too fast for the time step, which carries {fastest:.6g} m/s"
+        found.append(Problem("m", message, "bound vp, or set a shorter time.step"))
+    return found

@@ -1,0 +1,360 @@
+"""An inverse problem of a scenario: misfit and gradient of a vector of parameters, and the
+linearised operators, for scipy.optimize and pylops.
+"""
+
+import numpy as np
+
+from craton.comm.local import Alone
+from craton.comm.placement import machine, place
+from craton.errors import Problem as Fault
+from craton.errors import ScenarioError
+from craton.inverse import parameters as sets
+from craton.inverse.datasets import joined, on_grid
+from craton.inverse.experiment import Experiment
+from craton.inverse.misfit import MISFITS
+from craton.inverse.observed import matched, weights_of
+from craton.inverse.recording import Recording
+from craton.methods import METHODS
+from craton.text import nearest
+
+
+class Problem:
+    """Waveform inversion of one scenario, of one shot or many.
+
+    The parameters are those of the cells of the grid: cell averages, as `craton.run` has them. The
+    gradient is that of the discrete scheme, exact to rounding.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its model is the start, and what stays of it. Its time step, absorbing layers and sources
+        stay for all models.
+    observed : xarray.Dataset, optional
+        Data as `craton.run` returns them, of some or all `output.waveforms`; dimension ``shot``
+        for many shots. Without, `fun` and `jac` cannot be used.
+    misfit : str or callable
+        ``"l2"``, ``"correlation"``, ``"travel_time"``, ``"envelope"``, or a function of computed
+        and observed traces (..., time) and the sampling interval that returns the value and the
+        derivative by the computed traces.
+    parameters : sequence of str
+        Of one set: vp, vs, rho; kappa, mu, rho; lambda, mu, rho; ip, is, rho (impedances).
+    weights : xarray.Dataset or dict, optional
+        Factors of computed and observed data by variable, broadcast to them: windows, tapers.
+    device : str, optional
+        See `craton.run`.
+    every : int
+        Every how many steps wavefields are correlated; 1 is exact.
+    memory : float, optional
+        Bytes for the stored wavefield; by default 0.6 of what is free. Where it does not fit, it is
+        computed again from checkpoints.
+
+    Raises
+    ------
+    ScenarioError
+        The scenario or the data are wrong, with every problem found; or gradients do not cover it.
+    """
+
+    def __init__(
+        self,
+        scenario,
+        observed=None,
+        misfit="l2",
+        parameters=("vp", "vs", "rho"),
+        weights=None,
+        device=None,
+        every=1,
+        memory=None,
+    ):
+        check_options(parameters, every)
+        self.scenario, self.misfit = scenario, misfit_of(misfit)
+        shots = shots_of(scenario)
+        self.names = list(shots)
+        method = METHODS[scenario.method]
+        linear = [method.linearised(shot) for shot in shots.values()]
+        self.recordings = [Recording(one.scenario, one.at(one.cells).plain) for one in linear]
+        self.parameters = sets.Parameters(tuple(parameters), linear[0].cells)
+        self.observed = [None] * len(linear)
+        if observed is not None:
+            self.observed = [
+                matched(self._of_shot(observed, name), recording.blank())
+                for name, recording in zip(self.names, self.recordings)
+            ]
+        self.weights = [
+            weights_of(self._of_shot(weights, name), recording.blank())
+            for name, recording in zip(self.names, self.recordings)
+        ]
+        here = machine(device or scenario.run.device, Alone(), place(Alone()), scenario.run.threads)
+        self.experiments = [Experiment(one, here, every, memory) for one in linear]
+        self._m, self._cells, self._value, self._gradient = None, None, None, None
+        self._derivatives = {}
+
+    def _of_shot(self, data, name):
+        """Return the data of one of several runs."""
+        if data is None or len(self.names) == 1:
+            return data
+        if "shot" not in getattr(data, "dims", ()) or name not in list(
+            map(str, data["shot"].values)
+        ):
+            words = f'there is no shot "{name}" along the dimension shot'
+            raise ScenarioError([Fault("observed", words, "give the data of all shots")])
+        return data.sel(shot=name, drop=True)
+
+    # --- the vector of parameters -----------------------------------------------------------
+
+    @property
+    def m0(self):
+        """The start as a vector, (parameters * cells,)."""
+        return self.parameters.vector
+
+    @property
+    def shape(self):
+        """(parameters, nz, ny, nx): of a vector before it is raveled."""
+        return self.parameters.shape
+
+    @property
+    def grid(self):
+        """The points of the cells: `Grid`."""
+        return self.experiments[0].linear.grid
+
+    def dataset(self, m):
+        """Return a vector of parameters, or a gradient by them, as a dataset over (z, y, x).
+
+        Parameters
+        ----------
+        m : (n,) array
+        """
+        return on_grid(self.grid, dict(zip(self.parameters.names, np.reshape(m, self.shape))))
+
+    # --- misfit and gradient ----------------------------------------------------------------
+
+    def fun(self, m):
+        """Return the misfit of a vector of parameters.
+
+        Parameters
+        ----------
+        m : (n,) array
+
+        Raises
+        ------
+        ScenarioError
+            The parameters are impossible, or too fast for the time step.
+        ComputationError
+            The wavefield diverged.
+        """
+        self._move(m)
+        if self._value is None:
+            # of many runs only the last one is stored: the gradient follows each at once
+            self._evaluate(with_gradient=len(self.experiments) > 1)
+        return self._value
+
+    def jac(self, m):
+        """Return the gradient of the misfit, (n,).
+
+        Parameters
+        ----------
+        m : (n,) array
+        """
+        self.fun(m)
+        if self._gradient is None:
+            self._gradient = self.parameters.gradient(
+                self._m, self._adjoint(0, self._derivatives[0])
+            )
+        return self._gradient.copy()
+
+    def fun_and_jac(self, m):
+        """Return both, for `scipy.optimize.minimize(..., jac=True)`.
+
+        Parameters
+        ----------
+        m : (n,) array
+        """
+        return self.fun(m), self.jac(m)
+
+    def _move(self, m):
+        """Make a vector of parameters the current one."""
+        m = np.asarray(m, float).ravel()
+        if self._m is not None and np.array_equal(m, self._m):
+            return
+        if m.size != np.prod(self.shape):
+            words = f"has {m.size:,} values, the problem has {' x '.join(map(str, self.shape))}"
+            raise ScenarioError([Fault("m", words, "start from problem.m0")])
+        linear, cells = self.experiments[0].linear, self.parameters.cells(m)
+        if wrong := sets.problems(cells, linear.fastest, linear.waves):
+            raise ScenarioError(wrong)
+        self._m, self._cells, self._value, self._gradient = m.copy(), cells, None, None
+        self._derivatives = {}
+        for experiment in self.experiments:
+            experiment.forget()
+
+    def _evaluate(self, with_gradient=False):
+        """Misfit, its derivative by the samples, and with many runs the gradient."""
+        if self.observed[0] is None:
+            raise ScenarioError([Fault("observed", "there are no observed data", "give observed=")])
+        value, by_cells = 0.0, 0.0
+        for n in range(len(self.experiments)):
+            more, self._derivatives[n] = self.judged(n, self._samples(n))
+            value += more
+            if with_gradient:
+                by_cells = by_cells + np.stack(self._adjoint(n, self._derivatives[n]))
+        self._value = value
+        if with_gradient:
+            self._gradient = self.parameters.gradient(self._m, by_cells)
+
+    def judged(self, n, samples):
+        """Return the misfit of the samples of run n, and its derivative by them.
+
+        Parameters
+        ----------
+        n : int
+        samples : (steps, channels) array
+        """
+        recording = self.recordings[n]
+        data, value, derivatives = recording.arrays(samples), 0.0, {}
+        for name, observed in self.observed[n].items():
+            weight = self.weights[n].get(name, 1.0)
+            more, slope = self.misfit(weight * data[name], weight * observed, recording.interval)
+            value += float(more)
+            derivatives[name] = weight * np.asarray(slope)
+        return value, recording.transpose(derivatives)
+
+    def _samples(self, n):
+        """Return the samples of run n with the current medium; its increments are stored."""
+        experiment = self.experiments[n]
+        if experiment.state is None:
+            for other in self.experiments:
+                other.forget()
+            stored = next((e.big for e in self.experiments if e.big), {})
+            experiment.big = stored
+            experiment.run(self._cells)
+        return experiment.samples
+
+    def _adjoint(self, n, derivative):
+        """dJ/d(rho, kappa, mu) of run n by the derivative by its samples."""
+        self._samples(n)
+        return self.experiments[n].adjoint(derivative)["cells"]
+
+    # --- linearised -------------------------------------------------------------------------
+
+    def data(self, m=None):
+        """Return the data of a vector of parameters, the start by default: xarray.Dataset.
+
+        Parameters
+        ----------
+        m : (n,) array, optional
+        """
+        self._move(self.m0 if m is None else m)
+        return joined(
+            [r.dataset(self._samples(n)) for n, r in enumerate(self.recordings)], self.names
+        )
+
+    def born(self, dm, m=None):
+        """Return by how much the data change with the parameters, to first order, as one vector:
+        run by run, variable by variable (`data`), raveled.
+
+        Parameters
+        ----------
+        dm : (n,) array
+        m : (n,) array, optional
+            Where; by default the current one, or the start.
+        """
+        self._at(m)
+        changes = self.parameters.changes(self._m, dm)
+        parts = []
+        for n, recording in enumerate(self.recordings):
+            self._samples(n)
+            arrays = recording.arrays(self.experiments[n].born(changes))
+            parts += [values.ravel() for values in arrays.values()]
+        return np.concatenate(parts)
+
+    def adjoint(self, residual, m=None):
+        """Return the transpose of `born`, (n,).
+
+        Parameters
+        ----------
+        residual : (samples,) array
+            As `born` returns it.
+        m : (n,) array, optional
+        """
+        self._at(m)
+        residual, at, total = np.asarray(residual, float).ravel(), 0, 0.0
+        for n, recording in enumerate(self.recordings):
+            derivatives = {}
+            for name, shape in recording.shapes.items():
+                count = int(np.prod(shape))
+                derivatives[name] = residual[at : at + count].reshape(shape)
+                at += count
+            total = total + np.stack(self._adjoint(n, recording.transpose(derivatives)))
+        return self.parameters.gradient(self._m, total)
+
+    def hvp(self, dm, m=None):
+        """Return the Gauss-Newton Hessian of the L2 misfit times a change of the parameters, (n,).
+
+        Parameters
+        ----------
+        dm : (n,) array
+        m : (n,) array, optional
+        """
+        change, at = self.born(dm, m), 0
+        for n, recording in enumerate(self.recordings):
+            for name, shape in recording.shapes.items():
+                count = int(np.prod(shape))
+                weight = np.broadcast_to(self.weights[n].get(name, 1.0), shape).ravel()
+                change[at : at + count] *= recording.interval * weight**2
+                at += count
+        return self.adjoint(change, m)
+
+    def operator(self, m=None):
+        """Return `born` and `adjoint` at a vector of parameters as a
+        `scipy.sparse.linalg.LinearOperator`; pylops takes it by `pylops.aslinearoperator`.
+
+        Parameters
+        ----------
+        m : (n,) array, optional
+        """
+        from scipy.sparse.linalg import LinearOperator
+
+        self._at(m)
+        here = self._m.copy()
+        rows = sum(int(np.prod(s)) for r in self.recordings for s in r.shapes.values())
+        return LinearOperator(
+            (rows, len(here)),
+            matvec=lambda dm: self.born(dm.ravel(), here),
+            rmatvec=lambda residual: self.adjoint(residual, here),
+            dtype=float,
+        )
+
+    def _at(self, m):
+        """Make a vector of parameters the current one: the one given, the last one, the start."""
+        if m is not None or self._m is None:
+            self._move(self.m0 if m is None else m)
+
+
+def check_options(parameters, every):
+    """Refuse parameters of no set, and numbers of steps that are none."""
+    sets.set_of(parameters)
+    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+        raise ScenarioError([Fault("every", f"{every!r} is no number of steps", "use 1 or more")])
+
+
+def misfit_of(misfit):
+    """Return the function of a misfit by its name, or the function itself."""
+    if callable(misfit):
+        return misfit
+    if misfit in MISFITS:
+        return MISFITS[misfit]
+    words = f"there is no misfit {misfit!r}"
+    remedy = (
+        f"{nearest(str(misfit), MISFITS)}choose one of {', '.join(MISFITS)}, or give a function"
+    )
+    raise ScenarioError([Fault("misfit", words, remedy)])
+
+
+def shots_of(scenario):
+    """Return the scenario of each run by the name of its shot: many where shots in space run one by
+    one, else the scenario itself.
+    """
+    if not METHODS[scenario.method].shots(scenario):
+        return {"": scenario}
+    from craton.shots.survey import prepare
+
+    return {shot.name: shot.scenario for shot in prepare(scenario).shots}

@@ -1,0 +1,334 @@
+"""A scenario as an inversion sees it: what is covered, and the plans of its forward, transposed and
+perturbed (Born) steps for one medium of the cells.
+"""
+
+from dataclasses import replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from craton.conventions import FACES
+from craton.core.plan import Phase
+from craton.errors import Problem, ScenarioError
+from craton.methods.finite_difference import (
+    adjoint,
+    build,
+    dependences,
+    increments,
+    material,
+    points,
+    scheme,
+    sensitivity,
+)
+from craton.methods.shared.reuse import Reuse
+from craton.methods.shared.tables import injection, sampling, table_of
+from craton.model.media import earth
+from craton.survey import receivers as survey_receivers
+from craton.survey import source_files
+from craton.survey.faults import FiniteFault
+from craton.survey.planes import PlaneWave
+from craton.survey.whereabouts import located
+
+RECEIVERS = "gradients need receivers: add [[receivers]]"
+
+
+def refused_tables(scenario):
+    """Return what gradients do not cover yet and the tables of a scenario say: list of Problem.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
+    model, boundaries = scenario.model, scenario.boundaries
+    kinds = {boundaries.face(name) for name in FACES}
+    surface = boundaries.face("top") == "free" and boundaries.surface
+    wrong = [
+        (getattr(model, "attenuation", None), "model.attenuation", "attenuation", "leave it out"),
+        (model.topography is not None, "model.topography", "topography", "leave it out"),
+        ("a1" in kinds, "boundaries", '"a1" faces', 'use "cpml" or "sponge"'),
+        (
+            surface in ("imaging", "imaging-2"),
+            "boundaries.surface",
+            f'"{surface}", which has no exact transpose',
+            'use "sbp"',
+        ),
+    ]
+    return [
+        Problem(key, f"gradients do not cover {words}", remedy)
+        for is_wrong, key, words, remedy in wrong
+        if is_wrong
+    ]
+
+
+def refused_on_grid(d, sources):
+    """Return what gradients do not cover yet and the discretisation shows: list of Problem.
+
+    Parameters
+    ----------
+    d : Discretisation
+    sources : list
+    """
+    wrong = []
+    if d.anisotropic:
+        wrong.append(("model", "an anisotropic medium", "leave Thomsen's parameters out"))
+    for s in sources:
+        if isinstance(s, FiniteFault | PlaneWave):
+            kind = "a plane wave" if isinstance(s, PlaneWave) else "a finite fault"
+            wrong.append(("source", f"{s.name}: {kind}", "use point sources"))
+        elif s.force is not None and touches_layer(d, s):
+            words = f"{s.name}: a force on points of a CPML layer, or next to one"
+            wrong.append(("source", words, "move it inwards"))
+    return [Problem(key, f"gradients do not cover {words}", remedy) for key, words, remedy in wrong]
+
+
+def touches_layer(d, source):
+    """Return True for a force on points whose medium is that of the edge of a CPML layer: its
+    weights have the density of their own cells, the step has that of the edge.
+    """
+    offsets = [d.layout.place(index) for index, _ in points.force_rows(d, source)]
+    for axis in (*d.horizontal, 2):
+        low, high = d.unstretched(axis)
+        at = np.concatenate([place[2 - axis] for place in offsets])
+        beyond = (low > 0 and at.min() < low) or (
+            high < d.grid.shape[2 - axis] and at.max() + 1 >= high
+        )
+        if beyond:
+            return True
+    return False
+
+
+class Linearised:
+    """A scenario of one run, discretised once, with a medium that may change.
+
+    Time step, absorbing layers and sources' series stay those of the scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+
+    Raises
+    ------
+    ScenarioError
+        The scenario is wrong, or asks for what gradients do not cover.
+    """
+
+    def __init__(self, scenario):
+        self.scenario = scenario
+        build.refuse(refused_tables(scenario))
+        self.grid = build.grid_of(scenario)
+        build.refuse(build.problems(scenario, self.grid, Reuse(keep=False)))
+        values = partial(earth.point_values, scenario.model)
+        self.sources = source_files.build_all(scenario, values)
+        self.receivers = located(survey_receivers.build(scenario), scenario, self.sources)
+        self.d = build.discretise(scenario, self.grid, self.sources)
+        build.refuse(refused_on_grid(self.d, self.sources))
+        self.channels = survey_receivers.channels(
+            len(self.receivers), scenario.output.waveforms, self.d.motion, max(len(self.d.shots), 1)
+        )
+        self.channels += self.receivers.fibre_channels()
+        if not self.channels:
+            raise ScenarioError([Problem("receivers", RECEIVERS, "")])
+
+    @cached_property
+    def cells(self):
+        """Density, bulk and shear modulus of the scenario's model, averaged over the cells:
+        (nz, ny, nx) each, kg/m3 and Pa.
+        """
+        averages = material.cells(self.d, self.grid, 0, self.grid.shape[0])
+        return tuple(np.array(v, float) for v in averages)
+
+    @property
+    def waves(self):
+        """What is computed: ``"acoustic"``, ``"P-SV"``, ``"SH"`` or, in space, ``"elastic"``."""
+        return "acoustic" if self.d.acoustic else self.d.motion or "elastic"
+
+    @property
+    def fastest(self):
+        """Fastest wave that the time step carries, m/s."""
+        d, spacing = self.d, self.grid.spacing
+        radius = d.closure.spectral_radius if d.free else None
+        return scheme.stable_step(d.stencil, spacing, 1.0, radius) / d.dt
+
+    def at(self, cells):
+        """Return the `State` of a medium.
+
+        Parameters
+        ----------
+        cells : (rho, kappa, mu)
+            (nz, ny, nx) each, kg/m3 and Pa.
+        """
+        return State(self, cells)
+
+
+class State:
+    """Plans and chain rule of a `Linearised` scenario with one medium.
+
+    Parameters
+    ----------
+    problem : Linearised
+    cells : (rho, kappa, mu)
+    """
+
+    def __init__(self, problem, cells):
+        self.problem, self.cells = problem, cells
+        self.d = problem.d.with_cells(cells)
+        d, sources = self.d, problem.sources
+        self.medium = sensitivity.Medium(d)
+        self.forces = [s for s in sources if s.force is not None]
+        self.moments = [s for s in sources if s.moment is not None]
+        self.of_receivers = dependences.of_receivers(d, problem.channels, problem.receivers)
+        self.of_forces = dependences.of_forces(d, self.forces)
+        self.of_moments = dependences.of_moments(d, self.moments)
+
+    @property
+    def columns(self):
+        """Number of recorded channels."""
+        return len(self.problem.channels)
+
+    @cached_property
+    def rows(self):
+        """(index, weight) of each channel."""
+        d, xyz = self.d, self.problem.receivers.xyz
+        return [
+            _joined(points.channel_rows(d, c, None if c.terms else xyz[c.receiver]))
+            for c in self.problem.channels
+        ]
+
+    def fills(self, plan):
+        """Return what fills the material of a plan, see `Machine.commit`."""
+        return {
+            name: partial(material.fill, d=self.d, name=name)
+            for name, array in plan.arrays.items()
+            if array.filled
+        }
+
+    @cached_property
+    def plain(self):
+        """The plan of a run, as `craton plan` would make it of this medium."""
+        return self._arranged(self.problem.sources)
+
+    @cached_property
+    def series(self):
+        """What forces and moments inject at each step, (steps, sources) by half step."""
+        arrays = self.plain.arrays
+        return {
+            step: np.asarray(arrays[f"{step}_series"].data, float)
+            for step in increments.PARTS
+            if f"{step}_series" in arrays
+        }
+
+    def forward(self, slots, every=1):
+        """Return the plan of steps that store their increments and record all channels, and behind
+        these what multiplies the ratios of `dependences.of_receivers`, at every step.
+
+        Parameters
+        ----------
+        slots, every : int
+            See `increments`; with no slots nothing is stored.
+        """
+        arrays, launches = {}, {}
+        if slots:
+            arrays = increments.store(self.d, slots)
+            for part in increments.PARTS:
+                for place, kernel in (("before", "keep"), ("updated", "increment")):
+                    launch = increments.launch(self.d, kernel, slots, every, part)
+                    launches[f"{part}_{place}"] = [launch]
+        plan = self._arranged(self.problem.sources, (arrays, launches))
+        return self._recording(plan, [*self.rows, *(one.rows for one in self.of_receivers)])
+
+    def _arranged(self, sources, more=({}, {})):
+        """Return a plan with sources, and with more arrays and launches."""
+        problem = self.problem
+        return build.arranged(
+            self.d, sources, problem.receivers, problem.channels, Reuse(keep=False), more
+        )
+
+    def _recording(self, plan, rows):
+        """Return the plan with a record of all steps of some rows."""
+        arrays, launches = sampling(rows, plan.steps, plan.precision)
+        phases = (*plan.phases[:-1], replace(plan.phases[-1], launches=tuple(launches)))
+        return replace(plan, arrays=plan.arrays | arrays, phases=phases, slots=plan.steps)
+
+    def adjoint(self, slots, every=1):
+        """Return the plan of the transposed steps; see `adjoint.plan`."""
+        residuals = [self.medium.of_receivers(rows) for rows in self.rows]
+        taps = {
+            "moment": [_joined(points.moment_rows(self.d, s)) for s in self.moments],
+            "force": [_joined(points.force_rows(self.d, s)) for s in self.forces],
+        }
+        taps["moment"] += [one.rows for one in self.of_moments]
+        taps["force"] += [one.rows for one in self.of_forces]
+        taps = {
+            name: [self.medium.of_sources(rows) for rows in table] for name, table in taps.items()
+        }
+        return adjoint.plan(self.d, residuals, taps, slots, every)
+
+    def born(self, slots, every=1):
+        """Return the plan of the steps of a perturbation: increments scattered by the array
+        ``coefficients`` in place of sources, and ``force_series``, ``moment_series`` where the
+        rows of these depend on the medium.
+        """
+        d, more = self.d, increments.store(self.d, slots)
+        more |= increments.sums(d, "coefficients")
+        launches = {
+            f"{part}_updated": [increments.launch(d, "scatter", slots, every, part)]
+            for part in increments.PARTS
+        }
+        plan = self._arranged([], (more, launches))
+        phases = list(plan.phases)
+        for n, (name, table) in enumerate((("force", self.of_forces), ("moment", self.of_moments))):
+            if table:
+                arrays, inject = _injection(d, name, [one.rows for one in table])
+                plan = replace(plan, arrays=plan.arrays | arrays)
+                both = (inject, *phases[n].launches) if n == 0 else (*phases[n].launches, inject)
+                phases[n] = Phase(phases[n].name, both)
+        return self._recording(replace(plan, phases=tuple(phases)), self.rows)
+
+    # --- the medium ---------------------------------------------------------------------------
+
+    def gradient(self, sums, ratios, scale=1.0):
+        """Return dJ/d(rho, kappa, mu) of the cells.
+
+        Parameters
+        ----------
+        sums : (sums, nz, ny, nx) array
+            Of ``correlate``.
+        ratios : sequence of float
+            dJ/d(ratio) of the dependences of receivers, forces and moments, in this order.
+        scale : float
+            See `sensitivity.Medium.gradient`.
+        """
+        rho, kappa, mu = self.medium.gradient(sums, scale)
+        by_kappa, by_mu = dependences.by_moduli(self.dependences, ratios, self.cells)
+        return rho, kappa + by_kappa, mu + by_mu
+
+    @property
+    def dependences(self):
+        """Of receivers, forces and moments."""
+        return [*self.of_receivers, *self.of_forces, *self.of_moments]
+
+    def perturbation(self, changes):
+        """Return the coefficients of ``scatter``, and by how much each ratio changes.
+
+        Parameters
+        ----------
+        changes : (rho, kappa, mu)
+            (nz, ny, nx) each.
+        """
+        _, kappa, mu = changes
+        coefficients = self.medium.perturbation(*changes)
+        shape = (len(coefficients), *self.d.shape)
+        ratios = dependences.changes(self.dependences, kappa, mu, self.cells)
+        return np.broadcast_to(coefficients, shape), ratios
+
+
+def _joined(rows):
+    """Return rows of several fields as one table."""
+    return tuple(np.concatenate(part) for part in zip(*rows))
+
+
+def _injection(d, name, rows):
+    """Arrays and launch that inject columns of a series that is filled for each perturbation."""
+    columns = [np.full(len(index), n) for n, (index, _) in enumerate(rows)]
+    table = table_of(*(np.concatenate(p) for p in zip(*((*r, c) for r, c in zip(rows, columns)))))
+    return injection(name, table, np.zeros((d.steps, len(rows))), d.precision)

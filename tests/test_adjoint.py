@@ -1,0 +1,320 @@
+"""Gradients are exact: transposes by dot products, the gradient by central differences and by Taylor's remainder."""
+
+import numpy as np
+import pytest
+from inversecase import Case, place, scenario
+
+import craton
+from craton.errors import ScenarioError
+from craton.survey import filters, leapfrog
+
+EXACT, CENTRAL = 1e-13, 1e-8
+WATER, SOFT = (
+    {
+        "kind": "layers",
+        "layers": [
+            {"top": 0, "vp": vp, "vs": vs, "rho": rho},
+            {"top": -85, "vp": 2500, "vs": 1400, "rho": 2200},
+        ],
+    }
+    for vp, vs, rho in ((1500, 0, 1000), (1200, 500, 1800))
+)
+SEA = {"kind": "homogeneous", "vp": 2000, "vs": 0, "rho": 1000}
+FIBRE = {
+    "name": "F",
+    "das": {"along": [place(2, 0.2, 0.1), place(2, 0.8, 0.0)], "spacing": 20, "gauge": 40},
+}
+
+
+def force(*parts, components=(1e9, 2e9), **more):
+    """A point force in the plane."""
+    return {"kind": "force", "at": place(2, *parts), "force": list(components)} | more
+
+
+def explosion(*parts):
+    """An explosion."""
+    return {"kind": "explosion", "at": place(len(parts), *parts), "moment": 1e12}
+
+
+CASES = {
+    "free surface and CPML": {},
+    "CPML all around": {"boundaries": {"top": "cpml"}},
+    "sponge": {"boundaries": {"others": "sponge", "sponge": {"thickness": 5, "strength": 0.1}}},
+    "rigid": {"boundaries": {"top": "rigid", "others": "rigid"}},
+    "periodic": {"boundaries": {"bottom": "cpml", "others": "periodic"}},
+    "damped layers": {"model": SOFT},
+    "sea floor": {
+        "model": WATER,
+        "output": {"waveforms": ["velocity", "pressure"]},
+        "source": [explosion(0.41, 0.2), force(0.41, 0.6)],
+    },
+    "force on the surface": {"source": [force(0.4, 0.0)]},
+    "explosion below the surface": {"source": [explosion(0.4, 0.06)]},
+    "pressure and strain": {"output": {"waveforms": ["pressure", "strain_rate", "rotation_rate"]}},
+    "resampled": {
+        "output": {"waveforms": ["velocity", "displacement", "acceleration"], "sampling": 0.004}
+    },
+    "fibre": {"receivers": [FIBRE]},
+    "two shots": {"source": [force(0.3, 0.3, shot="a"), force(0.6, 0.0, shot="b")]},
+    "order 2": {"run": {"order": 2}},
+    "SH": {"waves": "SH", "source": [force(0.4, 0.4, components=(0, 1e9, 0))]},
+    "acoustic": {
+        "waves": "acoustic",
+        "model": SEA,
+        "source": [explosion(0.4, 0.2)],
+        "output": {"waveforms": ["pressure", "velocity"]},
+    },
+    "space": {"dimensions": 3, "output": {"waveforms": ["velocity", "pressure"]}},
+    "space, CPML all around": {"dimensions": 3, "boundaries": {"top": "cpml"}},
+    "space, sea floor": {"dimensions": 3, "model": WATER},
+    "space, acoustic": {
+        "dimensions": 3,
+        "model": SEA,
+        "source": [explosion(0.4, 0.4, 0.05)],
+        "output": {"waveforms": ["pressure"]},
+    },
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_exact(name):
+    """<F s, r> = <s, F^T r> by the series of sources, <B dm, r> = <dm, B^T r> by the medium, and central differences."""
+    case = Case(scenario(**CASES[name]))
+    assert case.of_sources() < EXACT
+    assert case.of_medium() < EXACT
+    assert case.of_differences() < CENTRAL
+
+
+def test_single_precision():
+    case = Case(scenario(run={"precision": "float32"}))
+    assert case.of_sources() < 1e-5
+    assert case.of_medium() < 1e-5
+    double = Case(scenario())
+    slopes = [one.problem.jac(one.m) for one in (case, double)]
+    assert np.linalg.norm(slopes[0] - slopes[1]) < 1e-4 * np.linalg.norm(slopes[1])
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A case of the first kind."""
+    return Case(scenario())
+
+
+def test_the_remainder_is_of_second_order_over_four_decades(plain):
+    value, slope = plain.problem.fun(plain.m), plain.problem.jac(plain.m) @ plain.dm
+    steps = 0.01 * 10.0 ** -np.arange(5)
+    rest = [abs(plain.problem.fun(plain.m + e * plain.dm) - value - e * slope) for e in steps]
+    assert np.polyfit(np.log(steps), np.log(rest), 1)[0] == pytest.approx(2, abs=0.05)
+
+
+@pytest.mark.parametrize("misfit", ["correlation", "travel_time", "envelope"])
+def test_misfits(misfit):
+    assert Case(scenario(), misfit=misfit).of_differences() < CENTRAL
+
+
+def test_a_function_as_a_misfit(plain):
+    def cubed(computed, observed, interval):
+        rest = (computed - observed) * 1e6
+        return float((rest**4).sum()), 4e6 * rest**3
+
+    assert Case(scenario(), misfit=cubed).of_differences() < CENTRAL
+
+
+@pytest.mark.parametrize("names", [("lambda", "mu"), ("rho", "ip", "is"), ("kappa", "mu", "rho")])
+def test_parameters(names):
+    assert Case(scenario(), names, varied=0.005).of_differences() < CENTRAL
+
+
+def test_checkpoints_give_the_same_bits(plain):
+    other = Case(scenario(), memory=1.2e6)
+    assert other.problem.experiments[0].replayed
+    assert not plain.problem.experiments[0].replayed
+    np.testing.assert_array_equal(other.problem.jac(other.m), plain.problem.jac(plain.m))
+    np.testing.assert_array_equal(
+        other.problem.born(other.dm, other.m), plain.problem.born(plain.dm, plain.m)
+    )
+
+
+def test_every_third_step_is_nearly_as_good():
+    """Some ten steps in the shortest period: products need two samples of theirs."""
+    smooth = {"wavelet": {"kind": "ricker", "frequency": 15, "delay": 0.08}}
+    source = [force(0.41, 0.43) | smooth]
+    cases = [Case(scenario(steps=110, source=source), every=every) for every in (1, 3)]
+    one, two = (case.problem.jac(case.m) * case.m0 for case in cases)
+    assert np.linalg.norm(one - two) < 0.01 * np.linalg.norm(one)
+
+
+def test_shots_in_space_are_runs_whose_gradients_add_up():
+    sources = [
+        {"kind": "force", "at": place(3, x, 0.5, 0.3), "force": [1e9, 0, 2e9], "shot": shot}
+        for x, shot in ((0.4, "a"), (0.6, "b"))
+    ]
+    whole = Case(scenario(3, source=sources))
+    slope, observed = whole.problem.jac(whole.m), whole.problem.data(whole.m * 1.01)
+    assert whole.of_medium() < EXACT
+    whole = craton.Problem(scenario(3, source=sources), observed)
+    value, total = whole.fun(slope * 0 + whole.m0), whole.jac(whole.m0)
+    alone = [
+        craton.Problem(
+            scenario(3, source=[{k: v for k, v in source.items() if k != "shot"}]),
+            observed.sel(shot=source["shot"]),
+        )
+        for source in sources
+    ]
+    assert value == pytest.approx(sum(one.fun(one.m0) for one in alone), rel=1e-12)
+    parts = sum(one.jac(one.m0) for one in alone)
+    assert np.linalg.norm(total - parts) < 1e-12 * np.linalg.norm(parts)
+
+
+def test_weights(plain):
+    observed = plain.problem.data(plain.m)
+    muted = craton.Problem(
+        scenario(), observed, weights={"velocity": np.array([1.0, 0])[:, None, None]}
+    )
+    rest = (muted.data().velocity - observed.velocity).values[0]
+    expected = 0.5 * float(observed.time[1] - observed.time[0]) * (rest**2).sum()
+    assert muted.fun(muted.m0) == pytest.approx(expected, rel=1e-12)
+
+
+def test_transposes_of_filters():
+    rng = np.random.default_rng(0)
+    dt, n, times = 0.002, 150, np.arange(0, 0.29, 0.006)
+    pairs = [
+        (
+            lambda x: leapfrog.from_leapfrog(x, dt, 0.5, 30.0),
+            lambda y: leapfrog.from_leapfrog_transposed(y, dt, 0.5, 30.0),
+            n,
+        ),
+        (
+            lambda x: leapfrog.for_leapfrog(x, dt, 0.5),
+            lambda y: leapfrog.for_leapfrog_transposed(y, dt, 0.5),
+            n,
+        ),
+        (lambda x: filters.integrate(x, dt), lambda y: filters.integrate_transposed(y, dt), n),
+        (
+            lambda x: filters.differentiate(x, dt),
+            lambda y: filters.differentiate_transposed(y, dt),
+            n,
+        ),
+        (
+            lambda x: filters.resample(x, 0.001, dt, times, 60.0),
+            lambda y: filters.resample_transposed(y, 0.001, dt, times, n, 60.0),
+            len(times),
+        ),
+    ]
+    for forward, back, count in pairs:
+        x, y = rng.standard_normal((n, 3)), rng.standard_normal((count, 3))
+        assert (forward(x) * y).sum() == pytest.approx((back(y) * x).sum(), rel=1e-12)
+
+
+GRID = {"x": 28, "z": 24}
+
+
+def test_the_dataset_of_a_gradient(plain):
+    observed = plain.problem.data(plain.m)
+    out = craton.gradient(scenario(), observed, parameters=("vp", "rho"))
+    fresh = craton.Problem(scenario(), observed, parameters=("vp", "rho"))
+    slope = fresh.dataset(fresh.jac(fresh.m0))
+    assert out.attrs["misfit"] == fresh.fun(fresh.m0) > 0
+    for name in ("vp", "rho"):
+        assert dict(out[name].sizes) == GRID
+        np.testing.assert_array_equal(out[name], slope[name])
+    assert dict(out.illumination.sizes) == GRID and (out.illumination > 0).any()
+    brightest = out.illumination.argmax(("x", "z"))
+    source = [place(2, 0.41, 0.43), place(2, 0.6, 0.6)]
+    where = [float(out[axis][brightest[axis]]) for axis in ("x", "z")]
+    assert min(np.abs(np.subtract(where, at)).max() for at in source) < 30
+    rest = fresh.data(fresh.m0).velocity - observed.velocity
+    step = float(observed.time[1] - observed.time[0])
+    np.testing.assert_allclose(out.adjoint_velocity, step * rest, atol=1e-30)
+
+
+def test_a_linear_operator(plain):
+    operator = plain.problem.operator(plain.m)
+    assert operator.shape == (plain.problem.born(plain.dm).size, plain.m.size)
+    rest = operator.matvec(plain.dm)
+    step = plain.problem.recordings[0].interval
+    np.testing.assert_allclose(
+        operator.rmatvec(step * rest), plain.problem.hvp(plain.dm), rtol=1e-9, atol=1e-30
+    )
+
+
+def told(words, *arguments, **options):
+    """The text of the error that a problem ends with, which must hold some words."""
+    with pytest.raises(ScenarioError) as caught:
+        craton.Problem(*arguments, **options)
+    for word in words:
+        assert word in str(caught.value), str(caught.value)
+
+
+def test_wrong_data_are_told_before_anything_runs(plain, monkeypatch):
+    observed, here = plain.problem.data(plain.m), scenario()
+    monkeypatch.setattr("craton.inverse.experiment.march", None)
+    told(["along time", "time.duration"], here, observed.isel(time=slice(0, 20)))
+    told(["times differ", "output.sampling"], here, observed.assign_coords(time=observed.time * 2))
+    other = observed.assign_coords(receiver=["B", "A"])
+    told(['receiver 0 is "B"', '"A"', ".sel"], here, other)
+    told(
+        ["1 samples are not finite"],
+        here,
+        observed.where(observed.velocity != observed.velocity.max()),
+    )
+    told(["has no variables", "velocity"], here, 3.0)
+    told(["dimensions receiver, time"], here, observed.isel(component=0, drop=True))
+    told(["no misfit 'l3'", "travel_time"], here, observed, "l3")
+    told(["vp, mu are not", "ip, is, rho"], here, observed, parameters=("vp", "mu"))
+    told(["every", "0 is no number"], here, observed, every=0)
+    told(["weights.speed", "velocity"], here, observed, weights={"speed": 1})
+    told(["does not broadcast"], here, observed, weights={"velocity": np.ones(7)})
+
+
+def test_impossible_parameters_are_told(plain):
+    problem = craton.Problem(scenario(), plain.problem.data(plain.m))
+    m = problem.m0.reshape(problem.shape)
+    for change, words in (
+        (lambda v: v[:2], "has 1,344 values"),
+        (lambda v: v * np.array([2, 1, 1]).reshape(3, 1, 1, 1), "too fast for the time step"),
+        (lambda v: v * np.array([1, 1, -1]).reshape(3, 1, 1, 1), "not positive"),
+        (lambda v: v * np.array([0.5, 1, 1]).reshape(3, 1, 1, 1), "bulk moduli"),
+        (lambda v: np.where(v > 2400, np.nan, v), "not finite"),
+    ):
+        with pytest.raises(ScenarioError, match=words):
+            problem.fun(change(m))
+    with pytest.raises(ScenarioError, match="no observed data"):
+        craton.Problem(scenario()).fun(problem.m0)
+
+
+REFUSED = {
+    "attenuation": (
+        {
+            "model": {
+                "kind": "homogeneous",
+                "vp": 2500,
+                "vs": 1400,
+                "rho": 2200,
+                "qp": 50,
+                "qs": 30,
+                "attenuation": {"band": [5, 50]},
+            }
+        },
+        "attenuation",
+    ),
+    "a1": ({"boundaries": {"others": "a1"}}, "a1"),
+    "imaging": ({"boundaries": {"surface": "imaging"}}, "sbp"),
+    "force in a layer": ({"source": [force(0.5, 0.8)]}, "move it inwards"),
+    "no receivers": ({"receivers": []}, "need receivers"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_covered_is_refused(name):
+    tables, words = REFUSED[name]
+    told([words], scenario(**tables))
+
+
+def test_other_methods_are_refused():
+    from craton.methods import METHODS
+
+    for name in ("sem", "gravity"):
+        with pytest.raises(ScenarioError, match="method"):
+            METHODS[name].linearised(None)

@@ -80,9 +80,7 @@ class Discretisation:
 
     def with_cells(self, cells):
         """Return the same with the medium of its cells: rho, kappa, mu."""
-        other = replace(self, cells=tuple(cells))
-        other.__dict__["speeds"] = self.speeds  # of the scenario's model; slow for files
-        return other
+        return replace(self, cells=tuple(cells)).sharing(self)
 
     def sharing(self, other):
         """Return self, with what `other` knows of the same medium on the same grid.

@@ -112,18 +112,20 @@ def read_stations(path):
         if separator in lines[0][1]
         else str.split
     )
-    heading, *rows = (split(line) for _, line in lines)
+    if separator in lines[0][1] and not any('"' in line for _, line in lines):
+        heading, *rows = (line.split(separator) for _, line in lines)
+    else:
+        heading, *rows = (split(line) for _, line in lines)
     columns = _columns(_renamed([name.strip().lower() for name in heading]))
-    table = [_station(n, cells, columns) for (n, _), cells in zip(lines[1:], rows)]
-    pairs = [(row.get("network", ""), row["name"]) for row in table]
-    values = {c: np.array([row[c] for row in table]) for c in columns if c not in TEXT_COLUMNS}
+    texts, values = _plain_columns(rows, columns) or _columns_by_row(lines[1:], rows, columns)
+    pairs = list(zip(texts.get("network", [""] * len(rows)), texts["name"]))
     on_earth = "longitude" in columns
     networks, codes = (list(column) for column in zip(*pairs))
     x, y = ("longitude", "latitude") if on_earth else ("x", "y")
     deep = "depth" in columns or not {"z", "elevation"} & set(columns)
     elevation = values.get("elevation")
     height = values.get("z", elevation)
-    depth = values.get("depth", np.zeros(len(table))) if deep else -height
+    depth = values.get("depth", np.zeros(len(rows))) if deep else -height
     where = "geographic" if on_earth else "model"
     names = unique_codes(pairs)
     return Stations(
@@ -160,6 +162,30 @@ def _columns(heading):
         raise ValueError(f"{fault}; its columns are {', '.join(heading)}")
     heights = ("depth", "elevation", "network") if on_earth else ("z", "depth", "network")
     return {c: heading.index(c) for c in (*needed, *heights) if c in heading}
+
+
+def _plain_columns(rows, columns):
+    """Texts and SI numbers by column, of rows without units and faults; None of others, which are
+    to be read one by one.
+    """
+    if min(map(len, rows)) <= max(columns.values()):
+        return None
+    columns_of = {name: [cells[place] for cells in rows] for name, place in columns.items()}
+    texts = {c: [t.strip() for t in columns_of[c]] for c in TEXT_COLUMNS if c in columns}
+    try:
+        values = {c: np.array(list(map(float, columns_of[c]))) for c in columns if c not in texts}
+    except ValueError:
+        return None
+    if not all(texts["name"]) or not all(np.isfinite(column).all() for column in values.values()):
+        return None
+    return texts, values
+
+
+def _columns_by_row(lines, rows, columns):
+    """Return the same from rows that may carry units; says which line is wrong."""
+    table = [_station(n, cells, columns) for (n, _), cells in zip(lines, rows)]
+    texts = {c: [row[c] for row in table] for c in TEXT_COLUMNS if c in columns}
+    return texts, {c: np.array([row[c] for row in table]) for c in columns if c not in texts}
 
 
 def _station(number, cells, columns):

@@ -20,6 +20,7 @@ from craton.methods.finite_difference import (
     operators,
     points,
     ranks,
+    receiver_points,
     relaxing,
     scheme,
     snapshots,
@@ -331,7 +332,7 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {})):
     band = max(fault_band, band if np.isfinite(band) or not fault_band else 0.0)
     record_arrays, record = reuse.get(
         "recording",
-        lambda: points.recording(d, channels, receivers, slots),
+        lambda: receiver_points.recording(d, channels, receivers, slots),
         (d.acoustic, slots, channels, receivers.xyz.tolist()),
     )
     arrays |= source_arrays | record_arrays
@@ -372,8 +373,8 @@ def warnings(d, sources, receivers):
         *survey_warnings(d.scenario, sources, d.start),
         *acoustic.warnings(d, sources),
     ]
-    placed = [*((s.name, s.points) for s in sources), *zip(receivers.names, receivers.xyz)]
-    in_layer = [name for name, xyz in placed if inside_layer(d, xyz)]
+    in_layer = [source.name for source in sources if inside_layer(d, source.points).any()]
+    in_layer += [receivers.names[n] for n in np.flatnonzero(inside_layer(d, receivers.xyz))]
     if in_layer:
         names = ", ".join(in_layer[:5]) + (
             f" and {len(in_layer) - 5} more" if len(in_layer) > 5 else ""
@@ -397,8 +398,9 @@ def growing(d):
 
 
 def inside_layer(d, xyz):
-    """Return True where a position, or any of several, is within an absorbing layer."""
-    xyz, options = np.atleast_2d(xyz), d.scenario.boundaries
+    """Return which positions, shape (n, 3), are within an absorbing layer: (n,) booleans."""
+    xyz, options = np.asarray(xyz, float).reshape(-1, 3), d.scenario.boundaries
+    inside = np.zeros(len(xyz), bool)
     for kind, planes in (
         ("cpml", options.cpml.thickness),
         ("sponge", options.sponge.thickness),
@@ -406,11 +408,9 @@ def inside_layer(d, xyz):
     ):
         thickness = planes * d.grid.spacing
         for axis, side in d.faces(kind):
-            if (
-                np.abs(xyz[:, axis] - d.grid.bounds("xyz"[axis])[side]) < thickness * (1 - 1e-9)
-            ).any():
-                return True
-    return False
+            distance = np.abs(xyz[:, axis] - d.grid.bounds("xyz"[axis])[side])
+            inside |= distance < thickness * (1 - 1e-9)
+    return inside
 
 
 def wavefield(d):

@@ -15,7 +15,7 @@ from craton.methods.finite_difference import material
 from craton.methods.finite_difference.acoustic import isotropic
 from craton.methods.finite_difference.scheme import VELOCITY
 from craton.methods.shared.interpolate import REACH, axis_weights, point_weights, scattered_weights
-from craton.methods.shared.tables import injection, sampling, table_of
+from craton.methods.shared.tables import injection, table_of
 from craton.model.ground import terrain
 from craton.survey import leapfrog
 from craton.survey.faults import FiniteFault
@@ -257,59 +257,3 @@ def sources(d, point_sources):
             bands.append(leapfrog.band(series, d.dt))
             launches[phase] = replace(launch, places=d.layout.place(table[0]))
     return arrays, launches, max(bands, default=np.inf)
-
-
-def channel_rows(d, channel, xyz):
-    """(index, weight) rows whose sum is the channel's value."""
-    if channel.terms:  # of a fibre
-        for at, axis, factor in channel.terms:
-            if VELOCITY[axis] in d.fields:
-                yield from (
-                    (index, factor * weights)
-                    for _, index, _, weights in velocity_at(d, axis, place(d, at))
-                )
-        return
-    position, h = place(d, xyz, channel.shot), d.grid.spacing
-    if channel.quantity == "velocity":
-        yield from (
-            (index, weights)
-            for _, index, _, weights in velocity_at(d, "ENZ".index(channel.component), position)
-        )
-        return
-    if channel.quantity == "pressure":
-        yield from pressure_rows(d, position)
-        return
-    if channel.quantity == "strain_rate":
-        a, b = COMPONENT_AXES[channel.component]
-        terms = [(VELOCITY[a], b, 0.5 / h), (VELOCITY[b], a, 0.5 / h)]
-    else:  # rotation_rate, half the curl
-        a = "ENZ".index(channel.component)
-        b, c = (a + 1) % 3, (a + 2) % 3
-        terms = [(VELOCITY[c], b, 0.5 / h), (VELOCITY[b], c, -0.5 / h)]
-    for field, derivative, scale in terms:
-        if field in d.fields and not (d.planar and derivative == 1):
-            index, _, weights = nodes(d, field, position, derivative)
-            yield index, scale * weights
-
-
-def pressure_rows(d, position):
-    """Minus a third of the trace of stress; in the plane, syy is the share of sxx + szz that keeps
-    eyy zero.
-    """
-    for field in d.normal:
-        index, at, weights = nodes(d, field, position)
-        yield index, -weights * material.trace_share(d, at)
-
-
-def recording(d, channels, receivers, slots):
-    """Arrays and launches that sample every channel into a ring of `slots` steps and count the
-    steps.
-    """
-    rows = [
-        [
-            np.concatenate(part)
-            for part in zip(*channel_rows(d, c, None if c.terms else receivers.xyz[c.receiver]))
-        ]
-        for c in channels
-    ]
-    return sampling(rows, slots, d.precision)

@@ -43,6 +43,56 @@ def axis_weights(position, lowest, highest, derivative=0):
     return first, _fitted(round(position - first, 12), count, derivative)
 
 
+def axis_weights_many(positions, lowest, highest, derivative=0):
+    """Return the weights of `axis_weights` for many positions, each with the same bits.
+
+    Parameters
+    ----------
+    positions : ndarray, shape (n,)
+        In units of the spacing.
+    lowest, highest : int
+        Limits of the indices.
+    derivative : int, optional
+
+    Returns
+    -------
+    first : ndarray of int, shape (n,)
+        Index of the first point of each position.
+    count : ndarray of int, shape (n,)
+        Number of its points.
+    weights : ndarray, shape (n, NODES)
+        Zero behind the last point.
+    """
+    positions = np.asarray(positions, dtype=float)
+    nearest, below = np.rint(positions), np.floor(positions).astype(np.int64)
+    on_point = (lowest <= nearest) & (nearest <= highest) & (np.abs(positions - nearest) < 1e-9)
+    on_point &= derivative == 0
+    first = below - NODES // 2 + 1
+    at_edge = (first < lowest) | (first + NODES - 1 > highest)
+    of_edge = min(EDGE_NODES[derivative], highest - lowest + 1)
+    edge_first = np.maximum(below - of_edge // 2 + 1, lowest)
+    edge_first = np.minimum(edge_first, highest - of_edge + 1)
+    count = np.where(on_point, 1, np.where(at_edge, of_edge, NODES))
+    first = np.where(on_point, nearest.astype(np.int64), np.where(at_edge, edge_first, first))
+    weights = np.zeros((len(positions), NODES))
+    weights[on_point, 0] = 1.0
+    for points in np.unique(count[~on_point]):
+        rows = np.flatnonzero((count == points) & ~on_point)
+        x = np.round(positions[rows] - first[rows], 12)
+        different, of_row = np.unique(x, return_inverse=True)
+        weights[rows, :points] = _solved_one_by_one(different, points, derivative)[of_row]
+    return first, count, weights
+
+
+def _solved_one_by_one(x, count, derivative):
+    """Weights, shape (n, count), with the bits that `_solved` gives for each x alone: a system with
+    many right sides rounds otherwise.
+    """
+    system, right = _system(x, count, derivative)
+    systems = np.broadcast_to(system, (len(x), *system.shape))
+    return np.linalg.solve(systems, right.T[:, :, None])[:, :count, 0]
+
+
 def fitted_many(x, count):
     """Weights, shape (n, count), on 0 .. count - 1 for the values at positions x, shape (n,); see
     `axis_weights`.
@@ -58,6 +108,11 @@ def _fitted(x, count, derivative):
 
 def _solved(x, count, derivative):
     """Weights, shape (count, n)."""
+    return np.linalg.solve(*_system(x, count, derivative))[:count]
+
+
+def _system(x, count, derivative):
+    """Matrix (m, m) and right sides (m, n) of the weights at x, shape (n,)."""
     nodes = np.arange(count, dtype=float)
     degrees = np.arange(min(DEGREE, count))
     # Normal equations of the misfit over the band: inner products of cosines, k integrated from 0
@@ -73,7 +128,7 @@ def _solved(x, count, derivative):
         else degrees * (x - centre) ** np.maximum(degrees - 1, 0)
     )
     system = np.block([[gram, exact.T], [exact, np.zeros((len(degrees),) * 2)]])
-    return np.linalg.solve(system, np.concatenate([right, moments]))[:count]
+    return system, np.concatenate([right, moments])
 
 
 def _band_integral(u, derivative):

@@ -49,33 +49,48 @@ def of_values(name, **values):
     }
 
 
-def sampling(rows, slots, precision):
-    """Arrays and launches that sample channels into a ring of `slots` steps and count the steps.
+def stacked_rows(rows):
+    """Return the rows of all channels, one channel behind the other: first rows (channels + 1,),
+    indices, weights.
 
     Parameters
     ----------
     rows : list of (index, weight)
         Of each channel.
     """
-    counts = np.cumsum([0, *(len(index) for index, _ in rows)])
+    first = np.cumsum([0, *(len(index) for index, _ in rows)])
+    if not rows:
+        return first, np.empty(0, np.int64), np.empty(0)
+    return first, *(np.concatenate(part) for part in zip(*rows))
+
+
+def sampling(first, source, weight, slots, precision):
+    """Arrays and launches that sample channels into a ring of `slots` steps and count the steps.
+
+    Parameters
+    ----------
+    first : (channels + 1,) array of int
+        Where the rows of each channel begin.
+    source, weight : (rows,) arrays
+        Index in the state, and weight, of each row.
+    slots : int
+    precision : str
+    """
+    channels = len(first) - 1
     arrays = {"step": Array("points", (1,), np.int32)}
     launches = []
-    if rows:
-        source, weight = (np.concatenate(part) for part in zip(*rows))
-        arrays["record"] = Array("record", (slots, len(rows)), precision)
+    if channels:
+        arrays["record"] = Array("record", (slots, channels), precision)
         arrays |= of_values(
-            "sample",
-            source=(source, np.int64),
-            first=(counts, np.int32),
-            weight=(weight, precision),
+            "sample", source=(source, np.int64), first=(first, np.int32), weight=(weight, precision)
         )
         names = ("record", "state", "sample_source", "sample_first", "sample_weight", "step")
         launches.append(
             Launch(
                 operators.SAMPLE,
                 names,
-                (0, 1, 0, 1, 0, len(rows)),
-                {"columns": len(rows), "slots": slots},
+                (0, 1, 0, 1, 0, channels),
+                {"columns": channels, "slots": slots},
             )
         )
     launches.append(

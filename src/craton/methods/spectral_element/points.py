@@ -20,7 +20,7 @@ from craton.errors import Problem, ResourceError, ScenarioError
 from craton.methods.shared import points as operators
 from craton.methods.shared.sharing import SingleRank
 from craton.methods.shared.slip import BLOCK, MOST, SORTED, available, joined, windows
-from craton.methods.shared.tables import injection, of_values, sampling, table_of
+from craton.methods.shared.tables import injection, of_values, sampling, stacked_rows, table_of
 from craton.methods.spectral_element import couples
 from craton.methods.spectral_element.ranks import ELSEWHERE
 from craton.methods.spectral_element.sites import (
@@ -345,7 +345,7 @@ def recording(d, channels, receivers, slots, team=None):
         replace(c, at=0.0) if fluid and c.quantity == "pressure" else c
         for c, fluid in zip(channels, fluid_channels)
     ]
-    arrays, launches = sampling([rows[n] for n in recorded], slots, d.precision)
+    arrays, launches = sampling(*stacked_rows([rows[n] for n in recorded]), slots, d.precision)
     gathering = (
         partial_sums(of_rank, len(channels), operators.SAMPLE)
         if team.size > 1 and channels

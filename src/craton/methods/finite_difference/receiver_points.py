@@ -1,0 +1,276 @@
+"""Receivers as a point table on the staggered grid: (index, weight) rows of each channel, many
+channels at a time where no topography is near.
+
+A channel is a sum of terms: a field, or its derivative along an axis, times a factor. The vertical
+velocity on a free surface, where it has no points, has terms of its own (`points.velocity_at`).
+"""
+
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from craton.methods.finite_difference import material
+from craton.methods.finite_difference.points import COMPONENT_AXES, nodes, place, velocity_at
+from craton.methods.finite_difference.scheme import VELOCITY
+from craton.methods.shared.interpolate import axis_weights_many
+from craton.methods.shared.tables import sampling, stacked_rows
+
+ROWS = 1 << 20  # rows that are made at a time
+TILE = 64  # points of the grid to a side of the tiles in which the medium at the surface is asked
+
+
+class Term(NamedTuple):
+    """One addend of channels: a field, the axis of a derivative or None, a factor or None (1)."""
+
+    field: str
+    derivative: int | None = None
+    factor: Any = None
+
+
+def channel_rows(d, channel, xyz):
+    """(index, weight) rows whose sum is the channel's value."""
+    if channel.terms:  # of a fibre
+        for at, axis, factor in channel.terms:
+            if VELOCITY[axis] in d.fields:
+                yield from (
+                    (index, factor * weights)
+                    for _, index, _, weights in velocity_at(d, axis, place(d, at))
+                )
+        return
+    position = place(d, xyz, channel.shot)
+    if channel.quantity == "velocity":
+        yield from (
+            (index, weights)
+            for _, index, _, weights in velocity_at(d, "ENZ".index(channel.component), position)
+        )
+        return
+    if channel.quantity == "pressure":
+        yield from pressure_rows(d, position)
+        return
+    for field, derivative, factor in gradient_terms(d, channel.quantity, channel.component):
+        index, _, weights = nodes(d, field, position, derivative)
+        yield index, factor * weights
+
+
+def gradient_terms(d, quantity, component):
+    """Terms of a strain rate, or of a rotation rate, half the curl."""
+    h = d.grid.spacing
+    if quantity == "strain_rate":
+        a, b = COMPONENT_AXES[component]
+        terms = [Term(VELOCITY[a], b, 0.5 / h), Term(VELOCITY[b], a, 0.5 / h)]
+    else:
+        a = "ENZ".index(component)
+        b, c = (a + 1) % 3, (a + 2) % 3
+        terms = [Term(VELOCITY[c], b, 0.5 / h), Term(VELOCITY[b], c, -0.5 / h)]
+    return [t for t in terms if t.field in d.fields and not (d.planar and t.derivative == 1)]
+
+
+def pressure_rows(d, position):
+    """Minus a third of the trace of stress; in the plane, syy is the share of sxx + szz that keeps
+    eyy zero.
+    """
+    for field in d.normal:
+        index, at, weights = nodes(d, field, position)
+        yield index, -weights * material.trace_share(d, at)
+
+
+def recording(d, channels, receivers, slots):
+    """Arrays and launches that sample every channel into a ring of `slots` steps and count the
+    steps.
+    """
+    return sampling(*rows_of(d, channels, receivers), slots, d.precision)
+
+
+def rows_of(d, channels, receivers):
+    """Rows of all channels, one channel behind the other: first rows (channels + 1,), indices,
+    weights.
+    """
+    groups, single = defaultdict(list), {}
+    for n, channel in enumerate(channels):
+        if channel.terms or d.ground is not None or needs_medium(d, channel.quantity):
+            xyz = None if channel.terms else receivers.xyz[channel.receiver]
+            single[n] = stacked_rows(
+                [tuple(map(np.concatenate, zip(*channel_rows(d, channel, xyz))))]
+            )[1:]
+        else:
+            groups[channel.quantity, channel.component].append(n)
+    if not groups:
+        return stacked_rows([single[n] for n in range(len(channels))])
+    positions = positions_of(d, channels, receivers)
+    spreads = [
+        of_term
+        for (quantity, component), numbers in groups.items()
+        for of_term in group_terms(d, quantity, component, positions, np.array(numbers))
+    ]
+    return laid_out(d, len(channels), single, spreads)
+
+
+def needs_medium(d, quantity):
+    """Return True where the terms of a quantity depend on the medium at the receiver."""
+    return quantity == "pressure" and d.planar and not d.acoustic
+
+
+def positions_of(d, channels, receivers):
+    """Positions (channels, 3) in units of the spacing; each receiver and shot is rounded once."""
+    of_place = {}
+    for channel in channels:
+        at = (channel.receiver, channel.shot)
+        if at not in of_place and not channel.terms:
+            of_place[at] = place(d, receivers.xyz[channel.receiver].tolist(), channel.shot)
+    nowhere = (np.nan,) * 3
+    return np.array([of_place.get((c.receiver, c.shot), nowhere) for c in channels], dtype=float)
+
+
+class Spread(NamedTuple):
+    """One term of several channels, on the points along each axis.
+
+    Parameters
+    ----------
+    channels : int array, shape (n,)
+    start : int
+        Of the field in the state.
+    axes : list of (first, count, weights)
+        Along x, y and z: first point (n,), number of points (n,), weights (n, most).
+    factor : ndarray, shape (n,), float or None
+    """
+
+    channels: np.ndarray
+    start: int
+    axes: list
+    factor: Any = None
+
+    @property
+    def lengths(self):
+        """Number of rows of each channel."""
+        return np.prod([count for _, count, _ in self.axes], axis=0)
+
+    def blocks(self, layout):
+        """Yield (channels, index, weight) of channels that have equally many points along each
+        axis: index and weight (channels, rows).
+        """
+        counts = np.stack([count for _, count, _ in self.axes])
+        for along in np.unique(counts, axis=1).T:
+            alike = np.flatnonzero((counts == along[:, None]).all(axis=0))
+            for part in np.array_split(alike, -(-len(alike) * int(along.prod()) // ROWS)):
+                yield self.channels[part], *self.outer(layout, part, along)
+
+    def outer(self, layout, part, along):
+        """Index and weight (part, rows) of some channels from their points along each axis."""
+        (i, wx), (j, wy), (k, wz) = (
+            (first[part, None] + np.arange(n), weights[part, :n])
+            for (first, _, weights), n in zip(self.axes, along)
+        )
+        index = layout.offset(k[:, :, None, None], j[:, None, :, None], i[:, None, None, :])
+        weights = wz[:, :, None, None] * wy[:, None, :, None] * wx[:, None, None, :]
+        index = (self.start + index).reshape(len(part), -1)
+        weights = weights.reshape(len(part), -1)
+        if self.factor is None:
+            return index, weights
+        factor = self.factor if np.ndim(self.factor) == 0 else self.factor[part, None]
+        return index, factor * weights
+
+
+def laid_out(d, count, single, spreads):
+    """Rows of all channels, in the precision of the run: as `stacked_rows`.
+
+    Parameters
+    ----------
+    d : Discretisation
+    count : int
+        Channels.
+    single : dict of int to (index, weight)
+        Channels by their number.
+    spreads : list of Spread
+        Of the other channels, in the order of their terms.
+    """
+    lengths = np.zeros(count, np.int64)
+    for n, (index, _) in single.items():
+        lengths[n] = len(index)
+    for spread in spreads:
+        lengths[spread.channels] += spread.lengths
+    first = np.append(0, np.cumsum(lengths))
+    source, weight = np.empty(first[-1], np.int64), np.empty(first[-1], d.precision)
+    for n, (index, weights) in single.items():
+        source[first[n] : first[n + 1]], weight[first[n] : first[n + 1]] = index, weights
+    free = first[:-1].tolist()
+    for spread in spreads:
+        for numbers, index, weights in spread.blocks(d.layout):
+            rows = index.shape[1]
+            for n, row_index, row_weights in zip(numbers.tolist(), index, weights):
+                begin = free[n]
+                source[begin : begin + rows] = row_index
+                weight[begin : begin + rows] = row_weights
+                free[n] = begin + rows
+    return first, source, weight
+
+
+def group_terms(d, quantity, component, positions, numbers):
+    """Yield the `Spread` of each term of channels of one quantity and component, by their numbers."""
+    if quantity == "velocity":
+        axis = "ENZ".index(component)
+        on_top = np.zeros(len(numbers), bool)
+        if axis == 2 and d.free:
+            on_top = np.abs(positions[numbers, 2] - (d.grid.shape[0] - 1)) <= 1e-6
+            yield from surface_terms(d, positions, numbers[on_top])
+        yield spread(d, Term(VELOCITY[axis]), positions[numbers[~on_top]], numbers[~on_top])
+        return
+    terms = (
+        [Term(field, None, -material.trace_share(d, None)) for field in d.normal]
+        if quantity == "pressure"
+        else gradient_terms(d, quantity, component)
+    )
+    for term in terms:
+        yield spread(d, term, positions[numbers], numbers)
+
+
+def surface_terms(d, positions, numbers):
+    """Yield the terms of vertical velocities on the free surface: see `points.velocity_at`."""
+    if not len(numbers):
+        return
+    top, surface = d.grid.shape[0] - 1, d.closure.surface
+    on_top = positions[numbers]
+    yield spread(d, Term("vz"), on_top, numbers, (top - len(surface), surface[::-1]))
+    on_top[:, 2] = float(top)
+    ratio = vertical_strain(d, np.rint(on_top[:, ::-1]).astype(np.int64).T)
+    for a in d.horizontal:
+        term = Term(VELOCITY[a], a, -d.closure.hp[0] * ratio)
+        yield spread(d, term, on_top, numbers)
+
+
+def vertical_strain(d, at):
+    """Return `material.vertical_strain` at many points (k, j, i) of one plane, tile by tile of the
+    grid.
+    """
+    out, tile = np.empty(at.shape[1]), (at[1] // TILE) * (1 << 32) + at[2] // TILE
+    order = np.argsort(tile, kind="stable")
+    for numbers in np.split(order, np.flatnonzero(np.diff(tile[order])) + 1):
+        if len(numbers):
+            out[numbers] = material.vertical_strain(d, list(at[:, numbers]))
+    return out
+
+
+def spread(d, term, positions, numbers, vertical=None):
+    """Return the `Spread` of one term of channels.
+
+    Parameters
+    ----------
+    term : Term
+    positions : (n, 3) array
+        In units of the spacing.
+    numbers : (n,) int array
+        Of the channels.
+    vertical : (int, ndarray), optional
+        First index and weights along z, in place of the fitted ones.
+    """
+    half, shape = d.half(term.field), d.shape
+    axes = [
+        axis_weights_many(
+            positions[:, a] - half[a] / 2, 0, shape[2 - a] - 1 - half[a], int(term.derivative == a)
+        )
+        for a in ((0, 1) if vertical else (0, 1, 2))
+    ]
+    if vertical:
+        (first, weights), n = vertical, len(numbers)
+        axes.append((np.full(n, first), np.full(n, len(weights)), np.tile(weights, (n, 1))))
+    return Spread(numbers, d.start_of(term.field), axes, term.factor)

@@ -1,0 +1,86 @@
+"""Many receivers: rows of point tables made together are those made one by one, to the last bit; tables of many rows are read fast."""
+
+import time
+
+import numpy as np
+import pytest
+import smallcase
+
+import craton
+from craton.io.text_table import read_stations
+from craton.methods.finite_difference import receiver_points
+from craton.methods.shared.tables import stacked_rows
+from craton.scenario import loads
+
+ALL = 'output.waveforms=["velocity", "pressure", "strain_rate", "rotation_rate"]'
+PLANE = (
+    ("origin = [0, 0, -2500]", "origin = [0, -2500]"),
+    ("size = [3000, 3000, 2500]", "size = [3000, 2500]"),
+)
+BETWEEN = smallcase.TEXT[
+    smallcase.TEXT.index("[[receivers]]") : smallcase.TEXT.index("[output]")
+]  # receivers and snapshots
+
+
+def scattered(folder, count, planar=False):
+    """A file of receivers on points, between them, on the surface and at the edges of the grid; its entry of the scenario."""
+    rng = np.random.default_rng(3)
+    xyz = rng.uniform(0, 1, (count, 3)) * [3000, 3000, -2500]
+    xyz[: count // 4, 2] = 0
+    xyz[count // 5 : count // 3] = xyz[count // 5 : count // 3].round(-2)
+    xyz[count // 3 : count // 2, 0] = xyz[count // 3 : count // 2, 0].round(-1) / 20
+    if planar:
+        xyz[:, 1] = 0
+    rows = [f"R{n},{x:.4f},{y:.4f},{z:.4f}\n" for n, (x, y, z) in enumerate(xyz)]
+    (folder / "receivers.csv").write_text("name,x,y,z\n" + "".join(rows))
+    return f'[[receivers]]\nfile = "{folder / "receivers.csv"}"\n\n'
+
+
+@pytest.mark.parametrize(
+    "more, planar",
+    [((ALL,), False), ((ALL, "boundaries.top=cpml", "run.order=8"), False), ((ALL,), True)],
+)
+def test_rows_made_together_are_those_made_one_by_one(more, planar, tmp_path, monkeypatch):
+    compared, together = [], receiver_points.rows_of
+
+    def both(d, channels, receivers):
+        single = [receiver_points.channel_rows(d, c, receivers.xyz[c.receiver]) for c in channels]
+        expected = stacked_rows([tuple(map(np.concatenate, zip(*rows))) for rows in single])
+        first, source, weight = together(d, channels, receivers)
+        assert np.array_equal(first, expected[0]) and np.array_equal(source, expected[1])
+        assert weight.tobytes() == expected[2].astype(d.precision).tobytes()
+        compared.append(len(channels))
+        return first, source, weight
+
+    monkeypatch.setattr(receiver_points, "rows_of", both)
+    text = smallcase.changed(*PLANE).replace("1500, 1500, -1000", "1500, -1000") if planar else None
+    text = (text or smallcase.TEXT).replace(BETWEEN, scattered(tmp_path, 60, planar))
+    craton.plan(loads(text, ("run.precision=float64", *more)))
+    assert compared == [60 * (7 if planar else 13)]
+
+
+def test_a_table_of_many_rows(tmp_path):
+    """As fast as its columns, and the same as row by row; what has units or faults is read row by row."""
+    path, rng = tmp_path / "many.csv", np.random.default_rng(1)
+    rows = [
+        f"R{n}, {x:.3f} ,{y:.3f},{z:.3f}\n" for n, (x, y, z) in enumerate(rng.random((20_000, 3)))
+    ]
+    path.write_text("name,x,y,depth\n" + "".join(rows))
+    begin = time.process_time()
+    fast = read_stations(path)
+    assert time.process_time() - begin < 0.5
+    rows[7] = rows[7].replace(" ,", " m,")
+    path.write_text("name,x,y,depth\n" + "".join(rows))
+    slow = read_stations(path)
+    for column in ("names", "codes", "networks"):
+        assert getattr(fast, column) == getattr(slow, column)
+    for column in ("x", "y", "depth"):
+        assert getattr(fast, column).tobytes() == getattr(slow, column).tobytes()
+    for bad, message in (
+        ("R3,1,2\n", "line 5 has 3"),
+        ("R3,1,2,nan\n", "line 5"),
+        (",1,2,3\n", "line 5"),
+    ):
+        path.write_text("name,x,y,depth\n" + "".join([*rows[:3], bad, *rows[4:9]]))
+        with pytest.raises(ValueError, match=message):
+            read_stations(path)

@@ -7,10 +7,13 @@ import time
 import numpy as np
 
 from craton.errors import Problem, ResourceError, ScenarioError
-from craton.output.dataset import cf_dataset, off_axis_attributes, waveforms
+from craton.output.dataset import cf_dataset, receiver_coordinates, waveforms
 from craton.output.snapshots import CHUNK_BYTES, ZARR_FORMAT, consolidate
 from craton.output.store import FINISHED, Store, check_alone, check_out, read_run
+from craton.survey.globe import coordinates as on_earth_coordinates
+from craton.survey.globe import local
 
+WHERE = ("longitude", "latitude", "elevation", "depth")  # what does not depend on the shot
 WRITTEN_EVERY = 1.0  # s between versions of run.json: what a kill takes with it is computed again
 
 
@@ -88,7 +91,7 @@ class ShotStore:
         self.store.finish(state, shots=self.shots, **fields)
 
 
-def lay_out(path, planned, output, motion, names, places, times, attributes):
+def lay_out(path, planned, output, motion, names, of_shots, times, attributes):
     """Make the result.zarr of a survey: coordinates with their values, quantities with no chunk
     yet, NaN where nothing is written.
 
@@ -104,8 +107,8 @@ def lay_out(path, planned, output, motion, names, places, times, attributes):
         Of the plane.
     names : list of str
         Shots.
-    places : array_like, shape (n, 3)
-        Where they are, m.
+    of_shots : dict
+        Coordinates over ``shot``: (dimension, values, attributes) by name.
     times : ndarray
         Samples, s.
     attributes : dict
@@ -113,13 +116,13 @@ def lay_out(path, planned, output, motion, names, places, times, attributes):
     import zarr
 
     sample = _sample_dataset(planned, output, motion, attributes)
-    _coordinates(sample, planned.receivers, names, places, times).to_zarr(
-        path, mode="w", zarr_format=ZARR_FORMAT, consolidated=False
-    )
+    whole = _coordinates(sample, planned.receivers, names, of_shots, times)
+    whole.to_zarr(path, mode="w", zarr_format=ZARR_FORMAT, consolidated=False)
+    auxiliary = " ".join(name for name in whole.coords if name not in whole.dims)
     group = zarr.open_group(path, mode="r+", zarr_format=ZARR_FORMAT, use_consolidated=False)
     for name, variable in sample.data_vars.items():
         shape = (len(names), len(planned.receivers), *variable.shape[1:-1], len(times))
-        _quantity(group, name, shape, variable, ("shot", *variable.dims))
+        _quantity(group, name, shape, variable, ("shot", *variable.dims), auxiliary)
     consolidate(path)
 
 
@@ -147,13 +150,13 @@ def write_shot(path, number, dataset):
 
 
 def _sample_dataset(planned, output, motion, attributes):
-    """Return a dataset as each shot's will be, of the first receiver and silence."""
+    """Return a dataset as each shot's will be, of the first receiver."""
     channels = [channel for channel in planned.channels if channel.receiver == 0]
-    silence = np.zeros((planned.steps, len(channels)), planned.precision)
-    return waveforms(
-        silence,
+    first = planned.receivers.first()
+    dataset = waveforms(
+        np.ones((planned.steps, len(channels)), planned.precision),
         channels,
-        _First(planned.receivers),
+        first,
         planned.dt,
         planned.start,
         output.waveforms,
@@ -163,16 +166,10 @@ def _sample_dataset(planned, output, motion, attributes):
         (),
         motion,
     )
+    return dataset if first.stations is None else local(dataset, first.stations)
 
 
-class _First:
-    """First receiver of a set."""
-
-    def __init__(self, receivers):
-        self.names, self.xyz = receivers.names[:1], receivers.xyz[:1]
-
-
-def _coordinates(sample, receivers, names, places, times):
+def _coordinates(sample, receivers, names, of_shots, times):
     """Return the dataset of all coordinates, with no quantity."""
     coordinates = {
         name: (c.dims, c.values, c.attrs)
@@ -180,32 +177,21 @@ def _coordinates(sample, receivers, names, places, times):
         if "receiver" not in c.dims
     }
     coordinates["time"] = ("time", times, sample.time.attrs)
-    coordinates["receiver"] = (
-        "receiver",
-        np.array(receivers.names, dtype=str),
-        sample.receiver.attrs,
-    )
+    coordinates |= receiver_coordinates(receivers)
+    if receivers.stations is not None:
+        on_earth = on_earth_coordinates(receivers.stations)
+        coordinates |= {name: on_earth[name] for name in WHERE if name in on_earth}
     coordinates["shot"] = ("shot", np.array(names, dtype=str), {"long_name": "shot name"})
-    for axis, values, source in zip(
-        "xyz", np.asarray(receivers.xyz).T, np.asarray(places, float).T
-    ):
-        about = off_axis_attributes(axis)
-        coordinates[axis] = ("receiver", values, about)
-        coordinates[f"source_{axis}"] = (
-            "shot",
-            source,
-            about | {"long_name": f"{about.get('long_name', axis)} of the source"},
-        )
-    return cf_dataset(None, coordinates, sample.attrs)
+    attributes = {k: v for k, v in sample.attrs.items() if not k.startswith("source_")}
+    return cf_dataset(None, coordinates | of_shots, attributes)
 
 
-def _quantity(group, name, shape, variable, dims):
-    """Create an empty array, one or several chunks for each shot."""
+def _quantity(group, name, shape, variable, dims, auxiliary):
+    """Create an empty array, one or several chunks for each shot; `auxiliary` names coordinates."""
     from numcodecs import Blosc
 
     rest = int(np.prod(shape[2:])) * variable.dtype.itemsize
     receivers = max(1, min(shape[1], CHUNK_BYTES // max(rest, 1)))
-    coordinates = "x y z source_x source_y source_z"
     group.create_array(
         name,
         shape=shape,
@@ -213,5 +199,5 @@ def _quantity(group, name, shape, variable, dims):
         dtype=variable.dtype,
         fill_value=np.nan,
         compressors=[Blosc(cname="zstd", clevel=1, shuffle=Blosc.BITSHUFFLE)],
-        attributes={"_ARRAY_DIMENSIONS": list(dims), **variable.attrs, "coordinates": coordinates},
+        attributes={"_ARRAY_DIMENSIONS": list(dims), **variable.attrs, "coordinates": auxiliary},
     )

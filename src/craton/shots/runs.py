@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from craton.errors import ComputationError, CratonError, Interrupted, ResourceError
 from craton.shots.survey import prepare, single, together
 from craton.shots.task import COMPARED, Task, run_shot
@@ -159,19 +161,42 @@ def begin(store, survey):
     store.write_scenarios(texts)
     about = {"title": survey.title, "precision": planned.precision}
     about |= {"scenario": texts["scenario"]} if "scenario" in survey.scenarios else {}
+    origin, of_shots = on_earth(survey.shots)
     lay_out(
         store.zarr,
         planned,
         first.output,
         first.domain.motion,
         [s.name for s in survey.shots],
-        [s.place() for s in survey.shots],
+        of_shots,
         survey.times,
-        about,
+        about | origin,
     )
     store.store.update(
         precision=planned.precision, points=planned.points, steps=planned.steps, versions=versions()
     )
+
+
+def on_earth(shots):
+    """Where and when shots are: attributes with the origin time that they share, and coordinates
+    over ``shot``, with their origin times where these differ.
+
+    Parameters
+    ----------
+    shots : list of craton.survey.shots.Shot
+    """
+    from craton.conventions import ORIGIN_TIME
+    from craton.output.dataset import source_coordinates
+    from craton.survey import event, geography
+
+    maps = {geography.local_of(shot.scenario.domain) for shot in shots}
+    local = next(iter(maps)) if len(maps) == 1 else None
+    coordinates = source_coordinates([shot.place() for shot in shots], local)
+    origins = [event.origin_time(shot.scenario) or ORIGIN_TIME for shot in shots]
+    if len(set(origins)) == 1:
+        return {"origin_time": origins[0]}, coordinates
+    about = {"long_name": "origin time, UTC"}
+    return {}, coordinates | {"origin_time": ("shot", np.array(origins, dtype=str), about)}
 
 
 def tasks_of(store, survey):

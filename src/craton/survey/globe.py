@@ -225,6 +225,11 @@ class Stations:
     coordinates: list
     attributes: dict
 
+    def first(self):
+        """Return the `Stations` of the first receiver alone."""
+        rows = [(name, values[:1], unit) for name, values, unit in self.coordinates]
+        return replace(self, axes=None if self.axes is None else self.axes[:1], coordinates=rows)
+
 
 def stations(earth, xyz, source=None):
     """Return the `Stations` of receivers.

@@ -4,7 +4,7 @@ records at them.
 
 import os
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,6 +98,19 @@ class Receivers:
 
     def __len__(self):
         return len(self.names)
+
+    def first(self):
+        """Return the first receiver alone, without fibres."""
+        stations = None if self.stations is None else self.stations.first()
+        codes = {name: getattr(self, name) for name in ("networks", "codes", "elevation")}
+        return replace(
+            self,
+            names=self.names[:1],
+            xyz=self.xyz[:1],
+            fibres=None,
+            stations=stations,
+            **{name: None if column is None else column[:1] for name, column in codes.items()},
+        )
 
     def fibre_channels(self):
         """Return a Channel for each channel of the fibres."""

@@ -34,14 +34,17 @@ class Shot:
         return sources.start_time(self.scenario, source_files.build_all(self.scenario))
 
     def place(self):
-        """Mean position of its sources that stand in the scenario, (3,) in metres; NaN where there
-        is none.
+        """Mean position of its sources that stand in the scenario, else that of the first in a
+        file, (3,) in metres; NaN where there is none.
         """
-        xyz = [
-            sources.positions(self.scenario, entry)
-            for entry in self.scenario.source
-            if entry.at is not None
-        ]
+        entries = self.scenario.source
+        xyz = [sources.positions(self.scenario, e) for e in entries if e.at is not None]
+        if not xyz:
+            files = [e for e in entries if hasattr(e, "file")]
+            built = [
+                source_files.build(e, "", self.scenario, source_files.any_solid) for e in files
+            ]
+            xyz = [points[0].points[:1] for points in built[:1]]
         return np.mean(np.concatenate(xyz), axis=0) if xyz else np.full(3, np.nan)
 
     def of_survey(self, problem):

@@ -9,6 +9,7 @@ import json
 from functools import cache
 from pathlib import Path
 
+import harmonicacase
 import numpy as np
 import pytest
 
@@ -154,9 +155,7 @@ def test_harmonica_s_documented_values():
 
 
 def test_choclo_agrees():
-    choclo = pytest.importorskip(
-        "choclo", reason="choclo is not installed (bench/peers compares at length)"
-    ).prism
+    choclo = harmonicacase.library("choclo").prism
     theirs = {
         "potential": "gravity_pot",
         "g_e": "gravity_e",
@@ -184,9 +183,7 @@ def test_choclo_agrees():
 
 
 def test_harmonica_agrees():
-    harmonica = pytest.importorskip(
-        "harmonica", reason="harmonica is not installed (bench/peers compares at length)"
-    )
+    harmonica = harmonicacase.library("harmonica")
     prisms, density, points = ensemble(30, signs=True)
     found = forward(prisms, density, points)
     for name, row in zip(fields.FIELDS, found):

@@ -1,5 +1,5 @@
-"""Gravity of prisms on plain arrays: names, signs and units of Harmonica (z downward in fields;
-mGal, Eotvos, J/kg).
+"""Gravity of prisms on arrays, xarray and pandas: names, signs and units of Harmonica (z downward in
+fields; mGal, Eotvos, J/kg).
 """
 
 import numpy as np
@@ -33,8 +33,8 @@ class Fields(dict):
 
 def forward(
     prisms,
-    density,
-    points,
+    density=None,
+    points=None,
     fields=("g_z",),
     device="auto",
     precision="float64",
@@ -49,12 +49,16 @@ def forward(
 
     Parameters
     ----------
-    prisms : array_like
-        (M, 6) west, east, south, north, bottom, top, m, z up.
-    density : array_like
-        (M,) or a number, kg/m3. Prisms without volume or density attract nothing.
-    points : tuple of array_like
-        (x, y, z), m, of one shape. Points on and in prisms are legal. On a face of a prism its
+    prisms : array_like, xarray.Dataset, xarray.DataArray or pandas.DataFrame
+        (M, 6) west, east, south, north, bottom, top, m, z up; a layer of `harmonica.prism_layer`
+        (top and bottom over northing and easting); a density over x, y, z (or easting, northing,
+        upward), each value that of a cell around its point; a table with these six columns.
+    density : array_like, float or str, optional
+        (M,) or a number, kg/m3; or the name of a variable or column of `prisms`, by default
+        ``density`` or ``rho``. Prisms without volume or density attract nothing.
+    points : tuple of array_like, xarray.Dataset, xarray.DataArray or pandas.DataFrame
+        (x, y, z), m, of one shape, as `verde.grid_coordinates` gives them; or a grid or a table with
+        easting, northing and upward. Points on and in prisms are legal. On a face of a prism its
         normal gradient is the limit from outside, as in choclo and Harmonica, and prisms add up: on
         a face that two prisms share the normal gradient is that within an open slit between them,
         so the trace of the tensor is 0 there, not - 4 pi G rho. On an edge or a vertex gradients
@@ -87,8 +91,10 @@ def forward(
 
     Returns
     -------
-    Fields
-        A dict of float64 arrays.
+    Fields, xarray.Dataset or pandas.DataFrame
+        A dict of float64 arrays where the points are arrays. A dataset on the coordinates of the
+        points, or the table of the points with a column for each field, where they are labelled:
+        their attributes say method, device, units and estimated errors.
 
     Raises
     ------
@@ -105,7 +111,12 @@ def forward(
     from craton.comm.placement import place
     from craton.driver.sums import solve
     from craton.methods.gravity.problem import problem
+    from craton.model.prisms.labelled import arrays_of
+    from craton.output.potential import labelled
+    from craton.survey.labelled import coordinates_of
 
+    if points is None:
+        raise ValueError("points are missing: (x, y, z), a grid of xarray or a DataFrame")
     if comm is not None and devices is not None:
         raise ValueError("give either comm or devices: a rank has one device")
     comm = Alone() if comm is None else ranks(comm)
@@ -115,7 +126,9 @@ def forward(
             if isinstance(device, str) and devices is None
             else None
         )
-        asked = problem(prisms, density, points, fields, precision, rtol, machine=machine)
+        at, dims = coordinates_of(points)
+        arrays = arrays_of(prisms, density)
+        asked = problem(*arrays, at, fields, precision, rtol, machine=machine)
     if devices is None:
         values, report = solve(asked, machine or device, method, threads, progress, comm)
     else:
@@ -123,10 +136,12 @@ def forward(
             devices, lambda one: solve(asked, device, method, threads, progress, one)
         )[0]
     named = {name: row.reshape(asked.shape) for name, row in zip(asked.fields, values)}
-    wanted = (fields,) if isinstance(fields, str) else fields
-    return Fields(
-        {name: named[name] for name in wanted}, report["method"], report.pop("error"), report
-    )
+    values = {name: named[name] for name in ((fields,) if isinstance(fields, str) else fields)}
+    errors = report.pop("error")
+    if hasattr(points, "columns") or dims is not None:
+        about = {name: report[name] for name in ("method", "device", "precision")}
+        return labelled(values, points, dims, about, errors)
+    return Fields(values, report["method"], errors, report)
 
 
 def operator(prisms, points, fields=("g_z",), device="auto", threads=None):
@@ -155,8 +170,11 @@ def operator(prisms, points, fields=("g_z",), device="auto", threads=None):
     from craton.driver.sweep import Runner
     from craton.methods.gravity import linear
     from craton.methods.gravity.problem import check_prisms, problem
+    from craton.model.prisms.labelled import arrays_of
+    from craton.survey.labelled import coordinates_of
 
-    prisms, ones = check_prisms(prisms, 1.0)
+    prisms, ones = check_prisms(arrays_of(prisms, 1.0)[0], 1.0)
+    points, _ = coordinates_of(points)
     places = np.flatnonzero(
         (prisms[:, 1] > prisms[:, 0])
         & (prisms[:, 3] > prisms[:, 2])
@@ -194,8 +212,8 @@ def from_model(
         The model of a wave scenario (homogeneous, layers, file; with anomalies), averaged over the
         prisms as the wave methods average it over their cells; or a dataset with ``rho`` (or
         ``density``) over x, y, z, linear between its points.
-    points : tuple of array_like
-        (x, y, z), m, z up, of one shape.
+    points : tuple of array_like, xarray.Dataset, xarray.DataArray or pandas.DataFrame
+        (x, y, z), m, z up, of one shape; or labelled, as in `craton.gravity.forward`.
     fields : sequence of str
         As in `craton.gravity.forward`.
     region : tuple of float, optional
@@ -215,8 +233,8 @@ def from_model(
 
     Returns
     -------
-    craton.gravity.Fields
-        A dict of float64 arrays.
+    craton.gravity.Fields, xarray.Dataset or pandas.DataFrame
+        As of `craton.gravity.forward`.
 
     Raises
     ------

@@ -11,6 +11,9 @@ from craton.output.dataset import (
     global_attributes,
     off_axis_attributes,
 )
+from craton.survey.labelled import WORDS
+
+HEIGHTS = WORDS["z"]
 
 
 def fields(values, points, attributes=None, errors=None):
@@ -35,13 +38,8 @@ def fields(values, points, attributes=None, errors=None):
     """
     variables = {}
     for name, array in values.items():
-        unit, long_name = GRAVITY[name]
-        error = {"estimated_error": float(errors[name])} if errors and name in errors else {}
-        variables[name] = (
-            points.dims,
-            np.asarray(array).reshape(points.shape),
-            {"units": unit, "long_name": long_name, **error},
-        )
+        shaped = np.asarray(array).reshape(points.shape)
+        variables[name] = (points.dims, shaped, attributes_of(name, errors))
     about = global_attributes(**(attributes or {}))
     about.pop("origin_time")  # nothing here has a time
     return cf_dataset(variables, _coordinates(points), about)
@@ -63,3 +61,54 @@ def _coordinates(points):
     for name, (values, unit, long_name) in points.along.items():
         coordinates[name] = (points.dims, values, {"units": unit, "long_name": long_name})
     return coordinates
+
+
+def labelled(values, points, dims, attributes, errors):
+    """Return fields as data of the kind that the points came in.
+
+    Parameters
+    ----------
+    values : dict of str to ndarray
+        Fields by name, in the units of `craton.conventions.GRAVITY`.
+    points : xarray.Dataset, xarray.DataArray or pandas.DataFrame
+    dims : tuple of str, or None
+        Dimensions of the fields; None for a DataFrame.
+    attributes : dict
+        Method, device and precision.
+    errors : dict of str to float
+        Estimated greatest error of a field.
+
+    Returns
+    -------
+    xarray.Dataset or pandas.DataFrame
+        A dataset on the coordinates of the points, or the table with a column for each field. The
+        attributes have units and estimated errors.
+    """
+    if dims is None:
+        table = points.assign(**values)
+        units = {name: GRAVITY[name][0] for name in values}
+        table.attrs = {**points.attrs, **attributes, "units": units, "estimated_error": errors}
+        return table
+    import xarray
+
+    if not hasattr(points, "data_vars"):
+        points = points.to_dataset(name="values" if points.name is None else points.name)
+    heights = {name: points[name] for name in points.data_vars if str(name).lower() in HEIGHTS}
+    variables = {
+        name: (dims, array, attributes_of(name, errors)) for name, array in values.items()
+    }
+    return xarray.Dataset(variables, {**points.coords, **heights}, attributes)
+
+
+def attributes_of(name, errors=None):
+    """Return the attributes of a field: unit, long name, estimated error where it is known.
+
+    Parameters
+    ----------
+    name : str
+        Of `craton.conventions.GRAVITY`.
+    errors : dict of str to float, optional
+    """
+    unit, long_name = GRAVITY[name]
+    error = {"estimated_error": float(errors[name])} if errors and name in errors else {}
+    return {"units": unit, "long_name": long_name, **error}

@@ -1,0 +1,70 @@
+"""Points of labelled data: grids of xarray and Verde, tables of pandas, with the names of Harmonica."""
+
+import numpy as np
+
+from craton.io.netcdf import TO_METRES, factor
+from craton.model.ground.surfaces import GEOGRAPHIC
+from craton.model.media.readers import COORDINATES
+
+WORDS = COORDINATES | {"z": ("upward", *COORDINATES["z"], "height", "altitude")}
+
+
+def coordinates_of(points):
+    """Return x, y, z of points, m, of one shape, and the dimensions that this shape has.
+
+    Parameters
+    ----------
+    points : tuple of array_like, xarray.Dataset, xarray.DataArray or pandas.DataFrame
+        Labelled data have easting, northing and upward (or x, y and z, elevation, height; depth
+        counts downward) as coordinates, variables or columns; a grid has easting and northing as
+        dimensions, and upward over both, over none of them or as a third.
+
+    Returns
+    -------
+    xyz : tuple of arrays
+        As they are where they come in a tuple.
+    dims : tuple of str, or None
+        Names of the dimensions of these arrays; None where they have none.
+
+    Raises
+    ------
+    ValueError
+        A coordinate is missing, or in degrees.
+    """
+    if hasattr(points, "columns"):
+        table = {str(name).lower(): points[name] for name in points.columns}
+        return tuple(_upward(*_named(table, axis)) for axis in "xyz"), None
+    if not hasattr(points, "dims"):
+        return points, None
+    import xarray
+
+    if not hasattr(points, "data_vars"):
+        points = points.to_dataset(name="values" if points.name is None else points.name)
+    table = {str(name).lower(): points[name] for name in points.variables}
+    x, y, z = (_in_metres(*_named(table, axis)) for axis in "xyz")
+    dims = tuple(dict.fromkeys(dim for part in (z, y, x) for dim in part.dims))
+    parts = xarray.broadcast(*(part.reset_coords(drop=True) for part in (x, y, z)))
+    return tuple(part.transpose(*dims).values for part in parts), dims
+
+
+def _named(table, axis):
+    """The first name of an axis that a table has, and its values."""
+    name = next((word for word in WORDS[axis] if word in table), None)
+    if name is None:
+        remedy = f"; {TO_METRES}" if set(table) & set(GEOGRAPHIC) else ""
+        wanted = " or ".join(WORDS[axis])
+        raise ValueError(f"the points have no {wanted}; they have {', '.join(table)}{remedy}")
+    return name, table[name]
+
+
+def _upward(name, column):
+    """A column as an array, m, depths turned upward."""
+    values = np.asarray(column, float)
+    return -values if name == "depth" else values
+
+
+def _in_metres(name, values):
+    """A coordinate of xarray in metres, depths turned upward."""
+    direction = str(values.attrs.get("positive", "down" if name == "depth" else "up")).lower()
+    sign = -1.0 if direction == "down" else 1.0
+    return values.astype(float) * (sign * factor(values, "length", name))

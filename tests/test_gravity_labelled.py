@@ -1,0 +1,144 @@
+"""Gravity of labelled data: layers of Harmonica, volumes, tables of pandas, grids of xarray and Verde, against Harmonica itself."""
+
+import harmonicacase
+import numpy as np
+import pandas
+import pytest
+import xarray
+
+from craton import gravity
+from craton.conventions import GRAVITY
+
+EAST, NORTH = np.arange(5) * 200.0, 50 + np.arange(4) * 150.0
+UPWARD = np.array([-700.0, -400.0, -100.0])
+FIELDS = tuple(GRAVITY)
+
+
+@pytest.fixture(scope="module")
+def harmonica():
+    return harmonicacase.library("harmonica")
+
+
+@pytest.fixture(scope="module")
+def layer(harmonica):
+    """Columns with a density each, above and below the reference; one has no top."""
+    rng = np.random.default_rng(3)
+    surface = rng.uniform(-300, -50, (4, 5))
+    surface[2, 3] = np.nan
+    density = rng.uniform(-400, 400, (4, 5))
+    return harmonica.prism_layer((EAST, NORTH), surface, -180.0, {"density": density})
+
+
+@pytest.fixture(scope="module")
+def grid():
+    """Verde's grid: easting and northing as dimensions, upward over both."""
+    verde = pytest.importorskip("verde")
+    at = verde.grid_coordinates((-100, 900, 0, 500), shape=(3, 4), extra_coords=20.0)
+    heights = 20 + np.arange(12.0).reshape(3, 4)
+    return verde.make_xarray_grid(
+        (*at[:2], heights), at[0] * 0, "nothing", extra_coords_names="upward"
+    )
+
+
+def close(ours, theirs):
+    return np.linalg.norm(np.asarray(ours) - theirs) < 1e-9 * np.linalg.norm(theirs)
+
+
+def test_layers_give_the_fields_of_harmonica(layer, grid):
+    out = gravity.forward(layer, points=grid, fields=FIELDS, device="cpu")
+    easting, northing = np.meshgrid(grid.easting, grid.northing)
+    for name in FIELDS:
+        theirs = layer.prism_layer.gravity((easting, northing, grid.upward.values), field=name)
+        assert close(out[name], theirs), name
+    assert out.g_z.dims == ("northing", "easting") and out.g_z.units == "mGal"
+    assert out.g_ez.attrs["units"] == "Eotvos" and out.g_ez.attrs["estimated_error"] >= 0
+    assert out.coords.equals(grid.coords) and out.attrs["device"].startswith("CPU")
+    assert "nothing" not in out
+
+
+def test_random_prisms_in_a_table_at_points_in_a_table(harmonica):
+    rng = np.random.default_rng(5)
+    corner = rng.uniform([0, 0, -2000], [4000, 3000, -300], (30, 3))
+    sides = np.stack([corner, corner + rng.uniform(20, 280, (30, 3))], axis=2).reshape(30, 6)
+    density = rng.uniform(-500, 500, 30)
+    names = ["west", "east", "south", "north", "bottom", "top"]
+    table = pandas.DataFrame(sides, columns=names).assign(contrast=density)
+    stations = pandas.DataFrame(
+        rng.uniform([0, 0, 1], [4000, 3000, 900], (11, 3)),
+        columns=["Easting", "Northing", "Upward"],
+        index=[f"S{n}" for n in range(11)],
+    )
+    out = gravity.forward(table, "contrast", stations, FIELDS, device="cpu")
+    at = tuple(stations.to_numpy().T)
+    for name in FIELDS:
+        assert close(out[name], harmonica.prism_gravity(at, sides, density, name)), name
+    assert list(out.columns) == [*stations.columns, *FIELDS] and list(out.index)[-1] == "S10"
+    assert out.attrs["units"]["g_zz"] == "Eotvos" and "g_z" not in stations
+    down = stations.assign(depth=-stations.Upward).drop(columns="Upward")
+    assert np.allclose(gravity.forward(table, "contrast", down, device="cpu").g_z, out.g_z)
+
+
+@pytest.mark.parametrize("names", [("easting", "northing", "upward"), ("x", "y", "depth")])
+def test_volumes_are_cells_around_their_points(names):
+    """A density over x, y, z is that of cells around its points, whichever way the axes run; a linear operator has these columns."""
+    rho = np.random.default_rng(1).uniform(100, 400, (3, 4, 5))
+    x, y, z = names
+    down = z == "depth"
+    axes = {z: -UPWARD[::-1] if down else UPWARD, y: NORTH, x: EAST}
+    volume = xarray.DataArray(rho[::-1] if down else rho, coords=axes)
+    at = (np.array([100.0, 400.0]), 200.0, 30.0)
+    k, j, i = np.indices(rho.shape).reshape(3, -1)
+    centre = np.stack([EAST[i], NORTH[j], UPWARD[k]], axis=1)
+    half = np.array([100, 75, 150])
+    prisms = np.stack([centre - half, centre + half], axis=2).reshape(-1, 6)
+    expected = gravity.forward(prisms, rho.ravel(), at, device="cpu")["g_z"]
+    assert close(gravity.forward(volume, points=at, device="cpu")["g_z"], expected)
+    held = xarray.Dataset({"contrast": volume / 1000, "porosity": volume})
+    held.contrast.attrs["units"] = "g/cm3"
+    assert close(gravity.forward(held, "contrast", at, device="cpu")["g_z"], expected)
+    assert close(gravity.operator(volume, at, device="cpu") @ rho.ravel(), expected)
+
+
+def test_points_of_every_shape(layer):
+    """Along a line, at one level, on levels; in kilometres; and as an array of heights."""
+    line = xarray.Dataset(
+        coords={"x": ("p", [0.0, 100.0]), "y": ("p", [1.0, 2.0]), "z": ("p", [5.0, 6.0])}
+    )
+    kilometres = xarray.DataArray([0.0, 0.1], dims="p", attrs={"units": "km"})
+    out = gravity.forward(layer, points=line, device="cpu").g_z
+    assert out.dims == ("p",) and out.shape == (2,)
+    moved = line.assign_coords(x=kilometres)
+    assert np.allclose(gravity.forward(layer, points=moved, device="cpu").g_z, out)
+    axes = {"northing": [0.0, 100.0, 200.0], "easting": [0.0, 300.0]}
+    level = xarray.Dataset(coords=axes | {"upward": 10.0})
+    levels = xarray.Dataset(coords=axes | {"upward": [10.0, 20.0, 30.0, 40.0]})
+    heights = xarray.DataArray(np.full((3, 2), 10.0), coords=axes, name="upward")
+    flat, cube, over = (
+        gravity.forward(layer, points=points, device="cpu") for points in (level, levels, heights)
+    )
+    assert flat.g_z.dims == over.g_z.dims == ("northing", "easting")
+    assert cube.g_z.dims == ("upward", "northing", "easting")
+    assert np.allclose(cube.g_z[0], flat.g_z) and np.allclose(over.g_z, flat.g_z)
+    assert float(over.upward.max()) == 10
+
+
+def test_bad_labels_are_named(layer, grid):
+    at = (0.0, 0.0, 1.0)
+    lonlat = grid.rename(easting="longitude", northing="latitude")
+    table = pandas.DataFrame({"west": [0], "east": [1]})
+    for arguments, said in (
+        ((layer, None, lonlat), "no x or easting.*project to metres"),
+        ((layer, None, grid.drop_vars("upward")), "no upward or z"),
+        ((layer, "rho", at), "no 'rho' among density"),
+        ((layer, None, None), "points are missing"),
+        ((table, 1.0, at), "no column south, north, bottom, top; it has west, east"),
+        (([[0, 1, 0, 1, 0, 1]], None, at), "need a density"),
+        (([[0, 1, 0, 1, 0, 1]], "density", at), "have no names"),
+        ((grid, None, at), "top and bottom over northing and easting.*nothing"),
+        ((layer.rename(easting="lon"), None, at), "needs northing and easting"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            gravity.forward(*arguments, device="cpu")
+    missing = layer.assign(density=layer.density.where(layer.density != layer.density[0, 0]))
+    with pytest.warns(UserWarning, match="1 prisms of the layer have no density"):
+        gravity.forward(missing, points=at, device="cpu")

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 DOCS = Path(__file__).parent
@@ -55,8 +56,9 @@ def keys(names, before):
     )
 
 
-def properties(name):
-    """The kind that a class stands for, and (value, default, limits) of its keys."""
+@cache
+def described_tables():
+    """Every table of a scenario by the name of its class, as in JSON Schema; where methods differ, that of finite differences."""
     from craton.scenario import SCENARIOS, FiniteDifferenceScenario
 
     schema = FiniteDifferenceScenario.model_json_schema()
@@ -64,7 +66,12 @@ def properties(name):
     tables = {"Scenario": schema}
     for scenario in SCENARIOS.values():
         tables = scenario.model_json_schema()["$defs"] | tables
-    described = (tables | schema["$defs"])[name]
+    return tables | schema["$defs"]
+
+
+def properties(name):
+    """The kind that a class stands for, and (value, default, limits) of its keys."""
+    described = described_tables()[name]
     rows, kind = {}, ""
     for key, spec in described["properties"].items():
         if "const" in spec:
@@ -89,11 +96,10 @@ def written(text):
 def value_of(key, spec):
     """Unit, or what one may write."""
     if "oneOf" in spec:
-        return (
-            "position"
-            if any(s.get("$ref", "").endswith("Position") for s in spec["oneOf"])
-            else "table"
-        )
+        if any(s.get("$ref", "").endswith("Position") for s in spec["oneOf"]):
+            return "position"
+        plain = [value_of(key, s) for s in spec["oneOf"] if s.get("type") not in (None, "object")]
+        return " or ".join([*dict.fromkeys(plain), "table"])
     if "enum" in spec:
         return ", ".join(f"`{json.dumps(v)}`" for v in spec["enum"])
     if spec.get("type") == "array":
@@ -105,6 +111,8 @@ def value_of(key, spec):
         )
     if spec.get("type") == "integer":
         return "whole number"
+    if spec.get("type") == "boolean":
+        return "`true`, `false`"
     if spec.get("type") == "string":
         if spec.get("format") == "date-time":
             return "date and time"

@@ -259,6 +259,24 @@ def test_scenario_page_has_every_table_and_every_meaning(maker):
     ]
 
 
+def test_gravity_page_has_every_key_and_its_meaning(maker):
+    """The tables of `methods/gravity`'s options, each with all keys."""
+    from craton.methods.gravity import options, prism_options
+
+    text = (ROOT / "docs" / "gravity.md").read_text()
+    blocks = [(m[3], m[4]) for m in maker.BLOCK.finditer(text) if m[2] == "keys"]
+    needed = {
+        name
+        for module in (options, prism_options)
+        for name, table in vars(module).items()
+        if getattr(table, "__module__", None) == module.__name__ and hasattr(table, "model_fields")
+    }
+    on_page = {name for names, _ in blocks for name in names.split()}
+    assert {n for n in needed if n[0] != "_"} - {"GravityScenario"} == on_page
+    meanings = [cell for _, rows in blocks for _, cell in maker.written(rows)]
+    assert len(meanings) > 50 and all(meanings)
+
+
 def test_limits_on_the_page_are_kept(maker):
     """The limits shown are those that validation enforces: a value just outside is refused, one on the right side is not."""
     rows = maker.properties("Domain")["rows"] | maker.properties("Cpml")["rows"]

@@ -6,6 +6,7 @@ import pandas
 import pytest
 import xarray
 
+import craton
 from craton import gravity
 from craton.conventions import GRAVITY
 
@@ -142,3 +143,18 @@ def test_bad_labels_are_named(layer, grid):
     missing = layer.assign(density=layer.density.where(layer.density != layer.density[0, 0]))
     with pytest.warns(UserWarning, match="1 prisms of the layer have no density"):
         gravity.forward(missing, points=at, device="cpu")
+
+
+def test_a_scenario_reads_a_layer_that_harmonica_saved(layer, tmp_path):
+    """Top and bottom are coordinates of the file, and each column has its density; without those that are missing it is refused."""
+    layer.to_netcdf(tmp_path / "layer.nc")
+    file = str(tmp_path / "layer.nc")
+    columns = {name: {"file": file, "variable": name} for name in ("top", "bottom", "density")}
+    prisms = {"kind": "layer", "missing": "drop", **columns}
+    points = {"kind": "scattered", "at": [[100.0, 200.0, 30.0], [400.0, 200.0, 30.0]]}
+    values = {"method": "gravity", "prisms": prisms, "points": points, "run": {"device": "cpu"}}
+    out = craton.run(craton.Scenario(**values), progress=False).dataset
+    expected = gravity.forward(layer, points=(np.array([100.0, 400.0]), 200.0, 30.0), device="cpu")
+    assert close(out.g_z, expected["g_z"])
+    with pytest.raises(craton.errors.ScenarioError, match="1 of 20 points have no elevation"):
+        craton.plan(craton.Scenario(**values | {"prisms": prisms | {"missing": "refuse"}}))

@@ -78,7 +78,9 @@ def compare(report, part, threads):
         works = {name: partial(run, case, names, threads) for name, run in programs.items()}
         measured = in_turn(works, report.options.repeats)
         loads = {"load": [load, os.getloadavg()[0]], **versions("harmonica", "choclo", "numba")}
-        report.add(part, row(label, names, threads, measured, len(case[0]) * case[2][0].size, loads))
+        report.add(
+            part, row(label, names, threads, measured, len(case[0]) * case[2][0].size, loads)
+        )
 
 
 def row(label, names, threads, measured, pairs, loads):

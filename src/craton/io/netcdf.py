@@ -134,7 +134,7 @@ def read_raster(path, variable=None, part=None):
             raise FileError(
                 f"{path.name} holds {', '.join(flat) or 'no variable'} over two dimensions; name one with variable ="
             )
-        if variable is not None and variable not in dataset.data_vars:
+        if variable is not None and variable not in dataset.variables:
             held = ", ".join(map(str, dataset.data_vars)) or "none"
             raise FileError(f"{path.name} has no variable {variable}; it has {held}")
         array = _with_system(dataset, dataset[variable or flat[0]])

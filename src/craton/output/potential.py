@@ -94,9 +94,7 @@ def labelled(values, points, dims, attributes, errors):
     if not hasattr(points, "data_vars"):
         points = points.to_dataset(name="values" if points.name is None else points.name)
     heights = {name: points[name] for name in points.data_vars if str(name).lower() in HEIGHTS}
-    variables = {
-        name: (dims, array, attributes_of(name, errors)) for name, array in values.items()
-    }
+    variables = {name: (dims, array, attributes_of(name, errors)) for name, array in values.items()}
     return xarray.Dataset(variables, {**points.coords, **heights}, attributes)
 
 

@@ -196,5 +196,5 @@ def _light(key, table):
         for i, body in enumerate(getattr(table, "bodies", ()))
     ]
     for name, rho in named:
-        if rho and abs(rho) < 5:
+        if isinstance(rho, float) and 0 < abs(rho) < 5:
             yield f"{name}: {number(rho)} kg/m3 is very small; did you mean {number(rho)} g/cm3 = {number(rho * 1e3)}?"

@@ -129,8 +129,8 @@ class RectilinearPrisms(Table):
 
 
 class SurfaceFile(Table):
-    """A surface from a ``file`` over x and y (netCDF, zarr, .asc, GeoTIFF), elevations in m;
-    ``variable`` where it holds several.
+    """A ``file`` over x and y (netCDF, zarr, .asc, GeoTIFF) with elevations (m) or densities
+    (kg/m3); ``variable`` where it holds several.
     """
 
     file: FilePath = key('"dem.nc"')
@@ -141,17 +141,24 @@ _KINDS = union(
     lambda value: "SurfaceFile" if isinstance(value, dict) else "level", SurfaceFile, level=Length
 )
 Surface = Annotated[_KINDS, NO_FILE_NAME]
+_DENSITIES = union(
+    lambda value: "SurfaceFile" if isinstance(value, dict) else "contrast",
+    SurfaceFile,
+    contrast=Contrast,
+)
+ColumnDensity = Annotated[_DENSITIES, NO_FILE_NAME]
 
 
 class LayerPrisms(Table):
-    """Prisms between two surfaces, an elevation (m) or ``{ file = }`` each; ``density_below`` holds
-    where the top lies below the bottom.
+    """Prisms between two surfaces, an elevation (m) or ``{ file = }`` each; ``density`` is a number or
+    ``{ file = }`` with one for each column, ``density_below`` holds where the top lies below the
+    bottom.
     """
 
     kind: Literal["layer"] = "layer"
     top: Surface = key('{ file = "dem.nc" }  # or an elevation, m')
     bottom: Surface = key('0  # m, or { file = "moho.nc" }')
-    density: Contrast = key("2670  # kg/m3")
+    density: ColumnDensity = key('2670  # kg/m3, or { file = "layer.nc", variable = "density" }')
     density_below: Contrast | None = None
     missing: choice("refuse", "drop") = "refuse"
 

@@ -89,7 +89,7 @@ def as_surface(surface):
     return float(surface)
 
 
-def from_array(array, name=None):
+def from_array(array, name=None, dimension="length"):
     """Return a Surface from an xarray.DataArray over x and y (easting and northing), in metres or a
     unit that its attributes name.
 
@@ -98,6 +98,8 @@ def from_array(array, name=None):
     array : xarray.DataArray
     name : str
         For messages.
+    dimension : str
+        Of the values, as of `craton.units.DIMENSIONS`.
 
     Raises
     ------
@@ -122,7 +124,7 @@ def from_array(array, name=None):
             f"{name} has the dimensions {', '.join(map(str, array.dims)) or 'none'}; it needs x and y"
         )
     array = array.transpose(dims["y"], dims["x"])
-    z = np.asarray(array.values, float) * factor(array, "length", name)
+    z = np.asarray(array.values, float) * factor(array, dimension, name)
     for dim in dims.values():
         if dim not in array.coords:
             raise ValueError(f"{name} has no coordinate {dim}")
@@ -178,7 +180,7 @@ def of_table(table):
     return read(table.file, table.variable, frame, system)
 
 
-def read(path, variable=None, frame=None, system=None):
+def read(path, variable=None, frame=None, system=None, dimension="length"):
     """Return a Surface from a file: netCDF (.nc, .grd), zarr, ESRI ASCII grid (.asc), GeoTIFF
     (.tif, where rioxarray is installed).
 
@@ -192,6 +194,8 @@ def read(path, variable=None, frame=None, system=None):
         reference system of their own are mapped to it, at about two nodes for each of their steps.
     system : str, optional
         Reference system of the file's coordinates, where it does not state it itself.
+    dimension : str
+        Of its values, as of `craton.units.DIMENSIONS`.
 
     Raises
     ------
@@ -202,7 +206,7 @@ def read(path, variable=None, frame=None, system=None):
     if frame is None and system is not None:
         raise ValueError(f"{name}: crs = {system!r} needs domain.geographic, the place of the box")
     if frame is None:
-        return from_array(io.read(path, "raster", variable=variable), name)
+        return from_array(io.read(path, "raster", variable=variable), name, dimension)
     rasters = []
 
     def part(array):
@@ -213,13 +217,15 @@ def read(path, variable=None, frame=None, system=None):
         return rasters[0].data
 
     array = io.read(path, "raster", variable=variable, part=part)
-    return _mapped(array, rasters[0], name) if rasters else from_array(array, name)
+    if not rasters:
+        return from_array(array, name, dimension)
+    return _mapped(array, rasters[0], name, dimension)
 
 
-def _mapped(array, raster, name):
+def _mapped(array, raster, name, dimension):
     """Return a Surface at the nodes of a raster, of its values."""
     plane = np.asarray(array.squeeze(drop=True).transpose("y", "x").values, float)
-    plane = plane * factor(array, "length", name)
+    plane = plane * factor(array, dimension, name)
     everywhere = slice(None), slice(None)
     ((first, stop), (low, high)), stencil = raster.window(*everywhere)
     return made(

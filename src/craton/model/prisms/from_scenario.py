@@ -88,9 +88,10 @@ def _rectilinear(table):
 
 
 def _layer(table):
-    return prisms_layer.layer(
-        table.top, table.bottom, table.density, table.density_below, table.missing
-    )
+    density = table.density
+    if hasattr(density, "file"):
+        density = surfaces.read(density.file, density.variable, "density")
+    return prisms_layer.layer(table.top, table.bottom, density, table.density_below, table.missing)
 
 
 def _table(table):

@@ -14,13 +14,13 @@ def layer(top, bottom, density, density_below=None, missing="refuse"):
     top, bottom : Surface, xarray.DataArray or float
         Elevations, m. At least one is a surface; the other is taken at its points. A prism is
         centred on each point and reaches half-way to the next ones.
-    density : float, or array_like of the surface's shape (y, x)
-        kg/m3 where the top lies above the bottom.
+    density : float, array_like of the surface's shape (y, x), or Surface
+        kg/m3 where the top lies above the bottom; a Surface of densities is taken at the points.
     density_below : float, optional
         kg/m3 where the top lies below the bottom: between sea floor and sea level, density of water
         minus density of rock. 0 leaves these out.
     missing : str
-        ``"refuse"``, or ``"drop"`` for no prisms where an elevation is missing.
+        ``"refuse"``, or ``"drop"`` for no prisms where an elevation or a density is missing.
 
     Returns
     -------
@@ -39,12 +39,20 @@ def layer(top, bottom, density, density_below=None, missing="refuse"):
             'top and bottom are both constant: give at least one as a surface, or use kind = "grid" for a slab'
         )
     high, low = (surfaces.elevations(s, grid) for s in (top, bottom))
-    lost = ~(np.isfinite(high) & np.isfinite(low))
-    if lost.any() and missing != "drop":
-        raise ValueError(
-            f'{_count(lost)} have no elevation, the first at {_place(grid, lost)}; fill them, or set missing = "drop"'
-        )
-    density, crossed = np.broadcast_to(np.asarray(density, float), high.shape), ~lost & (high < low)
+    if isinstance(density, surfaces.Surface):
+        density = surfaces.elevations(density, grid)
+    density = np.broadcast_to(np.asarray(density, float), high.shape)
+    absent = {
+        "elevation": ~(np.isfinite(high) & np.isfinite(low)),
+        "density": ~np.isfinite(density),
+    }
+    for noun, lost in absent.items():
+        if lost.any() and missing != "drop":
+            raise ValueError(
+                f'{_count(lost)} have no {noun}, the first at {_place(grid, lost)}; fill them, or set missing = "drop"'
+            )
+    lost = absent["elevation"] | absent["density"]
+    crossed = ~lost & (high < low)
     if crossed.any():
         if density_below is None:
             raise ValueError(

@@ -48,7 +48,7 @@ def coordinates_of(points):
 
 
 def _named(table, axis):
-    """The first name of an axis that a table has, and its values."""
+    """Return the first name of an axis that a table has, and its values."""
     name = next((word for word in WORDS[axis] if word in table), None)
     if name is None:
         remedy = f"; {TO_METRES}" if set(table) & set(GEOGRAPHIC) else ""
@@ -58,13 +58,13 @@ def _named(table, axis):
 
 
 def _upward(name, column):
-    """A column as an array, m, depths turned upward."""
+    """Return a column as an array, m, depths turned upward."""
     values = np.asarray(column, float)
     return -values if name == "depth" else values
 
 
 def _in_metres(name, values):
-    """A coordinate of xarray in metres, depths turned upward."""
+    """Return a coordinate of xarray in metres, depths turned upward."""
     direction = str(values.attrs.get("positive", "down" if name == "depth" else "up")).lower()
     sign = -1.0 if direction == "down" else 1.0
     return values.astype(float) * (sign * factor(values, "length", name))

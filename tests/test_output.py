@@ -532,7 +532,7 @@ def pixels(path):
 
 
 # Maps are of gravity runs (test_gravity_scenario.py), sections of chunks of the Earth (test_earth_scenario.py).
-@pytest.mark.parametrize("name", sorted(set(report.FIGURES) - {"maps", "section"}))
+@pytest.mark.parametrize("name", sorted(set(report.FIGURES) - {"maps", "section", "gathers"}))
 def test_pictures_show_something(out, name):
     pytest.importorskip("matplotlib")
     path = report.FIGURES[name](out)
@@ -561,6 +561,56 @@ def test_record_sections(n, tmp_path):
     pytest.importorskip("matplotlib")
     figures.record_section(build(n=n)).savefig(tmp_path / "s.png")
     assert np.unique(pixels(tmp_path / "s.png").reshape(-1, 3), axis=0).shape[0] > 20
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ([(0, 0), (100, 0), (300, 0)], [-200, -100, 100]),  # towards the east
+        ([(300, 0), (100, 0), (0, 0)], [100, -100, -200]),  # the same, listed backwards
+        ([(200, 300), (200, 0), (200, -100)], [300, 0, -100]),  # towards the north
+        ([(200, 0), (230, 40), (260, 80)], [0, 50, 100]),  # aslant
+    ],
+)
+def test_offsets_have_the_sign_of_the_line(line, expected):
+    from craton.report.shot_gathers import signed_offsets
+
+    array = build(n=3).velocity
+    array = array.assign_coords(
+        {axis: ("receiver", np.array(values, float)) for axis, values in zip("xy", zip(*line))}
+    )
+    assert np.allclose(signed_offsets(array, (200.0, 0.0, -50.0)), expected)
+
+
+@pytest.mark.parametrize("receivers", [12, 70])
+def test_gathers_have_time_downwards_over_signed_offset(tmp_path, receivers):
+    """Two shots at the ends of a line: the first has positive offsets, the second negative ones; the end of the records is at the bottom."""
+    pytest.importorskip("matplotlib")
+    from craton.report import shot_gathers
+
+    dataset = build(n=receivers)
+    x = np.linspace(0.0, 2000.0, receivers)
+    array = xr.concat([dataset.velocity] * 2, "shot").assign_coords(
+        x=("receiver", x),
+        y=("receiver", 0 * x),
+        shot=["A", "B"],
+        **{f"source_{axis}": ("shot", [0.0, end]) for axis, end in zip("xyz", (2000.0, 0, 0))},
+    )
+    with figures.figure(8, 4) as page:
+        assert shot_gathers.draw_shots(page, array) in "ENZ"
+    first, second = page.axes
+    assert first.get_ylim() == (float(array.time[-1]), float(array.time[0]))
+    for axis, low, high in ((first, 0, 2), (second, -2, 0)):
+        collections = [c for c in axis.collections if hasattr(c, "get_coordinates")]
+        held = (
+            collections[0].get_coordinates()[..., 0]
+            if collections
+            else np.concatenate([line.get_xdata() for line in axis.lines])
+        )
+        step = 2.0 / (receivers - 1)
+        assert held.min() >= low - 2 * step and held.max() <= high + 2 * step
+    page.savefig(tmp_path / "gathers.png", dpi=60)
+    assert np.unique(pixels(tmp_path / "gathers.png").reshape(-1, 3), axis=0).shape[0] > 20
 
 
 def test_interfaces_follow_the_ground():

@@ -273,7 +273,7 @@ def plot(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="Figures: overview, records, snapshots, maps.",
+            help="Figures: overview, records, gathers, snapshots, maps, section.",
             show_default=False,
         ),
     ] = None,

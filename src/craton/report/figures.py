@@ -13,8 +13,8 @@ COMPONENT_NAMES = {"E": "East", "N": "North", "Z": "Up"}
 # More receivers than this are drawn as a section, traces over distance, instead of one panel per
 # component.
 FEW = 4
-_DENSE = 60
-_ASIDE = {"fontsize": 8.5, "fontweight": "normal", "color": "0.35"}
+DENSE = 60
+ASIDE = {"fontsize": 8.5, "fontweight": "normal", "color": "0.35"}
 
 
 @contextmanager
@@ -163,7 +163,7 @@ def draw_record(axes, array, receiver=None, mark=None):
     axes[-1].set_xlabel("Time (s)")
     x, y, z = (float(traces[axis]) / 1000 for axis in "xyz")
     axes[0].set_title(f"Station {receiver}: {label(array)}", loc="left")
-    axes[0].set_title(f"x {x:.6g} km, y {y:.6g} km, z {z:.6g} km", loc="right", **_ASIDE)
+    axes[0].set_title(f"x {x:.6g} km, y {y:.6g} km, z {z:.6g} km", loc="right", **ASIDE)
 
 
 def _draw_table(axes, array):
@@ -182,7 +182,7 @@ def _draw_table(axes, array):
         axis.set_xlim(float(array.time[0]), float(array.time[-1]))
     for axis in axes[-1]:
         axis.set_xlabel("Time (s)")
-    axes[0, -1].set_title(label(array), loc="right", **_ASIDE)
+    axes[0, -1].set_title(label(array), loc="right", **ASIDE)
 
 
 def draw_section(axes, array, origin=None):
@@ -194,14 +194,9 @@ def draw_section(axes, array, origin=None):
     """
     distance, unit = distances(array, origin)
     order = np.argsort(distance, kind="stable")
-    values = np.nan_to_num(array.values[order])
-    peaks = np.abs(values).reshape(len(values), -1).max(axis=1)
-    peaks[peaks <= 1e-6 * peaks.max(initial=0)] = np.inf  # silent receivers stay silent
-    scaled = array.isel(receiver=order).copy(
-        data=values / peaks.reshape(-1, *[1] * (values.ndim - 1))
-    )
+    scaled = normalised(array, order)
     step = max(np.ptp(distance), 1e-3) / max(len(distance) - 1, 1)
-    dense = len(distance) > _DENSE
+    dense = len(distance) > DENSE
     for axis, (name, traces) in zip(axes, components(scaled).items()):
         if dense:
             image = axis.pcolormesh(
@@ -222,9 +217,27 @@ def draw_section(axes, array, origin=None):
         axis.set_xlabel("Time (s)")
     axes[0].set_ylabel(f"Distance ({unit})")
     axes[0].set_xlim(float(array.time[0]), float(array.time[-1]))
-    axes[-1].set_title(f"{label(array)}, normalised per receiver", loc="right", **_ASIDE)
+    axes[-1].set_title(f"{label(array)}, normalised per receiver", loc="right", **ASIDE)
     if dense:
         colour_bar(image, list(axes), f"{label(array)} / peak at each receiver")
+
+
+def normalised(array, order):
+    """Return receivers in an order, each divided by its largest absolute value; silent ones stay
+    silent.
+
+    Parameters
+    ----------
+    array : xarray.DataArray
+        With the receivers first.
+    order : (n,) array of int
+    """
+    values = np.nan_to_num(array.values[order])
+    peaks = np.abs(values).reshape(len(values), -1).max(axis=1)
+    peaks[peaks <= 1e-6 * peaks.max(initial=0)] = np.inf
+    return array.isel(receiver=order).copy(
+        data=values / peaks.reshape(-1, *[1] * (values.ndim - 1))
+    )
 
 
 def distances(array, origin=None):
@@ -289,7 +302,7 @@ def draw_snapshot(axis, frame, sources=(), receivers=(), interfaces=(), limit=No
     time = f", t = {float(frame.time):.4g} s" if "time" in frame.coords else ""
     axis.set_title(heading(frame) + time, loc="left", pad=10)
     key = ["★ source"] * bool(np.size(sources)) + ["▼ station"] * bool(np.size(receivers))
-    axis.set_title("   ".join([_plane(frame), *key]), loc="right", pad=10, **_ASIDE)
+    axis.set_title("   ".join([_plane(frame), *key]), loc="right", pad=10, **ASIDE)
     return image
 
 

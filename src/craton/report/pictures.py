@@ -7,6 +7,7 @@ import numpy as np
 
 from craton.errors import CratonError, ScenarioError
 from craton.report import fieldmaps, figures
+from craton.report.shot_gathers import NOTE, draw_gather, draw_shots
 
 _FRAMES_LOOKED_AT = 48
 _FRAMES_SHOWN = 6
@@ -73,10 +74,39 @@ def records(out_dir, path=None):
     scene = _scene(out_dir, waves)
     if waves is None:
         raise CratonError(f"{out_dir} has no waveforms to plot")
-    return _save(
-        figures.record_section(waves, origin=scene["sources"][0] if scene["sources"] else None),
-        path or out_dir / "records.png",
-    )
+    origin = scene["sources"][0] if scene["sources"] else None
+    return _save(figures.record_section(waves, origin=origin), path or out_dir / "records.png")
+
+
+def gathers(out_dir, path=None):
+    """Shot gathers over signed offset, time downwards; ``OUT/gathers.png``.
+
+    Several shots stand side by side, up to four from the first to the last, with the component that
+    has most to see; one shot has a panel for each component.
+    """
+    out_dir = Path(out_dir)
+    waves = read_waveforms(out_dir, every_shot=True)
+    if waves is None or waves.sizes["receiver"] < 2:
+        raise CratonError(f"{out_dir} has no gather to plot: it needs waveforms of many receivers")
+    scene = _scene(out_dir, waves)
+    array = waves[next(iter(waves.data_vars))]
+    with figures.figure(11, 6.5) as page:
+        title = figures.label(array)
+        if "shot" in array.dims:
+            name = draw_shots(page, array)
+            title += f", {figures.COMPONENT_NAMES.get(name, name).lower()} component, {NOTE}"
+        else:
+            names = figures.components(array.isel(time=slice(0, 1)))
+            axes = page.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0]
+            draw_gather(axes, array, scene["sources"][0] if scene["sources"] else None)
+        page.suptitle(
+            f"{scene['title'] or out_dir.name}: {title}",
+            x=0.012,
+            ha="left",
+            fontsize=12,
+            fontweight="bold",
+        )
+    return _save(page, path or out_dir / "gathers.png")
 
 
 def snapshots(out_dir, path=None):
@@ -120,14 +150,15 @@ def snapshots(out_dir, path=None):
     return _save(page, path or out_dir / "snapshots.png")
 
 
-def read_waveforms(out_dir):
-    """Waveforms of a run, or None where there are none yet."""
+def read_waveforms(out_dir, every_shot=False):
+    """Waveforms of a run, or None where there are none yet; of several shots the first, or all."""
     import xarray as xr
 
     store = Path(out_dir) / "result.zarr"
     if not (store / "time").exists():
         return None
-    dataset = _first_shot(xr.open_zarr(store))
+    dataset = xr.open_zarr(store)
+    dataset = dataset if every_shot else _first_shot(dataset)
     return (
         dataset
         if dataset.data_vars and dataset.sizes.get("receiver") and dataset.sizes.get("time")
@@ -212,6 +243,7 @@ def _recorded_source(waves):
     places = [
         waves.coords.get(f"source_{axis}", waves.attrs.get(f"source_{axis}")) for axis in "xyz"
     ]
+    places = [None if np.ndim(place) else place for place in places]  # many shots, many places
     return [] if any(place is None for place in places) else [tuple(map(float, places))]
 
 
@@ -321,7 +353,8 @@ def _draw_waves(part, waves, scene, mark):
     names = figures.components(array)
     if array.sizes["receiver"] > figures.FEW:
         axes = part.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0]
-        figures.draw_section(axes, array, scene["sources"][0] if scene["sources"] else None)
+        draw = draw_gather if "shot" in array.coords else figures.draw_section
+        draw(axes, array, scene["sources"][0] if scene["sources"] else None)
     else:
         figures.draw_record(
             part.subplots(len(names), 1, sharex=True, sharey=True, squeeze=False)[:, 0],

@@ -584,7 +584,7 @@ def test_offsets_have_the_sign_of_the_line(line, expected):
 
 @pytest.mark.parametrize("receivers", [12, 70])
 def test_gathers_have_time_downwards_over_signed_offset(tmp_path, receivers):
-    """Two shots at the ends of a line: the first has positive offsets, the second negative ones; the end of the records is at the bottom."""
+    """Two shots at the ends of a line: positive offsets and negative ones; the end of the records is at the bottom."""
     pytest.importorskip("matplotlib")
     from craton.report import shot_gathers
 

@@ -8,9 +8,9 @@ one_core      one thread each, Harmonica with parallel=False
 two_threads   two threads each, Harmonica with parallel=True
 
 Both programs take turns within each repeat, so that other work on the machine meets both. Kernels are compiled before, by a call with few
-prisms. Rates are pairs over CPU seconds (process_time: of this process alone, all its threads), medians of the repeats, since other work may
-hold the cores; wall seconds are given beside them, with the load of the machine at the beginning and the end. Harmonica computes one field a
-call: its nine fields are nine calls.
+prisms. Rates are pairs over CPU seconds (process_time: of this process alone, all its threads), medians of the repeats, since other work
+may hold the cores; wall seconds are given beside them, with the load of the machine at the beginning and the end. Harmonica computes one
+field a call: its nine fields are nine calls.
 """
 
 import os

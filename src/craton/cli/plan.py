@@ -34,8 +34,9 @@ def command(file, device=None, overrides=(), ranks=None):
         if text := method.cut(scenario, planned, ranks):
             return print(text)
     machine = backend(scenario.run.device, threads=scenario.run.threads)
-    drive(scenario).check_memory(planned, machine)
-    return print(method.estimate(planned, machine))
+    driver = drive(scenario)
+    driver.check_memory(planned, machine)
+    return print(method.estimate(planned, machine, driver.trial(planned, machine)))
 
 
 def one_run(scenario, ranks=1, outlined=None):

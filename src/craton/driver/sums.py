@@ -10,6 +10,10 @@ import numpy as np
 from craton.errors import ResourceError
 
 
+def trial(planned, machine):
+    """Return nothing: there are no time steps to measure."""
+
+
 def check_memory(planned, machine, ranks=1):
     """Refuse what does not fit: prisms, points and fields into this host's memory, once for each of
     its ranks; a tile into the machine's.

@@ -29,6 +29,15 @@ def check_memory(planned, machine, ranks=1):
         )
 
 
+def trial(planned, machine):
+    """Return the seconds of a time step, measured; None on a machine where compiling alone would
+    take longer than a guess is worth.
+    """
+    from craton.driver.trial import step_seconds
+
+    return step_seconds(planned, machine) if machine.shares_host_memory else None
+
+
 def commit(scenario, planned, machine, arrays=None):
     """Return the plan on the machine, filled from the scenario; `arrays` have their values already
     (`Machine.commit`).

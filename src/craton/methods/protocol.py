@@ -138,8 +138,10 @@ class Method(Protocol):
         are alike.
         """
 
-    def estimate(self, plan, machine):
-        """Say what a run will take on a machine, in lines."""
+    def estimate(self, plan, machine, step=None):
+        """Say what a run will take on a machine, in lines; `step` are the measured seconds of a
+        time step, if there are any.
+        """
 
     def header(self, scenario, plan, machine, out):
         """Say what will be computed, on what, into what, in lines."""

@@ -110,11 +110,5 @@ def _hanging_wiggles(axis, time, offset, traces, colour):
     for position, trace in zip(offset, traces):
         axis.plot(position + trace, time, color=colour, linewidth=0.7)
         axis.fill_betweenx(
-            time,
-            position,
-            position + trace,
-            where=trace > 0,
-            color=colour,
-            alpha=0.35,
-            linewidth=0,
+            time, position, position + trace, where=trace > 0, color=colour, alpha=0.35, linewidth=0
         )

@@ -56,7 +56,7 @@ class PrismGravity:
     def cut(self, scenario, plan, ranks):
         """Nothing to say: ranks have equal shares."""
 
-    def estimate(self, plan, machine):
+    def estimate(self, plan, machine, step=None):
         """Return the algorithm that will be taken and why, and what the others would cost."""
         from craton.methods.gravity import chosen
         from craton.methods.gravity.cost import words

@@ -1,0 +1,51 @@
+"""A few steps of a plan timed on a machine: what a run will take."""
+
+import time
+
+import numpy as np
+
+LEAST, MOST = 3, 20  # steps that are timed
+SECONDS = 0.4  # spent on them, about
+
+
+def step_seconds(plan, machine, clock=time.perf_counter):
+    """Return the seconds of a time step, the median of a few after a first one.
+
+    Material that a run fills when it is committed is constant here: kernels are as fast with it.
+
+    Parameters
+    ----------
+    plan : Plan
+        It takes the memory of a run while it is timed.
+    machine : Machine
+    clock : callable
+        ``time.process_time`` where other work holds the cores.
+
+    Returns
+    -------
+    float
+    """
+    fills = {name: constant for name, array in plan.arrays.items() if array.filled}
+    program = machine.commit(plan, fills)
+    seconds, begin = [], clock()
+    most = min(MOST, plan.steps - 1)
+    while len(seconds) <= min(LEAST, most) or (len(seconds) <= most and clock() - begin < SECONDS):
+        start = clock()
+        for phase in program.phases:
+            phase.outer(len(seconds))
+            phase.inner(len(seconds))
+        machine.finish()
+        seconds.append(clock() - start)
+    return float(np.median(seconds[1:] or seconds))
+
+
+def constant(array, box):
+    """Fill an array with ones.
+
+    Parameters
+    ----------
+    array : ndarray
+    box : tuple of int
+        Of the whole grid; unused.
+    """
+    array[...] = 1

@@ -1,0 +1,50 @@
+"""What `craton plan` says a run will take: within a factor of 1.5 of what it takes, for grids and elements."""
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import benchscript
+import pytest
+
+import craton
+from craton.backends import backend
+from craton.driver import trial
+
+RECORDED = Path(__file__).parents[1] / "bench" / "results" / "estimates_cpu.json"
+
+
+def test_recorded_estimates_hold():
+    """Of `python -m bench estimates`: orders, degrees, precisions, rheologies."""
+    rows = json.loads(RECORDED.read_text())["steps"]
+    kinds = {row["case"].split(",")[0] for row in rows}
+    assert kinds == {"fd", "sem"} and len(rows) >= 14
+    for row in rows:
+        assert 1 / 1.5 < row["foretold"] / row["measured"] < 1.5, row
+
+
+@pytest.mark.parametrize("method", ["fd", "sem"])
+def test_a_trial_foretells_the_loop(method):
+    """CPU seconds of one thread, since other work may hold the cores; the best of three attempts, since it disturbs caches as well."""
+    estimates, machine = benchscript.load("cases.estimates"), backend("cpu", threads=1)
+    if method == "fd":
+        scenario = estimates.cube(48, "free", "cpml")
+        plan = craton.plan(scenario)
+    else:
+        box = estimates.Box("a few elements", (6, 6, 6), estimates.LOSS)
+        scenario, plan = box.scenario(), box.plan(machine)
+    ratios = []
+    for _ in range(3):
+        foretold = trial.step_seconds(plan, machine, time.process_time)
+        measured = estimates.loop_seconds(scenario, plan, machine, repeats=3)
+        ratios.append(foretold / measured)
+        if 1 / 1.5 < ratios[-1] < 1.5:
+            break
+    assert 1 / 1.5 < ratios[-1] < 1.5, ratios
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_trial_takes_no_more_steps_than_the_run(steps):
+    plan = replace(craton.plan(benchscript.load("cases.estimates").cube(26)), steps=steps)
+    assert trial.step_seconds(plan, backend("cpu", threads=1)) > 0

@@ -1,7 +1,7 @@
 """The pages say what is: their commands and Python run, their links lead somewhere, their tables and outputs are those of the code.
 
 A page is worked through from top to bottom in a folder of its own, which holds `examples/` with the same scenarios on coarser grids
-(`shortened`): commands and Python stay as they are printed. Commands run in this process; `make` and `pip` are looked at only.
+(`shortened`) and the files that the page has the reader write (`WRITTEN`): commands and Python stay as they are printed. Commands run in this process; `make` and `pip` are looked at only.
 """
 
 import importlib
@@ -36,6 +36,10 @@ PAGES = [
     *DEVELOPER,
 ]
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# what a page has the reader write: the text after a line that ends with the file's name and a colon
+WRITTEN = re.compile(
+    r"`([\w.-]+)`[^\n`]*:\n\n```(?:toml|csv|text)\n(.*?)^```", re.MULTILINE | re.DOTALL
+)
 LEAST = 26  # points along the shortest axis of a shortened example: two absorbing layers, or one and a free surface, fit
 SCALED = {
     "tau": 1,
@@ -136,6 +140,8 @@ def test_page_runs(page, workplace):
     pytest.importorskip("obspy")
     pytest.importorskip("matplotlib")
     names = {"__name__": "__main__"}
+    for name, text in WRITTEN.findall(page.read_text(encoding="utf-8")):
+        (workplace / name).write_text(text, encoding="utf-8")
     for kind, text in fenced(page, "sh", "python"):
         if kind == "python":
             exec(compile(text, f"{page.name}, block beginning {text[:40]!r}", "exec"), names)

@@ -1,7 +1,8 @@
 """The pages say what is: their commands and Python run, their links lead somewhere, their tables and outputs are those of the code.
 
 A page is worked through from top to bottom in a folder of its own, which holds `examples/` with the same scenarios on coarser grids
-(`shortened`) and the files that the page has the reader write (`WRITTEN`): commands and Python stay as they are printed. Commands run in this process; `make` and `pip` are looked at only.
+(`shortened`) and the files that the page has the reader write (`WRITTEN`): commands and Python stay as they are printed.
+Commands run in this process; `make` and `pip` are looked at only.
 """
 
 import importlib

@@ -121,8 +121,8 @@ def ground_below(scenario, xyz):
 
 
 def in_the_air(scenario, xyz):
-    """Find positions above the surface of a model with topography: (n,) booleans, and elevations of
-    that surface in metres.
+    """Find positions above the surface of a model with topography, and above the top of its mesh
+    where it has one: (n,) booleans, and elevations of the higher of the two in metres.
 
     Parameters
     ----------
@@ -130,11 +130,12 @@ def in_the_air(scenario, xyz):
     xyz : (n, 3) array
         Positions, m.
     """
-    ground = terrain.build(scenario.model) or getattr(scenario, "mesh_top", None)
+    grounds = [terrain.build(scenario.model), getattr(scenario, "mesh_top", None)]
     xyz = np.asarray(xyz, dtype=float).reshape(-1, 3)
-    if ground is None:
+    tops = [ground.top(xyz[:, 0], xyz[:, 1]) for ground in grounds if ground is not None]
+    if not tops:
         return np.zeros(len(xyz), bool), np.full(len(xyz), np.nan)
-    top = ground.top(xyz[:, 0], xyz[:, 1])
+    top = np.fmax.reduce(tops)
     return xyz[:, 2] > top + 1e-6 * (1 + np.abs(top)), top
 
 

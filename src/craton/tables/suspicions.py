@@ -123,7 +123,8 @@ def positions(scenario):
 
 
 def shallow(scenario):
-    """Yield sources whose depth is a small part of the spacing, probably meant in km: generator of str.
+    """Yield sources whose depth is a small part of the spacing and would fit into the domain in km,
+    where it is probably meant: generator of str.
 
     Parameters
     ----------
@@ -132,7 +133,9 @@ def shallow(scenario):
     h = scenario.domain.resolution
     for i, source in enumerate(scenario.source):
         depth = getattr(source.at, "depth", None)
-        if h is not None and depth and 0 < depth < min(SHALLOW * h, 30):
+        if h is None or not depth or 1000 * depth > scenario.domain.size[-1]:
+            continue
+        if 0 < depth < min(SHALLOW * h, 30):
             yield (
                 f"source.{i}.at: a depth of {number(depth)} m is a small part of "
                 f"domain.{scenario.domain.RESOLUTION}; depths are in metres: did you mean km?"

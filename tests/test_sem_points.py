@@ -106,6 +106,22 @@ def test_a_position_just_above_the_top_is_put_on_it_and_one_higher_is_not():
     assert (drawn.locate([[150.0, 130.0, z + 5.0]]).element >= 0).all()
 
 
+def test_a_place_on_a_mesh_above_a_kink_of_the_ground_is_not_in_the_air():
+    """Elements are a little above the ground where that bends between their nodes; depths count from the mesh."""
+    from types import SimpleNamespace
+
+    from craton.survey.places import in_the_air
+    from craton.tables.ground import GroundTable
+
+    ground = GroundTable(x=[0, 350, 1000], z=[10, 35, 80])
+    model = SimpleNamespace(topography=ground, water=None)
+    top = SimpleNamespace(top=lambda x, y: np.array([33.95, 33.95, np.nan]))
+    places = np.array([[333.75, 0, 33.9], [333.75, 0, 34.2], [333.75, 0, 33.9]])
+    for mesh, expected in ((top, [False, True, True]), (None, [True, True, True])):
+        high, _ = in_the_air(SimpleNamespace(model=model, mesh_top=mesh), places)
+        assert high.tolist() == expected
+
+
 def test_both_sides_of_a_sea_floor():
     mesh = brick((2, 2, 4), (200.0, 200.0, 400.0))
     fluid = mesh.centroids()[:, 2] > -200

@@ -62,6 +62,25 @@ def test_a_depth_in_kilometres_is_suspicious(depth, odd):
     )
 
 
+def test_a_shallow_shot_is_not_suspicious_where_kilometres_would_lie_outside():
+    """2.5 m below the ground in a domain 600 m deep."""
+    scenario = Scenario(
+        domain={"origin": [0, 0, -600], "size": [600] * 3, "spacing": 50},
+        model={"kind": "homogeneous", **FAST},
+        time={"duration": 1},
+        source=[
+            {
+                "kind": "force",
+                "at": {"x": 300, "y": 300, "depth": 2.5},
+                "force": [0, 0, -1e6],
+                "wavelet": {"kind": "ricker", "frequency": 5},
+            }
+        ],
+        receivers=[{"name": "A", "at": [350, 300, 0]}],
+    )
+    assert not any("did you mean km?" in warning for warning in scenario.warnings)
+
+
 def test_topography_needs_finer_grids_than_a_flat_surface():
     """The plan says "ok" only where surface waves along the ground are resolved as well."""
     tables = {

@@ -85,6 +85,7 @@ class Format:
 
 FORMATS = [
     Format("csv", "source", "source_table"),
+    Format("fsp", "source", "fsp", options=("subfaults",)),
     Format("cmtsolution", "source", "cmtsolution", options=("convention",)),
     Format("forcesolution", "source", "forcesolution"),
     Format("srf", "source", "srf"),
@@ -100,7 +101,11 @@ FORMATS = [
     Format("mesh folders of SPECFEM3D", "mesh", "specfem_mesh"),
     Format("ESRI ASCII grid", "raster", "esri_ascii", (".asc",)),
     Format("GeoTIFF", "raster", "geotiff", (".tif", ".tiff")),
+    Format("SW4 rfile", "raster", "rfile", (".rfile",), read="read_topography"),
     Format("netCDF or zarr", "raster", "netcdf", read="read_raster"),
+    Format("SEG-Y", "gridded model", "segy_model", (".sgy", ".segy"), read="opened"),
+    Format("SW4 rfile", "gridded model", "rfile", (".rfile",), read="opened"),
+    Format("SPECFEM tomography", "gridded model", "tomography_xyz", read="opened"),
     Format("netCDF or zarr", "gridded model", "netcdf", read="opened"),
     Format("TauP", "radial model", "taup", (".nd", ".tvel")),
     Format("CSV", "radial model", "radial_csv", (".csv",)),

@@ -12,7 +12,27 @@ from craton.io.contents import FileError
 from craton.io.netcdf import factor
 from craton.model.interpolate import weights
 
-DEGREES = "EPSG:4326"
+
+@dataclass(frozen=True)
+class System:
+    """Reference system of the coordinates of a file.
+
+    Parameters
+    ----------
+    definition : str
+        As PROJ understands it.
+    azimuth : float
+        Of the file's second axis, degrees clockwise from the north of the projection.
+    origin : (float, float) or None
+        Longitude and latitude from which its coordinates count; None: as in the projection.
+    """
+
+    definition: str
+    azimuth: float = 0.0
+    origin: tuple | None = None
+
+
+DEGREES = System("EPSG:4326")
 NAMES = {
     "u": ("longitude", "lon", "x", "easting", "east"),
     "v": ("latitude", "lat", "y", "northing", "north"),
@@ -26,25 +46,29 @@ PROBES = 65  # places per axis at which it is asked whether a file covers the bo
 
 
 def system_of(data, stated=None):
-    """Return the reference system of the coordinates of a file, as PROJ understands it; None where
-    it has none.
+    """Return the reference system of the coordinates of a file; None where it has none.
 
     Parameters
     ----------
     data : xarray.DataArray or Dataset
-        Its attribute ``crs``, a variable with ``crs_wkt`` (CF, GDAL), or coordinates in degrees.
+        Its attribute ``crs_wkt`` (and of an rfile ``crs_azimuth``, ``crs_origin``), a variable with
+        ``crs_wkt`` (CF, GDAL), or coordinates in degrees.
     stated : str, optional
         What the scenario says.
+
+    Returns
+    -------
+    System or None
     """
-    if stated is not None:
-        return stated
-    if "crs_wkt" in data.attrs:
-        return data.attrs["crs_wkt"]
+    definition = stated or data.attrs.get("crs_wkt")
+    if definition is not None:
+        azimuth, origin = data.attrs.get("crs_azimuth", 0.0), data.attrs.get("crs_origin")
+        return System(definition, float(azimuth), None if origin is None else tuple(origin))
     variables = getattr(data, "variables", data.coords)
     for variable in variables.values():
         wkt = variable.attrs.get("crs_wkt") or variable.attrs.get("spatial_ref")
         if wkt:
-            return wkt
+            return System(wkt)
     return DEGREES if on_degrees(data) else None
 
 
@@ -67,7 +91,14 @@ def on_degrees(data):
 def _is_geographic(system):
     import pyproj
 
-    return pyproj.CRS.from_user_input(system).is_geographic
+    try:
+        return pyproj.CRS.from_user_input(system.definition).is_geographic
+    except pyproj.exceptions.CRSError as error:
+        raise FileError(
+            f"the reference system {system.definition[:80]!r} of the file is not understood: "
+            f"{str(error).partition(':')[0]}",
+            'state it: crs = "EPSG:32633"',
+        ) from None
 
 
 @lru_cache(8)
@@ -85,7 +116,7 @@ def coordinates(frame, system, x, y):
     Parameters
     ----------
     frame : Frame
-    system : str
+    system : System
         Reference system of the file.
     x, y : array_like
         m.
@@ -93,14 +124,34 @@ def coordinates(frame, system, x, y):
     x, y = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
     c, s = math.cos(math.radians(frame.azimuth)), math.sin(math.radians(frame.azimuth))
     u, v = _transformer(frame, system).transform(c * x + s * y, c * y - s * x)
-    return (_within_half(u, frame.longitude) if _is_geographic(system) else u), v
+    if _is_geographic(system):
+        return _within_half(u, frame.longitude), v
+    (u0, v0), c, s = _own_axes(system)
+    return c * (u - u0) - s * (v - v0), s * (u - u0) + c * (v - v0)
 
 
 def _positions(frame, system, u, v):
     """Positions x, y of a box, m, at coordinates of a file."""
+    if not _is_geographic(system):
+        (u0, v0), c, s = _own_axes(system)
+        u, v = u0 + c * u + s * v, v0 + c * v - s * u
     east, north = _transformer(frame, system).transform(u, v, direction="INVERSE")
     c, s = math.cos(math.radians(frame.azimuth)), math.sin(math.radians(frame.azimuth))
     return c * east - s * north, s * east + c * north
+
+
+@lru_cache(8)
+def _own_axes(system):
+    """Origin of a file's axes in its projection, m, and cosine and sine of their azimuth."""
+    import pyproj
+
+    origin = 0.0, 0.0
+    if system.origin is not None:
+        crs = pyproj.CRS.from_user_input(system.definition)
+        to_projection = pyproj.Transformer.from_crs(crs.geodetic_crs, crs, always_xy=True)
+        origin = to_projection.transform(*system.origin)
+    azimuth = math.radians(system.azimuth)
+    return origin, math.cos(azimuth), math.sin(azimuth)
 
 
 def _transformer(frame, system):
@@ -110,7 +161,7 @@ def _transformer(frame, system):
         f"+proj=tmerc +lat_0={frame.latitude!r} +lon_0={frame.longitude!r} +k=1 +datum=WGS84 "
         "+units=m +type=crs"
     )
-    return pyproj.Transformer.from_crs(local, system, always_xy=True)
+    return pyproj.Transformer.from_crs(local, system.definition, always_xy=True)
 
 
 def _within_half(longitude, middle):
@@ -194,7 +245,7 @@ def raster(data, frame, system, name, beyond):
     ----------
     data : xarray.DataArray or Dataset
     frame : Frame
-    system : str
+    system : System
         Reference system of its coordinates.
     name : str
         Of the file, for messages.

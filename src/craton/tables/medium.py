@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from craton.tables.fields import (
     Distance,
@@ -19,6 +19,7 @@ from craton.tables.fields import (
     many,
     quantity,
     tagged,
+    union,
     whole,
 )
 from craton.tables.ground import Grounded
@@ -232,14 +233,73 @@ class Layers(_Medium):
                 yield f"layers.{i}.top", tops, remedy
 
 
+class PropertyFile(Table):
+    """One property from a ``file`` (SEG-Y, netCDF); ``depth_step`` (m) between samples of SEG-Y,
+    where its sample interval is not that (1000: 1 m).
+    """
+
+    file: FilePath
+    depth_step: Distance | None = None
+
+
+def _property(dimension, **limits):
+    """Return the type of a property that is a number or comes from a file."""
+    return union(
+        lambda value: "PropertyFile" if isinstance(value, dict) else "constant",
+        PropertyFile,
+        constant=quantity(dimension, **limits),
+    )
+
+
+class Properties(Table):
+    """Properties of a model from a file each, or constant: vp, vs (m/s), rho (kg/m3), and perhaps
+    qp, qs, epsilon, delta, gamma.
+    """
+
+    vp: _property("velocity", above=0) = key('{ file = "vp.sgy" }')
+    vs: _property("velocity", least=0) = key('{ file = "vs.sgy" }, or 0 for a fluid')
+    rho: _property("density", above=0) = key('{ file = "rho.sgy" }, or 2500  # kg/m3')
+    qp: _property("ratio", above=0) | None = None
+    qs: _property("ratio", above=0) | None = None
+    epsilon: _property("ratio", above=-0.5) | None = None
+    delta: _property("ratio", above=-1) | None = None
+    gamma: _property("ratio", above=-0.5) | None = None
+
+    def _problems(self):
+        if not any(isinstance(value, PropertyFile) for _, value in self):
+            remedy = 'give vp = { file = "vp.sgy" }, or kind = "homogeneous"'
+            yield "", "none of the properties comes from a file", remedy
+
+
 class ModelFile(EarthFile, _Medium):
     """A netCDF or zarr file with vp, vs (m/s), rho (kg/m3), and perhaps qp, qs, epsilon, delta,
-    gamma, on x, y, z (m), or in a box with a place on Earth on longitude, latitude and depth.
+    gamma, on x, y, z (m), or in a box with a place on Earth on longitude, latitude and depth;
+    or ``properties`` from a file each.
     """
 
     kind: Literal["file"] = "file"
-    file: FilePath = key('"model.nc"')
+    file: FilePath | None = Field(None, examples=['"model.nc"'])
+    properties: Properties | None = None
     anomalies: many(Anomaly) = ()
+
+    def _problems(self):
+        yield from super()._problems()
+        both = self.file is not None and self.properties is not None
+        if both or self.file is None and self.properties is None:
+            words = (
+                "file and properties are mutually exclusive"
+                if both
+                else 'missing: "file" is required'
+            )
+            remedy = "leave one of them out" if both else 'write file = "model.nc", or properties'
+            yield "file", words, remedy
+
+    @property
+    def files(self):
+        """Files of the model: the one, or that of each property, by name."""
+        if self.properties is None:
+            return {"": self.file}
+        return {n: v.file for n, v in self.properties if isinstance(v, PropertyFile)}
 
 
 class Regions(_Medium):

@@ -82,6 +82,17 @@ class Srf(_SourceFile):
     kind: Literal["srf"] = "srf"
 
 
+class Fsp(_Elsewhere):
+    """A kinematic finite fault: an FSP ``file`` of the USGS or SRCMOD, whose coordinates mark the
+    center of ``subfaults`` or their "top".
+    """
+
+    kind: Literal["fsp"] = "fsp"
+    name: Text | None = None
+    file: FilePath
+    subfaults: choice("center", "top", meant={"centre": "center"}) = "center"
+
+
 class QuakeMl(_Elsewhere):
     """The event of a QuakeML ``file``: its moment tensor, or its nodal plane and magnitude; a
     ``wavelet`` where it states no duration.
@@ -130,6 +141,7 @@ FILES = {
     "csv": SourceTable,
     "cmtsolution": CmtSolution,
     "forcesolution": ForceSolution,
+    "fsp": Fsp,
     "srf": Srf,
     "quakeml": QuakeMl,
 }

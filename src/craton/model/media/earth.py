@@ -324,9 +324,12 @@ def _layer_problems(model, ground, region, key):
 
 def _file_problems(model, region, box, key):
     with readers.open_file(model, f"{key}.file") as source:
-        wrong = gridded.extent_problems(source.axes, region, Path(model.file).name, f"{key}.file")
+        at, path = f"{key}.file", model.file
+        if path is None:
+            at, path = f"{key}.properties", next(iter(model.files.values()))
+        wrong = gridded.extent_problems(source.axes, region, Path(path).name, at)
         for slab in source.slabs(box):
-            worse = checks.points(f"{key}.file", slab.points(), *slab.fields, noun="points read")
+            worse = checks.points(at, slab.points(), *slab.fields, noun="points read")
             if worse:
                 return wrong + worse
     return wrong

@@ -2,7 +2,7 @@
 rising axes at this border; files on longitude and latitude at nodes in the axes of a box.
 """
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +68,74 @@ def open_file(model, key="model.file", variables=tuple(VARIABLES)):
         As of `open_model`.
     """
     frame, system = getattr(model, "frame", None), getattr(model, "crs", None)
+    if getattr(model, "properties", None) is not None:
+        return _open_properties(model, key.removesuffix(".file"), variables, frame, system)
     return open_model(model.file, key, variables, frame, system)
+
+
+@contextmanager
+def _open_properties(model, key, variables, frame, system):
+    """Open a model that has a file for each property, on one grid; see `open_model`."""
+    with ExitStack() as files:
+        arrays = {}
+        for name, value in model.properties:
+            if hasattr(value, "file"):
+                at = f"{key}.properties.{name}.file"
+                arrays[name] = _property(files, Path(value.file), name, value.depth_step, at)
+        dataset = _merged(arrays, dict(model.properties), key)
+        path, at = Path(model.files[next(iter(arrays))]), f"{key}.properties"
+        try:
+            yield _source(dataset, path, at, variables, frame, system)
+        except FileError as error:
+            raise ScenarioError([Problem(at, str(error), error.remedy)]) from error
+
+
+def _property(files, path, name, depth_step, key):
+    """Array of one property from its file."""
+    options = {} if depth_step is None else {"depth_step": depth_step}
+    try:
+        dataset = files.enter_context(io.read(path, "gridded model", **options))
+    except TypeError:
+        remedy = "leave depth_step out: the file states its own z"
+        raise ScenarioError([Problem(key, f"{path.name} is no SEG-Y file", remedy)]) from None
+    except FileError as error:
+        raise ScenarioError([Problem(key, str(error), error.remedy)]) from error
+    words = {str(variable).lower(): variable for variable in dataset.data_vars}
+    candidates = (VARIABLES | OPTIONAL)[name]
+    variable = next((words[word] for word in candidates if word in words), None)
+    if variable is None and len(words) == 1:
+        (variable,) = words.values()
+    if variable is None:
+        held = ", ".join(map(str, dataset.data_vars)) or "no variable"
+        raise ScenarioError([Problem(key, f"{path.name} has {held}: none is {name}")])
+    array = dataset[variable]
+    return array.assign_attrs(dataset.attrs | array.attrs)
+
+
+def _merged(arrays, values, key):
+    """Dataset of arrays on one grid and of constants; refuses grids that differ."""
+    from xarray import Dataset, full_like
+
+    first_name, first = next(iter(arrays.items()))
+    wrong = [
+        Problem(
+            f"{key}.properties.{name}.file",
+            f"its {dim} are not those of {first_name}",
+            "put all properties on one grid",
+        )
+        for name, array in arrays.items()
+        for dim in first.dims
+        if dim not in array.coords
+        or array[dim].shape != first[dim].shape
+        or not np.allclose(array[dim], first[dim], rtol=1e-6, atol=1e-6)
+    ]
+    if wrong:
+        raise ScenarioError(wrong)
+    fields = {n: a.assign_coords({d: first[d] for d in first.dims}) for n, a in arrays.items()}
+    for name, value in values.items():
+        if name not in arrays and value is not None:
+            fields[name] = full_like(first, value, dtype=float).assign_attrs(units="")
+    return Dataset(fields, attrs={k: v for k, v in first.attrs.items() if k.startswith("crs_")})
 
 
 def _source(dataset, path, key, variables, frame, system):
@@ -259,8 +326,8 @@ class MappedSource(Source):
         Of the file in the scenario.
     variables : sequence of str
     frame : craton.tables.on_earth.Frame
-    system : str
-        Reference system of the coordinates of the file.
+    system : craton.model.mapping.System
+        Of the coordinates of the file.
     """
 
     def __init__(self, dataset, path, key, variables, frame, system):

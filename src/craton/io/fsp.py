@@ -1,0 +1,231 @@
+"""FSP: finite faults as the USGS and the SRCMOD database give them, slip and times of each subfault
+(Mai & Thingbaijam 2014, Seismol. Res. Lett. 85, 1348; equake-rc.info/SRCMOD/fileformats/fsp).
+"""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from craton.io.srf import Rupture
+
+KEY = re.compile(r"(\w+)\s*=\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)")
+UNKNOWN = (-99.0, 999.0)  # "varies over the fault" and "not known"
+NEEDED = ("LAT", "LON", "Z", "SLIP")
+SAMPLES = 24  # of the slip rate over a rise time
+EARTH = 6_371_000.0  # m, for shifts of half a subfault
+DENSITY = 2700.0  # kg/m3, where only the moment of subfaults is known: it cancels out
+
+
+@dataclass
+class Segment:
+    """A plane of a fault: its keys of the heading and the rows of its subfaults."""
+
+    keys: dict
+    columns: list = field(default_factory=list)
+    rows: list = field(default_factory=list)
+
+
+def read(path, subfaults="center"):
+    """Read the rupture of a file.
+
+    The slip rate of a subfault is slip (1 - cos(2 pi t / T)) / T over its rise time T, from its
+    rupture time on. Its modulus is that of its moment (SF_MOMENT), else of the velocity and density
+    structure in the heading, else not known.
+
+    Parameters
+    ----------
+    path : path-like
+    subfaults : str
+        What the coordinates mark: ``"center"`` of each subfault, or ``"top"``, the middle of its
+        upper edge.
+
+    Returns
+    -------
+    Rupture
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    ValueError
+        Something that the file lacks, or a line that is wrong: says which.
+    """
+    heading, layers, segments = _parsed(path)
+    if not segments:
+        raise ValueError("no subfaults: the file needs rows below a line with LAT and LON")
+    parts = [_subfaults(segment, heading, layers, subfaults) for segment in segments]
+    whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return _rupture(whole)
+
+
+def _parsed(path):
+    """Keys of the heading, rows of its layers (depth, vs, density in SI), and the segments."""
+    heading, layers, segments, columns, keys, in_layers = {}, [], [], [], {}, False
+    text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+    for n, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        if not line.lstrip().startswith("%"):
+            if not columns:
+                raise ValueError(f"line {n}: numbers before a line with LAT and LON")
+            if segments[-1].rows == [] and keys:
+                segments[-1].keys |= keys
+            segments[-1].rows.append(_row(n, line, columns))
+            continue
+        words = line.replace("%", " ").split()
+        in_layers = _is_layers(words, in_layers)
+        if {"LAT", "LON"} <= {word.partition("==")[0] for word in words} and not KEY.search(line):
+            columns = [word.partition("==")[0] for word in words]
+            segments.append(Segment(dict(keys), columns))
+            keys = {}
+        elif in_layers and _numbers(words):
+            layers.append(_numbers(words))
+        else:
+            found = {name.upper(): float(value) for name, value in KEY.findall(line)}
+            if "SEGMENT" in line.upper() and "STRIKE" in found:
+                keys = {}
+            (keys if segments or "STRIKE" in found or keys else heading).update(found)
+    return heading, _structure(layers), [s for s in segments if s.rows]
+
+
+def _is_layers(words, before):
+    """Whether the rows of the velocity and density structure go on or begin."""
+    if "DEPTH" in words and "DENS" in words:
+        return True
+    return before and (not words or bool(_numbers(words)) or words[0].startswith("["))
+
+
+def _numbers(words):
+    try:
+        return [float(word) for word in words]
+    except ValueError:
+        return []
+
+
+def _structure(rows):
+    """Depth of the top of layers (m), vs (m/s), density (kg/m3)."""
+    rows = [row for row in rows if len(row) >= 4]
+    return np.array([[1e3 * d, 1e3 * vs, 1e3 * rho] for d, _, vs, rho, *_ in rows]).reshape(-1, 3)
+
+
+def _row(n, line, columns):
+    try:
+        values = [float(word) for word in line.split()]
+    except ValueError:
+        raise ValueError(f"line {n}: not all of {line.strip()[:40]!r} are numbers") from None
+    if len(values) < len(columns):
+        raise ValueError(f"line {n}: {len(values)} numbers under {len(columns)} columns")
+    return values[: len(columns)]
+
+
+def _subfaults(segment, heading, layers, mark):
+    """Arrays over the subfaults of a segment, SI, without those that do not slip."""
+    missing = [name for name in NEEDED if name not in segment.columns]
+    if missing:
+        raise ValueError(
+            f"no column {', '.join(missing)}; the columns are {' '.join(segment.columns)}"
+        )
+    table = dict(zip(segment.columns, np.array(segment.rows, float).T))
+    table = {name: values[table["SLIP"] != 0] for name, values in table.items()}
+    own = heading | segment.keys
+    strike, dip = (_key(own, *names) for names in (("STRIKE", "STRK"), ("DIP",)))
+    length, width = (1e3 * _key(own, *names) for names in (("DX", "INDX"), ("DZ", "INDZ")))
+    count = len(table["SLIP"])
+    rake = table["RAKE"] if "RAKE" in table else np.full(count, _key(own, "RAKE"))
+    places = np.array([table["LON"], table["LAT"], 1e3 * table["Z"]])
+    if mark == "top":
+        places = _down_dip(places, strike, dip, width / 2)
+    vs, density = _moduli(table, places[2], length * width, layers)
+    return {
+        "longitude": places[0],
+        "latitude": places[1],
+        "depth": places[2],
+        "strike": np.full(count, strike),
+        "dip": np.full(count, dip),
+        "rake": rake,
+        "area": np.full(count, length * width),
+        "start": _starts(table, own),
+        "rise": _rises(table, own),
+        "slip": table["SLIP"],
+        "vs": vs,
+        "density": density,
+    }
+
+
+def _key(keys, *names):
+    """Value of the first of some keys that is known."""
+    value = next((keys[n] for n in names if keys.get(n, UNKNOWN[0]) not in UNKNOWN), None)
+    if value is None:
+        raise ValueError(f"the heading states no {' or '.join(names)}")
+    return value
+
+
+def _down_dip(places, strike, dip, distance):
+    """Longitude, latitude, depth moved down the dip of a plane, on a sphere."""
+    along, down = distance * np.cos(np.radians(dip)), distance * np.sin(np.radians(dip))
+    azimuth = np.radians(strike + 90)
+    north, east = along * np.cos(azimuth), along * np.sin(azimuth)
+    longitude, latitude, depth = places
+    east_degrees = np.degrees(east / (EARTH * np.cos(np.radians(latitude))))
+    return np.array([longitude + east_degrees, latitude + np.degrees(north / EARTH), depth + down])
+
+
+def _starts(table, keys):
+    """Rupture times, s: those of the file, or by its mean speed from the hypocentre."""
+    if "TRUP" in table:
+        return table["TRUP"]
+    if not {"X", "Y"} <= set(table):
+        raise ValueError("no column TRUP, the rupture time")
+    try:
+        speed, depth = _key(keys, "AVVR"), _key(keys, "DEP")
+    except ValueError:
+        raise ValueError("no column TRUP, and no mean rupture speed avVr in the heading") from None
+    return np.sqrt(table["X"] ** 2 + table["Y"] ** 2 + (table["Z"] - depth) ** 2) / speed
+
+
+def _rises(table, keys):
+    """Rise times, s: those of the file, or their mean."""
+    if "RISE" in table:
+        rise = table["RISE"]
+    else:
+        try:
+            rise = np.full(len(table["SLIP"]), _key(keys, "AVTR"))
+        except ValueError:
+            raise ValueError("no column RISE, and no mean rise time avTr in the heading") from None
+    if len(rise) and rise.min() <= 0:
+        raise ValueError(
+            f"a rise time is {rise.min():g} s: it must be positive where there is slip"
+        )
+    return rise
+
+
+def _moduli(table, depth, area, layers):
+    """Speed and density, whose modulus is that of the moments or of the layers; nan without both."""
+    density, vs = np.full((2, len(depth)), np.nan)
+    if len(layers):
+        row = np.maximum(np.searchsorted(layers[:, 0], depth, side="right") - 1, 0)
+        vs, density = layers[row, 1], layers[row, 2]
+    if "SF_MOMENT" in table:
+        density = np.where(np.isfinite(density), density, DENSITY)
+        vs = np.sqrt(table["SF_MOMENT"] / (area * np.abs(table["SLIP"]) * density))
+    return vs, density
+
+
+def _rupture(whole):
+    """Rupture whose slip rates are sampled over each rise time; the sum of the samples is exact."""
+    count, slip, rise = len(whole["slip"]), whole["slip"], whole["rise"]
+    phase = np.arange(1, SAMPLES) / SAMPLES
+    rates = (slip / rise)[:, None] * (1 - np.cos(2 * np.pi * phase))
+    samples = np.zeros((count, 3), int)
+    samples[:, 0] = SAMPLES - 1
+    names = ("longitude", "latitude", "depth", "strike", "dip", "rake", "area", "vs", "density")
+    return Rupture(
+        **{name: whole[name] for name in names},
+        onset=whole["start"] + rise / SAMPLES,
+        interval=rise / SAMPLES,
+        slip=np.stack([slip, 0 * slip, 0 * slip], axis=1),
+        first=np.concatenate([[0], np.cumsum(samples.ravel())]),
+        rates=rates.ravel().astype(np.float32),
+    )

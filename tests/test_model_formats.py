@@ -1,0 +1,378 @@
+"""Models of SPECFEM (tomography), SW4 (rfile) and exploration (SEG-Y), and faults in FSP files."""
+
+import struct
+
+import numpy as np
+import pyproj
+import pytest
+import xarray
+
+import craton
+from craton.errors import ScenarioError
+from craton.io import rfile as rfile_format
+from craton.model.ground import terrain
+from craton.model.media import earth
+from craton.model.media.cells import Region
+from craton.scenario import Scenario, dumps, loads
+from craton.survey import source_files
+from craton.survey.geography import Local
+
+REGION = Region((0.0, 0.0, -4000.0), (4000.0, 4000.0, 0.0))
+PLACES = np.random.default_rng(3).uniform((0, 0, -4000), (4000, 4000, 0), (200, 3))
+WAVELET = {"kind": "gaussian", "tau": 1}
+EXPLOSION = {"kind": "explosion", "at": [2000, 2000, -1000], "moment": 1e15, "wavelet": WAVELET}
+
+
+def box(model, source=EXPLOSION, **domain):
+    """Scenario of a box of 4 km."""
+    domain = {"origin": [0, 0, -4000], "size": [4000, 4000, 4000], "spacing": 100} | domain
+    return Scenario(domain=domain, model=model, time={"duration": 1}, source=[source], receivers=[])
+
+
+def linear(x, y, z):
+    """S speed, m/s, that trilinear interpolation gives exactly."""
+    return 1500 + 0.05 * x - 0.03 * y - 0.2 * z
+
+
+def tomography(path, lines=None, columns=6):
+    """tomography_model.xyz of 9 x 9 x 5 points."""
+    x = y = np.arange(0, 4001, 500.0)
+    z = np.arange(-4000, 1, 1000.0)
+    rows = []
+    for k in z:
+        for j in y:
+            for i in x:
+                vs = linear(i, j, k)
+                rows.append(
+                    f"{i} {j} {k} {1.8 * vs:.4f} {vs:.4f} {0.9 * vs:.4f}"
+                    + " 200 100" * (columns == 8)
+                )
+    head = ["0 0 -4000 4000 4000 0", "500 500 1000", "9 9 5", "2700. 4320. 1500. 2400. 1350. 2160."]
+    path.write_text("# a comment\n" + "\n".join([*head, *(lines(rows) if lines else rows)]) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("columns", [6, 8])
+def test_a_tomography_of_specfem_fills_the_box(columns, tmp_path):
+    model = box(
+        {"kind": "file", "file": tomography(tmp_path / "tomography_model.xyz", None, columns)}
+    ).model
+    assert not earth.problems(model, REGION)
+    vp, vs, rho = earth.point_values(model, PLACES)
+    assert vs == pytest.approx(linear(*PLACES.T), abs=1e-3)
+    assert vp == pytest.approx(1.8 * vs, rel=1e-6) and rho == pytest.approx(0.9 * vs, rel=1e-6)
+    if columns == 8:
+        medium = earth.medium_of(
+            model, [(0, 4000)] * 2 + [(-4000, 0)], ("vp", "vs", "rho", "qp", "qs")
+        )
+        assert medium.fields[3] == pytest.approx(1 / 200) and medium.fields[4] == pytest.approx(
+            0.01
+        )
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (
+            lambda rows: rows[:-1],
+            "404 rows below the heading, which announces 9 x 9 x 5 = 405 points",
+        ),
+        (lambda rows: [rows[1], rows[0], *rows[2:]], "row 1 has x = 500 m.*x must vary fastest"),
+        (lambda rows: [*rows[:-1], rows[-1].replace(".", "x", 1)], "line 410 is not 6 numbers"),
+        (
+            lambda rows: [row.rsplit(" ", 1)[0] for row in rows],
+            "5 columns; they are x y z vp vs rho",
+        ),
+    ],
+)
+def test_a_wrong_tomography_is_refused(change, message, tmp_path):
+    model = box({"kind": "file", "file": tomography(tmp_path / "model.xyz", change)}).model
+    (problem,) = earth.problems(model, REGION)
+    assert problem.key == "model.file"
+    with pytest.raises(AssertionError, match=message):
+        raise AssertionError(problem.message)
+
+
+# --- rfile ----------------------------------------------------------------------------------------
+
+ORIGIN, TURN = (12.45, 47.2), 30.0
+PROJECTION = "+proj=tmerc +lat_0=47.2 +lon_0=12.4 +k=0.9996 +datum=WGS84 +units=m +no_defs"
+
+
+def planar(longitude, latitude, z):
+    """S speed that is linear in the projection of the rfile, m/s."""
+    east, north = pyproj.Proj(PROJECTION)(longitude, latitude)
+    return 2000 + 0.02 * east - 0.01 * north - 0.1 * z
+
+
+def rfile(path, order="<", hole=False):
+    """rfile of topography and two blocks, 250 and 500 m, 12 km wide, written byte by byte."""
+    text = PROJECTION.encode()
+    head = struct.pack(order + "iiidddi", 1, 4, 1, TURN, *ORIGIN, len(text)) + text
+    blocks = [(250.0, 0.0, 0.0, 1, 49, 49, 1), (250.0, 200.0, -400.0, 5, 49, 49, 8)]
+    blocks.append((500.0, 500.0, 1000.0, 5, 25, 25, 8))
+    head += struct.pack(order + "i", len(blocks))
+    data = b""
+    proj = pyproj.Proj(PROJECTION)
+    start = np.array(proj(*ORIGIN))
+    c, s = np.cos(np.radians(TURN)), np.sin(np.radians(TURN))
+    for hh, hv, z0, nc, ni, nj, nk in blocks:
+        head += struct.pack(order + "dddiiii", hh, hv, z0, nc, ni, nj, nk)
+        x, y = hh * np.arange(ni)[:, None], hh * np.arange(nj)
+        east, north = start[0] + s * x + c * y, start[1] + c * x - s * y
+        depth = z0 + hv * np.arange(nk)
+        if nc == 1:
+            values = (100 + 0.01 * (east - start[0]))[:, :, None, None]
+        else:
+            vs = 2000 + (0.02 * east - 0.01 * north)[:, :, None] + 0.1 * depth
+            q = np.full(vs.shape, 50.0)
+            values = np.stack([0.9 * vs, 1.8 * vs, vs, 2 * q, q], axis=-1)
+            values[:, :, depth < (300 if hole else 0)] = -999.0
+        data += values.astype(order + "f4").tobytes()
+    path.write_bytes(head + data)
+    return str(path)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_an_rfile_stands_where_it_is_on_earth(order, tmp_path):
+    file = rfile(tmp_path / "model.rfile", order)
+    place = {"geographic": {"longitude": 12.55, "latitude": 47.22, "azimuth": -20}}
+    scenario = box(
+        {"kind": "file", "file": file, "topography": {"file": file}},
+        size=[4000, 4000, 4500],
+        **place,
+    )
+    assert not earth.problems(scenario.model, Region((0, 0, -4000), (4000, 4000, 500)))
+    places = PLACES - [0, 0, 1]
+    degrees = Local(12.55, 47.22, -20).degrees(*places[:, :2].T)
+    vp, vs, rho = earth.point_values(scenario.model, places)
+    expected = planar(*degrees, np.minimum(places[:, 2], 0.0))
+    assert abs(vs - expected).max() < 2  # m/s of 2000: deeper down the steps are 500 m
+    assert vp == pytest.approx(1.8 * vs, rel=1e-5) and rho == pytest.approx(0.9 * vs, rel=1e-5)
+    east, _ = pyproj.Proj(PROJECTION)(*degrees)
+    start, _ = pyproj.Proj(PROJECTION)(*ORIGIN)
+    heights = terrain.build(scenario.model).surface(*places[:, :2].T)
+    assert heights == pytest.approx(100 + 0.01 * (east - start), abs=0.05)
+
+
+def test_an_rfile_without_a_place_is_in_its_own_axes_and_has_no_air(tmp_path):
+    file = rfile(tmp_path / "model.rfile", hole=True)
+    model = box({"kind": "file", "file": file}).model
+    _, vs, _ = earth.point_values(
+        model, np.array([[1000.0, 2000.0, z] for z in (0, -100, -350, -450)])
+    )
+    assert (
+        vs[0] == vs[1] == pytest.approx(vs[2], abs=1e-3)
+    )  # that of the first rock below, at 400 m
+    assert vs[3] == pytest.approx(vs[0] + 0.1 * 50, abs=0.1)
+    read = rfile_format.read_blocks(file)
+    assert [block.values.shape for block in read.blocks] == [(49, 49, 8, 5), (25, 25, 8, 5)]
+    (tmp_path / "short.rfile").write_bytes((tmp_path / "model.rfile").read_bytes()[:-4])
+    (tmp_path / "no.rfile").write_bytes(b"text that is no rfile")
+    for name, message in (
+        ("short", "its heading announces at least"),
+        ("no", "does not begin with the number 1"),
+    ):
+        (problem,) = earth.problems(
+            box({"kind": "file", "file": str(tmp_path / f"{name}.rfile")}).model, REGION
+        )
+        assert message in problem.message
+
+
+# --- SEG-Y ----------------------------------------------------------------------------------------
+
+
+def segy(path, x, y, field, step=100.0, scalar=-10):
+    """SEG-Y by segyio: a trace for each position, samples every `step` m from z = 0."""
+    segyio = pytest.importorskip("segyio")
+    depth = step * np.arange(41)
+    spec = segyio.spec()
+    spec.format, spec.samples, spec.tracecount = 5, depth, len(x)
+    with segyio.create(path, spec) as file:
+        for n, (a, b) in enumerate(zip(x, y)):
+            file.header[n] = {
+                segyio.TraceField.CDP_X: round(a * -scalar),
+                segyio.TraceField.CDP_Y: round(b * -scalar),
+                segyio.TraceField.SourceGroupScalar: scalar,
+            }
+            file.trace[n] = field(a, b, -depth).astype("f4")
+        file.bin[segyio.BinField.Interval] = int(step * 1000) if step < 32 else 0
+    return str(path)
+
+
+def test_properties_from_segy_and_constants(tmp_path):
+    x, y = (g.ravel() for g in np.meshgrid(np.arange(0, 4001, 250.0), np.arange(0, 4001, 500.0)))
+    shuffled = np.random.default_rng(4).permutation(len(x))
+    vs = segy(tmp_path / "vs.sgy", x[shuffled], y[shuffled], linear)
+    vp = segy(tmp_path / "vp.sgy", x, y, lambda *at: 1.8 * linear(*at))
+    files = {"vp": {"file": vp, "depth_step": 100}, "vs": {"file": vs, "depth_step": 100}}
+    scenario = box({"kind": "file", "properties": files | {"rho": "2.4 g/cm3"}})
+    assert loads(dumps(scenario)) == scenario
+    assert not earth.problems(scenario.model, REGION)
+    values = earth.point_values(scenario.model, PLACES)
+    assert values[1] == pytest.approx(linear(*PLACES.T), rel=1e-5)
+    assert values[0] == pytest.approx(1.8 * values[1], rel=1e-5) and (values[2] == 2400).all()
+    coarse = segy(tmp_path / "coarse.sgy", x[x % 500 == 0], y[x % 500 == 0], linear)
+    wrong = box(
+        {"kind": "file", "properties": files | {"rho": {"file": coarse, "depth_step": 100}}}
+    )
+    (problem,) = earth.problems(wrong.model, REGION)[:1]
+    assert problem.key == "model.properties.rho.file" and "are not those of vp" in problem.message
+    (problem,) = earth.problems(box({"kind": "file", "file": vs}).model, REGION)[:1]
+    assert "states no sample interval" in problem.message
+    with pytest.raises(ScenarioError, match="file and properties are mutually exclusive"):
+        box({"kind": "file", "file": vs, "properties": files | {"rho": 2400}})
+    with pytest.raises(ScenarioError, match="none of the properties comes from a file"):
+        box({"kind": "file", "properties": {"vp": 3000, "vs": 1500, "rho": 2400}})
+
+
+def test_a_line_of_segy_is_a_section_and_its_interval_millimetres(tmp_path):
+    x = np.arange(0, 4001, 100.0)
+    file = segy(
+        tmp_path / "line.sgy", 0.6 * x, 0.8 * x, lambda a, b, z: linear(np.hypot(a, b), 0, z), 25.0
+    )
+    shallow = {"origin": [0, -1000], "size": [4000, 1000], "spacing": 20}
+    source = EXPLOSION | {"at": [2000, -500]}
+    properties = {"vp": {"file": file}, "vs": 0, "rho": 1000}
+    model = box({"kind": "file", "properties": properties}, source, **shallow).model
+    assert not earth.problems(model, Region((0, 0, -1000), (4000, 0, 0)))
+    places = PLACES * [1, 0, 0.25]
+    vp, vs, _ = earth.point_values(model, places)
+    assert vp == pytest.approx(linear(*places.T), rel=1e-5) and not vs.any()
+    scattered = segy(tmp_path / "scattered.sgy", x[:7], (x[:7] - 300) ** 2, linear)
+    broken = {"vp": {"file": scattered, "depth_step": 100}, "vs": 0, "rho": 1000}
+    (problem,) = earth.problems(box({"kind": "file", "properties": broken}).model, REGION)
+    assert "neither on a line nor on a grid" in problem.message
+
+
+def test_properties_from_netcdf_on_longitude_and_latitude(tmp_path):
+    lon, lat, depth = np.linspace(12.4, 12.7, 31), np.linspace(47.2, 47.4, 21), np.linspace(0, 5, 6)
+    field = 3.0 + 0.1 * depth[:, None, None] + (lon - 12.5) + 0 * lat[:, None]
+    array = xarray.DataArray(
+        field,
+        {"depth": ("depth", depth, {"units": "km"}), "latitude": lat, "longitude": lon},
+        ("depth", "latitude", "longitude"),
+        name="speed",
+        attrs={"units": "km/s"},
+    )
+    array.to_netcdf(tmp_path / "vs.nc", engine="h5netcdf")
+    place = {"geographic": {"longitude": 12.5, "latitude": 47.25}}
+    properties = {"vp": 6000, "vs": {"file": str(tmp_path / "vs.nc")}, "rho": 2500}
+    model = box({"kind": "file", "properties": properties}, **place).model
+    assert not earth.problems(model, REGION)
+    lon, _ = Local(12.5, 47.25).degrees(*PLACES[:, :2].T)
+    expected = 1e3 * (3 + lon - 12.5) - 0.1 * PLACES[:, 2]
+    assert earth.point_values(model, PLACES)[1] == pytest.approx(expected, rel=1e-4)
+
+
+# --- FSP ------------------------------------------------------------------------------------------
+
+FSP = """% ---------------------------- FINITE-SOURCE RUPTURE MODEL ----------------------------
+%
+% Event : Somewhere 2020/01/01 [Nobody]
+% EventTAG: s2020TEST01
+%
+% Loc  : LAT = 47.2500  LON = 12.5000  DEP = 8.0
+% Size : LEN = 4.0 km  WID = 2.0 km  Mw = 5.0  Mo = 4.00e+16 Nm
+% Mech : STRK = {strike}  DIP = 60  RAKE = 90  Htop = 5.00 km
+% Rupt : HypX = 1.00 km  HypZ = 1.00 km  avTr = 1.60 s  avVr = 2.5 km/s
+%
+% Invs : Nx = 2 Nz = 1 Fmin = 0.01 Hz Fmax = 1.00 Hz
+% Invs : Dx = 2.00 km Dz = 2.00 km
+% Invs : Ntw = 1 Nsg = {count} (# of time-windows,# of fault segments)
+% SVF  : cosine (type of slip-velocity function used)
+%
+% VELOCITY-DENSITY STRUCTURE
+% No. of layers = 2
+%
+% DEPTH P_VEL S_VEL DENS QP QS
+% [km] [km/s] [km/s] [g/cm^3]
+% 0.00 5.00 2.90 2.50 500 250
+% 6.00 6.00 3.50 2.80 500 250
+%
+% --------------------------------------------------------------
+% SOURCE MODEL PARAMETERS
+{segments}"""
+HEAD = "%  LAT  LON  X==EW  Y==NS  Z  SLIP  RAKE  TRUP  RISE {more}\n% ------------------\n"
+ROWS = " 47.2500 12.5000 0.0 0.0 8.0 0.5 90 0.0 1.6 {a}\n 47.2500 12.5264 2.0 0.0 5.5 0.25 80 1.0 2.0 {b}\n 47.2 12.5 0 0 5 0 0 0 0 0\n"
+
+
+def fault(tmp_path, text, **keys):
+    """The FiniteFault of an FSP file in a box at its epicentre."""
+    (tmp_path / "event.fsp").write_text(text)
+    source = {"kind": "fsp", "file": str(tmp_path / "event.fsp")} | keys
+    place = {"geographic": {"longitude": 12.5, "latitude": 47.25}}
+    domain = {
+        "origin": [-20000, -20000, -20000],
+        "size": [40000, 40000, 20000],
+        "spacing": 800,
+    } | place
+    model = {"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2500}
+    return source_files.build_all(box(model, source, **domain), source_files.any_solid)[0]
+
+
+def test_a_fault_of_an_fsp_file_has_its_moment_place_and_times(tmp_path):
+    rows = HEAD.format(more="") + ROWS.format(a="", b="").replace(" 0\n", "\n")
+    one = fault(tmp_path, FSP.format(strike=0, count=1, segments=rows))
+    moments = one.final_moments()
+    rigid = np.array([2800 * 3500.0**2, 2500 * 2900.0**2])  # of the layers in the heading
+    assert moments == pytest.approx(rigid * 4e6 * [0.5, 0.25], rel=1e-5)
+    assert one.points[0] == pytest.approx([0, 0, -8000], abs=1)
+    assert one.points[1] == pytest.approx([2000, 0, -5500], abs=3)
+    assert one.onset == pytest.approx([1.6 / 24, 1 + 2 / 24])
+    # a reverse fault that strikes north and dips 60 degrees east: M_zz = M0 sin 2 dip sin rake
+    assert one.tensors[0][2, 2] > 0 and one.tensors[0][0, 0] < 0
+    scaled = HEAD.format(more="SF_MOMENT") + ROWS.format(a="1e16", b="3e16")
+    stated = fault(tmp_path, FSP.format(strike=0, count=1, segments=scaled))
+    assert stated.final_moments() == pytest.approx([1e16, 3e16], rel=1e-5)
+    top = fault(tmp_path, FSP.format(strike=0, count=1, segments=rows), subfaults="top")
+    assert top.points[0] == pytest.approx([500, 0, -8000 - 866], abs=3)
+
+
+def test_segments_of_an_fsp_file_have_their_own_planes(tmp_path):
+    block = (
+        "% SEGMENT # {n}: STRIKE = {strike} deg DIP = {dip} deg\n% LEN = 4.00 km WID = 2.00 km\n"
+        "% Dx = {dx} km Dz = 2.00 km\n% Nsbfs = 2 subfaults\n"
+    )
+    head, rows = HEAD.format(more=""), ROWS.format(a="", b="").replace(" 0\n", "\n")
+    text = "".join(
+        block.format(n=n, strike=k, dip=d, dx=x) + head + rows
+        for n, k, d, x in ((1, 0, 90, 2), (2, 90, 45, 1))
+    )
+    one = fault(tmp_path, FSP.format(strike=0, count=2, segments="% MULTISEGMENT MODEL\n" + text))
+    assert len(one.points) == 4
+    assert one.final_moments()[:2] == pytest.approx(2 * one.final_moments()[2:], rel=1e-6)
+    assert one.tensors[2][2, 2] > 1e3 * abs(one.tensors[0][2, 2])  # a vertical dip slip has no M_zz
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (("% Mech : STRK = 0", "% Mech : STRK = 999"), "states no STRIKE or STRK"),
+        (("Dx = 2.00 km", ""), "states no DX or INDX"),
+        ((" 0.5 90", " x 90"), ":28: not all of"),
+        (("SLIP", "SLOP"), "no column SLIP"),
+        (("TRUP  RISE", "TRUP  FALL"), None),
+    ],
+)
+def test_an_fsp_file_that_lacks_something_is_refused_or_filled_from_its_heading(
+    change, message, tmp_path
+):
+    text = FSP.format(
+        strike=0,
+        count=1,
+        segments=HEAD.format(more="") + ROWS.format(a="", b="").replace(" 0\n", "\n"),
+    )
+    assert change[0] in text
+    (tmp_path / "event.fsp").write_text(text.replace(*change))
+    if message is None:
+        assert fault(tmp_path, text.replace(*change)).onset == pytest.approx(
+            [1.6 / 24, 1 + 1.6 / 24]
+        )
+        return
+    source = {"kind": "fsp", "file": str(tmp_path / "event.fsp")}
+    place = {"geographic": {"longitude": 12.5, "latitude": 47.25}}
+    with pytest.raises(ScenarioError, match=message):
+        craton.plan(
+            box({"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2500}, source, **place)
+        )

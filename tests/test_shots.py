@@ -173,7 +173,7 @@ def test_shot_of_a_killed_worker_is_run_again(folder):
         address, (key, *_) = busy(client)
         os.kill(pids[address], signal.SIGKILL)
         thread.join(120)
-    ((outcome,), name) = got, key.split("-")[0]
+    ((outcome,), (_, name)) = got, key
     run = read_run("out")
     assert (
         outcome.ran == 3

@@ -180,7 +180,7 @@ def survey(
         list[str],
         typer.Argument(
             metavar="FILE.toml...",
-            help="A scenario with shots, or several scenarios.",
+            help="A scenario with shots, or several scenarios; or: status OUT.",
             show_default=False,
         ),
     ],
@@ -208,6 +208,28 @@ def survey(
             help="A Dask scheduler (address, or its file .json) whose workers run the shots.",
         ),
     ] = None,
+    slurm: Annotated[bool, typer.Option("--slurm", help="Run the shots in Slurm jobs.")] = False,
+    pbs: Annotated[bool, typer.Option("--pbs", help="Run the shots in PBS jobs.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Batch jobs; by default one.")
+    ] = None,
+    job: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Option of each job, e.g. cores=16, memory=60GB, queue=gpu; may be repeated.",
+        ),
+    ] = None,
+    job_file: Annotated[
+        str | None,
+        typer.Option("--job-file", metavar="FILE.yaml", help="Options of the jobs in a file."),
+    ] = None,
+    ranks: Annotated[
+        int, typer.Option(min=1, metavar="N", help="GPUs, or groups of cores, for each shot.")
+    ] = 1,
+    snapshots: Annotated[
+        bool, typer.Option("--snapshots", help="Keep the snapshots of each shot, in OUT/shots.")
+    ] = False,
     device: Where = None,
     force: Annotated[bool, typer.Option("--force", help="Run all shots anew.")] = False,
     overrides: Set = None,
@@ -219,16 +241,16 @@ def survey(
     """Run many shots, one on each GPU or on some cores.
 
     All go to one result.zarr in the folder OUT. Shots that are there already are not run again.
+    craton survey status OUT says how far a survey is.
     """
-    how = {
-        "out": out,
-        "workers": workers,
-        "scheduler": scheduler,
-        "device": device and device.value,
-        "force": force,
-        "quiet": quiet,
-    }
-    return call("survey", files=files, overrides=overrides or (), **how)
+    if files[0] == "status" and len(files) == 2:
+        return call("survey_status", out=files[1])
+    systems = [name for name, chosen in (("slurm", slurm), ("pbs", pbs)) if chosen]
+    places = {"workers": workers, "scheduler": scheduler, "systems": systems, "jobs": jobs}
+    options = {"words": job or (), "file": job_file}
+    how = {"ranks": ranks, "snapshots": snapshots, "force": force, "quiet": quiet}
+    how |= {"device": device and device.value, "overrides": overrides or ()}
+    return call("survey", files=files, out=out, places=places, options=options, **how)
 
 
 @app.command()

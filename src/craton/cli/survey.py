@@ -3,6 +3,7 @@
 import os
 import sys
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 from craton.cli.check import checked, in_words, refuse, warn
@@ -14,8 +15,10 @@ from craton.text import megabytes
 def command(
     files,
     out=None,
-    workers=None,
-    scheduler=None,
+    places=None,
+    options=None,
+    ranks=1,
+    snapshots=False,
     device=None,
     force=False,
     overrides=(),
@@ -29,10 +32,16 @@ def command(
         One scenario with shots, or several that share receivers and times.
     out : str, optional
         Directory; by default the first file's stem in the current directory.
-    workers : int, optional
-        Processes of this computer.
-    scheduler : str, optional
-        Address or file of a Dask scheduler whose workers run the shots.
+    places : dict, optional
+        Where shots run: the number of processes of this computer (``workers``), a Dask scheduler
+        whose workers run them (``scheduler``, its address or file), or a batch system
+        (``systems``, one name) with its number of ``jobs``.
+    options : dict, optional
+        ``words`` and ``file`` with the options of batch jobs.
+    ranks : int
+        GPUs, or groups of cores, that share each shot.
+    snapshots : bool
+        Keep the snapshots of each shot.
     device : str, optional
         In place of ``run.device``.
     force : bool
@@ -42,19 +51,23 @@ def command(
     quiet : bool
         No header, progress and summary.
     """
-    alone(workers, scheduler)
+    places = {"workers": None, "scheduler": None, "systems": [], "jobs": None} | (places or {})
+    job_options = checked_places(places, options or {"words": (), "file": None})
     out = Path(out if out is not None else Path(files[0]).stem)
     with ended_by_signal():
-        survey = read(files, (*overrides, *([f"run.device={device}"] if device else ())))
+        overrides = (*overrides, *([f"run.device={device}"] if device else ()))
+        survey = read(files, overrides, snapshots)
         warn(survey)
-        outcome = run(survey, out, workers, scheduler, force, quiet)
+        outcome = run(survey, out, places, job_options, ranks, force, quiet)
     if not quiet and not outcome.failed:
         print(summary(outcome), flush=True)
     outcome.finished()
 
 
-def alone(workers, scheduler):
-    """Refuse ranks, and workers of two kinds."""
+def checked_places(places, options):
+    """Return the options of batch jobs, where there are some; refuse ranks of a launcher, and
+    workers of two kinds.
+    """
     from craton.comm import launcher
     from craton.comm import workers as dask
 
@@ -62,24 +75,31 @@ def alone(workers, scheduler):
         refuse(
             "mpiexec",
             "a survey gives each shot one GPU or some threads, not a group of ranks",
-            "start craton survey without mpiexec",
+            "start craton survey without mpiexec; --ranks N gives each shot several GPUs",
         )
-    if scheduler is not None:
+    asked = [f"--{name}" for name in ("workers", "scheduler") if places[name] is not None]
+    asked += [f"--{name}" for name in places["systems"]]
+    if len(asked) > 1:
+        refuse(asked[0], f"{' and '.join(asked)} both say where shots run", "give one of them")
+    unused = [f"--{name}" for name, value in (("jobs", places["jobs"]), *options.items()) if value]
+    if unused and not places["systems"]:
+        word = {"--words": "--job", "--file": "--job-file"}.get(unused[0], unused[0])
+        refuse(word, "this is an option of batch jobs", "add --slurm or --pbs")
+    if places["scheduler"] is not None:
         dask.needed("--scheduler")
-        if workers is not None:
-            refuse(
-                "--workers",
-                "the scheduler has its own workers",
-                "leave out --workers or --scheduler",
-            )
+    if not places["systems"]:
+        return None
+    from craton.comm.jobs import options_of
+
+    return worded(options_of, places["systems"][0], options["file"], options["words"])
 
 
-def read(files, overrides):
+def read(files, overrides, snapshots):
     """Return the Survey of one file with shots, or of several files."""
     from craton import shots
 
     if len(files) == 1:
-        return checked(files[0], overrides, planner=shots.prepare)[1]
+        return checked(files[0], overrides, planner=lambda s: shots.prepare(s, snapshots))[1]
     names = [Path(file).stem for file in files]
     twice = [file for file, name in zip(files, names) if names.count(name) > 1]
     if twice:
@@ -89,24 +109,24 @@ def read(files, overrides):
             "give the files different names",
         )
     surveys = {
-        name: checked(file, overrides, planner=lambda s, n=name: shots.single(n, s))[1]
+        name: checked(file, overrides, planner=lambda s, n=name: shots.single(n, s, snapshots))[1]
         for name, file in zip(names, files)
     }
     return worded(shots.together, surveys)
 
 
-def run(survey, out, workers, scheduler, force, quiet):
+def run(survey, out, places, options, ranks, force, quiet):
     """Run the shots that are not there: Outcome."""
     from craton import shots
-    from craton.comm import workers as dask
     from craton.output.shots import check_survey_out
 
     worded(check_survey_out, out, survey.digest, force)
     if not quiet:
         print(header(survey, out), flush=True)
     try:
-        with dask.remote(scheduler) if scheduler else nullcontext() as client:
-            return worded(shots.run, survey, out, workers, client, force, not quiet)
+        with client_of(survey, out, places, options, ranks) as client:
+            arguments = (survey, out, places["workers"], client, force, not quiet, ranks)
+            return worded(shots.run, *arguments)
     except (KeyboardInterrupt, Interrupted):
         print(
             f"kept: the shots that ended are in {out}; the same command goes on",
@@ -114,6 +134,23 @@ def run(survey, out, workers, scheduler, force, quiet):
             flush=True,
         )
         raise
+
+
+def client_of(survey, out, places, options, ranks):
+    """Open a Dask client of a scheduler, or what opens one of batch jobs; nothing on this
+    computer.
+    """
+    from craton.comm import workers as dask
+
+    if places["scheduler"] is not None:
+        return dask.remote(places["scheduler"])
+    if not places["systems"]:
+        return nullcontext()
+    from craton.comm.jobs import batch
+
+    gpus = survey.shots[0].scenario.run.device != "cpu"
+    jobs = places["jobs"] or 1
+    return nullcontext(partial(batch, places["systems"][0], jobs, options, out, ranks, gpus))
 
 
 def worded(function, *arguments):

@@ -111,9 +111,9 @@ def gpus(device):
     return visible.split(",")[: devices()] if visible else [str(n) for n in range(devices())]
 
 
-def crew(device, tasks, nbytes):
+def crew(device, tasks, nbytes, ranks=1):
     """How many tasks to run at once on this computer: one for each GPU, or for every few cores as
-    far as memory goes.
+    far as memory goes; of several ranks each, one for as many GPUs or so many times the cores.
 
     Parameters
     ----------
@@ -123,20 +123,27 @@ def crew(device, tasks, nbytes):
         That there are.
     nbytes : int
         Memory of one.
+    ranks : int
+        Of each task.
     """
     from craton.backends.cpu import host_memory
 
-    room = len(gpus(device)) or min(cores() // CORES_OF_A_TASK, host_memory()[0] // max(nbytes, 1))
+    on_cores = cores() // (CORES_OF_A_TASK * ranks)
+    room = len(gpus(device)) // ranks or min(on_cores, host_memory()[0] // max(nbytes, 1))
     return max(1, min(tasks, room))
 
 
-def environments(device, count):
-    """Return the environment of each of some processes of this computer: its GPU, its share of the
-    cores; list of dict.
+def environments(device, count, ranks=1):
+    """Return the environment of each of some processes of this computer: its GPUs, as many as it
+    has ranks, and its share of the cores; list of dict.
+
+    More processes than there are GPUs share them in turn.
     """
     names = gpus(device)
-    threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(cores() // count, 1)))}
-    return [
-        threads | ({"CUDA_VISIBLE_DEVICES": names[n % len(names)]} if names else {})
-        for n in range(count)
-    ]
+    share = str(max(cores() // (count * ranks), 1))
+    threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", share)}
+    if not names:
+        return [threads] * count
+    groups = max(len(names) // ranks, 1)
+    dealt = [names[n % groups * ranks :][:ranks] for n in range(count)]
+    return [threads | {"CUDA_VISIBLE_DEVICES": ",".join(chosen)} for chosen in dealt]

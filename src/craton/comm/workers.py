@@ -2,23 +2,48 @@
 Dask scheduler has some.
 """
 
+import json
 import logging
 import os
 import signal
+import socket
 import threading
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from uuid import uuid4
 
 from craton.errors import Problem, ResourceError, ScenarioError
 
-INSTALL = "pip install 'craton[survey]' (dask and distributed)"
+INSTALL = "pip install 'craton[survey]' (dask, distributed and cryptography)"
 # tracebacks of Dask's own threads help nobody: what failed reaches the caller through its task
 SILENT = logging.CRITICAL
+ATTEMPTS = 3  # workers that a task may lose before it is set aside
+WINDOW = 256  # tasks at a scheduler at one time, beside twice as many as there are threads
+ANSWER = 5  # s in which a scheduler must answer
+LOOPBACK = "127.0.0.1"
+SETTINGS = {
+    # a worker is given its next task when it is free, so that none waits behind a long one, and
+    # none is blamed for the death of a worker that had not begun it
+    "distributed.scheduler.worker-saturation": 1.0,
+    "distributed.scheduler.allowed-failures": ATTEMPTS - 1,
+    # a worker that is stopped or hangs is started again
+    "distributed.scheduler.worker-ttl": "60 s",
+    "distributed.comm.timeouts.connect": "30s",
+    # no pages and no interface over HTTP
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
+
+
+class LostWorker(ResourceError):
+    """A task cost every worker that tried it."""
 
 
 def available():
-    """Whether Dask is installed."""
-    return find_spec("distributed") is not None
+    """Whether Dask is installed, and what its encryption needs."""
+    return find_spec("distributed") is not None and find_spec("cryptography") is not None
 
 
 def needed(key):
@@ -40,49 +65,43 @@ def local(environments):
     """Open a Dask client with one process of this computer per environment; a process that dies is
     started again.
 
+    Every port is on the loopback interface and takes TLS with a certificate that lives in the
+    memory of these processes: other users of the computer cannot speak to them.
+
     Parameters
     ----------
     environments : list of dict
         Variables of each process, as `craton.comm.placement.environments` deals them out.
     """
     import dask
-    from distributed import Client, Nanny, Scheduler, SpecCluster
+    from distributed import Client, Nanny, Scheduler, Security, SpecCluster
 
-    address = {
-        "protocol": "tcp",
-        "host": "127.0.0.1",
-        "dashboard": False,
-        "dashboard_address": "127.0.0.1:0",
-    }
-    process = {
-        "nthreads": 1,
-        "memory_limit": 0,
-        "host": "127.0.0.1",
-        "dashboard_address": None,
-        "silence_logs": SILENT,
-    }
-    workers = {
-        n: {"cls": Nanny, "options": {**process, "env": env}} for n, env in enumerate(environments)
-    }
-    # saturation 1: a worker is given its next task when it is free, so that none waits behind a
-    # long one
     spawned = dask.config.get("distributed.nanny.pre-spawn-environ") | {
         "DASK_LOGGING__ASYNCIO": "critical"
     }
-    settings = {
-        "distributed.scheduler.worker-saturation": 1.0,
-        "distributed.comm.timeouts.connect": "30s",
-    }
     with (
         silent("asyncio"),
-        dask.config.set(settings | {"distributed.nanny.pre-spawn-environ": spawned}),
+        dask.config.set(SETTINGS | {"distributed.nanny.pre-spawn-environ": spawned}),
     ):
+        shared = {"protocol": "tls", "host": LOOPBACK, "security": Security.temporary()}
+        address = {"dashboard": False, "dashboard_address": f"{LOOPBACK}:0"}
+        process = shared | {
+            "nthreads": 1,
+            "memory_limit": 0,
+            "dashboard_address": None,
+            "silence_logs": SILENT,
+        }
+        workers = {
+            n: {"cls": Nanny, "options": {**process, "env": env}}
+            for n, env in enumerate(environments)
+        }
         with deaf():
             cluster = SpecCluster(
                 workers,
-                {"cls": Scheduler, "options": address},
+                {"cls": Scheduler, "options": shared | address},
                 silence_logs=SILENT,
                 name=f"craton-{os.getpid()}",
+                security=shared["security"],
             )
         with cluster, Client(cluster) as client:
             yield client
@@ -119,16 +138,71 @@ def deaf():
 def remote(address):
     """Open a Dask client of a scheduler that runs: its address, or the file that it wrote with
     ``--scheduler-file``.
+
+    Raises
+    ------
+    ResourceError
+        No scheduler answers there, which is known after five seconds at most.
     """
     from distributed import Client
 
-    where = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
+    address = address_of(address)
     try:
-        client = Client(**where, timeout="15s")
-    except (OSError, TimeoutError, ValueError) as error:
-        raise ResourceError(f"no Dask scheduler answers at {address}: {error}") from error
-    with client:
+        knock(address)
+        client = Client(address, timeout=f"{ANSWER}s")
+    except (OSError, TimeoutError, ValueError, TypeError) as error:
+        reason = str(error) or type(error).__name__
+        raise ResourceError(f"no Dask scheduler answers at {address}: {reason}") from error
+    # its tracebacks say nothing that `outcomes` does not say of a lost scheduler
+    with silent("distributed.client"), client:
+        prepare_workers(client, address)
         yield client
+
+
+def prepare_workers(client, address):
+    """Make workers that lose their scheduler end their shot first: `shot_worker`."""
+    from craton.comm.shotworker import shot_worker
+
+    try:
+        client.register_plugin(shot_worker())
+    # whatever a worker without craton answers
+    except Exception as error:
+        reason = f"the workers of {address} cannot import this craton"
+        raise ResourceError(f"{reason}: {type(error).__name__}: {error}") from error
+
+
+def address_of(text):
+    """Return the address of a scheduler: `text`, or what stands in the file of that name.
+
+    Raises
+    ------
+    ResourceError
+        The file is missing, or no scheduler wrote it.
+    """
+    if not text.endswith(".json"):
+        return text
+    try:
+        address = json.loads(Path(text).read_text(encoding="utf-8"))["address"]
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        reason = "it is not the file of a Dask scheduler"
+    else:
+        if isinstance(address, str):
+            return address
+        reason = "its address is no text"
+    raise ResourceError(
+        f"--scheduler {text}: {reason}; dask scheduler --scheduler-file writes this file"
+    )
+
+
+def knock(address):
+    """Open and close a connection to the port of a scheduler; OSError at once where none listens."""
+    from distributed.comm.addressing import parse_address, parse_host_port
+
+    scheme, place = parse_address(address)
+    if scheme in ("tcp", "tls"):
+        socket.create_connection(parse_host_port(place, 8786), ANSWER).close()
 
 
 def outcomes(client, function, tasks):
@@ -136,7 +210,7 @@ def outcomes(client, function, tasks):
     end.
 
     Dask runs a task again whose worker was lost, up to `distributed.scheduler.allowed-failures`
-    times.
+    times. Tasks go to the scheduler some hundred at a time.
 
     Parameters
     ----------
@@ -144,23 +218,37 @@ def outcomes(client, function, tasks):
     function : callable
     tasks : dict
         Key -> argument.
+
+    Raises
+    ------
+    ResourceError
+        The scheduler was lost.
     """
     from distributed import as_completed
 
-    futures = {
-        client.submit(function, task, key=f"{key}-{os.getpid()}-{id(tasks)}", pure=False): task
-        for key, task in tasks.items()
-    }
+    # tasks of one name are one group, which Dask holds back until a worker is free
+    group, waiting, futures = f"shot-{uuid4().hex}", iter(tasks.items()), {}
+    ended = as_completed()
+
+    def submit(count):
+        batch = list(islice(waiting, count))
+        keys = [(group, name) for name, _ in batch]
+        begun = client.map(function, [task for _, task in batch], key=keys, pure=False)
+        futures.update(zip(begun, (task for _, task in batch)))
+        ended.update(begun)
+
+    submit(WINDOW + 2 * sum(client.nthreads().values()))
     try:
-        for future in as_completed(list(futures)):
-            yield futures.pop(future), _outcome(future)
+        for future in ended:
+            yield futures.pop(future), _outcome(client, future)
             future.release()
+            submit(1)
     finally:
         if futures and client.status == "running":
             client.cancel(list(futures))
 
 
-def _outcome(future):
+def _outcome(client, future):
     """Return result or exception of a task that ended."""
     from distributed import KilledWorker
 
@@ -168,7 +256,12 @@ def _outcome(future):
         return future.result()
     error = future.exception() if future.status == "error" else None
     if isinstance(error, KilledWorker):
-        return ResourceError(
-            "its worker was lost each time that it ran, perhaps short of memory: use fewer workers"
+        return LostWorker(
+            f"set aside: its worker was lost each of the {ATTEMPTS} times that it ran"
         )
-    return error or ResourceError("the Dask scheduler was lost")
+    if error is None:
+        raise ResourceError(
+            "the Dask scheduler was lost; its workers end the shots that they run, "
+            "and the same command goes on with the others"
+        )
+    return error

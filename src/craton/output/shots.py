@@ -2,7 +2,10 @@
 processes, and the state of each shot.
 """
 
+import os
+import re
 import time
+from collections import Counter
 
 import numpy as np
 
@@ -14,6 +17,7 @@ from craton.survey.globe import coordinates as on_earth_coordinates
 from craton.survey.globe import local
 
 WHERE = ("longitude", "latitude", "elevation", "depth")  # what does not depend on the shot
+CHUNK = re.compile(r"\d+(\.\d+)+")  # names of files with values
 WRITTEN_EVERY = 1.0  # s between versions of run.json: what a kill takes with it is computed again
 
 
@@ -61,13 +65,33 @@ class ShotStore:
         self.store = Store.again(path) if goes_on else Store(path, force)
         self.path, self.zarr, self.written = self.store.path, self.store.zarr, 0.0
         self.laid_out = goes_on and (self.zarr / ".zmetadata").exists()
-        self.shots = self.store.run.get("shots", {}) if self.laid_out else {}
+        self.shots = sound_outcomes(self.store.run.get("shots")) if self.laid_out else {}
         self.store.update(survey=digest, shots=self.shots)
 
     @property
     def finished(self):
         """Names of the shots that are there."""
         return {name for name, shot in self.shots.items() if shot["state"] == FINISHED}
+
+    def adopt(self, outcomes, numbers):
+        """Take over what workers wrote after an earlier start had ended, and forget shots whose
+        waveforms are not there.
+
+        Parameters
+        ----------
+        outcomes : dict
+            Outcome of each shot, by name.
+        numbers : dict
+            Place of each shot along the axis, by name: all others are forgotten.
+        """
+        ended = {**self.shots, **outcomes}
+        present = complete_shots(self.zarr)
+        self.shots = {
+            name: outcome
+            for name, outcome in ended.items()
+            if name in numbers and (outcome["state"] != FINISHED or numbers[name] in present)
+        }
+        self.store.update(shots=self.shots)
 
     def write_scenarios(self, texts):
         """Write scenario.toml, or where there are several the files of the folder scenarios."""
@@ -89,6 +113,53 @@ class ShotStore:
     def finish(self, state, **fields):
         """Write the last state of the survey."""
         self.store.finish(state, shots=self.shots, **fields)
+
+
+def sound_outcomes(shots):
+    """Return what run.json says of shots, without what no survey has written."""
+    if not isinstance(shots, dict):
+        return {}
+    return {
+        name: outcome
+        for name, outcome in shots.items()
+        if isinstance(outcome, dict) and isinstance(outcome.get("state"), str)
+    }
+
+
+def complete_shots(path):
+    """Return the numbers of the shots all of whose chunks are in the store: set of int.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Raises
+    ------
+    ScenarioError
+        The store cannot be read.
+    """
+    import zarr
+
+    try:
+        group = zarr.open_group(path, mode="r", zarr_format=ZARR_FORMAT, use_consolidated=False)
+        quantities = {name: a for name, a in group.arrays() if a.ndim > 2}
+    # a damaged store raises whatever its metadata make of it
+    except Exception as error:
+        remedy = "add --force to compute all shots anew"
+        raise ScenarioError(
+            [Problem("-o", f"{path} is damaged: {type(error).__name__}: {error}", remedy)]
+        ) from error
+    present = None
+    for name, array in quantities.items():
+        in_shot = int(np.prod([-(-n // c) for n, c in zip(array.shape[1:], array.chunks[1:])]))
+        counts = Counter(
+            int(file.partition(".")[0])
+            for file in os.listdir(os.path.join(path, name))
+            if CHUNK.fullmatch(file)
+        )
+        complete = {number for number, count in counts.items() if count == in_shot}
+        present = complete if present is None else present & complete
+    return present or set()
 
 
 def lay_out(path, planned, output, motion, names, of_shots, times, attributes):

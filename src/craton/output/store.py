@@ -36,6 +36,8 @@ OWN = (
     "maps.png",
     ".waveforms.zarr",
     "scenarios",
+    "shots",
+    "jobs",
 )
 
 

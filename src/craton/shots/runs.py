@@ -10,12 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from craton.errors import ComputationError, CratonError, Interrupted, ResourceError
+from craton.errors import (
+    ComputationError,
+    CratonError,
+    Interrupted,
+    Problem,
+    ResourceError,
+    ScenarioError,
+)
+from craton.shots.log import FOLDER, clear, now, outcomes_in
 from craton.shots.survey import prepare, single, together
 from craton.shots.task import COMPARED, Task, run_shot
 
 
-def run(survey, out, workers=None, client=None, force=False, progress=True):
+def run(survey, out, workers=None, client=None, force=False, progress=True, ranks=1):
     """Run the shots of a survey that are not in OUT yet.
 
     Parameters
@@ -26,13 +34,16 @@ def run(survey, out, workers=None, client=None, force=False, progress=True):
     workers : int, optional
         Processes of this computer that run one shot each at a time; 1: this process. By default one
         for each GPU, or for every four cores.
-    client : distributed.Client, optional
+    client : distributed.Client or callable, optional
         Of a Dask scheduler whose workers run the shots, one at a time each (``nthreads = 1``); they
-        must see `out`.
+        must see `out`. Or what opens one, ``with client() as opened``, when OUT has been laid out
+        and shots are missing.
     force : bool
         Run all shots anew.
     progress : bool
         Show progress on standard error.
+    ranks : int
+        GPUs of the worker, or groups of its cores, that share each shot.
 
     Returns
     -------
@@ -41,32 +52,35 @@ def run(survey, out, workers=None, client=None, force=False, progress=True):
     Raises
     ------
     ScenarioError, ResourceError
-        Nothing was written; or no shot fits on the workers.
+        Nothing was written; or no shot fits on the workers, or the Dask scheduler was lost.
     Interrupted, KeyboardInterrupt
         The shots that ended are in `out`; the same call goes on with the others.
     """
     from craton.output.shots import ShotStore, check_survey_out
 
     check_survey_out(out, survey.digest, force)
-    workers = checked_crew(survey, workers) if client is None else None
+    workers = checked_crew(survey, workers, ranks) if client is None else None
     store = ShotStore(out, survey.digest, force)
     try:
         begin(store, survey)
         before = len(store.finished)
-        tasks = tasks_of(store, survey)
+        tasks = tasks_of(store, survey, ranks)
         with (
-            ways(survey, workers if tasks else 1, client) as outcomes,
+            ways(survey, workers, client, ranks, bool(tasks)) as outcomes,
             closing(outcomes(tasks)) as ended,
         ):
             run_all(store, ended, before, len(survey.shots), progress)
     except BaseException as failure:
         state = "interrupted" if isinstance(failure, KeyboardInterrupt | Interrupted) else "failed"
+        adopt(store, survey)
         store.finish(state, reason=str(failure) or type(failure).__name__)
+        clear(store.path, store.shots)
         raise
     failed = {name: shot for name, shot in store.shots.items() if shot["state"] != "finished"}
     store.finish(
         "failed" if failed else "finished", **({"reason": reasons(failed)} if failed else {})
     )
+    clear(store.path, store.shots)
     return Outcome(store.path, [s.name for s in survey.shots], len(tasks), failed)
 
 
@@ -121,17 +135,21 @@ def reasons(failed):
     )
 
 
-def checked_crew(survey, workers):
+def checked_crew(survey, workers, ranks):
     """Workers on this computer: as asked, or as many as make sense; refused where they do not fit
-    into its memory.
+    into its memory, or a shot has more ranks than there are GPUs or cores.
     """
     from craton.backends.cpu import host_memory
     from craton.comm import workers as dask
-    from craton.comm.placement import crew, gpus
+    from craton.comm.placement import cores, crew, gpus
 
     device, nbytes = survey.shots[0].scenario.run.device, survey.planned.nbytes
+    units, noun = (len(gpus(device)), "GPUs") if gpus(device) else (cores(), "cores")
+    if ranks > units:
+        message = f"{ranks} ranks for each shot, but there are {units} {noun} here"
+        raise ScenarioError([Problem("--ranks", message, f"use {units} or fewer")])
     if workers is None:
-        workers = crew(device, len(survey.shots), nbytes) if dask.available() else 1
+        workers = crew(device, len(survey.shots), nbytes, ranks) if dask.available() else 1
     if workers > 1:
         dask.needed("--workers")
     free = host_memory()[0]
@@ -144,19 +162,23 @@ def checked_crew(survey, workers):
 
 
 def begin(store, survey):
-    """Scenarios and an empty result.zarr, where they are not there already."""
-    from craton.output.inputs import FOLDER, Inputs
+    """Scenarios and an empty result.zarr, where they are not there already; what ended since."""
+    from craton.output import inputs as files
     from craton.output.shots import lay_out
     from craton.output.store import check_space
     from craton.versions import versions
 
     first, planned = survey.shots[0].scenario, survey.planned
+    (store.path / FOLDER).mkdir(exist_ok=True)
     if store.laid_out:
+        adopt(store, survey)
         return
-    check_space(store.path, 4 * len(survey.times) * len(planned.channels) * len(survey.shots))
-    inputs = Inputs(*survey.scenarios.values())
+    pictures = sum(series.nbytes for series in planned.snapshots) if survey.snapshots else 0
+    waveforms = 4 * len(survey.times) * len(planned.channels)
+    check_space(store.path, (waveforms + pictures) * len(survey.shots))
+    inputs = files.Inputs(*survey.scenarios.values())
     store.store.update(inputs=inputs.keep(store.path))
-    folder = FOLDER if len(survey.scenarios) == 1 else f"../{FOLDER}"
+    folder = files.FOLDER if len(survey.scenarios) == 1 else f"../{files.FOLDER}"
     texts = {name: inputs.text(scenario, folder) for name, scenario in survey.scenarios.items()}
     store.write_scenarios(texts)
     about = {"title": survey.title, "precision": planned.precision}
@@ -199,28 +221,47 @@ def on_earth(shots):
     return {}, coordinates | {"origin_time": ("shot", np.array(origins, dtype=str), about)}
 
 
-def tasks_of(store, survey):
+def adopt(store, survey):
+    """Take over the outcomes that workers have written and nobody has noted yet."""
+    if (store.zarr / ".zmetadata").exists():
+        numbers = {shot.name: n for n, shot in enumerate(survey.shots)}
+        store.adopt(outcomes_in(store.path), numbers)
+
+
+def tasks_of(store, survey, ranks):
     """Tasks of the shots that are not finished, by name."""
     from craton.versions import versions
 
-    zarr, here = os.path.abspath(store.zarr), versions(*COMPARED)
+    zarr, here, start = os.path.abspath(store.zarr), versions(*COMPARED), f"{now()}/{os.getpid()}"
+    store.store.update(start=start, total=len(survey.shots))
+    finished = store.finished
     return {
-        shot.name: Task(shot.name, n, survey.texts[shot.name], zarr, here)
+        shot.name: Task(
+            shot.name, n, survey.texts[shot.name], zarr, here, start, ranks, survey.snapshots
+        )
         for n, shot in enumerate(survey.shots)
-        if shot.name not in store.finished
+        if shot.name not in finished
     }
 
 
 @contextmanager
-def ways(survey, workers, client):
-    """Open a function that runs tasks: on a client's workers, on new ones, or here."""
+def ways(survey, workers, client, ranks, needed):
+    """Open a function that runs tasks: on a client's workers, on new ones, or here; no workers are
+    started where none are needed.
+    """
     from craton.comm import workers as dask
     from craton.comm.placement import environments
 
-    if client is not None:
+    if not needed:
+        yield lambda tasks: (pair for pair in ())
+    elif callable(client):
+        with client() as opened:
+            yield partial(dask.outcomes, opened, run_shot)
+    elif client is not None:
         yield partial(dask.outcomes, client, run_shot)
     elif workers > 1:
-        with dask.local(environments(survey.shots[0].scenario.run.device, workers)) as workers_here:
+        device = survey.shots[0].scenario.run.device
+        with dask.local(environments(device, workers, ranks)) as workers_here:
             yield partial(dask.outcomes, workers_here, run_shot)
     else:
         yield lambda tasks: ((task, run_shot(task)) for task in tasks.values())
@@ -235,27 +276,40 @@ def run_all(store, outcomes, before, total, progress):
     with task_bar(total, before, "shots", quiet=not progress) as report:
         for task, outcome in outcomes:
             if isinstance(outcome, Exception):
-                outcome = {
-                    "state": "failed",
-                    "reason": str(outcome),
-                    "code": getattr(outcome, "exit_code", 1),
-                }
-            if outcome.get("code") == ResourceError.exit_code and not store.finished:
+                outcome = failure_of(store, task, outcome)
+            short = outcome.get("code") == ResourceError.exit_code and not outcome.get("aside")
+            if short and not store.finished:
                 raise ResourceError(f"shot {task.name}: {outcome['reason']}")
             store.note(task.name, **outcome)
             if report:
                 report(task.name, outcome["state"])
 
 
-def run_survey(scenarios, out, workers=None, client=None, force=False, progress=True):
+def failure_of(store, task, error):
+    """Return the outcome of a shot that ended with an error outside of `run_shot`."""
+    from craton.comm.workers import LostWorker
+    from craton.shots.log import ShotLog
+
+    outcome = {"state": "failed", "reason": str(error), "code": getattr(error, "exit_code", 1)}
+    if isinstance(error, LostWorker):
+        log = ShotLog(store.path, task.number, task.name)
+        outcome |= {"reason": f"{error}, see {log.path}", "aside": True}
+    return outcome
+
+
+def run_survey(
+    scenarios, out, workers=None, client=None, force=False, progress=True, ranks=1, snapshots=False
+):
     """Run a survey; `craton survey` in Python.
 
     Parameters
     ----------
     scenarios : Scenario, path-like, or dict
         One with shots, or names with scenarios (or files) that share receivers and times.
-    out, workers, client, force, progress
+    out, workers, client, force, progress, ranks
         See `run`.
+    snapshots : bool
+        Keep the snapshots of each shot, in a run folder of its own in OUT/shots.
 
     Returns
     -------
@@ -271,10 +325,11 @@ def run_survey(scenarios, out, workers=None, client=None, force=False, progress=
 
     if isinstance(scenarios, dict):
         surveys = {
-            name: single(name, source if hasattr(source, "method") else load(source))
+            name: single(name, source if hasattr(source, "method") else load(source), snapshots)
             for name, source in scenarios.items()
         }
         survey = together(surveys)
     else:
-        survey = prepare(scenarios if hasattr(scenarios, "method") else load(scenarios))
-    return run(survey, out, workers, client, force, progress).finished()
+        source = scenarios if hasattr(scenarios, "method") else load(scenarios)
+        survey = prepare(source, snapshots)
+    return run(survey, out, workers, client, force, progress, ranks).finished()

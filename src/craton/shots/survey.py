@@ -25,6 +25,8 @@ class Survey:
         Samples of the waveforms, s.
     scenarios : dict
         Name -> the scenarios that they come from.
+    snapshots : bool
+        Keep the snapshots of every shot.
     """
 
     title: str
@@ -32,6 +34,7 @@ class Survey:
     planned: Any
     times: Any
     scenarios: dict
+    snapshots: bool = False
     _texts: dict = field(default_factory=dict, repr=False)
 
     @property
@@ -61,15 +64,15 @@ class Survey:
         """Sentences about what is probably not meant."""
         taken = any(scenario.snapshots for scenario in self.scenarios.values())
         left_out = (
-            ["snapshots: a survey keeps waveforms only; craton run takes the snapshots of one shot"]
-            if taken
+            ["snapshots: a survey keeps waveforms only; --snapshots keeps those of every shot"]
+            if taken and not self.snapshots
             else []
         )
         return [*self.planned.warnings, *left_out]
 
 
-def prepare(scenario):
-    """Return the Survey of a scenario with shots.
+def prepare(scenario, snapshots=False):
+    """Return the Survey of a scenario with shots; with the snapshots of each of them, or without.
 
     Raises
     ------
@@ -89,25 +92,20 @@ def prepare(scenario):
     planned, more = planned_of(first)
     known = {problem.key for problem in problem_list}
     refuse([*problem_list, *(p for p in map(first.of_survey, more) if p.key not in known)])
-    return begun(
-        [shot_from(shot, planned.start) for shot in shots],
-        planned,
-        {"scenario": scenario},
-        scenario.title,
-    )
+    return begun(shots, planned, {"scenario": scenario}, scenario.title, snapshots)
 
 
-def single(name, scenario):
+def single(name, scenario, snapshots=False):
     """Return the Survey of a scenario without shots, one shot of its own; see `prepare`."""
     from craton.survey.shots import Shot, split
 
     if split(scenario):
-        return prepare(scenario)
+        return prepare(scenario, snapshots)
     refuse(unfit(scenario))
     shot = Shot(name, scenario)
     planned, problem_list = planned_of(shot)
     refuse(problem_list)
-    return begun([shot_from(shot, planned.start)], planned, {name: scenario}, scenario.title)
+    return begun([shot], planned, {name: scenario}, scenario.title, snapshots)
 
 
 def together(surveys):
@@ -138,6 +136,7 @@ def together(surveys):
         parts[0].planned,
         times,
         {name: next(iter(s.scenarios.values())) for name, s in surveys.items()},
+        survey.snapshots,
     )
 
 
@@ -173,30 +172,32 @@ def planned_of(shot):
         return None, error.problems
 
 
-def begun(shots, planned, scenarios, title):
-    """Return a Survey of shots that begin together."""
+def begun(shots, planned, scenarios, title, snapshots):
+    """Return a Survey of shots that begin together, when the plan does."""
     from craton.output.dataset import time_axis
 
     sampling = shots[0].scenario.output.sampling
     return Survey(
         title,
-        shots,
+        [shot_from(shot, planned.start, snapshots) for shot in shots],
         planned,
         time_axis(planned.steps - planned.extra, planned.dt, planned.start, sampling),
         scenarios,
+        snapshots,
     )
 
 
-def shot_from(shot, start):
-    """Return the shot with a run that begins at `start`, s."""
-    span = shot.scenario.time.model_copy(update={"start": start})
-    return replace(shot, scenario=shot.scenario.model_copy(update={"time": span, "snapshots": ()}))
+def shot_from(shot, start, snapshots):
+    """Return the shot with a run that begins at `start`, s, with its snapshots or without."""
+    changes = {"time": shot.scenario.time.model_copy(update={"start": start})}
+    changes |= {} if snapshots else {"snapshots": ()}
+    return replace(shot, scenario=shot.scenario.model_copy(update=changes))
 
 
 def restarted(survey, start):
     """Return the survey with all runs beginning at `start`, s."""
-    shots = [shot_from(shot, start) for shot in survey.shots]
-    return begun(shots, planned_of(shots[0])[0], survey.scenarios, survey.title)
+    planned = planned_of(shot_from(survey.shots[0], start, survey.snapshots))[0]
+    return begun(survey.shots, planned, survey.scenarios, survey.title, survey.snapshots)
 
 
 def renamed(name, shot):

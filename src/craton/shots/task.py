@@ -4,9 +4,13 @@ import gc
 import os
 import socket
 import time
+import traceback
 from dataclasses import dataclass
+from pathlib import Path
 
+from craton.comm.workers import ATTEMPTS
 from craton.errors import CratonError, Interrupted, ResourceError
+from craton.shots.log import ShotLog
 
 # packages that workers must have in the versions of the one who asks
 COMPARED = ("craton", "numpy")
@@ -27,6 +31,12 @@ class Task:
         The store.
     versions : dict
         Of packages, where the survey was started.
+    start : str
+        Says which start of the survey it is: attempts are counted anew in each.
+    ranks : int
+        GPUs, or groups of cores, of the worker that share the shot.
+    snapshots : bool
+        Keep the snapshots of the scenario, in a folder of the shot.
     """
 
     name: str
@@ -34,15 +44,25 @@ class Task:
     text: str
     zarr: str
     versions: dict
+    start: str = ""
+    ranks: int = 1
+    snapshots: bool = False
 
 
 def run_shot(task):
     """Run a shot and write its waveforms; what run.json says of it: dict with its name, state,
     worker, and reason where it failed.
     """
+    gc.freeze()  # what is there before stays: only what the shot leaves is looked at below
     began, report = time.perf_counter(), {"worker": f"{socket.gethostname()}:{os.getpid()}"}
+    log = None
     try:
-        report |= written(task)
+        check_versions(task)
+        log = ShotLog(Path(task.zarr).parent, task.number, task.name)
+        attempt = log.begin(task.start)
+        report |= {"start": task.start} | ({"attempts": attempt} if attempt > 1 else {})
+        with log.signals():
+            report |= written(task, log) if attempt <= ATTEMPTS else set_aside(attempt - 1, log)
     except Interrupted:
         raise
     except CratonError as error:
@@ -52,15 +72,15 @@ def run_shot(task):
     # one shot's misfortune is not that of the others; its name and reason are reported
     except Exception as error:
         report |= {"state": "failed", "reason": f"{type(error).__name__}: {error}", "code": 1}
+        keep_traceback(log)
     gc.collect()  # a program and its arrays refer to each other: the next shot needs their memory
-    return report | {"seconds": round(time.perf_counter() - began, 3)}
+    gc.unfreeze()
+    report |= {"seconds": round(time.perf_counter() - began, 3)}
+    return closed(log, report)
 
 
-def written(task):
-    """Run a shot and write its waveforms; its state and device."""
-    from craton import api
-    from craton.output.shots import write_shot
-    from craton.scenario import loads
+def check_versions(task):
+    """Refuse a shot of a survey that was started with other versions than are here."""
     from craton.versions import versions
 
     here = versions(*COMPARED)
@@ -68,7 +88,42 @@ def written(task):
         raise ResourceError(
             f"worker {socket.gethostname()} has {here}, the survey was started with {task.versions}"
         )
-    scenario = loads(task.text).model_copy(update={"snapshots": ()})  # a survey keeps waveforms
-    result = api.run(scenario, progress=False, warn=False)
+
+
+def written(task, log):
+    """Run a shot and write its waveforms; its state and device."""
+    from craton import api
+    from craton.output.shots import write_shot
+    from craton.scenario import loads
+
+    scenario = loads(task.text)
+    if not task.snapshots:
+        scenario = scenario.model_copy(update={"snapshots": ()})
+    kept = {"out": log.run, "force": True} if task.snapshots else {}
+    result = api.run(scenario, progress=False, warn=False, devices=task.ranks, **kept)
     write_shot(task.zarr, task.number, result.dataset)
     return {"state": "finished", "device": result.report["device"]}
+
+
+def set_aside(lost, log):
+    """Return the outcome of a shot that has cost as many workers as it may."""
+    reason = f"set aside: its worker was lost each of the {lost} times that it ran, see {log.path}"
+    return {"state": "failed", "reason": reason, "code": ResourceError.exit_code, "aside": True}
+
+
+def keep_traceback(log):
+    """Append the error that is being handled to the log, where one can be written."""
+    if log is not None and log.path.exists():
+        log.write(traceback.format_exc())
+
+
+def closed(log, report):
+    """Return the report, which is also written beside the log where a log was begun."""
+    if log is None or not log.path.exists():
+        return report
+    try:
+        log.end(report)
+    except OSError as error:
+        reason = f"could not write to {log.folder}: {error.strerror or error}"
+        return report | {"state": "failed", "reason": reason, "code": ResourceError.exit_code}
+    return report

@@ -52,12 +52,14 @@ def lines(out, state, shots, under_way):
     ]
     if state.get("state") == "running":
         rows += [f"  rate     {text}" for text in pace(state, shots, left)]
-        rows += some("running", [under_way_words(*shot) for shot in under_way])
-    rows += some("failed", [f"{name}: {shot.get('reason')}" for name, shot in failed.items()])
+        rows += rows_of_list("running", [under_way_words(*shot) for shot in under_way])
+    rows += rows_of_list(
+        "failed", [f"{name}: {shot.get('reason')}" for name, shot in failed.items()]
+    )
     return rows
 
 
-def some(label, texts):
+def rows_of_list(label, texts):
     """Rows of a list, the first ones where it is long."""
     more = [f"and {len(texts) - SHOWN:,} more"] if len(texts) > SHOWN else []
     return [f"  {label:<8} {text}" for text in [*texts[:SHOWN], *more]]

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from craton.errors import Problem
 from craton.tables.fields import Table
 from craton.tables.foreign import adopt, dotted
+from craton.tables.hints import hint_for
 from craton.tables.objects import as_files
 from craton.text import listed, nearest, shown
 
@@ -123,6 +124,8 @@ def _problems(error, values, root, scenarios):
 
 def _unknown_key(loc, path, values, root, scenarios):
     name, parent = path[-1], _value_at(values, path[:-1])
+    if hint := hint_for(path):
+        return Problem(dotted(path), f'unknown key "{name}"', hint)
     names = _names(_tables_at(loc[:-1], root))
     message, remedy = f'unknown key "{name}"', f"valid keys here: {', '.join(names)}"
     tables = {method: _tables_at(loc[:-1], kind) for method, kind in scenarios.items()}
@@ -230,7 +233,7 @@ def _repair(error, values, renamed, root):
             parent[path[-1]] = close
     elif isinstance(parent, dict):
         value = parent.pop(path[-1], None)
-        if error["type"] == "extra_forbidden":
+        if error["type"] == "extra_forbidden" and not hint_for(path):
             names = [n for n in _names(_tables_at(error["loc"][:-1], root)) if n not in parent]
             right = nearest(path[-1], names)
             if right:

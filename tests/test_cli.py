@@ -16,6 +16,7 @@ import pytest
 from smallcase import write
 
 import craton
+
 from craton.cli import main
 
 COMMANDS = (
@@ -32,6 +33,7 @@ COMMANDS = (
     "bench",
     "validate",
 )
+EXAMPLES = Path(__file__).parents[1] / "examples"
 HEAVY = ("numpy", "pydantic", "scipy", "xarray", "zarr", "obspy", "matplotlib", "cupy")
 
 
@@ -434,6 +436,23 @@ def test_new_scenario_is_small_and_sound(cli, tmp_path):
     before = (tmp_path / "valley.toml").read_text()
     assert cli("new", "valley")[0] == 2 and (tmp_path / "valley.toml").read_text() == before
     assert cli("new", "valley", "--force")[0] == 0
+
+
+def test_examples_are_at_hand(cli, tmp_path):
+    code, out, _ = cli("new", "--list")
+    assert code == 0 and "two-layers " in out and "Two layers, strike-slip point source" in out
+    assert len(out.splitlines()) == len(list(EXAMPLES.glob("*.toml"))) + 1
+    assert cli("new", "two-layers")[0] == 0
+    assert Path("two-layers.toml").read_bytes() == (EXAMPLES / "two_layers.toml").read_bytes()
+    assert cli("new", "From_Files")[0] == 0 and cli("new", "from-files")[0] == 0
+    assert craton.load("from-files.toml").source[0].file == str(tmp_path / "files" / "rupture.srf")
+    assert Path("files/STATIONS").read_bytes() == (EXAMPLES / "files" / "STATIONS").read_bytes()
+    Path("files/STATIONS").write_text("mine")
+    code, _, err = cli("new", "from_files")
+    assert code == 2 and "STATIONS is already there" in err and not Path("from_files.toml").exists()
+    for name in ("", " ", ".toml"):
+        code, _, err = cli("new", name)
+        assert code == 2 and "is not a name for a file" in err
 
 
 def test_plot_draws(cli, tmp_path):

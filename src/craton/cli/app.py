@@ -276,16 +276,21 @@ def plan(
 @app.command()
 def new(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Name of the file, .toml is added.")
+        str,
+        typer.Argument(metavar="NAME", help="Name of the file, .toml is added; or of an example."),
     ] = "scenario",
+    examples: Annotated[
+        bool, typer.Option("--list", help="Print the names of the examples.")
+    ] = False,
     force: Force = False,
     debug: Debug = False,
 ):
     """Write a small scenario to start from.
 
-    It is commented and runs in under a minute.
+    It is commented and runs in under a minute. Where NAME is that of an example, such as
+    two-layers, the example is written with the files that it needs.
     """
-    return call("new", name=name, force=force)
+    return call("new", name=name, force=force, listing=examples)
 
 
 @app.command()

@@ -1,28 +1,106 @@
-"""craton new: a small scenario to start from."""
+"""craton new: a small scenario to start from, or one of the examples."""
 
+import tomllib
 from pathlib import Path
 
 from craton.cli.check import refuse
 from craton.errors import ResourceError
 
 TEMPLATE = Path(__file__).parent / "new.toml"
+PACKAGE = Path(__file__).parents[1]
+# where examples lie in an installed craton, and beside the sources of a clone
+EXAMPLES = (PACKAGE / "examples", PACKAGE.parents[1] / "examples")
 
 
-def command(name="scenario", force=False):
-    """Write the template to NAME.toml."""
+def command(name="scenario", force=False, listing=False):
+    """Write the template, or the example of that name, to NAME.toml; or print what examples there
+    are.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file to write, with ``.toml`` or without.
+    force : bool
+        Replace files.
+    listing : bool
+        Print the names and titles of the examples, write nothing.
+    """
+    if listing:
+        print(listed_examples())
+        return
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
-    if not path.stem:
+    if not name.strip() or path.name in (".toml", "..toml"):
         refuse("NAME", f'"{name}" is not a name for a file', "write for example: craton new valley")
-    if path.exists() and not force:
-        refuse(
-            "NAME", f"{path} is already there", "choose another name, or add --force to replace it"
-        )
-    try:
-        path.write_text(
-            TEMPLATE.read_text(encoding="utf-8").replace("FILE", str(path)), encoding="utf-8"
-        )
-    except OSError as error:
-        raise ResourceError(
-            f"cannot write {path}: {error.strerror or error}\n    -> choose another folder"
-        ) from error
+    example = examples().get(key_of(path.stem))
+    if example is None:
+        text = TEMPLATE.read_text(encoding="utf-8").replace("FILE", str(path))
+        write({path: text.encode()}, force)
+    else:
+        write(copies(example, path), force)
     print(f"{path} written. Next:\n  craton plan {path}\n  craton run {path}")
+
+
+def key_of(name):
+    """Return a name as examples are known by: ``two_layers`` for ``Two-Layers``."""
+    return name.lower().replace("-", "_")
+
+
+def examples():
+    """Return the files of the examples by name: dict of Path."""
+    folder = next((folder for folder in EXAMPLES if folder.is_dir()), None)
+    files = sorted(folder.glob("*.toml")) if folder else []
+    return {path.stem: path for path in files}
+
+
+def listed_examples():
+    """Return names and titles of the examples, a line each, and how to get one."""
+    files = examples()
+    if not files:
+        raise ResourceError("the examples are not there: this installation of craton is incomplete")
+    titles = {name: tomllib.loads(path.read_text("utf-8"))["title"] for name, path in files.items()}
+    width = max(map(len, titles))
+    lines = [f"{name.replace('_', '-'):<{width}}  {title}" for name, title in titles.items()]
+    return "\n".join([*lines, "craton new NAME writes one of them to NAME.toml"])
+
+
+def copies(example, path):
+    """Return the contents of an example and of the files that it names, by their place beside
+    `path`: dict of bytes.
+
+    Parameters
+    ----------
+    example, path : Path
+    """
+    from craton.tables.document import named_files
+
+    text = example.read_bytes()
+    named = {table[key] for table, key, _ in named_files(tomllib.loads(text.decode()))}
+    return {path: text} | {
+        path.parent / name: (example.parent / name).read_bytes() for name in sorted(named)
+    }
+
+
+def write(contents, force):
+    """Write files, all or none.
+
+    Parameters
+    ----------
+    contents : dict of bytes
+        By path.
+    force : bool
+        Replace files that are there; without, one of other content is refused.
+    """
+    for path, content in contents.items():
+        if path.exists() and not force and (path.suffix == ".toml" or path.read_bytes() != content):
+            remedy = "choose another name, or add --force to replace it"
+            refuse("NAME", f"{path} is already there", remedy)
+    for path, content in contents.items():
+        try:
+            if path.suffix != ".toml":  # a file of an example, in a folder beside it
+                path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+        except OSError as error:
+            reason = error.strerror or error
+            raise ResourceError(
+                f"cannot write {path}: {reason}\n    -> choose another folder"
+            ) from error

@@ -16,7 +16,6 @@ import pytest
 from smallcase import write
 
 import craton
-
 from craton.cli import main
 
 COMMANDS = (

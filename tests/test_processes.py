@@ -16,7 +16,7 @@ import smallcase
 import craton
 from craton.backends.cpu import CPU
 from craton.comm import launcher, pulse
-from craton.driver.checkpoint import latest
+from craton.driver.saved import latest
 from craton.errors import ResourceError, ScenarioError
 from craton.output.store import read_run
 

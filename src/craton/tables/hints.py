@@ -262,7 +262,11 @@ HINTS = (
         ("", "run"),
         "start it with craton run --ranks N; threads of a process: threads in [run]",
     ),
-    Hint("gpu_mode gpu cuda use_gpu", ("", "run"), 'write device = "cuda" in [run]'),
+    Hint(
+        "gpu_mode gpu use_gpu",
+        ("", "run"),
+        'write device = "auto" in [run]: a GPU where there is one',
+    ),
     Hint("dtype double double_precision", ("", "run"), 'write precision = "float64" in [run]'),
     Hint(
         "ntstep_between_output_seismos nsamp sampling_rate sample_rate delta",

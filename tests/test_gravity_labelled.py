@@ -147,7 +147,10 @@ def test_bad_labels_are_named(layer, grid):
 
 def test_a_scenario_reads_a_layer_that_harmonica_saved(layer, tmp_path):
     """Top and bottom are coordinates of the file, and each column has its density; without those that are missing it is refused."""
-    layer.to_netcdf(tmp_path / "layer.nc")
+    saved = layer.copy(deep=True)
+    saved["density"] = saved.density / 1000
+    saved.density.attrs["units"] = "g/cm3"
+    saved.to_netcdf(tmp_path / "layer.nc")
     file = str(tmp_path / "layer.nc")
     columns = {name: {"file": file, "variable": name} for name in ("top", "bottom", "density")}
     prisms = {"kind": "layer", "missing": "drop", **columns}

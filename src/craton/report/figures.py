@@ -14,6 +14,7 @@ COMPONENT_NAMES = {"E": "East", "N": "North", "Z": "Up"}
 # component.
 FEW = 4
 DENSE = 60
+NAMED = 12  # receivers of a section that are named
 ASIDE = {"fontsize": 8.5, "fontweight": "normal", "color": "0.35"}
 
 
@@ -196,7 +197,7 @@ def draw_section(axes, array, origin=None):
     order = np.argsort(distance, kind="stable")
     scaled = normalised(array, order)
     step = max(np.ptp(distance), 1e-3) / max(len(distance) - 1, 1)
-    dense = len(distance) > DENSE
+    dense, named = len(distance) > DENSE, len(distance) <= NAMED
     for axis, (name, traces) in zip(axes, components(scaled).items()):
         if dense:
             image = axis.pcolormesh(
@@ -210,16 +211,39 @@ def draw_section(axes, array, origin=None):
                 rasterized=True,
             )
         else:
-            _wiggles(
-                axis, array.time.values, distance[order], 1.5 * step * traces, COLOURS[name[-1:]]
-            )
+            size = (0.75 if named else 1.5) * step  # few are far apart, with room for their names
+            _wiggles(axis, array.time.values, distance[order], size * traces, COLOURS[name[-1:]])
         axis.set_title(COMPONENT_NAMES.get(name, name), loc="left")
         axis.set_xlabel("Time (s)")
+    if named:
+        _name_traces(axes[-1], distance[order], scaled.receiver.values)
     axes[0].set_ylabel(f"Distance ({unit})")
     axes[0].set_xlim(float(array.time[0]), float(array.time[-1]))
     axes[-1].set_title(f"{label(array)}, normalised per receiver", loc="right", **ASIDE)
     if dense:
         colour_bar(image, list(axes), f"{label(array)} / peak at each receiver")
+
+
+def _name_traces(axis, distance, names):
+    """Write the names of receivers at the end of their traces; those at nearly one distance side by
+    side.
+    """
+    near = np.ptp(distance) / 25
+    groups = []
+    for place, name in zip(distance, names):
+        if groups and place - groups[-1][0] < near:
+            groups[-1][1].append(str(name))
+        else:
+            groups.append((place, [str(name)]))
+    for place, together in groups:
+        axis.annotate(
+            ", ".join(together),
+            (1.01, place),
+            xycoords=axis.get_yaxis_transform(),
+            va="center",
+            fontsize=8,
+            annotation_clip=False,
+        )
 
 
 def normalised(array, order):

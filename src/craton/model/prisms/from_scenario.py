@@ -90,7 +90,7 @@ def _rectilinear(table):
 def _layer(table):
     density = table.density
     if hasattr(density, "file"):
-        density = surfaces.read(density.file, density.variable, "density")
+        density = surfaces.read(density.file, density.variable, dimension="density")
     return prisms_layer.layer(table.top, table.bottom, density, table.density_below, table.missing)
 
 

@@ -260,3 +260,30 @@ def test_a_reference_system_needs_a_box_on_earth_and_sense(tmp_path):
         box(grounded(file="a.asc", crs=UTM), geographic=None)
     with pytest.raises(ScenarioError, match="'EPSG:99' is not a coordinate reference system"):
         box({"kind": "file", "file": "a.nc", "crs": "EPSG:99"})
+
+
+def test_a_raster_of_rioxarray_is_taken_as_it_is(tmp_path):
+    import rioxarray
+
+    tif_of_utm(tmp_path / "utm.tif")
+    with rioxarray.open_rasterio(tmp_path / "utm.tif", masked=True) as array:
+        scenario = box(
+            {"kind": "homogeneous", "vp": 5000, "vs": 2900, "rho": 2700, "topography": array}
+        )
+    ground = terrain.build(scenario.model)
+    place = np.array(Local(*AT, AZIMUTH).xy(12.53, 47.27))
+    assert ground.surface(*place) == pytest.approx(height(12.53, 47.27), abs=0.6)
+
+
+def test_prisms_of_a_model_with_files_on_longitude_and_latitude(tmp_path):
+    from craton.tables.schema import BoxOfModel
+
+    emc(tmp_path / "emc.nc")
+    domain = {"origin": [0, 0, -5000], "size": [4000, 4000, 5000], "spacing": 500}
+    domain["geographic"] = {"longitude": AT[0], "latitude": AT[1], "azimuth": AZIMUTH}
+    model = BoxOfModel(
+        domain=domain, model={"kind": "file", "file": str(tmp_path / "emc.nc")}
+    ).model
+    _, vs, _ = earth.point_values(model, np.array([[1000.0, 500.0, -1000.0]]))
+    lon, lat = Local(*AT, AZIMUTH).degrees(1000.0, 500.0)
+    assert vs[0] == pytest.approx(speed(lon, lat, -1000.0), rel=2e-3)

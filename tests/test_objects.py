@@ -13,6 +13,7 @@ from craton.io import objects
 from craton.output import inputs
 from craton.scenario import Scenario, dumps
 from craton.survey import receivers, source_files
+from craton.survey.event import origin_time
 from craton.survey.geography import Local
 
 obspy = pytest.importorskip("obspy")
@@ -166,6 +167,15 @@ def test_a_table_of_sources_gives_every_mechanism():
     )
 
 
+def test_times_of_a_table_of_sources_are_the_origin_time_and_shifts():
+    rows = {"x": [0.0, 0.0], "y": [0.0, 0.0], "z": [-1.0, -2.0], "moment": [1.0, 1.0]}
+    rows |= {"time": ["2020-01-01T00:00:02.5", "2020-01-01T01:00:00+01:00"], "time_shift": [0, 1]}
+    source = {"file": pandas.DataFrame(rows), "wavelet": WAVELET}
+    scenario = Scenario(**tables(source=source))
+    assert origin_time(scenario) == "2020-01-01T00:00:00"
+    assert [s.wavelet.delay for s in source_files.build_all(scenario)] == [2.5, 1.0]
+
+
 @pytest.mark.parametrize(
     "columns, message",
     [
@@ -175,6 +185,10 @@ def test_a_table_of_sources_gives_every_mechanism():
         ),
         ({"x": [1], "y": [1], "depth": [1], "z": [1], "moment": [1]}, "exactly one of the columns"),
         ({"x": [1], "y": [1], "z": [1], "strike": [1]}, "it needs a mechanism"),
+        (
+            {"x": [1], "y": [1], "z": [-1], "moment": [1], "time": ["noon"]},
+            ":2: time is 'noon', not like",
+        ),
         ({"x": ["here"], "y": [1], "z": [-1], "moment": [1]}, ":2: x: "),
         ({"x": [1], "y": [1], "z": [-1], "moment": [np.nan]}, ":2: the mechanism is not complete"),
     ],

@@ -83,10 +83,10 @@ def _parsed(path):
         elif in_layers and _numbers(words):
             layers.append(_numbers(words))
         else:
-            found = {name.upper(): float(value) for name, value in KEY.findall(line)}
-            if "SEGMENT" in line.upper() and "STRIKE" in found:
+            stated = {name.upper(): float(value) for name, value in KEY.findall(line)}
+            if "SEGMENT" in line.upper() and "STRIKE" in stated:
                 keys = {}
-            (keys if segments or "STRIKE" in found or keys else heading).update(found)
+            (keys if segments or "STRIKE" in stated or keys else heading).update(stated)
     return heading, _structure(layers), [s for s in segments if s.rows]
 
 
@@ -129,11 +129,11 @@ def _subfaults(segment, heading, layers, mark):
         )
     table = dict(zip(segment.columns, np.array(segment.rows, float).T))
     table = {name: values[table["SLIP"] != 0] for name, values in table.items()}
-    own = heading | segment.keys
-    strike, dip = (_key(own, *names) for names in (("STRIKE", "STRK"), ("DIP",)))
-    length, width = (1e3 * _key(own, *names) for names in (("DX", "INDX"), ("DZ", "INDZ")))
+    keys = heading | segment.keys
+    strike, dip = (_key(keys, *names) for names in (("STRIKE", "STRK"), ("DIP",)))
+    length, width = (1e3 * _key(keys, *names) for names in (("DX", "INDX"), ("DZ", "INDZ")))
     count = len(table["SLIP"])
-    rake = table["RAKE"] if "RAKE" in table else np.full(count, _key(own, "RAKE"))
+    rake = table["RAKE"] if "RAKE" in table else np.full(count, _key(keys, "RAKE"))
     places = np.array([table["LON"], table["LAT"], 1e3 * table["Z"]])
     if mark == "top":
         places = _down_dip(places, strike, dip, width / 2)
@@ -146,8 +146,8 @@ def _subfaults(segment, heading, layers, mark):
         "dip": np.full(count, dip),
         "rake": rake,
         "area": np.full(count, length * width),
-        "start": _starts(table, own),
-        "rise": _rises(table, own),
+        "start": _starts(table, keys),
+        "rise": _rises(table, keys),
         "slip": table["SLIP"],
         "vs": vs,
         "density": density,
@@ -180,6 +180,8 @@ def _starts(table, keys):
         raise ValueError("no column TRUP, the rupture time")
     try:
         speed, depth = _key(keys, "AVVR"), _key(keys, "DEP")
+        if speed <= 0:
+            raise ValueError("a speed of 0 says that the file has none")
     except ValueError:
         raise ValueError("no column TRUP, and no mean rupture speed avVr in the heading") from None
     return np.sqrt(table["X"] ** 2 + table["Y"] ** 2 + (table["Z"] - depth) ** 2) / speed

@@ -1,6 +1,8 @@
 """Point sources in a text table or a pandas.DataFrame: one row each, under a heading of columns."""
 
 import csv
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -33,7 +35,8 @@ def read(path):
         ``z``; a mechanism: ``strike, dip, rake`` (degrees) with ``moment`` (N m) or ``magnitude``
         (Mw), or ``mrr mtt mpp mrt mrp mtp``, or ``mxx myy mzz mxy mxz myz`` (N m, east north up),
         or ``fx fy fz`` (N), or ``moment`` or ``magnitude`` alone (an explosion); perhaps
-        ``half_duration`` and ``time_shift`` (s) and ``name``. Numbers may carry a unit.
+        ``half_duration`` and ``time_shift`` (s), ``time`` (ISO 8601, UTC) and ``name``. Numbers may
+        carry a unit. The earliest time is the origin time; later events are shifted.
 
     Returns
     -------
@@ -55,7 +58,29 @@ def read(path):
     )
     names = [NAMES.get(name, name) for name in (cell.strip().lower() for cell in heading)]
     _check_columns(names)
-    return [_source(n, dict(zip(names, cells))) for (n, _), cells in zip(lines[1:], rows)]
+    tables = [dict(zip(names, cells)) for cells in rows]
+    sources = [_source(n, table) for (n, _), table in zip(lines[1:], tables)]
+    if "time" not in names:
+        return sources
+    times = [_time(n, table.get("time", "")) for (n, _), table in zip(lines[1:], tables)]
+    origin = min(times)
+    return [
+        replace(
+            source, origin=origin.isoformat(), shift=source.shift + (time - origin).total_seconds()
+        )
+        for source, time in zip(sources, times)
+    ]
+
+
+def _time(line, text):
+    """Time of an event, UTC without saying so."""
+    try:
+        time = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(
+            f"line {line}: time is {text.strip()!r}, not like 2020-01-31T12:00:00"
+        ) from None
+    return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
 
 
 def _check_columns(names):

@@ -272,11 +272,13 @@ def _at(scenario, source):
     """Position of the first shot of a source as a list; empty where it stands in a file or is a
     plane wave.
     """
+    from craton.survey.places import globe_of
     from craton.survey.sources import positions
     from craton.tables.fields import Place
 
     ends = (source.at, getattr(source.shots, "from_", None))
-    if any(isinstance(at, Place) for at in ends):  # on Earth, where figures of boxes do not show it
+    # figures of boxes do not show a chunk of the Earth
+    if globe_of(scenario) is not None and any(isinstance(at, Place) for at in ends):
         return []
     return (
         positions(scenario, source)[:1] if source.at is not None or source.shots is not None else []

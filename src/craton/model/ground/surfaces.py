@@ -15,6 +15,7 @@ from craton.model.interpolate import weights
 HORIZONTAL = {"x": ("x", "easting", "east"), "y": ("y", "northing", "north")}
 HALF_A_STEP = 0.5  # outside a surface its outermost elevation holds
 SAY_WHERE = "say where the box lies (domain.geographic)"
+STRIP = 256  # rows of nodes that are interpolated at a time
 GEOGRAPHIC = ("lon", "longitude", "lat", "latitude")
 
 
@@ -226,8 +227,9 @@ def _mapped(array, raster, name, dimension):
     """Return a Surface at the nodes of a raster, of its values."""
     plane = np.asarray(array.squeeze(drop=True).transpose("y", "x").values, float)
     plane = plane * factor(array, dimension, name)
-    everywhere = slice(None), slice(None)
-    ((first, stop), (low, high)), stencil = raster.window(*everywhere)
-    return made(
-        raster.x, raster.y, mapping.interpolated(plane[low:high, first:stop], stencil), name
-    )
+    z = np.empty((len(raster.y), len(raster.x)))
+    for start in range(0, len(z), STRIP):
+        rows = slice(start, start + STRIP)
+        ((first, stop), (low, high)), stencil = raster.window(rows, slice(None))
+        z[rows] = mapping.interpolated(plane[low:high, first:stop], stencil)
+    return made(raster.x, raster.y, z, name)

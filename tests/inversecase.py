@@ -101,9 +101,9 @@ class Case:
         residual = self.rng.standard_normal(samples.shape) / np.where(peaks > 0, peaks, np.inf)
         back, series = experiment.adjoint(residual), experiment.state.series
         other = sum(
-            float((series[step] * back[name]).sum())
+            float(series[step][:, n] @ source["series"])
             for name, step in (("force", "velocity"), ("moment", "stress"))
-            if step in series
+            for n, source in enumerate(back[name])
         )
         return abs(float((samples * residual).sum()) - other) / np.sqrt(
             (samples**2).sum(0) @ (residual**2).sum(0)

@@ -207,6 +207,53 @@ def test_transposes_of_filters():
         assert (forward(x) * y).sum() == pytest.approx((back(y) * x).sum(), rel=1e-12)
 
 
+SHAKEN = {
+    "force": {"kind": "force", "at": place(2, 0.413, 0.431), "force": [1e9, 2e9]},
+    "moment": {
+        "kind": "moment_tensor",
+        "at": place(2, 0.413, 0.431),
+        "tensor": {"xx": 1e12, "zz": 3e12, "xz": -2e12},
+    },
+}
+SMOOTH = {"wavelet": {"kind": "ricker", "frequency": 20, "delay": 0.04}}
+
+
+@pytest.mark.parametrize("kind", SHAKEN)
+def test_gradients_by_sources(kind, plain):
+    """Components, position and origin time, against runs with other sources."""
+    observed = plain.problem.data(plain.m)
+    source = SHAKEN[kind] | SMOOTH
+
+    def value(changed):
+        problem = craton.Problem(scenario(source=[changed]), observed)
+        return problem.fun(problem.m0)
+
+    def central(change, step):
+        return (value(change(step)) - value(change(-step))) / (2 * step)
+
+    here = craton.Problem(scenario(source=[source]), observed)
+    slope = here.by_sources()
+    at, delay = source["at"], source["wavelet"]["delay"]
+    expected = {
+        "x": central(lambda e: source | {"at": [at[0] + e, at[1]]}, 0.01),
+        "z": central(lambda e: source | {"at": [at[0], at[1] + e]}, 0.01),
+        "time": central(
+            lambda e: source | {"wavelet": source["wavelet"] | {"delay": delay + e}}, 1e-5
+        ),
+    }
+    found = dict(zip("xyz", slope.position.values[0])) | {"time": float(slope.origin_time[0])}
+    if kind == "force":
+        expected["F"] = central(lambda e: source | {"force": [1e9 + e, 2e9]}, 1e6)
+        found["F"] = float(slope.force.sel(component="E")[0])
+    else:
+        tensor = source["tensor"]
+        expected["M"] = central(lambda e: source | {"tensor": tensor | {"xz": -2e12 + e}}, 1e9)
+        found["M"] = float(slope.moment.sel(tensor="EZ")[0])
+    for name, number in expected.items():
+        assert found[name] == pytest.approx(number, rel=1e-4), name
+    assert slope.wavelet.dims == ("source", "step")
+
+
 GRID = {"x": 28, "z": 24}
 
 

@@ -131,7 +131,7 @@ class Experiment:
         Returns
         -------
         dict
-            ``cells``: dJ/d(rho, kappa, mu); ``force``, ``moment``: dJ/d(series), (steps, sources);
+            ``cells``: dJ/d(rho, kappa, mu); ``force``, ``moment``: what `State.by_sources` returns;
             ``illumination``: (nz, ny, nx), (m/s2)2 s, where it was asked for.
         """
         scale = float(np.abs(derivative).max(initial=0)) or 1.0
@@ -157,7 +157,6 @@ class Experiment:
             else np.zeros((self.steps, 0))
             for name in ("force", "moment")
         }
-        own = {"force": len(state.forces), "moment": len(state.moments)}
         extra = self.record[:, state.columns :]
         ratios = [
             float(derivative[:, one.column] @ extra[:, n])
@@ -165,11 +164,11 @@ class Experiment:
         ]
         for name, step, table in self._of_sources():
             ratios += [
-                float(state.series[step][:, one.column] @ taps[name][:, own[name] + n])
+                float(state.series[step][:, one.column] @ taps[name][:, state.units_of(name) + n])
                 for n, one in enumerate(table)
             ]
         cells = state.gradient(program.host("sums"), ratios, scale * self.every)
-        return {"cells": cells} | {name: taps[name][:, : own[name]] for name in own}
+        return {"cells": cells} | {name: state.by_sources(name, taps[name]) for name in taps}
 
     def _of_sources(self):
         """(tap, half step, dependences) of forces and moments."""

@@ -9,6 +9,7 @@ from craton.comm.placement import machine, place
 from craton.errors import Problem as Fault
 from craton.errors import ScenarioError
 from craton.inverse import parameters as sets
+from craton.inverse import sources
 from craton.inverse.datasets import joined, on_grid
 from craton.inverse.experiment import Experiment
 from craton.inverse.misfit import MISFITS
@@ -170,6 +171,40 @@ class Problem:
         """
         return self.fun(m), self.jac(m)
 
+    def by_sources(self, m=None):
+        """Return the gradient of the misfit by the sources: forces, moment tensors, positions,
+        origin times, wavelets; see `craton.inverse.sources.dataset`.
+
+        Parameters
+        ----------
+        m : (n,) array, optional
+            Where; by default the current one, or the start.
+
+        Returns
+        -------
+        xarray.Dataset
+            Over ``source``, of many runs with the coordinate ``shot``.
+        """
+        import xarray as xr
+
+        self._at(m)
+        parts = []
+        for n, experiment in enumerate(self.experiments):
+            self.check_observed()
+            _, derivative = self.judged(n, self._samples(n))
+            linear = experiment.linear
+            part = sources.dataset(
+                experiment.adjoint(derivative), linear, [s.name for s in linear.sources]
+            )
+            shot = ("source", np.full(part.sizes["source"], self.names[n]))
+            parts.append(part.assign_coords(shot=shot) if self.names[n] else part)
+        return xr.concat(parts, "source")
+
+    def check_observed(self):
+        """Refuse what needs observed data where there are none."""
+        if self.observed[0] is None:
+            raise ScenarioError([Fault("observed", "there are no observed data", "give observed=")])
+
     def _move(self, m):
         """Make a vector of parameters the current one."""
         m = np.asarray(m, float).ravel()
@@ -188,8 +223,7 @@ class Problem:
 
     def _evaluate(self, with_gradient=False):
         """Misfit, its derivative by the samples, and with many runs the gradient."""
-        if self.observed[0] is None:
-            raise ScenarioError([Fault("observed", "there are no observed data", "give observed=")])
+        self.check_observed()
         value, by_cells = 0.0, 0.0
         for n in range(len(self.experiments)):
             more, self._derivatives[n] = self.judged(n, self._samples(n))

@@ -19,6 +19,7 @@ from craton.methods.finite_difference import (
     points,
     scheme,
     sensitivity,
+    units,
 )
 from craton.methods.shared.reuse import Reuse
 from craton.methods.shared.tables import injection, sampling, table_of
@@ -253,15 +254,18 @@ class State:
         """Return the plan of the transposed steps; see `adjoint.plan`."""
         residuals = [self.medium.of_receivers(rows) for rows in self.rows]
         taps = {
-            "moment": [_joined(points.moment_rows(self.d, s)) for s in self.moments],
-            "force": [_joined(points.force_rows(self.d, s)) for s in self.forces],
-        }
-        taps["moment"] += [one.rows for one in self.of_moments]
-        taps["force"] += [one.rows for one in self.of_forces]
-        taps = {
-            name: [self.medium.of_sources(rows) for rows in table] for name, table in taps.items()
+            name: [self.medium.of_sources(rows) for rows in table]
+            for name, table in (
+                ("moment", [*self._of_units("moment"), *(v.rows for v in self.of_moments)]),
+                ("force", [*self._of_units("force"), *(v.rows for v in self.of_forces)]),
+            )
         }
         return adjoint.plan(self.d, residuals, taps, slots, every)
+
+    def _of_units(self, kind):
+        """Rows of unit sources in the places of the forces or moments: `units.PARTS` of each."""
+        sources = {"force": self.forces, "moment": self.moments}[kind]
+        return [rows for source in sources for rows in units.rows(self.d, source, kind)]
 
     def born(self, slots, every=1):
         """Return the plan of the steps of a perturbation: increments scattered by the array
@@ -301,6 +305,35 @@ class State:
         rho, kappa, mu = self.medium.gradient(sums, scale)
         by_kappa, by_mu = dependences.by_moduli(self.dependences, ratios, self.cells)
         return rho, kappa + by_kappa, mu + by_mu
+
+    def by_sources(self, kind, taps):
+        """Return what the misfit changes by with the forces or moments.
+
+        Parameters
+        ----------
+        kind : str
+            ``"force"`` or ``"moment"``.
+        taps : (steps, columns) array
+            dJ by what each unit source injects at each step.
+
+        Returns
+        -------
+        list of dict
+            Of each source: ``strength``, dJ/d(force), (3,), 1/N, or dJ/d(moment tensor), (6,),
+            1/(N m), xx yy zz xy xz yz; ``position``, dJ/d(x, y, z), 1/m; ``series``, dJ/d(series),
+            (steps,), series as the leapfrog has them.
+        """
+        sources = {"force": self.forces, "moment": self.moments}[kind]
+        series = self.series.get({"force": "velocity", "moment": "stress"}[kind])
+        count = units.PARTS[kind]
+        return [
+            units.collected(source, kind, taps[:, count * n : count * (n + 1)], series[:, n])
+            for n, source in enumerate(sources)
+        ]
+
+    def units_of(self, kind):
+        """Return the number of columns of unit sources among the taps of forces or moments."""
+        return units.PARTS[kind] * len({"force": self.forces, "moment": self.moments}[kind])
 
     @property
     def dependences(self):

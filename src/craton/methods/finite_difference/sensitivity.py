@@ -174,6 +174,8 @@ class Medium:
     def _in_adjoint_units(self, rows, scale, inverse):
         index, weight = (np.asarray(part) for part in rows)
         d, parts = self.d, []
+        if not len(index):
+            return index, weight
         numbers = (index + d.layout.first) // d.layout.field
         for number in np.unique(numbers):
             mine, field = numbers == number, d.fields[number]

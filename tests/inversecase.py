@@ -81,7 +81,7 @@ class Case:
         self, scenario, parameters=("vp", "vs", "rho"), misfit="l2", varied=0.02, **options
     ):
         self.rng = np.random.default_rng(3)
-        blank = craton.Problem(scenario, None, misfit, parameters)
+        blank = craton.Problem(scenario, None, misfit, parameters, on=options.get("on", "grid"))
         self.m0 = blank.m0
         observed = blank.data(self.random(varied))
         self.problem = craton.Problem(scenario, observed, misfit, parameters, **options)

@@ -365,3 +365,35 @@ def test_other_methods_are_refused():
     for name in ("sem", "gravity"):
         with pytest.raises(ScenarioError, match="method"):
             METHODS[name].linearised(None)
+
+
+@pytest.fixture(scope="module")
+def file_model(tmp_path_factory):
+    """A model file on a grid of its own, coarser than the computation's."""
+    import xarray as xr
+
+    rng = np.random.default_rng(5)
+    axes = {"z": np.linspace(-240, 10, 8), "y": [-20.0, 20.0], "x": np.linspace(-10, 290, 9)}
+    shape = tuple(len(axis) for axis in axes.values())
+    means = {"vp": 2500, "vs": 1400, "rho": 2200}
+    values = {
+        name: (tuple(axes), mean * (1 + 0.03 * rng.uniform(-1, 1, shape)))
+        for name, mean in means.items()
+    }
+    path = tmp_path_factory.mktemp("model") / "model.nc"
+    xr.Dataset(values, axes).to_netcdf(path)
+    return {"kind": "file", "file": str(path)}
+
+
+def test_parameters_on_the_grid_of_a_model_file(file_model):
+    here = scenario(model=file_model)
+    case = Case(here, on="model")
+    cells = case.problem.parameters.cells(case.m0)
+    for ours, theirs in zip(cells, case.problem.experiments[0].linear.cells):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+    assert case.of_medium() < EXACT
+    assert case.of_differences() < CENTRAL
+    assert dict(case.problem.dataset(case.m).sizes) == {"z": 8, "y": 2, "x": 9}
+    told(["not a file", 'on="grid"'], scenario(), on="model")
+    told(["kappa, mu on a model file"], here, parameters=("kappa", "mu"), on="model")
+    told(["'cells' is no place"], here, on="cells")

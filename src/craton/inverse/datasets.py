@@ -5,12 +5,13 @@ import numpy as np
 from craton.inverse.parameters import LONG_NAMES, UNITS
 
 
-def on_grid(grid, values, illumination=None, units=None):
+def on_grid(axes, values, illumination=None, units=None):
     """Return arrays (nz, ny, nx) of the cells as a dataset over (z, y, x); in the plane (z, x).
 
     Parameters
     ----------
-    grid : Grid
+    axes : dict of str to ndarray
+        Coordinates along x, y, z, m.
     values : dict of str to ndarray
         Parameters by name.
     illumination : ndarray, optional
@@ -21,8 +22,8 @@ def on_grid(grid, values, illumination=None, units=None):
 
     from craton.output.dataset import coordinate_attributes, global_attributes
 
-    dims = ("z", "x") if grid.planar else ("z", "y", "x")
-    shape = tuple(grid.shape["zyx".index(dim)] for dim in dims)
+    dims = ("z", "x") if len(axes["y"]) == 1 else ("z", "y", "x")
+    shape = tuple(len(axes[dim]) for dim in dims)
     variables = {
         name: (
             dims,
@@ -39,7 +40,7 @@ def on_grid(grid, values, illumination=None, units=None):
     if illumination is not None:
         about = {"units": "m2 s-3", "long_name": "integral of squared accelerations"}
         variables["illumination"] = (dims, np.reshape(illumination, shape), about)
-    coordinates = {dim: (dim, grid.axis(dim), coordinate_attributes(dim)) for dim in dims}
+    coordinates = {dim: (dim, axes[dim], coordinate_attributes(dim)) for dim in dims}
     return xr.Dataset(variables, coordinates, global_attributes())
 
 

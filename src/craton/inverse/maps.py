@@ -16,6 +16,7 @@ def gradient(
     device=None,
     every=1,
     memory=None,
+    on="grid",
 ):
     """Return the gradient of a waveform misfit by the medium of a scenario, summed over its shots.
 
@@ -23,15 +24,16 @@ def gradient(
     ----------
     scenario : Scenario
     observed : xarray.Dataset
-    misfit, parameters, weights, device, every, memory
+    misfit, parameters, weights, device, every, memory, on
         See `craton.Problem`.
 
     Returns
     -------
     xarray.Dataset
         ``vp``, ``vs``, ``rho`` (or the parameters asked for) over (z, y, x), in the plane (z, x):
-        the derivative of the misfit by the value of one cell; ``illumination``, the integral of
-        squared accelerations of the forward wavefield, (m/s2)2 s. Attribute ``misfit``. Adjoint
+        the derivative of the misfit by the value of one cell, or of one point of the model file;
+        ``illumination``, the integral of squared accelerations of the forward wavefield, (m/s2)2 s,
+        of the cells (left out on a model file). Attribute ``misfit``. Adjoint
         sources, the derivative by the data, under ``adjoint_velocity`` and the like.
 
     Raises
@@ -39,7 +41,7 @@ def gradient(
     ScenarioError, ResourceError, ComputationError
         See `craton.Problem`.
     """
-    problem = Problem(scenario, observed, misfit, parameters, weights, device, every, memory)
+    problem = Problem(scenario, observed, misfit, parameters, weights, device, every, memory, on)
     problem._move(problem.m0)
     total, light, value, sources = 0.0, 0.0, 0.0, []
     for n in range(len(problem.recordings)):
@@ -51,7 +53,8 @@ def gradient(
         light = light + (shots.sum(1, keepdims=True) if problem.grid.planar else shots)
     values = np.reshape(problem.parameters.gradient(problem.m0, total), problem.shape)
     named = dict(zip(problem.parameters.names, values))
-    out = on_grid(problem.grid, named, light, {name: f"1/({UNITS[name]})" for name in named})
+    units = {name: f"1/({UNITS[name]})" for name in named}
+    out = on_grid(problem.parameters.axes, named, light if on == "grid" else None, units)
     out.attrs["misfit"] = value
     return out.merge(joined(sources, problem.names), combine_attrs="override")
 

@@ -112,10 +112,17 @@ class Parameters:
         What is inverted for.
     start : tuple of arrays
         (rho, kappa, mu) of the start, whose other parameters stay.
+    grid : Grid
     """
 
     names: tuple
     start: Any
+    grid: Any
+
+    @property
+    def axes(self):
+        """Coordinates by axis, m."""
+        return {axis: self.grid.axis(axis) for axis in "xyz"}
 
     @property
     def shape(self):

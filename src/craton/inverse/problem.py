@@ -8,8 +8,8 @@ from craton.comm.local import Alone
 from craton.comm.placement import machine, place
 from craton.errors import Problem as Fault
 from craton.errors import ScenarioError
+from craton.inverse import model_grid, sources
 from craton.inverse import parameters as sets
-from craton.inverse import sources
 from craton.inverse.datasets import joined, on_grid
 from craton.inverse.experiment import Experiment
 from craton.inverse.misfit import MISFITS
@@ -45,6 +45,9 @@ class Problem:
         See `craton.run`.
     every : int
         Every how many steps wavefields are correlated; 1 is exact.
+    on : str
+        ``"grid"``: parameters of the cells; ``"model"``: of the points of the scenario's model file
+        (vp, vs, rho), through its interpolation and the averages over cells.
     memory : float, optional
         Bytes for the stored wavefield; by default 0.6 of what is free. Where it does not fit, it is
         computed again from checkpoints.
@@ -65,15 +68,21 @@ class Problem:
         device=None,
         every=1,
         memory=None,
+        on="grid",
     ):
-        check_options(parameters, every)
+        check_options(parameters, every, on)
         self.scenario, self.misfit = scenario, misfit_of(misfit)
         shots = shots_of(scenario)
         self.names = list(shots)
         method = METHODS[scenario.method]
         linear = [method.linearised(shot) for shot in shots.values()]
         self.recordings = [Recording(one.scenario, one.at(one.cells).plain) for one in linear]
-        self.parameters = sets.Parameters(tuple(parameters), linear[0].cells)
+        grid, names = linear[0].grid, tuple(parameters)
+        self.parameters = (
+            model_grid.parameters(names, scenario, grid)
+            if on == "model"
+            else sets.Parameters(names, linear[0].cells, grid)
+        )
         self.observed = [None] * len(linear)
         if observed is not None:
             self.observed = [
@@ -124,7 +133,8 @@ class Problem:
         ----------
         m : (n,) array
         """
-        return on_grid(self.grid, dict(zip(self.parameters.names, np.reshape(m, self.shape))))
+        values = dict(zip(self.parameters.names, np.reshape(m, self.shape)))
+        return on_grid(self.parameters.axes, values)
 
     # --- misfit and gradient ----------------------------------------------------------------
 
@@ -363,9 +373,11 @@ class Problem:
             self._move(self.m0 if m is None else m)
 
 
-def check_options(parameters, every):
-    """Refuse parameters of no set, and numbers of steps that are none."""
+def check_options(parameters, every, on):
+    """Refuse parameters of no set, numbers of steps that are none, and places that are none."""
     sets.set_of(parameters)
+    if on not in ("grid", "model"):
+        raise ScenarioError([Fault("on", f"{on!r} is no place", 'use "grid" or "model"')])
     if isinstance(every, bool) or not isinstance(every, int) or every < 1:
         raise ScenarioError([Fault("every", f"{every!r} is no number of steps", "use 1 or more")])
 

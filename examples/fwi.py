@@ -1,6 +1,6 @@
 """Full-waveform inversion of a layered section with lenses, 2-D P-SV, from shots on the surface and in two wells.
 
-    python examples/fwi.py            # 20 shots, minutes on two cores; writes fwi.png
+    python examples/fwi.py  # 20 shots, some minutes on two cores; writes fwi.png
 
 Surface waves and body waves are inverted together for vp and vs by L-BFGS; density stays. The change of the model is a smooth
 function: x is smoothed to m, so that the gradient is smoothed by the transpose.
@@ -22,7 +22,7 @@ LAYERS = [
 ]
 LENSES = [
     {"center": [0.32, 0, -0.42], "radius": 0.16, "dvp": -0.1, "dvs": -0.12},
-    {"center": [0.66, 0, -0.55], "radius": 0.18, "dvp": 0.1, "dvs": 0.12},
+    {"center": [0.66, 0, -0.5], "radius": 0.17, "dvp": 0.1, "dvs": 0.12},
 ]
 
 
@@ -37,15 +37,18 @@ class Survey:
     shots: int = 20
     receivers: int = 40
     duration: float = 0.75
-    smoothing: float = 2.0  # cells
+    smoothing: float = 1.5  # cells
     layer: int = 10  # cells of the absorbing layers
 
     def scenario(self, lenses):
-        """The section with or without lenses, as a scenario of shots side by side."""
+        """Return the section with or without lenses as a scenario of shots side by side."""
         w, d = self.width, self.depth
         bodies = [
             {"shape": "sphere", "dvp": one["dvp"], "dvs": one["dvs"]}
-            | {"center": [one["center"][0] * w, 0, one["center"][2] * d], "radius": one["radius"] * d}
+            | {
+                "center": [one["center"][0] * w, 0, one["center"][2] * d],
+                "radius": one["radius"] * d,
+            }
             for one in lenses
         ]
         return craton.Scenario(
@@ -140,13 +143,16 @@ def invert(survey, iterations=20, every=3, report=print):
 
 
 def taper(survey, problem):
-    """Weights of the cells: 0 at sources and receivers on the surface and in absorbing layers."""
+    """Weights of the cells, which precondition the inversion: they grow with depth, where waves are weaker, and are 0 at sources and
+    receivers on the surface and in absorbing layers.
+    """
     z, x = (problem.grid.axis(axis) for axis in "zx")
     layer = survey.layer * survey.spacing
     inside = np.minimum.reduce([x - layer, survey.width - layer - x])[None, None] / layer
     below = np.minimum(-z - survey.spacing, z + survey.depth - layer)[:, None, None] / layer
     window = np.clip(3 * inside, 0, 1) * np.clip(3 * below, 0, 1)
-    return np.broadcast_to(window, problem.shape).ravel()
+    depth = np.maximum(-z, 0)[:, None, None] / survey.depth
+    return np.broadcast_to(window * (0.05 + depth**2), problem.shape).ravel()
 
 
 def error(truth, m, problem, part=1):
@@ -160,7 +166,9 @@ def draw(problem, truth, m, path):
     import matplotlib.pyplot as plt
 
     x, z = (problem.grid.axis(axis) for axis in "xz")
-    figure, axes = plt.subplots(3, 2, figsize=(10, 7), sharex=True, sharey=True, layout="constrained")
+    figure, axes = plt.subplots(
+        3, 2, figsize=(10, 7), sharex=True, sharey=True, layout="constrained"
+    )
     for column, name in enumerate(problem.parameters.names):
         fields = [
             100 * (np.reshape(v, problem.shape) / np.reshape(problem.m0, problem.shape) - 1)[column]
@@ -169,7 +177,9 @@ def draw(problem, truth, m, path):
         fields.append(fields[1] - fields[0])
         for row, (field, title) in enumerate(zip(fields, ("true", "inverted", "difference"))):
             ax = axes[row, column]
-            image = ax.pcolormesh(x, z, field[:, 0], cmap="RdBu", vmin=-12, vmax=12, shading="nearest")
+            image = ax.pcolormesh(
+                x, z, field[:, 0], cmap="RdBu", vmin=-12, vmax=12, shading="nearest"
+            )
             ax.set(title=f"{name}, {title}", aspect="equal")
     figure.colorbar(image, ax=axes, label="change from the start, %", shrink=0.6)
     figure.supxlabel("x, m")

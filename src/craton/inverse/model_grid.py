@@ -126,7 +126,7 @@ class ModelParameters:
             return _mean(rho), 1 / _mean(1 / kappa), 1 / _mean(1 / mu)
 
     def _slopes(self, m):
-        """Derivatives of the averages of rho, kappa and mu by their samples; Jacobian of these."""
+        """Return the derivatives of the averages by samples of rho, kappa, mu, and these by speeds."""
         samples = self._samples(m)
         _, kappa, mu = sets.to_cells(SPEEDS, samples)
         _, mean_kappa, mean_mu = self.cells(m)

@@ -1,5 +1,9 @@
 """Gradients are exact: transposes by dot products, the gradient by central differences and by Taylor's remainder."""
 
+import importlib.util
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from inversecase import Case, place, scenario
@@ -8,6 +12,7 @@ import craton
 from craton.errors import ScenarioError
 from craton.survey import filters, leapfrog
 
+EXAMPLE = Path(__file__).parents[1] / "examples" / "fwi.py"
 EXACT, CENTRAL = 1e-13, 1e-8
 WATER, SOFT = (
     {
@@ -397,3 +402,16 @@ def test_parameters_on_the_grid_of_a_model_file(file_model):
     told(["not a file", 'on="grid"'], scenario(), on="model")
     told(["kappa, mu on a model file"], here, parameters=("kappa", "mu"), on="model")
     told(["'cells' is no place"], here, on="cells")
+
+
+def test_inversion_of_a_section_with_lenses():
+    """The example in a small form: the model comes near the true one, not only the data."""
+    spec = importlib.util.spec_from_file_location("fwi", EXAMPLE)
+    fwi = importlib.util.module_from_spec(spec)
+    sys.modules["fwi"] = fwi  # its dataclass looks there
+    spec.loader.exec_module(fwi)
+    survey = fwi.Survey(480, 260, 10, 10, shots=6, receivers=16, duration=0.7, smoothing=1, layer=5)
+    problem, truth, models, values = fwi.invert(survey, 8, report=lambda text: None)
+    errors = [fwi.error(truth, m, problem) for m in models]
+    assert values[-1] < 0.2 and (np.diff(values) < 0).all()
+    assert errors[-1] < 0.4

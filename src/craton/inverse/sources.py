@@ -11,12 +11,12 @@ MOVED = 1e-3  # of the time step: to both sides, for derivatives of wavelets
 PLACES = {"force": 0.0, "moment": 0.5}  # of the samples of a series within a step
 
 
-def dataset(found, linear, names):
+def dataset(by_sources, linear, names):
     """Return the gradient by the sources of one run.
 
     Parameters
     ----------
-    found : dict
+    by_sources : dict
         What `Experiment.adjoint` returns.
     linear : object
         What `Method.linearised` returns.
@@ -44,7 +44,7 @@ def dataset(found, linear, names):
     }
     for kind in PLACES:
         sources = [s for s in linear.sources if (s.force is None) == (kind == "moment")]
-        for source, by_source in zip(sources, found[kind]):
+        for source, by_source in zip(sources, by_sources[kind]):
             n = linear.sources.index(source)
             values[kind][n] = by_source["strength"]
             values["position"][n] = by_source["position"]

@@ -395,3 +395,21 @@ def separate(array):
     ndarray, shape (n, ...)
     """
     return np.ascontiguousarray(np.moveaxis(array, -1, 1)).reshape(-1, *array.shape[1:-1])
+
+
+def as_lanes(array, shape, lanes):
+    """Return elements as another machine has them: side by side, or one after another.
+
+    Parameters
+    ----------
+    array : ndarray
+    shape : tuple of int
+        Of the array of that machine.
+    lanes : int
+    """
+    if array.shape == tuple(shape):
+        return array
+    apart = separate(array) if array.ndim > 2 and array.shape[-1] == lanes else array
+    if apart.shape == tuple(shape):
+        return apart
+    return interleaved(apart, lanes) if len(apart) % lanes == 0 else array

@@ -29,8 +29,8 @@ def command(out, device=None, ranks=None, quiet=False, debug=False):
     with ended_by_signal():
         if not launcher.started():
             saved = resumable(out)
-            saved.check_ranks(ranks or saved.ranks)
-            if saved.ranks > 1:
+            ranks = ranks or saved.ranks
+            if ranks > 1:
                 options = (("--quiet", quiet), ("--debug", debug))
                 words = [
                     "resume",
@@ -38,7 +38,7 @@ def command(out, device=None, ranks=None, quiet=False, debug=False):
                     *(["--device", device] if device else []),
                     *(name for name, is_set in options if is_set),
                 ]
-                return together(saved.ranks, words, out)
+                return together(ranks, words, out)
         comm = communicator()
         with on_all(comm):
             resume_rank(out, device, quiet, comm)

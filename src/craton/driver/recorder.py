@@ -44,6 +44,8 @@ class Recorder:
     pictures : callable, optional
         ``pictures(series)`` gives the function that makes a picture of a `SnapshotSeries` from a
         dict of host arrays (`craton.methods.protocol.Method.picture_maker`).
+    chunks : dict of str to dict, optional
+        Of a run that goes on, chunks of the series in the store: points along each axis.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Recorder:
         begun=0,
         before=None,
         pictures=None,
+        chunks=None,
     ):
         self.program, self.plan, self.snapshots, self.progress = (
             program,
@@ -66,7 +69,7 @@ class Recorder:
         self.comm, self.gathering, self.pictures = comm or Alone(), self.plan.gathering, pictures
         columns = len(self.plan.channels) if self.comm.rank == 0 else 0
         self.samples = np.empty((self.plan.steps, columns), self.plan.precision)
-        self.checkpoints = checkpoints
+        self.checkpoints, self.chunks = checkpoints, chunks
         self.begun = self.done = self.drained = self.guarded = begun
         if before is not None:
             self.samples[:begun] = before
@@ -87,7 +90,8 @@ class Recorder:
         """
         if not series.lattice or self.comm.size == 1:
             return Collected(self.program, self.comm, series, self.pictures(series)).take, None
-        tiles = tiling(series, self.plan.partition)
+        chunk = (self.chunks or {}).get(series.name)
+        tiles = tiling(series, self.plan.partition, chunk=chunk)
         region = tiles.region(self.comm.rank)
         camera = Camera(self.program, self.comm, number, tiles, self.pictures)
         return camera.take, tuple(slice(*limits) for limits in (region or {}).values())

@@ -400,14 +400,16 @@ def restart(out, comm):
     saved = last_whole(out, comm)
     with agreed(comm):
         scenario = load(Path(out) / "scenario.toml")
-        saved.check_ranks(comm.size)
         saved.check_scenario(Inputs(scenario).text(scenario))
         if comm.rank == 0:
             saved.check_inputs()
             tell_damage(out)
         whole = plan(scenario, comm)
         planned = plan_of_rank(scenario, whole, comm)
-        saved.check_plan(planned)
+        if comm.size == saved.ranks:
+            saved.check_plan(planned)
+        else:
+            saved = saved.for_ranks(scenario, whole, planned)
         if comm.rank == 0:
             refuse_damaged_store(Path(out) / RESULT, [f.name for f in planned.snapshots])
     return scenario, planned, saved

@@ -6,16 +6,20 @@ Nothing is believed before its checksum has been compared and its values are wit
 
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from craton.backends.base import as_lanes
 from craton.comm import agreed, broadcast
+from craton.core.plan import LANES
+from craton.core.recut import recut, whole_partition
 from craton.driver.checkpoint import CHUNK, FOLDER, FORMAT, MANIFEST, MUST_AGREE, RECORD
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.integrity import KEY, Damaged, check_file, digest, read_json, unsealed
+from craton.methods import METHODS
 from craton.versions import versions
 
 MOST_STEPS = 10**10
@@ -90,15 +94,6 @@ class Saved:
             except Damaged as damage:
                 return damage
         return None
-
-    def check_ranks(self, ranks):
-        """Refuse another number of ranks."""
-        if ranks != self.ranks:
-            self.refuse(
-                "--ranks",
-                f"the checkpoint is of {counted(self.ranks)}, here {'is' if ranks == 1 else 'are'} {ranks}",
-                f"go on with {counted(self.ranks)}, or run {self.out / 'scenario.toml'} anew on any number",
-            )
 
     def check_scenario(self, text):
         """Refuse another scenario or other versions than those that it was written with."""
@@ -199,6 +194,8 @@ class Saved:
         for name in program.plan.changing:
             file, target = f"rank_{rank}/{name}.npy", program.arrays[name]
             values = self.source(name) if self.source else self.load(file, mmap_mode="r")
+            if program.plan.arrays[name].lanes:
+                values = as_lanes(values, target.shape, LANES)
             if values.shape != tuple(target.shape) or values.dtype != target.dtype:
                 there, here = (f"{a.shape} of {a.dtype}" for a in (values, target))
                 raise Damaged(self.folder / file, f"it holds {there}, not {here}")
@@ -209,6 +206,36 @@ class Saved:
                     flat[first : first + count], np.array(values[first : first + count])
                 )
         program.backend.finish()
+
+    def for_ranks(self, scenario, whole, plan):
+        """Return the checkpoint for a rank of a run on another number of ranks: its arrays are put
+        together from those of the ranks that wrote it.
+
+        Parameters
+        ----------
+        scenario : Scenario
+        whole : Plan
+            Plan of the whole grid; of elements that of this rank.
+        plan : Plan
+            Of this rank.
+
+        Raises
+        ------
+        ScenarioError
+            It is not of this run.
+        """
+        grid = METHODS[scenario.method]
+        partition = (
+            grid.subdomain(scenario, whole, 0, self.ranks).partition
+            if self.ranks > 1
+            else whole_partition(whole)
+        )
+        self.check_plan(plan, partition)
+        return replace(self, source=recut(whole, partition, plan, self.of_rank))
+
+    def of_rank(self, rank, name):
+        """Return an array that a rank has written."""
+        return self.load(f"rank_{rank}/{name}.npy", mmap_mode="r")
 
     def newer(self):
         """Return the folders of checkpoints after this one."""

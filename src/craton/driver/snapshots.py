@@ -67,19 +67,30 @@ class Tiling:
         return share and box_of(next(iter(share.reads.values())))
 
 
-def tiling(series, partition, itemsize=4):
-    """Return the Tiling of a series: tiles as even as whole chunks allow."""
+def tiling(series, partition, itemsize=4, chunk=None):
+    """Return the Tiling of a series: tiles as even as whole chunks allow.
+
+    Parameters
+    ----------
+    series : SnapshotSeries
+    partition : sequence of Subdomain
+    itemsize : int
+        Bytes of a number in the store.
+    chunk : dict of str to int, optional
+        Points of a chunk along each axis, in a store that other ranks have laid out.
+    """
     axes = {
         axis: len(range(*where))
         for axis, where in series.lattice.items()
         if not isinstance(where, int)
     }
     tile = {axis: ceil(n / partition[0].ranks["zyx".index(axis)]) for axis, n in axes.items()}
-    chunk = dict(tile)
-    for axis in chunk:
-        others = prod(n for a, n in chunk.items() if a != axis) * itemsize
-        chunk[axis] = max(1, min(chunk[axis], CHUNK_BYTES // others))
-        tile[axis] = rounded(tile[axis], chunk[axis])
+    if chunk is None:
+        chunk = dict(tile)
+        for axis in chunk:
+            others = prod(n for a, n in chunk.items() if a != axis) * itemsize
+            chunk[axis] = max(1, min(chunk[axis], CHUNK_BYTES // others))
+    tile = {axis: rounded(n, chunk[axis]) for axis, n in tile.items()}
     return Tiling(series, partition, tile, chunk)
 
 

@@ -7,6 +7,8 @@ import time
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from craton.driver.result import Result
 from craton.errors import CratonError, Interrupted, ResourceError
 from craton.methods import METHODS
@@ -130,12 +132,14 @@ def with_snapshots(scenario, program, out, progress, comm, store, saved):
     from craton.output.snapshots import SnapshotWriter
     from craton.output.store import RESULT
 
-    writer = SnapshotWriter(Path(out) / RESULT)
+    writer, chunks = SnapshotWriter(Path(out) / RESULT), None
     try:
+        if saved:
+            chunks = stored_chunks(program.plan.snapshots, Path(out) / RESULT, comm)
         for first in (True, False):
             with agreed(comm):
                 if (comm.rank == 0) == first:
-                    declare(program.plan, writer, first, saved)
+                    declare(program.plan, writer, first, saved, chunks)
                     writer.settle()
         flush = partial(flushed, scenario, program, store) if store else None
         checkpoints = Checkpoints(
@@ -148,7 +152,7 @@ def with_snapshots(scenario, program, out, progress, comm, store, saved):
             flush,
             saved.step if saved else 0,
         )
-        result = march(scenario, program, writer, progress, comm, checkpoints, saved)
+        result = march(scenario, program, writer, progress, comm, checkpoints, saved, chunks)
         with agreed(comm):
             if comm.rank:
                 writer.close(last=False)
@@ -157,12 +161,30 @@ def with_snapshots(scenario, program, out, progress, comm, store, saved):
         writer.close(last=comm.rank == 0)
 
 
-def declare(planned, writer, create, saved=None):
+def stored_chunks(series, root, comm):
+    """Return the chunks of all series of a store, points along each axis by name; of the store that
+    rank 0 sees.
+    """
+    from craton.comm import agreed, broadcast
+    from craton.output.inspection import chunks_of
+
+    chunks = {}
+    with agreed(comm):
+        if comm.rank == 0:
+            for f in series:
+                axes = [axis for axis, values in f.coords.items() if np.ndim(values)]
+                chunks[f.name] = chunks_of(root / "snapshots" / f.name / f.quantity, axes)
+    return broadcast(comm, chunks)
+
+
+def declare(planned, writer, create, saved=None, chunks=None):
     """Name all series of snapshots to a writer; those of a run that goes on are there."""
     from craton.driver.snapshots import tiling
 
     for f in planned.snapshots:
-        chunk = tiling(f, planned.partition).chunk if planned.partition and f.lattice else None
+        chunk = (chunks or {}).get(f.name)
+        if planned.partition and f.lattice:
+            chunk = tiling(f, planned.partition, chunk=chunk).chunk
         done = int((f.steps < saved.step).sum()) if saved else None
         writer.add_series(
             f.name,
@@ -212,7 +234,7 @@ def write_records(result, store):
         store.write_waveforms(result.dataset, samples)
 
 
-def march(scenario, program, writer, progress, comm, checkpoints=None, saved=None):
+def march(scenario, program, writer, progress, comm, checkpoints=None, saved=None, chunks=None):
     """Return the time loop with its recorder; an error that ends it early is kept in the result,
     beside what was recorded.
 
@@ -234,8 +256,9 @@ def march(scenario, program, writer, progress, comm, checkpoints=None, saved=Non
     ) as report:
         before = saved.record if saved and comm.rank == 0 else None
         pictures = METHODS[scenario.method].picture_maker
+        begun = saved.step if saved else 0
         recorder = Recorder(
-            program, writer, report, comm, checkpoints, saved.step if saved else 0, before, pictures
+            program, writer, report, comm, checkpoints, begun, before, pictures, chunks
         )
         with Signals(recorder):
             try:

@@ -143,6 +143,25 @@ def compare_consolidated(path, fields):
             raise Damaged(path, f"it does not agree with {source}")
 
 
+def chunks_of(folder, axes):
+    """Return the lengths of the chunks of an array of a store along its last axes: dict.
+
+    Parameters
+    ----------
+    folder : Path
+    axes : list of str
+
+    Raises
+    ------
+    Damaged
+    """
+    try:
+        array = ArrayFiles.described(folder / ".zarray", read_json(folder / ".zarray"))
+    except FileNotFoundError as error:
+        raise Damaged(folder / ".zarray", "it is missing") from error
+    return dict(zip(axes, array.chunks[len(array.chunks) - len(axes) :]))
+
+
 class ArrayFiles:
     """Chunks of an array of a zarr store, format 2.
 
@@ -184,7 +203,10 @@ class ArrayFiles:
             dtype = np.dtype(fields.get("dtype"))
         except (TypeError, ValueError, SyntaxError) as error:
             raise Damaged(path, "its dtype cannot be right") from error
-        codecs = [*(fields.get("filters") or []), fields.get("compressor")]
+        filters = fields.get("filters") or []
+        if not isinstance(filters, list):
+            raise Damaged(path, "its filters cannot be right")
+        codecs = [*filters, fields.get("compressor")]
         codecs = [codec for codec in codecs if codec is not None]
         if not all(
             isinstance(codec, dict) and isinstance(codec.get("id"), str) for codec in codecs

@@ -15,7 +15,7 @@ from craton.text import html_sections, megabytes
 
 LANES = 8  # elements side by side where the CPU computes on vectors of them
 # kinds of arrays that change in time, where nothing fills them
-STATE = ("wavefield", "boundary", "memory variables", "memory")
+STATE = ("wavefield", "boundary", "boundary points", "memory variables", "memory")
 
 
 @dataclass(frozen=True)
@@ -207,6 +207,30 @@ class Phase:
     unpacking: tuple = ()
 
 
+@dataclass(frozen=True, eq=False)
+class ElementIdentity:
+    """What tells the elements of a rank from all others of a mesh, by the names of a plan's arrays.
+
+    Parameters
+    ----------
+    numbers : dict of str to (n,) int array
+        By family, the number in the whole mesh of each element of the arrays ``FAMILY_...``; -1 for
+        padding. The array ``FAMILY_points`` has their points.
+    centres : dict of str to (n, 3) float32 array
+        By family, the centres of these elements, m.
+    fields : dict of str to tuple of str
+        By family, the fields whose rows these points count.
+    tables : dict of str to (str, str)
+        By array of values at some points, the array of these points and a field whose rows they
+        count.
+    """
+
+    numbers: dict
+    centres: dict
+    fields: dict
+    tables: dict
+
+
 @dataclass(kw_only=True)
 class StepPlan:
     """What a machine commits: arrays, and the phases of launches on them.
@@ -310,6 +334,8 @@ class Plan(StepPlan):
         Sums over the plans of all ranks; None on one rank.
     cells : Cells or None
         Elements with their medium, where the scenario asks for a file of the mesh.
+    elements : ElementIdentity or None
+        Of a mesh, how its elements are found again on other ranks.
     """
 
     title: str
@@ -336,6 +362,7 @@ class Plan(StepPlan):
     gathering: Any = None
     all_ranks: Totals | None = None
     cells: Any = None
+    elements: ElementIdentity | None = None
 
     @property
     def subdomain(self):

@@ -5,7 +5,7 @@ ends with the same bits.
     subdomains, scenario, versions; size and SHA-256 of every file beside it; its own checksum
                                record.npy         samples so far, (steps, channels)
                                rank_0/NAME.npy    whole arrays as the machine has them, ghosts and
-                               padding included
+                               padding included; of elements also their numbers and points
 
 A new one is written beside the old ones under a name that begins with a dot, and renamed when all
 ranks have written theirs; then all but the last two are removed. Whenever the program is killed, a
@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from craton.comm import agreed
+from craton.core.recut_elements import field_places, identity_tables
 from craton.errors import ResourceError
 from craton.integrity import digest, replace_file, sealed, sync_folder
 from craton.versions import versions
@@ -105,7 +106,9 @@ class Checkpoints:
                 files[RECORD] = write(aside / RECORD, np.ascontiguousarray(record))
                 if self.flush:
                     self.flush(record)
-        of_ranks = self.comm.gather((self.program.plan.subdomain.fingerprint, files))
+        plan = self.program.plan
+        places = field_places(plan) if plan.elements else None
+        of_ranks = self.comm.gather((plan.subdomain.fingerprint, files, places))
         with agreed(self.comm), on_disk(self.folder):
             if rank == 0:
                 self.close(aside, step, of_ranks)
@@ -119,6 +122,9 @@ class Checkpoints:
             )
             for name in self.program.plan.changing
         }
+        tables = identity_tables(self.program.plan) if self.program.plan.elements else {}
+        for name, values in tables.items():
+            written[f"{folder.name}/{name}.npy"] = write(folder / f"{name}.npy", values)
         sync_folder(folder)
         return written
 
@@ -130,11 +136,12 @@ class Checkpoints:
             "step": step,
             **{key: getattr(plan, key) for key in MUST_AGREE},
             "ranks": self.comm.size,
-            "subdomains": [fingerprint for fingerprint, _ in of_ranks],
+            "subdomains": [fingerprint for fingerprint, _, _ in of_ranks],
+            "fields": [places for _, _, places in of_ranks],
             "scenario": digest(self.scenario),
             "device": machine.name,
             "versions": versions("craton", "numpy"),
-            "files": {name: file for _, files in of_ranks for name, file in files.items()},
+            "files": {name: file for _, files, _ in of_ranks for name, file in files.items()},
         }
         replace_file(aside / MANIFEST, sealed(manifest))
         sync_folder(aside)

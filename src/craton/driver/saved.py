@@ -16,6 +16,7 @@ from craton.backends.base import as_lanes
 from craton.comm import agreed, broadcast
 from craton.core.plan import LANES
 from craton.core.recut import recut, whole_partition
+from craton.core.recut_elements import ElementRecut
 from craton.driver.checkpoint import CHUNK, FOLDER, FORMAT, MANIFEST, MUST_AGREE, RECORD
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.integrity import KEY, Damaged, check_file, digest, read_json, unsealed
@@ -25,6 +26,7 @@ from craton.versions import versions
 MOST_STEPS = 10**10
 MOST_RANKS = 10**6
 NAME = re.compile(r"record\.npy|rank_\d{1,7}/\w{1,100}\.npy")
+FAMILY = re.compile(r"rank_(\d{1,7})/(\w+)_numbers\.npy")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -131,28 +133,43 @@ class Saved:
         except (KeyError, TypeError, ValueError) as error:
             raise Damaged(self.out / "run.json", f"its inputs cannot be right ({error})") from error
 
-    def check_plan(self, plan, subdomains=None):
+    def check_plan(self, plan):
         """Refuse a plan that is not the one which was interrupted: a file that the scenario names
         may have changed.
 
         Parameters
         ----------
         plan : Plan
-        subdomains : list of Subdomain, optional
-            Of the ranks that wrote it; by default those of the plan.
+            Of one of as many ranks as wrote it.
         """
-        subdomains = subdomains or plan.partition or (plan.subdomain,)
+        self.check_numbers(plan)
+        self.check_subdomains(plan.partition or (plan.subdomain,))
+
+    def check_numbers(self, plan):
+        """Refuse a plan with other steps, or with other channels than the record."""
         other = [key for key in MUST_AGREE if self.about[key] != getattr(plan, key)]
-        fingerprints = [subdomain.fingerprint for subdomain in subdomains]
-        other += ["subdomains"] * (self.about["subdomains"] != fingerprints)
         if other:
-            self.refuse(
-                "OUT",
-                f"the run would not be the one that was interrupted: its {', '.join(other)} would be others",
-                f"put back the files that {self.out / 'scenario.toml'} names, or run it anew",
-            )
+            self.refuse_plan(other)
         if plan.rank == 0:
             self.check_record(len(plan.channels))
+
+    def check_subdomains(self, partition):
+        """Refuse other subdomains than those of the ranks that wrote it.
+
+        Parameters
+        ----------
+        partition : sequence of Subdomain
+        """
+        if self.about["subdomains"] != [subdomain.fingerprint for subdomain in partition]:
+            self.refuse_plan(["subdomains"])
+
+    def refuse_plan(self, names):
+        """Raise what of a plan is not as it was."""
+        self.refuse(
+            "OUT",
+            f"the run would not be the one that was interrupted: its {', '.join(names)} would be others",
+            f"put back the files that {self.out / 'scenario.toml'} names, or run it anew",
+        )
 
     def check_record(self, channels=None):
         """Refuse samples of another shape or type.
@@ -224,14 +241,24 @@ class Saved:
         ScenarioError
             It is not of this run.
         """
-        grid = METHODS[scenario.method]
-        partition = (
-            grid.subdomain(scenario, whole, 0, self.ranks).partition
-            if self.ranks > 1
-            else whole_partition(whole)
-        )
-        self.check_plan(plan, partition)
+        self.check_numbers(plan)
+        if plan.elements:
+            source = ElementRecut(plan, self.about["fields"], self.families(), self.of_rank)
+            return replace(self, source=source)
+        partition = whole_partition(whole)
+        if self.ranks > 1:
+            partition = METHODS[scenario.method].subdomain(scenario, whole, 0, self.ranks).partition
+        self.check_subdomains(partition)
         return replace(self, source=recut(whole, partition, plan, self.of_rank))
+
+    def families(self):
+        """Return the names of the families of elements of each rank that wrote it: list of list."""
+        names: list[list[str]] = [[] for _ in range(self.ranks)]
+        for name in self.about["files"]:
+            found = FAMILY.fullmatch(name)
+            if found:
+                names[int(found[1])].append(found[2])
+        return names
 
     def of_rank(self, rank, name):
         """Return an array that a rank has written."""
@@ -415,6 +442,7 @@ def wrong_values(fields):
         "precision": fields.get("precision") in ("float32", "float64"),
         "ranks": is_integer(ranks, 1, MOST_RANKS),
         "subdomains": are_fingerprints(fields.get("subdomains"), ranks),
+        "fields": are_places(fields.get("fields"), ranks),
         "scenario": is_text(fields.get("scenario"), SHA256),
         "versions": isinstance(fields.get("versions"), dict)
         and all(isinstance(version, str) for version in fields["versions"].values()),
@@ -445,6 +473,19 @@ def are_fingerprints(rows, ranks):
         and len(rows) == ranks
         and all(isinstance(row, list) and len(row) == 8 for row in rows)
         and all(is_integer(value, -(1 << 63), 1 << 63) for row in rows for value in row)
+    )
+
+
+def are_places(rows, ranks):
+    """Return True for nothing, or first element and shape of each field, for each rank."""
+    if not isinstance(rows, list) or len(rows) != ranks:
+        return False
+    places = [place for row in rows if isinstance(row, dict) for place in row.values()]
+    return all(row is None or isinstance(row, dict) for row in rows) and all(
+        isinstance(place, list)
+        and 2 <= len(place) <= 3
+        and all(is_integer(value, 0, 1 << 50) for value in place)
+        for place in places
     )
 
 

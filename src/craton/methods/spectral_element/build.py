@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from craton.core.grid import Cells, ElementGrid, ElementTable
-from craton.core.plan import Array, Launch, Phase, Plan
+from craton.core.plan import Array, ElementIdentity, Launch, Phase, Plan
 from craton.errors import Problem, ScenarioError
 from craton.methods.shared import timing
 from craton.methods.shared.reuse import Reuse
@@ -28,6 +28,7 @@ from craton.methods.spectral_element import (
 from craton.methods.spectral_element.discretisation import Discretisation, Medium, fields_of
 from craton.methods.spectral_element.element import Element
 from craton.methods.spectral_element.mesh_statistics import scan_elements
+from craton.methods.spectral_element.state import FLUID, SOLID
 from craton.methods.spectral_element.subdomain import build_subdomain, mesh_bounds
 from craton.methods.spectral_element.time_step import stable_step
 from craton.model.blas import one_thread
@@ -296,6 +297,7 @@ def assemble(d, scenario, sources, receivers, channels, reuse=None):
         band=band,
         gathering=gathering,
         cells=cells_of(d) if scenario.output.mesh else None,
+        elements=identity_of(d, arrays),
     )
     plan.warnings = [
         *scenario.warnings,
@@ -333,6 +335,30 @@ def elements_of(d):
         edges.append(launches)
     shared_arrays, exchanges = exchange_arrays(d)
     return arrays | shared_arrays, elements, edges, exchanges
+
+
+def identity_of(d, arrays):
+    """Return the `ElementIdentity` of the owned elements.
+
+    Parameters
+    ----------
+    d : Discretisation
+    arrays : dict of str to Array
+        Of the plan.
+    """
+    numbers, centres, fields = {}, {}, {}
+    for arranged in d.families:
+        name, order = arranged.family.name, arranged.order
+        rows = order.arrange(d.subdomain.numbers.astype(np.int64))
+        numbers[name] = np.where(order.elements < 0, -1, rows)
+        centres[name] = order.arrange(d.centres).astype(np.float32)
+        fields[name] = tuple(FLUID if arranged.family.fluid else SOLID)
+    lowpass = {name: spec.shape[0] for name, spec in arrays.items() if name.endswith("_lowpass")}
+    tables = {
+        name: (name.removesuffix("lowpass") + "points", "velocity" if n == 3 else "potential_rate")
+        for name, n in lowpass.items()
+    }
+    return ElementIdentity(numbers, centres, fields, tables)
 
 
 def median_edge(d):

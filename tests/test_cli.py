@@ -337,7 +337,7 @@ def test_signal_before_the_first_step(cli, tmp_path, monkeypatch):
     write(tmp_path)
     code, out, err = cli("run", "small.toml", "-o", "out")
     assert (
-        code == 75
+        code == 130
         and "interrupted" in err
         and "Traceback" not in err
         and not (tmp_path / "out").exists()

@@ -429,7 +429,9 @@ def command(folder, *words, **options):
 def test_processes_give_the_same_bits(ranks, grid, reference, tmp_path):
     (tmp_path / "case.toml").write_text(smallcase.TEXT.replace("[output]", PICTURES))
     done = command(
-        tmp_path, "case.toml", "-o", "out", "--ranks", str(ranks), "--set", f"run.grid={grid}"
+        tmp_path,
+        *("case.toml", "-o", "out", "--ranks", str(ranks), "--oversubscribe"),
+        *("--set", f"run.grid={grid}"),
     )
     _, said = done.communicate(timeout=180)  # eight ranks on two cores that have other work
     assert done.returncode == 0, said

@@ -47,7 +47,7 @@ def ranks_of(job, out):
 def killed(folder, victim, delay, ranks=4, duration=600.0):
     """Start a job in a folder, kill rank `victim` so many seconds after its first picture: a row of what came of it."""
     (folder / "case.toml").write_text(SCENARIO.replace("DURATION", str(duration)))
-    out, words = folder / "out", ("-o", "out", "--ranks", str(ranks), "--quiet")
+    out, words = folder / "out", ("-o", "out", "--ranks", str(ranks), "--oversubscribe", "--quiet")
     job = craton(folder, "run", "case.toml", *words)
     try:
         pid = ranks_of(job, out)[victim]["pid"]
@@ -85,7 +85,10 @@ def readable(out):
 
 def resumed(folder, duration):
     """Go on with a job that was killed; what a run that was not killed gives is the same in every bit."""
-    for words in (("resume", "out"), ("run", "case.toml", "-o", "whole", "--ranks", "4")):
+    for words in (
+        ("resume", "out", "--oversubscribe"),
+        ("run", "case.toml", "-o", "whole", "--ranks", "4", "--oversubscribe"),
+    ):
         job = craton(folder, *words, "--quiet")
         _, said = job.communicate(timeout=600)
         if job.returncode:

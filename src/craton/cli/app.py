@@ -68,6 +68,9 @@ Set = Annotated[
         help="Change one value of the scenario, e.g. source.0.wavelet.tau=0.2; may be repeated.",
     ),
 ]
+Oversubscribe = Annotated[
+    bool, typer.Option("--oversubscribe", help="Allow more ranks than this computer has cores.")
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback when something fails.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a finished run, or a file.")]
 
@@ -107,6 +110,7 @@ def run(
             help="Processes of this host that share the run, each with a GPU or some cores.",
         ),
     ] = None,
+    oversubscribe: Oversubscribe = False,
     force: Force = False,
     overrides: Set = None,
     quiet: Annotated[
@@ -126,7 +130,7 @@ def run(
         "overrides": overrides or (),
         "quiet": quiet,
     }
-    how["debug"] = debug
+    how |= {"debug": debug, "oversubscribe": oversubscribe}
     return call("run", file=file, **how)
 
 
@@ -141,10 +145,9 @@ def resume(
     device: Where = None,
     ranks: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="N", help="Processes; as many as the run had, which is the default."
-        ),
+        typer.Option(min=1, metavar="N", help="Processes; by default as many as the run had."),
     ] = None,
+    oversubscribe: Oversubscribe = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")
     ] = False,
@@ -154,9 +157,8 @@ def resume(
 
     It starts from the last checkpoint; results are those of a run that was not interrupted.
     """
-    return call(
-        "resume", out=out, device=device and device.value, ranks=ranks, quiet=quiet, debug=debug
-    )
+    how = {"ranks": ranks, "quiet": quiet, "debug": debug, "oversubscribe": oversubscribe}
+    return call("resume", out=out, device=device and device.value, **how)
 
 
 @app.command()
@@ -477,7 +479,8 @@ def main(arguments=None):
     Returns
     -------
     int
-        Exit code: 0 done, 2 wrong input, 3 does not fit, 4 the computation failed, 75 interrupted,
+        Exit code: 0 done, 2 wrong input, 3 does not fit, 4 the computation failed, 75 interrupted
+        and can go on, 130 interrupted,
         1 anything else.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
@@ -552,7 +555,7 @@ def outcome(error):
     if isinstance(error, CratonError):
         return error.exit_code, f"craton: {error}"
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return 75, "craton: interrupted"
+        return getattr(error, "exit_code", 130), "craton: interrupted"
     if isinstance(error, MemoryError):
         reason = f": {error}" if str(error) else ""
         return (

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from craton.cli.run import ended_by_signal, on_all, reported, together
+from craton.cli.run import check_cores, ended_by_signal, interruptions, on_all, reported, together
 
 
-def command(out, device=None, ranks=None, quiet=False, debug=False):
-    """Go on from the last checkpoint of a run, on as many ranks as it had.
+def command(out, device=None, ranks=None, quiet=False, debug=False, oversubscribe=False):
+    """Go on from the last checkpoint of a run.
 
     Parameters
     ----------
@@ -15,22 +15,25 @@ def command(out, device=None, ranks=None, quiet=False, debug=False):
     device : str, optional
         In place of ``run.device``.
     ranks : int, optional
-        Refused where it is not their number.
+        By default as many as it had.
     quiet : bool
         No header, progress and summary.
     debug : bool
         Ranks that are started show tracebacks.
+    oversubscribe : bool
+        More ranks than cores may be started.
     """
     from craton.comm import launcher
     from craton.comm import ranks as communicator
     from craton.driver.run import resumable
 
     out = Path(out)
-    with ended_by_signal():
+    with ended_by_signal(), interruptions(out):
         if not launcher.started():
             saved = resumable(out)
             ranks = ranks or saved.ranks
             if ranks > 1:
+                check_cores(ranks, oversubscribe)
                 options = (("--quiet", quiet), ("--debug", debug))
                 words = [
                     "resume",

@@ -7,11 +7,22 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from craton.cli.check import checked, refuse, warn
-from craton.errors import ComputationError, Interrupted
+from craton.errors import ComputationError, CratonError, Interrupted
+
+RESUMABLE, NOT_RESUMABLE = 75, 130  # exit codes of interruptions
+MOST_RANKS_OF_A_CORE = 4
 
 
 def command(
-    file, out=None, device=None, ranks=None, force=False, overrides=(), quiet=False, debug=False
+    file,
+    out=None,
+    device=None,
+    ranks=None,
+    force=False,
+    overrides=(),
+    quiet=False,
+    debug=False,
+    oversubscribe=False,
 ):
     """Run a scenario file into a directory; on one rank, on those of an MPI launcher, or on new
     ones.
@@ -34,14 +45,17 @@ def command(
         No header, progress and summary.
     debug : bool
         Ranks that are started show tracebacks.
+    oversubscribe : bool
+        More ranks than cores may be started.
     """
     from craton.comm import agreed, launcher
     from craton.comm import ranks as communicator
 
     overrides = (*overrides, *([f"run.device={device}"] if device else ()))
     out = Path(out if out is not None else Path(file).stem)
-    with ended_by_signal():
+    with ended_by_signal(), interruptions(out):
         if ranks is not None and ranks > 1 and not launcher.started():
+            check_cores(ranks, oversubscribe)
             options = (("--force", force), ("--quiet", quiet), ("--debug", debug))
             chosen = [word for key in overrides for word in ("--set", key)]
             return together(
@@ -69,6 +83,46 @@ def command(
     return None
 
 
+def check_cores(ranks, oversubscribe):
+    """Refuse ranks that would share cores, unless that was asked for, and far too many of them.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    from craton.backends.cpu import cores
+
+    available = cores()
+    limit = MOST_RANKS_OF_A_CORE * available
+    message = f"{ranks:,} ranks, but this computer has {available} core{'s' * (available > 1)}"
+    if ranks > limit:
+        refuse("--ranks", message, f"use at most {limit} ranks, or more computers (mpiexec, srun)")
+    if ranks > available and not oversubscribe:
+        refuse("--ranks", message, f"use --ranks {available}, or add --oversubscribe")
+
+
+@contextmanager
+def interruptions(out):
+    """Inside, an interruption ends with exit code 75 only where there is a checkpoint to go on
+    from; otherwise with 130.
+    """
+    try:
+        yield
+    except (CratonError, KeyboardInterrupt) as error:
+        if isinstance(error, KeyboardInterrupt) or error.exit_code == RESUMABLE:
+            error.exit_code = code_of_interruption(out)
+            if hasattr(error, "agreed"):
+                error.agreed = error.exit_code
+        raise
+
+
+def code_of_interruption(out):
+    """Return the exit code of a run that was interrupted."""
+    from craton.driver.saved import latest
+
+    return RESUMABLE if latest(out) else NOT_RESUMABLE
+
+
 def together(ranks, words, out):
     """Start ranks, each of which runs this command line; their exit code."""
     from craton.comm import launcher
@@ -86,9 +140,11 @@ def together(ranks, words, out):
     if code not in (0, 2, 3):
         ended(
             out,
-            KeyboardInterrupt(reason) if code == 75 else RuntimeError(reason or "a rank failed"),
+            KeyboardInterrupt(reason)
+            if code in (RESUMABLE, NOT_RESUMABLE)
+            else RuntimeError(reason or "a rank failed"),
         )
-    return code
+    return code_of_interruption(out) if code == RESUMABLE else code
 
 
 def run_rank(file, overrides, out, force, quiet, comm):

@@ -127,7 +127,8 @@ def run(survey, out, places, options, ranks, force, quiet):
         with client_of(survey, out, places, options, ranks) as client:
             arguments = (survey, out, places["workers"], client, force, not quiet, ranks)
             return worded(shots.run, *arguments)
-    except (KeyboardInterrupt, Interrupted):
+    except (KeyboardInterrupt, Interrupted) as error:
+        error.exit_code = Interrupted.exit_code
         print(
             f"kept: the shots that ended are in {out}; the same command goes on",
             file=sys.stderr,

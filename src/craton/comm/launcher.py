@@ -300,7 +300,7 @@ class Talk:
             return 75, "interrupted twice; the ranks were killed"
         if interruptions and code not in (0, 75):
             late = f"interrupted; the ranks did not end within {PATIENCE} s and were killed"
-            return 75, "interrupted" if self.aborted == 75 else late
+            return 75, "interrupted" if self.aborted in (75, 130) else late
         if self.silent:
             return 1, self.silent
         if self.aborted is not None:

@@ -93,6 +93,20 @@ def stopping(monkeypatch):
     return stop_at
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A function that gives the results of a run that was not interrupted; of grids they are the same on any number of ranks."""
+    folders = {}
+
+    def results(make, ranks=1):
+        if (make, ranks) not in folders:
+            folders[make, ranks] = tmp_path_factory.mktemp("whole") / "out"
+            craton.run(make(), out=folders[make, ranks], progress=False, devices=ranks)
+        return folders[make, ranks]
+
+    return results
+
+
 def interrupted(work, *arguments, **options):
     """What a run that is told to stop says."""
     with pytest.raises(Interrupted) as error:
@@ -104,10 +118,10 @@ def interrupted(work, *arguments, **options):
 
 
 @pytest.mark.parametrize("case, ranks", RUNS)
-def test_goes_on_with_the_same_bits(case, ranks, tmp_path, stopping):
+def test_goes_on_with_the_same_bits(case, ranks, tmp_path, stopping, whole):
     """Interrupted twice, the second time before another picture was taken."""
     make, groups = CASES[case]
-    craton.run(make(), out=tmp_path / "whole", progress=False, devices=ranks)
+    reference = whole(make, ranks if make is elements else 1)
     stopping(30, 31)
     said = interrupted(craton.run, make(), out=tmp_path / "out", devices=ranks)
     assert "stopped by SIGTERM after step" in said
@@ -121,7 +135,7 @@ def test_goes_on_with_the_same_bits(case, ranks, tmp_path, stopping):
         )
     result = craton.resume(tmp_path / "out", progress=False, devices=ranks)
     assert result.report["steps_done"] == result.plan.steps
-    same_results(tmp_path / "whole", tmp_path / "out", groups)
+    same_results(reference, tmp_path / "out", groups)
     told = json.loads((tmp_path / "out" / "run.json").read_text())
     assert (
         told["state"] == "finished"
@@ -145,28 +159,25 @@ def in_colours():
 OTHER_RANKS = {
     "pictures, 1 to 3": (pictured, 1, 3, CASES["pictures"][1]),
     "attenuation and A1, 3 to 2": (lossy, 3, 2, (None, "snapshots/section")),
-    "elements, 1 to 2": (in_colours, 1, 2, (None, "snapshots/section")),
-    "elements, 3 to 1": (in_colours, 3, 1, (None, "snapshots/section")),
+    "elements, 2 to 1": (in_colours, 2, 1, (None, "snapshots/section")),
 }
 
 
 @pytest.mark.parametrize("case", OTHER_RANKS)
-def test_goes_on_with_the_same_bits_on_another_number_of_ranks(case, tmp_path, stopping):
+def test_goes_on_with_the_same_bits_on_another_number_of_ranks(case, tmp_path, stopping, whole):
     make, before, after, groups = OTHER_RANKS[case]
-    craton.run(make(), out=tmp_path / "whole", progress=False)
     stopping(30)
     interrupted(craton.run, make(), out=tmp_path / "out", devices=before)
     craton.resume(tmp_path / "out", progress=False, devices=after)
-    same_results(tmp_path / "whole", tmp_path / "out", groups)
+    same_results(whole(make), tmp_path / "out", groups)
 
 
-def test_sums_in_another_order_differ_by_rounding(tmp_path, stopping):
+def test_sums_in_another_order_differ_by_rounding(tmp_path, stopping, whole):
     """Elements whose forces are added in the order of the ranks."""
-    craton.run(elements(), out=tmp_path / "whole", progress=False)
     stopping(30)
     interrupted(craton.run, elements(), out=tmp_path / "out")
     craton.resume(tmp_path / "out", progress=False, devices=2)
-    one, other = (opened(tmp_path / name).velocity.values for name in ("whole", "out"))
+    one, other = (opened(out).velocity.values for out in (whole(elements), tmp_path / "out"))
     assert np.linalg.norm(one - other) < 1e-5 * np.linalg.norm(one)
 
 

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import xarray
 
-from craton.driver.checkpoint import latest
+from craton.driver.saved import latest
 
 LIMIT = 10.0  # s
 PATIENCE = 120.0  # s for kernels to compile and for a job to end by itself

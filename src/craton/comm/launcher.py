@@ -298,9 +298,9 @@ class Talk:
         """Return exit code and reason from the launcher's code and the number of Ctrl-C."""
         if interruptions > 1:
             return 75, "interrupted twice; the ranks were killed"
-        if interruptions and code not in (0, 75):
+        if interruptions and code not in (0, 75, 130):
             late = f"interrupted; the ranks did not end within {PATIENCE} s and were killed"
-            return 75, "interrupted" if self.aborted in (75, 130) else late
+            return 75, "interrupted" if self.aborted == 75 else late
         if self.silent:
             return 1, self.silent
         if self.aborted is not None:

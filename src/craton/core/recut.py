@@ -90,7 +90,21 @@ def recut(whole, partition, plan, read):
 
 
 def copy_along_axes(values, spec, subdomain, array, source, other, whole, periodic):
-    """Copy what two arrays along axes of the grid have in common; return the number of values."""
+    """Copy what two arrays along axes of the grid have in common; return the number of values.
+
+    Parameters
+    ----------
+    values : ndarray
+        Array of the rank that takes them, written in place.
+    spec, subdomain : Array, Subdomain
+        Of it.
+    array, source, other : ndarray, Array, Subdomain
+        The array that is read, and what it is.
+    whole : Plan
+        Plan of the whole grid.
+    periodic : str
+        Axes whose ends are neighbours.
+    """
     here, there = (
         [along_axis(a, n, s) for n in range(len(a.shape))]
         for a, s in ((spec, subdomain), (source, other))
@@ -104,7 +118,15 @@ def copy_along_axes(values, spec, subdomain, array, source, other, whole, period
 
 
 def along_axis(spec, n, subdomain):
-    """Return the Span of dimension `n` of an array along axes of the grid."""
+    """Return the Span of a dimension of an array along axes of the grid.
+
+    Parameters
+    ----------
+    spec : Array
+    n : int
+        Dimension.
+    subdomain : Subdomain
+    """
     length, over = spec.shape[n], spec.over[n]
     offset = 0 if over is None else over[1] + subdomain.range(over[0])[0]
     return Span(offset, offset, offset + length)
@@ -113,6 +135,11 @@ def along_axis(spec, n, subdomain):
 def copy_block(values, spec, subdomain, array, source, other, whole, periodic):
     """Copy the points of a block of fields, ghosts included, of which the other rank is the owner;
     return the number of values.
+
+    Parameters
+    ----------
+    values, spec, subdomain, array, source, other, whole, periodic
+        See `copy_along_axes`.
     """
     old, new, count = source.over, spec.over, 0
     here = padded_spans(new, subdomain)
@@ -135,13 +162,27 @@ def copy_block(values, spec, subdomain, array, source, other, whole, periodic):
 
 
 def field(block, layout, number):
-    """Return a field of a block as the padded array that it is: a view."""
+    """Return a field of a block as the padded array that it is: a view.
+
+    Parameters
+    ----------
+    block : ndarray
+    layout : Layout
+    number : int
+        Of the field, from 0.
+    """
     start, size = layout.start(number), int(np.prod(layout.padded))
     return block[start : start + size].reshape(layout.padded)
 
 
 def padded_spans(layout, subdomain):
-    """Return the Span of each dimension of a padded array."""
+    """Return the Span of each dimension of a padded array.
+
+    Parameters
+    ----------
+    layout : Layout
+    subdomain : Subdomain
+    """
     lows = [
         low if n == subdomain.shape[axis] else 0
         for axis, (low, n) in enumerate(zip(subdomain.box[::2], layout.shape))
@@ -155,6 +196,16 @@ def padded_spans(layout, subdomain):
 def owned_span(span, subdomain, axis, whole, is_periodic):
     """Return the part of a Span that a rank owns: its points, and ghosts behind an edge of the grid
     that has no other side.
+
+    Parameters
+    ----------
+    span : Span
+    subdomain : Subdomain
+    axis : str
+    whole : Plan
+        Plan of the whole grid.
+    is_periodic : bool
+        The ends of the axis are neighbours.
     """
     low, high = subdomain.range(axis)
     n = whole.layout.shape["zyx".index(axis)]

@@ -119,13 +119,18 @@ class ElementRecut:
 
     def __init__(self, plan, places, families, read):
         self.plan, self.places, self.families, self.read = plan, places, families, read
-        self.media = {}
+        self.media: dict = {}
         for family, fields in plan.elements.fields.items():
             self.media.setdefault(fields, []).append(family)
-        self.pairs = {}
+        self.pairs: dict = {}
 
     def __call__(self, name):
-        """Return the values of an array, host array of the shape in the plan."""
+        """Return the values of an array, host array of the shape in the plan.
+
+        Parameters
+        ----------
+        name : str
+        """
         spec = self.plan.arrays[name]
         if name in self.plan.elements.tables:
             return self.point_table(name, spec)
@@ -137,7 +142,13 @@ class ElementRecut:
         return np.array(self.read(0, name))  # the same on every rank
 
     def of_rank(self, rank, fields):
-        """Return the Numbered elements of another rank, of the medium of some fields, or None."""
+        """Return the Numbered elements of another rank, of the medium of some fields, or None.
+
+        Parameters
+        ----------
+        rank : int
+        fields : tuple of str
+        """
         prefix = {family.split("_")[0] for family in self.media[fields]}
         families = [f for f in self.families[rank] if f.split("_")[0] in prefix]
         return Numbered(families, lambda name: self.read(rank, name)) if families else None
@@ -145,6 +156,11 @@ class ElementRecut:
     def common(self, rank, fields):
         """Return local points here and there, (elements, nodes) each, of the elements that another
         rank has had; None where there are none.
+
+        Parameters
+        ----------
+        rank : int
+        fields : tuple of str
         """
         if (rank, fields) not in self.pairs:
             other, pair = self.of_rank(rank, fields), None
@@ -158,7 +174,13 @@ class ElementRecut:
         return self.pairs[rank, fields]
 
     def block(self, name, spec):
-        """Return a block of fields."""
+        """Return a block of fields.
+
+        Parameters
+        ----------
+        name : str
+        spec : Array
+        """
         values = np.zeros(spec.shape, spec.dtype)
         for fields in self.media:
             for field in fields:
@@ -171,11 +193,25 @@ class ElementRecut:
         return values
 
     def field(self, rank, block, field):
-        """Return a field of another rank, (points, components)."""
+        """Return a field of another rank, (points, components).
+
+        Parameters
+        ----------
+        rank : int
+        block, field : str
+        """
         return view(self.read(rank, block), self.places[rank][field])
 
     def carry(self, fields, target, source):
         """Copy values at points, (points, components), from all other ranks.
+
+        Parameters
+        ----------
+        fields : tuple of str
+            Of the medium.
+        target : ndarray
+        source : callable
+            Gives the values at all points of another rank.
 
         Raises
         ------
@@ -192,7 +228,13 @@ class ElementRecut:
             raise CratonError(OTHER_ELEMENTS)
 
     def elements(self, name, spec):
-        """Return an array of elements."""
+        """Return an array of elements.
+
+        Parameters
+        ----------
+        name : str
+        spec : Array
+        """
         family = max((f for f in self.plan.elements.numbers if name.startswith(f + "_")), key=len)
         suffix, fields = name.removeprefix(family), self.plan.elements.fields[family]
         numbers, values = self.plan.elements.numbers[family], np.zeros(spec.shape, spec.dtype)
@@ -213,7 +255,13 @@ class ElementRecut:
         return values
 
     def point_table(self, name, spec):
-        """Return an array (components, points) of some points of a field."""
+        """Return an array (components, points) of some points of a field.
+
+        Parameters
+        ----------
+        name : str
+        spec : Array
+        """
         table, field = self.plan.elements.tables[name]
         fields = next(fields for fields in self.media if field in fields)
         target = np.zeros((self.plan.arrays[field].shape[0], spec.shape[0]), spec.dtype)
@@ -228,7 +276,13 @@ class ElementRecut:
         return np.ascontiguousarray(target[self.plan.arrays[table].data].T)
 
     def has(self, rank, table):
-        """Return True where another rank has a table."""
+        """Return True where another rank has a table.
+
+        Parameters
+        ----------
+        rank : int
+        table : str
+        """
         try:
             self.read(rank, table)
         except CratonError:

@@ -112,7 +112,8 @@ class Simulation:
         if any(table is not None for table in (source, receivers, wavelet)):
             scenario = self.changed(source, receivers, wavelet)
             plan = driver.plan(scenario, reuse=self._reuse)
-            waves.check_memory(plan, self._machine)
+            if plan.nbytes > self.plan.nbytes:
+                waves.check_memory(plan, self._machine)
         arrays = unchanged(plan, self._filled_for, self._arrays) if self._filled_for else {}
         program = waves.commit(scenario, plan, self._machine, arrays)
         self._filled_for, self._arrays = plan, {name: program.arrays[name] for name in fixed(plan)}

@@ -106,12 +106,14 @@ def in_memory(scenario, program, progress, comm):
     from craton.output.snapshot_memory import SnapshotMemory
 
     series = program.plan.snapshots
+    if not series:
+        return march(scenario, program, None, progress, comm)
     nbytes, (free, _) = sum(f.nbytes for f in series), host_memory()
     reason = "they are taken by one rank, or with a folder" if comm.size > 1 else ""
     if nbytes > SNAPSHOT_SHARE * free:
         reason = f"they need {nbytes / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free; give out="
-    if not series or reason:
-        if series and comm.rank == 0:
+    if reason:
+        if comm.rank == 0:
             logging.getLogger("craton").warning("snapshots are not taken: %s", reason)
         return march(scenario, program, None, progress, comm)
     memory = SnapshotMemory()

@@ -31,6 +31,7 @@ from craton.methods.finite_difference.discretisation import Discretisation
 from craton.methods.finite_difference.imaging import surface
 from craton.methods.shared import timing
 from craton.methods.shared.reuse import Reuse
+from craton.methods.shared.tables import sampling
 from craton.model.media import earth, rheology
 from craton.model.media.cells import Region
 from craton.survey import leapfrog, source_files
@@ -318,9 +319,10 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {})):
     arrays = wavefield(d) | relaxing.arrays(d) | material.arrays(d)
     pieces = {phase: list(launches) for phase, launches in more[1].items()}
     arrays |= more[0]
-    medium = (d.acoustic, d.shots, d.frequency)
-    for kind in (*BOUNDARIES.values(), laminate.laminate, contact.contact):
-        boundary_arrays, launches = reuse.get(kind.__name__, lambda kind=kind: kind(d), medium)
+    medium = (d.acoustic, d.shots)
+    kinds = dict.fromkeys(BOUNDARIES.values(), (*medium, d.frequency))
+    for kind, key in (kinds | dict.fromkeys((laminate.laminate, contact.contact), medium)).items():
+        boundary_arrays, launches = reuse.get(kind.__name__, lambda kind=kind: kind(d), key)
         arrays |= boundary_arrays
         for phase, phase_launches in launches.items():
             pieces.setdefault(phase, []).extend(phase_launches)
@@ -330,11 +332,12 @@ def arranged(d, sources, receivers, channels, reuse, more=({}, {})):
         pieces.setdefault(phase, []).extend(phase_launches)
     arrays |= fault_arrays
     band = max(fault_band, band if np.isfinite(band) or not fault_band else 0.0)
-    record_arrays, record = reuse.get(
-        "recording",
-        lambda: receiver_points.recording(d, channels, receivers, slots),
-        (d.acoustic, slots, channels, receivers.xyz.tolist()),
+    rows = reuse.get(
+        "rows of channels",
+        lambda: receiver_points.rows_of(d, channels, receivers),
+        (d.acoustic, channels, receivers.xyz.tolist()),
     )
+    record_arrays, record = sampling(*rows, slots, d.precision)
     arrays |= source_arrays | record_arrays
     steps = reuse.get(
         "steps", lambda: {name: steps_of(d, name) for name in ("velocity", "stress")}, medium

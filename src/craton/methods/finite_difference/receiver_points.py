@@ -14,7 +14,7 @@ from craton.methods.finite_difference import material
 from craton.methods.finite_difference.points import COMPONENT_AXES, nodes, place, velocity_at
 from craton.methods.finite_difference.scheme import VELOCITY
 from craton.methods.shared.interpolate import axis_weights_many
-from craton.methods.shared.tables import sampling, stacked_rows
+from craton.methods.shared.tables import stacked_rows
 
 ROWS = 1 << 20  # rows that are made at a time
 TILE = 64  # points of the grid to a side of the tiles in which the medium at the surface is asked
@@ -73,13 +73,6 @@ def pressure_rows(d, position):
     for field in d.normal:
         index, at, weights = nodes(d, field, position)
         yield index, -weights * material.trace_share(d, at)
-
-
-def recording(d, channels, receivers, slots):
-    """Arrays and launches that sample every channel into a ring of `slots` steps and count the
-    steps.
-    """
-    return sampling(*rows_of(d, channels, receivers), slots, d.precision)
 
 
 def rows_of(d, channels, receivers):

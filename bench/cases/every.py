@@ -18,8 +18,9 @@ from craton import api
 from craton.backends import backend
 from craton.comm.halos import exchange
 from craton.comm.local import Alone, spawn
-from craton.driver.checkpoint import Checkpoints, latest
+from craton.driver.checkpoint import Checkpoints
 from craton.driver.march import march
+from craton.driver.saved import latest
 from craton.driver.waves import commit
 from craton.methods.shared.ranks import plan_of_rank
 from craton.scenario import Scenario

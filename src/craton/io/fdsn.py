@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from craton.conventions import ORIGIN_TIME, bearings
+from craton.conventions import ORIGIN_TIME, bearings, geodesic
 
 # Band letters of the FDSN table by the lowest sampling rate, Hz (broad-band letters: synthetics
 # have no corner period).
@@ -153,14 +153,12 @@ def _paths(dataset, columns):
     start = _degrees_of_source(dataset) if on_earth else _metres_of_source(dataset)
     if start is None:
         return {}
-    if on_earth:
-        from obspy.geodetics import gps2dist_azimuth
-
-        ends = zip(columns["latitude"], columns["longitude"])
-        rows = np.array([gps2dist_azimuth(*start[:2], *end) for end in ends]).reshape(-1, 3)
-        paths = dict(zip(("distance", "azimuth", "back_azimuth"), rows.T))
-        return paths | {n: columns[n] for n in ("azimuth", "back_azimuth") if n in columns}
     names = ("distance", "azimuth", "back_azimuth")
+    if on_earth:
+        ends = columns["longitude"], columns["latitude"]
+        azimuth, back, distance = geodesic((start[1], start[0]), ends)
+        paths = dict(zip(names, (distance, azimuth, back)))
+        return paths | {n: columns[n] for n in ("azimuth", "back_azimuth") if n in columns}
     return dict(zip(names, bearings(columns["x"] - start[0], columns["y"] - start[1])))
 
 

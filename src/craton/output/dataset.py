@@ -372,6 +372,10 @@ def _coordinates(receivers, times, interval, quantities, motion):
             about = {"long_name": f"{dim} (E east, N north, Z up)"}
             along[dim] = (dim, np.array(named), about)
     coordinates = receiver_coordinates(receivers)
+    if receivers.stations is not None and receivers.stations.axes is None:
+        from craton.survey.globe import coordinates as paths_of
+
+        coordinates |= paths_of(receivers.stations)
     return {
         "receiver": coordinates.pop("receiver"),
         **along,

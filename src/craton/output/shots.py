@@ -237,7 +237,8 @@ def _sample_dataset(planned, output, motion, attributes):
         (),
         motion,
     )
-    return dataset if first.stations is None else local(dataset, first.stations)
+    on_earth = first.stations is not None and first.stations.axes is not None
+    return local(dataset, first.stations) if on_earth else dataset
 
 
 def _coordinates(sample, receivers, names, of_shots, times):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from craton.conventions import geodesic
 from craton.errors import ResourceError
 
 WGS84 = {  # grid mapping of CF
@@ -180,25 +181,6 @@ class Profile(Local):
             Positions, m.
         """
         return np.broadcast_to(super().axes(np.zeros((1, 3))), (len(xyz), 3, 3))
-
-
-def geodesic(start, ends):
-    """Azimuth at the start and back azimuth at each end, degrees, and length, m, of geodesics of
-    WGS84: three arrays (n,).
-
-    Parameters
-    ----------
-    start : (float, float)
-        Longitude and latitude, degrees.
-    ends : ((n,) array, (n,) array)
-        The same.
-    """
-    import pyproj
-
-    longitude, latitude = (np.asarray(degrees, float) for degrees in ends)
-    starts = (np.full(longitude.shape, float(degrees)) for degrees in start)
-    azimuth, back, distance = pyproj.Geod(ellps="WGS84").inv(*starts, longitude, latitude)
-    return np.asarray(azimuth) % 360, np.asarray(back) % 360, np.asarray(distance)
 
 
 def _projection(latitude):

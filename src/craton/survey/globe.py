@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from craton.conventions import TENSOR, VECTOR, bearings
+from craton.conventions import TENSOR, VECTOR, bearings, geodesic
 from craton.survey import geography
 
 CRS = "crs"  # coordinate of datasets that holds the grid mapping of CF
@@ -117,7 +117,7 @@ class Globe:
         (distance, azimuth), (_, back) = _bearing(self, at, xyz), _bearing(self, xyz, at)
         if self.chunk.figure is not None:
             start = self.chunk.frame.degrees(np.asarray(source, float))
-            azimuth, back, _ = geography.geodesic(start, (longitude, latitude))
+            azimuth, back, _ = geodesic(start, (longitude, latitude))
         return [
             *places,
             ("distance", distance, "degree"),

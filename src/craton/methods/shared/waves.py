@@ -68,10 +68,11 @@ class WaveMethod:
             dataset.attrs |= {
                 f"source_{axis}": value for axis, value in zip("xyz", plan.receivers.source)
             }
-        if plan.receivers.stations is not None:
+        stations = plan.receivers.stations
+        if stations is not None and stations.axes is not None:
             from craton.survey.globe import local
 
-            dataset = local(dataset, plan.receivers.stations)
+            dataset = local(dataset, stations)
         return dataset
 
     def estimate(self, plan, machine, step=None):

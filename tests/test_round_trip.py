@@ -9,10 +9,13 @@ import xarray as xr
 import craton
 from craton.cli.app import main
 from craton.errors import CratonError, ScenarioError
-from craton.io import quakeml, stationxml
+from craton.io import cmtsolution, fdsn, quakeml, stationxml
+from craton.io.contents import moment_tensor
 from craton.output.rotation import rotated
 from craton.scenario import loads
-from craton.survey import receivers
+from craton.shots.runs import on_earth
+from craton.survey import geography, receivers, source_files
+from craton.survey.shots import Shot
 
 obspy = pytest.importorskip("obspy")
 
@@ -399,3 +402,55 @@ def test_the_same_code_in_two_networks_of_two_files(folder):
     )
     with pytest.raises(ScenarioError, match='"A" is already taken by another receiver'):
         receivers.build(loads(twice, file=folder / "s.toml"))
+
+
+def test_first_lines_of_cmtsolutions(tmp_path):
+    """With letters glued to the year, without date, and with a date that is none."""
+    text = (DATA / "CMTSOLUTION").read_text()
+    rest = text.split("\n", 1)[1]
+    for first, expected in (
+        ("PDEW2015  9 16 22 54 32.90 -31.5700  -71.6700", "2015-09-16T22:54:32.900000"),
+        (" PDE 1999 12 31 23 59 60.00  0 0 0", "2000-01-01T00:00:00"),
+        ("my own source", None),
+    ):
+        (tmp_path / "C").write_text(f"{first}\n{rest}")
+        assert cmtsolution.read(tmp_path / "C")[0].origin == expected
+    (tmp_path / "C").write_text(f" PDE 1999 13 31 23 59 60.00  0 0 0\n{rest}")
+    with pytest.raises(ValueError, match="line 1: the origin time is no date"):
+        cmtsolution.read(tmp_path / "C")
+
+
+def test_a_rupture_has_a_hypocentre_and_a_centroid():
+    """Where it starts, and the mean by moment; both are in the event."""
+    file = DATA / "rupture_v1.srf"
+    here = "geographic = { longitude = -118.2, latitude = 34.1, azimuth = 10 }"
+    text = BOX.format(azimuth=0).replace(
+        'file = "near.xml"', 'line = { from = [0, 0, 0], to = [9, 0, 0], count = 2 }\nname = "R"'
+    )
+    text = "\n".join(here if "geographic" in line else line for line in text.splitlines())
+    scenario = loads(text.replace("quakeml", "srf").replace("event.xml", str(file)))
+    about = craton.plan(scenario).receivers
+    speeds = (5000.0, 2900.0, 2700.0)
+    (rupture,) = source_files.build_all(
+        scenario, lambda xyz: tuple(np.full(len(xyz), value) for value in speeds)
+    )
+    assert about.source == pytest.approx(rupture.points[np.argmin(rupture.onset)])
+    centre = geography.local_of(scenario.domain).whereabouts_of_source(np.array(rupture.xyz))
+    expected = {name.replace("source", "centroid"): value for name, value in centre.items()}
+    assert {name: about.event[name] for name in expected} == pytest.approx(expected)
+    moment = moment_tensor(about.event["source_moment_tensor"])
+    assert np.linalg.norm(moment) == pytest.approx(np.linalg.norm(rupture.moment), rel=1e-5)
+
+
+def test_shots_of_a_survey_have_their_own_times(folder):
+    """Two earthquakes: origin times and places over shot, which traces follow."""
+    first = loads(BOX.format(azimuth=35), file=folder / "s.toml")
+    second = loads(BOX.format(azimuth=35), ["time.origin=2001-02-03"], file=folder / "s.toml")
+    attributes, coordinates = on_earth([Shot("a", first), Shot("b", second)])
+    assert not attributes
+    dims, times, _ = coordinates["origin_time"]
+    assert dims == "shot" and list(times) == [ORIGIN, "2001-02-03T00:00:00"]
+    assert coordinates["source_longitude"][1] == pytest.approx(LONGITUDE, abs=1e-6)
+    assert coordinates["source_elevation"][1] == pytest.approx(-DEPTH)
+    data = xr.Dataset(coords=coordinates | {"shot": ["a", "b"]}).sel(shot="b")
+    assert fdsn.origin_time(data) == obspy.UTCDateTime(2001, 2, 3)

@@ -302,7 +302,7 @@ def plot(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="Figures: overview, records, gathers, snapshots, maps, section.",
+            help="Figures: overview, records, radial, gathers, snapshots, maps, section.",
             show_default=False,
         ),
     ] = None,

@@ -40,6 +40,7 @@ def dependencies():
             needed.append(name)
         elif (extra := line.split("extra ==")[1].strip(" \"'")) in (
             "seis",
+            "asdf",
             "plot",
             "netcdf",
             "mpi",

@@ -162,7 +162,7 @@ def _paths(dataset, columns):
     return dict(zip(names, bearings(columns["x"] - start[0], columns["y"] - start[1])))
 
 
-def source_place(dataset):
+def source_place(dataset, point="source"):
     """Latitude and longitude, degrees, and depth, m, of the source of a dataset; None where it does
     not say them.
 
@@ -172,31 +172,33 @@ def source_place(dataset):
     ----------
     dataset : xarray.Dataset
         Of one shot.
+    point : str
+        ``"source"``, or ``"centroid"`` where that is elsewhere.
 
     Returns
     -------
     tuple of float or None
     """
     if "longitude" in dataset.coords:
-        return _degrees_of_source(dataset)
-    metres = _metres_of_source(dataset)
+        return _degrees_of_source(dataset, point)
+    metres = _metres_of_source(dataset, point)
     if metres is None:
         return None
     return metres[1] / METRES_PER_DEGREE, metres[0] / METRES_PER_DEGREE, -metres[2]
 
 
-def _degrees_of_source(dataset):
+def _degrees_of_source(dataset, point="source"):
     """Latitude, longitude, degrees, and depth, m, that a dataset states; or None."""
-    place = [_stated(dataset, f"source_{name}") for name in ("latitude", "longitude", "depth")]
-    elevation = _stated(dataset, "source_elevation")
+    place = [_stated(dataset, f"{point}_{name}") for name in ("latitude", "longitude", "depth")]
+    elevation = _stated(dataset, f"{point}_elevation")
     if place[2] is None and elevation is not None:
         place[2] = 0.0 - elevation
     return None if None in place else tuple(place)
 
 
-def _metres_of_source(dataset):
+def _metres_of_source(dataset, point="source"):
     """x, y, z, m, that a dataset states; or None."""
-    place = [_stated(dataset, f"source_{axis}") for axis in "xyz"]
+    place = [_stated(dataset, f"{point}_{axis}") for axis in "xyz"]
     return None if None in place else tuple(place)
 
 

@@ -157,6 +157,8 @@ def event(dataset):
         raise CratonError("the waveforms do not say where their source is, so there is no event")
     latitude, longitude, depth = place
     where = {"latitude": latitude, "longitude": longitude, "depth": depth}
+    centroid = source_place(dataset, "centroid")
+    centre = where if centroid is None else dict(zip(where, centroid))
     hypocentre = library.Origin(
         time=origin_time(dataset), origin_type="hypocenter", evaluation_mode="manual", **where
     )
@@ -169,17 +171,17 @@ def event(dataset):
     )
     made.preferred_origin_id = hypocentre.resource_id
     if "source_moment_tensor" in dataset.attrs:
-        _add_mechanism(made, dataset, where)
+        _add_mechanism(made, dataset, centre)
     return made
 
 
-def _add_mechanism(made, dataset, where):
+def _add_mechanism(made, dataset, centre):
     """Add centroid, moment tensor and magnitude to an event."""
     from obspy.core import event as library
 
     six = [float(value) for value in np.ravel(dataset.attrs["source_moment_tensor"])]
     time = origin_time(dataset) + float(dataset.attrs["centroid_time"])
-    centroid = library.Origin(time=time, origin_type="centroid", **where)
+    centroid = library.Origin(time=time, origin_type="centroid", **centre)
     moment = float(np.linalg.norm(moment_tensor(six)) / np.sqrt(2))  # Silver and Jordan (1982)
     width = float(dataset.attrs.get("half_duration", 0.0))
     tensor = library.MomentTensor(

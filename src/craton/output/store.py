@@ -32,6 +32,7 @@ OWN = (
     "report.html",
     "overview.png",
     "records.png",
+    "radial.png",
     "snapshots.png",
     "maps.png",
     ".waveforms.zarr",

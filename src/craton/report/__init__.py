@@ -2,13 +2,14 @@
 
 from craton.report.earth_pictures import section
 from craton.report.fieldmaps import maps
-from craton.report.pictures import gathers, overview, records, snapshots
+from craton.report.pictures import gathers, overview, radial, records, snapshots
 
 # Name for `craton plot OUT NAME` -> function(out_dir, path=None) that writes a PNG and returns its
 # path.
 FIGURES = {
     "overview": overview,
     "records": records,
+    "radial": radial,
     "gathers": gathers,
     "snapshots": snapshots,
     "maps": maps,

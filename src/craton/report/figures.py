@@ -9,7 +9,7 @@ import numpy as np
 from craton.errors import ResourceError
 from craton.report.style import COLOURS, STYLE, prefixed, wave_colours
 
-COMPONENT_NAMES = {"E": "East", "N": "North", "Z": "Up"}
+COMPONENT_NAMES = {"E": "East", "N": "North", "Z": "Up", "R": "Radial", "T": "Transverse"}
 # More receivers than this are drawn as a section, traces over distance, instead of one panel per
 # component.
 FEW = 4

@@ -78,6 +78,21 @@ def records(out_dir, path=None):
     return _save(figures.record_section(waves, origin=origin), path or out_dir / "records.png")
 
 
+def radial(out_dir, path=None):
+    """All receivers as `records` has them, with radial and transverse components in place of east
+    and north; ``OUT/radial.png``.
+    """
+    from craton.output.rotation import rotated
+
+    out_dir = Path(out_dir)
+    waves = read_waveforms(out_dir)
+    if waves is None:
+        raise CratonError(f"{out_dir} has no waveforms to plot")
+    origin = _recorded_source(waves)
+    page = figures.record_section(rotated(waves), origin=origin[0] if origin else None)
+    return _save(page, path or out_dir / "radial.png")
+
+
 def gathers(out_dir, path=None):
     """Shot gathers over signed offset, time downwards; ``OUT/gathers.png``.
 

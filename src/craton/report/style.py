@@ -20,6 +20,7 @@ STYLE = {
 }
 # Okabe & Ito (2008), by the last letter of the component; P is pressure.
 COLOURS = {"E": "#0072b2", "N": "#d55e00", "Z": "#007a5a", "P": "#333333"}
+COLOURS |= {"R": COLOURS["E"], "T": COLOURS["N"]}
 # Blue through white to red-brown, equal in lightness on both sides.
 _WAVES = (
     "#08254f",

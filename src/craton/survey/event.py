@@ -6,6 +6,7 @@ import numpy as np
 
 from craton.survey.source_files import MIMIC_TRIANGLE, contents
 
+APART = 1.0  # m between hypocentre and centroid, from which both are stated
 SAMPLES = 4001  # of a wavelet, for its mean time and width
 ORDER = ("rr", "tt", "pp", "rt", "rp", "tp")  # r up, t south, p east, as in a CMTSOLUTION
 
@@ -73,8 +74,9 @@ def attributes(scenario, sources, earth=None):
     dict
         ``origin_time`` (ISO 8601, UTC); of sources in space with a moment and a pulse as wavelet
         ``source_moment_tensor`` (final moment in the order `ORDER`, N m), ``source_name``,
-        ``centroid_time`` (s after the origin time) and ``half_duration`` (s, of the Gaussian that
-        SPECFEM makes of it, as wide as the moment rate).
+        ``centroid_time`` (s after the origin time), ``half_duration`` (s, of the Gaussian that
+        SPECFEM makes of it, as wide as the moment rate); where the centroid is not at the
+        hypocentre, its place as ``centroid_x`` and so on, on Earth ``centroid_longitude`` and so on.
     """
     origin = origin_time(scenario)
     about = {} if origin is None else {"origin_time": origin}
@@ -91,8 +93,18 @@ def attributes(scenario, sources, earth=None):
     about["centroid_time"] = round(float(centroid), 9)
     if variance > 0:
         about["half_duration"] = float(MIMIC_TRIANGLE * np.sqrt(2 * variance))
-    name = name_of(scenario)
+    name, place = name_of(scenario), weights @ [source.xyz for source in moving]
+    if np.linalg.norm(place - moving[0].hypocentre) > APART:
+        about |= _centroid(place, earth)
     return about | ({"source_name": name} if name else {})
+
+
+def _centroid(xyz, earth):
+    """Attributes that say where the centroid is."""
+    if earth is None:
+        return {f"centroid_{axis}": float(value) for axis, value in zip("xyz", xyz)}
+    rows = earth.whereabouts_of_source(xyz).items()
+    return {name.replace("source_", "centroid_"): value for name, value in rows}
 
 
 def name_of(scenario):

@@ -59,6 +59,11 @@ class FiniteFault:
     delayed: bool = False
 
     @property
+    def hypocentre(self):
+        """Position of what slips first, (3,) m."""
+        return self.points[np.argmin(self.onset)]
+
+    @property
     def end(self):
         """Time at which each slip rate is over, s."""
         return self.onset + self.count * self.interval

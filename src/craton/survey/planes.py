@@ -54,6 +54,11 @@ class PlaneWave:
         """Position that may not lie outside."""
         return np.array([self.xyz])
 
+    @property
+    def hypocentre(self):
+        """Centre of the plane, (3,) m."""
+        return np.array(self.xyz)
+
     def describe(self):
         """Return the source in words: str."""
         east, north, up = self.direction

@@ -52,6 +52,11 @@ class PointSource:
         """Position, shape (1, 3)."""
         return np.array([self.xyz])
 
+    @property
+    def hypocentre(self):
+        """Position, (3,) m."""
+        return np.array(self.xyz)
+
     def describe(self):
         """Return the source in words: str."""
         return _force_words(self) if self.force is not None else _moment_words(self)

@@ -9,8 +9,8 @@ from craton.survey.globe import Globe, flat, stations, with_heights
 
 
 def located(receivers, scenario, sources):
-    """Return receivers with the position of the first source, their own on Earth and from that
-    source, and what is known of the event.
+    """Return receivers with the position of the first source (of a rupture where it starts), their
+    own on Earth and from that source, and what is known of the event.
 
     Parameters
     ----------
@@ -21,7 +21,9 @@ def located(receivers, scenario, sources):
     earth = places.globe_of(scenario) or geography.local_of(scenario.domain)
     if any(entry.shot or entry.shots for entry in scenario.source):
         sources = []
-    source = tuple(map(float, sources[0].points[0])) if sources and len(sources[0].points) else None
+    source = (
+        tuple(map(float, sources[0].hypocentre)) if sources and len(sources[0].points) else None
+    )
     return replace(
         receivers,
         source=source,

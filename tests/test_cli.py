@@ -167,7 +167,14 @@ def test_run_writes_what_it_says(cli, tmp_path):
         == there
         == {
             f"small/{n}"
-            for n in ("result.zarr", "run.json", "scenario.toml", "stations.xml", "waveforms.mseed")
+            for n in (
+                "event.quakeml",
+                "result.zarr",
+                "run.json",
+                "scenario.toml",
+                "stations.xml",
+                "waveforms.mseed",
+            )
         }
     )
     assert told("small")["state"] == "finished" and recorded("small").velocity.sizes == {

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from craton.conventions import ORIGIN_TIME, bearings, geodesic
+from craton.conventions import ORIGIN_TIME
+from craton.io.bearings import bearings, geodesic
 
 # Band letters of the FDSN table by the lowest sampling rate, Hz (broad-band letters: synthetics
 # have no corner period).

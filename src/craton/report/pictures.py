@@ -88,8 +88,11 @@ def radial(out_dir, path=None):
     waves = read_waveforms(out_dir)
     if waves is None:
         raise CratonError(f"{out_dir} has no waveforms to plot")
-    origin = _recorded_source(waves)
-    page = figures.record_section(rotated(waves), origin=origin[0] if origin else None)
+    sources = _scene(out_dir, waves)["sources"][:1]
+    if not _recorded_source(waves):  # the scenario knows it
+        named = (f"source_{axis}" for axis in "xyz")
+        waves = waves.assign_attrs(zip(named, map(float, *sources))) if sources else waves
+    page = figures.record_section(rotated(waves), origin=sources[0] if sources else None)
     return _save(page, path or out_dir / "radial.png")
 
 

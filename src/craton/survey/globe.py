@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from craton.conventions import TENSOR, VECTOR, bearings, geodesic
+from craton.conventions import TENSOR, VECTOR
+from craton.io.bearings import bearings, geodesic
 from craton.survey import geography
 
 CRS = "crs"  # coordinate of datasets that holds the grid mapping of CF

@@ -11,6 +11,7 @@ import pytest
 import craton
 from craton.backends import backend
 from craton.driver import trial
+from craton.methods import METHODS
 
 RECORDED = Path(__file__).parents[1] / "bench" / "results" / "estimates_cpu.json"
 
@@ -22,6 +23,15 @@ def test_recorded_estimates_hold():
     assert kinds == {"fd", "sem"} and len(rows) >= 14
     for row in rows:
         assert 1 / 1.5 < row["foretold"] / row["measured"] < 1.5, row
+
+
+@pytest.mark.parametrize(("method", "file"), [("fd", "fd_h200"), ("sem", "sem_bench_h200")])
+def test_what_is_assumed_of_gpus_holds_for_large_cases(method, file):
+    """Steps are not timed there; the share of the copy bandwidth is that of recorded runs within the same factor."""
+    rows = json.loads(RECORDED.with_name(f"{file}.json").read_text())["cases"]
+    reached = [row["fraction_of_copy_bandwidth"] for row in rows if row["points"] > 2e7]
+    assert len(reached) > 3
+    assert all(1 / 1.5 < METHODS[method].reached / share < 1.5 for share in reached)
 
 
 @pytest.mark.parametrize("method", ["fd", "sem"])

@@ -21,8 +21,9 @@ from craton.methods.finite_difference import (
     sensitivity,
     units,
 )
+from craton.methods.finite_difference.receiver_points import rows_of
 from craton.methods.shared.reuse import Reuse
-from craton.methods.shared.tables import injection, sampling, table_of
+from craton.methods.shared.tables import injection, sampling, stacked_rows, table_of
 from craton.model.media import earth
 from craton.survey import receivers as survey_receivers
 from craton.survey import source_files
@@ -189,11 +190,10 @@ class State:
     @cached_property
     def rows(self):
         """(index, weight) of each channel."""
-        d, xyz = self.d, self.problem.receivers.xyz
-        return [
-            _joined(points.channel_rows(d, c, None if c.terms else xyz[c.receiver]))
-            for c in self.problem.channels
-        ]
+        problem = self.problem
+        first, index, weight = rows_of(self.d, problem.channels, problem.receivers)
+        weight = weight.astype(float)
+        return [(index[a:b], weight[a:b]) for a, b in zip(first, first[1:])]
 
     def fills(self, plan):
         """Return what fills the material of a plan, see `Machine.commit`."""
@@ -246,7 +246,7 @@ class State:
 
     def _recording(self, plan, rows):
         """Return the plan with a record of all steps of some rows."""
-        arrays, launches = sampling(rows, plan.steps, plan.precision)
+        arrays, launches = sampling(*stacked_rows(rows), plan.steps, plan.precision)
         phases = (*plan.phases[:-1], replace(plan.phases[-1], launches=tuple(launches)))
         return replace(plan, arrays=plan.arrays | arrays, phases=phases, slots=plan.steps)
 

@@ -7,11 +7,12 @@ import pytest
 import xarray
 
 from craton.errors import ScenarioError
-from craton.model.ground import terrain
+from craton.model.ground import surfaces, terrain
 from craton.model.media import earth
 from craton.model.media.cells import Region
 from craton.scenario import Scenario, dumps, loads
 from craton.survey.geography import Local
+from craton.tables.on_earth import Frame
 
 rasterio = pytest.importorskip("rasterio")
 pytest.importorskip("rioxarray")
@@ -287,3 +288,39 @@ def test_prisms_of_a_model_with_files_on_longitude_and_latitude(tmp_path):
     _, vs, _ = earth.point_values(model, np.array([[1000.0, 500.0, -1000.0]]))
     lon, lat = Local(*AT, AZIMUTH).degrees(1000.0, 500.0)
     assert vs[0] == pytest.approx(speed(lon, lat, -1000.0), rel=2e-3)
+
+
+def test_a_profile_cuts_a_model_and_elevations_on_longitude_and_latitude(tmp_path):
+    emc(tmp_path / "emc.nc")
+    tif_of_degrees(tmp_path / "dem.tif")
+    model = {
+        "kind": "file",
+        "file": str(tmp_path / "emc.nc"),
+        "topography": {"file": str(tmp_path / "dem.tif")},
+    }
+    source = {
+        "kind": "explosion",
+        "at": [0, -3000],
+        "moment": 1e15,
+        "wavelet": {"kind": "gaussian", "tau": 1},
+    }
+    domain = {"origin": [-9000, -8000], "size": [18000, 10000], "spacing": 200}
+    domain["geographic"] = {"longitude": AT[0], "latitude": AT[1], "azimuth": AZIMUTH}
+    model = Scenario(
+        domain=domain, model=model, time={"duration": 1}, source=[source], receivers=[]
+    ).model
+    assert not earth.problems(model, Region((-9000, 0, -8000), (9000, 0, 2000)))
+    xyz = np.array([[x, 0.0, -2000.0] for x in (-8000, 0, 5000)])
+    degrees = Local(*AT, AZIMUTH).degrees(*xyz[:, :2].T)
+    assert earth.point_values(model, xyz)[1] == pytest.approx(speed(*degrees, -2000), rel=2e-3)
+    assert terrain.build(model).surface(xyz[:, 0], 0.0) == pytest.approx(height(*degrees), abs=0.6)
+
+
+def test_a_box_of_unknown_size_gets_all_of_a_file_and_nothing_beyond_it(tmp_path):
+    """The box of a mesh file is known only when that is read."""
+    tif_of_degrees(tmp_path / "dem.tif")
+    surface = surfaces.read(tmp_path / "dem.tif", frame=Frame(*AT, AZIMUTH))
+    local = Local(*AT, AZIMUTH)
+    x, y = local.xy([12.3, 12.5, 12.7], [47.05, 47.25, 47.4])
+    assert surface.at(x, y) == pytest.approx(height(*local.degrees(x, y)), abs=0.6)
+    assert np.isnan(surface.at(*local.xy(12.9, 47.25)))

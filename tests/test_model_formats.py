@@ -352,6 +352,7 @@ def test_segments_of_an_fsp_file_have_their_own_planes(tmp_path):
         (("Dx = 2.00 km", ""), "states no DX or INDX"),
         ((" 0.5 90", " x 90"), ":28: not all of"),
         (("SLIP", "SLOP"), "no column SLIP"),
+        (("TRUP  RISE", "TRUP  TW1"), r"slip in time windows \(TW1 ...\) is not supported"),
         (("TRUP  RISE", "TRUP  FALL"), None),
     ],
 )

@@ -1,5 +1,7 @@
 """Positions by longitude and latitude in a box: inline, in lines, grids, fibres and files."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -195,3 +197,20 @@ def test_wrong_files_of_stations_are_refused_with_their_line(name, text, message
     (tmp_path / name).write_text(text)
     with pytest.raises(ScenarioError, match=message):
         craton.plan(box(receivers=[{"file": str(tmp_path / name)}]))
+
+
+def test_elevations_of_a_file_are_refused_in_a_chunk_of_the_earth(tmp_path):
+    class Ground:
+        deep = False  # positions of a chunk already count from its ground
+
+        def xyz(self, longitude, latitude, depth):
+            return np.stack([longitude, latitude, -depth], axis=-1)
+
+    chunk = SimpleNamespace(globe=Ground())
+    (tmp_path / "a.csv").write_text("name,longitude,latitude,elevation\nA,12.5,47.25,100\n")
+    entry = SimpleNamespace(file=str(tmp_path / "a.csv"), coordinates="geographic")
+    with pytest.raises(ValueError, match="in a chunk of the Earth positions count from the ground"):
+        receivers.read_file(entry, chunk)
+    (tmp_path / "a.csv").write_text("name,longitude,latitude,depth\nA,12.5,47.25,100\n")
+    names, xyz, deep, _ = receivers.read_file(entry, chunk)
+    assert names == ["A"] and xyz.tolist() == [[12.5, 47.25, -100]] and not deep

@@ -11,6 +11,7 @@ import numpy as np
 from craton.io.srf import Rupture
 
 KEY = re.compile(r"(\w+)\s*=\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)")
+WINDOW = re.compile(r"(RK)?TW\d+", re.IGNORECASE)
 UNKNOWN = (-99.0, 999.0)  # "varies over the fault" and "not known"
 NEEDED = ("LAT", "LON", "Z", "SLIP")
 SAMPLES = 24  # of the slip rate over a rise time
@@ -191,6 +192,10 @@ def _rises(table, keys):
     """Rise times, s: those of the file, or their mean."""
     if "RISE" in table:
         rise = table["RISE"]
+    elif windows := [name for name in table if WINDOW.fullmatch(name)]:
+        raise ValueError(
+            f"slip in time windows ({', '.join(windows[:2])} ...) is not supported without a column RISE"
+        )
     else:
         try:
             rise = np.full(len(table["SLIP"]), _key(keys, "AVTR"))

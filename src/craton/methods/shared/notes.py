@@ -38,16 +38,22 @@ def receivers(plan, waveforms):
 
 
 def _on_earth(receivers):
-    """Longitude, latitude and position of the first receivers, where they are known."""
+    """Longitude, latitude and position of the first receivers, where they are known; in a chunk of
+    the Earth their depth.
+    """
     if receivers.stations is None:
         return []
-    degrees = {name: values for name, values, _ in receivers.stations.coordinates}
-    if "longitude" not in degrees:
+    on_earth = {name: values for name, values, _ in receivers.stations.coordinates}
+    if "longitude" not in on_earth:
         return []
-    columns = zip(receivers.names, degrees["longitude"], degrees["latitude"], receivers.xyz)
+    if "elevation" not in on_earth:
+        places = [f", depth {abs(round(depth, 3)):.6g} m" for depth in on_earth["depth"]]
+    else:
+        places = [f": ({x:.6g}, {y:.6g}, {z:.6g}) m" for x, y, z in receivers.xyz]
+    columns = zip(receivers.names, on_earth["longitude"], on_earth["latitude"], places)
     rows = [
-        (name, f"longitude {lon:.6g}, latitude {lat:.6g}: ({x:.6g}, {y:.6g}, {z:.6g}) m")
-        for name, lon, lat, (x, y, z) in [*columns][:LISTED]
+        (name, f"longitude {lon:.6g}, latitude {lat:.6g}{place}")
+        for name, lon, lat, place in [*columns][:LISTED]
     ]
     more = len(receivers) - LISTED
     return rows + ([("...", f"and {more} more")] if more > 0 else [])

@@ -119,6 +119,15 @@ def test_a_moved_folder_is_resumed_and_plotted(moved):
     assert (out / "inputs" / "CMT").read_text() == CMT
 
 
+def test_a_figure_without_its_scenario_says_so(moved, tmp_path, caplog):
+    from craton.report import fieldmaps, pictures
+
+    (tmp_path / "scenario.toml").write_text("[domain\n")
+    assert pictures._scene(tmp_path)["title"] == "" and fieldmaps.outlines(tmp_path) == []
+    assert caplog.text.count("scenario.toml cannot be read, the figure is drawn without it") == 2
+    assert fieldmaps.outlines(moved / "whole") == []  # waves have no prisms
+
+
 def test_what_changed_is_named(moved):
     records = json.loads((moved / "whole" / "run.json").read_text())["inputs"]
     stations = moved / "whole" / "inputs" / "stations.csv"
@@ -150,7 +159,8 @@ def test_large_files_are_referenced_and_names_stay_apart(tmp_path):
             ).receivers
         }
     )
-    both = inputs.Inputs(scenario, other)
+    both = inputs.Inputs(scenario, other)  # as of a survey, whose scenarios are in a folder
+    assert tomllib.loads(both.text(other, "../inputs"))["model"]["file"] == "../inputs/model.zarr"
     assert both.files("inputs")[f"{tmp_path}/b/stations.csv"] == "inputs/2_stations.csv"
 
 

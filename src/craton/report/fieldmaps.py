@@ -2,6 +2,7 @@
 borehole.
 """
 
+import logging
 from pathlib import Path
 
 import numpy as np
@@ -227,14 +228,28 @@ def _setting(dataset):
     )
 
 
+def warn_unread(out_dir, error):
+    """Log that the scenario of a run cannot be read: figures then lack what only it says.
+
+    Parameters
+    ----------
+    out_dir : path-like
+    error : Exception
+    """
+    message = "%s/scenario.toml cannot be read, the figure is drawn without it: %s"
+    logging.getLogger("craton").warning(message, out_dir, error)
+
+
 def outlines(out_dir):
     """Bodies of the run's scenario, seen from above; none where it cannot be read."""
     from craton.scenario import load
 
     try:
-        tables = load(Path(out_dir) / "scenario.toml").prisms
-    except (OSError, ScenarioError, AttributeError):
+        scenario = load(Path(out_dir) / "scenario.toml")
+    except (OSError, ScenarioError) as error:
+        warn_unread(out_dir, error)
         return []
+    tables = getattr(scenario, "prisms", ())
     shapes = []
     for body in (
         body

@@ -1,6 +1,5 @@
 """PNG pictures of a finished or stopped run, made from its OUT directory alone."""
 
-import logging
 from pathlib import Path
 
 import numpy as np
@@ -232,7 +231,7 @@ def _scene(out_dir, waves=None):
     try:
         scenario = load(Path(out_dir) / "scenario.toml")
     except (OSError, ScenarioError) as error:
-        warn_unread(out_dir, error)
+        fieldmaps.warn_unread(out_dir, error)
         return {"title": title, "sources": recorded, "interfaces": []}
     if not hasattr(scenario, "source"):
         return {"title": scenario.title, "sources": [], "interfaces": []}
@@ -242,18 +241,6 @@ def _scene(out_dir, waves=None):
         "sources": sources or recorded,
         "interfaces": _interfaces(scenario.model),
     }
-
-
-def warn_unread(out_dir, error):
-    """Log that the scenario of a run cannot be read: figures then lack what only it says.
-
-    Parameters
-    ----------
-    out_dir : path-like
-    error : Exception
-    """
-    message = "%s/scenario.toml cannot be read, the figure is drawn without it: %s"
-    logging.getLogger("craton").warning(message, out_dir, error)
 
 
 def _recorded_source(waves):

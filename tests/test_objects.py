@@ -167,6 +167,17 @@ def test_a_table_of_sources_gives_every_mechanism():
     )
 
 
+def test_a_simulation_takes_objects_as_well(scenario):
+    simulation = craton.Simulation(scenario, device="cpu")
+    table = pandas.DataFrame({"longitude": [12.5], "latitude": [47.25]}, index=["TOP"])
+    changed = simulation.changed(event(3000.0), table, WAVELET)
+    assert changed.source[0].wavelet.tau == 0.4 and changed.model == scenario.model
+    assert source_files.build_all(changed)[0].xyz[2] == -3000
+    assert receivers.build(changed).names == ["TOP"]
+    with pytest.raises(ScenarioError, match="xarray Dataset cannot stand here"):
+        simulation.changed(source=crust())
+
+
 def test_times_of_a_table_of_sources_are_the_origin_time_and_shifts():
     rows = {"x": [0.0, 0.0], "y": [0.0, 0.0], "z": [-1.0, -2.0], "moment": [1.0, 1.0]}
     rows |= {"time": ["2020-01-01T00:00:02.5", "2020-01-01T01:00:00+01:00"], "time_shift": [0, 1]}

@@ -6,6 +6,7 @@ from craton.errors import Problem, ScenarioError
 from craton.methods import METHODS
 from craton.methods.shared.reuse import Reuse
 from craton.tables.fields import Table
+from craton.tables.objects import as_files
 
 
 class Simulation:
@@ -66,8 +67,9 @@ class Simulation:
 
         Parameters
         ----------
-        source, receivers : table, dict, or list of these, optional
-            In place of those of the scenario, as in `craton.Scenario`.
+        source, receivers : table, dict, object, or list of these, optional
+            In place of those of the scenario, as in `craton.Scenario`: also an Event or Inventory
+            of ObsPy, or a pandas.DataFrame.
         wavelet : table or dict, optional
             In place of the wavelet of every source.
 
@@ -81,6 +83,9 @@ class Simulation:
         tables = {name: getattr(self.scenario, name) for name in self.scenario.model_fields_set}
         given = {"source": source, "receivers": receivers}
         tables |= {name: _listed(value) for name, value in given.items() if value is not None}
+        tables, problems = as_files(tables)
+        if problems:
+            raise ScenarioError(problems)
         if wavelet is not None:
             sources = _listed(tables["source"])
             tables["source"] = [{**table, "wavelet": wavelet} for table in sources]

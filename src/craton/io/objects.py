@@ -121,8 +121,9 @@ def _write_dataset(dataset, path):
 
 
 def _write_table(table, path):
-    # an index that has a name, such as the codes of stations, is a column
-    table.to_csv(path, index=table.index.name is not None)
+    # an index that has a name, or holds the codes of stations, is a column
+    labelled = table.index.name is not None or table.index.inferred_type == "string"
+    table.to_csv(path, index=labelled, index_label=table.index.name or "name")
 
 
 def _write_event(event, path):

@@ -99,7 +99,7 @@ class Case:
         samples = experiment.samples
         peaks = np.abs(samples).max(axis=0)  # 0 of the pressure on a free surface
         residual = self.rng.standard_normal(samples.shape) / np.where(peaks > 0, peaks, np.inf)
-        back, series = experiment.adjoint(residual), experiment.state.series
+        back, series = experiment.adjoint(residual, by_sources=True), experiment.linear.series
         other = sum(
             float(series[step][:, n] @ source["series"])
             for name, step in (("force", "velocity"), ("moment", "stress"))

@@ -140,6 +140,12 @@ def test_checkpoints_give_the_same_bits(plain):
     )
 
 
+def test_nothing_undefined_is_read(plain):
+    """A machine with nan wherever nothing was promised gives the same bits."""
+    other = Case(scenario(), device="hostile")
+    np.testing.assert_array_equal(other.problem.jac(other.m), plain.problem.jac(plain.m))
+
+
 def test_every_third_step_is_nearly_as_good():
     """Some ten steps in the shortest period: products need two samples of theirs."""
     smooth = {"wavelet": {"kind": "ricker", "frequency": 15, "delay": 0.08}}

@@ -118,7 +118,7 @@ class Experiment:
 
     # --- transposed ---------------------------------------------------------------------------
 
-    def adjoint(self, derivative, illumination=False):
+    def adjoint(self, derivative, illumination=False, by_sources=False):
         """Return what the misfit changes by, by cells and by sources, from its derivative by the
         samples of `run`.
 
@@ -127,15 +127,17 @@ class Experiment:
         derivative : (steps, channels) array
         illumination : bool
             Also return the energy of the forward wavefield's accelerations.
+        by_sources : bool
+            Also return the derivatives by the sources.
 
         Returns
         -------
         dict
-            ``cells``: dJ/d(rho, kappa, mu); ``force``, ``moment``: what `State.by_sources` returns;
-            ``illumination``: (nz, ny, nx), (m/s2)2 s, where it was asked for.
+            ``cells``: dJ/d(rho, kappa, mu); where it was asked for ``force``, ``moment``: what
+            `State.by_sources` returns; ``illumination``: (nz, ny, nx), (m/s2)2 s.
         """
         scale = float(np.abs(derivative).max(initial=0)) or 1.0
-        program = self._other("adjoint")
+        program = self._other("adjoint", by_sources=by_sources)
         series = (derivative[::-1] / scale).astype(program.plan.precision)
         self.machine.fill(program.arrays["residual_series"], series)
         light = np.zeros(self.linear.d.shape) if illumination else None
@@ -144,31 +146,36 @@ class Experiment:
             march(program, self.steps - last, self.steps - first)
             if illumination:
                 light += self._energy((last - first - 1) // self.every + 1)
-        return self._by_medium(program, derivative, scale) | (
-            {"illumination": light} if illumination else {}
-        )
+        taps = self._taps(program, scale)
+        out = {"cells": self._by_medium(program, derivative, scale, taps, by_sources)}
+        if by_sources:
+            out |= {name: self.state.by_sources(name, values) for name, values in taps.items()}
+        return out | ({"illumination": light} if illumination else {})
 
-    def _by_medium(self, program, derivative, scale):
-        """Return the result of `adjoint` from the sums and taps of the transposed run."""
-        state = self.state
-        taps = {
+    def _taps(self, program, scale):
+        """Return what a transposed run sampled in the places of sources, first step first."""
+        return {
             name: scale * program.host(name).astype(float)[::-1]
             if name in program.arrays
             else np.zeros((self.steps, 0))
             for name in ("force", "moment")
         }
+
+    def _by_medium(self, program, derivative, scale, taps, by_sources):
+        """Return dJ/d(rho, kappa, mu) from the sums and taps of a transposed run."""
+        state = self.state
         extra = self.record[:, state.columns :]
         ratios = [
             float(derivative[:, one.column] @ extra[:, n])
             for n, one in enumerate(state.of_receivers)
         ]
         for name, step, table in self._of_sources():
+            first = state.units_of(name) if by_sources else 0
             ratios += [
-                float(state.series[step][:, one.column] @ taps[name][:, state.units_of(name) + n])
+                float(self.linear.series[step][:, one.column] @ taps[name][:, first + n])
                 for n, one in enumerate(table)
             ]
-        cells = state.gradient(program.host("sums"), ratios, scale * self.every)
-        return {"cells": cells} | {name: state.by_sources(name, taps[name]) for name in taps}
+        return state.gradient(program.host("sums"), ratios, scale * self.every)
 
     def _of_sources(self):
         """(tap, half step, dependences) of forces and moments."""
@@ -203,7 +210,7 @@ class Experiment:
         for name, step, table in self._of_sources():
             if table:
                 columns = [one.column for one in table]
-                series = state.series[step][:, columns] * ratios[at : at + len(table)]
+                series = self.linear.series[step][:, columns] * ratios[at : at + len(table)]
                 self.machine.fill(program.arrays[f"{name}_series"], series.astype(precision))
             at += len(table)
         for segment in self.segments:
@@ -214,17 +221,18 @@ class Experiment:
             samples[:, one.column] += ratios[n] * self.record[:, state.columns + n]
         return samples
 
-    def _other(self, name):
+    def _other(self, name, **options):
         """Return the transposed or the perturbed steps as a program at rest; its medium and the
         store are those of the forward one.
         """
-        if name not in self.others:
-            plan = getattr(self.state, name)(self.slots, self.every)
+        key = (name, *options.values())
+        if key not in self.others:
+            plan = getattr(self.state, name)(self.slots, self.every, **options)
             shared = {key: self.program.arrays[key] for key in ("material", "store")}
-            self.others[name] = self.machine.commit(plan, self.state.fills(plan), shared)
+            self.others[key] = self.machine.commit(plan, self.state.fills(plan), shared)
         else:
-            rest(self.others[name])
-        return self.others[name]
+            rest(self.others[key])
+        return self.others[key]
 
 
 def slots_for(count, slot, state, memory, every):

@@ -204,7 +204,9 @@ class Problem:
             _, derivative = self.judged(n, self._samples(n))
             linear = experiment.linear
             part = sources.dataset(
-                experiment.adjoint(derivative), linear, [s.name for s in linear.sources]
+                experiment.adjoint(derivative, by_sources=True),
+                linear,
+                [s.name for s in linear.sources],
             )
             shot = ("source", np.full(part.sizes["source"], self.names[n]))
             parts.append(part.assign_coords(shot=shot) if self.names[n] else part)

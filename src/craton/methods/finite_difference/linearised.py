@@ -139,6 +139,16 @@ class Linearised:
         averages = material.cells(self.d, self.grid, 0, self.grid.shape[0])
         return tuple(np.array(v, float) for v in averages)
 
+    @cached_property
+    def series(self):
+        """What forces and moments inject at each step, (steps, sources) by half step."""
+        arrays, _, _ = points.sources(self.d, self.sources)
+        return {
+            step: np.asarray(arrays[f"{step}_series"].data, float)
+            for step in increments.PARTS
+            if f"{step}_series" in arrays
+        }
+
     @property
     def waves(self):
         """What is computed: ``"acoustic"``, ``"P-SV"``, ``"SH"`` or, in space, ``"elastic"``."""
@@ -208,16 +218,6 @@ class State:
         """The plan of a run, as `craton plan` would make it of this medium."""
         return self._arranged(self.problem.sources)
 
-    @cached_property
-    def series(self):
-        """What forces and moments inject at each step, (steps, sources) by half step."""
-        arrays = self.plain.arrays
-        return {
-            step: np.asarray(arrays[f"{step}_series"].data, float)
-            for step in increments.PARTS
-            if f"{step}_series" in arrays
-        }
-
     def forward(self, slots, every=1):
         """Return the plan of steps that store their increments and record all channels, and behind
         these what multiplies the ratios of `dependences.of_receivers`, at every step.
@@ -250,16 +250,26 @@ class State:
         phases = (*plan.phases[:-1], replace(plan.phases[-1], launches=tuple(launches)))
         return replace(plan, arrays=plan.arrays | arrays, phases=phases, slots=plan.steps)
 
-    def adjoint(self, slots, every=1):
-        """Return the plan of the transposed steps; see `adjoint.plan`."""
+    def adjoint(self, slots, every=1, by_sources=False):
+        """Return the plan of the transposed steps; see `adjoint.plan`.
+
+        Parameters
+        ----------
+        slots, every : int
+            See `increments`.
+        by_sources : bool
+            Sample the fields in the places of the sources: of unit sources, before the dependences.
+        """
         residuals = [self.medium.of_receivers(rows) for rows in self.rows]
         taps = {
             name: [self.medium.of_sources(rows) for rows in table]
             for name, table in (
-                ("moment", [*self._of_units("moment"), *(v.rows for v in self.of_moments)]),
-                ("force", [*self._of_units("force"), *(v.rows for v in self.of_forces)]),
+                ("moment", [v.rows for v in self.of_moments]),
+                ("force", [v.rows for v in self.of_forces]),
             )
         }
+        for name in taps if by_sources else ():
+            taps[name] = [*map(self.medium.of_sources, self._of_units(name)), *taps[name]]
         return adjoint.plan(self.d, residuals, taps, slots, every)
 
     def _of_units(self, kind):
@@ -324,7 +334,7 @@ class State:
             (steps,), series as the leapfrog has them.
         """
         sources = {"force": self.forces, "moment": self.moments}[kind]
-        series = self.series.get({"force": "velocity", "moment": "stress"}[kind])
+        series = self.problem.series.get({"force": "velocity", "moment": "stress"}[kind])
         count = units.PARTS[kind]
         return [
             units.collected(source, kind, taps[:, count * n : count * (n + 1)], series[:, n])

@@ -84,6 +84,8 @@ kind = "quakeml"
 file = "event.xml"
 [[receivers]]
 file = "all.xml"
+[output]
+waveforms = ["velocity", "acceleration"]
 """
 
 
@@ -285,6 +287,9 @@ def test_the_whole_earth(around):
     assert sum(map(len, stations.values())) == 20
     check_event(result.event())
     check_traces(result.stream(), result.inventory(), stations, float(result.dataset.time[0]))
+    velocity, rate = (result.dataset[name].values for name in ("velocity", "acceleration"))
+    slopes = (velocity[..., 2:] - velocity[..., :-2]) / (2 * result.plan.dt)
+    assert np.linalg.norm(rate[..., 1:-1] - slopes) < 0.1 * np.linalg.norm(slopes)
 
 
 def test_radial_and_transverse(boxes, folder):

@@ -14,6 +14,10 @@ from craton.core.subdomain import Subdomain, Totals
 from craton.text import html_sections, megabytes
 
 LANES = 8  # elements side by side where the CPU computes on vectors of them
+RECORD_IN_MEMORY = 1 << 28  # bytes of a record on the host; larger ones wait in a file of OUT
+RECORD_BLOCK = 16 << 20  # bytes of samples that are corrected, filtered and laid out at a time
+RECORD_RECEIVER = 2560  # bytes of the objects that name and place a receiver, and of its files
+RECORD_WORK = 10  # bytes of memory for a byte of such a block: transforms in double precision
 # kinds of arrays that change in time, where nothing fills them
 STATE = ("wavefield", "boundary", "boundary points", "memory variables", "memory")
 
@@ -385,6 +389,21 @@ class Plan(StepPlan):
     def end(self):
         """Time at which the waveforms end, s."""
         return self.start + (self.steps - self.extra) * self.dt
+
+    @property
+    def record_bytes(self):
+        """Bytes of all samples of all channels."""
+        return self.steps * len(self.channels) * np.dtype(self.precision).itemsize
+
+    @property
+    def record_memory(self):
+        """Bytes of the host that the record of a run with a folder takes on rank 0, beside the
+        arrays: the samples, where they stay in memory, and the work on a block of them.
+        """
+        nbytes = self.record_bytes
+        waiting = nbytes if nbytes <= RECORD_IN_MEMORY else 0
+        named = RECORD_RECEIVER * len(self.receivers.names)
+        return waiting + named + RECORD_WORK * min(nbytes, RECORD_BLOCK)
 
     @property
     def changing(self):

@@ -7,7 +7,9 @@ import time
 
 import numpy as np
 
+from craton.comm import agreed
 from craton.comm.local import Alone
+from craton.driver import records
 from craton.driver.snapshots import Camera, Collected, tiling
 from craton.errors import ComputationError, Interrupted
 
@@ -41,6 +43,8 @@ class Recorder:
         Steps that were done before.
     before : ndarray, optional
         Samples of these steps, (begun, channels), on rank 0.
+    waveforms : craton.driver.records.Waveforms, optional
+        On rank 0 of a run with a folder: where samples wait, and how they are written.
     pictures : callable, optional
         ``pictures(series)`` gives the function that makes a picture of a `SnapshotSeries` from a
         dict of host arrays (`craton.methods.protocol.Method.picture_maker`).
@@ -59,6 +63,7 @@ class Recorder:
         before=None,
         pictures=None,
         chunks=None,
+        waveforms=None,
     ):
         self.program, self.plan, self.snapshots, self.progress = (
             program,
@@ -68,8 +73,9 @@ class Recorder:
         )
         self.comm, self.gathering, self.pictures = comm or Alone(), self.plan.gathering, pictures
         columns = len(self.plan.channels) if self.comm.rank == 0 else 0
-        self.samples = np.empty((self.plan.steps, columns), self.plan.precision)
-        self.checkpoints, self.chunks = checkpoints, chunks
+        space = waveforms.space if waveforms else np.empty
+        self.samples = space((self.plan.steps, columns), self.plan.precision)
+        self.checkpoints, self.chunks, self.waveforms = checkpoints, chunks, waveforms
         self.begun = self.done = self.drained = self.guarded = begun
         if before is not None:
             self.samples[:begun] = before
@@ -153,7 +159,8 @@ class Recorder:
             self.done - self.begun - 1, 1
         )
         due = bool(self.checkpoints and self.checkpoints.due())
-        told = self.comm.gather((self.trouble(), self.stopped, pace, due))
+        late = bool(self.waveforms and self.plan.channels and self.waveforms.due())
+        told = self.comm.gather((self.trouble(), self.stopped, pace, due, late))
         self.guarded = self.done
         self.pause = max(1, int(min(GUARD_EVERY, self.patience / max(told[0][2], 1e-9))))
         trouble = next((text for text, *_ in told if text), None)
@@ -169,6 +176,8 @@ class Recorder:
             raise error
         if told[0][3] and self.done < self.plan.steps:
             self.keep()
+        elif told[0][4] and self.done < self.plan.steps:
+            self.write_waveforms()
 
     def keep(self):
         """Write a checkpoint, where there is a place for it; all ranks after the same step."""
@@ -176,11 +185,22 @@ class Recorder:
         if self.checkpoints:
             self.checkpoints.save(self.done, self.recorded)
 
+    def write_waveforms(self):
+        """Write the waveforms so far; all ranks after the same step."""
+        self.drain()
+        with agreed(self.comm):
+            if self.waveforms:
+                self.waveforms.write(self.recorded)
+
     @property
     def patience(self):
-        """Seconds until ranks talk again, or until it is looked whether a checkpoint is due."""
-        every = self.checkpoints and self.checkpoints.every
-        return min(LISTEN if self.comm.size > 1 else np.inf, every / 20 if every else np.inf)
+        """Seconds until ranks talk again, or until it is looked whether a checkpoint or the writing
+        of waveforms is due.
+        """
+        if not self.checkpoints:
+            return LISTEN if self.comm.size > 1 else np.inf
+        every = min(self.checkpoints.every or np.inf, records.INTERVAL)
+        return min(LISTEN if self.comm.size > 1 else np.inf, every / 20)
 
     def trouble(self):
         """Return what is wrong with the wavefield, in words, or None."""

@@ -1,8 +1,10 @@
 """What a run leaves: one class for all methods."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from craton.errors import ComputationError, CratonError
 from craton.text import html_sections
@@ -70,6 +72,32 @@ class Result:
         from craton.output.snapshots import read_series
 
         return {f.name: read_series(self.out, f.name) for f in self.plan.snapshots}
+
+    def part(self, receivers, holds, first=0):
+        """Return the result of some channels.
+
+        Parameters
+        ----------
+        receivers : Receivers
+            Their receivers.
+        holds : callable
+            Whether a channel is one of them.
+        first : int
+            Number of the first receiver here.
+        """
+        plan = self.plan
+        columns = [n for n, channel in enumerate(plan.channels) if holds(channel)]
+        channels = [
+            replace(plan.channels[n], receiver=plan.channels[n].receiver - first) for n in columns
+        ]
+        return Result(
+            self.scenario,
+            replace(plan, channels=channels, receivers=receivers),
+            np.array(self.samples[:, columns]),
+            self.report,
+            self.out,
+            self.error,
+        )
 
     def finished(self):
         """Return self, or raise the error that ended the run early."""

@@ -4,11 +4,12 @@ kept of it.
 
 import logging
 import time
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from craton.core.plan import RECORD_IN_MEMORY
+from craton.driver.records import Waveforms, opened, write_records
 from craton.driver.result import Result
 from craton.errors import CratonError, Interrupted, ResourceError
 from craton.methods import METHODS
@@ -21,8 +22,17 @@ def check_memory(planned, machine, ranks=1):
     """Refuse what does not fit into the machine's free memory; on a CPU into the host's, for all
     its `ranks`.
     """
-    free, _ = machine.memory()
-    needed = planned.nbytes * (ranks if machine.shares_host_memory else 1)
+    from craton.backends.cpu import host_memory
+
+    (free, _), (host, _) = machine.memory(), host_memory()
+    needed, record = planned.nbytes, planned.record_memory if planned.rank == 0 else 0
+    if machine.shares_host_memory:
+        needed = needed * ranks + record
+    elif record > host:
+        raise ResourceError(
+            f"the record needs {record / 2**30:.1f} GiB, {host / 2**30:.1f} GiB are free on this "
+            "host: take fewer receivers"
+        )
     if needed > free:
         fits = planned.grid.coarser(1.01 * (needed / free) ** (1 / 3))
         raise ResourceError(
@@ -67,7 +77,7 @@ def check_disk(scenario, planned, out, force):
     check_out(out, force)
     check_space(
         out,
-        4 * planned.steps * len(planned.channels)
+        planned.record_bytes * (2 if planned.record_bytes > RECORD_IN_MEMORY else 1)
         + sum(f.nbytes for f in planned.snapshots)
         + state,
     )
@@ -143,7 +153,7 @@ def with_snapshots(scenario, program, out, progress, comm, store, saved):
                 if (comm.rank == 0) == first:
                     declare(program.plan, writer, first, saved, chunks)
                     writer.settle()
-        flush = partial(flushed, scenario, program, store) if store else None
+        waveforms = Waveforms(scenario, program, store) if store else None
         checkpoints = Checkpoints(
             out,
             program,
@@ -151,10 +161,12 @@ def with_snapshots(scenario, program, out, progress, comm, store, saved):
             Inputs(scenario).text(scenario),
             scenario.run.checkpoint,
             writer.settle,
-            flush,
+            waveforms.write if waveforms else None,
             saved.step if saved else 0,
         )
-        result = march(scenario, program, writer, progress, comm, checkpoints, saved, chunks)
+        result = march(
+            scenario, program, writer, progress, comm, checkpoints, saved, chunks, waveforms
+        )
         with agreed(comm):
             if comm.rank:
                 writer.close(last=False)
@@ -200,14 +212,6 @@ def declare(planned, writer, create, saved=None, chunks=None):
         )
 
 
-def flushed(scenario, program, store, samples):
-    """Write the waveforms of a run that goes on."""
-    write_records(
-        Result(scenario, program.plan, samples, {"device": program.backend.describe()}, store.path),
-        store,
-    )
-
-
 def keep(result, store):
     """Write waveforms in every format that can be written."""
     from craton.output import export
@@ -215,28 +219,24 @@ def keep(result, store):
     write_records(result, store)
     # the other formats know one experiment
     if len(result.plan.receivers) and len(result.samples) and not result.plan.shots:
-        export(result.dataset, store.path, result.scenario.output.network)
+        export(opened(result, store), store.path, result.scenario.output.network)
     if result.plan.cells is not None:
         from craton.io.vtu import write_mesh
 
         write_mesh(store.path / MESH, result.plan.cells, cell_data=result.plan.cells.values)
 
 
-def write_records(result, store):
-    """Write waveforms and fibres to the store."""
-    from craton.output.dataset import time_axis
-
-    plan = result.plan
-    samples = len(
-        time_axis(plan.steps - plan.extra, plan.dt, plan.start, result.scenario.output.sampling)
-    )
-    if plan.receivers.fibres is not None and len(result.samples):
-        store.write_fibres(result.fibres, samples)
-    if len(plan.receivers) and len(result.samples):
-        store.write_waveforms(result.dataset, samples)
-
-
-def march(scenario, program, writer, progress, comm, checkpoints=None, saved=None, chunks=None):
+def march(
+    scenario,
+    program,
+    writer,
+    progress,
+    comm,
+    checkpoints=None,
+    saved=None,
+    chunks=None,
+    waveforms=None,
+):
     """Return the time loop with its recorder; an error that ends it early is kept in the result,
     beside what was recorded.
 
@@ -260,7 +260,7 @@ def march(scenario, program, writer, progress, comm, checkpoints=None, saved=Non
         pictures = METHODS[scenario.method].picture_maker
         begun = saved.step if saved else 0
         recorder = Recorder(
-            program, writer, report, comm, checkpoints, begun, before, pictures, chunks
+            program, writer, report, comm, checkpoints, begun, before, pictures, chunks, waveforms
         )
         with Signals(recorder):
             try:

@@ -1,10 +1,14 @@
 """MiniSEED and ObsPy streams of waveforms, with FDSN channel codes."""
 
+from pathlib import Path
+
 import numpy as np
 
 from craton.errors import ResourceError
 from craton.io.fdsn import channel_code, components, sites, span
 from craton.io.obspy_files import has_obspy
+
+BLOCK_BYTES = 16 << 20  # of waveforms that are in memory at a time where a file is written
 
 
 def stream(dataset, network="XX"):
@@ -46,9 +50,15 @@ def stream(dataset, network="XX"):
                 for trace in stream(dataset.sel(shot=name), network)
             ]
         )
+    return obspy.Stream(list(_traces(dataset, network)))
+
+
+def _traces(dataset, network):
+    """Traces one after another, receivers some at a time."""
+    import obspy
+
     interval = float(dataset.time.attrs["sampling_interval"])
     begin, _ = span(dataset)
-    traces = []
     for site, quantity, component, values in _rows(dataset, network):
         location, channel = channel_code(quantity, component, interval)
         header = {
@@ -63,8 +73,7 @@ def stream(dataset, network="XX"):
         # A type read from zarr says "<", which ObsPy takes for the other byte order.
         native = np.empty(values.shape, values.dtype.newbyteorder("="))
         native[...] = values
-        traces.append(obspy.Trace(native, header))
-    return obspy.Stream(traces)
+        yield obspy.Trace(native, header)
 
 
 def _geometry(site):
@@ -89,11 +98,14 @@ def _of_shot(trace, name):
 
 def _rows(dataset, network):
     """(site, quantity, component, values (time,)) by receiver."""
-    columns = list(components(dataset))
-    for row, site in enumerate(sites(dataset, network)):
-        for quantity, component, values in columns:
-            if not np.isnan(values[row]).all():
-                yield site, quantity, component, values[row]
+    named, size = sites(dataset, network), sum(array.nbytes for array in dataset.data_vars.values())
+    count = max(1, BLOCK_BYTES // max(size // max(len(named), 1), 1))
+    for first in range(0, len(named), count):
+        columns = list(components(dataset.isel(receiver=slice(first, first + count))))
+        for row, site in enumerate(named[first : first + count]):
+            for quantity, component, values in columns:
+                if not np.isnan(values[row]).all():
+                    yield site, quantity, component, values[row]
 
 
 def write(dataset, path, network="XX"):
@@ -113,8 +125,26 @@ def write(dataset, path, network="XX"):
     """
     if not has_obspy(path):
         return False
-    traces = stream(dataset, network)
-    if not len(traces) or not dataset.sizes["time"]:
+    if not dataset.sizes["time"]:
         return False
-    traces.write(str(path), format="MSEED")
-    return True
+    size = sum(array.nbytes for array in dataset.data_vars.values())
+    if "shot" in dataset.dims or size <= BLOCK_BYTES:
+        traces = stream(dataset, network)
+        if len(traces):
+            traces.write(str(path), format="MSEED")
+        return len(traces) > 0
+    return _write_in_blocks(_traces(dataset, network), path)
+
+
+def _write_in_blocks(traces, path):
+    """Write traces behind each other, so that they need not be in memory together."""
+    import obspy
+
+    count = 0
+    with open(path, "wb") as file:
+        for trace in traces:
+            obspy.Stream([trace]).write(file, format="MSEED")
+            count += 1
+    if not count:
+        Path(path).unlink()
+    return count > 0

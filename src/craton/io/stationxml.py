@@ -1,10 +1,14 @@
 """StationXML: stations and channels, through ObsPy."""
 
+import io
+
 import numpy as np
 
 from craton.io.contents import Stations, unique_codes
 from craton.io.fdsn import CODES, channel_code, components, orientation, sites, span
 from craton.io.obspy_files import has_obspy, read_with_obspy
+
+BLOCK = 500  # stations whose objects, 50 kB each, are in memory together where a file is written
 
 
 def recognises(path):
@@ -99,12 +103,17 @@ def inventory(dataset, network="XX"):
     -------
     obspy.Inventory
     """
+    return _inventory(dataset, sites(dataset, network))
+
+
+def _inventory(dataset, some):
+    """Return the inventory of some sites of a dataset."""
     from obspy.core import inventory as library
 
     names = [(quantity, part) for quantity, part, _ in components(dataset.isel(time=slice(0, 0)))]
     interval, dates = float(dataset.time.attrs["sampling_interval"]), span(dataset)
     stations = {}
-    for site in sites(dataset, network):
+    for site in some:
         channels = [_channel(*name, interval, site, dates) for name in names]
         stations.setdefault(site.network, []).append(_station(site, channels, dates))
     networks = [
@@ -132,8 +141,23 @@ def write(dataset, path, network="XX"):
     """
     if not has_obspy(path):
         return False
-    inventory(dataset, network).write(str(path), format="STATIONXML")
+    stations = sites(dataset, network)
+    with open(path, "wb") as file:
+        for first in range(0, max(len(stations), 1), BLOCK):
+            some = stations[first : first + BLOCK]
+            head, networks, tail = _parts(_inventory(dataset, some))
+            file.write(networks if first else head + networks)
+        file.write(tail)
     return True
+
+
+def _parts(stations):
+    """Return the text of an inventory: what comes before its networks, they, what comes behind."""
+    text = io.BytesIO()
+    stations.write(text, format="STATIONXML")
+    head, begin, rest = text.getvalue().partition(b"  <Network ")
+    networks, end, tail = rest.rpartition(b"</Network>\n")
+    return head, begin + networks + end, tail if end else rest
 
 
 def _station(site, channels, dates):

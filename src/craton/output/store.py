@@ -271,7 +271,8 @@ class Store:
 
         Parameters
         ----------
-        dataset : xarray.Dataset
+        dataset : xarray.Dataset, or iterable of them
+            Several follow each other along `receiver`, so that they need not be in memory together.
         samples : int, optional
             Times that there will be at the end. With the same number each time, a kill at any
             moment leaves a store that opens and has the series as they were before or are now.
@@ -289,13 +290,12 @@ class Store:
         aside = self.path / ".waveforms.zarr"
         try:
             _remove(aside)
-            dataset.to_zarr(
-                aside,
-                mode="w",
-                zarr_format=ZARR_FORMAT,
-                consolidated=False,
-                encoding=_encoding(dataset, samples),
-            )
+            how = {"zarr_format": ZARR_FORMAT, "consolidated": False}
+            for n, part in enumerate([dataset] if hasattr(dataset, "to_zarr") else dataset):
+                if n:
+                    part.to_zarr(aside, append_dim="receiver", **how)
+                else:
+                    part.to_zarr(aside, mode="w", encoding=_encoding(part, samples), **how)
             _move_in(aside, target)
             if target != self.zarr:
                 import zarr

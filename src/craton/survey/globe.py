@@ -226,10 +226,16 @@ class Stations:
     coordinates: list
     attributes: dict
 
-    def first(self):
-        """Return the `Stations` of the first receiver alone."""
-        rows = [(name, values[:1], unit) for name, values, unit in self.coordinates]
-        return replace(self, axes=None if self.axes is None else self.axes[:1], coordinates=rows)
+    def part(self, some):
+        """Return those of a slice of the receivers.
+
+        Parameters
+        ----------
+        some : slice
+        """
+        coordinates = [(name, values[some], unit) for name, values, unit in self.coordinates]
+        axes = None if self.axes is None else self.axes[some]
+        return Stations(axes, coordinates, self.attributes)
 
 
 def stations(earth, xyz, source=None):

@@ -101,15 +101,28 @@ class Receivers:
 
     def first(self):
         """Return the first receiver alone, without fibres."""
-        stations = None if self.stations is None else self.stations.first()
-        codes = {name: getattr(self, name) for name in ("networks", "codes", "elevation")}
+        return self.part(0, 1)
+
+    def part(self, first, last):
+        """Return the receivers from number `first` up to `last`, excluded, without fibres; texts
+        are arrays of one width for all parts.
+
+        Parameters
+        ----------
+        first, last : int
+        """
+        some = slice(first, last)
+        texts = {
+            name: None if (values := getattr(self, name)) is None else np.array(values, str)[some]
+            for name in ("names", "networks", "codes")
+        }
         return replace(
             self,
-            names=self.names[:1],
-            xyz=self.xyz[:1],
+            xyz=self.xyz[some],
             fibres=None,
-            stations=stations,
-            **{name: None if column is None else column[:1] for name, column in codes.items()},
+            stations=None if self.stations is None else self.stations.part(some),
+            elevation=None if self.elevation is None else self.elevation[some],
+            **texts,
         )
 
     def fibre_channels(self):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from craton.core.plan import RECORD_IN_MEMORY
 from craton.survey import geography
 from craton.survey import sources as survey_sources
 
@@ -91,6 +92,18 @@ def memory(plan):
             "total",
             f"{plan.nbytes / 2**20:,.1f} MiB, {per_point:.1f} bytes per grid point ({numbers:.1f} {plan.precision})",
         ),
+        *record_on_host(plan),
+    ]
+
+
+def record_on_host(plan):
+    """Return memory of the samples of all steps on the host, and the file in which large ones wait."""
+    if not plan.record_bytes:
+        return []
+    samples = f"{plan.record_bytes / 2**20:,.1f} MiB of samples"
+    where = " in a file of OUT" if plan.record_bytes > RECORD_IN_MEMORY else ""
+    return [
+        ("record on the host", f"{plan.record_memory / 2**20:,.1f} MiB at most; {samples}{where}")
     ]
 
 

@@ -105,10 +105,10 @@ def blocks(result):
         yield result
         return
     for first in range(0, len(receivers), count):
-        some = range(first, min(first + count, len(receivers)))
+        numbers = range(first, min(first + count, len(receivers)))
         yield result.part(
-            receivers.part(some.start, some.stop),
-            lambda channel, some=some: channel.receiver in some and not channel.terms,
+            receivers.part(numbers.start, numbers.stop),
+            lambda channel, numbers=numbers: channel.receiver in numbers and not channel.terms,
             first,
         )
 

@@ -106,14 +106,14 @@ def inventory(dataset, network="XX"):
     return _inventory(dataset, sites(dataset, network))
 
 
-def _inventory(dataset, some):
+def _inventory(dataset, places):
     """Return the inventory of some sites of a dataset."""
     from obspy.core import inventory as library
 
     names = [(quantity, part) for quantity, part, _ in components(dataset.isel(time=slice(0, 0)))]
     interval, dates = float(dataset.time.attrs["sampling_interval"]), span(dataset)
     stations = {}
-    for site in some:
+    for site in places:
         channels = [_channel(*name, interval, site, dates) for name in names]
         stations.setdefault(site.network, []).append(_station(site, channels, dates))
     networks = [
@@ -144,8 +144,8 @@ def write(dataset, path, network="XX"):
     stations = sites(dataset, network)
     with open(path, "wb") as file:
         for first in range(0, max(len(stations), 1), BLOCK):
-            some = stations[first : first + BLOCK]
-            head, networks, tail = _parts(_inventory(dataset, some))
+            places = stations[first : first + BLOCK]
+            head, networks, tail = _parts(_inventory(dataset, places))
             file.write(networks if first else head + networks)
         file.write(tail)
     return True

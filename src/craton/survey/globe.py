@@ -226,15 +226,15 @@ class Stations:
     coordinates: list
     attributes: dict
 
-    def part(self, some):
+    def part(self, rows):
         """Return those of a slice of the receivers.
 
         Parameters
         ----------
-        some : slice
+        rows : slice
         """
-        coordinates = [(name, values[some], unit) for name, values, unit in self.coordinates]
-        axes = None if self.axes is None else self.axes[some]
+        coordinates = [(name, values[rows], unit) for name, values, unit in self.coordinates]
+        axes = None if self.axes is None else self.axes[rows]
         return Stations(axes, coordinates, self.attributes)
 
 

@@ -111,17 +111,17 @@ class Receivers:
         ----------
         first, last : int
         """
-        some = slice(first, last)
+        rows = slice(first, last)
         texts = {
-            name: None if (values := getattr(self, name)) is None else np.array(values, str)[some]
+            name: None if (values := getattr(self, name)) is None else np.array(values, str)[rows]
             for name in ("names", "networks", "codes")
         }
         return replace(
             self,
-            xyz=self.xyz[some],
+            xyz=self.xyz[rows],
             fibres=None,
-            stations=None if self.stations is None else self.stations.part(some),
-            elevation=None if self.elevation is None else self.elevation[some],
+            stations=None if self.stations is None else self.stations.part(rows),
+            elevation=None if self.elevation is None else self.elevation[rows],
             **texts,
         )
 

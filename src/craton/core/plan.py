@@ -17,7 +17,8 @@ LANES = 8  # elements side by side where the CPU computes on vectors of them
 RECORD_IN_MEMORY = 1 << 28  # bytes of a record on the host; larger ones wait in a file of OUT
 RECORD_BLOCK = 16 << 20  # bytes of samples that are corrected, filtered and laid out at a time
 RECORD_RECEIVER = 2560  # bytes of the objects that name and place a receiver, and of its files
-RECORD_WORK = 10  # bytes of memory for a byte of such a block: transforms in double precision
+# bytes of memory for a byte of such a block: transforms in double precision; where there are several
+RECORD_WORK, RECORD_WORK_OF_SEVERAL = 7.5, 10.0
 # kinds of arrays that change in time, where nothing fills them
 STATE = ("wavefield", "boundary", "boundary points", "memory variables", "memory")
 
@@ -403,7 +404,9 @@ class Plan(StepPlan):
         nbytes = self.record_bytes
         waiting = nbytes if nbytes <= RECORD_IN_MEMORY else 0
         named = RECORD_RECEIVER * len(self.receivers.names)
-        return waiting + named + RECORD_WORK * min(nbytes, RECORD_BLOCK)
+        if nbytes > RECORD_BLOCK:
+            return waiting + named + int(RECORD_WORK_OF_SEVERAL * RECORD_BLOCK)
+        return waiting + named + int(RECORD_WORK * nbytes)
 
     @property
     def changing(self):

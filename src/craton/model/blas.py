@@ -2,11 +2,27 @@
 cores each waits for the other.
 """
 
+import sys
 from contextlib import contextmanager
+from functools import lru_cache
 from threading import Lock
 
 LOCK = Lock()
 BLOCKS = []  # one entry for each block that is open; the first holds the limits to set back
+
+
+@lru_cache(1)
+def controller(modules):
+    """Return what sets the threads of the libraries that are loaded, looked for anew when the
+    number of imported modules has changed: that takes milliseconds.
+
+    Parameters
+    ----------
+    modules : int
+    """
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 @contextmanager
@@ -16,10 +32,9 @@ def one_thread():
     Blocks may lie in one another and, in several threads, end in any order: the first to begin sets
     the limit, the last to end lifts it. OpenMP, which our own kernels use, keeps its threads.
     """
-    from threadpoolctl import threadpool_limits
-
     with LOCK:
-        BLOCKS.append(None if BLOCKS else threadpool_limits(1, user_api="blas"))
+        limits = None if BLOCKS else controller(len(sys.modules)).limit(limits=1, user_api="blas")
+        BLOCKS.append(limits)
     try:
         yield
     finally:

@@ -262,12 +262,12 @@ def assemble(d, scenario, sources, receivers, channels, reuse=None):
     team, reuse = d.subdomain.team, reuse or Reuse(keep=False)
     of_medium = (id(d.families), d.dt, d.units)
     arrays, elements, edges, exchanges = reuse.get("elements", lambda: elements_of(d), of_medium)
-    source_arrays, injections, band = points.sources(d, sources)
+    source_arrays, injections, band = points.sources(d, sources, reuse=reuse)
     slots = timing.slots(d.steps, len(channels))
     channels, gathering, record_arrays, record = reuse.get(
         "recording",
         lambda: points.recording(d, channels, receivers, slots, team),
-        (of_medium, channels, slots, receivers.xyz.tolist()),
+        (channels, slots, receivers.xyz.tolist()),
     )
     arrays = arrays | source_arrays | record_arrays
     recording = Phase("record", tuple(replace(launch, outer=True) for launch in record))

@@ -18,6 +18,7 @@ from craton.core.gathering import partial_sums
 from craton.core.plan import Array, Launch
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.methods.shared import points as operators
+from craton.methods.shared.reuse import Reuse
 from craton.methods.shared.sharing import SingleRank
 from craton.methods.shared.slip import BLOCK, MOST, SORTED, available, joined, windows
 from craton.methods.shared.tables import injection, of_values, sampling, stacked_rows, table_of
@@ -85,7 +86,7 @@ def _not_in_fluid(source):
 # --- in -------------------------------------------------------------------------------------------
 
 
-def sources(d, all_sources, carried=np.inf):
+def sources(d, all_sources, carried=np.inf, reuse=None):
     """Return arrays and launches that add all sources to "force" and "potential_force" at the start
     of a step, and the highest frequency.
 
@@ -95,6 +96,8 @@ def sources(d, all_sources, carried=np.inf):
     all_sources : list of PointSource and FiniteFault
     carried : float
         Frequency up to which the slip rates of finite faults are kept, Hz.
+    reuse : craton.methods.shared.reuse.Reuse, optional
+        Keeps the parts that elements take, for sources that differ in their wavelets only.
 
     Returns
     -------
@@ -108,7 +111,10 @@ def sources(d, all_sources, carried=np.inf):
     if points:
         series, rates = histories(d, points)
         bands = [leapfrog.band(rates, d.dt)]
-        index, weight, column = rows_of_points(d, points)
+        placed = [[np.asarray(v).tolist() for v in (s.xyz, s.force, s.moment)] for s in points]
+        index, weight, column = (reuse or Reuse(keep=False)).get(
+            "rows of sources", lambda: rows_of_points(d, points), placed
+        )
         in_fluid = (
             index >= d.offset("potential_force") if d.state.fluid else np.zeros(len(index), bool)
         )

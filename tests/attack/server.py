@@ -1,0 +1,184 @@
+"""Command lines of craton, each in a child of a process that has imported everything: bounded in memory, time and files."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+CPU = 20  # s of a command line; slower than SLOW is a failure
+SLOW = 10  # s
+MEMORY = 2 << 30  # bytes resident; more is a failure
+ADDRESS_SPACE = 8 << 30  # bytes that may be asked for
+FILE = 1 << 30  # bytes of a file
+GOOD = (0, 2, 3, 4, 75)  # exit codes that are answers
+TAIL = 3000  # characters of output that are returned
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a command line ended.
+
+    Parameters
+    ----------
+    code : int
+        Exit code; minus the number of a signal.
+    seconds : float
+        Of CPU.
+    nbytes : int
+        Most that was resident.
+    text, error : str
+        Ends of standard output and standard error.
+    """
+
+    code: int
+    seconds: float
+    nbytes: int
+    text: str
+    error: str
+
+    @property
+    def failures(self):
+        """What is wrong with the answer: list of str."""
+        kinds = []
+        if self.code < 0:
+            kinds.append(f"signal {signal.Signals(-self.code).name}")
+        elif self.code not in GOOD:
+            kinds.append(f"exit {self.code}")
+        if "Traceback (most recent" in self.error:
+            kinds.append("traceback")
+        if "RuntimeWarning" in self.error or "DeprecationWarning" in self.error:
+            kinds.append("warning of a library")
+        if self.seconds > SLOW:
+            kinds.append(f"over {SLOW} s")
+        if self.nbytes > MEMORY:
+            kinds.append("over 2 GB")
+        if self.code == 0 and any(word in self.text.split() for word in ("nan", "inf", "-inf")):
+            kinds.append("accepted nonsense")
+        return kinds
+
+
+class Server:
+    """The process that has imported craton; asked from here."""
+
+    def __enter__(self):
+        environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        words = [sys.executable, "-m", "attack.server"]
+        self.process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=Path(__file__).parents[1],
+        )
+        return self
+
+    def __exit__(self, *error):
+        self.process.stdin.close()
+        self.process.wait(60)
+
+    def ask(self, words, folder):
+        """Answer to a command line in a folder."""
+        print(json.dumps([words, str(folder)]), file=self.process.stdin, flush=True)
+        return Answer(**json.loads(self.process.stdout.readline()))
+
+
+def serve():
+    """Answer command lines from standard input until it ends."""
+    import pkgutil
+    from importlib import import_module
+
+    import craton
+
+    libraries = (
+        "scipy.interpolate",
+        "xarray",
+        "h5netcdf",
+        "h5py",
+        "zarr",
+        "pyproj",
+        "rich.progress",
+        "obspy",
+    )
+    modules = [
+        m.name
+        for m in pkgutil.walk_packages(craton.__path__, "craton.")
+        if "__main__" not in m.name
+    ]
+    for name in (*modules, *libraries):
+        with suppress(ImportError):
+            import_module(name)
+    for line in sys.stdin:
+        print(json.dumps(bounded(*json.loads(line))), flush=True)
+
+
+def bounded(words, folder):
+    """Fields of the Answer to a command line that runs in a child."""
+    with tempfile.TemporaryFile() as text, tempfile.TemporaryFile() as error:
+        began = time.monotonic()
+        child = os.fork()
+        if not child:
+            work(words, folder, text, error)
+        status, usage = wait(child, began)
+        ends = [(file.seek(0), file.read())[1].decode(errors="replace") for file in (text, error)]
+    return {
+        "code": os.waitstatus_to_exitcode(status),
+        "seconds": round(usage.ru_utime + usage.ru_stime, 3),
+        "nbytes": usage.ru_maxrss * 1024,
+        "text": ends[0][:TAIL] + ends[0][-TAIL:],
+        "error": ends[1][-TAIL:],
+    }
+
+
+def wait(child, began):
+    """Status and usage of a child, which is killed with all that it started after a while."""
+    while True:
+        done, status, usage = os.wait4(child, os.WNOHANG)
+        if done:
+            return status, usage
+        if time.monotonic() - began > 6 * CPU:
+            os.killpg(child, signal.SIGKILL)
+        time.sleep(0.002)
+
+
+def work(words, folder, text, error):
+    """Run a command line in this child and end it."""
+    code = 1
+    try:
+        os.setpgid(0, 0)
+        os.chdir(folder)
+        null = os.open(os.devnull, os.O_RDONLY)
+        for number, file in enumerate((null, text.fileno(), error.fileno())):
+            os.dup2(file, number)
+        for kind, most in (
+            (resource.RLIMIT_AS, ADDRESS_SPACE),
+            (resource.RLIMIT_CPU, CPU),
+            (resource.RLIMIT_FSIZE, FILE),
+            (resource.RLIMIT_CORE, 0),
+        ):
+            resource.setrlimit(kind, (most, most))
+        from craton.cli import main
+
+        code = main(words)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    serve()

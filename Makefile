@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint clean attack
 
 demo: $(VENV)/demo
 	$(BIN)/craton run examples/two_layers.toml -o demo-two-layers --force
@@ -33,3 +33,11 @@ $(VENV)/dev: $(VENV)/bin/python pyproject.toml
 
 clean:
 	rm -rf $(VENV) demo-two-layers
+
+# Damaged inputs, damaged run folders and killed processes for an hour; bounded in memory, time and processes.
+attack: $(VENV)/dev
+	cd tests && ../$(BIN)/python -m attack inputs --seconds 1500 --seed $${SEED:-0} --keep attack-failures
+	cd tests && ../$(BIN)/python -m attack folders --seconds 900 --seed $${SEED:-0}
+	cd tests && ../$(BIN)/python -m attack kills --seconds 600 --seed $${SEED:-0}
+	cd tests && ../$(BIN)/python -m attack survey --seconds 300
+	cd tests && ../$(BIN)/python -m attack soak --seconds 300

@@ -2,6 +2,8 @@
 warning.
 """
 
+from contextlib import contextmanager
+
 from craton.errors import Problem, ScenarioError
 
 
@@ -91,6 +93,23 @@ def refuse(key, message, remedy=""):
     error = ScenarioError([Problem(key, message, remedy)])
     error.args = (in_words(error.problems[0]),)
     raise error
+
+
+@contextmanager
+def results_of(out):
+    """Inside, what a damaged store makes its library raise is a problem of OUT.
+
+    Parameters
+    ----------
+    out : path-like
+    """
+    from craton.io.contents import FileError, errors_of_libraries
+
+    try:
+        with errors_of_libraries(out):
+            yield
+    except FileError as error:
+        refuse("OUT", str(error), f"craton check {out} says what is damaged")
 
 
 def known(key, name, names, noun):

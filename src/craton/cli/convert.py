@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from craton.cli.check import refuse
+from craton.cli.check import refuse, results_of
 from craton.io import FORMATS
 from craton.text import listed
 
@@ -38,6 +38,13 @@ def command(
     if not (Path(out) / "result.zarr").is_dir():
         remedy = "name the folder that craton run or craton survey wrote to"
         refuse("OUT", f"{out} holds no run: result.zarr is missing", remedy)
+    with results_of(out):
+        written(row, path, out, quantity, component, shot, series, rotate)
+    print(path)
+
+
+def written(row, path, out, quantity, component, shot, series, rotate):
+    """Write the file in the format of a row; see `command`."""
     write = row.function(row.write)
     if row.holds == "snapshots":
         write(snapshots(out, series), path)
@@ -55,7 +62,6 @@ def command(
                 f"{path} was not written",
                 "its library is missing (see the message above), or the run has no such thing",
             )
-    print(path)
 
 
 def row_of(path):

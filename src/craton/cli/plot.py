@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from craton.cli.check import known, refuse
+from craton.cli.check import known, refuse, results_of
 
 
 def command(out, names=("overview",)):
@@ -20,4 +20,5 @@ def command(out, names=("overview",)):
             "name the folder that craton run wrote to",
         )
     for name in names:
-        print(FIGURES[name](out))
+        with results_of(out):
+            print(FIGURES[name](out))

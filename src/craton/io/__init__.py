@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from craton.io.contents import FileError, UnknownFormat
+from craton.io.contents import FileError, UnknownFormat, errors_of_libraries
 
 
 @dataclass(frozen=True)
@@ -176,4 +176,5 @@ def read(path, holds, name=None, **options):
             f"{holds} files with the suffix {path.suffix or '(none)'} are not supported",
             f"Supported are {known}.",
         )
-    return row.function(row.read)(path, **options)
+    with errors_of_libraries(path):
+        return row.function(row.read)(path, **options)

@@ -2,9 +2,15 @@
 of a file.
 """
 
+import gc
+import sys
+import traceback
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
+
+from craton.errors import CratonError
 
 
 class FileError(ValueError):
@@ -19,6 +25,60 @@ class FileError(ValueError):
     def __init__(self, message, remedy=""):
         super().__init__(message)
         self.remedy = remedy
+
+
+@contextmanager
+def errors_of_libraries(path):
+    """Inside, whatever a library raises on a damaged file becomes a FileError that names it.
+
+    Errors of this package outside its readers stay what they are, and so do files that cannot be
+    opened.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Raises
+    ------
+    FileError
+    """
+    try:
+        yield
+    except (FileError, CratonError, MemoryError):
+        raise
+    except Exception as error:
+        if getattr(error, "errno", None) or not _from_reader(error):
+            raise
+        close_quietly(error)
+        reason = " ".join(str(error).split())[:300]
+        raise FileError(
+            f"cannot read {path}: {type(error).__name__}: {reason}",
+            "The file is damaged, or it is of another format than its name says.",
+        ) from error
+
+
+def _from_reader(error):
+    """Whether an error was raised by a library, or in a module of this package that reads files."""
+    trace = error.__traceback__
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    module = trace.tb_frame.f_globals.get("__name__", "")
+    return not module.startswith("craton.") or module.startswith("craton.io")
+
+
+def close_quietly(error):
+    """Let go of what the frames of an error hold: files that were opened half way print tracebacks
+    of their own when they are closed.
+    """
+    before, sys.unraisablehook = sys.unraisablehook, lambda unraisable: None
+    try:
+        chain = error
+        while chain is not None:
+            traceback.clear_frames(chain.__traceback__)
+            chain = chain.__cause__ or chain.__context__
+        gc.collect()
+    finally:
+        sys.unraisablehook = before
 
 
 class UnknownFormat(FileError):

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from craton.io.contents import FileError
+from craton.io.contents import FileError, close_quietly, errors_of_libraries
 from craton.units import UnitError, si
 
 SUFFIXES = (".nc", ".nc4", ".grd", ".cdf", ".zarr")
@@ -56,8 +56,9 @@ def opened(path):
         dataset = xarray.open_dataset(path, decode_times=False, **kind)
     # each engine has its own kinds of failure; all mean the same to the user
     except Exception as error:
+        close_quietly(error)
         raise _unreadable(path, error) from error
-    with dataset:
+    with dataset, errors_of_libraries(path):
         try:
             yield dataset
         except OSError as error:

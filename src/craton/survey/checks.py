@@ -67,7 +67,8 @@ def outside(scenario, xyz):
     bad = np.flatnonzero(~(beyond <= 1e-9 * size).all(axis=1))
     if not len(bad):
         return _in_the_air(scenario, xyz)
-    axis = int(np.nan_to_num(beyond[bad[0]] / size, nan=np.inf).argmax())
+    with np.errstate(all="ignore"):  # a plane is 0 wide, a position may be anything
+        axis = int(np.nan_to_num(beyond[bad[0]] / size, nan=np.inf).argmax())
     return int(bad[0]), *_outside_words(
         "xyz"[axis],
         xyz[bad[0], axis],

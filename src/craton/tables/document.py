@@ -91,10 +91,33 @@ def reads(text, check, overrides=(), file="scenario", synonyms=None):
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         return Reading(None, (_not_toml(text, str(error)),), file, text, overrides)
+    except (ValueError, RecursionError):  # of Python itself
+        problem = Problem(
+            "",
+            "a number has thousands of digits, or tables are nested hundreds deep",
+            "no key needs that: check the file",
+        )
+        return Reading(None, (problem,), file, text, overrides)
+    long = _long_integers(values)
+    if long:
+        return Reading(None, long, file, text, overrides)
     problems = _override(values, overrides, synonyms or {})
     _resolve_files(values, os.path.dirname(os.path.abspath(file)))
     scenario, more = check(values)
     return Reading(scenario, (*problems, *more), file, text, overrides)
+
+
+def _long_integers(values, key=""):
+    """Problems of integers that no TOML reader has to take: beyond 64 bits."""
+    if isinstance(values, dict | list):
+        items = values.items() if isinstance(values, dict) else enumerate(values)
+        keyed = ((f"{key}.{name}".lstrip("."), value) for name, value in items)
+        return tuple(problem for name, value in keyed for problem in _long_integers(value, name))
+    if type(values) is int and not -(2**63) <= values < 2**63:
+        digits = len(str(abs(values)))
+        remedy = "write it with an exponent, such as 1e20, or correct it"
+        return (Problem(key, f"an integer of {digits} digits is beyond 64 bits", remedy),)
+    return ()
 
 
 def checked(reading):

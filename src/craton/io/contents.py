@@ -69,6 +69,10 @@ def _from_reader(error):
 def close_quietly(error):
     """Let go of what the frames of an error hold: files that were opened half way print tracebacks
     of their own when they are closed.
+
+    Parameters
+    ----------
+    error : Exception
     """
     before, sys.unraisablehook = sys.unraisablehook, lambda unraisable: None
     try:

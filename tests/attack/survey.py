@@ -1,0 +1,109 @@
+"""A survey of a thousand shots on a local Dask cluster whose workers are killed at random: shots lost, work repeated, overhead."""
+
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+SHOTS, SHARE = 1000, 0.05  # kills: as many as 5 % of the shots
+LINE = 'name = "S"\nshots = {{ from = [1200, 1500, -1000], to = [1800, 1500, -1000], count = {} }}'
+
+
+def survey_of(shots, steps):
+    """A survey of small shots, with no snapshots."""
+    from smallcase import TEXT
+
+    from craton import shots as surveys
+    from craton.scenario import loads
+
+    snapshots = TEXT[TEXT.index("[[snapshots]]") : TEXT.index("[output]")]
+    text = TEXT.replace(snapshots, "").replace("duration = 1.0", f"duration = {steps * 0.0157}")
+    text = text.replace("at = [1500, 1500, -1000]", LINE.format(shots))
+    return surveys.prepare(loads(text, ("run.threads=1",)))
+
+
+def attack(seconds, most, seed, workers=2, steps=200):
+    """Run the survey without kills and with; what was lost, repeated and spent beside the shots."""
+    from craton import shots as surveys
+    from craton.comm.workers import local
+
+    shots = min(SHOTS, most)
+    survey, random, results = survey_of(shots, steps), Random(seed), {}
+    with (
+        TemporaryDirectory(prefix="survey") as place,
+        local([{"OMP_NUM_THREADS": "1"}] * workers) as client,
+    ):
+        warm = survey_of(2 * workers, steps)
+        surveys.run(warm, f"{place}/warm", client=client, progress=False)
+        began = time.monotonic()
+        calm = surveys.run(survey, f"{place}/calm", client=client, progress=False)
+        results["calm"] = figures(calm, time.monotonic() - began, workers)
+        killer = Killer(
+            client, round(SHARE * shots), results["calm"]["wall"], random, f"{place}/killed"
+        )
+        killer.start()
+        began = time.monotonic()
+        outcome = surveys.run(survey, f"{place}/killed", client=client, progress=False)
+        wall = time.monotonic() - began
+        killer.over.set()
+        killer.join()
+        results["killed"] = figures(outcome, wall, workers) | {"kills": killer.kills}
+        spent = results["killed"]["seconds in shots"]
+        results["killed"]["repeated, % of the work"] = round(100 * killer.lost / spent, 2)
+        same = bool((outcome.dataset.velocity.values == calm.dataset.velocity.values).all())
+    lost = len(outcome.failed) + (0 if same else 1)
+    return results | {"shots": shots, "bit-equal": same, "failures": {"lost": lost} if lost else {}}
+
+
+def figures(outcome, wall, workers):
+    """Seconds of a survey: of its shots, beside them for each, and what attempts that were cut off took."""
+    from craton.output.store import read_run
+
+    noted = read_run(outcome.out)["shots"].values()
+    spent = sum(shot["seconds"] for shot in noted)
+    again = sum(shot.get("attempts", 1) - 1 for shot in noted)
+    return {
+        "wall": round(wall, 1),
+        "seconds in shots": round(spent, 1),
+        "overhead per shot, ms": round(1e3 * (wall * workers - spent) / len(noted), 1),
+        "shots begun again": again,
+    }
+
+
+class Killer(threading.Thread):
+    """Kills workers at random moments."""
+
+    def __init__(self, client, kills, seconds, random, out):
+        super().__init__(daemon=True)
+        self.out, self.lost = Path(out), 0.0
+        self.client, self.wanted, self.random = client, kills, random
+        self.pause, self.kills, self.over = seconds / max(kills, 1), 0, threading.Event()
+
+    def run(self):
+        """Wait and kill until enough are dead or the survey is over."""
+        while self.kills < self.wanted and not self.over.wait(
+            self.random.uniform(0, 2 * self.pause)
+        ):
+            pids = [
+                pid
+                for pid in self.client.run(os.getpid, on_error="ignore").values()
+                if isinstance(pid, int)
+            ]
+            if pids:
+                pid = self.random.choice(pids)
+                os.kill(pid, signal.SIGKILL)
+                self.lost += self.begun(pid)
+                self.kills += 1
+
+    def begun(self, pid):
+        """Seconds since the shot of a worker began; 0 where it was between two."""
+        for log in self.out.glob("shots/*.log"):
+            with suppress(OSError):
+                last = log.read_text().splitlines()[-1:]
+                if last and f":{pid} attempt" in last[0]:
+                    return max(time.time() - log.stat().st_mtime, 0.0)
+        return 0.0

@@ -324,3 +324,22 @@ def test_a_box_of_unknown_size_gets_all_of_a_file_and_nothing_beyond_it(tmp_path
     x, y = local.xy([12.3, 12.5, 12.7], [47.05, 47.25, 47.4])
     assert surface.at(x, y) == pytest.approx(height(*local.degrees(x, y)), abs=0.6)
     assert np.isnan(surface.at(*local.xy(12.9, 47.25)))
+
+
+def test_a_model_that_ends_at_sea_level_fills_mountains_only_when_asked(tmp_path):
+    emc(tmp_path / "emc.nc")
+    tif_of_degrees(tmp_path / "dem.tif")
+    with xarray.open_dataset(tmp_path / "emc.nc") as dataset:
+        dataset.sel(depth=slice(0, None)).to_netcdf(tmp_path / "sea.nc", engine="h5netcdf")
+    model = {
+        "kind": "file",
+        "file": str(tmp_path / "sea.nc"),
+        "topography": {"file": str(tmp_path / "dem.tif")},
+    }
+    (problem,) = earth.problems(box(model).model, REGION)
+    assert "missing 1" in problem.message and "m at its end" in problem.message
+    assert "or write extend = true" in problem.remedy
+    extended = box(model | {"extend": True}).model
+    assert not earth.problems(extended, REGION)
+    values = earth.point_values(extended, np.array([[0.0, 0, 0], [0, 0, 500]]))
+    assert values[1][0] == values[1][1] > 2000

@@ -274,12 +274,13 @@ class Properties(Table):
 class ModelFile(EarthFile, _Medium):
     """A netCDF or zarr file with vp, vs (m/s), rho (kg/m3), and perhaps qp, qs, epsilon, delta,
     gamma, on x, y, z (m), or in a box with a place on Earth on longitude, latitude and depth;
-    or ``properties`` from a file each.
+    or ``properties`` from a file each; with ``extend`` its top values hold above it.
     """
 
     kind: Literal["file"] = "file"
     file: FilePath | None = Field(None, examples=['"model.nc"'])
     properties: Properties | None = None
+    extend: Flag = False
     anomalies: many(Anomaly) = ()
 
     def _problems(self):

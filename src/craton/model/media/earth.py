@@ -327,9 +327,17 @@ def _file_problems(model, region, box, key):
         at, path = f"{key}.file", model.file
         if path is None:
             at, path = f"{key}.properties", next(iter(model.files.values()))
+        if getattr(model, "extend", False):
+            region = _below(source.axes[2][-1], region)
         wrong = gridded.extent_problems(source.axes, region, Path(path).name, at)
         for slab in source.slabs(box):
             worse = checks.points(at, slab.points(), *slab.fields, noun="points read")
             if worse:
                 return wrong + worse
     return wrong
+
+
+def _below(top, region):
+    """Return the part of a region that lies below an elevation, m."""
+    lower, upper = zip(*(region.bounds(name) for name in "xyz"))
+    return cells.Region(lower, (*upper[:2], float(max(min(upper[2], top), lower[2]))))

@@ -148,7 +148,8 @@ def extent_problems(axes, region, name, key):
                     key,
                     f"{name}: {label} runs from {axis[0]:.10g} to {axis[-1]:.10g} m, the domain from {low:.10g} to {high:.10g} m: "
                     f"missing {' and '.join(short)}",
-                    f"Extend the file along {label}, or make the domain smaller.",
+                    f"Extend the file along {label}, or make the domain smaller"
+                    + (", or write extend = true." if label == "z" and ends["end"] > fuzz else "."),
                 )
             )
     return problems

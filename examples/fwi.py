@@ -44,12 +44,12 @@ class Survey:
         """Return the section with or without lenses as a scenario of shots side by side."""
         w, d = self.width, self.depth
         bodies = [
-            {"shape": "sphere", "dvp": one["dvp"], "dvs": one["dvs"]}
+            {"shape": "sphere", "dvp": lens["dvp"], "dvs": lens["dvs"]}
             | {
-                "center": [one["center"][0] * w, 0, one["center"][2] * d],
-                "radius": one["radius"] * d,
+                "center": [lens["center"][0] * w, 0, lens["center"][2] * d],
+                "radius": lens["radius"] * d,
             }
-            for one in lenses
+            for lens in lenses
         ]
         return craton.Scenario(
             title="Lenses in a layered section",

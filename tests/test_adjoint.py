@@ -146,6 +146,22 @@ def test_nothing_undefined_is_read(plain):
     np.testing.assert_array_equal(other.problem.jac(other.m), plain.problem.jac(plain.m))
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision, bound", [("float64", 1e-12), ("float32", 1e-5)])
+@pytest.mark.parametrize("name", ["free surface and CPML", "sea floor", "space", "two shots"])
+def test_a_gpu_agrees_with_the_cpu(name, precision, bound):
+    from craton.backends.cuda import available
+
+    if not available():
+        pytest.skip("no CUDA device")
+    tables = CASES[name] | {"run": {"precision": precision}}
+    cases = [Case(scenario(**tables), device=device) for device in ("cpu", "cuda")]
+    ours, theirs = (case.problem.jac(case.m) * case.m0 for case in cases)
+    assert np.linalg.norm(ours - theirs) < bound * np.linalg.norm(ours)
+    born = [case.problem.born(case.dm, case.m) for case in cases]
+    assert np.linalg.norm(born[0] - born[1]) < bound * np.linalg.norm(born[0])
+
+
 def test_every_third_step_is_nearly_as_good():
     """Some ten steps in the shortest period: products need two samples of theirs."""
     smooth = {"wavelet": {"kind": "ricker", "frequency": 15, "delay": 0.08}}

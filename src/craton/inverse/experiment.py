@@ -166,14 +166,14 @@ class Experiment:
         state = self.state
         extra = self.record[:, state.columns :]
         ratios = [
-            float(derivative[:, one.column] @ extra[:, n])
-            for n, one in enumerate(state.of_receivers)
+            float(derivative[:, dependence.column] @ extra[:, n])
+            for n, dependence in enumerate(state.of_receivers)
         ]
         for name, step, table in self._of_sources():
             first = state.units_of(name) if by_sources else 0
             ratios += [
-                float(self.linear.series[step][:, one.column] @ taps[name][:, first + n])
-                for n, one in enumerate(table)
+                float(self.linear.series[step][:, dependence.column] @ taps[name][:, first + n])
+                for n, dependence in enumerate(table)
             ]
         return state.gradient(program.host("sums"), ratios, scale * self.every)
 
@@ -209,7 +209,7 @@ class Experiment:
         at = of_receivers
         for name, step, table in self._of_sources():
             if table:
-                columns = [one.column for one in table]
+                columns = [dependence.column for dependence in table]
                 series = self.linear.series[step][:, columns] * ratios[at : at + len(table)]
                 self.machine.fill(program.arrays[f"{name}_series"], series.astype(precision))
             at += len(table)
@@ -217,8 +217,8 @@ class Experiment:
             self.load(segment)
             march(program, *segment)
         samples = program.host("record").astype(float)
-        for n, one in enumerate(state.of_receivers):
-            samples[:, one.column] += ratios[n] * self.record[:, state.columns + n]
+        for n, dependence in enumerate(state.of_receivers):
+            samples[:, dependence.column] += ratios[n] * self.record[:, state.columns + n]
         return samples
 
     def _other(self, name, **options):

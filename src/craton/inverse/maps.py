@@ -47,9 +47,9 @@ def gradient(
     for n in range(len(problem.recordings)):
         more, derivative = problem.judged(n, problem._samples(n))
         sources.append(adjoint_sources(problem, n))
-        found = problem.experiments[n].adjoint(derivative, illumination=True)
-        total, value = total + np.stack(found["cells"]), value + more
-        shots = found["illumination"]  # in the plane one behind the other along y
+        back = problem.experiments[n].adjoint(derivative, illumination=True)
+        total, value = total + np.stack(back["cells"]), value + more
+        shots = back["illumination"]  # in the plane one behind the other along y
         light = light + (shots.sum(1, keepdims=True) if problem.grid.planar else shots)
     values = np.reshape(problem.parameters.gradient(problem.m0, total), problem.shape)
     named = dict(zip(problem.parameters.names, values))

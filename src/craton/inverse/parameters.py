@@ -190,18 +190,18 @@ def problems(cells, fastest, waves):
         (~(kappa > 0), "bulk moduli that are not positive (vp below 1.155 vs)"),
         (mu < 0, "shear moduli below zero"),
     ]
-    found = [
+    out = [
         Problem("m", f"{int(where.sum())} cells have {words}", "bound the parameters")
         for where, words in wrong
         if np.any(where)
     ]
     if waves == "acoustic" and np.any(mu > 0):
-        found.append(Problem("m", "acoustic waves have no shear modulus", "leave vs at 0"))
-    if found:
-        return found
+        out.append(Problem("m", "acoustic waves have no shear modulus", "leave vs at 0"))
+    if out:
+        return out
     stiff = mu if waves == "SH" else kappa + 4 / 3 * mu
     speed = float(np.sqrt((stiff / rho).max()))
     if speed > fastest:
         message = f"waves of {speed:.6g} m/s are too fast for the time step, which carries {fastest:.6g} m/s"
-        found.append(Problem("m", message, "bound vp, or set a shorter time.step"))
-    return found
+        out.append(Problem("m", message, "bound vp, or set a shorter time.step"))
+    return out

@@ -76,7 +76,7 @@ class Problem:
         self.names = list(shots)
         method = METHODS[scenario.method]
         linear = [method.linearised(shot) for shot in shots.values()]
-        self.recordings = [Recording(one.scenario, one.at(one.cells).plain) for one in linear]
+        self.recordings = [Recording(run.scenario, run.at(run.cells).plain) for run in linear]
         grid, names = linear[0].grid, tuple(parameters)
         self.parameters = (
             model_grid.parameters(names, scenario, grid)
@@ -93,8 +93,10 @@ class Problem:
             weights_of(self._of_shot(weights, name), recording.blank())
             for name, recording in zip(self.names, self.recordings)
         ]
-        here = machine(device or scenario.run.device, Alone(), place(Alone()), scenario.run.threads)
-        self.experiments = [Experiment(one, here, every, memory) for one in linear]
+        chosen = machine(
+            device or scenario.run.device, Alone(), place(Alone()), scenario.run.threads
+        )
+        self.experiments = [Experiment(run, chosen, every, memory) for run in linear]
         self._m, self._cells, self._value, self._gradient = None, None, None, None
         self._derivatives = {}
 

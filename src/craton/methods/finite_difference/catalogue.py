@@ -60,14 +60,16 @@ def transposed(order, motion=None):
     velocities = sum(name in scheme.VELOCITY for name in fields)
     normals = sum(name not in scheme.VELOCITY and not any(scheme.HALF[name]) for name in fields)
     spread = fields.index("szz") if normals else -1
-    found = [
+    transposes = [
         increments.operator(kernel, len(fields), velocities, normals, part, spread)
         for kernel in ("keep", "increment", "scatter", "correlate")
         for part in increments.PARTS[: 1 if kernel == "correlate" else 2]
     ]
-    found += [fd.damping(axis, motion, transposed=True) for axis in axes]
-    found += [fd.remember(differences, axis, step) for axis in axes for step in increments.PARTS]
-    return {op.name: op for op in found}
+    transposes += [fd.damping(axis, motion, transposed=True) for axis in axes]
+    transposes += [
+        fd.remember(differences, axis, step) for axis in axes for step in increments.PARTS
+    ]
+    return {op.name: op for op in transposes}
 
 
 def attenuated(differences, order, axes, example=(0.1, 10.0)):

@@ -183,11 +183,10 @@ class State:
 
     def __init__(self, problem, cells):
         self.problem, self.cells = problem, cells
-        self.d = problem.d.with_cells(cells)
-        d, sources = self.d, problem.sources
+        self.d = d = problem.d.with_cells(cells)
         self.medium = sensitivity.Medium(d)
-        self.forces = [s for s in sources if s.force is not None]
-        self.moments = [s for s in sources if s.moment is not None]
+        self.forces = [s for s in problem.sources if s.force is not None]
+        self.moments = [s for s in problem.sources if s.moment is not None]
         self.of_receivers = dependences.of_receivers(d, problem.channels, problem.receivers)
         self.of_forces = dependences.of_forces(d, self.forces)
         self.of_moments = dependences.of_moments(d, self.moments)
@@ -235,7 +234,7 @@ class State:
                     launch = increments.launch(self.d, kernel, slots, every, part)
                     launches[f"{part}_{place}"] = [launch]
         plan = self._arranged(self.problem.sources, (arrays, launches))
-        return self._recording(plan, [*self.rows, *(one.rows for one in self.of_receivers)])
+        return self._recording(plan, [*self.rows, *(v.rows for v in self.of_receivers)])
 
     def _arranged(self, sources, more=({}, {})):
         """Return a plan with sources, and with more arrays and launches."""
@@ -292,7 +291,7 @@ class State:
         phases = list(plan.phases)
         for n, (name, table) in enumerate((("force", self.of_forces), ("moment", self.of_moments))):
             if table:
-                arrays, inject = _injection(d, name, [one.rows for one in table])
+                arrays, inject = _injection(d, name, [v.rows for v in table])
                 plan = replace(plan, arrays=plan.arrays | arrays)
                 both = (inject, *phases[n].launches) if n == 0 else (*phases[n].launches, inject)
                 phases[n] = Phase(phases[n].name, both)

@@ -1,0 +1,206 @@
+"""Gradients of the elastic grid: on a GPU against the CPU, and what they cost beside the forward run.
+
+`check` compares the gradient of random residuals, and the Born data of random changes, with the CPU's, and takes the dot product of both on
+the GPU. `speed` times steps of random fields: plain, storing increments, and transposed; a gradient is one storing and one transposed run,
+two storing ones where increments are computed again from checkpoints.
+
+usage: python3 -m bench gradient [check speed] [--small] [--size 256 384] [--out bench/results/gradient_h200.json]
+"""
+
+import time
+
+import numpy as np
+
+import craton
+from bench.harness import difference, merged
+from craton.core.plan import STATE
+from craton.inverse.experiment import march
+
+LIMITS = {"float32": 1e-5, "float64": 1e-12}  # of the relative L2, and of the dot product
+ROCK = {"kind": "homogeneous", "vp": 3000, "vs": 1700, "rho": 2300}
+SOFT = {"kind": "homogeneous", "vp": 1500, "vs": 0, "rho": 1000}
+SEA = {
+    "kind": "layers",
+    "layers": [
+        {"vp": 1500, "vs": 0, "rho": 1000, "top": 0},
+        {"vp": 3000, "vs": 1700, "rho": 2300, "top": -240},
+    ],
+}
+WAVELET = {"kind": "ricker", "frequency": 15}
+TENSOR = {"xx": 1e13, "yy": -4e12, "zz": 3e12, "xy": 5e12, "xz": -2e12, "yz": 6e12}
+SPACE = {
+    "domain": {"origin": [0, 0, -640], "size": [800, 720, 640], "spacing": 20},
+    "model": ROCK,
+    "time": {"duration": 0.16, "start": 0, "step": 0.002},
+    "boundaries": {"cpml": {"thickness": 8}},
+    "source": [{"kind": "moment_tensor", "at": [390, 350, -310], "tensor": TENSOR}],
+    "receivers": [
+        {"name": "R", "line": {"from": [210, 210, -30], "to": [590, 510, -450], "count": 7}}
+    ],
+    "output": {"waveforms": ["velocity", "pressure"]},
+}
+SPACE["source"][0]["wavelet"] = WAVELET
+PLANE = merged(
+    SPACE,
+    {
+        "domain": {"origin": [0, -640], "size": [800, 640], "waves": "P-SV"},
+        "source": [{"kind": "explosion", "at": [390, -310], "moment": 1e9, "wavelet": WAVELET}],
+        "receivers": [{"name": "R", "line": {"from": [210, -30], "to": [590, -450], "count": 7}}],
+    },
+)
+CASES = {
+    "free surface and cpml": {},
+    "order 8": {"run": {"order": 8}},
+    "cpml all round": {"boundaries": {"top": "cpml"}},
+    "sponge": {"boundaries": {"others": "sponge", "sponge": {"thickness": 10}}},
+    "rigid": {"boundaries": {"others": "rigid"}},
+    "sea": {},
+    "acoustic": {
+        "domain": {"waves": "acoustic"},
+        "source": [
+            {"kind": "explosion", "at": [390, 350, -310], "moment": 1e13, "wavelet": WAVELET}
+        ],
+    },
+}
+
+
+def scenarios():
+    """Tables of the scenarios of `check` by name."""
+    cases = {name: merged(SPACE, changes) for name, changes in CASES.items()}
+    cases["sea"]["model"], cases["acoustic"]["model"] = SEA, SOFT
+    cases["P-SV"] = PLANE
+    return {
+        f"{name}, {precision}": merged(tables, {"run": {"precision": precision}})
+        for name, tables in cases.items()
+        for precision in LIMITS
+    }
+
+
+def outcome(tables, device, **options):
+    """Gradient of random residuals, Born data of random changes, and how far apart the dot products are."""
+    problem = craton.Problem(craton.Scenario(**tables), device=device, **options)
+    random = np.random.default_rng(1)
+    change = problem.m0 * 1e-2 * random.standard_normal(problem.m0.size)
+    data = problem.born(change)
+    residual = random.standard_normal(data.size) * np.abs(data).max()
+    gradient = problem.adjoint(residual)
+    pair = float(data @ residual), float(gradient @ change)
+    return gradient, data, abs(pair[0] - pair[1]) / np.linalg.norm(data) / np.linalg.norm(residual)
+
+
+def check(report):
+    """A row for each scenario, once with all increments stored and once from checkpoints."""
+    for name, tables in scenarios().items():
+        if not report.wants(name):
+            continue
+        if report.options.small:
+            tables = merged(tables, {"time": {"duration": 0.012}})
+        with report.guarded("check", name):
+            for memory in (None, 15e6 * int(tables["run"]["precision"][5:]) / 8):
+                report.add("check", compared(report, name, tables, memory))
+
+
+def compared(report, name, tables, memory):
+    """A row: one scenario on the device and on the CPU."""
+    precision, device = tables["run"]["precision"], report.options.device
+    *values, dot = outcome(tables, device, memory=memory)
+    row = {"case": name, "memory": memory or "all", "dot": dot}
+    if not report.options.alone:
+        *reference, _ = outcome(tables, "cpu")
+        row |= {
+            key: difference(a, b)["l2"]
+            for key, a, b in zip(("gradient", "born"), values, reference)
+        }
+    worst = max(row.get(key, 0.0) for key in ("dot", "gradient", "born"))
+    return row | {"limit": LIMITS[precision], "passed": bool(worst <= LIMITS[precision])}
+
+
+def box(points, steps):
+    """A cube of rock below a free surface, CPML of 10 points elsewhere, float32."""
+    size = 20.0 * (points - 1)
+    middle = size / 2
+    return craton.Scenario(
+        **merged(
+            SPACE,
+            {
+                "domain": {"origin": [0, 0, -size], "size": [size] * 3},
+                "time": {"duration": 0.002 * steps},
+                "boundaries": {"cpml": {"thickness": 10}},
+                "source": [{**SPACE["source"][0], "at": [middle + 3, middle + 4, -middle + 5]}],
+                "receivers": [
+                    {
+                        "name": "R",
+                        "line": {
+                            "from": [400, middle, 0],
+                            "to": [size - 400, middle, 0],
+                            "count": 100,
+                        },
+                    }
+                ],
+                "output": {"waveforms": ["velocity"]},
+            },
+        )
+    )
+
+
+def randomised(program):
+    """Fill the fields of a program with random numbers."""
+    xp = program.backend.xp
+    with program.backend.work():
+        for name, spec in program.plan.arrays.items():
+            if spec.data is None and not spec.part_of and spec.kind in STATE:
+                values = program.arrays[name]
+                values[...] = 1e-3 * xp.random.standard_normal(values.shape)
+    return program
+
+
+def seconds_per_step(program, steps, repeats):
+    """Median over repeats of the time of a step; steps count on from 0 each time."""
+    out = []
+    for _ in range(repeats + 1):
+        randomised(program)
+        with program.backend.work():
+            program.arrays["step"][...] = 0
+        program.backend.finish()
+        begin = time.perf_counter()
+        march(program, 0, steps)
+        out.append((time.perf_counter() - begin) / steps)
+    return float(np.median(out[1:]))
+
+
+def speed(report):
+    """Rows for every = 1 and 4."""
+    sizes = report.options.size or ([64] if report.options.small else [256, 384])
+    for points in sizes:
+        for every in (1, 4):
+            with report.guarded("speed", f"{points}^3, every {every}"):
+                report.add("speed", timed(report, points, every))
+
+
+def timed(report, points, every):
+    """A row: seconds of a step of each kind, and the gradient over the forward run."""
+    slot = 9 * 4 * points**3
+    steps = report.options.steps or int(min(96, 0.45 * report.machine.memory()[0] // slot * every))
+    problem = craton.Problem(box(points, steps), device=report.options.device, every=every)
+    experiment = problem.experiments[0]
+    experiment.run(problem.parameters.cells(problem.m0))
+    state, repeats = experiment.state, report.options.repeats
+    plain = report.machine.commit(state.plain, state.fills(state.plain))
+    step = {"plain": seconds_per_step(plain, steps, repeats)}
+    del plain
+    step["storing"] = seconds_per_step(experiment.program, steps, repeats)
+    step["transposed"] = seconds_per_step(experiment._other("adjoint"), steps, repeats)
+    forward = step["plain"]
+    stored = (step["storing"] + step["transposed"]) / forward
+    return {
+        "case": f"{points}^3, every {every}",
+        "steps": steps,
+        **{f"{name}_ms": 1e3 * value for name, value in step.items()},
+        "forward_point_steps_per_second": points**3 / forward,
+        "copy_bandwidth_fraction_of_forward": 72 * points**3 / forward / report.bandwidth,
+        "gradient_over_forward_stored": stored,
+        "gradient_over_forward_replayed": stored + step["storing"] / forward,
+    }
+
+
+PARTS = {"check": check, "speed": speed}

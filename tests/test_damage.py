@@ -265,8 +265,15 @@ STORE = {
     "empty": (lambda out: os.truncate(chunk(out), 0), "fewer than its header"),
     ".zarray": (lambda out: (chunk(out).parent / ".zarray").write_text("{"), "it is no JSON"),
     "shape": (
-        lambda out: (chunk(out).parent / ".zarray").write_text('{"shape": [1e9], "chunks": [1]}'),
+        lambda out: (chunk(out).parent / ".zarray").write_text(
+            '{"zarr_format": 2, "shape": [1e9], "chunks": [1]}'
+        ),
         "its shape and chunks cannot be right",
+    ),
+    ".zattrs gone": (lambda out: (chunk(out).parent / ".zattrs").unlink(), "it is missing"),
+    ".zgroup": (
+        lambda out: (chunk(out).parents[1] / ".zgroup").write_text("{}"),
+        "it states no format that is known",
     ),
     ".zattrs": (
         lambda out: (chunk(out).parent / ".zattrs").write_text("[]"),

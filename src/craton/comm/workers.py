@@ -227,7 +227,8 @@ def outcomes(client, function, tasks):
     from distributed import as_completed
 
     # tasks of one name are one group, which Dask holds back until a worker is free
-    group, waiting, futures = f"shot-{uuid4().hex}", iter(tasks.items()), {}
+    group, waiting = f"shot-{uuid4().hex}", iter(tasks.items())
+    futures: dict = {}
     ended = as_completed()
 
     def submit(count):

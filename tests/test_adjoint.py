@@ -9,7 +9,7 @@ import pytest
 from inversecase import Case, place, scenario
 
 import craton
-from craton.errors import ScenarioError
+from craton.errors import ResourceError, ScenarioError
 from craton.survey import filters, leapfrog
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "fwi.py"
@@ -112,7 +112,7 @@ def test_the_remainder_is_of_second_order_over_four_decades(plain):
     assert np.polyfit(np.log(steps), np.log(rest), 1)[0] == pytest.approx(2, abs=0.05)
 
 
-@pytest.mark.parametrize("misfit", ["correlation", "travel_time", "envelope"])
+@pytest.mark.parametrize("misfit", ["correlation", "travel_time", "envelope", "phase"])
 def test_misfits(misfit):
     assert Case(scenario(), misfit=misfit).of_differences() < CENTRAL
 
@@ -340,6 +340,11 @@ def test_wrong_data_are_told_before_anything_runs(plain, monkeypatch):
     told(["every", "0 is no number"], here, observed, every=0)
     told(["weights.speed", "velocity"], here, observed, weights={"speed": 1})
     told(["does not broadcast"], here, observed, weights={"velocity": np.ones(7)})
+
+
+def test_memory_that_is_too_small_is_told():
+    with pytest.raises(ResourceError, match="increments and checkpoints"):
+        craton.Problem(scenario(), memory=1e4)
 
 
 def test_impossible_parameters_are_told(plain):

@@ -17,9 +17,8 @@ def usage():
 
 def attack(seconds, most, seed):
     """Run small scenarios of three methods in turn; growth from the 10th part on."""
-    from attack.survey import survey_of
-
     import craton
+    from attack.survey import survey_of
 
     wave = survey_of(1, 10).shots[0].scenario
     gravity = craton.Scenario(

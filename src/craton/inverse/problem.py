@@ -34,8 +34,8 @@ class Problem:
         Data as `craton.run` returns them, of some or all `output.waveforms`; dimension ``shot``
         for many shots. Without, `fun` and `jac` cannot be used.
     misfit : str or callable
-        ``"l2"``, ``"correlation"``, ``"travel_time"``, ``"envelope"``, or a function of computed
-        and observed traces (..., time) and the sampling interval that returns the value and the
+        ``"l2"``, ``"correlation"``, ``"travel_time"``, ``"envelope"``, ``"phase"``, or a function of
+        computed and observed traces (..., time) and the sampling interval that returns the value and the
         derivative by the computed traces.
     parameters : sequence of str
         Of one set: vp, vs, rho; kappa, mu, rho; lambda, mu, rho; ip, is, rho (impedances).
@@ -90,7 +90,10 @@ class Problem:
                 for name, recording in zip(self.names, self.recordings)
             ]
         self.weights = [
-            weights_of(self._of_shot(weights, name), recording.blank())
+            weights_of(
+                self._of_shot(weights, name) if "shot" in getattr(weights, "dims", ()) else weights,
+                recording.blank(),
+            )
             for name, recording in zip(self.names, self.recordings)
         ]
         chosen = machine(
@@ -101,7 +104,7 @@ class Problem:
         self._derivatives = {}
 
     def _of_shot(self, data, name):
-        """Return the data of one of several runs."""
+        """Return the data of one of several runs, by its shot."""
         if data is None or len(self.names) == 1:
             return data
         if "shot" not in getattr(data, "dims", ()) or name not in list(

@@ -61,6 +61,9 @@ def check_out(path, force=False):
         If OUT cannot be created or written.
     """
     path = Path(path)
+    if "\0" in str(path):
+        message = "the name of the directory holds a zero byte"
+        raise ScenarioError([Problem("-o", message, "choose another name")])
     try:
         _check_writable(path)
         check_alone(path, read_run(path))

@@ -204,7 +204,7 @@ def _override(values, overrides, synonyms):
 def _override_value(text):
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (RecursionError, ValueError):
         return text  # --set run.device=cpu, --set domain.spacing=200 m
 
 

@@ -2,8 +2,10 @@
 apart by kind.
 """
 
+import math
 import operator
 import os
+import sys
 from typing import Annotated, Any, Union
 
 from pydantic import (
@@ -127,6 +129,21 @@ LIMITS = {
 }
 
 
+# Beyond these no number of its dimension means anything on a planet: a slip of a unit or a digit,
+# of which arrays, or sums of squares in single precision, would overflow.
+LARGEST = {
+    "length": 1e15,
+    "time": 1e10,
+    "frequency": 1e10,
+    "velocity": 1e6,
+    "density": 1e7,
+    "moment": 1e30,
+    "force": 1e25,
+    "stiffness": 1e16,
+}
+MOST = 10_000_000  # of what is counted, where a key has no limit of its own
+
+
 def quantity(dimension, **limits):
     """Return the type of a number with a dimension, and its limits: ``above`` and ``below`` are
     excluded, ``least`` and ``most`` allowed.
@@ -145,6 +162,14 @@ def quantity(dimension, **limits):
             value = si(value, dimension)
         except UnitError as error:
             raise wrong(("", str(error), error.remedy)) from None
+        except OverflowError:
+            raise wrong(("", "the number is too large", "correct it")) from None
+        largest = LARGEST.get(dimension, math.inf)
+        if abs(value) > largest:
+            message = (
+                f"{number(value)} {unit} is out of range: no more than {number(largest)} {unit}"
+            )
+            raise wrong(("", message, "correct the number or its unit"))
         return _within(value, limits, unit)
 
     name = f"{dimension}, {unit}" if unit else dimension
@@ -168,7 +193,9 @@ def whole(**limits):
         if isinstance(value, bool) or not is_integral:
             remedy = "write a whole number" + ("" if least is None else extent)
             raise wrong(("", f"{shown(value)} is not a whole number", remedy))
-        return _within(int(value), limits)
+        if abs(value) > sys.maxsize:
+            raise wrong(("", "the number is too large", "correct it"))
+        return _within(int(value), {"most": MOST} | limits)
 
     return Annotated[int, BeforeValidator(validate), _schema({"type": "integer"}, limits)]
 

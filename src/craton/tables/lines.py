@@ -24,7 +24,7 @@ def line_map(text):
         From paths, ``("source", 0, "at", 2)``, to line numbers from 1.
     """
     scanner = _Scanner(text)
-    with suppress(IndexError, ValueError):  # not TOML from there on
+    with suppress(IndexError, RecursionError, ValueError):  # not TOML from there on
         scanner.document()
     return scanner.lines
 

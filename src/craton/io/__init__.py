@@ -83,6 +83,7 @@ class Format:
         )
 
 
+TEXT = ("source", "station", "wavelet")  # callers name the line of what is wrong in these
 FORMATS = [
     Format("csv", "source", "source_table"),
     Format("fsp", "source", "fsp", options=("subfaults",)),
@@ -176,5 +177,5 @@ def read(path, holds, name=None, **options):
             f"{holds} files with the suffix {path.suffix or '(none)'} are not supported",
             f"Supported are {known}.",
         )
-    with errors_of_libraries(path):
+    with errors_of_libraries(path, says_line=holds in TEXT):
         return row.function(row.read)(path, **options)

@@ -28,7 +28,7 @@ class FileError(ValueError):
 
 
 @contextmanager
-def errors_of_libraries(path):
+def errors_of_libraries(path, says_line=False):
     """Inside, whatever a library raises on a damaged file becomes a FileError that names it.
 
     Errors of this package outside its readers stay what they are, and so do files that cannot be
@@ -37,6 +37,8 @@ def errors_of_libraries(path):
     Parameters
     ----------
     path : path-like
+    says_line : bool
+        Whether the caller names the file and the line of a ValueError of this package itself.
 
     Raises
     ------
@@ -47,7 +49,11 @@ def errors_of_libraries(path):
     except (FileError, CratonError, MemoryError):
         raise
     except Exception as error:
-        if getattr(error, "errno", None) or not _from_reader(error):
+        module = _module_of(error)
+        is_reader = module.startswith("craton.io")
+        if getattr(error, "errno", None) or module.startswith("craton.") and not is_reader:
+            raise
+        if says_line and is_reader and type(error) is ValueError:
             raise
         close_quietly(error)
         reason = " ".join(str(error).split())[:300]
@@ -57,13 +63,12 @@ def errors_of_libraries(path):
         ) from error
 
 
-def _from_reader(error):
-    """Whether an error was raised by a library, or in a module of this package that reads files."""
+def _module_of(error):
+    """Name of the module that raised an error."""
     trace = error.__traceback__
     while trace.tb_next is not None:
         trace = trace.tb_next
-    module = trace.tb_frame.f_globals.get("__name__", "")
-    return not module.startswith("craton.") or module.startswith("craton.io")
+    return trace.tb_frame.f_globals.get("__name__", "")
 
 
 def close_quietly(error):

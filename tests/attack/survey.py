@@ -75,19 +75,19 @@ def figures(outcome, wall, workers):
 
 
 class Killer(threading.Thread):
-    """Kills workers at random moments."""
+    """Kills workers: as many as a share of the shots, at random moments."""
 
-    def __init__(self, client, kills, seconds, random, out):
+    def __init__(self, client, random, out):
         super().__init__(daemon=True)
         self.out, self.lost = Path(out), 0.0
-        self.client, self.wanted, self.random = client, kills, random
-        self.pause, self.kills, self.over = seconds / max(kills, 1), 0, threading.Event()
+        self.client, self.random = client, random
+        self.kills, self.over = 0, threading.Event()
 
     def run(self):
-        """Wait and kill until enough are dead or the survey is over."""
-        while self.kills < self.wanted and not self.over.wait(
-            self.random.uniform(0, 2 * self.pause)
-        ):
+        """Kill a worker each time that so many more shots have ended, at a random moment."""
+        while not self.over.wait(self.random.uniform(0, 0.3)):
+            if len(list(self.out.glob("shots/*.json"))) * SHARE < self.kills + 0.5:
+                continue
             pids = [
                 pid
                 for pid in self.client.run(os.getpid, on_error="ignore").values()

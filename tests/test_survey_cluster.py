@@ -131,6 +131,15 @@ def test_killed_worker_costs_one_shot(client, folder):
     assert np.isfinite(outcomes[0].dataset.velocity).all() and not list(Path("out/shots").iterdir())
 
 
+def test_workers_that_are_given_up_come_back(client):
+    """One that fails to start is gone for Dask: without all of them a survey would wait for ever."""
+    cluster = client.cluster
+    for name in list(cluster.workers):
+        cluster.sync(cluster.workers[name].close)
+    client.wait_for_workers(2, timeout=60)
+    assert sorted(client.map(abs, [-1, -2], pure=False)[n].result() for n in (0, 1)) == [1, 2]
+
+
 def fatal(task):
     """End the process that runs it, where the task says so."""
     if task == "bad":

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from craton.comm.workers import LOOPBACK, SETTINGS, SILENT, available, deaf, silent
+from craton.comm.workers import LOOPBACK, SETTINGS, SILENT, available, deaf, refilled, silent
 from craton.errors import Problem, ResourceError, ScenarioError
 from craton.text import listed, nearest
 
@@ -220,4 +220,5 @@ def batch(system, jobs, options, out, ranks=1, gpus=True):
             except (OSError, RuntimeError) as error:
                 reason = " ".join(str(error).split())
                 raise ResourceError(f"{submit} takes no job: {reason}") from error
-            yield client
+            with refilled(cluster):
+                yield client

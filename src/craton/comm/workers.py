@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -22,6 +22,7 @@ SILENT = logging.CRITICAL
 ATTEMPTS = 3  # workers that a task may lose before it is set aside
 WINDOW = 256  # tasks at a scheduler at one time, beside twice as many as there are threads
 ANSWER = 5  # s in which a scheduler must answer
+REFILL = 3  # s between looks at workers that are gone
 LOOPBACK = "127.0.0.1"
 SETTINGS = {
     # a worker is given its next task when it is free, so that none waits behind a long one, and
@@ -31,6 +32,8 @@ SETTINGS = {
     # a worker that is stopped or hangs is started again
     "distributed.scheduler.worker-ttl": "60 s",
     "distributed.comm.timeouts.connect": "30s",
+    # a process that is started again on a busy computer is not given up before it can answer
+    "distributed.deploy.lost-worker-timeout": "60 s",
     # no pages and no interface over HTTP
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
@@ -103,8 +106,35 @@ def local(environments):
                 name=f"craton-{os.getpid()}",
                 security=shared["security"],
             )
-        with cluster, Client(cluster) as client:
+        with cluster, refilled(cluster), Client(cluster) as client:
             yield client
+
+
+@contextmanager
+def refilled(cluster):
+    """Inside, workers that are gone for good are asked for again: Dask itself gives up one that
+    does not start, or whose job has ended, and would wait for ever where it was the last.
+
+    Parameters
+    ----------
+    cluster : distributed.SpecCluster
+    """
+    from distributed.core import Status
+    from tornado.ioloop import PeriodicCallback
+
+    async def refill():
+        for name, worker in list(cluster.workers.items()):
+            if worker.status in (Status.closed, Status.failed):
+                del cluster.workers[name]
+        with suppress(OSError, RuntimeError):  # the next time, perhaps
+            await cluster._correct_state()
+
+    callback = PeriodicCallback(refill, 1000 * REFILL)
+    cluster.loop.add_callback(callback.start)
+    try:
+        yield
+    finally:
+        cluster.loop.add_callback(callback.stop)
 
 
 @contextmanager

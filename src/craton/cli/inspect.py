@@ -111,9 +111,10 @@ def checkpoints(out):
 
 def checkpoint_state(out, folder):
     """Return step and ranks of a checkpoint all of whose files are whole."""
-    from craton.driver.saved import Saved, counted, manifest
+    from craton.driver.manifest import read_manifest
+    from craton.driver.saved import Saved, counted
 
-    saved = Saved(out, folder, manifest(folder))
+    saved = Saved(out, folder, read_manifest(folder))
     damage = saved.damage()
     if damage:
         raise damage

@@ -354,7 +354,7 @@ def test_signal_before_the_first_step(cli, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "error, code",
-    [(MemoryError(), 3), (RuntimeError("quite unexpected"), 1), (KeyboardInterrupt(), 75)],
+    [(MemoryError(), 3), (RuntimeError("quite unexpected"), 1), (KeyboardInterrupt(), 130)],
     ids=lambda v: str(v)[:12],
 )
 def test_other_ends(error, code, cli, tmp_path, monkeypatch):
@@ -370,7 +370,7 @@ def test_other_ends(error, code, cli, tmp_path, monkeypatch):
         got == code and "Traceback" not in err and len(err.splitlines()) <= 2 and str(error) in err
     )
     debugged = cli("plan", "small.toml", "--debug")
-    assert debugged[0] == code and ("Traceback" in debugged[2]) == (code != 75)
+    assert debugged[0] == code and ("Traceback" in debugged[2]) == (code != 130)
 
 
 # --- other commands ---------------------------------------------------------------------------------------------------------------------

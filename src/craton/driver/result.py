@@ -4,8 +4,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from craton.errors import ComputationError, CratonError
 from craton.text import html_sections
 
@@ -85,6 +83,8 @@ class Result:
         first : int
             Number of the first receiver here.
         """
+        import numpy as np
+
         plan = self.plan
         columns = [n for n, channel in enumerate(plan.channels) if holds(channel)]
         channels = [

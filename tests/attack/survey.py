@@ -42,9 +42,7 @@ def attack(seconds, most, seed, workers=2, steps=200):
         began = time.monotonic()
         calm = surveys.run(survey, f"{place}/calm", client=client, progress=False)
         results["calm"] = figures(calm, time.monotonic() - began, workers)
-        killer = Killer(
-            client, round(SHARE * shots), results["calm"]["wall"], random, f"{place}/killed"
-        )
+        killer = Killer(client, random, f"{place}/killed")
         killer.start()
         began = time.monotonic()
         outcome = surveys.run(survey, f"{place}/killed", client=client, progress=False)

@@ -20,7 +20,7 @@ def attack(seconds, most, seed):
     import craton
     from attack.survey import survey_of
 
-    wave = survey_of(1, 10).shots[0].scenario
+    wave = survey_of(2, 10).shots[0].scenario
     gravity = craton.Scenario(
         method="gravity",
         gravity={"fields": ["g_z"]},

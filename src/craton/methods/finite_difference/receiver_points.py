@@ -126,12 +126,15 @@ class Spread(NamedTuple):
     axes : list of (first, count, weights)
         Along x, y and z: first point (n,), number of points (n,), weights (n, most).
     factor : ndarray, shape (n,), float or None
+    scale : float or None
+        Comes before the factor, as in `points.surface_strain`.
     """
 
     channels: np.ndarray
     start: int
     axes: list
     factor: Any = None
+    scale: float | None = None
 
     @property
     def lengths(self):
@@ -158,6 +161,8 @@ class Spread(NamedTuple):
         weights = wz[:, :, None, None] * wy[:, None, :, None] * wx[:, None, None, :]
         index = (self.start + index).reshape(len(part), -1)
         weights = weights.reshape(len(part), -1)
+        if self.scale is not None:
+            weights = self.scale * weights
         if self.factor is None:
             return index, weights
         factor = self.factor if np.ndim(self.factor) == 0 else self.factor[part, None]
@@ -227,8 +232,8 @@ def surface_terms(d, positions, numbers):
     on_top[:, 2] = float(top)
     ratio = vertical_strain(d, np.rint(on_top[:, ::-1]).astype(np.int64).T)
     for a in d.horizontal:
-        term = Term(VELOCITY[a], a, -d.closure.hp[0] * ratio)
-        yield spread(d, term, on_top, numbers)
+        term = spread(d, Term(VELOCITY[a], a, ratio), on_top, numbers)
+        yield term._replace(scale=-d.closure.hp[0])
 
 
 def vertical_strain(d, at):

@@ -13,10 +13,11 @@ from craton.core.plan import Launch
 from craton.methods.shared import points as tables
 from craton.methods.spectral_element import couples, points, sites
 from craton.methods.spectral_element.placing import Places, mesh_top
+from craton.model.globe import earth_chunk
 from craton.model.mesh import locate
 from craton.model.mesh.locate import Cells, Locator
 from craton.output.dataset import waveforms
-from craton.scenario import Homogeneous, Layers, Stiffness
+from craton.scenario import Homogeneous, Layers, Scenario, Stiffness
 from craton.survey import leapfrog
 from craton.survey.receivers import Channel, Receivers, channels
 from craton.survey.sources import PointSource
@@ -54,6 +55,21 @@ def test_positions_in_distorted_elements_are_found(order):
     np.testing.assert_array_equal(found.element, element)
     np.testing.assert_allclose(found.local, local, atol=1e-10)
     assert found.distance.max() < 1e-9
+
+
+def test_nearest_of_flat_elements_is_the_one_below():
+    """Sea level of a coarse Earth bulges beyond its elements, 6.7 km at most at 22 degrees each; near edges eight others have a nearer centre."""
+    domain = {"chunk": {"chunks": 6, "elements": [4, 4], "bottom": "300 km"}}
+    wavelet = {"kind": "gaussian", "tau": 20}
+    at = {"longitude": 0, "latitude": 0, "depth": 10000}
+    source = {"kind": "explosion", "at": at, "moment": 1e18, "wavelet": wavelet}
+    scenario = Scenario(
+        method="sem", domain=domain, model={"kind": "prem"}, time={"duration": 1}, source=[source]
+    )
+    prepared, _ = earth_chunk.prepared(scenario, earth_chunk.chunk_of(scenario))
+    places = np.random.default_rng(5).standard_normal((2000, 3))
+    places *= 6371e3 / np.linalg.norm(places, axis=1, keepdims=True)
+    assert Locator(prepared.mesh).find(places).distance.max() < 8e3
 
 
 def test_every_corner_edge_and_face_belongs_to_an_element():

@@ -320,9 +320,17 @@ class Locator:
         nearest, distance = cell.copy(), np.full(len(xyz), np.inf)
         inside = np.flatnonzero(cell >= 0)
         distance[inside] = self.cells.missed(cell[inside], local[inside], xyz[inside])
-        lost = np.flatnonzero(cell < 0)
-        if with_nearest and len(lost):
-            nearest[lost], local[lost], distance[lost] = self._nearest(xyz[lost], candidates[lost])
+        if with_nearest:
+            lost = np.flatnonzero(cell < 0)
+            turns = [(lost, column[lost]) for column in candidates.T]
+            at, is_lost = todo[which], cell[todo[which]] < 0
+            # of flat elements, the one below a position need not be among the nearest centres
+            turns += [
+                (at[now], cells[now])
+                for now in (is_lost & (turn == n) for n in range(int(turn.max(initial=-1)) + 1))
+            ]
+            for places, candidate in turns:
+                self._approach(places, candidate, xyz, nearest, local, distance)
         return cell, local, nearest, distance
 
     def lowest(self, located, xyz, order):
@@ -374,25 +382,13 @@ class Locator:
         coordinates, inside = self._inside(cells, xyz[todo])
         cell[todo[inside]], local[todo[inside]] = cells[inside], coordinates[inside]
 
-    def _nearest(self, xyz, candidates):
-        """Return the nearest of some cells to positions outside: cell, reference coordinates on its
-        faces, distance in m.
-        """
-        best, where, distance = (
-            candidates[:, 0].copy(),
-            np.zeros_like(xyz),
-            np.full(len(xyz), np.inf),
-        )
-        for column in candidates.T:
-            local = np.clip(self.cells.inverse(column, xyz)[0], -1, 1)
-            far = self.cells.missed(column, local, xyz)
-            closer = far < distance
-            best[closer], where[closer], distance[closer] = (
-                column[closer],
-                local[closer],
-                far[closer],
-            )
-        return best, where, distance
+    def _approach(self, places, cells, xyz, nearest, local, distance):
+        """Note the cells that are nearer to positions `places` outside than those before."""
+        clipped = np.clip(self.cells.inverse(cells, xyz[places])[0], -1, 1)
+        far = self.cells.missed(cells, clipped, xyz[places])
+        closer = far < distance[places]
+        at = places[closer]
+        nearest[at], local[at], distance[at] = cells[closer], clipped[closer], far[closer]
 
 
 def problems(located, xyz, keys, names=None):

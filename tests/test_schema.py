@@ -40,6 +40,19 @@ def test_every_key_is_there(validator):
     assert len(known) > 150
 
 
+def test_every_key_is_described(validator):
+    """In words of at least a few letters, without Markdown."""
+    tables = [*validator.schema["$defs"].values(), *validator.schema["oneOf"]]
+    tables = [table["anyOf"][0] if "anyOf" in table else table for table in tables]
+    texts = {}
+    for table in tables:
+        for key, spec in table["properties"].items():
+            described = spec.get("description") or spec.get("anyOf", [{}])[0].get("description", "")
+            texts[table["title"], key] = described
+    assert len(texts) > 400 and not [name for name, text in texts.items() if len(text) < 4]
+    assert not [name for name, text in texts.items() if "`" in text or "](" in text]
+
+
 def test_one_method(capsys):
     assert main(["schema", "--method", "gravity"]) == 0
     schema = json.loads(capsys.readouterr().out)

@@ -58,7 +58,7 @@ def test_positions_in_distorted_elements_are_found(order):
 
 
 def test_nearest_of_flat_elements_is_the_one_below():
-    """Sea level of a coarse Earth bulges beyond its elements, 6.7 km at most at 22 degrees each; near edges eight others have a nearer centre."""
+    """Sea level of a coarse Earth bulges beyond its elements, 6.7 km at most at 22 degrees each; near edges eight others are nearer."""
     domain = {"chunk": {"chunks": 6, "elements": [4, 4], "bottom": "300 km"}}
     wavelet = {"kind": "gaussian", "tau": 20}
     at = {"longitude": 0, "latitude": 0, "depth": 10000}

@@ -50,17 +50,27 @@ def schema(methods):
     for name in methods:
         tables = SCENARIOS[name].model_json_schema(ref_template=f"#/$defs/{name}.{{model}}")
         for table, keys in tables.pop("$defs").items():
-            keys["properties"] = {
-                key: spelled(key, spec) for key, spec in keys["properties"].items()
-            }
-            root["$defs"][f"{name}.{table}"] = spelled(table, keys)
-        tables["properties"] = {
-            key: spelled(key, spec) for key, spec in tables["properties"].items()
-        }
+            root["$defs"][f"{name}.{table}"] = spelled(table, with_keys(table, keys))
+        tables = with_keys(SCENARIOS[name].__name__, tables)
         if name != DEFAULT:  # a file without a method is of the default one
             tables["required"] = ["method", *tables.get("required", ())]
         root["oneOf"].append(tables)
     return root
+
+
+def with_keys(table, schema):
+    """Return the schema of a class with a description and the short forms of each key.
+
+    Parameters
+    ----------
+    table : str
+        Name of the class.
+    schema : dict
+    """
+    from craton.tables.meanings import classes, described
+
+    keys = described(table if table in classes() else "Scenario", schema)["properties"]
+    return schema | {"properties": {key: spelled(key, spec) for key, spec in keys.items()}}
 
 
 def spelled(name, spec):

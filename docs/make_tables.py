@@ -2,7 +2,7 @@
 
     python docs/make_tables.py          rewrites the pages; tests/test_docs.py holds them to it
 
-A key's meaning stands in src/craton/tables/meanings.toml; its unit, default and limits come from the classes of `craton.tables`
+A key's meaning stands in src/craton/tables/meanings.toml or with the key in its class; its unit, default and limits come from the classes of `craton.tables`
 and of the methods' `options.py`.
 Speed and misfits come from bench/results/*.json, as `craton bench -o` and `craton validate -o` write them.
 """
@@ -45,12 +45,13 @@ def keys(names, before):
     from craton.tables.meanings import groups
 
     kinds = {name: properties(name) for name in names.split()}
-    meanings, rows = groups()[names], {}
+    meanings, rows = groups().get(names, {}), {}
     for name, kind in kinds.items():
         for key, cells in kind["rows"].items():
             shared = all(other["rows"].get(key) == cells for other in kinds.values())
             label = f"`{key}`" + ("" if shared else f" ({kind['kind'] or name})")
-            rows[label] = (*cells, meanings.get(label.replace("`", ""), ""))
+            written_in_class = described_tables()[name]["properties"][key].get("description", "")
+            rows[label] = (*cells, meanings.get(label.replace("`", ""), written_in_class))
     rows = {label: rows[label] for label in sorted(rows, key=lambda label: " (" in label)}
     return table(
         ("key", "value", "default", "limits", "meaning"),

@@ -121,34 +121,25 @@ def test_a_disk_without_room_for_the_samples_is_refused(whole, tmp_path, monkeyp
 
 
 MEASURE = """
-import json, sys, threading
+import json, sys
 import craton
 from pathlib import Path
 from craton.scenario import loads
 
-def taken():
+def kilobytes(name):
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(1024 * int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+    return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 text = Path(sys.argv[1]).read_text()
 craton.run(loads(text, ("time.duration=1", "receivers.0.line.count=2")), out="warm", progress=False)
 scenario = loads(text)
 plan = craton.plan(scenario)
-planned, before, most, ended = plan.nbytes + plan.record_memory, taken(), [0], threading.Event()
+planned = plan.nbytes + plan.record_memory
 del plan
-
-def watch():
-    while not ended.wait(0.01):
-        most.append(max(most.pop(), taken()))
-
-thread = threading.Thread(target=watch)
-thread.start()
-try:
-    craton.run(scenario, out="out", progress=False)
-finally:
-    ended.set()
-    thread.join()
-print(json.dumps({"planned": planned, "measured": most[0] - before}))
+Path("/proc/self/clear_refs").write_text("5")  # the peak VmHWM begins anew
+before = kilobytes("VmRSS:")
+craton.run(scenario, out="out", progress=False)
+print(json.dumps({"planned": planned, "measured": 1024 * (kilobytes("VmHWM:") - before)}))
 """
 
 

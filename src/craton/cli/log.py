@@ -18,4 +18,4 @@ def show():
     logger = logging.getLogger("craton")
     if not any(isinstance(handler, ToStandardError) for handler in logger.handlers):
         logger.addHandler(ToStandardError())
-        logger.setLevel(logging.INFO)
+    logger.setLevel(logging.INFO)

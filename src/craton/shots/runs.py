@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -232,7 +233,7 @@ def tasks_of(store, survey, ranks):
     """Tasks of the shots that are not finished, by name."""
     from craton.versions import versions
 
-    zarr, here, start = os.path.abspath(store.zarr), versions(*COMPARED), f"{now()}/{os.getpid()}"
+    zarr, here, start = os.path.abspath(store.zarr), versions(*COMPARED), f"{now()}/{uuid4().hex}"
     store.store.update(start=start, total=len(survey.shots))
     finished = store.finished
     return {

@@ -2,7 +2,8 @@
 
     python docs/make_tables.py          rewrites the pages; tests/test_docs.py holds them to it
 
-A key's meaning stands in src/craton/tables/meanings.toml or with the key in its class; its unit, default and limits come from the classes of `craton.tables`
+A key's meaning stands in src/craton/tables/meanings.toml or with the key in its class;
+its unit, default and limits come from the classes of `craton.tables`
 and of the methods' `options.py`.
 Speed and misfits come from bench/results/*.json, as `craton bench -o` and `craton validate -o` write them.
 """

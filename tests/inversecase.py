@@ -65,6 +65,29 @@ def scenario(dimensions=2, steps=40, **tables):
     )
 
 
+def model_file(folder):
+    """The model of a file on a grid of its own, coarser than the computation's.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it is written.
+    """
+    import xarray as xr
+
+    rng = np.random.default_rng(5)
+    axes = {"z": np.linspace(-240, 10, 8), "y": [-20.0, 20.0], "x": np.linspace(-10, 290, 9)}
+    shape = tuple(len(axis) for axis in axes.values())
+    means = {"vp": 2500, "vs": 1400, "rho": 2200}
+    values = {
+        name: (tuple(axes), mean * (1 + 0.03 * rng.uniform(-1, 1, shape)))
+        for name, mean in means.items()
+    }
+    path = folder / "model.nc"
+    xr.Dataset(values, axes).to_netcdf(path)
+    return {"kind": "file", "file": str(path)}
+
+
 class Case:
     """A problem at a random medium, with data of another one.
 

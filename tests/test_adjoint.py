@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from inversecase import Case, place, scenario
+from inversecase import Case, model_file, place, scenario
 
 import craton
 from craton.errors import ResourceError, ScenarioError
@@ -402,19 +402,7 @@ def test_other_methods_are_refused():
 @pytest.fixture(scope="module")
 def file_model(tmp_path_factory):
     """A model file on a grid of its own, coarser than the computation's."""
-    import xarray as xr
-
-    rng = np.random.default_rng(5)
-    axes = {"z": np.linspace(-240, 10, 8), "y": [-20.0, 20.0], "x": np.linspace(-10, 290, 9)}
-    shape = tuple(len(axis) for axis in axes.values())
-    means = {"vp": 2500, "vs": 1400, "rho": 2200}
-    values = {
-        name: (tuple(axes), mean * (1 + 0.03 * rng.uniform(-1, 1, shape)))
-        for name, mean in means.items()
-    }
-    path = tmp_path_factory.mktemp("model") / "model.nc"
-    xr.Dataset(values, axes).to_netcdf(path)
-    return {"kind": "file", "file": str(path)}
+    return model_file(tmp_path_factory.mktemp("model"))
 
 
 def test_parameters_on_the_grid_of_a_model_file(file_model):

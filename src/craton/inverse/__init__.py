@@ -1,6 +1,10 @@
-"""Gradients of waveform misfits, exact for the discrete scheme: misfits, parameters, problems."""
+"""Gradients of waveform misfits, exact for the discrete scheme: misfits, parameters, problems; terms
+of gravity and of the model that add to them.
+"""
 
+from craton.inverse.gravity import GravityProblem
 from craton.inverse.maps import gradient
 from craton.inverse.problem import Problem
+from craton.inverse.regularisation import CrossGradient, Tikhonov
 
-__all__ = ["Problem", "gradient"]
+__all__ = ["CrossGradient", "GravityProblem", "Problem", "Tikhonov", "gradient"]

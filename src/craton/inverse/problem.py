@@ -10,16 +10,17 @@ from craton.errors import Problem as Fault
 from craton.errors import ScenarioError
 from craton.inverse import model_grid, sources
 from craton.inverse import parameters as sets
-from craton.inverse.datasets import joined, on_grid
+from craton.inverse.datasets import joined
 from craton.inverse.experiment import Experiment
 from craton.inverse.misfit import MISFITS
 from craton.inverse.observed import matched, weights_of
 from craton.inverse.recording import Recording
+from craton.inverse.terms import Term
 from craton.methods import METHODS
 from craton.text import nearest
 
 
-class Problem:
+class Problem(Term):
     """Waveform inversion of one scenario, of one shot or many.
 
     The parameters are those of the cells of the grid: cell averages, as `craton.run` has them. The
@@ -117,29 +118,9 @@ class Problem:
     # --- the vector of parameters -----------------------------------------------------------
 
     @property
-    def m0(self):
-        """The start as a vector, (parameters * cells,)."""
-        return self.parameters.vector
-
-    @property
-    def shape(self):
-        """(parameters, nz, ny, nx): of a vector before it is raveled."""
-        return self.parameters.shape
-
-    @property
     def grid(self):
         """The points of the cells: `Grid`."""
         return self.experiments[0].linear.grid
-
-    def dataset(self, m):
-        """Return a vector of parameters, or a gradient by them, as a dataset over (z, y, x).
-
-        Parameters
-        ----------
-        m : (n,) array
-        """
-        values = dict(zip(self.parameters.names, np.reshape(m, self.shape)))
-        return on_grid(self.parameters.axes, values)
 
     # --- misfit and gradient ----------------------------------------------------------------
 
@@ -176,15 +157,6 @@ class Problem:
                 self._m, self._adjoint(0, self._derivatives[0])
             )
         return self._gradient.copy()
-
-    def fun_and_jac(self, m):
-        """Return both, for `scipy.optimize.minimize(..., jac=True)`.
-
-        Parameters
-        ----------
-        m : (n,) array
-        """
-        return self.fun(m), self.jac(m)
 
     def by_sources(self, m=None):
         """Return the gradient of the misfit by the sources: forces, moment tensors, positions,

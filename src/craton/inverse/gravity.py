@@ -1,0 +1,294 @@
+"""Gravity as a term of an inversion: the density of the cells of a wave scenario as prisms, data at
+points, and the transpose of both.
+"""
+
+import numpy as np
+
+from craton.errors import Problem as Fault
+from craton.errors import ScenarioError
+from craton.inverse.parameters import LONG_NAMES
+from craton.inverse.terms import Term
+from craton.model.media import cells
+
+ACROSS = 100.0  # length of the cells of a section across it, over its largest extent
+REFERENCES = ("start", "mean")
+
+
+class GravityProblem(Term):
+    """Half the squared difference of gravity, of the density of the cells of a waveform problem.
+
+    Each cell of the grid is a prism (`craton.gravity.operator`), whose density is that which the
+    waves have: with parameters on a model file the means over cells, as `craton.gravity.from_model`
+    takes them.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its parameters, of which one is ``rho``; or any term on a grid.
+    observed : xarray.Dataset
+        ``g_z`` (mGal), ``g_zz`` (Eotvos) or other fields of `craton.gravity.forward` at points with
+        coordinates x, y, z (easting, northing, upward), m; a section needs no y.
+    weights : dict or xarray.Dataset, optional
+        Factors of computed and observed fields by name: 1 / standard deviation.
+    reference : float, str or (nz, ny, nx) array
+        Density to subtract, kg/m3: a number, one for each cell, ``"start"`` (that of the start), or
+        ``"mean"`` (the mean of each horizontal layer of cells).
+    across : float, optional
+        Length of the cells of a section across it, m; by default 100 times its extent.
+    device : str
+        See `craton.gravity.operator`.
+    threads : int, optional
+
+    Raises
+    ------
+    ScenarioError
+        The data are wrong, with every problem found; or density is none of the parameters.
+    ResourceError
+        No such device, or no compiler.
+    """
+
+    def __init__(
+        self,
+        problem,
+        observed,
+        weights=None,
+        reference="start",
+        across=None,
+        device="auto",
+        threads=None,
+    ):
+        from craton.gravity import operator
+
+        self.parameters = problem.parameters
+        self.grid = self.parameters.grid
+        refuse_without_density(self.parameters)
+        observed, names = fields_of(observed, self.grid)
+        self.observed = observed[names]
+        self.fields = tuple(names)
+        self._values = np.concatenate([observed[n].values.ravel() for n in names]).astype(float)
+        self._weights = weights_of(weights, self.observed)
+        self._reference = self._reference_of(reference)
+        self._prisms = prisms_of(self.grid, across)
+        self.operator = operator(self._prisms, self.observed, self.fields, device, threads)
+        self._m = self._residual = None
+
+    def _reference_of(self, reference):
+        """Return the density to subtract, or None for the mean of each layer."""
+        if isinstance(reference, str):
+            if reference not in REFERENCES:
+                remedy = f"give kg/m3, an array, or {' or '.join(REFERENCES)}"
+                raise ScenarioError([Fault("reference", f"{reference!r} is no density", remedy)])
+            return self.parameters.cells(self.m0)[0] if reference == "start" else None
+        try:
+            values = np.broadcast_to(np.asarray(reference, float), self.grid.shape)
+        except ValueError:
+            words = f"has the shape {np.shape(reference)}, the cells {self.grid.shape}"
+            raise ScenarioError([Fault("reference", words, "give a number")]) from None
+        if not np.isfinite(values).all():
+            raise ScenarioError([Fault("reference", "is not finite", "give kg/m3")])
+        return values
+
+    def _contrast(self, density):
+        """Return the density of the cells less the reference."""
+        if self._reference is not None:
+            return density - self._reference
+        return density - self._layer_means(density, self._areas)
+
+    def _layer_means(self, values, weights):
+        return (values * weights).sum((1, 2), keepdims=True) / weights.sum()
+
+    @property
+    def _areas(self):
+        """Horizontal areas of the cells, over their sum: (1, ny, nx)."""
+        x, y = (np.diff(np.stack(cells.edges(self.grid, name)), axis=0)[0] for name in "xy")
+        return (y[:, None] * x)[None]
+
+    def _predicted(self, m):
+        return self.operator @ self._contrast(self.parameters.cells(m)[0]).ravel()
+
+    def _by_density(self, by_contrast):
+        """Transpose of the change of `_contrast` with density."""
+        by_contrast = by_contrast.reshape(self.grid.shape)
+        if self._reference is not None:
+            return by_contrast
+        total = by_contrast.sum((1, 2), keepdims=True)
+        return by_contrast - self._areas * total / self._areas.sum()
+
+    def _changed(self, m, dm):
+        """Change of the weighted data with the parameters."""
+        density = np.asarray(self.parameters.changes(m, dm)[0])
+        if self._reference is None:
+            density = density - self._layer_means(density, self._areas)
+        return self.operator @ density.ravel()
+
+    def _transposed(self, m, by_data):
+        """Transpose of `_changed`, (n,)."""
+        by_density = self._by_density(self.operator.T @ by_data)
+        zero = np.zeros_like(by_density)
+        return self.parameters.gradient(m, (by_density, zero, zero))
+
+    def _move(self, m):
+        m = np.asarray(m, float).ravel()
+        if m.size != np.prod(self.shape):
+            words = f"has {m.size:,} values, the problem has {' x '.join(map(str, self.shape))}"
+            raise ScenarioError([Fault("m", words, "start from problem.m0")])
+        if self._m is None or not np.array_equal(m, self._m):
+            self._residual = self._weights * (self._predicted(m) - self._values)
+            self._m = m.copy()
+
+    def fun(self, m):
+        """Return half the sum of squared weighted differences.
+
+        Parameters
+        ----------
+        m : (n,) array
+        """
+        self._move(m)
+        return 0.5 * float(self._residual @ self._residual)
+
+    def jac(self, m):
+        """Return the gradient of `fun`, (n,).
+
+        Parameters
+        ----------
+        m : (n,) array
+        """
+        self._move(m)
+        return self._transposed(self._m, self._weights * self._residual)
+
+    def data(self, m=None):
+        """Return the fields of a vector of parameters, the start by default: xarray.Dataset.
+
+        Parameters
+        ----------
+        m : (n,) array, optional
+        """
+        values = self._predicted(self.m0 if m is None else np.asarray(m, float).ravel())
+        shape = next(iter(self.observed.values())).shape
+        parts = values.reshape(len(self.fields), *shape)
+        return self.observed.copy(data=dict(zip(self.fields, parts)))
+
+    def born(self, dm, m=None):
+        """Return by how much the data change with the parameters, field after field, raveled.
+
+        Parameters
+        ----------
+        dm : (n,) array
+        m : (n,) array, optional
+            Where; by default the start.
+        """
+        return self._changed(self.m0 if m is None else m, dm)
+
+    def adjoint(self, residual, m=None):
+        """Return the transpose of `born`, (n,).
+
+        Parameters
+        ----------
+        residual : (data,) array
+        m : (n,) array, optional
+        """
+        return self._transposed(self.m0 if m is None else m, np.asarray(residual, float))
+
+    def hvp(self, dm, m=None):
+        """Return the Gauss-Newton Hessian times a change of the parameters, (n,).
+
+        Parameters
+        ----------
+        dm : (n,) array
+        m : (n,) array, optional
+        """
+        return self.adjoint(self._weights**2 * self.born(dm, m), m)
+
+
+def refuse_without_density(parameters):
+    """Refuse parameters without density, to which gravity would be blind."""
+    if "rho" not in parameters.names:
+        words = f"{', '.join(parameters.names)}: gravity depends on density"
+        remedy = f"add rho ({LONG_NAMES['rho']}) to the parameters of the problem"
+        raise ScenarioError([Fault("parameters", words, remedy)])
+    if not hasattr(parameters, "grid") or not hasattr(parameters, "cells"):
+        words = "the parameters are not those of the cells of a grid"
+        raise ScenarioError([Fault("problem", words, "use a scenario of finite differences")])
+
+
+def fields_of(observed, grid):
+    """Return observed gravity with all coordinates, and the names of its fields.
+
+    Parameters
+    ----------
+    observed : xarray.Dataset
+    grid : Grid
+
+    Raises
+    ------
+    ScenarioError
+        It has no field of gravity, no coordinates, or values that are not finite.
+    """
+    from craton.methods.gravity.fields import FIELDS
+    from craton.survey.labelled import WORDS, coordinates_of
+
+    held = list(map(str, getattr(observed, "data_vars", ())))
+    names = [name for name in held if name in FIELDS]
+    if not names:
+        words = f"has {', '.join(held) or 'no variables'}"
+        remedy = f"give an xarray.Dataset with some of {', '.join(FIELDS)}"
+        raise ScenarioError([Fault("observed", words, remedy)])
+    if grid.planar and not set(WORDS["y"]) & {str(v).lower() for v in observed.variables}:
+        observed = observed.assign_coords(y=0.0)
+    try:
+        at, dims = coordinates_of(observed)
+    except ValueError as error:
+        raise ScenarioError([Fault("observed", str(error), "name its coordinates")]) from error
+    problems = [
+        Fault("observed", f"the coordinate {axis} is not finite", "leave such points out")
+        for axis, values in zip("xyz", at)
+        if not np.isfinite(values).all()
+    ]
+    for name in names:
+        if set(observed[name].dims) != set(dims):
+            words = f"has the dimensions {observed[name].dims}, its points {dims}"
+            problems.append(Fault(f"observed.{name}", words, "give a value at each point"))
+        elif wrong := int((~np.isfinite(observed[name].values)).sum()):
+            words = f"{wrong} values are not finite"
+            problems.append(Fault(f"observed.{name}", words, "leave these points out"))
+    if problems:
+        raise ScenarioError(problems)
+    ordered = {name: observed[name].transpose(*dims) for name in names}
+    return observed.assign(ordered), names
+
+
+def weights_of(weights, observed):
+    """Return the factors of the data, field after field, raveled."""
+    from craton.inverse.observed import weights_of as checked
+
+    factors = checked(weights, observed)
+    return np.concatenate(
+        [
+            np.broadcast_to(factors.get(str(name), 1.0), values.shape).ravel()
+            for name, values in observed.data_vars.items()
+        ]
+    )
+
+
+def prisms_of(grid, across=None):
+    """Return the cells of a grid as prisms, (cells, 6): west, east, south, north, bottom, top, m.
+
+    Parameters
+    ----------
+    grid : Grid
+    across : float, optional
+        Length across a section, m.
+    """
+    limits = {name: cells.edges(grid, name) for name in "xyz"}
+    if grid.planar:
+        longest = max(np.ptp(grid.axis(name)) for name in "xz")
+        half = 0.5 * (ACROSS * longest if across is None else float(across))
+        if not half > 0:
+            raise ScenarioError([Fault("across", f"{across} m", "give a length, m")])
+        limits["y"] = np.array([-half]), np.array([half])
+    corners = []
+    for name, axis in (("x", 2), ("y", 1), ("z", 0)):
+        shape = [1, 1, 1]
+        shape[axis] = -1
+        corners += [np.broadcast_to(end.reshape(shape), grid.shape) for end in limits[name]]
+    return np.stack([c.ravel() for c in corners], axis=1)

@@ -57,7 +57,7 @@ ALLOWED = {
     "api": PUBLIC,
     "gravity": PUBLIC,
     "shots": PUBLIC | {"api"},
-    "inverse": PUBLIC | {"shots"},
+    "inverse": PUBLIC | {"shots", "gravity"},
     "benchmark": PUBLIC | {"api", "gravity"},
     "validation": PUBLIC | {"api", "report"},
     "commands": COMMANDS,

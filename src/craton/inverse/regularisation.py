@@ -1,7 +1,6 @@
 """Terms of an objective that depend on the model only: Tikhonov's and the cross-gradient."""
 
 import numpy as np
-from scipy import sparse
 
 from craton.errors import Problem as Fault
 from craton.errors import ScenarioError
@@ -34,6 +33,8 @@ class Tikhonov(Term):
     """
 
     def __init__(self, problem, order=1, weights=None, reference=None, scales=None):
+        from scipy import sparse
+
         self.parameters = parameters = problem.parameters
         if order not in ORDERS:
             raise ScenarioError([Fault("order", f"{order!r}", "use 0, 1 or 2")])
@@ -211,6 +212,8 @@ def derivatives(lines, order):
         Coordinates of the cells along z, y, x, m.
     order : int
     """
+    from scipy import sparse
+
     widths = [widths_of(line) for line in lines]
     used = [axis for axis in range(3) if len(lines[axis]) > 1]
     if order == 0:
@@ -236,6 +239,8 @@ def slopes_at_corners(lines):
     lines : list of arrays
         Coordinates of the cells along z, y, x, m.
     """
+    from scipy import sparse
+
     means = [mean_of_two(line) for line in lines]
     slopes = []
     for axis, line in enumerate(lines):
@@ -248,6 +253,8 @@ def slopes_at_corners(lines):
 
 def along(lines, axis, matrix):
     """Return a matrix along one axis of arrays over all."""
+    from scipy import sparse
+
     parts = [sparse.eye_array(len(line)) for line in lines]
     parts[axis] = matrix
     return product(parts)
@@ -255,17 +262,23 @@ def along(lines, axis, matrix):
 
 def product(parts):
     """Return the Kronecker product of three matrices, of arrays (z, y, x) raveled."""
+    from scipy import sparse
+
     return sparse.kron(sparse.kron(parts[0], parts[1]), parts[2], format="csr")
 
 
 def difference(line):
     """First differences of an axis over its distances, (n - 1, n)."""
+    from scipy import sparse
+
     inverse = 1 / np.diff(line)
     return sparse.diags_array([-inverse, inverse], offsets=[0, 1], shape=(len(line) - 1, len(line)))
 
 
 def second_difference(line):
     """Second differences; slopes are 0 beyond the ends, (n, n)."""
+    from scipy import sparse
+
     first, distances, widths = difference(line), np.diff(line), widths_of(line)
     # the divergence of slopes: fluxes through the faces between cells over their widths
     return -sparse.diags_array(1 / widths) @ first.T @ sparse.diags_array(distances) @ first
@@ -273,6 +286,8 @@ def second_difference(line):
 
 def mean_of_two(line):
     """Means of neighbours of an axis, (n - 1, n); of one point itself."""
+    from scipy import sparse
+
     n = len(line)
     if n == 1:
         return sparse.eye_array(1)
